@@ -1,0 +1,32 @@
+# The libraries that the module folders of src add their sources to.
+#
+#   lrun_core      base, process, verdict: shared by launcher and runtime; no LibTorch, no Boost in its headers
+#   lrun_launcher  everything else of the launcher but main()
+#   lrun_runtime   liblrun.so, what training programs link (only with LibTorch)
+add_library(lrun_core STATIC)
+set_target_properties(lrun_core PROPERTIES POSITION_INDEPENDENT_CODE ON)
+target_include_directories(lrun_core PUBLIC "${PROJECT_SOURCE_DIR}/src" "${PROJECT_BINARY_DIR}/generated")
+target_compile_definitions(lrun_core PRIVATE BOOST_ASIO_DISABLE_CONCEPTS BOOST_ASIO_NO_DEPRECATED)
+target_link_libraries(lrun_core PUBLIC lrun_fmt PRIVATE Boost::headers nlohmann_json::nlohmann_json lrun_warnings)
+
+add_library(lrun_launcher STATIC)
+target_link_libraries(lrun_launcher
+  PUBLIC lrun_core
+  PRIVATE lrun_spdlog CLI11::CLI11 nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS} lrun_warnings)
+
+add_executable(lrun)
+target_link_libraries(lrun PRIVATE lrun_launcher lrun_spdlog lrun_warnings)
+if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT LRUN_SANITIZE)
+  target_link_options(lrun PRIVATE -static-libstdc++ -static-libgcc)
+endif()
+
+if(LibTorch_FOUND)
+  add_library(lrun_runtime SHARED)
+  add_library(lrun::runtime ALIAS lrun_runtime)
+endif()
+
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/lrun_version.h" CONTENT
+"#pragma once
+/// The one version of the project, from project() in CMakeLists.txt.
+#define LRUN_VERSION \"@PROJECT_VERSION@\"
+" @ONLY)

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <lrun/export.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace lrun {
+
+/// Base of everything liblrun throws for reasons outside the program.
+class LRUN_EXPORT Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+  ~Error() override;
+};
+
+/// A variable of the worker environment is missing, malformed or contradicts another; the text names it.
+class LRUN_EXPORT BadEnvironment : public Error {
+ public:
+  using Error::Error;
+  ~BadEnvironment() override;
+};
+
+/// What was asked for is not in this build, on this machine, or not in this version; the text says what is.
+class LRUN_EXPORT Unsupported : public Error {
+ public:
+  using Error::Error;
+  ~Unsupported() override;
+};
+
+/// A collective operation did not finish within its deadline; the text names the ranks that are missing.
+class LRUN_EXPORT CollectiveTimeout : public Error {
+ public:
+  using Error::Error;
+  ~CollectiveTimeout() override;
+};
+
+/// A rank of the group ended while others needed it; the text names it. Tensors of the operation are unspecified:
+/// restart from a checkpoint.
+class LRUN_EXPORT PeerLost : public Error {
+ public:
+  using Error::Error;
+  ~PeerLost() override;
+};
+
+/// The ranks called different operations, or with different shapes or dtypes; the text names both.
+class LRUN_EXPORT CollectiveMismatch : public Error {
+ public:
+  using Error::Error;
+  ~CollectiveMismatch() override;
+};
+
+/// The model differs between ranks; the text names the first parameter that does.
+class LRUN_EXPORT RankMismatch : public Error {
+ public:
+  using Error::Error;
+  ~RankMismatch() override;
+};
+
+}  // namespace lrun

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <chrono>
+
+namespace lrun {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+using WallTime = std::chrono::system_clock::time_point;
+
+}  // namespace lrun

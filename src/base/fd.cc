@@ -1,0 +1,28 @@
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace lrun {
+
+void Fd::reset() noexcept {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+}
+
+Pipe make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe2");
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+void set_nonblocking(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0 || ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+    throw std::system_error(errno, std::generic_category(), "fcntl O_NONBLOCK");
+  }
+}
+
+}  // namespace lrun

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <utility>
+
+namespace lrun {
+
+/// The owner of one file descriptor. Move-only; closes in its destructor.
+/// Every descriptor of lrun is opened with CLOEXEC at its creation.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) noexcept : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    if (this != &other) {
+      reset();
+      fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() { reset(); }
+
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  [[nodiscard]] explicit operator bool() const noexcept { return fd_ >= 0; }
+  /// Gives the descriptor away; the caller closes it.
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
+  /// Closes now; harmless when empty.
+  void reset() noexcept;
+
+ private:
+  int fd_ = -1;
+};
+
+struct Pipe {
+  Fd read;
+  Fd write;
+};
+
+/// A pipe whose ends are CLOEXEC.
+/// \throws std::system_error  EMFILE, ENFILE.
+Pipe make_pipe();
+
+/// Sets O_NONBLOCK on a descriptor that no other process shares.
+/// \throws std::system_error  EBADF.
+void set_nonblocking(int fd);
+
+}  // namespace lrun

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/duration.h"
+#include "base/environment.h"
+#include "plan/launch_request.h"
+#include "plan/personality.h"
+
+namespace lrun {
+
+/// A device of one node as a worker gets it.
+struct DeviceId {
+  enum class Kind { kCpu, kGpu };
+  Kind kind = Kind::kCpu;
+  std::string id;  ///< '2' or a UUID for a GPU, the index for a CPU rank
+
+  bool operator==(const DeviceId&) const = default;
+};
+
+/// One process to start, on one node.
+struct WorkerPlan {
+  int rank = 0;
+  int local_rank = 0;
+  int node_rank = 0;
+  std::vector<DeviceId> devices;  ///< one under ddp; all of the node under dp and ddp2
+
+  bool operator==(const WorkerPlan&) const = default;
+};
+
+/// One node's share. The single-node launcher runs nodes[0].
+struct NodePlan {
+  int node_rank = 0;
+  std::string name;  ///< host name, or 'node1' when the rendezvous is to decide
+  int base_rank = 0;
+  std::vector<DeviceId> devices;
+  std::vector<WorkerPlan> workers;
+
+  bool operator==(const NodePlan&) const = default;
+};
+
+/// Every decision of a run before anything is started: same request, environment and allocation, same plan.
+struct LaunchPlan {
+  std::string run_id;
+  Personality personality;
+  Setting<std::string> strategy;     ///< resolved: 'ddp', 'dp', 'ddp2', or 'single' for one device
+  Setting<std::string> accelerator;  ///< resolved: 'cpu' or 'gpu'
+  Setting<std::string>
+      process_group_backend;      ///< resolved for the workers: 'nccl', 'gloo', 'shm', 'threads', or as asked
+  Setting<std::string> devices;   ///< as asked, for --dry-run
+  std::vector<std::string> argv;  ///< what is executed, the Python interpreter included; before macros
+  int world_size = 1;
+  int num_nodes = 1;
+  std::vector<NodePlan> nodes;
+  std::string master_addr;         ///< '127.0.0.1' on one node; empty: the rendezvous decides
+  std::optional<int> master_port;  ///< fixed by the user; else the store's socket decides
+  Setting<std::optional<std::uint64_t>> seed;
+  Setting<std::string> log_dir;
+  Setting<Duration> grace;
+  int max_restarts = 0;
+  int omp_num_threads = 0;  ///< 0: leave the variable alone
+  bool isolate_gpus = false;
+  std::vector<std::string> warnings;  ///< one line each, said before the start
+
+  bool operator==(const LaunchPlan&) const = default;
+};
+
+}  // namespace lrun

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/duration.h"
+#include "plan/setting.h"
+
+namespace lrun {
+
+enum class Compat { kLrun, kTorchrun };
+enum class DryRun { kNo, kText, kJson };
+
+/// What was asked, as plain values: validated one by one, nothing looked up. Made by cli, read by make_plan().
+struct LaunchRequest {
+  Compat compat = Compat::kLrun;
+  std::vector<std::string> command;  ///< PROGRAM and its arguments, untouched. Never empty.
+  bool module = false;               ///< -m: PROGRAM is a Python module
+  bool no_python = false;            ///< --no-python: execute PROGRAM whatever it is
+
+  Setting<std::string> devices;         ///< '8', '2,3', 'auto', '-1'; empty when not given
+  Setting<std::string> nproc_per_node;  ///< '8', 'auto', 'cpu', 'gpu'; empty when not given (also -n, -np)
+  Setting<int> num_nodes{1};
+  Setting<std::string> strategy;                       ///< lower case; empty when not given
+  Setting<std::string> accelerator{"auto"};            ///< auto, cpu, gpu, tpu
+  Setting<std::string> process_group_backend{"auto"};  ///< auto, nccl, gloo, shm, ...
+  Setting<std::optional<std::uint64_t>> seed;
+  Setting<std::optional<int>> master_port;  ///< 0 or not given: the kernel chooses
+  Setting<std::string> log_dir;             ///< empty: the run directory; '/dev/null': no files
+  Setting<Duration> grace{Duration(30'000)};
+  bool isolate_gpus = false;  ///< --virtual-local-rank, --isolate-gpus: one visible device a worker
+  DryRun dry_run = DryRun::kNo;
+  int verbosity = 0;
+
+  bool operator==(const LaunchRequest&) const = default;
+};
+
+}  // namespace lrun

@@ -1,0 +1,19 @@
+#include "plan/personality.h"
+
+namespace lrun {
+
+Personality personality_of(Compat compat) {
+  Personality personality;
+  if (compat == Compat::kTorchrun) {
+    personality.output = Personality::Output::kInherited;
+    personality.file_per_rank = false;
+    personality.standard_input = Personality::Stdin::kInherited;
+    personality.omp_threads = Personality::OmpThreads::kOne;
+    personality.failure = Personality::Failure::kTorchrunSummary;
+    personality.every_program_is_python = true;
+    personality.verbs = false;
+  }
+  return personality;
+}
+
+}  // namespace lrun

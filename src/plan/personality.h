@@ -1,0 +1,29 @@
+#pragma once
+
+#include "plan/launch_request.h"
+
+namespace lrun {
+
+/// The defaults in which lrun and torchrun differ, as one value in the plan: logs, supervise and report read it and
+/// never ask which command was typed.
+struct Personality {
+  enum class Output { kPrefixed, kInherited };  ///< lines with a rank prefix, or the workers own our descriptors
+  enum class Stdin { kNull, kInherited };
+  enum class OmpThreads { kFairShare, kOne };  ///< cores / workers, or 1 as soon as there are several workers
+  enum class Failure { kVerdict, kTorchrunSummary };
+
+  Output output = Output::kPrefixed;
+  bool file_per_rank = true;
+  Stdin standard_input = Stdin::kNull;
+  OmpThreads omp_threads = OmpThreads::kFairShare;
+  Failure failure = Failure::kVerdict;
+  bool every_program_is_python = false;  ///< torchrun gives every program to Python unless told --no-python
+  bool verbs = true;                     ///< 'doctor', 'status', ... as the first word
+
+  bool operator==(const Personality&) const = default;
+};
+
+/// The personality of a command line.
+Personality personality_of(Compat compat);
+
+}  // namespace lrun

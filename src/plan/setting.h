@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+namespace lrun {
+
+/// Who decided a value; later ones win.
+enum class Source { kDefault, kScheduler, kEnvironment, kFlag };
+
+/// A value that remembers where it came from, for --dry-run, hints and conflicts.
+template <class T>
+struct Setting {
+  T value{};
+  Source source = Source::kDefault;
+  std::string
+      origin;  ///< What the user wrote it as: '--devices', 'PET_NPROC_PER_NODE', 'LRUN_SEED'; empty for a default.
+
+  [[nodiscard]] bool given() const { return source != Source::kDefault; }
+  bool operator==(const Setting&) const = default;
+};
+
+}  // namespace lrun

@@ -1,0 +1,30 @@
+#include "base/nearest.h"
+
+#include <gtest/gtest.h>
+
+namespace lrun {
+namespace {
+
+TEST(NearestWord, FindsATypingMistake) {
+  EXPECT_EQ(nearest_word("--nproc-per-nood", {"--nnodes", "--nproc-per-node", "--node-rank"}), "--nproc-per-node");
+  EXPECT_EQ(nearest_word("ddp", {"dp", "ddp2", "horovod"}), "dp");
+  EXPECT_EQ(nearest_word("pdd", {"dpd", "horovod"}), "dpd") << "swapped neighbours are one mistake";
+}
+
+TEST(NearestWord, TreatsDashAndUnderscoreAlike) {
+  EXPECT_EQ(nearest_word("--num_node", {"--num-nodes", "--seed"}), "--num-nodes");
+}
+
+TEST(NearestWord, SaysNothingWhenNothingIsNear) {
+  EXPECT_EQ(nearest_word("--bogus", {"--devices", "--strategy"}), std::nullopt);
+  EXPECT_EQ(nearest_word("", {"a"}), std::nullopt);
+  EXPECT_EQ(nearest_word(std::string(100'000, 'x'), {"xx"}), std::nullopt) << "bounded work for any input";
+}
+
+TEST(JoinWords, ReadsAsAList) {
+  EXPECT_EQ(join_words({"a"}), "a");
+  EXPECT_EQ(join_words({"a", "b", "c"}, " or "), "a, b or c");
+}
+
+}  // namespace
+}  // namespace lrun
