@@ -3,8 +3,11 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <sys/stat.h>
 
+#include <cerrno>
 #include <map>
+#include <system_error>
 #include <utility>
 
 namespace lrun {
@@ -31,6 +34,12 @@ struct EventLoop::Implementation {
   std::shared_ptr<Registration> registration_of(int fd) {
     std::shared_ptr<Registration>& entry = registrations[fd];
     if (!entry) {
+      struct ::stat status {};
+      if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+        // epoll refuses a regular file and Asio would then never call back; the error belongs to the caller.
+        registrations.erase(fd);
+        throw std::system_error(EPERM, std::generic_category(), "a regular file cannot be watched");
+      }
       auto fresh = std::make_shared<Registration>(context);
       try {
         fresh->descriptor.assign(fd);
