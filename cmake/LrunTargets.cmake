@@ -23,6 +23,14 @@ endif()
 if(LibTorch_FOUND)
   add_library(lrun_runtime SHARED)
   add_library(lrun::runtime ALIAS lrun_runtime)
+  set_target_properties(lrun_runtime PROPERTIES
+    OUTPUT_NAME lrun EXPORT_NAME runtime VERSION "${PROJECT_VERSION}" SOVERSION "${PROJECT_VERSION_MAJOR}")
+  target_compile_features(lrun_runtime PUBLIC cxx_std_20)
+  target_include_directories(lrun_runtime PUBLIC
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+  target_link_libraries(lrun_runtime
+    PUBLIC LibTorch::cpu
+    PRIVATE "$<BUILD_INTERFACE:lrun_core>" "$<BUILD_INTERFACE:lrun_warnings>")
 endif()
 
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/lrun_version.h" CONTENT
