@@ -30,7 +30,13 @@ if(LibTorch_FOUND)
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
   target_link_libraries(lrun_runtime
     PUBLIC LibTorch::cpu
-    PRIVATE "$<BUILD_INTERFACE:lrun_core>" "$<BUILD_INTERFACE:lrun_warnings>")
+    PRIVATE "$<BUILD_INTERFACE:lrun_core>" "$<BUILD_INTERFACE:lrun_warnings>" ${CMAKE_DL_LIBS} Threads::Threads)
+
+  # The same objects for tests, which reach what liblrun.so hides.
+  add_library(lrun_runtime_inside INTERFACE)
+  target_sources(lrun_runtime_inside INTERFACE "$<TARGET_OBJECTS:lrun_runtime>")
+  target_include_directories(lrun_runtime_inside INTERFACE "${PROJECT_SOURCE_DIR}/include")
+  target_link_libraries(lrun_runtime_inside INTERFACE lrun_core LibTorch::cpu ${CMAKE_DL_LIBS} Threads::Threads)
 endif()
 
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/lrun_version.h" CONTENT

@@ -1,0 +1,12 @@
+#include "lrun_version.h"
+
+#include <gtest/gtest.h>
+#include <lrun/version.h>
+
+namespace lrun {
+namespace {
+
+TEST(Version, IsTheOneOfTheProject) { EXPECT_STREQ(version(), LRUN_VERSION); }
+
+}  // namespace
+}  // namespace lrun
