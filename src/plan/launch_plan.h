@@ -27,7 +27,8 @@ struct WorkerPlan {
   int rank = 0;
   int local_rank = 0;
   int node_rank = 0;
-  std::vector<DeviceId> devices;  ///< one under ddp; all of the node under dp and ddp2
+  std::vector<DeviceId> devices;                    ///< one under ddp; all of the node under dp and ddp2
+  std::optional<std::string> cuda_visible_devices;  ///< what to set it to; empty: the worker inherits the launcher's
 
   bool operator==(const WorkerPlan&) const = default;
 };
@@ -46,6 +47,7 @@ struct NodePlan {
 /// Every decision of a run before anything is started: same request, environment and allocation, same plan.
 struct LaunchPlan {
   std::string run_id;
+  std::string allocation;  ///< who said which nodes there are, and why: for --dry-run
   Personality personality;
   Setting<std::string> strategy;     ///< resolved: 'ddp', 'dp', 'ddp2', or 'single' for one device
   Setting<std::string> accelerator;  ///< resolved: 'cpu' or 'gpu'

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "base/environment.h"
+
+namespace lrun {
+
+/// What planning must know about the file that is to be run; all false and empty when there is no such file.
+struct ProgramFacts {
+  bool executable = false;  ///< by name on PATH, or by path with execute permission
+  std::string first_line;   ///< of a readable file that is not executable, without the line's end; at most 256 bytes
+
+  bool operator==(const ProgramFacts&) const = default;
+};
+
+/// Looks at `program` as execvp would: a name with a slash is a path, any other is searched on PATH. A name that PATH
+/// lacks is also tried in the working directory, because `python name` would find it there.
+ProgramFacts look_at_program(const std::string& program, const Environment& environment);
+
+}  // namespace lrun

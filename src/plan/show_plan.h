@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "base/environment.h"
+#include "plan/launch_plan.h"
+
+namespace lrun {
+
+/// The plan for people (--dry-run): a screen also for many ranks, the last line ended. Variables that were merely
+/// inherited are not shown.
+std::string show_plan_text(const LaunchPlan& plan, const Environment& environment);
+
+/// The plan for programs (--dry-run=json): complete, `schema` 1, one JSON object, the last line ended. A value that
+/// the start decides (MASTER_PORT) is null.
+std::string show_plan_json(const LaunchPlan& plan, const Environment& environment);
+
+}  // namespace lrun

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/environment.h"
+#include "cluster/program_facts.h"
+#include "plan/launch_request.h"
+#include "plan/personality.h"
+
+namespace lrun {
+
+/// What is executed, before macros: the program itself, or Python in front of it.
+///
+/// Python runs a module (-m), a name that ends in '.py', a file without execute permission whose first line is
+/// '#!…python…', and under torchrun's personality every program; --no-python executes whatever it is. The interpreter
+/// is $PYTHON_EXEC, else 'python3', always with -u (unbuffered).
+/// \throws UserError  --module together with --no-python.
+std::vector<std::string> worker_command(const LaunchRequest& request, const Environment& environment,
+                                        const ProgramFacts& program);
+
+/// `argv` for one worker: in every argument but the first '${local_rank}' and '$local_rank' become the number and '$$'
+/// becomes '$'; other names ('$HOME', '$local_rank_x') and lone dollars stay.
+std::vector<std::string> expand_macros(const std::vector<std::string>& argv, int local_rank);
+
+}  // namespace lrun

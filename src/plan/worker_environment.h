@@ -1,0 +1,101 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/environment.h"
+#include "plan/launch_plan.h"
+
+namespace lrun {
+
+/// The contract between launcher and worker: every variable a worker gets, in the order of the manual.
+/// lrun(1) and the tests are held to this table.
+struct ContractVariable {
+  enum class Scope { kRun, kNode, kRank };  ///< equal for all workers, for those of a node, or each its own
+  std::string_view name;
+  Scope scope;
+  std::string_view meaning;
+};
+
+inline constexpr ContractVariable kContract[] = {
+    {"RANK", ContractVariable::Scope::kRank, "this worker among all, 0 to WORLD_SIZE-1"},
+    {"LOCAL_RANK", ContractVariable::Scope::kRank, "this worker on its node; 0 with --isolate-gpus"},
+    {"WORLD_SIZE", ContractVariable::Scope::kRun, "workers of the run"},
+    {"LOCAL_WORLD_SIZE", ContractVariable::Scope::kNode, "workers on this node"},
+    {"NODE_RANK", ContractVariable::Scope::kNode, "this node among all; the same as GROUP_RANK"},
+    {"GROUP_RANK", ContractVariable::Scope::kNode, "this node's launcher in the rendezvous"},
+    {"GROUP_WORLD_SIZE", ContractVariable::Scope::kRun, "launchers in the rendezvous, one a node"},
+    {"ROLE_NAME", ContractVariable::Scope::kRun, "'default'"},
+    {"ROLE_RANK", ContractVariable::Scope::kRank, "this worker among those of its role"},
+    {"ROLE_WORLD_SIZE", ContractVariable::Scope::kRun, "workers of the role"},
+    {"MASTER_ADDR", ContractVariable::Scope::kRun, "host of the workers' store"},
+    {"MASTER_PORT", ContractVariable::Scope::kRun, "port of the workers' store, already listening"},
+    {"TORCHELASTIC_RUN_ID", ContractVariable::Scope::kRun, "name of the run"},
+    {"TORCHELASTIC_RESTART_COUNT", ContractVariable::Scope::kRun, "restarts so far"},
+    {"TORCHELASTIC_MAX_RESTARTS", ContractVariable::Scope::kRun, "restarts allowed"},
+    {"TORCHELASTIC_USE_AGENT_STORE", ContractVariable::Scope::kRun,
+     "'True': workers are clients of the launcher's store"},
+    {"TORCHELASTIC_ERROR_FILE", ContractVariable::Scope::kRank,
+     "where the worker may leave its exception as JSON; empty without log files"},
+    {"TORCHELASTIC_SIGNALS_TO_HANDLE", ContractVariable::Scope::kRun, "signals on which the launcher stops the run"},
+    {"TORCH_NCCL_ASYNC_ERROR_HANDLING", ContractVariable::Scope::kRun, "1; a value of the user's is kept"},
+    {"OMP_NUM_THREADS", ContractVariable::Scope::kNode,
+     "this worker's share of the CPUs; a value of the user's is kept"},
+    {"CUDA_VISIBLE_DEVICES", ContractVariable::Scope::kRank,
+     "the node's chosen GPUs, or with --isolate-gpus the worker's one; else inherited"},
+    {"LRUN_RUN_ID", ContractVariable::Scope::kRun, "name of the run"},
+    {"LRUN_STRATEGY", ContractVariable::Scope::kRun, "'ddp', 'dp', 'ddp2', or 'single' for one device in all"},
+    {"LRUN_ACCELERATOR", ContractVariable::Scope::kRun, "'cpu' or 'gpu'"},
+    {"LRUN_DEVICES", ContractVariable::Scope::kRank,
+     "devices of this process as LibTorch spells them: 'cpu', 'cuda:1', 'cpu,cpu', 'cuda:0,cuda:1'"},
+    {"LRUN_NUM_NODES", ContractVariable::Scope::kRun, "nodes of the run"},
+    {"LRUN_PROCESS_GROUP_BACKEND", ContractVariable::Scope::kRun, "'nccl', 'gloo' or 'shm'"},
+    {"LRUN_SEED", ContractVariable::Scope::kRun, "the seed asked for; absent when none was"},
+};
+
+/// What only the start decides.
+struct RunFacts {
+  int master_port = 0;      ///< of the socket that the workers' store listens on
+  std::string master_addr;  ///< from the rendezvous; empty: the plan's
+  int restart_count = 0;
+  std::string error_file_directory;  ///< '<log dir>/<run>/attempt_0'; empty: no log files
+
+  bool operator==(const RunFacts&) const = default;
+};
+
+/// The environments of one node's workers. Everything they share is built once, so that a thousand workers cost a
+/// thousand short lists and not a thousand copies of the launcher's environment.
+///
+/// LRUN_DEVICES has one entry for each device of the process, separated by commas, without blanks: 'cpu', or 'cuda:N'
+/// where N counts the GPUs that the process sees (after CUDA_VISIBLE_DEVICES). Rank variables of other launchers
+/// (SLURM_PROCID, OMPI_COMM_WORLD_RANK, PMI_RANK, …) would contradict ours and are taken out, job-level ones stay;
+/// LRUN_JOB_SECRET and what belongs to an lrun around us never reach a worker.
+class WorkerEnvironment {
+ public:
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+
+  /// `base` is the launcher's own environment. Nothing is kept by reference.
+  WorkerEnvironment(const LaunchPlan& plan, const NodePlan& node, const Environment& base, const RunFacts& facts);
+
+  /// 'NAME=value' of all variables that are equal for the node's workers: inherited ones and ours. Disjoint from of().
+  [[nodiscard]] const std::vector<std::string>& shared() const { return shared_; }
+  /// The rest, for one worker of the node.
+  [[nodiscard]] Variables of(const WorkerPlan& worker) const;
+
+  /// shared() without what was merely inherited.
+  [[nodiscard]] const Variables& shared_contract() const { return shared_contract_; }
+  /// Names in `base` that workers do not get, in order.
+  [[nodiscard]] const std::vector<std::string>& removed() const { return removed_; }
+
+ private:
+  std::vector<std::string> shared_;
+  Variables shared_contract_;
+  std::vector<std::string> removed_;
+  std::vector<DeviceId> node_devices_;
+  std::string error_file_directory_;
+  bool isolate_gpus_ = false;
+};
+
+}  // namespace lrun
