@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "logs/log_stream.h"
+
+namespace lrun {
+
+/// One of the last lines that a worker printed, without its newline.
+struct TailLine {
+  LogStream stream = LogStream::kOut;
+  std::string text;
+
+  bool operator==(const TailLine&) const = default;
+};
+
+/// The last output of one worker, kept for the verdict.
+///
+/// Takes raw bytes in the order of their arrival and gives lines; a line's place is that of its last byte. Memory grows
+/// on demand up to the limit, both streams together; when it is full the oldest bytes of the stream that holds more go,
+/// so that a flood on stdout never drives out the last words on stderr. Of a line that redraws itself with '\r' only
+/// what follows the last '\r' is kept. Of a line longer than the memory the end is kept.
+class TailBuffer {
+ public:
+  /// \param limit_bytes  at least 64.
+  explicit TailBuffer(std::size_t limit_bytes);
+
+  void append(LogStream stream, std::string_view bytes);
+
+  /// The lines as they came, oldest first, raw. An unfinished last line counts as a line.
+  [[nodiscard]] std::vector<TailLine> lines() const;
+
+  /// What the buffer occupies: text and bookkeeping.
+  [[nodiscard]] std::size_t memory_bytes() const;
+
+ private:
+  struct Half {
+    std::string bytes;
+    bool cut = false;  ///< the first line lost its beginning
+  };
+  /// Consecutive bytes of one stream; the order of arrival is the order of the runs.
+  struct Run {
+    LogStream stream;
+    std::uint32_t bytes;
+  };
+
+  Half& half(LogStream stream) { return stream == LogStream::kOut ? out_ : err_; }
+  void append_run(LogStream stream, std::string_view bytes);
+  void append_redrawn(LogStream stream, std::string_view bytes);
+  void drop_open_line(LogStream stream);
+  void make_room(LogStream stream, std::size_t wanted);
+  void drop_front(LogStream stream, std::size_t count);
+  [[nodiscard]] std::size_t used() const { return out_.bytes.size() + err_.bytes.size() + runs_.size() * sizeof(Run); }
+
+  std::size_t limit_;
+  Half out_;
+  Half err_;
+  std::vector<Run> runs_;
+};
+
+}  // namespace lrun
