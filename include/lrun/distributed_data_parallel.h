@@ -1,0 +1,82 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <lrun/batch.h>
+#include <lrun/export.h>
+#include <lrun/model.h>
+
+#include <concepts>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace lrun {
+
+class Collectives;
+
+/// The classic form of distributed data parallel: wrap the module, call forward(), call backward() on the loss.
+///
+///     lrun::DistributedDataParallel<Net> ddp(net, session.collectives());
+///     auto loss = torch::nll_loss(ddp.forward(images), labels);
+///     loss.backward();     // gradients are averaged over all ranks when it returns
+///
+/// Everything GradientSync says holds. Under no_grad forward() is the module's own: nothing is communicated.
+///
+/// Threads  the training thread; backward() may run its hooks on other threads.
+/// Lifetime `collectives` must outlive it.
+template <class Module>
+class DistributedDataParallel {
+ public:
+  /// Gives all ranks rank 0's parameters and buffers. \throws lrun::RankMismatch on all ranks.
+  DistributedDataParallel(std::shared_ptr<Module> module, Collectives& collectives, WrapOptions options = {})
+      : module_(module), replicated_(std::move(module), collectives, options) {}
+
+  /// The module's forward with these arguments. \return what it returns.
+  template <class... Arguments>
+  auto forward(Arguments&&... arguments) {
+    if (!at::GradMode::is_enabled()) return module_->forward(std::forward<Arguments>(arguments)...);
+    replicated_.begin_forward();
+    auto outputs = module_->forward(std::forward<Arguments>(arguments)...);
+    watch(outputs);
+    return outputs;
+  }
+  template <class... Arguments>
+  auto operator()(Arguments&&... arguments) {
+    return forward(std::forward<Arguments>(arguments)...);
+  }
+
+  /// While the guard lives, backward() only accumulates on this rank; see GradientSync.
+  [[nodiscard]] NoSyncGuard no_sync() { return replicated_.gradient_sync().no_sync(); }
+
+  /// Rank 0's buffers to all ranks; collective.
+  void broadcast_buffers() { replicated_.broadcast_buffers(); }
+
+  [[nodiscard]] const std::shared_ptr<Module>& module() const { return module_; }
+  [[nodiscard]] std::vector<at::Tensor> parameters() const { return replicated_.parameters(); }
+  [[nodiscard]] GradientSync& gradient_sync() { return replicated_.gradient_sync(); }
+
+ private:
+  void watch(const at::Tensor& output) { replicated_.gradient_sync().watch(output); }
+  template <class Element>
+  void watch(const std::vector<Element>& outputs) {
+    for (const auto& output : outputs) watch(output);
+  }
+  template <class First, class Second>
+  void watch(const std::pair<First, Second>& outputs) {
+    watch(outputs.first), watch(outputs.second);
+  }
+  template <class... Elements>
+  void watch(const std::tuple<Elements...>& outputs) {
+    std::apply([this](const auto&... output) { (watch(output), ...); }, outputs);
+  }
+  // Other types: their backward is finished by the first parameter that gets a gradient.
+  template <class Other>
+  void watch(const Other&) {}
+
+  std::shared_ptr<Module> module_;  // shared with the program, which keeps it for checkpoints
+  ReplicatedModule replicated_;
+};
+
+}  // namespace lrun

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <lrun/export.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lrun {
+
+class Collectives;
+
+/// A parameter or buffer with the name it has in its module ('fc1.weight').
+struct NamedTensor {
+  std::string name;
+  at::Tensor tensor;
+};
+
+struct GradientSyncOptions {
+  /// Size at which a bucket is closed; it may exceed this by its last parameter. Smaller buckets overlap better with
+  /// backward, larger ones cost fewer operations. Default: 25 MiB, as torch's DDP.
+  std::int64_t bucket_bytes = std::int64_t{25} << 20;
+  /// The same for the first bucket, small so that communication begins early. At most bucket_bytes.
+  std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
+};
+
+class GradientSyncState;
+
+/// While it lives, backward() only accumulates gradients on this rank. The next backward() after it averages all that
+/// was accumulated. Guards may nest.
+class LRUN_EXPORT NoSyncGuard {
+ public:
+  explicit NoSyncGuard(std::shared_ptr<GradientSyncState> state);
+  NoSyncGuard(NoSyncGuard&& other) noexcept;
+  NoSyncGuard& operator=(NoSyncGuard&&) = delete;
+  NoSyncGuard(const NoSyncGuard&) = delete;
+  NoSyncGuard& operator=(const NoSyncGuard&) = delete;
+  ~NoSyncGuard();
+
+ private:
+  // Shared with the GradientSync, which may be destroyed first.
+  std::shared_ptr<GradientSyncState> state_;
+};
+
+/// Averages gradients over all ranks while backward() runs.
+///
+/// Parameters are packed in reverse registration order into flat buckets; a bucket is all-reduced as soon as its last
+/// gradient has arrived and all buckets before it were, so that every rank reduces the same buckets in the same order.
+/// The end of backward() waits for all of them: afterwards the gradients are final.
+///
+/// Result   grad_i = (1/W) · Σ_r grad_i^(r), W = world size; bitwise equal on every rank. A rank on which a parameter
+///          got no gradient counts as zeros. A parameter that got none on any rank keeps the gradient that it had
+///          (undefined after zero_grad(), so that optimizers pass it by, as they do in one process).
+/// Unused   parameters are found by themselves, without walking the graph: what got no gradient by the end of
+/// backward()
+///          is completed then. Every rank must call backward() equally often.
+/// Views    after the first backward() each gradient is a view of its bucket and stays one: zero_grad() of C++ sets
+///          gradients to undefined, the next backward() puts them back into the bucket. Assigning to grad() is allowed.
+/// Types    float16, bfloat16, float32, float64; sparse gradients are made dense. One dtype and device a bucket.
+/// Cost     memory for one more copy of all gradients only while a backward() produces them; no all-reduce beyond the
+///          buckets. One rank: nothing at all.
+/// Limits   backward(create_graph=true) is not averaged through; a parameter must get its gradient once a backward().
+/// Errors   those of Collectives come out of backward(); gradients are then unspecified: restart from a checkpoint.
+/// Threads  construct, prepare() and destroy on the training thread; backward() from any one thread at a time.
+class LRUN_EXPORT GradientSync {
+ public:
+  /// \param parameters   in the same order on every rank; frozen ones (no requires_grad) are passed by, a tensor that
+  ///                     occurs twice (tied weights) counts once.
+  /// \param collectives  must outlive this object.
+  /// \throws std::invalid_argument  a non-leaf, or sizes ≤ 0 in `options`.
+  /// \throws lrun::Unsupported      a dtype that cannot be averaged; names the parameter.
+  GradientSync(std::vector<NamedTensor> parameters, Collectives& collectives, GradientSyncOptions options = {});
+  /// Waits for buckets in flight and leaves the gradients where they are; never throws.
+  ~GradientSync();
+  GradientSync(GradientSync&&) noexcept;
+  GradientSync& operator=(GradientSync&&) noexcept;
+
+  /// Called before each forward: forgets a backward() that ended in an exception.
+  /// \throws std::logic_error  a parameter was converted or moved since construction (module->to(…)); names it.
+  void prepare();
+
+  /// Makes backward() through `output` finish the synchronisation even when no parameter gets a gradient on this rank.
+  /// Does nothing to a tensor without a graph.
+  void watch(const at::Tensor& output);
+
+  [[nodiscard]] NoSyncGuard no_sync();
+  [[nodiscard]] bool syncs() const;  ///< False under no_sync().
+
+  /// Flat buckets in the order of their reduction, 1-D; for tests and inspection. Empty in a world of one.
+  [[nodiscard]] std::vector<at::Tensor> buckets() const;
+
+ private:
+  // Shared with the hooks inside the autograd graph, which can outlive this object.
+  std::shared_ptr<GradientSyncState> state_;
+};
+
+}  // namespace lrun

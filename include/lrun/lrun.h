@@ -1,0 +1,14 @@
+#pragma once
+
+/// Everything of liblrun.
+#include <lrun/batch.h>
+#include <lrun/collectives.h>
+#include <lrun/data_loader.h>
+#include <lrun/distributed_data_parallel.h>
+#include <lrun/distributed_sampler.h>
+#include <lrun/error.h>
+#include <lrun/gradient_sync.h>
+#include <lrun/model.h>
+#include <lrun/optimizer.h>
+#include <lrun/session.h>
+#include <lrun/world.h>

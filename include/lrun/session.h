@@ -1,0 +1,136 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <lrun/collectives.h>
+#include <lrun/export.h>
+#include <lrun/model.h>
+#include <lrun/optimizer.h>
+#include <lrun/world.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace lrun {
+
+struct LoaderOptions;
+class DistributedSampler;
+template <class Dataset>
+class DataLoader;
+
+struct SessionOptions {
+  /// Who this process is. Default: World::from_environment().
+  std::optional<World> world;
+  /// 'ddp'. Default: LRUN_STRATEGY, else ddp.
+  std::optional<std::string> strategy;
+  /// Collectives by name ('shm', …). Default: the best for this world.
+  std::string backend;
+  /// Longest wait of one collective operation for the other ranks.
+  std::chrono::milliseconds timeout = std::chrono::minutes(30);
+  /// The same on all ranks (rank 0's counts). Default: LRUN_SEED, else 0.
+  std::optional<std::uint64_t> seed;
+  /// How gradients are packed; WrapOptions of one model go first.
+  GradientSyncOptions gradients;
+  /// Loaders give each rank its own samples. LoaderOptions of one loader go first.
+  bool use_distributed_sampler = true;
+  /// Rank 0 says on stderr what it joined, and what the effective batch size means. Silent in a world of one.
+  bool banner = true;
+  /// Your own way of joining (the seeds' init_ddp_connection): returns the group of this rank.
+  std::function<std::unique_ptr<Collectives>(const World&)> connect;
+};
+
+/// Membership of this process in the run: joins the group when made, leaves it when destroyed.
+///
+/// Same program for every strategy and for one device; `lrun --strategy` decides. Alone it is a world of one, in which
+/// nothing is communicated.
+///
+/// Threads  the training thread. Several sessions may live in one process if their `connect` allows it.
+/// Lifetime must outlive the models made by wrap().
+class LRUN_EXPORT Session {
+ public:
+  /// \throws lrun::BadEnvironment     the worker environment is malformed.
+  /// \throws lrun::Unsupported        strategy or backend is not in this version or build; before any tensor work.
+  /// \throws lrun::CollectiveTimeout  not all ranks came within `timeout`.
+  explicit Session(SessionOptions options = {});
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  [[nodiscard]] const World& world() const { return world_; }
+  [[nodiscard]] int rank() const { return world_.rank; }
+  [[nodiscard]] int world_size() const { return world_.world_size; }
+  [[nodiscard]] bool is_rank_zero() const { return world_.rank == 0; }
+  [[nodiscard]] const std::string& strategy() const { return strategy_; }
+  /// Where wrapped models live and batches are moved to.
+  [[nodiscard]] at::Device device() const { return device_; }
+  /// The same on all ranks: torch::manual_seed(session.seed()) before the model is made. For dropout and augmentation
+  /// that differ between ranks, seed again with seed() + rank() afterwards.
+  [[nodiscard]] std::uint64_t seed() const { return seed_; }
+  [[nodiscard]] Collectives& collectives() { return *collectives_; }
+
+  /// Places the module, gives all ranks rank 0's parameters and buffers, and trains it under the session's strategy.
+  /// Takes a shared_ptr to a module or a module holder (TORCH_MODULE).
+  /// \throws lrun::RankMismatch  on all ranks; names the first parameter that differs.
+  template <class Module>
+  Model<Module> wrap(std::shared_ptr<Module> module, std::optional<WrapOptions> options = std::nullopt) {
+    ReplicatedModule replicated = replicate(module, std::move(options));
+    return Model<Module>(std::move(module), std::move(replicated), device_);
+  }
+  template <class Holder>
+  requires requires(const Holder& holder) { holder.ptr(); }
+  auto wrap(const Holder& holder, std::optional<WrapOptions> options = std::nullopt) {
+    return wrap(holder.ptr(), std::move(options));
+  }
+
+  /// A loader of this rank's samples: a new order every epoch, the same on all ranks, each sample on one rank.
+  /// Include <lrun/data_loader.h>. \return std::unique_ptr<DataLoader<Dataset>>; loop over `*loader`.
+  /// \throws std::invalid_argument  a batch size of 0, or a data set that does not know its size.
+  template <class Dataset>
+  std::unique_ptr<DataLoader<Dataset>> loader(Dataset dataset, const LoaderOptions& options) {
+    const auto size = dataset.size();
+    if (!size) throw std::invalid_argument("the data set does not know its size: read it without a sampler");
+    return std::make_unique<DataLoader<Dataset>>(std::move(dataset), sampler(*size, options), options);
+  }
+
+  /// The sampler that loader() uses.
+  [[nodiscard]] DistributedSampler sampler(std::size_t dataset_size, const LoaderOptions& options);
+
+  /// An optimizer over the model's parameters. `options` is what torch's optimizer takes: its options or a learning
+  /// rate.
+  template <class TorchOptimizer, class Module, class Options>
+  Optimizer<TorchOptimizer> optimizer(const Model<Module>& model, const Options& options) {
+    return Optimizer<TorchOptimizer>(model.parameters(), options);
+  }
+
+  /// Samples behind one optimizer step for loaders with batches of `loader_batch`: loader_batch · devices · nodes under
+  /// ddp.
+  [[nodiscard]] std::int64_t effective_batch_size(std::int64_t loader_batch) const;
+
+  /// Returns when all ranks have called it.
+  void barrier();
+
+  /// A metric over all ranks: the sum, average, … of every rank's `value`, in a new tensor of the same shape, the same
+  /// on every rank. Collective. `value` is detached; integers cannot be averaged.
+  [[nodiscard]] at::Tensor all_reduce(const at::Tensor& value, ReduceOp op = ReduceOp::kAverage);
+  /// The same of one number, in double.
+  [[nodiscard]] double all_reduce(double value, ReduceOp op = ReduceOp::kAverage);
+
+ private:
+  ReplicatedModule replicate(std::shared_ptr<torch::nn::Module> module, std::optional<WrapOptions> options);
+
+  SessionOptions options_;
+  World world_;
+  std::string strategy_;
+  at::Device device_;
+  std::unique_ptr<Collectives> collectives_;
+  std::uint64_t seed_ = 0;
+  bool batch_size_was_said_ = false;
+};
+
+}  // namespace lrun

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <lrun/export.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace lrun {
+
+/// Where a World was read from.
+enum class WorldSource { kAlone, kLrun, kTorchrun, kSlurm, kOpenMpi };
+
+/// Who this process is among the workers of a run: a value read from the worker environment, without joining anything.
+///
+/// Sources, the first that fits:
+///   1. RANK and WORLD_SIZE, set by lrun, torchrun or anything that speaks torch's `env://`;
+///   2. WORLD_SIZE, LOCAL_RANK and (when not on node 0) NODE_RANK and LOCAL_WORLD_SIZE without RANK: the rank is
+///      NODE_RANK · LOCAL_WORLD_SIZE + LOCAL_RANK;
+///   3. a task of a Slurm step (SLURM_STEP_ID, SLURM_PROCID, SLURM_NTASKS) or of Open MPI (OMPI_COMM_WORLD_RANK,
+///   _SIZE),
+///      only when MASTER_ADDR and MASTER_PORT are there too: without them the tasks could not find each other;
+///   4. nothing: alone, one rank.
+struct LRUN_EXPORT World {
+  using Variables = std::map<std::string, std::string, std::less<>>;
+
+  int rank = 0;              ///< 0 … world_size−1.
+  int world_size = 1;        ///< All ranks of all nodes.
+  int local_rank = 0;        ///< 0 … local_world_size−1 (always 0 under torchrun --virtual-local-rank).
+  int local_world_size = 1;  ///< Ranks on this node.
+  int node_rank = 0;         ///< GROUP_RANK, else NODE_RANK.
+  int nodes = 1;             ///< GROUP_WORLD_SIZE, else world_size / local_world_size, rounded up.
+
+  std::string master_address;     ///< Host of the workers' store; empty when unknown.
+  std::uint16_t master_port = 0;  ///< Port of the workers' store; 0 when unknown.
+  bool uses_agent_store =
+      false;  ///< The launcher serves the store (TORCHELASTIC_USE_AGENT_STORE=True); else rank 0 does.
+
+  std::string run_id;     ///< LRUN_RUN_ID, else TORCHELASTIC_RUN_ID; empty without a launcher.
+  int restart_count = 0;  ///< 0 in the first attempt.
+  int max_restarts = 0;
+
+  std::string strategy;               ///< LRUN_STRATEGY; empty when not given.
+  std::optional<std::uint64_t> seed;  ///< LRUN_SEED; empty when not given.
+  bool resume = false;                ///< LRUN_RESUME: the program should go on from its newest checkpoint.
+
+  WorldSource source = WorldSource::kAlone;
+
+  /// The environment of this process.
+  /// \throws lrun::BadEnvironment  a variable is malformed or contradicts another (RANK without WORLD_SIZE,
+  ///                               RANK ≥ WORLD_SIZE, not a number, …); the text names it.
+  static World from_environment();
+
+  /// The same of any set of variables.
+  static World from_variables(const Variables& variables);
+
+  bool operator==(const World&) const = default;
+};
+
+}  // namespace lrun
