@@ -24,10 +24,12 @@ if(LibTorch_FOUND)
   add_library(lrun_runtime SHARED)
   add_library(lrun::runtime ALIAS lrun_runtime)
   set_target_properties(lrun_runtime PROPERTIES
-    OUTPUT_NAME lrun EXPORT_NAME runtime VERSION "${PROJECT_VERSION}" SOVERSION "${PROJECT_VERSION_MAJOR}")
+    OUTPUT_NAME lrun EXPORT_NAME runtime VERSION "${PROJECT_VERSION}" SOVERSION "${PROJECT_VERSION_MAJOR}"
+    VERIFY_INTERFACE_HEADER_SETS ON      # target all_verify_interface_header_sets: each header compiles alone
+    INSTALL_RPATH_USE_LINK_PATH ON)      # the installed library finds the LibTorch it was built with
   target_compile_features(lrun_runtime PUBLIC cxx_std_20)
-  target_include_directories(lrun_runtime PUBLIC
-    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+  file(GLOB _headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/lrun/*.h")
+  target_sources(lrun_runtime PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${_headers})
   target_link_libraries(lrun_runtime
     PUBLIC LibTorch::cpu
     PRIVATE "$<BUILD_INTERFACE:lrun_core>" "$<BUILD_INTERFACE:lrun_warnings>" ${CMAKE_DL_LIBS} Threads::Threads)

@@ -1,7 +1,7 @@
-#include "lrun_version.h"
-
 #include <gtest/gtest.h>
 #include <lrun/version.h>
+
+#include "lrun_version.h"
 
 namespace lrun {
 namespace {

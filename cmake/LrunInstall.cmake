@@ -1,0 +1,30 @@
+# What `cmake --install` gives: the program with man page and completions, and where it was built the library with
+# headers and a CMake package (find_package(lrun), lrun::runtime).
+include(CMakePackageConfigHelpers)
+set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/lrun")
+
+install(TARGETS lrun EXPORT lrunTargets RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+if(TARGET lrun_runtime)
+  install(TARGETS lrun_runtime EXPORT lrunTargets
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+    FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  install(FILES "${PROJECT_SOURCE_DIR}/cmake/LibTorch.cmake" DESTINATION "${_package}")
+endif()
+install(EXPORT lrunTargets NAMESPACE lrun:: DESTINATION "${_package}")
+
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/lrunConfig.cmake.in" "${PROJECT_BINARY_DIR}/lrunConfig.cmake"
+  INSTALL_DESTINATION "${_package}" NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/lrunConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/lrunConfig.cmake" "${PROJECT_BINARY_DIR}/lrunConfigVersion.cmake"
+  DESTINATION "${_package}")
+
+# Shells look for completions under the name of the program.
+function(_lrun_install_if_there file folder name)
+  if(EXISTS "${PROJECT_SOURCE_DIR}/${file}")
+    install(FILES "${PROJECT_SOURCE_DIR}/${file}" DESTINATION "${folder}" RENAME "${name}")
+  endif()
+endfunction()
+_lrun_install_if_there(man/lrun.1 "${CMAKE_INSTALL_MANDIR}/man1" lrun.1)
+_lrun_install_if_there(completions/lrun.bash "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" lrun)
+_lrun_install_if_there(completions/_lrun "${CMAKE_INSTALL_DATADIR}/zsh/site-functions" _lrun)
+_lrun_install_if_there(completions/lrun.fish "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d" lrun.fish)

@@ -1,0 +1,12 @@
+# One switch for the sanitizers, seen by every unit of ours: LRUN_SANITIZE=address;undefined, thread, or empty.
+# A mix of units with and without is the one thing sanitizers cannot stand, hence the directory-wide options.
+set(LRUN_SANITIZE "" CACHE STRING "Sanitizers of every unit: a list such as address;undefined or thread; empty for none")
+if(LRUN_SANITIZE)
+  list(JOIN LRUN_SANITIZE "," _sanitizers)
+  add_compile_options("-fsanitize=${_sanitizers}" -fno-omit-frame-pointer)
+  add_link_options("-fsanitize=${_sanitizers}")
+  if("undefined" IN_LIST LRUN_SANITIZE)
+    # vptr needs the type information of LibTorch's classes, part of which its libraries hide.
+    add_compile_options(-fno-sanitize-recover=undefined -fno-sanitize=vptr)
+  endif()
+endif()

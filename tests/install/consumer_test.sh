@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Installs this build to a folder of its own, builds a project that knows only that folder, and runs it.
+# usage: consumer_test.sh BUILD_DIR SOURCE_DIR VERSION
+set -euo pipefail
+build=$1 source=$2 version=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+cmake --install "$build" --prefix "$work/prefix" > "$work/install.log"
+for file in bin/lrun lib*/cmake/lrun/lrunConfig.cmake include/lrun/version.h; do
+  compgen -G "$work/prefix/$file" > /dev/null || { echo "not installed: $file"; cat "$work/install.log"; exit 1; }
+done
+# Every header that is public in the tree is installed, and nothing else is.
+diff <(cd "$source/include" && find lrun -name '*.h' | sort) <(cd "$work/prefix/include" && find lrun -type f | sort)
+while read -r file target; do
+  [ ! -e "$source/$file" ] || cmp "$source/$file" "$work/prefix/share/$target"
+done << 'TABLE'
+man/lrun.1             man/man1/lrun.1
+completions/lrun.bash  bash-completion/completions/lrun
+completions/_lrun      zsh/site-functions/_lrun
+completions/lrun.fish  fish/vendor_completions.d/lrun.fish
+TABLE
+
+cp -r "$source/tests/consumer" "$work/project"
+cmake -S "$work/project" -B "$work/project/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" > "$work/configure.log" ||
+  { cat "$work/configure.log"; exit 1; }
+cmake --build "$work/project/build"
+# Neither the build tree nor a variable may be needed to run it.
+output=$(env -i "$work/project/build/consumer")
+echo "$output"
+[ "$output" = "lrun $version, sum 10" ]

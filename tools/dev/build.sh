@@ -1,0 +1,72 @@
+# shellcheck shell=bash
+# build, test, demo, bench, clean.
+
+# configure_and_build PRESET [TARGET...]
+configure_and_build() {
+  local preset=$1 targets=() log
+  shift
+  [ $# -eq 0 ] || targets=(--target "$@")
+  stage "building ($preset) in build/$preset"
+  mkdir -p "build/$preset"
+  log=build/$preset/configure.log
+  cmake --preset "$preset" > "$log" 2>&1 || {
+    cat "$log" >&2
+    fail "configuring failed" "./dev doctor says what is missing"
+  }
+  grep '^-- LibTorch' "$log" || true
+  nice cmake --build --preset "$preset" --parallel "$(jobs)" "${targets[@]}"
+}
+
+dev_build() {
+  local preset=${1:-dev}
+  [ $# -eq 0 ] || shift
+  need_packages "${build_packages[@]}" "${test_packages[@]}"
+  case $preset in
+    fuzz) need_packages "${check_packages[@]}" ;;
+    release) need_packages libbenchmark-dev ;;
+  esac
+  need_libtorch
+  configure_and_build "$preset" "$@"
+}
+
+# The last lines are ctest's own summary.
+dev_test() {
+  dev_build dev
+  stage "testing"
+  ctest --preset dev --parallel "$(jobs)" "$@"
+}
+
+dev_demo() {
+  need_packages "${build_packages[@]}" "${test_packages[@]}"
+  need_libtorch
+  configure_and_build dev lrun fashion_mnist
+  stage "training a convolutional network on Fashion-MNIST with two processes, about 2 minutes"
+  local run=(build/dev/lrun --devices 2 build/dev/examples/fashion_mnist "$@")
+  note "${run[*]}"
+  "${run[@]}"
+}
+
+dev_bench() {
+  need_packages "${build_packages[@]}" "${test_packages[@]}" libbenchmark-dev
+  need_libtorch
+  configure_and_build release lrun lrun_bench
+  local perf program
+  if perf=$(shared perf); then
+    stage "building the limit programs"
+    make -s -C "$perf" O="$root/build/perf"
+    export LRUN_PERF=$root/build/perf
+  else
+    note "../shared/perf is not here: no limits beside the figures"
+  fi
+  export LRUN_PROGRAM=$root/build/release/lrun
+  for program in build/release/bench/bench_*; do
+    [ -x "$program" ] || continue
+    stage "$(basename "$program")"
+    "$program" "$@"
+  done
+}
+
+dev_clean() {
+  note "removing build/; the cache in $LRUN_CACHE stays"
+  rm -rf "$root/build"
+}

@@ -1,0 +1,84 @@
+# shellcheck shell=bash
+# lint: what decides about style, so that nobody has to.
+
+# The files of a kind that git knows or would take: sources FILE-PATTERN...
+sources() { git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do [ -f "$f" ] && echo "$f"; done; }
+
+# A finding depends on the unit, on everything it includes and on the rules: a unit whose digest was clean before is
+# clean. The digests lie in build/lint, one empty file each.
+tidy_one() {
+  local unit=$1 digest
+  digest=$(ccache_free_preprocess "$unit" | cat - .clang-tidy | sha256sum | cut -c1-40) || return 1
+  [ ! -e "build/lint/$digest" ] || return 0
+  clang-tidy --quiet -p build/dev "$unit" 2> /dev/null || return 1
+  : > "build/lint/$digest"
+}
+
+# The unit as the compiler sees it. The command of the compilation database, with -E and without launcher and output.
+ccache_free_preprocess() {
+  local command
+  command=$(python3 - "$1" <<'PYTHON'
+import json, os, shlex, sys
+for entry in json.load(open("build/dev/compile_commands.json")):
+    if os.path.realpath(entry["file"]) == os.path.realpath(sys.argv[1]):
+        words = shlex.split(entry["command"])
+        words = [w for w in words if not w.endswith("ccache")]
+        at = words.index("-o")
+        del words[at:at + 2]
+        words[words.index("-c")] = "-E"
+        print(shlex.join(words + ["-P"]))
+        break
+PYTHON
+  )
+  [ -n "$command" ] || return 1
+  (cd build/dev && eval "$command")
+}
+
+lint_tidy() {
+  mkdir -p build/lint
+  export -f tidy_one ccache_free_preprocess
+  local units
+  mapfile -t units < <(compiled_units "$@")
+  printf '%s\n' "${units[@]}" | xargs -r -P "$(jobs)" -I{} bash -c 'tidy_one "$1"' _ {}
+}
+
+# Of the named files (none: all), those that build/dev compiles; headers are looked at through them.
+compiled_units() {
+  python3 - "$@" <<'PYTHON'
+import json, os, sys
+wanted = {os.path.realpath(f) for f in sys.argv[1:]}
+here = os.getcwd() + os.sep
+units = {os.path.realpath(e["file"]) for e in json.load(open("build/dev/compile_commands.json"))}
+for unit in sorted(units):
+    if unit.startswith(here) and not unit.startswith(here + "build") and (not wanted or unit in wanted):
+        print(unit[len(here):])
+PYTHON
+}
+
+lint_shell() {
+  local scripts
+  mapfile -t scripts < <(sources '*.sh' .ci/run completions/lrun.bash | grep -v '^tools/dev/')
+  shellcheck -x dev "${scripts[@]}"
+}
+
+lint_man() {
+  local pages
+  mapfile -t pages < <(sources 'man/*.1')
+  [ ${#pages[@]} -eq 0 ] || mandoc -T lint -W warning "${pages[@]}"
+}
+
+dev_lint() {
+  need_packages "${check_packages[@]}" mandoc
+  [ -f build/dev/compile_commands.json ] || dev_build dev
+  local bad=0 code
+  stage "clang-format"
+  mapfile -t code < <(sources '*.cc' '*.h')
+  [ $# -eq 0 ] || code=("$@")
+  clang-format --dry-run -Werror "${code[@]}" || bad=1
+  stage "shellcheck, mandoc"
+  lint_shell || bad=1
+  lint_man || bad=1
+  stage "clang-tidy (units unchanged since they were clean are skipped)"
+  lint_tidy "$@" || bad=1
+  [ $bad -eq 0 ] || fail "lint found something" "clang-format -i FILE mends the layout"
+}
