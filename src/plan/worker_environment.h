@@ -93,7 +93,6 @@ class WorkerEnvironment {
   std::vector<std::string> shared_;
   Variables shared_contract_;
   std::vector<std::string> removed_;
-  std::vector<DeviceId> node_devices_;
   std::string error_file_directory_;
   bool isolate_gpus_ = false;
 };

@@ -1,0 +1,32 @@
+#include "cluster/local_host.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <system_error>
+
+#include "cluster/nvml.h"
+#include "cluster/usable_cpus.h"
+#include "cluster/visible_gpus.h"
+
+namespace lrun {
+namespace {
+
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  if (gethostname(name, sizeof name - 1) != 0) throw std::system_error(errno, std::generic_category(), "gethostname");
+  return name;
+}
+
+}  // namespace
+
+AllocatedNode local_host(bool ask_gpus, const Environment& environment) {
+  AllocatedNode node;
+  node.name = host_name();
+  node.cpus = usable_cpus();
+  if (ask_gpus) node.gpus = visible_gpus(ask_nvml(), environment.get("CUDA_VISIBLE_DEVICES"));
+  return node;
+}
+
+}  // namespace lrun

@@ -1,0 +1,56 @@
+#include "cluster/program_facts.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/fd.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kLongestLine = 256;  // Linux reads as much of a '#!' line
+
+bool is_executable_file(const std::string& path) {
+  struct stat status = {};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+bool is_on_path(const std::string& name, std::string_view path) {
+  while (true) {
+    const auto colon = path.find(':');
+    const std::string_view directory = path.substr(0, colon);
+    if (is_executable_file(directory.empty() ? name : std::string(directory) + "/" + name)) return true;
+    if (colon == std::string_view::npos) return false;
+    path.remove_prefix(colon + 1);
+  }
+}
+
+std::string first_line_of(const std::string& path) {
+  // Non-blocking: the name may be that of a pipe without a writer.
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat status = {};
+  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  std::string line(kLongestLine, '\0');
+  const ssize_t length = read(file.get(), line.data(), line.size());
+  line.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
+  line.resize(std::min(line.size(), line.find_first_of("\r\n")));
+  return line;
+}
+
+}  // namespace
+
+ProgramFacts look_at_program(const std::string& program, const Environment& environment) {
+  const bool is_path = program.find('/') != std::string::npos;
+  ProgramFacts facts;
+  // Without PATH, execvp searches these two.
+  facts.executable =
+      is_path ? is_executable_file(program) : is_on_path(program, environment.get("PATH").value_or("/bin:/usr/bin"));
+  if (!facts.executable) facts.first_line = first_line_of(program);
+  return facts;
+}
+
+}  // namespace lrun

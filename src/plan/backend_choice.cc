@@ -1,0 +1,40 @@
+#include "plan/backend_choice.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/nearest.h"
+#include "base/user_error.h"
+
+namespace lrun {
+namespace {
+
+void check_name(const std::string& name) {
+  static const std::vector<std::string> known = {"auto", "nccl", "gloo", "shm"};
+  if (std::find(known.begin(), known.end(), name) != known.end()) return;
+  const auto near = nearest_word(name, known);
+  throw UserError("unknown process group backend '" + name + "'",
+                  near ? "did you mean '" + *near + "'?" : "use " + join_words(known, " or "));
+}
+
+}  // namespace
+
+Setting<std::string> choose_backend(const Setting<std::string>& asked, const std::string& accelerator, int num_nodes) {
+  check_name(asked.value);
+  if (asked.value == "auto") {
+    const std::string backend = accelerator == "gpu" ? "nccl" : num_nodes == 1 ? "shm" : "gloo";
+    return {backend, asked.source, asked.origin};
+  }
+  if (asked.value == "nccl" && accelerator == "cpu") {
+    throw UserError("process group backend 'nccl' works on GPUs, and this run is on CPUs",
+                    num_nodes == 1 ? "use 'shm' or 'gloo', or leave it out" : "use 'gloo', or leave it out");
+  }
+  if (asked.value == "shm" && (accelerator == "gpu" || num_nodes > 1)) {
+    throw UserError("process group backend 'shm' is for CPUs of one node, and this run is on " +
+                        (accelerator == "gpu" ? std::string("GPUs") : std::to_string(num_nodes) + " nodes"),
+                    accelerator == "gpu" ? "use 'nccl', or leave it out" : "use 'gloo', or leave it out");
+  }
+  return asked;
+}
+
+}  // namespace lrun

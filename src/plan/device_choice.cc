@@ -1,0 +1,221 @@
+#include "plan/device_choice.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/nearest.h"
+#include "base/user_error.h"
+#include "plan/device_request.h"
+
+namespace lrun {
+namespace {
+
+using Kind = DeviceRequest::Kind;
+
+std::string counted(std::size_t count, const std::string& what) {
+  return count == 0 ? "no " + what : std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::vector<DeviceId> cpu_ranks(int count) {
+  std::vector<DeviceId> devices;
+  for (int index = 0; index < count; ++index) devices.push_back({DeviceId::Kind::kCpu, std::to_string(index)});
+  return devices;
+}
+
+std::string joined(const std::vector<DeviceId>& devices) {
+  std::string text;
+  for (const DeviceId& device : devices) text += (text.empty() ? "" : ",") + device.id;
+  return text;
+}
+
+/// Holds one setting against one node. Constructed for the duration of a choice.
+class Chooser {
+ public:
+  Chooser(const LaunchRequest& request, const AllocatedNode& node) : request_(request), node_(node) {
+    for (const Gpu& gpu : node.gpus.gpus) {
+      all_.push_back(device_of(gpu));
+      if (!gpu.lost) healthy_.push_back(gpu);
+    }
+  }
+
+  [[nodiscard]] std::vector<DeviceId> devices(const DeviceRequest& asked, const Setting<std::string>& setting) const {
+    return on_gpus(asked, setting) ? gpus(asked, setting) : cpus(asked, setting);
+  }
+
+  /// Only a setting that picks GPUs narrows what workers see; torchrun's count and the default do not, unless a lost
+  /// GPU would be counted in.
+  [[nodiscard]] std::optional<std::string> visible(const DeviceRequest& asked, const std::vector<DeviceId>& chosen,
+                                                   bool by_devices) const {
+    if (chosen.front().kind == DeviceId::Kind::kCpu) return std::nullopt;
+    const bool first_ones = chosen.size() <= all_.size() && std::equal(chosen.begin(), chosen.end(), all_.begin());
+    const bool picked = asked.kind == Kind::kList || (by_devices && chosen != all_);
+    return picked || !first_ones ? std::optional(joined(chosen)) : std::nullopt;
+  }
+
+  [[nodiscard]] std::vector<std::string> warnings(const DeviceRequest& asked, const Setting<std::string>& setting,
+                                                  const std::vector<DeviceId>& chosen) const {
+    std::vector<std::string> lines;
+    const bool gpu = chosen.front().kind == DeviceId::Kind::kGpu;
+    if (gpu && healthy_.size() < all_.size()) {
+      lines.push_back(counted(all_.size() - healthy_.size(), "GPU") + " of '" + node_.name +
+                      "' not used: " + node_.gpus.detail);
+    }
+    if (!gpu && asked.kind == Kind::kProcesses && request_.accelerator.value == "auto" && !healthy_.empty()) {
+      lines.push_back("'" + as_written(setting) + "' is more than the " + counted(healthy_.size(), "GPU") + " of '" +
+                      node_.name + "': no worker gets a GPU of its own");
+    }
+    const bool refused = node_.gpus.answer == GpuAnswer::kFailed || node_.gpus.answer == GpuAnswer::kDriverNotLoaded;
+    if (!gpu && refused && request_.accelerator.value == "auto") lines.push_back("using CPUs: " + node_.gpus.detail);
+    return lines;
+  }
+
+ private:
+  static DeviceId device_of(const Gpu& gpu) { return {DeviceId::Kind::kGpu, gpu.visible_as}; }
+
+  /// 'this host has no GPU: there is no libnvidia-ml.so.1'
+  [[nodiscard]] std::string why_none() const {
+    std::string text = "'" + node_.name + "' has no GPU";
+    if (!all_.empty()) text = "no GPU of '" + node_.name + "' works";
+    return node_.gpus.detail.empty() ? text : text + ": " + node_.gpus.detail;
+  }
+
+  [[nodiscard]] bool on_gpus(const DeviceRequest& asked, const Setting<std::string>& setting) const {
+    const std::string& accelerator = request_.accelerator.value;
+    const bool only_gpus = asked.kind == Kind::kAllGpus || asked.kind == Kind::kList;
+    if (accelerator == "cpu") {
+      if (!only_gpus) return false;
+      throw UserError(
+          "'" + as_written(setting) + "' names GPUs, and '" + as_written(request_.accelerator) + "' wants none",
+          "use '--devices 2' for two CPU ranks, or '--accelerator gpu'");
+    }
+    if (accelerator == "gpu") {
+      if (healthy_.empty()) {
+        throw UserError("'" + as_written(request_.accelerator) + "' cannot be had, " + why_none(),
+                        "use '--accelerator cpu'");
+      }
+      return true;
+    }
+    if (only_gpus) {
+      if (!healthy_.empty()) return true;
+      throw UserError("'" + as_written(setting) + "' names GPUs, and " + why_none(),
+                      "use '--devices 2' for two CPU ranks");
+    }
+    if (asked.kind == Kind::kCpuCount || healthy_.empty()) return false;
+    const bool too_many = asked.kind == Kind::kProcesses && static_cast<std::size_t>(asked.count) > healthy_.size();
+    return !too_many || request_.isolate_gpus;  // one GPU a worker leaves no choice: gpus() refuses
+  }
+
+  [[nodiscard]] std::vector<DeviceId> cpus(const DeviceRequest& asked, const Setting<std::string>& setting) const {
+    switch (asked.kind) {
+      case Kind::kNone:
+      case Kind::kAuto:
+        return cpu_ranks(1);
+      case Kind::kCount:
+      case Kind::kProcesses:
+        return cpu_ranks(asked.count);
+      case Kind::kAutoCount:
+      case Kind::kCpuCount:
+        return cpu_ranks(node_.cpus);
+      case Kind::kAllGpus:
+      case Kind::kList:
+        break;
+    }
+    throw std::logic_error("on_gpus() has refused '" + as_written(setting) + "'");
+  }
+
+  [[nodiscard]] std::vector<DeviceId> gpus(const DeviceRequest& asked, const Setting<std::string>& setting) const {
+    if (asked.kind == Kind::kList) return listed(asked, setting);
+    std::size_t count = healthy_.size();
+    if (asked.kind == Kind::kNone) count = 1;
+    if (asked.kind == Kind::kCount || asked.kind == Kind::kProcesses) count = static_cast<std::size_t>(asked.count);
+    if (asked.kind == Kind::kCpuCount) count = static_cast<std::size_t>(node_.cpus);
+    if (count > healthy_.size()) {
+      const Setting<std::string> possible{std::to_string(healthy_.size()), setting.source, setting.origin};
+      throw UserError("'" + as_written(setting) + "' asks for " + counted(count, "device") + ", but '" + node_.name +
+                          "' has " + counted(healthy_.size(), "GPU"),
+                      "use '" + as_written(possible) + "', or '--accelerator cpu' for " + counted(count, "CPU rank"));
+    }
+    std::vector<DeviceId> chosen;
+    for (std::size_t i = 0; i < count; ++i) chosen.push_back(device_of(healthy_[i]));
+    return chosen;
+  }
+
+  [[nodiscard]] std::vector<DeviceId> listed(const DeviceRequest& asked, const Setting<std::string>& setting) const {
+    std::vector<DeviceId> chosen;
+    for (const std::string& id : asked.ids) {
+      const Gpu& gpu = find(id, setting);
+      if (gpu.lost) {
+        throw UserError("GPU '" + id + "' of '" + as_written(setting) + "' is lost: the driver cannot reach it",
+                        "name others, or reset the GPU");
+      }
+      if (std::find(chosen.begin(), chosen.end(), device_of(gpu)) != chosen.end()) {
+        throw UserError("'" + as_written(setting) + "' names GPU '" + id + "' twice", "name every GPU once");
+      }
+      chosen.push_back(device_of(gpu));
+    }
+    return chosen;
+  }
+
+  /// A number counts what programs see, after the launcher's own CUDA_VISIBLE_DEVICES.
+  [[nodiscard]] const Gpu& find(const std::string& id, const Setting<std::string>& setting) const {
+    const std::vector<Gpu>& seen = node_.gpus.gpus;
+    std::size_t index = seen.size();
+    if (std::from_chars(id.data(), id.data() + id.size(), index).ec != std::errc()) {
+      const auto found =
+          std::find_if(seen.begin(), seen.end(), [&](const Gpu& gpu) { return gpu.uuid.starts_with(id); });
+      index = static_cast<std::size_t>(found - seen.begin());
+    }
+    if (index < seen.size()) return seen[index];
+    const std::string last = std::to_string(seen.size() - 1);
+    throw UserError("there is no GPU '" + id + "' of '" + as_written(setting) + "' on '" + node_.name + "'",
+                    seen.size() == 1 ? "there is one, '0'" : "use those from '0' to '" + last + "'");
+  }
+
+  const LaunchRequest& request_;
+  const AllocatedNode& node_;
+  std::vector<DeviceId> all_;
+  std::vector<Gpu> healthy_;
+};
+
+void check_accelerator(const Setting<std::string>& accelerator) {
+  static const std::vector<std::string> known = {"auto", "cpu", "gpu", "tpu"};
+  if (accelerator.value == "tpu") {
+    throw UserError("accelerator 'tpu' is not in this version of lrun", "use 'gpu', 'cpu' or 'auto'");
+  }
+  if (std::find(known.begin(), known.end(), accelerator.value) != known.end()) return;
+  const auto near = nearest_word(accelerator.value, known);
+  throw UserError("unknown accelerator '" + accelerator.value + "'",
+                  near ? "did you mean '" + *near + "'?" : "use 'gpu', 'cpu' or 'auto'");
+}
+
+}  // namespace
+
+DeviceChoice choose_devices(const LaunchRequest& request, const AllocatedNode& node) {
+  check_accelerator(request.accelerator);
+  const DeviceRequest devices = read_devices(request.devices);
+  const DeviceRequest processes = read_processes(request.nproc_per_node);
+  const bool by_devices = devices.kind != Kind::kNone;
+  const DeviceRequest& asked = by_devices ? devices : processes;
+  const Setting<std::string>& setting = by_devices ? request.devices : request.nproc_per_node;
+  const Chooser chooser(request, node);
+
+  DeviceChoice choice;
+  choice.devices = chooser.devices(asked, setting);
+  choice.asked = setting;
+  if (by_devices && processes.kind != Kind::kNone) {
+    const std::size_t other = chooser.devices(processes, request.nproc_per_node).size();
+    if (other != choice.devices.size()) {
+      throw UserError("'" + as_written(request.devices) + "' makes " + std::to_string(choice.devices.size()) +
+                          " and '" + as_written(request.nproc_per_node) + "' makes " + std::to_string(other) +
+                          " on a node",
+                      "give one of them");
+    }
+  }
+  const bool gpu = choice.devices.front().kind == DeviceId::Kind::kGpu;
+  choice.accelerator = {gpu ? "gpu" : "cpu", request.accelerator.source, request.accelerator.origin};
+  choice.cuda_visible_devices = chooser.visible(asked, choice.devices, by_devices);
+  choice.warnings = chooser.warnings(asked, setting, choice.devices);
+  return choice;
+}
+
+}  // namespace lrun

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/allocation.h"
+#include "plan/launch_plan.h"
+#include "plan/launch_request.h"
+
+namespace lrun {
+
+/// The devices of one node and what follows from them.
+struct DeviceChoice {
+  std::vector<DeviceId> devices;                    ///< never empty, all of one kind
+  Setting<std::string> accelerator;                 ///< 'cpu' or 'gpu'
+  Setting<std::string> asked;                       ///< the setting that decided; empty value: the default, one device
+  std::optional<std::string> cuda_visible_devices;  ///< what all workers of the node must see; empty: leave it alone
+  std::vector<std::string> warnings;
+
+  bool operator==(const DeviceChoice&) const = default;
+};
+
+/// Chooses from what `node` has, by --devices, --nproc-per-node and --accelerator:
+///
+/// --devices          'auto': all GPUs, else one CPU rank · '-1': all GPUs · '2,3': these GPUs, counted as programs see
+///                    them (or UUIDs) · '8': the first eight GPUs, on a machine without GPUs eight CPU ranks
+/// --nproc-per-node   'auto': all GPUs, else a rank a CPU · 'gpu' · 'cpu': a rank a CPU · a number, as torchrun: more
+///                    than there are GPUs makes them CPU ranks, with a warning
+/// neither            one device
+///
+/// A GPU that is lost is never chosen.
+/// \throws UserError  unreadable, contradictory, or more than the node has.
+DeviceChoice choose_devices(const LaunchRequest& request, const AllocatedNode& node);
+
+}  // namespace lrun

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/setting.h"
+
+namespace lrun {
+
+/// What --devices or --nproc-per-node says, read but not yet held against a machine.
+struct DeviceRequest {
+  enum class Kind {
+    kNone,       ///< not given
+    kAuto,       ///< --devices auto
+    kAllGpus,    ///< --devices -1, --nproc-per-node gpu
+    kList,       ///< --devices 2,3
+    kCount,      ///< --devices 8
+    kProcesses,  ///< --nproc-per-node 8
+    kAutoCount,  ///< --nproc-per-node auto
+    kCpuCount,   ///< --nproc-per-node cpu
+  };
+  Kind kind = Kind::kNone;
+  int count = 0;                 ///< of kCount and kProcesses, at least 1
+  std::vector<std::string> ids;  ///< of kList: distinct, not empty
+
+  bool operator==(const DeviceRequest&) const = default;
+};
+
+/// \throws UserError  not a count, 'auto', '-1' or a list of distinct GPUs; says what is allowed.
+DeviceRequest read_devices(const Setting<std::string>& devices);
+
+/// \throws UserError  not a count, 'auto', 'cpu' or 'gpu'.
+DeviceRequest read_processes(const Setting<std::string>& nproc_per_node);
+
+/// The setting as the user wrote it: '--devices 8', 'PET_NPROC_PER_NODE=8'.
+std::string as_written(const Setting<std::string>& setting);
+
+}  // namespace lrun

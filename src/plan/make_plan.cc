@@ -1,0 +1,177 @@
+#include "plan/make_plan.h"
+
+#include <algorithm>
+
+#include "base/user_error.h"
+#include "cluster/visible_gpus.h"
+#include "plan/backend_choice.h"
+#include "plan/device_choice.h"
+#include "plan/rank_layout.h"
+#include "plan/strategy_choice.h"
+#include "plan/worker_command.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostWorkers = 1U << 20;  // a typing mistake must not become a plan of gigabytes
+
+/// The allocation's nodes, as many as were asked for.
+std::vector<AllocatedNode> nodes_of_run(const LaunchRequest& request, const Allocation& allocation) {
+  const int asked = request.num_nodes.value;
+  if (asked < 1) {
+    throw UserError("'" + request.num_nodes.origin + " " + std::to_string(asked) + "' is no number of nodes",
+                    "use 1 or more");
+  }
+  std::vector<AllocatedNode> nodes = allocation.nodes;
+  const std::size_t count = std::min(static_cast<std::size_t>(asked), kMostWorkers + 1);
+  if (request.num_nodes.given() && nodes.size() > count) nodes.resize(count);
+  while (nodes.size() < count) {
+    AllocatedNode like_the_first = nodes.front();
+    like_the_first.name = "node" + std::to_string(nodes.size());
+    nodes.push_back(std::move(like_the_first));
+  }
+  return nodes;
+}
+
+std::vector<DeviceChoice> choose_for_all(const LaunchRequest& request, const std::vector<AllocatedNode>& nodes) {
+  std::vector<DeviceChoice> choices;
+  std::size_t total = 0;
+  for (const AllocatedNode& node : nodes) {
+    choices.push_back(choose_devices(request, node));
+    total += choices.back().devices.size();
+    if (total > kMostWorkers) {
+      throw UserError("more than " + std::to_string(kMostWorkers) + " devices were asked for",
+                      "look at '--devices' and '--num_nodes'");
+    }
+    if (choices.back().accelerator.value != choices.front().accelerator.value) {
+      throw UserError("'" + nodes.front().name + "' and '" + node.name + "' do not have the same kind of devices",
+                      "use '--accelerator cpu'");
+    }
+  }
+  return choices;
+}
+
+/// What CUDA_VISIBLE_DEVICES of each worker is without GPUs of our own choice, as torchrun's --virtual-local-rank: the
+/// local-rank-th entry of the launcher's, or the bare number.
+void isolate_by_name(NodePlan& node, const std::optional<std::string>& launcher_has) {
+  const std::vector<std::string> entries = split_visible_devices(launcher_has.value_or(""));
+  for (WorkerPlan& worker : node.workers) {
+    const auto index = static_cast<std::size_t>(worker.local_rank);
+    if (launcher_has && index >= entries.size()) {
+      throw UserError(
+          "local rank " + std::to_string(index) + " has no GPU in CUDA_VISIBLE_DEVICES='" + *launcher_has + "'",
+          "use '--nproc-per-node " + std::to_string(entries.size()) + "', or name more GPUs");
+    }
+    worker.cuda_visible_devices = launcher_has ? entries[index] : std::to_string(index);
+  }
+}
+
+void isolate_by_device(NodePlan& node) {
+  for (WorkerPlan& worker : node.workers) {
+    std::string visible;
+    for (const DeviceId& device : worker.devices) visible += (visible.empty() ? "" : ",") + device.id;
+    worker.cuda_visible_devices = visible;
+  }
+}
+
+void set_visible_devices(LaunchPlan& plan, const std::vector<DeviceChoice>& choices, const Environment& environment) {
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    NodePlan& node = plan.nodes[i];
+    if (!plan.isolate_gpus) {
+      for (WorkerPlan& worker : node.workers) worker.cuda_visible_devices = choices[i].cuda_visible_devices;
+    } else if (plan.accelerator.value == "gpu") {
+      isolate_by_device(node);
+    } else {
+      isolate_by_name(node, environment.get("CUDA_VISIBLE_DEVICES"));
+    }
+  }
+}
+
+bool wants_isolation(const LaunchRequest& request, std::vector<std::string>& warnings) {
+  if (!request.isolate_gpus || request.accelerator.value != "cpu") return request.isolate_gpus;
+  warnings.emplace_back("workers on CPUs have no GPU to isolate: '--isolate-gpus' has no effect");
+  return false;
+}
+
+/// OMP_NUM_THREADS of a worker. Threads of dp's replicas each open a team of their own, so devices are counted, not
+/// processes.
+int threads_per_worker(const LaunchPlan& plan, int cpus, const Environment& environment) {
+  if (environment.has("OMP_NUM_THREADS")) return 0;
+  const NodePlan& node = plan.nodes.front();
+  if (plan.personality.omp_threads == Personality::OmpThreads::kOne) return node.workers.size() > 1 ? 1 : 0;
+  return std::max(1, cpus / static_cast<int>(node.devices.size()));
+}
+
+std::size_t most_devices(const std::vector<DeviceChoice>& choices) {
+  std::size_t most = 0;
+  for (const DeviceChoice& choice : choices) most = std::max(most, choice.devices.size());
+  return most;
+}
+
+void add_warnings(LaunchPlan& plan, const std::vector<DeviceChoice>& choices) {
+  for (const DeviceChoice& choice : choices) {
+    for (const std::string& line : choice.warnings) {
+      if (std::find(plan.warnings.begin(), plan.warnings.end(), line) == plan.warnings.end()) {
+        plan.warnings.push_back(line);
+      }
+    }
+  }
+  if (plan.personality.omp_threads == Personality::OmpThreads::kOne && plan.omp_num_threads == 1) {
+    plan.warnings.emplace_back("OMP_NUM_THREADS is set to 1 for every worker: set it yourself for more threads");
+  }
+}
+
+}  // namespace
+
+bool needs_gpus(const LaunchRequest& request, const Environment& environment) {
+  const std::string& accelerator = request.accelerator.value;
+  const std::string& devices = request.devices.value;
+  if (accelerator == "cpu" || accelerator == "tpu") return false;
+  // Asked although they are hidden: the refusal is to say why there are none.
+  const bool by_name = devices == "-1" || devices == "auto" || devices.find_first_of(",-") != std::string::npos;
+  if (accelerator == "gpu" || by_name || request.nproc_per_node.value == "gpu") return true;
+  const auto visible = environment.get("CUDA_VISIBLE_DEVICES");
+  const bool hidden = visible && (visible->empty() || *visible == "-1");
+  return !hidden && (request.devices.given() || request.nproc_per_node.value != "cpu");
+}
+
+LaunchPlan make_plan(const LaunchRequest& request, const Environment& environment, const Allocation& allocation,
+                     const ProgramFacts& program, std::string run_id) {
+  const std::vector<AllocatedNode> nodes = nodes_of_run(request, allocation);
+  const std::vector<DeviceChoice> choices = choose_for_all(request, nodes);
+
+  LaunchPlan plan;
+  plan.run_id = std::move(run_id);
+  plan.allocation = allocation.source + (allocation.reason.empty() ? "" : " (" + allocation.reason + ")");
+  plan.personality = personality_of(request.compat);
+  plan.num_nodes = static_cast<int>(nodes.size());
+  plan.accelerator = choices.front().accelerator;
+  plan.devices = choices.front().asked;
+  plan.strategy = choose_strategy(request.strategy, static_cast<int>(most_devices(choices)), plan.num_nodes);
+  plan.process_group_backend = choose_backend(request.process_group_backend, plan.accelerator.value, plan.num_nodes);
+
+  std::vector<NodeDevices> layout;
+  for (std::size_t i = 0; i < nodes.size(); ++i) layout.push_back({nodes[i].name, choices[i].devices});
+  plan.nodes = layout_ranks(plan.strategy.value, layout);
+  plan.world_size = plan.nodes.back().base_rank + static_cast<int>(plan.nodes.back().workers.size());
+
+  plan.isolate_gpus = wants_isolation(request, plan.warnings);
+  set_visible_devices(plan, choices, environment);
+  plan.argv = worker_command(request, environment, program);
+  if (plan.num_nodes == 1) plan.master_addr = "127.0.0.1";
+  if (request.master_port.value.value_or(0) != 0) plan.master_port = request.master_port.value;
+  plan.seed = request.seed;
+  plan.log_dir = request.log_dir;
+  plan.grace = request.grace;
+  plan.omp_num_threads = threads_per_worker(plan, nodes.front().cpus, environment);
+  add_warnings(plan, choices);
+  return plan;
+}
+
+void refuse_unsupported_run(const LaunchPlan& plan) {
+  if (plan.num_nodes == 1) return;
+  throw UserError("this version of lrun plans " + std::to_string(plan.num_nodes) + " nodes but runs only one",
+                  "use '--dry-run' to see the plan, or '--num_nodes 1'");
+}
+
+}  // namespace lrun

@@ -1,0 +1,45 @@
+#include "plan/rank_layout.h"
+
+#include "base/user_error.h"
+
+namespace lrun {
+namespace {
+
+std::vector<WorkerPlan> workers_of(const NodePlan& node, bool one_per_device) {
+  std::vector<WorkerPlan> workers;
+  if (!one_per_device) {
+    workers.push_back({node.base_rank, 0, node.node_rank, node.devices, std::nullopt});
+    return workers;
+  }
+  workers.reserve(node.devices.size());
+  for (const DeviceId& device : node.devices) {
+    const int local_rank = static_cast<int>(workers.size());
+    workers.push_back({node.base_rank + local_rank, local_rank, node.node_rank, {device}, std::nullopt});
+  }
+  return workers;
+}
+
+}  // namespace
+
+std::vector<NodePlan> layout_ranks(const std::string& strategy, const std::vector<NodeDevices>& nodes) {
+  if (strategy == "dp" && nodes.size() > 1) {
+    throw UserError("strategy 'dp' is one process and cannot use " + std::to_string(nodes.size()) + " nodes",
+                    "use '--strategy ddp2' for dp inside every node, or '--strategy ddp'");
+  }
+  const bool one_per_device = strategy != "dp" && strategy != "ddp2";
+  std::vector<NodePlan> layout;
+  layout.reserve(nodes.size());
+  int base_rank = 0;
+  for (const NodeDevices& node : nodes) {
+    NodePlan& planned = layout.emplace_back();
+    planned.node_rank = static_cast<int>(layout.size()) - 1;
+    planned.name = node.name;
+    planned.base_rank = base_rank;
+    planned.devices = node.devices;
+    planned.workers = workers_of(planned, one_per_device);
+    base_rank += static_cast<int>(planned.workers.size());
+  }
+  return layout;
+}
+
+}  // namespace lrun

@@ -1,0 +1,84 @@
+#include "plan/worker_command.h"
+
+#include <string_view>
+
+#include "base/user_error.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::string_view kMacro = "local_rank";
+
+bool runs_in_python(const LaunchRequest& request, const ProgramFacts& program) {
+  if (request.no_python) return false;
+  if (request.module || personality_of(request.compat).every_program_is_python) return true;
+  if (request.command.front().ends_with(".py")) return true;
+  return !program.executable && program.first_line.starts_with("#!") &&
+         program.first_line.find("python") != std::string::npos;
+}
+
+bool begins_identifier(char letter) {
+  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || letter == '_';
+}
+
+/// The length of the identifier that `text` begins with; 0 when it begins with none.
+std::size_t identifier_length(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size() &&
+         (begins_identifier(text[length]) || (length > 0 && text[length] >= '0' && text[length] <= '9'))) {
+    ++length;
+  }
+  return length;
+}
+
+/// The length of the macro that stands right after a dollar, braces included; 0 when it is something else.
+std::size_t macro_length(std::string_view after_dollar) {
+  const bool braced = after_dollar.starts_with('{');
+  const std::string_view text = after_dollar.substr(braced ? 1 : 0);
+  const std::size_t length = identifier_length(text);
+  if (text.substr(0, length) != kMacro) return 0;
+  if (!braced) return length;
+  return text.substr(length).starts_with('}') ? length + 2 : 0;
+}
+
+std::string expand(std::string_view argument, const std::string& local_rank) {
+  std::string result;
+  while (true) {
+    const auto dollar = argument.find('$');
+    result += argument.substr(0, dollar);
+    if (dollar == std::string_view::npos) return result;
+    argument.remove_prefix(dollar + 1);
+    const std::size_t length = macro_length(argument);
+    result += length > 0 ? local_rank : "$";
+    argument.remove_prefix(length > 0 ? length : argument.starts_with('$') ? 1 : 0);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> worker_command(const LaunchRequest& request, const Environment& environment,
+                                        const ProgramFacts& program) {
+  if (request.module && request.no_python) {
+    throw UserError("'--module' runs Python and '--no-python' forbids it", "leave one of them out");
+  }
+  std::vector<std::string> argv;
+  if (runs_in_python(request, program)) {
+    argv = {environment.get("PYTHON_EXEC").value_or("python3"), "-u"};
+    if (request.module) argv.emplace_back("-m");
+  }
+  argv.insert(argv.end(), request.command.begin(), request.command.end());
+  return argv;
+}
+
+std::vector<std::string> expand_macros(const std::vector<std::string>& argv, int local_rank) {
+  std::vector<std::string> result;
+  result.reserve(argv.size());
+  const std::string number = std::to_string(local_rank);
+  for (const std::string& argument : argv) {
+    const bool is_program = result.empty();
+    result.push_back(is_program ? argument : expand(argument, number));
+  }
+  return result;
+}
+
+}  // namespace lrun

@@ -1,0 +1,150 @@
+#include "plan/worker_environment.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+namespace lrun {
+namespace {
+
+using Scope = ContractVariable::Scope;
+
+/// What says 'I am task 3' under other launchers. Programs look for these before or beside ours, and here they are the
+/// launcher's own place, equal for all workers. What describes the job (SLURM_JOB_ID, SLURM_JOB_NODELIST) stays.
+constexpr std::string_view kForeignRanks[] = {
+    "SLURM_PROCID",
+    "SLURM_LOCALID",
+    "SLURM_GTIDS",
+    "SLURM_TASK_PID",  // srun
+    "PMIX_RANK",
+    "PMI_RANK",
+    "PMI_SIZE",
+    "PMI_FD",
+    "PMI_ID",
+    "PMI_SPAWNED",  // PMI, PMIx
+    "MPI_LOCALRANKID",
+    "MPI_LOCALNRANKS",
+    "PALS_RANKID",
+    "PALS_LOCAL_RANKID",  // MPICH, Cray
+    "HOROVOD_RANK",
+    "HOROVOD_SIZE",
+    "HOROVOD_LOCAL_RANK",
+    "HOROVOD_LOCAL_SIZE",  // horovodrun
+    "HOROVOD_CROSS_RANK",
+    "HOROVOD_CROSS_SIZE",
+    "CROSS_RANK",
+    "CROSS_SIZE",
+    "LOCAL_SIZE",  // deepspeed
+    "FLUX_TASK_RANK",
+    "FLUX_TASK_LOCAL_ID",
+    "JSM_NAMESPACE_RANK",
+    "JSM_NAMESPACE_LOCAL_RANK",  // Flux, LSF
+    "JSM_NAMESPACE_SIZE",
+};
+constexpr std::string_view kForeignPrefixes[] = {"OMPI_COMM_WORLD_", "MV2_COMM_WORLD_"};
+
+/// What belongs to the launcher, or to an lrun that this one runs inside.
+constexpr std::string_view kPrivate[] = {"LRUN_JOB_SECRET", "LRUN_PROGRESS_FD", "LRUN_RESUME", "LRUN_LAUNCH_CALL"};
+
+bool is_in(std::string_view name, const auto& names) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+bool is_contract(std::string_view name) {
+  return std::any_of(std::begin(kContract), std::end(kContract),
+                     [&](const ContractVariable& variable) { return variable.name == name; });
+}
+
+bool is_unwanted(std::string_view name) {
+  if (is_in(name, kForeignRanks) || is_in(name, kPrivate)) return true;
+  return std::any_of(std::begin(kForeignPrefixes), std::end(kForeignPrefixes),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const NodePlan& node, const RunFacts& facts) {
+  const std::string world = std::to_string(plan.world_size);
+  const std::string nodes = std::to_string(plan.num_nodes);
+  const std::string node_rank = std::to_string(node.node_rank);
+  WorkerEnvironment::Variables variables = {
+      {"WORLD_SIZE", world},
+      {"LOCAL_WORLD_SIZE", std::to_string(node.workers.size())},
+      {"NODE_RANK", node_rank},
+      {"GROUP_RANK", node_rank},
+      {"GROUP_WORLD_SIZE", nodes},
+      {"ROLE_NAME", "default"},
+      {"ROLE_WORLD_SIZE", world},
+      {"MASTER_ADDR", facts.master_addr.empty() ? plan.master_addr : facts.master_addr},
+      {"MASTER_PORT", std::to_string(facts.master_port)},
+      {"TORCHELASTIC_RUN_ID", plan.run_id},
+      {"TORCHELASTIC_RESTART_COUNT", std::to_string(facts.restart_count)},
+      {"TORCHELASTIC_MAX_RESTARTS", std::to_string(plan.max_restarts)},
+      {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+      {"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGHUP,SIGQUIT"},
+      {"LRUN_RUN_ID", plan.run_id},
+      {"LRUN_STRATEGY", plan.strategy.value},
+      {"LRUN_ACCELERATOR", plan.accelerator.value},
+      {"LRUN_NUM_NODES", nodes},
+      {"LRUN_PROCESS_GROUP_BACKEND", plan.process_group_backend.value},
+  };
+  if (plan.omp_num_threads > 0) variables.emplace_back("OMP_NUM_THREADS", std::to_string(plan.omp_num_threads));
+  if (plan.seed.value) variables.emplace_back("LRUN_SEED", std::to_string(*plan.seed.value));
+  return variables;
+}
+
+/// The process's devices as LibTorch spells them; `first_gpu` is the ordinal of the first.
+std::string device_list(const std::vector<DeviceId>& devices, int first_gpu) {
+  std::string text;
+  int ordinal = first_gpu;
+  for (const DeviceId& device : devices) {
+    if (!text.empty()) text += ',';
+    text += device.kind == DeviceId::Kind::kCpu ? "cpu" : "cuda:" + std::to_string(ordinal++);
+  }
+  return text;
+}
+
+bool sets_visible_devices(const NodePlan& node) {
+  return !node.workers.empty() && node.workers.front().cuda_visible_devices.has_value();
+}
+
+}  // namespace
+
+WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& node, const Environment& base,
+                                     const RunFacts& facts)
+    : shared_contract_(shared_variables(plan, node, facts)),
+      error_file_directory_(facts.error_file_directory),
+      isolate_gpus_(plan.isolate_gpus) {
+  if (!base.has("TORCH_NCCL_ASYNC_ERROR_HANDLING")) {
+    shared_contract_.emplace_back("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+  }
+  shared_.reserve(base.variables().size() + shared_contract_.size());
+  for (const auto& [name, value] : base.variables()) {
+    const bool kept_from_user = name == "TORCH_NCCL_ASYNC_ERROR_HANDLING" ||
+                                (name == "OMP_NUM_THREADS" && plan.omp_num_threads == 0) ||
+                                (name == "CUDA_VISIBLE_DEVICES" && !sets_visible_devices(node));
+    if (is_unwanted(name) || (name == "LRUN_SEED" && !plan.seed.value)) {
+      removed_.push_back(name);
+    } else if (kept_from_user || !is_contract(name)) {
+      shared_.push_back(name + "=" + value);
+    }
+  }
+  for (const auto& [name, value] : shared_contract_) shared_.push_back(name + "=" + value);
+}
+
+WorkerEnvironment::Variables WorkerEnvironment::of(const WorkerPlan& worker) const {
+  const std::string rank = std::to_string(worker.rank);
+  const std::string local_rank = std::to_string(worker.local_rank);
+  // With one device a process, the local rank counts the node's devices; with all of them, it begins at the first.
+  const int first_gpu = isolate_gpus_ || worker.devices.size() > 1 ? 0 : worker.local_rank;
+  Variables variables = {
+      {"RANK", rank},
+      {"LOCAL_RANK", isolate_gpus_ ? "0" : local_rank},
+      {"ROLE_RANK", rank},
+      {"TORCHELASTIC_ERROR_FILE",
+       error_file_directory_.empty() ? "" : error_file_directory_ + "/" + local_rank + "/error.json"},
+      {"LRUN_DEVICES", device_list(worker.devices, first_gpu)},
+  };
+  if (worker.cuda_visible_devices) variables.emplace_back("CUDA_VISIBLE_DEVICES", *worker.cuda_visible_devices);
+  return variables;
+}
+
+}  // namespace lrun
