@@ -64,6 +64,11 @@ class LRUN_EXPORT Collectives {
   virtual void reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) = 0;
 
   virtual void barrier() = 0;
+
+  /// Fails the group for all ranks, so that nobody waits for work that will not come: what is in flight and every later
+  /// call ends with PeerLost and `reason`. A group that failed before keeps its first error.
+  /// Threads  any.
+  virtual void abort(const std::string& reason) = 0;
 };
 
 }  // namespace lrun

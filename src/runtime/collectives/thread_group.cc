@@ -1,0 +1,228 @@
+#include <ATen/ops/zeros.h>
+#include <lrun/thread_group.h>
+
+#include <condition_variable>
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "runtime/collectives/call.h"
+#include "runtime/collectives/failure.h"
+#include "runtime/collectives/perform.h"
+
+namespace lrun {
+namespace {
+
+/// One operation of the group: what each rank posted under its sequence number.
+struct Operation {
+  explicit Operation(std::uint64_t number, std::size_t world_size) : sequence(number), posts(world_size) {}
+
+  const std::uint64_t sequence;
+  std::vector<std::optional<Post>> posts;  ///< Written under the group's mutex until all are there.
+  std::size_t arrived = 0;
+  bool done = false;
+};
+
+/// What the ranks of a group share. A rank's call finds or makes the operation of its sequence number; who arrives last
+/// performs it, so there is neither a worker thread nor a second barrier.
+class ThreadGroup {
+ public:
+  ThreadGroup(int world_size, std::chrono::milliseconds timeout)
+      : timeout_(timeout), left_(static_cast<std::size_t>(world_size)), posted_(static_cast<std::size_t>(world_size)) {}
+
+  [[nodiscard]] int world_size() const { return static_cast<int>(left_.size()); }
+  [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_; }
+
+  std::shared_ptr<Operation> post(int rank, Post post);
+  void wait(int rank, const Operation& operation);
+  [[nodiscard]] bool done(const Operation& operation);
+  void leave(int rank) noexcept;
+  void abort(const std::string& reason);
+
+ private:
+  void perform(Operation& operation);
+  void fail(Failure failure);  // with mutex_ held
+  [[nodiscard]] std::vector<int> missing(const Operation& operation) const;
+
+  const std::chrono::milliseconds timeout_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::uint64_t, std::shared_ptr<Operation>> pending_;  // begun, not yet posted by all
+  std::vector<bool> left_;
+  std::vector<std::uint64_t> posted_;  // how many operations each rank posted
+  std::optional<Failure> failure_;
+};
+
+std::shared_ptr<Operation> ThreadGroup::post(int rank, Post post) {
+  const auto index = static_cast<std::size_t>(rank);
+  std::shared_ptr<Operation> operation;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_) failure_->raise();
+    const std::uint64_t sequence = ++posted_[index];
+    auto& slot = pending_[sequence];
+    if (!slot) slot = std::make_shared<Operation>(sequence, left_.size());
+    operation = slot;
+    const Call::Operation kind = post.call.operation;
+    operation->posts[index] = std::move(post);
+    if (++operation->arrived < left_.size()) {
+      for (int other : missing(*operation)) {
+        if (!left_[static_cast<std::size_t>(other)]) continue;
+        fail({Failure::Kind::kPeerLost,
+              "rank " + std::to_string(other) + " left the group before " + name_call(kind, sequence)});
+        failure_->raise();
+      }
+      return operation;
+    }
+    pending_.erase(sequence);
+  }
+  perform(*operation);
+  return operation;
+}
+
+void ThreadGroup::perform(Operation& operation) {
+  std::optional<Failure> failure = find_mismatch(operation.posts, operation.sequence);
+  if (!failure) lrun::perform(operation.posts);
+  const std::lock_guard lock(mutex_);
+  if (failure) fail(std::move(*failure));
+  operation.done = !failure.has_value();
+  operation.posts.clear();  // the tensors belong to their ranks again
+  changed_.notify_all();
+}
+
+void ThreadGroup::wait(int rank, const Operation& operation) {
+  const SteadyTime deadline = std::chrono::steady_clock::now() + timeout_;
+  const auto ended = [&] { return operation.done || failure_; };
+  std::unique_lock lock(mutex_);
+  if (!changed_.wait_until(lock, deadline, ended)) {
+    const std::vector<int> late = missing(operation);
+    if (late.empty()) {
+      changed_.wait(lock, ended);  // all are here and the last one is at work: that ends by itself
+    } else {
+      const Call& call = operation.posts[static_cast<std::size_t>(rank)]->call;
+      fail({Failure::Kind::kTimeout, describe_timeout(call.operation, operation.sequence, timeout_, late)});
+    }
+  }
+  if (!operation.done) failure_->raise();
+}
+
+bool ThreadGroup::done(const Operation& operation) {
+  const std::lock_guard lock(mutex_);
+  return operation.done || failure_;
+}
+
+void ThreadGroup::leave(int rank) noexcept {
+  const auto index = static_cast<std::size_t>(rank);
+  const std::lock_guard lock(mutex_);
+  left_[index] = true;
+  for (const auto& [sequence, operation] : pending_) {
+    if (operation->posts[index]) continue;
+    const int other = [&] {
+      int first = 0;
+      while (!operation->posts[static_cast<std::size_t>(first)]) ++first;
+      return first;
+    }();
+    const Call::Operation kind = operation->posts[static_cast<std::size_t>(other)]->call.operation;
+    fail({Failure::Kind::kPeerLost,
+          "rank " + std::to_string(rank) + " left the group before " + name_call(kind, sequence)});
+    return;
+  }
+}
+
+void ThreadGroup::abort(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  fail({Failure::Kind::kPeerLost, reason});
+}
+
+void ThreadGroup::fail(Failure failure) {
+  if (!failure_) failure_ = std::move(failure);
+  changed_.notify_all();
+}
+
+std::vector<int> ThreadGroup::missing(const Operation& operation) const {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < world_size(); ++rank) {
+    if (!operation.posts[static_cast<std::size_t>(rank)]) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+class ThreadWork final : public CollectiveWork {
+ public:
+  ThreadWork(std::shared_ptr<ThreadGroup> group, int rank, std::shared_ptr<Operation> operation)
+      : group_(std::move(group)), rank_(rank), operation_(std::move(operation)) {}
+
+  [[nodiscard]] bool done() const override { return group_->done(*operation_); }
+  void wait() override { group_->wait(rank_, *operation_); }
+
+ private:
+  std::shared_ptr<ThreadGroup> group_;  // shared: see ThreadCollectives
+  const int rank_;
+  std::shared_ptr<Operation> operation_;  // shared: by the work of every rank
+};
+
+class ThreadCollectives final : public Collectives {
+ public:
+  ThreadCollectives(std::shared_ptr<ThreadGroup> group, int rank) : group_(std::move(group)), rank_(rank) {}
+  ThreadCollectives(const ThreadCollectives&) = delete;
+  ThreadCollectives& operator=(const ThreadCollectives&) = delete;
+  ~ThreadCollectives() override { group_->leave(rank_); }
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int world_size() const override { return group_->world_size(); }
+  [[nodiscard]] std::string name() const override { return "threads"; }
+  [[nodiscard]] std::chrono::milliseconds timeout() const override { return group_->timeout(); }
+
+  at::Tensor allocate_bucket(std::int64_t count, at::ScalarType dtype) override {
+    finish({allocate_bucket_call(count, dtype), {}, {}});
+    return at::zeros({count}, at::TensorOptions().dtype(dtype));
+  }
+
+  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op) override {
+    const Call call = all_reduce_call(tensor, op);
+    return std::make_unique<ThreadWork>(group_, rank_, group_->post(rank_, {call, tensor, tensor}));
+  }
+
+  void broadcast(at::Tensor tensor, int root) override {
+    const Call call = broadcast_call(tensor, root, world_size());
+    finish({call, tensor, tensor});
+  }
+
+  void all_gather(at::Tensor output, const at::Tensor& input) override {
+    const Call call = all_gather_call(output, input, world_size());
+    finish({call, input, std::move(output)});
+  }
+
+  void reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override {
+    const Call call = reduce_scatter_call(output, input, op, world_size());
+    finish({call, input, std::move(output)});
+  }
+
+  void barrier() override { finish({barrier_call(), {}, {}}); }
+
+  void abort(const std::string& reason) override { group_->abort(reason); }
+
+ private:
+  void finish(Post post) { group_->wait(rank_, *group_->post(rank_, std::move(post))); }
+
+  std::shared_ptr<ThreadGroup> group_;  // shared: the ranks end in any order, each on its own thread
+  const int rank_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Collectives>> make_thread_group(int world_size, const ThreadGroupOptions& options) {
+  if (world_size < 1) throw std::invalid_argument("a group of " + std::to_string(world_size) + " threads");
+  if (options.timeout.count() < 1) throw std::invalid_argument("the timeout of a group has to be more than 0 ms");
+  const auto group = std::make_shared<ThreadGroup>(world_size, options.timeout);
+  std::vector<std::unique_ptr<Collectives>> ranks;
+  for (int rank = 0; rank < world_size; ++rank) ranks.push_back(std::make_unique<ThreadCollectives>(group, rank));
+  return ranks;
+}
+
+}  // namespace lrun

@@ -1,0 +1,94 @@
+#include "runtime/collectives/ranks.h"
+
+#include <ATen/ops/equal.h>
+#include <lrun/error.h>
+#include <lrun/thread_group.h>
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include "runtime/collectives/single.h"
+
+namespace lrun::testing {
+namespace {
+
+std::vector<std::string> run_threads(int world_size, const RankBody& body, std::chrono::milliseconds timeout) {
+  auto group = make_thread_group(world_size, {timeout});
+  std::vector<std::string> errors(group.size());
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < group.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      const std::unique_ptr<Collectives> mine = std::move(group[rank]);
+      errors[rank] = error_of([&] { body(*mine); });
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return errors;
+}
+
+}  // namespace
+
+std::string error_of(const std::function<void()>& function) {
+  try {
+    function();
+  } catch (const PeerLost& error) {
+    return std::string("PeerLost: ") + error.what();
+  } catch (const CollectiveTimeout& error) {
+    return std::string("CollectiveTimeout: ") + error.what();
+  } catch (const CollectiveMismatch& error) {
+    return std::string("CollectiveMismatch: ") + error.what();
+  } catch (const Unsupported& error) {
+    return std::string("Unsupported: ") + error.what();
+  } catch (const std::invalid_argument& error) {
+    return std::string("invalid_argument: ") + error.what();
+  } catch (const std::exception& error) {
+    return std::string("error: ") + error.what();
+  }
+  return {};
+}
+
+std::vector<std::string> run_ranks(const std::string& backend, int world_size, const RankBody& body,
+                                   std::chrono::milliseconds timeout) {
+  if (backend == "threads") return run_threads(world_size, body, timeout);
+  if (backend == "single") {
+    const auto single = make_single(timeout);
+    return {error_of([&] { body(*single); })};
+  }
+  throw std::invalid_argument("no ranks for backend " + backend);
+}
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw std::runtime_error(what);
+}
+
+void require_equal(const at::Tensor& actual, const at::Tensor& expected, const std::string& what) {
+  if (at::equal(actual, expected)) return;
+  std::ostringstream text;
+  text << what << ": is\n" << actual << "\ninstead of\n" << expected;
+  throw std::runtime_error(text.str());
+}
+
+SharedCounter::SharedCounter() {
+  void* page = ::mmap(nullptr, sizeof *value_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  require(page != MAP_FAILED, "mmap of a shared counter");
+  value_ = new (page) std::atomic<std::uint32_t>(0);
+}
+
+SharedCounter::~SharedCounter() { ::munmap(value_, sizeof *value_); }
+
+void SharedCounter::add() { value_->fetch_add(1); }
+
+void SharedCounter::wait_for(std::uint32_t count) const {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (value_->load() != count) {
+    require(std::chrono::steady_clock::now() < deadline, "the shared counter never became " + std::to_string(count));
+    std::this_thread::yield();
+  }
+}
+
+}  // namespace lrun::testing

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <lrun/collectives.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace lrun::testing {
+
+/// What a rank of a test does. Throws to fail: gtest's own checks would be lost in another process.
+using RankBody = std::function<void(Collectives&)>;
+
+/// Runs `body` as every rank of a group of `backend` ('threads': threads; 'single': here; 'shm': forked processes).
+/// \return  per rank the text of what it threw, preceded by the type's name; empty when it returned.
+std::vector<std::string> run_ranks(const std::string& backend, int world_size, const RankBody& body,
+                                   std::chrono::milliseconds timeout = std::chrono::seconds(30));
+
+/// \throws std::runtime_error  with `what` when it does not hold.
+void require(bool holds, const std::string& what);
+
+/// \throws std::runtime_error  when the tensors are not equal in every bit.
+void require_equal(const at::Tensor& actual, const at::Tensor& expected, const std::string& what);
+
+/// What `function` throws, as run_ranks() says it; empty when it returns.
+std::string error_of(const std::function<void()>& function);
+
+/// A number that the ranks of a test share, be they threads or forked processes: how they wait for each other's events
+/// without the group under test. Made before the ranks.
+class SharedCounter {
+ public:
+  SharedCounter();
+  SharedCounter(const SharedCounter&) = delete;
+  SharedCounter& operator=(const SharedCounter&) = delete;
+  ~SharedCounter();
+
+  void add();
+  /// \throws std::runtime_error  when it is not `count` within 20 s.
+  void wait_for(std::uint32_t count) const;
+
+ private:
+  std::atomic<std::uint32_t>* value_;
+};
+
+}  // namespace lrun::testing
