@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/fd.h"
+
+namespace lrun {
+
+/// Who may connect.
+enum class StoreReach {
+  kLoopback,  ///< 127.0.0.1: a job on one node
+  kNetwork,   ///< every interface, IPv6 and IPv4, or IPv4 alone where there is no IPv6
+};
+
+/// A TCP socket that listens with the longest queue the kernel allows; nonblocking, close-on-exec. Connections accepted
+/// from it have TCP_NODELAY and keep-alive already: Linux lets them inherit both.
+/// \param port  0: the kernel chooses a free one.
+/// \throws std::system_error  EADDRINUSE, EACCES and others; the message names address and port.
+Fd open_listening_socket(StoreReach reach, std::uint16_t port);
+
+/// The port a socket is bound to.
+/// \throws std::system_error  ENOTSOCK, EBADF.
+std::uint16_t port_of_socket(int fd);
+
+}  // namespace lrun

@@ -1,0 +1,39 @@
+#include "store/send_buffer.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace lrun {
+namespace {
+
+/// A connection keeps no more than this once everything is sent: one large answer must not stay allocated for ever.
+constexpr std::size_t kKeptBytes = 4096;
+
+}  // namespace
+
+bool SendBuffer::send_to(int fd) {
+  while (!empty()) {
+    const ssize_t count = ::send(fd, bytes_.data() + sent_, size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      return errno == EAGAIN || errno == EWOULDBLOCK;
+    }
+    sent_ += static_cast<std::size_t>(count);
+    drop_sent();
+  }
+  return true;
+}
+
+void SendBuffer::drop_sent() {
+  if (empty()) {
+    bytes_.clear();
+    sent_ = 0;
+    if (bytes_.capacity() > kKeptBytes) bytes_.shrink_to_fit();
+  } else if (sent_ > bytes_.size() / 2) {  // at most one byte is moved for each that was sent
+    bytes_.erase(0, sent_);
+    sent_ = 0;
+  }
+}
+
+}  // namespace lrun

@@ -1,0 +1,206 @@
+#include "store/server.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "store/handle_request.h"
+
+namespace lrun {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kAcceptsPerTurn = 64;
+constexpr std::size_t kReadBytesPerTurn = std::size_t{64} << 10U;
+constexpr Duration kAcceptAgain = 100ms;
+
+std::string describe_peer(int fd) {
+  sockaddr_storage bytes{};
+  socklen_t size = sizeof bytes;
+  char host[INET6_ADDRSTRLEN] = "";
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&bytes), &size) != 0) return "a client that is gone";
+  if (bytes.ss_family == AF_INET6) {
+    const auto* address = reinterpret_cast<const sockaddr_in6*>(&bytes);
+    ::inet_ntop(AF_INET6, &address->sin6_addr, host, sizeof host);
+    return "[" + std::string(host) + "]:" + std::to_string(ntohs(address->sin6_port));
+  }
+  const auto* address = reinterpret_cast<const sockaddr_in*>(&bytes);
+  ::inet_ntop(AF_INET, &address->sin_addr, host, sizeof host);
+  return std::string(host) + ":" + std::to_string(ntohs(address->sin_port));
+}
+
+/// accept4 failed because of the one connection that it would have given, not because of us.
+bool concerns_one_connection(int error) {
+  switch (error) {
+    case EINTR:
+    case ECONNABORTED:
+    case EPERM:
+    case EPROTO:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENONET:
+    case ENOPROTOOPT:
+    case EOPNOTSUPP:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+struct StoreServer::Connection {
+  Connection(StoreClientId client, Fd descriptor) : id(client), socket(std::move(descriptor)) {}
+
+  StoreClientId id;
+  Fd socket;
+  StoreRequestDecoder decoder;
+  std::string unserved;  // bytes that were read and wait until the client takes its answers
+  SendBuffer answers;
+  EventLoop::Watch readable;
+  EventLoop::Watch writable;
+};
+
+StoreServer::StoreServer(EventLoop& loop, StoreServerOptions options)
+    : loop_(loop),
+      options_(std::move(options)),
+      listener_(open_listening_socket(options_.reach, options_.port)),
+      port_(port_of_socket(listener_.get())),
+      accepting_(loop_.on_readable(listener_.get(), [this] { accept_batch(); })) {}
+
+StoreServer::~StoreServer() = default;
+
+std::size_t StoreServer::num_clients() const {
+  return static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(),
+                                                [](const auto& entry) { return entry.second->decoder.validated(); }));
+}
+
+void StoreServer::reset() {
+  connections_.clear();
+  table_ = KeyValueTable();
+  // A worker of the last round may have connected and written before it died: its requests are not for this table.
+  while (true) {
+    const Fd stale(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!stale && !concerns_one_connection(errno)) break;
+  }
+}
+
+void StoreServer::accept_batch() {
+  for (int accepted = 0; accepted < kAcceptsPerTurn; ++accepted) {
+    Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket) {
+      add_connection(std::move(socket));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      return;
+    } else if (!concerns_one_connection(errno)) {
+      return accept_again_later(errno);
+    }
+  }
+}
+
+/// The listener stays readable while nothing can be accepted; watching it would spin.
+void StoreServer::accept_again_later(int error) {
+  if (!std::exchange(accept_failed_, true)) {
+    log("store: cannot accept a connection: " + std::generic_category().message(error) + "; trying again");
+  }
+  accepting_.cancel();
+  accept_again_ = loop_.after(kAcceptAgain,
+                              [this] { accepting_ = loop_.on_readable(listener_.get(), [this] { accept_batch(); }); });
+}
+
+void StoreServer::add_connection(Fd socket) {
+  accept_failed_ = false;
+  if (!read_buffer_) read_buffer_ = std::make_unique_for_overwrite<char[]>(kReadBytesPerTurn);
+  const StoreClientId id = ++last_id_;
+  Connection& connection = *connections_.emplace(id, std::make_unique<Connection>(id, std::move(socket))).first->second;
+  watch(connection);
+}
+
+void StoreServer::read_from(Connection& connection) {
+  const ssize_t count = ::recv(connection.socket.get(), read_buffer_.get(), kReadBytesPerTurn, 0);
+  if (count > 0) {
+    serve(connection, {read_buffer_.get(), static_cast<std::size_t>(count)});
+  } else if (count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
+    close(connection.id);
+  }
+}
+
+void StoreServer::serve(Connection& connection, std::string_view bytes) {
+  std::string reason;
+  while (reason.empty() && connection.answers.size() <= options_.max_unsent_bytes) {
+    std::optional<StoreRequest> request = connection.decoder.next(bytes);
+    if (!request) {
+      reason = connection.decoder.refusal();
+      break;
+    }
+    reason = handle_request(table_, connection.id, std::move(*request), connection.answers.tail());
+    tell_released(connection);
+  }
+  if (!reason.empty()) return refuse(connection, reason);
+  connection.unserved.assign(bytes);
+  flush(connection);
+}
+
+void StoreServer::write_to(Connection& connection) {
+  if (!flush(connection) || !connection.answers.empty() || connection.unserved.empty()) return;
+  serve(connection, std::exchange(connection.unserved, {}));
+}
+
+bool StoreServer::flush(Connection& connection) {
+  if (!connection.answers.send_to(connection.socket.get())) {
+    close(connection.id);
+    return false;
+  }
+  watch(connection);
+  return true;
+}
+
+void StoreServer::watch(Connection& connection) {
+  // Unserved requests wait for the next turn even when all answers could be sent at once: the others come first.
+  const bool write = !connection.answers.empty() || !connection.unserved.empty();
+  const bool read = connection.unserved.empty() && connection.answers.size() <= options_.max_unsent_bytes;
+  const int fd = connection.socket.get();
+  if (write && !connection.writable.armed()) {
+    connection.writable = loop_.on_writable(fd, [this, &connection] { write_to(connection); });
+  } else if (!write) {
+    connection.writable.cancel();
+  }
+  if (read && !connection.readable.armed()) {
+    connection.readable = loop_.on_readable(fd, [this, &connection] { read_from(connection); });
+  } else if (!read) {
+    connection.readable.cancel();
+  }
+}
+
+void StoreServer::tell_released(const Connection& served) {
+  for (const StoreClientId id : table_.take_released()) {
+    Connection& released = *connections_.at(id);
+    released.answers.tail().push_back(kStopWaiting);
+    if (id != served.id) flush(released);  // the one that is being served is flushed, or closed, by its caller
+  }
+}
+
+void StoreServer::refuse(Connection& connection, const std::string& reason) {
+  (void)connection.answers.send_to(connection.socket.get());  // what was asked before is answered
+  log("store: closed the connection of " + describe_peer(connection.socket.get()) + ": " + reason);
+  close(connection.id);
+}
+
+void StoreServer::close(StoreClientId id) {
+  table_.cancel_wait(id);
+  connections_.erase(id);
+}
+
+void StoreServer::log(const std::string& line) const {
+  if (options_.log) options_.log(line);
+}
+
+}  // namespace lrun

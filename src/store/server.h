@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/event_loop.h"
+#include "base/fd.h"
+#include "store/key_value_table.h"
+#include "store/listening_socket.h"
+#include "store/protocol.h"
+#include "store/send_buffer.h"
+
+namespace lrun {
+
+struct StoreServerOptions {
+  StoreReach reach = StoreReach::kLoopback;
+  std::uint16_t port = 0;  ///< 0: the kernel chooses
+  /// A client whose unread answers exceed this is not read from until it has taken them.
+  std::size_t max_unsent_bytes = std::size_t{1} << 20U;
+  /// Gets one line for every client that was refused, and when descriptors run out. May be empty. Must not call the
+  /// server.
+  std::function<void(const std::string& line)> log = {};
+};
+
+/// The workers' store: a TCPStore server for clients of torch 2.1 and newer, on the launcher's thread.
+///
+/// Binds in its constructor and keeps the socket for its whole life, so nobody can take the port between two rounds.
+/// Never blocks, arms no timer while all is well, and never resolves a client's name. No client can hold up another:
+/// each gets a bounded piece of a turn, and one that does not read its answers is not read from.
+class StoreServer {
+ public:
+  /// \param loop  must outlive the server.
+  /// \throws std::system_error  as open_listening_socket(): EADDRINUSE with the port in its text.
+  StoreServer(EventLoop& loop, StoreServerOptions options);
+  ~StoreServer();
+  StoreServer(const StoreServer&) = delete;
+  StoreServer& operator=(const StoreServer&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+
+  /// Connections that have shown the magic number.
+  [[nodiscard]] std::size_t num_clients() const;
+
+  /// Begins a round with an empty table: closes every connection, also those that wait to be accepted, and forgets all
+  /// keys. Socket and port stay.
+  void reset();
+
+ private:
+  struct Connection;
+
+  void accept_batch();
+  void accept_again_later(int error);
+  void add_connection(Fd socket);
+  void read_from(Connection& connection);
+  /// Carries out the requests in `bytes`; what is left when the client has too many unread answers is kept for later.
+  /// The connection may be gone afterwards.
+  void serve(Connection& connection, std::string_view bytes);
+  void write_to(Connection& connection);
+  /// Sends what is there and arms the watches that the rest needs. False when the connection is gone.
+  bool flush(Connection& connection);
+  void watch(Connection& connection);
+  void tell_released(const Connection& served);
+  void refuse(Connection& connection, const std::string& reason);
+  void close(StoreClientId id);
+  void log(const std::string& line) const;
+
+  EventLoop& loop_;
+  StoreServerOptions options_;
+  Fd listener_;
+  std::uint16_t port_ = 0;
+  KeyValueTable table_;
+  std::unordered_map<StoreClientId, std::unique_ptr<Connection>> connections_;
+  StoreClientId last_id_ = 0;
+  std::unique_ptr<char[]> read_buffer_;  // shared by all connections; made for the first
+  EventLoop::Watch accepting_;
+  EventLoop::Timer accept_again_;  // only while descriptors have run out
+  bool accept_failed_ = false;     // said once, until a connection could be accepted again
+};
+
+}  // namespace lrun
