@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "cli/flags.h"
+
+namespace lrun {
+
+/// The value of --devices in its one spelling: '8', '2,3', '2,' (only device 2), 'auto' or '-1'. Spaces, quotes inside
+/// and empty fields of a list are taken away.
+/// \throws UserError  anything else: zero, other negative numbers, a device named twice, letters.
+std::string parse_device_argument(const GivenValue& given);
+
+}  // namespace lrun

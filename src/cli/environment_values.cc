@@ -1,0 +1,64 @@
+#include "cli/environment_values.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "base/nearest.h"
+
+namespace lrun {
+namespace {
+
+/// What lrun gives to workers or reads beside its flags, and what its build and its runtime read.
+constexpr std::array<std::string_view, 13> kContractVariables{
+    "LRUN_RUN_ID",      "LRUN_STRATEGY", "LRUN_DEVICES",     "LRUN_SEED",     "LRUN_PROGRESS_FD",
+    "LRUN_RESUME",      "LRUN_STATE",    "LRUN_CACHE",       "LRUN_LIBTORCH", "LRUN_JOB_SECRET",
+    "LRUN_LAUNCH_CALL", "LRUN_NO_PIDFD", "LRUN_WITH_PYTORCH"};
+
+std::optional<GivenValue> value_of(const Flag& flag, const Environment& environment, bool inside_a_run) {
+  if (std::string name = lrun_variable_of(flag); !name.empty() && !inside_a_run) {
+    auto value = environment.get(name);
+    if (value && !value->empty()) return GivenValue{&flag, std::move(*value), Source::kEnvironment, std::move(name)};
+  }
+  if (flag.pet_variable.empty()) return std::nullopt;
+  auto value = environment.get(flag.pet_variable);
+  if (!value) return std::nullopt;
+  return GivenValue{&flag, std::move(*value), Source::kEnvironment, std::string(flag.pet_variable)};
+}
+
+std::vector<std::string> known_variables() {
+  std::vector<std::string> names(kContractVariables.begin(), kContractVariables.end());
+  for (const Flag& flag : flag_table()) {
+    if (flag.lrun_variable) names.push_back(lrun_variable_of(flag));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<GivenValue> values_from_environment(const Environment& environment) {
+  std::vector<GivenValue> values;
+  const bool inside_a_run = environment.has("LRUN_RUN_ID");
+  for (const Flag& flag : flag_table()) {
+    if (auto value = value_of(flag, environment, inside_a_run)) values.push_back(std::move(*value));
+  }
+  return values;
+}
+
+std::vector<std::string> warn_about_unknown_variables(const Environment& environment) {
+  constexpr std::string_view kPrefix = "LRUN_";
+  std::vector<std::string> warnings;
+  const auto& variables = environment.variables();
+  for (auto entry = variables.lower_bound(kPrefix); entry != variables.end() && entry->first.starts_with(kPrefix);
+       ++entry) {
+    const std::vector<std::string> known = known_variables();
+    if (std::find(known.begin(), known.end(), entry->first) != known.end()) continue;
+    const auto nearest = nearest_word(entry->first, known);
+    warnings.push_back("variable '" + entry->first + "' is unknown and ignored" +
+                       (nearest ? "; did you mean '" + *nearest + "'?" : ""));
+  }
+  return warnings;
+}
+
+}  // namespace lrun

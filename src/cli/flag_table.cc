@@ -1,0 +1,243 @@
+#include "cli/flag_values.h"
+#include "cli/flags.h"
+
+namespace lrun {
+namespace {
+
+using enum ValueKind;
+
+constexpr std::string_view kOneMachine = "leave it out: this version runs on one machine";
+constexpr std::string_view kFilePerRank = "leave it out: every rank has a log file of its own; see '--log-dir'";
+constexpr std::string_view kBinding = "leave it out, or bind the program itself with taskset(1) or numactl(8)";
+constexpr auto later_value = flag_values::not_in_this_version;
+constexpr auto later_switch = flag_values::switch_not_in_this_version;
+constexpr auto later_count = flag_values::count_not_in_this_version;
+constexpr auto later_choice = flag_values::choice_not_in_this_version;
+constexpr auto ignored_seconds = flag_values::ignored_seconds;
+
+constexpr Flag later(std::string_view name, ValueKind value, std::string_view pet_variable, decltype(Flag::apply) apply,
+                     std::string_view neutral_values, std::string_view hint = {}, bool overridden_by_standalone = false,
+                     std::string_view aliases = {}, std::string_view short_names = {}, std::string_view choices = {}) {
+  return {.name = name,
+          .aliases = aliases,
+          .short_names = short_names,
+          .value = value,
+          .placeholder = value == kNone ? "" : "VALUE",
+          .group = FlagGroup::kNotInThisVersion,
+          .choices = choices,
+          .pet_variable = pet_variable,
+          .apply = apply,
+          .neutral_values = neutral_values,
+          .hint = hint,
+          .overridden_by_standalone = overridden_by_standalone};
+}
+
+constexpr Flag kFlags[] = {
+    {.name = "devices",
+     .value = kRequired,
+     .placeholder = "N|LIST|auto|-1",
+     .brief = "devices of each node: how many, or which",
+     .details =
+         "How many devices of each node to use, or which: '8' is the first eight, '2,3' the devices 2 and 3, '2,' "
+         "only device 2, '-1' all GPUs, 'auto' all GPUs and one CPU worker where there is none. On a machine "
+         "without GPUs a plain count is that many CPU workers; '-1' and lists are an error there.",
+     .choices = "auto -1",
+     .default_value = "auto",
+     .apply = flag_values::devices},
+    {.name = "nproc-per-node",
+     .short_names = "n np",
+     .value = kRequired,
+     .placeholder = "N",
+     .brief = "workers on each node; or auto, cpu, gpu",
+     .details =
+         "Workers on each node, as torchrun and mpirun count them: a number, 'gpu' (one per GPU), 'cpu' (one per "
+         "processor) or 'auto' (GPUs, else processors). Says the same as --devices with a plain count; when "
+         "both are given and differ, lrun refuses.",
+     .choices = "auto cpu gpu",
+     .pet_variable = "PET_NPROC_PER_NODE",
+     .apply = flag_values::nproc_per_node},
+    {.name = "num_nodes",
+     .aliases = "nnodes",
+     .value = kRequired,
+     .placeholder = "N",
+     .brief = "number of nodes",
+     .details = "The number of nodes (machines). This version plans for any number, see --dry-run, and runs on one. "
+                "torchrun's range MIN:MAX is accepted when both are the same.",
+     .default_value = "1",
+     .pet_variable = "PET_NNODES",
+     .apply = flag_values::num_nodes},
+    {.name = "accelerator",
+     .value = kRequired,
+     .placeholder = "KIND",
+     .brief = "auto, cpu or gpu",
+     .details = "The kind of device: 'gpu' (also spelled 'cuda') or 'cpu'; 'auto' takes GPUs where the node has any.",
+     .choices = "auto cpu gpu",
+     .default_value = "auto",
+     .apply = flag_values::accelerator},
+    {.name = "isolate-gpus",
+     .aliases = "virtual-local-rank",
+     .brief = "each worker sees only its own GPU",
+     .details = "Each worker finds only its own GPU in CUDA_VISIBLE_DEVICES, and LOCAL_RANK is 0 in all of them, as "
+                "torchrun's --virtual-local-rank does. Without it all workers of a node see all of the node's chosen "
+                "GPUs.",
+     .pet_variable = "PET_VIRTUAL_LOCAL_RANK",
+     .apply = flag_values::isolate_gpus},
+
+    {.name = "strategy",
+     .value = kRequired,
+     .placeholder = "NAME",
+     .group = FlagGroup::kTraining,
+     .brief = "ddp, dp or ddp2",
+     .details = "How the work is split. 'ddp': one worker per device, gradients averaged over all workers. 'dp': one "
+                "worker that drives all devices of one node from threads. 'ddp2': one worker per node, dp inside the "
+                "node and averaging between nodes. Capital letters do not matter.",
+     .choices = "ddp dp ddp2",
+     .default_value = "ddp with several devices or nodes",
+     .apply = flag_values::strategy},
+    {.name = "process_group_backend",
+     .value = kRequired,
+     .placeholder = "NAME",
+     .group = FlagGroup::kTraining,
+     .brief = "auto, nccl, gloo or shm",
+     .details =
+         "How workers exchange tensors. 'auto' takes nccl for GPUs, shm for the CPU workers of one host and gloo "
+         "between hosts.",
+     .choices = "auto nccl gloo shm",
+     .default_value = "auto",
+     .apply = flag_values::process_group_backend},
+    {.name = "seed",
+     .value = kRequired,
+     .placeholder = "N",
+     .group = FlagGroup::kTraining,
+     .brief = "seed for all workers",
+     .details = "The seed that every worker finds in LRUN_SEED; a whole number from 0 to 18446744073709551615.",
+     .apply = flag_values::seed},
+    {.name = "master-port",
+     .value = kRequired,
+     .placeholder = "PORT",
+     .group = FlagGroup::kTraining,
+     .brief = "port of the workers' store",
+     .details =
+         "The TCP port on which lrun serves the workers' store. With 0 the kernel chooses a free one, so that any "
+         "number of runs can share a machine.",
+     .default_value = "0",
+     .pet_variable = "PET_MASTER_PORT",
+     .apply = flag_values::master_port},
+
+    {.name = "module",
+     .short_names = "m",
+     .group = FlagGroup::kProgram,
+     .brief = "PROGRAM is a Python module (python -m)",
+     .details = "PROGRAM is the name of a Python module and is run with 'python -u -m'.",
+     .pet_variable = "PET_MODULE",
+     .apply = flag_values::module},
+    {.name = "no-python",
+     .group = FlagGroup::kProgram,
+     .brief = "execute PROGRAM itself, whatever it is",
+     .details = "Execute PROGRAM itself, also when its name ends in '.py'.",
+     .pet_variable = "PET_NO_PYTHON",
+     .apply = flag_values::no_python},
+    {.name = "compat",
+     .value = kRequired,
+     .placeholder = "lrun|torchrun",
+     .group = FlagGroup::kProgram,
+     .brief = "whose defaults: lrun's or torchrun's",
+     .details =
+         "Whose defaults hold. 'torchrun': every PROGRAM is given to Python unless --no-python is there, workers "
+         "write and read the terminal directly, one thread for OpenMP, no verbs. Also chosen by calling lrun "
+         "through a link named 'torchrun'.",
+     .choices = "lrun torchrun",
+     .default_value = "lrun",
+     .apply = flag_values::compat},
+
+    {.name = "log-dir",
+     .value = kRequired,
+     .placeholder = "DIR",
+     .group = FlagGroup::kRun,
+     .brief = "where log files go",
+     .details = "The directory for log files, one per rank and stream; made when it is not there. '/dev/null' switches "
+                "the files off.",
+     .default_value = "the run directory",
+     .pet_variable = "PET_LOG_DIR",
+     .apply = flag_values::log_dir},
+    {.name = "grace",
+     .value = kRequired,
+     .placeholder = "TIME",
+     .group = FlagGroup::kRun,
+     .brief = "time to end after SIGTERM before SIGKILL",
+     .details =
+         "How long workers may take to end after they were asked to, before they are killed: '30', '30s', '1.5m', "
+         "'250ms', '2h'. A bare number is seconds; 0 kills at once.",
+     .default_value = "30s",
+     .apply = flag_values::grace},
+
+    {.name = "dry-run",
+     .value = kOptional,
+     .placeholder = "text|json",
+     .group = FlagGroup::kInformation,
+     .brief = "show the plan, start nothing",
+     .details = "Print every decision of the run and where it came from, and start nothing.",
+     .choices = "text json",
+     .apply = flag_values::dry_run},
+    {.name = "verbose",
+     .short_names = "v",
+     .group = FlagGroup::kInformation,
+     .brief = "tell what lrun does (-vv tells more)",
+     .details = "Tell on stderr what lrun does. Twice tells more.",
+     .apply = flag_values::verbose},
+    {.name = "version",
+     .group = FlagGroup::kInformation,
+     .brief = "print the version",
+     .details = "Print the version and end.",
+     .lrun_variable = false,
+     .action = FlagAction::kVersion},
+    {.name = "help",
+     .short_names = "h",
+     .group = FlagGroup::kInformation,
+     .brief = "-h this screen, --help everything",
+     .details = "-h shows one screen, --help everything.",
+     .lrun_variable = false,
+     .action = FlagAction::kHelp},
+
+    // Not in this version. To switch one on: give it a group, texts, choices and its own apply(), as above.
+    later("standalone", kNone, "PET_STANDALONE", later_switch, "*"),
+    later("rdzv-backend", kRequired, "PET_RDZV_BACKEND", later_value, "static c10d", kOneMachine, true),
+    later("rdzv-endpoint", kRequired, "PET_RDZV_ENDPOINT", later_value, "localhost:0 127.0.0.1:0", kOneMachine, true),
+    later("rdzv-id", kRequired, "PET_RDZV_ID", later_value, "none", kOneMachine, true),
+    later("rdzv-conf", kRequired, "PET_RDZV_CONF", later_value, "", kOneMachine, true),
+    later("node-rank", kRequired, "PET_NODE_RANK", later_count, "0", kOneMachine),
+    later("master-addr", kRequired, "PET_MASTER_ADDR", later_value, "127.0.0.1 localhost ::1", kOneMachine),
+    later("local-addr", kRequired, "PET_LOCAL_ADDR", later_value, "127.0.0.1 localhost ::1", kOneMachine),
+    later("hosts", kRequired, "", later_value, "", kOneMachine, false, "host", "H"),
+    later("hostfile", kRequired, "", later_value, "", kOneMachine),
+    later("max-restarts", kRequired, "PET_MAX_RESTARTS", later_count, "0",
+          "leave it out: a failed run is not repeated"),
+    later("monitor-interval", kRequired, "PET_MONITOR_INTERVAL", ignored_seconds, "*"),
+    later("start-method", kRequired, "PET_START_METHOD", later_choice, "*", "", false, "", "", "spawn fork forkserver"),
+    later("role", kRequired, "PET_ROLE", later_value, "default", "leave it out: ROLE_NAME is 'default'"),
+    later("event-log-handler", kRequired, "PET_EVENT_LOG_HANDLER", later_value, "null", "leave it out"),
+    later("run-path", kNone, "PET_RUN_PATH", later_switch, "", "leave it out: a '.py' file is run by Python anyway"),
+    later("redirects", kRequired, "PET_REDIRECTS", later_value, "0", kFilePerRank, false, "", "r"),
+    later("tee", kRequired, "PET_TEE", later_value, "0", kFilePerRank, false, "", "t"),
+    later("local-ranks-filter", kRequired, "PET_LOCAL_RANKS_FILTER", later_value, "", kFilePerRank),
+    later("duplicate-stdout-filters", kRequired, "PET_DUPLICATE_STDOUT_FILTERS", later_value, "", kFilePerRank),
+    later("duplicate-stderr-filters", kRequired, "PET_DUPLICATE_STDERR_FILTERS", later_value, "", kFilePerRank),
+    later("log-line-prefix-template", kRequired, "PET_LOG_LINE_PREFIX_TEMPLATE", later_value, "", "leave it out"),
+    later("logs-specs", kRequired, "", later_value, "default", "leave it out"),
+    later("numa-binding", kRequired, "", later_choice, "", kBinding, false, "", "",
+          "node socket exclusive core-complex"),
+    later("bind", kRequired, "", later_value, "none", kBinding),
+    later("signals-to-handle", kRequired, "PET_SIGNALS_TO_HANDLE", later_value, "SIGTERM,SIGINT,SIGHUP,SIGQUIT",
+          "leave it out: TERM, INT, HUP and QUIT stop the run"),
+    later("shutdown-timeout", kRequired, "PET_SHUTDOWN_TIMEOUT", later_count, "", "use '--grace 30s'"),
+    later("timeout", kRequired, "", later_value, "none", "use timeout(1): 'timeout 2h lrun ...'"),
+    later("hang-timeout", kRequired, "", later_value, "none", "leave it out"),
+    later("print-completion", kRequired, "", later_value, "",
+          "completions for bash, zsh and fish are installed with lrun"),
+};
+
+}  // namespace
+
+std::span<const Flag> flag_table() { return kFlags; }
+
+}  // namespace lrun

@@ -1,0 +1,222 @@
+#include "cli/flag_values.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "base/nearest.h"
+#include "base/user_error.h"
+#include "cli/device_argument.h"
+
+namespace lrun::flag_values {
+namespace {
+
+// Beyond any machine, and small enough that devices x nodes is an int.
+constexpr int kMostWorkersPerNode = 16'384;
+constexpr int kMostNodes = 65'536;
+
+[[noreturn]] void refuse(const GivenValue& given, const std::string& problem, const std::string& hint = {}) {
+  throw UserError("'" + given.as_written() + "': " + problem, hint);
+}
+
+std::string lower_case(std::string text) {
+  for (char& letter : text) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return text;
+}
+
+template <class Number>
+std::optional<Number> whole_number(const std::string& text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+/// A whole number from `least` to `most`.
+template <class Number>
+Number number_between(const GivenValue& given, Number least, Number most) {
+  const auto number = whole_number<Number>(given.text);
+  if (number && *number >= least && *number <= most) return *number;
+  refuse(given, std::string(number ? "out of range" : "not a whole number") + "; allowed: " + std::to_string(least) +
+                    " to " + std::to_string(most));
+}
+
+std::string choice_hint(const std::string& word, const std::vector<std::string>& choices) {
+  const auto nearest = nearest_word(word, choices);
+  return nearest ? "did you mean '" + *nearest + "'?" : std::string();
+}
+
+/// One of the row's choices, in any case.
+std::string choice_of(const GivenValue& given, const std::string& noun) {
+  const auto words = words_of(given.flag->choices);
+  const std::vector<std::string> choices(words.begin(), words.end());
+  const std::string word = lower_case(given.text);
+  if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
+  refuse(given, "no such " + noun + "; allowed: " + join_words(choices, ", "), choice_hint(word, choices));
+}
+
+template <class T>
+Setting<T> setting(const GivenValue& given, T value) {
+  return {std::move(value), given.source, given.origin};
+}
+
+bool is_neutral(const GivenValue& given) {
+  const auto neutral = words_of(given.flag->neutral_values);
+  return std::any_of(neutral.begin(), neutral.end(),
+                     [&](std::string_view word) { return word == "*" || word == given.text; });
+}
+
+void refuse_unless_neutral(const GivenValue& given) {
+  if (is_neutral(given)) return;
+  throw UserError("'" + given.as_written() + "' is not in this version", std::string(given.flag->hint));
+}
+
+}  // namespace
+
+bool switch_value(const GivenValue& given) {
+  if (given.source == Source::kFlag) return true;
+  const std::string word = lower_case(given.text);
+  // An empty variable is true: Kubeflow writes PET_STANDALONE="".
+  for (const char* const yes : {"", "1", "true", "yes", "on"}) {
+    if (word == yes) return true;
+  }
+  for (const char* const no : {"0", "false", "no", "off"}) {
+    if (word == no) return false;
+  }
+  if (const auto number = whole_number<long>(word)) return *number != 0;
+  refuse(given, "neither yes nor no; allowed: 1, true, 0, false");
+}
+
+void devices(const GivenValue& given, LaunchRequest& request) {
+  request.devices = setting(given, parse_device_argument(given));
+}
+
+void nproc_per_node(const GivenValue& given, LaunchRequest& request) {
+  const std::string word = lower_case(given.text);
+  const auto number = whole_number<int>(word);
+  if (number && *number >= 1 && *number <= kMostWorkersPerNode) {
+    request.nproc_per_node = setting(given, std::to_string(*number));
+    return;
+  }
+  const std::string allowed = "; allowed: 1 to " + std::to_string(kMostWorkersPerNode) + ", auto, cpu, gpu";
+  if (number) refuse(given, "no such number of workers" + allowed);
+  const std::vector<std::string> words{"auto", "cpu", "gpu"};
+  if (std::find(words.begin(), words.end(), word) == words.end()) {
+    refuse(given, "not a number of workers" + allowed, choice_hint(word, words));
+  }
+  request.nproc_per_node = setting(given, word);
+}
+
+void num_nodes(const GivenValue& given, LaunchRequest& request) {
+  const std::size_t colon = given.text.find(':');
+  const auto first = whole_number<int>(given.text.substr(0, colon));
+  const auto last = colon == std::string::npos ? first : whole_number<int>(given.text.substr(colon + 1));
+  if (!first || !last || *first < 1 || *last > kMostNodes || *first > *last) {
+    refuse(given, "not a number of nodes; allowed: 1 to " + std::to_string(kMostNodes));
+  }
+  if (*first != *last) {
+    refuse(given, "a range of nodes comes with rendezvous and is not in this version",
+           "give one number, such as '" + given.origin + (given.source == Source::kFlag ? " " : "=") +
+               std::to_string(*last) + "'");
+  }
+  request.num_nodes = setting(given, *first);
+}
+
+void accelerator(const GivenValue& given, LaunchRequest& request) {
+  const std::string word = lower_case(given.text);
+  if (word == "tpu") refuse(given, "TPUs are not in this version; allowed: auto, cpu, gpu");
+  request.accelerator = setting(given, word == "cuda" ? std::string("gpu") : choice_of(given, "accelerator"));
+}
+
+void isolate_gpus(const GivenValue& given, LaunchRequest& request) { request.isolate_gpus = switch_value(given); }
+
+void strategy(const GivenValue& given, LaunchRequest& request) {
+  const std::string word = lower_case(given.text);
+  for (const char* const later :
+       {"ddp_spawn", "ddp_fork", "ddp_notebook", "ddp_sharded", "horovod", "deepspeed", "tpu"}) {
+    if (word == later) refuse(given, "this strategy is not in this version; allowed: ddp, dp, ddp2");
+  }
+  request.strategy = setting(given, choice_of(given, "strategy"));
+}
+
+void process_group_backend(const GivenValue& given, LaunchRequest& request) {
+  request.process_group_backend = setting(given, choice_of(given, "backend"));
+}
+
+void seed(const GivenValue& given, LaunchRequest& request) {
+  const auto number = number_between<std::uint64_t>(given, 0, std::numeric_limits<std::uint64_t>::max());
+  request.seed = setting<std::optional<std::uint64_t>>(given, number);
+}
+
+void master_port(const GivenValue& given, LaunchRequest& request) {
+  request.master_port = setting<std::optional<int>>(given, number_between(given, 0, 65'535));
+}
+
+void module(const GivenValue& given, LaunchRequest& request) { request.module = switch_value(given); }
+
+void no_python(const GivenValue& given, LaunchRequest& request) { request.no_python = switch_value(given); }
+
+void compat(const GivenValue& given, LaunchRequest& request) {
+  request.compat = choice_of(given, "command") == "torchrun" ? Compat::kTorchrun : Compat::kLrun;
+}
+
+void log_dir(const GivenValue& given, LaunchRequest& request) {
+  if (given.text.empty() && given.source == Source::kEnvironment) return;  // as torchrun: no directory was named
+  if (given.text.empty()) refuse(given, "the name of a directory is missing", "'/dev/null' switches log files off");
+  request.log_dir = setting(given, given.text);
+}
+
+void grace(const GivenValue& given, LaunchRequest& request) {
+  const auto duration = parse_duration(given.text);
+  if (!duration) {
+    refuse(given, "not a time; allowed: a number with ms, s, m, h or d",
+           "for example '" + given.origin + (given.source == Source::kFlag ? " 30s'" : "=30s'"));
+  }
+  request.grace = setting(given, *duration);
+}
+
+void dry_run(const GivenValue& given, LaunchRequest& request) {
+  if (given.source == Source::kEnvironment && (given.text == "1" || given.text == "0")) {
+    request.dry_run = given.text == "1" ? DryRun::kText : DryRun::kNo;
+    return;
+  }
+  request.dry_run = choice_of(given, "format") == "json" ? DryRun::kJson : DryRun::kText;
+}
+
+void verbose(const GivenValue& given, LaunchRequest& request) {
+  constexpr int kMost = 9;
+  request.verbosity = given.source == Source::kFlag ? std::min(number_between(given, 0, 1'000'000), kMost)
+                                                    : number_between(given, 0, kMost);
+}
+
+void not_in_this_version(const GivenValue& given, LaunchRequest& /*request*/) {
+  if (!given.text.empty()) refuse_unless_neutral(given);
+}
+
+void switch_not_in_this_version(const GivenValue& given, LaunchRequest& /*request*/) {
+  if (switch_value(given)) refuse_unless_neutral(given);
+}
+
+void count_not_in_this_version(const GivenValue& given, LaunchRequest& /*request*/) {
+  (void)number_between(given, 0, std::numeric_limits<int>::max());
+  refuse_unless_neutral(given);
+}
+
+void choice_not_in_this_version(const GivenValue& given, LaunchRequest& /*request*/) {
+  (void)choice_of(given, "choice");
+  refuse_unless_neutral(given);
+}
+
+void ignored_seconds(const GivenValue& given, LaunchRequest& /*request*/) {
+  double seconds = 0;
+  const char* const end = given.text.data() + given.text.size();
+  const auto [stop, error] = std::from_chars(given.text.data(), end, seconds);
+  if (error != std::errc() || stop != end || !(seconds > 0)) refuse(given, "not a number of seconds above 0");
+}
+
+}  // namespace lrun::flag_values

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "cli/flags.h"
+
+namespace lrun::flag_values {
+
+// What each row of the flag table does with a value: check it alone, put it into the request. Conflicts between
+// values are the plan's. All \throw UserError with what is wrong, what is allowed and the nearest right spelling.
+
+void devices(const GivenValue& given, LaunchRequest& request);
+void nproc_per_node(const GivenValue& given, LaunchRequest& request);
+void num_nodes(const GivenValue& given, LaunchRequest& request);
+void accelerator(const GivenValue& given, LaunchRequest& request);
+void isolate_gpus(const GivenValue& given, LaunchRequest& request);
+void strategy(const GivenValue& given, LaunchRequest& request);
+void process_group_backend(const GivenValue& given, LaunchRequest& request);
+void seed(const GivenValue& given, LaunchRequest& request);
+void master_port(const GivenValue& given, LaunchRequest& request);
+void module(const GivenValue& given, LaunchRequest& request);
+void no_python(const GivenValue& given, LaunchRequest& request);
+void compat(const GivenValue& given, LaunchRequest& request);
+void log_dir(const GivenValue& given, LaunchRequest& request);
+void grace(const GivenValue& given, LaunchRequest& request);
+void dry_run(const GivenValue& given, LaunchRequest& request);
+void verbose(const GivenValue& given, LaunchRequest& request);
+
+/// For flags of a later version: takes a neutral value in silence, refuses any other.
+void not_in_this_version(const GivenValue& given, LaunchRequest& request);
+/// The same for a switch: LRUN_X=0 and PET_X=0 ask for nothing.
+void switch_not_in_this_version(const GivenValue& given, LaunchRequest& request);
+/// The same for a whole number that may be 0.
+void count_not_in_this_version(const GivenValue& given, LaunchRequest& request);
+/// The same for one of the row's choices.
+void choice_not_in_this_version(const GivenValue& given, LaunchRequest& request);
+/// A positive number of seconds that lrun has no use for, because it never polls.
+void ignored_seconds(const GivenValue& given, LaunchRequest& request);
+
+/// A switch's value: '1' when given as a flag; from a variable '0' or 'false', '1' or 'true', and empty, which is true.
+bool switch_value(const GivenValue& given);
+
+}  // namespace lrun::flag_values

@@ -1,0 +1,65 @@
+#include "cli/flags.h"
+
+#include <algorithm>
+
+namespace lrun {
+namespace {
+
+char upper(char letter) { return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter; }
+
+}  // namespace
+
+std::string GivenValue::as_written() const {
+  if (source == Source::kEnvironment) return origin + "=" + text;
+  if (flag->value == ValueKind::kNone) return origin;
+  return origin + (flag->value == ValueKind::kOptional || text.empty() ? "=" : " ") + text;
+}
+
+std::vector<std::string_view> words_of(std::string_view list) {
+  std::vector<std::string_view> words;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(' '), list.size());
+    if (end > 0) words.push_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return words;
+}
+
+std::vector<std::string> long_names_of(const Flag& flag) {
+  std::vector<std::string> names{"--" + std::string(flag.name)};
+  for (const std::string_view alias : words_of(flag.aliases)) names.push_back("--" + std::string(alias));
+  return names;
+}
+
+std::string lrun_variable_of(const Flag& flag) {
+  if (!flag.lrun_variable) return {};
+  std::string variable = "LRUN_";
+  for (const char letter : flag.name) variable += letter == '-' ? '_' : upper(letter);
+  return variable;
+}
+
+std::string_view title_of(FlagGroup group) {
+  switch (group) {
+    case FlagGroup::kWorkers:
+      return "Workers and devices";
+    case FlagGroup::kTraining:
+      return "Training";
+    case FlagGroup::kProgram:
+      return "Program";
+    case FlagGroup::kRun:
+      return "Run";
+    case FlagGroup::kInformation:
+      return "Information";
+    case FlagGroup::kNotInThisVersion:
+      return "Not in this version";
+  }
+  return {};
+}
+
+std::string folded_name(std::string_view name) {
+  std::string folded(name);
+  std::replace(folded.begin(), folded.end(), '_', '-');
+  return folded;
+}
+
+}  // namespace lrun

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/launch_request.h"
+
+namespace lrun {
+
+struct Flag;
+
+/// One value that somebody gave for a flag, with the words for messages about it.
+struct GivenValue {
+  const Flag* flag = nullptr;  ///< a row of the table; never null in use
+  std::string text;            ///< for a flag without a value: how often it was given, '1' for most
+  Source source = Source::kFlag;
+  std::string origin;  ///< '--devices', '-n', 'PET_NNODES': the name used, a prefix completed
+
+  /// How it was written, for messages: '--devices 8', '-v', 'PET_NNODES=2'.
+  [[nodiscard]] std::string as_written() const;
+};
+
+enum class ValueKind {
+  kNone,      ///< a switch
+  kRequired,  ///< '--flag VALUE' or '--flag=VALUE'
+  kOptional,  ///< '--flag' or '--flag=VALUE'
+};
+
+enum class FlagGroup { kWorkers, kTraining, kProgram, kRun, kInformation, kNotInThisVersion };
+
+enum class FlagAction { kSetting, kHelp, kVersion };
+
+/// One row of the flag table: all that parser, help, man page check and completions know about an option.
+///
+/// Lists of words are one text with spaces between them, so that the table is constant data and costs nothing at
+/// start-up. Dash and underscore are the same letter in every long name.
+struct Flag {
+  std::string_view name;              ///< the long name as help shows it, without dashes; unique
+  std::string_view aliases = {};      ///< further long names with the same meaning
+  std::string_view short_names = {};  ///< one letter each, or a whole word such as 'np'
+  ValueKind value = ValueKind::kNone;
+  std::string_view placeholder = {};  ///< how help writes the value
+  FlagGroup group = FlagGroup::kWorkers;
+  std::string_view brief = {};          ///< one line of -h
+  std::string_view details = {};        ///< the paragraph of --help
+  std::string_view choices = {};        ///< the values that completion offers; checked by apply()
+  std::string_view default_value = {};  ///< as help shows it; empty: nothing to show
+  bool lrun_variable = true;            ///< LRUN_<NAME> gives the default
+  std::string_view pet_variable = {};   ///< torchrun's variable that gives the default
+  FlagAction action = FlagAction::kSetting;
+  /// Checks one value and puts it into the request.
+  /// \throws UserError  a value that is not allowed, naming what is.
+  void (*apply)(const GivenValue& given, LaunchRequest& request) = nullptr;
+  /// For flags of kNotInThisVersion: the values that ask for nothing and are therefore accepted. '*' is any value.
+  std::string_view neutral_values = {};
+  std::string_view hint = {};             ///< what to do instead, for flags of kNotInThisVersion
+  bool overridden_by_standalone = false;  ///< torchrun ignores it beside --standalone
+};
+
+/// The table, in the order in which help and man page show it.
+std::span<const Flag> flag_table();
+
+/// The words of a list in the table.
+std::vector<std::string_view> words_of(std::string_view list);
+
+/// '--num_nodes' and '--nnodes': every long name with its dashes, the main one first.
+std::vector<std::string> long_names_of(const Flag& flag);
+
+/// 'LRUN_NUM_NODES', or empty when no such variable is read.
+std::string lrun_variable_of(const Flag& flag);
+
+[[nodiscard]] inline bool in_this_version(const Flag& flag) { return flag.group != FlagGroup::kNotInThisVersion; }
+
+/// The heading of a group in help, and whether a flag's value may be left out.
+std::string_view title_of(FlagGroup group);
+
+/// A long name as the parser compares it: lower-case is kept, '_' becomes '-'.
+std::string folded_name(std::string_view name);
+
+}  // namespace lrun

@@ -1,0 +1,161 @@
+#include "cli/help.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "cli/flags.h"
+#include "lrun_version.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kColumns = 79;  // some terminals wrap a full line of 80
+constexpr std::size_t kShortHelpIndent = 33;
+
+constexpr std::string_view kUsage = "usage: lrun [options] [--] PROGRAM [ARGS...]\n";
+
+constexpr std::string_view kExamples =
+    "Examples:\n"
+    "  lrun --devices 2 ./train --epochs 3       two workers, gradients averaged\n"
+    "  lrun --devices 0,2 --strategy dp ./train  one worker drives GPUs 0 and 2\n"
+    "  lrun -n 4 train.py --lr 0.1               four Python workers\n"
+    "  lrun --dry-run --devices 8 ./train        show the plan, start nothing\n"
+    "  lrun -- status                            run a program named 'status'\n";
+
+constexpr std::string_view kExitCodes =
+    "Exit status:\n"
+    "  0           every worker ended with 0\n"
+    "  N, 128+S    the code of the worker that failed first, or its signal S\n"
+    "  124         a deadline passed\n"
+    "  125         lrun itself refused: usage, plan, resources\n"
+    "  126, 127    PROGRAM cannot be executed, is not there\n"
+    "  After Ctrl-C or SIGTERM lrun stops the workers and ends by the same signal.\n";
+
+/// Words wrapped at kColumns, each line indented.
+std::string wrapped(std::string_view text, std::size_t indent) {
+  std::string result;
+  std::size_t column = 0;
+  for (const std::string_view word : words_of(text)) {
+    if (column == 0 || column + 1 + word.size() > kColumns) {
+      if (column != 0) result += '\n';
+      result.append(indent, ' ');
+      column = indent;
+    } else {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+    column += word.size();
+  }
+  return result + "\n";
+}
+
+std::string value_suffix(const Flag& flag) {
+  switch (flag.value) {
+    case ValueKind::kNone:
+      return {};
+    case ValueKind::kRequired:
+      return " " + std::string(flag.placeholder);
+    case ValueKind::kOptional:
+      return "[=" + std::string(flag.placeholder) + "]";
+  }
+  return {};
+}
+
+/// '-n, -np, --nproc-per-node N'.
+std::string names_of(const Flag& flag, bool with_aliases) {
+  std::string names;
+  for (const std::string_view name : words_of(flag.short_names)) names += "-" + std::string(name) + ", ";
+  const std::vector<std::string> long_names = long_names_of(flag);
+  for (std::size_t i = 0; i < (with_aliases ? long_names.size() : 1); ++i)
+    names += (i == 0 ? "" : ", ") + long_names[i];
+  return names + value_suffix(flag);
+}
+
+std::string joined(const std::vector<std::string_view>& words) {
+  std::string text;
+  for (const std::string_view word : words) text += (text.empty() ? "" : ", ") + std::string(word);
+  return text;
+}
+
+std::string facts_of(const Flag& flag) {
+  std::string facts;
+  if (!flag.choices.empty() && flag.value == ValueKind::kRequired)
+    facts += "Known words: " + joined(words_of(flag.choices)) + ". ";
+  if (!flag.default_value.empty()) facts += "Default: " + std::string(flag.default_value) + ". ";
+  std::string variables = lrun_variable_of(flag);
+  if (!flag.pet_variable.empty()) variables += (variables.empty() ? "" : ", ") + std::string(flag.pet_variable);
+  if (!variables.empty()) facts += "Variable: " + variables + ".";
+  return facts;
+}
+
+std::string group_help(FlagGroup group) {
+  std::string text = std::string(title_of(group)) + ":\n";
+  for (const Flag& flag : flag_table()) {
+    if (flag.group != group) continue;
+    text += "  " + names_of(flag, true) + "\n" + wrapped(flag.details, 6);
+    if (const std::string facts = facts_of(flag); !facts.empty()) text += wrapped(facts, 6);
+  }
+  return text + "\n";
+}
+
+/// '-r, --redirects', with the values that are accepted all the same.
+std::string later_entry(const Flag& flag) {
+  std::string entry;
+  for (const std::string_view name : words_of(flag.short_names)) entry += "-" + std::string(name) + "/";
+  entry += long_names_of(flag).front();
+  if (flag.neutral_values == "*") return entry + " (ignored)";
+  if (flag.neutral_values.empty()) return entry;
+  std::string values;
+  for (const std::string_view word : words_of(flag.neutral_values))
+    values += (values.empty() ? "" : "|") + std::string(word);
+  return entry + " (" + values + ")";
+}
+
+std::string later_flags() {
+  std::string entries;
+  for (const Flag& flag : flag_table()) {
+    if (!in_this_version(flag)) entries += (entries.empty() ? "" : ", ") + later_entry(flag);
+  }
+  return std::string(title_of(FlagGroup::kNotInThisVersion)) + ":\n" +
+         wrapped(
+             "Known and refused with one line, except for the values in parentheses, which ask for nothing on one "
+             "machine:",
+             2) +
+         wrapped(entries, 6) + "\n";
+}
+
+}  // namespace
+
+std::string short_help() {
+  std::string text = std::string(kUsage) + "\n";
+  for (const Flag& flag : flag_table()) {
+    if (!in_this_version(flag)) continue;
+    std::string line = "  " + names_of(flag, false);
+    line.resize(std::max(kShortHelpIndent, line.size() + 2), ' ');
+    text += line + std::string(flag.brief) + "\n";
+  }
+  return text + "\nExample: lrun --devices 2 ./train --epochs 3    (more: lrun --help, man lrun)\n";
+}
+
+std::string long_help() {
+  std::string text = std::string(kUsage) + "\n" +
+                     wrapped(
+                         "Starts PROGRAM once for each device with the environment of torchrun, supervises all "
+                         "workers, and stops all when one fails. Options end at PROGRAM; its arguments are never "
+                         "touched. Dash and underscore are the same letter in option names, '--opt=v' and '--opt "
+                         "v' mean the same, a unique beginning of a name is enough, and the last one wins.",
+                         0) +
+                     "\n" + std::string(kExamples) + "\n";
+  for (const FlagGroup group :
+       {FlagGroup::kWorkers, FlagGroup::kTraining, FlagGroup::kProgram, FlagGroup::kRun, FlagGroup::kInformation}) {
+    text += group_help(group);
+  }
+  return text + later_flags() + std::string(kExitCodes);
+}
+
+std::string version_line() { return "lrun " LRUN_VERSION "\n"; }
+
+}  // namespace lrun

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+namespace lrun {
+
+/// One screen: at most 24 lines of at most 80 columns, with a newline at the end.
+std::string short_help();
+
+/// Everything: examples, every flag by group with its choices, default and variables, exit codes. 80 columns.
+std::string long_help();
+
+/// 'lrun 0.1.0' with a newline.
+std::string version_line();
+
+}  // namespace lrun

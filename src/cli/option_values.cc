@@ -1,0 +1,56 @@
+#include "cli/option_values.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <map>
+
+namespace lrun {
+namespace {
+
+/// The words as CLI11 reads them safely. A value is passed as '--name==value', so that it always begins with '=':
+/// CLI11 2.1 takes the next word for an empty value and splits one in brackets. '--' ends the options in any case.
+std::vector<std::string> reversed_words(const SpelledLine& line, const std::vector<std::string>& words) {
+  std::vector<std::string> reversed(words.rbegin(), words.rend() - static_cast<std::ptrdiff_t>(line.program));
+  reversed.emplace_back("--");
+  for (auto option = line.options.rbegin(); option != line.options.rend(); ++option) {
+    const std::string name = "--" + std::string(option->flag->name);
+    reversed.push_back(option->flag->value == ValueKind::kNone ? name : name + "==" + option->value);
+  }
+  return reversed;
+}
+
+std::string value_in(const Flag& flag, const CLI::Option& option) {
+  return flag.value == ValueKind::kNone ? std::to_string(option.count()) : option.results().back().substr(1);
+}
+
+}  // namespace
+
+OptionValues collect_values(const SpelledLine& line, const std::vector<std::string>& words) {
+  CLI::App app;
+  app.set_help_flag();
+  app.prefix_command();  // and no positionals: with them CLI11 2.1 loses words of the program
+  // Only what appears is registered: the whole table would cost more than the rest of the parsing.
+  std::map<const Flag*, std::pair<CLI::Option*, std::string>> options;
+  for (const SpelledLine::Option& option : line.options) {
+    auto& [registered, origin] = options[option.flag];
+    origin = option.origin;
+    if (registered != nullptr) continue;
+    const std::string name = "--" + std::string(option.flag->name);
+    registered = option.flag->value == ValueKind::kNone ? app.add_flag(name) : app.add_option(name);
+    registered->take_all();
+  }
+  app.parse(reversed_words(line, words));
+
+  OptionValues values;
+  for (const auto& [flag, registered] : options) {
+    values.given.push_back({flag, value_in(*flag, *registered.first), Source::kFlag, registered.second});
+  }
+  values.command = app.remaining();
+  // CLI11 2.1 keeps the '--' in front of the program among the remaining words, later releases may not.
+  const std::size_t extra = values.command.size() - (words.size() - line.program);
+  values.command.erase(values.command.begin(), values.command.begin() + static_cast<std::ptrdiff_t>(extra));
+  return values;
+}
+
+}  // namespace lrun

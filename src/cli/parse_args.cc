@@ -1,0 +1,107 @@
+#include "cli/parse_args.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include "base/user_error.h"
+#include "cli/environment_values.h"
+#include "cli/flag_values.h"
+#include "cli/flags.h"
+#include "cli/option_values.h"
+#include "cli/spelling.h"
+#include "plan/personality.h"
+
+namespace lrun {
+namespace {
+
+using Action = ParsedCommandLine::Action;
+
+constexpr std::array<std::string_view, 4> kVerbs{"doctor", "status", "stack", "report"};
+
+Compat compat_of_name(const std::vector<std::string>& argv) {
+  if (argv.empty()) return Compat::kLrun;
+  const std::string_view path = argv.front();
+  return path.substr(path.rfind('/') + 1) == "torchrun" ? Compat::kTorchrun : Compat::kLrun;
+}
+
+void refuse_verb(const std::vector<std::string>& words, Compat compat) {
+  if (words.empty() || !personality_of(compat).verbs) return;
+  if (std::find(kVerbs.begin(), kVerbs.end(), words.front()) == kVerbs.end()) return;
+  throw UserError("'" + words.front() + "' is not in this version",
+                  "a program of that name is run with 'lrun -- " + words.front() + "'");
+}
+
+/// The first of -h, --help and --version on the line decides.
+Action action_of(const SpelledLine& line) {
+  for (const SpelledLine::Option& option : line.options) {
+    if (option.flag->action == FlagAction::kVersion) return Action::kVersion;
+    if (option.flag->action == FlagAction::kHelp) return option.origin == "-h" ? Action::kShortHelp : Action::kLongHelp;
+  }
+  return Action::kLaunch;
+}
+
+/// One value per flag: what the line says hides what variables say, unread.
+std::vector<GivenValue> decide(std::vector<GivenValue> from_environment, std::vector<GivenValue> from_line) {
+  std::map<const Flag*, GivenValue> decided;  // in the table's order, so that the first error is always the same
+  for (GivenValue& given : from_environment) decided[given.flag] = std::move(given);
+  for (GivenValue& given : from_line) decided[given.flag] = std::move(given);
+  std::vector<GivenValue> values;
+  for (auto& [flag, given] : decided) values.push_back(std::move(given));
+  return values;
+}
+
+bool asks_for_standalone(const std::vector<GivenValue>& values) {
+  return std::any_of(values.begin(), values.end(), [](const GivenValue& given) {
+    return given.flag->name == "standalone" && flag_values::switch_value(given);
+  });
+}
+
+void apply_all(const std::vector<GivenValue>& values, LaunchRequest& request) {
+  const bool standalone = asks_for_standalone(values);
+  for (const GivenValue& given : values) {
+    if (standalone && given.flag->overridden_by_standalone) continue;
+    if (given.flag->apply != nullptr) given.flag->apply(given, request);
+  }
+}
+
+/// PROGRAM and its arguments. torchrun also drops the line's first '--' when it stands right after the script; lrun
+/// never touches what follows PROGRAM.
+std::vector<std::string> command_of(std::vector<std::string> command, bool double_dash_before, Compat compat) {
+  if (command.empty()) {
+    throw UserError("no PROGRAM to run", "usage: lrun [options] [--] PROGRAM [ARGS...]; 'lrun -h' shows the options");
+  }
+  if (command.front().empty()) {
+    throw UserError("the name of PROGRAM is empty", "an unset variable in quotes is an empty word");
+  }
+  if (compat == Compat::kTorchrun && !double_dash_before && command.size() > 1 && command[1] == "--") {
+    command.erase(command.begin() + 1);
+  }
+  return command;
+}
+
+}  // namespace
+
+ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const Environment& environment) {
+  const std::vector<std::string> words(argv.begin() + (argv.empty() ? 0 : 1), argv.end());
+  ParsedCommandLine parsed;
+  parsed.request.compat = compat_of_name(argv);
+  std::vector<GivenValue> from_environment = values_from_environment(environment);
+  for (const GivenValue& given : from_environment) {
+    // Whether verbs exist is decided before any option is read.
+    if (given.flag->apply == flag_values::compat) given.flag->apply(given, parsed.request);
+  }
+  refuse_verb(words, parsed.request.compat);
+
+  const SpelledLine line = spell_out(words);
+  parsed.action = action_of(line);
+  if (parsed.action != Action::kLaunch) return parsed;
+  parsed.warnings = warn_about_unknown_variables(environment);
+  OptionValues on_line = collect_values(line, words);
+  apply_all(decide(std::move(from_environment), std::move(on_line.given)), parsed.request);
+  parsed.request.command = command_of(std::move(on_line.command), line.double_dash, parsed.request.compat);
+  return parsed;
+}
+
+}  // namespace lrun

@@ -1,0 +1,140 @@
+#include "cli/spelling.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/nearest.h"
+#include "base/user_error.h"
+
+namespace lrun {
+namespace {
+
+struct Found {
+  const Flag* flag = nullptr;
+  std::string name;  ///< with dashes, completed
+};
+
+[[noreturn]] void refuse_unknown(const std::string& option) {
+  std::vector<std::string> names;
+  for (const Flag& flag : flag_table()) {
+    for (std::string& name : long_names_of(flag)) names.push_back(std::move(name));
+  }
+  const auto nearest = nearest_word(option.starts_with("--") ? option : "-" + option, names);
+  throw UserError("unknown option '" + option + "'",
+                  nearest ? "did you mean '" + *nearest + "'?"
+                          : "'lrun --help' lists all options; a PROGRAM whose name begins with '-' goes after '--'");
+}
+
+/// The flag whose long name is `option` or begins with it, when there is only one.
+Found find_long(const std::string& option) {
+  const std::string folded = folded_name(option);
+  std::vector<Found> beginnings;
+  for (const Flag& flag : flag_table()) {
+    for (const std::string& name : long_names_of(flag)) {
+      const std::string candidate = folded_name(name);
+      if (candidate == folded) return {&flag, option};
+      const bool known = !beginnings.empty() && beginnings.back().flag == &flag;
+      if (!known && candidate.starts_with(folded)) beginnings.push_back({&flag, name});
+    }
+  }
+  if (beginnings.empty()) refuse_unknown(option);
+  if (beginnings.size() == 1) return beginnings.front();
+  std::vector<std::string> names;
+  for (const Found& found : beginnings) names.push_back("'" + found.name + "'");
+  throw UserError("ambiguous option '" + option + "'", "it could be " + join_words(names, " or "));
+}
+
+const Flag* find_short(std::string_view name) {
+  for (const Flag& flag : flag_table()) {
+    for (const std::string_view short_name : words_of(flag.short_names)) {
+      if (short_name == name) return &flag;
+    }
+  }
+  return nullptr;
+}
+
+/// As argparse: '-1' and '-2.5' are values, everything else with a dash in front is an option.
+bool looks_like_option(const std::string& word) {
+  if (word.size() < 2 || word.front() != '-') return false;
+  return word.find_first_not_of("0123456789.", 1) != std::string::npos;
+}
+
+class Speller {
+ public:
+  explicit Speller(const std::vector<std::string>& words) : words_(words) {}
+
+  SpelledLine run() {
+    while (next_ < words_.size() && !line_.double_dash) {
+      const std::string& word = words_[next_];
+      if (word.size() < 2 || word.front() != '-') break;
+      ++next_;
+      if (word == "--") {
+        line_.double_dash = true;
+      } else if (word.starts_with("--")) {
+        read_long(word);
+      } else {
+        read_short(word);
+      }
+    }
+    line_.program = next_;
+    return std::move(line_);
+  }
+
+ private:
+  void read_long(const std::string& word) {
+    const std::size_t equals = word.find('=');
+    Found found = find_long(word.substr(0, equals));
+    add(*found.flag, std::move(found.name), equals == std::string::npos ? std::nullopt : value_after(word, equals));
+  }
+
+  void read_short(const std::string& word) {
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const Flag* const whole_word = equals > 2 ? find_short(std::string_view(word).substr(1, equals - 1)) : nullptr;
+    if (whole_word != nullptr) {
+      add(*whole_word, word.substr(0, equals), equals == word.size() ? std::nullopt : value_after(word, equals));
+      return;
+    }
+    for (std::size_t i = 1; i < word.size(); ++i) {
+      const Flag* const flag = find_short(std::string_view(word).substr(i, 1));
+      if (flag == nullptr) refuse_unknown(word);
+      const bool takes_rest = flag->value != ValueKind::kNone || (i + 1 < word.size() && word[i + 1] == '=');
+      const bool has_rest = takes_rest && i + 1 < word.size();
+      add(*flag, {'-', word[i]}, has_rest ? value_after(word, word[i + 1] == '=' ? i + 1 : i) : std::nullopt);
+      if (takes_rest) return;
+    }
+  }
+
+  static std::optional<std::string> value_after(const std::string& word, std::size_t position) {
+    return word.substr(position + 1);
+  }
+
+  void add(const Flag& flag, std::string origin, std::optional<std::string> value) {
+    if (flag.value == ValueKind::kNone && value) {
+      throw UserError("'" + origin + "' takes no value, got '" + *value + "'", "write only '" + origin + "'");
+    }
+    if (flag.value == ValueKind::kRequired && !value) {
+      if (next_ == words_.size() || looks_like_option(words_[next_])) {
+        throw UserError("'" + origin + "' needs a value",
+                        "write '" + origin + " " + std::string(flag.placeholder) + "'");
+      }
+      value = words_[next_++];
+    }
+    if (flag.value == ValueKind::kOptional && !value) value = words_of(flag.choices).front();
+    line_.options.push_back({&flag, std::move(origin), value.value_or("")});
+  }
+
+  const std::vector<std::string>& words_;
+  std::size_t next_ = 0;
+  SpelledLine line_;
+};
+
+}  // namespace
+
+bool SpelledLine::has_option(std::string_view name) const {
+  return std::any_of(options.begin(), options.end(), [&](const Option& option) { return option.flag->name == name; });
+}
+
+SpelledLine spell_out(const std::vector<std::string>& words) { return Speller(words).run(); }
+
+}  // namespace lrun

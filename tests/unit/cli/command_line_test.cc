@@ -1,0 +1,176 @@
+#include <gtest/gtest.h>
+
+#include "unit/cli/parse_support.h"
+
+namespace lrun {
+namespace {
+
+using Action = ParsedCommandLine::Action;
+using Words = std::vector<std::string>;
+
+template <class T>
+Setting<T> by_flag(T value, const std::string& origin) {
+  return {std::move(value), Source::kFlag, origin};
+}
+
+TEST(CommandLine, WithoutOptionsHasTheDefaults) {
+  LaunchRequest defaults;
+  defaults.command = {"./train"};
+  EXPECT_EQ(request_of({"./train"}), defaults);
+}
+
+TEST(CommandLine, PutsEveryFlagIntoTheRequestWithItsOrigin) {
+  LaunchRequest expected;
+  expected.command = {"train.py", "--lr", "3"};
+  expected.devices = by_flag<std::string>("2,3", "--devices");
+  expected.num_nodes = by_flag(4, "--num-nodes");
+  expected.strategy = by_flag<std::string>("ddp2", "--strategy");
+  expected.accelerator = by_flag<std::string>("gpu", "--accelerator");
+  expected.process_group_backend = by_flag<std::string>("nccl", "--process_group_backend");
+  expected.seed = by_flag<std::optional<std::uint64_t>>(18446744073709551615ULL, "--seed");
+  expected.master_port = by_flag<std::optional<int>>(29500, "--master_port");
+  expected.log_dir = by_flag<std::string>("[a,b] c", "--log-dir");
+  expected.grace = by_flag(Duration(1500), "--grace");
+  expected.compat = Compat::kTorchrun;
+  expected.isolate_gpus = true;
+  expected.no_python = true;
+  expected.dry_run = DryRun::kJson;
+  expected.verbosity = 2;
+  EXPECT_EQ(request_of({"--devices",
+                        "2,3",
+                        "--num-nodes=4",
+                        "--strategy=DDP2",
+                        "--accelerator",
+                        "cuda",
+                        "--process_group_backend",
+                        "nccl",
+                        "--seed",
+                        "18446744073709551615",
+                        "--master_port",
+                        "29500",
+                        "--log-dir",
+                        "[a,b] c",
+                        "--grace",
+                        "1.5s",
+                        "--compat=torchrun",
+                        "--virtual-local-rank",
+                        "--no-python",
+                        "--dry-run=json",
+                        "-vv",
+                        "train.py",
+                        "--lr",
+                        "3"}),
+            expected);
+}
+
+TEST(CommandLine, TheLastValueWinsInAnySpelling) {
+  const LaunchRequest request = request_of({"--nproc-per-node=3", "--nproc_per_node=2", "-n", "5", "p"});
+  EXPECT_EQ(request.nproc_per_node, by_flag<std::string>("5", "-n"));
+}
+
+TEST(CommandLine, StopsAtTheProgram) {
+  const Words command{"./train", "--devices", "9", "--bogus", "-n", "--", "-h", "", "[x]", "a=b", "--", "naïve ✓"};
+  Words words{"--devices", "2"};
+  words.insert(words.end(), command.begin(), command.end());
+  const LaunchRequest request = request_of(words);
+  EXPECT_EQ(request.devices.value, "2");
+  EXPECT_EQ(request.command, command);
+}
+
+TEST(CommandLine, ADoubleDashEndsTheOptions) {
+  EXPECT_EQ(request_of({"-n", "2", "--", "-odd-name", "a"}).command, (Words{"-odd-name", "a"}));
+  EXPECT_EQ(request_of({"--", "s.py", "a"}).command, (Words{"s.py", "a"}));
+  EXPECT_EQ(request_of({"--", "s.py", "--", "--", "a"}).command, (Words{"s.py", "--", "--", "a"}));
+  EXPECT_EQ(request_of({"-m", "--", "pkg", "--x"}).command, (Words{"pkg", "--x"}));
+  EXPECT_EQ(request_of({"--", "--", "x"}).command, (Words{"--", "x"}));
+}
+
+TEST(CommandLine, OnlyTorchrunDropsADoubleDashAfterTheScript) {
+  const Words words{"s.py", "--", "a"};
+  EXPECT_EQ(request_of(words).command, words);
+  EXPECT_EQ(request_of(words, {}, "/usr/bin/torchrun").command, (Words{"s.py", "a"}));
+  EXPECT_EQ(request_of({"s.py", "a", "--", "b"}, {}, "torchrun").command, (Words{"s.py", "a", "--", "b"}));
+  EXPECT_EQ(request_of({"--", "s.py", "--", "--", "a"}, {}, "torchrun").command, (Words{"s.py", "--", "--", "a"}));
+}
+
+TEST(CommandLine, ALinkNamedTorchrunMeansItsDefaults) {
+  EXPECT_EQ(request_of({"p"}, {}, "/opt/bin/torchrun").compat, Compat::kTorchrun);
+  EXPECT_EQ(request_of({"--compat=lrun", "p"}, {}, "torchrun").compat, Compat::kLrun) << "a flag beats the name";
+  EXPECT_EQ(request_of({"p"}, {}, "/opt/torchrun/lrun").compat, Compat::kLrun);
+  EXPECT_EQ(request_of({"p"}, {{"LRUN_COMPAT", "torchrun"}}).compat, Compat::kTorchrun);
+}
+
+TEST(CommandLine, ReadsEveryFormOfADeviceList) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"8", "8"},   {"2,3", "2,3"},  {"\"0,2\"", "0,2"}, {"'0, 2'", "0,2"}, {" 3 ", "3"}, {"2,", "2,"},
+      {"0,", "0,"}, {"1,,3", "1,3"}, {"auto", "auto"},   {"-1", "-1"},      {"08", "8"},  {"3,1", "3,1"}};
+  for (const auto& [text, expected] : cases) {
+    EXPECT_EQ(request_of({"--devices=" + text, "p"}).devices.value, expected) << text;
+  }
+}
+
+TEST(CommandLine, ReadsEveryFormOfANodeCount) {
+  EXPECT_EQ(request_of({"--nnodes", "3", "p"}).num_nodes, by_flag(3, "--nnodes"));
+  EXPECT_EQ(request_of({"--nnodes", "1:1", "p"}).num_nodes.value, 1) << "torchrun's own default";
+  EXPECT_EQ(request_of({"--num_nodes", "4", "p"}).num_nodes.value, 4);
+}
+
+TEST(CommandLine, ReadsEveryFormOfADryRun) {
+  EXPECT_EQ(request_of({"p"}).dry_run, DryRun::kNo);
+  EXPECT_EQ(request_of({"--dry-run", "p"}).dry_run, DryRun::kText);
+  EXPECT_EQ(request_of({"--dry-run=text", "p"}).dry_run, DryRun::kText);
+  EXPECT_EQ(request_of({"--dry-run=JSON", "p"}).dry_run, DryRun::kJson);
+  EXPECT_EQ(request_of({"--dry-run", "json"}).command, Words{"json"}) << "the value needs its '='";
+}
+
+TEST(CommandLine, StrategyNamesHaveNoCase) {
+  for (const char* const name : {"ddp", "DDP", "Ddp"}) {
+    EXPECT_EQ(request_of({"--strategy", name, "p"}).strategy.value, "ddp") << name;
+  }
+  EXPECT_EQ(request_of({"--strategy", "dp", "p"}).strategy.value, "dp");
+}
+
+TEST(CommandLine, AcceptsTorchrunFlagsThatAskForNothingOnOneMachine) {
+  const LaunchRequest plain = request_of({"p"});
+  for (const Words& words :
+       {Words{"--standalone", "p"}, Words{"--node-rank", "0", "p"}, Words{"--max-restarts=0", "p"},
+        Words{"--rdzv-backend", "c10d", "p"}, Words{"--rdzv-backend=static", "p"}, Words{"--rdzv-endpoint=", "p"},
+        Words{"--rdzv-endpoint", "localhost:0", "p"}, Words{"--monitor-interval", "0.5", "p"},
+        Words{"--start-method=fork", "p"}, Words{"--master-addr", "127.0.0.1", "p"}, Words{"-r", "0", "-t0", "p"},
+        Words{"--role=default", "p"}}) {
+    EXPECT_EQ(request_of(words), plain) << words.front();
+  }
+}
+
+TEST(CommandLine, StandaloneHidesRendezvousFlagsAsTorchrunDoes) {
+  const Words words{"--standalone",        "--rdzv-id=mine",  "--rdzv-endpoint=no.such.host:1",
+                    "--rdzv-backend=etcd", "--rdzv-conf=a=b", "p"};
+  EXPECT_EQ(request_of(words), request_of({"p"}));
+  EXPECT_NE(refusal({"--standalone", "--max-restarts=3", "p"}), "(accepted)") << "the others are still looked at";
+}
+
+TEST(CommandLine, HelpAndVersionAreAnsweredBeforeValuesAreRead) {
+  EXPECT_EQ(parse({"-h"}).action, Action::kShortHelp);
+  EXPECT_EQ(parse({"--help"}).action, Action::kLongHelp);
+  EXPECT_EQ(parse({"--hel"}).action, Action::kLongHelp) << "a unique beginning";
+  EXPECT_EQ(parse({"--version"}).action, Action::kVersion);
+  EXPECT_EQ(parse({"-n", "x", "-vh"}).action, Action::kShortHelp);
+  EXPECT_EQ(parse({"--version", "-h"}).action, Action::kVersion) << "the first one decides";
+  EXPECT_EQ(parse({"./train", "--help"}).action, Action::kLaunch) << "after PROGRAM it is PROGRAM's";
+}
+
+TEST(CommandLine, VerbsCountOnlyAsTheFirstWord) {
+  for (const std::string verb : {"doctor", "status", "stack", "report"}) {
+    EXPECT_EQ(refusal({verb}),
+              "lrun: error: '" + verb +
+                  "' is not in this version\nlrun: hint: a program of that name is run with 'lrun -- " + verb + "'\n");
+    EXPECT_EQ(request_of({"--", verb}).command, Words{verb});
+    EXPECT_EQ(request_of({"-v", verb}).command, Words{verb});
+    EXPECT_EQ(request_of({"./" + verb}).command, Words{"./" + verb});
+    EXPECT_EQ(request_of({verb}, {}, "torchrun").command, Words{verb}) << "torchrun has no verbs";
+    EXPECT_EQ(request_of({verb}, {{"LRUN_COMPAT", "torchrun"}}).command, Words{verb});
+  }
+}
+
+}  // namespace
+}  // namespace lrun

@@ -1,0 +1,76 @@
+#include "cli/diagnostics.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/fd.h"
+#include "cli/verbose_log.h"
+
+namespace lrun {
+namespace {
+
+TEST(Diagnostics, ALineSaysWhoAndHowBad) {
+  EXPECT_EQ(diagnostic_line(Severity::kError, "x", false), "lrun: error: x\n");
+  EXPECT_EQ(diagnostic_line(Severity::kWarning, "x", false), "lrun: warning: x\n");
+  EXPECT_EQ(diagnostic_line(Severity::kNote, "x", false), "lrun: note: x\n");
+  EXPECT_EQ(diagnostic_line(Severity::kHint, "x", false), "lrun: hint: x\n");
+  EXPECT_EQ(diagnostic_line(Severity::kError, "x", true), "lrun: \x1b[1;31merror: \x1b[0mx\n");
+}
+
+TEST(Diagnostics, AUsersTextCannotForgeLinesOrMoveTheCursor) {
+  EXPECT_EQ(diagnostic_line(Severity::kError, "a\nlrun: note: b\x1b[2J\x7f\tä", false),
+            "lrun: error: a\\nlrun: note: b\\x1b[2J\\x7f\\x09ä\n");
+}
+
+TEST(Diagnostics, AnErrorIsFollowedByItsHint) {
+  EXPECT_EQ(render(UserError("bad", "do that"), false), "lrun: error: bad\nlrun: hint: do that\n");
+  EXPECT_EQ(render(UserError("bad"), false), "lrun: error: bad\n");
+}
+
+TEST(Diagnostics, APipeTakesNoColour) {
+  const Pipe pipe = make_pipe();
+  EXPECT_FALSE(takes_colour(pipe.write.get()));
+}
+
+/// Runs `body` with stderr going to a pipe.
+/// \return what came out.
+template <class Body>
+std::string stderr_of(Body body) {
+  Pipe pipe = make_pipe();
+  const Fd saved(::dup(STDERR_FILENO));
+  ::dup2(pipe.write.get(), STDERR_FILENO);
+  body();
+  ::dup2(saved.get(), STDERR_FILENO);
+  pipe.write.reset();
+  std::string text(4096, '\0');
+  const ssize_t length = ::read(pipe.read.get(), text.data(), text.size());
+  text.resize(length < 0 ? 0 : static_cast<std::size_t>(length));
+  return text;
+}
+
+TEST(Diagnostics, SayGoesToStderr) {
+  EXPECT_EQ(stderr_of([] { say(UserError("bad", "do that")); }), "lrun: error: bad\nlrun: hint: do that\n");
+  EXPECT_EQ(stderr_of([] { say(Severity::kWarning, "careful"); }), "lrun: warning: careful\n");
+}
+
+TEST(VerboseLog, SpeaksOnlyWhenAsked) {
+  EXPECT_EQ(stderr_of([] {
+              const VerboseLog log(0);
+              log.info("a");
+              log.debug("b");
+            }),
+            "");
+  const std::string once = stderr_of([] {
+    const VerboseLog log(1);
+    log.info("{a}");
+    log.debug("b");
+  });
+  EXPECT_TRUE(once.starts_with("lrun: info: ") && once.ends_with(": {a}\n")) << once;
+  const std::string twice = stderr_of([] { VerboseLog(2).debug("b"); });
+  EXPECT_TRUE(twice.starts_with("lrun: debug: ") && twice.ends_with(": b\n")) << twice;
+}
+
+}  // namespace
+}  // namespace lrun

@@ -1,0 +1,159 @@
+// Exact words of every refusal: what is wrong, what is allowed, what to type instead.
+#include <gtest/gtest.h>
+
+#include "unit/cli/parse_support.h"
+
+namespace lrun {
+namespace {
+
+struct Case {
+  const char* option;
+  const char* message;
+};
+
+void expect_refused(std::initializer_list<Case> cases) {
+  for (const Case& expected : cases) EXPECT_EQ(refusal({expected.option, "./train"}), expected.message);
+}
+
+TEST(Refusal, OfDevicesNamesWhatIsAllowed) {
+  const std::string allowed = "; allowed: a count such as 8, a list such as 2,3, auto or -1\n";
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"--devices 0", "no device is asked for" + allowed + "lrun: hint: '0,' is only device 0\n"},
+      {"--devices -2", "no such number of devices" + allowed},
+      {"--devices 99999", "no such number of devices" + allowed},
+      {"--devices=", "no device is named" + allowed},
+      {"--devices ,", "no device is named" + allowed},
+      {"--devices 0,0", "device 0 is named twice" + allowed},
+      {"--devices 0,-1", "'-1' is not the number of a device" + allowed},
+      {"--devices a,b", "'a' is not the number of a device" + allowed},
+      {"--devices two", "neither a count nor a list of devices" + allowed},
+      {"--devices all", "neither a count nor a list of devices" + allowed + "lrun: hint: did you mean '-1'?\n"},
+      {"--devices 2.5", "neither a count nor a list of devices" + allowed},
+      {"--devices 99999999999999999999", "neither a count nor a list of devices" + allowed}};
+  for (const auto& [written, message] : cases) {
+    const std::size_t name_length = std::string("--devices").size();
+    EXPECT_EQ(refusal({"--devices=" + written.substr(name_length + 1), "p"}),
+              "lrun: error: '" + written + "': " + message);
+  }
+}
+
+TEST(Refusal, OfWorkersNamesWhatIsAllowed) {
+  expect_refused({
+      {"-n0", "lrun: error: '-n 0': no such number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"},
+      {"--nproc-per-node=-1",
+       "lrun: error: '--nproc-per-node -1': no such number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"},
+      {"-n2.5", "lrun: error: '-n 2.5': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"},
+      {"-npgpuu", "lrun: error: '-n pgpuu': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"},
+      {"--nproc-per-node=",
+       "lrun: error: '--nproc-per-node=': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"},
+      {"-np=gpus",
+       "lrun: error: '-np gpus': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"
+       "lrun: hint: did you mean 'gpu'?\n"},
+  });
+}
+
+TEST(Refusal, OfNodesTellsElasticRangesFromNonsense) {
+  expect_refused({
+      {"--nnodes=1:4",
+       "lrun: error: '--nnodes 1:4': a range of nodes comes with rendezvous and is not in this version\n"
+       "lrun: hint: give one number, such as '--nnodes 4'\n"},
+      {"--nnodes=0", "lrun: error: '--nnodes 0': not a number of nodes; allowed: 1 to 65536\n"},
+      {"--nnodes=3:2", "lrun: error: '--nnodes 3:2': not a number of nodes; allowed: 1 to 65536\n"},
+      {"--nnodes=0:1", "lrun: error: '--nnodes 0:1': not a number of nodes; allowed: 1 to 65536\n"},
+      {"--nnodes=2:20:30", "lrun: error: '--nnodes 2:20:30': not a number of nodes; allowed: 1 to 65536\n"},
+      {"--num_nodes=x", "lrun: error: '--num_nodes x': not a number of nodes; allowed: 1 to 65536\n"},
+  });
+}
+
+TEST(Refusal, OfAStrategyTellsLaterNamesFromMistakes) {
+  expect_refused({
+      {"--strategy=dpd",
+       "lrun: error: '--strategy dpd': no such strategy; allowed: ddp, dp, ddp2\nlrun: hint: did you mean 'ddp'?\n"},
+      {"--strategy=fsdp", "lrun: error: '--strategy fsdp': no such strategy; allowed: ddp, dp, ddp2\n"},
+      {"--strategy=", "lrun: error: '--strategy=': no such strategy; allowed: ddp, dp, ddp2\n"},
+  });
+  for (const std::string name :
+       {"ddp_spawn", "ddp_fork", "ddp_notebook", "ddp_sharded", "horovod", "deepspeed", "tpu", "Horovod"}) {
+    EXPECT_EQ(refusal({"--strategy", name, "p"}),
+              "lrun: error: '--strategy " + name + "': this strategy is not in this version; allowed: ddp, dp, ddp2\n");
+  }
+}
+
+TEST(Refusal, OfWordsNamesTheNearest) {
+  expect_refused({
+      {"--accelerator=tpu",
+       "lrun: error: '--accelerator tpu': TPUs are not in this version; allowed: auto, cpu, gpu\n"},
+      {"--accelerator=gpus",
+       "lrun: error: '--accelerator gpus': no such accelerator; allowed: auto, cpu, gpu\n"
+       "lrun: hint: did you mean 'gpu'?\n"},
+      {"--process_group_backend=ncll",
+       "lrun: error: '--process_group_backend ncll': no such backend; allowed: auto, nccl, gloo, shm\n"
+       "lrun: hint: did you mean 'nccl'?\n"},
+      {"--compat=torchrunn",
+       "lrun: error: '--compat torchrunn': no such command; allowed: lrun, torchrun\n"
+       "lrun: hint: did you mean 'torchrun'?\n"},
+      {"--dry-run=yaml", "lrun: error: '--dry-run=yaml': no such format; allowed: text, json\n"},
+  });
+}
+
+TEST(Refusal, OfNumbersNamesTheRange) {
+  expect_refused({
+      {"--seed=-1", "lrun: error: '--seed -1': not a whole number; allowed: 0 to 18446744073709551615\n"},
+      {"--seed=18446744073709551616",
+       "lrun: error: '--seed 18446744073709551616': not a whole number; allowed: 0 to 18446744073709551615\n"},
+      {"--master-port=65536", "lrun: error: '--master-port 65536': out of range; allowed: 0 to 65535\n"},
+      {"--master-port=http", "lrun: error: '--master-port http': not a whole number; allowed: 0 to 65535\n"},
+      {"--grace=soon",
+       "lrun: error: '--grace soon': not a time; allowed: a number with ms, s, m, h or d\n"
+       "lrun: hint: for example '--grace 30s'\n"},
+      {"--log-dir=",
+       "lrun: error: '--log-dir=': the name of a directory is missing\n"
+       "lrun: hint: '/dev/null' switches log files off\n"},
+  });
+}
+
+TEST(Refusal, OfLaterFlagsNamesTheFlagAndAWayOut) {
+  expect_refused({
+      {"--rdzv-endpoint=a:29400",
+       "lrun: error: '--rdzv-endpoint a:29400' is not in this version\n"
+       "lrun: hint: leave it out: this version runs on one machine\n"},
+      {"--rdzv-backend=etcd-v2",
+       "lrun: error: '--rdzv-backend etcd-v2' is not in this version\n"
+       "lrun: hint: leave it out: this version runs on one machine\n"},
+      {"--node-rank=1",
+       "lrun: error: '--node-rank 1' is not in this version\n"
+       "lrun: hint: leave it out: this version runs on one machine\n"},
+      {"-Ha:4,b:4",
+       "lrun: error: '-H a:4,b:4' is not in this version\n"
+       "lrun: hint: leave it out: this version runs on one machine\n"},
+      {"--max-restarts=3",
+       "lrun: error: '--max-restarts 3' is not in this version\n"
+       "lrun: hint: leave it out: a failed run is not repeated\n"},
+      {"--max-restarts=x", "lrun: error: '--max-restarts x': not a whole number; allowed: 0 to 2147483647\n"},
+      {"--max-restarts=-1", "lrun: error: '--max-restarts -1': out of range; allowed: 0 to 2147483647\n"},
+      {"--monitor-interval=0", "lrun: error: '--monitor-interval 0': not a number of seconds above 0\n"},
+      {"--monitor-interval=soon", "lrun: error: '--monitor-interval soon': not a number of seconds above 0\n"},
+      {"--start-method=thread",
+       "lrun: error: '--start-method thread': no such choice; allowed: spawn, fork, forkserver\n"},
+      {"-r3",
+       "lrun: error: '-r 3' is not in this version\n"
+       "lrun: hint: leave it out: every rank has a log file of its own; see '--log-dir'\n"},
+      {"--timeout=2h",
+       "lrun: error: '--timeout 2h' is not in this version\n"
+       "lrun: hint: use timeout(1): 'timeout 2h lrun ...'\n"},
+  });
+}
+
+TEST(Refusal, OfALineWithoutAProgramShowsTheUsage) {
+  const std::string expected =
+      "lrun: error: no PROGRAM to run\n"
+      "lrun: hint: usage: lrun [options] [--] PROGRAM [ARGS...]; 'lrun -h' shows the options\n";
+  EXPECT_EQ(refusal({}), expected);
+  EXPECT_EQ(refusal({"-n", "2"}), expected);
+  EXPECT_EQ(refusal({"-n", "2", "--"}), expected);
+  EXPECT_EQ(refusal({""}),
+            "lrun: error: the name of PROGRAM is empty\nlrun: hint: an unset variable in quotes is an empty word\n");
+}
+
+}  // namespace
+}  // namespace lrun

@@ -1,0 +1,100 @@
+#include "cli/spelling.h"
+
+#include <gtest/gtest.h>
+
+#include "unit/cli/parse_support.h"
+
+namespace lrun {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(Spelling, DashAndUnderscoreAreTheSameLetterInEveryFlag) {
+  for (const Flag& flag : flag_table()) {
+    for (const std::string& name : long_names_of(flag)) {
+      for (const char letter : {'-', '_'}) {
+        std::string spelling = name;
+        for (std::size_t i = 2; i < spelling.size(); ++i) {
+          if (spelling[i] == '-' || spelling[i] == '_') spelling[i] = letter;
+        }
+        const SpelledLine line = spell_out({flag.value == ValueKind::kNone ? spelling : spelling + "=1", "./train"});
+        ASSERT_EQ(line.options.size(), 1U) << spelling;
+        EXPECT_EQ(line.options[0].flag, &flag) << spelling;
+        EXPECT_EQ(line.options[0].origin, spelling);
+        EXPECT_EQ(line.program, 1U) << spelling;
+      }
+    }
+  }
+}
+
+TEST(Spelling, EqualsAndSpaceMeanTheSame) {
+  for (const Words& words : {Words{"--nproc-per-node=3", "p"}, Words{"--nproc-per-node", "3", "p"}, Words{"-n3", "p"},
+                             Words{"-n=3", "p"}, Words{"-n", "3", "p"}, Words{"-np", "3", "p"}, Words{"-np=3", "p"}}) {
+    const LaunchRequest request = request_of(words);
+    EXPECT_EQ(request.nproc_per_node.value, "3") << words.front();
+    EXPECT_EQ(request.command, Words{"p"}) << words.front();
+  }
+}
+
+TEST(Spelling, AUniqueBeginningIsEnoughAndItsOriginIsTheWholeName) {
+  const LaunchRequest request = request_of({"--nproc-per-nod", "3", "p"});
+  EXPECT_EQ(request.nproc_per_node.value, "3");
+  EXPECT_EQ(request.nproc_per_node.origin, "--nproc-per-node");
+  EXPECT_EQ(request_of({"--nproc_p=3", "p"}).nproc_per_node.value, "3");
+  EXPECT_EQ(request_of({"--nn", "2", "p"}).num_nodes.value, 2);
+  EXPECT_EQ(request_of({"--master-p=1", "p"}).master_port.value, 1);
+  EXPECT_TRUE(request_of({"--virtual", "p"}).isolate_gpus);
+}
+
+TEST(Spelling, AWholeNameBeatsLongerNamesThatBeginWithIt) {
+  EXPECT_EQ(spell_out({"--timeout=1", "p"}).options[0].flag->name, "timeout");
+  EXPECT_EQ(spell_out({"--host=a", "p"}).options[0].flag->name, "hosts");
+}
+
+TEST(Spelling, ShortOptionsGlueAndCombine) {
+  const LaunchRequest request = request_of({"-mvn", "3", "-vv", "pkg"});
+  EXPECT_TRUE(request.module);
+  EXPECT_EQ(request.verbosity, 3);
+  EXPECT_EQ(request.nproc_per_node.value, "3");
+  EXPECT_EQ(request_of({"-mr0", "pkg"}).command, Words{"pkg"});
+}
+
+TEST(Spelling, ANegativeNumberIsAValueAndAnotherOptionIsNot) {
+  EXPECT_EQ(request_of({"--devices", "-1", "p"}).devices.value, "-1");
+  EXPECT_EQ(refusal({"--devices", "--strategy", "ddp", "p"}),
+            "lrun: error: '--devices' needs a value\nlrun: hint: write '--devices N|LIST|auto|-1'\n");
+  EXPECT_EQ(request_of({"--log-dir=-x", "p"}).log_dir.value, "-x") << "with '=' a value may begin with a dash";
+}
+
+TEST(Spelling, UnknownOptionsGetTheNearestName) {
+  EXPECT_EQ(refusal({"--nproc-per-nood", "4", "./train"}),
+            "lrun: error: unknown option '--nproc-per-nood'\nlrun: hint: did you mean '--nproc-per-node'?\n");
+  EXPECT_EQ(refusal({"-devices", "4", "./train"}),
+            "lrun: error: unknown option '-devices'\nlrun: hint: did you mean '--devices'?\n");
+  EXPECT_EQ(refusal({"--bogus=1", "./train"}),
+            "lrun: error: unknown option '--bogus'\n"
+            "lrun: hint: 'lrun --help' lists all options; a PROGRAM whose name begins with '-' goes after '--'\n");
+  EXPECT_EQ(refusal({"-1", "./train"}),
+            "lrun: error: unknown option '-1'\n"
+            "lrun: hint: 'lrun --help' lists all options; a PROGRAM whose name begins with '-' goes after '--'\n");
+}
+
+TEST(Spelling, AmbiguousBeginningsGetTheCandidates) {
+  EXPECT_EQ(refusal({"--log", "d", "p"}),
+            "lrun: error: ambiguous option '--log'\n"
+            "lrun: hint: it could be '--log-dir', '--log-line-prefix-template' or '--logs-specs'\n");
+  EXPECT_EQ(refusal({"--nproc", "2", "p"}), "(accepted)") << "two spellings of one flag are not ambiguous";
+}
+
+TEST(Spelling, SwitchesTakeNoValue) {
+  EXPECT_EQ(refusal({"--no-python=yes", "p"}),
+            "lrun: error: '--no-python' takes no value, got 'yes'\nlrun: hint: write only '--no-python'\n");
+  EXPECT_EQ(refusal({"-m=1", "p"}), "lrun: error: '-m' takes no value, got '1'\nlrun: hint: write only '-m'\n");
+}
+
+TEST(Spelling, AMissingValueIsSaid) {
+  EXPECT_EQ(refusal({"-n"}), "lrun: error: '-n' needs a value\nlrun: hint: write '-n N'\n");
+}
+
+}  // namespace
+}  // namespace lrun
