@@ -33,6 +33,13 @@ std::vector<AllocatedNode> nodes_of_run(const LaunchRequest& request, const Allo
   return nodes;
 }
 
+/// 'this host (nothing names other nodes), 3 more by --num_nodes'
+std::string who_named(std::size_t nodes, const LaunchRequest& request, const Allocation& allocation) {
+  std::string text = allocation.source + " (" + allocation.reason + ")";
+  if (nodes <= allocation.nodes.size()) return text;
+  return text + ", " + std::to_string(nodes - allocation.nodes.size()) + " more by " + request.num_nodes.origin;
+}
+
 std::vector<DeviceChoice> choose_for_all(const LaunchRequest& request, const std::vector<AllocatedNode>& nodes) {
   std::vector<DeviceChoice> choices;
   std::size_t total = 0;
@@ -142,7 +149,7 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
 
   LaunchPlan plan;
   plan.run_id = std::move(run_id);
-  plan.allocation = allocation.source + (allocation.reason.empty() ? "" : " (" + allocation.reason + ")");
+  plan.allocation = who_named(nodes.size(), request, allocation);
   plan.personality = personality_of(request.compat);
   plan.num_nodes = static_cast<int>(nodes.size());
   plan.accelerator = choices.front().accelerator;

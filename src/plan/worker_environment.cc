@@ -61,7 +61,13 @@ bool is_unwanted(std::string_view name) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const NodePlan& node, const RunFacts& facts) {
+bool sets_visible_devices(const NodePlan& node) {
+  return !node.workers.empty() && node.workers.front().cuda_visible_devices.has_value();
+}
+
+/// In the order of the contract.
+WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const NodePlan& node, const Environment& base,
+                                              const RunFacts& facts) {
   const std::string world = std::to_string(plan.world_size);
   const std::string nodes = std::to_string(plan.num_nodes);
   const std::string node_rank = std::to_string(node.node_rank);
@@ -80,13 +86,17 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
       {"TORCHELASTIC_MAX_RESTARTS", std::to_string(plan.max_restarts)},
       {"TORCHELASTIC_USE_AGENT_STORE", "True"},
       {"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGHUP,SIGQUIT"},
-      {"LRUN_RUN_ID", plan.run_id},
-      {"LRUN_STRATEGY", plan.strategy.value},
-      {"LRUN_ACCELERATOR", plan.accelerator.value},
-      {"LRUN_NUM_NODES", nodes},
-      {"LRUN_PROCESS_GROUP_BACKEND", plan.process_group_backend.value},
+      {"TORCH_NCCL_ASYNC_ERROR_HANDLING", base.get("TORCH_NCCL_ASYNC_ERROR_HANDLING").value_or("1")},
   };
-  if (plan.omp_num_threads > 0) variables.emplace_back("OMP_NUM_THREADS", std::to_string(plan.omp_num_threads));
+  const auto threads = plan.omp_num_threads > 0 ? std::to_string(plan.omp_num_threads) : base.get("OMP_NUM_THREADS");
+  if (threads) variables.emplace_back("OMP_NUM_THREADS", *threads);
+  const auto inherited_gpus = sets_visible_devices(node) ? std::nullopt : base.get("CUDA_VISIBLE_DEVICES");
+  if (inherited_gpus) variables.emplace_back("CUDA_VISIBLE_DEVICES", *inherited_gpus);
+  variables.emplace_back("LRUN_RUN_ID", plan.run_id);
+  variables.emplace_back("LRUN_STRATEGY", plan.strategy.value);
+  variables.emplace_back("LRUN_ACCELERATOR", plan.accelerator.value);
+  variables.emplace_back("LRUN_NUM_NODES", nodes);
+  variables.emplace_back("LRUN_PROCESS_GROUP_BACKEND", plan.process_group_backend.value);
   if (plan.seed.value) variables.emplace_back("LRUN_SEED", std::to_string(*plan.seed.value));
   return variables;
 }
@@ -102,28 +112,18 @@ std::string device_list(const std::vector<DeviceId>& devices, int first_gpu) {
   return text;
 }
 
-bool sets_visible_devices(const NodePlan& node) {
-  return !node.workers.empty() && node.workers.front().cuda_visible_devices.has_value();
-}
-
 }  // namespace
 
 WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& node, const Environment& base,
                                      const RunFacts& facts)
-    : shared_contract_(shared_variables(plan, node, facts)),
+    : shared_contract_(shared_variables(plan, node, base, facts)),
       error_file_directory_(facts.error_file_directory),
       isolate_gpus_(plan.isolate_gpus) {
-  if (!base.has("TORCH_NCCL_ASYNC_ERROR_HANDLING")) {
-    shared_contract_.emplace_back("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
-  }
   shared_.reserve(base.variables().size() + shared_contract_.size());
   for (const auto& [name, value] : base.variables()) {
-    const bool kept_from_user = name == "TORCH_NCCL_ASYNC_ERROR_HANDLING" ||
-                                (name == "OMP_NUM_THREADS" && plan.omp_num_threads == 0) ||
-                                (name == "CUDA_VISIBLE_DEVICES" && !sets_visible_devices(node));
     if (is_unwanted(name) || (name == "LRUN_SEED" && !plan.seed.value)) {
       removed_.push_back(name);
-    } else if (kept_from_user || !is_contract(name)) {
+    } else if (!is_contract(name)) {
       shared_.push_back(name + "=" + value);
     }
   }

@@ -84,7 +84,7 @@ class WorkerEnvironment {
   /// The rest, for one worker of the node.
   [[nodiscard]] Variables of(const WorkerPlan& worker) const;
 
-  /// shared() without what was merely inherited.
+  /// Those of shared() that the contract names, values of the user's that are kept included.
   [[nodiscard]] const Variables& shared_contract() const { return shared_contract_; }
   /// Names in `base` that workers do not get, in order.
   [[nodiscard]] const std::vector<std::string>& removed() const { return removed_; }

@@ -1,0 +1,185 @@
+#include "plan/show_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "plan/device_request.h"
+#include "plan/worker_command.h"
+#include "plan/worker_environment.h"
+
+namespace lrun {
+namespace {
+
+constexpr int kMostRankLines = 8;           // more workers get a line a node
+constexpr std::size_t kMostNodeLines = 16;  // more nodes are folded
+constexpr std::size_t kWidth = 120;
+constexpr std::string_view kAtStart = "(decided at start)";
+
+template <class T>
+std::string who_said(const Setting<T>& setting) {
+  return setting.given() ? setting.origin : "default";
+}
+
+std::string row(std::string_view name, const std::string& value, const std::string& from = {}) {
+  if (from.empty()) return fmt::format("{:<14}{}\n", name, value);
+  return fmt::format("{:<14}{:<40}  {}\n", name, value, from);
+}
+
+std::string plural(std::size_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+/// A word as a shell would need it.
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return text + "'";
+}
+
+std::string command_line(const std::vector<std::string>& argv) {
+  std::string text;
+  for (const std::string& word : argv) text += (text.empty() ? "" : " ") + quoted(word);
+  return text;
+}
+
+std::string device_names(const std::vector<DeviceId>& devices) {
+  if (devices.front().kind == DeviceId::Kind::kCpu) return fmt::format("{} on CPUs", devices.size());
+  std::string ids;
+  for (const DeviceId& device : devices) ids += (ids.empty() ? "" : ",") + device.id;
+  return (devices.size() == 1 ? "GPU " : "GPUs ") + ids;
+}
+
+std::string thread_row(const LaunchPlan& plan, const Environment& base) {
+  if (const auto users = base.get("OMP_NUM_THREADS"); users && plan.omp_num_threads == 0) {
+    return row("OMP threads", *users, "OMP_NUM_THREADS");
+  }
+  if (plan.omp_num_threads == 0) return row("OMP threads", "left alone", "default for one worker");
+  const bool share = plan.personality.omp_threads == Personality::OmpThreads::kFairShare;
+  return row("OMP threads", std::to_string(plan.omp_num_threads),
+             share ? "default: a fair share" : "default of torchrun");
+}
+
+std::string settings(const LaunchPlan& plan, const Environment& base) {
+  const std::string devices = device_names(plan.nodes.front().devices) + (plan.num_nodes > 1 ? " a node" : "");
+  const bool by_default = !plan.strategy.given();
+  const std::string strategy_from = !by_default                    ? plan.strategy.origin
+                                    : plan.strategy.value == "ddp" ? "default for more than one device or node"
+                                                                   : "default for one device";
+  const std::string port = plan.master_port ? std::to_string(*plan.master_port) : std::string(kAtStart);
+  std::string text;
+  text += row("run", plan.run_id);
+  text += row("program", command_line(plan.argv));
+  text += row("nodes", std::to_string(plan.num_nodes), plan.allocation);
+  text += row("devices", devices, plan.devices.given() ? as_written(plan.devices) : "default");
+  text += row("accelerator", plan.accelerator.value,
+              plan.accelerator.given() ? plan.accelerator.origin : "default: GPUs if there are any");
+  text += row("strategy", plan.strategy.value, strategy_from);
+  text += row("world size", std::to_string(plan.world_size));
+  text += row("backend", plan.process_group_backend.value, who_said(plan.process_group_backend));
+  text += row("master", plan.master_addr.empty() ? std::string(kAtStart) : plan.master_addr + ":" + port);
+  text += row("seed", plan.seed.value ? std::to_string(*plan.seed.value) : "none", who_said(plan.seed));
+  text += thread_row(plan, base);
+  text += row("logs", plan.log_dir.value.empty() ? "in the run directory" : plan.log_dir.value, who_said(plan.log_dir));
+  text += row("grace", format_duration(plan.grace.value), who_said(plan.grace));
+  return text;
+}
+
+RunFacts facts_before_start(const LaunchPlan& plan) { return {plan.master_port.value_or(0), "", 0, ""}; }
+
+/// A worker's own variables and those of the seed's example, then its command.
+std::string rank_line(const LaunchPlan& plan, const WorkerEnvironment& environment, const WorkerPlan& worker) {
+  std::map<std::string, std::string> values;
+  for (const auto& [name, value] : environment.shared_contract()) values[name] = value;
+  for (const auto& [name, value] : environment.of(worker)) values[name] = value;
+  if (!plan.master_port) values["MASTER_PORT"] = kAtStart;
+  std::string text = " ";
+  for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "NODE_RANK", "LOCAL_RANK",
+                           "CUDA_VISIBLE_DEVICES", "LRUN_DEVICES"}) {
+    const auto found = values.find(name);
+    if (found != values.end() && !found->second.empty()) text += fmt::format(" {}={}", name, found->second);
+  }
+  return text + " " + command_line(expand_macros(plan.argv, worker.local_rank)) + "\n";
+}
+
+std::string node_line(const NodePlan& node) {
+  const int last_local = static_cast<int>(node.workers.size()) - 1;
+  const std::string ranks = last_local == 0 ? fmt::format("rank {}", node.base_rank)
+                                            : fmt::format("ranks {}-{}", node.base_rank, node.base_rank + last_local);
+  const std::string local = last_local == 0 ? "local 0" : fmt::format("local 0-{}", last_local);
+  const auto& visible = node.workers.front().cuda_visible_devices;
+  const bool equal = std::all_of(node.workers.begin(), node.workers.end(),
+                                 [&](const WorkerPlan& worker) { return worker.cuda_visible_devices == visible; });
+  const std::string sees = !equal    ? "  CUDA_VISIBLE_DEVICES: one each"
+                           : visible ? "  CUDA_VISIBLE_DEVICES=" + *visible
+                                     : "";
+  return fmt::format("  node {:<4} {:<20}  {:<14}  {:<11}  {}{}\n", node.node_rank, node.name, ranks, local,
+                     device_names(node.devices), sees);
+}
+
+std::string workers(const LaunchPlan& plan, const Environment& base) {
+  std::string text =
+      fmt::format("\n{} on {}:\n", plural(static_cast<std::size_t>(plan.world_size), "worker", "workers"),
+                  plural(plan.nodes.size(), "node", "nodes"));
+  if (plan.world_size <= kMostRankLines) {
+    for (const NodePlan& node : plan.nodes) {
+      const WorkerEnvironment environment(plan, node, base, facts_before_start(plan));
+      for (const WorkerPlan& worker : node.workers) text += rank_line(plan, environment, worker);
+    }
+    return text;
+  }
+  const bool folded = plan.nodes.size() > kMostNodeLines;
+  const std::size_t shown = folded ? kMostNodeLines / 2 : plan.nodes.size();
+  for (std::size_t i = 0; i < shown; ++i) text += node_line(plan.nodes[i]);
+  if (folded) {
+    text += fmt::format("  ... {} more nodes ...\n", plan.nodes.size() - shown - 1);
+    text += node_line(plan.nodes.back());
+  }
+  return text;
+}
+
+/// Words with blanks between them, broken at the width of the page.
+std::string wrapped(const std::vector<std::string>& words) {
+  std::string text;
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty() && line.size() + 1 + word.size() > kWidth) {
+      text += line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "  " : " ") + word;
+  }
+  return line.empty() ? text : text + line + "\n";
+}
+
+/// Variables that are equal for all workers of all nodes.
+std::string common_environment(const LaunchPlan& plan, const Environment& base) {
+  const WorkerEnvironment environment(plan, plan.nodes.front(), base, facts_before_start(plan));
+  std::vector<std::string> words;
+  for (const auto& [name, value] : environment.shared_contract()) {
+    const bool node_scope =
+        std::any_of(std::begin(kContract), std::end(kContract), [&, &n = name](const ContractVariable& variable) {
+          return variable.name == n && variable.scope == ContractVariable::Scope::kNode && n != "OMP_NUM_THREADS";
+        });
+    const bool shown_above = name == "MASTER_ADDR" || name == "MASTER_PORT" || name == "WORLD_SIZE";
+    if (!node_scope && !shown_above) words.push_back(name + "=" + quoted(value));
+  }
+  std::string text = "\nevery worker:\n" + wrapped(words);
+  if (!environment.removed().empty()) text += "\nnot passed on:\n" + wrapped(environment.removed());
+  return text;
+}
+
+}  // namespace
+
+std::string show_plan_text(const LaunchPlan& plan, const Environment& environment) {
+  std::string text = settings(plan, environment) + workers(plan, environment) + common_environment(plan, environment);
+  for (const std::string& warning : plan.warnings) text += "\nwarning: " + warning + "\n";
+  return text;
+}
+
+}  // namespace lrun

@@ -1,0 +1,124 @@
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+#include "plan/show_plan.h"
+#include "plan/worker_command.h"
+#include "plan/worker_environment.h"
+
+namespace lrun {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kSchema = 1;
+
+const char* name_of(Source source) {
+  switch (source) {
+    case Source::kDefault:
+      return "default";
+    case Source::kScheduler:
+      return "scheduler";
+    case Source::kEnvironment:
+      return "environment";
+    case Source::kFlag:
+      return "flag";
+  }
+  return "unknown";
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+template <class T>
+Json json_of(const Setting<T>& setting, Json value) {
+  return {{"value", std::move(value)}, {"source", name_of(setting.source)}, {"origin", setting.origin}};
+}
+
+Json json_of(const Setting<std::string>& setting) { return json_of(setting, setting.value); }
+
+Json json_of(const std::vector<DeviceId>& devices) {
+  Json list = Json::array();
+  for (const DeviceId& device : devices) {
+    list.push_back({{"kind", device.kind == DeviceId::Kind::kCpu ? "cpu" : "gpu"}, {"id", device.id}});
+  }
+  return list;
+}
+
+/// What only the start decides is null: address and port of the store, and the place of the error file.
+void blank_the_undecided(Json& environment, const LaunchPlan& plan) {
+  if (!plan.master_port) environment["MASTER_PORT"] = nullptr;
+  if (plan.master_addr.empty()) environment["MASTER_ADDR"] = nullptr;
+  if (plan.log_dir.value != "/dev/null") environment["TORCHELASTIC_ERROR_FILE"] = nullptr;
+}
+
+Json json_of(const LaunchPlan& plan, const WorkerEnvironment& environment, const WorkerPlan& worker) {
+  Json variables = Json::object();
+  for (const auto& [name, value] : environment.of(worker)) variables[name] = value;
+  for (const auto& [name, value] : environment.shared_contract()) variables[name] = value;
+  blank_the_undecided(variables, plan);
+  return {{"rank", worker.rank},
+          {"local_rank", worker.local_rank},
+          {"devices", json_of(worker.devices)},
+          {"argv", expand_macros(plan.argv, worker.local_rank)},
+          {"environment", std::move(variables)}};
+}
+
+Json json_of(const LaunchPlan& plan, const NodePlan& node, const Environment& base) {
+  const WorkerEnvironment environment(plan, node, base, {plan.master_port.value_or(0), "", 0, ""});
+  Json workers = Json::array();
+  for (const WorkerPlan& worker : node.workers) workers.push_back(json_of(plan, environment, worker));
+  return {{"node_rank", node.node_rank},
+          {"name", node.name},
+          {"base_rank", node.base_rank},
+          {"devices", json_of(node.devices)},
+          {"removed_variables", environment.removed()},
+          {"workers", std::move(workers)}};
+}
+
+Json json_of(const Personality& personality) {
+  return {{"output", personality.output == Personality::Output::kPrefixed ? "prefixed" : "inherited"},
+          {"file_per_rank", personality.file_per_rank},
+          {"stdin", personality.standard_input == Personality::Stdin::kNull ? "null" : "inherited"},
+          {"omp_threads", personality.omp_threads == Personality::OmpThreads::kFairShare ? "fair share" : "one"},
+          {"failure", personality.failure == Personality::Failure::kVerdict ? "verdict" : "torchrun summary"},
+          {"every_program_is_python", personality.every_program_is_python},
+          {"verbs", personality.verbs}};
+}
+
+}  // namespace
+
+std::string show_plan_json(const LaunchPlan& plan, const Environment& environment) {
+  Json nodes = Json::array();
+  for (const NodePlan& node : plan.nodes) nodes.push_back(json_of(plan, node, environment));
+  const Json json = {
+      {"schema", kSchema},
+      {"run_id", plan.run_id},
+      {"allocation", plan.allocation},
+      {"personality", json_of(plan.personality)},
+      {"argv", plan.argv},
+      {"strategy", json_of(plan.strategy)},
+      {"accelerator", json_of(plan.accelerator)},
+      {"process_group_backend", json_of(plan.process_group_backend)},
+      {"devices", json_of(plan.devices)},
+      {"num_nodes", plan.num_nodes},
+      {"world_size", plan.world_size},
+      {"master_addr", plan.master_addr.empty() ? Json() : Json(plan.master_addr)},
+      {"master_port", or_null(plan.master_port)},
+      {"seed", json_of(plan.seed, or_null(plan.seed.value))},
+      {"log_dir", json_of(plan.log_dir)},
+      {"grace_ms", json_of(plan.grace, plan.grace.value.count())},
+      {"max_restarts", plan.max_restarts},
+      {"omp_num_threads", plan.omp_num_threads == 0 ? Json() : Json(plan.omp_num_threads)},
+      {"isolate_gpus", plan.isolate_gpus},
+      {"warnings", plan.warnings},
+      {"nodes", std::move(nodes)},
+  };
+  // Arguments and host names are bytes; what is not UTF-8 in them is shown as U+FFFD.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace lrun
