@@ -9,7 +9,7 @@ namespace lrun {
 /// What becomes of the workers' output, decided by the plan. A value.
 struct LogOptions {
   bool prefix = true;                       ///< '[3] ' before every line on the console
-  int rank_width = 1;                       ///< digits that the rank is aligned to; see rank_width()
+  int rank_width = 1;                       ///< digits that the rank is aligned to: rank_width() of rank_prefix.h
   bool colour = false;                      ///< the prefix in one colour a rank, where the console is a terminal
   bool files = true;                        ///< a file per rank and stream, once open_files() named the folder
   std::size_t tail_bytes = 16 * 1024;       ///< memory of one rank's last lines
@@ -20,8 +20,5 @@ struct LogOptions {
 
   bool operator==(const LogOptions&) const = default;
 };
-
-/// Digits of the highest rank: 1 for a world of 10, 2 for 11.
-int rank_width(int world_size);
 
 }  // namespace lrun

@@ -26,7 +26,7 @@ struct TailLine {
 /// what follows the last '\r' is kept. Of a line longer than the memory the end is kept.
 class TailBuffer {
  public:
-  /// \param limit_bytes  at least 64.
+  /// \param limit_bytes  of text and of the order of arrival; at least 256.
   explicit TailBuffer(std::size_t limit_bytes);
 
   void append(LogStream stream, std::string_view bytes);
@@ -39,8 +39,10 @@ class TailBuffer {
 
  private:
   struct Half {
-    std::string bytes;
-    bool cut = false;  ///< the first line lost its beginning
+    std::vector<char> bytes;  // not a string: its reserve() is exact
+    bool cut = false;         ///< the first line lost its beginning
+
+    [[nodiscard]] std::string_view view() const { return {bytes.data(), bytes.size()}; }
   };
   /// Consecutive bytes of one stream; the order of arrival is the order of the runs.
   struct Run {
@@ -49,11 +51,12 @@ class TailBuffer {
   };
 
   Half& half(LogStream stream) { return stream == LogStream::kOut ? out_ : err_; }
-  void append_run(LogStream stream, std::string_view bytes);
-  void append_redrawn(LogStream stream, std::string_view bytes);
-  void drop_open_line(LogStream stream);
+  [[nodiscard]] const Half& half(LogStream stream) const { return stream == LogStream::kOut ? out_ : err_; }
+  void store(LogStream stream, std::string_view bytes);
+  void store_redrawn(LogStream stream, std::string_view line);
   void make_room(LogStream stream, std::size_t wanted);
-  void drop_front(LogStream stream, std::size_t count);
+  void drop_oldest(LogStream stream, std::size_t count);
+  void drop_open_line(LogStream stream);
   [[nodiscard]] std::size_t used() const { return out_.bytes.size() + err_.bytes.size() + runs_.size() * sizeof(Run); }
 
   std::size_t limit_;

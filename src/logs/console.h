@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/event_loop.h"
+#include "base/fd.h"
+#include "logs/console_descriptor.h"
+#include "logs/output_queue.h"
+
+namespace lrun {
+
+/// Whole lines of many writers on one console, in the order in which they were appended.
+///
+/// Nothing is written before write_out(), so that a turn of the loop costs one large write. What the console does not
+/// take at once stays queued and follows when it can, without a timer. A full disk drops what was queued, with one
+/// warning; a closed console drops everything from then on.
+class Console {
+ public:
+  /// A writer's number; kLauncher is lrun itself.
+  static constexpr int kLauncher = -1;
+
+  struct Events {
+    std::function<void()> progressed;                      ///< a blocked console took bytes
+    std::function<void()> closed;                          ///< nobody reads any more; once
+    std::function<void(const std::string& text)> warning;  ///< one line for people; once
+  };
+
+  /// \param limit_bytes  queued before full() says so.
+  Console(EventLoop& loop, int fd, std::size_t limit_bytes, Events events);
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  /// Adds a piece of `writer`'s line: it ends the line if it ends with '\n', and else the writer's next piece goes on.
+  /// The prefix stands once a line, and again where another writer came in between.
+  void append(int writer, std::string_view prefix, std::string_view piece) {
+    if (closed_ || piece.empty()) return;
+    char* const start = queue_.room(prefix.size() + piece.size() + 1);
+    char* at = start;
+    if (open_writer_ != writer) {
+      if (open_writer_ != kNobody) *at++ = '\n';
+      if (!prefix.empty()) std::memcpy(at, prefix.data(), prefix.size());
+      at += prefix.size();
+    }
+    std::memcpy(at, piece.data(), piece.size());
+    at += piece.size();
+    open_writer_ = piece.back() == '\n' ? kNobody : writer;
+    queue_.commit(static_cast<std::size_t>(at - start));
+  }
+
+  /// The writer is at its end: its unfinished line, if any, gets a newline.
+  void end_line(int writer) {
+    if (open_writer_ == writer) append(writer, {}, "\n");
+  }
+
+  /// Writes what is queued as far as the console takes it now.
+  void write_out();
+
+  /// As write_out() when the loop does not run: also when the console did not take anything before.
+  void retry();
+
+  [[nodiscard]] std::size_t queued_bytes() const { return queue_.size(); }
+  /// The console does not take what is queued, and that is more than the limit.
+  [[nodiscard]] bool full() const { return blocked() && queue_.size() > limit_; }
+  /// So little is left that reading may go on.
+  [[nodiscard]] bool relieved() const { return queue_.size() <= limit_ / 2; }
+  [[nodiscard]] const ConsoleDescriptor& descriptor() const { return descriptor_; }
+  [[nodiscard]] std::size_t memory_bytes() const { return queue_.capacity(); }
+  /// Nothing is queued and no worker writes any more: gives the memory back.
+  void rest() {
+    if (queue_.empty()) queue_.clear();
+  }
+
+ private:
+  static constexpr int kNobody = -2;
+
+  [[nodiscard]] bool blocked() const { return writable_.armed(); }
+  void wait_until_writable();
+  void refused(int error);
+
+  EventLoop& loop_;
+  ConsoleDescriptor descriptor_;
+  std::size_t limit_;
+  Events events_;
+  OutputQueue queue_;
+  int open_writer_ = kNobody;  ///< whose line is unfinished at the end of the queue
+  bool closed_ = false;
+  bool warned_ = false;
+  Fd gate_;                    ///< an epoll set of the console alone: the loop makes what it watches non-blocking
+  EventLoop::Watch writable_;  ///< armed while the console does not take more
+};
+
+}  // namespace lrun

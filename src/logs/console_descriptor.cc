@@ -1,0 +1,78 @@
+#include "logs/console_descriptor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace lrun {
+
+namespace {
+
+bool writable_now(int fd) {
+  pollfd entry{fd, POLLOUT, 0};
+  return ::poll(&entry, 1, 0) == 1;
+}
+
+/// What a pipe or terminal that poll() calls writable takes without blocking: a page, or what a terminal's driver
+/// keeps.
+constexpr std::size_t kPipeStep = 4096;
+constexpr std::size_t kTerminalStep = 256;
+
+}  // namespace
+
+ConsoleDescriptor::ConsoleDescriptor(int fd) : fd_(fd) {
+  struct ::stat status {};
+  if (::fstat(fd, &status) != 0) return;
+  mode_ = status.st_mode;
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+  terminal_ = S_ISCHR(mode_) && ::isatty(fd) == 1;
+}
+
+ConsoleDescriptor::Way ConsoleDescriptor::open_way() {
+  if (S_ISSOCK(mode_)) return Way::kSocket;
+  if (!S_ISFIFO(mode_) && !S_ISCHR(mode_)) return Way::kDirect;
+  const std::string path = fmt::format("/proc/self/fd/{}", fd_);
+  own_ = Fd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  return own_ ? Way::kOwn : Way::kAsk;
+}
+
+long ConsoleDescriptor::write_some(std::string_view bytes) {
+  if (way_ == Way::kNotOpened) way_ = open_way();
+  ssize_t count = -1;
+  do {
+    switch (way_) {
+      case Way::kOwn:
+        count = ::write(own_.get(), bytes.data(), bytes.size());
+        break;
+      case Way::kSocket:
+        count = ::send(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        break;
+      case Way::kAsk:
+        if (!writable_now(fd_)) return -EAGAIN;
+        count = ::write(fd_, bytes.data(), std::min(bytes.size(), terminal_ ? kTerminalStep : kPipeStep));
+        break;
+      case Way::kDirect:
+      case Way::kNotOpened:
+        count = ::write(fd_, bytes.data(), bytes.size());
+        break;
+    }
+  } while (count < 0 && errno == EINTR);
+  return count < 0 ? -errno : count;
+}
+
+bool ConsoleDescriptor::means_closed(int error) const {
+  return error == EPIPE || error == EBADF || error == ECONNRESET || error == ENOTCONN || (error == EIO && terminal_);
+}
+
+bool ConsoleDescriptor::same_as(const ConsoleDescriptor& other) const {
+  return mode_ != 0 && device_ == other.device_ && inode_ == other.inode_;
+}
+
+}  // namespace lrun

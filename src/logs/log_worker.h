@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include "base/event_loop.h"
+#include "base/fd.h"
+#include "logs/line_splitter.h"
+#include "logs/log_stream.h"
+#include "logs/rank_log_file.h"
+#include "logs/tail_buffer.h"
+
+namespace lrun {
+
+struct LogWorker;
+
+/// One output stream of one worker, from its pipe to its file.
+struct LogSource {
+  LogWorker* worker = nullptr;
+  LogStream stream = LogStream::kOut;
+  int writer = 0;      ///< number of this source on its console
+  Fd read_end;         ///< empty before add_stream() and from its end on
+  std::string prefix;  ///< before each line on the console
+  LineSplitter lines;
+  RankLogFile file;
+};
+
+/// What the router keeps of one worker. Pinned: its sources point back, and epoll sets point at its sources.
+struct LogWorker {
+  LogWorker(int rank, std::size_t tail_bytes) : local_rank(rank), tail(tail_bytes) {
+    sources[0].stream = LogStream::kOut;
+    sources[1].stream = LogStream::kErr;
+    for (LogSource& source : sources) source.worker = this;
+  }
+  LogWorker(const LogWorker&) = delete;
+  LogWorker& operator=(const LogWorker&) = delete;
+
+  [[nodiscard]] LogSource& source(LogStream stream) { return sources[stream == LogStream::kOut ? 0 : 1]; }
+  [[nodiscard]] const LogSource& source(LogStream stream) const { return sources[stream == LogStream::kOut ? 0 : 1]; }
+  [[nodiscard]] bool reading() const { return sources[0].read_end || sources[1].read_end; }
+  [[nodiscard]] bool drained() const { return ended && !reading(); }
+
+  int local_rank;
+  std::array<LogSource, 2> sources;
+  TailBuffer tail;
+  bool ended = false;               ///< the process is gone
+  bool told = false;                ///< `drained` was called
+  EventLoop::Timer drain_deadline;  ///< armed while a grandchild holds a pipe
+};
+
+}  // namespace lrun

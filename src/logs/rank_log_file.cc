@@ -1,0 +1,88 @@
+#include "logs/rank_log_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace lrun {
+
+namespace {
+
+/// Writes all of it, or says why not and takes off what was written.
+int write_all(int fd, std::string_view& bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return 0;
+}
+
+int open_log(const std::filesystem::path& path) {
+  // Append: a person may empty the file while it grows.
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
+}
+
+}  // namespace
+
+int RankLogFile::open_at(std::filesystem::path path) {
+  path_ = std::move(path);
+  if (kept_.empty()) return 0;
+  return write(std::exchange(kept_, {}));
+}
+
+int RankLogFile::write(std::string_view bytes) {
+  if (path_.empty()) {
+    kept_.append(bytes);
+    return 0;
+  }
+  if (!fd_) {
+    if (const int error = make(); error != 0) {
+      lost_bytes_ += bytes.size();
+      refusal_ = refusal_ != 0 ? refusal_ : error;
+      return error;
+    }
+  }
+  if (lost_bytes_ > 0) {
+    const std::string note = fmt::format("\n[lrun: {} bytes are missing here: {}]\n", lost_bytes_,
+                                         std::generic_category().message(refusal_));
+    std::string_view left = note;
+    if (const int error = write_all(fd_.get(), left); error != 0) {
+      lost_bytes_ += bytes.size();
+      return error;
+    }
+    lost_bytes_ = 0;
+    refusal_ = 0;
+  }
+  return store(bytes);
+}
+
+int RankLogFile::make() {
+  int fd = open_log(path_);
+  if (fd < 0 && errno == ENOENT) {
+    std::error_code error;
+    std::filesystem::create_directories(path_.parent_path(), error);
+    if (error) return error.value();
+    fd = open_log(path_);
+  }
+  if (fd < 0) return errno;
+  fd_ = Fd(fd);
+  made_ = true;
+  return 0;
+}
+
+int RankLogFile::store(std::string_view bytes) {
+  const int error = write_all(fd_.get(), bytes);
+  if (error != 0) {
+    lost_bytes_ += bytes.size();
+    refusal_ = error;
+  }
+  return error;
+}
+
+}  // namespace lrun

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+
+namespace lrun {
+
+/// One stream of one rank as a file, byte for byte.
+///
+/// Made at the first byte, its folder too. Bytes that come before the file has a name are kept in memory. When the
+/// disk refuses bytes they are lost for the file and the next write tries again; once it succeeds, a line in the file
+/// says how many bytes are missing there.
+class RankLogFile {
+ public:
+  /// Says where the file is to be, and writes what was kept. \return as write().
+  int open_at(std::filesystem::path path);
+
+  /// \return 0, or the errno of the machine's refusal; never throws for one.
+  int write(std::string_view bytes);
+
+  void close() { fd_.reset(); }
+
+  /// Empty until the file was named.
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// The file was made.
+  [[nodiscard]] bool made() const { return made_; }
+
+ private:
+  int make();
+  int store(std::string_view bytes);
+
+  std::filesystem::path path_;
+  Fd fd_;
+  bool made_ = false;
+  std::string kept_;              ///< what came before the name
+  std::uint64_t lost_bytes_ = 0;  ///< since the last note
+  int refusal_ = 0;               ///< errno of the first loss since the last note
+};
+
+}  // namespace lrun

@@ -1,0 +1,91 @@
+#include "logs/terminal_text.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+
+namespace lrun {
+
+namespace {
+
+struct Decoded {
+  std::uint32_t character = 0;
+  std::size_t bytes = 0;  ///< 0: invalid
+};
+
+Decoded decode_utf8(std::string_view text) {
+  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return {};
+  std::uint32_t character = lead & (0xFFU >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {};
+    character = character << 6 | (byte(i) & 0x3FU);
+  }
+  const bool overlong = (length == 3 && character < 0x800) || (length == 4 && character < 0x10000);
+  const bool surrogate = character >= 0xD800 && character <= 0xDFFF;
+  if (overlong || surrogate || character > 0x10FFFF) return {};
+  return {character, length};
+}
+
+/// Length of "intermediate bytes, then one final byte" from `start` on; a control or non-ASCII byte is not part of it.
+std::size_t sequence_length(std::string_view text, std::size_t start, char first_final) {
+  while (start < text.size() && text[start] >= ' ' && text[start] < first_final) ++start;
+  const bool ended = start < text.size() && text[start] >= first_final && text[start] <= '~';
+  return ended ? start + 1 : start;
+}
+
+/// Length of the escape sequence at the start of `text`, which begins with ESC. One that is cut off reaches to the end.
+std::size_t escape_length(std::string_view text) {
+  if (text.size() < 2) return text.size();
+  constexpr std::string_view kStrings = "]P_^X";  // OSC, DCS, APC, PM, SOS: up to BEL or ESC '\\'
+  if (text[1] == '[') return sequence_length(text, 2, '@');
+  if (kStrings.find(text[1]) == std::string_view::npos) return sequence_length(text, 1, '0');
+  for (std::size_t i = 2; i < text.size(); ++i) {
+    if (text[i] == '\a') return i + 1;
+    if (text[i] == '\x1b') return i + 1 < text.size() && text[i + 1] == '\\' ? i + 2 : i;
+  }
+  return text.size();
+}
+
+bool turns_direction(std::uint32_t character) {
+  return (character >= 0x202A && character <= 0x202E) || (character >= 0x2066 && character <= 0x2069) ||
+         character == 0x200E || character == 0x200F || character == 0x061C;
+}
+
+bool breaks_line(std::uint32_t character) { return character == 0x2028 || character == 0x2029; }
+
+}  // namespace
+
+std::string terminal_safe(std::string_view text) {
+  std::string safe;
+  safe.reserve(text.size());
+  while (!text.empty()) {
+    if (text.front() == '\x1b') {
+      text.remove_prefix(escape_length(text));
+      continue;
+    }
+    const auto [character, bytes] = decode_utf8(text);
+    if (bytes == 0) {
+      safe += "\xEF\xBF\xBD";
+      text.remove_prefix(1);
+      continue;
+    }
+    const bool control = (character < 0x20 && character != '\t') || (character >= 0x7F && character < 0xA0);
+    if (control) {
+      fmt::format_to(std::back_inserter(safe), "\\x{:02x}", character);
+    } else if (turns_direction(character) || breaks_line(character)) {
+      fmt::format_to(std::back_inserter(safe), "\\u{:04x}", character);
+    } else {
+      safe.append(text.substr(0, bytes));
+    }
+    text.remove_prefix(bytes);
+  }
+  return safe;
+}
+
+}  // namespace lrun

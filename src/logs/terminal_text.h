@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lrun {
+
+/// A worker's text as it may be shown inside lrun's own output: it cannot move the cursor, change colours or hide text.
+/// Escape sequences (CSI, OSC and two-byte ones) are left out; invalid UTF-8 becomes U+FFFD; other control characters
+/// and those that turn the writing direction are shown as '\x07' and '\u202e'. A tab stays. Newlines are not expected.
+std::string terminal_safe(std::string_view text);
+
+}  // namespace lrun
