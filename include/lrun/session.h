@@ -27,9 +27,9 @@ class DataLoader;
 struct SessionOptions {
   /// Who this process is. Default: World::from_environment().
   std::optional<World> world;
-  /// 'ddp'. Default: LRUN_STRATEGY, else ddp.
+  /// 'ddp', or 'single' in a world of one. Default: LRUN_STRATEGY, else ddp.
   std::optional<std::string> strategy;
-  /// Collectives by name ('shm', …). Default: the best for this world.
+  /// Collectives by name ('shm', …). Default: LRUN_PROCESS_GROUP_BACKEND, else the best for this world.
   std::string backend;
   /// Longest wait of one collective operation for the other ranks.
   std::chrono::milliseconds timeout = std::chrono::minutes(30);

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace lrun {
 
@@ -43,6 +44,8 @@ struct LRUN_EXPORT World {
   int max_restarts = 0;
 
   std::string strategy;               ///< LRUN_STRATEGY; empty when not given.
+  std::string backend;                ///< LRUN_PROCESS_GROUP_BACKEND; empty when not given.
+  std::vector<std::string> devices;   ///< LRUN_DEVICES, of this process: 'cpu', 'cuda:1'; empty when not given.
   std::optional<std::uint64_t> seed;  ///< LRUN_SEED; empty when not given.
   bool resume = false;                ///< LRUN_RESUME: the program should go on from its newest checkpoint.
 

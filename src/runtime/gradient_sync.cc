@@ -1,0 +1,43 @@
+#include <lrun/gradient_sync.h>
+
+#include <utility>
+
+#include "runtime/gradient_sync_state.h"
+
+namespace lrun {
+
+NoSyncGuard::NoSyncGuard(std::shared_ptr<GradientSyncState> state) : state_(std::move(state)) { state_->suspend(); }
+
+NoSyncGuard::NoSyncGuard(NoSyncGuard&& other) noexcept = default;
+
+NoSyncGuard::~NoSyncGuard() {
+  if (state_) state_->resume();
+}
+
+GradientSync::GradientSync(std::vector<NamedTensor> parameters, Collectives& collectives, GradientSyncOptions options)
+    : state_(std::make_shared<GradientSyncState>(std::move(parameters), collectives, options)) {
+  state_->attach_hooks();
+}
+
+GradientSync::~GradientSync() {
+  if (state_) state_->detach_hooks();
+}
+
+GradientSync::GradientSync(GradientSync&&) noexcept = default;
+
+GradientSync& GradientSync::operator=(GradientSync&& other) noexcept {
+  std::swap(state_, other.state_);
+  return *this;
+}
+
+void GradientSync::prepare() { state_->prepare(); }
+
+void GradientSync::watch(const at::Tensor& output) { state_->watch(output); }
+
+NoSyncGuard GradientSync::no_sync() { return NoSyncGuard(state_); }
+
+bool GradientSync::syncs() const { return state_->syncs(); }
+
+std::vector<at::Tensor> GradientSync::buckets() const { return state_->buckets(); }
+
+}  // namespace lrun

@@ -1,0 +1,276 @@
+#include "runtime/gradient_sync_state.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <lrun/error.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/graph_task.h>
+#include <torch/csrc/autograd/utils/lambda_post_hook.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <unordered_set>
+#include <utility>
+
+namespace lrun {
+namespace {
+
+using torch::autograd::variable_list;
+
+void check(const NamedTensor& parameter) {
+  if (!parameter.tensor.is_leaf()) {
+    throw std::invalid_argument("parameter '" + parameter.name + "' is the result of an operation, not a leaf");
+  }
+  const auto dtype = parameter.tensor.scalar_type();
+  if (dtype != at::kFloat && dtype != at::kDouble && dtype != at::kHalf && dtype != at::kBFloat16) {
+    throw Unsupported("gradients of parameter '" + parameter.name + "' cannot be averaged: its dtype is " +
+                      c10::toString(dtype));
+  }
+}
+
+/// What is to be averaged: frozen parameters left out, tied ones once.
+std::vector<NamedTensor> trained(std::vector<NamedTensor> parameters) {
+  std::vector<NamedTensor> result;
+  std::unordered_set<const at::TensorImpl*> seen;
+  for (auto& parameter : parameters) {
+    if (!parameter.tensor.defined() || !parameter.tensor.requires_grad()) continue;
+    if (!seen.insert(parameter.tensor.unsafeGetTensorImpl()).second) continue;
+    check(parameter);
+    result.push_back(std::move(parameter));
+  }
+  return result;
+}
+
+std::vector<BucketItem> items_of(const std::vector<NamedTensor>& parameters) {
+  std::vector<std::pair<at::ScalarType, at::Device>> kinds;
+  std::vector<BucketItem> items;
+  for (const auto& [name, tensor] : parameters) {
+    const std::pair kind(tensor.scalar_type(), tensor.device());
+    auto found = std::find(kinds.begin(), kinds.end(), kind);
+    if (found == kinds.end()) found = kinds.insert(kinds.end(), kind);
+    items.push_back({tensor.numel(), static_cast<std::int64_t>(tensor.element_size()),
+                     static_cast<std::size_t>(found - kinds.begin())});
+  }
+  return items;
+}
+
+/// The part of `flat` that begins at `offset`, shaped and laid out like `parameter`, so that optimizers and autograd
+/// work on both in one pass.
+at::Tensor gradient_view(const at::Tensor& flat, std::int64_t offset, const at::Tensor& parameter) {
+  const auto part = flat.narrow(0, offset, parameter.numel());
+  const bool same_layout = parameter.is_non_overlapping_and_dense();
+  const auto view =
+      same_layout ? part.as_strided(parameter.sizes(), parameter.strides()) : part.view(parameter.sizes());
+  return view.variable_data();
+}
+
+}  // namespace
+
+GradientSyncState::GradientSyncState(std::vector<NamedTensor> parameters, Collectives& collectives,
+                                     GradientSyncOptions options)
+    : collectives_(collectives) {
+  if (options.bucket_bytes <= 0 || options.first_bucket_bytes <= 0) {
+    throw std::invalid_argument("a bucket holds at least one byte");
+  }
+  auto kept = trained(std::move(parameters));
+  if (collectives.world_size() == 1) return;  // nothing to average with
+  at::NoGradGuard no_grad;
+  const auto planned = plan_buckets(items_of(kept), options.first_bucket_bytes, options.bucket_bytes);
+  for (auto& parameter : kept) {
+    Slot slot;
+    slot.name = std::move(parameter.name);
+    slot.parameter = std::move(parameter.tensor);
+    slots_.push_back(std::move(slot));
+  }
+  for (const auto& bucket : planned) add_bucket(bucket);
+}
+
+void GradientSyncState::add_bucket(const PlannedBucket& planned) {
+  Bucket bucket;
+  bucket.flat =
+      collectives_.allocate_bucket(planned.elements, slots_[planned.slots.front().item].parameter.scalar_type());
+  const auto slot_count = static_cast<std::int64_t>(planned.slots.size());
+  bucket.flags = bucket.flat.narrow(0, planned.flags_offset, slot_count);
+  bucket.pending = planned.slots.size();
+  bucket.used.assign(planned.slots.size(), false);
+  for (const auto& [item, offset] : planned.slots) {
+    Slot& slot = slots_[item];
+    slot.view = gradient_view(bucket.flat, offset, slot.parameter);
+    slot.bucket = buckets_.size();
+    slot.flag = bucket.slots.size();
+    bucket.slots.push_back(item);
+  }
+  buckets_.push_back(std::move(bucket));
+}
+
+void GradientSyncState::attach_hooks() {
+  for (std::size_t index = 0; index < slots_.size(); ++index) {
+    Slot& slot = slots_[index];
+    slot.accumulator = torch::autograd::impl::grad_accumulator(slot.parameter);
+    slot.hook = slot.accumulator->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
+        [weak = weak_from_this(), index](const variable_list& outputs, const variable_list& gradients) {
+          if (const auto self = weak.lock()) self->on_gradient(index, gradients.at(0).defined());
+          return outputs;
+        }));
+  }
+}
+
+void GradientSyncState::detach_hooks() noexcept {
+  const std::lock_guard lock(mutex_);
+  wait_for_all();
+  for (auto& slot : slots_) {
+    if (slot.accumulator) slot.accumulator->del_post_hook(slot.hook);
+  }
+}
+
+void GradientSyncState::prepare() {
+  const std::lock_guard lock(mutex_);
+  if (in_pass_) {
+    wait_for_all();
+    forget_pass();
+  }
+  for (const auto& slot : slots_) {
+    if (torch::autograd::impl::grad_accumulator(slot.parameter) != slot.accumulator) {
+      throw std::logic_error("parameter '" + slot.name +
+                             "' was converted or moved after the module was wrapped: do that before");
+    }
+  }
+}
+
+void GradientSyncState::watch(const at::Tensor& output) {
+  if (slots_.empty() || !output.defined() || output.grad_fn() == nullptr) return;
+  output.register_hook([weak = weak_from_this()](const at::Tensor&) {
+    if (const auto self = weak.lock()) self->on_output();
+  });
+}
+
+std::vector<at::Tensor> GradientSyncState::buckets() const {
+  std::vector<at::Tensor> result;
+  for (const auto& bucket : buckets_) result.push_back(bucket.flat);
+  return result;
+}
+
+void GradientSyncState::on_gradient(std::size_t index, bool defined) {
+  const std::lock_guard lock(mutex_);
+  at::NoGradGuard no_grad;
+  Slot& slot = slots_[index];
+  move_into_bucket(slot);
+  if (!syncs() || !defined) return;
+  begin_pass();
+  if (slot.arrived) {
+    throw std::logic_error("parameter '" + slot.name + "' got its gradient twice in one backward()");
+  }
+  arrive(slot, true);
+  post_complete_buckets();
+}
+
+void GradientSyncState::on_output() {
+  // torch::autograd::grad() asks for some gradients only, and leaves the parameters' alone.
+  const auto* wanted = torch::autograd::get_current_graph_task_exec_info();
+  if (wanted != nullptr && !wanted->empty()) return;
+  const std::lock_guard lock(mutex_);
+  if (syncs()) begin_pass();
+}
+
+void GradientSyncState::begin_pass() {
+  if (in_pass_) return;
+  in_pass_ = true;
+  torch::autograd::Engine::get_default_engine().queue_callback([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->finish_pass();
+  });
+}
+
+void GradientSyncState::finish_pass() {
+  const std::lock_guard lock(mutex_);
+  at::NoGradGuard no_grad;
+  for (auto& slot : slots_) {
+    if (!slot.arrived) complete(slot);
+  }
+  std::exception_ptr failure;
+  try {
+    post_complete_buckets();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  const auto wait_failure = wait_for_all();
+  if (!failure) failure = wait_failure;
+  if (!failure) {
+    for (auto& bucket : buckets_) adopt_results(bucket);
+  }
+  forget_pass();
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// Makes the bucket's part this parameter's gradient. After zero_grad() the gradient is a tensor that autograd has just
+/// written; one copy into the bucket is cheaper than zeroing the bucket before backward and adding to it.
+void GradientSyncState::move_into_bucket(Slot& slot) {
+  at::Tensor& gradient = slot.parameter.mutable_grad();
+  if (!gradient.defined() || gradient.is_same(slot.view)) return;
+  slot.view.copy_(gradient.layout() == at::kStrided ? gradient : gradient.to_dense());
+  gradient = slot.view;
+}
+
+/// Nothing arrived in this pass. What was accumulated before (under no_sync()) still is to be averaged.
+void GradientSyncState::complete(Slot& slot) {
+  move_into_bucket(slot);
+  const bool used = slot.parameter.grad().defined();
+  if (!used) slot.view.zero_();
+  arrive(slot, used);
+}
+
+void GradientSyncState::arrive(Slot& slot, bool used) {
+  Bucket& bucket = buckets_[slot.bucket];
+  slot.arrived = true;
+  bucket.used[slot.flag] = used;
+  --bucket.pending;
+}
+
+void GradientSyncState::post_complete_buckets() {
+  while (next_bucket_ < buckets_.size() && buckets_[next_bucket_].pending == 0) post(buckets_[next_bucket_++]);
+}
+
+void GradientSyncState::post(Bucket& bucket) {
+  if (std::all_of(bucket.used.begin(), bucket.used.end(), [](bool used) { return used; })) {
+    bucket.flags.fill_(1);
+  } else {
+    const std::vector<double> flags(bucket.used.begin(), bucket.used.end());
+    bucket.flags.copy_(at::tensor(flags));
+  }
+  bucket.work = collectives_.all_reduce(bucket.flat, ReduceOp::kAverage);
+}
+
+/// A parameter without a gradient here gets the average if any rank had one.
+void GradientSyncState::adopt_results(Bucket& bucket) {
+  for (const auto index : bucket.slots) {
+    Slot& slot = slots_[index];
+    if (bucket.used[slot.flag]) continue;
+    const bool used_elsewhere = bucket.flags[static_cast<std::int64_t>(slot.flag)].item<double>() > 0;
+    if (used_elsewhere) slot.parameter.mutable_grad() = slot.view;
+  }
+}
+
+std::exception_ptr GradientSyncState::wait_for_all() noexcept {
+  std::exception_ptr first;
+  for (auto& bucket : buckets_) {
+    if (!bucket.work) continue;
+    try {
+      bucket.work->wait();
+    } catch (...) {
+      if (!first) first = std::current_exception();
+    }
+    bucket.work.reset();
+  }
+  return first;
+}
+
+void GradientSyncState::forget_pass() {
+  for (auto& slot : slots_) slot.arrived = false;
+  for (auto& bucket : buckets_) {
+    bucket.pending = bucket.slots.size();
+    std::fill(bucket.used.begin(), bucket.used.end(), false);
+  }
+  next_bucket_ = 0;
+  in_pass_ = false;
+}
+
+}  // namespace lrun

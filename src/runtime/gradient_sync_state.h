@@ -1,0 +1,88 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <lrun/collectives.h>
+#include <lrun/gradient_sync.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/bucket_plan.h"
+
+namespace lrun {
+
+/// What GradientSync's hooks work on.
+///
+/// A pass begins with the first hook of a backward() and ends with the callback that the engine runs at its end. In
+/// between each parameter's gradient arrives at most once; a bucket is posted when all of its own have, and all buckets
+/// before it are posted.
+class GradientSyncState : public std::enable_shared_from_this<GradientSyncState> {
+ public:
+  GradientSyncState(std::vector<NamedTensor> parameters, Collectives& collectives, GradientSyncOptions options);
+
+  void attach_hooks();  ///< Not in the constructor: hooks keep a weak_ptr to this.
+  void detach_hooks() noexcept;
+
+  void prepare();
+  void watch(const at::Tensor& output);
+  void suspend() { ++suspended_; }
+  void resume() { --suspended_; }
+  [[nodiscard]] bool syncs() const { return suspended_ == 0; }
+  [[nodiscard]] std::vector<at::Tensor> buckets() const;
+
+ private:
+  // LibTorch 2.13 changes the pointer's type: never spell it.
+  using Accumulator = decltype(torch::autograd::impl::grad_accumulator(std::declval<const at::Tensor&>()));
+
+  struct Slot {
+    std::string name;
+    at::Tensor parameter;
+    at::Tensor
+        view;  // the gradient's place in the bucket; not a view to autograd, which could not be detached in place
+    std::size_t bucket = 0;
+    std::size_t flag = 0;  // index in the bucket's flags
+    Accumulator accumulator;
+    std::uintptr_t hook = 0;
+    bool arrived = false;
+  };
+
+  struct Bucket {
+    at::Tensor flat;
+    at::Tensor flags;
+    std::vector<std::size_t> slots;
+    std::size_t pending = 0;
+    std::vector<bool> used;  // this rank's flags
+    std::unique_ptr<CollectiveWork> work;
+  };
+
+  void add_bucket(const PlannedBucket& planned);
+  void on_gradient(std::size_t index, bool defined);
+  void on_output();
+  void begin_pass();
+  void finish_pass();
+  void move_into_bucket(Slot& slot);
+  void complete(Slot& slot);
+  void arrive(Slot& slot, bool used);
+  void post_complete_buckets();
+  void post(Bucket& bucket);
+  void adopt_results(Bucket& bucket);
+  std::exception_ptr wait_for_all() noexcept;
+  void forget_pass();
+
+  std::mutex mutex_;  // hooks of parameters on different devices run in different threads
+  Collectives& collectives_;
+  std::vector<Slot> slots_;
+  std::vector<Bucket> buckets_;
+  std::size_t next_bucket_ = 0;  // the first that is not posted
+  bool in_pass_ = false;
+  int suspended_ = 0;
+};
+
+}  // namespace lrun

@@ -1,0 +1,84 @@
+#include <lrun/collectives.h>
+#include <lrun/model.h>
+#include <torch/nn/module.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "runtime/flat_broadcast.h"
+#include "runtime/model_agreement.h"
+
+namespace lrun {
+namespace {
+
+template <class Dictionary>
+std::vector<NamedTensor> defined_ones(const Dictionary& tensors) {
+  std::vector<NamedTensor> result;
+  for (const auto& item : tensors) {
+    if (item.value().defined()) result.push_back({item.key(), item.value()});
+  }
+  return result;
+}
+
+std::vector<at::Tensor> tensors_of(const std::vector<NamedTensor>& named) {
+  std::vector<at::Tensor> result;
+  for (const auto& item : named) result.push_back(item.tensor);
+  return result;
+}
+
+/// The module's parameters, once all ranks were found to have the same and got rank 0's values.
+std::vector<NamedTensor> equalised_parameters(const torch::nn::Module& module, Collectives& collectives) {
+  auto parameters = defined_ones(module.named_parameters());
+  const auto buffers = defined_ones(module.named_buffers());
+  require_same_model(describe_model(parameters, buffers), collectives);
+  auto tensors = tensors_of(parameters);
+  const auto more = tensors_of(buffers);
+  tensors.insert(tensors.end(), more.begin(), more.end());
+  FlatBroadcast(tensors).run(collectives);
+  return parameters;
+}
+
+}  // namespace
+
+class ReplicatedModule::BufferBroadcast {
+ public:
+  BufferBroadcast(const torch::nn::Module& module, Collectives& collectives)
+      : plan_(tensors_of(defined_ones(module.named_buffers()))), collectives_(collectives) {}
+
+  void run() { plan_.run(collectives_); }
+
+ private:
+  FlatBroadcast plan_;
+  Collectives& collectives_;
+};
+
+ReplicatedModule::ReplicatedModule(std::shared_ptr<torch::nn::Module> module, Collectives& collectives,
+                                   WrapOptions options)
+    : module_(std::move(module)),
+      buffers_(std::make_unique<BufferBroadcast>(*module_, collectives)),
+      gradient_sync_(equalised_parameters(*module_, collectives), collectives, options.gradients),
+      broadcast_buffers_(options.broadcast_buffers) {}
+
+ReplicatedModule::~ReplicatedModule() = default;
+ReplicatedModule::ReplicatedModule(ReplicatedModule&&) noexcept = default;
+ReplicatedModule& ReplicatedModule::operator=(ReplicatedModule&&) noexcept = default;
+
+void ReplicatedModule::begin_forward() {
+  gradient_sync_.prepare();
+  if (broadcast_buffers_ && gradient_sync_.syncs()) buffers_->run();
+}
+
+at::Tensor ReplicatedModule::backward(const at::Tensor& loss) {
+  if (!loss.defined() || loss.numel() != 1) {
+    throw std::invalid_argument("the loss of a training step is a tensor with one element");
+  }
+  gradient_sync_.watch(loss);
+  loss.backward();
+  return loss.detach();
+}
+
+void ReplicatedModule::broadcast_buffers() { buffers_->run(); }
+
+std::vector<at::Tensor> ReplicatedModule::parameters() const { return module_->parameters(); }
+
+}  // namespace lrun

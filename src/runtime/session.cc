@@ -1,0 +1,104 @@
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <lrun/data_loader.h>
+#include <lrun/error.h>
+#include <lrun/session.h>
+
+#include <iostream>
+#include <utility>
+
+#include "runtime/banner.h"
+#include "runtime/collectives/single.h"
+#include "runtime/strategy.h"
+
+namespace lrun {
+namespace {
+
+at::Device choose_device(const World& world) {
+  for (const auto& device : world.devices) {
+    if (device != "cpu") {
+      throw Unsupported("device '" + device +
+                        "' is not in this version of liblrun: it trains on the CPU "
+                        "(lrun --accelerator cpu)");
+    }
+  }
+  return at::kCPU;
+}
+
+std::unique_ptr<Collectives> join_group(const World& world, const SessionOptions& options) {
+  if (!options.connect) return make_single(options.timeout);
+  auto collectives = options.connect(world);
+  if (!collectives) throw std::invalid_argument("SessionOptions::connect returned nothing");
+  if (collectives->rank() != world.rank || collectives->world_size() != world.world_size) {
+    throw std::invalid_argument("SessionOptions::connect returned rank " + std::to_string(collectives->rank()) +
+                                " of " + std::to_string(collectives->world_size()) + " for rank " +
+                                std::to_string(world.rank) + " of " + std::to_string(world.world_size));
+  }
+  return collectives;
+}
+
+/// Rank 0's, so that ranks whose programs disagree still make the same model.
+std::uint64_t agree_on_seed(std::uint64_t mine, Collectives& collectives) {
+  auto seed = at::full({1}, static_cast<std::int64_t>(mine), at::kLong);
+  collectives.broadcast(seed, 0);
+  return static_cast<std::uint64_t>(seed.item<std::int64_t>());
+}
+
+// One write, so that lines of several processes do not mix.
+void say(const std::string& line) { std::cerr << line + "\n" << std::flush; }
+
+}  // namespace
+
+Session::Session(SessionOptions options)
+    : options_(std::move(options)),
+      world_(options_.world ? *options_.world : World::from_environment()),
+      strategy_(choose_strategy(options_.strategy.value_or(""), world_)),
+      device_(choose_device(world_)),
+      collectives_(join_group(world_, options_)) {
+  seed_ = agree_on_seed(options_.seed.value_or(world_.seed.value_or(0)), *collectives_);
+  options_.banner = options_.banner && is_rank_zero() && world_size() > 1;
+  if (options_.banner) say(describe_session(world_, strategy_, collectives_->name(), device_.str(), seed_));
+}
+
+Session::~Session() = default;
+
+ReplicatedModule Session::replicate(std::shared_ptr<torch::nn::Module> module, std::optional<WrapOptions> options) {
+  if (!module) throw std::invalid_argument("there is no module to wrap");
+  if (!options) {
+    options.emplace();
+    options->gradients = options_.gradients;
+  }
+  return ReplicatedModule(std::move(module), *collectives_, *options);
+}
+
+DistributedSampler Session::sampler(std::size_t dataset_size, const LoaderOptions& options) {
+  if (options.batch_size == 0) throw std::invalid_argument("a batch holds at least one sample");
+  if (options_.banner && !batch_size_was_said_) {
+    batch_size_was_said_ = true;
+    say(describe_batch_size(static_cast<std::int64_t>(options.batch_size), world_size()));
+  }
+  DistributedSamplerOptions sampling;
+  sampling.shuffle = options.shuffle;
+  sampling.seed = options.seed.value_or(seed_);
+  sampling.remainder = options.remainder;
+  const bool distributed = options.distributed.value_or(options_.use_distributed_sampler);
+  return distributed ? DistributedSampler(dataset_size, world_size(), rank(), sampling)
+                     : DistributedSampler(dataset_size, 1, 0, sampling);
+}
+
+std::int64_t Session::effective_batch_size(std::int64_t loader_batch) const { return loader_batch * world_size(); }
+
+void Session::barrier() { collectives_->barrier(); }
+
+at::Tensor Session::all_reduce(const at::Tensor& value, ReduceOp op) {
+  at::NoGradGuard no_grad;
+  auto result = value.detach().to(device_).contiguous().clone();
+  collectives_->all_reduce(result, op)->wait();
+  return result;
+}
+
+double Session::all_reduce(double value, ReduceOp op) {
+  return all_reduce(at::full({1}, value, at::kDouble), op).item<double>();
+}
+
+}  // namespace lrun

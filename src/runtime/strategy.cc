@@ -1,0 +1,40 @@
+#include "runtime/strategy.h"
+
+#include <lrun/error.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/nearest.h"
+
+namespace lrun {
+namespace {
+
+const std::vector<std::string>& later_strategies() {
+  static const std::vector<std::string> names = {"dp",          "ddp2",    "ddp_spawn", "ddp_fork", "ddp_notebook",
+                                                 "ddp_sharded", "horovod", "deepspeed", "tpu"};
+  return names;
+}
+
+bool is_later(const std::string& name) {
+  const auto& names = later_strategies();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+std::string choose_strategy(const std::string& asked, const World& world) {
+  const std::string& name = !asked.empty() ? asked : world.strategy;
+  if (name.empty() || name == "ddp") return "ddp";
+  if (name == "single") {
+    if (world.world_size == 1) return name;
+    throw Unsupported("strategy 'single' is for one rank, and there are " + std::to_string(world.world_size) +
+                      ": use 'ddp'");
+  }
+  if (is_later(name)) throw Unsupported("strategy '" + name + "' is not in this version of liblrun: it has 'ddp'");
+  const auto near = nearest_word(name, {"ddp", "single"});
+  throw Unsupported("'" + name + "' is not a strategy" +
+                    (near ? ": did you mean '" + *near + "'?" : ": there is 'ddp'"));
+}
+
+}  // namespace lrun

@@ -1,0 +1,218 @@
+// DDP on W ranks gives the parameters of one process on the whole batch.
+#include <gtest/gtest.h>
+#include <lrun/distributed_data_parallel.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/sgd.h>
+#include <torch/utils.h>
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/training/ranks.h"
+
+namespace lrun {
+namespace {
+
+namespace nn = torch::nn;
+
+constexpr std::int64_t kSteps = 20;
+constexpr std::int64_t kGlobalBatch = 12;  // a multiple of 2, 3 and 4
+constexpr std::int64_t kFeatures = 16;
+constexpr std::int64_t kClasses = 5;
+
+/// A perceptron with a layer that is applied twice (shared), an expert that sees only some samples (so it is unused on
+/// some ranks in some steps, and on all ranks in others), and a frozen layer.
+struct Perceptron : nn::Module {
+  Perceptron() {
+    first = register_module("first", nn::Linear(kFeatures, 32));
+    shared = register_module("shared", nn::Linear(32, 32));
+    expert = register_module("expert", nn::Linear(32, 32));
+    frozen = register_module("frozen", nn::Linear(32, 32));
+    never = register_module("never", nn::Linear(3, 3));
+    last = register_module("last", nn::Linear(32, kClasses));
+    for (auto& parameter : frozen->parameters()) parameter.set_requires_grad(false);
+  }
+
+  at::Tensor forward(const at::Tensor& input) {
+    auto hidden = at::relu(first(input));
+    hidden = at::tanh(shared(at::tanh(shared(hidden))));
+    const auto chosen = at::nonzero(input.select(1, 0) > 1).squeeze(1);
+    if (chosen.numel() > 0) hidden = hidden.index_add(0, chosen, at::tanh(expert(hidden.index_select(0, chosen))));
+    return last(hidden + frozen(hidden));
+  }
+
+  nn::Linear first{nullptr}, shared{nullptr}, expert{nullptr}, frozen{nullptr}, never{nullptr}, last{nullptr};
+};
+
+struct Convolutional : nn::Module {
+  Convolutional() {
+    first = register_module("first", nn::Conv2d(nn::Conv2dOptions(1, 8, 3).padding(1)));
+    second = register_module("second", nn::Conv2d(nn::Conv2dOptions(8, 16, 3).padding(1)));
+    last = register_module("last", nn::Linear(16, kClasses));
+  }
+
+  at::Tensor forward(const at::Tensor& input) {
+    auto hidden = at::max_pool2d(at::relu(first(input.view({-1, 1, 4, 4}))), 2);
+    return last(at::relu(second(hidden)).amax({2, 3}));
+  }
+
+  nn::Conv2d first{nullptr}, second{nullptr};
+  nn::Linear last{nullptr};
+};
+
+struct Data {
+  std::vector<at::Tensor> inputs;  // one whole batch each
+  std::vector<at::Tensor> targets;
+};
+
+Data make_data(std::int64_t batches, at::ScalarType dtype) {
+  Data data;
+  for (std::int64_t batch = 0; batch < batches; ++batch) {
+    auto input = at::randn({kGlobalBatch, kFeatures}, dtype);
+    // Samples with more than 1 in their first feature go through the expert: none, one, or whatever came out.
+    if (batch % 4 < 2) input.select(1, 0).clamp_(-1, 1);
+    if (batch % 4 == 1) input[0][0] = 2;
+    data.inputs.push_back(input);
+    data.targets.push_back(at::randn({kGlobalBatch, kClasses}, dtype));
+  }
+  return data;
+}
+
+template <class Net>
+std::shared_ptr<Net> make_net(std::uint64_t seed, at::ScalarType dtype) {
+  torch::manual_seed(seed);
+  auto net = std::make_shared<Net>();
+  net->to(dtype);
+  return net;
+}
+
+torch::optim::SGD make_optimizer(const nn::Module& net) {
+  // With momentum and decay a zero gradient is not the same as none.
+  return torch::optim::SGD(net.parameters(), torch::optim::SGDOptions(0.05).momentum(0.9).weight_decay(1e-3));
+}
+
+at::Tensor loss_of(const at::Tensor& outputs, const at::Tensor& target, std::int64_t accumulated) {
+  return at::mse_loss(outputs, target) / static_cast<double>(accumulated);
+}
+
+template <class Net>
+void train_alone(Net& net, const Data& data, std::int64_t accumulated) {
+  auto optimizer = make_optimizer(net);
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    optimizer.zero_grad();
+    for (std::int64_t micro = 0; micro < accumulated; ++micro) {
+      const auto index = static_cast<std::size_t>(step * accumulated + micro);
+      loss_of(net.forward(data.inputs[index]), data.targets[index], accumulated).backward();
+    }
+    optimizer.step();
+  }
+}
+
+template <class Net>
+void train_rank(std::shared_ptr<Net> net, const Data& data, std::int64_t accumulated, Collectives& collectives) {
+  WrapOptions options;
+  options.gradients = {.bucket_bytes = 4096, .first_bucket_bytes = 1024};  // several buckets
+  DistributedDataParallel<Net> ddp(net, collectives, options);
+  auto optimizer = make_optimizer(*net);
+  const std::int64_t part = kGlobalBatch / collectives.world_size();
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    optimizer.zero_grad();
+    for (std::int64_t micro = 0; micro < accumulated; ++micro) {
+      const auto index = static_cast<std::size_t>(step * accumulated + micro);
+      const auto input = data.inputs[index].narrow(0, collectives.rank() * part, part);
+      const auto target = data.targets[index].narrow(0, collectives.rank() * part, part);
+      auto backward = [&] { loss_of(ddp.forward(input), target, accumulated).backward(); };
+      if (micro + 1 < accumulated) {
+        const auto local = ddp.no_sync();
+        backward();
+      } else {
+        backward();
+      }
+    }
+    optimizer.step();
+  }
+}
+
+/// Largest |a−b| of a parameter, relative to its largest |b|.
+double elementwise_difference(const at::Tensor& a, const at::Tensor& b) {
+  return ((a - b).abs().max() / b.abs().max()).item<double>();
+}
+
+/// Of all parameters together: ‖a−b‖ / ‖b‖.
+double normwise_difference(const nn::Module& a, const nn::Module& b) {
+  double difference = 0;
+  double norm = 0;
+  for (const auto& item : b.named_parameters()) {
+    const auto other = a.named_parameters()[item.key()];
+    difference += (other - item.value()).pow(2).sum().item<double>();
+    norm += item.value().pow(2).sum().item<double>();
+  }
+  return std::sqrt(difference / norm);
+}
+
+struct Case {
+  std::int64_t world_size;
+  std::int64_t accumulated;
+};
+
+class DdpEquality : public testing::TestWithParam<Case> {
+ protected:
+  /// Trains alone and on all ranks, and hands the results to `compare`.
+  template <class Net>
+  void run(at::ScalarType dtype, const std::function<void(const Net& rank, const Net& alone)>& compare) {
+    const auto [world_size, accumulated] = GetParam();
+    at::set_num_threads(1);
+    auto alone = make_net<Net>(1, dtype);
+    std::vector<std::shared_ptr<Net>> nets;
+    for (int rank = 0; rank < world_size; ++rank) {
+      nets.push_back(make_net<Net>(static_cast<std::uint64_t>(rank) + 1, dtype));  // only rank 0's count
+    }
+    const auto data = make_data(kSteps * accumulated, dtype);
+    train_alone(*alone, data, accumulated);
+    test::run_ranks(static_cast<int>(world_size), [&, steps = accumulated](int rank, Collectives& collectives) {
+      train_rank(nets[static_cast<std::size_t>(rank)], data, steps, collectives);
+    });
+    compare(*nets[0], *alone);
+    for (const auto& net : nets) {
+      for (const auto& item : net->named_parameters()) {
+        EXPECT_TRUE(item.value().equal(nets[0]->named_parameters()[item.key()]))
+            << item.key() << " is not bitwise equal on all ranks";
+      }
+    }
+  }
+};
+
+TEST_P(DdpEquality, HoldsInDoubleForEveryElement) {
+  run<Perceptron>(at::kDouble, [](const Perceptron& rank, const Perceptron& alone) {
+    for (const auto& item : alone.named_parameters()) {
+      EXPECT_LE(elementwise_difference(rank.named_parameters()[item.key()], item.value()), 1e-6) << item.key();
+    }
+  });
+}
+
+TEST_P(DdpEquality, HoldsInFloatForTheNormOfAPerceptron) {
+  run<Perceptron>(at::kFloat, [](const Perceptron& rank, const Perceptron& alone) {
+    EXPECT_LE(normwise_difference(rank, alone), 1e-6);
+  });
+}
+
+TEST_P(DdpEquality, HoldsInFloatForTheNormOfAConvolutionalNetwork) {
+  run<Convolutional>(at::kFloat, [](const Convolutional& rank, const Convolutional& alone) {
+    EXPECT_LE(normwise_difference(rank, alone), 1e-4);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, DdpEquality,
+                         testing::Values(Case{1, 1}, Case{2, 1}, Case{3, 1}, Case{4, 1}, Case{2, 3}, Case{4, 2}),
+                         [](const auto& test_case) {
+                           return std::to_string(test_case.param.world_size) + "RanksAccumulating" +
+                                  std::to_string(test_case.param.accumulated);
+                         });
+
+}  // namespace
+}  // namespace lrun
