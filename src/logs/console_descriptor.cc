@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,6 +39,8 @@ ConsoleDescriptor::ConsoleDescriptor(int fd) : fd_(fd) {
 ConsoleDescriptor::Way ConsoleDescriptor::open_way() {
   if (S_ISSOCK(mode_)) return Way::kSocket;
   if (!S_ISFIFO(mode_) && !S_ISCHR(mode_)) return Way::kDirect;
+  int number = 0;
+  if (terminal_ && ::ioctl(fd_, TIOCGPTN, &number) == 0) return Way::kAsk;  // opening a master makes another terminal
   const std::string path = fmt::format("/proc/self/fd/{}", fd_);
   own_ = Fd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   return own_ ? Way::kOwn : Way::kAsk;

@@ -17,11 +17,13 @@ std::string_view last_drawing(std::string_view line) {
 
 }  // namespace
 
-TailBuffer::TailBuffer(std::size_t limit_bytes) : limit_(std::max<std::size_t>(limit_bytes, 256)) {}
+TailBuffer::TailBuffer(std::size_t limit_bytes)
+    : text_limit_(std::max<std::size_t>(limit_bytes, 256) * 7 / 8),
+      run_limit_(std::max<std::size_t>(limit_bytes, 256) / 8 / sizeof(Run)) {}
 
 void TailBuffer::append(LogStream stream, std::string_view bytes) {
   // A chunk that could fill half of the memory alone: only its end can matter, and nothing may be joined to that end.
-  const std::size_t most = limit_ / 2 - sizeof(Run);
+  const std::size_t most = text_limit_ / 2;
   if (bytes.size() > most) {
     drop_oldest(stream, half(stream).bytes.size());
     half(stream).cut = bytes[bytes.size() - most - 1] != '\n';
@@ -63,19 +65,18 @@ void TailBuffer::store(LogStream stream, std::string_view bytes) {
 }
 
 void TailBuffer::make_room(LogStream stream, std::size_t wanted) {
-  while (used() + wanted + sizeof(Run) > limit_) {
+  while (text_bytes() + wanted > text_limit_ || runs_.size() >= run_limit_) {
     const bool own_is_larger = half(stream).bytes.size() + wanted >= half(other(stream)).bytes.size();
     const LogStream victim = own_is_larger && !half(stream).bytes.empty() ? stream : other(stream);
     // A quarter at once: dropping moves what stays, so it must not happen with every line.
-    drop_oldest(victim, std::max(used() + wanted + sizeof(Run) - limit_, limit_ / 4));
+    drop_oldest(victim, std::max(wanted, text_limit_ / 4));
   }
   std::vector<char>& own = half(stream).bytes;
   std::vector<char>& theirs = half(other(stream)).bytes;
   const std::size_t needed = own.size() + wanted;
   if (needed <= own.capacity()) return;
-  if (needed + theirs.capacity() > limit_) theirs.shrink_to_fit();
-  const std::size_t free = limit_ - std::min(limit_, theirs.capacity());
-  own.reserve(std::max(needed, std::min(2 * own.capacity(), free)));
+  if (needed + theirs.capacity() > text_limit_) theirs.shrink_to_fit();
+  own.reserve(std::max(needed, std::min(2 * own.capacity(), text_limit_ - theirs.capacity())));
 }
 
 void TailBuffer::drop_oldest(LogStream stream, std::size_t count) {

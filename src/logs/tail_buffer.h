@@ -34,7 +34,7 @@ class TailBuffer {
   /// The lines as they came, oldest first, raw. An unfinished last line counts as a line.
   [[nodiscard]] std::vector<TailLine> lines() const;
 
-  /// What the buffer occupies: text and bookkeeping.
+  /// What the buffer occupies: text and order of arrival; at most the limit if that is a power of two.
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
@@ -57,9 +57,10 @@ class TailBuffer {
   void make_room(LogStream stream, std::size_t wanted);
   void drop_oldest(LogStream stream, std::size_t count);
   void drop_open_line(LogStream stream);
-  [[nodiscard]] std::size_t used() const { return out_.bytes.size() + err_.bytes.size() + runs_.size() * sizeof(Run); }
+  [[nodiscard]] std::size_t text_bytes() const { return out_.bytes.size() + err_.bytes.size(); }
 
-  std::size_t limit_;
+  std::size_t text_limit_;
+  std::size_t run_limit_;
   Half out_;
   Half err_;
   std::vector<Run> runs_;

@@ -1,0 +1,251 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/socket.h>
+#include <termios.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "logs/log_router.h"
+#include "unit/logs/log_test_support.h"
+
+namespace lrun {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr LogStream kOut = LogStream::kOut;
+constexpr LogStream kErr = LogStream::kErr;
+
+/// A terminal that changes no byte: {slave, master}.
+Pipe make_terminal() {
+  int master = -1;
+  int slave = -1;
+  termios raw{};
+  ::cfmakeraw(&raw);
+  if (::openpty(&master, &slave, nullptr, &raw, nullptr) != 0) {
+    throw std::system_error(errno, std::generic_category(), "openpty");
+  }
+  return {Fd(master), Fd(slave)};
+}
+
+Pipe make_socket() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    throw std::system_error(errno, std::generic_category(), "socketpair");
+  }
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+/// A router whose stdout and stderr are any two descriptors.
+class ConsoleTest : public ::testing::Test {
+ protected:
+  LogRouter& router(int out, int err, LogOptions options = {}) {
+    options.files = false;
+    options.stdout_fd = out;
+    options.stderr_fd = err;
+    router_ = std::make_unique<LogRouter>(
+        loop, options,
+        LogEvents{[this](int) { loop.stop(); }, [this](LogStream stream) { closed.push_back(stream); },
+                  [this](const std::string& text) { warnings.push_back(text); }});
+    return *router_;
+  }
+
+  Fd stream_of(int rank, LogStream stream = kOut) {
+    Pipe pipe = make_pipe();
+    router_->add_stream(rank, rank, stream, std::move(pipe.read));
+    return std::move(pipe.write);
+  }
+
+  /// Two ranks flood a console whose reader does nothing at first; then it reads, and must see everything.
+  void expect_that_a_stopped_reader_loses_nothing(Pipe console) {
+    const int flags = ::fcntl(console.write.get(), F_GETFL);
+    router(console.write.get(), console.write.get(), {.console_bytes = 100'000});
+    const std::string text = numbered_lines(15'000);
+    Writer first(loop, stream_of(0), text);
+    Writer second(loop, stream_of(1, kErr), text);
+    run_until_nobody_can_write(first, second);
+    EXPECT_LT(first.written + second.written, text.size()) << "reading goes on although the console is stopped";
+
+    Reader reader(loop, std::move(console.read));
+    first.closed = [&] { router_->worker_ended(0); };
+    second.closed = [&] { router_->worker_ended(1); };
+    reader.read_until([&](const std::string& seen) { return seen.size() == 2 * (text.size() + 15'000 * 4); });
+    EXPECT_TRUE(lines_of("[0] ", reader.text) == text) << "lines of rank 0 are lost or torn";
+    EXPECT_TRUE(lines_of("[1] ", reader.text) == text) << "lines of rank 1 are lost or torn";
+    EXPECT_EQ(::fcntl(console.write.get(), F_GETFL), flags) << "the shared descriptor must stay as it was";
+    EXPECT_TRUE(closed.empty());
+    EXPECT_TRUE(warnings.empty());
+  }
+
+  void run_until_nobody_can_write(Writer& first, Writer& second) {
+    EventLoop::Timer quiet;
+    const auto restart = [&] { quiet = loop.after(50ms, [&] { loop.stop(); }); };
+    first.progressed = second.progressed = restart;
+    restart();
+    loop.run();
+    first.progressed = second.progressed = {};
+  }
+
+  IgnoreBrokenPipes ignore_broken_pipes_;
+  EventLoop loop;
+  std::vector<LogStream> closed;
+  std::vector<std::string> warnings;
+  std::unique_ptr<LogRouter> router_;
+};
+
+TEST_F(ConsoleTest, AStoppedPipeLosesNothing) { expect_that_a_stopped_reader_loses_nothing(make_pipe()); }
+TEST_F(ConsoleTest, AStoppedSocketLosesNothing) { expect_that_a_stopped_reader_loses_nothing(make_socket()); }
+TEST_F(ConsoleTest, AStoppedTerminalLosesNothing) { expect_that_a_stopped_reader_loses_nothing(make_terminal()); }
+
+TEST_F(ConsoleTest, ADescriptorThatCannotBeOpenedAgainLosesNothing) {
+  Pipe terminal = make_terminal();
+  expect_that_a_stopped_reader_loses_nothing({std::move(terminal.write), std::move(terminal.read)});
+}
+
+TEST_F(ConsoleTest, AFloodDoesNotStarveAnothersLine) {
+  Pipe console = make_pipe();
+  router(console.write.get(), console.write.get());
+  Reader reader(loop, std::move(console.read));
+  const std::string flood = numbered_lines(2'000'000);
+  Writer writer(loop, stream_of(0), flood);
+  reader.read_until([](const std::string& text) { return text.size() > 100'000; });
+  const Fd other = stream_of(1);
+  put(other, "I am here\n");
+  const std::size_t before = writer.written;
+  reader.read_until_it_says("[1] I am here\n");
+  EXPECT_LT(writer.written - before, 4'000'000U) << "bytes of the flood that went first";
+}
+
+TEST_F(ConsoleTest, AClosedConsoleIsToldOnceAndDropsSilently) {
+  Pipe console = make_pipe();
+  router(console.write.get(), console.write.get());
+  console.read.reset();
+  const Fd worker = stream_of(0);
+  for (int i = 0; i < 3; ++i) {
+    put(worker, "nobody reads this\n");
+    router_->say("nor this");
+  }
+  router_->worker_ended(0);
+  EXPECT_EQ(closed, std::vector<LogStream>{kOut});
+  EXPECT_TRUE(warnings.empty());
+  EXPECT_EQ(router_->tail(0).size(), 3U) << "the verdict still knows";
+  EXPECT_TRUE(router_->flush(0ms));
+}
+
+TEST_F(ConsoleTest, AReaderThatLeavesWhileAllIsStoppedFreesTheWorkers) {
+  Pipe console = make_pipe();
+  router(console.write.get(), console.write.get(), {.console_bytes = 100'000});
+  const std::string text = numbered_lines(15'000);
+  Writer first(loop, stream_of(0), text);
+  Writer second(loop, stream_of(1), text);
+  run_until_nobody_can_write(first, second);
+  ASSERT_LT(first.written, text.size());
+  console.read.reset();
+  int open = 2;
+  first.closed = second.closed = [&] {
+    if (--open == 0) loop.stop();
+  };
+  const Guard guard(loop);
+  loop.run();
+  EXPECT_EQ(open, 0) << "both could write to the end";
+  EXPECT_EQ(closed.size(), 1U);
+}
+
+TEST_F(ConsoleTest, ADescriptorThatIsNotOpenIsAClosedConsole) {
+  Pipe console = make_pipe();
+  const int number = console.write.get();
+  console.write.reset();
+  router(number, number);
+  router_->say("hello");
+  EXPECT_EQ(closed, std::vector<LogStream>{kErr});
+}
+
+TEST_F(ConsoleTest, AFullDiskBehindTheConsoleIsOneWarning) {
+  const Fd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  router(full.get(), full.get());
+  router_->say("one");
+  router_->say("two");
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].find("No space left on device"), std::string::npos) << warnings[0];
+  EXPECT_TRUE(closed.empty());
+}
+
+TEST_F(ConsoleTest, AFileIsWrittenWhereOthersGoOn) {
+  const TempFolder folder;
+  const std::filesystem::path path = folder.path() / "out.txt";
+  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  router(file.get(), file.get());
+  put(file, "before\n");
+  router_->say("lrun");
+  put(file, "after\n");
+  EXPECT_EQ(content_of(path), "before\nlrun\nafter\n");
+}
+
+TEST_F(ConsoleTest, OurOwnLinesComeAfterWhatIsQueuedAndNeverInsideAWorkersLine) {
+  Pipe console = make_pipe();
+  router(console.write.get(), console.write.get());
+  Reader reader(loop, std::move(console.read));
+  const Fd worker = stream_of(0);
+  put(worker, "unfinished");
+  put(stream_of(1), "whole\n");
+  reader.read_until_it_says("whole\n");
+  router_->say("lrun: note: something");
+  put(worker, " line\n");
+  reader.read_until_it_says("unfinished line\n");
+  EXPECT_EQ(reader.text, "[1] whole\nlrun: note: something\n[0] unfinished line\n");
+}
+
+TEST_F(ConsoleTest, ColoursThePrefixOnlyOnATerminal) {
+  Pipe terminal = make_terminal();
+  Pipe pipe = make_pipe();
+  router(terminal.write.get(), pipe.write.get(), {.colour = true});
+  Reader out(loop, std::move(terminal.read));
+  Reader err(loop, std::move(pipe.read));
+  put(stream_of(0), "a\n");
+  put(stream_of(0, kErr), "b\n");
+  out.read_until_it_says("a\n");
+  err.read_until_it_says("b\n");
+  EXPECT_EQ(out.text, "\x1b[36m[0]\x1b[0m a\n");
+  EXPECT_EQ(err.text, "[0] b\n");
+}
+
+TEST_F(ConsoleTest, FlushesAtOnceWhenNothingIsQueued) {
+  Pipe console = make_pipe();
+  router(console.write.get(), console.write.get());
+  bool everything = false;
+  router_->when_flushed(1s, [&](bool all) { everything = all; });
+  EXPECT_TRUE(everything);
+}
+
+TEST_F(ConsoleTest, FlushWaitsForTheReader) {
+  Pipe console = make_pipe();
+  router(console.write.get(), console.write.get());
+  router_->say(std::string(300'000, 'x'));
+  Reader reader(loop, std::move(console.read));
+  bool everything = false;
+  router_->when_flushed(60s, [&](bool all) { everything = all; });
+  EXPECT_FALSE(everything);
+  reader.read_until([](const std::string& text) { return text.size() == 300'001; });
+  EXPECT_TRUE(everything);
+}
+
+TEST_F(ConsoleTest, FlushGivesUpAtItsLimit) {
+  Pipe console = make_pipe();
+  router(console.write.get(), console.write.get());
+  router_->say(std::string(300'000, 'x'));
+  int told = 0;
+  router_->when_flushed(10ms, [&](bool all) {
+    EXPECT_FALSE(all);
+    ++told;
+    loop.stop();
+  });
+  loop.run();
+  EXPECT_EQ(told, 1);
+  EXPECT_FALSE(router_->flush(10ms)) << "the blocking form too";
+}
+
+}  // namespace
+}  // namespace lrun

@@ -1,0 +1,276 @@
+#include "logs/log_router.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "unit/logs/log_test_support.h"
+
+namespace lrun {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+constexpr LogStream kOut = LogStream::kOut;
+constexpr LogStream kErr = LogStream::kErr;
+
+/// A router between pipes: the test is workers and terminal.
+class LogRouterTest : public ::testing::Test {
+ protected:
+  LogRouter& router(LogOptions options = {}) {
+    options.stdout_fd = console_out_.get();
+    options.stderr_fd = console_err_.get();
+    router_ = std::make_unique<LogRouter>(loop, options,
+                                          LogEvents{[this](int local_rank) {
+                                                      drained.push_back(local_rank);
+                                                      loop.stop();
+                                                    },
+                                                    {},
+                                                    [this](const std::string& text) { warnings.push_back(text); }});
+    return *router_;
+  }
+
+  /// The writing end of a new stream.
+  Fd stream_of(int rank, LogStream stream = kOut) {
+    Pipe pipe = make_pipe();
+    router_->add_stream(rank, rank, stream, std::move(pipe.read));
+    return std::move(pipe.write);
+  }
+
+  void run_until_drained(std::size_t count) {
+    const Guard guard(loop);
+    while (drained.size() < count && !guard.expired()) loop.run();
+  }
+
+  IgnoreBrokenPipes ignore_broken_pipes_;
+  EventLoop loop;
+  Pipe out_pipe_ = make_pipe();
+  Pipe err_pipe_ = make_pipe();
+  Fd console_out_ = std::move(out_pipe_.write);
+  Fd console_err_ = std::move(err_pipe_.write);
+  Reader out{loop, std::move(out_pipe_.read)};
+  Reader err{loop, std::move(err_pipe_.read)};
+  std::vector<int> drained;
+  std::vector<std::string> warnings;
+  std::unique_ptr<LogRouter> router_;
+};
+
+TEST_F(LogRouterTest, PrefixesLinesAndKeepsTheStreamsApart) {
+  LogRouter& logs = router({.rank_width = 2});
+  const Fd worker_out = stream_of(3);
+  const Fd worker_err = stream_of(12, kErr);
+  put(worker_out, "loss 0.5\nloss 0.4\n");
+  put(worker_err, "warning\n");
+  out.read_until_it_says("0.4\n");
+  err.read_until_it_says("warning\n");
+  EXPECT_EQ(out.text, "[ 3] loss 0.5\n[ 3] loss 0.4\n");
+  EXPECT_EQ(err.text, "[12] warning\n");
+  EXPECT_FALSE(logs.drained());
+}
+
+TEST_F(LogRouterTest, NeverTearsALineThatArrivesInParts) {
+  router();
+  const Fd slow = stream_of(0);
+  const Fd other = stream_of(1);
+  put(slow, "be");
+  put(other, "line\n");
+  out.read_until_it_says("line\n");
+  put(slow, "gin\n");
+  out.read_until_it_says("gin\n");
+  EXPECT_EQ(out.text, "[1] line\n[0] begin\n");
+}
+
+TEST_F(LogRouterTest, BreaksALineOfEndlessLengthWhereAnotherWorkerSpeaks) {
+  router();
+  Fd endless = stream_of(0);
+  const Fd other = stream_of(1);
+  const std::string first(100'000, 'a');
+  Writer writer(loop, std::move(endless), first + std::string(100'000, 'b'));
+  out.read_until([](const std::string& text) { return text.find('a') != std::string::npos; });
+  put(other, "hello\n");
+  writer.closed = [&] { router_->worker_ended(0); };
+  out.read_until([](const std::string& text) { return text.ends_with("b\n"); });
+  EXPECT_NE(out.text.find("\n[1] hello\n[0] "), std::string::npos) << "the other's line stands on a line of its own";
+  EXPECT_EQ(lines_of("[0] ", out.text).size(), 200'000 + 2U) << "nothing is lost; two newlines are added";
+}
+
+TEST_F(LogRouterTest, EndsAnUnfinishedLastLineOnTheConsoleButNotInTheFile) {
+  const TempFolder folder;
+  LogRouter& logs = router();
+  logs.open_files(folder.path());
+  Fd worker = stream_of(0);
+  put(worker, "Killed");
+  worker.reset();
+  logs.worker_ended(0);
+  EXPECT_EQ(out.take(), "[0] Killed\n");
+  EXPECT_EQ(content_of(folder.path() / "0" / "stdout.log"), "Killed");
+  EXPECT_EQ(logs.file(0, kOut), folder.path() / "0" / "stdout.log");
+  EXPECT_EQ(logs.file(0, kErr), fs::path()) << "nothing was written there";
+}
+
+TEST_F(LogRouterTest, FilesAreByteExactForAnyBytes) {
+  const TempFolder folder;
+  LogRouter& logs = router();
+  std::mt19937 random(1);
+  std::string bytes(3'000'000, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  Writer writer(loop, stream_of(5), bytes);
+  Writer errors(loop, stream_of(5, kErr), bytes.substr(1'000'000));
+  logs.open_files(folder.path());
+  int open = 2;
+  writer.closed = errors.closed = [&] {
+    if (--open == 0) logs.worker_ended(5);
+  };
+  out.read_until([&](const std::string& text) {
+    err.take();
+    return !drained.empty() && text.ends_with('\n');
+  });
+  EXPECT_TRUE(content_of(folder.path() / "5" / "stdout.log") == bytes) << "stdout.log is not what was printed";
+  EXPECT_TRUE(content_of(folder.path() / "5" / "stderr.log") == bytes.substr(1'000'000)) << "stderr.log is not";
+}
+
+TEST_F(LogRouterTest, KeepsWhatCameBeforeTheFilesAndMakesNoneForASilentWorker) {
+  const TempFolder folder;
+  LogRouter& logs = router();
+  const Fd speaks = stream_of(0);
+  const Fd silent = stream_of(1);
+  put(speaks, "early\n");
+  out.read_until_it_says("early");
+  logs.open_files(folder.path() / "attempt_0");
+  put(speaks, "late\n");
+  out.read_until_it_says("late");
+  EXPECT_EQ(content_of(folder.path() / "attempt_0" / "0" / "stdout.log"), "early\nlate\n");
+  EXPECT_FALSE(fs::exists(folder.path() / "attempt_0" / "1"));
+}
+
+TEST_F(LogRouterTest, AFullDiskIsOneWarningAndTheRunGoesOn) {
+  const TempFolder folder;
+  LogRouter& logs = router();
+  const Fd first = stream_of(0);
+  const Fd second = stream_of(1);
+  for (const char* rank : {"0", "1"}) {
+    fs::create_directory(folder.path() / rank);
+    fs::create_symlink("/dev/full", folder.path() / rank / "stdout.log");
+  }
+  logs.open_files(folder.path());
+  put(first, "one\n");
+  put(second, "two\n");
+  out.read_until([](const std::string& text) { return text.size() == 16; });
+  EXPECT_NE(out.text.find("[1] two\n"), std::string::npos);
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].find("stdout.log' cannot be written: No space left on device"), std::string::npos)
+      << warnings[0];
+}
+
+TEST_F(LogRouterTest, TheTailIsCompleteWhenTheEndOfTheWorkerWasToldEvenIfTheLoopDidNotRun) {
+  LogRouter& logs = router();
+  Fd worker_out = stream_of(0);
+  Fd worker_err = stream_of(0, kErr);
+  put(worker_out, "step 1\n");
+  put(worker_err, "\x1b[31mRuntimeError\x1b[0m: \xFF");
+  worker_out.reset();
+  worker_err.reset();
+  logs.worker_ended(0);
+  EXPECT_EQ(logs.tail(0), (std::vector<TailLine>{{kOut, "step 1"}, {kErr, "RuntimeError: \xEF\xBF\xBD"}}));
+  EXPECT_EQ(drained, std::vector<int>{0});
+  EXPECT_TRUE(logs.drained());
+  EXPECT_EQ(err.take(), "[0] \x1b[31mRuntimeError\x1b[0m: \xFF\n") << "the console gets the worker's own bytes";
+}
+
+TEST_F(LogRouterTest, AGrandchildMayHoldThePipeOnlyUntilTheLimit) {
+  LogRouter& logs = router({.drain_limit = 20ms});
+  Fd worker = stream_of(0);
+  const Fd grandchild(::dup(worker.get()));
+  put(grandchild, "still here");
+  worker.reset();
+  logs.worker_ended(0);
+  EXPECT_FALSE(logs.drained(0)) << "the grandchild may speak for a while";
+  run_until_drained(1);
+  EXPECT_TRUE(logs.drained(0));
+  EXPECT_EQ(out.take(), "[0] still here\n");
+  EXPECT_EQ(::write(grandchild.get(), "x", 1), -1);
+  EXPECT_EQ(errno, EPIPE) << "our end is closed";
+}
+
+TEST_F(LogRouterTest, AGrandchildThatFloodsIsNotFollowedForEver) {
+  LogRouter& logs = router({.drain_limit = 20ms});
+  Fd worker = stream_of(0);
+  Writer grandchild(loop, Fd(::dup(worker.get())), std::string(500'000'000, 'x'));
+  worker.reset();
+  out.read_until([&, told = false](const std::string& text) mutable {
+    if (!text.empty() && !std::exchange(told, true)) logs.worker_ended(0);
+    return logs.drained(0) && told;
+  });
+  EXPECT_LT(grandchild.written, 500'000'000U);
+}
+
+TEST_F(LogRouterTest, AGrandchildsLastWordsAreTakenWhenItEndsInTime) {
+  LogRouter& logs = router({.drain_limit = 60s});
+  Fd worker = stream_of(0);
+  Fd grandchild(::dup(worker.get()));
+  worker.reset();
+  logs.worker_ended(0);
+  put(grandchild, "last words\n");
+  grandchild.reset();
+  run_until_drained(1);
+  EXPECT_EQ(out.take(), "[0] last words\n");
+}
+
+TEST_F(LogRouterTest, AWorkerThatClosedItsOutputIsDrainedOnlyWhenItEnded) {
+  LogRouter& logs = router();
+  Fd worker = stream_of(0);
+  put(worker, "bye\n");
+  worker.reset();
+  out.read_until_it_says("bye");
+  EXPECT_FALSE(logs.drained(0));
+  EXPECT_TRUE(drained.empty());
+  logs.worker_ended(0);
+  logs.worker_ended(0);
+  EXPECT_EQ(drained, std::vector<int>{0}) << "told once";
+}
+
+TEST_F(LogRouterTest, AWorkerWithoutStreamsIsDrainedAtOnce) {
+  LogRouter& logs = router();
+  EXPECT_TRUE(logs.drained());
+  logs.worker_ended(7);
+  EXPECT_EQ(drained, std::vector<int>{7});
+  EXPECT_TRUE(logs.tail(7).empty());
+}
+
+TEST_F(LogRouterTest, ANewAttemptForgetsTheLastOne) {
+  const TempFolder folder;
+  LogRouter& logs = router();
+  const Fd first = stream_of(0);
+  logs.open_files(folder.path() / "attempt_0");
+  put(first, "first try\nunfinished");
+  out.read_until_it_says("first try\n");
+  logs.begin_attempt();
+  EXPECT_TRUE(logs.tail(0).empty());
+  EXPECT_TRUE(out.take().ends_with("[0] unfinished\n")) << out.text;
+  const Fd second = stream_of(0);
+  logs.open_files(folder.path() / "attempt_1");
+  put(second, "second try\n");
+  out.read_until_it_says("second try");
+  EXPECT_EQ(content_of(folder.path() / "attempt_1" / "0" / "stdout.log"), "second try\n");
+  EXPECT_TRUE(drained.empty()) << "the last attempt's worker is nobody's any more";
+}
+
+TEST_F(LogRouterTest, LeavesNothingArmedWhenAllWorkersAreDrained) {
+  LogRouter& logs = router();
+  for (int rank = 0; rank < 40; ++rank) {
+    const Fd worker = stream_of(rank);
+    put(worker, "hello\n");
+  }
+  for (int rank = 0; rank < 40; ++rank) logs.worker_ended(rank);
+  EXPECT_EQ(drained.size(), 40U);
+  loop.run();  // returns, or the test times out
+  EXPECT_TRUE(logs.drained());
+}
+
+}  // namespace
+}  // namespace lrun
