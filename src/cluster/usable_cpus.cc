@@ -15,12 +15,25 @@
 namespace lrun {
 namespace {
 
+std::vector<std::string> lines_of(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
 std::optional<std::string> first_line_of(const std::string& path) {
   std::ifstream file(path);
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;
   return line;
 }
+
+/// What the kernel says about the cgroups of this process. Read once: this is on the way of every start.
+struct CgroupFiles {
+  std::vector<std::string> mountinfo;
+  std::vector<std::string> cgroup;
+};
 
 /// Where a cgroup hierarchy is mounted, and which of its directories is the mount's root.
 struct CgroupMount {
@@ -39,10 +52,9 @@ bool has_word(std::string_view list, std::string_view word) {
 }
 
 /// The first cgroup mount of a kind: type 'cgroup2', or 'cgroup' with the cpu controller among its options.
-std::optional<CgroupMount> find_mount(const std::string& mountinfo, std::string_view type) {
-  std::ifstream file(mountinfo);
-  for (std::string line; std::getline(file, line);) {
-    const auto dash = line.find(" - ");
+std::optional<CgroupMount> find_mount(const std::vector<std::string>& mountinfo, std::string_view type) {
+  for (const std::string& line : mountinfo) {
+    const auto dash = line.find(" - cgroup");
     if (dash == std::string::npos) continue;
     std::istringstream before(line.substr(0, dash));
     std::istringstream after(line.substr(dash + 3));
@@ -56,9 +68,8 @@ std::optional<CgroupMount> find_mount(const std::string& mountinfo, std::string_
 }
 
 /// This process's directory in the v2 hierarchy (`controller` empty), or in the v1 hierarchy of a controller.
-std::optional<std::string> own_cgroup(const std::string& proc_cgroup, std::string_view controller) {
-  std::ifstream file(proc_cgroup);
-  for (std::string line; std::getline(file, line);) {
+std::optional<std::string> own_cgroup(const std::vector<std::string>& proc_cgroup, std::string_view controller) {
+  for (const std::string& line : proc_cgroup) {
     const auto first = line.find(':');
     const auto second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
@@ -86,9 +97,9 @@ std::optional<double> limit_in(const std::string& directory, bool version_2) {
 }
 
 /// The tightest limit from the process's own cgroup up to the mount's root.
-std::optional<double> tightest_limit(const std::string& root, bool version_2) {
-  const auto mount = find_mount(root + "/proc/self/mountinfo", version_2 ? "cgroup2" : "cgroup");
-  auto path = own_cgroup(root + "/proc/self/cgroup", version_2 ? "" : "cpu");
+std::optional<double> tightest_limit(const CgroupFiles& files, const std::string& root, bool version_2) {
+  const auto mount = find_mount(files.mountinfo, version_2 ? "cgroup2" : "cgroup");
+  auto path = own_cgroup(files.cgroup, version_2 ? "" : "cpu");
   if (!mount || !path) return std::nullopt;
   // In a container the mount may show a part of the tree only; the path is given from the tree's root.
   if (mount->root != "/" && path->starts_with(mount->root)) path->erase(0, mount->root.size());
@@ -105,8 +116,9 @@ std::optional<double> tightest_limit(const std::string& root, bool version_2) {
 }  // namespace
 
 std::optional<double> cgroup_cpu_limit(const std::string& root) {
-  const std::optional<double> version_2 = tightest_limit(root, true);
-  const std::optional<double> version_1 = tightest_limit(root, false);
+  const CgroupFiles files{lines_of(root + "/proc/self/mountinfo"), lines_of(root + "/proc/self/cgroup")};
+  const std::optional<double> version_2 = tightest_limit(files, root, true);
+  const std::optional<double> version_1 = tightest_limit(files, root, false);
   if (version_1 && version_2) return std::min(*version_1, *version_2);
   return version_1 ? version_1 : version_2;
 }
@@ -125,8 +137,9 @@ int cpus_by_affinity() {
 
 int usable_cpus() {
   const int by_affinity = cpus_by_affinity();
+  if (by_affinity <= 1) return 1;
   const std::optional<double> limit = cgroup_cpu_limit();
-  if (!limit) return std::max(1, by_affinity);
+  if (!limit) return by_affinity;
   const double whole = std::ceil(std::min(*limit, static_cast<double>(by_affinity)));
   return std::max(1, static_cast<int>(whole));
 }

@@ -13,17 +13,19 @@
 namespace lrun {
 namespace {
 
-constexpr std::size_t kMostWorkers = 1U << 20;  // a typing mistake must not become a plan of gigabytes
+// A typing mistake must not become a plan of gigabytes.
+constexpr int kMostNodes = 65'536;
+constexpr std::size_t kMostWorkers = 1U << 20;
 
 /// The allocation's nodes, as many as were asked for.
 std::vector<AllocatedNode> nodes_of_run(const LaunchRequest& request, const Allocation& allocation) {
   const int asked = request.num_nodes.value;
-  if (asked < 1) {
+  if (asked < 1 || asked > kMostNodes) {
     throw UserError("'" + request.num_nodes.origin + " " + std::to_string(asked) + "' is no number of nodes",
-                    "use 1 or more");
+                    "use 1 to " + std::to_string(kMostNodes));
   }
   std::vector<AllocatedNode> nodes = allocation.nodes;
-  const std::size_t count = std::min(static_cast<std::size_t>(asked), kMostWorkers + 1);
+  const auto count = static_cast<std::size_t>(asked);
   if (request.num_nodes.given() && nodes.size() > count) nodes.resize(count);
   while (nodes.size() < count) {
     AllocatedNode like_the_first = nodes.front();

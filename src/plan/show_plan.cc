@@ -66,7 +66,7 @@ std::string thread_row(const LaunchPlan& plan, const Environment& base) {
 }
 
 std::string settings(const LaunchPlan& plan, const Environment& base) {
-  const std::string devices = device_names(plan.nodes.front().devices) + (plan.num_nodes > 1 ? " a node" : "");
+  const std::string devices = device_names(plan.nodes.front().devices) + (plan.num_nodes > 1 ? ", on every node" : "");
   const bool by_default = !plan.strategy.given();
   const std::string strategy_from = !by_default                    ? plan.strategy.origin
                                     : plan.strategy.value == "ddp" ? "default for more than one device or node"
@@ -82,7 +82,7 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   text += row("strategy", plan.strategy.value, strategy_from);
   text += row("world size", std::to_string(plan.world_size));
   text += row("backend", plan.process_group_backend.value, who_said(plan.process_group_backend));
-  text += row("master", plan.master_addr.empty() ? std::string(kAtStart) : plan.master_addr + ":" + port);
+  text += row("master", (plan.master_addr.empty() ? std::string(kAtStart) : plan.master_addr) + ", port " + port);
   text += row("seed", plan.seed.value ? std::to_string(*plan.seed.value) : "none", who_said(plan.seed));
   text += thread_row(plan, base);
   text += row("logs", plan.log_dir.value.empty() ? "in the run directory" : plan.log_dir.value, who_said(plan.log_dir));

@@ -1,0 +1,65 @@
+#include "cluster/program_facts.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace lrun {
+namespace {
+
+class LookAtProgram : public testing::Test {
+ protected:
+  LookAtProgram() {
+    std::string name = (std::filesystem::temp_directory_path() / "lrun-program-XXXXXX").string();
+    directory_ = mkdtemp(name.data());
+  }
+  ~LookAtProgram() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+  LookAtProgram(const LookAtProgram&) = delete;
+  LookAtProgram& operator=(const LookAtProgram&) = delete;
+
+  [[nodiscard]] std::string make(const std::string& name, const std::string& text, mode_t mode) const {
+    const std::string path = directory_ + "/" + name;
+    std::ofstream(path) << text;
+    chmod(path.c_str(), mode);
+    return path;
+  }
+  [[nodiscard]] ProgramFacts look(const std::string& program) const {
+    return look_at_program(program, Environment({{"PATH", "/nonexistent:" + directory_}}));
+  }
+
+  std::string directory_;
+};
+
+TEST_F(LookAtProgram, FindsANameOnThePath) {
+  (void)make("train", "#!/bin/sh\n", 0755);
+  EXPECT_EQ(look("train"), (ProgramFacts{true, ""}));
+  EXPECT_EQ(look("trian"), ProgramFacts());
+}
+
+TEST_F(LookAtProgram, ReadsTheFirstLineOfWhatIsNotExecutable) {
+  const std::string script = make("train", "#!/usr/bin/env python3\r\nimport torch\n", 0644);
+  EXPECT_EQ(look(script), (ProgramFacts{false, "#!/usr/bin/env python3"}));
+}
+
+TEST_F(LookAtProgram, ReadsAtMostALinesWorthOfAHugeLine) {
+  EXPECT_EQ(look(make("blob", std::string(100'000, 'x'), 0644)).first_line.size(), 256U);
+}
+
+TEST_F(LookAtProgram, SeesNothingInAFolderOrAMissingFile) {
+  EXPECT_EQ(look(directory_), ProgramFacts());
+  EXPECT_EQ(look(directory_ + "/missing"), ProgramFacts());
+}
+
+TEST_F(LookAtProgram, DoesNotWaitForAPipesWriter) {
+  const std::string pipe = directory_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0644), 0);
+  EXPECT_EQ(look(pipe), ProgramFacts());
+}
+
+}  // namespace
+}  // namespace lrun

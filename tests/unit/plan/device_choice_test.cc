@@ -1,0 +1,145 @@
+#include "plan/device_choice.h"
+
+#include <gtest/gtest.h>
+
+#include "planning.h"
+
+namespace lrun {
+namespace {
+
+std::string chosen(const LaunchRequest& request, const AllocatedNode& node) {
+  return ids_of(choose_devices(request, node).devices);
+}
+
+LaunchRequest with_accelerator(LaunchRequest request, const std::string& accelerator) {
+  request.accelerator = flag("--accelerator", accelerator);
+  return request;
+}
+
+TEST(ChooseDevices, OnGpusFollowsTheTableOfDevices) {
+  const AllocatedNode node = gpu_node(4);
+  EXPECT_EQ(chosen(request_for(""), node), "gpu0") << "nothing asked: one device";
+  EXPECT_EQ(chosen(request_for("3"), node), "gpu0,gpu1,gpu2");
+  EXPECT_EQ(chosen(request_for("auto"), node), "gpu0,gpu1,gpu2,gpu3");
+  EXPECT_EQ(chosen(request_for("-1"), node), "gpu0,gpu1,gpu2,gpu3");
+  EXPECT_EQ(chosen(request_for("2,3"), node), "gpu2,gpu3");
+  EXPECT_EQ(chosen(request_for("3,1"), node), "gpu3,gpu1");
+  EXPECT_EQ(chosen(request_for("GPU-2"), node), "gpu2");
+}
+
+TEST(ChooseDevices, WithoutGpusACountIsCpuRanks) {
+  EXPECT_EQ(chosen(request_for(""), cpu_node()), "cpu0");
+  EXPECT_EQ(chosen(request_for("3"), cpu_node(2)), "cpu0,cpu1,cpu2") << "more than CPUs is the user's choice";
+  EXPECT_EQ(chosen(request_for("auto"), cpu_node(16)), "cpu0");
+}
+
+TEST(ChooseDevices, WithoutGpusThoseByNameAreRefusedWithTheReason) {
+  for (const char* text : {"-1", "0,1", "2,"}) {
+    const std::string refusal = refusal_of([&] { choose_devices(request_for(text), cpu_node()); });
+    EXPECT_NE(refusal.find("'host' has no GPU: there is no libnvidia-ml.so.1"), std::string::npos) << refusal;
+  }
+}
+
+TEST(ChooseDevices, MoreThanThereAreIsRefusedWithWhatWouldDo) {
+  EXPECT_EQ(refusal_of([] { choose_devices(request_for("8"), gpu_node(4)); }),
+            "'--devices 8' asks for 8 devices, but 'host' has 4 GPUs | use '--devices 4', or '--accelerator cpu' for 8 "
+            "CPU ranks");
+  EXPECT_EQ(refusal_of([] { choose_devices(request_for("1,9"), gpu_node(4)); }),
+            "there is no GPU '9' of '--devices 1,9' on 'host' | use those from '0' to '3'");
+}
+
+TEST(ChooseDevices, AcceleratorCpuMakesRanksAndRefusesNamedGpus) {
+  EXPECT_EQ(chosen(with_accelerator(request_for("3"), "cpu"), gpu_node(4)), "cpu0,cpu1,cpu2");
+  EXPECT_EQ(chosen(with_accelerator(request_for("auto"), "cpu"), gpu_node(4)), "cpu0");
+  for (const char* text : {"0,1", "-1"}) {
+    const std::string refusal =
+        refusal_of([&] { choose_devices(with_accelerator(request_for(text), "cpu"), gpu_node(4)); });
+    EXPECT_NE(refusal.find("'--accelerator cpu' wants none"), std::string::npos) << refusal;
+  }
+}
+
+TEST(ChooseDevices, AcceleratorGpuNeedsOne) {
+  EXPECT_EQ(chosen(with_accelerator(request_for("2"), "gpu"), gpu_node(4)), "gpu0,gpu1");
+  EXPECT_EQ(refusal_of([] { choose_devices(with_accelerator(request_for("2"), "gpu"), cpu_node()); }),
+            "'--accelerator gpu' cannot be had, 'host' has no GPU: there is no libnvidia-ml.so.1 | use '--accelerator "
+            "cpu'");
+}
+
+TEST(ChooseDevices, AcceleratorsAreKnownByName) {
+  EXPECT_EQ(refusal_of([] { choose_devices(with_accelerator(request_for(""), "gpus"), cpu_node()); }),
+            "unknown accelerator 'gpus' | did you mean 'gpu'?");
+  EXPECT_NE(refusal_of([] {
+              choose_devices(with_accelerator(request_for(""), "tpu"), cpu_node());
+            }).find("not in this version"),
+            std::string::npos);
+}
+
+TEST(ChooseDevices, ProcessesCountAsTorchrunDoes) {
+  EXPECT_EQ(chosen(request_for_processes("3"), gpu_node(4)), "gpu0,gpu1,gpu2");
+  EXPECT_EQ(chosen(request_for_processes("auto"), gpu_node(4)), "gpu0,gpu1,gpu2,gpu3");
+  EXPECT_EQ(chosen(request_for_processes("auto"), cpu_node(2)), "cpu0,cpu1");
+  EXPECT_EQ(chosen(request_for_processes("cpu"), cpu_node(2)), "cpu0,cpu1");
+  EXPECT_EQ(chosen(request_for_processes("gpu"), gpu_node(2)), "gpu0,gpu1");
+  EXPECT_NE(refusal_of([] { choose_devices(request_for_processes("gpu"), cpu_node()); }), "");
+}
+
+TEST(ChooseDevices, MoreProcessesThanGpusShareNoneAndAreWarned) {
+  const DeviceChoice choice = choose_devices(request_for_processes("6"), gpu_node(4));
+  EXPECT_EQ(choice.accelerator.value, "cpu");
+  EXPECT_EQ(choice.devices.size(), 6U);
+  EXPECT_EQ(choice.warnings, std::vector<std::string>{"'--nproc-per-node 6' is more than the 4 GPUs of 'host': no "
+                                                      "worker gets a GPU of its own"});
+}
+
+TEST(ChooseDevices, DevicesAndProcessesMustAgree) {
+  LaunchRequest request = request_for("4");
+  request.nproc_per_node = flag("--nproc-per-node", "2");
+  EXPECT_EQ(refusal_of([&] { choose_devices(request, cpu_node()); }),
+            "'--devices 4' makes 4 and '--nproc-per-node 2' makes 2 on a node | give one of them");
+  request.nproc_per_node.value = "4";
+  EXPECT_EQ(choose_devices(request, cpu_node()).devices.size(), 4U);
+}
+
+TEST(ChooseDevices, NarrowsWhatWorkersSeeOnlyWhenGpusWerePicked) {
+  const AllocatedNode node = gpu_node(4);
+  const auto visible = [&](const LaunchRequest& request) { return choose_devices(request, node).cuda_visible_devices; };
+  EXPECT_EQ(visible(request_for("2,3")), "2,3");
+  EXPECT_EQ(visible(request_for("2")), "0,1");
+  EXPECT_EQ(visible(request_for("4")), std::nullopt) << "all of them";
+  EXPECT_EQ(visible(request_for("auto")), std::nullopt);
+  EXPECT_EQ(visible(request_for("")), std::nullopt) << "nothing was asked";
+  EXPECT_EQ(visible(request_for_processes("2")), std::nullopt) << "torchrun leaves it alone";
+  EXPECT_EQ(visible(with_accelerator(request_for("2"), "cpu")), std::nullopt);
+}
+
+TEST(ChooseDevices, SpeaksTheLaunchersOwnVisibleDevices) {
+  AllocatedNode node = gpu_node(0);
+  node.gpus.gpus = {{5, "GPU-5aaa", "5", false}, {2, "GPU-2aaa", "GPU-2aaa", false}, {7, "GPU-7aaa", "7", false}};
+  EXPECT_EQ(choose_devices(request_for("1,2"), node).cuda_visible_devices, "GPU-2aaa,7");
+  EXPECT_EQ(choose_devices(request_for("1"), node).cuda_visible_devices, "5");
+}
+
+TEST(ChooseDevices, LeavesALostGpuOutAndSaysSo) {
+  AllocatedNode node = gpu_node(3);
+  node.gpus.gpus[1].lost = true;
+  node.gpus.detail = "GPU 1 is lost";
+  const DeviceChoice choice = choose_devices(request_for("auto"), node);
+  EXPECT_EQ(ids_of(choice.devices), "gpu0,gpu2");
+  EXPECT_EQ(choice.cuda_visible_devices, "0,2");
+  EXPECT_EQ(choice.warnings, std::vector<std::string>{"1 GPU of 'host' not used: GPU 1 is lost"});
+  EXPECT_EQ(choose_devices(request_for_processes("2"), node).cuda_visible_devices, "0,2")
+      << "else the second worker would get the lost one";
+  EXPECT_NE(refusal_of([&] { choose_devices(request_for("0,1"), node); }).find("is lost"), std::string::npos);
+  EXPECT_NE(refusal_of([&] { choose_devices(request_for("3"), node); }).find("has 2 GPUs"), std::string::npos);
+}
+
+TEST(ChooseDevices, FallsBackToCpusWithAWarningWhenTheDriverFails) {
+  AllocatedNode node = cpu_node();
+  node.gpus = {GpuAnswer::kDriverNotLoaded, {}, "the NVIDIA driver is not loaded"};
+  EXPECT_EQ(choose_devices(request_for("2"), node).warnings,
+            std::vector<std::string>{"using CPUs: the NVIDIA driver is not loaded"});
+  EXPECT_EQ(choose_devices(with_accelerator(request_for("2"), "cpu"), node).warnings, std::vector<std::string>());
+}
+
+}  // namespace
+}  // namespace lrun

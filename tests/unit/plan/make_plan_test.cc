@@ -1,0 +1,137 @@
+#include "plan/make_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "planning.h"
+
+namespace lrun {
+namespace {
+
+LaunchRequest request_for_nodes(const std::string& devices, int nodes) {
+  LaunchRequest request = request_for(devices);
+  request.num_nodes = {nodes, Source::kFlag, "--num_nodes"};
+  return request;
+}
+
+TEST(MakePlan, OfEightDevicesOnFourNodesHas32Ranks) {
+  const LaunchPlan plan = plan_of(request_for_nodes("8", 4), cpu_node());
+  EXPECT_EQ(plan.world_size, 32);
+  EXPECT_EQ(plan.num_nodes, 4);
+  EXPECT_EQ(plan.strategy.value, "ddp");
+  EXPECT_EQ(plan.process_group_backend.value, "gloo");
+  EXPECT_EQ(plan.master_addr, "") << "the rendezvous decides";
+  ASSERT_EQ(plan.nodes.size(), 4U);
+  for (const NodePlan& node : plan.nodes) {
+    for (const WorkerPlan& worker : node.workers) EXPECT_EQ(worker.rank, 8 * node.node_rank + worker.local_rank);
+  }
+  EXPECT_EQ(plan.nodes[0].name, "host");
+  EXPECT_EQ(plan.nodes[3].name, "node3");
+}
+
+TEST(MakePlan, OfOneNodeIsOnLoopback) {
+  const LaunchPlan plan = plan_of(request_for("3"), cpu_node());
+  EXPECT_EQ(plan.world_size, 3);
+  EXPECT_EQ(plan.master_addr, "127.0.0.1");
+  EXPECT_EQ(plan.master_port, std::nullopt) << "the store's socket decides";
+  EXPECT_EQ(plan.process_group_backend.value, "shm");
+  EXPECT_EQ(plan.accelerator.value, "cpu");
+}
+
+TEST(MakePlan, OfNothingAskedIsOneWorker) {
+  const LaunchPlan plan = plan_of(request_for(""), cpu_node());
+  EXPECT_EQ(plan.world_size, 1);
+  EXPECT_EQ(plan.strategy.value, "single");
+}
+
+TEST(MakePlan, IsTheSameForTheSameInput) {
+  const LaunchRequest request = request_for_nodes("2,3", 2);
+  EXPECT_EQ(plan_of(request, gpu_node(4)), plan_of(request, gpu_node(4)));
+}
+
+TEST(MakePlan, TakesAnAllocationsUnequalNodes) {
+  const Allocation allocation{{cpu_node(3, "a"), cpu_node(1, "b"), cpu_node(2, "c")}, "a host file", ""};
+  const LaunchPlan plan = make_plan(request_for_processes("cpu"), Environment(), allocation, {true, ""}, "demo");
+  EXPECT_EQ(plan.world_size, 6);
+  EXPECT_EQ(plan.nodes[1].base_rank, 3);
+  EXPECT_EQ(plan.nodes[2].base_rank, 4);
+  EXPECT_EQ(plan.nodes[2].name, "c");
+}
+
+TEST(MakePlan, KeepsAFixedPortAndTakesZeroForAnyPort) {
+  LaunchRequest request = request_for("2");
+  request.master_port = {29500, Source::kFlag, "--master-port"};
+  EXPECT_EQ(plan_of(request, cpu_node()).master_port, 29500);
+  request.master_port.value = 0;
+  EXPECT_EQ(plan_of(request, cpu_node()).master_port, std::nullopt);
+}
+
+TEST(MakePlan, GivesEveryWorkerAFairShareOfTheCpus) {
+  const auto threads = [](const LaunchRequest& request, int cpus, const Environment& environment = Environment()) {
+    return plan_of(request, cpu_node(cpus), environment).omp_num_threads;
+  };
+  EXPECT_EQ(threads(request_for("4"), 16), 4);
+  EXPECT_EQ(threads(request_for("3"), 16), 5);
+  EXPECT_EQ(threads(request_for("8"), 2), 1);
+  EXPECT_EQ(threads(request_for(""), 16), 16);
+  EXPECT_EQ(threads(request_for("4"), 16, environment_with({{"OMP_NUM_THREADS", "2"}})), 0) << "the user's own is kept";
+  LaunchRequest dp = request_for("4");
+  dp.strategy = flag("--strategy", "dp");
+  EXPECT_EQ(threads(dp, 16), 4) << "each of the four replicas has a team of threads";
+}
+
+TEST(MakePlan, GivesTorchrunsWorkersOneThreadAndSaysSo) {
+  LaunchRequest request = request_for_processes("2");
+  request.compat = Compat::kTorchrun;
+  const LaunchPlan several = plan_of(request, cpu_node());
+  EXPECT_EQ(several.omp_num_threads, 1);
+  ASSERT_EQ(several.warnings.size(), 1U);
+  EXPECT_NE(several.warnings.front().find("OMP_NUM_THREADS"), std::string::npos);
+  request.nproc_per_node.value = "1";
+  EXPECT_EQ(plan_of(request, cpu_node()).omp_num_threads, 0);
+}
+
+TEST(MakePlan, IsolatesNothingOnCpusThatWereAskedFor) {
+  LaunchRequest request = request_for("2");
+  request.accelerator = flag("--accelerator", "cpu");
+  request.isolate_gpus = true;
+  const LaunchPlan plan = plan_of(request, gpu_node(4));
+  EXPECT_FALSE(plan.isolate_gpus);
+  EXPECT_EQ(plan.nodes[0].workers[0].cuda_visible_devices, std::nullopt);
+  EXPECT_EQ(plan.warnings.size(), 1U);
+}
+
+TEST(MakePlan, IsolatedWorkersCannotBeMoreThanGpus) {
+  LaunchRequest request = request_for_processes("6");
+  request.isolate_gpus = true;
+  EXPECT_NE(refusal_of([&] { plan_of(request, gpu_node(4)); }).find("has 4 GPUs"), std::string::npos);
+}
+
+TEST(MakePlan, RefusesImpossibleNumbers) {
+  EXPECT_NE(refusal_of([] { plan_of(request_for_nodes("2", 0), cpu_node()); }), "");
+  EXPECT_NE(refusal_of([] { plan_of(request_for_nodes("60000", 1'000'000), cpu_node()); }), "");
+  EXPECT_NE(refusal_of([] { plan_of(request_for_nodes("1", 2'000'000'000), cpu_node()); }), "");
+}
+
+TEST(NeedsGpus, OnlyForARequestThatDependsOnThem) {
+  const Environment none;
+  const Environment hidden = environment_with({{"CUDA_VISIBLE_DEVICES", ""}});
+  EXPECT_TRUE(needs_gpus(request_for("auto"), none));
+  EXPECT_TRUE(needs_gpus(request_for("2"), none));
+  EXPECT_TRUE(needs_gpus(request_for_processes("gpu"), none));
+  EXPECT_FALSE(needs_gpus(request_for("2"), hidden));
+  EXPECT_TRUE(needs_gpus(request_for("0,1"), hidden)) << "the refusal says that they are hidden";
+  EXPECT_FALSE(needs_gpus(request_for_processes("cpu"), none));
+  LaunchRequest on_cpu = request_for("auto");
+  on_cpu.accelerator = flag("--accelerator", "cpu");
+  EXPECT_FALSE(needs_gpus(on_cpu, none));
+}
+
+TEST(RefuseUnsupportedRun, RefusesSeveralNodesOnly) {
+  EXPECT_EQ(refusal_of([] { refuse_unsupported_run(plan_of(request_for("8"), cpu_node())); }), "");
+  EXPECT_EQ(
+      refusal_of([] { refuse_unsupported_run(plan_of(request_for_nodes("8", 4), cpu_node())); }),
+      "this version of lrun plans 4 nodes but runs only one | use '--dry-run' to see the plan, or '--num_nodes 1'");
+}
+
+}  // namespace
+}  // namespace lrun

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/environment.h"
+#include "base/user_error.h"
+#include "cluster/allocation.h"
+#include "plan/launch_request.h"
+#include "plan/make_plan.h"
+#include "plan/worker_environment.h"
+
+namespace lrun {
+
+/// What the tests of this folder plan with.
+
+inline Environment environment_with(std::initializer_list<std::pair<const std::string, std::string>> variables) {
+  return Environment(std::map<std::string, std::string, std::less<>>(variables));
+}
+
+inline Setting<std::string> flag(const std::string& origin, const std::string& value) {
+  return {value, Source::kFlag, origin};
+}
+
+inline LaunchRequest request_for(const std::string& devices) {
+  LaunchRequest request;
+  request.command = {"./train", "--lr", "0.1"};
+  if (!devices.empty()) request.devices = flag("--devices", devices);
+  return request;
+}
+
+inline LaunchRequest request_for_processes(const std::string& nproc_per_node) {
+  LaunchRequest request = request_for("");
+  request.nproc_per_node = flag("--nproc-per-node", nproc_per_node);
+  return request;
+}
+
+inline AllocatedNode cpu_node(int cpus = 16, const std::string& name = "host") {
+  return {name, cpus, {GpuAnswer::kNoLibrary, {}, "there is no libnvidia-ml.so.1"}};
+}
+
+inline AllocatedNode gpu_node(int gpus, const std::string& name = "host") {
+  AllocatedNode node{name, 16, {GpuAnswer::kCounted, {}, ""}};
+  for (int i = 0; i < gpus; ++i) {
+    node.gpus.gpus.push_back({i, "GPU-" + std::to_string(i) + "aaa", std::to_string(i), false});
+  }
+  return node;
+}
+
+inline LaunchPlan plan_of(const LaunchRequest& request, const AllocatedNode& node,
+                          const Environment& environment = Environment()) {
+  return make_plan(request, environment, {{node}, "this host", "nothing names other nodes"}, {true, ""}, "demo");
+}
+
+inline std::string ids_of(const std::vector<DeviceId>& devices) {
+  std::string text;
+  for (const DeviceId& device : devices) {
+    text += (text.empty() ? "" : ",") + (device.kind == DeviceId::Kind::kGpu ? "gpu" + device.id : "cpu" + device.id);
+  }
+  return text;
+}
+
+/// All variables of a worker as it finds them.
+inline std::map<std::string, std::string> variables_of(const WorkerEnvironment& environment, const WorkerPlan& worker) {
+  std::map<std::string, std::string> variables;
+  for (const std::string& entry : environment.shared()) {
+    const auto equals = entry.find('=');
+    variables[entry.substr(0, equals)] = entry.substr(equals + 1);
+  }
+  for (const auto& [name, value] : environment.of(worker)) variables[name] = value;
+  return variables;
+}
+
+/// The text and the hint of the UserError that `action` throws: 'what | hint'; empty when it throws none.
+template <class Action>
+std::string refusal_of(Action action) {
+  try {
+    action();
+  } catch (const UserError& error) {
+    return std::string(error.what()) + " | " + error.hint();
+  }
+  return "";
+}
+
+}  // namespace lrun

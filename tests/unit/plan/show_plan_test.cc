@@ -1,0 +1,114 @@
+#include "plan/show_plan.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "planning.h"
+
+namespace lrun {
+namespace {
+
+/// Compares with tests/golden/plan/`name`; LRUN_UPDATE_GOLDEN=1 in the environment writes it anew.
+void expect_golden(const std::string& name, const std::string& text) {
+  const std::string path = std::string(LRUN_GOLDEN) + "/" + name;
+  if (std::getenv("LRUN_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
+  std::ifstream file(path);
+  std::stringstream golden;
+  golden << file.rdbuf();
+  EXPECT_EQ(text, golden.str()) << "differs from " << path;
+}
+
+LaunchPlan three_devices() {
+  LaunchRequest request = request_for("3");
+  request.seed = {7, Source::kFlag, "--seed"};
+  return plan_of(request, cpu_node());
+}
+
+LaunchPlan eight_on_four_nodes() {
+  LaunchRequest request = request_for("8");
+  request.num_nodes = {4, Source::kFlag, "--num_nodes"};
+  return plan_of(request, gpu_node(8));
+}
+
+const Environment kInsideSrun =
+    environment_with({{"PATH", "/bin"}, {"SLURM_PROCID", "0"}, {"LRUN_JOB_SECRET", "hush"}});
+
+TEST(ShowPlan, TextOfThreeDevicesShowsTheirEnvironments) {
+  expect_golden("three-devices.txt", show_plan_text(three_devices(), kInsideSrun));
+}
+
+TEST(ShowPlan, TextOf32RanksFitsAScreen) {
+  const std::string text = show_plan_text(eight_on_four_nodes(), Environment());
+  expect_golden("eight-devices-four-nodes.txt", text);
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 25) << text;
+}
+
+TEST(ShowPlan, TextOfAThousandNodesFitsAScreenToo) {
+  LaunchRequest request = request_for("8");
+  request.num_nodes = {1000, Source::kFlag, "--num_nodes"};
+  const std::string text = show_plan_text(plan_of(request, cpu_node()), Environment());
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 32) << text;
+  EXPECT_NE(text.find("ranks 7992-7999"), std::string::npos) << text;
+}
+
+TEST(ShowPlan, TextNamesChosenGpusThreadsAndWarnings) {
+  AllocatedNode node = gpu_node(4);
+  node.gpus.gpus[0].lost = true;
+  node.gpus.detail = "GPU 0 is lost";
+  LaunchRequest request = request_for("2,3");
+  request.strategy = flag("--strategy", "ddp2");
+  request.master_port = {29500, Source::kFlag, "--master-port"};
+  request.command = {"./train", "it's $local_rank"};
+  const Environment environment = environment_with({{"OMP_NUM_THREADS", "6"}});
+  expect_golden("chosen-gpus.txt", show_plan_text(plan_of(request, node, environment), environment));
+}
+
+TEST(ShowPlan, JsonIsWhatTheGoldenSays) {
+  expect_golden("three-devices.json", show_plan_json(three_devices(), kInsideSrun));
+}
+
+TEST(ShowPlan, JsonHasEveryRanksArgumentsAndEnvironment) {
+  const auto json = nlohmann::json::parse(show_plan_json(eight_on_four_nodes(), Environment()));
+  EXPECT_EQ(json.at("schema"), 1);
+  EXPECT_EQ(json.at("world_size"), 32);
+  ASSERT_EQ(json.at("nodes").size(), 4U);
+  int rank = 0;
+  for (const auto& node : json.at("nodes")) {
+    for (const auto& worker : node.at("workers")) {
+      const auto& environment = worker.at("environment");
+      EXPECT_EQ(environment.at("RANK"), std::to_string(rank));
+      EXPECT_EQ(environment.at("LOCAL_RANK"), std::to_string(rank % 8));
+      EXPECT_EQ(environment.at("NODE_RANK"), std::to_string(rank / 8));
+      EXPECT_EQ(environment.at("WORLD_SIZE"), "32");
+      EXPECT_EQ(environment.at("LRUN_DEVICES"), "cuda:" + std::to_string(rank % 8));
+      EXPECT_TRUE(environment.at("MASTER_ADDR").is_null());
+      EXPECT_TRUE(environment.at("MASTER_PORT").is_null());
+      EXPECT_EQ(worker.at("argv"), (std::vector<std::string>{"./train", "--lr", "0.1"}));
+      ++rank;
+    }
+  }
+  EXPECT_EQ(rank, 32);
+}
+
+TEST(ShowPlan, NeverShowsASecretOrWhatWasInherited) {
+  for (const std::string& text :
+       {show_plan_text(three_devices(), kInsideSrun), show_plan_json(three_devices(), kInsideSrun)}) {
+    EXPECT_EQ(text.find("hush"), std::string::npos);
+    EXPECT_EQ(text.find("/bin"), std::string::npos);
+  }
+}
+
+TEST(ShowPlan, JsonTakesBytesThatAreNotText) {
+  LaunchRequest request = request_for("2");
+  request.command = {"./train", "\xff\xfe"};
+  const auto json = nlohmann::json::parse(show_plan_json(plan_of(request, cpu_node()), Environment()));
+  EXPECT_EQ(json.at("argv").at(1), "\xef\xbf\xbd\xef\xbf\xbd") << "U+FFFD twice";
+}
+
+}  // namespace
+}  // namespace lrun

@@ -1,0 +1,89 @@
+#include "plan/worker_command.h"
+
+#include <gtest/gtest.h>
+
+#include "planning.h"
+
+namespace lrun {
+namespace {
+
+using Words = std::vector<std::string>;
+
+LaunchRequest request_of(const Words& command) {
+  LaunchRequest request;
+  request.command = command;
+  return request;
+}
+
+Words command_of(const LaunchRequest& request, const ProgramFacts& program = {true, ""},
+                 const Environment& environment = Environment()) {
+  return worker_command(request, environment, program);
+}
+
+TEST(WorkerCommand, ExecutesAProgramItself) {
+  EXPECT_EQ(command_of(request_of({"./train", "--lr", "0.1"})), (Words{"./train", "--lr", "0.1"}));
+}
+
+TEST(WorkerCommand, GivesAScriptToPython) {
+  const Words expected = {"python3", "-u", "t.py", "--lr", "0.1"};
+  EXPECT_EQ(command_of(request_of({"t.py", "--lr", "0.1"})), expected);
+  EXPECT_EQ(command_of(request_of({"t.py"}), {}, environment_with({{"PYTHON_EXEC", "/opt/python"}})),
+            (Words{"/opt/python", "-u", "t.py"}));
+}
+
+TEST(WorkerCommand, RunsAModule) {
+  LaunchRequest request = request_of({"pkg.train", "a"});
+  request.module = true;
+  EXPECT_EQ(command_of(request), (Words{"python3", "-u", "-m", "pkg.train", "a"}));
+  request.no_python = true;
+  EXPECT_NE(refusal_of([&] { command_of(request); }), "");
+}
+
+TEST(WorkerCommand, BelievesTheFirstLineOnlyOfWhatCannotBeExecuted) {
+  const std::string python = "#!/usr/bin/env python3";
+  EXPECT_EQ(command_of(request_of({"./train"}), {false, python}), (Words{"python3", "-u", "./train"}));
+  EXPECT_EQ(command_of(request_of({"./train"}), {true, python}), Words{"./train"});
+  EXPECT_EQ(command_of(request_of({"./train"}), {false, "#!/bin/sh"}), Words{"./train"});
+  EXPECT_EQ(command_of(request_of({"./notes"}), {false, "how python works"}), Words{"./notes"});
+}
+
+TEST(WorkerCommand, NoPythonExecutesWhateverItIs) {
+  LaunchRequest request = request_of({"t.py"});
+  request.no_python = true;
+  EXPECT_EQ(command_of(request), Words{"t.py"});
+}
+
+TEST(WorkerCommand, TorchrunGivesEveryProgramToPython) {
+  LaunchRequest request = request_of({"train"});
+  request.compat = Compat::kTorchrun;
+  EXPECT_EQ(command_of(request), (Words{"python3", "-u", "train"}));
+  request.no_python = true;
+  EXPECT_EQ(command_of(request), Words{"train"});
+}
+
+struct Macro {
+  const char* argument;
+  const char* seen;  ///< by local rank 3
+};
+
+class ExpandMacros : public testing::TestWithParam<Macro> {};
+
+TEST_P(ExpandMacros, AsPythonsTemplateDoes) {
+  EXPECT_EQ(expand_macros({"program", GetParam().argument}, 3), (Words{"program", GetParam().seen}));
+}
+
+INSTANTIATE_TEST_SUITE_P(LaunchContract, ExpandMacros,
+                         testing::Values(Macro{"--out=r${local_rank}.txt", "--out=r3.txt"}, Macro{"$local_rank", "3"},
+                                         Macro{"$local_rank_x", "$local_rank_x"}, Macro{"${local_rank}_x", "3_x"},
+                                         Macro{"$$local_rank", "$local_rank"}, Macro{"$$$local_rank", "$3"},
+                                         Macro{"cost$", "cost$"}, Macro{"$HOME", "$HOME"}, Macro{"${RANK}", "${RANK}"},
+                                         Macro{"", ""}, Macro{"$$", "$"}, Macro{"${local_rank", "${local_rank"},
+                                         Macro{"$local_rank$local_rank", "33"}, Macro{"$LOCAL_RANK", "$LOCAL_RANK"},
+                                         Macro{"${}", "${}"}, Macro{"$1$", "$1$"}, Macro{"a$local_rank-b", "a3-b"}));
+
+TEST(ExpandMacrosOf, AProgramsNameIsLeftAlone) {
+  EXPECT_EQ(expand_macros({"$local_rank", "$local_rank"}, 12), (Words{"$local_rank", "12"}));
+}
+
+}  // namespace
+}  // namespace lrun
