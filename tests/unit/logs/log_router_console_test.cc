@@ -109,8 +109,7 @@ TEST_F(ConsoleTest, AFloodDoesNotStarveAnothersLine) {
   Pipe console = make_pipe();
   router(console.write.get(), console.write.get());
   Reader reader(loop, std::move(console.read));
-  const std::string flood = numbered_lines(2'000'000);
-  Writer writer(loop, stream_of(0), flood);
+  Writer writer(loop, stream_of(0), numbered_lines(1000), 100'000);
   reader.read_until([](const std::string& text) { return text.size() > 100'000; });
   const Fd other = stream_of(1);
   put(other, "I am here\n");

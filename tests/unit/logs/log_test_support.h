@@ -109,7 +109,9 @@ class Reader {
 /// A worker's end of its pipe that writes when there is room, as a process would, and closes when all is written.
 class Writer {
  public:
-  Writer(EventLoop& loop, Fd end, std::string text) : end_(std::move(end)), text_(std::move(text)) {
+  /// \param times  how often the text is written: enough for a flood that a test never sees end.
+  Writer(EventLoop& loop, Fd end, std::string text, std::size_t times = 1)
+      : end_(std::move(end)), text_(std::move(text)), total_(text_.size() * times) {
     set_nonblocking(end_.get());
     watch_ = loop.on_writable(end_.get(), [this] { write(); });
   }
@@ -120,11 +122,12 @@ class Writer {
 
  private:
   void write() {
-    const ssize_t count =
-        ::write(end_.get(), text_.data() + written, std::min<std::size_t>(text_.size() - written, 10'007));
+    const std::size_t at = written % text_.size();
+    const ssize_t count = ::write(end_.get(), text_.data() + at, std::min<std::size_t>(text_.size() - at, 10'007));
     if (count > 0) written += static_cast<std::size_t>(count);
     if (count > 0 && progressed) progressed();
-    if (written < text_.size()) return;
+    if (count < 0 && errno == EPIPE) watch_.cancel();
+    if (written < total_) return;
     watch_.cancel();
     end_.reset();
     if (closed) closed();
@@ -132,6 +135,7 @@ class Writer {
 
   Fd end_;
   std::string text_;
+  std::size_t total_;
   EventLoop::Watch watch_;
 };
 
