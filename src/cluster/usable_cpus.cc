@@ -1,38 +1,46 @@
 #include "cluster/usable_cpus.h"
 
+#include <fcntl.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
-#include <fstream>
-#include <memory>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "base/fd.h"
+
 namespace lrun {
 namespace {
 
-std::vector<std::string> lines_of(const std::string& path) {
-  std::ifstream file(path);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
-  return lines;
+/// A whole small file, empty when it cannot be read. Plain reads: setting up the first stream of a process costs more
+/// than all files here, and this is on the way of every start.
+std::string text_of(const std::string& path) {
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char buffer[8192];
+  for (ssize_t length = 0; file && (length = read(file.get(), buffer, sizeof buffer)) > 0;) {
+    text.append(buffer, static_cast<std::size_t>(length));
+  }
+  return text;
 }
 
-std::optional<std::string> first_line_of(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  if (!std::getline(file, line)) return std::nullopt;
-  return line;
+/// Cuts the part before `separator` off `rest`; all of it when there is none.
+std::string_view cut(std::string_view& rest, char separator) {
+  const auto end = rest.find(separator);
+  const std::string_view part = rest.substr(0, end);
+  rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  return part;
 }
 
-/// What the kernel says about the cgroups of this process. Read once: this is on the way of every start.
+/// What the kernel says about the cgroups of this process.
 struct CgroupFiles {
-  std::vector<std::string> mountinfo;
-  std::vector<std::string> cgroup;
+  std::string mountinfo;
+  std::string cgroup;
 };
 
 /// Where a cgroup hierarchy is mounted, and which of its directories is the mount's root.
@@ -43,57 +51,62 @@ struct CgroupMount {
 
 bool has_word(std::string_view list, std::string_view word) {
   while (!list.empty()) {
-    const auto comma = list.find(',');
-    if (list.substr(0, comma) == word) return true;
-    if (comma == std::string_view::npos) return false;
-    list.remove_prefix(comma + 1);
+    if (cut(list, ',') == word) return true;
   }
   return false;
 }
 
 /// The first cgroup mount of a kind: type 'cgroup2', or 'cgroup' with the cpu controller among its options.
-std::optional<CgroupMount> find_mount(const std::vector<std::string>& mountinfo, std::string_view type) {
-  for (const std::string& line : mountinfo) {
+std::optional<CgroupMount> find_mount(std::string_view mountinfo, std::string_view type) {
+  constexpr std::string_view kSeparator = " - ";
+  while (!mountinfo.empty()) {
+    const std::string_view line = cut(mountinfo, '\n');
     const auto dash = line.find(" - cgroup");
-    if (dash == std::string::npos) continue;
-    std::istringstream before(line.substr(0, dash));
-    std::istringstream after(line.substr(dash + 3));
-    std::string id, parent, device, found_type, source, options;
-    CgroupMount mount;
-    before >> id >> parent >> device >> mount.root >> mount.point;
-    after >> found_type >> source >> options;
-    if (found_type == type && (type == "cgroup2" || has_word(options, "cpu"))) return mount;
+    if (dash == std::string_view::npos) continue;
+    std::string_view after = line.substr(dash + kSeparator.size());
+    const std::string_view found_type = cut(after, ' ');
+    cut(after, ' ');  // the source
+    if (found_type != type || (type == "cgroup" && !has_word(after, "cpu"))) continue;
+    std::string_view before = line.substr(0, dash);
+    for (int field = 0; field < 3; ++field) cut(before, ' ');  // ids and the device
+    const std::string_view mount_root = cut(before, ' ');
+    return CgroupMount{std::string(cut(before, ' ')), std::string(mount_root)};
   }
   return std::nullopt;
 }
 
 /// This process's directory in the v2 hierarchy (`controller` empty), or in the v1 hierarchy of a controller.
-std::optional<std::string> own_cgroup(const std::vector<std::string>& proc_cgroup, std::string_view controller) {
-  for (const std::string& line : proc_cgroup) {
-    const auto first = line.find(':');
-    const auto second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string_view controllers = std::string_view(line).substr(first + 1, second - first - 1);
-    const bool found = controller.empty() ? controllers.empty() : has_word(controllers, controller);
-    if (found) return line.substr(second + 1);
+std::optional<std::string> own_cgroup(std::string_view proc_cgroup, std::string_view controller) {
+  while (!proc_cgroup.empty()) {
+    std::string_view line = cut(proc_cgroup, '\n');
+    cut(line, ':');  // the hierarchy's number
+    const std::string_view controllers = cut(line, ':');
+    const bool found = controller.empty() ? controllers.empty() && !line.empty() : has_word(controllers, controller);
+    if (found) return std::string(line);
   }
   return std::nullopt;
 }
 
-/// 'quota period' in microseconds as CPUs; 'max' and -1 mean no limit.
-std::optional<double> limit_of(const std::string& quota_and_period) {
-  std::istringstream words(quota_and_period);
-  double quota = 0;
-  double period = 0;
-  if (!(words >> quota >> period) || quota <= 0 || period <= 0) return std::nullopt;
-  return quota / period;
+std::optional<double> microseconds(std::string_view text) {
+  long number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number <= 0) return std::nullopt;
+  return static_cast<double>(number);
+}
+
+/// Quota and period as CPUs; 'max' and -1 mean no limit.
+std::optional<double> limit_of(std::string_view quota_text, std::string_view period_text) {
+  const auto quota = microseconds(quota_text);
+  const auto period = microseconds(period_text);
+  return quota && period ? std::optional(*quota / *period) : std::nullopt;
 }
 
 std::optional<double> limit_in(const std::string& directory, bool version_2) {
-  if (version_2) return limit_of(first_line_of(directory + "/cpu.max").value_or(""));
-  const std::optional<std::string> quota = first_line_of(directory + "/cpu.cfs_quota_us");
-  if (!quota) return std::nullopt;
-  return limit_of(*quota + " " + first_line_of(directory + "/cpu.cfs_period_us").value_or(""));
+  if (!version_2) return limit_of(text_of(directory + "/cpu.cfs_quota_us"), text_of(directory + "/cpu.cfs_period_us"));
+  const std::string text = text_of(directory + "/cpu.max");
+  std::string_view period = text;
+  const std::string_view quota = cut(period, ' ');
+  return limit_of(quota, period);
 }
 
 /// The tightest limit from the process's own cgroup up to the mount's root.
@@ -116,7 +129,7 @@ std::optional<double> tightest_limit(const CgroupFiles& files, const std::string
 }  // namespace
 
 std::optional<double> cgroup_cpu_limit(const std::string& root) {
-  const CgroupFiles files{lines_of(root + "/proc/self/mountinfo"), lines_of(root + "/proc/self/cgroup")};
+  const CgroupFiles files{text_of(root + "/proc/self/mountinfo"), text_of(root + "/proc/self/cgroup")};
   const std::optional<double> version_2 = tightest_limit(files, root, true);
   const std::optional<double> version_1 = tightest_limit(files, root, false);
   if (version_1 && version_2) return std::min(*version_1, *version_2);

@@ -18,6 +18,7 @@ std::string counted(std::size_t count, const std::string& what) {
 
 std::vector<DeviceId> cpu_ranks(int count) {
   std::vector<DeviceId> devices;
+  devices.reserve(static_cast<std::size_t>(count));
   for (int index = 0; index < count; ++index) devices.push_back({DeviceId::Kind::kCpu, std::to_string(index)});
   return devices;
 }

@@ -61,6 +61,12 @@ bool is_unwanted(std::string_view name) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
+std::string entry_of(const std::string& name, const std::string& value) {
+  std::string entry;
+  entry.reserve(name.size() + 1 + value.size());
+  return entry.append(name).append(1, '=').append(value);
+}
+
 bool sets_visible_devices(const NodePlan& node) {
   return !node.workers.empty() && node.workers.front().cuda_visible_devices.has_value();
 }
@@ -124,10 +130,10 @@ WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& nod
     if (is_unwanted(name) || (name == "LRUN_SEED" && !plan.seed.value)) {
       removed_.push_back(name);
     } else if (!is_contract(name)) {
-      shared_.push_back(name + "=" + value);
+      shared_.push_back(entry_of(name, value));
     }
   }
-  for (const auto& [name, value] : shared_contract_) shared_.push_back(name + "=" + value);
+  for (const auto& [name, value] : shared_contract_) shared_.push_back(entry_of(name, value));
 }
 
 WorkerEnvironment::Variables WorkerEnvironment::of(const WorkerPlan& worker) const {
