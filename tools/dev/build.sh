@@ -33,6 +33,7 @@ dev_build() {
 dev_test() {
   dev_build dev
   stage "testing"
+  export_test_python
   ctest --preset dev --parallel "$(jobs)" "$@"
 }
 

@@ -1,0 +1,83 @@
+# shellcheck shell=bash
+# check: what CI adds to the tests. Every part runs, also after another failed; the last is ctest's count on the
+# instrumented build.
+
+check_failed=()
+
+# part NAME COMMAND...: runs it in a shell of its own, so that a failure ends this part only. (A function called in a
+# condition would lose set -e.)
+part() {
+  local name=$1 status
+  shift
+  set +e
+  (set -e; "$@") < /dev/null
+  status=$?
+  set -e
+  if [ $status -ne 0 ]; then
+    check_failed+=("$name")
+    printf 'dev: FAILED: %s\n' "$name" >&2
+  fi
+}
+
+check_headers() {
+  stage "public headers, each compiled alone"
+  nice cmake --build --preset dev --parallel "$(jobs)" --target all_verify_interface_header_sets
+}
+
+check_fuzz() {
+  configure_and_build fuzz
+  stage "fuzzing, 20 seconds each"
+  ctest --preset fuzz --parallel "$(jobs)" --no-tests=ignore
+}
+
+# ThreadSanitizer cannot place its shadow under the widest address space randomisation: setarch -R turns it off.
+check_tsan() {
+  stage "ThreadSanitizer on the runtime"
+  setarch -R "$root/dev" build tsan
+  setarch -R ctest --preset tsan --parallel "$(jobs)"
+}
+
+check_asan() {
+  configure_and_build asan
+  stage "tests under AddressSanitizer and UndefinedBehaviorSanitizer"
+  ctest --preset asan --parallel "$(jobs)"
+}
+
+# The cases of the black-box suite that this version is to pass, one pattern a line.
+check_conformance() {
+  local suite cases
+  suite=$(shared conformance) || { note "../shared/conformance is not here: left out"; return 0; }
+  [ -f tests/conformance.txt ] || return 0
+  need_pytest || { note "no pytest, and no network to fetch it: conformance left out"; return 0; }
+  mapfile -t cases < <(grep -v '^#' tests/conformance.txt | sed "s|^|$suite/|")
+  [ ${#cases[@]} -gt 0 ] || return 0
+  stage "conformance with torchrun: ${#cases[@]} lines of tests/conformance.txt"
+  LAUNCHER="$root/build/dev/lrun --compat=torchrun" "$python_home/bin/python" -m pytest -q -p no:cacheprovider \
+    --rootdir "$suite" -n "$(jobs)" -m "not slow and not needs_torch" "${cases[@]}"
+}
+
+check_lab() {
+  local lab
+  lab=$(shared lab) || { note "../shared/lab is not here: left out"; return 0; }
+  ctest --test-dir build/dev -N -L '^cluster$' | grep -q 'Total Tests: [1-9]' || return 0
+  stage "tests on real clusters in namespaces"
+  [ "$(id -u)" -eq 0 ] || { note "the lab needs root: left out"; return 0; }
+  "$lab/lab" install
+  LRUN_LAB=$lab/lab ctest --preset dev -L '^cluster$'
+}
+
+dev_check() {
+  need_packages "${build_packages[@]}" "${test_packages[@]}" "${check_packages[@]}"
+  need_libtorch
+  part build configure_and_build dev
+  part lint dev_lint
+  part headers check_headers
+  part conformance check_conformance
+  part lab check_lab
+  part fuzzing check_fuzz
+  part ThreadSanitizer check_tsan
+  need_python_torch || true
+  export_test_python
+  part AddressSanitizer check_asan
+  [ ${#check_failed[@]} -eq 0 ] || fail "failed: ${check_failed[*]}"
+}

@@ -53,7 +53,7 @@ doctor_optional() {
   if shared lab > /dev/null; then report ok ../shared "lab, conformance, limit programs"; else
     report absent ../shared "check leaves out lab and conformance, bench leaves out the limits"
   fi
-  if [ -x "$LRUN_CACHE/python-2.11.0/bin/python-torch" ]; then report ok "Python's torch" "$LRUN_CACHE/python-2.11.0"; else
+  if python_torch_is_there; then report ok "Python's torch" "$python_home"; else
     report absent "Python's torch" "./dev python (tests that need it are skipped)"
   fi
   if have nvidia-smi && nvidia-smi -L > /dev/null 2>&1; then
