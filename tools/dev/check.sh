@@ -24,6 +24,18 @@ check_headers() {
   nice cmake --build --preset dev --parallel "$(jobs)" --target all_verify_interface_header_sets
 }
 
+# The lines of README.md's install block, into a folder that goes away.
+check_release() {
+  stage "release build, installed"
+  local PREFIX
+  PREFIX=$(mktemp -d)
+  cmake --preset release > build/release.log || { cat build/release.log; return 1; }
+  cmake --build --preset release --target lrun lrun_runtime
+  cmake --install build/release --prefix "$PREFIX" > build/release.log || { cat build/release.log; return 1; }
+  tests/style/launcher_needs.sh "$PREFIX/bin/lrun" optimised
+  rm -rf "$PREFIX"
+}
+
 check_fuzz() {
   configure_and_build fuzz
   stage "fuzzing, 20 seconds each"
@@ -72,6 +84,7 @@ dev_check() {
   part build configure_and_build dev
   part lint dev_lint
   part headers check_headers
+  part release check_release
   part conformance check_conformance
   part lab check_lab
   part fuzzing check_fuzz
