@@ -3,8 +3,12 @@
 # usage: consumer_test.sh BUILD_DIR SOURCE_DIR VERSION
 set -euo pipefail
 build=$1 source=$2 version=$3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# Always the same folder: ccache then knows the consumer's unit, which sees all of LibTorch.
+work=$build/consumer
+rm -rf "$work"
+mkdir "$work"
+launcher=()
+! command -v ccache > /dev/null || launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 
 cmake --install "$build" --prefix "$work/prefix" > "$work/install.log"
 for file in bin/lrun lib*/cmake/lrun/lrunConfig.cmake include/lrun/version.h; do
@@ -22,7 +26,8 @@ completions/lrun.fish  fish/vendor_completions.d/lrun.fish
 TABLE
 
 cp -r "$source/tests/consumer" "$work/project"
-cmake -S "$work/project" -B "$work/project/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" > "$work/configure.log" ||
+cmake -S "$work/project" -B "$work/project/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" \
+  "${launcher[@]}" > "$work/configure.log" ||
   { cat "$work/configure.log"; exit 1; }
 cmake --build "$work/project/build"
 # Neither the build tree nor a variable may be needed to run it.

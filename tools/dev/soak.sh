@@ -1,0 +1,95 @@
+# shellcheck shell=bash
+# soak: long runs by hand. soak [chroot | repeat [MINUTES [SEED]] | tests]; without a part all of them.
+
+# A bare Debian with nothing but a clone of what is committed here, and this machine's cache.
+soak_chroot() {
+  [ "$(id -u)" -eq 0 ] || fail "soak chroot needs root (debootstrap, chroot)"
+  need_packages debootstrap iproute2
+  need_libtorch
+  local work mirror=${LRUN_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+  work=$(mktemp -d "${TMPDIR:-/var/tmp}/lrun-chroot.XXXXXX")
+  stage "a bare Debian bookworm in $work, 2 minutes"
+  if ! debootstrap --variant=minbase bookworm "$work/root" "$mirror" > "$work/debootstrap.log" 2>&1; then
+    tail -20 "$work/debootstrap.log"
+    fail "debootstrap failed, see $work/debootstrap.log" "LRUN_DEBIAN_MIRROR names another mirror"
+  fi
+  git clone --quiet --no-hardlinks "$root" "$work/root/root/lrun"
+  local network ended=0
+  for network in with without; do
+    stage "./dev demo and ./dev test in it, $network network"
+    in_chroot "$work/root" "$network" "./dev demo && ./dev test" || { ended=1; break; }
+  done
+  # The mounts lived in a namespace of their own: nothing of this machine is below the folder any more.
+  rm -rf --one-file-system "$work"
+  [ $ended -eq 0 ] || fail "the run in the chroot failed"
+}
+
+# in_chroot FOLDER with|without COMMAND: runs COMMAND in the clone, with /proc, /dev and the cache.
+in_chroot() {
+  local folder=$1 network=$2 command=$3 spaces=(--mount --propagation private)
+  [ "$network" = with ] || spaces+=(--net)
+  cp -L /etc/resolv.conf "$folder/etc/resolv.conf"
+  mkdir -p "$folder/root/.cache/lrun"
+  # shellcheck disable=SC2016 # expanded by the shell inside
+  unshare "${spaces[@]}" bash -euc '
+    ip link set lo up
+    mount --rbind /proc "$1/proc"
+    mount --rbind /dev "$1/dev"
+    mount --bind "$2" "$1/root/.cache/lrun"
+    exec chroot "$1" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 ${http_proxy:+http_proxy="$http_proxy"} \
+      bash -euc "cd /root/lrun; $3" < /dev/null' _ "$folder" "$LRUN_CACHE" "$command"
+}
+
+# The tests that start processes, in random order, subsets and parallelism; the seed makes a run repeatable.
+soak_repeat() {
+  local minutes=${1:-60} seed=${2:-$(date +%s)} tests round=0 deadline
+  configure_and_build dev
+  mapfile -t tests < <(ctest --test-dir build/dev -N -L '^(e2e|contract|runtime)$' | sed -n 's/^ *Test *#[0-9]*: //p')
+  [ ${#tests[@]} -gt 0 ] || fail "there are no tests to repeat"
+  stage "repeating ${#tests[@]} tests for $minutes minutes; seed $seed"
+  RANDOM=$seed
+  deadline=$((SECONDS + minutes * 60))
+  while [ $SECONDS -lt $deadline ]; do
+    round=$((round + 1))
+    soak_round "$round" "$seed" || fail "round $round failed" "./dev soak repeat $minutes $seed repeats the order"
+  done
+  note "$round rounds passed, seed $seed"
+}
+
+# One round: 20 tests by chance, some of them at the same time. Reads `tests` of soak_repeat.
+soak_round() {
+  local names="" at parallel=$((RANDOM % (2 * $(nproc)) + 1)) i
+  for ((i = 0; i < 20; ++i)); do
+    at=$(((RANDOM * 32768 + RANDOM) % ${#tests[@]}))
+    # Test names hold no character that is special in ctest's patterns but the dot and the slash of parameters.
+    names+="${names:+|}${tests[at]//./[.]}"
+  done
+  GTEST_RANDOM_SEED=$(($2 % 99999 + 1)) ctest --test-dir build/dev -R "^($names)\$" --parallel "$parallel" \
+    --output-on-failure --no-tests=error > build/soak.log 2>&1 || {
+    cat build/soak.log
+    return 1
+  }
+  note "round $1: $(grep 'tests passed' build/soak.log), $parallel at a time"
+}
+
+soak_tests() {
+  configure_and_build dev
+  stage "tests labelled soak"
+  ctest --test-dir build/dev -L '^soak$' --output-on-failure --no-tests=ignore
+}
+
+dev_soak() {
+  local what=${1:-all}
+  [ $# -eq 0 ] || shift
+  need_packages "${build_packages[@]}" "${test_packages[@]}"
+  need_libtorch
+  case $what in
+    all)
+      soak_tests
+      soak_chroot
+      soak_repeat
+      ;;
+    chroot | repeat | tests) "soak_$what" "$@" ;;
+    *) fail "unknown part '$what'" "chroot, repeat or tests" ;;
+  esac
+}
