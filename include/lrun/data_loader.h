@@ -37,6 +37,12 @@ class DataLoader : public torch::data::StatelessDataLoader<Dataset, DistributedS
         batch_size_(options.batch_size),
         drop_last_batch_(options.drop_last_batch) {}
 
+  /// Begins the next epoch, also when the one before was left early (torch's own refuses that with loading threads).
+  auto begin() {
+    this->shuttle_.drain();
+    return torch::data::StatelessDataLoader<Dataset, DistributedSampler>::begin();
+  }
+
   /// The next begin() reads this epoch; call it only to go on from a checkpoint.
   void set_epoch(std::size_t epoch) { sampler_.set_epoch(epoch); }
   [[nodiscard]] std::size_t epoch() const { return sampler_.epoch(); }  ///< The epoch that was begun last.

@@ -26,7 +26,10 @@ at::Device choose_device(const World& world) {
 }
 
 std::unique_ptr<Collectives> join_group(const World& world, const SessionOptions& options) {
-  if (!options.connect) return make_single(options.timeout);
+  if (!options.connect && world.world_size == 1) return make_single(options.timeout);
+  if (!options.connect) {
+    throw Unsupported("there are " + std::to_string(world.world_size) + " ranks and no collectives to join them");
+  }
   auto collectives = options.connect(world);
   if (!collectives) throw std::invalid_argument("SessionOptions::connect returned nothing");
   if (collectives->rank() != world.rank || collectives->world_size() != world.world_size) {
