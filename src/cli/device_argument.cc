@@ -44,19 +44,25 @@ std::vector<std::string> fields_of(const std::string& list) {
   return fields;
 }
 
+/// As the NVIDIA driver names a GPU or a part of one.
+bool is_uuid(const std::string& text) { return text.starts_with("GPU-") || text.starts_with("MIG-"); }
+
+std::string device_number(const GivenValue& given, const std::string& field) {
+  const auto number = whole_number(field);
+  if (!number || *number < 0 || *number >= kMostDevices) refuse(given, "'" + field + "' is not the number of a device");
+  return std::to_string(*number);
+}
+
 std::string parse_list(const GivenValue& given, const std::string& list) {
-  std::vector<int> ids;
+  std::vector<std::string> ids;
   for (const std::string& field : fields_of(list)) {
-    const auto id = whole_number(field);
-    if (!id || *id < 0 || *id >= kMostDevices) refuse(given, "'" + field + "' is not the number of a device");
-    if (std::find(ids.begin(), ids.end(), *id) != ids.end()) {
-      refuse(given, "device " + std::to_string(*id) + " is named twice");
-    }
-    ids.push_back(*id);
+    std::string id = is_uuid(field) ? field : device_number(given, field);
+    if (std::find(ids.begin(), ids.end(), id) != ids.end()) refuse(given, "device " + id + " is named twice");
+    ids.push_back(std::move(id));
   }
   if (ids.empty()) refuse(given, "no device is named");
   std::string text;
-  for (const int id : ids) text += (text.empty() ? "" : ",") + std::to_string(id);
+  for (const std::string& id : ids) text += (text.empty() ? "" : ",") + id;
   return ids.size() == 1 ? text + "," : text;  // the comma keeps 'device 2' apart from 'two devices'
 }
 
@@ -66,7 +72,7 @@ std::string parse_device_argument(const GivenValue& given) {
   const std::string text = bare(given.text);
   if (text == "auto" || text == "-1") return text;
   if (text.empty()) refuse(given, "no device is named");
-  if (text.find(',') != std::string::npos) return parse_list(given, text);
+  if (text.find(',') != std::string::npos || is_uuid(text)) return parse_list(given, text);
   const auto count = whole_number(text);
   if (!count) refuse(given, "neither a count nor a list of devices", text == "all" ? "did you mean '-1'?" : "");
   if (*count == 0) refuse(given, "no device is asked for", "'0,' is only device 0");

@@ -42,7 +42,7 @@ constexpr Flag kFlags[] = {
          "only device 2, '-1' all GPUs, 'auto' all GPUs and one CPU worker where there is none. On a machine "
          "without GPUs a plain count is that many CPU workers; '-1' and lists are an error there.",
      .choices = "auto -1",
-     .default_value = "auto",
+     .default_value = "one device",
      .apply = flag_values::devices},
     {.name = "nproc-per-node",
      .short_names = "n np",

@@ -105,7 +105,8 @@ std::string group_help(FlagGroup group) {
 std::string later_entry(const Flag& flag) {
   std::string entry;
   for (const std::string_view name : words_of(flag.short_names)) entry += "-" + std::string(name) + "/";
-  entry += long_names_of(flag).front();
+  for (const std::string& name : long_names_of(flag))
+    entry += (name == "--" + std::string(flag.name) ? "" : "/") + name;
   if (flag.neutral_values == "*") return entry + " (ignored)";
   if (flag.neutral_values.empty()) return entry;
   std::string values;

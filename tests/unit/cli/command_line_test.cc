@@ -101,9 +101,20 @@ TEST(CommandLine, ALinkNamedTorchrunMeansItsDefaults) {
 }
 
 TEST(CommandLine, ReadsEveryFormOfADeviceList) {
-  const std::vector<std::pair<std::string, std::string>> cases{
-      {"8", "8"},   {"2,3", "2,3"},  {"\"0,2\"", "0,2"}, {"'0, 2'", "0,2"}, {" 3 ", "3"}, {"2,", "2,"},
-      {"0,", "0,"}, {"1,,3", "1,3"}, {"auto", "auto"},   {"-1", "-1"},      {"08", "8"},  {"3,1", "3,1"}};
+  const std::vector<std::pair<std::string, std::string>> cases{{"8", "8"},
+                                                               {"2,3", "2,3"},
+                                                               {"\"0,2\"", "0,2"},
+                                                               {"'0, 2'", "0,2"},
+                                                               {" 3 ", "3"},
+                                                               {"2,", "2,"},
+                                                               {"0,", "0,"},
+                                                               {"1,,3", "1,3"},
+                                                               {"auto", "auto"},
+                                                               {"-1", "-1"},
+                                                               {"08", "8"},
+                                                               {"3,1", "3,1"},
+                                                               {"GPU-1c-2d", "GPU-1c-2d,"},
+                                                               {"MIG-7a,GPU-1c", "MIG-7a,GPU-1c"}};
   for (const auto& [text, expected] : cases) {
     EXPECT_EQ(request_of({"--devices=" + text, "p"}).devices.value, expected) << text;
   }

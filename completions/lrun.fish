@@ -1,0 +1,56 @@
+# fish completion for lrun(1). Words before PROGRAM are lrun's, PROGRAM and what follows complete as without lrun.
+
+# Prints PROGRAM and the words after it that stand before the cursor; false when PROGRAM is not there yet.
+function __lrun_program
+    set -l words (commandline -opc)[2..]
+    while set -q words[1]
+        switch $words[1]
+            case --
+                set -e words[1]
+                break
+            case --devices -n -np '--nproc?per?node' '--num?nodes' --nnodes --accelerator --strategy \
+                '--process?group?backend' --seed '--master?port' --compat '--log?dir' --grace
+                set -e words[1]
+                set -q words[1]; and set -e words[1]
+            case '-*'
+                set -e words[1]
+            case '*'
+                break
+        end
+    end
+    set -q words[1]; or return 1
+    string escape -- $words
+end
+
+function __lrun_complete_program
+    set -l words (__lrun_program)
+    set -l current (commandline -ct)
+    if set -q words[1]
+        complete -C (string join ' ' -- $words (string escape -- $current))
+    else
+        string match -q -- '-*' $current; and return
+        __fish_complete_path $current
+        test -n "$current"; and complete -C $current
+    end
+end
+
+complete -c lrun -f
+complete -c lrun -a '(__lrun_complete_program)'
+complete -c lrun -n 'not __lrun_program' -x -l devices -a 'auto -1' -d 'Devices of each node: how many, or which'
+complete -c lrun -n 'not __lrun_program' -x -s n -o np -l nproc-per-node -a 'auto cpu gpu' -d 'Workers on each node'
+complete -c lrun -n 'not __lrun_program' -x -l num_nodes -l nnodes -d 'Number of nodes'
+complete -c lrun -n 'not __lrun_program' -x -l accelerator -a 'auto cpu gpu' -d 'Kind of device'
+complete -c lrun -n 'not __lrun_program' -l isolate-gpus -l virtual-local-rank -d 'Each worker sees only its own GPU'
+complete -c lrun -n 'not __lrun_program' -x -l strategy -a 'ddp dp ddp2' -d 'How the work is split'
+complete -c lrun -n 'not __lrun_program' -x -l process_group_backend -a 'auto nccl gloo shm' -d 'How workers exchange tensors'
+complete -c lrun -n 'not __lrun_program' -x -l seed -d 'Seed for all workers'
+complete -c lrun -n 'not __lrun_program' -x -l master-port -d 'Port of the workers\' store'
+complete -c lrun -n 'not __lrun_program' -s m -l module -d 'PROGRAM is a Python module'
+complete -c lrun -n 'not __lrun_program' -l no-python -d 'Execute PROGRAM itself, whatever it is'
+complete -c lrun -n 'not __lrun_program' -x -l compat -a 'lrun torchrun' -d 'Whose defaults'
+complete -c lrun -n 'not __lrun_program' -x -l log-dir -a '(__fish_complete_directories)' -d 'Where log files go'
+complete -c lrun -n 'not __lrun_program' -x -l grace -d 'Time to end after SIGTERM before SIGKILL'
+complete -c lrun -n 'not __lrun_program' -l dry-run -a 'text json' -d 'Show the plan, start nothing'
+complete -c lrun -n 'not __lrun_program' -s v -l verbose -d 'Tell what lrun does'
+complete -c lrun -n 'not __lrun_program' -l version -d 'Print the version'
+complete -c lrun -n 'not __lrun_program' -s h -l help -d 'Help: -h one screen, --help everything'

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# What a real shell offers for lrun. usage: completions_test.sh bash|zsh|fish COMPLETIONS PRINT_FLAGS
+set -euo pipefail
+shell=$1 completions=$(realpath "$2") print_flags=$(realpath "$3")
+here=$(cd "$(dirname "$0")" && pwd)
+command -v "$shell" > /dev/null || { echo "SKIPPED: $shell is not installed"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export HOME=$work XDG_CONFIG_HOME=$work XDG_DATA_HOME=$work TERM=dumb
+mkdir "$work/folder" && cd "$work/folder"
+mkdir data && touch train.py && printf '#!/bin/sh\n' > train && chmod +x train
+
+case $shell in
+  bash) offered() { bash --norc "$here/complete_bash.sh" "$completions" "$1" | sort -u; } ;;
+  zsh) offered() { zsh -f "$here/complete_zsh.zsh" "$completions" "$1" | sort -u; } ;;
+  # fish offers '--strategy=ddp' where the others offer 'ddp'
+  fish) offered() { fish --no-config "$here/complete_fish.fish" "$completions" "$1" | sed 's/^--[-_a-z]*=\(.\)/\1/' | sort -u; } ;;
+esac
+
+# exactly LINE WORDS...: the completions of LINE are these
+exactly() {
+  local line=$1 expected actual
+  shift
+  expected=$(printf '%s\n' "$@" | sort -u)
+  actual=$(offered "$line")
+  [ "$expected" = "$actual" ] || { printf "%s, '%s': expected\n%s\ngot\n%s\n" "$shell" "$line" "$expected" "$actual"; exit 1; }
+}
+# among LINE WORD: the completions of LINE hold WORD
+among() {
+  local actual
+  actual=$(offered "$1")
+  grep -qxF -e "$2" <<< "$actual" || { printf "%s, '%s': no '%s' among\n%s\n" "$shell" "$1" "$2" "$actual"; exit 1; }
+}
+# never LINE PATTERN: no completion of LINE begins like this
+never() {
+  local actual
+  actual=$(offered "$1")
+  ! grep -e "^$2" <<< "$actual" || { printf "%s, '%s' offers the above\n" "$shell" "$1"; exit 1; }
+}
+
+# Every long name of this version and no other.
+mapfile -t names < <("$print_flags" | awk -F'\t' '$1 == "flag" && $2 == "now" { print $4 }' | tr ' ' '\n')
+[ "$(offered 'lrun --' | sed 's/=$//' | sort -u)" = "$(printf '%s\n' "${names[@]}" | sort)" ] ||
+  { echo "$shell, 'lrun --' offers"; offered 'lrun --'; exit 1; }
+
+# Every value that the table lists, in both spellings.
+"$print_flags" | awk -F'\t' '$1 == "flag" && $2 == "now" && $5 != "." { print $4 "\t" $5 }' > "$work/choices"
+while IFS=$'\t' read -r flag_names choices; do
+  name=${flag_names%% *}
+  read -ra words <<< "$choices"
+  exactly "lrun $name=" "${words[@]}"
+  [ "$name" = --dry-run ] || exactly "lrun $name " "${words[@]}"
+done < "$work/choices"
+exactly 'lrun --strategy ddp' ddp ddp2
+exactly 'lrun -n 2 --accelerator g' gpu
+
+# PROGRAM: commands and files. After it nothing of ours is offered.
+among 'lrun -n 2 tr' train.py
+among 'lrun --devices=2 --strategy ddp tr' train.py
+among 'lrun -- tr' train.py
+among 'lrun envsub' envsubst
+among 'lrun ./train tr' train.py
+never 'lrun ./train --' --devices
+never 'lrun --dry-run -n 2 ./train --str' --strategy
+[ "$(offered 'lrun --log-dir da' | tr -d /)" = data ] || { echo "$shell does not offer directories"; exit 1; }

@@ -1,0 +1,43 @@
+// Prints the tables that documents are held to, one row a line, fields separated by tabs:
+//   flag      now|later  short names  long names  choices  variables   group
+//   contract  NAME
+// With the argument 'help' or 'short_help' the text of --help or -h. An empty field is '.'.
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "cli/flags.h"
+#include "cli/help.h"
+#include "plan/worker_environment.h"
+
+namespace {
+
+std::string field(const std::string& text) { return text.empty() ? "." : text; }
+
+void print_row(const lrun::Flag& flag) {
+  std::string shorts;
+  for (const std::string_view name : lrun::words_of(flag.short_names)) shorts += " -" + std::string(name);
+  std::string longs;
+  for (const std::string& name : lrun::long_names_of(flag)) longs += " " + name;
+  std::string variables = lrun::lrun_variable_of(flag);
+  if (!flag.pet_variable.empty()) variables += " " + std::string(flag.pet_variable);
+  std::printf("flag\t%s\t%s\t%s\t%s\t%s\t%s\n", lrun::in_this_version(flag) ? "now" : "later",
+              field(shorts.substr(shorts.empty() ? 0 : 1)).c_str(), longs.substr(1).c_str(),
+              field(std::string(flag.choices)).c_str(), field(variables).c_str(),
+              std::string(lrun::title_of(flag.group)).c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view wanted = argc > 1 ? argv[1] : "";
+  if (wanted == "help" || wanted == "short_help") {
+    std::fputs((wanted == "help" ? lrun::long_help() : lrun::short_help()).c_str(), stdout);
+    return 0;
+  }
+  for (const lrun::Flag& flag : lrun::flag_table()) print_row(flag);
+  for (const lrun::ContractVariable& variable : lrun::kContract) {
+    std::printf("contract\t%s\n", std::string(variable.name).c_str());
+  }
+  return 0;
+}
