@@ -33,6 +33,7 @@ class Console {
   Console(EventLoop& loop, int fd, std::size_t limit_bytes, Events events);
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
+  ~Console() = default;
 
   /// Adds a piece of `writer`'s line: it ends the line if it ends with '\n', and else the writer's next piece goes on.
   /// The prefix stands once a line, and again where another writer came in between.

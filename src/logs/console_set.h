@@ -24,6 +24,7 @@ class ConsoleSet {
   ConsoleSet(EventLoop& loop, const LogOptions& options, Events events);
   ConsoleSet(const ConsoleSet&) = delete;
   ConsoleSet& operator=(const ConsoleSet&) = delete;
+  ~ConsoleSet() = default;
 
   Console& of(LogStream stream) { return stream == LogStream::kErr && err_ ? *err_ : out_; }
   [[nodiscard]] bool shared() const { return err_ == nullptr; }

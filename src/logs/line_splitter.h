@@ -14,7 +14,7 @@ namespace lrun {
 /// between: all its pieces in one call. A longer one is passed on as it arrives. '\r' is a byte like any other.
 class LineSplitter {
  public:
-  static constexpr std::size_t kLongestHeld = 64 * 1024;
+  static constexpr std::size_t kLongestHeld = std::size_t{64} * 1024;
 
   /// Calls sink(std::string_view piece) for every piece that `bytes` completes. The views end with the call.
   template <class Sink>

@@ -8,15 +8,16 @@ namespace lrun {
 
 /// What becomes of the workers' output, decided by the plan. A value.
 struct LogOptions {
-  bool prefix = true;                       ///< '[3] ' before every line on the console
-  int rank_width = 1;                       ///< digits that the rank is aligned to: rank_width() of rank_prefix.h
-  bool colour = false;                      ///< the prefix in one colour a rank, where the console is a terminal
-  bool files = true;                        ///< a file per rank and stream, once open_files() named the folder
-  std::size_t tail_bytes = 16 * 1024;       ///< memory of one rank's last lines
-  std::size_t console_bytes = 1024 * 1024;  ///< queued for a slow console before reading from workers pauses
-  Duration drain_limit = Duration(1000);    ///< how long a grandchild may hold the pipe of an ended worker
-  int stdout_fd = 1;                        ///< the console of the workers' stdout; never closed, never changed
-  int stderr_fd = 2;                        ///< the console of the workers' stderr, and of lrun's own lines
+  bool prefix = true;   ///< '[3] ' before every line on the console
+  int rank_width = 1;   ///< digits that the rank is aligned to: rank_width() of rank_prefix.h
+  bool colour = false;  ///< the prefix in one colour a rank, where the console is a terminal
+  bool files = true;    ///< a file per rank and stream, once open_files() named the folder
+  std::size_t tail_bytes = std::size_t{16} * 1024;  ///< memory of one rank's last lines
+  std::size_t console_bytes =
+      std::size_t{1024} * 1024;           ///< queued for a slow console before reading from workers pauses
+  Duration drain_limit = Duration(1000);  ///< how long a grandchild may hold the pipe of an ended worker
+  int stdout_fd = 1;                      ///< the console of the workers' stdout; never closed, never changed
+  int stderr_fd = 2;                      ///< the console of the workers' stderr, and of lrun's own lines
 
   bool operator==(const LogOptions&) const = default;
 };

@@ -20,14 +20,14 @@ namespace lrun {
 
 namespace {
 
-constexpr std::size_t kReadBytes = 256 * 1024;
+constexpr std::size_t kReadBytes = std::size_t{256} * 1024;
 /// Written as soon as this much is queued, before the block outgrows the processor's cache.
-constexpr std::size_t kWriteBytes = 256 * 1024;
+constexpr std::size_t kWriteBytes = std::size_t{256} * 1024;
 
 /// How much a pipe can hold; what an ended worker left in it is at most this.
 std::size_t capacity_of(int fd) {
   const int bytes = ::fcntl(fd, F_GETPIPE_SZ);
-  return bytes > 0 ? static_cast<std::size_t>(bytes) : 1024 * 1024;
+  return bytes > 0 ? static_cast<std::size_t>(bytes) : std::size_t{1024} * 1024;
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ struct LogWorker {
   }
   LogWorker(const LogWorker&) = delete;
   LogWorker& operator=(const LogWorker&) = delete;
+  ~LogWorker() = default;
 
   [[nodiscard]] LogSource& source(LogStream stream) { return sources[stream == LogStream::kOut ? 0 : 1]; }
   [[nodiscard]] const LogSource& source(LogStream stream) const { return sources[stream == LogStream::kOut ? 0 : 1]; }

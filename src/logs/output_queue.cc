@@ -9,7 +9,7 @@ namespace lrun {
 void OutputQueue::consume(std::size_t count) {
   begin_ += count;
   if (begin_ != end_) return;
-  constexpr std::size_t kSmall = 64 * 1024;
+  constexpr std::size_t kSmall = std::size_t{64} * 1024;
   const bool hardly_used = end_ < capacity_ / 8;  // the flood is over; in a flood the block stays warm
   if (capacity_ > kSmall && hardly_used) {
     clear();

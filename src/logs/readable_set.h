@@ -18,6 +18,7 @@ class ReadableSet {
   ReadableSet(EventLoop& loop, std::function<void(void* tag)> ready, std::function<void()> turn_ended);
   ReadableSet(const ReadableSet&) = delete;
   ReadableSet& operator=(const ReadableSet&) = delete;
+  ~ReadableSet() = default;
 
   /// \throws std::system_error  EPERM for a regular file.
   void add(int fd, void* tag);
