@@ -176,9 +176,10 @@ std::string describe_mismatch(const Call& first, int rank, const Call& other, st
 }
 
 std::string describe_timeout(Call::Operation operation, std::uint64_t sequence, std::chrono::milliseconds timeout,
-                             const std::vector<int>& missing) {
+                             const std::vector<int>& missing, bool called) {
+  const std::string what = !called ? " did not call it" : missing.size() == 1 ? " is silent" : " are silent";
   return name_call(operation, sequence) + " did not finish within " + std::to_string(timeout.count()) +
-         " ms: " + name_ranks(missing) + " did not call it";
+         " ms: " + name_ranks(missing) + what;
 }
 
 }  // namespace lrun

@@ -47,8 +47,8 @@ std::string describe_call(const Call& call, std::uint64_t sequence);
 /// The first difference between the calls of rank 0 and another one, as a sentence that names both.
 std::string describe_mismatch(const Call& first, int rank, const Call& other, std::uint64_t sequence);
 
-/// 'all_reduce #17 did not finish within 1000 ms: ranks 1 and 2 did not call it'
+/// 'all_reduce #17 did not finish within 1000 ms: ranks 1 and 2 did not call it', or, of ranks that did, 'are silent'.
 std::string describe_timeout(Call::Operation operation, std::uint64_t sequence, std::chrono::milliseconds timeout,
-                             const std::vector<int>& missing);
+                             const std::vector<int>& missing, bool called = false);
 
 }  // namespace lrun

@@ -266,5 +266,8 @@ INSTANTIATE_TEST_SUITE_P(Single, CollectivesContract,
 INSTANTIATE_TEST_SUITE_P(Threads, CollectivesContract,
                          ::testing::Combine(::testing::Values("threads"), ::testing::Range(1, 5)), name_of);
 
+INSTANTIATE_TEST_SUITE_P(Shm, CollectivesContract, ::testing::Combine(::testing::Values("shm"), ::testing::Range(1, 5)),
+                         name_of);
+
 }  // namespace
 }  // namespace lrun::testing

@@ -134,7 +134,7 @@ TEST_P(CollectivesFailure, EndsTheWorkInFlightToo) {
   EXPECT_THAT(errors, Each(std::string()));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CollectivesFailure, ::testing::Values("threads"),
+INSTANTIATE_TEST_SUITE_P(All, CollectivesFailure, ::testing::Values("threads", "shm"),
                          [](const ::testing::TestParamInfo<std::string>& backend) { return backend.param; });
 
 }  // namespace

@@ -3,7 +3,11 @@
 #include <ATen/ops/equal.h>
 #include <lrun/error.h>
 #include <lrun/thread_group.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <memory>
@@ -11,7 +15,9 @@
 #include <sstream>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
+#include "runtime/collectives/registry.h"
 #include "runtime/collectives/single.h"
 
 namespace lrun::testing {
@@ -31,7 +37,62 @@ std::vector<std::string> run_threads(int world_size, const RankBody& body, std::
   return errors;
 }
 
+std::vector<std::string> run_processes(int world_size, const RankBody& body, std::chrono::milliseconds timeout) {
+  GroupOptions options;
+  options.world_size = world_size;
+  options.store = test_store();
+  options.timeout = timeout;
+  static int groups = 0;
+  options.name = "test" + std::to_string(groups++);
+  std::vector<RankProcess> processes;
+  for (options.rank = 0; options.rank < world_size; ++options.rank) processes.emplace_back(options, body);
+  std::vector<std::string> errors;
+  for (RankProcess& process : processes) errors.push_back(process.result());
+  return errors;
+}
+
 }  // namespace
+
+StoreAddress test_store() {
+  static const StoreClient store({"127.0.0.1", 0, true}, std::chrono::steady_clock::now() + std::chrono::seconds(10));
+  return {"127.0.0.1", store.port(), false};
+}
+
+RankProcess::RankProcess(const GroupOptions& options, const RankBody& body) {
+  Pipe pipe = make_pipe();
+  pid_ = ::fork();
+  require(pid_ >= 0, "fork");
+  if (pid_ > 0) {
+    output_ = std::move(pipe.read);
+    return;
+  }
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  pipe.read.reset();
+  const std::string error = error_of([&] { body(*make_collectives("shm", options)); });
+  ::_exit(::write(pipe.write.get(), error.data(), error.size()) < 0 ? 2 : 0);
+}
+
+RankProcess::~RankProcess() {
+  if (!output_) return;  // moved from, or reaped
+  kill();
+  ::waitpid(pid_, nullptr, 0);
+}
+
+void RankProcess::kill() const { ::kill(pid_, SIGKILL); }
+
+std::string RankProcess::result() {
+  std::string text;
+  char buffer[4096];
+  for (ssize_t size = 0; (size = ::read(output_.get(), buffer, sizeof buffer)) > 0;) {
+    text.append(buffer, static_cast<std::size_t>(size));
+  }
+  int status = 0;
+  ::waitpid(pid_, &status, 0);
+  output_.reset();
+  if (WIFSIGNALED(status)) return "killed by signal " + std::to_string(WTERMSIG(status));
+  if (WEXITSTATUS(status) != 0) return "exited " + std::to_string(WEXITSTATUS(status));
+  return text;
+}
 
 std::string error_of(const std::function<void()>& function) {
   try {
@@ -59,6 +120,7 @@ std::vector<std::string> run_ranks(const std::string& backend, int world_size, c
     const auto single = make_single(timeout);
     return {error_of([&] { body(*single); })};
   }
+  if (backend == "shm") return run_processes(world_size, body, timeout);
   throw std::invalid_argument("no ranks for backend " + backend);
 }
 

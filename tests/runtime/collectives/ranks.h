@@ -9,7 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
+#include "runtime/collectives/group_options.h"
+#include "runtime/collectives/store_client.h"
+
 namespace lrun::testing {
+
+/// The store of a test, served by the test's own process at a port that the kernel chose.
+StoreAddress test_store();
 
 /// What a rank of a test does. Throws to fail: gtest's own checks would be lost in another process.
 using RankBody = std::function<void(Collectives&)>;
@@ -18,6 +25,25 @@ using RankBody = std::function<void(Collectives&)>;
 /// \return  per rank the text of what it threw, preceded by the type's name; empty when it returned.
 std::vector<std::string> run_ranks(const std::string& backend, int world_size, const RankBody& body,
                                    std::chrono::milliseconds timeout = std::chrono::seconds(30));
+
+/// A rank of a group 'shm' as a forked process.
+class RankProcess {
+ public:
+  /// Forks; the child makes the group with `options`, runs `body` and ends.
+  RankProcess(const GroupOptions& options, const RankBody& body);
+  RankProcess(RankProcess&&) noexcept = default;
+  RankProcess& operator=(RankProcess&&) noexcept = default;
+  ~RankProcess();  ///< Kills it when it still runs, and reaps it.
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  void kill() const;
+  /// Waits for its end. \return  what the body or the making of the group threw, or how the process ended otherwise.
+  std::string result();
+
+ private:
+  pid_t pid_;
+  Fd output_;
+};
 
 /// \throws std::runtime_error  with `what` when it does not hold.
 void require(bool holds, const std::string& what);

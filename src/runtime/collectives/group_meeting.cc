@@ -1,0 +1,111 @@
+#include "runtime/collectives/group_meeting.h"
+
+#include <lrun/error.h>
+
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <random>
+
+#include "runtime/collectives/backoff.h"
+#include "runtime/collectives/failure.h"
+
+namespace lrun {
+namespace {
+
+std::uint64_t random_number() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+/// 'lrun/<name>/<n>', where n counts the groups of that name in this process.
+std::string prefix_of(const GroupOptions& options) {
+  static std::mutex mutex;
+  static std::map<std::string, int> made;
+  const std::lock_guard lock(mutex);
+  // The rank belongs to the name here: ranks that are threads of one process count each for itself.
+  const int number =
+      made[options.name + '/' + std::to_string(options.store.port) + '/' + std::to_string(options.rank)]++;
+  return "lrun/" + options.name + "/" + std::to_string(number);
+}
+
+}  // namespace
+
+GroupMeeting::GroupMeeting(const GroupOptions& options)
+    : options_(options),
+      deadline_(std::chrono::steady_clock::now() + options.timeout),
+      prefix_(prefix_of(options)),
+      store_(options.store, deadline_),
+      number_(random_number()) {
+  if (options_.rank == 0) {
+    gather();
+  } else {
+    join();
+  }
+}
+
+std::string GroupMeeting::key(std::uint64_t number, const std::string& what) const {
+  return prefix_ + "/" + std::to_string(number) + "/" + what;
+}
+
+void GroupMeeting::join() {
+  store_.set(prefix_ + "/rank/" + std::to_string(options_.rank), std::to_string(number_));
+  const auto call = store_.get(key(number_, "call"), deadline_);
+  if (!call) time_out({0});
+  identity_ = std::stoull(*call);
+  store_.set(key(identity_, "here/" + std::to_string(number_)), "1");
+}
+
+void GroupMeeting::gather() {
+  identity_ = number_;
+  members_.assign(static_cast<std::size_t>(options_.world_size), 0);
+  members_[0] = number_;
+  std::vector<int> missing;
+  for (int rank = 1; rank < options_.world_size; ++rank) missing.push_back(rank);
+  // A rank that does not answer to its number is looked up again: a successor may have taken its place.
+  for (Backoff backoff(deadline_); !missing.empty(); backoff.sleep()) {
+    std::erase_if(missing, [this](int rank) { return has_answered(rank); });
+    if (!missing.empty() && backoff.is_over()) time_out(missing);
+  }
+}
+
+/// Calls the process that stands under the rank's name, once. \return  whether it has answered.
+bool GroupMeeting::has_answered(int rank) {
+  std::uint64_t& member = members_[static_cast<std::size_t>(rank)];
+  const auto said = store_.try_get(prefix_ + "/rank/" + std::to_string(rank));
+  if (!said) return false;
+  if (const std::uint64_t number = std::stoull(*said); number != member) {
+    member = number;
+    store_.set(key(member, "call"), std::to_string(identity_));
+  }
+  return store_.try_get(key(identity_, "here/" + std::to_string(member))).has_value();
+}
+
+std::string GroupMeeting::exchange(const std::string& line,
+                                   const std::function<std::string(const std::vector<std::string>&)>& decide) {
+  const std::string round = std::to_string(round_++);
+  if (options_.rank != 0) {
+    store_.set(key(number_, "say/" + round), line);
+    const auto answer = store_.get(key(number_, "hear/" + round), deadline_);
+    if (!answer) time_out({0});
+    return *answer;
+  }
+  std::vector<std::string> lines{line};
+  for (int rank = 1; rank < options_.world_size; ++rank) {
+    const auto said = store_.get(key(members_[static_cast<std::size_t>(rank)], "say/" + round), deadline_);
+    if (!said) time_out({rank});
+    lines.push_back(*said);
+  }
+  const std::string answer = decide(lines);
+  for (int rank = 1; rank < options_.world_size; ++rank) {
+    store_.set(key(members_[static_cast<std::size_t>(rank)], "hear/" + round), answer);
+  }
+  return answer;
+}
+
+void GroupMeeting::time_out(const std::vector<int>& missing) const {
+  throw CollectiveTimeout("the group of " + std::to_string(options_.world_size) + " ranks did not meet within " +
+                          std::to_string(options_.timeout.count()) + " ms: " + name_ranks(missing) + " did not come");
+}
+
+}  // namespace lrun

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "runtime/collectives/store_client.h"
+
+namespace lrun {
+
+/// What a group of processes needs to find each other. All ranks say the same but for `rank` and `store.serve`.
+struct GroupOptions {
+  int rank = 0;
+  int world_size = 1;
+  StoreAddress store;
+  /// Tells groups that share a store from each other: run, attempt and which group of the program. Groups with equal
+  /// names are told apart by the order in which a process makes them.
+  std::string name = "default";
+  std::chrono::milliseconds timeout = std::chrono::minutes(30);
+};
+
+}  // namespace lrun

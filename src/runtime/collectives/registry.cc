@@ -1,0 +1,66 @@
+#include "runtime/collectives/registry.h"
+
+#include <lrun/error.h>
+
+#include <array>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+#include "base/nearest.h"
+#include "runtime/collectives/cuda_library.h"
+#include "runtime/collectives/shm_collectives.h"
+#include "runtime/collectives/single.h"
+
+namespace lrun {
+namespace {
+
+using Maker = std::unique_ptr<Collectives> (*)(const GroupOptions& options);
+
+std::unique_ptr<Collectives> make_single_checked(const GroupOptions& options) {
+  if (options.world_size == 1) return make_single(options.timeout);
+  throw Unsupported("backend 'single' is for a world of one, this one has " + std::to_string(options.world_size) +
+                    " ranks: use 'shm'");
+}
+
+std::unique_ptr<Collectives> make_best(const GroupOptions& options) {
+  return options.world_size == 1 ? make_single(options.timeout) : make_shm(options);
+}
+
+std::unique_ptr<Collectives> refuse_threads(const GroupOptions& /*options*/) {
+  throw Unsupported("backend 'threads' is for ranks that are threads of one program: lrun::make_thread_group()");
+}
+
+std::unique_ptr<Collectives> refuse_gloo(const GroupOptions& /*options*/) {
+  throw Unsupported("backend 'gloo' (CPUs of several hosts) is not in this version; on one host use 'shm'");
+}
+
+struct Backend {
+  std::string_view name;
+  Maker make;
+};
+
+constexpr std::array kBackends = {
+    Backend{"auto", make_best},      Backend{"single", make_single_checked}, Backend{"shm", make_shm},
+    Backend{"nccl", make_with_cuda}, Backend{"gloo", refuse_gloo},           Backend{"threads", refuse_threads},
+};
+
+}  // namespace
+
+std::unique_ptr<Collectives> make_collectives(const std::string& name, const GroupOptions& options) {
+  if (options.world_size < 1 || options.rank < 0 || options.rank >= options.world_size) {
+    throw std::invalid_argument("rank " + std::to_string(options.rank) + " of a world of " +
+                                std::to_string(options.world_size));
+  }
+  if (options.timeout.count() < 1) throw std::invalid_argument("the timeout of a group has to be more than 0 ms");
+  std::vector<std::string> names;
+  for (const Backend& backend : kBackends) {
+    if (backend.name == (name.empty() ? "auto" : name)) return backend.make(options);
+    names.emplace_back(backend.name);
+  }
+  const auto nearest = nearest_word(name, names);
+  throw Unsupported("unknown backend '" + name +
+                    "': " + (nearest ? "did you mean '" + *nearest + "'?" : "it is one of " + join_words(names)));
+}
+
+}  // namespace lrun

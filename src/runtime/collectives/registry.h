@@ -1,0 +1,24 @@
+#pragma once
+
+#include <lrun/collectives.h>
+
+#include <memory>
+#include <string>
+
+#include "runtime/collectives/group_options.h"
+
+namespace lrun {
+
+/// Makes this rank's part of a group by the backend's name. Collective.
+///
+///   single   a world of one
+///   shm      processes of one host
+///   nccl     GPUs; out of liblrun_cuda.so, which is opened here and by nobody else
+///   auto     (or nothing) single for a world of one, shm for the processes of one host
+///
+/// \throws Unsupported  a name that is unknown, of a later version, or does not fit this world; one line that says what
+///                      does. 'threads' is one: its ranks are made together, by make_thread_group().
+/// \throws CollectiveTimeout, Error  the ranks do not meet.
+std::unique_ptr<Collectives> make_collectives(const std::string& name, const GroupOptions& options);
+
+}  // namespace lrun

@@ -1,0 +1,130 @@
+#include "runtime/collectives/shm_collectives.h"
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "runtime/collectives/shm_arena.h"
+#include "runtime/collectives/shm_barrier.h"
+#include "runtime/collectives/shm_operations.h"
+#include "runtime/collectives/shm_setup.h"
+#include "runtime/collectives/work_queue.h"
+
+namespace lrun {
+namespace {
+
+class ShmWork final : public CollectiveWork {
+ public:
+  ShmWork(WorkQueue& queue, std::shared_ptr<Task> task) : queue_(queue), task_(std::move(task)) {}
+
+  [[nodiscard]] bool done() const override { return task_->done.load(std::memory_order_acquire); }
+  void wait() override {
+    // A task that is done needs no queue: the group may have ended since.
+    const auto failure = done() ? task_->failure : queue_.finish(*task_);
+    if (failure) failure->raise();
+  }
+
+ private:
+  WorkQueue& queue_;
+  std::shared_ptr<Task> task_;  // shared: with the queue, until it is done
+};
+
+class ShmCollectives final : public Collectives {
+ public:
+  ShmCollectives(ShmSetup setup, const GroupOptions& options)
+      : rank_(options.rank),
+        timeout_(options.timeout),
+        region_(std::move(setup.region)),
+        barrier_(region_, rank_, std::move(setup.pids), PeerWatch(setup.watched_pids), timeout_),
+        arena_(std::make_shared<ShmArena>(std::move(setup.memory), ShmRegion::bytes(region_.world_size()), rank_,
+                                          region_.world_size())),
+        operations_(region_, barrier_, *arena_, rank_),
+        queue_([this](Post& post, std::uint64_t sequence, bool patient) { return perform(post, sequence, patient); }) {
+    // Nobody goes on, or ends, while another still reads the store.
+    barrier_.begin(Call::Operation::kBarrier, 0);
+    barrier_.arrive_and_wait(true);
+  }
+
+  ShmCollectives(const ShmCollectives&) = delete;
+  ShmCollectives& operator=(const ShmCollectives&) = delete;
+
+  ~ShmCollectives() override {
+    // What is still in flight would wait for the others up to its deadline.
+    if (!queue_.idle()) abort("rank " + std::to_string(rank_) + " left the group while operations were in flight");
+    barrier_.leave();
+  }
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int world_size() const override { return region_.world_size(); }
+  [[nodiscard]] std::string name() const override { return "shm"; }
+  [[nodiscard]] std::chrono::milliseconds timeout() const override { return timeout_; }
+
+  at::Tensor allocate_bucket(std::int64_t count, at::ScalarType dtype) override {
+    return finish({allocate_bucket_call(count, dtype), {}, {}});
+  }
+
+  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op) override {
+    const Call call = all_reduce_call(tensor, op);
+    raise_failure();
+    return std::make_unique<ShmWork>(queue_, queue_.post({call, tensor, tensor}, true));
+  }
+
+  void broadcast(at::Tensor tensor, int root) override {
+    const Call call = broadcast_call(tensor, root, world_size());
+    finish({call, tensor, tensor});
+  }
+
+  void all_gather(at::Tensor output, const at::Tensor& input) override {
+    const Call call = all_gather_call(output, input, world_size());
+    finish({call, input, std::move(output)});
+  }
+
+  void reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override {
+    const Call call = reduce_scatter_call(output, input, op, world_size());
+    finish({call, input, std::move(output)});
+  }
+
+  void barrier() override { finish({barrier_call(), {}, {}}); }
+
+  void abort(const std::string& reason) override { barrier_.fail({Failure::Kind::kPeerLost, reason}); }
+
+ private:
+  void raise_failure() {
+    if (const auto failure = barrier_.failure()) failure->raise();
+  }
+
+  at::Tensor finish(Post post) {
+    raise_failure();
+    const std::shared_ptr<Task> task = queue_.post(std::move(post), false);
+    if (const auto failure = queue_.finish(*task)) failure->raise();
+    return std::move(task->post.output);
+  }
+
+  // The edge where errors become values: the thread of the queue has nobody to throw to.
+  std::optional<Failure> perform(Post& post, std::uint64_t sequence, bool patient) {
+    try {
+      raise_failure();
+      operations_.perform(post, sequence, patient);
+      return std::nullopt;
+    } catch (const std::exception& error) {
+      return barrier_.fail({Failure::Kind::kOther, "rank " + std::to_string(rank_) + ": " +
+                                                       name_call(post.call.operation, sequence) + ": " + error.what()});
+    }
+  }
+
+  const int rank_;
+  const std::chrono::milliseconds timeout_;
+  ShmRegion region_;
+  ShmBarrier barrier_;
+  std::shared_ptr<ShmArena> arena_;  // shared: with the buckets, which may live longer
+  ShmOperations operations_;
+  WorkQueue queue_;  // last: its thread uses the others
+};
+
+}  // namespace
+
+std::unique_ptr<Collectives> make_shm(const GroupOptions& options) {
+  return std::make_unique<ShmCollectives>(meet_and_share(options), options);
+}
+
+}  // namespace lrun

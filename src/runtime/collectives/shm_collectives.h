@@ -1,0 +1,15 @@
+#pragma once
+
+#include <lrun/collectives.h>
+
+#include <memory>
+
+#include "runtime/collectives/group_options.h"
+
+namespace lrun {
+
+/// Collectives named 'shm', of processes on one host; see ShmOperations and ShmSetup. Collective.
+/// \throws what meet_and_share() throws.
+std::unique_ptr<Collectives> make_shm(const GroupOptions& options);
+
+}  // namespace lrun

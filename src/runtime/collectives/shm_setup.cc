@@ -1,0 +1,177 @@
+#include "runtime/collectives/shm_setup.h"
+
+#include <lrun/error.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "runtime/collectives/group_meeting.h"
+
+namespace lrun {
+namespace {
+
+/// Who a rank is: one line of words in the store.
+struct Identity {
+  std::uint32_t version = kLayoutVersion;
+  std::string host;             ///< The running kernel's boot id: equal in all containers of a host, nowhere else.
+  std::uint64_t pid_space = 0;  ///< Inode of the pid namespace.
+  pid_t pid = 0;
+
+  static Identity of_this_process();
+  static Identity parse(const std::string& line);
+  [[nodiscard]] std::string line() const;
+};
+
+Identity Identity::of_this_process() {
+  Identity identity;
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  if (!(file >> identity.host)) throw std::system_error(errno, std::generic_category(), "read the kernel's boot id");
+  struct stat status {};
+  if (::stat("/proc/self/ns/pid", &status) == 0) identity.pid_space = status.st_ino;
+  identity.pid = ::getpid();
+  return identity;
+}
+
+std::string Identity::line() const {
+  std::ostringstream text;
+  text << version << ' ' << host << ' ' << pid_space << ' ' << pid;
+  return text.str();
+}
+
+Identity Identity::parse(const std::string& line) {
+  Identity identity;
+  std::istringstream text(line);
+  if (!(text >> identity.version >> identity.host >> identity.pid_space >> identity.pid)) {
+    throw Error("a rank of the group says '" + line + "' in the store, which is not of this version of liblrun");
+  }
+  return identity;
+}
+
+std::vector<std::string> split_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string join_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + '\n';
+  return text;
+}
+
+/// Throws the same on all ranks when they cannot share memory.
+void check_identities(const std::vector<Identity>& identities) {
+  std::set<std::string> hosts;
+  for (std::size_t rank = 0; rank < identities.size(); ++rank) {
+    hosts.insert(identities[rank].host);
+    if (identities[rank].version == identities[0].version) continue;
+    throw Error("rank " + std::to_string(rank) + " and rank 0 are linked with different versions of liblrun");
+  }
+  if (hosts.size() == 1) return;
+  throw Unsupported("the ranks are on " + std::to_string(hosts.size()) +
+                    " hosts: 'shm' works on one host, and 'gloo' between hosts is not in this version");
+}
+
+/// One rank's steps to the memory of all.
+class Sharing {
+ public:
+  explicit Sharing(const GroupOptions& options) : options_(options), meeting_(options) {}
+
+  ShmSetup run() {
+    meet();
+    if (!share_memfd()) share_named();
+    return std::move(setup_);
+  }
+
+ private:
+  void meet();
+  bool share_memfd();
+  void share_named();
+  std::string open(const std::function<SharedMemory()>& opener);
+  std::string agree(const std::string& said);
+  [[nodiscard]] bool creates() const { return options_.rank == 0; }
+
+  const GroupOptions options_;
+  GroupMeeting meeting_;
+  std::vector<Identity> identities_;
+  ShmSetup setup_;
+};
+
+void Sharing::meet() {
+  const Identity mine = Identity::of_this_process();
+  const std::string all = meeting_.exchange(mine.line(), join_lines);
+  for (const std::string& line : split_lines(all)) identities_.push_back(Identity::parse(line));
+  check_identities(identities_);
+  for (const Identity& identity : identities_) {
+    setup_.pids.push_back(identity.pid);
+    setup_.watched_pids.push_back(identity.pid_space == mine.pid_space ? identity.pid : 0);
+  }
+}
+
+/// Opens and maps; keeps both only when both work. \return  empty, or why not.
+std::string Sharing::open(const std::function<SharedMemory()>& opener) {
+  try {
+    SharedMemory memory = opener();
+    setup_.region = creates() ? ShmRegion::create(memory, options_.world_size, meeting_.identity())
+                              : ShmRegion::open(memory, options_.world_size, meeting_.identity());
+    setup_.memory = std::move(memory);
+    return {};
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+/// The first complaint of any rank, on all ranks; empty when all are content.
+std::string Sharing::agree(const std::string& said) {
+  return meeting_.exchange(said, [](const std::vector<std::string>& lines) {
+    for (std::size_t rank = 0; rank < lines.size(); ++rank) {
+      if (!lines[rank].empty()) return "rank " + std::to_string(rank) + ": " + lines[rank];
+    }
+    return std::string();
+  });
+}
+
+bool Sharing::share_memfd() {
+  std::string trouble;
+  if (creates()) trouble = open([] { return SharedMemory::create(); });
+  const std::string fd = meeting_.exchange(
+      {}, [&](const std::vector<std::string>&) { return trouble.empty() ? std::to_string(setup_.memory.fd()) : ""; });
+  if (!creates() && fd.empty()) trouble = "rank 0 made no memory";
+  if (!creates() && !fd.empty()) {
+    const pid_t creator = setup_.watched_pids[0];
+    trouble = creator == 0 ? "rank 0 is in another pid namespace"
+                           : open([&] { return SharedMemory::open_of(creator, std::stoi(fd)); });
+  }
+  return agree(trouble).empty();
+}
+
+void Sharing::share_named() {
+  const std::string name = "/lrun-" + std::to_string(meeting_.identity());
+  std::string trouble;
+  if (creates()) trouble = open([&] { return SharedMemory::create_named(name); });
+  meeting_.exchange({}, [](const std::vector<std::string>&) { return std::string(); });
+  if (!creates()) trouble = open([&] { return SharedMemory::open_named(name); });
+  try {
+    trouble = agree(trouble);
+  } catch (const Error&) {
+    if (creates()) SharedMemory::unlink_named(name);
+    throw;
+  }
+  if (creates()) SharedMemory::unlink_named(name);
+  if (!trouble.empty()) throw Error("the ranks of this host cannot share memory: " + trouble);
+}
+
+}  // namespace
+
+ShmSetup meet_and_share(const GroupOptions& options) { return Sharing(options).run(); }
+
+}  // namespace lrun

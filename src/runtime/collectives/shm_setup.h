@@ -1,0 +1,32 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include "runtime/collectives/group_options.h"
+#include "runtime/collectives/shared_memory.h"
+#include "runtime/collectives/shm_region.h"
+
+namespace lrun {
+
+/// What the ranks of one host share once they have met: the memory, and who they are.
+struct ShmSetup {
+  SharedMemory memory;
+  ShmRegion region;
+  std::vector<pid_t> pids;          ///< Of every rank, in its own pid namespace: for messages.
+  std::vector<pid_t> watched_pids;  ///< As seen from here; 0 for a rank in another pid namespace.
+};
+
+/// Meets the other ranks in the store and opens memory that all of them share. Collective.
+///
+/// Rank 0 makes a memfd, which the others open as /proc/<pid>/fd/<n>; nothing is left behind, whoever is killed when.
+/// Where that is refused (another pid namespace, another user, hidepid), rank 0 makes a file in /dev/shm that is
+/// unlinked as soon as all have opened it: only a SIGKILL of rank 0 in these few milliseconds leaves it there.
+///
+/// \throws Unsupported        the ranks are on several hosts; the text says what is coming for that.
+/// \throws CollectiveTimeout  not all ranks came within the timeout.
+/// \throws Error              no memory can be shared, or ranks with different versions of liblrun; equal on all ranks.
+ShmSetup meet_and_share(const GroupOptions& options);
+
+}  // namespace lrun
