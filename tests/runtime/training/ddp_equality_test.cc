@@ -1,15 +1,21 @@
 // DDP on W ranks gives the parameters of one process on the whole batch.
 #include <gtest/gtest.h>
 #include <lrun/distributed_data_parallel.h>
+#include <sys/wait.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 #include <torch/utils.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -213,6 +219,90 @@ INSTANTIATE_TEST_SUITE_P(Worlds, DdpEquality,
                            return std::to_string(test_case.param.world_size) + "RanksAccumulating" +
                                   std::to_string(test_case.param.accumulated);
                          });
+
+/// What ddp_oracle.py does: values that two programs can make without telling each other.
+at::Tensor wave(double frequency, at::IntArrayRef sizes) {
+  return at::sin(at::arange(c10::multiply_integers(sizes), at::kDouble) * frequency).view(sizes);
+}
+
+Data make_oracle_data(std::int64_t batches) {
+  Data data;
+  for (std::int64_t index = 0; index < batches; ++index) {
+    const double shift = 0.01 * static_cast<double>(index);
+    auto input = wave(0.7 + shift, {kGlobalBatch, kFeatures}) * 2;
+    if (index % 4 < 2) input.select(1, 0).clamp_(-1, 1);
+    if (index % 4 == 1) input[0][0] = 2;
+    data.inputs.push_back(input);
+    data.targets.push_back(wave(1.3 + shift, {kGlobalBatch, kClasses}));
+  }
+  return data;
+}
+
+struct Shell {
+  int status = 0;
+  std::string output;
+};
+
+Shell run_shell(const std::string& command) {
+  Shell result;
+  std::FILE* pipe = ::popen(command.c_str(), "re");
+  if (pipe == nullptr) return {-1, "popen failed"};
+  std::array<char, 4096> bytes{};
+  while (const auto count = std::fread(bytes.data(), 1, bytes.size(), pipe)) result.output.append(bytes.data(), count);
+  result.status = ::pclose(pipe);
+  return result;
+}
+
+void expect_parameter(const std::string& line, const Perceptron& net) {
+  std::istringstream words(line);
+  std::string word;
+  words >> word;
+  const auto* parameter = net.named_parameters().find(word);
+  ASSERT_NE(parameter, nullptr) << line.substr(0, 200);
+  std::vector<double> elements;
+  for (std::string element; words >> element;) elements.push_back(std::strtod(element.c_str(), nullptr));
+  ASSERT_EQ(elements.size(), static_cast<std::size_t>(parameter->numel())) << word;
+  EXPECT_LE(elementwise_difference(parameter->flatten(), at::tensor(elements)), 1e-6) << word;
+}
+
+// Slow: importing Python's torch takes seconds.
+TEST(DdpOracle, TorchsOwnDdpInPythonGivesTheSameParameters) {
+  const char* asked = std::getenv("LRUN_TEST_PYTHON");
+  const std::string python = "'" + std::string(asked != nullptr ? asked : "python3") + "' ";
+  const Shell torch = run_shell(python + "-c 'import torch.nn.parallel' 2>&1");
+  if (torch.status != 0 && asked == nullptr) {
+    GTEST_SKIP() << "python3 has no torch; LRUN_TEST_PYTHON may name one that has: " << torch.output;
+  }
+  ASSERT_EQ(torch.status, 0) << "LRUN_TEST_PYTHON has no torch: " << torch.output;
+
+  constexpr int kWorldSize = 2;
+  constexpr std::int64_t kAccumulated = 2;
+  std::string folder = (std::filesystem::temp_directory_path() / "lrun-oracle-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const Shell oracle = run_shell(python + "'" LRUN_TEST_SOURCE "/ddp_oracle.py' " + std::to_string(kWorldSize) + " " +
+                                 std::to_string(kSteps) + " " + std::to_string(kAccumulated) + " '" + folder + "'");
+  std::filesystem::remove_all(folder);
+  ASSERT_EQ(oracle.status, 0) << oracle.output;
+
+  std::vector<std::shared_ptr<Perceptron>> nets;
+  for (std::uint64_t rank = 0; rank < kWorldSize; ++rank) nets.push_back(make_net<Perceptron>(rank, at::kDouble));
+  {
+    at::NoGradGuard no_grad;
+    double frequency = 0.3;
+    for (auto& parameter : nets[0]->parameters()) {
+      parameter.copy_(wave(frequency, parameter.sizes()) * 0.2);
+      frequency += 0.1;
+    }
+  }
+  const auto data = make_oracle_data(kSteps * kAccumulated);
+  test::run_ranks(kWorldSize, [&](int rank, Collectives& collectives) {
+    train_rank(nets[static_cast<std::size_t>(rank)], data, kAccumulated, collectives);
+  });
+  std::istringstream lines(oracle.output);
+  std::size_t compared = 0;
+  for (std::string line; std::getline(lines, line); ++compared) expect_parameter(line, *nets[0]);
+  EXPECT_EQ(compared, nets[0]->named_parameters().size()) << oracle.output.substr(0, 400);
+}
 
 }  // namespace
 }  // namespace lrun
