@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <functional>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -42,17 +43,18 @@ class StoreServerThread {
   [[nodiscard]] std::uint16_t port() const { return port_; }
 
   /// Calls `function(server)` on the thread of the loop and waits for it.
-  void in_loop(std::function<void(StoreServer&)> function) {
-    std::promise<void> done;
+  void in_loop(const std::function<void(StoreServer&)>& function) {
+    // Shared: the loop is still inside set_value() when this thread goes on.
+    const auto done = std::make_shared<std::promise<void>>();
     {
       const std::lock_guard lock(mutex_);
-      calls_.emplace_back([&] {
+      calls_.emplace_back([this, done, &function] {
         function(*server_);
-        done.set_value();
+        done->set_value();
       });
     }
     if (::write(wake_.write.get(), "x", 1) != 1) std::abort();
-    done.get_future().wait();
+    done->get_future().wait();
   }
 
   std::size_t num_clients() {
