@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lrun {
+
+enum class Severity { kError, kWarning, kNote, kHint };
+
+/// 'lrun: error: text' with its newline: the only form in which lrun speaks, one fact a line. Control characters in the
+/// text are written as '\n', '\x1b'. The caller keeps `text` lower case and without a full stop.
+std::string message_line(Severity severity, std::string_view text, bool colour = false);
+
+/// True when `fd` is a terminal that takes colour: not under NO_COLOR (set and not empty) or TERM=dumb.
+bool takes_colour(int fd);
+
+}  // namespace lrun

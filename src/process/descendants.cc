@@ -1,0 +1,112 @@
+#include "process/descendants.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+namespace lrun {
+namespace {
+
+std::string read_small_file(const char* path) {
+  const Fd file(::open(path, O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char buffer[4096];
+  ssize_t count = 0;
+  while (file && (count = ::read(file.get(), buffer, sizeof buffer)) > 0)
+    text.append(buffer, static_cast<std::size_t>(count));
+  return text;
+}
+
+std::vector<pid_t> parse_pids(std::string_view text) {
+  std::vector<pid_t> pids;
+  const char* position = text.data();
+  const char* const end = position + text.size();
+  while (position < end) {
+    pid_t pid = 0;
+    const auto [next, error] = std::from_chars(position, end, pid);
+    if (error == std::errc()) pids.push_back(pid);
+    position = next + 1;
+  }
+  return pids;
+}
+
+/// The parent in /proc/PID/stat: the second field after the command, which may itself hold any character.
+pid_t parent_of(const char* pid_name) {
+  const std::string stat = read_small_file((std::string("/proc/") + pid_name + "/stat").c_str());
+  const auto command_end = stat.rfind(')');
+  if (command_end == std::string::npos || command_end + 4 >= stat.size()) return 0;
+  pid_t parent = 0;
+  std::from_chars(stat.data() + command_end + 4, stat.data() + stat.size(), parent);
+  return parent;
+}
+
+/// For kernels without CONFIG_PROC_CHILDREN.
+std::vector<pid_t> children_by_scan() {
+  std::vector<pid_t> pids;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+  const pid_t self = ::getpid();
+  while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
+    if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || parent_of(entry->d_name) != self) continue;
+    const auto found = parse_pids(entry->d_name);
+    pids.insert(pids.end(), found.begin(), found.end());
+  }
+  return pids;
+}
+
+void reap_zombies() {
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
+}  // namespace
+
+void become_subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+std::vector<pid_t> direct_children() {
+  const std::string path = "/proc/self/task/" + std::to_string(::gettid()) + "/children";
+  if (::access(path.c_str(), R_OK) != 0) return children_by_scan();
+  return parse_pids(read_small_file(path.c_str()));
+}
+
+void reap_adopted(const std::function<bool(pid_t)>& is_worker) {
+  siginfo_t info{};
+  while (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 && !is_worker(info.si_pid)) {
+    ::waitpid(info.si_pid, nullptr, WNOHANG);
+    info = {};
+  }
+}
+
+std::vector<pid_t> end_all_descendants(Duration limit) {
+  const SteadyTime deadline = std::chrono::steady_clock::now() + limit;
+  sigset_t child_signal;
+  ::sigemptyset(&child_signal);
+  ::sigaddset(&child_signal, SIGCHLD);
+  while (true) {
+    reap_zombies();
+    std::vector<pid_t> children = direct_children();
+    if (children.empty()) return {};
+    const auto left = std::chrono::duration_cast<Duration>(deadline - std::chrono::steady_clock::now());
+    if (left <= Duration::zero()) return children;
+    for (const pid_t child : children) ::kill(child, SIGKILL);
+    // A death may fall between the look above and this wait: then no signal comes, so no wait is long.
+    constexpr Duration kLook(20);
+    const timespec pause{0, std::min(left, kLook).count() * 1'000'000};
+    ::sigtimedwait(&child_signal, nullptr, &pause);
+  }
+}
+
+}  // namespace lrun

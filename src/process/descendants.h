@@ -1,0 +1,29 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <vector>
+
+#include "base/duration.h"
+
+namespace lrun {
+
+/// Makes every orphan below this process ours (PR_SET_CHILD_SUBREAPER), also those with sessions of their own.
+void become_subreaper();
+
+/// The direct children of this process, zombies included. One thread.
+std::vector<pid_t> direct_children();
+
+/// Reaps ended orphans that this subreaper adopted. Stops at an ended child for which `is_worker` holds: that one is
+/// reaped by its owner, who then calls again.
+void reap_adopted(const std::function<bool(pid_t)>& is_worker);
+
+/// Ends everything below this process, which must be a subreaper, and reaps it.
+///
+/// Only direct children are signalled: their pids cannot be reused while we have not reaped them, and what they leave
+/// behind becomes a direct child in turn. SIGCHLD must be blocked.
+/// \return the processes that did not end within `limit` (uninterruptible in the kernel), as pids.
+std::vector<pid_t> end_all_descendants(Duration limit);
+
+}  // namespace lrun

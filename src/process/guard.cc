@@ -1,0 +1,138 @@
+#include "process/guard.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include "base/signal_names.h"
+#include "process/descendants.h"
+#include "process/exit_status.h"
+
+namespace lrun {
+namespace {
+
+constexpr Duration kCleanUpLimit(5000);
+constexpr int kLrunFailed = 125;
+
+void say(const std::string& line) {
+  const ssize_t ignored = ::write(STDERR_FILENO, line.data(), line.size());
+  (void)ignored;
+}
+
+sigset_t signal_set(const std::vector<int>& numbers) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int number : numbers) ::sigaddset(&set, number);
+  return set;
+}
+
+/// Dies of the signal as if it had never been handled, so that a shell, make or Slurm sees the truth.
+[[noreturn]] void die_of(int signal_number) {
+  const struct rlimit no_core {};
+  ::setrlimit(RLIMIT_CORE, &no_core);  // SIGQUIT: the core would be of lrun, not of a worker
+  ::signal(signal_number, SIG_DFL);
+  const sigset_t only = signal_set({signal_number});
+  ::raise(signal_number);
+  ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
+  ::_exit(128 + signal_number);  // a signal whose default action does not end a process
+}
+
+/// Ctrl-Z: the launcher has been told to stop the workers; the guard stops too, so that the shell takes the terminal
+/// back. It goes on here when the shell says so.
+void stop_with_the_job() { ::raise(SIGSTOP); }
+
+/// Waits for the launcher to end, forwarding everything else.
+ExitStatus forward_until_end(pid_t launcher, const sigset_t& handled) {
+  while (true) {
+    siginfo_t info{};
+    if (::sigwaitinfo(&handled, &info) < 0) continue;
+    if (info.si_signo != SIGCHLD) {
+      ::kill(launcher, info.si_signo);
+      if (info.si_signo == SIGTSTP) stop_with_the_job();
+      continue;
+    }
+    siginfo_t ended{};
+    if (::waitid(P_PID, static_cast<id_t>(launcher), &ended, WEXITED | WNOHANG) == 0 && ended.si_pid == launcher) {
+      return ExitStatus::from_siginfo(ended);
+    }
+  }
+}
+
+int end_what_is_left(const ExitStatus& status) {
+  const auto survivors = end_all_descendants(kCleanUpLimit);
+  if (status.kind == ExitStatus::Kind::kExited) return status.value;
+  say(fmt::format(
+      "lrun: error: the launcher itself {}; {}\n", status.in_words(),
+      survivors.empty() ? "all workers were ended" : fmt::format("{} processes cannot be ended", survivors.size())));
+  return kLrunFailed;
+}
+
+}  // namespace
+
+struct CleanEnd::Page {
+  std::atomic<bool> marked{false};
+  std::atomic<int> signal_number{0};
+};
+
+CleanEnd::CleanEnd() {
+  void* memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+  page_ = new (memory) Page;
+}
+
+CleanEnd::~CleanEnd() { ::munmap(page_, sizeof(Page)); }
+
+void CleanEnd::mark(int signal_number) {
+  page_->signal_number = signal_number;
+  page_->marked = true;
+}
+
+int guard_died_signal() { return SIGRTMIN; }
+
+std::vector<int> handled_signals() {
+  std::vector<int> handled;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT}) {
+    struct sigaction action {};
+    ::sigaction(number, nullptr, &action);
+    if (action.sa_handler != SIG_IGN) handled.push_back(number);
+  }
+  return handled;
+}
+
+int run_guarded(const std::function<int(CleanEnd&)>& launcher) {
+  CleanEnd end;
+  std::vector<int> numbers = handled_signals();
+  numbers.push_back(SIGCHLD);
+  const sigset_t handled = signal_set(numbers);
+  ::sigprocmask(SIG_BLOCK, &handled, nullptr);
+  const sigset_t death = signal_set({guard_died_signal()});
+
+  become_subreaper();  // not inherited: the launcher asks for itself
+  const pid_t guard = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (child == 0) {
+    ::sigprocmask(SIG_BLOCK, &death, nullptr);
+    ::prctl(PR_SET_PDEATHSIG, guard_died_signal());
+    if (::getppid() != guard) ::_exit(kLrunFailed);  // the guard died before the death signal was armed
+    ::setsid();
+    become_subreaper();
+    ::_exit(launcher(end));
+  }
+  const ExitStatus status = forward_until_end(child, handled);
+  if (!end.page_->marked) return end_what_is_left(status);
+  if (end.page_->signal_number != 0) die_of(end.page_->signal_number);
+  return status.value;
+}
+
+}  // namespace lrun

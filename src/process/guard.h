@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+namespace lrun {
+
+/// The signal by which the launcher learns that its guard died (also by SIGKILL). No other process sends it.
+int guard_died_signal();
+
+/// Signals that the guard forwards and the launcher reads: those that end, stop or continue a run. One that was ignored
+/// when lrun was started (nohup, a shell's background job) is left out.
+std::vector<int> handled_signals();
+
+/// How the launcher ended, told to the guard through shared memory.
+class CleanEnd {
+ public:
+  /// Marks the run as cleaned up: nothing is left below the launcher. With a signal, lrun is to die of it (it was
+  /// interrupted, and whoever waits for it should see that).
+  void mark(int signal_number = 0);
+
+ private:
+  friend int run_guarded(const std::function<int(CleanEnd&)>& launcher);
+  CleanEnd();
+  ~CleanEnd();
+  CleanEnd(const CleanEnd&) = delete;
+  CleanEnd& operator=(const CleanEnd&) = delete;
+  struct Page;
+  Page* page_;
+};
+
+/// Runs `launcher` in a child process and watches over it, so that nothing survives a run however lrun ends.
+///
+/// lrun is two processes. The outer one, the guard, is what the user started: it forwards signals, stop and continue to
+/// the inner one, the launcher, and passes its ending on. Both are subreapers. When the launcher dies, the guard adopts
+/// and ends everything below it; when the guard dies, the launcher is told by a parent-death signal and does the same.
+/// Either one alone cleans up, grandchildren with sessions of their own included. (A guard that were a child of the
+/// launcher would adopt nothing: orphans go to the nearest ancestor.)
+///
+/// The launcher leads a session of its own, so a signal to the terminal's foreground group reaches it once, through the
+/// guard. Its signals are blocked when `launcher` is called, to be read from a signalfd.
+///
+/// \return what `launcher` returned, or 125 after one line when it was killed by somebody. Does not return, but dies of
+///         the signal, after CleanEnd::mark(signal).
+/// \throws std::system_error  no memory, no process.
+int run_guarded(const std::function<int(CleanEnd&)>& launcher);
+
+}  // namespace lrun

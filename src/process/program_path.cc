@@ -1,0 +1,42 @@
+#include "process/program_path.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace lrun {
+namespace {
+
+int executable_error(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return errno == ENOTDIR ? ENOENT : errno;
+  if (!S_ISREG(status.st_mode)) return EACCES;
+  return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+ProgramPath find_program(std::string_view name, std::string_view search_path) {
+  if (name.empty()) return {"", ENOENT};
+  if (name.find('/') != std::string_view::npos) {
+    std::string path(name);
+    const int error_number = executable_error(path);
+    return {std::move(path), error_number};
+  }
+  if (search_path.empty()) search_path = "/bin:/usr/bin";
+  ProgramPath forbidden{"", ENOENT};
+  while (true) {
+    const auto colon = search_path.find(':');
+    const std::string_view folder = search_path.substr(0, colon);
+    std::string candidate = folder.empty() ? "./" : std::string(folder) + "/";
+    candidate += name;
+    const int error_number = executable_error(candidate);
+    if (error_number == 0) return {std::move(candidate), 0};
+    if (error_number == EACCES && forbidden.error_number == ENOENT) forbidden = {std::move(candidate), EACCES};
+    if (colon == std::string_view::npos) return forbidden;
+    search_path.remove_prefix(colon + 1);
+  }
+}
+
+}  // namespace lrun

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lrun {
+
+/// Where a program is, found once for all workers as execvp would.
+struct ProgramPath {
+  std::string path;      ///< what to execute; empty when not found
+  int error_number = 0;  ///< ENOENT: nowhere; EACCES: there, but not executable; 0: found
+
+  bool operator==(const ProgramPath&) const = default;
+};
+
+/// `name` with a slash is taken as it is; else the folders of `search_path` (the value of PATH; empty: /bin:/usr/bin)
+/// are tried in order. A folder in the place of a program is EACCES, as execve says.
+ProgramPath find_program(std::string_view name, std::string_view search_path);
+
+}  // namespace lrun

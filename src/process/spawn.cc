@@ -1,0 +1,119 @@
+#include "process/spawn.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define LRUN_NO_SANITIZE __attribute__((no_sanitize("address")))
+#else
+#define LRUN_NO_SANITIZE
+#endif
+
+namespace lrun {
+namespace {
+
+struct ChildTask {
+  const SpawnRequest* request;
+  const SpawnDefaults* defaults;
+  pid_t parent;
+  int error_number = 0;
+};
+
+constexpr int kFirstFreeDescriptor = 3;
+
+/// Puts `from` on descriptor `to` for the program. dup2 onto itself would keep CLOEXEC, so the flag is cleared then.
+bool place_descriptor(int from, int to) {
+  if (from == to) return ::fcntl(to, F_SETFD, 0) == 0;
+  return ::dup2(from, to) == to;
+}
+
+/// Moves a source out of the way of the descriptors 0, 1, 2 that are about to be overwritten.
+int clear_of_standard(int fd, int target) {
+  if (fd >= kFirstFreeDescriptor || fd == target) return fd;
+  return ::fcntl(fd, F_DUPFD_CLOEXEC, kFirstFreeDescriptor);
+}
+
+bool place_standard_streams(const SpawnRequest& request) {
+  const int in = clear_of_standard(request.standard_input, 0);
+  const int out = clear_of_standard(request.standard_output, 1);
+  const int err = clear_of_standard(request.standard_error, 2);
+  return in >= 0 && out >= 0 && err >= 0 && place_descriptor(in, 0) && place_descriptor(out, 1) &&
+         place_descriptor(err, 2);
+}
+
+/// exec resets handlers but keeps what is ignored, and lrun ignores SIGPIPE for itself.
+void reset_ignored_signals(const SpawnDefaults& defaults) {
+  if (!defaults.pipe_signal_ignored) ::signal(SIGPIPE, SIG_DFL);
+}
+
+/// Runs in the child, in the parent's memory, while the parent sleeps: async-signal-safe calls only.
+LRUN_NO_SANITIZE int child_main(void* argument) {
+  auto* task = static_cast<ChildTask*>(argument);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::setsid();
+  if (::getppid() != task->parent) ::_exit(127);  // the launcher died before the death signal was armed
+  reset_ignored_signals(*task->defaults);
+  if (place_standard_streams(*task->request)) {
+    // What lrun itself inherited without CLOEXEC is not the workers' either. Since Linux 5.11; before, it stays open.
+    ::syscall(SYS_close_range, kFirstFreeDescriptor, ~0U, CLOSE_RANGE_CLOEXEC);
+    ::setrlimit(RLIMIT_NOFILE, &task->defaults->file_limit);
+    ::sigprocmask(SIG_SETMASK, &task->defaults->signal_mask, nullptr);
+    ::execve(task->request->path, task->request->argv, task->request->envp);
+  }
+  task->error_number = errno;
+  ::_exit(127);
+}
+
+}  // namespace
+
+SpawnDefaults SpawnDefaults::of_this_process() {
+  SpawnDefaults defaults;
+  ::sigprocmask(SIG_SETMASK, nullptr, &defaults.signal_mask);
+  ::getrlimit(RLIMIT_NOFILE, &defaults.file_limit);
+  struct sigaction action {};
+  ::sigaction(SIGPIPE, nullptr, &action);
+  defaults.pipe_signal_ignored = action.sa_handler == SIG_IGN;
+  return defaults;
+}
+
+SpawnResult spawn(const SpawnRequest& request, const SpawnDefaults& defaults) {
+  constexpr std::size_t kStackBytes = 64 * 1024;
+  alignas(64) static std::array<char, kStackBytes> stack;  // one caller thread, asleep while the child uses it
+  ChildTask task{&request, &defaults, ::getpid()};
+
+  // No signal may run a handler in the child while it shares our memory.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);
+  int pidfd = -1;
+  const pid_t pid =
+      ::clone(child_main, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &task, &pidfd);
+  const int clone_error = errno;
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+
+  SpawnResult result;
+  if (pid < 0) {
+    result.error_number = clone_error;
+    return result;
+  }
+  PidFd child(pid, Fd(pidfd));
+  if (task.error_number != 0) {
+    result.error_number = task.error_number;
+    result.exec_failed = true;
+    ::waitid(P_PID, static_cast<id_t>(pid), nullptr, WEXITED);  // it is past its _exit: no wait worth a deadline
+    return result;
+  }
+  result.child.emplace(std::move(child));
+  return result;
+}
+
+}  // namespace lrun

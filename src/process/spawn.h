@@ -1,0 +1,52 @@
+#pragma once
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "process/pidfd.h"
+
+namespace lrun {
+
+/// What a child is given back that the launcher changed for itself: signal mask, dispositions and limits are those lrun
+/// was started with (so `nohup` and a shell's ignored signals reach the workers as without lrun).
+struct SpawnDefaults {
+  sigset_t signal_mask{};
+  struct rlimit file_limit {};
+  bool pipe_signal_ignored = false;
+
+  /// Taken from this process before it changes anything.
+  static SpawnDefaults of_this_process();
+};
+
+/// One child to start. Pointers must stay valid during the call; `argv` and `envp` end with nullptr.
+struct SpawnRequest {
+  const char* path = nullptr;
+  char* const* argv = nullptr;
+  char* const* envp = nullptr;
+  int standard_input = 0;
+  int standard_output = 1;
+  int standard_error = 2;
+};
+
+struct SpawnResult {
+  std::optional<PidFd> child;  ///< empty on failure
+  int error_number = 0;        ///< of clone or exec
+  bool exec_failed = false;    ///< true: the program could not be executed; false: no process could be made
+
+  [[nodiscard]] bool ok() const { return child.has_value(); }
+};
+
+/// Starts a program as the leader of a session (and process group) of its own, with only descriptors 0, 1 and 2, and
+/// with SIGKILL as its parent-death signal.
+///
+/// clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD): no page table is copied however large the caller is, the pidfd comes
+/// with the child, and exec's errno comes back through the shared memory while the caller waits for the exec.
+/// Call from the thread that lives as long as the children are to: the parent-death signal is tied to it.
+SpawnResult spawn(const SpawnRequest& request, const SpawnDefaults& defaults);
+
+}  // namespace lrun

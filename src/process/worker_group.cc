@@ -1,0 +1,127 @@
+#include "process/worker_group.h"
+
+#include <poll.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+namespace lrun {
+namespace {
+
+/// The environment as exec wants it: the shared part once, one slot behind it for each variable of the worker.
+class EnvironmentBlock {
+ public:
+  explicit EnvironmentBlock(const std::vector<std::string>& shared) {
+    for (const std::string& entry : shared) pointers_.push_back(const_cast<char*>(entry.c_str()));
+    shared_count_ = pointers_.size();
+  }
+
+  char* const* with(const std::vector<std::string>& own) {
+    pointers_.resize(shared_count_);
+    for (const std::string& entry : own) pointers_.push_back(const_cast<char*>(entry.c_str()));
+    pointers_.push_back(nullptr);
+    return pointers_.data();
+  }
+
+ private:
+  std::vector<char*> pointers_;
+  std::size_t shared_count_ = 0;
+};
+
+std::vector<char*> argument_pointers(const std::vector<std::string>& argv) {
+  std::vector<char*> pointers;
+  pointers.reserve(argv.size() + 1);
+  for (const std::string& argument : argv) pointers.push_back(const_cast<char*>(argument.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+WorkerGroup::~WorkerGroup() { kill_and_reap(); }
+
+std::optional<StartFailure> WorkerGroup::start(const GroupCommand& group, const std::vector<WorkerCommand>& commands,
+                                               const SpawnDefaults& defaults) {
+  EnvironmentBlock environment(group.shared_environment);
+  workers_.reserve(commands.size());
+  for (const WorkerCommand& command : commands) {
+    Pipe out;
+    Pipe err;
+    SpawnRequest request{.path = group.path.c_str(), .standard_input = group.standard_input};
+    try {
+      if (group.capture_output) {
+        out = make_pipe();
+        err = make_pipe();
+        request.standard_output = out.write.get();
+        request.standard_error = err.write.get();
+      }
+    } catch (const std::system_error& error) {
+      kill_and_reap();
+      return StartFailure{command.local_rank, error.code().value(), false};
+    }
+    const std::vector<char*> argv = argument_pointers(command.argv);
+    request.argv = argv.data();
+    request.envp = environment.with(command.own_environment);
+    const SteadyTime now = std::chrono::steady_clock::now();
+    SpawnResult result = spawn(request, defaults);
+    if (!result.ok()) {
+      kill_and_reap();
+      return StartFailure{command.local_rank, result.error_number, result.exec_failed};
+    }
+    workers_.push_back(
+        {command.rank, command.local_rank, std::move(*result.child), now, std::move(out.read), std::move(err.read)});
+  }
+  return std::nullopt;
+}
+
+void WorkerGroup::watch(EventLoop& loop, Ended ended) {
+  ended_ = std::move(ended);
+  watches_.resize(workers_.size());
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    watches_[i] = loop.on_readable(workers_[i].process.poll_fd(), [this, i] { collect(i); });
+  }
+}
+
+void WorkerGroup::collect(std::size_t index) {
+  Worker& worker = workers_[index];
+  if (worker.process.status()) return;
+  const std::optional<ExitStatus> status = worker.process.try_wait();
+  if (!status) return;
+  watches_[index].cancel();
+  ended_(worker, *status);
+}
+
+void WorkerGroup::collect_ended() {
+  for (std::size_t i = 0; i < workers_.size(); ++i) collect(i);
+}
+
+void WorkerGroup::signal_leaders(int signal_number) {
+  for (const Worker& worker : workers_) worker.process.signal(signal_number);
+}
+
+void WorkerGroup::signal_groups(int signal_number) {
+  for (const Worker& worker : workers_) worker.process.signal_group(signal_number);
+}
+
+int WorkerGroup::running() const {
+  return static_cast<int>(
+      std::count_if(workers_.begin(), workers_.end(), [](const Worker& worker) { return !worker.process.status(); }));
+}
+
+void WorkerGroup::kill_and_reap() {
+  watches_.clear();
+  for (const Worker& worker : workers_) worker.process.signal_group(SIGKILL);
+  for (Worker& worker : workers_) {
+    if (worker.process.status()) continue;
+    constexpr int kKillLimitMilliseconds = 5000;  // longer only in an uninterruptible sleep: left to the guard
+    pollfd ended{worker.process.poll_fd(), POLLIN, 0};
+    if (::poll(&ended, 1, kKillLimitMilliseconds) > 0) (void)worker.process.try_wait();
+  }
+  workers_.clear();
+}
+
+}  // namespace lrun

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/event_loop.h"
+#include "process/spawn.h"
+
+namespace lrun {
+
+/// What one worker executes. `own_environment` is added to what all workers share; each entry is NAME=VALUE.
+struct WorkerCommand {
+  int rank = 0;
+  int local_rank = 0;
+  std::vector<std::string> argv;
+  std::vector<std::string> own_environment;
+};
+
+/// What all workers of a start have in common.
+struct GroupCommand {
+  std::string path;                             ///< of the program, already found
+  std::vector<std::string> shared_environment;  ///< NAME=VALUE; no name is repeated in own_environment
+  int standard_input = 0;                       ///< descriptor that every worker gets as stdin
+  bool capture_output = true;                   ///< pipes for stdout and stderr; else the launcher's own are inherited
+};
+
+/// One running or ended worker.
+struct Worker {
+  int rank = 0;
+  int local_rank = 0;
+  PidFd process;
+  SteadyTime started;
+  Fd standard_output;  ///< read end of its pipe; moved out by who reads it
+  Fd standard_error;
+};
+
+/// Why a start failed. Nothing is left running then.
+struct StartFailure {
+  int local_rank = 0;
+  int error_number = 0;
+  bool exec_failed = false;  ///< the program could not be executed; else no process or pipe could be made
+};
+
+/// The workers of one node: started all or none, watched by their pidfds, signalled safely.
+///
+/// The destructor kills and reaps what still runs: no worker outlives its group. One thread.
+class WorkerGroup {
+ public:
+  using Ended = std::function<void(Worker&, const ExitStatus&)>;
+
+  WorkerGroup() = default;
+  WorkerGroup(const WorkerGroup&) = delete;
+  WorkerGroup& operator=(const WorkerGroup&) = delete;
+  ~WorkerGroup();
+
+  /// Starts all; on a failure those already started are killed and reaped. Call once.
+  std::optional<StartFailure> start(const GroupCommand& group, const std::vector<WorkerCommand>& commands,
+                                    const SpawnDefaults& defaults);
+
+  /// Calls `ended` once for each worker, in the order of the deaths as the kernel reports them.
+  void watch(EventLoop& loop, Ended ended);
+
+  /// Delivers the deaths that have happened and were not told yet. Before a signal is sent this tells those that ended
+  /// by themselves from those that obey: a signal to a dead but unreaped process succeeds.
+  void collect_ended();
+
+  /// To each running worker itself, not to its children: a worker ends its own children as it sees fit.
+  void signal_leaders(int signal_number);
+  /// To each running worker's whole process group.
+  void signal_groups(int signal_number);
+
+  [[nodiscard]] std::vector<Worker>& workers() { return workers_; }
+  [[nodiscard]] int running() const;
+
+ private:
+  void collect(std::size_t index);
+  void kill_and_reap();
+
+  std::vector<Worker> workers_;
+  std::vector<EventLoop::Watch> watches_;
+  Ended ended_;
+};
+
+}  // namespace lrun

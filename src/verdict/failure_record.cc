@@ -1,0 +1,120 @@
+#include "verdict/failure_record.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace lrun {
+namespace {
+
+using Json = nlohmann::json;
+using Ending = FailureRecord::Ending;
+
+constexpr std::array<std::pair<Ending, std::string_view>, 3> kEndingNames{{
+    {Ending::kExited, "exited"},
+    {Ending::kSignaled, "signaled"},
+    {Ending::kExecFailed, "exec_failed"},
+}};
+constexpr std::size_t kMostJsonBytes = 64 * 1024;
+
+std::string_view name_of(Ending ending) {
+  for (const auto& [value, name] : kEndingNames) {
+    if (value == ending) return name;
+  }
+  return "exited";
+}
+
+std::optional<Ending> ending_named(const std::string& name) {
+  for (const auto& [value, known] : kEndingNames) {
+    if (known == name) return value;
+  }
+  return std::nullopt;
+}
+
+FailureRecord read_fields(const Json& json) {
+  FailureRecord record;
+  record.node = json.at("node").get<std::string>();
+  record.node_rank = json.at("node_rank").get<int>();
+  record.rank = json.at("rank").get<int>();
+  record.local_rank = json.at("local_rank").get<int>();
+  record.pid = json.at("pid").get<pid_t>();
+  record.attempt = json.at("attempt").get<int>();
+  record.device = json.at("device").get<std::string>();
+  record.steady_ns = json.at("steady_ns").get<std::int64_t>();
+  record.wall_ns = json.at("wall_ns").get<std::int64_t>();
+  record.lifetime_ms = json.at("lifetime_ms").get<std::int64_t>();
+  record.value = json.at("value").get<int>();
+  record.core_dumped = json.at("core_dumped").get<bool>();
+  record.stop_signal = json.at("stop_signal").get<int>();
+  record.evidence = bounded_evidence(json.at("evidence").get<std::vector<std::string>>());
+  return record;
+}
+
+bool in_range(const FailureRecord& record) {
+  const bool counted = record.node_rank >= 0 && record.rank >= 0 && record.local_rank >= 0 && record.attempt >= 0;
+  const bool ended = record.value >= 0 && record.stop_signal >= 0 && record.lifetime_ms >= 0;
+  return counted && ended;
+}
+
+}  // namespace
+
+std::string FailureRecord::in_words() const {
+  if (ending == Ending::kExecFailed) return fmt::format("could not be executed: {}", std::strerror(value));
+  const auto kind = ending == Ending::kExited ? ExitStatus::Kind::kExited : ExitStatus::Kind::kSignaled;
+  return ExitStatus{kind, value, core_dumped}.in_words();
+}
+
+std::vector<std::string> bounded_evidence(std::vector<std::string> lines) {
+  std::size_t bytes = 0;
+  std::size_t first = lines.size();
+  while (first > 0 && bytes + lines[first - 1].size() + 1 <= FailureRecord::kMostEvidenceBytes) {
+    bytes += lines[--first].size() + 1;
+  }
+  if (first == lines.size() && !lines.empty()) {  // one line longer than all: its end says most
+    std::string last = std::move(lines.back());
+    last.erase(0, last.size() - (FailureRecord::kMostEvidenceBytes - 1));
+    return {std::move(last)};
+  }
+  lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(first));
+  return lines;
+}
+
+std::string to_json(const FailureRecord& record) {
+  const Json json{
+      {"node", record.node},
+      {"node_rank", record.node_rank},
+      {"rank", record.rank},
+      {"local_rank", record.local_rank},
+      {"pid", record.pid},
+      {"attempt", record.attempt},
+      {"device", record.device},
+      {"steady_ns", record.steady_ns},
+      {"wall_ns", record.wall_ns},
+      {"lifetime_ms", record.lifetime_ms},
+      {"ending", name_of(record.ending)},
+      {"value", record.value},
+      {"core_dumped", record.core_dumped},
+      {"stop_signal", record.stop_signal},
+      {"evidence", record.evidence},
+  };
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<FailureRecord> failure_record_from_json(std::string_view text) {
+  if (text.size() > kMostJsonBytes) return std::nullopt;
+  try {
+    const Json json = Json::parse(text);
+    FailureRecord record = read_fields(json);
+    const std::optional<Ending> ending = ending_named(json.at("ending").get<std::string>());
+    if (!ending) return std::nullopt;
+    record.ending = *ending;
+    return in_range(record) ? std::optional(std::move(record)) : std::nullopt;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace lrun

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "verdict/failure_record.h"
+
+namespace lrun {
+
+/// Why a run ended, in one value.
+struct RunEnd {
+  enum class Kind {
+    kSucceeded,      ///< every worker ended with code 0
+    kWorkerFailed,   ///< a worker failed by itself; the others were stopped
+    kStartFailed,    ///< a worker could not be started; nothing runs
+    kInterrupted,    ///< lrun received `signal_number`
+    kConsoleClosed,  ///< whoever read lrun's output has gone
+    kRequested,      ///< stopped through the control socket
+    kGuardDied,      ///< lrun's own guard was killed
+  };
+
+  Kind kind = Kind::kSucceeded;
+  int signal_number = 0;
+
+  bool operator==(const RunEnd&) const = default;
+};
+
+/// What a run came to, from the endings of all its workers.
+struct Verdict {
+  RunEnd end;
+  std::optional<FailureRecord> culprit;  ///< the first worker that failed by itself; empty when none did
+  std::vector<int> stopped_by_signal;  ///< ranks lrun stopped that ended in the grace, by the first signal or after it
+  std::vector<int> killed;             ///< ranks that lrun had to kill
+  std::vector<int> failed_later;       ///< ranks that failed after the culprit before lrun's signal reached them
+  int succeeded = 0;
+  int exit_code = 0;      ///< what lrun exits with
+  int die_of_signal = 0;  ///< not 0: lrun is to end by this signal instead
+
+  bool operator==(const Verdict&) const = default;
+};
+
+/// Judges a run. `records` holds one ending per worker, in the order in which they were seen. Pure.
+///
+/// The culprit is the first that failed without having been told to end; among those seen at the same instant, the
+/// lowest rank. Ranks that lrun stopped are never blamed.
+Verdict judge(RunEnd end, const std::vector<FailureRecord>& records);
+
+/// lrun's own exit codes, after timeout(1).
+inline constexpr int kExitRefused = 125;
+inline constexpr int kExitNotExecutable = 126;
+inline constexpr int kExitNotFound = 127;
+
+}  // namespace lrun

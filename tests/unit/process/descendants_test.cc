@@ -1,0 +1,73 @@
+#include "process/descendants.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "base/fd.h"
+
+namespace lrun {
+namespace {
+
+/// Runs `body` in a forked subreaper, so that the test program itself adopts nothing. \return its exit code.
+int in_subreaper(const std::function<int()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    sigset_t child_signal;
+    ::sigemptyset(&child_signal);
+    ::sigaddset(&child_signal, SIGCHLD);
+    ::sigprocmask(SIG_BLOCK, &child_signal, nullptr);
+    become_subreaper();
+    ::_exit(body());
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+TEST(Descendants, EndsOrphansWithSessionsOfTheirOwn) {
+  Pipe pipe = make_pipe();
+  const int code = in_subreaper([&] {
+    const pid_t worker = ::fork();
+    if (worker == 0) {
+      if (::fork() == 0) {  // the grandchild escapes group and session and ignores TERM
+        ::setsid();
+        ::signal(SIGTERM, SIG_IGN);
+        if (::fork() != 0) ::_exit(0);
+        const pid_t self = ::getpid();
+        (void)!::write(pipe.write.get(), &self, sizeof self);
+        while (true) ::pause();
+      }
+      ::_exit(0);
+    }
+    pid_t escaped = 0;
+    if (::read(pipe.read.get(), &escaped, sizeof escaped) != sizeof escaped) return 1;
+    if (::kill(escaped, 0) != 0) return 2;
+    if (!end_all_descendants(Duration(10'000)).empty()) return 3;
+    return ::kill(escaped, 0) == 0 ? 4 : 0;
+  });
+  EXPECT_EQ(code, 0);
+}
+
+TEST(Descendants, ReapsAdoptedOrphansAndLeavesWorkersToTheirOwner) {
+  const int code = in_subreaper([] {
+    const pid_t worker = ::fork();
+    if (worker == 0) ::_exit(5);
+    siginfo_t info{};
+    ::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOWAIT);
+    reap_adopted([&](pid_t pid) { return pid == worker; });
+    int status = 0;
+    if (::waitpid(worker, &status, WNOHANG) != worker) return 1;
+    const pid_t orphan = ::fork();
+    if (orphan == 0) ::_exit(0);
+    ::waitid(P_PID, static_cast<id_t>(orphan), &info, WEXITED | WNOWAIT);
+    reap_adopted([](pid_t) { return false; });
+    return direct_children().empty() ? 0 : 2;
+  });
+  EXPECT_EQ(code, 0);
+}
+
+}  // namespace
+}  // namespace lrun

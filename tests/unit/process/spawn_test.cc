@@ -1,0 +1,121 @@
+#include "process/spawn.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace lrun {
+namespace {
+
+constexpr int kDeadlineMilliseconds = 20'000;
+
+/// Starts `/bin/sh -c script` with its stdout in a pipe.
+struct ShellChild {
+  explicit ShellChild(const char* script, const SpawnDefaults& defaults = SpawnDefaults::of_this_process()) {
+    Pipe pipe = make_pipe();
+    char* const argv[] = {const_cast<char*>("sh"), const_cast<char*>("-c"), const_cast<char*>(script), nullptr};
+    result = spawn({.path = "/bin/sh", .argv = argv, .envp = environ, .standard_output = pipe.write.get()}, defaults);
+    out = std::move(pipe.read);
+  }
+
+  std::string output() {
+    std::string text;
+    char buffer[512];
+    ssize_t count = 0;
+    while ((count = ::read(out.get(), buffer, sizeof buffer)) > 0) text.append(buffer, static_cast<std::size_t>(count));
+    return text;
+  }
+
+  std::optional<ExitStatus> wait() {
+    pollfd ended{result.child->poll_fd(), POLLIN, 0};
+    if (::poll(&ended, 1, kDeadlineMilliseconds) != 1) return std::nullopt;
+    return result.child->try_wait();
+  }
+
+  SpawnResult result;
+  Fd out;
+};
+
+TEST(Spawn, GivesTheErrnoOfAFailedExecAndLeavesNoChild) {
+  char* const argv[] = {const_cast<char*>("x"), nullptr};
+  const SpawnResult result =
+      spawn({.path = "/nonexistent/x", .argv = argv, .envp = environ}, SpawnDefaults::of_this_process());
+  EXPECT_FALSE(result.ok());
+  EXPECT_TRUE(result.exec_failed);
+  EXPECT_EQ(result.error_number, ENOENT);
+  siginfo_t info{};
+  EXPECT_EQ(::waitid(P_ALL, 0, &info, WEXITED | WNOHANG), -1) << "a child is left";
+  EXPECT_EQ(errno, ECHILD);
+}
+
+TEST(Spawn, ReportsTheExitCode) {
+  ShellChild child("exit 3");
+  ASSERT_TRUE(child.result.ok());
+  EXPECT_EQ(child.wait(), (ExitStatus{ExitStatus::Kind::kExited, 3}));
+}
+
+TEST(Spawn, ReportsTheSignalThatKilledTheChildNotAnExitCode) {
+  ShellChild child("exec sleep 1000");
+  ASSERT_TRUE(child.result.ok());
+  EXPECT_EQ(child.result.child->try_wait(), std::nullopt) << "the child must still be running";
+  ASSERT_TRUE(child.result.child->signal(SIGKILL));
+  const auto status = child.wait();
+  ASSERT_TRUE(status);
+  EXPECT_EQ(*status, (ExitStatus{ExitStatus::Kind::kSignaled, SIGKILL}));
+  EXPECT_EQ(status->shell_code(), 137);
+  EXPECT_FALSE(child.result.child->signal(SIGTERM)) << "the pid may belong to someone else by now";
+  EXPECT_EQ(child.result.child->try_wait(), status) << "the status stays";
+}
+
+TEST(Spawn, MakesTheChildLeaderOfItsSessionAndGroup) {
+  ShellChild child("ps -o pid=,sid=,pgid= -p $$");
+  ASSERT_TRUE(child.result.ok());
+  const std::string pid = std::to_string(child.result.child->pid());
+  std::string words;
+  for (const char letter : child.output()) {
+    if (letter != '\n') words += letter;
+  }
+  child.wait();
+  std::size_t found = 0;
+  for (auto at = words.find(pid); at != std::string::npos; at = words.find(pid, at + 1)) ++found;
+  EXPECT_EQ(found, 3U) << words;
+}
+
+TEST(Spawn, LeavesOnlyTheStandardDescriptors) {
+  const Pipe unrelated = make_pipe();
+  ShellChild child("ls /proc/self/fd | tr '\\n' ' '");  // ls itself opens the folder as 3
+  ASSERT_TRUE(child.result.ok());
+  EXPECT_EQ(child.output(), "0 1 2 3 ");
+  child.wait();
+}
+
+TEST(Spawn, GivesTheSignalMaskAndLimitBack) {
+  const SpawnDefaults defaults = SpawnDefaults::of_this_process();
+  sigset_t blocked;
+  ::sigemptyset(&blocked);
+  ::sigaddset(&blocked, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
+  ShellChild child("grep SigBlk /proc/self/status; ulimit -Sn", defaults);
+  ::sigprocmask(SIG_UNBLOCK, &blocked, nullptr);
+  ASSERT_TRUE(child.result.ok());
+  EXPECT_EQ(child.output(), "SigBlk:\t0000000000000000\n" + std::to_string(defaults.file_limit.rlim_cur) + "\n");
+  child.wait();
+}
+
+TEST(ExitStatusWords, SayWhatHappened) {
+  EXPECT_EQ((ExitStatus{ExitStatus::Kind::kExited, 3}).in_words(), "exited with code 3");
+  EXPECT_EQ((ExitStatus{ExitStatus::Kind::kSignaled, SIGSEGV, true}).in_words(),
+            "died of SIGSEGV (invalid memory access, core dumped)");
+  EXPECT_EQ((ExitStatus{ExitStatus::Kind::kSignaled, SIGTERM}).in_words(), "died of SIGTERM");
+}
+
+}  // namespace
+}  // namespace lrun

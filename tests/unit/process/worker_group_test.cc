@@ -1,0 +1,78 @@
+#include "process/worker_group.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <csignal>
+#include <vector>
+
+namespace lrun {
+namespace {
+
+std::vector<WorkerCommand> shell_workers(const std::vector<std::string>& scripts) {
+  std::vector<WorkerCommand> commands;
+  for (const std::string& script : scripts) {
+    const int rank = static_cast<int>(commands.size());
+    commands.push_back({rank, rank, {"sh", "-c", script}, {"RANK=" + std::to_string(rank)}});
+  }
+  return commands;
+}
+
+TEST(WorkerGroup, TellsEveryEndOnceWithItsStatus) {
+  EventLoop loop;
+  WorkerGroup group;
+  ASSERT_EQ(group.start({.path = "/bin/sh", .shared_environment = {"PATH=/bin:/usr/bin"}},
+                        shell_workers({"exit $RANK", "exit $RANK", "kill -9 $$"}), SpawnDefaults::of_this_process()),
+            std::nullopt);
+  std::vector<ExitStatus> ends(3);
+  group.watch(loop,
+              [&](Worker& worker, const ExitStatus& status) { ends[static_cast<std::size_t>(worker.rank)] = status; });
+  loop.run();  // returns when nobody is watched any more
+  EXPECT_EQ(group.running(), 0);
+  EXPECT_EQ(ends[0], (ExitStatus{ExitStatus::Kind::kExited, 0}));
+  EXPECT_EQ(ends[1], (ExitStatus{ExitStatus::Kind::kExited, 1}));
+  EXPECT_EQ(ends[2], (ExitStatus{ExitStatus::Kind::kSignaled, SIGKILL}));
+}
+
+TEST(WorkerGroup, LeavesNoWorkerWhenOneCannotBeStarted) {
+  {
+    WorkerGroup group;
+    const auto failure =
+        group.start({.path = "/nonexistent/program"}, shell_workers({"x", "x"}), SpawnDefaults::of_this_process());
+    ASSERT_TRUE(failure);
+    EXPECT_TRUE(failure->exec_failed);
+    EXPECT_EQ(failure->error_number, ENOENT);
+    EXPECT_TRUE(group.workers().empty());
+  }
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+}
+
+TEST(WorkerGroup, KillsItsWorkersWhenItGoes) {
+  pid_t pid = 0;
+  {
+    WorkerGroup group;
+    ASSERT_EQ(group.start({.path = "/bin/sh"}, shell_workers({"exec sleep 1000"}), SpawnDefaults::of_this_process()),
+              std::nullopt);
+    pid = group.workers().front().process.pid();
+  }
+  EXPECT_EQ(::kill(pid, 0), -1) << "the worker outlived its group";
+}
+
+TEST(WorkerGroup, CollectsDeathsThatHappenedBeforeASignalIsSent) {
+  EventLoop loop;
+  WorkerGroup group;
+  ASSERT_EQ(group.start({.path = "/bin/sh"}, shell_workers({"exit 7"}), SpawnDefaults::of_this_process()),
+            std::nullopt);
+  std::vector<ExitStatus> ends;
+  group.watch(loop, [&](Worker&, const ExitStatus& status) { ends.push_back(status); });
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(group.workers().front().process.pid()), &info, WEXITED | WNOWAIT), 0);
+  group.collect_ended();
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(ends.front(), (ExitStatus{ExitStatus::Kind::kExited, 7}));
+}
+
+}  // namespace
+}  // namespace lrun
