@@ -11,6 +11,7 @@ Personality personality_of(Compat compat) {
     personality.omp_threads = Personality::OmpThreads::kOne;
     personality.failure = Personality::Failure::kTorchrunSummary;
     personality.every_program_is_python = true;
+    personality.every_double_dollar = true;
     personality.verbs = false;
   }
   return personality;

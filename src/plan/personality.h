@@ -18,6 +18,7 @@ struct Personality {
   OmpThreads omp_threads = OmpThreads::kFairShare;
   Failure failure = Failure::kVerdict;
   bool every_program_is_python = false;  ///< torchrun gives every program to Python unless told --no-python
+  bool every_double_dollar = false;      ///< torchrun makes every '$$' of an argument a '$'
   bool verbs = true;                     ///< 'doctor', 'status', ... as the first word
 
   bool operator==(const Personality&) const = default;

@@ -104,7 +104,7 @@ std::string rank_line(const LaunchPlan& plan, const WorkerEnvironment& environme
     const auto found = values.find(name);
     if (found != values.end() && !found->second.empty()) text += fmt::format(" {}={}", name, found->second);
   }
-  return text + " " + command_line(expand_macros(plan.argv, worker.local_rank)) + "\n";
+  return text + " " + command_line(expand_macros(plan.argv, worker.local_rank, plan.personality)) + "\n";
 }
 
 std::string node_line(const NodePlan& node) {

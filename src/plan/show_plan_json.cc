@@ -63,7 +63,7 @@ Json json_of(const LaunchPlan& plan, const WorkerEnvironment& environment, const
   return {{"rank", worker.rank},
           {"local_rank", worker.local_rank},
           {"devices", json_of(worker.devices)},
-          {"argv", expand_macros(plan.argv, worker.local_rank)},
+          {"argv", expand_macros(plan.argv, worker.local_rank, plan.personality)},
           {"environment", std::move(variables)}};
 }
 

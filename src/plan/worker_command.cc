@@ -1,5 +1,6 @@
 #include "plan/worker_command.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "base/user_error.h"
@@ -41,16 +42,27 @@ std::size_t macro_length(std::string_view after_dollar) {
   return text.substr(length).starts_with('}') ? length + 2 : 0;
 }
 
-std::string expand(std::string_view argument, const std::string& local_rank) {
+/// \param every_double_dollar  '$$' is '$' everywhere; else only in front of a macro, which then stays as it is.
+std::string expand(std::string_view argument, const std::string& local_rank, bool every_double_dollar) {
   std::string result;
   while (true) {
     const auto dollar = argument.find('$');
     result += argument.substr(0, dollar);
     if (dollar == std::string_view::npos) return result;
     argument.remove_prefix(dollar + 1);
-    const std::size_t length = macro_length(argument);
-    result += length > 0 ? local_rank : "$";
-    argument.remove_prefix(length > 0 ? length : argument.starts_with('$') ? 1 : 0);
+    if (const std::size_t length = macro_length(argument); length > 0) {
+      result += local_rank;
+      argument.remove_prefix(length);
+      continue;
+    }
+    result += '$';
+    const bool doubled = argument.starts_with('$');
+    if (doubled && (every_double_dollar || macro_length(argument.substr(1)) > 0)) {
+      argument.remove_prefix(1);
+      const std::size_t kept = argument.find('$');
+      result += argument.substr(0, kept);
+      argument.remove_prefix(std::min(kept, argument.size()));
+    }
   }
 }
 
@@ -70,13 +82,14 @@ std::vector<std::string> worker_command(const LaunchRequest& request, const Envi
   return argv;
 }
 
-std::vector<std::string> expand_macros(const std::vector<std::string>& argv, int local_rank) {
+std::vector<std::string> expand_macros(const std::vector<std::string>& argv, int local_rank,
+                                       const Personality& personality) {
   std::vector<std::string> result;
   result.reserve(argv.size());
   const std::string number = std::to_string(local_rank);
   for (const std::string& argument : argv) {
     const bool is_program = result.empty();
-    result.push_back(is_program ? argument : expand(argument, number));
+    result.push_back(is_program ? argument : expand(argument, number, personality.every_double_dollar));
   }
   return result;
 }

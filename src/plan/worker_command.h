@@ -19,8 +19,10 @@ namespace lrun {
 std::vector<std::string> worker_command(const LaunchRequest& request, const Environment& environment,
                                         const ProgramFacts& program);
 
-/// `argv` for one worker: in every argument but the first '${local_rank}' and '$local_rank' become the number and '$$'
-/// becomes '$'; other names ('$HOME', '$local_rank_x') and lone dollars stay.
-std::vector<std::string> expand_macros(const std::vector<std::string>& argv, int local_rank);
+/// `argv` for one worker: in every argument but the first '${local_rank}' and '$local_rank' become the number, and
+/// '$$local_rank' is the escape that gives '$local_rank'. Other names ('$HOME', '$local_rank_x') and dollars stay;
+/// under torchrun's personality every '$$' becomes '$', which would break `sh -c 'kill $$'`.
+std::vector<std::string> expand_macros(const std::vector<std::string>& argv, int local_rank,
+                                       const Personality& personality);
 
 }  // namespace lrun

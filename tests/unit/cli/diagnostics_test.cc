@@ -12,15 +12,15 @@ namespace lrun {
 namespace {
 
 TEST(Diagnostics, ALineSaysWhoAndHowBad) {
-  EXPECT_EQ(diagnostic_line(Severity::kError, "x", false), "lrun: error: x\n");
-  EXPECT_EQ(diagnostic_line(Severity::kWarning, "x", false), "lrun: warning: x\n");
-  EXPECT_EQ(diagnostic_line(Severity::kNote, "x", false), "lrun: note: x\n");
-  EXPECT_EQ(diagnostic_line(Severity::kHint, "x", false), "lrun: hint: x\n");
-  EXPECT_EQ(diagnostic_line(Severity::kError, "x", true), "lrun: \x1b[1;31merror: \x1b[0mx\n");
+  EXPECT_EQ(message_line(Severity::kError, "x", false), "lrun: error: x\n");
+  EXPECT_EQ(message_line(Severity::kWarning, "x", false), "lrun: warning: x\n");
+  EXPECT_EQ(message_line(Severity::kNote, "x", false), "lrun: note: x\n");
+  EXPECT_EQ(message_line(Severity::kHint, "x", false), "lrun: hint: x\n");
+  EXPECT_EQ(message_line(Severity::kError, "x", true), "lrun: \x1b[1;31merror: \x1b[0mx\n");
 }
 
 TEST(Diagnostics, AUsersTextCannotForgeLinesOrMoveTheCursor) {
-  EXPECT_EQ(diagnostic_line(Severity::kError, "a\nlrun: note: b\x1b[2J\x7f\tä", false),
+  EXPECT_EQ(message_line(Severity::kError, "a\nlrun: note: b\x1b[2J\x7f\tä", false),
             "lrun: error: a\\nlrun: note: b\\x1b[2J\\x7f\\x09ä\n");
 }
 

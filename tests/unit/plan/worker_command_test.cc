@@ -69,7 +69,7 @@ struct Macro {
 class ExpandMacros : public testing::TestWithParam<Macro> {};
 
 TEST_P(ExpandMacros, AsPythonsTemplateDoes) {
-  EXPECT_EQ(expand_macros({"program", GetParam().argument}, 3), (Words{"program", GetParam().seen}));
+  EXPECT_EQ(expand_macros({"program", GetParam().argument}, 3, personality_of(Compat::kTorchrun)), (Words{"program", GetParam().seen}));
 }
 
 INSTANTIATE_TEST_SUITE_P(LaunchContract, ExpandMacros,
@@ -81,8 +81,15 @@ INSTANTIATE_TEST_SUITE_P(LaunchContract, ExpandMacros,
                                          Macro{"$local_rank$local_rank", "33"}, Macro{"$LOCAL_RANK", "$LOCAL_RANK"},
                                          Macro{"${}", "${}"}, Macro{"$1$", "$1$"}, Macro{"a$local_rank-b", "a3-b"}));
 
+TEST(ExpandMacrosOfLrun, LeavesAShellsDollarsAloneAndHasAnEscape) {
+  EXPECT_EQ(expand_macros({"sh", "kill $$; echo $local_rank ${local_rank} $HOME cost$"}, 3, Personality()),
+            (Words{"sh", "kill $$; echo 3 3 $HOME cost$"}));
+  EXPECT_EQ(expand_macros({"sh", "$$local_rank $${local_rank} $local_rank"}, 3, Personality()),
+            (Words{"sh", "$local_rank ${local_rank} 3"}));
+}
+
 TEST(ExpandMacrosOf, AProgramsNameIsLeftAlone) {
-  EXPECT_EQ(expand_macros({"$local_rank", "$local_rank"}, 12), (Words{"$local_rank", "12"}));
+  EXPECT_EQ(expand_macros({"$local_rank", "$local_rank"}, 12, Personality()), (Words{"$local_rank", "12"}));
 }
 
 }  // namespace

@@ -1,0 +1,86 @@
+#include "cli/launch.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <exception>
+#include <optional>
+#include <system_error>
+
+#include "base/user_error.h"
+#include "cli/diagnostics.h"
+#include "cli/node_run.h"
+#include "plan/make_plan.h"
+#include "process/guard.h"
+#include "process/process_limits.h"
+#include "process/program_path.h"
+#include "report/verdict_text.h"
+
+namespace lrun {
+namespace {
+
+/// What one worker costs the launcher: its pidfd, two pipes, two log files, a connection to the store. And what the
+/// launcher itself needs.
+constexpr std::size_t kDescriptorsPerWorker = 6;
+constexpr std::size_t kDescriptorsOfLauncher = 48;
+
+void check_descriptors(const FileLimit& limit, std::size_t workers) {
+  const std::size_t needed = workers * kDescriptorsPerWorker + kDescriptorsOfLauncher;
+  if (needed <= limit.available()) return;
+  throw UserError(
+      fmt::format("{} workers need {} file descriptors and the hard limit is {}", workers, needed, limit.available()),
+      fmt::format("raise it: 'ulimit -Hn {}' as root, or LimitNOFILE= of the service", needed));
+}
+
+/// The error that keeps the program from running, known before anything is started; 0 when there is none.
+int program_error(const ProgramPath& executable, const LaunchPlan& plan, const LaunchRequest& request) {
+  if (executable.error_number != 0) return executable.error_number;
+  const std::string& program = request.command.front();
+  const bool python_script = plan.argv.front() != program && !request.module;
+  return python_script && ::access(program.c_str(), F_OK) != 0 ? errno : 0;
+}
+
+int refuse_program(int error_number, const std::string& program) {
+  FailureRecord record;
+  record.ending = FailureRecord::Ending::kExecFailed;
+  record.value = error_number;
+  const Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
+  write_to_stderr(verdict_text(verdict, {.program = program, .colour = takes_colour(STDERR_FILENO)}));
+  return verdict.exit_code;
+}
+
+int run_below_guard(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts, CleanEnd& end) {
+  try {
+    ::signal(SIGPIPE, SIG_IGN);  // a closed console is an event, not a death
+    NodeRun run(plan, environment, std::move(facts));
+    const Verdict verdict = run.run();
+    end.mark(verdict.die_of_signal);
+    return verdict.exit_code;
+  } catch (const std::system_error& error) {
+    say(Severity::kError, error.what());
+    if (error.code() == std::errc::address_in_use) {
+      say(Severity::kHint, "without '--master-port' a free port is chosen");
+    }
+  } catch (const std::exception& error) {
+    say(Severity::kError, fmt::format("internal error: {}", error.what()));
+  }
+  return kExitRefused;
+}
+
+}  // namespace
+
+int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment) {
+  refuse_unsupported_run(plan);
+  const std::string& program = request.command.front();
+  const ProgramPath executable = find_program(plan.argv.front(), environment.get("PATH").value_or(""));
+  if (const int error_number = program_error(executable, plan, request); error_number != 0) {
+    return refuse_program(error_number, executable.error_number != 0 ? plan.argv.front() : program);
+  }
+  NodeRun::Facts facts{program, executable.path, SpawnDefaults::of_this_process()};
+  check_descriptors(FileLimit::raise_to_hard(), plan.nodes.front().workers.size());
+  return run_guarded([&](CleanEnd& end) { return run_below_guard(plan, environment, std::move(facts), end); });
+}
+
+}  // namespace lrun

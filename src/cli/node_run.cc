@@ -1,0 +1,242 @@
+#include "cli/node_run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+#include "cli/diagnostics.h"
+#include "logs/rank_prefix.h"
+#include "plan/worker_command.h"
+#include "plan/worker_environment.h"
+#include "process/descendants.h"
+#include "process/guard.h"
+#include "report/result_json.h"
+#include "report/torchrun_summary.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kRunsKept = 50;
+constexpr Duration kKillLimit(5000);
+constexpr Duration kNoLimit(std::chrono::hours(24 * 365));
+
+std::filesystem::path attempt_folder(const LaunchPlan& plan, const std::filesystem::path& run_folder) {
+  if (plan.log_dir.value == "/dev/null" || !plan.personality.file_per_rank) return {};
+  const std::filesystem::path base =
+      plan.log_dir.value.empty() ? run_folder : std::filesystem::path(plan.log_dir.value) / plan.run_id;
+  return std::filesystem::absolute(base) / "attempt_0";
+}
+
+RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, const std::filesystem::path& logs) {
+  return {.workers = static_cast<int>(plan.nodes.front().workers.size()),
+          .grace = plan.grace.value,
+          .program = program,
+          .logs = logs.string(),
+          .colour = takes_colour(STDERR_FILENO)};
+}
+
+bool captures(const LaunchPlan& plan) { return plan.personality.output == Personality::Output::kPrefixed; }
+
+std::vector<WorkerCommand> worker_commands(const LaunchPlan& plan, const NodePlan& node,
+                                           const WorkerEnvironment& environment) {
+  std::vector<WorkerCommand> commands;
+  commands.reserve(node.workers.size());
+  for (const WorkerPlan& worker : node.workers) {
+    WorkerCommand command{
+        worker.rank, worker.local_rank, expand_macros(plan.argv, worker.local_rank, plan.personality), {}};
+    for (auto& [name, value] : environment.of(worker)) command.own_environment.push_back(name + "=" + value);
+    commands.push_back(std::move(command));
+  }
+  return commands;
+}
+
+}  // namespace
+
+NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts facts)
+    : plan_(plan),
+      environment_(environment),
+      facts_(std::move(facts)),
+      run_folder_(state_folder(environment) / plan.run_id),
+      attempt_folder_(attempt_folder(plan, run_folder_)),
+      store_(loop_, {.port = static_cast<std::uint16_t>(plan.master_port.value_or(0)),
+                     .log = [this](const std::string& line) { warn(line); }}),
+      reporter_(text_facts(plan, facts_.program, attempt_folder_), events_,
+                [this](const std::string& text) { say(text); }) {
+  if (!captures(plan_)) return;
+  const LogOptions options{.rank_width = rank_width(plan_.world_size),
+                           .colour = !environment.has("NO_COLOR"),
+                           .files = !attempt_folder_.empty()};
+  logs_.emplace(loop_, options,
+                LogEvents{.drained =
+                              [this](int) {
+                                if (supervisor_) supervisor_->output_drained();
+                              },
+                          .console_closed =
+                              [this](LogStream stream) {
+                                if (stream == LogStream::kOut && supervisor_) supervisor_->handle(ConsoleClosed{});
+                              },
+                          .warning = [this](const std::string& text) { warn(text); }});
+}
+
+Verdict NodeRun::run() {
+  if (const std::optional<StartFailure> failure = start_workers()) return start_failed(*failure);
+  supervisor_.emplace(loop_, group_, node(), logs_ ? &*logs_ : nullptr, reporter_,
+                      Supervisor::Facts{node().name, 0, plan_.grace.value});
+  std::vector<int> signals = handled_signals();
+  signals.push_back(SIGCHLD);
+  signals.push_back(guard_died_signal());
+  signals_.emplace(loop_, signals, [this](int signal_number) { signal_arrived(signal_number); });
+  take_over_output();
+  supervisor_->watch([this] { conclude(); });
+  open_run_directory();
+  loop_.run();
+  prune_runs(run_folder_.parent_path(), kRunsKept);
+  return verdict_;
+}
+
+std::optional<StartFailure> NodeRun::start_workers() {
+  Fd nothing;
+  GroupCommand command{.path = facts_.executable, .capture_output = captures(plan_)};
+  if (plan_.personality.standard_input == Personality::Stdin::kNull) {
+    nothing = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (nothing) command.standard_input = nothing.get();
+  }
+  const RunFacts facts{.master_port = store_.port(), .error_file_directory = attempt_folder_.string()};
+  const WorkerEnvironment environment(plan_, node(), environment_, facts);
+  command.shared_environment = environment.shared();
+  return group_.start(command, worker_commands(plan_, node(), environment), facts_.spawn_defaults);
+}
+
+void NodeRun::take_over_output() {
+  if (!logs_) return;
+  for (Worker& worker : group_.workers()) {
+    logs_->add_stream(worker.rank, worker.local_rank, LogStream::kOut, std::move(worker.standard_output));
+    logs_->add_stream(worker.rank, worker.local_rank, LogStream::kErr, std::move(worker.standard_error));
+  }
+}
+
+/// A run without its folder is still a run: what fails here is one warning.
+void NodeRun::open_run_directory() {
+  try {
+    run_directory_.emplace(run_folder_);
+    events_ = EventLog(run_folder_ / "events.jsonl");
+    events_.run_started(plan_, group_.workers(), store_.port());
+    control_.emplace(loop_, run_folder_, [this](std::string_view command) { return answer(command); });
+  } catch (const std::system_error& error) {
+    warn(fmt::format("no run directory: {}", error.what()));
+  }
+  if (logs_ && !attempt_folder_.empty()) {
+    std::error_code error;
+    for (const Worker& worker : group_.workers()) {  // a worker may leave its error file here at any time
+      std::filesystem::create_directories(attempt_folder_ / std::to_string(worker.local_rank), error);
+    }
+    logs_->open_files(attempt_folder_);
+  }
+}
+
+std::string NodeRun::answer(std::string_view command) {
+  using Json = nlohmann::json;
+  if (command == "stop") {
+    supervisor_->handle(StopRequested{});
+    return Json{{"schema", 1}, {"stopping", true}}.dump();
+  }
+  if (command != "status") return Json{{"schema", 1}, {"error", "unknown command: 'status' or 'stop'"}}.dump();
+  Json workers = Json::array();
+  for (const Worker& worker : group_.workers()) {
+    workers.push_back({{"rank", worker.rank},
+                       {"local_rank", worker.local_rank},
+                       {"pid", worker.process.pid()},
+                       {"running", !worker.process.status()}});
+  }
+  return Json{{"schema", 1},
+              {"run_id", plan_.run_id},
+              {"world_size", plan_.world_size},
+              {"strategy", plan_.strategy.value},
+              {"master_port", store_.port()},
+              {"suspended", supervisor_->state().suspended},
+              {"stopping", supervisor_->state().phase != SupervisionState::Phase::kRunning},
+              {"workers", workers}}
+      .dump();
+}
+
+void NodeRun::signal_arrived(int signal_number) {
+  if (signal_number == SIGCHLD) {
+    reap_adopted([this](pid_t pid) { return supervisor_->is_worker(pid); });
+    return;
+  }
+  const bool wants_out = signal_number != SIGTSTP && signal_number != SIGCONT;
+  if (concluding_ && wants_out) {  // only a console that takes nothing keeps us here
+    loop_.stop();
+    return;
+  }
+  if (signal_number == guard_died_signal()) {
+    supervisor_->handle(GuardDied{});
+  } else {
+    supervisor_->handle(SignalArrived{signal_number});
+  }
+}
+
+void NodeRun::conclude() {
+  concluding_ = true;
+  control_.reset();
+  const std::vector<pid_t> survivors = end_all_descendants(kKillLimit);
+  if (!survivors.empty()) {
+    warn(fmt::format("{} processes cannot be ended (uninterruptible in the kernel), first pid {}", survivors.size(),
+                     survivors.front()));
+  }
+  const RunOutcome outcome = supervisor_->outcome();
+  verdict_ = judge(outcome.end, outcome.records);
+  events_.run_ended(verdict_);
+  if (run_directory_) {
+    try {
+      write_atomically(run_folder_ / "result.json", result_json(plan_.run_id, verdict_, outcome.records));
+    } catch (const std::system_error& error) {
+      warn(fmt::format("no result.json: {}", error.what()));
+    }
+  }
+  const bool summary = plan_.personality.failure == Personality::Failure::kTorchrunSummary;
+  const std::string text = summary ? torchrun_summary(verdict_, outcome.records, facts_.program)
+                                   : verdict_text(verdict_, text_facts(plan_, facts_.program, attempt_folder_));
+  if (!text.empty()) say(text);
+  if (!logs_) {
+    loop_.stop();
+    return;
+  }
+  logs_->when_flushed(kNoLimit, [this](bool) { loop_.stop(); });
+}
+
+Verdict NodeRun::start_failed(const StartFailure& failure) {
+  end_all_descendants(kKillLimit);
+  FailureRecord record;
+  record.node = node().name;
+  record.rank = node().base_rank + failure.local_rank;
+  record.local_rank = failure.local_rank;
+  record.ending = FailureRecord::Ending::kExecFailed;
+  record.value = failure.error_number;
+  if (!failure.exec_failed) {
+    throw std::system_error(failure.error_number, std::generic_category(),
+                            fmt::format("cannot start worker {} of {}", failure.local_rank, node().workers.size()));
+  }
+  const Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
+  say(verdict_text(verdict, text_facts(plan_, facts_.program, {})));
+  return verdict;
+}
+
+void NodeRun::say(const std::string& text) {
+  if (logs_) {
+    logs_->say(text);
+  } else {
+    write_to_stderr(text);
+  }
+}
+
+void NodeRun::warn(const std::string& text) {
+  say(message_line(Severity::kWarning, text, takes_colour(STDERR_FILENO)));
+}
+
+}  // namespace lrun

@@ -1,0 +1,75 @@
+#include "inspect/control_socket.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostClients = 16;
+constexpr std::size_t kMostCommandBytes = 4096;
+constexpr Duration kClientDeadline(10'000);
+
+[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
+
+/// A socket's path holds 107 bytes, a folder's may be longer: the folder is named by its descriptor instead.
+Fd listen_in(const std::filesystem::path& folder) {
+  const Fd directory(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) fail("open '" + folder.string() + "'");
+  Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener) fail("socket");
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/control.sock", directory.get());
+  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(listener.get(), static_cast<int>(kMostClients)) != 0) {
+    fail("control socket in '" + folder.string() + "'");
+  }
+  return listener;
+}
+
+}  // namespace
+
+ControlSocket::ControlSocket(EventLoop& loop, const std::filesystem::path& folder, Answer answer)
+    : loop_(loop), path_(folder / "control.sock"), answer_(std::move(answer)), listener_(listen_in(folder)) {
+  accepting_ = loop_.on_readable(listener_.get(), [this] { accept_client(); });
+}
+
+ControlSocket::~ControlSocket() { ::unlink(path_.c_str()); }
+
+void ControlSocket::accept_client() {
+  Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket || clients_.size() >= kMostClients) return;  // one too many is closed at once
+  const int id = ++last_id_;
+  const int fd = socket.get();
+  Client& client = clients_[id];
+  client.socket = std::move(socket);
+  client.readable = loop_.on_readable(fd, [this, id] { read_from(id); });
+  client.deadline = loop_.after(kClientDeadline, [this, id] { clients_.erase(id); });
+}
+
+void ControlSocket::read_from(int id) {
+  Client& client = clients_.at(id);
+  char buffer[1024];
+  const ssize_t count = ::recv(client.socket.get(), buffer, sizeof buffer, 0);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count > 0) client.received.append(buffer, static_cast<std::size_t>(count));
+  const auto end = client.received.find('\n');
+  if (end == std::string::npos) {
+    if (count <= 0 || client.received.size() > kMostCommandBytes) clients_.erase(id);
+    return;
+  }
+  const std::string reply = answer_(std::string_view(client.received).substr(0, end)) + "\n";
+  // One answer fits the socket's buffer; a client so slow that it does not is cut off rather than waited for.
+  (void)::send(client.socket.get(), reply.data(), reply.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  clients_.erase(id);
+}
+
+}  // namespace lrun

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/event_loop.h"
+#include "base/fd.h"
+
+namespace lrun {
+
+/// The control socket of a living run, `control.sock` in its folder: one command a line in, one line of JSON out.
+///
+/// Who may connect is who may enter the folder (0700). At most 16 clients at once and 4 KiB a command; a client that
+/// does not finish its line, or does not read its answer, in ten seconds is dropped. Nothing runs while nobody asks.
+class ControlSocket {
+ public:
+  /// A command without its newline → a line of JSON without newline. Called on the loop's thread.
+  using Answer = std::function<std::string(std::string_view command)>;
+
+  /// \throws std::system_error  the socket cannot be made there.
+  ControlSocket(EventLoop& loop, const std::filesystem::path& folder, Answer answer);
+  ~ControlSocket();
+  ControlSocket(const ControlSocket&) = delete;
+  ControlSocket& operator=(const ControlSocket&) = delete;
+
+ private:
+  struct Client {
+    Fd socket;
+    std::string received;
+    EventLoop::Watch readable;
+    EventLoop::Timer deadline;
+  };
+
+  void accept_client();
+  void read_from(int id);
+
+  EventLoop& loop_;
+  std::filesystem::path path_;
+  Answer answer_;
+  Fd listener_;
+  EventLoop::Watch accepting_;
+  std::map<int, Client> clients_;
+  int last_id_ = 0;
+};
+
+}  // namespace lrun

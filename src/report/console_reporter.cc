@@ -1,0 +1,26 @@
+#include "report/console_reporter.h"
+
+#include <fmt/format.h>
+
+namespace lrun {
+
+void ConsoleReporter::worker_ended(const FailureRecord& record) { events_.worker_ended(record); }
+
+void ConsoleReporter::stopping(const RunEnd& end, const FailureRecord* cause, int others) {
+  events_.stopping(end, others);
+  if (others == 0) return;  // nothing is left to stop: the verdict follows at once
+  say_(stopping_text(end, cause, others, facts_));
+}
+
+void ConsoleReporter::killing(int others) {
+  events_.noted("killing");
+  const std::string text = others == 1 ? "killing 1 worker that has not ended"
+                                       : fmt::format("killing {} workers that have not ended", others);
+  say_(message_line(Severity::kNote, text, facts_.colour));
+}
+
+void ConsoleReporter::suspended() { events_.noted("suspended"); }
+
+void ConsoleReporter::resumed() { events_.noted("resumed"); }
+
+}  // namespace lrun

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "report/event_log.h"
+#include "report/verdict_text.h"
+#include "supervise/supervisor.h"
+
+namespace lrun {
+
+/// Tells people (through `say`) and events.jsonl what happens to a run.
+class ConsoleReporter : public RunObserver {
+ public:
+  using Say = std::function<void(const std::string& text)>;
+
+  ConsoleReporter(RunFactsForText facts, EventLog& events, Say say)
+      : facts_(std::move(facts)), events_(events), say_(std::move(say)) {}
+
+  void worker_ended(const FailureRecord& record) override;
+  void stopping(const RunEnd& end, const FailureRecord* cause, int others) override;
+  void killing(int others) override;
+  void suspended() override;
+  void resumed() override;
+
+ private:
+  RunFactsForText facts_;
+  EventLog& events_;
+  Say say_;
+};
+
+}  // namespace lrun

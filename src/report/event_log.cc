@@ -1,0 +1,68 @@
+#include "report/event_log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+
+#include "report/result_json.h"
+
+namespace lrun {
+
+EventLog::EventLog(const std::filesystem::path& file)
+    : file_(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) {
+  if (!file_) throw std::system_error(errno, std::generic_category(), "open '" + file.string() + "'");
+}
+
+void EventLog::run_started(const LaunchPlan& plan, const std::vector<Worker>& workers, int master_port) {
+  if (!file_) return;
+  nlohmann::json started = nlohmann::json::array();
+  for (const Worker& worker : workers) {
+    started.push_back({{"rank", worker.rank}, {"local_rank", worker.local_rank}, {"pid", worker.process.pid()}});
+  }
+  const nlohmann::json fields{{"run_id", plan.run_id},
+                              {"argv", plan.argv},
+                              {"strategy", plan.strategy.value},
+                              {"world_size", plan.world_size},
+                              {"master_port", master_port},
+                              {"launcher_pid", ::getpid()},
+                              {"workers", started}};
+  write("run_started", fields.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void EventLog::worker_ended(const FailureRecord& record) {
+  if (file_) write("worker_ended", to_json(record));
+}
+
+void EventLog::stopping(const RunEnd& end, int others) {
+  if (!file_) return;
+  const nlohmann::json fields{{"reason", name_of(end.kind)}, {"signal", end.signal_number}, {"others", others}};
+  write("stopping", fields.dump());
+}
+
+void EventLog::noted(std::string_view event) {
+  if (file_) write(event, "{}");
+}
+
+void EventLog::run_ended(const Verdict& verdict) {
+  if (!file_) return;
+  const nlohmann::json fields{{"reason", name_of(verdict.end.kind)}, {"exit_code", verdict.exit_code}};
+  write("run_ended", fields.dump());
+}
+
+void EventLog::write(std::string_view event, std::string_view fields) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  std::string line =
+      fmt::format(R"({{"schema":1,"time":{}.{:03},"event":"{}")", milliseconds / 1000, milliseconds % 1000, event);
+  const std::string_view inside = fields.substr(1, fields.size() - 2);
+  if (!inside.empty()) line.append(",").append(inside);
+  line += "}\n";
+  if (::write(file_.get(), line.data(), line.size()) < 0) file_.reset();
+}
+
+}  // namespace lrun

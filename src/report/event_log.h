@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "plan/launch_plan.h"
+#include "process/worker_group.h"
+#include "verdict/judge.h"
+
+namespace lrun {
+
+/// events.jsonl of a run: what happened and when, a JSON object a line, `schema` 1. A line is one write, so a reader of
+/// a living run sees whole lines. Without a file (not opened, or the disk is full) every call does nothing.
+class EventLog {
+ public:
+  EventLog() = default;
+  /// \throws std::system_error  the file cannot be made.
+  explicit EventLog(const std::filesystem::path& file);
+
+  void run_started(const LaunchPlan& plan, const std::vector<Worker>& workers, int master_port);
+  void worker_ended(const FailureRecord& record);
+  void stopping(const RunEnd& end, int others);
+  /// 'killing', 'suspended', 'resumed'.
+  void noted(std::string_view event);
+  void run_ended(const Verdict& verdict);
+
+ private:
+  void write(std::string_view event, std::string_view fields);
+
+  Fd file_;
+};
+
+}  // namespace lrun

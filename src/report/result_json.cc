@@ -1,0 +1,63 @@
+#include "report/result_json.h"
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+
+#include "base/fd.h"
+
+namespace lrun {
+
+std::string_view name_of(RunEnd::Kind kind) {
+  switch (kind) {
+    case RunEnd::Kind::kSucceeded:
+      return "succeeded";
+    case RunEnd::Kind::kWorkerFailed:
+      return "worker_failed";
+    case RunEnd::Kind::kStartFailed:
+      return "start_failed";
+    case RunEnd::Kind::kInterrupted:
+      return "interrupted";
+    case RunEnd::Kind::kConsoleClosed:
+      return "console_closed";
+    case RunEnd::Kind::kRequested:
+      return "requested";
+    case RunEnd::Kind::kGuardDied:
+      return "guard_died";
+  }
+  return "succeeded";
+}
+
+std::string result_json(const std::string& run_id, const Verdict& verdict, const std::vector<FailureRecord>& records) {
+  using Json = nlohmann::json;
+  Json endings = Json::array();
+  for (const FailureRecord& record : records) endings.push_back(Json::parse(to_json(record)));
+  const Json result{{"schema", 1},
+                    {"run_id", run_id},
+                    {"reason", name_of(verdict.end.kind)},
+                    {"signal", verdict.end.signal_number},
+                    {"exit_code", verdict.exit_code},
+                    {"culprit", verdict.culprit ? Json::parse(to_json(*verdict.culprit)) : Json()},
+                    {"workers", endings}};
+  return result.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void write_atomically(const std::filesystem::path& file, std::string_view text) {
+  const std::string beside = file.string() + ".new";
+  const Fd out(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!out) throw std::system_error(errno, std::generic_category(), "open '" + beside + "'");
+  while (!text.empty()) {
+    const ssize_t written = ::write(out.get(), text.data(), text.size());
+    if (written < 0) throw std::system_error(errno, std::generic_category(), "write '" + beside + "'");
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::rename(beside.c_str(), file.c_str()) != 0) {
+    throw std::system_error(errno, std::generic_category(), "rename '" + beside + "'");
+  }
+}
+
+}  // namespace lrun

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "verdict/judge.h"
+
+namespace lrun {
+
+/// 'succeeded', 'worker_failed', 'interrupted', ...: the reason as a word for programs.
+std::string_view name_of(RunEnd::Kind kind);
+
+/// The result of a run for programs: `schema` 1, exit code, reason, culprit and every ending. One JSON object.
+std::string result_json(const std::string& run_id, const Verdict& verdict, const std::vector<FailureRecord>& records);
+
+/// Writes a file whole or not at all: beside it first, then renamed.
+/// \throws std::system_error  it cannot be written.
+void write_atomically(const std::filesystem::path& file, std::string_view text);
+
+}  // namespace lrun

@@ -1,0 +1,85 @@
+#include "report/run_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <system_error>
+#include <vector>
+
+namespace lrun {
+namespace {
+
+constexpr const char* kLockName = "lock";
+
+Fd open_lock(const std::filesystem::path& run_directory) {
+  return Fd(::open((run_directory / kLockName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+}
+
+void make_private_folder(const std::filesystem::path& path) {
+  std::error_code parents;
+  std::filesystem::create_directories(path.parent_path(), parents);
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    throw std::system_error(errno, std::generic_category(), "mkdir '" + path.string() + "'");
+  }
+}
+
+}  // namespace
+
+std::filesystem::path state_folder(const Environment& environment) {
+  if (const auto state = environment.get("LRUN_STATE"); state && !state->empty()) return *state;
+  if (const auto home = environment.get("HOME"); home && !home->empty()) {
+    return std::filesystem::path(*home) / ".local" / "state" / "lrun";
+  }
+  return "/tmp/lrun-" + std::to_string(::getuid());
+}
+
+std::string make_run_id() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::array<char, 24> text{};
+  const std::size_t length = std::strftime(text.data(), text.size(), "%Y%m%d-%H%M%S-", &parts);
+  std::string id(text.data(), length);
+  std::array<unsigned char, 6> random{};
+  (void)::getrandom(random.data(), random.size(), GRND_NONBLOCK);
+  constexpr std::string_view kLetters = "abcdefghijkmnpqrstuvwxyz23456789";
+  for (const unsigned char byte : random) id += kLetters[byte % kLetters.size()];
+  return id;
+}
+
+RunDirectory::RunDirectory(std::filesystem::path path) : path_(std::move(path)) {
+  make_private_folder(path_);
+  lock_ = open_lock(path_);
+  if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    throw std::system_error(errno, std::generic_category(), "lock '" + path_.string() + "'");
+  }
+}
+
+bool is_stale(const std::filesystem::path& run_directory) {
+  const Fd lock = open_lock(run_directory);
+  return lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
+void prune_runs(const std::filesystem::path& state_folder, std::size_t kept) {
+  std::error_code error;
+  std::vector<std::filesystem::path> runs;
+  for (const auto& entry : std::filesystem::directory_iterator(state_folder, error)) {
+    if (entry.is_directory(error)) runs.push_back(entry.path());
+  }
+  if (runs.size() <= kept) return;
+  std::sort(runs.begin(), runs.end());
+  runs.resize(runs.size() - kept);
+  for (const auto& run : runs) {
+    // Only what has a lock of ours is a run: a folder that somebody put here is left alone.
+    if (std::filesystem::exists(run / kLockName, error) && is_stale(run)) std::filesystem::remove_all(run, error);
+  }
+}
+
+}  // namespace lrun

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "base/environment.h"
+#include "base/fd.h"
+
+namespace lrun {
+
+/// Where runs are kept: $LRUN_STATE, else ~/.local/state/lrun, else /tmp/lrun-<user id>.
+std::filesystem::path state_folder(const Environment& environment);
+
+/// A new run's name: UTC time and random letters, so that names sort by age: '20261121-204530-x7k2q9'.
+std::string make_run_id();
+
+/// The folder of one run, 0700, held by a lock while the run lives: events.jsonl, result.json, control.sock and, unless
+/// --log-dir names another place, the log files. Made after the workers were started, so that nobody waits for it.
+class RunDirectory {
+ public:
+  /// \throws std::system_error  the folder or its lock cannot be made.
+  explicit RunDirectory(std::filesystem::path path);
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  Fd lock_;
+};
+
+/// True when no living lrun holds the run's lock.
+bool is_stale(const std::filesystem::path& run_directory);
+
+/// Removes the oldest runs beyond `kept`; a living one is never removed. Errors are ignored: the next run tries again.
+void prune_runs(const std::filesystem::path& state_folder, std::size_t kept);
+
+}  // namespace lrun

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "verdict/judge.h"
+
+namespace lrun {
+
+/// The end of a failed run as torchrun prints it (`--compat=torchrun`): every failure of this node, the first one as
+/// root cause. Negative exit codes are signals. `records` are in the order in which the ends were seen.
+std::string torchrun_summary(const Verdict& verdict, const std::vector<FailureRecord>& records,
+                             const std::string& program);
+
+}  // namespace lrun

@@ -1,0 +1,144 @@
+#include "report/verdict_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "base/nearest.h"
+#include "base/signal_names.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostEvidenceLines = 10;
+constexpr std::size_t kMostEvidenceColumns = 200;
+
+std::string counted(std::size_t count, std::string_view singular, std::string_view plural) {
+  return fmt::format("{} {}", count, count == 1 ? singular : plural);
+}
+
+std::string grace_in_words(Duration grace) {
+  return grace == Duration::zero() ? std::string("no grace") : fmt::format("grace {}", format_duration(grace));
+}
+
+/// What the culprit printed last, cut to what fits a screen.
+std::string evidence_lines(const FailureRecord& culprit, const RunFactsForText& facts) {
+  if (culprit.evidence.empty()) return {};
+  std::string text = message_line(Severity::kNote, fmt::format("rank {} printed last:", culprit.rank), facts.colour);
+  const std::size_t shown = std::min(culprit.evidence.size(), kMostEvidenceLines);
+  for (auto line = culprit.evidence.end() - static_cast<std::ptrdiff_t>(shown); line != culprit.evidence.end();
+       ++line) {
+    text += fmt::format("  | {}{}\n", line->substr(0, kMostEvidenceColumns),
+                        line->size() > kMostEvidenceColumns ? "…" : "");
+  }
+  return text;
+}
+
+/// The other workers, counted and not shown: they are victims.
+std::string others_line(const Verdict& verdict, const RunFactsForText& facts) {
+  const std::vector<std::pair<std::size_t, std::string>> fates{
+      {verdict.stopped_by_signal.size(), "ended in the grace"},
+      {verdict.killed.size(), facts.grace == Duration::zero()
+                                  ? std::string("had to be killed")
+                                  : fmt::format("had to be killed after {}", format_duration(facts.grace))},
+      {verdict.failed_later.size(), "failed right after it"},
+      {static_cast<std::size_t>(verdict.succeeded), "had succeeded"}};
+  std::size_t others = 0;
+  std::vector<std::string> parts;
+  for (const auto& [count, fate] : fates) {
+    others += count;
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, fate));
+  }
+  if (parts.empty()) return {};
+  const std::string whose =
+      verdict.culprit ? counted(others, "other worker", "other workers") : counted(others, "worker", "workers");
+  const std::string fate = parts.size() == 1 ? parts[0].substr(parts[0].find(' ')) : ": " + join_words(parts);
+  return message_line(Severity::kNote, whose + fate, facts.colour);
+}
+
+std::string logs_line(const RunFactsForText& facts) {
+  if (facts.logs.empty()) return {};
+  return message_line(Severity::kNote, fmt::format("logs of all ranks: {}", facts.logs), facts.colour);
+}
+
+std::string start_failure_text(const FailureRecord& record, const RunFactsForText& facts) {
+  if (record.ending != FailureRecord::Ending::kExecFailed) return {};
+  std::string text = message_line(
+      Severity::kError, fmt::format("cannot run '{}': {}", facts.program, std::strerror(record.value)), facts.colour);
+  if (record.value == ENOENT) {
+    text += message_line(
+        Severity::kHint,
+        facts.program.find('/') == std::string::npos
+            ? fmt::format("no '{}' on PATH; a program in this folder is './{}'", facts.program, facts.program)
+            : "check the path, and for a script the interpreter in its first line",
+        facts.colour);
+  } else if (record.value == EACCES) {
+    text +=
+        message_line(Severity::kHint, fmt::format("'chmod +x {}' makes a script or program executable", facts.program),
+                     facts.colour);
+  } else if (record.value == ENOEXEC) {
+    text += message_line(Severity::kHint, "a script needs a first line such as '#!/bin/sh'", facts.colour);
+  }
+  return text;
+}
+
+std::string reason_in_words(const RunEnd& end) {
+  switch (end.kind) {
+    case RunEnd::Kind::kInterrupted:
+      return fmt::format("received {}", signal_name(end.signal_number));
+    case RunEnd::Kind::kConsoleClosed:
+      return "whoever read the output has gone";
+    case RunEnd::Kind::kRequested:
+      return "asked to stop";
+    case RunEnd::Kind::kGuardDied:
+      return "lrun's guard process was killed";
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+std::string cause_in_words(const FailureRecord& record) {
+  const std::string device = record.device.empty() ? "" : fmt::format(", {}", record.device);
+  return fmt::format("rank {} (local rank {}, pid {}{} on {}) {} after {}", record.rank, record.local_rank, record.pid,
+                     device, record.node, record.in_words(), format_elapsed(Duration(record.lifetime_ms)));
+}
+
+std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int others, const RunFactsForText& facts) {
+  const std::string what =
+      others == 0 ? std::string()
+                  : fmt::format("; stopping {} ({})",
+                                counted(static_cast<std::size_t>(others), cause != nullptr ? "other" : "worker",
+                                        cause != nullptr ? "others" : "workers"),
+                                grace_in_words(facts.grace));
+  if (cause != nullptr) return message_line(Severity::kError, cause_in_words(*cause) + what, facts.colour);
+  const bool from_keyboard = end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGINT && others > 0;
+  return message_line(Severity::kNote,
+                      reason_in_words(end) + what + (from_keyboard ? "; Ctrl-C again kills at once" : ""),
+                      facts.colour);
+}
+
+std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts) {
+  if (verdict.end.kind == RunEnd::Kind::kSucceeded) return {};
+  if (verdict.end.kind == RunEnd::Kind::kStartFailed) {
+    return verdict.culprit ? start_failure_text(*verdict.culprit, facts) : std::string();
+  }
+  std::string text;
+  if (verdict.culprit) text += evidence_lines(*verdict.culprit, facts);
+  text += others_line(verdict, facts);
+  text += logs_line(facts);
+  if (verdict.culprit) {
+    text += message_line(Severity::kError, cause_in_words(*verdict.culprit), facts.colour);
+  } else {
+    text += message_line(Severity::kError, fmt::format("the run was stopped: {}", reason_in_words(verdict.end)),
+                         facts.colour);
+  }
+  return text;
+}
+
+}  // namespace lrun

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/duration.h"
+#include "base/message.h"
+#include "verdict/judge.h"
+
+namespace lrun {
+
+/// What the texts of a run need besides its endings.
+struct RunFactsForText {
+  int workers = 1;
+  Duration grace{0};
+  std::string program;  ///< as the user typed it
+  std::string logs;     ///< folder of the log files; empty without files
+  bool colour = false;
+
+  bool operator==(const RunFactsForText&) const = default;
+};
+
+/// 'rank 1 (pid 4242, GPU 2 on gpu-node-1) exited with code 3 after 0.4s'.
+std::string cause_in_words(const FailureRecord& record);
+
+/// The line said when a run begins to stop: the cause as soon as it is seen, and what happens now.
+std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int others, const RunFactsForText& facts);
+
+/// The block at the very end of a run that did not succeed; empty for one that did. First what the culprit printed
+/// last, then the others in one line, the logs, and in the last line the cause. At most 15 lines for any number of
+/// ranks.
+std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts);
+
+}  // namespace lrun

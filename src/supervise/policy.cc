@@ -1,0 +1,93 @@
+#include "supervise/policy.h"
+
+#include <csignal>
+
+namespace lrun {
+namespace {
+
+using Phase = SupervisionState::Phase;
+
+Decision begin_stop(SupervisionState state, RunEnd reason, int signal_number) {
+  state.end = reason;
+  if (state.running == 0) {
+    state.phase = Phase::kOver;
+    return {state, {Announce{}, Finish{}}};
+  }
+  Decision decision{state, {Announce{}}};
+  if (state.suspended) {
+    decision.state.suspended = false;  // a stopped process cannot obey a signal
+    decision.actions.emplace_back(Resume{});
+  }
+  decision.actions.emplace_back(SignalLeaders{signal_number});
+  if (state.grace == Duration::zero()) {
+    decision.state.phase = Phase::kKilling;
+    decision.actions.emplace_back(KillGroups{});
+  } else {
+    decision.state.phase = Phase::kStopping;
+    decision.actions.emplace_back(ArmGrace{state.grace});
+  }
+  return decision;
+}
+
+Decision kill_now(SupervisionState state) {
+  state.phase = Phase::kKilling;
+  return {state, {KillGroups{}}};
+}
+
+Decision on(SupervisionState state, const WorkerEnded& event) {
+  --state.running;
+  const bool failed = !event.success && state.phase == Phase::kRunning;
+  if (failed) return begin_stop(state, {RunEnd::Kind::kWorkerFailed}, SIGTERM);
+  if (state.running > 0) return {state, {}};
+  state.phase = Phase::kOver;
+  return {state, {Finish{}}};
+}
+
+Decision on(SupervisionState state, const SignalArrived& event) {
+  switch (event.signal_number) {
+    case SIGTSTP:
+      if (state.suspended) return {state, {}};
+      state.suspended = true;
+      return {state, {Suspend{}}};
+    case SIGCONT:
+      if (!state.suspended) return {state, {}};
+      state.suspended = false;
+      return {state, {Resume{}}};
+    default:
+      break;
+  }
+  if (state.phase == Phase::kRunning) {
+    return begin_stop(state, {RunEnd::Kind::kInterrupted, event.signal_number}, event.signal_number);
+  }
+  const bool impatient = event.signal_number == SIGINT && state.phase == Phase::kStopping;
+  return impatient ? kill_now(state) : Decision{state, {}};
+}
+
+Decision on(SupervisionState state, const GraceExpired&) {
+  return state.phase == Phase::kStopping ? kill_now(state) : Decision{state, {}};
+}
+
+Decision on(SupervisionState state, const ConsoleClosed&) {
+  if (state.phase != Phase::kRunning) return {state, {}};
+  return begin_stop(state, {RunEnd::Kind::kConsoleClosed}, SIGTERM);
+}
+
+Decision on(SupervisionState state, const StopRequested&) {
+  if (state.phase != Phase::kRunning) return {state, {}};
+  return begin_stop(state, {RunEnd::Kind::kRequested}, SIGTERM);
+}
+
+/// Nobody is left who waits for the run or could stop it politely.
+Decision on(SupervisionState state, const GuardDied&) {
+  if (state.phase == Phase::kRunning) state.end = {RunEnd::Kind::kGuardDied};
+  return kill_now(state);
+}
+
+}  // namespace
+
+Decision decide(const SupervisionState& state, const Event& event) {
+  if (state.phase == Phase::kOver) return {state, {}};
+  return std::visit([&](const auto& one) { return on(state, one); }, event);
+}
+
+}  // namespace lrun

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <variant>
+#include <vector>
+
+#include "base/duration.h"
+#include "verdict/judge.h"
+
+namespace lrun {
+
+/// What the supervisor knows when it decides.
+struct SupervisionState {
+  enum class Phase {
+    kRunning,   ///< workers work
+    kStopping,  ///< told to end; the grace runs
+    kKilling,   ///< killed; only their deaths are awaited
+    kOver,      ///< no worker is left
+  };
+
+  Phase phase = Phase::kRunning;
+  int running = 0;  ///< workers that have not ended
+  Duration grace{0};
+  RunEnd end;  ///< why it stops; kSucceeded while nothing is wrong
+  bool suspended = false;
+
+  bool operator==(const SupervisionState&) const = default;
+};
+
+/// What can happen to a run.
+struct WorkerEnded {
+  bool success = true;
+};
+struct SignalArrived {
+  int signal_number = 0;
+};
+struct GraceExpired {};
+struct ConsoleClosed {};
+struct StopRequested {};
+struct GuardDied {};
+using Event = std::variant<WorkerEnded, SignalArrived, GraceExpired, ConsoleClosed, StopRequested, GuardDied>;
+
+/// What is then to be done, in this order.
+struct Announce {};  ///< say on the console why the run stops
+struct SignalLeaders {
+  int signal_number = 0;
+};
+struct ArmGrace {
+  Duration grace{0};
+};
+struct KillGroups {};
+struct Suspend {};  ///< stop all workers and all clocks (Ctrl-Z)
+struct Resume {};
+struct Finish {};
+using Action = std::variant<Announce, SignalLeaders, ArmGrace, KillGroups, Suspend, Resume, Finish>;
+
+struct Decision {
+  SupervisionState state;
+  std::vector<Action> actions;
+};
+
+/// The one stopping procedure, as a pure function: the signal lrun received (TERM for a failure) to each worker itself,
+/// one grace, then KILL to every group; a second Ctrl-C, or a grace of zero, skips the wait. Whatever ended the run
+/// first stays its reason.
+Decision decide(const SupervisionState& state, const Event& event);
+
+}  // namespace lrun

@@ -1,0 +1,151 @@
+#include "supervise/supervisor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <utility>
+
+namespace lrun {
+namespace {
+
+std::int64_t nanoseconds(auto duration) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
+}
+
+std::string device_name(const NodePlan& node, int local_rank) {
+  const auto index = static_cast<std::size_t>(local_rank);
+  if (index >= node.workers.size() || node.workers[index].devices.size() != 1) return {};
+  const DeviceId& device = node.workers[index].devices.front();
+  return device.kind == DeviceId::Kind::kGpu ? fmt::format("GPU {}", device.id) : std::string();
+}
+
+}  // namespace
+
+Supervisor::Supervisor(EventLoop& loop, WorkerGroup& group, const NodePlan& node, LogRouter* logs,
+                       RunObserver& observer, Facts facts)
+    : loop_(loop),
+      group_(group),
+      node_(node),
+      logs_(logs),
+      observer_(observer),
+      facts_(std::move(facts)),
+      grace_(loop_) {
+  state_.running = static_cast<int>(group_.workers().size());
+  state_.grace = facts_.grace;
+  stop_signals_.resize(group_.workers().size());
+  for (std::size_t i = 0; i < group_.workers().size(); ++i) pids_[group_.workers()[i].process.pid()] = i;
+}
+
+void Supervisor::watch(std::function<void()> finished) {
+  finished_ = std::move(finished);
+  group_.watch(loop_, [this](Worker& worker, const ExitStatus& status) { worker_ended(worker, status); });
+}
+
+void Supervisor::handle(const Event& event) {
+  pending_.push_back(event);
+  if (std::exchange(deciding_, true)) return;
+  while (!pending_.empty()) {
+    const Event next = std::move(pending_.front());
+    pending_.pop_front();
+    Decision decision = decide(state_, next);
+    state_ = std::move(decision.state);
+    for (const Action& action : decision.actions) {
+      std::visit([this](const auto& one) { apply(one); }, action);
+    }
+  }
+  deciding_ = false;
+}
+
+void Supervisor::worker_ended(Worker& worker, const ExitStatus& status) {
+  if (logs_ != nullptr) logs_->worker_ended(worker.local_rank);
+  records_.push_back(make_record(worker, status));
+  observer_.worker_ended(records_.back());
+  handle(WorkerEnded{status.success()});
+}
+
+FailureRecord Supervisor::make_record(const Worker& worker, const ExitStatus& status) const {
+  const SteadyTime now = std::chrono::steady_clock::now();
+  FailureRecord record;
+  record.node = facts_.host;
+  record.node_rank = node_.node_rank;
+  record.rank = worker.rank;
+  record.local_rank = worker.local_rank;
+  record.pid = worker.process.pid();
+  record.attempt = facts_.attempt;
+  record.device = device_name(node_, worker.local_rank);
+  record.steady_ns = nanoseconds(now.time_since_epoch());
+  record.wall_ns = nanoseconds(std::chrono::system_clock::now().time_since_epoch());
+  record.lifetime_ms = std::chrono::duration_cast<Duration>(now - worker.started).count();
+  record.ending =
+      status.kind == ExitStatus::Kind::kExited ? FailureRecord::Ending::kExited : FailureRecord::Ending::kSignaled;
+  record.value = status.value;
+  record.core_dumped = status.core_dumped;
+  record.stop_signal = stop_signals_[pids_.at(record.pid)];
+  if (logs_ != nullptr && !status.success()) {
+    std::vector<std::string> lines;
+    for (TailLine& line : logs_->tail(worker.local_rank)) lines.push_back(std::move(line.text));
+    record.evidence = bounded_evidence(std::move(lines));
+  }
+  return record;
+}
+
+/// Those that ended by themselves must be recorded as such before a signal is counted as sent to them.
+void Supervisor::mark_stopped(int signal_number) {
+  group_.collect_ended();
+  for (const Worker& worker : group_.workers()) {
+    if (!worker.process.status()) stop_signals_[pids_.at(worker.process.pid())] = signal_number;
+  }
+}
+
+void Supervisor::apply(const Announce&) {
+  const auto failed = std::find_if(records_.begin(), records_.end(), [](const FailureRecord& record) {
+    return !record.success() && !record.stopped_by_lrun();
+  });
+  observer_.stopping(state_.end, failed == records_.end() ? nullptr : &*failed, group_.running());
+}
+
+void Supervisor::apply(const SignalLeaders& action) {
+  mark_stopped(action.signal_number);
+  group_.signal_leaders(action.signal_number);
+}
+
+void Supervisor::apply(const ArmGrace& action) {
+  grace_.arm(action.grace, [this] { handle(GraceExpired{}); });
+}
+
+void Supervisor::apply(const KillGroups&) {
+  mark_stopped(SIGKILL);
+  if (group_.running() > 0) observer_.killing(group_.running());
+  group_.signal_groups(SIGKILL);
+}
+
+void Supervisor::apply(const Suspend&) {
+  grace_.pause();
+  group_.signal_groups(SIGSTOP);
+  observer_.suspended();
+}
+
+void Supervisor::apply(const Resume&) {
+  group_.signal_groups(SIGCONT);
+  grace_.resume();
+  observer_.resumed();
+}
+
+void Supervisor::apply(const Finish&) {
+  over_ = true;
+  finish_when_drained();
+}
+
+void Supervisor::output_drained() {
+  if (over_) finish_when_drained();
+}
+
+void Supervisor::finish_when_drained() {
+  if (!finished_ || (logs_ != nullptr && !logs_->drained())) return;
+  const auto finished = std::exchange(finished_, nullptr);
+  finished();
+}
+
+}  // namespace lrun

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/event_loop.h"
+#include "logs/log_router.h"
+#include "plan/launch_plan.h"
+#include "process/worker_group.h"
+#include "supervise/pausable_timer.h"
+#include "supervise/policy.h"
+#include "verdict/failure_record.h"
+
+namespace lrun {
+
+/// Is told what happens to a run, as it happens, on the loop's thread. Reports and events are written here.
+class RunObserver {
+ public:
+  RunObserver() = default;
+  RunObserver(const RunObserver&) = delete;
+  RunObserver& operator=(const RunObserver&) = delete;
+  virtual ~RunObserver() = default;
+
+  virtual void worker_ended(const FailureRecord& record) = 0;
+  /// The run begins to stop. `cause` is the first failed worker, or nullptr when none failed. `others` still run.
+  virtual void stopping(const RunEnd& end, const FailureRecord* cause, int others) = 0;
+  virtual void killing(int others) = 0;
+  virtual void suspended() = 0;
+  virtual void resumed() = 0;
+};
+
+/// What a supervised attempt came to.
+struct RunOutcome {
+  RunEnd end;
+  std::vector<FailureRecord> records;  ///< one a worker, in the order of their ends
+};
+
+/// Watches one attempt of one node's workers until none is left and all their output was taken over.
+///
+/// Joins loop, workers, logs and policy: every decision is decide()'s. One thread.
+class Supervisor {
+ public:
+  struct Facts {
+    std::string host;
+    int attempt = 0;
+    Duration grace{0};
+  };
+
+  /// `logs` may be null: the workers then own lrun's descriptors. Everything must outlive the supervisor.
+  Supervisor(EventLoop& loop, WorkerGroup& group, const NodePlan& node, LogRouter* logs, RunObserver& observer,
+             Facts facts);
+
+  /// Watches the workers from now on. When nothing is left to wait for, `finished` is called once.
+  void watch(std::function<void()> finished);
+
+  /// What happened outside: a signal, the console, the control socket.
+  void handle(const Event& event);
+  /// From LogEvents: a worker's output was taken over.
+  void output_drained();
+
+  [[nodiscard]] const SupervisionState& state() const { return state_; }
+  [[nodiscard]] RunOutcome outcome() const { return {state_.end, records_}; }
+  [[nodiscard]] bool is_worker(pid_t pid) const { return pids_.contains(pid); }
+
+ private:
+  void worker_ended(Worker& worker, const ExitStatus& status);
+  FailureRecord make_record(const Worker& worker, const ExitStatus& status) const;
+  void mark_stopped(int signal_number);
+  void finish_when_drained();
+
+  void apply(const Announce& action);
+  void apply(const SignalLeaders& action);
+  void apply(const ArmGrace& action);
+  void apply(const KillGroups& action);
+  void apply(const Suspend& action);
+  void apply(const Resume& action);
+  void apply(const Finish& action);
+
+  EventLoop& loop_;
+  WorkerGroup& group_;
+  const NodePlan& node_;
+  LogRouter* logs_;
+  RunObserver& observer_;
+  Facts facts_;
+  SupervisionState state_;
+  PausableTimer grace_;
+  std::deque<Event> pending_;  ///< an action may cause events: they wait until its decision is carried out
+  bool deciding_ = false;
+  bool over_ = false;
+  std::function<void()> finished_;
+  std::vector<FailureRecord> records_;
+  std::vector<int> stop_signals_;  ///< by worker index: the last signal lrun sent to it
+  std::map<pid_t, std::size_t> pids_;
+};
+
+}  // namespace lrun

@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "support/lrun_process.h"
+
+namespace lrun::test {
+namespace {
+
+// The worker forks a child in its own group that ignores TERM, and one with a session of its own.
+constexpr const char* kFamily =
+    "(trap '' TERM INT HUP; while :; do sleep 1000; done) & "
+    "setsid sh -c 'trap \"\" TERM INT HUP; while :; do sleep 1000; done' & "
+    "echo ready; exec sleep 1000";
+
+/// LrunProcess's destructor demands that nothing is left one second after any of these ends.
+TEST(Containment, NothingIsLeftAfterAWorkerFailed) {
+  LrunProcess lrun({"-n", "2", "--grace", "1s", "sh", "-c",
+                    std::string("[ $RANK = 1 ] && { setsid sleep 1000 & sleep 0.2; exit 3; }; ") + kFamily});
+  EXPECT_EQ(lrun.wait().code, 3);
+}
+
+TEST(Containment, NothingIsLeftAfterASuccess) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo done"});
+  EXPECT_EQ(lrun.wait().code, 0);
+}
+
+TEST(Containment, AGrandchildThatHoldsThePipeDelaysTheEndByASecondAtMost) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", "setsid sleep 1000 & echo done"});
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+  EXPECT_NE(lrun.out().find("[0] done"), std::string::npos);
+}
+
+TEST(Containment, NothingIsLeftAfterTheWholeOfLrunWasInterrupted) {
+  LrunProcess lrun({"-n", "2", "--grace", "1s", "sh", "-c", kFamily});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+}
+
+TEST(Containment, NothingIsLeftAfterKillOfTheGuard) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", kFamily});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  ASSERT_TRUE(eventually([&] { return lrun.workers().size() >= 6; }));
+  lrun.signal(SIGKILL);
+  EXPECT_EQ(lrun.wait().signal_number, SIGKILL);
+}
+
+TEST(Containment, NothingIsLeftAfterKillOfTheLauncher) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", kFamily});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  ASSERT_TRUE(eventually([&] { return lrun.workers().size() >= 6; }));
+  ASSERT_EQ(::kill(lrun.launcher_pid(), SIGKILL), 0);
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_NE(lrun.err().find("the launcher itself died of SIGKILL"), std::string::npos) << lrun.err();
+}
+
+TEST(Containment, WorkersDieEvenWhenGuardAndLauncherAreKilledTogether) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", "echo ready; exec sleep 1000"});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  const pid_t launcher = lrun.launcher_pid();
+  lrun.signal(SIGSTOP);  // the guard must not have the time to clean up
+  ASSERT_EQ(::kill(launcher, SIGKILL), 0);
+  lrun.signal(SIGKILL);
+  EXPECT_EQ(lrun.wait().signal_number, SIGKILL);
+}
+
+TEST(Containment, AnUnrelatedProcessIsLeftAlone) {
+  LrunProcess other({"-n", "1", "sh", "-c", "echo ready; exec sleep 1000"});
+  ASSERT_TRUE(other.wait_for("[0] ready"));
+  LrunProcess lrun({"-n", "1", "sh", "-c", "echo ready; exec sleep 1000"});
+  ASSERT_TRUE(lrun.wait_for("[0] ready"));
+  lrun.signal(SIGKILL);
+  lrun.wait();
+  ASSERT_TRUE(eventually([&] { return lrun.processes().empty(); }));
+  EXPECT_EQ(other.workers().size(), 1U);
+  other.signal(SIGTERM);
+  other.wait();
+}
+
+TEST(Containment, OrphansThatEndAreReapedWhileTheRunGoesOn) {
+  LrunProcess lrun(
+      {"-n", "1", "sh", "-c",
+       "for i in 1 2 3 4 5; do sh -c 'setsid sleep 0.01 &'; done; sleep 0.2; echo ready; exec sleep 1000"});
+  ASSERT_TRUE(lrun.wait_for("[0] ready"));
+  const pid_t launcher = lrun.launcher_pid();
+  EXPECT_TRUE(eventually([&] { return zombie_children(launcher) == 0; }));
+  lrun.signal(SIGTERM);
+  lrun.wait();
+}
+
+}  // namespace
+}  // namespace lrun::test

@@ -1,0 +1,115 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "support/lrun_process.h"
+
+namespace lrun::test {
+namespace {
+
+std::string last_line(const std::string& text) {
+  if (text.size() < 2) return text;
+  const auto before = text.rfind('\n', text.size() - 2);
+  return text.substr(before == std::string::npos ? 0 : before + 1);
+}
+
+TEST(Failure, PassesOnTheFirstFailingWorkersCodeAndNamesIt) {
+  LrunProcess lrun({"-n", "3", "sh", "-c", "[ $RANK = 1 ] && { echo the reason >&2; exit 3; }; exec sleep 1000"});
+  const LrunEnd end = lrun.wait();
+  EXPECT_TRUE(end.exited);
+  EXPECT_EQ(end.code, 3);
+  EXPECT_NE(lrun.err().find("lrun: error: rank 1 (local rank 1, pid "), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("; stopping 2 others (grace 30s)"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("  | the reason\n"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("lrun: note: 2 other workers ended in the grace\n"), std::string::npos) << lrun.err();
+  EXPECT_NE(last_line(lrun.err()).find("rank 1"), std::string::npos) << "the cause is the last thing said";
+}
+
+TEST(Failure, DecodesASegmentationFault) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", "[ $RANK = 0 ] && { ulimit -c 0; kill -s SEGV $$; }; exec sleep 1000"});
+  EXPECT_EQ(lrun.wait().code, 128 + SIGSEGV);
+  EXPECT_NE(last_line(lrun.err()).find("rank 0"), std::string::npos);
+  EXPECT_NE(last_line(lrun.err()).find("died of SIGSEGV (invalid memory access"), std::string::npos) << lrun.err();
+}
+
+TEST(Failure, TellsAKillFromOutsideFromItsOwn) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", "[ $RANK = 1 ] && kill -s KILL $$; exec sleep 1000"});
+  EXPECT_EQ(lrun.wait().code, 137);
+  EXPECT_NE(last_line(lrun.err()).find("rank 1"), std::string::npos);
+  EXPECT_NE(last_line(lrun.err()).find("SIGKILL (killed from outside)"), std::string::npos) << lrun.err();
+}
+
+TEST(Failure, AMissingProgramIs127AndStartsNothing) {
+  LrunProcess lrun({"-n", "2", "./no-such-program"});
+  EXPECT_EQ(lrun.wait().code, 127);
+  EXPECT_EQ(lrun.err().find("lrun: error: cannot run './no-such-program': No such file or directory\n"), 0U)
+      << lrun.err();
+  EXPECT_TRUE(std::filesystem::is_empty(lrun.state())) << "no run directory for a run that never was";
+}
+
+TEST(Failure, AMissingPythonScriptIs127) {
+  LrunProcess lrun({"-n", "2", "no-such-script.py"});
+  EXPECT_EQ(lrun.wait().code, 127);
+  EXPECT_EQ(lrun.err().find("lrun: error: cannot run 'no-such-script.py'"), 0U) << lrun.err();
+}
+
+TEST(Failure, AProgramThatIsNotExecutableIs126) {
+  const TemporaryFolder folder;
+  const std::string program = folder.script("program", "#!/bin/sh\n", false);
+  LrunProcess lrun({"-n", "2", program});
+  EXPECT_EQ(lrun.wait().code, 126);
+  EXPECT_NE(lrun.err().find("chmod +x"), std::string::npos) << lrun.err();
+}
+
+TEST(Failure, AScriptWhoseInterpreterIsMissingIs127) {
+  const TemporaryFolder folder;
+  const std::string program = folder.script("program", "#!/no/such/interpreter\n");
+  LrunProcess lrun({"-n", "3", program});
+  EXPECT_EQ(lrun.wait().code, 127);
+  EXPECT_NE(lrun.err().find("the interpreter in its first line"), std::string::npos) << lrun.err();
+}
+
+TEST(Failure, AFileThatIsNoProgramIs126) {
+  const TemporaryFolder folder;
+  const std::string program = folder.script("program", "just text\n");
+  LrunProcess lrun({"-n", "3", "--no-python", program});
+  EXPECT_EQ(lrun.wait().code, 126) << lrun.err();
+}
+
+TEST(Failure, KillsWorkersThatIgnoreTermAfterTheGrace) {
+  LrunProcess lrun({"-n", "3", "--grace", "200ms", "sh", "-c",
+                    "[ $RANK = 0 ] && { sleep 0.2; exit 9; }; trap '' TERM; echo armed; while :; do sleep 1000; done"});
+  EXPECT_EQ(lrun.wait().code, 9);
+  EXPECT_NE(lrun.err().find("killing 2 workers that have not ended"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("2 other workers had to be killed after 200ms"), std::string::npos) << lrun.err();
+}
+
+TEST(Failure, TellsTheCauseWhenItIsSeenAndNotAfterTheGrace) {
+  LrunProcess lrun({"-n", "2", "--grace", "1000s", "sh", "-c",
+                    "trap '' TERM; [ $RANK = 1 ] && exit 5; echo armed; while :; do sleep 1000; done"});
+  ASSERT_TRUE(lrun.wait_for("exited with code 5")) << "the other worker still ignores TERM";
+  EXPECT_FALSE(lrun.workers().empty());
+  lrun.signal(SIGINT);  // the wait is skipped
+  EXPECT_EQ(lrun.wait().code, 5) << "the cause stays the cause";
+}
+
+TEST(Failure, LeavesTheGraceToWorkersThatSaveSomething) {
+  const TemporaryFolder folder;
+  LrunProcess lrun({"-n", "2", "sh", "-c",
+                    "[ $RANK = 1 ] && { while [ ! -e armed ]; do sleep 0.01; done; exit 4; };"
+                    "trap 'sleep 0.3; echo saved > saved; exit 0' TERM; echo > armed; while :; do sleep 0.01; done"},
+                   {.before_exec = [&] { (void)!::chdir(folder.path().c_str()); }});
+  EXPECT_EQ(lrun.wait().code, 4);
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "saved"));
+}
+
+TEST(Failure, AWorkerThatEndsEarlyWithZeroIsNoFailure) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", "[ $RANK = 0 ] && exit 0; sleep 0.2; echo done"});
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_EQ(lrun.out(), "[1] done\n");
+}
+
+}  // namespace
+}  // namespace lrun::test

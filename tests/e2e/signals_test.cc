@@ -1,0 +1,109 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "support/lrun_process.h"
+
+namespace lrun::test {
+namespace {
+
+constexpr const char* kSleeper = "echo ready; exec sleep 1000";
+constexpr const char* kDeaf = "trap '' INT TERM; echo ready; while :; do sleep 1000; done";
+
+bool all_in_state(const std::vector<pid_t>& pids, char state) {
+  return std::all_of(pids.begin(), pids.end(), [&](pid_t pid) { return process_state(pid) == state; });
+}
+
+class EverySignal : public ::testing::TestWithParam<int> {};
+
+TEST_P(EverySignal, IsPassedOnAndThenLrunDiesOfItToo) {
+  LrunProcess lrun({"-n", "2", "sh", "-c",
+                    "for s in INT TERM HUP QUIT; do trap \"echo got $s; exit 0\" $s; done; echo ready; "
+                    "while :; do sleep 0.01; done"});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  lrun.signal(GetParam());
+  const LrunEnd end = lrun.wait();
+  EXPECT_FALSE(end.exited);
+  EXPECT_EQ(end.signal_number, GetParam());
+  const std::string got = std::string("got ") + ::sigabbrev_np(GetParam());
+  EXPECT_NE(lrun.out().find("[0] " + got), std::string::npos) << lrun.out();
+  EXPECT_NE(lrun.out().find("[1] " + got), std::string::npos) << lrun.out();
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, EverySignal, ::testing::Values(SIGINT, SIGTERM, SIGHUP, SIGQUIT),
+                         [](const auto& instance) { return std::string(::sigabbrev_np(instance.param)); });
+
+TEST(Signals, CtrlCOnATerminalStopsTheWorkers) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", kSleeper}, {.environment = {{"NO_COLOR", "1"}}, .terminal = true});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  lrun.type("\x03");
+  EXPECT_EQ(lrun.wait().signal_number, SIGINT);
+  EXPECT_NE(lrun.err().find("received SIGINT; stopping 2 workers"), std::string::npos) << lrun.err();
+}
+
+TEST(Signals, ASecondCtrlCKillsAtOnce) {
+  LrunProcess lrun({"-n", "2", "--grace", "1000s", "sh", "-c", kDeaf},
+                   {.environment = {{"NO_COLOR", "1"}}, .terminal = true});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  lrun.type("\x03");
+  ASSERT_TRUE(lrun.wait_for("Ctrl-C again kills at once"));
+  EXPECT_EQ(lrun.workers().empty(), false) << "the first one only asks";
+  lrun.type("\x03");
+  EXPECT_EQ(lrun.wait().signal_number, SIGINT);
+}
+
+TEST(Signals, CtrlZStopsEverythingAndContinueGoesOn) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", kSleeper}, {.environment = {{"NO_COLOR", "1"}}, .terminal = true});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  const std::vector<pid_t> workers = lrun.workers();
+  ASSERT_EQ(workers.size(), 2U);
+  lrun.type("\x1a");
+  EXPECT_TRUE(eventually([&] { return all_in_state(workers, 'T'); })) << "workers must stop";
+  EXPECT_TRUE(eventually([&] { return process_state(lrun.pid()) == 'T'; })) << "and lrun, for the shell";
+  lrun.signal(SIGCONT);
+  EXPECT_TRUE(eventually([&] { return all_in_state(workers, 'S'); })) << "workers must go on";
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+}
+
+TEST(Signals, TheGraceStandsStillWhileStopped) {
+  LrunProcess lrun({"-n", "1", "--grace", "400ms", "sh", "-c", kDeaf});
+  ASSERT_TRUE(lrun.wait_for("[0] ready"));
+  const pid_t launcher = lrun.launcher_pid();
+  lrun.signal(SIGTERM);
+  ASSERT_TRUE(lrun.wait_for("received SIGTERM"));
+  ::kill(launcher, SIGTSTP);
+  ASSERT_TRUE(eventually([&] { return !lrun.workers().empty() && all_in_state(lrun.workers(), 'T'); }));
+  EXPECT_FALSE(eventually([&] { return lrun.workers().empty(); }, 800ms))
+      << "killed by a clock that should stand still";
+  ::kill(launcher, SIGCONT);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+}
+
+TEST(Signals, NohupIsRespected) {
+  LrunProcess lrun({"-n", "1", "sh", "-c", kSleeper}, {.before_exec = [] { ::signal(SIGHUP, SIG_IGN); }});
+  ASSERT_TRUE(lrun.wait_for("[0] ready"));
+  lrun.signal(SIGHUP);
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM) << lrun.err();
+}
+
+TEST(Signals, AClosedStdoutEndsTheRunQuietly) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", "while :; do echo line; sleep 0.01; done"});
+  ASSERT_TRUE(lrun.wait_for("[0] line"));
+  lrun.close_stdout();
+  EXPECT_EQ(lrun.wait().signal_number, SIGPIPE) << lrun.err();
+}
+
+TEST(Signals, AWorkerThatObeysWithACodeIsNotBlamed) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", "trap 'exit 7' INT; echo ready; while :; do sleep 0.01; done"});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  lrun.signal(SIGINT);
+  EXPECT_EQ(lrun.wait().signal_number, SIGINT);
+  EXPECT_EQ(lrun.err().find("exited with code 7"), std::string::npos) << lrun.err();
+}
+
+}  // namespace
+}  // namespace lrun::test

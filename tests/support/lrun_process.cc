@@ -1,0 +1,240 @@
+#include "support/lrun_process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pty.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <thread>
+
+namespace lrun::test {
+namespace {
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::vector<pid_t> all_pids() {
+  std::vector<pid_t> pids;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+  while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
+    if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') pids.push_back(std::stoi(entry->d_name));
+  }
+  return pids;
+}
+
+/// The fields of /proc/PID/stat after the command: state, parent, ...
+std::string stat_fields(pid_t pid) {
+  const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat");
+  const auto command_end = stat.rfind(')');
+  return command_end == std::string::npos ? std::string() : stat.substr(command_end + 2);
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(2ms);
+  }
+  return true;
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string pattern = ::testing::TempDir() + "lrun-e2e-XXXXXX";
+  EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
+  path_ = pattern;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code error;
+  std::filesystem::remove_all(path_, error);
+}
+
+std::string TemporaryFolder::script(const std::string& name, const std::string& text, bool executable) const {
+  const std::filesystem::path file = path_ / name;
+  std::ofstream(file) << text;
+  ::chmod(file.c_str(), executable ? 0755 : 0644);
+  return file.string();
+}
+
+char process_state(pid_t pid) {
+  const std::string fields = stat_fields(pid);
+  return fields.empty() ? ' ' : fields[0];
+}
+
+std::vector<pid_t> living_children(pid_t parent) {
+  std::vector<pid_t> children;
+  for (const pid_t pid : all_pids()) {
+    const std::string fields = stat_fields(pid);
+    if (fields.size() > 2 && fields[0] != 'Z' && std::stoi(fields.substr(2)) == parent) children.push_back(pid);
+  }
+  return children;
+}
+
+int zombie_children(pid_t parent) {
+  int count = 0;
+  for (const pid_t pid : all_pids()) {
+    const std::string fields = stat_fields(pid);
+    if (fields.size() > 2 && fields[0] == 'Z' && std::stoi(fields.substr(2)) == parent) ++count;
+  }
+  return count;
+}
+
+LrunProcess::LrunProcess(std::vector<std::string> arguments, Options options) {
+  mark_ = "LRUN_STATE=" + state_.path().string();
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (!text.starts_with("LRUN_") && !text.starts_with("PET_") && !text.starts_with("OMP_"))
+      environment.emplace_back(text);
+  }
+  environment.push_back(mark_);
+  for (const auto& [name, value] : options.environment) environment.push_back(name + "=" + value);
+  arguments.insert(arguments.begin(), LRUN_PROGRAM);
+  const std::vector<char*> argv = pointers_to(arguments);
+  const std::vector<char*> envp = pointers_to(environment);
+
+  Pipe out;
+  Pipe err;
+  int terminal = -1;
+  if (options.terminal) {
+    pid_ = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  } else {
+    out = make_pipe();
+    err = make_pipe();
+    pid_ = ::fork();
+  }
+  if (pid_ == 0) {
+    if (!options.terminal) {
+      ::dup2(out.write.get(), 1);
+      ::dup2(err.write.get(), 2);
+    }
+    if (options.before_exec) options.before_exec();
+    ::execve(LRUN_PROGRAM, argv.data(), envp.data());
+    ::_exit(99);
+  }
+  if (options.terminal) {
+    ::fcntl(terminal, F_SETFD, FD_CLOEXEC);
+    err_fd_ = Fd(terminal);
+  } else {
+    out_fd_ = std::move(out.read);
+    err_fd_ = std::move(err.read);
+  }
+}
+
+LrunProcess::~LrunProcess() {
+  const bool was_left = !reaped_;
+  if (!reaped_) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  // One second is what is promised after any end of lrun.
+  const bool clean = eventually([this] { return processes().empty(); }, was_left ? 10s : 1s);
+  EXPECT_TRUE(clean) << processes().size() << " processes were left behind";
+  for (const pid_t pid : processes()) ::kill(pid, SIGKILL);
+}
+
+bool LrunProcess::read_some(std::chrono::milliseconds limit) {
+  pollfd polled[] = {{out_fd_.get(), POLLIN, 0}, {err_fd_.get(), POLLIN, 0}};
+  if (!out_fd_ && !err_fd_) return false;
+  if (::poll(polled, 2, static_cast<int>(limit.count())) <= 0) return false;
+  for (const bool is_out : {true, false}) {
+    Fd& fd = is_out ? out_fd_ : err_fd_;
+    if (!fd || polled[is_out ? 0 : 1].revents == 0) continue;
+    char buffer[65536];
+    const ssize_t count = ::read(fd.get(), buffer, sizeof buffer);
+    if (count > 0) {
+      (is_out ? out_ : err_).append(buffer, static_cast<std::size_t>(count));
+    } else {
+      fd.reset();  // also EIO: the terminal's last user has gone
+    }
+  }
+  return true;
+}
+
+bool LrunProcess::wait_for(const std::string& text) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (out_.find(text) == std::string::npos && err_.find(text) == std::string::npos) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    if (!read_some(1000ms) && !out_fd_ && !err_fd_) return false;
+  }
+  return true;
+}
+
+LrunEnd LrunProcess::wait() {
+  if (reaped_) return end_;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  siginfo_t info{};
+  const bool ended = eventually([&] {
+    while (read_some(0ms)) {
+    }
+    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG) == 0 && info.si_pid == pid_;
+  });
+  if (!ended) {
+    ADD_FAILURE() << "lrun did not end; stdout: " << out_ << " stderr: " << err_;
+    return end_;
+  }
+  reaped_ = true;
+  while ((out_fd_ || err_fd_) && std::chrono::steady_clock::now() < deadline && read_some(200ms)) {
+  }
+  end_.exited = info.si_code == CLD_EXITED;
+  (end_.exited ? end_.code : end_.signal_number) = info.si_status;
+  return end_;
+}
+
+void LrunProcess::signal(int signal_number) const { ::kill(pid_, signal_number); }
+
+void LrunProcess::type(const std::string& keys) const {
+  EXPECT_EQ(::write(err_fd_.get(), keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+}
+
+void LrunProcess::close_stdout() { out_fd_.reset(); }
+
+std::filesystem::path LrunProcess::run_folder() const {
+  for (const auto& entry : std::filesystem::directory_iterator(state_.path())) return entry.path();
+  return {};
+}
+
+pid_t LrunProcess::launcher_pid() const {
+  const std::vector<pid_t> children = living_children(pid_);
+  return children.empty() ? -1 : children.front();
+}
+
+std::vector<pid_t> LrunProcess::processes() const {
+  std::vector<pid_t> found;
+  for (const pid_t pid : all_pids()) {
+    const std::string environment = read_file("/proc/" + std::to_string(pid) + "/environ");
+    if (environment.find(mark_) != std::string::npos && process_state(pid) != 'Z') found.push_back(pid);
+  }
+  return found;
+}
+
+std::vector<pid_t> LrunProcess::workers() const {
+  std::vector<pid_t> found = processes();
+  const pid_t launcher = launcher_pid();
+  std::erase_if(found, [&](pid_t pid) { return pid == pid_ || pid == launcher; });
+  return found;
+}
+
+}  // namespace lrun::test

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace lrun::test {
+
+using namespace std::chrono_literals;
+
+/// Longer than anything should take on a loaded machine; a test that reaches it has failed.
+inline constexpr auto kPatience = 60s;
+
+/// Waits for a condition that an event outside this process makes true. \return false when patience ended.
+bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = kPatience);
+
+/// A folder that goes with the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// Writes an executable file. \return its path.
+  [[nodiscard]] std::string script(const std::string& name, const std::string& text, bool executable = true) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct LrunEnd {
+  bool exited = false;
+  int code = 0;           ///< when exited
+  int signal_number = 0;  ///< when it died of a signal
+};
+
+/// The built lrun, started as a person would start it, with its output read as it comes.
+///
+/// Every process below carries a mark in its environment; the destructor fails the test when one is left, and ends it.
+class LrunProcess {
+ public:
+  struct Options {
+    std::map<std::string, std::string> environment = {};
+    bool terminal = false;  ///< stdin, stdout and stderr are a terminal of its own
+    std::function<void()> before_exec = {};
+  };
+
+  explicit LrunProcess(std::vector<std::string> arguments) : LrunProcess(std::move(arguments), Options{}) {}
+  LrunProcess(std::vector<std::string> arguments, Options options);
+  ~LrunProcess();
+  LrunProcess(const LrunProcess&) = delete;
+  LrunProcess& operator=(const LrunProcess&) = delete;
+
+  /// Reads until stdout and stderr together contain `text`.
+  [[nodiscard]] bool wait_for(const std::string& text);
+  /// Reads to the end and waits for lrun itself.
+  LrunEnd wait();
+  void signal(int signal_number) const;
+  /// Types on the terminal.
+  void type(const std::string& keys) const;
+  /// Closes our end of its stdout, as `| head` does.
+  void close_stdout();
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] const std::string& out() const { return out_; }
+  [[nodiscard]] const std::string& err() const { return err_; }  ///< all of it when there is a terminal
+  [[nodiscard]] const std::filesystem::path& state() const { return state_.path(); }
+  /// The folder of the one run.
+  [[nodiscard]] std::filesystem::path run_folder() const;
+  /// The inner process of the two that lrun is.
+  [[nodiscard]] pid_t launcher_pid() const;
+  /// Living processes of this run but lrun's own.
+  [[nodiscard]] std::vector<pid_t> workers() const;
+  /// Living processes of this run, lrun's own included.
+  [[nodiscard]] std::vector<pid_t> processes() const;
+
+ private:
+  bool read_some(std::chrono::milliseconds limit);
+
+  TemporaryFolder state_;
+  std::string mark_;
+  pid_t pid_ = -1;
+  bool reaped_ = false;
+  LrunEnd end_;
+  Fd out_fd_;
+  Fd err_fd_;
+  std::string out_;
+  std::string err_;
+};
+
+/// Living direct children of a process, zombies left out.
+std::vector<pid_t> living_children(pid_t parent);
+/// Ended children of a process that it has not reaped.
+int zombie_children(pid_t parent);
+/// The state letter in /proc/PID/stat: 'R', 'S', 'T', 'Z'...; ' ' when there is no such process.
+char process_state(pid_t pid);
+
+}  // namespace lrun::test

@@ -1,0 +1,60 @@
+#include "report/event_log.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+#include "report/result_json.h"
+
+namespace lrun {
+namespace {
+
+class EventLogTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = ::testing::TempDir() + "lrun-events-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(EventLogTest, WritesOneJsonObjectALine) {
+  EventLog events(folder_ / "events.jsonl");
+  FailureRecord record;
+  record.rank = 3;
+  record.evidence = {"a \"quoted\"\nline"};
+  events.worker_ended(record);
+  events.noted("suspended");
+  events.run_ended(judge({RunEnd::Kind::kSucceeded}, {record}));
+
+  std::ifstream file(folder_ / "events.jsonl");
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0]["event"], "worker_ended");
+  EXPECT_EQ(lines[0]["rank"], 3);
+  EXPECT_EQ(lines[0]["schema"], 1);
+  EXPECT_EQ(lines[1]["event"], "suspended");
+  EXPECT_EQ(lines[2]["reason"], "succeeded");
+}
+
+TEST_F(EventLogTest, DoesNothingWithoutAFile) {
+  EventLog events;
+  events.noted("suspended");
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(EventLogTest, WritesAResultWholeOrNotAtAll) {
+  write_atomically(folder_ / "result.json", "old");
+  write_atomically(folder_ / "result.json", result_json("run", judge({RunEnd::Kind::kSucceeded}, {}), {}));
+  std::ifstream file(folder_ / "result.json");
+  EXPECT_EQ(nlohmann::json::parse(file)["exit_code"], 0);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1) << "nothing is left beside it";
+}
+
+}  // namespace
+}  // namespace lrun

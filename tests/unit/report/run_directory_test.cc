@@ -1,0 +1,62 @@
+#include "report/run_directory.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <optional>
+#include <set>
+
+namespace lrun {
+namespace {
+
+class RunDirectoryTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = ::testing::TempDir() + "lrun-state-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    state_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(state_); }
+
+  std::filesystem::path state_;
+};
+
+TEST(StateFolder, IsTheUsersWishElseBelowHome) {
+  Environment environment;
+  environment.set("HOME", "/home/a");
+  EXPECT_EQ(state_folder(environment), "/home/a/.local/state/lrun");
+  environment.set("LRUN_STATE", "/s");
+  EXPECT_EQ(state_folder(environment), "/s");
+}
+
+TEST(RunId, IsUniqueAndSortsByTime) {
+  std::set<std::string> ids;
+  for (int i = 0; i < 1000; ++i) ids.insert(make_run_id());
+  EXPECT_EQ(ids.size(), 1000U);
+  EXPECT_EQ(ids.begin()->size(), std::string("20261121-204530-abcdef").size());
+}
+
+TEST_F(RunDirectoryTest, IsPrivateAndLockedWhileItLives) {
+  std::optional<RunDirectory> run(std::in_place, state_ / "deep" / "run");
+  struct stat status {};
+  ASSERT_EQ(::stat(run->path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0700U);
+  EXPECT_FALSE(is_stale(run->path()));
+  const std::filesystem::path path = run->path();
+  run.reset();
+  EXPECT_TRUE(is_stale(path));
+}
+
+TEST_F(RunDirectoryTest, PruningKeepsTheNewestTheLivingAndWhatIsNoRun) {
+  for (const char* name : {"1", "2", "3", "4"}) RunDirectory(state_ / name);
+  const RunDirectory living(state_ / "0");
+  std::filesystem::create_directory(state_ / "00-not-a-run");
+  prune_runs(state_, 2);
+  std::set<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(state_)) left.insert(entry.path().filename());
+  EXPECT_EQ(left, (std::set<std::string>{"0", "00-not-a-run", "3", "4"}));
+}
+
+}  // namespace
+}  // namespace lrun

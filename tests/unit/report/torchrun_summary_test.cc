@@ -1,0 +1,42 @@
+#include "report/torchrun_summary.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace lrun {
+namespace {
+
+TEST(TorchrunSummary, ListsTheVictimsAndThenTheRootCause) {
+  FailureRecord culprit;
+  culprit.node = "localhost";
+  culprit.rank = culprit.local_rank = 1;
+  culprit.pid = 15887;
+  culprit.value = 7;
+  FailureRecord victim;
+  victim.node = "localhost";
+  victim.pid = 15886;
+  victim.ending = FailureRecord::Ending::kSignaled;
+  victim.value = SIGTERM;
+  victim.stop_signal = SIGTERM;
+  const std::string text =
+      torchrun_summary(judge({RunEnd::Kind::kWorkerFailed}, {culprit, victim}), {culprit, victim}, "./f.sh");
+  const auto victim_at = text.find("traceback : Signal 15 (SIGTERM) received by PID 15886");
+  const auto root_at = text.find("Root Cause (first observed failure):\n[0]:");
+  EXPECT_NE(text.find("./f.sh FAILED"), std::string::npos) << text;
+  EXPECT_NE(victim_at, std::string::npos) << text;
+  EXPECT_NE(root_at, std::string::npos) << text;
+  EXPECT_LT(victim_at, root_at) << text;
+  EXPECT_NE(text.find("exitcode  : 7 (pid: 15887)", root_at), std::string::npos) << text;
+  EXPECT_NE(text.find("\n" + std::string(60, '=') + "\n"), std::string::npos) << "the border is 60 wide at most";
+}
+
+TEST(TorchrunSummary, SaysThatThereWereNoOthers) {
+  FailureRecord culprit;
+  culprit.value = 1;
+  const std::string text = torchrun_summary(judge({RunEnd::Kind::kWorkerFailed}, {culprit}), {culprit}, "x");
+  EXPECT_NE(text.find("  <NO_OTHER_FAILURES>\n"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace lrun

@@ -1,0 +1,79 @@
+#include "report/verdict_text.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+namespace lrun {
+namespace {
+
+FailureRecord failed(int rank) {
+  FailureRecord record;
+  record.node = "host";
+  record.rank = rank;
+  record.local_rank = rank;
+  record.pid = 4242;
+  record.lifetime_ms = 412;
+  record.value = 3;
+  record.evidence = {"Traceback", "ValueError: boom"};
+  return record;
+}
+
+TEST(StoppingText, NamesTheCauseAndWhatHappensNow) {
+  const FailureRecord cause = failed(1);
+  EXPECT_EQ(stopping_text({RunEnd::Kind::kWorkerFailed}, &cause, 7, {.grace = Duration(30'000)}),
+            "lrun: error: rank 1 (local rank 1, pid 4242 on host) exited with code 3 after 0.4s; stopping 7 others "
+            "(grace 30s)\n");
+}
+
+TEST(StoppingText, SaysHowToSkipTheWaitAfterCtrlC) {
+  EXPECT_EQ(stopping_text({RunEnd::Kind::kInterrupted, SIGINT}, nullptr, 2, {.grace = Duration(30'000)}),
+            "lrun: note: received SIGINT; stopping 2 workers (grace 30s); Ctrl-C again kills at once\n");
+}
+
+TEST(VerdictText, ShowsTheLastLinesCountsTheOthersAndEndsWithTheCause) {
+  Verdict verdict;
+  verdict.end.kind = RunEnd::Kind::kWorkerFailed;
+  verdict.culprit = failed(1);
+  verdict.stopped_by_signal = {0, 2};
+  verdict.killed = {3};
+  EXPECT_EQ(verdict_text(verdict, {.grace = Duration(30'000), .logs = "/logs/attempt_0"}),
+            "lrun: note: rank 1 printed last:\n"
+            "  | Traceback\n"
+            "  | ValueError: boom\n"
+            "lrun: note: 3 other workers: 2 ended in the grace and 1 had to be killed after 30s\n"
+            "lrun: note: logs of all ranks: /logs/attempt_0\n"
+            "lrun: error: rank 1 (local rank 1, pid 4242 on host) exited with code 3 after 0.4s\n");
+}
+
+TEST(VerdictText, StaysWithinFifteenLinesHoweverMuchWasPrinted) {
+  Verdict verdict;
+  verdict.end.kind = RunEnd::Kind::kWorkerFailed;
+  verdict.culprit = failed(0);
+  verdict.culprit->evidence = std::vector<std::string>(300, std::string(1000, 'x'));
+  for (int rank = 1; rank < 64; ++rank) verdict.stopped_by_signal.push_back(rank);
+  const std::string text = verdict_text(verdict, {.logs = "/logs"});
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 15) << text;
+}
+
+TEST(VerdictText, SaysNothingAboutSuccess) { EXPECT_EQ(verdict_text({}, {}), ""); }
+
+TEST(VerdictText, HintsAtTheCureOfAProgramThatCannotRun) {
+  Verdict verdict;
+  verdict.end.kind = RunEnd::Kind::kStartFailed;
+  verdict.culprit = failed(0);
+  verdict.culprit->ending = FailureRecord::Ending::kExecFailed;
+  verdict.culprit->value = ENOENT;
+  EXPECT_EQ(verdict_text(verdict, {.program = "train"}),
+            "lrun: error: cannot run 'train': No such file or directory\n"
+            "lrun: hint: no 'train' on PATH; a program in this folder is './train'\n");
+  verdict.culprit->value = EACCES;
+  EXPECT_EQ(verdict_text(verdict, {.program = "./train"}),
+            "lrun: error: cannot run './train': Permission denied\n"
+            "lrun: hint: 'chmod +x ./train' makes a script or program executable\n");
+}
+
+}  // namespace
+}  // namespace lrun

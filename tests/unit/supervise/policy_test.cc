@@ -1,0 +1,125 @@
+#include "supervise/policy.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace lrun {
+namespace {
+
+using Phase = SupervisionState::Phase;
+using Kind = RunEnd::Kind;
+
+SupervisionState running(int workers, Duration grace = Duration(30'000)) {
+  SupervisionState state;
+  state.running = workers;
+  state.grace = grace;
+  return state;
+}
+
+template <class T>
+const T* find(const Decision& decision) {
+  for (const Action& action : decision.actions) {
+    if (const T* found = std::get_if<T>(&action)) return found;
+  }
+  return nullptr;
+}
+
+TEST(Policy, FinishesWhenTheLastWorkerSucceeded) {
+  Decision decision = decide(running(2), WorkerEnded{true});
+  EXPECT_TRUE(decision.actions.empty()) << "one that ends early just leaves";
+  decision = decide(decision.state, WorkerEnded{true});
+  EXPECT_NE(find<Finish>(decision), nullptr);
+  EXPECT_EQ(decision.state.end.kind, Kind::kSucceeded);
+}
+
+TEST(Policy, StopsTheOthersWithTermWhenOneFails) {
+  const Decision decision = decide(running(4), WorkerEnded{false});
+  ASSERT_NE(find<SignalLeaders>(decision), nullptr);
+  EXPECT_EQ(find<SignalLeaders>(decision)->signal_number, SIGTERM);
+  EXPECT_NE(find<Announce>(decision), nullptr) << "the cause is told when it is seen";
+  ASSERT_NE(find<ArmGrace>(decision), nullptr);
+  EXPECT_EQ(find<ArmGrace>(decision)->grace, Duration(30'000));
+  EXPECT_EQ(decision.state.phase, Phase::kStopping);
+  EXPECT_EQ(decision.state.end.kind, Kind::kWorkerFailed);
+}
+
+TEST(Policy, AnOnlyWorkerThatFailsEndsTheRunAtOnce) {
+  const Decision decision = decide(running(1), WorkerEnded{false});
+  EXPECT_NE(find<Finish>(decision), nullptr);
+  EXPECT_EQ(find<SignalLeaders>(decision), nullptr);
+  EXPECT_EQ(decision.state.phase, Phase::kOver);
+}
+
+TEST(Policy, PassesOnTheSignalThatLrunReceived) {
+  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    const Decision decision = decide(running(2), SignalArrived{signal_number});
+    ASSERT_NE(find<SignalLeaders>(decision), nullptr);
+    EXPECT_EQ(find<SignalLeaders>(decision)->signal_number, signal_number);
+    EXPECT_EQ(decision.state.end, (RunEnd{Kind::kInterrupted, signal_number}));
+  }
+}
+
+TEST(Policy, ASecondCtrlCSkipsTheWaitAndASecondTermDoesNot) {
+  const Decision stopping = decide(running(2), SignalArrived{SIGINT});
+  EXPECT_TRUE(decide(stopping.state, SignalArrived{SIGTERM}).actions.empty());
+  const Decision now = decide(stopping.state, SignalArrived{SIGINT});
+  EXPECT_NE(find<KillGroups>(now), nullptr);
+  EXPECT_EQ(now.state.phase, Phase::kKilling);
+  EXPECT_TRUE(decide(now.state, SignalArrived{SIGINT}).actions.empty()) << "more cannot be done";
+}
+
+TEST(Policy, KillsWhenTheGraceIsOver) {
+  const Decision stopping = decide(running(2), WorkerEnded{false});
+  const Decision killing = decide(stopping.state, GraceExpired{});
+  EXPECT_NE(find<KillGroups>(killing), nullptr);
+  EXPECT_TRUE(decide(killing.state, GraceExpired{}).actions.empty());
+  EXPECT_NE(find<Finish>(decide(killing.state, WorkerEnded{false})), nullptr);
+}
+
+TEST(Policy, AGraceOfZeroKillsAtOnce) {
+  const Decision decision = decide(running(2, Duration(0)), SignalArrived{SIGTERM});
+  EXPECT_NE(find<KillGroups>(decision), nullptr);
+  EXPECT_EQ(find<ArmGrace>(decision), nullptr);
+}
+
+TEST(Policy, KeepsTheFirstReason) {
+  const Decision failed = decide(running(3), WorkerEnded{false});
+  EXPECT_EQ(decide(failed.state, SignalArrived{SIGTERM}).state.end.kind, Kind::kWorkerFailed);
+  EXPECT_EQ(decide(failed.state, ConsoleClosed{}).state.end.kind, Kind::kWorkerFailed);
+  const Decision interrupted = decide(running(3), SignalArrived{SIGINT});
+  EXPECT_EQ(decide(interrupted.state, WorkerEnded{false}).state.end.kind, Kind::kInterrupted)
+      << "a worker that obeys with a code is not the cause";
+}
+
+TEST(Policy, SuspendsAndResumesOnce) {
+  const Decision suspended = decide(running(2), SignalArrived{SIGTSTP});
+  EXPECT_NE(find<Suspend>(suspended), nullptr);
+  EXPECT_TRUE(decide(suspended.state, SignalArrived{SIGTSTP}).actions.empty());
+  const Decision resumed = decide(suspended.state, SignalArrived{SIGCONT});
+  EXPECT_NE(find<Resume>(resumed), nullptr);
+  EXPECT_TRUE(decide(resumed.state, SignalArrived{SIGCONT}).actions.empty());
+}
+
+TEST(Policy, ResumesASuspendedRunBeforeItIsAskedToEnd) {
+  const Decision suspended = decide(running(2), SignalArrived{SIGTSTP});
+  const Decision stopping = decide(suspended.state, SignalArrived{SIGTERM});
+  EXPECT_NE(find<Resume>(stopping), nullptr);
+  EXPECT_FALSE(stopping.state.suspended);
+}
+
+TEST(Policy, KillsAtOnceWhenTheGuardIsGone) {
+  const Decision decision = decide(running(2), GuardDied{});
+  EXPECT_NE(find<KillGroups>(decision), nullptr);
+  EXPECT_EQ(decision.state.end.kind, Kind::kGuardDied);
+}
+
+TEST(Policy, NothingFollowsTheEnd) {
+  const Decision over = decide(running(1), WorkerEnded{true});
+  for (const Event& event : {Event(SignalArrived{SIGINT}), Event(GraceExpired{}), Event(GuardDied{})}) {
+    EXPECT_TRUE(decide(over.state, event).actions.empty());
+  }
+}
+
+}  // namespace
+}  // namespace lrun
