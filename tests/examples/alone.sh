@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Without a launcher the program is one rank, and it learns.
+# shellcheck source=tests/examples/common.sh
+source "$(dirname "$0")/common.sh"
+
+"$FASHION_MNIST" --limit 4000 --epochs 1 > "$work/out" 2> "$work/err" || fail "exit code $?" "$work/out" "$work/err"
+[ ! -s "$work/err" ] || fail "something on stderr where no terminal is" "$work/err"
+[ "$(head -n 1 "$work/out")" = "epoch  train loss  test accuracy  images/s" ] || fail "no table" "$work/out"
+[ "$(wc -l < "$work/out")" -eq 3 ] || fail "not one line an epoch" "$work/out"
+is_true "$(final_accuracy "$work/out") > 50" || fail "it did not learn: 10 % is a guess" "$work/out"
