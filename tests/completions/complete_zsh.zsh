@@ -6,7 +6,7 @@ trap 'rm -f $matches' EXIT
 zpty inner env -u ZDOTDIR zsh -f -i
 inner() { zpty -w inner "$1" }
 inner "PROMPT= PROMPT2=; unset zle_bracketed_paste; stty -echo"
-inner "fpath=(${(q)1} \$fpath); autoload -Uz compinit && compinit -u -D"
+inner "fpath=(${(q)1} \$fpath); autoload -Uz compinit && compinit -C -d ${(q)HOME}/zcompdump"
 inner "compadd() {
   if [[ \${@[1,(i)(-|--)]} == *-(O|A|D)\ * ]]; then builtin compadd \"\$@\"; return; fi
   typeset -a __hits; builtin compadd -A __hits \"\$@\"
