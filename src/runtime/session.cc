@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "runtime/banner.h"
-#include "runtime/collectives/single.h"
+#include "runtime/collectives/registry.h"
 #include "runtime/strategy.h"
 
 namespace lrun {
@@ -25,11 +25,7 @@ at::Device choose_device(const World& world) {
   return at::kCPU;
 }
 
-std::unique_ptr<Collectives> join_group(const World& world, const SessionOptions& options) {
-  if (!options.connect && world.world_size == 1) return make_single(options.timeout);
-  if (!options.connect) {
-    throw Unsupported("there are " + std::to_string(world.world_size) + " ranks and no collectives to join them");
-  }
+std::unique_ptr<Collectives> join_own_group(const World& world, const SessionOptions& options) {
   auto collectives = options.connect(world);
   if (!collectives) throw std::invalid_argument("SessionOptions::connect returned nothing");
   if (collectives->rank() != world.rank || collectives->world_size() != world.world_size) {
@@ -38,6 +34,25 @@ std::unique_ptr<Collectives> join_group(const World& world, const SessionOptions
                                 std::to_string(world.rank) + " of " + std::to_string(world.world_size));
   }
   return collectives;
+}
+
+StoreAddress store_of(const World& world) {
+  if (world.master_address.empty()) throw BadEnvironment("environment variable 'MASTER_ADDR' is missing");
+  if (world.master_port == 0) throw BadEnvironment("environment variable 'MASTER_PORT' is missing");
+  return {world.master_address, world.master_port, world.rank == 0 && !world.uses_agent_store};
+}
+
+std::unique_ptr<Collectives> join_group(const World& world, const SessionOptions& options) {
+  if (options.connect) return join_own_group(world, options);
+  GroupOptions group;
+  group.rank = world.rank;
+  group.world_size = world.world_size;
+  group.timeout = options.timeout;
+  if (world.world_size == 1) return make_collectives(options.backend, group);
+  group.store = store_of(world);
+  // A store may outlive an attempt: ranks of a new one must not meet the keys of the last.
+  group.name = world.run_id + "/" + std::to_string(world.restart_count);
+  return make_collectives(options.backend.empty() ? world.backend : options.backend, group);
 }
 
 /// Rank 0's, so that ranks whose programs disagree still make the same model.

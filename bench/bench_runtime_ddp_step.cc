@@ -1,0 +1,160 @@
+// What synchronising gradients costs a training step: 12 x (Linear(1024) + ReLU) in float32, SGD, two ranks over shm,
+// one thread each. The ranks are this program again, started with the worker environment.
+//
+// Every row is the median of steps that take turns, so that whatever else the machine does falls on all alike:
+//   plain   no wrapper: what the ranks can do at all
+//   local   wrapped, under no_sync()
+//   synced  wrapped, gradients averaged
+//   kept    as synced, with zero_grad(false): gradients are zeroed and added to in the bucket instead of copied into it
+// Efficiency is plain / synced.
+#include <lrun/data_loader.h>
+#include <lrun/session.h>
+#include <netinet/in.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/sgd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr int kRanks = 2;
+constexpr int kLayers = 12;
+constexpr std::int64_t kWidth = 1024;
+constexpr int kWarmUp = 3;
+
+struct Net : torch::nn::Module {
+  Net() {
+    for (int layer = 0; layer < kLayers; ++layer) {
+      layers.push_back(register_module("layer" + std::to_string(layer), torch::nn::Linear(kWidth, kWidth)));
+    }
+  }
+  at::Tensor forward(at::Tensor hidden) {
+    for (auto& layer : layers) hidden = at::relu(layer(hidden));
+    return hidden;
+  }
+  std::vector<torch::nn::Linear> layers;
+};
+
+struct Times {
+  std::vector<double> plain, local, synced, kept;  // milliseconds
+};
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+template <class Step>
+double milliseconds(lrun::Session& session, Step step) {
+  session.barrier();  // so that no row waits for another row's late rank
+  const auto begin = std::chrono::steady_clock::now();
+  step();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
+
+Times measure(lrun::Session& session, std::int64_t batch_size, int steps) {
+  auto plain = std::make_shared<Net>();
+  auto net = std::make_shared<Net>();
+  auto model = session.wrap(net);
+  torch::optim::SGD plain_optimizer(plain->parameters(), 1e-4);
+  auto optimizer = session.optimizer<torch::optim::SGD>(model, 1e-4);
+  const auto batch = at::randn({batch_size, kWidth});
+  const auto step = [](Net& replica, const at::Tensor& part) { return replica.forward(part).square().mean(); };
+  const auto wrapped = [&](bool set_to_none) {
+    optimizer.zero_grad(set_to_none);
+    model.train_step(batch, step);
+    optimizer.step();
+  };
+  Times times;
+  for (int turn = -kWarmUp; turn < steps; ++turn) {
+    const double plain_time = milliseconds(session, [&] {
+      plain_optimizer.zero_grad();
+      step(*plain, batch).backward();
+      plain_optimizer.step();
+    });
+    const double local = milliseconds(session, [&] {
+      const auto guard = model.no_sync();
+      wrapped(true);
+    });
+    const double synced = milliseconds(session, [&] { wrapped(true); });
+    const double kept = milliseconds(session, [&] { wrapped(false); });
+    if (turn < 0) continue;
+    times.plain.push_back(plain_time);
+    times.local.push_back(local);
+    times.synced.push_back(synced);
+    times.kept.push_back(kept);
+  }
+  return times;
+}
+
+int run_rank(int steps) {
+  lrun::Session session({.timeout = std::chrono::seconds(60), .banner = false});
+  for (const std::int64_t batch_size : {256, 64}) {
+    const auto times = measure(session, batch_size, steps);
+    if (!session.is_rank_zero()) continue;
+    std::printf("ddp_step batch=%-3ld plain=%.2f local=%.2f synced=%.2f kept=%.2f ms efficiency=%.1f%%\n", batch_size,
+                median(times.plain), median(times.local), median(times.synced), median(times.kept),
+                100 * median(times.plain) / median(times.synced));
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+/// A port that nobody listens on; rank 0 will.
+int free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  void* raw = &address;
+  if (::bind(fd, static_cast<sockaddr*>(raw), size) != 0 ||
+      ::getsockname(fd, static_cast<sockaddr*>(raw), &size) != 0) {
+    std::perror("bench_runtime_ddp_step: no free port");
+    std::exit(1);
+  }
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
+
+int start_ranks(char** arguments) {
+  const std::string port = std::to_string(free_port());
+  ::setenv("MASTER_ADDR", "127.0.0.1", 1);
+  ::setenv("MASTER_PORT", port.c_str(), 1);
+  ::setenv("WORLD_SIZE", std::to_string(kRanks).c_str(), 1);
+  ::setenv("OMP_NUM_THREADS", "1", 1);
+  std::vector<pid_t> ranks(kRanks);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ::setenv("RANK", std::to_string(rank).c_str(), 1);
+    const int error =
+        ::posix_spawn(&ranks[static_cast<std::size_t>(rank)], "/proc/self/exe", nullptr, nullptr, arguments, environ);
+    if (error != 0) {
+      std::fprintf(stderr, "bench_runtime_ddp_step: cannot start a rank: %s\n", std::strerror(error));
+      return 1;
+    }
+  }
+  int result = 0;
+  for (const pid_t rank : ranks) {
+    int status = 0;
+    if (::waitpid(rank, &status, 0) != rank || status != 0) result = 1;
+  }
+  return result;
+}
+
+}  // namespace
+
+int main(int argument_count, char** arguments) {
+  const int steps = argument_count > 1 ? std::atoi(arguments[1]) : 25;
+  return std::getenv("RANK") == nullptr ? start_ranks(arguments) : run_rank(std::max(steps, 1));
+}
