@@ -78,7 +78,7 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
   if (const int error_number = program_error(executable, plan, request); error_number != 0) {
     return refuse_program(error_number, executable.error_number != 0 ? plan.argv.front() : program);
   }
-  NodeRun::Facts facts{program, executable.path, SpawnDefaults::of_this_process()};
+  NodeRun::Facts facts{program, executable.path, SpawnDefaults::of_this_process(), request.verbosity};
   check_descriptors(FileLimit::raise_to_hard(), plan.nodes.front().workers.size());
   return run_guarded([&](CleanEnd& end) { return run_below_guard(plan, environment, std::move(facts), end); });
 }

@@ -61,6 +61,7 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
     : plan_(plan),
       environment_(environment),
       facts_(std::move(facts)),
+      verbose_(facts_.verbosity),
       run_folder_(state_folder(environment) / plan.run_id),
       attempt_folder_(attempt_folder(plan, run_folder_)),
       store_(loop_, {.port = static_cast<std::uint16_t>(plan.master_port.value_or(0)),
@@ -92,6 +93,7 @@ Verdict NodeRun::run() {
   signals.push_back(guard_died_signal());
   signals_.emplace(loop_, signals, [this](int signal_number) { signal_arrived(signal_number); });
   take_over_output();
+  tell_start();
   supervisor_->watch([this] { conclude(); });
   open_run_directory();
   loop_.run();
@@ -110,6 +112,16 @@ std::optional<StartFailure> NodeRun::start_workers() {
   const WorkerEnvironment environment(plan_, node(), environment_, facts);
   command.shared_environment = environment.shared();
   return group_.start(command, worker_commands(plan_, node(), environment), facts_.spawn_defaults);
+}
+
+void NodeRun::tell_start() const {
+  if (facts_.verbosity == 0) return;
+  verbose_.info(fmt::format("run {}: {} workers of {}, strategy {}, backend {}", plan_.run_id, group_.workers().size(),
+                            facts_.executable, plan_.strategy.value, plan_.process_group_backend.value));
+  verbose_.info(fmt::format("store on {}:{}, run folder {}", plan_.master_addr, store_.port(), run_folder_.string()));
+  for (const Worker& worker : group_.workers()) {
+    verbose_.debug(fmt::format("rank {} is pid {}", worker.rank, worker.process.pid()));
+  }
 }
 
 void NodeRun::take_over_output() {

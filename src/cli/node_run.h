@@ -6,6 +6,7 @@
 
 #include "base/environment.h"
 #include "base/event_loop.h"
+#include "cli/verbose_log.h"
 #include "inspect/control_socket.h"
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
@@ -26,6 +27,7 @@ class NodeRun {
     std::string program;           ///< as the user typed it
     std::string executable;        ///< plan.argv[0] as found on PATH
     SpawnDefaults spawn_defaults;  ///< of lrun before it changed anything
+    int verbosity = 0;             ///< how often -v was given
   };
 
   /// \throws std::system_error  the store's port is taken, descriptors ran out.
@@ -36,6 +38,7 @@ class NodeRun {
 
  private:
   std::optional<StartFailure> start_workers();
+  void tell_start() const;
   void take_over_output();
   void open_run_directory();
   std::string answer(std::string_view command);
@@ -49,6 +52,7 @@ class NodeRun {
   const LaunchPlan& plan_;
   const Environment& environment_;
   Facts facts_;
+  VerboseLog verbose_;
   std::filesystem::path run_folder_;
   std::filesystem::path attempt_folder_;  ///< empty: no log files
   EventLoop loop_;                        ///< outlives everything that watches it

@@ -73,6 +73,7 @@ class WorkerGroup {
   void signal_groups(int signal_number);
 
   [[nodiscard]] std::vector<Worker>& workers() { return workers_; }
+  [[nodiscard]] const std::vector<Worker>& workers() const { return workers_; }
   [[nodiscard]] int running() const;
 
  private:

@@ -1,6 +1,7 @@
 #include "report/run_directory.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -44,9 +45,9 @@ std::string make_run_id() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
   ::gmtime_r(&now, &parts);
-  std::array<char, 24> text{};
-  const std::size_t length = std::strftime(text.data(), text.size(), "%Y%m%d-%H%M%S-", &parts);
-  std::string id(text.data(), length);
+  // Not strftime(), which reads the time zone's file even for UTC.
+  std::string id = fmt::format("{:04}{:02}{:02}-{:02}{:02}{:02}-", parts.tm_year + 1900, parts.tm_mon + 1,
+                               parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
   std::array<unsigned char, 6> random{};
   (void)::getrandom(random.data(), random.size(), GRND_NONBLOCK);
   constexpr std::string_view kLetters = "abcdefghijkmnpqrstuvwxyz23456789";

@@ -43,6 +43,14 @@ Decision on(SupervisionState state, const WorkerEnded& event) {
   return {state, {Finish{}}};
 }
 
+/// Whoever interrupts what is already stopping does not want to wait. A TERM on top of a failure may be a scheduler's,
+/// which stops what is left of a job: there the grace stays. HUP often comes along with another signal.
+bool is_impatient(const SupervisionState& state, int signal_number) {
+  const bool again =
+      state.end.kind == RunEnd::Kind::kInterrupted && (signal_number == SIGTERM || signal_number == SIGQUIT);
+  return signal_number == SIGINT || again;
+}
+
 Decision on(SupervisionState state, const SignalArrived& event) {
   switch (event.signal_number) {
     case SIGTSTP:
@@ -59,8 +67,8 @@ Decision on(SupervisionState state, const SignalArrived& event) {
   if (state.phase == Phase::kRunning) {
     return begin_stop(state, {RunEnd::Kind::kInterrupted, event.signal_number}, event.signal_number);
   }
-  const bool impatient = event.signal_number == SIGINT && state.phase == Phase::kStopping;
-  return impatient ? kill_now(state) : Decision{state, {}};
+  return state.phase == Phase::kStopping && is_impatient(state, event.signal_number) ? kill_now(state)
+                                                                                     : Decision{state, {}};
 }
 
 Decision on(SupervisionState state, const GraceExpired&) {

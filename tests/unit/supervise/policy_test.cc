@@ -60,13 +60,21 @@ TEST(Policy, PassesOnTheSignalThatLrunReceived) {
   }
 }
 
-TEST(Policy, ASecondCtrlCSkipsTheWaitAndASecondTermDoesNot) {
+TEST(Policy, ASecondSignalSkipsTheWait) {
   const Decision stopping = decide(running(2), SignalArrived{SIGINT});
-  EXPECT_TRUE(decide(stopping.state, SignalArrived{SIGTERM}).actions.empty());
-  const Decision now = decide(stopping.state, SignalArrived{SIGINT});
-  EXPECT_NE(find<KillGroups>(now), nullptr);
-  EXPECT_EQ(now.state.phase, Phase::kKilling);
-  EXPECT_TRUE(decide(now.state, SignalArrived{SIGINT}).actions.empty()) << "more cannot be done";
+  for (const int signal_number : {SIGINT, SIGTERM, SIGQUIT}) {
+    const Decision now = decide(stopping.state, SignalArrived{signal_number});
+    EXPECT_NE(find<KillGroups>(now), nullptr);
+    EXPECT_EQ(now.state.phase, Phase::kKilling);
+    EXPECT_TRUE(decide(now.state, SignalArrived{SIGINT}).actions.empty()) << "more cannot be done";
+  }
+  EXPECT_TRUE(decide(stopping.state, SignalArrived{SIGHUP}).actions.empty()) << "a closing terminal sends it as well";
+}
+
+TEST(Policy, CtrlCSkipsTheGraceOfAFailureAndTermDoesNot) {
+  const Decision failed = decide(running(3), WorkerEnded{false});
+  EXPECT_TRUE(decide(failed.state, SignalArrived{SIGTERM}).actions.empty()) << "a scheduler stops the rest of the job";
+  EXPECT_NE(find<KillGroups>(decide(failed.state, SignalArrived{SIGINT})), nullptr);
 }
 
 TEST(Policy, KillsWhenTheGraceIsOver) {
