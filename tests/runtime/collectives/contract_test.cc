@@ -9,8 +9,11 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -222,6 +225,21 @@ TEST_P(CollectivesContract, FinishesManyOperationsInFlightInAnyOrderOfWaiting) {
       works[i]->wait();  // a second wait is harmless
       const auto expected = static_cast<double>(group.world_size() - 1) + static_cast<double>(i);
       require_equal(tensors[i], at::full_like(tensors[i], expected), "operation " + std::to_string(i));
+    }
+  });
+}
+
+TEST_P(CollectivesContract, MakesProgressWhileNobodyWaits) {
+  expect_all_well([](Collectives& group) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    for (std::int64_t count : {10, 200'003}) {
+      at::Tensor tensor = at::ones({count}, at::kFloat);
+      const auto work = group.all_reduce(tensor, ReduceOp::kSum);
+      while (!work->done()) {
+        require(std::chrono::steady_clock::now() < deadline, "an all_reduce that nobody waits for does not end");
+        std::this_thread::yield();
+      }
+      require_equal(tensor, at::full({count}, group.world_size(), at::kFloat), "done() means that the result is there");
     }
   });
 }

@@ -54,11 +54,26 @@ std::vector<std::string> run_processes(int world_size, const RankBody& body, std
 }  // namespace
 
 StoreAddress test_store() {
-  static const StoreClient store({"127.0.0.1", 0, true}, std::chrono::steady_clock::now() + std::chrono::seconds(10));
-  return {"127.0.0.1", store.port(), false};
+  // In a process of its own: forking a process that serves would copy its connections into the ranks.
+  static Pipe pipe = make_pipe();
+  static const RankProcess server([] {
+    const StoreClient store({"127.0.0.1", 0, true}, std::chrono::steady_clock::now() + std::chrono::seconds(10));
+    const std::uint16_t port = store.port();
+    require(::write(pipe.write.get(), &port, sizeof port) == sizeof port, "write the port");
+    for (;;) ::pause();
+  });
+  static const std::uint16_t port = [] {
+    std::uint16_t number = 0;
+    require(::read(pipe.read.get(), &number, sizeof number) == sizeof number, "read the port");
+    return number;
+  }();
+  return {"127.0.0.1", port, false};
 }
 
-RankProcess::RankProcess(const GroupOptions& options, const RankBody& body) {
+RankProcess::RankProcess(const GroupOptions& options, const RankBody& body)
+    : RankProcess([&] { body(*make_collectives("shm", options)); }) {}
+
+RankProcess::RankProcess(const std::function<void()>& main) {
   Pipe pipe = make_pipe();
   pid_ = ::fork();
   require(pid_ >= 0, "fork");
@@ -68,7 +83,7 @@ RankProcess::RankProcess(const GroupOptions& options, const RankBody& body) {
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   pipe.read.reset();
-  const std::string error = error_of([&] { body(*make_collectives("shm", options)); });
+  const std::string error = error_of(main);
   ::_exit(::write(pipe.write.get(), error.data(), error.size()) < 0 ? 2 : 0);
 }
 
@@ -146,9 +161,17 @@ SharedCounter::~SharedCounter() { ::munmap(value_, sizeof *value_); }
 void SharedCounter::add() { value_->fetch_add(1); }
 
 void SharedCounter::wait_for(std::uint32_t count) const {
+  wait_until([&](std::uint32_t value) { return value == count; });
+}
+
+void SharedCounter::wait_for_at_least(std::uint32_t count) const {
+  wait_until([&](std::uint32_t value) { return value >= count; });
+}
+
+void SharedCounter::wait_until(const std::function<bool(std::uint32_t)>& holds) const {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (value_->load() != count) {
-    require(std::chrono::steady_clock::now() < deadline, "the shared counter never became " + std::to_string(count));
+  while (!holds(value_->load())) {
+    require(std::chrono::steady_clock::now() < deadline, "a shared counter stays at " + std::to_string(value_->load()));
     std::this_thread::yield();
   }
 }

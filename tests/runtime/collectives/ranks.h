@@ -15,7 +15,8 @@
 
 namespace lrun::testing {
 
-/// The store of a test, served by the test's own process at a port that the kernel chose.
+/// The store of all tests of this program, served by a child of it at a port that the kernel chose. Call it before
+/// forking who uses it.
 StoreAddress test_store();
 
 /// What a rank of a test does. Throws to fail: gtest's own checks would be lost in another process.
@@ -31,6 +32,8 @@ class RankProcess {
  public:
   /// Forks; the child makes the group with `options`, runs `body` and ends.
   RankProcess(const GroupOptions& options, const RankBody& body);
+  /// Forks; the child runs `main`, whatever that is.
+  explicit RankProcess(const std::function<void()>& main);
   RankProcess(RankProcess&&) noexcept = default;
   RankProcess& operator=(RankProcess&&) noexcept = default;
   ~RankProcess();  ///< Kills it when it still runs, and reaps it.
@@ -64,10 +67,13 @@ class SharedCounter {
   ~SharedCounter();
 
   void add();
-  /// \throws std::runtime_error  when it is not `count` within 20 s.
+  /// \throws std::runtime_error  when it does not become `count` (or reach it) within 20 s.
   void wait_for(std::uint32_t count) const;
+  void wait_for_at_least(std::uint32_t count) const;
 
  private:
+  void wait_until(const std::function<bool(std::uint32_t)>& holds) const;
+
   std::atomic<std::uint32_t>* value_;
 };
 

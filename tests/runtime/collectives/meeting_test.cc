@@ -1,0 +1,109 @@
+// How ranks find each other, and what they are told when they do not.
+
+#include <ATen/ops/full.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <lrun/error.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "runtime/collectives/group_meeting.h"
+#include "runtime/collectives/ranks.h"
+#include "runtime/collectives/registry.h"
+
+namespace lrun::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+GroupOptions group_of(int rank, int world_size, const std::string& name, std::chrono::milliseconds timeout = 20s) {
+  GroupOptions options;
+  options.rank = rank;
+  options.world_size = world_size;
+  options.store = test_store();
+  options.name = name;
+  options.timeout = timeout;
+  return options;
+}
+
+TEST(GroupMeeting, GivesEverybodyTheAnswerOfRankZero) {
+  std::vector<RankProcess> ranks;
+  for (int rank = 0; rank < 4; ++rank) {
+    ranks.emplace_back([rank, options = group_of(rank, 4, "answers")] {
+      GroupMeeting meeting(options);
+      for (int round = 0; round < 3; ++round) {
+        const std::string answer =
+            meeting.exchange(std::to_string(10 * round + rank), [](const std::vector<std::string>& lines) {
+              std::string all;
+              for (const std::string& line : lines) all += line + " ";
+              return all;
+            });
+        std::string expected;
+        for (int other = 0; other < 4; ++other) expected += std::to_string(10 * round + other) + " ";
+        require(answer == expected, answer);
+      }
+    });
+  }
+  for (RankProcess& rank : ranks) EXPECT_EQ(rank.result(), "");
+}
+
+TEST(GroupMeeting, NamesTheRanksThatDoNotCome) {
+  EXPECT_EQ(error_of([] { GroupMeeting(group_of(0, 3, "nobody", 200ms)); }),
+            "CollectiveTimeout: the group of 3 ranks did not meet within 200 ms: ranks 1 and 2 did not come");
+  EXPECT_EQ(error_of([] { GroupMeeting(group_of(1, 2, "no-zero", 200ms)); }),
+            "CollectiveTimeout: the group of 2 ranks did not meet within 200 ms: rank 0 did not come");
+}
+
+TEST(GroupMeeting, NamesTheStoreThatItCannotReach) {
+  GroupOptions options = group_of(1, 2, "no-store", 500ms);
+  options.store.port = 1;  // nobody listens on it
+  EXPECT_THAT(error_of([&] { GroupMeeting meeting(options); }), HasSubstr("cannot reach the store at 127.0.0.1:1: "));
+}
+
+TEST(GroupMeeting, RefusesRanksOfSeveralHostsOnAllRanks) {
+  RankProcess here(group_of(0, 2, "hosts"), [](Collectives&) {});
+  RankProcess elsewhere([options = group_of(1, 2, "hosts")] {
+    GroupMeeting meeting(options);
+    const std::string all = meeting.exchange("1 another-boot-id 1 1", {});
+    require(all.find("another-boot-id") != std::string::npos, all);
+  });
+  EXPECT_THAT(here.result(), AllOf(StartsWith("Unsupported: the ranks are on 2 hosts"), HasSubstr("'gloo'")));
+  EXPECT_EQ(elsewhere.result(), "");
+}
+
+TEST(Registry, ChoosesForTheWorld) {
+  EXPECT_EQ(make_collectives("", group_of(0, 1, "one"))->name(), "single");
+  EXPECT_EQ(make_collectives("auto", group_of(0, 1, "one"))->name(), "single");
+  EXPECT_EQ(make_collectives("shm", group_of(0, 1, "one"))->name(), "shm");
+  std::vector<RankProcess> ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks.emplace_back([options = group_of(rank, 2, "auto")] {
+      const auto group = make_collectives("auto", options);
+      require(group->name() == "shm", group->name());
+    });
+  }
+  for (RankProcess& rank : ranks) EXPECT_EQ(rank.result(), "");
+}
+
+TEST(Registry, SaysWhatIsInPlaceOfABackendThatIsNotThere) {
+  const auto refusal = [](const std::string& name, int world_size) {
+    return error_of([&] { make_collectives(name, group_of(0, world_size, "refused")); });
+  };
+  EXPECT_THAT(refusal("nccl", 2),
+              AllOf(StartsWith("Unsupported: backend 'nccl' needs liblrun_cuda.so"), HasSubstr("'shm'")));
+  EXPECT_THAT(refusal("gloo", 2), AllOf(StartsWith("Unsupported: backend 'gloo'"), HasSubstr("not in this version")));
+  EXPECT_THAT(refusal("threads", 2), AllOf(StartsWith("Unsupported: "), HasSubstr("make_thread_group")));
+  EXPECT_THAT(refusal("single", 2),
+              AllOf(StartsWith("Unsupported: "), HasSubstr("world of one, this one has 2 ranks")));
+  EXPECT_EQ(refusal("shmm", 2), "Unsupported: unknown backend 'shmm': did you mean 'shm'?");
+  EXPECT_THAT(refusal("carrier-pigeon", 2), HasSubstr("it is one of auto, single, shm, nccl, gloo and threads"));
+  EXPECT_THAT(error_of([] { make_collectives("shm", group_of(2, 2, "refused")); }), StartsWith("invalid_argument"));
+}
+
+}  // namespace
+}  // namespace lrun::testing
