@@ -55,11 +55,11 @@ for mark in "$work"/*.mark; do
     run) run_block "$block" ;;
     ci)
       while read -r command; do
-        # Of a ./dev command the arguments are free (./dev test -R NAME is ./dev test); check calls parts as functions.
+        # Of a ./dev command the arguments are free (./dev test -R NAME is ./dev test); other commands call it as a function.
         pattern=$command
         if [[ $command == ./dev\ * ]]; then
           word=$(cut -d' ' -f2 <<< "$command")
-          pattern="/dev\"? $word|part .*dev_$word\$"
+          pattern="/dev\"? $word|\\bdev_$word\\b"
         fi
         grep -qE -e "$pattern" "$source/.ci/run" "$source/tools/dev/check.sh" "$source/tools/dev/soak.sh" ||
           complain "$document: nothing runs '$command'"

@@ -19,6 +19,15 @@ part() {
   fi
 }
 
+# clang-tidy on the product; ./dev lint and ./dev soak look at the tests too.
+check_lint() {
+  local bad=0 units
+  lint_layout || bad=1
+  mapfile -t units < <(sources 'src/*.cc' 'examples/*.cc')
+  lint_tidy "${units[@]}" || bad=1
+  return $bad
+}
+
 check_headers() {
   stage "public headers, each compiled alone"
   nice cmake --build --preset dev --parallel "$(jobs)" --target all_verify_interface_header_sets
@@ -82,7 +91,7 @@ dev_check() {
   need_packages "${build_packages[@]}" "${test_packages[@]}" "${check_packages[@]}"
   need_libtorch
   part build configure_and_build dev
-  part lint dev_lint
+  part lint check_lint
   part headers check_headers
   part release check_release
   part conformance check_conformance

@@ -74,6 +74,7 @@ soak_round() {
 
 soak_tests() {
   configure_and_build dev
+  dev_lint
   stage "tests labelled soak"
   ctest --test-dir build/dev -L '^soak$' --output-on-failure --no-tests=ignore
 }
