@@ -8,7 +8,8 @@
 #   <!-- file: PATH -->  the block stands in that file, word for word
 # A block without one is refused, unless it is a picture (no language).
 set -euo pipefail
-document=$1 source=$2 build=$3
+document=$1 source=$2
+build=$(cd "$3" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -38,6 +39,17 @@ $(tail -20 "$work/out")"
   done < "$1"
 }
 
+# Of a ./dev command the arguments are free (./dev test -R NAME is ./dev test); other commands call it as a function.
+is_run_elsewhere() {
+  local word scripts=("$source/.ci/run" "$source/tools/dev/check.sh" "$source/tools/dev/soak.sh")
+  if [[ $1 == ./dev\ * ]]; then
+    word=$(cut -d' ' -f2 <<< "$1")
+    grep -qE "/dev\"? $word|\bdev_$word\b" "${scripts[@]}"
+  else
+    grep -qF -e "$1" "${scripts[@]}"
+  fi
+}
+
 mkdir "$work/run"
 cat > "$work/run/train" << 'PROGRAM'
 #!/bin/sh
@@ -55,14 +67,7 @@ for mark in "$work"/*.mark; do
     run) run_block "$block" ;;
     ci)
       while read -r command; do
-        # Of a ./dev command the arguments are free (./dev test -R NAME is ./dev test); other commands call it as a function.
-        pattern=$command
-        if [[ $command == ./dev\ * ]]; then
-          word=$(cut -d' ' -f2 <<< "$command")
-          pattern="/dev\"? $word|\\bdev_$word\\b"
-        fi
-        grep -qE -e "$pattern" "$source/.ci/run" "$source/tools/dev/check.sh" "$source/tools/dev/soak.sh" ||
-          complain "$document: nothing runs '$command'"
+        is_run_elsewhere "$command" || complain "$document: nothing runs '$command'"
       done < "$block"
       ;;
     file:*)

@@ -61,8 +61,7 @@ soak_round() {
   local names="" at parallel=$((RANDOM % (2 * $(nproc)) + 1)) i
   for ((i = 0; i < 20; ++i)); do
     at=$(((RANDOM * 32768 + RANDOM) % ${#tests[@]}))
-    # Test names hold no character that is special in ctest's patterns but the dot and the slash of parameters.
-    names+="${names:+|}${tests[at]//./[.]}"
+    names+="${names:+|}$(sed 's/[][().*+?^$|\\]/\\&/g' <<< "${tests[at]}")"
   done
   GTEST_RANDOM_SEED=$(($2 % 99999 + 1)) ctest --test-dir build/dev -R "^($names)\$" --parallel "$parallel" \
     --output-on-failure --no-tests=error > build/soak.log 2>&1 || {
