@@ -92,6 +92,12 @@ std::vector<pid_t> living_children(pid_t parent) {
   return children;
 }
 
+std::string environment_of(pid_t pid) {
+  std::string text = "\n" + read_file("/proc/" + std::to_string(pid) + "/environ");
+  std::replace(text.begin(), text.end(), '\0', '\n');
+  return text;
+}
+
 int zombie_children(pid_t parent) {
   int count = 0;
   for (const pid_t pid : all_pids()) {
@@ -224,8 +230,7 @@ pid_t LrunProcess::launcher_pid() const {
 std::vector<pid_t> LrunProcess::processes() const {
   std::vector<pid_t> found;
   for (const pid_t pid : all_pids()) {
-    const std::string environment = read_file("/proc/" + std::to_string(pid) + "/environ");
-    if (environment.find(mark_) != std::string::npos && process_state(pid) != 'Z') found.push_back(pid);
+    if (environment_of(pid).find(mark_) != std::string::npos && process_state(pid) != 'Z') found.push_back(pid);
   }
   return found;
 }

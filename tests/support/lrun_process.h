@@ -100,6 +100,8 @@ class LrunProcess {
 std::vector<pid_t> living_children(pid_t parent);
 /// Ended children of a process that it has not reaped.
 int zombie_children(pid_t parent);
+/// A living process's environment, each variable between two newlines; empty when it is gone.
+std::string environment_of(pid_t pid);
 /// The state letter in /proc/PID/stat: 'R', 'S', 'T', 'Z'...; ' ' when there is no such process.
 char process_state(pid_t pid);
 
