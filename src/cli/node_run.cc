@@ -23,6 +23,9 @@ namespace {
 
 constexpr std::size_t kRunsKept = 50;
 constexpr Duration kKillLimit(5000);
+// Not at once: folders for eight workers cost half as much as starting them, and an interpreter that could write an
+// error file takes longer than this to start.
+constexpr Duration kRankFoldersDelay(10);
 constexpr Duration kNoLimit(std::chrono::hours(24 * 365));
 
 std::filesystem::path attempt_folder(const LaunchPlan& plan, const std::filesystem::path& run_folder) {
@@ -142,12 +145,16 @@ void NodeRun::open_run_directory() {
   } catch (const std::system_error& error) {
     warn(fmt::format("no run directory: {}", error.what()));
   }
-  if (logs_ && !attempt_folder_.empty()) {
-    std::error_code error;
-    for (const Worker& worker : group_.workers()) {  // a worker may leave its error file here at any time
-      std::filesystem::create_directories(attempt_folder_ / std::to_string(worker.local_rank), error);
-    }
-    logs_->open_files(attempt_folder_);
+  if (!logs_ || attempt_folder_.empty()) return;
+  logs_->open_files(attempt_folder_);
+  rank_folders_ = loop_.after(kRankFoldersDelay, [this] { make_rank_folders(); });
+}
+
+/// A worker may leave its error file in its folder. Silent workers of short runs never get one.
+void NodeRun::make_rank_folders() {
+  std::error_code error;
+  for (const Worker& worker : group_.workers()) {
+    std::filesystem::create_directories(attempt_folder_ / std::to_string(worker.local_rank), error);
   }
 }
 
@@ -195,6 +202,7 @@ void NodeRun::signal_arrived(int signal_number) {
 
 void NodeRun::conclude() {
   concluding_ = true;
+  rank_folders_.cancel();
   control_.reset();
   const std::vector<pid_t> survivors = end_all_descendants(kKillLimit);
   if (!survivors.empty()) {

@@ -41,6 +41,7 @@ class NodeRun {
   void tell_start() const;
   void take_over_output();
   void open_run_directory();
+  void make_rank_folders();
   std::string answer(std::string_view command);
   void signal_arrived(int signal_number);
   void conclude();
@@ -62,6 +63,7 @@ class NodeRun {
   std::optional<RunDirectory> run_directory_;
   EventLog events_;
   ConsoleReporter reporter_;
+  EventLoop::Timer rank_folders_;
   std::optional<ControlSocket> control_;
   std::optional<Supervisor> supervisor_;
   std::optional<SignalSource> signals_;

@@ -1,6 +1,7 @@
 #include "report/result_json.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -33,17 +34,17 @@ std::string_view name_of(RunEnd::Kind kind) {
 }
 
 std::string result_json(const std::string& run_id, const Verdict& verdict, const std::vector<FailureRecord>& records) {
-  using Json = nlohmann::json;
-  Json endings = Json::array();
-  for (const FailureRecord& record : records) endings.push_back(Json::parse(to_json(record)));
-  const Json result{{"schema", 1},
-                    {"run_id", run_id},
-                    {"reason", name_of(verdict.end.kind)},
-                    {"signal", verdict.end.signal_number},
-                    {"exit_code", verdict.exit_code},
-                    {"culprit", verdict.culprit ? Json::parse(to_json(*verdict.culprit)) : Json()},
-                    {"workers", endings}};
-  return result.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::string endings;
+  for (const FailureRecord& record : records) {
+    endings += (endings.empty() ? "\n  " : ",\n  ") + to_json(record);
+  }
+  return fmt::format(
+      R"({{"schema": 1, "run_id": {}, "reason": "{}", "signal": {}, "exit_code": {},
+ "culprit": {},
+ "workers": [{}]}}
+)",
+      nlohmann::json(run_id).dump(), name_of(verdict.end.kind), verdict.end.signal_number, verdict.exit_code,
+      verdict.culprit ? to_json(*verdict.culprit) : "null", endings);
 }
 
 void write_atomically(const std::filesystem::path& file, std::string_view text) {

@@ -55,11 +55,15 @@ dev_bench() {
   if perf=$(shared perf); then
     stage "building the limit programs"
     make -s -C "$perf" O="$root/build/perf"
-    export LRUN_PERF=$root/build/perf
+    export LRUN_PERF=$root/build/perf LRUN_PERF_SOURCE=$perf
   else
     note "../shared/perf is not here: no limits beside the figures"
   fi
   export LRUN_PROGRAM=$root/build/release/lrun
+  if [ -n "${LRUN_PERF:-}" ]; then
+    stage "launcher.sh"
+    bench/launcher.sh
+  fi
   for program in build/release/bench/bench_*; do
     [ -x "$program" ] || continue
     stage "$(basename "$program")"
