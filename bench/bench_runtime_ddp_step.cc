@@ -6,11 +6,13 @@
 //   local   wrapped, under no_sync()
 //   synced  wrapped, gradients averaged
 //   kept    as synced, with zero_grad(false): gradients are zeroed and added to in the bucket instead of copied into it
-// Efficiency is plain / synced.
+// Efficiency is plain / synced in wall time; beside it stands the same ratio in processor time of rank 0 (all its
+// threads), which other programs on the machine hardly move, but which does not count waiting.
 #include <lrun/data_loader.h>
 #include <lrun/session.h>
 #include <netinet/in.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <torch/nn/modules/linear.h>
@@ -46,8 +48,12 @@ struct Net : torch::nn::Module {
   std::vector<torch::nn::Linear> layers;
 };
 
+struct Row {
+  std::vector<double> wall, processor;  // milliseconds a step
+};
+
 struct Times {
-  std::vector<double> plain, local, synced, kept;  // milliseconds
+  Row plain, local, synced, kept;
 };
 
 double median(std::vector<double> values) {
@@ -55,12 +61,23 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+double processor_milliseconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto milliseconds = [](const timeval& time) {
+    return 1e3 * static_cast<double>(time.tv_sec) + 1e-3 * static_cast<double>(time.tv_usec);
+  };
+  return milliseconds(usage.ru_utime) + milliseconds(usage.ru_stime);
+}
+
 template <class Step>
-double milliseconds(lrun::Session& session, Step step) {
+void time_step(lrun::Session& session, Row& row, Step step) {
   session.barrier();  // so that no row waits for another row's late rank
   const auto begin = std::chrono::steady_clock::now();
+  const double processor = processor_milliseconds();
   step();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  row.wall.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+  row.processor.push_back(processor_milliseconds() - processor);
 }
 
 Times measure(lrun::Session& session, std::int64_t batch_size, int steps) {
@@ -78,22 +95,18 @@ Times measure(lrun::Session& session, std::int64_t batch_size, int steps) {
   };
   Times times;
   for (int turn = -kWarmUp; turn < steps; ++turn) {
-    const double plain_time = milliseconds(session, [&] {
+    if (turn == 0) times = Times();
+    time_step(session, times.plain, [&] {
       plain_optimizer.zero_grad();
       step(*plain, batch).backward();
       plain_optimizer.step();
     });
-    const double local = milliseconds(session, [&] {
+    time_step(session, times.local, [&] {
       const auto guard = model.no_sync();
       wrapped(true);
     });
-    const double synced = milliseconds(session, [&] { wrapped(true); });
-    const double kept = milliseconds(session, [&] { wrapped(false); });
-    if (turn < 0) continue;
-    times.plain.push_back(plain_time);
-    times.local.push_back(local);
-    times.synced.push_back(synced);
-    times.kept.push_back(kept);
+    time_step(session, times.synced, [&] { wrapped(true); });
+    time_step(session, times.kept, [&] { wrapped(false); });
   }
   return times;
 }
@@ -103,9 +116,13 @@ int run_rank(int steps) {
   for (const std::int64_t batch_size : {256, 64}) {
     const auto times = measure(session, batch_size, steps);
     if (!session.is_rank_zero()) continue;
-    std::printf("ddp_step batch=%-3ld plain=%.2f local=%.2f synced=%.2f kept=%.2f ms efficiency=%.1f%%\n", batch_size,
-                median(times.plain), median(times.local), median(times.synced), median(times.kept),
-                100 * median(times.plain) / median(times.synced));
+    const auto print = [&](const char* what, std::vector<double> Row::*of) {
+      std::printf("ddp_step batch=%-3ld %-9s plain=%.2f local=%.2f synced=%.2f kept=%.2f ms efficiency=%.1f%%\n",
+                  batch_size, what, median(times.plain.*of), median(times.local.*of), median(times.synced.*of),
+                  median(times.kept.*of), 100 * median(times.plain.*of) / median(times.synced.*of));
+    };
+    print("wall", &Row::wall);
+    print("processor", &Row::processor);
     std::fflush(stdout);
   }
   return 0;

@@ -50,7 +50,9 @@ struct SessionOptions {
 /// Same program for every strategy and for one device; `lrun --strategy` decides. Alone it is a world of one, in which
 /// nothing is communicated.
 ///
-/// Threads  the training thread. Several sessions may live in one process if their `connect` allows it.
+/// Threads  the training thread. Several sessions may live in one process if their `connect` allows it. LibTorch takes
+/// the
+///          number of its own threads from OMP_NUM_THREADS, which the launcher sets; a session leaves it alone.
 /// Lifetime must outlive the models made by wrap().
 class LRUN_EXPORT Session {
  public:
@@ -78,14 +80,14 @@ class LRUN_EXPORT Session {
   /// Takes a shared_ptr to a module or a module holder (TORCH_MODULE).
   /// \throws lrun::RankMismatch  on all ranks; names the first parameter that differs.
   template <class Module>
-  Model<Module> wrap(std::shared_ptr<Module> module, std::optional<WrapOptions> options = std::nullopt) {
-    ReplicatedModule replicated = replicate(module, std::move(options));
+  Model<Module> wrap(std::shared_ptr<Module> module, const std::optional<WrapOptions>& options = std::nullopt) {
+    ReplicatedModule replicated = replicate(module, options);
     return Model<Module>(std::move(module), std::move(replicated), device_);
   }
   template <class Holder>
   requires requires(const Holder& holder) { holder.ptr(); }
-  auto wrap(const Holder& holder, std::optional<WrapOptions> options = std::nullopt) {
-    return wrap(holder.ptr(), std::move(options));
+  auto wrap(const Holder& holder, const std::optional<WrapOptions>& options = std::nullopt) {
+    return wrap(holder.ptr(), options);
   }
 
   /// A loader of this rank's samples: a new order every epoch, the same on all ranks, each sample on one rank.
@@ -122,7 +124,7 @@ class LRUN_EXPORT Session {
   [[nodiscard]] double all_reduce(double value, ReduceOp op = ReduceOp::kAverage);
 
  private:
-  ReplicatedModule replicate(std::shared_ptr<torch::nn::Module> module, std::optional<WrapOptions> options);
+  ReplicatedModule replicate(std::shared_ptr<torch::nn::Module> module, const std::optional<WrapOptions>& options);
 
   SessionOptions options_;
   World world_;

@@ -80,13 +80,12 @@ Session::Session(SessionOptions options)
 
 Session::~Session() = default;
 
-ReplicatedModule Session::replicate(std::shared_ptr<torch::nn::Module> module, std::optional<WrapOptions> options) {
+ReplicatedModule Session::replicate(std::shared_ptr<torch::nn::Module> module,
+                                    const std::optional<WrapOptions>& options) {
   if (!module) throw std::invalid_argument("there is no module to wrap");
-  if (!options) {
-    options.emplace();
-    options->gradients = options_.gradients;
-  }
-  return ReplicatedModule(std::move(module), *collectives_, *options);
+  WrapOptions defaults;
+  defaults.gradients = options_.gradients;
+  return {std::move(module), *collectives_, options.value_or(defaults)};
 }
 
 DistributedSampler Session::sampler(std::size_t dataset_size, const LoaderOptions& options) {
