@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/environment.h"
+#include "base/fd.h"
 #include "base/user_error.h"
 #include "cli/diagnostics.h"
 #include "cli/help.h"
@@ -15,50 +16,39 @@
 #include "report/run_directory.h"
 #include "verdict/judge.h"
 
+namespace lrun {
 namespace {
 
-int print_or_fail(const std::string& text) { return lrun::print(text) ? 0 : lrun::kExitRefused; }
+int answer_with(const std::string& text) { return print(text) ? 0 : kExitRefused; }
 
-int plan_and_run(const lrun::LaunchRequest& request, const lrun::Environment& environment) {
-  const auto allocation = lrun::detect_allocation(lrun::needs_gpus(request, environment), environment);
-  const auto program = lrun::look_at_program(request.command.front(), environment);
-  const lrun::LaunchPlan plan = lrun::make_plan(request, environment, allocation, program, lrun::make_run_id());
-  for (const std::string& warning : plan.warnings) lrun::say(lrun::Severity::kWarning, warning);
-  switch (request.dry_run) {
-    case lrun::DryRun::kText:
-      return print_or_fail(lrun::show_plan_text(plan, environment));
-    case lrun::DryRun::kJson:
-      return print_or_fail(lrun::show_plan_json(plan, environment));
-    case lrun::DryRun::kNo:
-      break;
-  }
-  return lrun::launch(plan, request, environment);
+void warn(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) say(Severity::kWarning, warning);
 }
 
+/// parse → detect → plan → run → report
 int run(const std::vector<std::string>& argv) {
-  const lrun::Environment environment = lrun::Environment::of_this_process();
-  const lrun::ParsedCommandLine parsed = lrun::parse_command_line(argv, environment);
-  for (const std::string& warning : parsed.warnings) lrun::say(lrun::Severity::kWarning, warning);
-  using Action = lrun::ParsedCommandLine::Action;
-  switch (parsed.action) {
-    case Action::kShortHelp:
-      return print_or_fail(lrun::short_help());
-    case Action::kLongHelp:
-      return print_or_fail(lrun::long_help());
-    case Action::kVersion:
-      return print_or_fail(lrun::version_line());
-    case Action::kLaunch:
-      break;
-  }
-  return plan_and_run(parsed.request, environment);
+  fill_standard_descriptors();
+  const Environment environment = Environment::of_this_process();
+  const ParsedCommandLine parsed = parse_command_line(argv, environment);
+  warn(parsed.warnings);
+  if (parsed.action != ParsedCommandLine::Action::kLaunch) return answer_with(help_text(parsed.action));
+
+  const LaunchRequest& request = parsed.request;
+  const Allocation allocation = detect_allocation(needs_gpus(request, environment), environment);
+  const ProgramFacts program = look_at_program(request.command.front(), environment);
+  const LaunchPlan plan = make_plan(request, environment, allocation, program, make_run_id());
+  warn(plan.warnings);
+  if (request.dry_run != DryRun::kNo) return answer_with(show_plan(plan, environment, request.dry_run));
+  return launch(plan, request, environment);
 }
 
 }  // namespace
+}  // namespace lrun
 
-/// parse → detect → plan → run → report. Whatever cannot be done is told in one line, and lrun exits with 125.
+/// Whatever cannot be done is told in one line, and lrun exits with 125.
 int main(int argc, char** argv) {
   try {
-    return run({argv, argv + argc});
+    return lrun::run({argv, argv + argc});
   } catch (const lrun::UserError& error) {
     lrun::say(error);
   } catch (const std::exception& error) {

@@ -42,6 +42,10 @@ struct Pipe {
 /// \throws std::system_error  EMFILE, ENFILE.
 Pipe make_pipe();
 
+/// Opens /dev/null on each of the descriptors 0, 1 and 2 that is closed, so that no pipe or socket of ours is taken for
+/// the console. To be called before anything is opened.
+void fill_standard_descriptors();
+
 /// Sets O_NONBLOCK on a descriptor that no other process shares.
 /// \throws std::system_error  EBADF.
 void set_nonblocking(int fd);

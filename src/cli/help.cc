@@ -159,4 +159,18 @@ std::string long_help() {
 
 std::string version_line() { return "lrun " LRUN_VERSION "\n"; }
 
+std::string help_text(ParsedCommandLine::Action action) {
+  switch (action) {
+    case ParsedCommandLine::Action::kShortHelp:
+      return short_help();
+    case ParsedCommandLine::Action::kLongHelp:
+      return long_help();
+    case ParsedCommandLine::Action::kVersion:
+      return version_line();
+    case ParsedCommandLine::Action::kLaunch:
+      break;
+  }
+  return {};
+}
+
 }  // namespace lrun

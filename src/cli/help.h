@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "cli/parse_args.h"
+
 namespace lrun {
 
 /// One screen: at most 24 lines of at most 80 columns, with a newline at the end.
@@ -12,5 +14,8 @@ std::string long_help();
 
 /// 'lrun 0.1.0' with a newline.
 std::string version_line();
+
+/// The one that was asked for; empty for kLaunch.
+std::string help_text(ParsedCommandLine::Action action);
 
 }  // namespace lrun

@@ -182,4 +182,8 @@ std::string show_plan_text(const LaunchPlan& plan, const Environment& environmen
   return text;
 }
 
+std::string show_plan(const LaunchPlan& plan, const Environment& environment, DryRun format) {
+  return format == DryRun::kJson ? show_plan_json(plan, environment) : show_plan_text(plan, environment);
+}
+
 }  // namespace lrun

@@ -15,4 +15,7 @@ std::string show_plan_text(const LaunchPlan& plan, const Environment& environmen
 /// the start decides (MASTER_PORT) is null.
 std::string show_plan_json(const LaunchPlan& plan, const Environment& environment);
 
+/// Either of the two, as --dry-run asked.
+std::string show_plan(const LaunchPlan& plan, const Environment& environment, DryRun format);
+
 }  // namespace lrun

@@ -215,5 +215,18 @@ TEST(Launch, WritesEventsAndResultForPrograms) {
   EXPECT_EQ(status.st_mode & 0777U, 0700U);
 }
 
+TEST(Launch, TakesNoDescriptorOfItsOwnForAConsoleThatWasClosed) {
+  const TemporaryFolder folder;
+  LrunProcess lrun({"-n", "2", "--log-dir", folder.path().string(), "sh", "-c", "echo hello; echo $RANK > ran-$RANK"},
+                   {.before_exec = [&] {
+                     (void)!::chdir(folder.path().c_str());
+                     for (int fd = 0; fd <= 2; ++fd) ::close(fd);
+                   }});
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "ran-1"));
+  const auto log = folder.path() / lrun.run_folder().filename() / "attempt_0" / "1" / "stdout.log";
+  EXPECT_EQ(contents(log), "hello\n");
+}
+
 }  // namespace
 }  // namespace lrun::test
