@@ -13,7 +13,7 @@
 #include "cluster/program_facts.h"
 #include "plan/make_plan.h"
 #include "plan/show_plan.h"
-#include "report/run_directory.h"
+#include "inspect/run_directory.h"
 #include "verdict/judge.h"
 
 namespace lrun {

@@ -69,6 +69,7 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
       attempt_folder_(attempt_folder(plan, run_folder_)),
       store_(loop_, {.port = static_cast<std::uint16_t>(plan.master_port.value_or(0)),
                      .log = [this](const std::string& line) { warn(line); }}),
+      membership_(sole_membership(plan, store_.port())),
       reporter_(text_facts(plan, facts_.program, attempt_folder_), events_,
                 [this](const std::string& text) { say(text); }) {
   if (!captures(plan_)) return;
@@ -90,7 +91,7 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
 Verdict NodeRun::run() {
   if (const std::optional<StartFailure> failure = start_workers()) return start_failed(*failure);
   supervisor_.emplace(loop_, group_, node(), logs_ ? &*logs_ : nullptr, reporter_,
-                      Supervisor::Facts{node().name, 0, plan_.grace.value});
+                      Supervisor::Facts{membership_.self().name, membership_.attempt, plan_.grace.value});
   std::vector<int> signals = handled_signals();
   signals.push_back(SIGCHLD);
   signals.push_back(guard_died_signal());
@@ -111,7 +112,10 @@ std::optional<StartFailure> NodeRun::start_workers() {
     nothing = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (nothing) command.standard_input = nothing.get();
   }
-  const RunFacts facts{.master_port = store_.port(), .error_file_directory = attempt_folder_.string()};
+  const RunFacts facts{.master_port = membership_.master_port,
+                       .master_addr = membership_.master_addr,
+                       .restart_count = membership_.attempt,
+                       .error_file_directory = attempt_folder_.string()};
   const WorkerEnvironment environment(plan_, node(), environment_, facts);
   command.shared_environment = environment.shared();
   return group_.start(command, worker_commands(plan_, node(), environment), facts_.spawn_defaults);
@@ -121,7 +125,8 @@ void NodeRun::tell_start() const {
   if (facts_.verbosity == 0) return;
   verbose_.info(fmt::format("run {}: {} workers of {}, strategy {}, backend {}", plan_.run_id, group_.workers().size(),
                             facts_.executable, plan_.strategy.value, plan_.process_group_backend.value));
-  verbose_.info(fmt::format("store on {}:{}, run folder {}", plan_.master_addr, store_.port(), run_folder_.string()));
+  verbose_.info(fmt::format("store on {}:{}, run folder {}", membership_.master_addr, membership_.master_port,
+                            run_folder_.string()));
   for (const Worker& worker : group_.workers()) {
     verbose_.debug(fmt::format("rank {} is pid {}", worker.rank, worker.process.pid()));
   }

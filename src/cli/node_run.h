@@ -8,11 +8,12 @@
 #include "base/event_loop.h"
 #include "cli/verbose_log.h"
 #include "inspect/control_socket.h"
+#include "inspect/run_directory.h"
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
 #include "process/spawn.h"
+#include "rendezvous/membership.h"
 #include "report/console_reporter.h"
-#include "report/run_directory.h"
 #include "store/server.h"
 #include "supervise/signal_source.h"
 #include "supervise/supervisor.h"
@@ -58,6 +59,7 @@ class NodeRun {
   std::filesystem::path attempt_folder_;  ///< empty: no log files
   EventLoop loop_;                        ///< outlives everything that watches it
   StoreServer store_;
+  Membership membership_;
   WorkerGroup group_;
   std::optional<LogRouter> logs_;
   std::optional<RunDirectory> run_directory_;

@@ -1,4 +1,4 @@
-#include "report/run_directory.h"
+#include "inspect/run_directory.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
