@@ -69,7 +69,7 @@ std::string parse_list(const GivenValue& given, const std::string& list) {
 }  // namespace
 
 std::string parse_device_argument(const GivenValue& given) {
-  const std::string text = bare(given.text);
+  std::string text = bare(given.text);
   if (text == "auto" || text == "-1") return text;
   if (text.empty()) refuse(given, "no device is named");
   if (text.find(',') != std::string::npos || is_uuid(text)) return parse_list(given, text);

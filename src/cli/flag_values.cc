@@ -55,7 +55,7 @@ std::string choice_hint(const std::string& word, const std::vector<std::string>&
 std::string choice_of(const GivenValue& given, const std::string& noun) {
   const auto words = words_of(given.flag->choices);
   const std::vector<std::string> choices(words.begin(), words.end());
-  const std::string word = lower_case(given.text);
+  std::string word = lower_case(given.text);
   if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
   refuse(given, "no such " + noun + "; allowed: " + join_words(choices, ", "), choice_hint(word, choices));
 }
@@ -80,7 +80,7 @@ void refuse_unless_neutral(const GivenValue& given) {
 
 bool switch_value(const GivenValue& given) {
   if (given.source == Source::kFlag) return true;
-  const std::string word = lower_case(given.text);
+  std::string word = lower_case(given.text);
   // An empty variable is true: Kubeflow writes PET_STANDALONE="".
   for (const char* const yes : {"", "1", "true", "yes", "on"}) {
     if (word == yes) return true;
@@ -97,7 +97,7 @@ void devices(const GivenValue& given, LaunchRequest& request) {
 }
 
 void nproc_per_node(const GivenValue& given, LaunchRequest& request) {
-  const std::string word = lower_case(given.text);
+  std::string word = lower_case(given.text);
   const auto number = whole_number<int>(word);
   if (number && *number >= 1 && *number <= kMostWorkersPerNode) {
     request.nproc_per_node = setting(given, std::to_string(*number));
@@ -128,7 +128,7 @@ void num_nodes(const GivenValue& given, LaunchRequest& request) {
 }
 
 void accelerator(const GivenValue& given, LaunchRequest& request) {
-  const std::string word = lower_case(given.text);
+  std::string word = lower_case(given.text);
   if (word == "tpu") refuse(given, "TPUs are not in this version; allowed: auto, cpu, gpu");
   request.accelerator = setting(given, word == "cuda" ? std::string("gpu") : choice_of(given, "accelerator"));
 }
@@ -136,7 +136,7 @@ void accelerator(const GivenValue& given, LaunchRequest& request) {
 void isolate_gpus(const GivenValue& given, LaunchRequest& request) { request.isolate_gpus = switch_value(given); }
 
 void strategy(const GivenValue& given, LaunchRequest& request) {
-  const std::string word = lower_case(given.text);
+  std::string word = lower_case(given.text);
   for (const char* const later :
        {"ddp_spawn", "ddp_fork", "ddp_notebook", "ddp_sharded", "horovod", "deepspeed", "tpu"}) {
     if (word == later) refuse(given, "this strategy is not in this version; allowed: ddp, dp, ddp2");

@@ -59,9 +59,8 @@ struct Decision {
 };
 
 /// The one stopping procedure, as a pure function: the signal lrun received (TERM for a failure) to each worker itself,
-/// one grace, then KILL to every group; a second INT, TERM or QUIT, a first INT after a failure, or a grace of zero skips
-/// the wait. Whatever ended the run
-/// first stays its reason.
+/// one grace, then KILL to every group; a second INT, TERM or QUIT, a first INT after a failure, or a grace of zero
+/// skips the wait. Whatever ended the run first stays its reason.
 Decision decide(const SupervisionState& state, const Event& event);
 
 }  // namespace lrun

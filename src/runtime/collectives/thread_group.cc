@@ -122,9 +122,9 @@ void ThreadGroup::leave(int rank) noexcept {
   left_[index] = true;
   for (const auto& [sequence, operation] : pending_) {
     if (operation->posts[index]) continue;
-    const int other = [&] {
+    const int other = [&posts = operation->posts] {
       int first = 0;
-      while (!operation->posts[static_cast<std::size_t>(first)]) ++first;
+      while (!posts[static_cast<std::size_t>(first)]) ++first;
       return first;
     }();
     const Call::Operation kind = operation->posts[static_cast<std::size_t>(other)]->call.operation;

@@ -69,7 +69,8 @@ struct Macro {
 class ExpandMacros : public testing::TestWithParam<Macro> {};
 
 TEST_P(ExpandMacros, AsPythonsTemplateDoes) {
-  EXPECT_EQ(expand_macros({"program", GetParam().argument}, 3, personality_of(Compat::kTorchrun)), (Words{"program", GetParam().seen}));
+  EXPECT_EQ(expand_macros({"program", GetParam().argument}, 3, personality_of(Compat::kTorchrun)),
+            (Words{"program", GetParam().seen}));
 }
 
 INSTANTIATE_TEST_SUITE_P(LaunchContract, ExpandMacros,
