@@ -96,7 +96,7 @@ std::string GroupMeeting::exchange(const std::string& line,
     if (!said) time_out({rank});
     lines.push_back(*said);
   }
-  const std::string answer = decide(lines);
+  std::string answer = decide(lines);
   for (int rank = 1; rank < options_.world_size; ++rank) {
     store_.set(key(members_[static_cast<std::size_t>(rank)], "hear/" + round), answer);
   }
