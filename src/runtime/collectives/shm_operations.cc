@@ -17,8 +17,6 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
 }
 
-bool is_short(const Post& post) { return post.input.nbytes() <= ShmRegion::kSmallBytes; }
-
 bool has_data(const Call& call) {
   return call.operation != Call::Operation::kBarrier && call.operation != Call::Operation::kAllocateBucket &&
          call.count > 0;
@@ -79,6 +77,8 @@ void ShmOperations::compare_calls(std::uint64_t sequence) {
     barrier_.fail({Failure::Kind::kMismatch, describe_mismatch(first, rank, other, sequence)}).raise();
   }
 }
+
+bool ShmOperations::is_short(const Post& post) const { return post.input.nbytes() <= region_.short_bytes(); }
 
 bool ShmOperations::is_direct(std::uint64_t sequence) const {
   const PostedCall& first = posted(0, sequence);

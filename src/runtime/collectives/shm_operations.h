@@ -40,6 +40,7 @@ class ShmOperations {
   void publish(const Post& post, std::uint64_t sequence);
   [[nodiscard]] const PostedCall& posted(int rank, std::uint64_t sequence) const;
   void compare_calls(std::uint64_t sequence);
+  [[nodiscard]] bool is_short(const Post& post) const;
   [[nodiscard]] bool is_direct(std::uint64_t sequence) const;
   void meet() { barrier_.arrive_and_wait(patient_); }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -15,7 +16,7 @@ namespace lrun {
 /// is read.
 class ShmRegion {
  public:
-  static constexpr std::size_t kSmallBytes = 16 << 10;
+  static constexpr std::size_t kSmallBytes = 64 << 10;
   static constexpr std::size_t kChunkBytes = 256 << 10;  ///< Small enough to stay in the second-level cache.
 
   ShmRegion() = default;
@@ -27,6 +28,10 @@ class ShmRegion {
   [[nodiscard]] static std::size_t bytes(int world_size);
 
   [[nodiscard]] int world_size() const { return world_size_; }
+  /// The longest message for the small slots. Everybody reads everybody's, which costs more the more ranks there are.
+  [[nodiscard]] std::size_t short_bytes() const {
+    return std::min(kSmallBytes, 2 * kSmallBytes / static_cast<std::size_t>(world_size_));
+  }
   [[nodiscard]] ControlBlock& control() const;
   [[nodiscard]] RankCell& cell(int rank) const;
   [[nodiscard]] std::byte* small_slot(int rank, std::uint64_t parity) const;
