@@ -103,8 +103,9 @@ void ShmBarrier::ring() {
 }
 
 bool ShmBarrier::spin(std::uint32_t phase, bool patient) const {
-  // With a core for every rank the others come within microseconds, or they are still computing and it will take long.
-  const int pauses = has_spare_cores_ ? (patient ? 2000 : 200) : 50;
+  // With a core for every rank the others come within microseconds, or they are still computing and it will take long:
+  // a long spin gains nothing, and keeps a peer waiting that the kernel has put onto the same core.
+  const int pauses = has_spare_cores_ ? (patient ? 300 : 100) : 50;
   const int yields = patient ? 30 : 3;
   for (int i = 0; i < pauses; ++i) {
     if (complete(phase)) return true;
