@@ -41,8 +41,8 @@ dev_demo() {
   need_packages "${build_packages[@]}" "${test_packages[@]}"
   need_libtorch
   configure_and_build dev lrun fashion_mnist
-  stage "training a convolutional network on Fashion-MNIST with two processes, about 2 minutes"
-  local run=(build/dev/lrun --devices 2 build/dev/examples/fashion_mnist "$@")
+  stage "training a convolutional network on Fashion-MNIST with two processes, about a minute"
+  local run=(build/dev/lrun --devices 2 build/dev/examples/fashion_mnist/fashion_mnist "$@")
   note "${run[*]}"
   "${run[@]}"
 }

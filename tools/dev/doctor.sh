@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# doctor: what is here and what is not. Exit status 1 when something is missing that ./dev test needs.
+# doctor: what is here and what is not. Exit status 1 when something is missing; what is only absent leaves tests out.
 
 # report STATE SUBJECT TEXT
 report() { printf '  %-8s %-22s %s\n' "$1" "$2" "$3"; }
