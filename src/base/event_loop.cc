@@ -162,8 +162,8 @@ EventLoop::Timer EventLoop::after(Duration delay, std::function<void()> expired)
 }
 
 void EventLoop::run() {
-  implementation_->context.restart();
   implementation_->context.run();
+  implementation_->context.restart();  // after, not before: a stop() that came early ends the run at once
 }
 
 void EventLoop::stop() { implementation_->context.stop(); }

@@ -54,6 +54,7 @@ int refuse_program(int error_number, const std::string& program) {
 int run_below_guard(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts, CleanEnd& end) {
   try {
     ::signal(SIGPIPE, SIG_IGN);  // a closed console is an event, not a death
+    ::signal(SIGXFSZ, SIG_IGN);  // and so is a log file that may not grow
     NodeRun run(plan, environment, std::move(facts));
     const Verdict verdict = run.run();
     end.mark(verdict.die_of_signal);

@@ -26,6 +26,8 @@ constexpr Duration kKillLimit(5000);
 // Not at once: folders for eight workers cost half as much as starting them, and an interpreter that could write an
 // error file takes longer than this to start.
 constexpr Duration kRankFoldersDelay(10);
+constexpr Duration kFailurePatience(60'000);
+constexpr Duration kInterruptedPatience(5000);
 constexpr Duration kNoLimit(std::chrono::hours(24 * 365));
 
 std::filesystem::path attempt_folder(const LaunchPlan& plan, const std::filesystem::path& run_folder) {
@@ -64,7 +66,7 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
     : plan_(plan),
       environment_(environment),
       facts_(std::move(facts)),
-      verbose_(facts_.verbosity),
+      verbose_(facts_.verbosity, [this](const std::string& line) { say(line); }),
       run_folder_(state_folder(environment) / plan.run_id),
       attempt_folder_(attempt_folder(plan, run_folder_)),
       store_(loop_, {.port = static_cast<std::uint16_t>(plan.master_port.value_or(0)),
@@ -72,7 +74,6 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
       membership_(sole_membership(plan, store_.port())),
       reporter_(text_facts(plan, facts_.program, attempt_folder_), events_,
                 [this](const std::string& text) { say(text); }) {
-  if (!captures(plan_)) return;
   const LogOptions options{.rank_width = rank_width(plan_.world_size),
                            .colour = !environment.has("NO_COLOR"),
                            .files = !attempt_folder_.empty()};
@@ -90,15 +91,15 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
 
 Verdict NodeRun::run() {
   if (const std::optional<StartFailure> failure = start_workers()) return start_failed(*failure);
-  supervisor_.emplace(loop_, group_, node(), logs_ ? &*logs_ : nullptr, reporter_,
+  supervisor_.emplace(loop_, group_, node(), &*logs_, reporter_,
                       Supervisor::Facts{membership_.self().name, membership_.attempt, plan_.grace.value});
   std::vector<int> signals = handled_signals();
   signals.push_back(SIGCHLD);
   signals.push_back(guard_died_signal());
-  signals_.emplace(loop_, signals, [this](int signal_number) { signal_arrived(signal_number); });
+  signals_.emplace(loop_, signals, [this](int signal_number, pid_t sender) { signal_arrived(signal_number, sender); });
   take_over_output();
   tell_start();
-  supervisor_->watch([this] { conclude(); });
+  supervisor_->begin([this] { conclude(); });
   open_run_directory();
   loop_.run();
   prune_runs(run_folder_.parent_path(), kRunsKept);
@@ -118,7 +119,7 @@ std::optional<StartFailure> NodeRun::start_workers() {
                        .error_file_directory = attempt_folder_.string()};
   const WorkerEnvironment environment(plan_, node(), environment_, facts);
   command.shared_environment = environment.shared();
-  return group_.start(command, worker_commands(plan_, node(), environment), facts_.spawn_defaults);
+  return group_.start(loop_, command, worker_commands(plan_, node(), environment), facts_.spawn_defaults);
 }
 
 void NodeRun::tell_start() const {
@@ -133,7 +134,7 @@ void NodeRun::tell_start() const {
 }
 
 void NodeRun::take_over_output() {
-  if (!logs_) return;
+  if (!captures(plan_)) return;
   for (Worker& worker : group_.workers()) {
     logs_->add_stream(worker.rank, worker.local_rank, LogStream::kOut, std::move(worker.standard_output));
     logs_->add_stream(worker.rank, worker.local_rank, LogStream::kErr, std::move(worker.standard_error));
@@ -150,7 +151,7 @@ void NodeRun::open_run_directory() {
   } catch (const std::system_error& error) {
     warn(fmt::format("no run directory: {}", error.what()));
   }
-  if (!logs_ || attempt_folder_.empty()) return;
+  if (attempt_folder_.empty()) return;
   logs_->open_files(attempt_folder_);
   rank_folders_ = loop_.after(kRankFoldersDelay, [this] { make_rank_folders(); });
 }
@@ -188,7 +189,7 @@ std::string NodeRun::answer(std::string_view command) {
       .dump();
 }
 
-void NodeRun::signal_arrived(int signal_number) {
+void NodeRun::signal_arrived(int signal_number, pid_t sender) {
   if (signal_number == SIGCHLD) {
     reap_adopted([this](pid_t pid) { return supervisor_->is_worker(pid); });
     return;
@@ -199,9 +200,11 @@ void NodeRun::signal_arrived(int signal_number) {
     return;
   }
   if (signal_number == guard_died_signal()) {
+    guard_died_ = true;
     supervisor_->handle(GuardDied{});
+    for (const pid_t child : direct_children()) ::kill(child, SIGKILL);  // also what the drain limit would wait for
   } else {
-    supervisor_->handle(SignalArrived{signal_number});
+    supervisor_->handle(SignalArrived{signal_number, sender == ::getppid()});
   }
 }
 
@@ -228,11 +231,21 @@ void NodeRun::conclude() {
   const std::string text = summary ? torchrun_summary(verdict_, outcome.records, facts_.program)
                                    : verdict_text(verdict_, text_facts(plan_, facts_.program, attempt_folder_));
   if (!text.empty()) say(text);
-  if (!logs_) {
-    loop_.stop();
-    return;
+  logs_->when_flushed(console_patience(), [this](bool) { loop_.stop(); });
+}
+
+/// How long a console that takes nothing may keep an ended run. Output of a run that went its way is worth any wait
+/// (`lrun … | less`); who interrupted it does not want one.
+Duration NodeRun::console_patience() const {
+  if (guard_died_) return Duration::zero();
+  switch (verdict_.end.kind) {
+    case RunEnd::Kind::kSucceeded:
+      return kNoLimit;
+    case RunEnd::Kind::kWorkerFailed:
+      return kFailurePatience;
+    default:
+      return kInterruptedPatience;
   }
-  logs_->when_flushed(kNoLimit, [this](bool) { loop_.stop(); });
 }
 
 Verdict NodeRun::start_failed(const StartFailure& failure) {
@@ -249,15 +262,12 @@ Verdict NodeRun::start_failed(const StartFailure& failure) {
   }
   const Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
   say(verdict_text(verdict, text_facts(plan_, facts_.program, {})));
+  logs_->flush(kInterruptedPatience);
   return verdict;
 }
 
 void NodeRun::say(const std::string& text) {
-  if (logs_) {
-    logs_->say(text);
-  } else {
-    write_to_stderr(text);
-  }
+  logs_->say(text);  // never blocks, also where the workers own the console
 }
 
 void NodeRun::warn(const std::string& text) {

@@ -44,7 +44,8 @@ class NodeRun {
   void open_run_directory();
   void make_rank_folders();
   std::string answer(std::string_view command);
-  void signal_arrived(int signal_number);
+  void signal_arrived(int signal_number, pid_t sender);
+  [[nodiscard]] Duration console_patience() const;
   void conclude();
   Verdict start_failed(const StartFailure& failure);
   void say(const std::string& text);
@@ -71,6 +72,7 @@ class NodeRun {
   std::optional<SignalSource> signals_;
   Verdict verdict_;
   bool concluding_ = false;
+  bool guard_died_ = false;
 };
 
 }  // namespace lrun

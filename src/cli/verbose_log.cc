@@ -1,21 +1,43 @@
 #include "cli/verbose_log.h"
 
 #include <spdlog/logger.h>
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
+
+#include <utility>
 
 namespace lrun {
+namespace {
 
-struct VerboseLog::Implementation {
-  spdlog::logger logger{"lrun", std::make_shared<spdlog::sinks::stderr_sink_st>()};
+/// Gives every line to whoever writes lrun's own lines: a sink that wrote to stderr itself would block on a stopped
+/// terminal, and supervision with it.
+class LineSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  explicit LineSink(VerboseLog::Write write) : write_(std::move(write)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    write_(fmt::to_string(line));
+  }
+  void flush_() override {}
+
+  VerboseLog::Write write_;
 };
 
-VerboseLog::VerboseLog(int verbosity) {
+}  // namespace
+
+struct VerboseLog::Implementation {
+  explicit Implementation(Write write) : logger("lrun", std::make_shared<LineSink>(std::move(write))) {}
+
+  spdlog::logger logger;
+};
+
+VerboseLog::VerboseLog(int verbosity, Write write) {
   if (verbosity <= 0) return;
-  implementation_ = std::make_unique<Implementation>();
+  implementation_ = std::make_unique<Implementation>(std::move(write));
   implementation_->logger.set_pattern("lrun: %l: %H:%M:%S.%e: %v");
   implementation_->logger.set_level(verbosity == 1 ? spdlog::level::info : spdlog::level::debug);
-  implementation_->logger.flush_on(spdlog::level::trace);
 }
 
 VerboseLog::~VerboseLog() = default;

@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kMostClients = 16;
 constexpr std::size_t kMostCommandBytes = 4096;
 constexpr Duration kClientDeadline(10'000);
+constexpr Duration kAcceptAgain(1000);
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
@@ -39,13 +40,22 @@ Fd listen_in(const std::filesystem::path& folder) {
 
 ControlSocket::ControlSocket(EventLoop& loop, const std::filesystem::path& folder, Answer answer)
     : loop_(loop), path_(folder / "control.sock"), answer_(std::move(answer)), listener_(listen_in(folder)) {
-  accepting_ = loop_.on_readable(listener_.get(), [this] { accept_client(); });
+  accept_clients();
 }
 
 ControlSocket::~ControlSocket() { ::unlink(path_.c_str()); }
 
+void ControlSocket::accept_clients() {
+  accepting_ = loop_.on_readable(listener_.get(), [this] { accept_client(); });
+}
+
 void ControlSocket::accept_client() {
   Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket && (errno == EMFILE || errno == ENFILE)) {
+    // The client stays in the queue and keeps the socket readable: look again when descriptors may be free.
+    accepting_.cancel();
+    again_ = loop_.after(kAcceptAgain, [this] { accept_clients(); });
+  }
   if (!socket || clients_.size() >= kMostClients) return;  // one too many is closed at once
   const int id = ++last_id_;
   const int fd = socket.get();

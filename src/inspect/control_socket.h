@@ -34,6 +34,7 @@ class ControlSocket {
     EventLoop::Timer deadline;
   };
 
+  void accept_clients();
   void accept_client();
   void read_from(int id);
 
@@ -42,6 +43,7 @@ class ControlSocket {
   Answer answer_;
   Fd listener_;
   EventLoop::Watch accepting_;
+  EventLoop::Timer again_;  // only while descriptors have run out
   std::map<int, Client> clients_;
   int last_id_ = 0;
 };

@@ -23,10 +23,24 @@ Fd open_lock(const std::filesystem::path& run_directory) {
   return Fd(::open((run_directory / kLockName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
 }
 
+/// In a folder that others can write to and rename in, what we make could be swapped for a link of theirs.
+void check_owner(const std::filesystem::path& folder) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) {
+    throw std::system_error(errno, std::generic_category(), "'" + folder.string() + "'");
+  }
+  const bool ours = status.st_uid == ::geteuid() || status.st_uid == 0;
+  const bool open_to_all = (status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0;
+  if (!ours || open_to_all) {
+    throw std::system_error(EPERM, std::generic_category(), "'" + folder.string() + "' belongs to others");
+  }
+}
+
 void make_private_folder(const std::filesystem::path& path) {
   std::error_code parents;
   std::filesystem::create_directories(path.parent_path(), parents);
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+  check_owner(path.parent_path());
+  if (::mkdir(path.c_str(), 0700) != 0) {
     throw std::system_error(errno, std::generic_category(), "mkdir '" + path.string() + "'");
   }
 }

@@ -39,7 +39,8 @@ void Console::wait_until_writable() {
     epoll_event event{};
     event.events = EPOLLOUT;
     if (!gate_ || ::epoll_ctl(gate_.get(), EPOLL_CTL_ADD, descriptor_.pollable(), &event) != 0) {
-      throw std::system_error(errno, std::generic_category(), "cannot wait for the console");
+      refused(errno);  // out of descriptors: the console is given up, not the run
+      return;
     }
   }
   writable_ = loop_.on_readable(gate_.get(), [this] {

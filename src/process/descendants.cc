@@ -44,9 +44,25 @@ std::vector<pid_t> parse_pids(std::string_view text) {
   return pids;
 }
 
+bool proc_shows_us() {
+  char self[32] = {};
+  const ssize_t length = ::readlink("/proc/self", self, sizeof self - 1);
+  return length > 0 && std::to_string(::getpid()) == self;
+}
+
+bool is_our_child(pid_t pid) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+bool have_children() {
+  siginfo_t info{};
+  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 /// The parent in /proc/PID/stat: the second field after the command, which may itself hold any character.
-pid_t parent_of(const char* pid_name) {
-  const std::string stat = read_small_file((std::string("/proc/") + pid_name + "/stat").c_str());
+pid_t parent_in_stat(const std::string& pid_name) {
+  const std::string stat = read_small_file(("/proc/" + pid_name + "/stat").c_str());
   const auto command_end = stat.rfind(')');
   if (command_end == std::string::npos || command_end + 4 >= stat.size()) return 0;
   pid_t parent = 0;
@@ -60,7 +76,7 @@ std::vector<pid_t> children_by_scan() {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
   const pid_t self = ::getpid();
   while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
-    if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || parent_of(entry->d_name) != self) continue;
+    if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || parent_in_stat(entry->d_name) != self) continue;
     const auto found = parse_pids(entry->d_name);
     pids.insert(pids.end(), found.begin(), found.end());
   }
@@ -76,10 +92,15 @@ void reap_zombies() {
 
 void become_subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
+pid_t parent_of(pid_t pid) { return proc_shows_us() ? parent_in_stat(std::to_string(pid)) : 0; }
+
 std::vector<pid_t> direct_children() {
+  if (!proc_shows_us()) return {};
   const std::string path = "/proc/self/task/" + std::to_string(::gettid()) + "/children";
-  if (::access(path.c_str(), R_OK) != 0) return children_by_scan();
-  return parse_pids(read_small_file(path.c_str()));
+  const bool listed = ::access(path.c_str(), R_OK) == 0;
+  std::vector<pid_t> children = listed ? parse_pids(read_small_file(path.c_str())) : children_by_scan();
+  std::erase_if(children, [](pid_t pid) { return !is_our_child(pid); });
+  return children;
 }
 
 void reap_adopted(const std::function<bool(pid_t)>& is_worker) {
@@ -97,11 +118,14 @@ std::vector<pid_t> end_all_descendants(Duration limit) {
   ::sigaddset(&child_signal, SIGCHLD);
   while (true) {
     reap_zombies();
+    if (!have_children()) return {};
     std::vector<pid_t> children = direct_children();
-    if (children.empty()) return {};
+    if (children.empty()) children = {0};
     const auto left = std::chrono::duration_cast<Duration>(deadline - std::chrono::steady_clock::now());
     if (left <= Duration::zero()) return children;
-    for (const pid_t child : children) ::kill(child, SIGKILL);
+    for (const pid_t child : children) {
+      if (child > 0) ::kill(child, SIGKILL);
+    }
     // A death may fall between the look above and this wait: then no signal comes, so no wait is long.
     constexpr Duration kLook(20);
     const timespec pause{0, std::min(left, kLook).count() * 1'000'000};

@@ -12,8 +12,12 @@ namespace lrun {
 /// Makes every orphan below this process ours (PR_SET_CHILD_SUBREAPER), also those with sessions of their own.
 void become_subreaper();
 
-/// The direct children of this process, zombies included. One thread.
+/// The direct children of this process, zombies included, each verified to be one. Empty also when /proc is missing or
+/// shows another pid namespace. One thread.
 std::vector<pid_t> direct_children();
+
+/// The parent of any process, from /proc; 0 when that is unknown.
+pid_t parent_of(pid_t pid);
 
 /// Reaps ended orphans that this subreaper adopted. Stops at an ended child for which `is_worker` holds: that one is
 /// reaped by its owner, who then calls again.
@@ -23,7 +27,9 @@ void reap_adopted(const std::function<bool(pid_t)>& is_worker);
 ///
 /// Only direct children are signalled: their pids cannot be reused while we have not reaped them, and what they leave
 /// behind becomes a direct child in turn. SIGCHLD must be blocked.
-/// \return the processes that did not end within `limit` (uninterruptible in the kernel), as pids.
+/// \return the processes that did not end within `limit` (uninterruptible in the kernel), as pids; {0} when some are
+/// left
+///         that cannot be listed without /proc.
 std::vector<pid_t> end_all_descendants(Duration limit);
 
 }  // namespace lrun

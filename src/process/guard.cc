@@ -47,24 +47,46 @@ sigset_t signal_set(const std::vector<int>& numbers) {
   ::_exit(128 + signal_number);  // a signal whose default action does not end a process
 }
 
-/// Ctrl-Z: the launcher has been told to stop the workers; the guard stops too, so that the shell takes the terminal
-/// back. It goes on here when the shell says so.
-void stop_with_the_job() { ::raise(SIGSTOP); }
+/// Whether a shell is there that could continue us: some ancestor of our process group is of our session but not of our
+/// group. The kernel ignores Ctrl-Z of a group without one (orphaned: `ssh -t host lrun`, `xterm -e lrun`), and so must
+/// we. PID 1 cannot be stopped at all.
+bool can_be_continued() {
+  if (::getpid() == 1) return false;
+  pid_t parent = ::getppid();
+  while (parent > 1 && ::getsid(parent) == ::getsid(0)) {
+    if (::getpgid(parent) != ::getpgrp()) return true;
+    parent = parent_of(parent);
+  }
+  return false;
+}
+
+/// The launcher is told to stop the workers; the guard stops too, so that the shell takes the terminal back. It goes on
+/// here when the shell says so.
+void stop_with_the_job(pid_t launcher) {
+  if (!can_be_continued()) return;
+  ::kill(launcher, SIGTSTP);
+  ::raise(SIGSTOP);
+}
 
 /// Waits for the launcher to end, forwarding everything else.
 ExitStatus forward_until_end(pid_t launcher, const sigset_t& handled) {
   while (true) {
     siginfo_t info{};
     if (::sigwaitinfo(&handled, &info) < 0) continue;
+    if (info.si_signo == SIGTSTP) {
+      stop_with_the_job(launcher);
+      continue;
+    }
     if (info.si_signo != SIGCHLD) {
       ::kill(launcher, info.si_signo);
-      if (info.si_signo == SIGTSTP) stop_with_the_job();
       continue;
     }
     siginfo_t ended{};
     if (::waitid(P_PID, static_cast<id_t>(launcher), &ended, WEXITED | WNOHANG) == 0 && ended.si_pid == launcher) {
       return ExitStatus::from_siginfo(ended);
     }
+    reap_adopted(
+        [launcher](pid_t pid) { return pid == launcher; });  // as PID 1 of a container we get strangers' orphans
   }
 }
 
@@ -101,7 +123,7 @@ int guard_died_signal() { return SIGRTMIN; }
 
 std::vector<int> handled_signals() {
   std::vector<int> handled;
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT}) {
     struct sigaction action {};
     ::sigaction(number, nullptr, &action);
     if (action.sa_handler != SIG_IGN) handled.push_back(number);
@@ -110,6 +132,9 @@ std::vector<int> handled_signals() {
 }
 
 int run_guarded(const std::function<int(CleanEnd&)>& launcher) {
+  // Ignored SIGCHLD (inherited from who started us) means that children vanish unreaped, and nobody learns how they
+  // ended.
+  ::signal(SIGCHLD, SIG_DFL);
   CleanEnd end;
   std::vector<int> numbers = handled_signals();
   numbers.push_back(SIGCHLD);
@@ -126,6 +151,8 @@ int run_guarded(const std::function<int(CleanEnd&)>& launcher) {
     ::prctl(PR_SET_PDEATHSIG, guard_died_signal());
     if (::getppid() != guard) ::_exit(kLrunFailed);  // the guard died before the death signal was armed
     ::setsid();
+    // Not 'lrun': who kills that name without mercy hits the guard alone, and the launcher can still clean up.
+    ::prctl(PR_SET_NAME, "rank-supervisor");
     become_subreaper();
     ::_exit(launcher(end));
   }

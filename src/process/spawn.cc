@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -49,9 +50,16 @@ bool place_standard_streams(const SpawnRequest& request) {
          place_descriptor(err, 2);
 }
 
-/// exec resets handlers but keeps what is ignored, and lrun ignores SIGPIPE for itself.
+/// exec resets handlers but keeps what is ignored, and lrun ignores these two for itself.
 void reset_ignored_signals(const SpawnDefaults& defaults) {
   if (!defaults.pipe_signal_ignored) ::signal(SIGPIPE, SIG_DFL);
+  if (!defaults.file_size_signal_ignored) ::signal(SIGXFSZ, SIG_DFL);
+}
+
+bool is_ignored(int signal_number) {
+  struct sigaction action {};
+  ::sigaction(signal_number, nullptr, &action);
+  return action.sa_handler == SIG_IGN;
 }
 
 /// Runs in the child, in the parent's memory, while the parent sleeps: async-signal-safe calls only.
@@ -65,7 +73,9 @@ LRUN_NO_SANITIZE int child_main(void* argument) {
     // What lrun itself inherited without CLOEXEC is not the workers' either. Since Linux 5.11; before, it stays open.
     ::syscall(SYS_close_range, kFirstFreeDescriptor, ~0U, CLOSE_RANGE_CLOEXEC);
     ::setrlimit(RLIMIT_NOFILE, &task->defaults->file_limit);
-    ::sigprocmask(SIG_SETMASK, &task->defaults->signal_mask, nullptr);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::execve(task->request->path, task->request->argv, task->request->envp);
   }
   task->error_number = errno;
@@ -76,11 +86,9 @@ LRUN_NO_SANITIZE int child_main(void* argument) {
 
 SpawnDefaults SpawnDefaults::of_this_process() {
   SpawnDefaults defaults;
-  ::sigprocmask(SIG_SETMASK, nullptr, &defaults.signal_mask);
   ::getrlimit(RLIMIT_NOFILE, &defaults.file_limit);
-  struct sigaction action {};
-  ::sigaction(SIGPIPE, nullptr, &action);
-  defaults.pipe_signal_ignored = action.sa_handler == SIG_IGN;
+  defaults.pipe_signal_ignored = is_ignored(SIGPIPE);
+  defaults.file_size_signal_ignored = is_ignored(SIGXFSZ);
   return defaults;
 }
 

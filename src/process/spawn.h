@@ -1,6 +1,5 @@
 #pragma once
 
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -12,12 +11,13 @@
 
 namespace lrun {
 
-/// What a child is given back that the launcher changed for itself: signal mask, dispositions and limits are those lrun
-/// was started with (so `nohup` and a shell's ignored signals reach the workers as without lrun).
+/// What a child is given back that the launcher changed for itself: limits and ignored signals are those lrun was
+/// started with (so `nohup` reaches the workers as without lrun). No signal is blocked in a worker, whatever lrun
+/// inherited: it could not be stopped politely.
 struct SpawnDefaults {
-  sigset_t signal_mask{};
   struct rlimit file_limit {};
-  bool pipe_signal_ignored = false;
+  bool pipe_signal_ignored = false;       ///< SIGPIPE
+  bool file_size_signal_ignored = false;  ///< SIGXFSZ
 
   /// Taken from this process before it changes anything.
   static SpawnDefaults of_this_process();

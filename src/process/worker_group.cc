@@ -44,10 +44,12 @@ std::vector<char*> argument_pointers(const std::vector<std::string>& argv) {
 
 WorkerGroup::~WorkerGroup() { kill_and_reap(); }
 
-std::optional<StartFailure> WorkerGroup::start(const GroupCommand& group, const std::vector<WorkerCommand>& commands,
+std::optional<StartFailure> WorkerGroup::start(EventLoop& loop, const GroupCommand& group,
+                                               const std::vector<WorkerCommand>& commands,
                                                const SpawnDefaults& defaults) {
   EnvironmentBlock environment(group.shared_environment);
   workers_.reserve(commands.size());
+  watches_.reserve(commands.size());
   for (const WorkerCommand& command : commands) {
     Pipe out;
     Pipe err;
@@ -74,16 +76,10 @@ std::optional<StartFailure> WorkerGroup::start(const GroupCommand& group, const 
     }
     workers_.push_back(
         {command.rank, command.local_rank, std::move(*result.child), now, std::move(out.read), std::move(err.read)});
+    const std::size_t index = watches_.size();
+    watches_.push_back(loop.on_readable(workers_.back().process.poll_fd(), [this, index] { collect(index); }));
   }
   return std::nullopt;
-}
-
-void WorkerGroup::watch(EventLoop& loop, Ended ended) {
-  ended_ = std::move(ended);
-  watches_.resize(workers_.size());
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    watches_[i] = loop.on_readable(workers_[i].process.poll_fd(), [this, i] { collect(i); });
-  }
 }
 
 void WorkerGroup::collect(std::size_t index) {
@@ -92,7 +88,7 @@ void WorkerGroup::collect(std::size_t index) {
   const std::optional<ExitStatus> status = worker.process.try_wait();
   if (!status) return;
   watches_[index].cancel();
-  ended_(worker, *status);
+  if (ended_) ended_(worker, *status);
 }
 
 void WorkerGroup::collect_ended() {

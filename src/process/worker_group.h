@@ -56,12 +56,13 @@ class WorkerGroup {
   WorkerGroup& operator=(const WorkerGroup&) = delete;
   ~WorkerGroup();
 
-  /// Starts all; on a failure those already started are killed and reaped. Call once.
-  std::optional<StartFailure> start(const GroupCommand& group, const std::vector<WorkerCommand>& commands,
-                                    const SpawnDefaults& defaults);
+  /// Starts all; on a failure those already started are killed and reaped. Each is watched from its start on, so that
+  /// the order of deaths is the kernel's also for those that die while others are being started. Call once.
+  std::optional<StartFailure> start(EventLoop& loop, const GroupCommand& group,
+                                    const std::vector<WorkerCommand>& commands, const SpawnDefaults& defaults);
 
-  /// Calls `ended` once for each worker, in the order of the deaths as the kernel reports them.
-  void watch(EventLoop& loop, Ended ended);
+  /// Who is told, once for each worker, in the order of their deaths. To be set before the loop runs.
+  void on_ended(Ended ended) { ended_ = std::move(ended); }
 
   /// Delivers the deaths that have happened and were not told yet. Before a signal is sent this tells those that ended
   /// by themselves from those that obey: a signal to a dead but unreaped process succeeds.

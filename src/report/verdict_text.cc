@@ -42,10 +42,10 @@ std::string evidence_lines(const FailureRecord& culprit, const RunFactsForText& 
 std::string others_line(const Verdict& verdict, const RunFactsForText& facts) {
   const std::vector<std::pair<std::size_t, std::string>> fates{
       {verdict.stopped_by_signal.size(), "ended in the grace"},
-      {verdict.killed.size(), facts.grace == Duration::zero()
-                                  ? std::string("had to be killed")
-                                  : fmt::format("had to be killed after {}", format_duration(facts.grace))},
-      {verdict.failed_later.size(), "failed right after it"},
+      {verdict.killed.size(), verdict.end.grace_expired
+                                  ? fmt::format("had to be killed after {}", format_duration(facts.grace))
+                                  : std::string("were killed at once")},
+      {verdict.failed_later.size(), verdict.culprit ? "failed right after it" : "failed by themselves"},
       {static_cast<std::size_t>(verdict.succeeded), "had succeeded"}};
   std::size_t others = 0;
   std::vector<std::string> parts;

@@ -46,9 +46,8 @@ Decision on(SupervisionState state, const WorkerEnded& event) {
 /// Whoever interrupts what is already stopping does not want to wait. A TERM on top of a failure may be a scheduler's,
 /// which stops what is left of a job: there the grace stays. HUP often comes along with another signal.
 bool is_impatient(const SupervisionState& state, int signal_number) {
-  const bool again =
-      state.end.kind == RunEnd::Kind::kInterrupted && (signal_number == SIGTERM || signal_number == SIGQUIT);
-  return signal_number == SIGINT || again;
+  if (state.end.kind != RunEnd::Kind::kInterrupted) return signal_number == SIGINT;
+  return state.asked && (signal_number == SIGINT || signal_number == SIGTERM || signal_number == SIGQUIT);
 }
 
 Decision on(SupervisionState state, const SignalArrived& event) {
@@ -61,18 +60,27 @@ Decision on(SupervisionState state, const SignalArrived& event) {
       if (!state.suspended) return {state, {}};
       state.suspended = false;
       return {state, {Resume{}}};
+    case SIGUSR1:
+    case SIGUSR2:
+      if (!event.forwarded) return {state, {}};
+      return {state, {SignalLeaders{event.signal_number, false}}};
     default:
       break;
   }
   if (state.phase == Phase::kRunning) {
+    state.asked = event.forwarded;
     return begin_stop(state, {RunEnd::Kind::kInterrupted, event.signal_number}, event.signal_number);
   }
-  return state.phase == Phase::kStopping && is_impatient(state, event.signal_number) ? kill_now(state)
-                                                                                     : Decision{state, {}};
+  if (!event.forwarded || state.phase != Phase::kStopping) return {state, {}};
+  const bool hurries = is_impatient(state, event.signal_number);
+  state.asked = true;
+  return hurries ? kill_now(state) : Decision{state, {}};
 }
 
 Decision on(SupervisionState state, const GraceExpired&) {
-  return state.phase == Phase::kStopping ? kill_now(state) : Decision{state, {}};
+  if (state.phase != Phase::kStopping) return {state, {}};
+  state.end.grace_expired = true;
+  return kill_now(state);
 }
 
 Decision on(SupervisionState state, const ConsoleClosed&) {

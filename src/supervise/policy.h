@@ -22,6 +22,7 @@ struct SupervisionState {
   Duration grace{0};
   RunEnd end;  ///< why it stops; kSucceeded while nothing is wrong
   bool suspended = false;
+  bool asked = false;  ///< a forwarded signal has asked for the end
 
   bool operator==(const SupervisionState&) const = default;
 };
@@ -30,8 +31,11 @@ struct SupervisionState {
 struct WorkerEnded {
   bool success = true;
 };
+/// `forwarded`: sent to lrun, and passed on by its guard. Whoever signals both processes (a service manager, a Slurm
+/// step, killall) is heard twice: what came directly may begin a stop and never hurries one.
 struct SignalArrived {
   int signal_number = 0;
+  bool forwarded = true;
 };
 struct GraceExpired {};
 struct ConsoleClosed {};
@@ -43,6 +47,7 @@ using Event = std::variant<WorkerEnded, SignalArrived, GraceExpired, ConsoleClos
 struct Announce {};  ///< say on the console why the run stops
 struct SignalLeaders {
   int signal_number = 0;
+  bool stops = true;  ///< the workers are to end of it; else it is their own business (USR1, USR2)
 };
 struct ArmGrace {
   Duration grace{0};

@@ -10,7 +10,8 @@
 
 namespace lrun {
 
-SignalSource::SignalSource(EventLoop& loop, const std::vector<int>& signal_numbers, std::function<void(int)> arrived)
+SignalSource::SignalSource(EventLoop& loop, const std::vector<int>& signal_numbers,
+                           std::function<void(int, pid_t)> arrived)
     : arrived_(std::move(arrived)) {
   sigset_t set;
   ::sigemptyset(&set);
@@ -23,7 +24,7 @@ SignalSource::SignalSource(EventLoop& loop, const std::vector<int>& signal_numbe
 void SignalSource::read_all() {
   signalfd_siginfo info{};
   while (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    arrived_(static_cast<int>(info.ssi_signo));
+    arrived_(static_cast<int>(info.ssi_signo), static_cast<pid_t>(info.ssi_pid));
   }
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <vector>
 
@@ -8,17 +10,18 @@
 
 namespace lrun {
 
-/// Blocked signals as events of the loop (signalfd). The signals must be blocked already. One thread.
+/// Blocked signals, and who sent them (0: the kernel), as events of the loop (signalfd). The signals must be blocked
+/// already. One thread.
 class SignalSource {
  public:
   /// \throws std::system_error  EMFILE.
-  SignalSource(EventLoop& loop, const std::vector<int>& signal_numbers, std::function<void(int)> arrived);
+  SignalSource(EventLoop& loop, const std::vector<int>& signal_numbers, std::function<void(int, pid_t)> arrived);
 
  private:
   void read_all();
 
   Fd fd_;
-  std::function<void(int)> arrived_;
+  std::function<void(int, pid_t)> arrived_;
   EventLoop::Watch watch_;
 };
 

@@ -7,6 +7,8 @@
 #include <csignal>
 #include <utility>
 
+#include "process/descendants.h"
+
 namespace lrun {
 namespace {
 
@@ -38,9 +40,9 @@ Supervisor::Supervisor(EventLoop& loop, WorkerGroup& group, const NodePlan& node
   for (std::size_t i = 0; i < group_.workers().size(); ++i) pids_[group_.workers()[i].process.pid()] = i;
 }
 
-void Supervisor::watch(std::function<void()> finished) {
+void Supervisor::begin(std::function<void()> finished) {
   finished_ = std::move(finished);
-  group_.watch(loop_, [this](Worker& worker, const ExitStatus& status) { worker_ended(worker, status); });
+  group_.on_ended([this](Worker& worker, const ExitStatus& status) { worker_ended(worker, status); });
 }
 
 void Supervisor::handle(const Event& event) {
@@ -63,6 +65,13 @@ void Supervisor::worker_ended(Worker& worker, const ExitStatus& status) {
   records_.push_back(make_record(worker, status));
   observer_.worker_ended(records_.back());
   handle(WorkerEnded{status.success()});
+  reap_adopted([this](pid_t pid) { return is_worker(pid); });  // the worker may have hidden ended orphans
+}
+
+/// An orphan may carry the number of a worker that was reaped long ago.
+bool Supervisor::is_worker(pid_t pid) const {
+  const auto found = pids_.find(pid);
+  return found != pids_.end() && !group_.workers()[found->second].process.status();
 }
 
 FailureRecord Supervisor::make_record(const Worker& worker, const ExitStatus& status) const {
@@ -107,7 +116,7 @@ void Supervisor::apply(const Announce&) {
 }
 
 void Supervisor::apply(const SignalLeaders& action) {
-  mark_stopped(action.signal_number);
+  if (action.stops) mark_stopped(action.signal_number);
   group_.signal_leaders(action.signal_number);
 }
 
@@ -144,8 +153,8 @@ void Supervisor::output_drained() {
 
 void Supervisor::finish_when_drained() {
   if (!finished_ || (logs_ != nullptr && !logs_->drained())) return;
-  const auto finished = std::exchange(finished_, nullptr);
-  finished();
+  // Not from inside the caller's frame: it may be the control socket, or logs that are being written.
+  finish_ = loop_.after(Duration::zero(), std::exchange(finished_, nullptr));
 }
 
 }  // namespace lrun

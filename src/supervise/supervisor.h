@@ -53,8 +53,8 @@ class Supervisor {
   Supervisor(EventLoop& loop, WorkerGroup& group, const NodePlan& node, LogRouter* logs, RunObserver& observer,
              Facts facts);
 
-  /// Watches the workers from now on. When nothing is left to wait for, `finished` is called once.
-  void watch(std::function<void()> finished);
+  /// Takes over the workers' ends. When nothing is left to wait for, `finished` is called once, by the loop.
+  void begin(std::function<void()> finished);
 
   /// What happened outside: a signal, the console, the control socket.
   void handle(const Event& event);
@@ -63,7 +63,8 @@ class Supervisor {
 
   [[nodiscard]] const SupervisionState& state() const { return state_; }
   [[nodiscard]] RunOutcome outcome() const { return {state_.end, records_}; }
-  [[nodiscard]] bool is_worker(pid_t pid) const { return pids_.contains(pid); }
+  /// True of a worker that has not been reaped.
+  [[nodiscard]] bool is_worker(pid_t pid) const;
 
  private:
   void worker_ended(Worker& worker, const ExitStatus& status);
@@ -91,6 +92,7 @@ class Supervisor {
   bool deciding_ = false;
   bool over_ = false;
   std::function<void()> finished_;
+  EventLoop::Timer finish_;
   std::vector<FailureRecord> records_;
   std::vector<int> stop_signals_;  ///< by worker index: the last signal lrun sent to it
   std::map<pid_t, std::size_t> pids_;

@@ -21,6 +21,7 @@ struct RunEnd {
 
   Kind kind = Kind::kSucceeded;
   int signal_number = 0;
+  bool grace_expired = false;  ///< workers were killed because they did not end in time
 
   bool operator==(const RunEnd&) const = default;
 };

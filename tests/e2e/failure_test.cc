@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -109,6 +110,24 @@ TEST(Failure, AWorkerThatEndsEarlyWithZeroIsNoFailure) {
   LrunProcess lrun({"-n", "2", "sh", "-c", "[ $RANK = 0 ] && exit 0; sleep 0.2; echo done"});
   EXPECT_EQ(lrun.wait().code, 0);
   EXPECT_EQ(lrun.out(), "[1] done\n");
+}
+
+TEST(Failure, BlamesTheFirstAlsoWhenManyDieWhileOthersAreStarted) {
+  const TemporaryFolder folder;
+  LrunProcess lrun({"-n", "60", "sh", "-c",
+                    "[ $RANK = 20 ] && { : > dead; exit 7; }; [ $RANK = 3 ] && { while [ ! -e dead ]; do :; done; "
+                    "sleep 0.05; exit 1; }; exec sleep 1000"},
+                   {.before_exec = [&] { (void)!::chdir(folder.path().c_str()); }});
+  EXPECT_EQ(lrun.wait().code, 7) << lrun.err();
+}
+
+TEST(Failure, AFileSizeLimitEndsNoRun) {
+  LrunProcess lrun({"-n", "1", "sh", "-c", "yes | head -c 100000; echo; echo done"}, {.before_exec = [] {
+                     const rlimit limit{4096, 4096};
+                     ::setrlimit(RLIMIT_FSIZE, &limit);
+                   }});
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_NE(lrun.out().find("[0] done"), std::string::npos);
 }
 
 }  // namespace

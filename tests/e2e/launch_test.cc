@@ -228,5 +228,25 @@ TEST(Launch, TakesNoDescriptorOfItsOwnForAConsoleThatWasClosed) {
   EXPECT_EQ(contents(log), "hello\n");
 }
 
+TEST(Launch, AStopThatArrivesWithTheLastWorkersEndIsAnswered) {
+  LrunProcess lrun({"-n", "1", "sh", "-c", "echo ready; exec sleep 1000"});
+  ASSERT_TRUE(lrun.wait_for("[0] ready"));
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(lrun.run_folder() / "control.sock"); }));
+  const Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  (lrun.run_folder() / "control.sock").string().copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  const pid_t launcher = lrun.launcher_pid();
+  const pid_t worker = lrun.workers().front();
+  ::kill(launcher, SIGSTOP);
+  ASSERT_EQ(::send(socket.get(), "stop\n", 5, 0), 5);
+  ::kill(worker, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return process_state(worker) == 'Z'; }));
+  ::kill(launcher, SIGCONT);
+  const LrunEnd end = lrun.wait();
+  EXPECT_TRUE(end.signal_number == SIGTERM || end.code == 137) << end.code << lrun.err();
+}
+
 }  // namespace
 }  // namespace lrun::test

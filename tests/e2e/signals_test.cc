@@ -55,11 +55,12 @@ TEST(Signals, ASecondCtrlCKillsAtOnce) {
 }
 
 TEST(Signals, CtrlZStopsEverythingAndContinueGoesOn) {
-  LrunProcess lrun({"-n", "2", "sh", "-c", kSleeper}, {.environment = {{"NO_COLOR", "1"}}, .terminal = true});
+  // In a group of its own below this process, as a shell with job control starts it.
+  LrunProcess lrun({"-n", "2", "sh", "-c", kSleeper}, {.before_exec = [] { ::setpgid(0, 0); }});
   ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
   const std::vector<pid_t> workers = lrun.workers();
   ASSERT_EQ(workers.size(), 2U);
-  lrun.type("\x1a");
+  lrun.signal(SIGTSTP);
   EXPECT_TRUE(eventually([&] { return all_in_state(workers, 'T'); })) << "workers must stop";
   EXPECT_TRUE(eventually([&] { return process_state(lrun.pid()) == 'T'; })) << "and lrun, for the shell";
   lrun.signal(SIGCONT);
@@ -103,6 +104,47 @@ TEST(Signals, AWorkerThatObeysWithACodeIsNotBlamed) {
   lrun.signal(SIGINT);
   EXPECT_EQ(lrun.wait().signal_number, SIGINT);
   EXPECT_EQ(lrun.err().find("exited with code 7"), std::string::npos) << lrun.err();
+}
+
+TEST(Signals, ATermToBothProcessesOfLrunLeavesTheGraceAlone) {
+  LrunProcess lrun(
+      {"-n", "1", "sh", "-c", "trap 'sleep 0.3; echo saved; exit 0' TERM; echo ready; while :; do sleep 0.01; done"});
+  ASSERT_TRUE(lrun.wait_for("[0] ready"));
+  ::kill(lrun.launcher_pid(), SIGTERM);
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+  EXPECT_NE(lrun.out().find("[0] saved"), std::string::npos) << lrun.err();
+}
+
+TEST(Signals, UserSignalsReachTheWorkersAndStopNothing) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", "trap 'echo checkpoint' USR1; echo ready; while :; do sleep 0.01; done"});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  lrun.signal(SIGUSR1);
+  EXPECT_TRUE(lrun.wait_for("[0] checkpoint") && lrun.wait_for("[1] checkpoint"));
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+}
+
+TEST(Signals, AnInheritedIgnoredSigchldAndBlockedTermDoNoHarm) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", kSleeper}, {.before_exec = [] {
+                     ::signal(SIGCHLD, SIG_IGN);
+                     sigset_t blocked;
+                     ::sigemptyset(&blocked);
+                     ::sigaddset(&blocked, SIGTERM);
+                     ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
+                   }});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+  EXPECT_EQ(lrun.err().find("killing"), std::string::npos) << lrun.err();
+}
+
+TEST(Signals, CtrlZIsIgnoredWhereNoShellCouldContinue) {
+  LrunProcess lrun({"-n", "1", "sh", "-c", kSleeper}, {.before_exec = [] { ::setsid(); }});
+  ASSERT_TRUE(lrun.wait_for("[0] ready"));
+  lrun.signal(SIGTSTP);
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM) << "a stopped lrun would not hear it";
 }
 
 }  // namespace

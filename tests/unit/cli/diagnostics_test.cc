@@ -56,20 +56,19 @@ TEST(Diagnostics, SayGoesToStderr) {
 }
 
 TEST(VerboseLog, SpeaksOnlyWhenAsked) {
-  EXPECT_EQ(stderr_of([] {
-              const VerboseLog log(0);
-              log.info("a");
-              log.debug("b");
-            }),
-            "");
-  const std::string once = stderr_of([] {
-    const VerboseLog log(1);
-    log.info("{a}");
-    log.debug("b");
-  });
-  EXPECT_TRUE(once.starts_with("lrun: info: ") && once.ends_with(": {a}\n")) << once;
-  const std::string twice = stderr_of([] { VerboseLog(2).debug("b"); });
-  EXPECT_TRUE(twice.starts_with("lrun: debug: ") && twice.ends_with(": b\n")) << twice;
+  std::string lines;
+  const auto write = [&](const std::string& line) { lines += line; };
+  const VerboseLog silent(0, write);
+  silent.info("a");
+  silent.debug("b");
+  EXPECT_EQ(lines, "");
+  const VerboseLog once(1, write);
+  once.info("{a}");
+  once.debug("b");
+  EXPECT_TRUE(lines.starts_with("lrun: info: ") && lines.ends_with(": {a}\n")) << lines;
+  lines.clear();
+  VerboseLog(2, write).debug("b");
+  EXPECT_TRUE(lines.starts_with("lrun: debug: ") && lines.ends_with(": b\n")) << lines;
 }
 
 }  // namespace

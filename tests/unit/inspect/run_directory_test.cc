@@ -6,6 +6,7 @@
 #include <fstream>
 #include <optional>
 #include <set>
+#include <system_error>
 
 namespace lrun {
 namespace {
@@ -56,6 +57,14 @@ TEST_F(RunDirectoryTest, PruningKeepsTheNewestTheLivingAndWhatIsNoRun) {
   std::set<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator(state_)) left.insert(entry.path().filename());
   EXPECT_EQ(left, (std::set<std::string>{"0", "00-not-a-run", "3", "4"}));
+}
+
+TEST_F(RunDirectoryTest, RefusesAFolderThatOthersCouldTamperWith) {
+  ASSERT_EQ(::chmod(state_.c_str(), 0777), 0);
+  EXPECT_THROW(RunDirectory(state_ / "run"), std::system_error);
+  ASSERT_EQ(::chmod(state_.c_str(), 01777), 0);
+  EXPECT_NO_THROW(RunDirectory(state_ / "run")) << "sticky, as /tmp: nobody else can rename";
+  EXPECT_THROW(RunDirectory(state_ / "run"), std::system_error) << "a run's folder is new";
 }
 
 }  // namespace

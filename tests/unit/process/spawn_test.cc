@@ -97,7 +97,7 @@ TEST(Spawn, LeavesOnlyTheStandardDescriptors) {
   child.wait();
 }
 
-TEST(Spawn, GivesTheSignalMaskAndLimitBack) {
+TEST(Spawn, BlocksNoSignalAndGivesTheLimitBack) {
   const SpawnDefaults defaults = SpawnDefaults::of_this_process();
   sigset_t blocked;
   ::sigemptyset(&blocked);

@@ -22,12 +22,12 @@ std::vector<WorkerCommand> shell_workers(const std::vector<std::string>& scripts
 TEST(WorkerGroup, TellsEveryEndOnceWithItsStatus) {
   EventLoop loop;
   WorkerGroup group;
-  ASSERT_EQ(group.start({.path = "/bin/sh", .shared_environment = {"PATH=/bin:/usr/bin"}},
+  ASSERT_EQ(group.start(loop, {.path = "/bin/sh", .shared_environment = {"PATH=/bin:/usr/bin"}},
                         shell_workers({"exit $RANK", "exit $RANK", "kill -9 $$"}), SpawnDefaults::of_this_process()),
             std::nullopt);
   std::vector<ExitStatus> ends(3);
-  group.watch(loop,
-              [&](Worker& worker, const ExitStatus& status) { ends[static_cast<std::size_t>(worker.rank)] = status; });
+  group.on_ended(
+      [&](Worker& worker, const ExitStatus& status) { ends[static_cast<std::size_t>(worker.rank)] = status; });
   loop.run();  // returns when nobody is watched any more
   EXPECT_EQ(group.running(), 0);
   EXPECT_EQ(ends[0], (ExitStatus{ExitStatus::Kind::kExited, 0}));
@@ -37,9 +37,10 @@ TEST(WorkerGroup, TellsEveryEndOnceWithItsStatus) {
 
 TEST(WorkerGroup, LeavesNoWorkerWhenOneCannotBeStarted) {
   {
+    EventLoop loop;
     WorkerGroup group;
-    const auto failure =
-        group.start({.path = "/nonexistent/program"}, shell_workers({"x", "x"}), SpawnDefaults::of_this_process());
+    const auto failure = group.start(loop, {.path = "/nonexistent/program"}, shell_workers({"x", "x"}),
+                                     SpawnDefaults::of_this_process());
     ASSERT_TRUE(failure);
     EXPECT_TRUE(failure->exec_failed);
     EXPECT_EQ(failure->error_number, ENOENT);
@@ -52,9 +53,11 @@ TEST(WorkerGroup, LeavesNoWorkerWhenOneCannotBeStarted) {
 TEST(WorkerGroup, KillsItsWorkersWhenItGoes) {
   pid_t pid = 0;
   {
+    EventLoop loop;
     WorkerGroup group;
-    ASSERT_EQ(group.start({.path = "/bin/sh"}, shell_workers({"exec sleep 1000"}), SpawnDefaults::of_this_process()),
-              std::nullopt);
+    ASSERT_EQ(
+        group.start(loop, {.path = "/bin/sh"}, shell_workers({"exec sleep 1000"}), SpawnDefaults::of_this_process()),
+        std::nullopt);
     pid = group.workers().front().process.pid();
   }
   EXPECT_EQ(::kill(pid, 0), -1) << "the worker outlived its group";
@@ -63,10 +66,10 @@ TEST(WorkerGroup, KillsItsWorkersWhenItGoes) {
 TEST(WorkerGroup, CollectsDeathsThatHappenedBeforeASignalIsSent) {
   EventLoop loop;
   WorkerGroup group;
-  ASSERT_EQ(group.start({.path = "/bin/sh"}, shell_workers({"exit 7"}), SpawnDefaults::of_this_process()),
+  ASSERT_EQ(group.start(loop, {.path = "/bin/sh"}, shell_workers({"exit 7"}), SpawnDefaults::of_this_process()),
             std::nullopt);
   std::vector<ExitStatus> ends;
-  group.watch(loop, [&](Worker&, const ExitStatus& status) { ends.push_back(status); });
+  group.on_ended([&](Worker&, const ExitStatus& status) { ends.push_back(status); });
   siginfo_t info{};
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(group.workers().front().process.pid()), &info, WEXITED | WNOWAIT), 0);
   group.collect_ended();

@@ -39,6 +39,7 @@ TEST(VerdictText, ShowsTheLastLinesCountsTheOthersAndEndsWithTheCause) {
   verdict.culprit = failed(1);
   verdict.stopped_by_signal = {0, 2};
   verdict.killed = {3};
+  verdict.end.grace_expired = true;
   EXPECT_EQ(verdict_text(verdict, {.grace = Duration(30'000), .logs = "/logs/attempt_0"}),
             "lrun: note: rank 1 printed last:\n"
             "  | Traceback\n"

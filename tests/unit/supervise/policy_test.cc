@@ -71,6 +71,23 @@ TEST(Policy, ASecondSignalSkipsTheWait) {
   EXPECT_TRUE(decide(stopping.state, SignalArrived{SIGHUP}).actions.empty()) << "a closing terminal sends it as well";
 }
 
+TEST(Policy, ASignalToBothProcessesOfLrunIsOneSignal) {
+  for (const bool directly_first : {true, false}) {
+    const Decision stopping = decide(running(2), SignalArrived{SIGTERM, !directly_first});
+    const Decision again = decide(stopping.state, SignalArrived{SIGTERM, directly_first});
+    EXPECT_TRUE(again.actions.empty()) << "a checkpoint would be lost";
+    EXPECT_NE(find<KillGroups>(decide(again.state, SignalArrived{SIGTERM})), nullptr) << "a second one hurries";
+  }
+}
+
+TEST(Policy, PassesUserSignalsOnWithoutStopping) {
+  const Decision decision = decide(running(2), SignalArrived{SIGUSR1});
+  ASSERT_NE(find<SignalLeaders>(decision), nullptr);
+  EXPECT_FALSE(find<SignalLeaders>(decision)->stops);
+  EXPECT_EQ(decision.state.phase, Phase::kRunning);
+  EXPECT_TRUE(decide(running(2), SignalArrived{SIGUSR1, false}).actions.empty()) << "the guard passes it on, too";
+}
+
 TEST(Policy, CtrlCSkipsTheGraceOfAFailureAndTermDoesNot) {
   const Decision failed = decide(running(3), WorkerEnded{false});
   EXPECT_TRUE(decide(failed.state, SignalArrived{SIGTERM}).actions.empty()) << "a scheduler stops the rest of the job";
@@ -81,6 +98,7 @@ TEST(Policy, KillsWhenTheGraceIsOver) {
   const Decision stopping = decide(running(2), WorkerEnded{false});
   const Decision killing = decide(stopping.state, GraceExpired{});
   EXPECT_NE(find<KillGroups>(killing), nullptr);
+  EXPECT_TRUE(killing.state.end.grace_expired);
   EXPECT_TRUE(decide(killing.state, GraceExpired{}).actions.empty());
   EXPECT_NE(find<Finish>(decide(killing.state, WorkerEnded{false})), nullptr);
 }
