@@ -80,7 +80,7 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
   logs_.emplace(loop_, options,
                 LogEvents{.drained =
                               [this](int) {
-                                if (supervisor_) supervisor_->output_drained();
+                                if (supervisor_) supervisor_->look_again();
                               },
                           .console_closed =
                               [this](LogStream stream) {
@@ -192,6 +192,7 @@ std::string NodeRun::answer(std::string_view command) {
 void NodeRun::signal_arrived(int signal_number, pid_t sender) {
   if (signal_number == SIGCHLD) {
     reap_adopted([this](pid_t pid) { return supervisor_->is_worker(pid); });
+    supervisor_->look_again();
     return;
   }
   const bool wants_out = signal_number != SIGTSTP && signal_number != SIGCONT;

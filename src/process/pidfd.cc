@@ -9,6 +9,12 @@
 #include <system_error>
 
 namespace lrun {
+namespace {
+
+// P_PIDFD is newer than the enumeration of old headers; the kernel has it since 5.4.
+constexpr auto kPidFd = static_cast<idtype_t>(3);
+
+}  // namespace
 
 bool PidFd::signal(int signal_number) const {
   if (status_) return false;
@@ -21,11 +27,15 @@ bool PidFd::signal_group(int signal_number) const {
   return ::kill(-pid_, signal_number) == 0;
 }
 
+bool PidFd::has_ended() const {
+  siginfo_t info{};
+  if (status_) return true;
+  return ::waitid(kPidFd, static_cast<id_t>(fd_.get()), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+}
+
 std::optional<ExitStatus> PidFd::try_wait() {
   if (status_) return status_;
   siginfo_t info{};
-  // P_PIDFD is newer than the enumeration of old headers; the kernel has it since 5.4.
-  constexpr auto kPidFd = static_cast<idtype_t>(3);
   if (::waitid(kPidFd, static_cast<id_t>(fd_.get()), &info, WEXITED | WNOHANG) != 0) {
     throw std::system_error(errno, std::generic_category(), "waitid");
   }

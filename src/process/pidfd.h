@@ -30,6 +30,9 @@ class PidFd {
   /// \return false once the leader is reaped or when the group is empty.
   bool signal_group(int signal_number) const;
 
+  /// True once the child has ended, reaped or not.
+  [[nodiscard]] bool has_ended() const;
+
   /// Reaps without blocking. Empty while the child runs; the same status on every later call.
   /// \throws std::system_error  ECHILD if something else reaped the child.
   std::optional<ExitStatus> try_wait();

@@ -75,7 +75,7 @@ std::optional<StartFailure> WorkerGroup::start(EventLoop& loop, const GroupComma
       return StartFailure{command.local_rank, result.error_number, result.exec_failed};
     }
     workers_.push_back(
-        {command.rank, command.local_rank, std::move(*result.child), now, std::move(out.read), std::move(err.read)});
+        {command.rank, command.local_rank, std::move(*result.child), now, 0, std::move(out.read), std::move(err.read)});
     const std::size_t index = watches_.size();
     watches_.push_back(loop.on_readable(workers_.back().process.poll_fd(), [this, index] { collect(index); }));
   }
@@ -84,15 +84,26 @@ std::optional<StartFailure> WorkerGroup::start(EventLoop& loop, const GroupComma
 
 void WorkerGroup::collect(std::size_t index) {
   Worker& worker = workers_[index];
-  if (worker.process.status()) return;
+  if (worker.process.status() || !worker.process.has_ended()) return;
+  // While the leader is unreaped the group's number is ours: what is left of it gets its signal now or never.
+  if (stop_signal_ != 0 && worker.process.signal_group(stop_signal_)) worker.left_signal = stop_signal_;
   const std::optional<ExitStatus> status = worker.process.try_wait();
-  if (!status) return;
   watches_[index].cancel();
-  if (ended_) ended_(worker, *status);
+  if (status && ended_) ended_(worker, *status);
 }
 
 void WorkerGroup::collect_ended() {
   for (std::size_t i = 0; i < workers_.size(); ++i) collect(i);
+}
+
+void WorkerGroup::stop_leaders(int signal_number) {
+  stop_signal_ = signal_number;
+  signal_leaders(signal_number);
+}
+
+void WorkerGroup::stop_groups(int signal_number) {
+  stop_signal_ = signal_number;
+  signal_groups(signal_number);
 }
 
 void WorkerGroup::signal_leaders(int signal_number) {
@@ -101,6 +112,14 @@ void WorkerGroup::signal_leaders(int signal_number) {
 
 void WorkerGroup::signal_groups(int signal_number) {
   for (const Worker& worker : workers_) worker.process.signal_group(signal_number);
+}
+
+bool WorkerGroup::remains_linger(const Worker& worker) {
+  return worker.left_signal != 0 && ::kill(-worker.process.pid(), 0) == 0;
+}
+
+bool WorkerGroup::remains_linger() const {
+  return std::any_of(workers_.begin(), workers_.end(), [](const Worker& worker) { return remains_linger(worker); });
 }
 
 int WorkerGroup::running() const {

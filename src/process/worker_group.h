@@ -33,7 +33,8 @@ struct Worker {
   int local_rank = 0;
   PidFd process;
   SteadyTime started;
-  Fd standard_output;  ///< read end of its pipe; moved out by who reads it
+  int left_signal = 0;  ///< what its group was sent when it ended before them; 0: nothing
+  Fd standard_output;   ///< read end of its pipe; moved out by who reads it
   Fd standard_error;
 };
 
@@ -68,10 +69,22 @@ class WorkerGroup {
   /// by themselves from those that obey: a signal to a dead but unreaped process succeeds.
   void collect_ended();
 
-  /// To each running worker itself, not to its children: a worker ends its own children as it sees fit.
+  /// To each running worker itself, not to its children: a worker ends its own children as it sees fit. Its group gets
+  /// the signal when the worker has ended and left some of it (a shell that started the real program).
+  void stop_leaders(int signal_number);
+  /// To each running worker itself, as news.
   void signal_leaders(int signal_number);
-  /// To each running worker's whole process group.
+  /// To each running worker's whole process group, as the terminal does with Ctrl-C; what is left of a group afterwards
+  /// is treated as by stop_leaders().
+  void stop_groups(int signal_number);
+  /// The same without any meaning for what is left.
   void signal_groups(int signal_number);
+
+  /// True while members of an ended worker's process group live that were sent its signal. May be true for too long
+  /// should the kernel give the group's number to others meanwhile: nobody is signalled for it.
+  [[nodiscard]] bool remains_linger() const;
+  /// The same for one worker's group.
+  [[nodiscard]] static bool remains_linger(const Worker& worker);
 
   [[nodiscard]] std::vector<Worker>& workers() { return workers_; }
   [[nodiscard]] const std::vector<Worker>& workers() const { return workers_; }
@@ -83,6 +96,7 @@ class WorkerGroup {
 
   std::vector<Worker> workers_;
   std::vector<EventLoop::Watch> watches_;
+  int stop_signal_ = 0;  ///< what workers were told to end by; 0 while they work
   Ended ended_;
 };
 

@@ -18,7 +18,8 @@ Decision begin_stop(SupervisionState state, RunEnd reason, int signal_number) {
     decision.state.suspended = false;  // a stopped process cannot obey a signal
     decision.actions.emplace_back(Resume{});
   }
-  decision.actions.emplace_back(SignalLeaders{signal_number});
+  const bool from_terminal = signal_number == SIGINT || signal_number == SIGQUIT || signal_number == SIGHUP;
+  decision.actions.emplace_back(StopWorkers{signal_number, from_terminal});
   if (state.grace == Duration::zero()) {
     decision.state.phase = Phase::kKilling;
     decision.actions.emplace_back(KillGroups{});
@@ -63,7 +64,7 @@ Decision on(SupervisionState state, const SignalArrived& event) {
     case SIGUSR1:
     case SIGUSR2:
       if (!event.forwarded) return {state, {}};
-      return {state, {SignalLeaders{event.signal_number, false}}};
+      return {state, {PassOn{event.signal_number}}};
     default:
       break;
   }

@@ -45,9 +45,12 @@ using Event = std::variant<WorkerEnded, SignalArrived, GraceExpired, ConsoleClos
 
 /// What is then to be done, in this order.
 struct Announce {};  ///< say on the console why the run stops
-struct SignalLeaders {
+struct StopWorkers {
   int signal_number = 0;
-  bool stops = true;  ///< the workers are to end of it; else it is their own business (USR1, USR2)
+  bool whole_groups = false;  ///< not the leaders alone
+};
+struct PassOn {
+  int signal_number = 0;  ///< the workers' own business: USR1, USR2
 };
 struct ArmGrace {
   Duration grace{0};
@@ -56,14 +59,15 @@ struct KillGroups {};
 struct Suspend {};  ///< stop all workers and all clocks (Ctrl-Z)
 struct Resume {};
 struct Finish {};
-using Action = std::variant<Announce, SignalLeaders, ArmGrace, KillGroups, Suspend, Resume, Finish>;
+using Action = std::variant<Announce, StopWorkers, PassOn, ArmGrace, KillGroups, Suspend, Resume, Finish>;
 
 struct Decision {
   SupervisionState state;
   std::vector<Action> actions;
 };
 
-/// The one stopping procedure, as a pure function: the signal lrun received (TERM for a failure) to each worker itself,
+/// The one stopping procedure, as a pure function: the signal lrun received (TERM for a failure) to each worker itself
+/// (INT, QUIT and HUP to its process group, as a terminal sends them: a shell in between would swallow them),
 /// one grace, then KILL to every group; a second INT, TERM or QUIT, a first INT after a failure, or a grace of zero
 /// skips the wait. Whatever ended the run first stays its reason.
 Decision decide(const SupervisionState& state, const Event& event);

@@ -46,6 +46,13 @@ void Supervisor::begin(std::function<void()> finished) {
 }
 
 void Supervisor::handle(const Event& event) {
+  const auto* signal = std::get_if<SignalArrived>(&event);
+  const bool enough = signal != nullptr && signal->forwarded && signal->signal_number != SIGCONT;
+  if (over_ && (enough || std::holds_alternative<GuardDied>(event))) {  // no worker is left, only what they left behind
+    grace_runs_ = false;
+    look_again();
+    return;
+  }
   pending_.push_back(event);
   if (std::exchange(deciding_, true)) return;
   while (!pending_.empty()) {
@@ -61,7 +68,8 @@ void Supervisor::handle(const Event& event) {
 }
 
 void Supervisor::worker_ended(Worker& worker, const ExitStatus& status) {
-  if (logs_ != nullptr) logs_->worker_ended(worker.local_rank);
+  // The pipes of what may still save something stay open; of the others the last lines are wanted now.
+  if (logs_ != nullptr && !WorkerGroup::remains_linger(worker)) logs_->worker_ended(worker.local_rank);
   records_.push_back(make_record(worker, status));
   observer_.worker_ended(records_.back());
   handle(WorkerEnded{status.success()});
@@ -115,16 +123,28 @@ void Supervisor::apply(const Announce&) {
   observer_.stopping(state_.end, failed == records_.end() ? nullptr : &*failed, group_.running());
 }
 
-void Supervisor::apply(const SignalLeaders& action) {
-  if (action.stops) mark_stopped(action.signal_number);
-  group_.signal_leaders(action.signal_number);
+void Supervisor::apply(const StopWorkers& action) {
+  mark_stopped(action.signal_number);
+  if (action.whole_groups) {
+    group_.stop_groups(action.signal_number);
+  } else {
+    group_.stop_leaders(action.signal_number);
+  }
 }
 
+void Supervisor::apply(const PassOn& action) { group_.signal_leaders(action.signal_number); }
+
 void Supervisor::apply(const ArmGrace& action) {
-  grace_.arm(action.grace, [this] { handle(GraceExpired{}); });
+  grace_runs_ = true;
+  grace_.arm(action.grace, [this] {
+    grace_runs_ = false;
+    handle(GraceExpired{});
+    look_again();
+  });
 }
 
 void Supervisor::apply(const KillGroups&) {
+  grace_runs_ = false;
   mark_stopped(SIGKILL);
   if (group_.running() > 0) observer_.killing(group_.running());
   group_.signal_groups(SIGKILL);
@@ -144,14 +164,24 @@ void Supervisor::apply(const Resume&) {
 
 void Supervisor::apply(const Finish&) {
   over_ = true;
-  finish_when_drained();
+  finish_when_nothing_is_left();
 }
 
-void Supervisor::output_drained() {
-  if (over_) finish_when_drained();
+void Supervisor::look_again() {
+  if (over_) finish_when_nothing_is_left();
 }
 
-void Supervisor::finish_when_drained() {
+/// Those whose group had the rest of the grace; nothing to do for the others.
+void Supervisor::take_over_output() {
+  if (logs_ == nullptr) return;
+  for (Worker& worker : group_.workers()) {
+    if (std::exchange(worker.left_signal, 0) != 0) logs_->worker_ended(worker.local_rank);
+  }
+}
+
+void Supervisor::finish_when_nothing_is_left() {
+  if (!finished_ || (grace_runs_ && group_.remains_linger())) return;
+  take_over_output();
   if (!finished_ || (logs_ != nullptr && !logs_->drained())) return;
   // Not from inside the caller's frame: it may be the control socket, or logs that are being written.
   finish_ = loop_.after(Duration::zero(), std::exchange(finished_, nullptr));

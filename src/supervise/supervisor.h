@@ -38,7 +38,8 @@ struct RunOutcome {
   std::vector<FailureRecord> records;  ///< one a worker, in the order of their ends
 };
 
-/// Watches one attempt of one node's workers until none is left and all their output was taken over.
+/// Watches one attempt of one node's workers until none is left and all their output was taken over. What an ended
+/// worker left in its process group (the program behind a shell) has the rest of the grace, like the workers.
 ///
 /// Joins loop, workers, logs and policy: every decision is decide()'s. One thread.
 class Supervisor {
@@ -58,8 +59,8 @@ class Supervisor {
 
   /// What happened outside: a signal, the console, the control socket.
   void handle(const Event& event);
-  /// From LogEvents: a worker's output was taken over.
-  void output_drained();
+  /// Something that the end waits for may have happened: a worker's output was taken over, an orphan ended.
+  void look_again();
 
   [[nodiscard]] const SupervisionState& state() const { return state_; }
   [[nodiscard]] RunOutcome outcome() const { return {state_.end, records_}; }
@@ -70,10 +71,12 @@ class Supervisor {
   void worker_ended(Worker& worker, const ExitStatus& status);
   FailureRecord make_record(const Worker& worker, const ExitStatus& status) const;
   void mark_stopped(int signal_number);
-  void finish_when_drained();
+  void finish_when_nothing_is_left();
+  void take_over_output();
 
   void apply(const Announce& action);
-  void apply(const SignalLeaders& action);
+  void apply(const StopWorkers& action);
+  void apply(const PassOn& action);
   void apply(const ArmGrace& action);
   void apply(const KillGroups& action);
   void apply(const Suspend& action);
@@ -91,6 +94,7 @@ class Supervisor {
   std::deque<Event> pending_;  ///< an action may cause events: they wait until its decision is carried out
   bool deciding_ = false;
   bool over_ = false;
+  bool grace_runs_ = false;
   std::function<void()> finished_;
   EventLoop::Timer finish_;
   std::vector<FailureRecord> records_;

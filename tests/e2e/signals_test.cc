@@ -70,14 +70,14 @@ TEST(Signals, CtrlZStopsEverythingAndContinueGoesOn) {
 }
 
 TEST(Signals, TheGraceStandsStillWhileStopped) {
-  LrunProcess lrun({"-n", "1", "--grace", "400ms", "sh", "-c", kDeaf});
+  LrunProcess lrun({"-n", "1", "--grace", "1500ms", "sh", "-c", kDeaf});
   ASSERT_TRUE(lrun.wait_for("[0] ready"));
   const pid_t launcher = lrun.launcher_pid();
   lrun.signal(SIGTERM);
   ASSERT_TRUE(lrun.wait_for("received SIGTERM"));
   ::kill(launcher, SIGTSTP);
   ASSERT_TRUE(eventually([&] { return !lrun.workers().empty() && all_in_state(lrun.workers(), 'T'); }));
-  EXPECT_FALSE(eventually([&] { return lrun.workers().empty(); }, 800ms))
+  EXPECT_FALSE(eventually([&] { return lrun.workers().empty(); }, 2000ms))
       << "killed by a clock that should stand still";
   ::kill(launcher, SIGCONT);
   EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
@@ -145,6 +145,33 @@ TEST(Signals, CtrlZIsIgnoredWhereNoShellCouldContinue) {
   lrun.signal(SIGTSTP);
   lrun.signal(SIGTERM);
   EXPECT_EQ(lrun.wait().signal_number, SIGTERM) << "a stopped lrun would not hear it";
+}
+
+constexpr const char* kWrapper =
+    "sh -c 'trap \"sleep 0.3; echo saved; exit 0\" INT TERM; echo ready; while :; do sleep 0.01; done'; true";
+
+TEST(Signals, AProgramBehindAShellHasTheGraceToo) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", kWrapper});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  lrun.signal(SIGTERM);  // the shells die of it at once
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+  EXPECT_NE(lrun.out().find("[0] saved"), std::string::npos) << lrun.out() << lrun.err();
+  EXPECT_NE(lrun.out().find("[1] saved"), std::string::npos) << lrun.out() << lrun.err();
+}
+
+TEST(Signals, CtrlCReachesAProgramBehindAShell) {
+  LrunProcess lrun({"-n", "2", "--grace", "1000s", "sh", "-c", "sleep 1000; true"});
+  ASSERT_TRUE(eventually([&] { return lrun.workers().size() == 4; }));
+  lrun.signal(SIGINT);
+  EXPECT_EQ(lrun.wait().signal_number, SIGINT);
+}
+
+TEST(Signals, WhatIgnoresTheSignalBehindAShellIsKilledAfterTheGrace) {
+  LrunProcess lrun({"-n", "1", "--grace", "300ms", "sh", "-c",
+                    "sh -c 'trap \"\" TERM; echo ready; while :; do sleep 1000; done'; true"});
+  ASSERT_TRUE(lrun.wait_for("[0] ready"));
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
 }
 
 }  // namespace

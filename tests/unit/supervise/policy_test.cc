@@ -35,8 +35,8 @@ TEST(Policy, FinishesWhenTheLastWorkerSucceeded) {
 
 TEST(Policy, StopsTheOthersWithTermWhenOneFails) {
   const Decision decision = decide(running(4), WorkerEnded{false});
-  ASSERT_NE(find<SignalLeaders>(decision), nullptr);
-  EXPECT_EQ(find<SignalLeaders>(decision)->signal_number, SIGTERM);
+  ASSERT_NE(find<StopWorkers>(decision), nullptr);
+  EXPECT_EQ(find<StopWorkers>(decision)->signal_number, SIGTERM);
   EXPECT_NE(find<Announce>(decision), nullptr) << "the cause is told when it is seen";
   ASSERT_NE(find<ArmGrace>(decision), nullptr);
   EXPECT_EQ(find<ArmGrace>(decision)->grace, Duration(30'000));
@@ -47,15 +47,16 @@ TEST(Policy, StopsTheOthersWithTermWhenOneFails) {
 TEST(Policy, AnOnlyWorkerThatFailsEndsTheRunAtOnce) {
   const Decision decision = decide(running(1), WorkerEnded{false});
   EXPECT_NE(find<Finish>(decision), nullptr);
-  EXPECT_EQ(find<SignalLeaders>(decision), nullptr);
+  EXPECT_EQ(find<StopWorkers>(decision), nullptr);
   EXPECT_EQ(decision.state.phase, Phase::kOver);
 }
 
 TEST(Policy, PassesOnTheSignalThatLrunReceived) {
   for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     const Decision decision = decide(running(2), SignalArrived{signal_number});
-    ASSERT_NE(find<SignalLeaders>(decision), nullptr);
-    EXPECT_EQ(find<SignalLeaders>(decision)->signal_number, signal_number);
+    ASSERT_NE(find<StopWorkers>(decision), nullptr);
+    EXPECT_EQ(find<StopWorkers>(decision)->signal_number, signal_number);
+    EXPECT_EQ(find<StopWorkers>(decision)->whole_groups, signal_number != SIGTERM) << "as a terminal sends it";
     EXPECT_EQ(decision.state.end, (RunEnd{Kind::kInterrupted, signal_number}));
   }
 }
@@ -82,8 +83,8 @@ TEST(Policy, ASignalToBothProcessesOfLrunIsOneSignal) {
 
 TEST(Policy, PassesUserSignalsOnWithoutStopping) {
   const Decision decision = decide(running(2), SignalArrived{SIGUSR1});
-  ASSERT_NE(find<SignalLeaders>(decision), nullptr);
-  EXPECT_FALSE(find<SignalLeaders>(decision)->stops);
+  ASSERT_NE(find<PassOn>(decision), nullptr);
+  EXPECT_EQ(find<PassOn>(decision)->signal_number, SIGUSR1);
   EXPECT_EQ(decision.state.phase, Phase::kRunning);
   EXPECT_TRUE(decide(running(2), SignalArrived{SIGUSR1, false}).actions.empty()) << "the guard passes it on, too";
 }
