@@ -11,9 +11,9 @@
 #include "cli/parse_args.h"
 #include "cluster/detect.h"
 #include "cluster/program_facts.h"
+#include "inspect/run_directory.h"
 #include "plan/make_plan.h"
 #include "plan/show_plan.h"
-#include "inspect/run_directory.h"
 #include "verdict/judge.h"
 
 namespace lrun {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <exception>
 
 namespace lrun {
@@ -41,6 +42,10 @@ void say(const UserError& error) noexcept {
 
 void write_to_stderr(std::string_view text) noexcept { (void)write_all(STDERR_FILENO, text); }
 
-bool print(std::string_view text) noexcept { return write_all(STDOUT_FILENO, text); }
+bool print(std::string_view text) noexcept {
+  if (write_all(STDOUT_FILENO, text)) return true;
+  say(Severity::kError, std::string("cannot write to standard output: ") + std::strerror(errno));
+  return false;
+}
 
 }  // namespace lrun

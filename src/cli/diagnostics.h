@@ -22,7 +22,7 @@ void say(const UserError& error) noexcept;
 void write_to_stderr(std::string_view text) noexcept;
 
 /// Writes all of `text` to stdout.
-/// \return false when stdout is closed or full.
+/// \return false when stdout is closed or full, after one line that says so on stderr.
 bool print(std::string_view text) noexcept;
 
 }  // namespace lrun

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <optional>
 #include <system_error>
 
@@ -42,12 +43,25 @@ int program_error(const ProgramPath& executable, const LaunchPlan& plan, const L
   return python_script && ::access(program.c_str(), F_OK) != 0 ? errno : 0;
 }
 
-int refuse_program(int error_number, const std::string& program) {
+/// A folder for logs that was asked for and cannot be had is known before anything is started.
+void check_log_folder(const LaunchPlan& plan) {
+  const std::string& folder = plan.log_dir.value;
+  if (folder.empty() || folder == "/dev/null") return;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error && ::access(folder.c_str(), W_OK | X_OK) != 0) error = std::error_code(errno, std::generic_category());
+  if (!error) return;
+  throw UserError(fmt::format("cannot write logs in '{}': {}", folder, error.message()),
+                  "name a folder you may write to, or '/dev/null' for no log files");
+}
+
+int refuse_program(int error_number, const std::string& program, bool given_to_python) {
   FailureRecord record;
   record.ending = FailureRecord::Ending::kExecFailed;
   record.value = error_number;
   const Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
-  write_to_stderr(verdict_text(verdict, {.program = program, .colour = takes_colour(STDERR_FILENO)}));
+  write_to_stderr(verdict_text(
+      verdict, {.program = program, .given_to_python = given_to_python, .colour = takes_colour(STDERR_FILENO)}));
   return verdict.exit_code;
 }
 
@@ -61,8 +75,10 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
     return verdict.exit_code;
   } catch (const std::system_error& error) {
     say(Severity::kError, error.what());
-    if (error.code() == std::errc::address_in_use) {
+    if (error.code() == std::errc::address_in_use)
       say(Severity::kHint, "without '--master-port' a free port is chosen");
+    if (error.code() == std::errc::resource_unavailable_try_again) {
+      say(Severity::kHint, "the number of processes is limited: see 'ulimit -u' and the cgroup's pids.max");
     }
   } catch (const std::exception& error) {
     say(Severity::kError, fmt::format("internal error: {}", error.what()));
@@ -77,8 +93,10 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
   const std::string& program = request.command.front();
   const ProgramPath executable = find_program(plan.argv.front(), environment.get("PATH").value_or(""));
   if (const int error_number = program_error(executable, plan, request); error_number != 0) {
-    return refuse_program(error_number, executable.error_number != 0 ? plan.argv.front() : program);
+    const bool to_python = executable.error_number == 0;
+    return refuse_program(error_number, to_python ? program : plan.argv.front(), to_python);
   }
+  check_log_folder(plan);
   NodeRun::Facts facts{program, executable.path, SpawnDefaults::of_this_process(), request.verbosity};
   check_descriptors(FileLimit::raise_to_hard(), plan.nodes.front().workers.size());
   return run_guarded([&](CleanEnd& end) { return run_below_guard(plan, environment, std::move(facts), end); });

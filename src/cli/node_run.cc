@@ -15,6 +15,7 @@
 #include "plan/worker_environment.h"
 #include "process/descendants.h"
 #include "process/guard.h"
+#include "process/program_path.h"
 #include "report/result_json.h"
 #include "report/torchrun_summary.h"
 
@@ -34,7 +35,9 @@ std::filesystem::path attempt_folder(const LaunchPlan& plan, const std::filesyst
   if (plan.log_dir.value == "/dev/null" || !plan.personality.file_per_rank) return {};
   const std::filesystem::path base =
       plan.log_dir.value.empty() ? run_folder : std::filesystem::path(plan.log_dir.value) / plan.run_id;
-  return std::filesystem::absolute(base) / "attempt_0";
+  std::error_code error;  // in a deleted folder a relative name means nothing: it stays as it is and cannot be made
+  const std::filesystem::path absolute = std::filesystem::absolute(base, error);
+  return (error ? base : absolute) / "attempt_0";
 }
 
 RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, const std::filesystem::path& logs) {
@@ -230,7 +233,7 @@ void NodeRun::conclude() {
   }
   const bool summary = plan_.personality.failure == Personality::Failure::kTorchrunSummary;
   const std::string text = summary ? torchrun_summary(verdict_, outcome.records, facts_.program)
-                                   : verdict_text(verdict_, text_facts(plan_, facts_.program, attempt_folder_));
+                                   : verdict_text(verdict_, text_facts(plan_, facts_.program, written_logs()));
   if (!text.empty()) say(text);
   logs_->when_flushed(console_patience(), [this](bool) { loop_.stop(); });
 }
@@ -249,6 +252,16 @@ Duration NodeRun::console_patience() const {
   }
 }
 
+/// The folder of the log files when there are any.
+std::filesystem::path NodeRun::written_logs() const {
+  for (const Worker& worker : group_.workers()) {
+    for (const LogStream stream : {LogStream::kOut, LogStream::kErr}) {
+      if (!logs_->file(worker.local_rank, stream).empty()) return attempt_folder_;
+    }
+  }
+  return {};
+}
+
 Verdict NodeRun::start_failed(const StartFailure& failure) {
   end_all_descendants(kKillLimit);
   FailureRecord record;
@@ -262,7 +275,9 @@ Verdict NodeRun::start_failed(const StartFailure& failure) {
                             fmt::format("cannot start worker {} of {}", failure.local_rank, node().workers.size()));
   }
   const Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
-  say(verdict_text(verdict, text_facts(plan_, facts_.program, {})));
+  RunFactsForText facts = text_facts(plan_, facts_.program, {});
+  facts.interpreter = interpreter_of(facts_.executable);
+  say(verdict_text(verdict, facts));
   logs_->flush(kInterruptedPatience);
   return verdict;
 }

@@ -47,6 +47,7 @@ class NodeRun {
   void signal_arrived(int signal_number, pid_t sender);
   [[nodiscard]] Duration console_patience() const;
   void conclude();
+  [[nodiscard]] std::filesystem::path written_logs() const;
   Verdict start_failed(const StartFailure& failure);
   void say(const std::string& text);
   void warn(const std::string& text);

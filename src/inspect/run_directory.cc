@@ -39,6 +39,7 @@ void check_owner(const std::filesystem::path& folder) {
 void make_private_folder(const std::filesystem::path& path) {
   std::error_code parents;
   std::filesystem::create_directories(path.parent_path(), parents);
+  if (parents) throw std::system_error(parents, "mkdir '" + path.parent_path().string() + "'");
   check_owner(path.parent_path());
   if (::mkdir(path.c_str(), 0700) != 0) {
     throw std::system_error(errno, std::generic_category(), "mkdir '" + path.string() + "'");

@@ -1,9 +1,12 @@
 #include "process/program_path.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "base/fd.h"
 
 namespace lrun {
 namespace {
@@ -11,6 +14,7 @@ namespace {
 int executable_error(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return errno == ENOTDIR ? ENOENT : errno;
+  if (S_ISDIR(status.st_mode)) return EISDIR;
   if (!S_ISREG(status.st_mode)) return EACCES;
   return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
 }
@@ -37,6 +41,19 @@ ProgramPath find_program(std::string_view name, std::string_view search_path) {
     if (colon == std::string_view::npos) return forbidden;
     search_path.remove_prefix(colon + 1);
   }
+}
+
+std::string interpreter_of(const std::string& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  char buffer[256];
+  const ssize_t count = file ? ::read(file.get(), buffer, sizeof buffer) : 0;
+  std::string_view line(buffer, count > 0 ? static_cast<std::size_t>(count) : 0);
+  if (!line.starts_with("#!")) return {};
+  line = line.substr(2, line.find('\n') == std::string_view::npos ? line.npos : line.find('\n') - 2);
+  const auto begin = line.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  line.remove_prefix(begin);
+  return std::string(line.substr(0, line.find_first_of(" \t")));
 }
 
 }  // namespace lrun

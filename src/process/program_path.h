@@ -8,13 +8,17 @@ namespace lrun {
 /// Where a program is, found once for all workers as execvp would.
 struct ProgramPath {
   std::string path;      ///< what to execute; empty when not found
-  int error_number = 0;  ///< ENOENT: nowhere; EACCES: there, but not executable; 0: found
+  int error_number = 0;  ///< ENOENT: nowhere; EACCES: there, but not executable; EISDIR; 0: found
 
   bool operator==(const ProgramPath&) const = default;
 };
 
 /// `name` with a slash is taken as it is; else the folders of `search_path` (the value of PATH; empty: /bin:/usr/bin)
-/// are tried in order. A folder in the place of a program is EACCES, as execve says.
+/// are tried in order. A folder in the place of a program is EISDIR.
 ProgramPath find_program(std::string_view name, std::string_view search_path);
+
+/// What the first line of a script names as its interpreter, without arguments ('/bin/sh' of '#!/bin/sh -e'); empty for
+/// anything else. A carriage return at its end is kept: it is why such a script cannot run.
+std::string interpreter_of(const std::string& path);
 
 }  // namespace lrun

@@ -65,25 +65,37 @@ std::string logs_line(const RunFactsForText& facts) {
   return message_line(Severity::kNote, fmt::format("logs of all ranks: {}", facts.logs), facts.colour);
 }
 
+/// What would make the program run; empty when nothing is known.
+std::string hint_for(const FailureRecord& record, const RunFactsForText& facts) {
+  const std::string& program = facts.program;
+  switch (record.value) {
+    case ENOENT:
+      if (!facts.interpreter.empty()) {
+        const bool windows = facts.interpreter.ends_with('\r');
+        return windows ? "it has Windows line ends: 'dos2unix' mends them"
+                       : fmt::format("its first line names '{}', which is not there", facts.interpreter);
+      }
+      if (program.find('/') != std::string::npos) return "check the path";
+      return facts.given_to_python
+                 ? fmt::format("Python was to run it: with '--no-python' lrun looks for '{}' on PATH", program)
+                 : fmt::format("no '{}' on PATH; a program in this folder is './{}'", program, program);
+    case EISDIR:
+      return "name the program in it";
+    case EACCES:
+      return fmt::format("'chmod +x {}' makes a script or program executable", program);
+    case ENOEXEC:
+      return "a script needs a first line such as '#!/bin/sh'; other files must be programs for this machine";
+    default:
+      return {};
+  }
+}
+
 std::string start_failure_text(const FailureRecord& record, const RunFactsForText& facts) {
   if (record.ending != FailureRecord::Ending::kExecFailed) return {};
-  std::string text = message_line(
-      Severity::kError, fmt::format("cannot run '{}': {}", facts.program, std::strerror(record.value)), facts.colour);
-  if (record.value == ENOENT) {
-    text += message_line(
-        Severity::kHint,
-        facts.program.find('/') == std::string::npos
-            ? fmt::format("no '{}' on PATH; a program in this folder is './{}'", facts.program, facts.program)
-            : "check the path, and for a script the interpreter in its first line",
-        facts.colour);
-  } else if (record.value == EACCES) {
-    text +=
-        message_line(Severity::kHint, fmt::format("'chmod +x {}' makes a script or program executable", facts.program),
-                     facts.colour);
-  } else if (record.value == ENOEXEC) {
-    text += message_line(Severity::kHint, "a script needs a first line such as '#!/bin/sh'", facts.colour);
-  }
-  return text;
+  const std::string what = fmt::format("cannot run '{}': {}", facts.program, std::strerror(record.value));
+  const std::string hint = hint_for(record, facts);
+  return message_line(Severity::kError, what, facts.colour) +
+         (hint.empty() ? std::string() : message_line(Severity::kHint, hint, facts.colour));
 }
 
 std::string reason_in_words(const RunEnd& end) {

@@ -69,7 +69,8 @@ TEST(Failure, AScriptWhoseInterpreterIsMissingIs127) {
   const std::string program = folder.script("program", "#!/no/such/interpreter\n");
   LrunProcess lrun({"-n", "3", program});
   EXPECT_EQ(lrun.wait().code, 127);
-  EXPECT_NE(lrun.err().find("the interpreter in its first line"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("its first line names '/no/such/interpreter', which is not there"), std::string::npos)
+      << lrun.err();
 }
 
 TEST(Failure, AFileThatIsNoProgramIs126) {
@@ -128,6 +129,25 @@ TEST(Failure, AFileSizeLimitEndsNoRun) {
                    }});
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_NE(lrun.out().find("[0] done"), std::string::npos);
+}
+
+TEST(Failure, AFolderInThePlaceOfAProgramIs126) {
+  LrunProcess lrun({"/tmp"});
+  EXPECT_EQ(lrun.wait().code, 126);
+  EXPECT_EQ(lrun.err(), "lrun: error: cannot run '/tmp': Is a directory\nlrun: hint: name the program in it\n");
+}
+
+TEST(Failure, LogsThatCannotBeWrittenAreRefusedBeforeTheStart) {
+  LrunProcess lrun({"--log-dir", "/etc/passwd", "-n", "2", "echo", "started"});
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_EQ(lrun.err().find("lrun: error: cannot write logs in '/etc/passwd': "), 0U) << lrun.err();
+  EXPECT_EQ(lrun.out(), "");
+}
+
+TEST(Failure, NamesNoLogsWhereThereAreNone) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", "exit 3"});
+  EXPECT_EQ(lrun.wait().code, 3);
+  EXPECT_EQ(lrun.err().find("logs of all ranks"), std::string::npos) << lrun.err();
 }
 
 }  // namespace

@@ -55,7 +55,23 @@ TEST_F(FindProgram, TakesANameWithASlashAsItIs) {
   EXPECT_EQ(find_program((folder_ / "first/tool").string(), "").error_number, EACCES);
   EXPECT_EQ(find_program((folder_ / "first/none").string(), "").error_number, ENOENT);
   EXPECT_EQ(find_program((folder_ / "first/tool/x").string(), "").error_number, ENOENT) << "a file is no folder";
-  EXPECT_EQ(find_program(folder_.string(), "").error_number, EACCES);
+  EXPECT_EQ(find_program(folder_.string(), "").error_number, EISDIR);
+}
+
+TEST_F(FindProgram, ReadsTheInterpreterOfAScript) {
+  const auto interpreter = [&](const std::string& text) {
+    std::ofstream(folder_ / "script", std::ios::trunc) << text;
+    return interpreter_of((folder_ / "script").string());
+  };
+  EXPECT_EQ(interpreter("#!/bin/sh\necho"), "/bin/sh");
+  EXPECT_EQ(interpreter("#! /usr/bin/env python3\n"), "/usr/bin/env");
+  EXPECT_EQ(interpreter("#!/bin/sh\r\n"), "/bin/sh\r");
+  EXPECT_EQ(interpreter("#!/bin/sh"), "/bin/sh");
+  EXPECT_EQ(interpreter("#!\n"), "");
+  EXPECT_EQ(interpreter("\x7f"
+                        "ELF"),
+            "");
+  EXPECT_EQ(interpreter(""), "");
 }
 
 TEST(FindProgramName, RefusesAnEmptyName) { EXPECT_EQ(find_program("", "/bin").error_number, ENOENT); }
