@@ -145,8 +145,9 @@ std::string long_help() {
   std::string text = std::string(kUsage) + "\n" +
                      wrapped(
                          "Starts PROGRAM once for each device with the environment of torchrun, supervises all "
-                         "workers, and stops all when one fails. Options end at PROGRAM; its arguments are never "
-                         "touched. Dash and underscore are the same letter in option names, '--opt=v' and '--opt "
+                         "workers, and stops all when one fails. Options end at PROGRAM; of its arguments only "
+                         "$local_rank and ${local_rank} are replaced. Dash and underscore are the same letter in "
+                         "option names, '--opt=v' and '--opt "
                          "v' mean the same, a unique beginning of a name is enough, and the last one wins.",
                          0) +
                      "\n" + std::string(kExamples) + "\n";
