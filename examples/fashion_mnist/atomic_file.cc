@@ -91,6 +91,12 @@ void replace_file(const std::filesystem::path& path, std::string_view content) {
   directory.sync();  // the rename itself
 }
 
+void check_replaceable(const std::filesystem::path& path) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  if (::access(folder.c_str(), W_OK | X_OK) == 0) return;
+  throw std::system_error(errno, std::generic_category(), "cannot write '" + path.string() + "'");
+}
+
 std::optional<std::string> read_file(const std::filesystem::path& path) {
   const File file(path, O_RDONLY);
   if (!file.is_open()) {

@@ -14,6 +14,10 @@ namespace fashion_mnist {
 /// \throws std::system_error  the disk is full, the folder is missing; names the file.
 void replace_file(const std::filesystem::path& path, std::string_view content);
 
+/// Whether replace_file() can work there, asked before the hours that lead to it.
+/// \throws std::system_error  the folder is missing or may not be written; names the file.
+void check_replaceable(const std::filesystem::path& path);
+
 /// The content that replace_file() wrote, or nothing when there is no such file.
 /// \throws DataError  the file is torn or is not ours; names it.
 /// \throws std::system_error  it cannot be read.

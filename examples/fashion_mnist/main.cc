@@ -32,6 +32,7 @@ void print_line(const std::string& line) {
 
 void train(const Options& options) {
   // Before the ranks meet: a bad file is then one line and no lost peer.
+  if (!options.checkpoint.empty()) check_replaceable(options.checkpoint);
   const Dataset train_images(options.data, Part::kTrain, options.limit);
   const Dataset test_images(options.data, Part::kTest);
 

@@ -28,6 +28,13 @@ TEST(AtomicFile, KeepsTheOldContentWhenTheNewCannotBeWritten) {
   EXPECT_EQ(read_file(folder / "c"), "old");
 }
 
+TEST(AtomicFile, SaysBeforehandThatAFolderIsMissing) {
+  const TempFolder folder;
+  EXPECT_NO_THROW(check_replaceable(folder / "c"));
+  EXPECT_NO_THROW(check_replaceable("c"));
+  EXPECT_THROW(check_replaceable(folder / "none" / "c"), std::system_error);
+}
+
 TEST(AtomicFile, SeesEveryTear) {
   const TempFolder folder;
   replace_file(folder / "c", "some state");
