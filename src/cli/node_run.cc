@@ -274,7 +274,7 @@ Verdict NodeRun::start_failed(const StartFailure& failure) {
     throw std::system_error(failure.error_number, std::generic_category(),
                             fmt::format("cannot start worker {} of {}", failure.local_rank, node().workers.size()));
   }
-  const Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
+  Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
   RunFactsForText facts = text_facts(plan_, facts_.program, {});
   facts.interpreter = interpreter_of(facts_.executable);
   say(verdict_text(verdict, facts));

@@ -86,7 +86,7 @@ void TailBuffer::drop_oldest(LogStream stream, std::size_t count) {
   from.cut = from.bytes[count - 1] != '\n';
   from.bytes.erase(from.bytes.begin(), from.bytes.begin() + static_cast<std::ptrdiff_t>(count));
   std::vector<Run> left;
-  left.reserve(runs_.size());
+  left.reserve(runs_.capacity());  // its own growth: doubling any other size could pass the limit
   for (Run run : runs_) {
     if (run.stream == stream) {
       const std::size_t gone = std::min<std::size_t>(count, run.bytes);

@@ -110,6 +110,18 @@ TEST(TailBuffer, OccupiesNothingBeforeTheFirstByteAndNoMoreThanItsLimit) {
   EXPECT_EQ(tail.lines().back(), (TailLine{kErr, "short 1999"}));
 }
 
+TEST(TailBuffer, StaysWithinItsLimitWhenItsOrderOfArrivalGrowsAgainAfterDropping) {
+  std::mt19937 random(11);
+  TailBuffer tail(512);
+  for (int i = 0; i < 20'000; ++i) {
+    const std::size_t length = random() % 20 == 0 ? 200 : random() % 4;
+    std::string bytes(length, 'a');
+    if (random() % 3 == 0) bytes += '\r';
+    tail.append(random() % 2 == 0 ? kErr : kOut, bytes);
+    ASSERT_LE(tail.memory_bytes(), 512U) << "round " << i;
+  }
+}
+
 TEST(TailBuffer, IsAlwaysASuffixOfEachStream) {
   std::mt19937 random(7);
   TailBuffer tail(512);
