@@ -24,9 +24,10 @@ namespace {
 
 constexpr std::size_t kRunsKept = 50;
 constexpr Duration kKillLimit(5000);
+constexpr std::size_t kRunsTolerated = 100;  // by runs too short to have time for old ones
 // Not at once: folders for eight workers cost half as much as starting them, and an interpreter that could write an
-// error file takes longer than this to start.
-constexpr Duration kRankFoldersDelay(10);
+// error file takes longer than this to start. Old runs are removed then, too.
+constexpr Duration kHouseworkDelay(10);
 constexpr Duration kFailurePatience(60'000);
 constexpr Duration kInterruptedPatience(5000);
 constexpr Duration kNoLimit(std::chrono::hours(24 * 365));
@@ -105,7 +106,7 @@ Verdict NodeRun::run() {
   supervisor_->begin([this] { conclude(); });
   open_run_directory();
   loop_.run();
-  prune_runs(run_folder_.parent_path(), kRunsKept);
+  prune_runs(run_folder_.parent_path(), kRunsKept, kRunsTolerated);
   return verdict_;
 }
 
@@ -154,13 +155,16 @@ void NodeRun::open_run_directory() {
   } catch (const std::system_error& error) {
     warn(fmt::format("no run directory: {}", error.what()));
   }
-  if (attempt_folder_.empty()) return;
-  logs_->open_files(attempt_folder_);
-  rank_folders_ = loop_.after(kRankFoldersDelay, [this] { make_rank_folders(); });
+  if (!attempt_folder_.empty()) logs_->open_files(attempt_folder_);
+  housework_ = loop_.after(kHouseworkDelay, [this] {
+    make_rank_folders();
+    prune_runs(run_folder_.parent_path(), kRunsKept, kRunsKept);
+  });
 }
 
 /// A worker may leave its error file in its folder. Silent workers of short runs never get one.
 void NodeRun::make_rank_folders() {
+  if (attempt_folder_.empty()) return;
   std::error_code error;
   for (const Worker& worker : group_.workers()) {
     std::filesystem::create_directories(attempt_folder_ / std::to_string(worker.local_rank), error);
@@ -214,7 +218,7 @@ void NodeRun::signal_arrived(int signal_number, pid_t sender) {
 
 void NodeRun::conclude() {
   concluding_ = true;
-  rank_folders_.cancel();
+  housework_.cancel();
   control_.reset();
   const std::vector<pid_t> survivors = end_all_descendants(kKillLimit);
   if (!survivors.empty()) {

@@ -67,7 +67,7 @@ class NodeRun {
   std::optional<RunDirectory> run_directory_;
   EventLog events_;
   ConsoleReporter reporter_;
-  EventLoop::Timer rank_folders_;
+  EventLoop::Timer housework_;
   std::optional<ControlSocket> control_;
   std::optional<Supervisor> supervisor_;
   std::optional<SignalSource> signals_;

@@ -83,13 +83,13 @@ bool is_stale(const std::filesystem::path& run_directory) {
   return lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
-void prune_runs(const std::filesystem::path& state_folder, std::size_t kept) {
+void prune_runs(const std::filesystem::path& state_folder, std::size_t kept, std::size_t tolerated) {
   std::error_code error;
   std::vector<std::filesystem::path> runs;
   for (const auto& entry : std::filesystem::directory_iterator(state_folder, error)) {
     if (entry.is_directory(error)) runs.push_back(entry.path());
   }
-  if (runs.size() <= kept) return;
+  if (runs.size() <= std::max(kept, tolerated)) return;
   std::sort(runs.begin(), runs.end());
   runs.resize(runs.size() - kept);
   for (const auto& run : runs) {

@@ -31,7 +31,8 @@ class RunDirectory {
 /// True when no living lrun holds the run's lock.
 bool is_stale(const std::filesystem::path& run_directory);
 
-/// Removes the oldest runs beyond `kept`; a living one is never removed. Errors are ignored: the next run tries again.
-void prune_runs(const std::filesystem::path& state_folder, std::size_t kept);
+/// Removes the oldest runs beyond `kept` when there are more than `tolerated`; a living one is never removed. Errors
+/// are ignored: the next run tries again.
+void prune_runs(const std::filesystem::path& state_folder, std::size_t kept, std::size_t tolerated);
 
 }  // namespace lrun
