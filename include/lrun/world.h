@@ -34,8 +34,8 @@ struct LRUN_EXPORT World {
   int node_rank = 0;         ///< GROUP_RANK, else NODE_RANK.
   int nodes = 1;             ///< GROUP_WORLD_SIZE, else world_size / local_world_size, rounded up.
 
-  std::string master_address;     ///< Host of the workers' store; empty when unknown.
-  std::uint16_t master_port = 0;  ///< Port of the workers' store; 0 when unknown.
+  std::string master_address;     ///< Host of the workers' store; empty when unknown or alone.
+  std::uint16_t master_port = 0;  ///< Port of the workers' store; 0 when unknown or alone.
   bool uses_agent_store =
       false;  ///< The launcher serves the store (TORCHELASTIC_USE_AGENT_STORE=True); else rank 0 does.
 

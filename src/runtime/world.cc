@@ -184,7 +184,6 @@ World World::from_environment() { return from_variables(Environment::of_this_pro
 World World::from_variables(const Variables& variables) {
   const Reader reader(variables);
   World world;
-  read_master(world, reader);
   read_run(world, reader);
   if (const Names* names = task_names(reader)) {
     read_tasks(world, reader, *names);
@@ -194,6 +193,8 @@ World World::from_variables(const Variables& variables) {
   } else if (reader.has("RANK")) {
     Reader::fail("RANK", "is set without 'WORLD_SIZE'");
   }
+  // Alone, it is somebody else's: Kubernetes sets MASTER_PORT=tcp://… for a Service that is named 'master'.
+  if (world.source != WorldSource::kAlone) read_master(world, reader);
   return world;
 }
 

@@ -44,6 +44,14 @@ TEST(World, IsAloneWithoutAnEnvironment) {
   EXPECT_EQ(World::from_variables({{"LOCAL_RANK", "3"}, {"MASTER_ADDR", ""}}).world_size, 1);
 }
 
+TEST(World, TakesNoNoticeOfAForeignMasterWhenAlone) {
+  const Variables service = {{"MASTER_PORT", "tcp://10.0.0.1:80"}, {"MASTER_ADDR", "master"}};
+  EXPECT_EQ(complaint(service), "accepted");
+  EXPECT_EQ(World::from_variables(service), World());
+  EXPECT_EQ(complaint(with(service, {{"RANK", "0"}, {"WORLD_SIZE", "2"}})),
+            "environment variable 'MASTER_PORT' is 'tcp://10.0.0.1:80', not a number");
+}
+
 TEST(World, ReadsTorchrunsVariables) {
   const World world = World::from_variables(kTorchrun);
   EXPECT_EQ(world.rank, 5);
