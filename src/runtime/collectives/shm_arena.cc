@@ -45,6 +45,8 @@ void ShmArena::touch(const at::Tensor& bucket) const {
 }
 
 void ShmArena::release(const void* data) noexcept {
+  // The memory is the parent's, and its lock may be held by a thread that is not here.
+  if (!owner_.is_this()) return;
   const std::lock_guard lock(mutex_);
   const auto found = buckets_.find(static_cast<const std::byte*>(data));
   if (found == buckets_.end()) return;

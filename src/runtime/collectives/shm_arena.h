@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "runtime/collectives/owner_process.h"
 #include "runtime/collectives/shared_memory.h"
 
 namespace lrun {
@@ -22,7 +23,8 @@ class ShmArena : public std::enable_shared_from_this<ShmArena> {
   /// `begin`: where the fixed part ends.
   ShmArena(SharedMemory memory, std::size_t begin, int rank, int world_size);
 
-  /// The next bucket: this rank's copy, of `bytes` zeros. Its memory is given back with the tensor.
+  /// The next bucket: this rank's copy, of `bytes` zeros. Its memory is given back with the tensor,
+  /// but not by a forked process, which only drops its view.
   /// \throws std::system_error  no memory, no descriptors.
   at::Tensor allocate(std::int64_t number, std::int64_t count, at::ScalarType dtype);
 
@@ -51,6 +53,7 @@ class ShmArena : public std::enable_shared_from_this<ShmArena> {
   void release(const void* data) noexcept;
   [[nodiscard]] const Bucket* bucket_of(const void* data, std::size_t bytes) const;  // with mutex_ held
 
+  const OwnerProcess owner_;
   const int rank_;
   const int world_size_;
   mutable std::mutex mutex_;

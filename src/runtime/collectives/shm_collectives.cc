@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/collectives/owner_process.h"
 #include "runtime/collectives/shm_arena.h"
 #include "runtime/collectives/shm_barrier.h"
 #include "runtime/collectives/shm_operations.h"
@@ -15,11 +16,13 @@ namespace {
 
 class ShmWork final : public CollectiveWork {
  public:
-  ShmWork(WorkQueue& queue, std::shared_ptr<Task> task) : queue_(queue), task_(std::move(task)) {}
+  ShmWork(WorkQueue& queue, std::shared_ptr<Task> task, OwnerProcess owner)
+      : queue_(queue), task_(std::move(task)), owner_(owner) {}
 
   [[nodiscard]] bool done() const override { return task_->done.load(std::memory_order_acquire); }
   void wait() override {
     // A task that is done needs no queue: the group may have ended since.
+    if (!done()) owner_.require("the operation");
     const auto failure = done() ? task_->failure : queue_.finish(*task_);
     if (failure) failure->raise();
   }
@@ -27,6 +30,7 @@ class ShmWork final : public CollectiveWork {
  private:
   WorkQueue& queue_;
   std::shared_ptr<Task> task_;  // shared: with the queue, until it is done
+  const OwnerProcess owner_;
 };
 
 class ShmCollectives final : public Collectives {
@@ -39,7 +43,8 @@ class ShmCollectives final : public Collectives {
         arena_(std::make_shared<ShmArena>(std::move(setup.memory), ShmRegion::bytes(region_.world_size()), rank_,
                                           region_.world_size())),
         operations_(region_, barrier_, *arena_, rank_),
-        queue_([this](Post& post, std::uint64_t sequence, bool patient) { return perform(post, sequence, patient); }) {
+        queue_(std::make_unique<WorkQueue>(
+            [this](Post& post, std::uint64_t sequence, bool patient) { return perform(post, sequence, patient); })) {
     // Nobody goes on, or ends, while another still reads the store.
     barrier_.begin(Call::Operation::kBarrier, 0);
     barrier_.arrive_and_wait(true);
@@ -49,8 +54,14 @@ class ShmCollectives final : public Collectives {
   ShmCollectives& operator=(const ShmCollectives&) = delete;
 
   ~ShmCollectives() override {
+    if (!owner_.is_this()) {
+      // The rank is the parent's and stays. The thread of the queue is not here, so that neither joining it nor
+      // destroying the condition on which it waits would return.
+      static_cast<void>(queue_.release());
+      return;
+    }
     // What is still in flight would wait for the others up to its deadline.
-    if (!queue_.idle()) abort("rank " + std::to_string(rank_) + " left the group while operations were in flight");
+    if (!queue_->idle()) abort("rank " + std::to_string(rank_) + " left the group while operations were in flight");
     barrier_.leave();
   }
 
@@ -65,8 +76,8 @@ class ShmCollectives final : public Collectives {
 
   std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op) override {
     const Call call = all_reduce_call(tensor, op);
-    raise_failure();
-    return std::make_unique<ShmWork>(queue_, queue_.post({call, tensor, tensor}, true));
+    require_usable();
+    return std::make_unique<ShmWork>(*queue_, queue_->post({call, tensor, tensor}, true), owner_);
   }
 
   void broadcast(at::Tensor tensor, int root) override {
@@ -86,24 +97,28 @@ class ShmCollectives final : public Collectives {
 
   void barrier() override { finish({barrier_call(), {}, {}}); }
 
-  void abort(const std::string& reason) override { barrier_.fail({Failure::Kind::kPeerLost, reason}); }
+  void abort(const std::string& reason) override {
+    owner_.require("the group");
+    barrier_.fail({Failure::Kind::kPeerLost, reason});
+  }
 
  private:
-  void raise_failure() {
+  void require_usable() {
+    owner_.require("the group");
     if (const auto failure = barrier_.failure()) failure->raise();
   }
 
   at::Tensor finish(Post post) {
-    raise_failure();
-    const std::shared_ptr<Task> task = queue_.post(std::move(post), false);
-    if (const auto failure = queue_.finish(*task)) failure->raise();
+    require_usable();
+    const std::shared_ptr<Task> task = queue_->post(std::move(post), false);
+    if (const auto failure = queue_->finish(*task)) failure->raise();
     return std::move(task->post.output);
   }
 
   // The edge where errors become values: the thread of the queue has nobody to throw to.
   std::optional<Failure> perform(Post& post, std::uint64_t sequence, bool patient) {
     try {
-      raise_failure();
+      require_usable();
       operations_.perform(post, sequence, patient);
       return std::nullopt;
     } catch (const std::exception& error) {
@@ -112,13 +127,14 @@ class ShmCollectives final : public Collectives {
     }
   }
 
+  const OwnerProcess owner_;
   const int rank_;
   const std::chrono::milliseconds timeout_;
   ShmRegion region_;
   ShmBarrier barrier_;
   std::shared_ptr<ShmArena> arena_;  // shared: with the buckets, which may live longer
   ShmOperations operations_;
-  WorkQueue queue_;  // last: its thread uses the others
+  std::unique_ptr<WorkQueue> queue_;  // last: its thread uses the others
 };
 
 }  // namespace

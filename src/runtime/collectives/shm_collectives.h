@@ -9,6 +9,7 @@
 namespace lrun {
 
 /// Collectives named 'shm', of processes on one host; see ShmOperations and ShmSetup. Collective.
+/// A process that a rank forks cannot use the group: its copy throws lrun::Error, and ends without the others' notice.
 /// \throws what meet_and_share() throws.
 std::unique_ptr<Collectives> make_shm(const GroupOptions& options);
 

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace lrun {
+
+/// The process that made a resource. A child that it forks gets a copy of the object, but neither its threads nor a
+/// place of its own among the ranks, and must not touch what the parent shares with others.
+///
+/// Threads  any.
+class OwnerProcess {
+ public:
+  /// The calling process.
+  OwnerProcess();
+
+  [[nodiscard]] bool is_this() const noexcept;
+  /// \throws lrun::Error  in another process: says that `what` is of its parent.
+  void require(const std::string& what) const;
+
+ private:
+  pid_t pid_;
+};
+
+}  // namespace lrun
