@@ -5,14 +5,14 @@
 sources() { git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do [ -f "$f" ] && echo "$f"; done; }
 
 # A finding depends on the unit, on everything it includes and on the rules: a unit whose digest was clean before is
-# clean. The digests lie in build/lint, one empty file each.
+# clean. The digests lie in the cache, one empty file each, so that a clean clone does not start anew.
 tidy_one() {
   local unit=$1 digest
   digest=$(ccache_free_preprocess "$unit" | cat - .clang-tidy | sha256sum | cut -c1-40) || return 1
-  [ ! -e "build/lint/$digest" ] || return 0
+  [ ! -e "$tidy_clean/$digest" ] || return 0
   clang-tidy --quiet -p build/dev --extra-arg=-Wno-unknown-pragmas --extra-arg=-Wno-ignored-attributes "$unit" 2> /dev/null ||
     return 1
-  : > "build/lint/$digest"
+  : > "$tidy_clean/$digest"
 }
 
 # The unit as the compiler sees it. The command of the compilation database, with -E and without launcher and output.
@@ -37,7 +37,8 @@ PYTHON
 
 lint_tidy() {
   stage "clang-tidy (units unchanged since they were clean are skipped)"
-  mkdir -p build/lint
+  export tidy_clean=$LRUN_CACHE/tidy
+  mkdir -p "$tidy_clean"
   export -f tidy_one ccache_free_preprocess
   local units
   mapfile -t units < <(compiled_units "$@")
