@@ -8,16 +8,27 @@
 namespace lrun {
 namespace {
 
+/// Blocks all signals on this thread while it lives.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+  ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
 /// Starts a thread that leaves all signals to the program's own threads.
 template <typename Function>
 std::thread start_thread(Function function) {
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(function));
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
+  const BlockedSignals blocked;
+  return std::thread(std::move(function));
 }
 
 }  // namespace
@@ -40,9 +51,11 @@ std::shared_ptr<Task> WorkQueue::post(Post post, bool in_background) {
   std::shared_ptr<Task> task;
   {
     const std::lock_guard lock(mutex_);
-    task = std::make_shared<Task>(std::move(post), ++sequence_);
-    pending_.push_back(task);
+    // First, for it may throw: nothing is posted then.
     if (in_background && !thread_.joinable()) thread_ = start_thread([this] { serve(); });
+    task = std::make_shared<Task>(std::move(post), sequence_ + 1);
+    pending_.push_back(task);
+    ++sequence_;
   }
   if (in_background) work_.notify_one();
   return task;

@@ -41,6 +41,7 @@ class WorkQueue {
   /// Waits for what has begun; the rest fails.
   ~WorkQueue();
 
+  /// \throws std::system_error  the machine gives no thread; nothing is posted.
   /// \param in_background  begin at once on the thread of the queue; otherwise finish() follows at once.
   std::shared_ptr<Task> post(Post post, bool in_background);
   /// Returns when the task is done, with its failure if it has one.
