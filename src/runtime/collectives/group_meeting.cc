@@ -2,6 +2,7 @@
 
 #include <lrun/error.h>
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <mutex>
@@ -86,21 +87,31 @@ std::string GroupMeeting::exchange(const std::string& line,
   const std::string round = std::to_string(round_++);
   if (options_.rank != 0) {
     store_.set(key(number_, "say/" + round), line);
-    const auto answer = store_.get(key(number_, "hear/" + round), deadline_);
-    if (!answer) time_out({0});
-    return *answer;
+    return hear(0, key(number_, "hear/" + round));
   }
   std::vector<std::string> lines{line};
   for (int rank = 1; rank < options_.world_size; ++rank) {
-    const auto said = store_.get(key(members_[static_cast<std::size_t>(rank)], "say/" + round), deadline_);
-    if (!said) time_out({rank});
-    lines.push_back(*said);
+    lines.push_back(hear(rank, key(members_[static_cast<std::size_t>(rank)], "say/" + round)));
   }
   std::string answer = decide(lines);
   for (int rank = 1; rank < options_.world_size; ++rank) {
     store_.set(key(members_[static_cast<std::size_t>(rank)], "hear/" + round), answer);
   }
   return answer;
+}
+
+void GroupMeeting::watch(const PeerWatch& peers, const std::vector<pid_t>& pids) {
+  peers_ = &peers;
+  pids_ = pids;
+}
+
+std::string GroupMeeting::hear(int rank, const std::string& key) {
+  bool ended = false;
+  const auto has_ended = [&] { return ended = peers_ != nullptr && !peers_->ended(std::array{rank}).empty(); };
+  if (auto said = store_.get(key, deadline_, has_ended)) return *said;
+  if (!ended) time_out({rank});
+  throw PeerLost("rank " + std::to_string(rank) + " (pid " + std::to_string(pids_[static_cast<std::size_t>(rank)]) +
+                 ") ended while the group was made");
 }
 
 void GroupMeeting::time_out(const std::vector<int>& missing) const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -7,6 +9,7 @@
 
 #include "base/clock.h"
 #include "runtime/collectives/group_options.h"
+#include "runtime/collectives/peer_watch.h"
 #include "runtime/collectives/store_client.h"
 
 namespace lrun {
@@ -18,7 +21,8 @@ namespace lrun {
 /// name may come from a process that is gone. Every process therefore takes part under a random number, and rank 0
 /// counts a rank as present only when it has answered to that number.
 ///
-/// Threads  one at a time. Failure  as StoreClient; ranks that do not come are named in CollectiveTimeout.
+/// Threads  one at a time. Failure  as StoreClient; ranks that do not come are named in CollectiveTimeout, those
+/// that end in PeerLost.
 class GroupMeeting {
  public:
   /// Returns when all ranks are there.
@@ -26,6 +30,10 @@ class GroupMeeting {
 
   /// Rank 0's random number: the same on all ranks, and of no other group.
   [[nodiscard]] std::uint64_t identity() const { return identity_; }
+
+  /// From now on a rank that has ended without a word ends the wait for it. pids[r] names rank r's process in messages.
+  /// `peers` outlives the last exchange().
+  void watch(const PeerWatch& peers, const std::vector<pid_t>& pids);
 
   /// One round. `decide` runs on rank 0 only, with what the ranks said in their order. \return  its answer.
   std::string exchange(const std::string& line,
@@ -35,6 +43,7 @@ class GroupMeeting {
   void gather();
   [[nodiscard]] bool has_answered(int rank);
   void join();
+  [[nodiscard]] std::string hear(int rank, const std::string& key);
   [[nodiscard]] std::string key(std::uint64_t number, const std::string& what) const;
   [[noreturn]] void time_out(const std::vector<int>& missing) const;
 
@@ -45,6 +54,8 @@ class GroupMeeting {
   const std::uint64_t number_;          // this process
   std::uint64_t identity_ = 0;          // rank 0's
   std::vector<std::uint64_t> members_;  // by rank; on rank 0 only
+  const PeerWatch* peers_ = nullptr;    // not owned; null: nobody knows yet who they are
+  std::vector<pid_t> pids_;
   int round_ = 0;
 };
 

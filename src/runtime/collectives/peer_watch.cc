@@ -4,27 +4,38 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
+#include <string>
+#include <system_error>
 
 namespace lrun {
 
 PeerWatch::PeerWatch(std::span<const pid_t> pids) {
   for (pid_t pid : pids) {
-    // CLOEXEC by itself. A kernel or sandbox without it leaves the peer unwatched: the deadline remains.
-    pidfds_.emplace_back(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1);
+    Peer& peer = peers_.emplace_back();
+    if (pid <= 0) continue;
+    peer.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));  // CLOEXEC by itself
+    if (peer.pidfd) continue;
+    peer.gone = errno == ESRCH;
+    // A kernel or sandbox without the call leaves the peer unwatched: the deadline remains.
+    if (peer.gone || errno == ENOSYS || errno == EPERM) continue;
+    throw std::system_error(errno, std::generic_category(), "watch process " + std::to_string(pid));
   }
 }
 
 std::vector<int> PeerWatch::ended(std::span<const int> candidates) const {
-  std::vector<pollfd> polled;
-  for (int rank : candidates) {
+  static const Peer unknown;
+  const auto peer_of = [this](int rank) -> const Peer& {
     const auto index = static_cast<std::size_t>(rank);
-    polled.push_back({index < pidfds_.size() ? pidfds_[index].get() : -1, POLLIN, 0});  // poll() skips -1
-  }
+    return index < peers_.size() ? peers_[index] : unknown;
+  };
+  std::vector<pollfd> polled;
+  for (int rank : candidates) polled.push_back({peer_of(rank).pidfd.get(), POLLIN, 0});  // poll() skips -1
+  ::poll(polled.data(), polled.size(), 0);  // an error leaves all revents at 0: the next look sees it
   std::vector<int> ranks;
-  if (::poll(polled.data(), polled.size(), 0) <= 0) return ranks;
   for (std::size_t i = 0; i < polled.size(); ++i) {
-    if ((polled[i].revents & POLLIN) != 0) ranks.push_back(candidates[i]);
+    if (peer_of(candidates[i]).gone || (polled[i].revents & POLLIN) != 0) ranks.push_back(candidates[i]);
   }
   return ranks;
 }

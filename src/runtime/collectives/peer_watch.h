@@ -16,15 +16,21 @@ namespace lrun {
 class PeerWatch {
  public:
   PeerWatch() = default;
-  /// pids[r] is rank r's process as seen from here, or 0 for one that cannot be watched (another pid namespace).
-  /// The caller makes sure that the peers live until they are watched, so that no pid names a stranger.
+  /// pids[r] is rank r's process as seen from here, or 0 for one that cannot be watched (another pid namespace). Made
+  /// as soon as the pids are known: a peer that has ended by then counts as ended unless its pid names a stranger
+  /// again. \throws std::system_error  no descriptors or no memory left.
   explicit PeerWatch(std::span<const pid_t> pids);
 
   /// The ranks among `candidates` whose process has ended. Does not block.
   [[nodiscard]] std::vector<int> ended(std::span<const int> candidates) const;
 
  private:
-  std::vector<Fd> pidfds_;  // by rank; empty: not watched
+  struct Peer {
+    Fd pidfd;           // empty: not watched
+    bool gone = false;  // before it could be watched
+  };
+
+  std::vector<Peer> peers_;  // by rank
 };
 
 }  // namespace lrun

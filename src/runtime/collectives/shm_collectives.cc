@@ -39,7 +39,7 @@ class ShmCollectives final : public Collectives {
       : rank_(options.rank),
         timeout_(options.timeout),
         region_(std::move(setup.region)),
-        barrier_(region_, rank_, std::move(setup.pids), PeerWatch(setup.watched_pids), timeout_),
+        barrier_(region_, rank_, std::move(setup.pids), std::move(setup.watch), timeout_),
         arena_(std::make_shared<ShmArena>(std::move(setup.memory), ShmRegion::bytes(region_.world_size()), rank_,
                                           region_.world_size())),
         operations_(region_, barrier_, *arena_, rank_),

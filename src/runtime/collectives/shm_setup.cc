@@ -103,6 +103,7 @@ class Sharing {
   const GroupOptions options_;
   GroupMeeting meeting_;
   std::vector<Identity> identities_;
+  pid_t creator_ = 0;  // rank 0 as seen from here; 0: in another pid namespace
   ShmSetup setup_;
 };
 
@@ -111,10 +112,14 @@ void Sharing::meet() {
   const std::string all = meeting_.exchange(mine.line(), join_lines);
   for (const std::string& line : split_lines(all)) identities_.push_back(Identity::parse(line));
   check_identities(identities_);
+  std::vector<pid_t> watched;
   for (const Identity& identity : identities_) {
     setup_.pids.push_back(identity.pid);
-    setup_.watched_pids.push_back(identity.pid_space == mine.pid_space ? identity.pid : 0);
+    watched.push_back(identity.pid_space == mine.pid_space ? identity.pid : 0);
   }
+  setup_.watch = PeerWatch(watched);
+  creator_ = watched[0];
+  meeting_.watch(setup_.watch, setup_.pids);
 }
 
 /// Opens and maps; keeps both only when both work. \return  empty, or why not.
@@ -147,9 +152,8 @@ bool Sharing::share_memfd() {
       {}, [&](const std::vector<std::string>&) { return trouble.empty() ? std::to_string(setup_.memory.fd()) : ""; });
   if (!creates() && fd.empty()) trouble = "rank 0 made no memory";
   if (!creates() && !fd.empty()) {
-    const pid_t creator = setup_.watched_pids[0];
-    trouble = creator == 0 ? "rank 0 is in another pid namespace"
-                           : open([&] { return SharedMemory::open_of(creator, std::stoi(fd)); });
+    trouble = creator_ == 0 ? "rank 0 is in another pid namespace"
+                            : open([&] { return SharedMemory::open_of(creator_, std::stoi(fd)); });
   }
   return agree(trouble).empty();
 }
@@ -162,7 +166,7 @@ void Sharing::share_named() {
   if (!creates()) trouble = open([&] { return SharedMemory::open_named(name); });
   try {
     trouble = agree(trouble);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     if (creates()) SharedMemory::unlink_named(name);
     throw;
   }

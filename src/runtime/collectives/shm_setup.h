@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/collectives/group_options.h"
+#include "runtime/collectives/peer_watch.h"
 #include "runtime/collectives/shared_memory.h"
 #include "runtime/collectives/shm_region.h"
 
@@ -14,8 +15,8 @@ namespace lrun {
 struct ShmSetup {
   SharedMemory memory;
   ShmRegion region;
-  std::vector<pid_t> pids;          ///< Of every rank, in its own pid namespace: for messages.
-  std::vector<pid_t> watched_pids;  ///< As seen from here; 0 for a rank in another pid namespace.
+  std::vector<pid_t> pids;  ///< Of every rank, in its own pid namespace: for messages.
+  PeerWatch watch;          ///< Of those that can be watched from here.
 };
 
 /// Meets the other ranks in the store and opens memory that all of them share. Collective.
@@ -26,6 +27,7 @@ struct ShmSetup {
 ///
 /// \throws Unsupported        the ranks are on several hosts; the text says what is coming for that.
 /// \throws CollectiveTimeout  not all ranks came within the timeout.
+/// \throws PeerLost           a rank ended after all had come.
 /// \throws Error              no memory can be shared, or ranks with different versions of liblrun; equal on all ranks.
 ShmSetup meet_and_share(const GroupOptions& options);
 

@@ -113,10 +113,12 @@ std::optional<std::string> StoreClient::try_get(const std::string& key) {
 
 // Asks again and again instead of using the store's own wait: when that one times out, c10d prints warnings, and its
 // client can be left waiting for an answer without a deadline. Groups are made rarely and their ranks come together.
-std::optional<std::string> StoreClient::get(const std::string& key, SteadyTime deadline) {
+std::optional<std::string> StoreClient::get(const std::string& key, SteadyTime deadline,
+                                            const std::function<bool()>& give_up) {
   for (Backoff backoff(deadline);; backoff.sleep()) {
+    const bool last = give_up && give_up();  // before the look: what a process said before it ended is seen
     auto value = try_get(key);
-    if (value || backoff.is_over()) return value;
+    if (value || last || backoff.is_over()) return value;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,7 +42,9 @@ class StoreClient {
   /// The value, or empty when nobody has set the key.
   std::optional<std::string> try_get(const std::string& key);
   /// The value; waits for it. Empty when nobody has set the key until the deadline.
-  std::optional<std::string> get(const std::string& key, SteadyTime deadline);
+  /// \param give_up  asked before each look while it waits: true ends the wait, after that look, with an empty value.
+  std::optional<std::string> get(const std::string& key, SteadyTime deadline,
+                                 const std::function<bool()>& give_up = {});
 
  private:
   class Connection;
