@@ -71,7 +71,8 @@ check_conformance() {
   need_pytest || { note "no pytest, and no network to fetch it: conformance left out"; return 0; }
   mapfile -t later < <(sed -n "s|^test_|--deselect=test_|p" tests/conformance.later)
   stage "conformance with torchrun, without ${#later[@]} cases that come later; a minute"
-  LAUNCHER="$root/build/dev/lrun --compat=torchrun" "$python_home/bin/python" -m pytest -q -p no:cacheprovider \
+  # lrun respects signals that were ignored when it was started, and a background job may have begun so.
+  LAUNCHER="$root/build/dev/lrun --compat=torchrun" env --default-signal=HUP,INT,QUIT "$python_home/bin/python" -m pytest -q -p no:cacheprovider \
     --rootdir "$suite" -n "$(jobs)" --tb=short -m "not slow and not needs_torch" "${later[@]}" "$suite"
 }
 
