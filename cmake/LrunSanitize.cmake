@@ -9,6 +9,9 @@ if(LRUN_SANITIZE)
     # vptr needs the type information of LibTorch's classes, part of which its libraries hide.
     add_compile_options(-fno-sanitize-recover=undefined -fno-sanitize=vptr)
   endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-Wno-maybe-uninitialized)  # g++ cannot tell any more once its own checks are in the way
+  endif()
   if("thread" IN_LIST LRUN_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-Wno-tsan)  # Asio's fences are not modelled; the launcher, which uses Asio, has one thread
   endif()
