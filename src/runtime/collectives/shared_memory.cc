@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -65,6 +66,16 @@ void SharedMemory::unlink_named(const std::string& name) noexcept { ::shm_unlink
 
 void SharedMemory::resize(std::size_t bytes) {
   if (::ftruncate(fd_.get(), static_cast<off_t>(bytes)) != 0) refuse("ftruncate to " + std::to_string(bytes));
+}
+
+std::size_t SharedMemory::size() const {
+  struct stat status {};
+  if (::fstat(fd_.get(), &status) != 0) refuse("fstat");
+  if (!S_ISREG(status.st_mode)) {
+    errno = EINVAL;
+    refuse("not a regular file");
+  }
+  return static_cast<std::size_t>(status.st_size);
 }
 
 Mapping SharedMemory::map(std::size_t offset, std::size_t bytes) const {

@@ -52,6 +52,8 @@ class SharedMemory {
 
   /// Sets the size. New bytes are zero and take no memory until they are used.
   void resize(std::size_t bytes);
+  /// How large it is. \throws std::system_error  also when it is no regular file (EINVAL), which has no such size.
+  [[nodiscard]] std::size_t size() const;
   /// Maps [offset, offset + bytes), readable and writable. The offset is a multiple of the page size.
   [[nodiscard]] Mapping map(std::size_t offset, std::size_t bytes) const;
   /// Gives the memory of [offset, offset + bytes) back to the machine; it reads as zero.

@@ -32,6 +32,8 @@ ShmRegion ShmRegion::create(SharedMemory& memory, int world_size, std::uint64_t 
 }
 
 ShmRegion ShmRegion::open(const SharedMemory& memory, int world_size, std::uint64_t identity) {
+  // Of a smaller file the mapping would succeed, and end the process when it is touched.
+  if (memory.size() < bytes(world_size)) throw std::runtime_error("the shared memory belongs to another group");
   ShmRegion region(memory.map(0, bytes(world_size)), world_size);
   const ControlBlock& control = region.control();
   if (control.identity != identity || control.world_size != static_cast<std::uint32_t>(world_size)) {
@@ -39,6 +41,8 @@ ShmRegion ShmRegion::open(const SharedMemory& memory, int world_size, std::uint6
   }
   return region;
 }
+
+void ShmRegion::populate_slots(int rank) const { populate({small_slot(rank, 0), kRankSlotBytes}); }
 
 ControlBlock& ShmRegion::control() const { return *std::launder(reinterpret_cast<ControlBlock*>(mapping_.data())); }
 

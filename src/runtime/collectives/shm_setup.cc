@@ -97,6 +97,7 @@ class Sharing {
   bool share_memfd();
   void share_named();
   std::string open(const std::function<SharedMemory()>& opener);
+  std::string populate_slots();
   std::string agree(const std::string& said);
   [[nodiscard]] bool creates() const { return options_.rank == 0; }
 
@@ -135,6 +136,17 @@ std::string Sharing::open(const std::function<SharedMemory()>& opener) {
   }
 }
 
+/// A full /dev/shm, as of a container with the 64 MiB that are usual there, is an error here and not SIGBUS later.
+/// \return  empty, or why not.
+std::string Sharing::populate_slots() {
+  try {
+    setup_.region.populate_slots(options_.rank);
+    return {};
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
 /// The first complaint of any rank, on all ranks; empty when all are content.
 std::string Sharing::agree(const std::string& said) {
   return meeting_.exchange(said, [](const std::vector<std::string>& lines) {
@@ -164,6 +176,7 @@ void Sharing::share_named() {
   if (creates()) trouble = open([&] { return SharedMemory::create_named(name); });
   meeting_.exchange({}, [](const std::vector<std::string>&) { return std::string(); });
   if (!creates()) trouble = open([&] { return SharedMemory::open_named(name); });
+  if (trouble.empty()) trouble = populate_slots();
   try {
     trouble = agree(trouble);
   } catch (const std::exception&) {

@@ -20,6 +20,7 @@
 
 #include "runtime/collectives/ranks.h"
 #include "runtime/collectives/registry.h"
+#include "runtime/collectives/shm_region.h"
 
 namespace lrun::testing {
 namespace {
@@ -193,6 +194,15 @@ TEST(Shm, LeavesBucketsUsableWhenTheGroupHasEnded) {
     });
   }
   for (RankProcess& rank : ranks) EXPECT_EQ(rank.result(), "");
+}
+
+TEST(ShmRegion, RefusesWhatIsSmallerThanARegionOrNoMemory) {
+  SharedMemory memory = SharedMemory::create();
+  memory.resize(ShmRegion::bytes(2) - 1);
+  EXPECT_EQ(error_of([&] { ShmRegion::open(memory, 2, 0); }), "error: the shared memory belongs to another group");
+  const Pipe pipe = make_pipe();
+  const SharedMemory no_memory = SharedMemory::open_of(::getpid(), pipe.read.get());
+  EXPECT_THAT(error_of([&] { ShmRegion::open(no_memory, 2, 0); }), HasSubstr("not a regular file"));
 }
 
 /// Runs `main` as the first process of a pid namespace of its own. \throws  when this machine does not let us.
