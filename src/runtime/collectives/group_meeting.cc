@@ -19,18 +19,41 @@ std::uint64_t random_number() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
+/// How many groups of each name this process has made.
+class MadeGroups {
+ public:
+  void add(const GroupOptions& options) {
+    const std::lock_guard lock(mutex_);
+    ++made_[key(options)];
+  }
+  int count(const GroupOptions& options) {
+    const std::lock_guard lock(mutex_);
+    return made_[key(options)];
+  }
+
+ private:
+  // The rank belongs to the name here: ranks that are threads of one process count each for itself.
+  static std::string key(const GroupOptions& options) {
+    return options.name + '/' + std::to_string(options.store.port) + '/' + std::to_string(options.rank);
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, int> made_;
+};
+
+MadeGroups& made_groups() {
+  static MadeGroups groups;
+  return groups;
+}
+
 /// 'lrun/<name>/<n>', where n counts the groups of that name in this process.
 std::string prefix_of(const GroupOptions& options) {
-  static std::mutex mutex;
-  static std::map<std::string, int> made;
-  const std::lock_guard lock(mutex);
-  // The rank belongs to the name here: ranks that are threads of one process count each for itself.
-  const int number =
-      made[options.name + '/' + std::to_string(options.store.port) + '/' + std::to_string(options.rank)]++;
-  return "lrun/" + options.name + "/" + std::to_string(number);
+  return "lrun/" + options.name + "/" + std::to_string(made_groups().count(options));
 }
 
 }  // namespace
+
+void GroupMeeting::note_made(const GroupOptions& options) { made_groups().add(options); }
 
 GroupMeeting::GroupMeeting(const GroupOptions& options)
     : options_(options),

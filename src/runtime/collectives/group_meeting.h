@@ -28,6 +28,10 @@ class GroupMeeting {
   /// Returns when all ranks are there.
   explicit GroupMeeting(const GroupOptions& options);
 
+  /// Says that the group has come about: the next one of that name in this process meets apart from it. An attempt that
+  /// fails counts on no rank, so that the ranks meet again even if only some of them noticed.
+  static void note_made(const GroupOptions& options);
+
   /// Rank 0's random number: the same on all ranks, and of no other group.
   [[nodiscard]] std::uint64_t identity() const { return identity_; }
 

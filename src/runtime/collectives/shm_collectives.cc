@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/collectives/group_meeting.h"
 #include "runtime/collectives/owner_process.h"
 #include "runtime/collectives/shm_arena.h"
 #include "runtime/collectives/shm_barrier.h"
@@ -48,6 +49,7 @@ class ShmCollectives final : public Collectives {
     // Nobody goes on, or ends, while another still reads the store.
     barrier_.begin(Call::Operation::kBarrier, 0);
     barrier_.arrive_and_wait(true);
+    GroupMeeting::note_made(options);
   }
 
   ShmCollectives(const ShmCollectives&) = delete;

@@ -65,6 +65,21 @@ TEST(GroupMeeting, NamesTheRanksThatDoNotCome) {
             "CollectiveTimeout: the group of 2 ranks did not meet within 200 ms: rank 0 did not come");
 }
 
+TEST(GroupMeeting, MeetsAfterAnAttemptThatOneRankMadeAlone) {
+  SharedCounter failed;
+  RankProcess early([&, early = group_of(0, 2, "again", 200ms), again = group_of(0, 2, "again")] {
+    require(error_of([&] { make_collectives("shm", early); }).starts_with("CollectiveTimeout"), "met nobody");
+    failed.add();
+    make_collectives("shm", again)->barrier();
+  });
+  RankProcess late([&, options = group_of(1, 2, "again")] {
+    failed.wait_for(1);
+    make_collectives("shm", options)->barrier();
+  });
+  EXPECT_EQ(early.result(), "");
+  EXPECT_EQ(late.result(), "");
+}
+
 TEST(GroupMeeting, NamesTheStoreThatItCannotReach) {
   GroupOptions options = group_of(1, 2, "no-store", 500ms);
   options.store.port = 1;  // nobody listens on it
