@@ -34,7 +34,9 @@ class LRUN_EXPORT CollectiveWork {
 /// Order    every rank calls the same operations with the same shapes and dtypes in the same order; a difference is
 ///          detected by sequence number and reported on all ranks.
 /// Deadline every operation ends within timeout(); silence of a peer is CollectiveTimeout, its death PeerLost.
-/// Failure  the first error poisons the group: every later call throws the same error at once.
+/// Failure  the first error poisons the group: every later call throws the same error at once. Arguments that one rank
+///          can see to be wrong are std::invalid_argument on that rank alone: nothing is posted, and the group stays
+///          usable. Others that called wait for this rank to call too, to end, or to abort().
 /// Result   bitwise identical on all ranks: sums are taken in rank order.
 /// Threads  one operation is posted at a time per rank; destroy after the last wait().
 class LRUN_EXPORT Collectives {

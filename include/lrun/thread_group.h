@@ -11,7 +11,8 @@ namespace lrun {
 
 /// How a group of threads waits.
 struct ThreadGroupOptions {
-  std::chrono::milliseconds timeout = std::chrono::minutes(30);  ///< Of every operation; more than 0.
+  std::chrono::milliseconds timeout =
+      std::chrono::minutes(30);  ///< Of every operation; more than 0, at most ten years.
 };
 
 /// Collectives named 'threads' whose ranks are threads of this process: element r belongs to rank r and may move to any

@@ -7,6 +7,9 @@
 
 namespace lrun {
 
+/// Longer ones are shortened to it, ten years: as a deadline they would not fit a clock.
+inline constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::hours(24 * 3650);
+
 /// What a group of processes needs to find each other. All ranks say the same but for `rank` and `store.serve`.
 struct GroupOptions {
   int rank = 0;

@@ -2,6 +2,7 @@
 
 #include <lrun/error.h>
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string_view>
@@ -35,6 +36,11 @@ std::unique_ptr<Collectives> refuse_gloo(const GroupOptions& /*options*/) {
   throw Unsupported("backend 'gloo' (CPUs of several hosts) is not in this version; on one host use 'shm'");
 }
 
+GroupOptions with_clamped_timeout(GroupOptions options) {
+  options.timeout = std::min(options.timeout, kLongestTimeout);
+  return options;
+}
+
 struct Backend {
   std::string_view name;
   Maker make;
@@ -55,7 +61,7 @@ std::unique_ptr<Collectives> make_collectives(const std::string& name, const Gro
   if (options.timeout.count() < 1) throw std::invalid_argument("the timeout of a group has to be more than 0 ms");
   std::vector<std::string> names;
   for (const Backend& backend : kBackends) {
-    if (backend.name == (name.empty() ? "auto" : name)) return backend.make(options);
+    if (backend.name == (name.empty() ? "auto" : name)) return backend.make(with_clamped_timeout(options));
     names.emplace_back(backend.name);
   }
   const auto nearest = nearest_word(name, names);

@@ -1,6 +1,7 @@
 #include <ATen/ops/zeros.h>
 #include <lrun/thread_group.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstddef>
 #include <map>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "runtime/collectives/call.h"
 #include "runtime/collectives/failure.h"
+#include "runtime/collectives/group_options.h"
 #include "runtime/collectives/perform.h"
 
 namespace lrun {
@@ -219,7 +221,7 @@ class ThreadCollectives final : public Collectives {
 std::vector<std::unique_ptr<Collectives>> make_thread_group(int world_size, const ThreadGroupOptions& options) {
   if (world_size < 1) throw std::invalid_argument("a group of " + std::to_string(world_size) + " threads");
   if (options.timeout.count() < 1) throw std::invalid_argument("the timeout of a group has to be more than 0 ms");
-  const auto group = std::make_shared<ThreadGroup>(world_size, options.timeout);
+  const auto group = std::make_shared<ThreadGroup>(world_size, std::min(options.timeout, kLongestTimeout));
   std::vector<std::unique_ptr<Collectives>> ranks;
   for (int rank = 0; rank < world_size; ++rank) ranks.push_back(std::make_unique<ThreadCollectives>(group, rank));
   return ranks;

@@ -114,6 +114,21 @@ TEST_P(CollectivesFailure, KeepsThrowingItsFirstError) {
   EXPECT_THAT(errors, Each(std::string()));
 }
 
+TEST_P(CollectivesFailure, WaitsWithTheLongestTimeoutToo) {
+  SharedCounter entered;
+  const auto errors = run_ranks(
+      GetParam(), 2,
+      [&](Collectives& group) {
+        if (group.rank() == 1) entered.wait_for(1);
+        const auto work = group.all_reduce(at::ones({8}), ReduceOp::kSum);
+        entered.add();
+        work->wait();
+        require(group.timeout() == std::chrono::hours(24 * 3650), "the timeout is ten years");
+      },
+      std::chrono::milliseconds::max());
+  EXPECT_THAT(errors, Each(std::string()));
+}
+
 TEST_P(CollectivesFailure, EndsTheWorkInFlightToo) {
   SharedCounter posted;
   const auto errors = run_ranks(GetParam(), 2, [&](Collectives& group) {
