@@ -54,7 +54,10 @@ class LRUN_EXPORT Collectives {
 
   /// In place. Any contiguous tensor of float16, bfloat16, float32, float64, int32, int64 or uint8; buckets of
   /// allocate_bucket() move no byte twice. kAverage of an integer dtype is refused.
-  virtual std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op) = 0;
+  /// \param tag  the caller's name for this reduction, equal on all ranks: a difference is a CollectiveMismatch, which
+  ///             tells apart what agrees in shape and dtype. 0: none. The highest bit is GradientSync's.
+  virtual std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) = 0;
+  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op);  ///< With tag 0.
 
   /// In place: `root`'s bytes to all. Any dtype, contiguous.
   virtual void broadcast(at::Tensor tensor, int root) = 0;
@@ -71,6 +74,13 @@ class LRUN_EXPORT Collectives {
   /// call ends with PeerLost and `reason`. A group that failed before keeps its first error.
   /// Threads  any.
   virtual void abort(const std::string& reason) = 0;
+
+  /// 1, 2, 3, …: a number for the next user of this group, the same on all ranks when all ask equally often.
+  /// Threads  as for operations.
+  [[nodiscard]] std::uint64_t next_number() { return ++numbers_; }
+
+ private:
+  std::uint64_t numbers_ = 0;
 };
 
 }  // namespace lrun

@@ -12,6 +12,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "runtime/collectives/bucket_tag.h"
+
 namespace lrun {
 namespace {
 
@@ -83,6 +85,7 @@ GradientSyncState::GradientSyncState(std::vector<NamedTensor> parameters, Collec
     slots_.push_back(std::move(slot));
   }
   for (const auto& bucket : planned) add_bucket(bucket);
+  model_ = collectives_.next_number();
 }
 
 void GradientSyncState::add_bucket(const PlannedBucket& planned) {
@@ -117,18 +120,26 @@ void GradientSyncState::attach_hooks() {
 
 void GradientSyncState::detach_hooks() noexcept {
   const std::lock_guard lock(mutex_);
+  abort_pass();
   wait_for_all();
   for (auto& slot : slots_) {
     if (slot.accumulator) slot.accumulator->del_post_hook(slot.hook);
   }
 }
 
+/// The exception that ended backward() is to come out at once, not when the slowest rank has caught up.
+void GradientSyncState::abort_pass() noexcept {
+  if (!in_pass_) return;
+  try {
+    collectives_.abort("rank " + std::to_string(collectives_.rank()) + ": backward() ended in an exception");
+  } catch (const std::exception&) {
+    // Then the others are waited for, up to the deadline.
+  }
+}
+
 void GradientSyncState::prepare() {
   const std::lock_guard lock(mutex_);
-  if (in_pass_) {
-    wait_for_all();
-    forget_pass();
-  }
+  if (in_pass_) abandon_pass();
   for (const auto& slot : slots_) {
     if (torch::autograd::impl::grad_accumulator(slot.parameter) != slot.accumulator) {
       throw std::logic_error("parameter '" + slot.name +
@@ -153,6 +164,7 @@ std::vector<at::Tensor> GradientSyncState::buckets() const {
 void GradientSyncState::on_gradient(std::size_t index, bool defined) {
   const std::lock_guard lock(mutex_);
   at::NoGradGuard no_grad;
+  if (in_pass_ && pass_alive_.expired()) abandon_pass();  // before anything is written into its buckets
   Slot& slot = slots_[index];
   move_into_bucket(slot);
   if (!syncs() || !defined) return;
@@ -173,9 +185,15 @@ void GradientSyncState::on_output() {
 }
 
 void GradientSyncState::begin_pass() {
+  if (in_pass_ && pass_alive_.expired()) abandon_pass();
   if (in_pass_) return;
   in_pass_ = true;
-  torch::autograd::Engine::get_default_engine().queue_callback([weak = weak_from_this()] {
+  ++pass_;
+  // The engine drops the callback with the backward() that it belongs to, however that ends. A backward() within
+  // another one, as checkpointing has them, is part of the outer one's pass; so the engine's task is no measure.
+  const auto alive = std::make_shared<const char>();
+  pass_alive_ = alive;
+  torch::autograd::Engine::get_default_engine().queue_callback([weak = weak_from_this(), alive] {
     if (const auto self = weak.lock()) self->finish_pass();
   });
 }
@@ -226,17 +244,18 @@ void GradientSyncState::arrive(Slot& slot, bool used) {
 }
 
 void GradientSyncState::post_complete_buckets() {
-  while (next_bucket_ < buckets_.size() && buckets_[next_bucket_].pending == 0) post(buckets_[next_bucket_++]);
+  while (next_bucket_ < buckets_.size() && buckets_[next_bucket_].pending == 0) post(next_bucket_++);
 }
 
-void GradientSyncState::post(Bucket& bucket) {
+void GradientSyncState::post(std::size_t index) {
+  Bucket& bucket = buckets_[index];
   if (std::all_of(bucket.used.begin(), bucket.used.end(), [](bool used) { return used; })) {
     bucket.flags.fill_(1);
   } else {
     const std::vector<double> flags(bucket.used.begin(), bucket.used.end());
     bucket.flags.copy_(at::tensor(flags));
   }
-  bucket.work = collectives_.all_reduce(bucket.flat, ReduceOp::kAverage);
+  bucket.work = collectives_.all_reduce(bucket.flat, ReduceOp::kAverage, BucketTag{model_, pass_, index}.encode());
 }
 
 /// A parameter without a gradient here gets the average if any rank had one.
@@ -261,6 +280,14 @@ std::exception_ptr GradientSyncState::wait_for_all() noexcept {
     bucket.work.reset();
   }
   return first;
+}
+
+/// Its backward() ended in an exception. A rank where it did not counts one pass less from now on, so that its buckets
+/// do not match this rank's any more: it has taken a step that this rank has not.
+void GradientSyncState::abandon_pass() noexcept {
+  wait_for_all();  // a failure there is the group's, and comes out of the next operation
+  forget_pass();
+  ++pass_;
 }
 
 void GradientSyncState::forget_pass() {

@@ -71,9 +71,11 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
   void complete(Slot& slot);
   void arrive(Slot& slot, bool used);
   void post_complete_buckets();
-  void post(Bucket& bucket);
+  void post(std::size_t index);
   void adopt_results(Bucket& bucket);
   std::exception_ptr wait_for_all() noexcept;
+  void abandon_pass() noexcept;
+  void abort_pass() noexcept;
   void forget_pass();
 
   std::mutex mutex_;  // hooks of parameters on different devices run in different threads
@@ -82,6 +84,9 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
   std::vector<Bucket> buckets_;
   std::size_t next_bucket_ = 0;  // the first that is not posted
   bool in_pass_ = false;
+  std::weak_ptr<const char> pass_alive_;  // expires with the backward() of the pass; held by its callback alone
+  std::uint64_t model_ = 0;               // for BucketTag, as is pass_
+  std::uint64_t pass_ = 0;
   int suspended_ = 0;
 };
 

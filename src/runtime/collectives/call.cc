@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "runtime/collectives/bucket_tag.h"
 #include "runtime/collectives/failure.h"
 #include "runtime/collectives/reduce.h"
 
@@ -114,10 +115,11 @@ std::string shape_text(const Call& call) {
 
 }  // namespace
 
-Call all_reduce_call(const at::Tensor& tensor, ReduceOp op) {
+Call all_reduce_call(const at::Tensor& tensor, ReduceOp op, std::uint64_t tag) {
   Call call = call_of(Call::Operation::kAllReduce, tensor);
   check_reduction(call.operation, tensor.scalar_type(), op);
   call.op = static_cast<std::int32_t>(op);
+  call.tag = tag;
   return call;
 }
 
@@ -167,12 +169,12 @@ std::string describe_call(const Call& call, std::uint64_t sequence) {
   text += " of " + dtype_name(static_cast<at::ScalarType>(call.dtype)) + shape_text(call);
   if (call.op >= 0) text += " (" + std::string(op_name(static_cast<ReduceOp>(call.op))) + ")";
   if (call.root >= 0) text += " from rank " + std::to_string(call.root);
-  return text;
+  return text + describe_tag(call.tag);
 }
 
 std::string describe_mismatch(const Call& first, int rank, const Call& other, std::uint64_t sequence) {
   return "rank 0 called " + describe_call(first, sequence) + ", but rank " + std::to_string(rank) + " called " +
-         describe_call(other, sequence);
+         describe_call(other, sequence) + explain_tags(first.tag, other.tag);
 }
 
 std::string describe_timeout(Call::Operation operation, std::uint64_t sequence, std::chrono::milliseconds timeout,

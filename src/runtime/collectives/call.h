@@ -24,6 +24,7 @@ struct Call {
   std::int64_t count = 0;       ///< Elements.
   std::int32_t dimensions = 0;  ///< More than kMaxDimensions are compared by count only.
   std::array<std::int64_t, kMaxDimensions> sizes{};
+  std::uint64_t tag = 0;  ///< The caller's own; see Collectives::all_reduce.
 
   bool operator==(const Call&) const = default;
 };
@@ -31,7 +32,7 @@ struct Call {
 /// The calls of the interface, checked for what one rank can see alone.
 /// \throws std::invalid_argument  a tensor that is not contiguous or not in ordinary memory, a dtype that cannot be
 ///                                reduced, an average of integers, a root outside the group, shapes that do not fit.
-Call all_reduce_call(const at::Tensor& tensor, ReduceOp op);
+Call all_reduce_call(const at::Tensor& tensor, ReduceOp op, std::uint64_t tag);
 Call broadcast_call(const at::Tensor& tensor, int root, int world_size);
 Call all_gather_call(const at::Tensor& output, const at::Tensor& input, int world_size);
 Call reduce_scatter_call(const at::Tensor& output, const at::Tensor& input, ReduceOp op, int world_size);
@@ -41,7 +42,7 @@ Call allocate_bucket_call(std::int64_t count, at::ScalarType dtype);
 /// 'all_reduce #17'
 std::string name_call(Call::Operation operation, std::uint64_t sequence);
 
-/// 'all_reduce #17 of float32[3, 4] (sum)'
+/// 'all_reduce #17 of float32[3, 4] (sum)', then the tag, if there is one.
 std::string describe_call(const Call& call, std::uint64_t sequence);
 
 /// The first difference between the calls of rank 0 and another one, as a sentence that names both.

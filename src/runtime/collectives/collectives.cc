@@ -1,6 +1,8 @@
 #include <lrun/collectives.h>
 #include <lrun/error.h>
 
+#include <utility>
+
 namespace lrun {
 
 // Out of line, so that each class has one vtable and one type_info, in liblrun: exceptions are caught by type.
@@ -14,5 +16,9 @@ CollectiveTimeout::~CollectiveTimeout() = default;
 PeerLost::~PeerLost() = default;
 CollectiveMismatch::~CollectiveMismatch() = default;
 RankMismatch::~RankMismatch() = default;
+
+std::unique_ptr<CollectiveWork> Collectives::all_reduce(at::Tensor tensor, ReduceOp op) {
+  return all_reduce(std::move(tensor), op, 0);
+}
 
 }  // namespace lrun

@@ -13,7 +13,7 @@ namespace lrun {
 /// What lies in the shared memory of a group: the control block with one cell a rank, then every rank's slots, then the
 /// buckets. Raise kLayoutVersion with any change here or of Call: ranks may be linked with different versions of
 /// liblrun.
-inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::uint32_t kLayoutVersion = 2;
 
 /// Two cache lines: processors fetch them in pairs.
 inline constexpr std::size_t kCellAlignment = 128;

@@ -76,8 +76,8 @@ class ShmCollectives final : public Collectives {
     return finish({allocate_bucket_call(count, dtype), {}, {}});
   }
 
-  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op) override {
-    const Call call = all_reduce_call(tensor, op);
+  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) override {
+    const Call call = all_reduce_call(tensor, op, tag);
     require_usable();
     return std::make_unique<ShmWork>(*queue_, queue_->post({call, tensor, tensor}, true), owner_);
   }

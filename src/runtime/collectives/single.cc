@@ -33,8 +33,8 @@ class SingleCollectives final : public Collectives {
     return at::zeros({count}, at::TensorOptions().dtype(dtype));
   }
 
-  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op) override {
-    begin(all_reduce_call(tensor, op));
+  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) override {
+    begin(all_reduce_call(tensor, op, tag));
     return std::make_unique<DoneWork>();
   }
 

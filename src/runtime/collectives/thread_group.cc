@@ -185,8 +185,8 @@ class ThreadCollectives final : public Collectives {
     return at::zeros({count}, at::TensorOptions().dtype(dtype));
   }
 
-  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op) override {
-    const Call call = all_reduce_call(tensor, op);
+  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) override {
+    const Call call = all_reduce_call(tensor, op, tag);
     return std::make_unique<ThreadWork>(group_, rank_, group_->post(rank_, {call, tensor, tensor}));
   }
 

@@ -50,6 +50,10 @@ TEST_P(CollectivesFailure, SeesADifferenceOfShapeDtypeOpAndRoot) {
        [](Collectives& group) {
          group.all_reduce(at::ones({2}), group.rank() == 0 ? ReduceOp::kMax : ReduceOp::kMin)->wait();
        }},
+      {"(sum), tag 7, but rank 1 called all_reduce #1 of float32[2] (sum), tag 8",
+       [](Collectives& group) {
+         group.all_reduce(at::ones({2}), ReduceOp::kSum, 7 + static_cast<std::uint64_t>(group.rank()))->wait();
+       }},
       {"from rank 0, but rank 1 called broadcast #1 of float32[2] from rank 1",
        [](Collectives& group) { group.broadcast(at::ones({2}), group.rank()); }},
       {"allocate_bucket #1 of float32[8], but rank 1 called allocate_bucket #1 of float32[9]",

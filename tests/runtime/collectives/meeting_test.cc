@@ -121,7 +121,7 @@ TEST(GroupMeeting, RefusesRanksOfSeveralHostsOnAllRanks) {
   RankProcess here(group_of(0, 2, "hosts"), [](Collectives&) {});
   RankProcess elsewhere([options = group_of(1, 2, "hosts")] {
     GroupMeeting meeting(options);
-    const std::string all = meeting.exchange("1 another-boot-id 1 1", {});
+    const std::string all = meeting.exchange(std::to_string(kLayoutVersion) + " another-boot-id 1 1", {});
     require(all.find("another-boot-id") != std::string::npos, all);
   });
   EXPECT_THAT(here.result(), AllOf(StartsWith("Unsupported: the ranks are on 2 hosts"), HasSubstr("'gloo'")));

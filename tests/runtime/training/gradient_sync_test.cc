@@ -4,52 +4,25 @@
 #include <gtest/gtest.h>
 #include <lrun/error.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "runtime/training/parameters.h"
 #include "runtime/training/ranks.h"
 #include "runtime/training/recording_collectives.h"
 
 namespace lrun {
 namespace {
 
-using test::RecordingCollectives;
-using test::run_ranks;
-using test::run_ranks_and_catch;
-
-constexpr GradientSyncOptions kOneBucketEach = {.bucket_bytes = 1, .first_bucket_bytes = 1};
-
-at::Tensor parameter(std::vector<std::int64_t> sizes, at::ScalarType dtype = at::kFloat) {
-  return at::ones(sizes, dtype).set_requires_grad(true);
-}
-
-std::vector<NamedTensor> named(const std::vector<at::Tensor>& tensors) {
-  std::vector<NamedTensor> result;
-  for (const auto& tensor : tensors) result.push_back({"p" + std::to_string(result.size()), tensor});
-  return result;
-}
-
-/// Its gradient for `parameter` is `value` everywhere.
-at::Tensor loss_with_gradient(const at::Tensor& parameter, double value) { return (parameter * value).sum(); }
-
-void expect_gradient(const at::Tensor& parameter, double value, const std::string& when = "") {
-  ASSERT_TRUE(parameter.grad().defined()) << when;
-  EXPECT_TRUE(parameter.grad().eq(value).all().item<bool>())
-      << when << ": the gradient is " << parameter.grad().flatten()[0].item<double>() << ", not " << value;
-}
+using namespace test;  // NOLINT: the vocabulary of these tests
 
 bool lies_in(const at::Tensor& part, const at::Tensor& bucket) {
   const auto* begin = static_cast<const char*>(bucket.const_data_ptr());
   const auto* address = static_cast<const char*>(part.const_data_ptr());
   return address >= begin && address < begin + bucket.nbytes();
 }
-
-// What torch::optim::Optimizer::zero_grad does by default, and what it does with set_to_none = false.
-void zero_grad_to_none(at::Tensor& parameter) { parameter.mutable_grad().reset(); }
-void zero_grad_in_place(at::Tensor& parameter) { parameter.mutable_grad().detach_().zero_(); }
 
 TEST(GradientSync, AveragesOverTheRanks) {
   run_ranks(3, [](int rank, Collectives& collectives) {
@@ -287,58 +260,6 @@ TEST(GradientSync, LeavesGradientsBehindAndHooksNot) {
     expect_gradient(weight, 0.5);
     loss_with_gradient(weight, rank).backward();
     expect_gradient(weight, 0.5 + rank, "not averaged any more");
-  });
-}
-
-struct ThrowsInBackward : torch::autograd::Function<ThrowsInBackward> {
-  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& input) { return input.clone(); }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*, torch::autograd::variable_list) {
-    throw std::runtime_error("the program's own");
-  }
-};
-
-TEST(GradientSync, ForgetsABackwardThatEndedInAnException) {
-  run_ranks(2, [](int rank, Collectives& collectives) {
-    std::vector<at::Tensor> weights = {parameter({3}), parameter({3})};
-    GradientSync sync(named(weights), collectives, kOneBucketEach);
-    EXPECT_THROW((ThrowsInBackward::apply(weights[0]) * weights[1]).sum().backward(), std::runtime_error);
-    for (auto& weight : weights) zero_grad_to_none(weight);
-    sync.prepare();
-    (loss_with_gradient(weights[0], rank) + loss_with_gradient(weights[1], 1)).backward();
-    expect_gradient(weights[0], 0.5);
-    expect_gradient(weights[1], 1);
-  });
-}
-
-TEST(GradientSync, LetsTheErrorsOfCollectivesOutOfBackward) {
-  const auto failures = run_ranks_and_catch(3, [](int rank, Collectives& collectives) {
-    auto weight = parameter({3});
-    GradientSync sync(named({weight}), collectives);
-    if (rank == 1) throw std::runtime_error("this rank ends");
-    loss_with_gradient(weight, 1).backward();
-  });
-  for (const std::size_t rank : {std::size_t{0}, std::size_t{2}}) {
-    ASSERT_NE(failures[rank], nullptr) << "rank " << rank << " did not notice";
-    try {
-      std::rethrow_exception(failures[rank]);
-    } catch (const PeerLost& error) {
-      EXPECT_NE(std::string(error.what()).find("rank 1"), std::string::npos) << error.what();
-    }
-  }
-}
-
-TEST(GradientSync, NamesAParameterThatWasConvertedAfterwards) {
-  run_ranks(2, [](int, Collectives& collectives) {
-    std::vector<at::Tensor> weights = {parameter({3}), parameter({3})};
-    GradientSync sync(named(weights), collectives);
-    sync.prepare();
-    weights[1].set_data(weights[1].detach().to(at::kDouble));
-    try {
-      sync.prepare();
-      ADD_FAILURE() << "accepted";
-    } catch (const std::logic_error& error) {
-      EXPECT_STREQ(error.what(), "parameter 'p1' was converted or moved after the module was wrapped: do that before");
-    }
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <lrun/collectives.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,9 +25,9 @@ class RecordingCollectives : public Collectives {
   at::Tensor allocate_bucket(std::int64_t count, at::ScalarType dtype) override {
     return inner_.allocate_bucket(count, dtype);
   }
-  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op) override {
+  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) override {
     listener_("all_reduce", tensor);
-    return inner_.all_reduce(std::move(tensor), op);
+    return inner_.all_reduce(std::move(tensor), op, tag);
   }
   void broadcast(at::Tensor tensor, int root) override {
     listener_("broadcast", tensor);

@@ -1,0 +1,214 @@
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <lrun/error.h>
+#include <lrun/gradient_sync.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <exception>
+#include <future>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "runtime/training/parameters.h"
+#include "runtime/training/ranks.h"
+#include "runtime/training/recording_collectives.h"
+
+namespace lrun {
+namespace {
+
+using namespace test;  // NOLINT: the vocabulary of these tests
+
+struct ThrowsInBackward : torch::autograd::Function<ThrowsInBackward> {
+  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& input) { return input.clone(); }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*, torch::autograd::variable_list) {
+    throw std::runtime_error("the program's own");
+  }
+};
+
+/// Its backward() ends in the program's exception once `weight`'s gradient has arrived.
+at::Tensor loss_that_throws(const at::Tensor& weight, const at::Tensor& behind) {
+  return (ThrowsInBackward::apply(behind) * weight).sum();
+}
+
+std::string text_of(const std::exception_ptr& failure) {
+  if (!failure) return "";
+  try {
+    std::rethrow_exception(failure);
+  } catch (const CollectiveMismatch& error) {
+    return std::string("CollectiveMismatch: ") + error.what();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+TEST(GradientSync, NeverAddsUpDifferentBucketsOfEqualSize) {
+  const auto failures = run_ranks_and_catch(2, [](int rank, Collectives& collectives) {
+    std::vector<at::Tensor> weights = {parameter({3}), parameter({3})};
+    GradientSync sync(named(weights), collectives, kOneBucketEach);
+    if (rank == 0) {
+      EXPECT_THROW(loss_that_throws(weights[1], weights[0]).backward(), std::runtime_error);
+      for (auto& weight : weights) zero_grad_to_none(weight);
+      sync.prepare();
+    }
+    (loss_with_gradient(weights[0], 1) + loss_with_gradient(weights[1], 100)).backward();
+    ADD_FAILURE() << "rank " << rank << " took gradients " << weights[0].grad()[0].item<double>() << " and "
+                  << weights[1].grad()[0].item<double>() << " for good";
+  });
+  for (const auto& failure : failures) {
+    EXPECT_EQ(text_of(failure).substr(0, 18), "CollectiveMismatch") << text_of(failure);
+    EXPECT_NE(text_of(failure).find("bucket 0 of pass 3 of model 1, but rank 1 called"), std::string::npos)
+        << text_of(failure);
+    EXPECT_NE(text_of(failure).find("bucket 1 of pass 1 of model 1; every rank has to call backward() equally often"),
+              std::string::npos)
+        << text_of(failure);
+  }
+}
+
+TEST(GradientSync, NoticesAStepThatOneRankSkippedAfterItsLastBucket) {
+  const auto failures = run_ranks_and_catch(2, [](int rank, Collectives& collectives) {
+    auto weight = parameter({3});
+    auto input = parameter({3});
+    GradientSync sync(named({weight}), collectives);
+    if (rank == 0) {
+      EXPECT_THROW(loss_that_throws(weight, input).backward(), std::runtime_error);
+    } else {
+      loss_with_gradient(weight, 1).backward();
+    }
+    zero_grad_to_none(weight);
+    sync.prepare();
+    loss_with_gradient(weight, 1).backward();
+  });
+  for (const auto& failure : failures) {
+    EXPECT_EQ(text_of(failure).substr(0, 18), "CollectiveMismatch") << text_of(failure);
+  }
+}
+
+TEST(GradientSync, RefusesTwoModelsInOneBackward) {
+  const auto failures = run_ranks_and_catch(2, [](int rank, Collectives& collectives) {
+    std::vector<at::Tensor> weights = {parameter({3}), parameter({3})};
+    GradientSync first(named({weights[0]}), collectives);
+    GradientSync second(named({weights[1]}), collectives);
+    const auto index = static_cast<std::size_t>(rank);
+    // The graph of each rank decides which gradient comes first.
+    (weights[index] * (weights[1 - index] * 2).exp()).sum().backward();
+    for (const auto& weight : weights) EXPECT_TRUE(weight.grad().defined());
+  });
+  for (const auto& failure : failures) {
+    EXPECT_NE(text_of(failure).find("one backward() may run through one wrapped model only"), std::string::npos)
+        << text_of(failure);
+  }
+}
+
+TEST(GradientSync, BeginsAfreshInASecondBackwardWithoutAForwardBetween) {
+  run_ranks(2, [](int rank, Collectives& collectives) {
+    auto weight = parameter({3});
+    GradientSync sync(named({weight}), collectives);
+    const auto first = ThrowsInBackward::apply(weight * 7).sum();
+    const auto second = loss_with_gradient(weight, rank);
+    sync.watch(first);
+    sync.watch(second);
+    EXPECT_THROW(first.backward(), std::runtime_error);
+    second.backward();
+    expect_gradient(weight, 0.5);
+  });
+}
+
+struct RunsABackward : torch::autograd::Function<RunsABackward> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& input,
+                            const at::Tensor& weight) {
+    context->saved_data["weight"] = weight;
+    return input.clone();
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    at::AutoGradMode with_grad(true);
+    loss_with_gradient(context->saved_data["weight"].toTensor(), 3).backward();
+    return {gradients[0], at::Tensor()};
+  }
+};
+
+TEST(GradientSync, CountsABackwardWithinABackwardToItsPass) {
+  run_ranks(2, [](int rank, Collectives& collectives) {
+    std::vector<at::Tensor> weights = {parameter({3}), parameter({3})};
+    GradientSync sync(named(weights), collectives);
+    const auto loss = loss_with_gradient(RunsABackward::apply(weights[0], weights[1]), rank);
+    sync.watch(loss);
+    loss.backward();
+    expect_gradient(weights[0], 0.5);
+    expect_gradient(weights[1], 3);
+  });
+}
+
+TEST(GradientSync, LetsAnExceptionOutBeforeTheOthersArrive) {
+  std::promise<void> is_out;
+  const auto failures = run_ranks_and_catch(2, [&, out = is_out.get_future().share()](int rank, Collectives& group) {
+    auto weight = parameter({3});
+    auto input = parameter({3});
+    {
+      GradientSync sync(named({weight}), group);
+      if (rank == 0) {
+        try {
+          const auto loss = loss_that_throws(weight, input);
+          GradientSync ended = std::move(sync);
+          loss.backward();
+        } catch (const std::runtime_error&) {
+          is_out.set_value();
+          throw;
+        }
+      }
+      ASSERT_EQ(out.wait_for(kTestTimeout / 3), std::future_status::ready) << "rank 0 waits for rank 1";
+      loss_with_gradient(weight, 1).backward();
+    }
+  });
+  EXPECT_EQ(text_of(failures[0]), "the program's own");
+  EXPECT_EQ(text_of(failures[1]), "rank 0: backward() ended in an exception");
+}
+
+TEST(GradientSync, ForgetsABackwardThatEndedInAnException) {
+  run_ranks(2, [](int rank, Collectives& collectives) {
+    std::vector<at::Tensor> weights = {parameter({3}), parameter({3})};
+    GradientSync sync(named(weights), collectives, kOneBucketEach);
+    EXPECT_THROW((ThrowsInBackward::apply(weights[0]) * weights[1]).sum().backward(), std::runtime_error);
+    for (auto& weight : weights) zero_grad_to_none(weight);
+    sync.prepare();
+    (loss_with_gradient(weights[0], rank) + loss_with_gradient(weights[1], 1)).backward();
+    expect_gradient(weights[0], 0.5);
+    expect_gradient(weights[1], 1);
+  });
+}
+
+TEST(GradientSync, LetsTheErrorsOfCollectivesOutOfBackward) {
+  const auto failures = run_ranks_and_catch(3, [](int rank, Collectives& collectives) {
+    auto weight = parameter({3});
+    GradientSync sync(named({weight}), collectives);
+    if (rank == 1) throw std::runtime_error("this rank ends");
+    loss_with_gradient(weight, 1).backward();
+  });
+  for (const std::size_t rank : {std::size_t{0}, std::size_t{2}}) {
+    ASSERT_NE(failures[rank], nullptr) << "rank " << rank << " did not notice";
+    try {
+      std::rethrow_exception(failures[rank]);
+    } catch (const PeerLost& error) {
+      EXPECT_NE(std::string(error.what()).find("rank 1"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(GradientSync, NamesAParameterThatWasConvertedAfterwards) {
+  run_ranks(2, [](int, Collectives& collectives) {
+    std::vector<at::Tensor> weights = {parameter({3}), parameter({3})};
+    GradientSync sync(named(weights), collectives);
+    sync.prepare();
+    weights[1].set_data(weights[1].detach().to(at::kDouble));
+    try {
+      sync.prepare();
+      ADD_FAILURE() << "accepted";
+    } catch (const std::logic_error& error) {
+      EXPECT_STREQ(error.what(), "parameter 'p1' was converted or moved after the module was wrapped: do that before");
+    }
+  });
+}
+
+}  // namespace
+}  // namespace lrun
