@@ -62,7 +62,10 @@ class LRUN_EXPORT NoSyncGuard {
 /// Types    float16, bfloat16, float32, float64; sparse gradients are made dense. One dtype and device a bucket.
 /// Cost     memory for one more copy of all gradients only while a backward() produces them; no all-reduce beyond the
 ///          buckets. One rank: nothing at all.
-/// Limits   backward(create_graph=true) is not averaged through; a parameter must get its gradient once a backward().
+/// Limits   backward(create_graph=true) is not averaged through; a parameter must get its gradient once a backward();
+/// one
+///          backward() runs through one wrapped model (several end in CollectiveMismatch when ranks differ in their
+///          order); requires_grad stays as it was when the model was wrapped.
 /// Errors   those of Collectives come out of backward(); gradients are then unspecified: restart from a checkpoint.
 /// Threads  construct, prepare() and destroy on the training thread; backward() from any one thread at a time.
 class LRUN_EXPORT GradientSync {

@@ -8,6 +8,7 @@
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <unordered_set>
 #include <utility>
@@ -28,6 +29,13 @@ void check(const NamedTensor& parameter) {
     throw Unsupported("gradients of parameter '" + parameter.name + "' cannot be averaged: its dtype is " +
                       c10::toString(dtype));
   }
+}
+
+/// A parameter that was frozen or thawed afterwards has no bucket, or one that never fills: ranks would drift apart.
+void refuse_change(const std::string& name, const at::Tensor& tensor, bool trained) {
+  if (tensor.requires_grad() == trained) return;
+  throw std::logic_error("requires_grad of parameter '" + name +
+                         "' changed after the module was wrapped: destroy the wrapped model and wrap again");
 }
 
 /// What is to be averaged: frozen parameters left out, tied ones once.
@@ -73,6 +81,11 @@ GradientSyncState::GradientSyncState(std::vector<NamedTensor> parameters, Collec
     : collectives_(collectives) {
   if (options.bucket_bytes <= 0 || options.first_bucket_bytes <= 0) {
     throw std::invalid_argument("a bucket holds at least one byte");
+  }
+  if (collectives.world_size() > 1) {
+    std::copy_if(parameters.begin(), parameters.end(), std::back_inserter(frozen_), [](const NamedTensor& parameter) {
+      return parameter.tensor.defined() && !parameter.tensor.requires_grad();
+    });
   }
   auto kept = trained(std::move(parameters));
   if (collectives.world_size() == 1) return;  // nothing to average with
@@ -140,7 +153,9 @@ void GradientSyncState::abort_pass() noexcept {
 void GradientSyncState::prepare() {
   const std::lock_guard lock(mutex_);
   if (in_pass_) abandon_pass();
+  for (const auto& [name, tensor] : frozen_) refuse_change(name, tensor, false);
   for (const auto& slot : slots_) {
+    refuse_change(slot.name, slot.parameter, true);
     if (torch::autograd::impl::grad_accumulator(slot.parameter) != slot.accumulator) {
       throw std::logic_error("parameter '" + slot.name +
                              "' was converted or moved after the module was wrapped: do that before");

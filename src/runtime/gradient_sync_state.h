@@ -81,6 +81,7 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
   std::mutex mutex_;  // hooks of parameters on different devices run in different threads
   Collectives& collectives_;
   std::vector<Slot> slots_;
+  std::vector<NamedTensor> frozen_;  // only to notice that they no longer are
   std::vector<Bucket> buckets_;
   std::size_t next_bucket_ = 0;  // the first that is not posted
   bool in_pass_ = false;

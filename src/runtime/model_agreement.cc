@@ -18,7 +18,13 @@ std::string form_of(const at::Tensor& tensor) {
   for (std::int64_t dimension = 0; dimension < tensor.dim(); ++dimension) {
     form += (dimension == 0 ? "" : ", ") + std::to_string(tensor.size(dimension));
   }
-  return form + "]";
+  form += "]";
+  // Buckets are laid out like the parameters: ranks whose strides differ would average different elements.
+  if (tensor.requires_grad() && !tensor.is_contiguous()) {
+    form += " strides";
+    for (const std::int64_t stride : tensor.strides()) form += " " + std::to_string(stride);
+  }
+  return form;
 }
 
 std::uint64_t fnv1a(std::string_view text) {

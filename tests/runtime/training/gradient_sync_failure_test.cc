@@ -210,5 +210,25 @@ TEST(GradientSync, NamesAParameterThatWasConvertedAfterwards) {
   });
 }
 
+TEST(GradientSync, NamesAParameterThatWasFrozenOrThawedAfterwards) {
+  run_ranks(2, [](int, Collectives& collectives) {
+    for (const bool trained_at_first : {true, false}) {
+      std::vector<at::Tensor> weights = {parameter({3}), parameter({3})};
+      weights[1].set_requires_grad(trained_at_first);
+      GradientSync sync(named(weights), collectives);
+      sync.prepare();
+      weights[1].set_requires_grad(!trained_at_first);
+      try {
+        sync.prepare();
+        ADD_FAILURE() << "accepted";
+      } catch (const std::logic_error& error) {
+        EXPECT_STREQ(error.what(),
+                     "requires_grad of parameter 'p1' changed after the module was wrapped: destroy the wrapped model "
+                     "and wrap again");
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace lrun

@@ -221,10 +221,11 @@ struct Differing : nn::Module {
   Differing(int rank, const std::string& what) {
     register_parameter("first", at::ones({2, 3}));
     const bool differs = rank == 1;
-    register_parameter(
-        differs && what == "name" ? "zweiter" : "second",
-        at::ones({4, differs && what == "shape" ? 6 : 5}, differs && what == "dtype" ? at::kDouble : at::kFloat),
-        !(differs && what == "requires_grad"));
+    register_parameter(differs && what == "name" ? "zweiter" : "second",
+                       differs && what == "strides" ? at::ones({5, 4}).t()
+                                                    : at::ones({4, differs && what == "shape" ? 6 : 5},
+                                                               differs && what == "dtype" ? at::kDouble : at::kFloat),
+                       !(differs && what == "requires_grad"));
     if (differs && what == "count") register_parameter("third", at::ones({1}));
     register_buffer("table", at::ones({differs && what == "buffer" ? 8 : 7}));
   }
@@ -241,6 +242,9 @@ TEST(Mismatch, IsNamedOnAllRanks) {
       {"dtype",
        "parameter 'second' is Float [4, 5], trained on rank 0, and parameter 'second' is Double [4, 5], trained "
        "on rank 1"},
+      {"strides",
+       "parameter 'second' is Float [4, 5], trained on rank 0, and parameter 'second' is Float [4, 5] strides 1 4, "
+       "trained on rank 1"},
       {"requires_grad",
        "parameter 'second' is Float [4, 5], trained on rank 0, and parameter 'second' is Float [4, 5], "
        "frozen on rank 1"},
