@@ -28,7 +28,8 @@ int exit_code_of(const FailureRecord& record) {
       break;
   }
   if (record.value == ENOENT || record.value == ENOTDIR) return kExitNotFound;
-  if (record.value == EACCES || record.value == EISDIR || record.value == ENOEXEC || record.value == EPERM) return kExitNotExecutable;
+  if (record.value == EACCES || record.value == EISDIR || record.value == ENOEXEC || record.value == EPERM)
+    return kExitNotExecutable;
   return kExitRefused;
 }
 
