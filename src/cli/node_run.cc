@@ -42,11 +42,7 @@ std::filesystem::path attempt_folder(const LaunchPlan& plan, const std::filesyst
 }
 
 RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, const std::filesystem::path& logs) {
-  return {.workers = static_cast<int>(plan.nodes.front().workers.size()),
-          .grace = plan.grace.value,
-          .program = program,
-          .logs = logs.string(),
-          .colour = takes_colour(STDERR_FILENO)};
+  return {.grace = plan.grace.value, .program = program, .logs = logs.string(), .colour = takes_colour(STDERR_FILENO)};
 }
 
 bool captures(const LaunchPlan& plan) { return plan.personality.output == Personality::Output::kPrefixed; }
@@ -95,7 +91,7 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
 
 Verdict NodeRun::run() {
   if (const std::optional<StartFailure> failure = start_workers()) return start_failed(*failure);
-  supervisor_.emplace(loop_, group_, node(), &*logs_, reporter_,
+  supervisor_.emplace(loop_, group_, node(), *logs_, reporter_,
                       Supervisor::Facts{membership_.self().name, membership_.attempt, plan_.grace.value});
   std::vector<int> signals = handled_signals();
   signals.push_back(SIGCHLD);

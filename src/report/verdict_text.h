@@ -11,7 +11,6 @@ namespace lrun {
 
 /// What the texts of a run need besides its endings.
 struct RunFactsForText {
-  int workers = 1;
   Duration grace{0};
   std::string program;           ///< as the user typed it
   std::string logs;              ///< folder of the log files; empty without files

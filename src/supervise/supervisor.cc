@@ -25,7 +25,7 @@ std::string device_name(const NodePlan& node, int local_rank) {
 
 }  // namespace
 
-Supervisor::Supervisor(EventLoop& loop, WorkerGroup& group, const NodePlan& node, LogRouter* logs,
+Supervisor::Supervisor(EventLoop& loop, WorkerGroup& group, const NodePlan& node, LogRouter& logs,
                        RunObserver& observer, Facts facts)
     : loop_(loop),
       group_(group),
@@ -69,7 +69,7 @@ void Supervisor::handle(const Event& event) {
 
 void Supervisor::worker_ended(Worker& worker, const ExitStatus& status) {
   // The pipes of what may still save something stay open; of the others the last lines are wanted now.
-  if (logs_ != nullptr && !WorkerGroup::remains_linger(worker)) logs_->worker_ended(worker.local_rank);
+  if (!WorkerGroup::remains_linger(worker)) logs_.worker_ended(worker.local_rank);
   records_.push_back(make_record(worker, status));
   observer_.worker_ended(records_.back());
   handle(WorkerEnded{status.success()});
@@ -100,9 +100,9 @@ FailureRecord Supervisor::make_record(const Worker& worker, const ExitStatus& st
   record.value = status.value;
   record.core_dumped = status.core_dumped;
   record.stop_signal = stop_signals_[pids_.at(record.pid)];
-  if (logs_ != nullptr && !status.success()) {
+  if (!status.success()) {
     std::vector<std::string> lines;
-    for (TailLine& line : logs_->tail(worker.local_rank)) lines.push_back(std::move(line.text));
+    for (TailLine& line : logs_.tail(worker.local_rank)) lines.push_back(std::move(line.text));
     record.evidence = bounded_evidence(std::move(lines));
   }
   return record;
@@ -173,16 +173,15 @@ void Supervisor::look_again() {
 
 /// Those whose group had the rest of the grace; nothing to do for the others.
 void Supervisor::take_over_output() {
-  if (logs_ == nullptr) return;
   for (Worker& worker : group_.workers()) {
-    if (std::exchange(worker.left_signal, 0) != 0) logs_->worker_ended(worker.local_rank);
+    if (std::exchange(worker.left_signal, 0) != 0) logs_.worker_ended(worker.local_rank);
   }
 }
 
 void Supervisor::finish_when_nothing_is_left() {
   if (!finished_ || (grace_runs_ && group_.remains_linger())) return;
   take_over_output();
-  if (!finished_ || (logs_ != nullptr && !logs_->drained())) return;
+  if (!finished_ || !logs_.drained()) return;
   // Not from inside the caller's frame: it may be the control socket, or logs that are being written.
   finish_ = loop_.after(Duration::zero(), std::exchange(finished_, nullptr));
 }

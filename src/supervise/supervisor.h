@@ -50,8 +50,8 @@ class Supervisor {
     Duration grace{0};
   };
 
-  /// `logs` may be null: the workers then own lrun's descriptors. Everything must outlive the supervisor.
-  Supervisor(EventLoop& loop, WorkerGroup& group, const NodePlan& node, LogRouter* logs, RunObserver& observer,
+  /// A worker that owns lrun's descriptors has no streams in `logs`. Everything must outlive the supervisor.
+  Supervisor(EventLoop& loop, WorkerGroup& group, const NodePlan& node, LogRouter& logs, RunObserver& observer,
              Facts facts);
 
   /// Takes over the workers' ends. When nothing is left to wait for, `finished` is called once, by the loop.
@@ -86,7 +86,7 @@ class Supervisor {
   EventLoop& loop_;
   WorkerGroup& group_;
   const NodePlan& node_;
-  LogRouter* logs_;
+  LogRouter& logs_;
   RunObserver& observer_;
   Facts facts_;
   SupervisionState state_;
