@@ -257,7 +257,8 @@ void expect_parameter(const std::string& line, const Perceptron& net) {
   std::istringstream words(line);
   std::string word;
   words >> word;
-  const auto* parameter = net.named_parameters().find(word);
+  const auto parameters = net.named_parameters();
+  const auto* parameter = parameters.find(word);
   ASSERT_NE(parameter, nullptr) << line.substr(0, 200);
   std::vector<double> elements;
   for (std::string element; words >> element;) elements.push_back(std::strtod(element.c_str(), nullptr));
