@@ -43,7 +43,7 @@ struct Flag {
   ValueKind value = ValueKind::kNone;
   std::string_view placeholder = {};  ///< how help writes the value
   FlagGroup group = FlagGroup::kWorkers;
-  std::string_view brief = {};          ///< one line of -h
+  std::string_view brief = {};          ///< one line of -h; empty: only --help has room for it
   std::string_view details = {};        ///< the paragraph of --help
   std::string_view choices = {};        ///< the values that completion offers; checked by apply()
   std::string_view default_value = {};  ///< as help shows it; empty: nothing to show

@@ -133,7 +133,7 @@ std::string later_flags() {
 std::string short_help() {
   std::string text = std::string(kUsage) + "\n";
   for (const Flag& flag : flag_table()) {
-    if (!in_this_version(flag)) continue;
+    if (!in_this_version(flag) || flag.brief.empty()) continue;
     std::string line = "  " + names_of(flag, false);
     line.resize(std::max(kShortHelpIndent, line.size() + 2), ' ');
     text += line + std::string(flag.brief) + "\n";
