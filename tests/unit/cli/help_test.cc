@@ -23,7 +23,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 bool names(const std::string& text, const std::string& name) {
   for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
     const std::size_t end = at + name.size();
-    if (end == text.size() || std::string_view(" ,[\n").find(text[end]) != std::string_view::npos) return true;
+    if (end == text.size() || std::string_view(" ,/[\n").find(text[end]) != std::string_view::npos) return true;
   }
   return false;
 }
