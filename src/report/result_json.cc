@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "base/fd.h"
+#include "verdict/hint_table.h"
 
 namespace lrun {
 
@@ -41,10 +42,13 @@ std::string result_json(const std::string& run_id, const Verdict& verdict, const
   return fmt::format(
       R"({{"schema": 1, "run_id": {}, "reason": "{}", "signal": {}, "exit_code": {},
  "culprit": {},
+ "overruled": {},
+ "hint": {},
  "workers": [{}]}}
 )",
       nlohmann::json(run_id).dump(), name_of(verdict.end.kind), verdict.end.signal_number, verdict.exit_code,
-      verdict.culprit ? to_json(*verdict.culprit) : "null", endings);
+      verdict.culprit ? to_json(*verdict.culprit) : "null", verdict.overruled ? to_json(*verdict.overruled) : "null",
+      nlohmann::json(verdict.culprit ? hint_for(*verdict.culprit) : "").dump(), endings);
 }
 
 void write_atomically(const std::filesystem::path& file, std::string_view text) {

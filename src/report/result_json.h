@@ -12,7 +12,8 @@ namespace lrun {
 /// 'succeeded', 'worker_failed', 'interrupted', ...: the reason as a word for programs.
 std::string_view name_of(RunEnd::Kind kind);
 
-/// The result of a run for programs: `schema` 1, exit code, reason, culprit and every ending. One JSON object.
+/// The result of a run for programs: `schema` 1, exit code, reason, culprit, who was overruled as a victim
+/// (or null), a hint (or an empty text) and every ending. One JSON object.
 std::string result_json(const std::string& run_id, const Verdict& verdict, const std::vector<FailureRecord>& records);
 
 /// Writes a file whole or not at all: beside it first, then renamed.

@@ -10,12 +10,15 @@
 
 #include "base/nearest.h"
 #include "base/signal_names.h"
+#include "logs/terminal_text.h"
+#include "verdict/hint_table.h"
 
 namespace lrun {
 namespace {
 
-constexpr std::size_t kMostEvidenceLines = 10;
+constexpr std::size_t kMostEvidenceLines = 9;
 constexpr std::size_t kMostEvidenceColumns = 200;
+constexpr std::size_t kMostErrorColumns = 160;
 
 std::string counted(std::size_t count, std::string_view singular, std::string_view plural) {
   return fmt::format("{} {}", count, count == 1 ? singular : plural);
@@ -25,27 +28,44 @@ std::string grace_in_words(Duration grace) {
   return grace == Duration::zero() ? std::string("no grace") : fmt::format("grace {}", format_duration(grace));
 }
 
-/// What the culprit printed last, cut to what fits a screen.
+std::string shortened(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;  // not inside a character
+  return std::string(text.substr(0, most)) + "…";
+}
+
+/// The decisive lines of what the culprit printed, or left in its error file, cut to what fits a screen.
 std::string evidence_lines(const FailureRecord& culprit, const RunFactsForText& facts) {
   if (culprit.evidence.empty()) return {};
-  std::string text = message_line(Severity::kNote, fmt::format("rank {} printed last:", culprit.rank), facts.colour);
+  const std::string said = culprit.error_file.empty() ? "printed last:" : "left in " + culprit.error_file + ":";
+  std::string text = message_line(Severity::kNote, fmt::format("rank {} {}", culprit.rank, said), facts.colour);
   const std::size_t shown = std::min(culprit.evidence.size(), kMostEvidenceLines);
   for (auto line = culprit.evidence.end() - static_cast<std::ptrdiff_t>(shown); line != culprit.evidence.end();
        ++line) {
-    text += fmt::format("  | {}{}\n", line->substr(0, kMostEvidenceColumns),
-                        line->size() > kMostEvidenceColumns ? "…" : "");
+    text += fmt::format("  | {}\n", shortened(terminal_safe(*line), kMostEvidenceColumns));
   }
   return text;
 }
 
-/// The other workers, counted and not shown: they are victims.
-std::string others_line(const Verdict& verdict, const RunFactsForText& facts) {
+/// Why the worker that ended first is not the one to blame.
+std::string overruled_line(const Verdict& verdict, const RunFactsForText& facts) {
+  if (!verdict.overruled) return {};
+  const FailureRecord& first = *verdict.overruled;
+  const std::string why = is_victim(first.cause)
+                              ? "that makes it a victim, not the cause"
+                              : fmt::format("the error file of rank {} is older", verdict.culprit->rank);
+  return message_line(Severity::kNote, fmt::format("rank {} ended first and {}; {}", first.rank, first.in_words(), why),
+                      facts.colour);
+}
+
+/// The other workers, counted and not shown: they are victims. Empty when there are none.
+std::string others_in_words(const Verdict& verdict, const RunFactsForText& facts) {
   const std::vector<std::pair<std::size_t, std::string>> fates{
       {verdict.stopped_by_signal.size(), "ended in the grace"},
       {verdict.killed.size(), verdict.end.grace_expired
                                   ? fmt::format("had to be killed after {}", format_duration(facts.grace))
                                   : std::string("were killed at once")},
-      {verdict.failed_later.size(), verdict.culprit ? "failed right after it" : "failed by themselves"},
+      {verdict.failed_later.size(), verdict.culprit ? "failed with it" : "failed by themselves"},
       {static_cast<std::size_t>(verdict.succeeded), "had succeeded"}};
   std::size_t others = 0;
   std::vector<std::string> parts;
@@ -56,17 +76,23 @@ std::string others_line(const Verdict& verdict, const RunFactsForText& facts) {
   if (parts.empty()) return {};
   const std::string whose =
       verdict.culprit ? counted(others, "other worker", "other workers") : counted(others, "worker", "workers");
-  const std::string fate = parts.size() == 1 ? parts[0].substr(parts[0].find(' ')) : ": " + join_words(parts);
-  return message_line(Severity::kNote, whose + fate, facts.colour);
+  return whose + (parts.size() == 1 ? parts[0].substr(parts[0].find(' ')) : ": " + join_words(parts));
 }
 
-std::string logs_line(const RunFactsForText& facts) {
-  if (facts.logs.empty()) return {};
-  return message_line(Severity::kNote, fmt::format("logs of all ranks: {}", facts.logs), facts.colour);
+/// The others and the logs, on one line.
+std::string surroundings_line(const Verdict& verdict, const RunFactsForText& facts) {
+  std::string text = others_in_words(verdict, facts);
+  if (!facts.logs.empty()) text += (text.empty() ? "" : "; ") + fmt::format("logs: {}", facts.logs);
+  return text.empty() ? text : message_line(Severity::kNote, text, facts.colour);
+}
+
+std::string hint_line(const FailureRecord& culprit, const RunFactsForText& facts) {
+  const std::string hint = hint_for(culprit);
+  return hint.empty() ? hint : message_line(Severity::kHint, hint, facts.colour);
 }
 
 /// What would make the program run; empty when nothing is known.
-std::string hint_for(const FailureRecord& record, const RunFactsForText& facts) {
+std::string start_hint(const FailureRecord& record, const RunFactsForText& facts) {
   const std::string& program = facts.program;
   switch (record.value) {
     case ENOENT:
@@ -93,7 +119,7 @@ std::string hint_for(const FailureRecord& record, const RunFactsForText& facts) 
 std::string start_failure_text(const FailureRecord& record, const RunFactsForText& facts) {
   if (record.ending != FailureRecord::Ending::kExecFailed) return {};
   const std::string what = fmt::format("cannot run '{}': {}", facts.program, std::strerror(record.value));
-  const std::string hint = hint_for(record, facts);
+  const std::string hint = start_hint(record, facts);
   return message_line(Severity::kError, what, facts.colour) +
          (hint.empty() ? std::string() : message_line(Severity::kHint, hint, facts.colour));
 }
@@ -117,8 +143,12 @@ std::string reason_in_words(const RunEnd& end) {
 
 std::string cause_in_words(const FailureRecord& record) {
   const std::string device = record.device.empty() ? "" : fmt::format(", {}", record.device);
-  return fmt::format("rank {} (local rank {}, pid {}{} on {}) {} after {}", record.rank, record.local_rank, record.pid,
-                     device, record.node, record.in_words(), format_elapsed(Duration(record.lifetime_ms)));
+  std::string words =
+      fmt::format("rank {} (local rank {}, pid {}{} on {}) {} after {}", record.rank, record.local_rank, record.pid,
+                  device, record.node, record.in_words(), format_elapsed(Duration(record.lifetime_ms)));
+  if (!record.error.empty()) words += ": " + shortened(terminal_safe(record.error), kMostErrorColumns);
+  if (!record.location.empty()) words += " at " + shortened(terminal_safe(record.location), kMostErrorColumns);
+  return words;
 }
 
 std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int others, const RunFactsForText& facts) {
@@ -142,9 +172,10 @@ std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts) {
   }
   std::string text;
   if (verdict.culprit) text += evidence_lines(*verdict.culprit, facts);
-  text += others_line(verdict, facts);
-  text += logs_line(facts);
+  text += overruled_line(verdict, facts);
+  text += surroundings_line(verdict, facts);
   if (verdict.culprit) {
+    text += hint_line(*verdict.culprit, facts);
     text += message_line(Severity::kError, cause_in_words(*verdict.culprit), facts.colour);
   } else {
     text += message_line(Severity::kError, fmt::format("the run was stopped: {}", reason_in_words(verdict.end)),

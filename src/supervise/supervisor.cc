@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "process/descendants.h"
+#include "verdict/explain.h"
 
 namespace lrun {
 namespace {
@@ -100,11 +101,11 @@ FailureRecord Supervisor::make_record(const Worker& worker, const ExitStatus& st
   record.value = status.value;
   record.core_dumped = status.core_dumped;
   record.stop_signal = stop_signals_[pids_.at(record.pid)];
+  EndFacts facts;
   if (!status.success()) {
-    std::vector<std::string> lines;
-    for (TailLine& line : logs_.tail(worker.local_rank)) lines.push_back(std::move(line.text));
-    record.evidence = bounded_evidence(std::move(lines));
+    for (TailLine& line : logs_.tail(worker.local_rank)) facts.last_lines.push_back(std::move(line.text));
   }
+  explain(record, facts);
   return record;
 }
 

@@ -13,10 +13,11 @@ namespace {
 using Json = nlohmann::json;
 using Ending = FailureRecord::Ending;
 
-constexpr std::array<std::pair<Ending, std::string_view>, 3> kEndingNames{{
+constexpr std::array<std::pair<Ending, std::string_view>, 4> kEndingNames{{
     {Ending::kExited, "exited"},
     {Ending::kSignaled, "signaled"},
     {Ending::kExecFailed, "exec_failed"},
+    {Ending::kLost, "lost"},
 }};
 constexpr std::size_t kMostJsonBytes = 64 * 1024;
 
@@ -50,12 +51,20 @@ FailureRecord read_fields(const Json& json) {
   record.core_dumped = json.at("core_dumped").get<bool>();
   record.stop_signal = json.at("stop_signal").get<int>();
   record.evidence = bounded_evidence(json.at("evidence").get<std::vector<std::string>>());
+  const auto bounded = [&](const char* key) {
+    return json.at(key).get<std::string>().substr(0, FailureRecord::kMostErrorBytes);
+  };
+  record.error = bounded("error");
+  record.location = bounded("location");
+  record.detail = bounded("detail");
+  record.error_file = json.at("error_file").get<std::string>();
+  record.error_time = json.at("error_time").get<std::int64_t>();
   return record;
 }
 
 bool in_range(const FailureRecord& record) {
   const bool counted = record.node_rank >= 0 && record.rank >= 0 && record.local_rank >= 0 && record.attempt >= 0;
-  const bool ended = record.value >= 0 && record.stop_signal >= 0 && record.lifetime_ms >= 0;
+  const bool ended = record.value >= 0 && record.stop_signal >= 0 && record.lifetime_ms >= 0 && record.error_time >= 0;
   return counted && ended;
 }
 
@@ -63,8 +72,27 @@ bool in_range(const FailureRecord& record) {
 
 std::string FailureRecord::in_words() const {
   if (ending == Ending::kExecFailed) return fmt::format("could not be executed: {}", std::strerror(value));
+  if (ending == Ending::kLost) return "was lost: how it ended was never learned";
   const auto kind = ending == Ending::kExited ? ExitStatus::Kind::kExited : ExitStatus::Kind::kSignaled;
-  return ExitStatus{kind, value, core_dumped}.in_words();
+  const std::string status = ExitStatus{kind, value, core_dumped}.in_words();
+  const std::string in_brackets = detail.empty() ? std::string() : fmt::format(" ({})", detail);
+  const bool itself = ending == Ending::kSignaled;  // else a process that it had started
+  switch (cause) {
+    case Cause::kOutOfMemory:
+      return itself ? fmt::format("was killed by the kernel's out-of-memory killer{}", in_brackets)
+                    : fmt::format("{}: the kernel's out-of-memory killer ended its process{}", status, in_brackets);
+    case Cause::kProbablyOutOfMemory:
+      return fmt::format("{}, probably by the kernel's out-of-memory killer{}",
+                         itself ? std::string("was killed with SIGKILL") : status, in_brackets);
+    case Cause::kSharedMemoryFull:
+      return fmt::format("{}: /dev/shm is full{}", status, in_brackets);
+    case Cause::kWatchdogAbort:
+      return status + ": its watchdog gave up waiting for the other workers";
+    case Cause::kPeerLost:
+      return status + ": it lost another worker";
+    default:
+      return status;
+  }
 }
 
 std::vector<std::string> bounded_evidence(std::vector<std::string> lines) {
@@ -99,6 +127,12 @@ std::string to_json(const FailureRecord& record) {
       {"core_dumped", record.core_dumped},
       {"stop_signal", record.stop_signal},
       {"evidence", record.evidence},
+      {"cause", name_of(record.cause)},
+      {"error", record.error},
+      {"location", record.location},
+      {"detail", record.detail},
+      {"error_file", record.error_file},
+      {"error_time", record.error_time},
   };
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -109,8 +143,10 @@ std::optional<FailureRecord> failure_record_from_json(std::string_view text) {
     const Json json = Json::parse(text);
     FailureRecord record = read_fields(json);
     const std::optional<Ending> ending = ending_named(json.at("ending").get<std::string>());
-    if (!ending) return std::nullopt;
+    const std::optional<Cause> cause = cause_named(json.at("cause").get<std::string>());
+    if (!ending || !cause) return std::nullopt;
     record.ending = *ending;
+    record.cause = *cause;
     return in_range(record) ? std::optional(std::move(record)) : std::nullopt;
   } catch (const Json::exception&) {
     return std::nullopt;

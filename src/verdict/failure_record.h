@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "process/exit_status.h"
+#include "verdict/cause.h"
 
 namespace lrun {
 
@@ -19,6 +20,7 @@ struct FailureRecord {
     kExited,      ///< by itself; `value` is the exit code, 0 included
     kSignaled,    ///< by a signal; `value` is its number
     kExecFailed,  ///< never ran; `value` is errno
+    kLost,        ///< nobody learned how: `value` is 0
   };
 
   std::string node;  ///< host name
@@ -35,14 +37,23 @@ struct FailureRecord {
   int value = 0;
   bool core_dumped = false;
   int stop_signal = 0;  ///< the last signal lrun had sent to it before it ended; 0: lrun had not touched it
-  std::vector<std::string> evidence;  ///< its last lines, at most kMostEvidenceBytes in all
+  std::vector<std::string> evidence;  ///< its decisive last lines, at most kMostEvidenceBytes in all
+
+  Cause cause = Cause::kSucceeded;  ///< judged by explain()
+  std::string error;                ///< what it said itself: 'ValueError: bad batch'; one line, may be empty
+  std::string location;             ///< 'train.py:12 in step'; empty when unknown
+  std::string detail;               ///< what the machine adds: 'memory limit 64 MiB'; empty when nothing
+  std::string error_file;           ///< where it left its exception as JSON; empty when it did not
+  std::int64_t error_time = 0;      ///< seconds since the epoch, as that file tells; 0: it does not
 
   static constexpr std::size_t kMostEvidenceBytes = 4096;
+  static constexpr std::size_t kMostErrorBytes = 1024;  ///< of `error`, `location` and `detail` each
 
   [[nodiscard]] bool success() const { return ending == Ending::kExited && value == 0; }
   /// True when lrun had told it to end: it is nobody's cause.
   [[nodiscard]] bool stopped_by_lrun() const { return stop_signal != 0; }
-  /// 'exited with code 3', 'died of SIGSEGV (invalid memory access)', 'could not be executed: No such file'.
+  /// 'exited with code 3', 'died of SIGSEGV (invalid memory access)', 'could not be executed: No such file',
+  /// 'was killed by the kernel's out-of-memory killer (memory limit 64 MiB)'.
   [[nodiscard]] std::string in_words() const;
 
   bool operator==(const FailureRecord&) const = default;

@@ -3,19 +3,54 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <string>
+#include <tuple>
+#include <utility>
 
 namespace lrun {
 namespace {
 
-const FailureRecord* find_culprit(const std::vector<FailureRecord>& records) {
+constexpr std::int64_t kNanoseconds = 1'000'000'000;
+
+/// When it failed, in whole seconds: what the worker wrote down is older than its death.
+std::int64_t second_of(const FailureRecord& record) {
+  return record.error_time > 0 ? record.error_time : record.wall_ns / kNanoseconds;
+}
+
+bool failed_by_itself(const FailureRecord& record) { return !record.success() && !record.stopped_by_lrun(); }
+
+/// One that lrun stopped may have failed before: then it had left its account. The answer to lrun's own signal
+/// (torch's SignalException) is none.
+bool can_be_blamed(const FailureRecord& record) {
+  if (failed_by_itself(record)) return true;
+  return !record.success() && record.error_time > 0 && record.error.find("SignalException") == std::string::npos;
+}
+
+/// Seconds are compared only where an account gives one: the wall clock may be set back during a run.
+auto order_of_blame(const FailureRecord& record, bool by_second) {
+  return std::tuple(is_victim(record.cause), by_second ? second_of(record) : 0, record.stopped_by_lrun(),
+                    record.steady_ns, record.rank);
+}
+
+auto order_of_death(const FailureRecord& record) { return std::pair(record.steady_ns, record.rank); }
+
+const FailureRecord* first_of(const std::vector<FailureRecord>& records, const auto& counts, const auto& order) {
   const FailureRecord* first = nullptr;
   for (const FailureRecord& record : records) {
-    if (record.success() || record.stopped_by_lrun()) continue;
-    const bool earlier = first == nullptr || record.steady_ns < first->steady_ns ||
-                         (record.steady_ns == first->steady_ns && record.rank < first->rank);
-    if (earlier) first = &record;
+    if (counts(record) && (first == nullptr || order(record) < order(*first))) first = &record;
   }
   return first;
+}
+
+const FailureRecord* find_culprit(const std::vector<FailureRecord>& records) {
+  const bool by_second =
+      std::any_of(records.begin(), records.end(), [](const FailureRecord& record) { return record.error_time > 0; });
+  const auto order = [&](const FailureRecord& record) { return order_of_blame(record, by_second); };
+  const FailureRecord* const blamed = first_of(records, can_be_blamed, order);
+  if (blamed == nullptr || !blamed->stopped_by_lrun()) return blamed;
+  // Somebody must have failed for lrun to stop the others: only an older account overrules that one.
+  const FailureRecord* const failed = first_of(records, failed_by_itself, order);
+  return failed != nullptr && second_of(*failed) <= second_of(*blamed) ? failed : blamed;
 }
 
 int exit_code_of(const FailureRecord& record) {
@@ -24,6 +59,8 @@ int exit_code_of(const FailureRecord& record) {
       return record.value;
     case FailureRecord::Ending::kSignaled:
       return 128 + record.value;
+    case FailureRecord::Ending::kLost:
+      return 1;
     case FailureRecord::Ending::kExecFailed:
       break;
   }
@@ -48,13 +85,18 @@ void sort_out(Verdict& verdict, const std::vector<FailureRecord>& records, const
   }
 }
 
+/// A culprit that lrun had stopped ended by lrun's signal: then the code is that of the one that failed in public.
+const FailureRecord& blamed_end(const Verdict& verdict) {
+  return verdict.culprit->stopped_by_lrun() && verdict.overruled ? *verdict.overruled : *verdict.culprit;
+}
+
 void decide_code(Verdict& verdict) {
   switch (verdict.end.kind) {
     case RunEnd::Kind::kSucceeded:
       break;
     case RunEnd::Kind::kWorkerFailed:
     case RunEnd::Kind::kStartFailed:
-      verdict.exit_code = verdict.culprit ? exit_code_of(*verdict.culprit) : kExitRefused;
+      verdict.exit_code = verdict.culprit ? exit_code_of(blamed_end(verdict)) : kExitRefused;
       break;
     case RunEnd::Kind::kInterrupted:
       verdict.die_of_signal = verdict.end.signal_number;
@@ -79,7 +121,12 @@ Verdict judge(RunEnd end, const std::vector<FailureRecord>& records) {
   verdict.end = end;
   const bool blames = end.kind == RunEnd::Kind::kWorkerFailed || end.kind == RunEnd::Kind::kStartFailed;
   const FailureRecord* culprit = blames ? find_culprit(records) : nullptr;
-  if (culprit != nullptr) verdict.culprit = *culprit;
+  if (culprit != nullptr) {
+    verdict.culprit = *culprit;
+    const auto order = [](const FailureRecord& record) { return order_of_death(record); };
+    const FailureRecord* const first = first_of(records, failed_by_itself, order);
+    if (first != nullptr && first != culprit) verdict.overruled = *first;
+  }
   sort_out(verdict, records, culprit);
   decide_code(verdict);
   return verdict;

@@ -29,7 +29,10 @@ struct RunEnd {
 /// What a run came to, from the endings of all its workers.
 struct Verdict {
   RunEnd end;
-  std::optional<FailureRecord> culprit;  ///< the first worker that failed by itself; empty when none did
+  std::optional<FailureRecord> culprit;  ///< the worker to blame; empty when none failed by itself
+  /// The worker that failed first of all, when it was passed over: a victim (is_victim()), or with an error file that
+  /// is younger than the culprit's.
+  std::optional<FailureRecord> overruled;
   std::vector<int> stopped_by_signal;  ///< ranks lrun stopped that ended in the grace, by the first signal or after it
   std::vector<int> killed;             ///< ranks that lrun had to kill
   std::vector<int> failed_later;       ///< ranks that failed after the culprit before lrun's signal reached them
@@ -42,8 +45,10 @@ struct Verdict {
 
 /// Judges a run. `records` holds one ending per worker, in the order in which they were seen. Pure.
 ///
-/// The culprit is the first that failed without having been told to end; among those seen at the same instant, the
-/// lowest rank. Ranks that lrun stopped are never blamed.
+/// The culprit is the first that failed without having been told to end, but a victim (a watchdog's abort, a lost
+/// peer) only when nobody has an error of its own. The time of a failure is that of the worker's error file where it
+/// left one (whole seconds, as torchrun compares them), else that of its death; at the same instant the lowest rank.
+/// A rank that lrun stopped is never blamed, unless its error file is older than every other failure.
 Verdict judge(RunEnd end, const std::vector<FailureRecord>& records);
 
 /// lrun's own exit codes, after timeout(1).

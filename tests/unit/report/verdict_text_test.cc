@@ -40,13 +40,13 @@ TEST(VerdictText, ShowsTheLastLinesCountsTheOthersAndEndsWithTheCause) {
   verdict.stopped_by_signal = {0, 2};
   verdict.killed = {3};
   verdict.end.grace_expired = true;
-  EXPECT_EQ(verdict_text(verdict, {.grace = Duration(30'000), .logs = "/logs/attempt_0"}),
-            "lrun: note: rank 1 printed last:\n"
-            "  | Traceback\n"
-            "  | ValueError: boom\n"
-            "lrun: note: 3 other workers: 2 ended in the grace and 1 had to be killed after 30s\n"
-            "lrun: note: logs of all ranks: /logs/attempt_0\n"
-            "lrun: error: rank 1 (local rank 1, pid 4242 on host) exited with code 3 after 0.4s\n");
+  EXPECT_EQ(
+      verdict_text(verdict, {.grace = Duration(30'000), .logs = "/logs/attempt_0"}),
+      "lrun: note: rank 1 printed last:\n"
+      "  | Traceback\n"
+      "  | ValueError: boom\n"
+      "lrun: note: 3 other workers: 2 ended in the grace and 1 had to be killed after 30s; logs: /logs/attempt_0\n"
+      "lrun: error: rank 1 (local rank 1, pid 4242 on host) exited with code 3 after 0.4s\n");
 }
 
 TEST(VerdictText, StaysWithinFifteenLinesHoweverMuchWasPrinted) {
@@ -57,6 +57,52 @@ TEST(VerdictText, StaysWithinFifteenLinesHoweverMuchWasPrinted) {
   for (int rank = 1; rank < 64; ++rank) verdict.stopped_by_signal.push_back(rank);
   const std::string text = verdict_text(verdict, {.logs = "/logs"});
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 15) << text;
+}
+
+TEST(VerdictText, EndsWithTheWorkersOwnErrorAndHintsAtItsCure) {
+  Verdict verdict;
+  verdict.end.kind = RunEnd::Kind::kWorkerFailed;
+  verdict.culprit = failed(1);
+  verdict.culprit->cause = Cause::kOwnError;
+  verdict.culprit->error = "ModuleNotFoundError: No module named 'einops'";
+  verdict.culprit->location = "train.py:2";
+  verdict.culprit->evidence = {verdict.culprit->error};
+  verdict.culprit->error_file = "/logs/1/error.json";
+  EXPECT_EQ(verdict_text(verdict, {}),
+            "lrun: note: rank 1 left in /logs/1/error.json:\n"
+            "  | ModuleNotFoundError: No module named 'einops'\n"
+            "lrun: hint: install it for the Python that runs here; 'which python3' tells which\n"
+            "lrun: error: rank 1 (local rank 1, pid 4242 on host) exited with code 3 after 0.4s: ModuleNotFoundError: "
+            "No module named 'einops' at train.py:2\n");
+}
+
+TEST(VerdictText, SaysWhyTheFirstDeathIsNotTheCause) {
+  Verdict verdict;
+  verdict.end.kind = RunEnd::Kind::kWorkerFailed;
+  verdict.culprit = failed(6);
+  verdict.culprit->evidence.clear();
+  verdict.overruled = failed(2);
+  verdict.overruled->ending = FailureRecord::Ending::kSignaled;
+  verdict.overruled->value = SIGABRT;
+  verdict.overruled->cause = Cause::kWatchdogAbort;
+  verdict.failed_later = {2};
+  EXPECT_EQ(verdict_text(verdict, {}),
+            "lrun: note: rank 2 ended first and died of SIGABRT (abort): its watchdog gave up waiting for the other "
+            "workers; that makes it a victim, not the cause\n"
+            "lrun: note: 1 other worker failed with it\n"
+            "lrun: error: rank 6 (local rank 6, pid 4242 on host) exited with code 3 after 0.4s\n");
+  verdict.overruled->cause = Cause::kOwnError;
+  EXPECT_NE(verdict_text(verdict, {}).find("; the error file of rank 6 is older\n"), std::string::npos);
+}
+
+TEST(VerdictText, ShowsNothingThatCouldMoveTheCursor) {
+  Verdict verdict;
+  verdict.end.kind = RunEnd::Kind::kWorkerFailed;
+  verdict.culprit = failed(1);
+  verdict.culprit->error = "ValueError: \x1b[2J\x07";
+  verdict.culprit->evidence = {"a\x1b[2Jb\r"};
+  const std::string text = verdict_text(verdict, {});
+  EXPECT_EQ(text.find_first_of("\x1b\x07\r"), std::string::npos) << text;
 }
 
 TEST(VerdictText, SaysNothingAboutSuccess) { EXPECT_EQ(verdict_text({}, {}), ""); }

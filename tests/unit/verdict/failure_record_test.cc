@@ -24,6 +24,12 @@ FailureRecord example() {
   record.value = SIGSEGV;
   record.core_dumped = true;
   record.evidence = {"step 3", "Segmentation \"fault\"\t\x01"};
+  record.cause = Cause::kFatalSignal;
+  record.error = "Fatal Python error: Segmentation fault";
+  record.location = "a.py:3 in f";
+  record.detail = "memory limit 64 MiB";
+  record.error_file = "/logs/attempt_0/1/error.json";
+  record.error_time = 1'795'000'000;
   return record;
 }
 

@@ -1,0 +1,38 @@
+#include "verdict/cause.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace lrun {
+namespace {
+
+constexpr std::array<std::pair<Cause, std::string_view>, 11> kNames{{
+    {Cause::kSucceeded, "succeeded"},
+    {Cause::kOwnError, "own_error"},
+    {Cause::kFatalSignal, "fatal_signal"},
+    {Cause::kOutOfMemory, "out_of_memory"},
+    {Cause::kProbablyOutOfMemory, "probably_out_of_memory"},
+    {Cause::kSharedMemoryFull, "shared_memory_full"},
+    {Cause::kWatchdogAbort, "watchdog_abort"},
+    {Cause::kPeerLost, "peer_lost"},
+    {Cause::kStoppedByLrun, "stopped_by_lrun"},
+    {Cause::kExecFailed, "exec_failed"},
+    {Cause::kLost, "lost"},
+}};
+
+}  // namespace
+
+std::string_view name_of(Cause cause) {
+  const auto* const found =
+      std::find_if(kNames.begin(), kNames.end(), [&](auto& entry) { return entry.first == cause; });
+  return found == kNames.end() ? std::string_view("lost") : found->second;
+}
+
+std::optional<Cause> cause_named(std::string_view name) {
+  const auto* const found =
+      std::find_if(kNames.begin(), kNames.end(), [&](auto& entry) { return entry.second == name; });
+  return found == kNames.end() ? std::nullopt : std::optional(found->first);
+}
+
+}  // namespace lrun

@@ -1,0 +1,99 @@
+#include "verdict/error_file.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "verdict/failure_record.h"
+
+namespace lrun {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kDeepestNesting = 16;  // torch needs 3 levels; what is deeper is dropped while it is read
+
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+/// A file of brackets must cost no more than its length.
+Json parse_bounded(std::string_view text) {
+  const auto shallow = [](int depth, Json::parse_event_t, Json&) { return depth <= kDeepestNesting; };
+  return Json::parse(text.begin(), text.end(), shallow, /*allow_exceptions=*/false);
+}
+
+std::int64_t to_seconds(const Json& value) {
+  if (value.is_number_unsigned()) {
+    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+    return static_cast<std::int64_t>(std::min(value.get<std::uint64_t>(), kMost));
+  }
+  if (value.is_number_integer()) return std::max<std::int64_t>(0, value.get<std::int64_t>());
+  if (!value.is_string()) return 0;
+  const auto& text = value.get_ref<const std::string&>();
+  std::int64_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  return error == std::errc() && end == text.data() + text.size() ? std::max<std::int64_t>(0, seconds) : 0;
+}
+
+std::string text_at(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::int64_t seconds_at(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? 0 : to_seconds(*found);
+}
+
+Json details(std::string_view message, std::string_view call_stack, std::int64_t time) {
+  return {{"message", message}, {"extraInfo", {{"py_callstack", call_stack}, {"timestamp", std::to_string(time)}}}};
+}
+
+}  // namespace
+
+std::optional<ErrorFile> parse_error_file(std::string_view text) {
+  if (text.empty() || text.size() > ErrorFile::kMostBytes) return std::nullopt;
+  const Json json = parse_bounded(text);
+  if (!json.is_object()) return std::nullopt;
+  const auto message = json.find("message");
+  if (message == json.end()) return std::nullopt;
+  ErrorFile file;
+  file.text = text;
+  if (message->is_string()) {
+    file.plain = true;
+    file.message = message->get<std::string>();
+    file.time = seconds_at(json, "timestamp");
+    return file;
+  }
+  if (!message->is_object()) return std::nullopt;
+  file.message = text_at(*message, "message");
+  const auto extra = message->find("extraInfo");
+  if (extra != message->end() && extra->is_object()) {
+    file.call_stack = text_at(*extra, "py_callstack");
+    file.time = seconds_at(*extra, "timestamp");
+  }
+  if (file.message.empty() && file.call_stack.empty()) return std::nullopt;
+  return file;
+}
+
+std::string error_file_for_parent(const FailureRecord& record, const std::optional<ErrorFile>& own, int exit_code) {
+  if (own && own->plain) return own->text;  // as torchrun: there is no place for a code in it
+  Json json;
+  if (own) {
+    json = parse_bounded(own->text);
+  } else {
+    std::string stack;
+    for (const std::string& line : record.evidence) stack += line + "\n";
+    const std::string message = record.error.empty() ? record.in_words() : record.error;
+    json = {{"message", details(message, stack, record.wall_ns / 1'000'000'000)}};
+  }
+  json["message"]["errorCode"] = exit_code;
+  return dump(json);
+}
+
+std::string error_file_of_launcher(std::string_view message, std::int64_t time) {
+  return dump({{"message", details(message, "", time)}});
+}
+
+}  // namespace lrun

@@ -1,0 +1,136 @@
+#include "verdict/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <string_view>
+
+#include "verdict/last_words.h"
+
+namespace lrun {
+namespace {
+
+using Ending = FailureRecord::Ending;
+
+/// What a watchdog says before it aborts its process.
+constexpr std::array kWatchdogWords{
+    std::string_view("Watchdog caught collective operation timeout"),
+    std::string_view("ProcessGroupNCCL watchdog hang"),
+    std::string_view("ProcessGroupNCCL's watchdog got stuck"),
+    std::string_view("watchdog thread terminated with exception"),
+    std::string_view("To avoid data inconsistency, we are taking the entire process down"),
+};
+
+/// What libraries say when the process at the other end of a connection is gone.
+constexpr std::array kPeerWords{
+    std::string_view("lrun::PeerLost"),
+    std::string_view("Connection closed by peer"),
+    std::string_view("connection closed by peer"),
+    std::string_view("Connection reset by peer"),
+    std::string_view("remote process exited"),
+    std::string_view("remote process exiting"),
+    std::string_view("ncclRemoteError"),
+};
+
+bool has_any(std::string_view line, const auto& all_words) {
+  return std::any_of(all_words.begin(), all_words.end(),
+                     [&](std::string_view words) { return line.find(words) != std::string_view::npos; });
+}
+
+bool gave_up_waiting(const EndFacts& facts) {
+  return std::any_of(facts.last_lines.begin(), facts.last_lines.end(),
+                     [](const std::string& line) { return has_any(line, kWatchdogWords); });
+}
+
+/// Its own error says so, or, without one, one of the very last lines: a warning further up may long be overcome.
+bool lost_a_peer(const FailureRecord& record) {
+  if (!record.error.empty()) return has_any(record.error, kPeerWords);
+  constexpr std::ptrdiff_t kNearTheEnd = 3;
+  const auto count = static_cast<std::ptrdiff_t>(record.evidence.size());
+  return std::any_of(record.evidence.end() - std::min(kNearTheEnd, count), record.evidence.end(),
+                     [](const std::string& line) { return has_any(line, kPeerWords); });
+}
+
+/// By this signal itself, or because its only process was (a shell then exits with 128 + the number).
+bool ended_by(const FailureRecord& record, int signal_number) {
+  return record.ending == Ending::kSignaled ? record.value == signal_number : record.value == 128 + signal_number;
+}
+
+Cause classify(const FailureRecord& record, const EndFacts& facts) {
+  if (record.ending == Ending::kExecFailed) return Cause::kExecFailed;
+  if (record.ending == Ending::kLost) return Cause::kLost;
+  if (record.success()) return Cause::kSucceeded;
+  if (record.stopped_by_lrun()) return Cause::kStoppedByLrun;
+  if (ended_by(record, SIGKILL) && facts.memory_kills > 0) {
+    return facts.memory_kills_are_ours ? Cause::kOutOfMemory : Cause::kProbablyOutOfMemory;
+  }
+  if (ended_by(record, SIGBUS) && facts.shared_memory_full) return Cause::kSharedMemoryFull;
+  if (gave_up_waiting(facts)) return Cause::kWatchdogAbort;
+  if (lost_a_peer(record)) return Cause::kPeerLost;
+  return record.ending == Ending::kSignaled ? Cause::kFatalSignal : Cause::kOwnError;
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return lines;
+}
+
+/// What the worker left in its file is its own account, written before anything else could fail.
+LastWords words_of(const EndFacts& facts) {
+  if (!facts.error_file) return find_last_words(facts.last_lines);
+  LastWords words = find_last_words(lines_of(facts.error_file->call_stack));
+  const std::vector<std::string> message = lines_of(facts.error_file->message);
+  if (!message.empty()) words.error = message.front();
+  if (words.lines.empty()) words.lines = message;
+  return words;
+}
+
+std::string detail_of(Cause cause, const EndFacts& facts) {
+  switch (cause) {
+    case Cause::kOutOfMemory:
+      return facts.memory_limit_bytes == 0 ? std::string() : "memory limit " + bytes_in_words(facts.memory_limit_bytes);
+    case Cause::kSharedMemoryFull:
+      return bytes_in_words(facts.shared_memory_bytes);
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+std::string bytes_in_words(std::uint64_t bytes) {
+  constexpr std::array kUnits{"bytes", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  std::string number = fmt::format("{:.1f}", value);
+  if (number.ends_with(".0")) number.resize(number.size() - 2);
+  return fmt::format("{} {}", number, kUnits[unit]);
+}
+
+void explain(FailureRecord& record, const EndFacts& facts) {
+  if (!record.success()) {
+    LastWords words = words_of(facts);
+    record.error = words.error.substr(0, FailureRecord::kMostErrorBytes);
+    record.location = words.location.substr(0, FailureRecord::kMostErrorBytes);
+    record.evidence = bounded_evidence(std::move(words.lines));
+    if (facts.error_file) {
+      record.error_file = facts.error_file_path;
+      record.error_time = facts.error_file->time;
+    }
+  }
+  record.cause = classify(record, facts);
+  record.detail = detail_of(record.cause, facts);
+}
+
+}  // namespace lrun

@@ -1,0 +1,150 @@
+#include "verdict/native_error.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace lrun {
+namespace {
+
+constexpr std::string_view kThrown = "terminate called after throwing an instance of '";
+constexpr std::string_view kWhat = "  what():  ";
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
+  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
+  return text;
+}
+
+/// What a terminating C++ program says on two lines: 'lrun::PeerLost: rank 1 ended'.
+FoundError read_exception(const std::vector<std::string>& lines, std::size_t named) {
+  const std::string_view line(lines[named]);
+  const auto begin = line.find(kThrown) + kThrown.size();
+  FoundError found{named, {}};
+  found.words.error = line.substr(begin, line.rfind('\'') - begin);
+  found.words.lines.emplace_back(line);
+  for (std::size_t i = named + 1; i < lines.size() && found.words.lines.size() < LastWords::kMostLines; ++i) {
+    const bool says_what = lines[i].starts_with(kWhat);
+    if (i == named + 1 && !says_what) break;
+    if (says_what) found.words.error += ": " + lines[i].substr(kWhat.size());
+    if (!says_what && lines[i].starts_with("Exception raised from ")) break;  // c10's call stack follows
+    found.words.lines.push_back(lines[i]);
+  }
+  return found;
+}
+
+/// 'file.cc:12' of 'program: file.cc:12: int main(): Assertion `x' failed.'; libstdc++ leaves the program's name out.
+std::string assertion_location(std::string_view line, std::size_t assertion) {
+  std::string_view before = line.substr(0, assertion);
+  // The last ':<digits>:' before the function's name.
+  for (auto colon = before.rfind(':'); colon != std::string_view::npos && colon > 0;
+       colon = before.rfind(':', colon - 1)) {
+    std::size_t digits = colon;
+    while (digits > 0 && before[digits - 1] >= '0' && before[digits - 1] <= '9') --digits;
+    if (digits == colon || digits < 2 || before[digits - 1] != ':') continue;
+    std::size_t file = before.rfind(' ', digits - 1);
+    file = std::max(file == std::string_view::npos ? 0 : file + 1, before.rfind('/', digits - 1) + 1);
+    return std::string(before.substr(file, colon - file));
+  }
+  return {};
+}
+
+std::optional<FoundError> read_assertion(const std::vector<std::string>& lines, std::size_t named) {
+  const std::string_view line(lines[named]);
+  const auto assertion = line.find("Assertion ");
+  if (assertion == std::string_view::npos || line.find(" failed", assertion) == std::string_view::npos) {
+    return std::nullopt;
+  }
+  FoundError found{named, {}};
+  found.words.error = trimmed(line.substr(assertion));
+  found.words.location = assertion_location(line, assertion);
+  found.words.lines.emplace_back(line);
+  return found;
+}
+
+/// A Rust program names the place on the first line and the reason on the second.
+FoundError read_rust_panic(const std::vector<std::string>& lines, std::size_t named) {
+  const std::string_view line(lines[named]);
+  FoundError found{named, {}};
+  const auto at = line.find("panicked at ");
+  std::string_view place = line.substr(at + 12);
+  if (place.ends_with(':')) place.remove_suffix(1);
+  found.words.location = place;
+  found.words.error = named + 1 < lines.size() ? "panic: " + lines[named + 1] : std::string(line);
+  for (std::size_t i = named; i < std::min(named + 2, lines.size()); ++i) found.words.lines.push_back(lines[i]);
+  return found;
+}
+
+/// One line that says it all, recognised by these words.
+constexpr std::array kTellingWords{
+    std::string_view("ERROR: AddressSanitizer: "),
+    std::string_view("ERROR: LeakSanitizer: "),
+    std::string_view("ERROR: MemorySanitizer: "),
+    std::string_view("WARNING: ThreadSanitizer: "),
+    std::string_view(": runtime error: "),
+    std::string_view("error while loading shared libraries: "),
+    std::string_view("symbol lookup error: "),
+    std::string_view("' not found (required by "),
+    std::string_view("terminate called without an active exception"),
+    std::string_view("terminate called recursively"),
+    std::string_view("pure virtual method called"),
+    std::string_view("*** stack smashing detected ***"),
+    std::string_view("*** buffer overflow detected ***"),
+    std::string_view("double free or corruption"),
+    std::string_view("free(): invalid "),
+    std::string_view("malloc(): "),
+    std::string_view("munmap_chunk(): invalid pointer"),
+    std::string_view("corrupted size vs. prev_size"),
+    std::string_view("corrupted double-linked list"),
+    std::string_view("fatal error: "),
+};
+
+/// What begins a line and says it all.
+constexpr std::array kTellingBeginnings{std::string_view("panic: ")};  // Go
+
+bool is_telling(std::string_view line) {
+  return std::any_of(kTellingWords.begin(), kTellingWords.end(),
+                     [&](std::string_view words) { return line.find(words) != std::string_view::npos; }) ||
+         std::any_of(kTellingBeginnings.begin(), kTellingBeginnings.end(),
+                     [&](std::string_view words) { return line.starts_with(words); });
+}
+
+/// The report's number is the process's, which is known: '==4242==ERROR: …'.
+std::string_view without_pid(std::string_view line) {
+  if (!line.starts_with("==")) return line;
+  const auto end = line.find("==", 2);
+  return end == std::string_view::npos ? line : line.substr(end + 2);
+}
+
+FoundError read_one_line(const std::vector<std::string>& lines, std::size_t named) {
+  FoundError found{named, {}};
+  found.words.error = trimmed(without_pid(lines[named]));
+  found.words.lines.push_back(lines[named]);
+  for (std::size_t i = named + 1; i < lines.size(); ++i) {
+    if (!lines[i].starts_with("SUMMARY: ")) continue;
+    found.words.lines.push_back(lines[i]);  // a sanitizer's last line names the source line
+    break;
+  }
+  return found;
+}
+
+std::optional<FoundError> read_at(const std::vector<std::string>& lines, std::size_t i) {
+  const std::string_view line(lines[i]);
+  if (line.find(kThrown) != std::string_view::npos) return read_exception(lines, i);
+  if (line.find(" panicked at ") != std::string_view::npos && line.starts_with("thread '")) {
+    return read_rust_panic(lines, i);
+  }
+  if (auto assertion = read_assertion(lines, i)) return assertion;
+  return is_telling(line) ? std::optional(read_one_line(lines, i)) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<FoundError> find_native_error(const std::vector<std::string>& lines) {
+  for (std::size_t i = lines.size(); i-- > 0;) {
+    if (auto found = read_at(lines, i)) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace lrun

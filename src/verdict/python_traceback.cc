@@ -1,0 +1,162 @@
+#include "verdict/python_traceback.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace lrun {
+namespace {
+
+constexpr std::string_view kHeader = "Traceback (most recent call last):";
+constexpr std::string_view kFatal = "Fatal Python error: ";
+constexpr std::string_view kIndentation = "  ";
+constexpr std::size_t kMostMessageLines = 3;  // of an exception whose text goes on below
+
+bool is_indented(std::string_view line) { return line.starts_with(kIndentation); }
+
+bool is_word_byte(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_' || letter == '.';
+}
+
+/// 'ValueError: text', 'torch.cuda.OutOfMemoryError: text', 'KeyboardInterrupt': a dotted name, then nothing or a
+/// colon.
+bool names_exception(std::string_view line) {
+  std::size_t end = 0;
+  while (end < line.size() && is_word_byte(line[end])) ++end;
+  if (end == 0 || std::isdigit(static_cast<unsigned char>(line.front())) != 0) return false;
+  return end == line.size() || line.substr(end).starts_with(": ") || line.substr(end) == ":";
+}
+
+/// The names that an exception without a traceback before it may have.
+bool names_syntax_error(std::string_view line) {
+  return line.starts_with("SyntaxError: ") || line.starts_with("IndentationError: ") || line.starts_with("TabError: ");
+}
+
+/// 'train.py:12 in step' of '  File "/home/me/train.py", line 12, in step' (or 'line 12 in step', as faulthandler has
+/// it).
+std::string frame_location(std::string_view line) {
+  const auto quote = line.find("File \"");
+  if (quote == std::string_view::npos) return {};
+  line.remove_prefix(quote + 6);
+  const auto end = line.find("\", line ");
+  if (end == std::string_view::npos) return {};
+  std::string_view file = line.substr(0, end);
+  file.remove_prefix(file.rfind('/') + 1);  // npos + 1 is 0
+  line.remove_prefix(end + 8);
+  std::size_t digits = 0;
+  while (digits < line.size() && std::isdigit(static_cast<unsigned char>(line[digits])) != 0) ++digits;
+  if (digits == 0) return {};
+  std::string location = std::string(file) + ":" + std::string(line.substr(0, digits));
+  line.remove_prefix(digits);
+  if (line.starts_with(",")) line.remove_prefix(1);
+  if (line.starts_with(" in ") && line != " in <module>") location += line;
+  return location;
+}
+
+/// Sees lines without their prefixes; a place behind the end is an empty line.
+class Lines {
+ public:
+  explicit Lines(const std::vector<std::string>& lines) : lines_(lines) {}
+  [[nodiscard]] std::size_t size() const { return lines_.size(); }
+  [[nodiscard]] std::string_view operator[](std::size_t index) const {
+    return index < lines_.size() ? without_rank_prefix(lines_[index]) : std::string_view();
+  }
+
+ private:
+  const std::vector<std::string>& lines_;
+};
+
+/// The frame and its source lines, from `frame` to before `end`.
+void add_lines(LastWords& words, const Lines& lines, std::size_t frame, std::size_t end) {
+  for (std::size_t i = frame; i < end && words.lines.size() < LastWords::kMostLines - kMostMessageLines; ++i) {
+    words.lines.emplace_back(lines[i]);
+  }
+}
+
+/// The exception's own line and what follows of its text, up to an empty line or another report.
+void add_message(LastWords& words, const Lines& lines, std::size_t named) {
+  words.error = lines[named];
+  for (std::size_t i = named; i < std::min(lines.size(), named + kMostMessageLines); ++i) {
+    const std::string_view line = lines[i];
+    if (i > named && (line.empty() || line.find(kHeader) != std::string_view::npos)) break;
+    words.lines.emplace_back(line);
+  }
+}
+
+/// Reads a traceback whose header is line `header`.
+std::optional<FoundError> read_traceback(const Lines& lines, std::size_t header) {
+  std::size_t frame = header + 1;
+  std::size_t i = header + 1;
+  // '~~~^^^' below a source line and '[Previous line repeated ...]' are indented, too.
+  for (; i < lines.size() && is_indented(lines[i]); ++i) {
+    if (lines[i].starts_with("  File \"")) frame = i;
+  }
+  if (i >= lines.size() || !names_exception(lines[i])) return std::nullopt;
+  FoundError found{i, {}};
+  found.words.location = frame_location(lines[frame]);
+  add_lines(found.words, lines, frame, i);
+  add_message(found.words, lines, i);
+  return found;
+}
+
+/// A SyntaxError in the program itself comes without a traceback.
+std::optional<FoundError> read_syntax_error(const Lines& lines, std::size_t named) {
+  std::size_t frame = named;
+  while (frame > 0 && named - frame < 4 && is_indented(lines[frame - 1])) {
+    if (lines[--frame].starts_with("  File \"")) break;
+  }
+  if (!lines[frame].starts_with("  File \"")) return std::nullopt;
+  FoundError found{named, {}};
+  found.words.location = frame_location(lines[frame]);
+  add_lines(found.words, lines, frame, named);
+  add_message(found.words, lines, named);
+  return found;
+}
+
+/// faulthandler's report: the innermost frame comes first.
+std::optional<FoundError> read_fatal_error(const Lines& lines, std::size_t named) {
+  FoundError found{named, {}};
+  found.words.error = lines[named];
+  found.words.lines.emplace_back(lines[named]);
+  for (std::size_t i = named + 1; i < lines.size(); ++i) {
+    if (!lines[i].starts_with("Current thread")) continue;
+    found.words.location = frame_location(lines[i + 1]);
+    if (!found.words.location.empty()) found.words.lines.emplace_back(lines[i + 1]);
+    break;
+  }
+  return found;
+}
+
+bool is_ignored(const Lines& lines, std::size_t header) {
+  return header > 0 && lines[header - 1].starts_with("Exception ignored in");
+}
+
+}  // namespace
+
+std::string_view without_rank_prefix(std::string_view line) {
+  if (!line.starts_with("[rank") && !line.starts_with("[default")) return line;
+  const auto close = line.find("]:");
+  constexpr std::size_t kLongestPrefix = 16;
+  if (close == std::string_view::npos || close > kLongestPrefix) return line;
+  line.remove_prefix(close + 2);
+  if (line.starts_with(" ")) line.remove_prefix(1);
+  return line;
+}
+
+std::optional<FoundError> find_python_error(const std::vector<std::string>& all) {
+  const Lines lines(all);
+  for (std::size_t i = lines.size(); i-- > 0;) {
+    const std::string_view line = lines[i];
+    std::optional<FoundError> found;
+    if (line == kHeader || line == "Original Traceback (most recent call last):") {
+      if (!is_ignored(lines, i)) found = read_traceback(lines, i);
+    } else if (line.starts_with(kFatal)) {
+      found = read_fatal_error(lines, i);
+    } else if (names_syntax_error(line)) {
+      found = read_syntax_error(lines, i);
+    }
+    if (found) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace lrun

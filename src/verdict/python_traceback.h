@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "verdict/last_words.h"
+
+namespace lrun {
+
+/// The line without '[rank1]: ' and without '[default1]:', which torch puts before the lines of a traceback.
+std::string_view without_rank_prefix(std::string_view line);
+
+/// An error found in lines, and the index of the line that names it.
+struct FoundError {
+  std::size_t line = 0;
+  LastWords words;
+};
+
+/// The last Python error in `lines`: a traceback, a syntax error, or a fatal error of the interpreter. What the
+/// interpreter only ignored ('Exception ignored in ...') is none. Pure.
+std::optional<FoundError> find_python_error(const std::vector<std::string>& lines);
+
+}  // namespace lrun

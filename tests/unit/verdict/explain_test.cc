@@ -1,0 +1,120 @@
+#include "verdict/explain.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace lrun {
+namespace {
+
+using Ending = FailureRecord::Ending;
+
+FailureRecord explained(Ending ending, int value, const EndFacts& facts = {}, int stop_signal = 0) {
+  FailureRecord record;
+  record.ending = ending;
+  record.value = value;
+  record.stop_signal = stop_signal;
+  explain(record, facts);
+  return record;
+}
+
+TEST(Explain, TellsSuccessErrorSignalAndStopApart) {
+  EXPECT_EQ(explained(Ending::kExited, 0).cause, Cause::kSucceeded);
+  EXPECT_EQ(explained(Ending::kExited, 3).cause, Cause::kOwnError);
+  EXPECT_EQ(explained(Ending::kSignaled, SIGSEGV).cause, Cause::kFatalSignal);
+  EXPECT_EQ(explained(Ending::kSignaled, SIGTERM, {}, SIGTERM).cause, Cause::kStoppedByLrun);
+  EXPECT_EQ(explained(Ending::kExecFailed, 2).cause, Cause::kExecFailed);
+  EXPECT_EQ(explained(Ending::kLost, 0).cause, Cause::kLost);
+}
+
+TEST(Explain, BlamesTheOutOfMemoryKillerForASigkillThatTheCgroupCounted) {
+  const EndFacts facts{.memory_kills = 1, .memory_kills_are_ours = true, .memory_limit_bytes = 64 << 20};
+  const FailureRecord record = explained(Ending::kSignaled, SIGKILL, facts);
+  EXPECT_EQ(record.cause, Cause::kOutOfMemory);
+  EXPECT_EQ(record.in_words(), "was killed by the kernel's out-of-memory killer (memory limit 64 MiB)");
+}
+
+TEST(Explain, SaysProbablyWhenOnlyTheMachineCountedAKill) {
+  const FailureRecord record = explained(Ending::kSignaled, SIGKILL, {.memory_kills = 1});
+  EXPECT_EQ(record.cause, Cause::kProbablyOutOfMemory);
+  EXPECT_EQ(record.in_words(), "was killed with SIGKILL, probably by the kernel's out-of-memory killer");
+}
+
+TEST(Explain, SeesTheOutOfMemoryKillBehindAShell) {
+  EXPECT_EQ(explained(Ending::kExited, 137, {.memory_kills = 1, .memory_kills_are_ours = true}).cause,
+            Cause::kOutOfMemory);
+  EXPECT_EQ(explained(Ending::kExited, 137).cause, Cause::kOwnError);
+}
+
+TEST(Explain, BlamesNoMemoryForLrunsOwnKillNorForOtherSignals) {
+  const EndFacts facts{.memory_kills = 1, .memory_kills_are_ours = true};
+  EXPECT_EQ(explained(Ending::kSignaled, SIGKILL, facts, SIGKILL).cause, Cause::kStoppedByLrun);
+  EXPECT_EQ(explained(Ending::kSignaled, SIGSEGV, facts).cause, Cause::kFatalSignal);
+}
+
+TEST(Explain, BlamesAFullSharedMemoryForABusError) {
+  const EndFacts facts{.shared_memory_full = true, .shared_memory_bytes = 64 << 20};
+  const FailureRecord record = explained(Ending::kSignaled, SIGBUS, facts);
+  EXPECT_EQ(record.cause, Cause::kSharedMemoryFull);
+  EXPECT_EQ(record.in_words(), "died of SIGBUS (bus error): /dev/shm is full (64 MiB)");
+  EXPECT_EQ(explained(Ending::kSignaled, SIGBUS).cause, Cause::kFatalSignal);
+}
+
+TEST(Explain, SeesAVictimInAWatchdogsAbort) {
+  const EndFacts facts{.last_lines = {"[Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)",
+                                      "terminate called after throwing an instance of 'std::runtime_error'",
+                                      "  what():  [Rank 2] taken down"}};
+  EXPECT_EQ(explained(Ending::kSignaled, SIGABRT, facts).cause, Cause::kWatchdogAbort);
+}
+
+TEST(Explain, SeesAVictimInALostPeer) {
+  EXPECT_EQ(explained(Ending::kExited, 1,
+                      {.last_lines = {"Traceback (most recent call last):", "  File \"a.py\", line 1, in f",
+                                      "RuntimeError: [pair.cc:547] Connection closed by peer [127.0.0.1]:1"}})
+                .cause,
+            Cause::kPeerLost);
+  EXPECT_EQ(explained(Ending::kSignaled, SIGABRT,
+                      {.last_lines = {"terminate called after throwing an instance of 'lrun::PeerLost'",
+                                      "  what():  rank 1 (pid 7) ended in all_reduce"}})
+                .cause,
+            Cause::kPeerLost);
+}
+
+TEST(Explain, SeesNoVictimInAnEarlierWarning) {
+  EXPECT_EQ(explained(Ending::kExited, 1,
+                      {.last_lines = {"warning: Connection reset by peer, trying again",
+                                      "Traceback (most recent call last):", "  File \"a.py\", line 1, in f",
+                                      "ValueError: bad"}})
+                .cause,
+            Cause::kOwnError);
+}
+
+TEST(Explain, PrefersTheWorkersErrorFile) {
+  ErrorFile file;
+  file.message = "ValueError: bad\nmore";
+  file.call_stack = "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    g()\nValueError: bad\n";
+  file.time = 1'700'000'000;
+  const FailureRecord record = explained(
+      Ending::kExited, 1, {.last_lines = {"noise"}, .error_file = file, .error_file_path = "/run/0/error.json"});
+  EXPECT_EQ(record.error, "ValueError: bad");
+  EXPECT_EQ(record.location, "a.py:3 in f");
+  EXPECT_EQ(record.error_file, "/run/0/error.json");
+  EXPECT_EQ(record.error_time, 1'700'000'000);
+  EXPECT_EQ(record.evidence, (std::vector<std::string>{"  File \"a.py\", line 3, in f", "    g()", "ValueError: bad"}));
+}
+
+TEST(Explain, ReadsNothingIntoASuccess) {
+  const FailureRecord record = explained(Ending::kExited, 0, {.last_lines = {"double free or corruption"}});
+  EXPECT_EQ(record.error, "");
+  EXPECT_TRUE(record.evidence.empty());
+}
+
+TEST(BytesInWords, HaveOneDecimalAtMost) {
+  EXPECT_EQ(bytes_in_words(0), "0 bytes");
+  EXPECT_EQ(bytes_in_words(64ULL << 20), "64 MiB");
+  EXPECT_EQ(bytes_in_words(3ULL << 29), "1.5 GiB");
+  EXPECT_EQ(bytes_in_words(~0ULL), "16777216 TiB");
+}
+
+}  // namespace
+}  // namespace lrun

@@ -1,0 +1,121 @@
+#include "verdict/hint_table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <string>
+
+namespace lrun {
+namespace {
+
+struct Example {
+  std::string_view name;
+  std::string_view line;  ///< as the program or library prints it
+};
+
+constexpr Example kExamples[] = {
+    {"cuda-out-of-memory", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."},
+    {"no-cuda-device", "RuntimeError: No CUDA GPUs: no CUDA-capable device is detected"},
+    {"no-cuda-device", "RuntimeError: Found no NVIDIA driver on your system."},
+    {"cuda-device-ordinal", "RuntimeError: CUDA error: invalid device ordinal"},
+    {"cuda-device-assert", "RuntimeError: CUDA error: device-side assert triggered"},
+    {"cuda-illegal-access", "RuntimeError: CUDA error: an illegal memory access was encountered"},
+    {"cuda-architecture", "RuntimeError: CUDA error: no kernel image is available for execution on the device"},
+    {"cuda-driver-version", "CUDA driver version is insufficient for CUDA runtime version"},
+    {"cuda-fork", "RuntimeError: Cannot re-initialize CUDA in forked subprocess."},
+    {"nccl-shared-memory", "NCCL WARN Error while creating shared memory segment: No space left on device"},
+    {"nccl-duplicate-gpu", "Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 4000"},
+    {"nccl-system-error", "ncclSystemError: System call (e.g. socket, malloc) or external library call failed"},
+    {"nccl-unhandled", "ncclUnhandledCudaError: Call to CUDA function failed."},
+    {"nccl-internal", "ncclInternalError: Internal check failed."},
+    {"nccl-invalid-usage", "ncclInvalidUsage: This usually reflects invalid usage of NCCL library."},
+    {"collective-timeout", "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12)"},
+    {"unused-parameters", "RuntimeError: Expected to have finished reduction in the prior iteration before"},
+    {"gloo-interface", "RuntimeError: [enforce fail at gloo/transport/tcp/device.cc:84] ifa != nullptr."},
+    {"address-in-use", "port: 29500, code: -98, name: EADDRINUSE, message: address already in use"},
+    {"address-in-use", "OSError: [Errno 98] Address already in use"},
+    {"name-resolution", "socket.gaierror: [Errno -3] Temporary failure in name resolution"},
+    {"shared-memory", "RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error."},
+    {"shared-memory", "write /dev/shm/x: No space left on device"},
+    {"shared-memory", "unable to open shared memory object </torch_1> in read-write mode: Too many open files (24)"},
+    {"data-loader-killed", "RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed."},
+    {"no-space", "OSError: [Errno 28] No space left on device: 'model.pt'"},
+    {"file-limit", "OSError: [Errno 24] Too many open files: 'a'"},
+    {"process-limit", "sh: 1: Cannot fork: Resource temporarily unavailable fork"},
+    {"process-limit", "OpenBLAS blas_thread_init: pthread_create failed for thread 3 of 8"},
+    {"process-limit", "RuntimeError: can't start new thread"},
+    {"memory-lock", "misc/ibvwrap.cc: Call to ibv_reg_mr failed"},
+    {"host-memory", "RuntimeError: [enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to"},
+    {"host-memory", "std::bad_alloc: std::bad_alloc"},
+    {"host-memory", "MemoryError: Unable to allocate 8.00 GiB for an array"},
+    {"missing-torch", "ModuleNotFoundError: No module named 'torch'"},
+    {"missing-module", "ModuleNotFoundError: No module named 'einops'"},
+    {"import-error", "ImportError: libcudart.so.12: cannot open shared object file: No such file or directory"},
+    {"missing-library", "./a: error while loading shared libraries: libfoo.so: cannot open shared object file"},
+    {"glibc-version", "./a: /lib/libc.so.6: version `GLIBC_2.38' not found (required by ./a)"},
+    {"libstdcxx-version", "./a: libstdc++.so.6: version `GLIBCXX_3.4.32' not found (required by ./a)"},
+    {"missing-symbol", "./a: symbol lookup error: ./a: undefined symbol: _ZN3c105ErrorC1E"},
+    {"executable-format", "OSError: [Errno 8] Exec format error: './tool'"},
+    {"permission", "sh: 1: ./tool: Permission denied"},
+    {"command-not-found", "run.sh: line 3: nvidia-smi: command not found"},
+    {"missing-file", "FileNotFoundError: [Errno 2] No such file or directory: 'data.bin'"},
+    {"illegal-instruction", "run.sh: line 2:  7 Illegal instruction     ./train"},
+    {"local-rank-argument", "train.py: error: unrecognized arguments: --local-rank=0"},
+    {"missing-rank", "ValueError: environment variable RANK expected, but not set"},
+};
+
+TEST(HintTable, FindsTheCureForWhatProgramsPrint) {
+  for (const Example& example : kExamples) {
+    const HintRule* const rule = find_hint(example.line);
+    ASSERT_NE(rule, nullptr) << example.line;
+    EXPECT_EQ(rule->name, example.name) << example.line;
+  }
+}
+
+TEST(HintTable, HintsAtNothingInAPlainError) {
+  for (const char* const line : {"ValueError: bad batch", "step 3 loss 0.2", "", "Connection closed by peer"}) {
+    EXPECT_EQ(find_hint(line), nullptr) << line;
+  }
+}
+
+TEST(HintTable, SpeaksAsLrunSpeaks) {
+  for (const HintRule& rule : hint_table()) {
+    EXPECT_FALSE(rule.hint.ends_with('.')) << rule.name;
+    EXPECT_LE(rule.hint.size(), 120U) << rule.name;
+    EXPECT_FALSE(rule.words.empty()) << rule.name;
+  }
+}
+
+TEST(HintTable, HasAnExampleForEachRule) {
+  std::set<std::string_view> shown;
+  for (const Example& example : kExamples) shown.insert(example.name);
+  std::set<std::string_view> rules;
+  for (const HintRule& rule : hint_table()) rules.insert(rule.name);
+  std::set<std::string_view> missing;
+  std::set_difference(rules.begin(), rules.end(), shown.begin(), shown.end(), std::inserter(missing, missing.end()));
+  EXPECT_EQ(missing, std::set<std::string_view>{}) << "every rule is tried";
+}
+
+TEST(HintFor, LooksAtTheErrorBeforeTheOtherLines) {
+  FailureRecord record;
+  record.value = 1;
+  record.cause = Cause::kOwnError;
+  record.error = "ModuleNotFoundError: No module named 'x'";
+  record.evidence = {"Permission denied"};
+  EXPECT_EQ(hint_for(record), find_hint(record.error)->hint);
+  record.error = "ValueError: x";
+  EXPECT_EQ(hint_for(record), find_hint("Permission denied")->hint);
+}
+
+TEST(HintFor, KnowsWhatToDoWhenMemoryRunsOut) {
+  FailureRecord record;
+  record.cause = Cause::kOutOfMemory;
+  EXPECT_NE(hint_for(record).find("host's memory"), std::string::npos);
+  record.cause = Cause::kSharedMemoryFull;
+  EXPECT_NE(hint_for(record).find("--shm-size"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lrun

@@ -1,0 +1,213 @@
+#include "verdict/last_words.h"
+
+#include <gtest/gtest.h>
+
+namespace lrun {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+TEST(LastWords, AreTheInnermostFrameAndTheExceptionOfAPythonTraceback) {
+  const LastWords words = find_last_words({
+      "step 3 loss 0.2",
+      "Traceback (most recent call last):",
+      "  File \"/home/me/train.py\", line 40, in <module>",
+      "    main()",
+      "  File \"/home/me/train.py\", line 12, in step",
+      "    raise ValueError(\"bad batch\")",
+      "ValueError: bad batch",
+  });
+  EXPECT_EQ(words.error, "ValueError: bad batch");
+  EXPECT_EQ(words.location, "train.py:12 in step");
+  EXPECT_EQ(words.lines, (Lines{"  File \"/home/me/train.py\", line 12, in step", "    raise ValueError(\"bad batch\")",
+                                "ValueError: bad batch"}));
+}
+
+TEST(LastWords, AreReadThroughTheRankPrefixThatTorchPutsBeforeEachLine) {
+  const LastWords words = find_last_words({
+      "[rank1]: Traceback (most recent call last):",
+      "[rank1]:   File \"a.py\", line 1, in <module>",
+      "[rank1]:     1 / 0",
+      "[rank1]: ZeroDivisionError: division by zero",
+  });
+  EXPECT_EQ(words.error, "ZeroDivisionError: division by zero");
+  EXPECT_EQ(words.location, "a.py:1") << "the module itself needs no name";
+}
+
+TEST(LastWords, OfAChainOfExceptionsAreTheLast) {
+  const LastWords words = find_last_words({
+      "Traceback (most recent call last):",
+      "  File \"a.py\", line 2, in f",
+      "KeyError: 'x'",
+      "",
+      "During handling of the above exception, another exception occurred:",
+      "",
+      "Traceback (most recent call last):",
+      "  File \"a.py\", line 4, in g",
+      "RuntimeError: no x",
+  });
+  EXPECT_EQ(words.error, "RuntimeError: no x");
+  EXPECT_EQ(words.location, "a.py:4 in g");
+}
+
+TEST(LastWords, OfADataLoaderAreThoseOfItsWorkerProcess) {
+  const LastWords words = find_last_words({
+      "Traceback (most recent call last):",
+      "  File \"/lib/torch/utils/data/dataloader.py\", line 700, in __next__",
+      "    data = self._next_data()",
+      "IndexError: Caught IndexError in DataLoader worker process 0.",
+      "Original Traceback (most recent call last):",
+      "  File \"/home/me/data.py\", line 9, in __getitem__",
+      "    return self.rows[i]",
+      "IndexError: list index out of range",
+  });
+  EXPECT_EQ(words.error, "IndexError: list index out of range");
+  EXPECT_EQ(words.location, "data.py:9 in __getitem__");
+}
+
+TEST(LastWords, AreNotWhatTheInterpreterOnlyIgnored) {
+  const LastWords words = find_last_words({
+      "Traceback (most recent call last):",
+      "  File \"a.py\", line 1, in <module>",
+      "ValueError: the cause",
+      "Exception ignored in: <function Pool.__del__ at 0x7f>",
+      "Traceback (most recent call last):",
+      "  File \"pool.py\", line 271, in __del__",
+      "AttributeError: noise at the end",
+  });
+  EXPECT_EQ(words.error, "ValueError: the cause");
+}
+
+TEST(LastWords, OfAProgramThatPythonCannotReadAreTheSyntaxError) {
+  const LastWords words = find_last_words({
+      "  File \"/home/me/train.py\", line 3",
+      "    def f(:",
+      "          ^",
+      "SyntaxError: invalid syntax",
+  });
+  EXPECT_EQ(words.error, "SyntaxError: invalid syntax");
+  EXPECT_EQ(words.location, "train.py:3");
+  EXPECT_EQ(words.lines.size(), 4U);
+}
+
+TEST(LastWords, OfACrashUnderFaulthandlerAreTheInnermostFrame) {
+  const LastWords words = find_last_words({
+      "Fatal Python error: Segmentation fault",
+      "",
+      "Current thread 0x00007f (most recent call first):",
+      "  File \"/lib/ctypes/__init__.py\", line 519 in string_at",
+      "  File \"/home/me/a.py\", line 3 in <module>",
+  });
+  EXPECT_EQ(words.error, "Fatal Python error: Segmentation fault");
+  EXPECT_EQ(words.location, "__init__.py:519 in string_at");
+}
+
+TEST(LastWords, OfAMessageOfSeveralLinesKeepSome) {
+  const LastWords words = find_last_words({
+      "Traceback (most recent call last):",
+      "  File \"a.py\", line 1, in <module>",
+      "RuntimeError: first",
+      "second",
+      "third",
+      "fourth",
+  });
+  EXPECT_EQ(words.error, "RuntimeError: first");
+  EXPECT_EQ(words.lines, (Lines{"  File \"a.py\", line 1, in <module>", "RuntimeError: first", "second", "third"}));
+}
+
+TEST(LastWords, AreTheTypeAndTheWhatOfAnUncaughtCxxException) {
+  const LastWords words = find_last_words({
+      "step 7",
+      "terminate called after throwing an instance of 'std::runtime_error'",
+      "  what():  no such file: weights.bin",
+  });
+  EXPECT_EQ(words.error, "std::runtime_error: no such file: weights.bin");
+  EXPECT_EQ(words.lines.size(), 2U);
+}
+
+TEST(LastWords, LeaveTheStackOfAC10ErrorOut) {
+  const LastWords words = find_last_words({
+      "terminate called after throwing an instance of 'c10::Error'",
+      "  what():  mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)",
+      "Exception raised from meta at LinearAlgebra.cpp:208 (most recent call first):",
+      "frame #0: c10::Error::Error()",
+  });
+  EXPECT_EQ(words.error, "c10::Error: mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)");
+  EXPECT_EQ(words.lines.size(), 2U);
+}
+
+TEST(LastWords, AreAThrownValueThatHasNoWhat) {
+  EXPECT_EQ(find_last_words({"terminate called after throwing an instance of 'int'", "Aborted"}).error, "int");
+}
+
+TEST(LastWords, AreAFailedAssertionAndItsPlace) {
+  const LastWords words =
+      find_last_words({"train: /src/model/net.cc:42: void Net::step(int): Assertion `batch > 0' failed."});
+  EXPECT_EQ(words.error, "Assertion `batch > 0' failed.");
+  EXPECT_EQ(words.location, "net.cc:42");
+  EXPECT_EQ(
+      find_last_words({"/usr/include/c++/12/bits/stl_vector.h:1123: reference at(): Assertion '__n < size()' failed."})
+          .location,
+      "stl_vector.h:1123");
+}
+
+TEST(LastWords, AreASanitizersFindingWithoutThePid) {
+  const LastWords words = find_last_words({
+      "==4242==ERROR: AddressSanitizer: heap-use-after-free on address 0x1",
+      "    #0 0x1 in main a.cc:3",
+      "SUMMARY: AddressSanitizer: heap-use-after-free a.cc:3 in main",
+  });
+  EXPECT_EQ(words.error, "ERROR: AddressSanitizer: heap-use-after-free on address 0x1");
+  EXPECT_EQ(words.lines.back(), "SUMMARY: AddressSanitizer: heap-use-after-free a.cc:3 in main");
+}
+
+TEST(LastWords, AreAPanicOfRustAndGo) {
+  const LastWords rust = find_last_words({"thread 'main' panicked at src/main.rs:2:5:", "index out of bounds"});
+  EXPECT_EQ(rust.error, "panic: index out of bounds");
+  EXPECT_EQ(rust.location, "src/main.rs:2:5");
+  EXPECT_EQ(find_last_words({"panic: runtime error: integer divide by zero", "", "goroutine 1 [running]:"}).error,
+            "panic: runtime error: integer divide by zero");
+}
+
+TEST(LastWords, AreWhatTheLoaderAndTheLibraryReport) {
+  for (const char* const line : {
+           "./train: error while loading shared libraries: libtorch.so: cannot open shared object file",
+           "./train: /lib/libc.so.6: version `GLIBC_2.38' not found (required by ./train)",
+           "*** stack smashing detected ***: terminated",
+           "double free or corruption (out)",
+           "terminate called without an active exception",
+           "a.cc:3:5: runtime error: signed integer overflow",
+       }) {
+    EXPECT_EQ(find_last_words({"before", line}).error, line);
+  }
+}
+
+TEST(LastWords, OfBothKindsAreThoseThatCameLast) {
+  const Lines python{"Traceback (most recent call last):", "  File \"a.py\", line 1, in f", "ValueError: x"};
+  Lines both = python;
+  both.insert(both.end(), {"more", "more", "more", "double free or corruption (out)"});
+  EXPECT_EQ(find_last_words(both).error, "double free or corruption (out)");
+  Lines inside = python;
+  inside.back() = "ImportError: a: error while loading shared libraries: b";
+  EXPECT_EQ(find_last_words(inside).error, inside.back()) << "the exception's own text";
+}
+
+TEST(LastWords, AreTheLastLinesWhenNothingSaysTheCause) {
+  Lines lines;
+  for (int i = 0; i < 100; ++i) lines.push_back("line " + std::to_string(i));
+  lines.insert(lines.end(), {"", ""});
+  const LastWords words = find_last_words(lines);
+  EXPECT_EQ(words.error, "");
+  EXPECT_EQ(words.lines.size(), LastWords::kMostLines);
+  EXPECT_EQ(words.lines.back(), "line 99") << "empty lines at the end say nothing";
+}
+
+TEST(LastWords, OfNothingAreNothing) { EXPECT_EQ(find_last_words({}), LastWords{}); }
+
+TEST(LastWords, OfACutTracebackAreItsLines) {
+  EXPECT_EQ(find_last_words({"Traceback (most recent call last):"}).error, "");
+  EXPECT_EQ(find_last_words({"Traceback (most recent call last):", "  File \"a.py\", line 1, in f"}).error, "");
+}
+
+}  // namespace
+}  // namespace lrun
