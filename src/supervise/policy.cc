@@ -30,7 +30,12 @@ Decision begin_stop(SupervisionState state, RunEnd reason, int signal_number) {
   return decision;
 }
 
+/// What lingers is no child of ours by a number that is surely its own: it is killed with everything else that is left.
 Decision kill_now(SupervisionState state) {
+  if (state.phase == Phase::kLingering) {
+    state.phase = Phase::kOver;
+    return {state, {Finish{}}};
+  }
   state.phase = Phase::kKilling;
   return {state, {KillGroups{}}};
 }
@@ -40,7 +45,7 @@ Decision on(SupervisionState state, const WorkerEnded& event) {
   const bool failed = !event.success && state.phase == Phase::kRunning;
   if (failed) return begin_stop(state, {RunEnd::Kind::kWorkerFailed}, SIGTERM);
   if (state.running > 0) return {state, {}};
-  state.phase = Phase::kOver;
+  state.phase = state.phase == Phase::kStopping ? Phase::kLingering : Phase::kOver;
   return {state, {Finish{}}};
 }
 
@@ -49,6 +54,10 @@ Decision on(SupervisionState state, const WorkerEnded& event) {
 bool is_impatient(const SupervisionState& state, int signal_number) {
   if (state.end.kind != RunEnd::Kind::kInterrupted) return signal_number == SIGINT;
   return state.asked && (signal_number == SIGINT || signal_number == SIGTERM || signal_number == SIGQUIT);
+}
+
+bool in_grace(const SupervisionState& state) {
+  return state.phase == Phase::kStopping || state.phase == Phase::kLingering;
 }
 
 Decision on(SupervisionState state, const SignalArrived& event) {
@@ -72,15 +81,15 @@ Decision on(SupervisionState state, const SignalArrived& event) {
     state.asked = event.forwarded;
     return begin_stop(state, {RunEnd::Kind::kInterrupted, event.signal_number}, event.signal_number);
   }
-  if (!event.forwarded || state.phase != Phase::kStopping) return {state, {}};
+  if (!event.forwarded || !in_grace(state)) return {state, {}};
   const bool hurries = is_impatient(state, event.signal_number);
   state.asked = true;
   return hurries ? kill_now(state) : Decision{state, {}};
 }
 
 Decision on(SupervisionState state, const GraceExpired&) {
-  if (state.phase != Phase::kStopping) return {state, {}};
-  state.end.grace_expired = true;
+  if (!in_grace(state)) return {state, {}};
+  if (state.phase == Phase::kStopping) state.end.grace_expired = true;
   return kill_now(state);
 }
 

@@ -11,10 +11,11 @@ namespace lrun {
 /// What the supervisor knows when it decides.
 struct SupervisionState {
   enum class Phase {
-    kRunning,   ///< workers work
-    kStopping,  ///< told to end; the grace runs
-    kKilling,   ///< killed; only their deaths are awaited
-    kOver,      ///< no worker is left
+    kRunning,    ///< workers work
+    kStopping,   ///< told to end; the grace runs
+    kKilling,    ///< killed; only their deaths are awaited
+    kLingering,  ///< no worker is left; what they left behind has the rest of the grace
+    kOver,       ///< nobody is waited for any more
   };
 
   Phase phase = Phase::kRunning;
@@ -58,7 +59,7 @@ struct ArmGrace {
 struct KillGroups {};
 struct Suspend {};  ///< stop all workers and all clocks (Ctrl-Z)
 struct Resume {};
-struct Finish {};
+struct Finish {};  ///< the run is over as soon as nobody who is waited for is left, and all output was taken over
 using Action = std::variant<Announce, StopWorkers, PassOn, ArmGrace, KillGroups, Suspend, Resume, Finish>;
 
 struct Decision {
@@ -69,7 +70,8 @@ struct Decision {
 /// The one stopping procedure, as a pure function: the signal lrun received (TERM for a failure) to each worker itself
 /// (INT, QUIT and HUP to its process group, as a terminal sends them: a shell in between would swallow them),
 /// one grace, then KILL to every group; a second INT, TERM or QUIT, a first INT after a failure, or a grace of zero
-/// skips the wait. Whatever ended the run first stays its reason.
+/// skips the wait. What an ended worker left in its group has the rest of the same grace, and the same hurries it.
+/// Whatever ended the run first stays its reason.
 Decision decide(const SupervisionState& state, const Event& event);
 
 }  // namespace lrun

@@ -47,13 +47,6 @@ void Supervisor::begin(std::function<void()> finished) {
 }
 
 void Supervisor::handle(const Event& event) {
-  const auto* signal = std::get_if<SignalArrived>(&event);
-  const bool enough = signal != nullptr && signal->forwarded && signal->signal_number != SIGCONT;
-  if (over_ && (enough || std::holds_alternative<GuardDied>(event))) {  // no worker is left, only what they left behind
-    grace_runs_ = false;
-    look_again();
-    return;
-  }
   pending_.push_back(event);
   if (std::exchange(deciding_, true)) return;
   while (!pending_.empty()) {
@@ -136,16 +129,10 @@ void Supervisor::apply(const StopWorkers& action) {
 void Supervisor::apply(const PassOn& action) { group_.signal_leaders(action.signal_number); }
 
 void Supervisor::apply(const ArmGrace& action) {
-  grace_runs_ = true;
-  grace_.arm(action.grace, [this] {
-    grace_runs_ = false;
-    handle(GraceExpired{});
-    look_again();
-  });
+  grace_.arm(action.grace, [this] { handle(GraceExpired{}); });
 }
 
 void Supervisor::apply(const KillGroups&) {
-  grace_runs_ = false;
   mark_stopped(SIGKILL);
   if (group_.running() > 0) observer_.killing(group_.running());
   group_.signal_groups(SIGKILL);
@@ -163,13 +150,11 @@ void Supervisor::apply(const Resume&) {
   observer_.resumed();
 }
 
-void Supervisor::apply(const Finish&) {
-  over_ = true;
-  finish_when_nothing_is_left();
-}
+void Supervisor::apply(const Finish&) { look_again(); }
 
 void Supervisor::look_again() {
-  if (over_) finish_when_nothing_is_left();
+  const bool lingering = state_.phase == SupervisionState::Phase::kLingering;
+  if (lingering || state_.phase == SupervisionState::Phase::kOver) finish_when_nothing_is_left();
 }
 
 /// Those whose group had the rest of the grace; nothing to do for the others.
@@ -180,7 +165,8 @@ void Supervisor::take_over_output() {
 }
 
 void Supervisor::finish_when_nothing_is_left() {
-  if (!finished_ || (grace_runs_ && group_.remains_linger())) return;
+  const bool wait_for_remains = state_.phase == SupervisionState::Phase::kLingering;
+  if (!finished_ || (wait_for_remains && group_.remains_linger())) return;
   take_over_output();
   if (!finished_ || !logs_.drained()) return;
   // Not from inside the caller's frame: it may be the control socket, or logs that are being written.

@@ -93,8 +93,6 @@ class Supervisor {
   PausableTimer grace_;
   std::deque<Event> pending_;  ///< an action may cause events: they wait until its decision is carried out
   bool deciding_ = false;
-  bool over_ = false;
-  bool grace_runs_ = false;
   std::function<void()> finished_;
   EventLoop::Timer finish_;
   std::vector<FailureRecord> records_;

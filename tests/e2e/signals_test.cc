@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <fstream>
 
 #include "support/lrun_process.h"
 
@@ -11,6 +12,23 @@ namespace {
 
 constexpr const char* kSleeper = "echo ready; exec sleep 1000";
 constexpr const char* kDeaf = "trap '' INT TERM; echo ready; while :; do sleep 1000; done";
+
+/// Signals that were sent to a process and not read from its signalfd.
+bool has_pending_signals(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("ShdPnd:") && line.find_first_not_of("0\t ", 7) != std::string::npos) return true;
+  }
+  return false;
+}
+
+/// A shell whose child was stopped between vfork and exec waits for it in the kernel.
+bool all_stopped(const std::vector<pid_t>& pids) {
+  return std::all_of(pids.begin(), pids.end(), [&](pid_t pid) {
+    const char state = process_state(pid);
+    return state == 'T' || state == 'D';
+  });
+}
 
 bool all_in_state(const std::vector<pid_t>& pids, char state) {
   return std::all_of(pids.begin(), pids.end(), [&](pid_t pid) { return process_state(pid) == state; });
@@ -76,7 +94,7 @@ TEST(Signals, TheGraceStandsStillWhileStopped) {
   lrun.signal(SIGTERM);
   ASSERT_TRUE(lrun.wait_for("received SIGTERM"));
   ::kill(launcher, SIGTSTP);
-  ASSERT_TRUE(eventually([&] { return !lrun.workers().empty() && all_in_state(lrun.workers(), 'T'); }));
+  ASSERT_TRUE(eventually([&] { return !lrun.workers().empty() && all_stopped(lrun.workers()); }));
   EXPECT_FALSE(eventually([&] { return lrun.workers().empty(); }, 2000ms))
       << "killed by a clock that should stand still";
   ::kill(launcher, SIGCONT);
@@ -164,6 +182,24 @@ TEST(Signals, CtrlCReachesAProgramBehindAShell) {
   ASSERT_TRUE(eventually([&] { return lrun.workers().size() == 4; }));
   lrun.signal(SIGINT);
   EXPECT_EQ(lrun.wait().signal_number, SIGINT);
+}
+
+TEST(Signals, NewsForTheWorkersDoesNotEndTheGraceOfWhatTheyLeftBehind) {
+  TemporaryFolder folder;
+  const std::string gate = folder.path() / "gate";
+  LrunProcess lrun({"-n", "1", "--grace", "1000s", "sh", "-c",
+                    "sh -c 'trap \"echo saving; while ! [ -e " + gate +
+                        " ]; do sleep 0.01; done; echo saved; exit 0\" TERM; echo ready; while :; do sleep 0.01; "
+                        "done'; true"});
+  ASSERT_TRUE(lrun.wait_for("[0] ready"));
+  lrun.signal(SIGTERM);  // the shell dies of it at once
+  ASSERT_TRUE(lrun.wait_for("[0] saving"));
+  for (const int signal_number : {SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT}) ::kill(lrun.launcher_pid(), signal_number);
+  lrun.signal(SIGUSR1);
+  ASSERT_TRUE(eventually([&] { return !has_pending_signals(lrun.launcher_pid()); })) << "all were read";
+  std::ofstream(gate) << "open";
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+  EXPECT_NE(lrun.out().find("[0] saved"), std::string::npos) << lrun.out() << lrun.err();
 }
 
 TEST(Signals, WhatIgnoresTheSignalBehindAShellIsKilledAfterTheGrace) {

@@ -141,6 +141,40 @@ TEST(Policy, KillsAtOnceWhenTheGuardIsGone) {
   EXPECT_EQ(decision.state.end.kind, Kind::kGuardDied);
 }
 
+/// The workers obeyed TERM; what they had started may still save something.
+SupervisionState lingering() {
+  const Decision stopping = decide(running(1), SignalArrived{SIGTERM});
+  return decide(stopping.state, WorkerEnded{false}).state;
+}
+
+TEST(Policy, WhatWorkersLeftBehindHasTheRestOfTheGrace) {
+  EXPECT_EQ(lingering().phase, Phase::kLingering);
+  const Decision expired = decide(lingering(), GraceExpired{});
+  EXPECT_NE(find<Finish>(expired), nullptr);
+  EXPECT_EQ(expired.state.phase, Phase::kOver);
+  EXPECT_FALSE(expired.state.end.grace_expired) << "no worker had to be killed";
+}
+
+TEST(Policy, OnlyWhatHurriesEndsTheGraceOfWhatIsLeft) {
+  for (const int signal_number : {SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGHUP}) {
+    const Decision decision = decide(lingering(), SignalArrived{signal_number});
+    EXPECT_EQ(decision.state.phase, Phase::kLingering) << "signal " << signal_number;
+    EXPECT_EQ(find<Finish>(decision), nullptr) << "signal " << signal_number;
+  }
+  for (const int signal_number : {SIGINT, SIGTERM, SIGQUIT}) {
+    EXPECT_NE(find<Finish>(decide(lingering(), SignalArrived{signal_number})), nullptr) << "signal " << signal_number;
+    EXPECT_EQ(find<Finish>(decide(lingering(), SignalArrived{signal_number, false})), nullptr)
+        << "what came directly never hurries: signal " << signal_number;
+  }
+  EXPECT_NE(find<Finish>(decide(lingering(), GuardDied{})), nullptr);
+}
+
+TEST(Policy, NothingLingersAfterWorkersThatWereNotAskedToEndOrWereKilled) {
+  EXPECT_EQ(decide(running(1), WorkerEnded{true}).state.phase, Phase::kOver);
+  const Decision killing = decide(running(1, Duration(0)), SignalArrived{SIGTERM});
+  EXPECT_EQ(decide(killing.state, WorkerEnded{false}).state.phase, Phase::kOver);
+}
+
 TEST(Policy, NothingFollowsTheEnd) {
   const Decision over = decide(running(1), WorkerEnded{true});
   for (const Event& event : {Event(SignalArrived{SIGINT}), Event(GraceExpired{}), Event(GuardDied{})}) {
