@@ -1,6 +1,5 @@
 #include "cli/node_run.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -11,8 +10,6 @@
 
 #include "cli/diagnostics.h"
 #include "logs/rank_prefix.h"
-#include "plan/worker_command.h"
-#include "plan/worker_environment.h"
 #include "process/descendants.h"
 #include "process/guard.h"
 #include "process/program_path.h"
@@ -32,32 +29,22 @@ constexpr Duration kFailurePatience(60'000);
 constexpr Duration kInterruptedPatience(5000);
 constexpr Duration kNoLimit(std::chrono::hours(24 * 365));
 
-std::filesystem::path attempt_folder(const LaunchPlan& plan, const std::filesystem::path& run_folder) {
+/// Where each attempt gets a folder for its files.
+std::filesystem::path log_folder(const LaunchPlan& plan, const std::filesystem::path& run_folder) {
   if (plan.log_dir.value == "/dev/null" || !plan.personality.file_per_rank) return {};
   const std::filesystem::path base =
       plan.log_dir.value.empty() ? run_folder : std::filesystem::path(plan.log_dir.value) / plan.run_id;
   std::error_code error;  // in a deleted folder a relative name means nothing: it stays as it is and cannot be made
   const std::filesystem::path absolute = std::filesystem::absolute(base, error);
-  return (error ? base : absolute) / "attempt_0";
+  return error ? base : absolute;
+}
+
+std::filesystem::path attempt_folder(const std::filesystem::path& log_folder, int attempt) {
+  return log_folder.empty() ? log_folder : log_folder / fmt::format("attempt_{}", attempt);
 }
 
 RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, const std::filesystem::path& logs) {
   return {.grace = plan.grace.value, .program = program, .logs = logs.string(), .colour = takes_colour(STDERR_FILENO)};
-}
-
-bool captures(const LaunchPlan& plan) { return plan.personality.output == Personality::Output::kPrefixed; }
-
-std::vector<WorkerCommand> worker_commands(const LaunchPlan& plan, const NodePlan& node,
-                                           const WorkerEnvironment& environment) {
-  std::vector<WorkerCommand> commands;
-  commands.reserve(node.workers.size());
-  for (const WorkerPlan& worker : node.workers) {
-    WorkerCommand command{
-        worker.rank, worker.local_rank, expand_macros(plan.argv, worker.local_rank, plan.personality), {}};
-    for (auto& [name, value] : environment.of(worker)) command.own_environment.push_back(name + "=" + value);
-    commands.push_back(std::move(command));
-  }
-  return commands;
 }
 
 }  // namespace
@@ -68,76 +55,59 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
       facts_(std::move(facts)),
       verbose_(facts_.verbosity, [this](const std::string& line) { say(line); }),
       run_folder_(state_folder(environment) / plan.run_id),
-      attempt_folder_(attempt_folder(plan, run_folder_)),
+      log_folder_(log_folder(plan, run_folder_)),
       store_(loop_, {.port = static_cast<std::uint16_t>(plan.master_port.value_or(0)),
                      .log = [this](const std::string& line) { warn(line); }}),
-      membership_(sole_membership(plan, store_.port())),
-      reporter_(text_facts(plan, facts_.program, attempt_folder_), events_,
-                [this](const std::string& text) { say(text); }) {
+      reporter_(text_facts(plan, facts_.program, {}), events_, [this](const std::string& text) { say(text); }) {
   const LogOptions options{.rank_width = rank_width(plan_.world_size),
                            .colour = !environment.has("NO_COLOR"),
-                           .files = !attempt_folder_.empty()};
+                           .files = !log_folder_.empty()};
   logs_.emplace(loop_, options,
                 LogEvents{.drained =
                               [this](int) {
-                                if (supervisor_) supervisor_->look_again();
+                                if (supervised()) attempt_->supervisor().look_again();
                               },
                           .console_closed =
                               [this](LogStream stream) {
-                                if (stream == LogStream::kOut && supervisor_) supervisor_->handle(ConsoleClosed{});
+                                if (stream == LogStream::kOut && supervised())
+                                  attempt_->supervisor().handle(ConsoleClosed{});
                               },
                           .warning = [this](const std::string& text) { warn(text); }});
 }
 
 Verdict NodeRun::run() {
-  if (const std::optional<StartFailure> failure = start_workers()) return start_failed(*failure);
-  supervisor_.emplace(loop_, group_, node(), *logs_, reporter_,
-                      Supervisor::Facts{membership_.self().name, membership_.attempt, plan_.grace.value});
+  if (const std::optional<StartFailure> failure = begin_attempt(0)) return start_failed(*failure);
   std::vector<int> signals = handled_signals();
   signals.push_back(SIGCHLD);
   signals.push_back(guard_died_signal());
   signals_.emplace(loop_, signals, [this](int signal_number, pid_t sender) { signal_arrived(signal_number, sender); });
-  take_over_output();
-  tell_start();
-  supervisor_->begin([this] { conclude(); });
   open_run_directory();
   loop_.run();
   prune_runs(run_folder_.parent_path(), kRunsKept, kRunsTolerated);
   return verdict_;
 }
 
-std::optional<StartFailure> NodeRun::start_workers() {
-  Fd nothing;
-  GroupCommand command{.path = facts_.executable, .capture_output = captures(plan_)};
-  if (plan_.personality.standard_input == Personality::Stdin::kNull) {
-    nothing = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (nothing) command.standard_input = nothing.get();
-  }
-  const RunFacts facts{.master_port = membership_.master_port,
-                       .master_addr = membership_.master_addr,
-                       .restart_count = membership_.attempt,
-                       .error_file_directory = attempt_folder_.string()};
-  const WorkerEnvironment environment(plan_, node(), environment_, facts);
-  command.shared_environment = environment.shared();
-  return group_.start(loop_, command, worker_commands(plan_, node(), environment), facts_.spawn_defaults);
+std::optional<StartFailure> NodeRun::begin_attempt(int number) {
+  Membership membership = sole_membership(plan_, store_.port());
+  membership.attempt = number;
+  attempt_.emplace(
+      Attempt::Surroundings{plan_, environment_, facts_.executable, facts_.spawn_defaults, loop_, *logs_, reporter_},
+      std::move(membership), attempt_folder(log_folder_, number));
+  if (std::optional<StartFailure> failure = attempt_->start()) return failure;
+  attempt_->supervise([this] { conclude(); });
+  tell_start();
+  return std::nullopt;
 }
 
 void NodeRun::tell_start() const {
   if (facts_.verbosity == 0) return;
-  verbose_.info(fmt::format("run {}: {} workers of {}, strategy {}, backend {}", plan_.run_id, group_.workers().size(),
-                            facts_.executable, plan_.strategy.value, plan_.process_group_backend.value));
-  verbose_.info(fmt::format("store on {}:{}, run folder {}", membership_.master_addr, membership_.master_port,
+  verbose_.info(fmt::format("run {}: {} workers of {}, strategy {}, backend {}", plan_.run_id,
+                            attempt_->workers().size(), facts_.executable, plan_.strategy.value,
+                            plan_.process_group_backend.value));
+  verbose_.info(fmt::format("store on {}:{}, run folder {}", attempt_->membership().master_addr, store_.port(),
                             run_folder_.string()));
-  for (const Worker& worker : group_.workers()) {
+  for (const Worker& worker : attempt_->workers()) {
     verbose_.debug(fmt::format("rank {} is pid {}", worker.rank, worker.process.pid()));
-  }
-}
-
-void NodeRun::take_over_output() {
-  if (!captures(plan_)) return;
-  for (Worker& worker : group_.workers()) {
-    logs_->add_stream(worker.rank, worker.local_rank, LogStream::kOut, std::move(worker.standard_output));
-    logs_->add_stream(worker.rank, worker.local_rank, LogStream::kErr, std::move(worker.standard_error));
   }
 }
 
@@ -146,36 +116,27 @@ void NodeRun::open_run_directory() {
   try {
     run_directory_.emplace(run_folder_);
     events_ = EventLog(run_folder_ / "events.jsonl");
-    events_.run_started(plan_, group_.workers(), store_.port());
+    events_.run_started(plan_, attempt_->workers(), store_.port());
     control_.emplace(loop_, run_folder_, [this](std::string_view command) { return answer(command); });
   } catch (const std::system_error& error) {
     warn(fmt::format("no run directory: {}", error.what()));
   }
-  if (!attempt_folder_.empty()) logs_->open_files(attempt_folder_);
+  attempt_->open_log_files();
   housework_ = loop_.after(kHouseworkDelay, [this] {
-    make_rank_folders();
+    attempt_->make_rank_folders();
     prune_runs(run_folder_.parent_path(), kRunsKept, kRunsKept);
   });
-}
-
-/// A worker may leave its error file in its folder. Silent workers of short runs never get one.
-void NodeRun::make_rank_folders() {
-  if (attempt_folder_.empty()) return;
-  std::error_code error;
-  for (const Worker& worker : group_.workers()) {
-    std::filesystem::create_directories(attempt_folder_ / std::to_string(worker.local_rank), error);
-  }
 }
 
 std::string NodeRun::answer(std::string_view command) {
   using Json = nlohmann::json;
   if (command == "stop") {
-    supervisor_->handle(StopRequested{});
+    attempt_->supervisor().handle(StopRequested{});
     return Json{{"schema", 1}, {"stopping", true}}.dump();
   }
   if (command != "status") return Json{{"schema", 1}, {"error", "unknown command: 'status' or 'stop'"}}.dump();
   Json workers = Json::array();
-  for (const Worker& worker : group_.workers()) {
+  for (const Worker& worker : attempt_->workers()) {
     workers.push_back({{"rank", worker.rank},
                        {"local_rank", worker.local_rank},
                        {"pid", worker.process.pid()},
@@ -186,16 +147,16 @@ std::string NodeRun::answer(std::string_view command) {
               {"world_size", plan_.world_size},
               {"strategy", plan_.strategy.value},
               {"master_port", store_.port()},
-              {"suspended", supervisor_->state().suspended},
-              {"stopping", supervisor_->state().phase != SupervisionState::Phase::kRunning},
+              {"suspended", attempt_->supervisor().state().suspended},
+              {"stopping", attempt_->supervisor().state().phase != SupervisionState::Phase::kRunning},
               {"workers", workers}}
       .dump();
 }
 
 void NodeRun::signal_arrived(int signal_number, pid_t sender) {
   if (signal_number == SIGCHLD) {
-    reap_adopted([this](pid_t pid) { return supervisor_->is_worker(pid); });
-    supervisor_->look_again();
+    reap_adopted([this](pid_t pid) { return attempt_->supervisor().is_worker(pid); });
+    attempt_->supervisor().look_again();
     return;
   }
   const bool wants_out = signal_number != SIGTSTP && signal_number != SIGCONT;
@@ -205,10 +166,10 @@ void NodeRun::signal_arrived(int signal_number, pid_t sender) {
   }
   if (signal_number == guard_died_signal()) {
     guard_died_ = true;
-    supervisor_->handle(GuardDied{});
+    attempt_->supervisor().handle(GuardDied{});
     for (const pid_t child : direct_children()) ::kill(child, SIGKILL);  // also what the drain limit would wait for
   } else {
-    supervisor_->handle(SignalArrived{signal_number, sender == ::getppid()});
+    attempt_->supervisor().handle(SignalArrived{signal_number, sender == ::getppid()});
   }
 }
 
@@ -221,7 +182,7 @@ void NodeRun::conclude() {
     warn(fmt::format("{} processes cannot be ended (uninterruptible in the kernel), first pid {}", survivors.size(),
                      survivors.front()));
   }
-  const RunOutcome outcome = supervisor_->outcome();
+  const RunOutcome outcome = attempt_->supervisor().outcome();
   verdict_ = judge(outcome.end, outcome.records);
   events_.run_ended(verdict_);
   if (run_directory_) {
@@ -232,8 +193,9 @@ void NodeRun::conclude() {
     }
   }
   const bool summary = plan_.personality.failure == Personality::Failure::kTorchrunSummary;
-  const std::string text = summary ? torchrun_summary(verdict_, outcome.records, facts_.program)
-                                   : verdict_text(verdict_, text_facts(plan_, facts_.program, written_logs()));
+  const std::string text = summary
+                               ? torchrun_summary(verdict_, outcome.records, facts_.program)
+                               : verdict_text(verdict_, text_facts(plan_, facts_.program, attempt_->written_logs()));
   if (!text.empty()) say(text);
   logs_->when_flushed(console_patience(), [this](bool) { loop_.stop(); });
 }
@@ -250,16 +212,6 @@ Duration NodeRun::console_patience() const {
     default:
       return kInterruptedPatience;
   }
-}
-
-/// The folder of the log files when there are any.
-std::filesystem::path NodeRun::written_logs() const {
-  for (const Worker& worker : group_.workers()) {
-    for (const LogStream stream : {LogStream::kOut, LogStream::kErr}) {
-      if (!logs_->file(worker.local_rank, stream).empty()) return attempt_folder_;
-    }
-  }
-  return {};
 }
 
 Verdict NodeRun::start_failed(const StartFailure& failure) {

@@ -6,22 +6,22 @@
 
 #include "base/environment.h"
 #include "base/event_loop.h"
+#include "cli/attempt.h"
 #include "cli/verbose_log.h"
 #include "inspect/control_socket.h"
 #include "inspect/run_directory.h"
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
 #include "process/spawn.h"
-#include "rendezvous/membership.h"
 #include "report/console_reporter.h"
 #include "store/server.h"
 #include "supervise/signal_source.h"
-#include "supervise/supervisor.h"
 
 namespace lrun {
 
-/// One run of this node's workers, from the store's socket to the verdict: where store, logs, workers, supervisor and
-/// reports are put together. Lives in the launcher process, below the guard. One thread.
+/// One run of this node, from the store's socket to the verdict: what outlives a single attempt of its workers, and
+/// where attempts, store, logs and reports are put together. Lives in the launcher process, below the guard. One
+/// thread.
 class NodeRun {
  public:
   struct Facts {
@@ -38,19 +38,17 @@ class NodeRun {
   Verdict run();
 
  private:
-  std::optional<StartFailure> start_workers();
+  std::optional<StartFailure> begin_attempt(int number);
   void tell_start() const;
-  void take_over_output();
   void open_run_directory();
-  void make_rank_folders();
   std::string answer(std::string_view command);
   void signal_arrived(int signal_number, pid_t sender);
   [[nodiscard]] Duration console_patience() const;
   void conclude();
-  [[nodiscard]] std::filesystem::path written_logs() const;
   Verdict start_failed(const StartFailure& failure);
   void say(const std::string& text);
   void warn(const std::string& text);
+  [[nodiscard]] bool supervised() const { return attempt_ && attempt_->supervised(); }
   [[nodiscard]] const NodePlan& node() const { return plan_.nodes.front(); }
 
   const LaunchPlan& plan_;
@@ -58,18 +56,16 @@ class NodeRun {
   Facts facts_;
   VerboseLog verbose_;
   std::filesystem::path run_folder_;
-  std::filesystem::path attempt_folder_;  ///< empty: no log files
-  EventLoop loop_;                        ///< outlives everything that watches it
+  std::filesystem::path log_folder_;  ///< holds a folder for each attempt; empty: no log files
+  EventLoop loop_;                    ///< outlives everything that watches it
   StoreServer store_;
-  Membership membership_;
-  WorkerGroup group_;
   std::optional<LogRouter> logs_;
   std::optional<RunDirectory> run_directory_;
   EventLog events_;
   ConsoleReporter reporter_;
   EventLoop::Timer housework_;
   std::optional<ControlSocket> control_;
-  std::optional<Supervisor> supervisor_;
+  std::optional<Attempt> attempt_;
   std::optional<SignalSource> signals_;
   Verdict verdict_;
   bool concluding_ = false;

@@ -1,0 +1,90 @@
+#include "cli/attempt.h"
+
+#include <fcntl.h>
+
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "plan/worker_command.h"
+#include "plan/worker_environment.h"
+
+namespace lrun {
+namespace {
+
+std::vector<WorkerCommand> worker_commands(const LaunchPlan& plan, const NodePlan& node,
+                                           const WorkerEnvironment& environment) {
+  std::vector<WorkerCommand> commands;
+  commands.reserve(node.workers.size());
+  for (const WorkerPlan& worker : node.workers) {
+    WorkerCommand command{
+        worker.rank, worker.local_rank, expand_macros(plan.argv, worker.local_rank, plan.personality), {}};
+    for (auto& [name, value] : environment.of(worker)) command.own_environment.push_back(name + "=" + value);
+    commands.push_back(std::move(command));
+  }
+  return commands;
+}
+
+}  // namespace
+
+Attempt::Attempt(const Surroundings& surroundings, Membership membership, std::filesystem::path folder)
+    : surroundings_(surroundings), membership_(std::move(membership)), folder_(std::move(folder)) {}
+
+std::optional<StartFailure> Attempt::start() {
+  const LaunchPlan& plan = surroundings_.plan;
+  Fd nothing;
+  GroupCommand command{.path = surroundings_.executable, .capture_output = captures()};
+  if (plan.personality.standard_input == Personality::Stdin::kNull) {
+    nothing = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (nothing) command.standard_input = nothing.get();
+  }
+  const RunFacts facts{.master_port = membership_.master_port,
+                       .master_addr = membership_.master_addr,
+                       .restart_count = membership_.attempt,
+                       .error_file_directory = folder_.string()};
+  const WorkerEnvironment environment(plan, node(), surroundings_.environment, facts);
+  command.shared_environment = environment.shared();
+  return group_.start(surroundings_.loop, command, worker_commands(plan, node(), environment),
+                      surroundings_.spawn_defaults);
+}
+
+void Attempt::supervise(std::function<void()> finished) {
+  supervisor_.emplace(surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer,
+                      Supervisor::Facts{membership_.self().name, membership_.attempt, surroundings_.plan.grace.value});
+  take_over_output();
+  supervisor_->begin(std::move(finished));
+}
+
+void Attempt::take_over_output() {
+  if (!captures()) return;
+  for (Worker& worker : group_.workers()) {
+    LogRouter& logs = surroundings_.logs;
+    logs.add_stream(worker.rank, worker.local_rank, LogStream::kOut, std::move(worker.standard_output));
+    logs.add_stream(worker.rank, worker.local_rank, LogStream::kErr, std::move(worker.standard_error));
+  }
+}
+
+void Attempt::open_log_files() {
+  if (!folder_.empty()) surroundings_.logs.open_files(folder_);
+}
+
+void Attempt::make_rank_folders() const {
+  if (folder_.empty()) return;
+  std::error_code error;
+  for (const Worker& worker : group_.workers()) {
+    std::filesystem::create_directories(folder_ / std::to_string(worker.local_rank), error);
+  }
+}
+
+std::filesystem::path Attempt::written_logs() const {
+  for (const Worker& worker : group_.workers()) {
+    for (const LogStream stream : {LogStream::kOut, LogStream::kErr}) {
+      if (!surroundings_.logs.file(worker.local_rank, stream).empty()) return folder_;
+    }
+  }
+  return {};
+}
+
+bool Attempt::captures() const { return surroundings_.plan.personality.output == Personality::Output::kPrefixed; }
+
+}  // namespace lrun

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/environment.h"
+#include "base/event_loop.h"
+#include "logs/log_router.h"
+#include "plan/launch_plan.h"
+#include "process/spawn.h"
+#include "process/worker_group.h"
+#include "rendezvous/membership.h"
+#include "supervise/supervisor.h"
+
+namespace lrun {
+
+/// One attempt of a run: this node's workers, their output and who watches over them. The run (its store, console,
+/// signals, folder, reports) outlives it and may make another one. Ends and reaps its workers when destroyed. One
+/// thread.
+class Attempt {
+ public:
+  /// What the run lends to its attempts; all of it must outlive them.
+  struct Surroundings {
+    const LaunchPlan& plan;
+    const Environment& environment;  ///< lrun's own
+    const std::string& executable;   ///< plan.argv[0] as found on PATH
+    const SpawnDefaults& spawn_defaults;
+    EventLoop& loop;
+    LogRouter& logs;
+    RunObserver& observer;
+  };
+
+  /// \param folder  of this attempt's log and error files; empty: there are none.
+  Attempt(const Surroundings& surroundings, Membership membership, std::filesystem::path folder);
+
+  /// Starts all workers or none. Nothing of them is left running after a failure.
+  std::optional<StartFailure> start();
+
+  /// Takes over the workers' output and ends, once they were started. `finished` is called once, by the loop, when
+  /// nothing is left to wait for.
+  void supervise(std::function<void()> finished);
+
+  /// Only from supervise() on.
+  [[nodiscard]] Supervisor& supervisor() { return *supervisor_; }
+  [[nodiscard]] bool supervised() const { return supervisor_.has_value(); }
+
+  /// Log files are made at their first byte, from now on.
+  void open_log_files();
+  /// A worker may leave its error file in its folder. Silent workers of short runs never get one.
+  void make_rank_folders() const;
+  /// The folder of the log files when there are any, else empty.
+  [[nodiscard]] std::filesystem::path written_logs() const;
+
+  [[nodiscard]] const Membership& membership() const { return membership_; }
+  [[nodiscard]] const std::vector<Worker>& workers() const { return group_.workers(); }
+
+ private:
+  void take_over_output();
+  [[nodiscard]] bool captures() const;
+  [[nodiscard]] const NodePlan& node() const { return surroundings_.plan.nodes.front(); }
+
+  Surroundings surroundings_;
+  Membership membership_;
+  std::filesystem::path folder_;
+  WorkerGroup group_;
+  std::optional<Supervisor> supervisor_;
+};
+
+}  // namespace lrun
