@@ -34,7 +34,7 @@ int run(const std::vector<std::string>& argv) {
   if (parsed.action != ParsedCommandLine::Action::kLaunch) return answer_with(help_text(parsed.action));
 
   const LaunchRequest& request = parsed.request;
-  const Allocation allocation = detect_allocation(needs_gpus(request, environment), environment);
+  const Allocation allocation = detect_allocation(questions_of(request, environment), environment);
   const ProgramFacts program = look_at_program(request.command.front(), environment);
   const LaunchPlan plan = make_plan(request, environment, allocation, program, make_run_id());
   warn(plan.warnings);

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
-#include <cmath>
 
 namespace lrun {
 namespace {
@@ -17,19 +15,31 @@ constexpr std::array<Unit, 6> kUnits{
     {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}}};
 constexpr double kLongestMilliseconds = 10.0 * 365 * 86'400'000;
 
+bool is_digit(char character) { return character >= '0' && character <= '9'; }
+
+/// '90' or '1.5' at the front of `text`, cut off. Not std::from_chars(), which for fractions needs libm: the launcher
+/// needs no library but libc.
+double cut_number(std::string_view& text) {
+  double number = 0;
+  for (; !text.empty() && is_digit(text.front()); text.remove_prefix(1)) number = number * 10 + (text.front() - '0');
+  if (text.empty() || text.front() != '.') return number;
+  text.remove_prefix(1);
+  for (double place = 0.1; !text.empty() && is_digit(text.front()); text.remove_prefix(1), place /= 10) {
+    number += (text.front() - '0') * place;
+  }
+  return number;
+}
+
 }  // namespace
 
 std::optional<Duration> parse_duration(std::string_view text) {
-  if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  if (error != std::errc()) return std::nullopt;
-  const std::string_view suffix(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (text.empty() || !is_digit(text.front())) return std::nullopt;
+  const double number = cut_number(text);
   for (const Unit& unit : kUnits) {
-    if (suffix != unit.name) continue;
+    if (text != unit.name) continue;
     const double milliseconds = number * unit.milliseconds;
     if (milliseconds > kLongestMilliseconds) return std::nullopt;
-    return Duration(std::llround(milliseconds));
+    return Duration(static_cast<Duration::rep>(milliseconds + 0.5));  // to the nearest; never negative
   }
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -213,10 +214,9 @@ void choice_not_in_this_version(const GivenValue& given, LaunchRequest& /*reques
 }
 
 void ignored_seconds(const GivenValue& given, LaunchRequest& /*request*/) {
-  double seconds = 0;
-  const char* const end = given.text.data() + given.text.size();
-  const auto [stop, error] = std::from_chars(given.text.data(), end, seconds);
-  if (error != std::errc() || stop != end || !(seconds > 0)) refuse(given, "not a number of seconds above 0");
+  char* stop = nullptr;
+  const double seconds = std::strtod(given.text.c_str(), &stop);  // takes what Python's float() takes
+  if (given.text.empty() || *stop != '\0' || !(seconds > 0)) refuse(given, "not a number of seconds above 0");
 }
 
 }  // namespace lrun::flag_values

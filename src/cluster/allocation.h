@@ -33,6 +33,12 @@ struct GpuInventory {
   bool operator==(const GpuInventory&) const = default;
 };
 
+/// What a plan depends on: looking at the rest would cost every start.
+struct Questions {
+  bool gpus = false;  ///< open the driver
+  bool cpus = false;  ///< read the cgroups' CPU quotas; without, `cpus` of a node is by affinity alone
+};
+
 /// One machine of an allocation.
 struct AllocatedNode {
   std::string name;

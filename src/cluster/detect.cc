@@ -4,8 +4,8 @@
 
 namespace lrun {
 
-Allocation detect_allocation(bool ask_gpus, const Environment& environment) {
-  return {{local_host(ask_gpus, environment)}, "this host", "nothing names other nodes"};
+Allocation detect_allocation(const Questions& questions, const Environment& environment) {
+  return {{local_host(questions, environment)}, "this host", "nothing names other nodes"};
 }
 
 }  // namespace lrun

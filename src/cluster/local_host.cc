@@ -21,11 +21,11 @@ std::string host_name() {
 
 }  // namespace
 
-AllocatedNode local_host(bool ask_gpus, const Environment& environment) {
+AllocatedNode local_host(const Questions& questions, const Environment& environment) {
   AllocatedNode node;
   node.name = host_name();
-  node.cpus = usable_cpus();
-  if (ask_gpus) node.gpus = visible_gpus(ask_nvml(), environment.get("CUDA_VISIBLE_DEVICES"));
+  node.cpus = questions.cpus ? usable_cpus() : cpus_by_affinity();
+  if (questions.gpus) node.gpus = visible_gpus(ask_nvml(), environment.get("CUDA_VISIBLE_DEVICES"));
   return node;
 }
 

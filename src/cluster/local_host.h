@@ -5,9 +5,9 @@
 
 namespace lrun {
 
-/// This machine as an allocation of one node: its name, the CPUs that this process may use and, when asked for, the
+/// This machine as an allocation of one node: its name and, when asked for, the CPUs that its quota leaves us and the
 /// GPUs that a program started here would see.
 /// \throws std::system_error  the host's name or CPUs cannot be read.
-AllocatedNode local_host(bool ask_gpus, const Environment& environment);
+AllocatedNode local_host(const Questions& questions, const Environment& environment);
 
 }  // namespace lrun

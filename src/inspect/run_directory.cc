@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ctime>
+#include <chrono>
 #include <system_error>
 #include <vector>
 
@@ -46,6 +46,13 @@ void make_private_folder(const std::filesystem::path& path) {
   }
 }
 
+/// Most file systems count a folder's folders in its links, which spares reading it; 1 is said by those that do not.
+bool holds_fewer_folders(const std::filesystem::path& folder, std::size_t count) {
+  struct stat status {};
+  constexpr nlink_t kOwnLinks = 2;
+  return ::stat(folder.c_str(), &status) == 0 && status.st_nlink >= kOwnLinks && status.st_nlink - kOwnLinks <= count;
+}
+
 }  // namespace
 
 std::filesystem::path state_folder(const Environment& environment) {
@@ -57,12 +64,15 @@ std::filesystem::path state_folder(const Environment& environment) {
 }
 
 std::string make_run_id() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  // Not strftime(), which reads the time zone's file even for UTC.
-  std::string id = fmt::format("{:04}{:02}{:02}-{:02}{:02}{:02}-", parts.tm_year + 1900, parts.tm_mon + 1,
-                               parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+  using namespace std::chrono;
+  const auto now = floor<seconds>(system_clock::now());
+  const auto today = floor<days>(now);
+  const year_month_day date(today);
+  const hh_mm_ss time(now - today);
+  // Not gmtime_r() or strftime(), which read the time zone's file even for UTC.
+  std::string id = fmt::format("{:04}{:02}{:02}-{:02}{:02}{:02}-", static_cast<int>(date.year()),
+                               static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                               time.hours().count(), time.minutes().count(), time.seconds().count());
   std::array<unsigned char, 6> random{};
   (void)::getrandom(random.data(), random.size(), GRND_NONBLOCK);
   constexpr std::string_view kLetters = "abcdefghijkmnpqrstuvwxyz23456789";
@@ -84,6 +94,7 @@ bool is_stale(const std::filesystem::path& run_directory) {
 }
 
 void prune_runs(const std::filesystem::path& state_folder, std::size_t kept, std::size_t tolerated) {
+  if (holds_fewer_folders(state_folder, std::max(kept, tolerated))) return;
   std::error_code error;
   std::vector<std::filesystem::path> runs;
   for (const auto& entry : std::filesystem::directory_iterator(state_folder, error)) {

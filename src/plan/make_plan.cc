@@ -130,8 +130,6 @@ void add_warnings(LaunchPlan& plan, const std::vector<DeviceChoice>& choices) {
   }
 }
 
-}  // namespace
-
 bool needs_gpus(const LaunchRequest& request, const Environment& environment) {
   const std::string& accelerator = request.accelerator.value;
   const std::string& devices = request.devices.value;
@@ -142,6 +140,19 @@ bool needs_gpus(const LaunchRequest& request, const Environment& environment) {
   const auto visible = environment.get("CUDA_VISIBLE_DEVICES");
   const bool hidden = visible && (visible->empty() || *visible == "-1");
   return !hidden && (request.devices.given() || request.nproc_per_node.value != "cpu");
+}
+
+/// Numbers of processes that follow from the CPUs, and the threads of each.
+bool needs_cpus(const LaunchRequest& request, const Environment& environment) {
+  const auto counts_cpus = [](const std::string& value) { return value == "auto" || value == "-1" || value == "cpu"; };
+  return !environment.has("OMP_NUM_THREADS") || counts_cpus(request.devices.value) ||
+         counts_cpus(request.nproc_per_node.value);
+}
+
+}  // namespace
+
+Questions questions_of(const LaunchRequest& request, const Environment& environment) {
+  return {needs_gpus(request, environment), needs_cpus(request, environment)};
 }
 
 LaunchPlan make_plan(const LaunchRequest& request, const Environment& environment, const Allocation& allocation,

@@ -10,8 +10,8 @@
 
 namespace lrun {
 
-/// Whether the plan of `request` can depend on this host's GPUs: the driver is asked only then.
-bool needs_gpus(const LaunchRequest& request, const Environment& environment);
+/// What the plan of `request` can depend on.
+Questions questions_of(const LaunchRequest& request, const Environment& environment);
 
 /// Decides everything about a run before anything is started. Pure: equal input, equal plan; no system call.
 ///

@@ -2,8 +2,8 @@
 # The launcher starts anywhere: it needs libc and the loader, nothing else; with sanitizers or in a debug build the
 # compiler's own libraries too. usage: launcher_needs.sh LRUN optimised|other
 set -euo pipefail
-allowed='linux-vdso|libc|libm|libdl|libpthread|librt|ld-linux'
-[ "$2" = optimised ] || allowed="$allowed|libstdc\+\+|libgcc_s|libasan|libubsan|libtsan"
+allowed='linux-vdso|libc|libdl|libpthread|librt|ld-linux'
+[ "$2" = optimised ] || allowed="$allowed|libm|libstdc\+\+|libgcc_s|libasan|libubsan|libtsan"
 needs=$(ldd "$1")
 extra=$(grep -vE "^[[:space:]]*(/[^ ]*/)?($allowed)[-.0-9a-z_]*\.so" <<< "$needs" || true)
 [ -z "$extra" ] || { printf 'lrun needs more than it may:\n%s\n' "$extra"; exit 1; }
