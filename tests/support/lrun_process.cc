@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pty.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,7 +94,17 @@ std::vector<pid_t> living_children(pid_t parent) {
 }
 
 std::string environment_of(pid_t pid) {
-  std::string text = "\n" + read_file("/proc/" + std::to_string(pid) + "/environ");
+  const std::string process = "/proc/" + std::to_string(pid);
+  std::string text = read_file(process + "/environ");
+  // Within its exec a process shows none. What has no program either is a thread of the kernel or a zombie.
+  for (int tries = 0; text.empty() && tries < 1000; ++tries) {
+    std::error_code no_program;
+    (void)std::filesystem::read_symlink(process + "/exe", no_program);
+    if (no_program) break;
+    ::sched_yield();
+    text = read_file(process + "/environ");
+  }
+  text.insert(0, 1, '\n');
   std::replace(text.begin(), text.end(), '\0', '\n');
   return text;
 }
