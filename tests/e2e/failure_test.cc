@@ -81,16 +81,22 @@ TEST(Failure, AFileThatIsNoProgramIs126) {
 }
 
 TEST(Failure, KillsWorkersThatIgnoreTermAfterTheGrace) {
+  const TemporaryFolder folder;
   LrunProcess lrun({"-n", "3", "--grace", "200ms", "sh", "-c",
-                    "[ $RANK = 0 ] && { sleep 0.2; exit 9; }; trap '' TERM; echo armed; while :; do sleep 1000; done"});
+                    "[ $RANK = 0 ] && { while [ ! -e armed1 ] || [ ! -e armed2 ]; do sleep 0.01; done; exit 9; };"
+                    "trap '' TERM; echo > armed$RANK; exec sleep 1000"},
+                   {.before_exec = [&] { (void)!::chdir(folder.path().c_str()); }});
   EXPECT_EQ(lrun.wait().code, 9);
   EXPECT_NE(lrun.err().find("killing 2 workers that have not ended"), std::string::npos) << lrun.err();
   EXPECT_NE(lrun.err().find("2 other workers had to be killed after 200ms"), std::string::npos) << lrun.err();
 }
 
 TEST(Failure, TellsTheCauseWhenItIsSeenAndNotAfterTheGrace) {
+  const TemporaryFolder folder;
   LrunProcess lrun({"-n", "2", "--grace", "1000s", "sh", "-c",
-                    "trap '' TERM; [ $RANK = 1 ] && exit 5; echo armed; while :; do sleep 1000; done"});
+                    "[ $RANK = 1 ] && { while [ ! -e armed ]; do sleep 0.01; done; exit 5; };"
+                    "trap '' TERM; echo > armed; exec sleep 1000"},
+                   {.before_exec = [&] { (void)!::chdir(folder.path().c_str()); }});
   ASSERT_TRUE(lrun.wait_for("exited with code 5")) << "the other worker still ignores TERM";
   EXPECT_FALSE(lrun.workers().empty());
   lrun.signal(SIGINT);  // the wait is skipped
