@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "process/descendants.h"
-#include "verdict/explain.h"
+#include "process/storage_space.h"
 
 namespace lrun {
 namespace {
@@ -76,7 +76,7 @@ bool Supervisor::is_worker(pid_t pid) const {
   return found != pids_.end() && !group_.workers()[found->second].process.status();
 }
 
-FailureRecord Supervisor::make_record(const Worker& worker, const ExitStatus& status) const {
+FailureRecord Supervisor::make_record(const Worker& worker, const ExitStatus& status) {
   const SteadyTime now = std::chrono::steady_clock::now();
   FailureRecord record;
   record.node = facts_.host;
@@ -94,12 +94,29 @@ FailureRecord Supervisor::make_record(const Worker& worker, const ExitStatus& st
   record.value = status.value;
   record.core_dumped = status.core_dumped;
   record.stop_signal = stop_signals_[pids_.at(record.pid)];
-  EndFacts facts;
-  if (!status.success()) {
-    for (TailLine& line : logs_.tail(worker.local_rank)) facts.last_lines.push_back(std::move(line.text));
-  }
-  explain(record, facts);
+  explain(record, end_facts(record));
   return record;
+}
+
+/// What the machine and the worker's last lines add to its status. The kernel is asked only about the ends that it may
+/// have caused.
+EndFacts Supervisor::end_facts(const FailureRecord& record) {
+  EndFacts facts;
+  if (record.success()) return facts;
+  for (TailLine& line : logs_.tail(record.local_rank)) facts.last_lines.push_back(std::move(line.text));
+  if (record.stopped_by_lrun()) return facts;
+  if (record.ended_by(SIGKILL)) {
+    const MemoryKills kills = memory_.take();
+    facts.memory_kills = kills.count;
+    facts.memory_kills_are_ours = kills.in_cgroup;
+    facts.memory_limit_bytes = kills.limit_bytes;
+  }
+  if (record.ended_by(SIGBUS)) {
+    const StorageSpace space = storage_space("/dev/shm").value_or(StorageSpace{});
+    facts.shared_memory_full = space.full();
+    facts.shared_memory_bytes = space.total_bytes;
+  }
+  return facts;
 }
 
 /// Those that ended by themselves must be recorded as such before a signal is counted as sent to them.

@@ -9,10 +9,11 @@
 #include "base/event_loop.h"
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
+#include "process/memory_watch.h"
 #include "process/worker_group.h"
 #include "supervise/pausable_timer.h"
 #include "supervise/policy.h"
-#include "verdict/failure_record.h"
+#include "verdict/explain.h"
 
 namespace lrun {
 
@@ -69,7 +70,8 @@ class Supervisor {
 
  private:
   void worker_ended(Worker& worker, const ExitStatus& status);
-  FailureRecord make_record(const Worker& worker, const ExitStatus& status) const;
+  FailureRecord make_record(const Worker& worker, const ExitStatus& status);
+  EndFacts end_facts(const FailureRecord& record);
   void mark_stopped(int signal_number);
   void finish_when_nothing_is_left();
   void take_over_output();
@@ -90,6 +92,7 @@ class Supervisor {
   RunObserver& observer_;
   Facts facts_;
   SupervisionState state_;
+  MemoryWatch memory_;
   PausableTimer grace_;
   std::deque<Event> pending_;  ///< an action may cause events: they wait until its decision is carried out
   bool deciding_ = false;

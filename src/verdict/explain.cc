@@ -53,20 +53,15 @@ bool lost_a_peer(const FailureRecord& record) {
                      [](const std::string& line) { return has_any(line, kPeerWords); });
 }
 
-/// By this signal itself, or because its only process was (a shell then exits with 128 + the number).
-bool ended_by(const FailureRecord& record, int signal_number) {
-  return record.ending == Ending::kSignaled ? record.value == signal_number : record.value == 128 + signal_number;
-}
-
 Cause classify(const FailureRecord& record, const EndFacts& facts) {
   if (record.ending == Ending::kExecFailed) return Cause::kExecFailed;
   if (record.ending == Ending::kLost) return Cause::kLost;
   if (record.success()) return Cause::kSucceeded;
   if (record.stopped_by_lrun()) return Cause::kStoppedByLrun;
-  if (ended_by(record, SIGKILL) && facts.memory_kills > 0) {
+  if (record.ended_by(SIGKILL) && facts.memory_kills > 0) {
     return facts.memory_kills_are_ours ? Cause::kOutOfMemory : Cause::kProbablyOutOfMemory;
   }
-  if (ended_by(record, SIGBUS) && facts.shared_memory_full) return Cause::kSharedMemoryFull;
+  if (record.ended_by(SIGBUS) && facts.shared_memory_full) return Cause::kSharedMemoryFull;
   if (gave_up_waiting(facts)) return Cause::kWatchdogAbort;
   if (lost_a_peer(record)) return Cause::kPeerLost;
   return record.ending == Ending::kSignaled ? Cause::kFatalSignal : Cause::kOwnError;

@@ -52,6 +52,11 @@ struct FailureRecord {
   [[nodiscard]] bool success() const { return ending == Ending::kExited && value == 0; }
   /// True when lrun had told it to end: it is nobody's cause.
   [[nodiscard]] bool stopped_by_lrun() const { return stop_signal != 0; }
+  /// By this signal itself, or because its only process was: a shell then exits with 128 + the number.
+  [[nodiscard]] bool ended_by(int signal_number) const {
+    return ending == Ending::kSignaled ? value == signal_number
+                                       : ending == Ending::kExited && value == 128 + signal_number;
+  }
   /// 'exited with code 3', 'died of SIGSEGV (invalid memory access)', 'could not be executed: No such file',
   /// 'was killed by the kernel's out-of-memory killer (memory limit 64 MiB)'.
   [[nodiscard]] std::string in_words() const;

@@ -1,0 +1,146 @@
+#include "process/memory_watch.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "base/fd.h"
+
+namespace lrun {
+namespace {
+
+/// Files of the kernel are read in one piece and have no size; these are far below.
+constexpr std::size_t kMostBytes = 64 * 1024;
+
+std::string read_all(const std::filesystem::path& file) {
+  const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  std::array<char, 8192> piece;
+  while (fd && text.size() < kMostBytes) {
+    const ssize_t count = ::read(fd.get(), piece.data(), piece.size());
+    if (count <= 0) break;
+    text.append(piece.data(), static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+/// Calls `visit(line)` for each line until it returns true.
+void each_line(std::string_view text, const auto& visit) {
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    if (visit(text.substr(0, end))) return;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+/// cgroup 1 says 'no limit' with the greatest number of pages.
+constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60U;
+
+}  // namespace
+
+std::optional<std::string> cgroup_path(std::string_view proc_cgroup, std::string_view controller) {
+  std::optional<std::string> path;
+  each_line(proc_cgroup, [&](std::string_view line) {
+    const auto first = line.find(':');
+    const auto second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) return false;
+    std::string_view controllers = line.substr(first + 1, second - first - 1);
+    bool named = controllers == controller;
+    while (!named && !controllers.empty()) {
+      const auto comma = std::min(controllers.find(','), controllers.size());
+      named = !controller.empty() && controllers.substr(0, comma) == controller;
+      controllers.remove_prefix(std::min(comma + 1, controllers.size()));
+    }
+    if (named) path = line.substr(second + 1);
+    return named;
+  });
+  return path;
+}
+
+std::optional<std::uint64_t> counter_named(std::string_view lines, std::string_view name) {
+  std::optional<std::uint64_t> counter;
+  each_line(lines, [&](std::string_view line) {
+    if (!line.starts_with(name) || line.size() <= name.size() || line[name.size()] != ' ') return false;
+    counter = number_in(line.substr(name.size() + 1));
+    return true;
+  });
+  return counter;
+}
+
+MemoryWatch::MemoryWatch(std::filesystem::path root) : root_(std::move(root)) {
+  const std::string membership = read_all(root_ / "proc/self/cgroup");
+  struct Place {
+    const char* mount_point;
+    const char* controller;
+    const char* file;
+    bool version_2;
+  };
+  for (const Place& place : {Place{"sys/fs/cgroup", "", "memory.events", true},
+                             Place{"sys/fs/cgroup/memory", "memory", "memory.oom_control", false}}) {
+    const auto path = cgroup_path(membership, place.controller);
+    if (!path) continue;
+    const std::filesystem::path mount_point = root_ / place.mount_point;
+    // In a container without a namespace of its own the path is the host's, and what is mounted is the cgroup itself.
+    for (const auto& folder : {mount_point / std::filesystem::path(*path).relative_path(), mount_point}) {
+      if (!folder_.empty() || !counter_named(read_all(folder / place.file), "oom_kill")) continue;
+      folder_ = folder;
+      mount_point_ = mount_point;
+      version_2_ = place.version_2;
+    }
+    if (!folder_.empty()) break;
+  }
+  cgroup_seen_ = cgroup_count();
+  machine_seen_ = machine_count();
+}
+
+std::uint64_t MemoryWatch::cgroup_count() const {
+  if (folder_.empty()) return 0;
+  const char* const file = version_2_ ? "memory.events" : "memory.oom_control";
+  return counter_named(read_all(folder_ / file), "oom_kill").value_or(0);
+}
+
+/// cgroup 2 counts for all its descendants: there the machine's counter, which is costly on many processors, adds
+/// nothing.
+std::uint64_t MemoryWatch::machine_count() const {
+  if (!folder_.empty() && version_2_) return 0;
+  return counter_named(read_all(root_ / "proc/vmstat"), "oom_kill").value_or(0);
+}
+
+std::uint64_t MemoryWatch::limit() const {
+  std::uint64_t lowest = kNoLimit;
+  const char* const file = version_2_ ? "memory.max" : "memory.limit_in_bytes";
+  for (std::filesystem::path folder = folder_;; folder = folder.parent_path()) {
+    lowest = std::min(lowest, number_in(read_all(folder / file)).value_or(kNoLimit));
+    if (folder == mount_point_ || folder == folder.parent_path()) break;
+  }
+  return lowest == kNoLimit ? 0 : lowest;
+}
+
+MemoryKills MemoryWatch::take() {
+  const std::uint64_t in_cgroup = cgroup_count();
+  const std::uint64_t on_machine = machine_count();
+  MemoryKills kills;
+  kills.in_cgroup = in_cgroup > cgroup_seen_;
+  const std::uint64_t more =
+      kills.in_cgroup ? in_cgroup - cgroup_seen_ : on_machine - std::min(on_machine, machine_seen_);
+  kills.count = static_cast<int>(std::min<std::uint64_t>(more, 1'000'000));
+  if (kills.count == 0) return kills;
+  if (kills.in_cgroup) {
+    kills.limit_bytes = limit();
+    ++cgroup_seen_;
+  }
+  ++machine_seen_;  // it counts those of the cgroup, too
+  return kills;
+}
+
+}  // namespace lrun

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lrun {
+
+/// What the kernel counted: processes that it killed for lack of memory.
+struct MemoryKills {
+  int count = 0;                  ///< since the watch began or the last one was taken
+  bool in_cgroup = false;         ///< counted in the cgroup of this process; else anywhere on the machine
+  std::uint64_t limit_bytes = 0;  ///< the lowest memory limit that holds for that cgroup; 0: none, or not known
+
+  bool operator==(const MemoryKills&) const = default;
+};
+
+/// Tells an out-of-memory kill from any other SIGKILL: only the parent of a killed process can, and only by counters
+/// that it has read before. They are those of the cgroup that this process and its children live in (cgroup 2
+/// memory.events, cgroup 1 memory.oom_control), else /proc/vmstat of the whole machine. One thread.
+class MemoryWatch {
+ public:
+  /// Reads the counters. `root` is '/' but in tests. Never throws for what cannot be read.
+  explicit MemoryWatch(std::filesystem::path root = "/");
+
+  /// What was counted since; a kill that is reported is taken by whoever asks, so that the next death needs another
+  /// one. To be asked about a death by SIGKILL that nobody here has sent.
+  MemoryKills take();
+
+ private:
+  [[nodiscard]] std::uint64_t cgroup_count() const;
+  [[nodiscard]] std::uint64_t machine_count() const;
+  [[nodiscard]] std::uint64_t limit() const;
+
+  std::filesystem::path root_;
+  std::filesystem::path folder_;       ///< of the cgroup that counts; empty: none does
+  std::filesystem::path mount_point_;  ///< where its ancestors end
+  bool version_2_ = false;
+  std::uint64_t cgroup_seen_ = 0;
+  std::uint64_t machine_seen_ = 0;
+};
+
+/// The path behind 'N:memory:' (`controller` 'memory') or '0::' (`controller` empty) in /proc/PID/cgroup. Pure.
+std::optional<std::string> cgroup_path(std::string_view proc_cgroup, std::string_view controller);
+
+/// The number behind `name` in lines of 'name number'. Pure.
+std::optional<std::uint64_t> counter_named(std::string_view lines, std::string_view name);
+
+}  // namespace lrun
