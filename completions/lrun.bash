@@ -12,7 +12,9 @@ _lrun_find_program() {
         return
         ;;
       --devices | -n | -np | --nproc[-_]per[-_]node | --num[-_]nodes | --nnodes | --accelerator | --strategy | \
-        --process[-_]group[-_]backend | --seed | --master[-_]port | --compat | --log[-_]dir | --grace)
+        --process[-_]group[-_]backend | --seed | --master[-_]port | --rdzv[-_]id | --role | --compat | --output | \
+        --log[-_]dir | -r | --redirects | -t | --tee | --local[-_]ranks[-_]filter | --duplicate[-_]std???[-_]filters | \
+        --log[-_]line[-_]prefix[-_]template | --grace)
         [[ ${COMP_WORDS[i + 1]-} == = ]] && ((i++))
         ((i++))
         ;;
@@ -35,7 +37,11 @@ _lrun_values_of() {
     --strategy) values='ddp dp ddp2' ;;
     --process[-_]group[-_]backend) values='auto nccl gloo shm' ;;
     --compat) values='lrun torchrun' ;;
-    --num[-_]nodes | --nnodes | --seed | --master[-_]port | --grace) values='' ;;
+    --output) values='prefix raw rank0 quiet' ;;
+    --num[-_]nodes | --nnodes | --seed | --master[-_]port | --rdzv[-_]id | --role | -r | --redirects | -t | --tee | \
+      --local[-_]ranks[-_]filter | --duplicate[-_]std???[-_]filters | --log[-_]line[-_]prefix[-_]template | --grace)
+      values=''
+      ;;
     --log[-_]dir) values=@directories ;;
     *) return 1 ;;
   esac
@@ -51,7 +57,9 @@ _lrun_reply_values() {
 }
 
 _lrun_options='--devices -n -np --nproc-per-node --num_nodes --nnodes --accelerator --isolate-gpus --virtual-local-rank
-  --strategy --process_group_backend --seed --master-port -m --module --no-python --compat --log-dir --grace --dry-run
+  --strategy --process_group_backend --seed --master-port --rdzv-id --role -m --module --no-python --compat --output
+  --log-dir -r --redirects -t --tee --local-ranks-filter --duplicate-stdout-filters --duplicate-stderr-filters
+  --log-line-prefix-template --grace --dry-run
   -v --verbose --version -h --help'
 
 _lrun_reply_program() {

@@ -9,7 +9,9 @@ function __lrun_program
                 set -e words[1]
                 break
             case --devices -n -np '--nproc?per?node' '--num?nodes' --nnodes --accelerator --strategy \
-                '--process?group?backend' --seed '--master?port' --compat '--log?dir' --grace
+                '--process?group?backend' --seed '--master?port' '--rdzv?id' --role --compat --output \
+                '--log?dir' -r --redirects -t --tee '--local?ranks?filter' '--duplicate?std*?filters' \
+                '--log?line?prefix?template' --grace
                 set -e words[1]
                 set -q words[1]; and set -e words[1]
             case '-*'
@@ -45,10 +47,19 @@ complete -c lrun -n 'not __lrun_program' -x -l strategy -a 'ddp dp ddp2' -d 'How
 complete -c lrun -n 'not __lrun_program' -x -l process_group_backend -a 'auto nccl gloo shm' -d 'How workers exchange tensors'
 complete -c lrun -n 'not __lrun_program' -x -l seed -d 'Seed for all workers'
 complete -c lrun -n 'not __lrun_program' -x -l master-port -d 'Port of the workers\' store'
+complete -c lrun -n 'not __lrun_program' -x -l rdzv-id -d 'Name of the run'
+complete -c lrun -n 'not __lrun_program' -x -l role -d 'Role of all workers'
 complete -c lrun -n 'not __lrun_program' -s m -l module -d 'PROGRAM is a Python module'
 complete -c lrun -n 'not __lrun_program' -l no-python -d 'Execute PROGRAM itself, whatever it is'
 complete -c lrun -n 'not __lrun_program' -x -l compat -a 'lrun torchrun' -d 'Whose defaults'
+complete -c lrun -n 'not __lrun_program' -x -l output -a 'prefix raw rank0 quiet' -d 'How lines look on the console'
 complete -c lrun -n 'not __lrun_program' -x -l log-dir -a '(__fish_complete_directories)' -d 'Where log files go'
+complete -c lrun -n 'not __lrun_program' -x -s r -l redirects -d 'Streams that go to log files only'
+complete -c lrun -n 'not __lrun_program' -x -s t -l tee -d 'Streams that go to log files and console'
+complete -c lrun -n 'not __lrun_program' -x -l local-ranks-filter -d 'Local ranks to show'
+complete -c lrun -n 'not __lrun_program' -x -l duplicate-stdout-filters -d 'Copy lines of stdout with these texts'
+complete -c lrun -n 'not __lrun_program' -x -l duplicate-stderr-filters -d 'Copy lines of stderr with these texts'
+complete -c lrun -n 'not __lrun_program' -x -l log-line-prefix-template -d 'What stands before each line'
 complete -c lrun -n 'not __lrun_program' -x -l grace -d 'Time to end after SIGTERM before SIGKILL'
 complete -c lrun -n 'not __lrun_program' -l dry-run -a 'text json' -d 'Show the plan, start nothing'
 complete -c lrun -n 'not __lrun_program' -s v -l verbose -d 'Tell what lrun does'

@@ -28,12 +28,15 @@ std::vector<WorkerCommand> worker_commands(const LaunchPlan& plan, const NodePla
 }  // namespace
 
 Attempt::Attempt(const Surroundings& surroundings, Membership membership, std::filesystem::path folder)
-    : surroundings_(surroundings), membership_(std::move(membership)), folder_(std::move(folder)) {}
+    : surroundings_(surroundings),
+      membership_(std::move(membership)),
+      folder_(std::move(folder)),
+      output_(surroundings_.plan, node(), folder_) {}
 
 std::optional<StartFailure> Attempt::start() {
   const LaunchPlan& plan = surroundings_.plan;
   Fd nothing;
-  GroupCommand command{.path = surroundings_.executable, .capture_output = captures()};
+  GroupCommand command{.path = surroundings_.executable};
   if (plan.personality.standard_input == Personality::Stdin::kNull) {
     nothing = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (nothing) command.standard_input = nothing.get();
@@ -44,24 +47,16 @@ std::optional<StartFailure> Attempt::start() {
                        .error_file_directory = folder_.string()};
   const WorkerEnvironment environment(plan, node(), surroundings_.environment, facts);
   command.shared_environment = environment.shared();
-  return group_.start(surroundings_.loop, command, worker_commands(plan, node(), environment),
-                      surroundings_.spawn_defaults);
+  std::vector<WorkerCommand> commands = worker_commands(plan, node(), environment);
+  output_.prepare(commands);
+  return group_.start(surroundings_.loop, command, commands, surroundings_.spawn_defaults);
 }
 
 void Attempt::supervise(std::function<void()> finished) {
   supervisor_.emplace(surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer,
                       Supervisor::Facts{membership_.self().name, membership_.attempt, surroundings_.plan.grace.value});
-  take_over_output();
+  output_.take_over(group_.workers(), surroundings_.logs);
   supervisor_->begin(std::move(finished));
-}
-
-void Attempt::take_over_output() {
-  if (!captures()) return;
-  for (Worker& worker : group_.workers()) {
-    LogRouter& logs = surroundings_.logs;
-    logs.add_stream(worker.rank, worker.local_rank, LogStream::kOut, std::move(worker.standard_output));
-    logs.add_stream(worker.rank, worker.local_rank, LogStream::kErr, std::move(worker.standard_error));
-  }
 }
 
 void Attempt::open_log_files() {
@@ -84,7 +79,5 @@ std::filesystem::path Attempt::written_logs() const {
   }
   return {};
 }
-
-bool Attempt::captures() const { return surroundings_.plan.personality.output == Personality::Output::kPrefixed; }
 
 }  // namespace lrun

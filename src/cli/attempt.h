@@ -7,6 +7,7 @@
 
 #include "base/environment.h"
 #include "base/event_loop.h"
+#include "cli/worker_output.h"
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
 #include "process/spawn.h"
@@ -35,7 +36,11 @@ class Attempt {
   /// \param folder  of this attempt's log and error files; empty: there are none.
   Attempt(const Surroundings& surroundings, Membership membership, std::filesystem::path folder);
 
+  /// start() makes files: their folder's parents must be there before.
+  [[nodiscard]] bool needs_folder() const { return output_.writes_files_itself(); }
+
   /// Starts all workers or none. Nothing of them is left running after a failure.
+  /// \throws std::system_error  a file that a worker is to write to cannot be made.
   std::optional<StartFailure> start();
 
   /// Takes over the workers' output and ends, once they were started. `finished` is called once, by the loop, when
@@ -57,13 +62,12 @@ class Attempt {
   [[nodiscard]] const std::vector<Worker>& workers() const { return group_.workers(); }
 
  private:
-  void take_over_output();
-  [[nodiscard]] bool captures() const;
   [[nodiscard]] const NodePlan& node() const { return surroundings_.plan.nodes.front(); }
 
   Surroundings surroundings_;
   Membership membership_;
   std::filesystem::path folder_;
+  WorkerOutput output_;
   WorkerGroup group_;
   std::optional<Supervisor> supervisor_;
 };

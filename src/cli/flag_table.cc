@@ -1,5 +1,9 @@
+#include <array>
+#include <cstddef>
+
 #include "cli/flag_values.h"
 #include "cli/flags.h"
+#include "cli/output_flags.h"
 
 namespace lrun {
 namespace {
@@ -7,7 +11,6 @@ namespace {
 using enum ValueKind;
 
 constexpr std::string_view kOneMachine = "leave it out: this version runs on one machine";
-constexpr std::string_view kFilePerRank = "leave it out: every rank has a log file of its own; see '--log-dir'";
 constexpr std::string_view kBinding = "leave it out, or bind the program itself with taskset(1) or numactl(8)";
 constexpr auto later_value = flag_values::not_in_this_version;
 constexpr auto later_switch = flag_values::switch_not_in_this_version;
@@ -32,7 +35,7 @@ constexpr Flag later(std::string_view name, ValueKind value, std::string_view pe
           .overridden_by_standalone = overridden_by_standalone};
 }
 
-constexpr Flag kFlags[] = {
+constexpr Flag kFirstFlags[] = {
     {.name = "devices",
      .value = kRequired,
      .placeholder = "N|LIST|auto|-1",
@@ -123,6 +126,23 @@ constexpr Flag kFlags[] = {
      .default_value = "0",
      .pet_variable = "PET_MASTER_PORT",
      .apply = flag_values::master_port},
+    {.name = "rdzv-id",
+     .value = kRequired,
+     .placeholder = "NAME",
+     .group = FlagGroup::kTraining,
+     .details = "The name of the run, as its workers find it in TORCHELASTIC_RUN_ID.",
+     .default_value = "a new name",
+     .pet_variable = "PET_RDZV_ID",
+     .apply = flag_values::rdzv_id,
+     .overridden_by_standalone = true},
+    {.name = "role",
+     .value = kRequired,
+     .placeholder = "NAME",
+     .group = FlagGroup::kTraining,
+     .details = "The role of all workers, which they find in ROLE_NAME; it is part of torchrun's prefix of lines.",
+     .default_value = "default",
+     .pet_variable = "PET_ROLE",
+     .apply = flag_values::role},
 
     {.name = "module",
      .short_names = "m",
@@ -150,16 +170,9 @@ constexpr Flag kFlags[] = {
      .default_value = "lrun",
      .apply = flag_values::compat},
 
-    {.name = "log-dir",
-     .value = kRequired,
-     .placeholder = "DIR",
-     .group = FlagGroup::kRun,
-     .brief = "where log files go",
-     .details = "The directory for log files, one per rank and stream; made when it is not there. '/dev/null' switches "
-                "the files off.",
-     .default_value = "the run directory",
-     .pet_variable = "PET_LOG_DIR",
-     .apply = flag_values::log_dir},
+};
+
+constexpr Flag kLastFlags[] = {
     {.name = "grace",
      .value = kRequired,
      .placeholder = "TIME",
@@ -200,10 +213,9 @@ constexpr Flag kFlags[] = {
      .action = FlagAction::kHelp},
 
     // Not in this version. To switch one on: give it a group, texts, choices and its own apply(), as above.
-    later("standalone", kNone, "PET_STANDALONE", later_switch, "*"),
+    later("standalone", kNone, "PET_STANDALONE", flag_values::standalone, "*"),
     later("rdzv-backend", kRequired, "PET_RDZV_BACKEND", later_value, "static c10d", kOneMachine, true),
     later("rdzv-endpoint", kRequired, "PET_RDZV_ENDPOINT", later_value, "localhost:0 127.0.0.1:0", kOneMachine, true),
-    later("rdzv-id", kRequired, "PET_RDZV_ID", later_value, "none", kOneMachine, true),
     later("rdzv-conf", kRequired, "PET_RDZV_CONF", later_value, "", kOneMachine, true),
     later("node-rank", kRequired, "PET_NODE_RANK", later_count, "0", kOneMachine),
     later("master-addr", kRequired, "PET_MASTER_ADDR", later_value, "127.0.0.1 localhost ::1", kOneMachine),
@@ -214,15 +226,8 @@ constexpr Flag kFlags[] = {
           "leave it out: a failed run is not repeated"),
     later("monitor-interval", kRequired, "PET_MONITOR_INTERVAL", ignored_seconds, "*"),
     later("start-method", kRequired, "PET_START_METHOD", later_choice, "*", "", false, "", "", "spawn fork forkserver"),
-    later("role", kRequired, "PET_ROLE", later_value, "default", "leave it out: ROLE_NAME is 'default'"),
     later("event-log-handler", kRequired, "PET_EVENT_LOG_HANDLER", later_value, "null", "leave it out"),
     later("run-path", kNone, "PET_RUN_PATH", later_switch, "", "leave it out: a '.py' file is run by Python anyway"),
-    later("redirects", kRequired, "PET_REDIRECTS", later_value, "0", kFilePerRank, false, "", "r"),
-    later("tee", kRequired, "PET_TEE", later_value, "0", kFilePerRank, false, "", "t"),
-    later("local-ranks-filter", kRequired, "PET_LOCAL_RANKS_FILTER", later_value, "", kFilePerRank),
-    later("duplicate-stdout-filters", kRequired, "PET_DUPLICATE_STDOUT_FILTERS", later_value, "", kFilePerRank),
-    later("duplicate-stderr-filters", kRequired, "PET_DUPLICATE_STDERR_FILTERS", later_value, "", kFilePerRank),
-    later("log-line-prefix-template", kRequired, "PET_LOG_LINE_PREFIX_TEMPLATE", later_value, "", "leave it out"),
     later("logs-specs", kRequired, "", later_value, "default", "leave it out"),
     later("numa-binding", kRequired, "", later_choice, "", kBinding, false, "", "",
           "node socket exclusive core-complex"),
@@ -236,8 +241,23 @@ constexpr Flag kFlags[] = {
           "completions for bash, zsh and fish are installed with lrun"),
 };
 
+/// Several parts of the table as one array.
+template <std::size_t... sizes>
+constexpr auto joined(const Flag (&... parts)[sizes]) {
+  std::array<Flag, (sizes + ...)> all{};
+  std::size_t count = 0;
+  const auto append = [&](const auto& part) {
+    for (const Flag& flag : part) all[count++] = flag;
+  };
+  (append(parts), ...);
+  return all;
+}
+
 }  // namespace
 
-std::span<const Flag> flag_table() { return kFlags; }
+std::span<const Flag> flag_table() {
+  static constexpr auto kFlags = joined(kFirstFlags, kOutputFlags, kLastFlags);
+  return kFlags;
+}
 
 }  // namespace lrun

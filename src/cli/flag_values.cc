@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
-#include <optional>
 
 #include "base/nearest.h"
 #include "base/user_error.h"
 #include "cli/device_argument.h"
+#include "cli/read_value.h"
 
 namespace lrun::flag_values {
 namespace {
@@ -17,54 +17,6 @@ namespace {
 // Beyond any machine, and small enough that devices x nodes is an int.
 constexpr int kMostWorkersPerNode = 16'384;
 constexpr int kMostNodes = 65'536;
-
-[[noreturn]] void refuse(const GivenValue& given, const std::string& problem, const std::string& hint = {}) {
-  throw UserError("'" + given.as_written() + "': " + problem, hint);
-}
-
-std::string lower_case(std::string text) {
-  for (char& letter : text) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  }
-  return text;
-}
-
-template <class Number>
-std::optional<Number> whole_number(const std::string& text) {
-  Number number{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return number;
-}
-
-/// A whole number from `least` to `most`.
-template <class Number>
-Number number_between(const GivenValue& given, Number least, Number most) {
-  const auto number = whole_number<Number>(given.text);
-  if (number && *number >= least && *number <= most) return *number;
-  refuse(given, std::string(number ? "out of range" : "not a whole number") + "; allowed: " + std::to_string(least) +
-                    " to " + std::to_string(most));
-}
-
-std::string choice_hint(const std::string& word, const std::vector<std::string>& choices) {
-  const auto nearest = nearest_word(word, choices);
-  return nearest ? "did you mean '" + *nearest + "'?" : std::string();
-}
-
-/// One of the row's choices, in any case.
-std::string choice_of(const GivenValue& given, const std::string& noun) {
-  const auto words = words_of(given.flag->choices);
-  const std::vector<std::string> choices(words.begin(), words.end());
-  std::string word = lower_case(given.text);
-  if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
-  refuse(given, "no such " + noun + "; allowed: " + join_words(choices, ", "), choice_hint(word, choices));
-}
-
-template <class T>
-Setting<T> setting(const GivenValue& given, T value) {
-  return {std::move(value), given.source, given.origin};
-}
 
 bool is_neutral(const GivenValue& given) {
   const auto neutral = words_of(given.flag->neutral_values);
@@ -166,11 +118,14 @@ void compat(const GivenValue& given, LaunchRequest& request) {
   request.compat = choice_of(given, "command") == "torchrun" ? Compat::kTorchrun : Compat::kLrun;
 }
 
-void log_dir(const GivenValue& given, LaunchRequest& request) {
-  if (given.text.empty() && given.source == Source::kEnvironment) return;  // as torchrun: no directory was named
-  if (given.text.empty()) refuse(given, "the name of a directory is missing", "'/dev/null' switches log files off");
-  request.log_dir = setting(given, given.text);
+void role(const GivenValue& given, LaunchRequest& request) {
+  if (given.text.empty()) refuse(given, "the name of a role is missing");
+  request.role = given.text;
 }
+
+void rdzv_id(const GivenValue& given, LaunchRequest& request) { request.rdzv_id = given.text; }
+
+void standalone(const GivenValue& given, LaunchRequest& request) { request.standalone = switch_value(given); }
 
 void grace(const GivenValue& given, LaunchRequest& request) {
   const auto duration = parse_duration(given.text);

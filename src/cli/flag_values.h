@@ -19,7 +19,10 @@ void master_port(const GivenValue& given, LaunchRequest& request);
 void module(const GivenValue& given, LaunchRequest& request);
 void no_python(const GivenValue& given, LaunchRequest& request);
 void compat(const GivenValue& given, LaunchRequest& request);
-void log_dir(const GivenValue& given, LaunchRequest& request);
+void role(const GivenValue& given, LaunchRequest& request);
+void rdzv_id(const GivenValue& given, LaunchRequest& request);
+/// On one machine it only names the run.
+void standalone(const GivenValue& given, LaunchRequest& request);
 void grace(const GivenValue& given, LaunchRequest& request);
 void dry_run(const GivenValue& given, LaunchRequest& request);
 void verbose(const GivenValue& given, LaunchRequest& request);

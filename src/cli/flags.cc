@@ -46,6 +46,8 @@ std::string_view title_of(FlagGroup group) {
       return "Training";
     case FlagGroup::kProgram:
       return "Program";
+    case FlagGroup::kOutput:
+      return "Output";
     case FlagGroup::kRun:
       return "Run";
     case FlagGroup::kInformation:

@@ -28,7 +28,7 @@ enum class ValueKind {
   kOptional,  ///< '--flag' or '--flag=VALUE'
 };
 
-enum class FlagGroup { kWorkers, kTraining, kProgram, kRun, kInformation, kNotInThisVersion };
+enum class FlagGroup { kWorkers, kTraining, kProgram, kOutput, kRun, kInformation, kNotInThisVersion };
 
 enum class FlagAction { kSetting, kHelp, kVersion };
 

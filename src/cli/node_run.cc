@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include "cli/diagnostics.h"
-#include "logs/rank_prefix.h"
 #include "process/descendants.h"
 #include "process/guard.h"
 #include "process/program_path.h"
@@ -29,20 +28,6 @@ constexpr Duration kFailurePatience(60'000);
 constexpr Duration kInterruptedPatience(5000);
 constexpr Duration kNoLimit(std::chrono::hours(24 * 365));
 
-/// Where each attempt gets a folder for its files.
-std::filesystem::path log_folder(const LaunchPlan& plan, const std::filesystem::path& run_folder) {
-  if (plan.log_dir.value == "/dev/null" || !plan.personality.file_per_rank) return {};
-  const std::filesystem::path base =
-      plan.log_dir.value.empty() ? run_folder : std::filesystem::path(plan.log_dir.value) / plan.run_id;
-  std::error_code error;  // in a deleted folder a relative name means nothing: it stays as it is and cannot be made
-  const std::filesystem::path absolute = std::filesystem::absolute(base, error);
-  return error ? base : absolute;
-}
-
-std::filesystem::path attempt_folder(const std::filesystem::path& log_folder, int attempt) {
-  return log_folder.empty() ? log_folder : log_folder / fmt::format("attempt_{}", attempt);
-}
-
 RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, const std::filesystem::path& logs) {
   return {.grace = plan.grace.value, .program = program, .logs = logs.string(), .colour = takes_colour(STDERR_FILENO)};
 }
@@ -55,14 +40,11 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
       facts_(std::move(facts)),
       verbose_(facts_.verbosity, [this](const std::string& line) { say(line); }),
       run_folder_(state_folder(environment) / plan.run_id),
-      log_folder_(log_folder(plan, run_folder_)),
+      log_folder_(plan, environment, run_folder_),
       store_(loop_, {.port = static_cast<std::uint16_t>(plan.master_port.value_or(0)),
                      .log = [this](const std::string& line) { warn(line); }}),
       reporter_(text_facts(plan, facts_.program, {}), events_, [this](const std::string& text) { say(text); }) {
-  const LogOptions options{.rank_width = rank_width(plan_.world_size),
-                           .colour = !environment.has("NO_COLOR"),
-                           .files = !log_folder_.empty()};
-  logs_.emplace(loop_, options,
+  logs_.emplace(loop_, log_options(plan, node(), environment, plan.output.files),
                 LogEvents{.drained =
                               [this](int) {
                                 if (supervised()) attempt_->supervisor().look_again();
@@ -92,7 +74,8 @@ std::optional<StartFailure> NodeRun::begin_attempt(int number) {
   membership.attempt = number;
   attempt_.emplace(
       Attempt::Surroundings{plan_, environment_, facts_.executable, facts_.spawn_defaults, loop_, *logs_, reporter_},
-      std::move(membership), attempt_folder(log_folder_, number));
+      std::move(membership), log_folder_.attempt(number));
+  if (attempt_->needs_folder()) make_folders();
   if (std::optional<StartFailure> failure = attempt_->start()) return failure;
   attempt_->supervise([this] { conclude(); });
   tell_start();
@@ -111,10 +94,15 @@ void NodeRun::tell_start() const {
   }
 }
 
+void NodeRun::make_folders() {
+  if (!run_directory_) run_directory_.emplace(run_folder_);
+  log_folder_.make();
+}
+
 /// A run without its folder is still a run: what fails here is one warning.
 void NodeRun::open_run_directory() {
   try {
-    run_directory_.emplace(run_folder_);
+    make_folders();
     events_ = EventLog(run_folder_ / "events.jsonl");
     events_.run_started(plan_, attempt_->workers(), store_.port());
     control_.emplace(loop_, run_folder_, [this](std::string_view command) { return answer(command); });
@@ -177,6 +165,7 @@ void NodeRun::conclude() {
   concluding_ = true;
   housework_.cancel();
   control_.reset();
+  log_folder_.remove_when_unused();
   const std::vector<pid_t> survivors = end_all_descendants(kKillLimit);
   if (!survivors.empty()) {
     warn(fmt::format("{} processes cannot be ended (uninterruptible in the kernel), first pid {}", survivors.size(),

@@ -7,6 +7,7 @@
 #include "base/environment.h"
 #include "base/event_loop.h"
 #include "cli/attempt.h"
+#include "cli/log_folder.h"
 #include "cli/verbose_log.h"
 #include "inspect/control_socket.h"
 #include "inspect/run_directory.h"
@@ -40,6 +41,7 @@ class NodeRun {
  private:
   std::optional<StartFailure> begin_attempt(int number);
   void tell_start() const;
+  void make_folders();
   void open_run_directory();
   std::string answer(std::string_view command);
   void signal_arrived(int signal_number, pid_t sender);
@@ -56,8 +58,8 @@ class NodeRun {
   Facts facts_;
   VerboseLog verbose_;
   std::filesystem::path run_folder_;
-  std::filesystem::path log_folder_;  ///< holds a folder for each attempt; empty: no log files
-  EventLoop loop_;                    ///< outlives everything that watches it
+  LogFolder log_folder_;
+  EventLoop loop_;  ///< outlives everything that watches it
   StoreServer store_;
   std::optional<LogRouter> logs_;
   std::optional<RunDirectory> run_directory_;

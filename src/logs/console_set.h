@@ -7,7 +7,7 @@
 #include "base/event_loop.h"
 #include "logs/console.h"
 #include "logs/log_options.h"
-#include "logs/log_stream.h"
+#include "plan/log_stream.h"
 
 namespace lrun {
 

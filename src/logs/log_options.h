@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <vector>
 
 #include "base/duration.h"
 
@@ -8,10 +10,15 @@ namespace lrun {
 
 /// What becomes of the workers' output, decided by the plan. A value.
 struct LogOptions {
-  bool prefix = true;   ///< '[3] ' before every line on the console
-  int rank_width = 1;   ///< digits that the rank is aligned to: rank_width() of rank_prefix.h
-  bool colour = false;  ///< the prefix in one colour a rank, where the console is a terminal
-  bool files = true;    ///< a file per rank and stream, once open_files() named the folder
+  bool prefix = true;                            ///< '[3] ' before every line on the console
+  std::string prefix_template = {};              ///< another prefix, for expand_prefix(); empty: '[3] '
+  std::string role = {};                         ///< for the template
+  std::string host = {};                         ///< for the template
+  int rank_width = 1;                            ///< digits that the rank is aligned to: rank_width() of rank_prefix.h
+  bool colour = false;                           ///< the prefix in one colour a rank, where the console is a terminal
+  bool files = true;                             ///< a file per rank and stream, once open_files() named the folder
+  std::vector<std::string> stdout_filters = {};  ///< lines with one of these are copied to filtered_stdout.log
+  std::vector<std::string> stderr_filters = {};  ///< the same of stderr
   std::size_t tail_bytes = std::size_t{16} * 1024;  ///< memory of one rank's last lines
   std::size_t console_bytes =
       std::size_t{1024} * 1024;           ///< queued for a slow console before reading from workers pauses
@@ -20,6 +27,14 @@ struct LogOptions {
   int stderr_fd = 2;                      ///< the console of the workers' stderr, and of lrun's own lines
 
   bool operator==(const LogOptions&) const = default;
+};
+
+/// What becomes of one stream that is taken over. A value.
+struct LogRoute {
+  bool file = true;     ///< to its file, where LogOptions has files
+  bool console = true;  ///< to the console
+
+  bool operator==(const LogRoute&) const = default;
 };
 
 }  // namespace lrun

@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "logs/console_set.h"
+#include "logs/log_files.h"
 #include "logs/log_worker.h"
+#include "logs/prefix_template.h"
 #include "logs/rank_prefix.h"
 #include "logs/readable_set.h"
 #include "logs/terminal_text.h"
@@ -30,19 +32,33 @@ std::size_t capacity_of(int fd) {
   return bytes > 0 ? static_cast<std::size_t>(bytes) : std::size_t{1024} * 1024;
 }
 
+/// What was taken over, and the ends of the files that the worker wrote itself.
+std::vector<TailLine> tail_of(const LogWorker& worker, std::size_t tail_bytes) {
+  std::vector<TailLine> lines = worker.tail.lines();
+  for (const LogSource& source : worker.sources) {
+    if (source.own_file.empty()) continue;
+    TailBuffer tail(tail_bytes);
+    tail.append(source.stream, end_of_file(source.own_file, tail_bytes));
+    for (TailLine& line : tail.lines()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
 }  // namespace
 
 class LogRouter::Implementation {
  public:
   Implementation(EventLoop& loop, LogOptions options, LogEvents events);
 
-  void add_stream(int rank, int local_rank, LogStream stream, Fd read_end);
+  void add_stream(int rank, int local_rank, LogStream stream, Fd read_end, LogRoute route);
+  void add_file(int local_rank, LogStream stream, std::filesystem::path path);
   void open_files(std::filesystem::path attempt_dir);
   void worker_ended(int local_rank);
   void begin_attempt();
   void say(std::string_view text);
   [[nodiscard]] const LogWorker* find(int local_rank) const;
   [[nodiscard]] bool drained() const;
+  [[nodiscard]] std::size_t tail_bytes() const { return options_.tail_bytes; }
   [[nodiscard]] ConsoleSet& consoles() { return consoles_; }
   /// Calls the owner about everything that happened, when no work is half done.
   void tell();
@@ -54,12 +70,16 @@ class LogRouter::Implementation {
   Read read_once(LogSource& source);
   void take_rest(LogSource& source);
   void take_over(LogSource& source, std::string_view bytes);
+  void name_lines(LogSource& source, int rank);
+  void line_came(LogSource& source, Console& to, std::string_view piece) {
+    if (source.to_console) to.append(source.writer, source.prefix, piece);
+    if (files_.filters(source.stream)) files_.copy_if_wanted(source, piece);
+  }
   void finish(LogSource& source);
   void drain_limit_passed(LogWorker& worker);
   void turn_ended(LogStream stream);
   void progressed();
-  void name_file(LogSource& source);
-  void file_refused(const LogSource& source, int error);
+  void warn(const std::string& text);
   void note_drained(LogWorker& worker);
   void give_back_memory();
   ReadableSet& readable(LogStream stream) {
@@ -75,29 +95,27 @@ class LogRouter::Implementation {
   ConsoleSet consoles_;
   std::array<ReadableSet, 2> readable_;                ///< the streams of one console each
   std::map<int, std::unique_ptr<LogWorker>> workers_;  ///< by local rank
-  std::filesystem::path attempt_dir_;
-  bool file_refused_ = false;
+  LogFiles files_;
   std::unique_ptr<char[]> read_buffer_;  ///< one for all streams, made at the first read
 };
 
 LogRouter::Implementation::Implementation(EventLoop& loop, LogOptions options, LogEvents events)
     : loop_(loop),
-      options_(options),
+      options_(std::move(options)),
       events_(std::move(events)),
       consoles_(loop, options_,
                 {[this] { progressed(); },
                  [this](LogStream stream) {
                    if (events_.console_closed) news_.emplace_back([this, stream] { events_.console_closed(stream); });
                  },
-                 [this](const std::string& text) {
-                   if (events_.warning) news_.emplace_back([this, text] { events_.warning(text); });
-                 }}),
+                 [this](const std::string& text) { warn(text); }}),
       readable_{ReadableSet(
                     loop, [this](void* tag) { read_once(*static_cast<LogSource*>(tag)); },
                     [this] { turn_ended(LogStream::kOut); }),
                 ReadableSet(
                     loop, [this](void* tag) { read_once(*static_cast<LogSource*>(tag)); },
-                    [this] { turn_ended(LogStream::kErr); })} {}
+                    [this] { turn_ended(LogStream::kErr); })},
+      files_(options_, [this](const std::string& text) { warn(text); }) {}
 
 LogWorker& LogRouter::Implementation::worker(int local_rank) {
   std::unique_ptr<LogWorker>& entry = workers_[local_rank];
@@ -110,35 +128,43 @@ const LogWorker* LogRouter::Implementation::find(int local_rank) const {
   return entry == workers_.end() ? nullptr : entry->second.get();
 }
 
-void LogRouter::Implementation::add_stream(int rank, int local_rank, LogStream stream, Fd read_end) {
+void LogRouter::Implementation::add_stream(int rank, int local_rank, LogStream stream, Fd read_end, LogRoute route) {
   set_nonblocking(read_end.get());
   LogSource& source = worker(local_rank).source(stream);
   source.writer = 2 * local_rank + (stream == LogStream::kOut ? 0 : 1);
-  const bool colour = options_.colour && console(stream).descriptor().terminal();
-  if (options_.prefix) source.prefix = rank_prefix(rank, options_.rank_width, colour);
-  if (options_.files && !attempt_dir_.empty()) name_file(source);
+  source.to_file = route.file && options_.files;
+  source.to_console = route.console;
+  if (options_.prefix) name_lines(source, rank);
+  files_.name(source);
   readable(stream).add(read_end.get(), &source);
   source.read_end = std::move(read_end);
 }
 
-void LogRouter::Implementation::open_files(std::filesystem::path attempt_dir) {
-  attempt_dir_ = std::move(attempt_dir);
-  if (!options_.files) return;
-  for (auto& [local_rank, worker] : workers_) {
-    for (LogSource& source : worker->sources) name_file(source);
+void LogRouter::Implementation::name_lines(LogSource& source, int rank) {
+  if (options_.prefix_template.empty()) {
+    const bool colour = options_.colour && console(source.stream).descriptor().terminal();
+    source.prefix = rank_prefix(rank, options_.rank_width, colour);
+    source.plain_prefix = rank_prefix(rank, options_.rank_width, false);
+  } else {
+    source.plain_prefix =
+        expand_prefix(options_.prefix_template, {options_.role, source.worker->local_rank, rank, options_.host});
+    source.prefix = source.plain_prefix;
   }
 }
 
-void LogRouter::Implementation::name_file(LogSource& source) {
-  const char* const name = source.stream == LogStream::kOut ? "stdout.log" : "stderr.log";
-  file_refused(source, source.file.open_at(attempt_dir_ / std::to_string(source.worker->local_rank) / name));
+void LogRouter::Implementation::add_file(int local_rank, LogStream stream, std::filesystem::path path) {
+  worker(local_rank).source(stream).own_file = std::move(path);
 }
 
-void LogRouter::Implementation::file_refused(const LogSource& source, int error) {
-  if (error == 0 || std::exchange(file_refused_, true) || !events_.warning) return;
-  std::string text = fmt::format("log file '{}' cannot be written: {}; the run goes on without what is lost",
-                                 source.file.path().string(), std::generic_category().message(error));
-  news_.emplace_back([this, text = std::move(text)] { events_.warning(text); });
+void LogRouter::Implementation::open_files(std::filesystem::path attempt_dir) {
+  files_.open(std::move(attempt_dir));
+  for (auto& [local_rank, worker] : workers_) {
+    for (LogSource& source : worker->sources) files_.name(source);
+  }
+}
+
+void LogRouter::Implementation::warn(const std::string& text) {
+  if (events_.warning) news_.emplace_back([this, text] { events_.warning(text); });
 }
 
 LogRouter::Implementation::Read LogRouter::Implementation::read_once(LogSource& source) {
@@ -155,10 +181,10 @@ LogRouter::Implementation::Read LogRouter::Implementation::read_once(LogSource& 
 }
 
 void LogRouter::Implementation::take_over(LogSource& source, std::string_view bytes) {
-  if (options_.files) file_refused(source, source.file.write(bytes));
+  files_.write(source, bytes);
   source.worker->tail.append(source.stream, bytes);
   Console& to = console(source.stream);
-  source.lines.split(bytes, [&](std::string_view piece) { to.append(source.writer, source.prefix, piece); });
+  source.lines.split(bytes, [&](std::string_view piece) { line_came(source, to, piece); });
   if (to.queued_bytes() >= kWriteBytes) to.write_out();
 }
 
@@ -174,7 +200,7 @@ void LogRouter::Implementation::take_rest(LogSource& source) {
 
 void LogRouter::Implementation::finish(LogSource& source) {
   Console& to = console(source.stream);
-  source.lines.finish([&](std::string_view piece) { to.append(source.writer, source.prefix, piece); });
+  source.lines.finish([&](std::string_view piece) { line_came(source, to, piece); });
   to.end_line(source.writer);
   readable(source.stream).remove(source.read_end.get());
   source.read_end.reset();
@@ -238,7 +264,7 @@ void LogRouter::Implementation::begin_attempt() {
     }
   }
   workers_.clear();
-  attempt_dir_.clear();
+  files_.open({});
   consoles_.write_out();
 }
 
@@ -268,8 +294,12 @@ LogRouter::LogRouter(EventLoop& loop, LogOptions options, LogEvents events)
 
 LogRouter::~LogRouter() = default;
 
-void LogRouter::add_stream(int rank, int local_rank, LogStream stream, Fd read_end) {
-  implementation_->add_stream(rank, local_rank, stream, std::move(read_end));
+void LogRouter::add_stream(int rank, int local_rank, LogStream stream, Fd read_end, LogRoute route) {
+  implementation_->add_stream(rank, local_rank, stream, std::move(read_end), route);
+}
+
+void LogRouter::add_file(int local_rank, LogStream stream, std::filesystem::path path) {
+  implementation_->add_file(local_rank, stream, std::move(path));
 }
 
 void LogRouter::open_files(std::filesystem::path attempt_dir) {
@@ -279,8 +309,10 @@ void LogRouter::open_files(std::filesystem::path attempt_dir) {
 
 std::filesystem::path LogRouter::file(int local_rank, LogStream stream) const {
   const LogWorker* const worker = implementation_->find(local_rank);
-  if (worker == nullptr || !worker->source(stream).file.made()) return {};
-  return worker->source(stream).file.path();
+  if (worker == nullptr) return {};
+  const LogSource& source = worker->source(stream);
+  if (!source.own_file.empty()) return source.own_file;
+  return source.file.made() ? source.file.path() : std::filesystem::path();
 }
 
 void LogRouter::worker_ended(int local_rank) {
@@ -298,7 +330,7 @@ bool LogRouter::drained() const { return implementation_->drained(); }
 std::vector<TailLine> LogRouter::tail(int local_rank) const {
   const LogWorker* const worker = implementation_->find(local_rank);
   if (worker == nullptr) return {};
-  std::vector<TailLine> lines = worker->tail.lines();
+  std::vector<TailLine> lines = tail_of(*worker, implementation_->tail_bytes());
   for (TailLine& line : lines) line.text = terminal_safe(line.text);
   return lines;
 }

@@ -11,8 +11,8 @@
 #include "base/event_loop.h"
 #include "base/fd.h"
 #include "logs/log_options.h"
-#include "logs/log_stream.h"
 #include "logs/tail_buffer.h"
+#include "plan/log_stream.h"
 
 namespace lrun {
 
@@ -49,9 +49,13 @@ class LogRouter {
   /// Reads `read_end` from now on: the reading end of a pipe (or socket, or the master of a terminal) whose other end
   /// is the worker's stdout or stderr. At most one descriptor a local rank and stream and attempt.
   /// \throws std::system_error  the descriptor cannot be watched.
-  void add_stream(int rank, int local_rank, LogStream stream, Fd read_end);
+  void add_stream(int rank, int local_rank, LogStream stream, Fd read_end, LogRoute route = {});
 
-  /// Names the folder of this attempt's files: `<attempt_dir>/<local rank>/{stdout.log,stderr.log}`. Folder and file
+  /// The worker writes this stream to `path` itself: file() and tail() find it there.
+  void add_file(int local_rank, LogStream stream, std::filesystem::path path);
+
+  /// Names the folder of this attempt's files: `<attempt_dir>/<local rank>/{stdout.log,stderr.log}`, and
+  /// `<attempt_dir>/filtered_{stdout,stderr}.log` for what filters pick out. Folder and file
   /// are made at their first byte, so a silent worker costs nothing; bytes that came earlier are kept until this call.
   /// A file that cannot be made or written is one warning; what is lost is noted in the file when it can be again.
   void open_files(std::filesystem::path attempt_dir);

@@ -2,14 +2,15 @@
 
 #include <array>
 #include <cstddef>
+#include <filesystem>
 #include <string>
 
 #include "base/event_loop.h"
 #include "base/fd.h"
 #include "logs/line_splitter.h"
-#include "logs/log_stream.h"
 #include "logs/rank_log_file.h"
 #include "logs/tail_buffer.h"
+#include "plan/log_stream.h"
 
 namespace lrun {
 
@@ -19,11 +20,16 @@ struct LogWorker;
 struct LogSource {
   LogWorker* worker = nullptr;
   LogStream stream = LogStream::kOut;
-  int writer = 0;      ///< number of this source on its console
-  Fd read_end;         ///< empty before add_stream() and from its end on
-  std::string prefix;  ///< before each line on the console
+  int writer = 0;  ///< number of this source on its console
+  Fd read_end;     ///< empty before add_stream() and from its end on
+  bool to_file = false;
+  bool to_console = false;
+  std::string prefix;        ///< before each line on the console
+  std::string plain_prefix;  ///< the same without colour
+  bool copying = false;      ///< a filter picked the line that is not ended yet
   LineSplitter lines;
   RankLogFile file;
+  std::filesystem::path own_file;  ///< the worker writes there itself: no bytes come by here
 };
 
 /// What the router keeps of one worker. Pinned: its sources point back, and epoll sets point at its sources.

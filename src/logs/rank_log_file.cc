@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -83,6 +84,19 @@ int RankLogFile::store(std::string_view bytes) {
     refusal_ = error;
   }
   return error;
+}
+
+std::string end_of_file(const std::filesystem::path& path, std::size_t most) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!file) return {};
+  const off_t size = ::lseek(file.get(), 0, SEEK_END);
+  if (size <= 0) return {};
+  const off_t start = std::max<off_t>(0, size - static_cast<off_t>(most));
+  std::string text(static_cast<std::size_t>(size - start), '\0');
+  const ssize_t count = ::pread(file.get(), text.data(), text.size(), start);
+  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  if (start > 0) text.erase(0, text.find('\n') + 1);  // npos + 1 is 0: one line longer than `most`
+  return text;
 }
 
 }  // namespace lrun

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -40,5 +41,8 @@ class RankLogFile {
   std::uint64_t lost_bytes_ = 0;  ///< since the last note
   int refusal_ = 0;               ///< errno of the first loss since the last note
 };
+
+/// The last `most` bytes of a file, from the first whole line on; empty when it cannot be read.
+std::string end_of_file(const std::filesystem::path& path, std::size_t most);
 
 }  // namespace lrun

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "logs/log_stream.h"
+#include "plan/log_stream.h"
 
 namespace lrun {
 

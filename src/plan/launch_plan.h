@@ -9,6 +9,7 @@
 #include "base/duration.h"
 #include "base/environment.h"
 #include "plan/launch_request.h"
+#include "plan/output_plan.h"
 #include "plan/personality.h"
 
 namespace lrun {
@@ -46,7 +47,9 @@ struct NodePlan {
 
 /// Every decision of a run before anything is started: same request, environment and allocation, same plan.
 struct LaunchPlan {
-  std::string run_id;
+  std::string run_id;      ///< unique: what is kept of the run has this name
+  std::string run_name;    ///< what workers and torchrun's folders call it: --rdzv-id, else as run_id
+  std::string role;        ///< of all workers
   std::string allocation;  ///< who said which nodes there are, and why: for --dry-run
   Personality personality;
   Setting<std::string> strategy;     ///< resolved: 'ddp', 'dp', 'ddp2', or 'single' for one device
@@ -62,6 +65,7 @@ struct LaunchPlan {
   std::optional<int> master_port;  ///< fixed by the user; else the store's socket decides
   Setting<std::optional<std::uint64_t>> seed;
   Setting<std::string> log_dir;
+  OutputPlan output;
   Setting<Duration> grace;
   int max_restarts = 0;
   int omp_num_threads = 0;  ///< 0: leave the variable alone

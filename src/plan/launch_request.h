@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/duration.h"
+#include "plan/output_request.h"
 #include "plan/setting.h"
 
 namespace lrun {
@@ -27,8 +28,12 @@ struct LaunchRequest {
   Setting<std::string> accelerator{"auto"};            ///< auto, cpu, gpu, tpu
   Setting<std::string> process_group_backend{"auto"};  ///< auto, nccl, gloo, shm, ...
   Setting<std::optional<std::uint64_t>> seed;
+  std::string role = "default";
+  bool standalone = false;
+  std::string rdzv_id;                      ///< name of the run for its workers; empty: not given
   Setting<std::optional<int>> master_port;  ///< 0 or not given: the kernel chooses
   Setting<std::string> log_dir;             ///< empty: the run directory; '/dev/null': no files
+  OutputRequest output;
   Setting<Duration> grace{Duration(30'000)};
   bool isolate_gpus = false;  ///< --virtual-local-rank, --isolate-gpus: one visible device a worker
   DryRun dry_run = DryRun::kNo;

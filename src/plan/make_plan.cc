@@ -111,6 +111,14 @@ int threads_per_worker(const LaunchPlan& plan, int cpus, const Environment& envi
   return std::max(1, cpus / static_cast<int>(node.devices.size()));
 }
 
+/// 'none' is what torchrun calls a run without a name.
+std::string run_name(const LaunchRequest& request, const LaunchPlan& plan) {
+  const std::string& given = request.rdzv_id;
+  if (request.standalone) return plan.run_id;
+  if (plan.personality.unnamed_run_is_none) return given.empty() ? "none" : given;
+  return given.empty() || given == "none" ? plan.run_id : given;
+}
+
 std::size_t most_devices(const std::vector<DeviceChoice>& choices) {
   std::size_t most = 0;
   for (const DeviceChoice& choice : choices) most = std::max(most, choice.devices.size());
@@ -164,6 +172,8 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   plan.run_id = std::move(run_id);
   plan.allocation = who_named(nodes.size(), request, allocation);
   plan.personality = personality_of(request.compat);
+  plan.run_name = run_name(request, plan);
+  plan.role = request.role;
   plan.num_nodes = static_cast<int>(nodes.size());
   plan.accelerator = choices.front().accelerator;
   plan.devices = choices.front().asked;
@@ -182,6 +192,7 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   if (request.master_port.value.value_or(0) != 0) plan.master_port = request.master_port.value;
   plan.seed = request.seed;
   plan.log_dir = request.log_dir;
+  plan.output = decide_output(request.output, plan.personality, request.log_dir.value, environment);
   plan.grace = request.grace;
   plan.omp_num_threads = threads_per_worker(plan, nodes.front().cpus, environment);
   add_warnings(plan, choices);

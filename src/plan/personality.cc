@@ -7,11 +7,13 @@ Personality personality_of(Compat compat) {
   if (compat == Compat::kTorchrun) {
     personality.output = Personality::Output::kInherited;
     personality.file_per_rank = false;
+    personality.log_folder = Personality::LogFolder::kTorchrun;
     personality.standard_input = Personality::Stdin::kInherited;
     personality.omp_threads = Personality::OmpThreads::kOne;
     personality.failure = Personality::Failure::kTorchrunSummary;
     personality.every_program_is_python = true;
     personality.every_double_dollar = true;
+    personality.unnamed_run_is_none = true;
     personality.verbs = false;
   }
   return personality;

@@ -9,16 +9,19 @@ namespace lrun {
 struct Personality {
   enum class Output { kPrefixed, kInherited };  ///< lines with a rank prefix, or the workers own our descriptors
   enum class Stdin { kNull, kInherited };
+  enum class LogFolder { kRun, kTorchrun };    ///< the run directory's layout, or '<run name>_<letters>' in a base
   enum class OmpThreads { kFairShare, kOne };  ///< cores / workers, or 1 as soon as there are several workers
   enum class Failure { kVerdict, kTorchrunSummary };
 
   Output output = Output::kPrefixed;
   bool file_per_rank = true;
+  LogFolder log_folder = LogFolder::kRun;
   Stdin standard_input = Stdin::kNull;
   OmpThreads omp_threads = OmpThreads::kFairShare;
   Failure failure = Failure::kVerdict;
   bool every_program_is_python = false;  ///< torchrun gives every program to Python unless told --no-python
   bool every_double_dollar = false;      ///< torchrun makes every '$$' of an argument a '$'
+  bool unnamed_run_is_none = false;      ///< TORCHELASTIC_RUN_ID without --rdzv-id is 'none', else the run's own name
   bool verbs = true;                     ///< 'doctor', 'status', ... as the first word
 
   bool operator==(const Personality&) const = default;

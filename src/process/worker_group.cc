@@ -40,6 +40,14 @@ std::vector<char*> argument_pointers(const std::vector<std::string>& argv) {
   return pointers;
 }
 
+/// The descriptor of one output stream; `pipe` is made where one is needed.
+int output_of(int asked, const GroupCommand& group, Pipe& pipe, int inherited) {
+  if (asked >= 0) return asked;
+  if (!group.capture_output) return inherited;
+  pipe = make_pipe();
+  return pipe.write.get();
+}
+
 }  // namespace
 
 WorkerGroup::~WorkerGroup() { kill_and_reap(); }
@@ -54,13 +62,10 @@ std::optional<StartFailure> WorkerGroup::start(EventLoop& loop, const GroupComma
     Pipe out;
     Pipe err;
     SpawnRequest request{.path = group.path.c_str(), .standard_input = group.standard_input};
+    if (command.standard_input >= 0) request.standard_input = command.standard_input;
     try {
-      if (group.capture_output) {
-        out = make_pipe();
-        err = make_pipe();
-        request.standard_output = out.write.get();
-        request.standard_error = err.write.get();
-      }
+      request.standard_output = output_of(command.standard_output, group, out, 1);
+      request.standard_error = output_of(command.standard_error, group, err, 2);
     } catch (const std::system_error& error) {
       kill_and_reap();
       return StartFailure{command.local_rank, error.code().value(), false};

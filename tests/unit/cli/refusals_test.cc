@@ -135,9 +135,6 @@ TEST(Refusal, OfLaterFlagsNamesTheFlagAndAWayOut) {
       {"--monitor-interval=soon", "lrun: error: '--monitor-interval soon': not a number of seconds above 0\n"},
       {"--start-method=thread",
        "lrun: error: '--start-method thread': no such choice; allowed: spawn, fork, forkserver\n"},
-      {"-r3",
-       "lrun: error: '-r 3' is not in this version\n"
-       "lrun: hint: leave it out: every rank has a log file of its own; see '--log-dir'\n"},
       {"--timeout=2h",
        "lrun: error: '--timeout 2h' is not in this version\n"
        "lrun: hint: use timeout(1): 'timeout 2h lrun ...'\n"},

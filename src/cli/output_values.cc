@@ -1,0 +1,88 @@
+#include "cli/output_values.h"
+
+#include <algorithm>
+
+#include "cli/read_value.h"
+
+namespace lrun::flag_values {
+namespace {
+
+/// As torchrun: an empty variable says nothing, where torchrun's default is empty too.
+bool says_nothing(const GivenValue& given) { return given.text.empty() && given.source == Source::kEnvironment; }
+
+void take_streams(const GivenValue& given, Setting<RankStreams>& to) {
+  const auto streams = parse_rank_streams(given.text);
+  if (!streams) {
+    refuse(given,
+           "not a choice of streams; allowed: 0 none, 1 stdout, 2 stderr, 3 both, or by local rank, as in 0:3,1:1",
+           "for example '" + given.origin + (given.source == Source::kFlag ? " 3'" : "=3'"));
+  }
+  if (*streams != RankStreams{}) to = setting(given, *streams);  // '0' is what both start from
+}
+
+/// Words between commas, where two commas are one that belongs to the word.
+std::vector<std::string> filters_of(const std::string& text) {
+  std::vector<std::string> filters;
+  std::string word;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const bool comma = i < text.size() && text[i] == ',';
+    if (comma && i + 1 < text.size() && text[i + 1] == ',') {
+      word += ',';
+      ++i;
+    } else if (comma || i == text.size()) {
+      if (!word.empty()) filters.push_back(std::move(word));
+      word.clear();
+    } else {
+      word += text[i];
+    }
+  }
+  return filters;
+}
+
+}  // namespace
+
+void output(const GivenValue& given, LaunchRequest& request) {
+  const std::string word = choice_of(given, "way to show output");
+  const ConsoleMode mode = word == "raw"     ? ConsoleMode::kRaw
+                           : word == "rank0" ? ConsoleMode::kRank0
+                           : word == "quiet" ? ConsoleMode::kQuiet
+                                             : ConsoleMode::kPrefix;
+  request.output.console = setting(given, mode);
+}
+
+void log_dir(const GivenValue& given, LaunchRequest& request) {
+  if (says_nothing(given)) return;
+  if (given.text.empty()) refuse(given, "the name of a directory is missing", "'/dev/null' switches log files off");
+  request.log_dir = setting(given, given.text);
+}
+
+void redirects(const GivenValue& given, LaunchRequest& request) { take_streams(given, request.output.redirects); }
+
+void tee(const GivenValue& given, LaunchRequest& request) { take_streams(given, request.output.tee); }
+
+void local_ranks_filter(const GivenValue& given, LaunchRequest& request) {
+  std::vector<int> ranks;
+  std::size_t start = 0;
+  while (start <= given.text.size() && !given.text.empty()) {
+    const std::size_t end = std::min(given.text.find(',', start), given.text.size());
+    const auto rank = whole_number<int>(given.text.substr(start, end - start));
+    if (!rank || *rank < 0) refuse(given, "not a list of local ranks; allowed: numbers with commas, as in 0,1,2");
+    ranks.push_back(*rank);
+    start = end + 1;
+  }
+  request.output.local_ranks = std::move(ranks);
+}
+
+void duplicate_stdout_filters(const GivenValue& given, LaunchRequest& request) {
+  request.output.stdout_filters = filters_of(given.text);
+}
+
+void duplicate_stderr_filters(const GivenValue& given, LaunchRequest& request) {
+  request.output.stderr_filters = filters_of(given.text);
+}
+
+void log_line_prefix_template(const GivenValue& given, LaunchRequest& request) {
+  request.output.prefix_template = given.text;
+}
+
+}  // namespace lrun::flag_values

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "cli/flags.h"
+
+namespace lrun::flag_values {
+
+// As flag_values.h, for the group 'Output'.
+
+void output(const GivenValue& given, LaunchRequest& request);
+void log_dir(const GivenValue& given, LaunchRequest& request);
+void redirects(const GivenValue& given, LaunchRequest& request);
+void tee(const GivenValue& given, LaunchRequest& request);
+void local_ranks_filter(const GivenValue& given, LaunchRequest& request);
+void duplicate_stdout_filters(const GivenValue& given, LaunchRequest& request);
+void duplicate_stderr_filters(const GivenValue& given, LaunchRequest& request);
+void log_line_prefix_template(const GivenValue& given, LaunchRequest& request);
+
+}  // namespace lrun::flag_values

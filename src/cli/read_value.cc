@@ -1,0 +1,34 @@
+#include "cli/read_value.h"
+
+#include <algorithm>
+
+#include "base/nearest.h"
+#include "base/user_error.h"
+
+namespace lrun {
+
+void refuse(const GivenValue& given, const std::string& problem, const std::string& hint) {
+  throw UserError("'" + given.as_written() + "': " + problem, hint);
+}
+
+std::string choice_hint(const std::string& word, const std::vector<std::string>& choices) {
+  const auto nearest = nearest_word(word, choices);
+  return nearest ? "did you mean '" + *nearest + "'?" : std::string();
+}
+
+std::string choice_of(const GivenValue& given, const std::string& noun) {
+  const auto words = words_of(given.flag->choices);
+  const std::vector<std::string> choices(words.begin(), words.end());
+  std::string word = lower_case(given.text);
+  if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
+  refuse(given, "no such " + noun + "; allowed: " + join_words(choices, ", "), choice_hint(word, choices));
+}
+
+std::string lower_case(std::string text) {
+  for (char& letter : text) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return text;
+}
+
+}  // namespace lrun

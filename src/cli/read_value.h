@@ -1,0 +1,51 @@
+#pragma once
+
+#include <charconv>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/flags.h"
+
+namespace lrun {
+
+// What the functions of flag_values.h read their values with.
+
+/// \throws UserError  "'--flag value': problem", always.
+[[noreturn]] void refuse(const GivenValue& given, const std::string& problem, const std::string& hint = {});
+
+/// 'did you mean ...?', or empty when no choice is near.
+std::string choice_hint(const std::string& word, const std::vector<std::string>& choices);
+
+/// One of the row's choices, in any case. \throws UserError  none of them; `noun` says what they are.
+std::string choice_of(const GivenValue& given, const std::string& noun);
+
+std::string lower_case(std::string text);
+
+/// Empty unless all of `text` is one number.
+template <class Number>
+std::optional<Number> whole_number(const std::string& text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+/// A whole number from `least` to `most`. \throws UserError  anything else.
+template <class Number>
+Number number_between(const GivenValue& given, Number least, Number most) {
+  const auto number = whole_number<Number>(given.text);
+  if (number && *number >= least && *number <= most) return *number;
+  refuse(given, std::string(number ? "out of range" : "not a whole number") + "; allowed: " + std::to_string(least) +
+                    " to " + std::to_string(most));
+}
+
+/// The value with where it came from.
+template <class T>
+Setting<T> setting(const GivenValue& given, T value) {
+  return {std::move(value), given.source, given.origin};
+}
+
+}  // namespace lrun

@@ -1,0 +1,97 @@
+#include "cli/worker_output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "logs/log_files.h"
+#include "logs/rank_prefix.h"
+
+namespace lrun {
+namespace {
+
+using Way = StreamRoute::Way;
+
+constexpr LogStream kStreams[] = {LogStream::kOut, LogStream::kErr};
+
+Fd open_for_writing(const std::filesystem::path& path, int flags) {
+  Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | flags, 0666));
+  if (!fd) throw std::system_error(errno, std::generic_category(), "open '" + path.string() + "'");
+  return fd;
+}
+
+}  // namespace
+
+WorkerOutput::WorkerOutput(const LaunchPlan& plan, const NodePlan& node, const std::filesystem::path& attempt_folder)
+    : plan_(plan), node_(node), attempt_folder_(attempt_folder) {}
+
+int WorkerOutput::keep(Fd fd) {
+  open_.push_back(std::move(fd));
+  return open_.back().get();
+}
+
+int WorkerOutput::descriptor_for(const WorkerPlan& worker, LogStream stream) {
+  switch (route_of(plan_.output, worker, stream).way) {
+    case Way::kTakenOver:
+      return -1;
+    case Way::kInherited:
+      return stream == LogStream::kOut ? STDOUT_FILENO : STDERR_FILENO;
+    case Way::kNowhere:
+      if (nowhere_ < 0) nowhere_ = keep(open_for_writing("/dev/null", 0));
+      return nowhere_;
+    case Way::kFile:
+      break;
+  }
+  const std::filesystem::path path = LogFiles::path_of(attempt_folder_, worker.local_rank, stream);
+  std::filesystem::create_directories(path.parent_path());
+  return keep(open_for_writing(path, O_CREAT | O_APPEND));
+}
+
+void WorkerOutput::prepare(std::vector<WorkerCommand>& commands) {
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    commands[i].standard_output = descriptor_for(node_.workers[i], LogStream::kOut);
+    commands[i].standard_error = descriptor_for(node_.workers[i], LogStream::kErr);
+  }
+}
+
+void WorkerOutput::take_over(std::vector<Worker>& workers, LogRouter& logs) {
+  open_.clear();
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    Worker& worker = workers[i];
+    for (const LogStream stream : kStreams) {
+      const StreamRoute route = route_of(plan_.output, node_.workers[i], stream);
+      Fd& read_end = stream == LogStream::kOut ? worker.standard_output : worker.standard_error;
+      if (route.way == Way::kTakenOver) {
+        logs.add_stream(worker.rank, worker.local_rank, stream, std::move(read_end), {route.file, route.console});
+      } else if (route.way == Way::kFile) {
+        logs.add_file(worker.local_rank, stream, LogFiles::path_of(attempt_folder_, worker.local_rank, stream));
+      }
+    }
+  }
+}
+
+bool WorkerOutput::writes_files_itself() const {
+  return std::any_of(node_.workers.begin(), node_.workers.end(), [&](const WorkerPlan& worker) {
+    return std::any_of(std::begin(kStreams), std::end(kStreams),
+                       [&](LogStream stream) { return route_of(plan_.output, worker, stream).way == Way::kFile; });
+  });
+}
+
+LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, const Environment& environment, bool files) {
+  const OutputPlan& output = plan.output;
+  return {.prefix = output.console == ConsoleMode::kPrefix || output.console == ConsoleMode::kFold,
+          .prefix_template = output.prefix_template,
+          .role = plan.role,
+          .host = node.name,
+          .rank_width = rank_width(plan.world_size),
+          .colour = !environment.has("NO_COLOR"),
+          .files = files,
+          .stdout_filters = output.stdout_filters,
+          .stderr_filters = output.stderr_filters};
+}
+
+}  // namespace lrun

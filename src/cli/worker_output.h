@@ -1,0 +1,46 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "base/environment.h"
+#include "base/fd.h"
+#include "logs/log_router.h"
+#include "plan/launch_plan.h"
+#include "process/worker_group.h"
+
+namespace lrun {
+
+/// Gives the workers of one attempt the descriptors that the plan decided on, and hands what is taken over to the
+/// router. Used once an attempt: prepare(), start the group, take_over().
+class WorkerOutput {
+ public:
+  /// \param attempt_folder  of log files; empty: none. Everything must outlive this.
+  WorkerOutput(const LaunchPlan& plan, const NodePlan& node, const std::filesystem::path& attempt_folder);
+
+  /// Sets the descriptors in the commands, one for each worker of the node, in their order; makes the files that
+  /// workers write to themselves. They stay open until take_over().
+  /// \throws std::system_error  a file cannot be made.
+  void prepare(std::vector<WorkerCommand>& commands);
+
+  /// Moves what the started workers write to into `logs`.
+  void take_over(std::vector<Worker>& workers, LogRouter& logs);
+
+  /// Some stream goes to a file without passing through lrun.
+  [[nodiscard]] bool writes_files_itself() const;
+
+ private:
+  int descriptor_for(const WorkerPlan& worker, LogStream stream);
+  int keep(Fd fd);
+
+  const LaunchPlan& plan_;
+  const NodePlan& node_;
+  const std::filesystem::path& attempt_folder_;
+  std::vector<Fd> open_;
+  int nowhere_ = -1;  ///< /dev/null, once it was needed
+};
+
+/// How the router is to treat what it takes over.
+LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, const Environment& environment, bool files);
+
+}  // namespace lrun

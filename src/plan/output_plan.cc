@@ -1,0 +1,60 @@
+#include "plan/output_plan.h"
+
+#include <algorithm>
+
+#include "base/user_error.h"
+#include "plan/launch_plan.h"
+
+namespace lrun {
+namespace {
+
+constexpr const char* kTorchrunPrefix = "[${role_name}${local_rank}]:";
+
+bool shows(const OutputPlan& plan, const WorkerPlan& worker) {
+  if (plan.console == ConsoleMode::kQuiet) return false;
+  if (plan.console == ConsoleMode::kRank0 && worker.rank != 0) return false;
+  return plan.local_ranks.empty() ||
+         std::find(plan.local_ranks.begin(), plan.local_ranks.end(), worker.local_rank) != plan.local_ranks.end();
+}
+
+}  // namespace
+
+OutputPlan decide_output(const OutputRequest& request, const Personality& personality, const std::string& log_dir,
+                         const Environment& environment) {
+  const bool maps = request.redirects.given() || request.tee.given();
+  const bool as_torchrun = maps || personality.output == Personality::Output::kInherited;
+  OutputPlan plan;
+  plan.console = request.console.value;
+  plan.takes_all = request.console.given() || !as_torchrun;
+  plan.files = log_dir != "/dev/null";
+  plan.file_per_rank = personality.file_per_rank && !maps;
+  plan.redirects = request.redirects.value;
+  plan.tee = request.tee.value;
+  plan.local_ranks = request.local_ranks;
+  plan.stdout_filters = request.stdout_filters;
+  plan.stderr_filters = request.stderr_filters;
+  plan.prefix_template = request.prefix_template;
+  if (!plan.prefix_template.empty() && plan.console != ConsoleMode::kPrefix) {
+    throw UserError("a prefix for lines was given, and '" + request.console.origin + "' shows lines without one",
+                    "use '--output prefix', or leave '--log-line-prefix-template' out");
+  }
+  if (plan.prefix_template.empty()) {
+    plan.prefix_template = environment.get("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE").value_or("");
+  }
+  if (plan.prefix_template.empty() && !plan.takes_all) plan.prefix_template = kTorchrunPrefix;
+  return plan;
+}
+
+StreamRoute route_of(const OutputPlan& plan, const WorkerPlan& worker, LogStream stream) {
+  using Way = StreamRoute::Way;
+  const bool shown = shows(plan, worker);
+  if (plan.tee.has(worker.local_rank, stream)) return {Way::kTakenOver, plan.files, shown};
+  if (plan.files && plan.redirects.has(worker.local_rank, stream)) return {Way::kFile, true, false};
+  if (!plan.takes_all) return {shown ? Way::kInherited : Way::kNowhere, false, false};
+  const bool file = plan.files && plan.file_per_rank;
+  // Nobody needs its lines: the program may have the console itself, and see the terminal that it is.
+  if (plan.console == ConsoleMode::kRaw && shown && !file) return {Way::kInherited, false, false};
+  return {Way::kTakenOver, file, shown};
+}
+
+}  // namespace lrun

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/rank_streams.h"
+#include "plan/setting.h"
+
+namespace lrun {
+
+/// How lines that lrun takes over look on the console.
+enum class ConsoleMode {
+  kPrefix,  ///< every line with its rank in front
+  kFold,    ///< the same line of several ranks once, with all of their ranks in front
+  kRaw,     ///< as the workers wrote it
+  kRank0,   ///< rank 0's lines, as it wrote them
+  kQuiet,   ///< none
+};
+
+/// What was asked about the workers' output, checked value by value.
+struct OutputRequest {
+  Setting<ConsoleMode> console;             ///< --output; not given: the personality and the two maps decide
+  Setting<RankStreams> redirects;           ///< -r: to files
+  Setting<RankStreams> tee;                 ///< -t: to files and to the console
+  std::vector<int> local_ranks;             ///< whose lines the console shows; empty: all
+  std::vector<std::string> stdout_filters;  ///< lines with one of these texts are copied to filtered_stdout.log
+  std::vector<std::string> stderr_filters;
+  std::string prefix_template;  ///< with ${role_name}, ${local_rank}, ${rank}, ${hostname}; empty: not given
+
+  bool operator==(const OutputRequest&) const = default;
+};
+
+}  // namespace lrun

@@ -1,0 +1,50 @@
+#include "plan/rank_streams.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace lrun {
+namespace {
+
+std::optional<RankStreams::Streams> parse_streams(std::string_view text) {
+  if (text.size() != 1 || text.front() < '0' || text.front() > '3') return std::nullopt;
+  return static_cast<RankStreams::Streams>(text.front() - '0');
+}
+
+std::optional<int> parse_rank(std::string_view text) {
+  int rank = -1;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+  if (error != std::errc() || stop != text.data() + text.size() || text.front() == '-') return std::nullopt;
+  return rank;
+}
+
+}  // namespace
+
+bool RankStreams::has(int local_rank, LogStream stream) const {
+  const Streams bit = stream == LogStream::kOut ? 1 : 2;
+  if (by_rank.empty()) return (all & bit) != 0;
+  const auto entry = std::find_if(by_rank.rbegin(), by_rank.rend(),
+                                  [&](const auto& candidate) { return candidate.first == local_rank; });
+  return entry != by_rank.rend() && (entry->second & bit) != 0;
+}
+
+std::optional<RankStreams> parse_rank_streams(std::string_view text) {
+  RankStreams result;
+  if (const auto streams = parse_streams(text)) {
+    result.all = *streams;
+    return result;
+  }
+  while (true) {
+    const std::string_view entry = text.substr(0, text.find(','));
+    const std::size_t colon = entry.find(':');
+    if (colon == std::string_view::npos) return std::nullopt;
+    const auto rank = parse_rank(entry.substr(0, colon));
+    const auto streams = parse_streams(entry.substr(colon + 1));
+    if (!rank || !streams) return std::nullopt;
+    result.by_rank.emplace_back(*rank, *streams);
+    if (entry.size() == text.size()) return result;
+    text.remove_prefix(entry.size() + 1);
+  }
+}
+
+}  // namespace lrun

@@ -1,0 +1,105 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "support/lrun_process.h"
+
+namespace lrun::test {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Lines sorted_lines(const std::string& text) {
+  std::istringstream stream(text);
+  Lines lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+/// The names of all files below `folder`, relative to it.
+Lines files_below(const std::filesystem::path& folder) {
+  Lines files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) files.push_back(entry.path().lexically_relative(folder).string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+constexpr const char* kSpeak = "echo out-$RANK; echo err-$RANK >&2";
+
+TEST(Output, ARedirectedStreamIsInItsFileOnly) {
+  LrunProcess lrun({"-n", "2", "-r", "0:1,1:2", "sh", "-c", kSpeak});
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_EQ(lrun.out(), "out-1\n") << "what is not redirected is lrun's own stdout, without prefix";
+  EXPECT_EQ(lrun.err(), "err-0\n");
+  const auto logs = lrun.run_folder() / "attempt_0";
+  EXPECT_EQ(files_below(logs), (Lines{"0/stdout.log", "1/stderr.log"}));
+  EXPECT_EQ(contents(logs / "0" / "stdout.log"), "out-0\n");
+}
+
+TEST(Output, AWorkerWritesToARedirectsFileItself) {
+  LrunProcess lrun({"-n", "1", "-r", "3", "readlink", "/proc/self/fd/1"});
+  lrun.wait();
+  const auto log = lrun.run_folder() / "attempt_0" / "0" / "stdout.log";
+  EXPECT_EQ(contents(log), log.string() + "\n");
+}
+
+TEST(Output, TheVerdictShowsTheLastLinesOfARedirectedStream) {
+  LrunProcess lrun({"-n", "2", "-r", "3", "sh", "-c", "echo last words >&2; [ $RANK = 0 ] || exit 3; sleep 1000"});
+  EXPECT_EQ(lrun.wait().code, 3);
+  EXPECT_NE(lrun.err().find("last words"), std::string::npos) << lrun.err();
+}
+
+TEST(Output, ATeedStreamHasTorchrunsPrefix) {
+  LrunProcess lrun({"-n", "2", "-t", "1", "--role", "trainer", "sh", "-c", kSpeak});
+  lrun.wait();
+  EXPECT_EQ(sorted_lines(lrun.out()), (Lines{"[trainer0]:out-0", "[trainer1]:out-1"}));
+  EXPECT_EQ(sorted_lines(lrun.err()), (Lines{"err-0", "err-1"}));
+  EXPECT_EQ(contents(lrun.run_folder() / "attempt_0" / "1" / "stdout.log"), "out-1\n");
+}
+
+TEST(Output, AFilterCopiesLinesWithTheirPrefix) {
+  LrunProcess lrun({"-n", "1", "--duplicate-stdout-filters", "apple,pear", "printf", "apple pie\\nplum\\na pear"});
+  lrun.wait();
+  EXPECT_EQ(contents(lrun.run_folder() / "attempt_0" / "filtered_stdout.log"), "[0] apple pie\n[0] a pear");
+}
+
+TEST(Output, TheConsoleShowsWhatItsModeSays) {
+  for (const auto& [mode, expected] : std::vector<std::pair<std::string, Lines>>{
+           {"prefix", {"[0] out-0", "[1] out-1"}}, {"raw", {"out-0", "out-1"}}, {"rank0", {"out-0"}}, {"quiet", {}}}) {
+    LrunProcess lrun({"-n", "2", "--output", mode, "sh", "-c", kSpeak});
+    EXPECT_EQ(lrun.wait().code, 0);
+    EXPECT_EQ(sorted_lines(lrun.out()), expected) << mode;
+    EXPECT_EQ(contents(lrun.run_folder() / "attempt_0" / "1" / "stdout.log"), "out-1\n") << mode;
+  }
+}
+
+TEST(Output, TorchrunsTemporaryFolderGoesWhenNobodyLeftAFile) {
+  const TemporaryFolder folder;
+  const LrunProcess::Options options{.environment = {{"TMPDIR", folder.path().string()}}};
+  LrunProcess silent({"--compat=torchrun", "--no-python", "sh", "-c", "sleep 0.05"}, options);
+  EXPECT_EQ(silent.wait().code, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+
+  LrunProcess lrun({"--compat=torchrun", "--rdzv-id=a/b", "-r", "1", "--no-python", "echo", "hello"}, options);
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  const Lines files = files_below(folder.path());
+  ASSERT_EQ(files.size(), 1U);
+  EXPECT_EQ(files.front().find("torchelastic_"), 0U) << files.front();
+  EXPECT_NE(files.front().find("/a_b_"), std::string::npos) << files.front();
+  EXPECT_NE(files.front().find("/attempt_0/0/stdout.log"), std::string::npos) << files.front();
+}
+
+}  // namespace
+}  // namespace lrun::test

@@ -1,0 +1,67 @@
+#include <gtest/gtest.h>
+
+#include "unit/cli/parse_support.h"
+
+namespace lrun {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+OutputRequest output_of(std::vector<std::string> words, Variables variables = {}) {
+  words.emplace_back("p");
+  return request_of(std::move(words), std::move(variables)).output;
+}
+
+TEST(OutputValues, StreamsAreReadFromFlagAndVariable) {
+  EXPECT_EQ(output_of({"-r", "3"}).redirects.value.all, 3U);
+  EXPECT_EQ(output_of({"-t0:1,10:2"}).tee.value, *parse_rank_streams("0:1,10:2"));
+  EXPECT_EQ(output_of({}, {{"PET_REDIRECTS", "1"}}).redirects.origin, "PET_REDIRECTS");
+  EXPECT_EQ(output_of({"-r", "0", "--tee=0"}), OutputRequest{}) << "0 asks for nothing";
+}
+
+TEST(OutputValues, UnreadableStreamsAreRefused) {
+  EXPECT_EQ(refusal({"--redirects=4", "p"}),
+            "lrun: error: '--redirects 4': not a choice of streams; allowed: 0 none, 1 stdout, 2 stderr, 3 both, or by "
+            "local rank, as in 0:3,1:1\nlrun: hint: for example '--redirects 3'\n");
+  for (const char* const text : {"-1", "0:4", "all", "0:1;1:2", ",0:1", ""}) {
+    EXPECT_NE(refusal({std::string("--tee=") + text, "p"}), "(accepted)") << text;
+  }
+}
+
+TEST(OutputValues, RanksToShowAreNumbers) {
+  EXPECT_EQ(output_of({"--local-ranks-filter=0,12"}).local_ranks, (std::vector<int>{0, 12}));
+  EXPECT_EQ(output_of({"--local-ranks-filter="}).local_ranks, std::vector<int>{});
+  EXPECT_EQ(refusal({"--local-ranks-filter=0,x", "p"}),
+            "lrun: error: '--local-ranks-filter 0,x': not a list of local ranks; allowed: numbers with commas, as in "
+            "0,1,2\n");
+  for (const char* const text : {"0,", ",0", "-1", "0 1", "1.5"}) {
+    EXPECT_NE(refusal({std::string("--local-ranks-filter=") + text, "p"}), "(accepted)") << text;
+  }
+}
+
+TEST(OutputValues, TwoCommasInAFilterAreOneOfTheText) {
+  EXPECT_EQ(output_of({"--duplicate-stdout-filters=apple,pear"}).stdout_filters, (Texts{"apple", "pear"}));
+  EXPECT_EQ(output_of({"--duplicate-stderr-filters=a,,b"}).stderr_filters, Texts{"a,b"});
+  EXPECT_EQ(output_of({"--duplicate-stderr-filters=a,,b,c"}).stderr_filters, (Texts{"a,b", "c"}));
+  EXPECT_EQ(output_of({"--duplicate-stderr-filters=,,"}).stderr_filters, Texts{","});
+  EXPECT_EQ(output_of({"--duplicate-stderr-filters="}).stderr_filters, Texts{});
+}
+
+TEST(OutputValues, TheConsoleModeIsOneOfItsWords) {
+  EXPECT_EQ(output_of({"--output=raw"}).console.value, ConsoleMode::kRaw);
+  EXPECT_EQ(output_of({"--output", "Rank0"}).console.value, ConsoleMode::kRank0);
+  EXPECT_EQ(output_of({}, {{"LRUN_OUTPUT", "quiet"}}).console.value, ConsoleMode::kQuiet);
+  EXPECT_FALSE(output_of({}).console.given());
+  EXPECT_EQ(refusal({"--output=quite", "p"}),
+            "lrun: error: '--output quite': no such way to show output; allowed: prefix, raw, rank0, quiet\n"
+            "lrun: hint: did you mean 'quiet'?\n");
+}
+
+TEST(OutputValues, ANameForRoleAndRun) {
+  EXPECT_EQ(request_of({"--role=trainer", "p"}).role, "trainer");
+  EXPECT_EQ(request_of({"p"}, {{"PET_RDZV_ID", "exp7"}}).rdzv_id, "exp7");
+  EXPECT_NE(refusal({"--role=", "p"}), "(accepted)");
+}
+
+}  // namespace
+}  // namespace lrun
