@@ -6,6 +6,7 @@
 
 #include "runtime/collectives/group_meeting.h"
 #include "runtime/collectives/owner_process.h"
+#include "runtime/collectives/posted_collectives.h"
 #include "runtime/collectives/shm_arena.h"
 #include "runtime/collectives/shm_barrier.h"
 #include "runtime/collectives/shm_operations.h"
@@ -34,7 +35,7 @@ class ShmWork final : public CollectiveWork {
   const OwnerProcess owner_;
 };
 
-class ShmCollectives final : public Collectives {
+class ShmCollectives final : public PostedCollectives {
  public:
   ShmCollectives(ShmSetup setup, const GroupOptions& options)
       : rank_(options.rank),
@@ -76,29 +77,6 @@ class ShmCollectives final : public Collectives {
     return finish({allocate_bucket_call(count, dtype), {}, {}});
   }
 
-  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) override {
-    const Call call = all_reduce_call(tensor, op, tag);
-    require_usable();
-    return std::make_unique<ShmWork>(*queue_, queue_->post({call, tensor, tensor}, true), owner_);
-  }
-
-  void broadcast(at::Tensor tensor, int root) override {
-    const Call call = broadcast_call(tensor, root, world_size());
-    finish({call, tensor, tensor});
-  }
-
-  void all_gather(at::Tensor output, const at::Tensor& input) override {
-    const Call call = all_gather_call(output, input, world_size());
-    finish({call, input, std::move(output)});
-  }
-
-  void reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override {
-    const Call call = reduce_scatter_call(output, input, op, world_size());
-    finish({call, input, std::move(output)});
-  }
-
-  void barrier() override { finish({barrier_call(), {}, {}}); }
-
   void abort(const std::string& reason) override {
     owner_.require("the group");
     barrier_.fail({Failure::Kind::kPeerLost, reason});
@@ -110,7 +88,12 @@ class ShmCollectives final : public Collectives {
     if (const auto failure = barrier_.failure()) failure->raise();
   }
 
-  at::Tensor finish(Post post) {
+  std::unique_ptr<CollectiveWork> start(Post post) override {
+    require_usable();
+    return std::make_unique<ShmWork>(*queue_, queue_->post(std::move(post), true), owner_);
+  }
+
+  at::Tensor finish(Post post) override {
     require_usable();
     const std::shared_ptr<Task> task = queue_->post(std::move(post), false);
     if (const auto failure = queue_->finish(*task)) failure->raise();

@@ -6,9 +6,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "runtime/collectives/call.h"
 #include "runtime/collectives/failure.h"
+#include "runtime/collectives/posted_collectives.h"
 
 namespace lrun {
 namespace {
@@ -19,7 +21,7 @@ class DoneWork final : public CollectiveWork {
   void wait() override {}
 };
 
-class SingleCollectives final : public Collectives {
+class SingleCollectives final : public PostedCollectives {
  public:
   explicit SingleCollectives(std::chrono::milliseconds timeout) : timeout_(timeout) {}
 
@@ -29,28 +31,9 @@ class SingleCollectives final : public Collectives {
   [[nodiscard]] std::chrono::milliseconds timeout() const override { return timeout_; }
 
   at::Tensor allocate_bucket(std::int64_t count, at::ScalarType dtype) override {
-    begin(allocate_bucket_call(count, dtype));
+    finish({allocate_bucket_call(count, dtype), {}, {}});
     return at::zeros({count}, at::TensorOptions().dtype(dtype));
   }
-
-  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) override {
-    begin(all_reduce_call(tensor, op, tag));
-    return std::make_unique<DoneWork>();
-  }
-
-  void broadcast(at::Tensor tensor, int root) override { begin(broadcast_call(tensor, root, 1)); }
-
-  void all_gather(at::Tensor output, const at::Tensor& input) override {
-    begin(all_gather_call(output, input, 1));
-    copy(output, input);
-  }
-
-  void reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override {
-    begin(reduce_scatter_call(output, input, op, 1));
-    copy(output, input);
-  }
-
-  void barrier() override { begin(barrier_call()); }
 
   void abort(const std::string& reason) override {
     const std::lock_guard lock(mutex_);
@@ -58,14 +41,26 @@ class SingleCollectives final : public Collectives {
   }
 
  private:
-  void begin(const Call& /*checked by its making*/) {
+  std::unique_ptr<CollectiveWork> start(Post post) override {
+    finish(std::move(post));
+    return std::make_unique<DoneWork>();
+  }
+
+  at::Tensor finish(Post post) override {
+    require_usable();
+    if (post.input.defined()) copy(post.output, post.input);
+    return post.output;
+  }
+
+  void require_usable() {
     const std::lock_guard lock(mutex_);
     if (failure_) failure_->raise();
   }
 
   // Writes the bytes rather than through copy_(), which autograd would record.
   static void copy(const at::Tensor& output, const at::Tensor& input) {
-    if (input.nbytes() > 0) std::memmove(output.mutable_data_ptr(), input.const_data_ptr(), input.nbytes());
+    if (input.is_same(output) || input.nbytes() == 0) return;
+    std::memmove(output.mutable_data_ptr(), input.const_data_ptr(), input.nbytes());
   }
 
   const std::chrono::milliseconds timeout_;

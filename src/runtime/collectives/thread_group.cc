@@ -16,6 +16,7 @@
 #include "runtime/collectives/failure.h"
 #include "runtime/collectives/group_options.h"
 #include "runtime/collectives/perform.h"
+#include "runtime/collectives/posted_collectives.h"
 
 namespace lrun {
 namespace {
@@ -168,7 +169,7 @@ class ThreadWork final : public CollectiveWork {
   std::shared_ptr<Operation> operation_;  // shared: by the work of every rank
 };
 
-class ThreadCollectives final : public Collectives {
+class ThreadCollectives final : public PostedCollectives {
  public:
   ThreadCollectives(std::shared_ptr<ThreadGroup> group, int rank) : group_(std::move(group)), rank_(rank) {}
   ThreadCollectives(const ThreadCollectives&) = delete;
@@ -185,32 +186,18 @@ class ThreadCollectives final : public Collectives {
     return at::zeros({count}, at::TensorOptions().dtype(dtype));
   }
 
-  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) override {
-    const Call call = all_reduce_call(tensor, op, tag);
-    return std::make_unique<ThreadWork>(group_, rank_, group_->post(rank_, {call, tensor, tensor}));
-  }
-
-  void broadcast(at::Tensor tensor, int root) override {
-    const Call call = broadcast_call(tensor, root, world_size());
-    finish({call, tensor, tensor});
-  }
-
-  void all_gather(at::Tensor output, const at::Tensor& input) override {
-    const Call call = all_gather_call(output, input, world_size());
-    finish({call, input, std::move(output)});
-  }
-
-  void reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override {
-    const Call call = reduce_scatter_call(output, input, op, world_size());
-    finish({call, input, std::move(output)});
-  }
-
-  void barrier() override { finish({barrier_call(), {}, {}}); }
-
   void abort(const std::string& reason) override { group_->abort(reason); }
 
  private:
-  void finish(Post post) { group_->wait(rank_, *group_->post(rank_, std::move(post))); }
+  std::unique_ptr<CollectiveWork> start(Post post) override {
+    return std::make_unique<ThreadWork>(group_, rank_, group_->post(rank_, std::move(post)));
+  }
+
+  at::Tensor finish(Post post) override {
+    at::Tensor output = post.output;
+    group_->wait(rank_, *group_->post(rank_, std::move(post)));
+    return output;
+  }
 
   std::shared_ptr<ThreadGroup> group_;  // shared: the ranks end in any order, each on its own thread
   const int rank_;

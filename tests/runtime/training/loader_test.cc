@@ -9,7 +9,7 @@
 #include <string>
 #include <tuple>
 
-#include "runtime/training/session_ranks.h"
+#include "runtime/training/ranks.h"
 
 namespace lrun {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "runtime/model_agreement.h"
 #include "runtime/training/recording_collectives.h"
-#include "runtime/training/session_ranks.h"
+#include "runtime/training/ranks.h"
 
 namespace lrun {
 namespace {

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "runtime/training/session_ranks.h"
+#include "runtime/training/ranks.h"
 
 namespace lrun {
 namespace {

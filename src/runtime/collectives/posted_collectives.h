@@ -1,0 +1,29 @@
+#pragma once
+
+#include <lrun/collectives.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "runtime/collectives/perform.h"
+
+namespace lrun {
+
+/// Collectives that check the arguments of each call and hand it on as a Post, whoever performs it then.
+class PostedCollectives : public Collectives {
+ public:
+  using Collectives::all_reduce;
+  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) final;
+  void broadcast(at::Tensor tensor, int root) final;
+  void all_gather(at::Tensor output, const at::Tensor& input) final;
+  void reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) final;
+  void barrier() final;
+
+ protected:
+  /// Begins an operation. \throws the failure of the group.
+  virtual std::unique_ptr<CollectiveWork> start(Post post) = 0;
+  /// Performs an operation and waits for its end. \return  the post's output. \throws as CollectiveWork::wait().
+  virtual at::Tensor finish(Post post) = 0;
+};
+
+}  // namespace lrun
