@@ -29,7 +29,9 @@ class Collectives;
 template <class Module>
 class DistributedDataParallel {
  public:
-  /// Gives all ranks rank 0's parameters and buffers. \throws lrun::RankMismatch on all ranks.
+  /// Gives all ranks rank 0's parameters and buffers.
+  /// \throws lrun::RankMismatch     on all ranks.
+  /// \throws std::invalid_argument  a parameter that another living model trains; names it.
   DistributedDataParallel(std::shared_ptr<Module> module, Collectives& collectives, WrapOptions options = {})
       : module_(module), replicated_(std::move(module), collectives, options) {}
 

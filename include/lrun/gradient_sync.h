@@ -53,19 +53,20 @@ class LRUN_EXPORT NoSyncGuard {
 ///
 /// Result   grad_i = (1/W) · Σ_r grad_i^(r), W = world size; bitwise equal on every rank. A rank on which a parameter
 ///          got no gradient counts as zeros. A parameter that got none on any rank keeps the gradient that it had
-///          (undefined after zero_grad(), so that optimizers pass it by, as they do in one process).
+///          (undefined after zero_grad(), so that optimizers pass it by, as they do in one process). A gradient that
+///          is kept is the average of W equal ones, (g + … + g) / W: bitwise g for W of 1, 2 and 4, elsewhere off by
+///          the rounding of W operations, at most W · ε/2 of its size (ε of the dtype) for each backward().
 /// Unused   parameters are found by themselves, without walking the graph: what got no gradient by the end of
-/// backward()
-///          is completed then. Every rank must call backward() equally often.
+///          backward() is completed then. Every rank must call backward() equally often.
 /// Views    after the first backward() each gradient is a view of its bucket and stays one: zero_grad() of C++ sets
 ///          gradients to undefined, the next backward() puts them back into the bucket. Assigning to grad() is allowed.
 /// Types    float16, bfloat16, float32, float64; sparse gradients are made dense. One dtype and device a bucket.
 /// Cost     memory for one more copy of all gradients only while a backward() produces them; no all-reduce beyond the
 ///          buckets. One rank: nothing at all.
-/// Limits   backward(create_graph=true) is not averaged through; a parameter must get its gradient once a backward();
-/// one
-///          backward() runs through one wrapped model (several end in CollectiveMismatch when ranks differ in their
-///          order); requires_grad stays as it was when the model was wrapped.
+/// Limits   backward(create_graph=true) is not averaged through; a parameter must get its gradient once a backward(),
+///          and belongs to one GradientSync at a time; one backward() runs through one wrapped model (several end in
+///          CollectiveMismatch when ranks differ in their order); requires_grad stays as it was when the model was
+///          wrapped.
 /// Errors   those of Collectives come out of backward(); gradients are then unspecified: restart from a checkpoint.
 /// Threads  construct, prepare() and destroy on the training thread; backward() from any one thread at a time.
 class LRUN_EXPORT GradientSync {
@@ -73,7 +74,8 @@ class LRUN_EXPORT GradientSync {
   /// \param parameters   in the same order on every rank; frozen ones (no requires_grad) are passed by, a tensor that
   ///                     occurs twice (tied weights) counts once.
   /// \param collectives  must outlive this object.
-  /// \throws std::invalid_argument  a non-leaf, or sizes ≤ 0 in `options`.
+  /// \throws std::invalid_argument  a non-leaf, sizes ≤ 0 in `options`, or a parameter that another living
+  ///                                GradientSync averages already, also in a world of one; names the parameter.
   /// \throws lrun::Unsupported      a dtype that cannot be averaged; names the parameter.
   GradientSync(std::vector<NamedTensor> parameters, Collectives& collectives, GradientSyncOptions options = {});
   /// Waits for buckets in flight and leaves the gradients where they are; never throws.

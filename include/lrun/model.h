@@ -36,6 +36,7 @@ class LRUN_EXPORT ReplicatedModule {
   /// \param collectives  must outlive this object.
   /// \throws lrun::RankMismatch  on all ranks; names the first parameter or buffer that differs in name, shape, dtype
   ///                             or requires_grad.
+  /// \throws std::invalid_argument  a parameter that another living model trains; names it.
   ReplicatedModule(std::shared_ptr<torch::nn::Module> module, Collectives& collectives, WrapOptions options);
   ~ReplicatedModule();
   ReplicatedModule(ReplicatedModule&&) noexcept;

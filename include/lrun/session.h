@@ -51,8 +51,7 @@ struct SessionOptions {
 /// nothing is communicated.
 ///
 /// Threads  the training thread. Several sessions may live in one process if their `connect` allows it. LibTorch takes
-/// the
-///          number of its own threads from OMP_NUM_THREADS, which the launcher sets; a session leaves it alone.
+///          the number of its own threads from OMP_NUM_THREADS, which the launcher sets; a session leaves it alone.
 /// Lifetime must outlive the models made by wrap().
 class LRUN_EXPORT Session {
  public:
@@ -78,7 +77,8 @@ class LRUN_EXPORT Session {
 
   /// Places the module, gives all ranks rank 0's parameters and buffers, and trains it under the session's strategy.
   /// Takes a shared_ptr to a module or a module holder (TORCH_MODULE).
-  /// \throws lrun::RankMismatch  on all ranks; names the first parameter that differs.
+  /// \throws lrun::RankMismatch     on all ranks; names the first parameter that differs.
+  /// \throws std::invalid_argument  a parameter that another living model trains; names it.
   template <class Module>
   Model<Module> wrap(std::shared_ptr<Module> module, const std::optional<WrapOptions>& options = std::nullopt) {
     ReplicatedModule replicated = replicate(module, options);

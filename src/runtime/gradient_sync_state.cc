@@ -88,6 +88,7 @@ GradientSyncState::GradientSyncState(std::vector<NamedTensor> parameters, Collec
     });
   }
   auto kept = trained(std::move(parameters));
+  claim_.take(kept);  // also alone, so that a program fails where it is written and not on the cluster
   if (collectives.world_size() == 1) return;  // nothing to average with
   at::NoGradGuard no_grad;
   const auto planned = plan_buckets(items_of(kept), options.first_bucket_bytes, options.bucket_bytes);
@@ -138,6 +139,7 @@ void GradientSyncState::detach_hooks() noexcept {
   for (auto& slot : slots_) {
     if (slot.accumulator) slot.accumulator->del_post_hook(slot.hook);
   }
+  claim_.release();
 }
 
 /// The exception that ended backward() is to come out at once, not when the slowest rank has caught up.

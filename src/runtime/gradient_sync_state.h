@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/bucket_plan.h"
+#include "runtime/parameter_claim.h"
 
 namespace lrun {
 
@@ -80,6 +81,7 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
 
   std::mutex mutex_;  // hooks of parameters on different devices run in different threads
   Collectives& collectives_;
+  ParameterClaim claim_;  // given back with the hooks: a NoSyncGuard may keep this alive
   std::vector<Slot> slots_;
   std::vector<NamedTensor> frozen_;  // only to notice that they no longer are
   std::vector<Bucket> buckets_;

@@ -5,6 +5,9 @@
 #include <lrun/error.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <functional>
+#include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -22,6 +25,16 @@ bool lies_in(const at::Tensor& part, const at::Tensor& bucket) {
   const auto* begin = static_cast<const char*>(bucket.const_data_ptr());
   const auto* address = static_cast<const char*>(part.const_data_ptr());
   return address >= begin && address < begin + bucket.nbytes();
+}
+
+/// What `function` says in an std::invalid_argument, or "" when it throws nothing.
+std::string text_of(const std::function<void()>& function) {
+  try {
+    function();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
 }
 
 TEST(GradientSync, AveragesOverTheRanks) {
@@ -131,6 +144,57 @@ TEST(GradientSync, LeavesAParameterThatNobodyUsedAsItWas) {
     expect_gradient(weights[1], 5, "kept from the step before, since nobody cleared it");
     expect_gradient(weights[0], 2);
   });
+}
+
+/// The gradient that a parameter has kept over one backward() in which nobody used it.
+at::Tensor kept_over_a_pass(const at::Tensor& gradient, int rank, Collectives& collectives) {
+  std::vector<at::Tensor> weights = {parameter({3}), parameter({gradient.numel()}, gradient.scalar_type())};
+  GradientSync sync(named(weights), collectives);
+  weights[1].mutable_grad() = gradient.clone();
+  loss_with_gradient(weights[0], rank).backward();
+  return weights[1].grad().clone();
+}
+
+TEST(GradientSync, KeepsAnUnusedGradientExactlyInWorldsOfTwoAndFourElsewhereUpToRounding) {
+  for (const int world_size : {2, 3, 4, 5, 6, 7, 8}) {
+    for (const auto dtype : {at::kFloat, at::kDouble}) {
+      const auto gradient = at::arange(1, 5000, dtype).reciprocal();
+      run_ranks(world_size, [&](int rank, Collectives& collectives) {
+        const auto kept = kept_over_a_pass(gradient, rank, collectives);
+        const double epsilon =
+            dtype == at::kFloat ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+        const double allowed = world_size == 2 || world_size == 4 ? 0 : world_size * epsilon / 2;
+        const auto error = ((kept - gradient) / gradient).abs().max().item<double>();
+        EXPECT_LE(error, allowed) << c10::toString(dtype) << ", " << world_size << " ranks";
+      });
+    }
+  }
+}
+
+TEST(GradientSync, RefusesAParameterThatAnotherOneAverages) {
+  for (const int world_size : {1, 2}) {
+    run_ranks(world_size, [](int rank, Collectives& collectives) {
+      auto shared = parameter({3});
+      auto own = parameter({3});
+      const auto refusal = [&] {
+        return text_of([&] { GradientSync second({{"own", own}, {"shared", shared}}, collectives); });
+      };
+      std::optional<NoSyncGuard> guard;
+      {
+        GradientSync first(named({shared}), collectives);
+        for (int attempt = 0; attempt < 2; ++attempt) {
+          EXPECT_EQ(refusal(),
+                    "parameter 'shared' is trained by another wrapped model already: destroy that one before, or wrap "
+                    "one module that holds the parameters of both");
+        }
+        GradientSync of_own(named({own}), collectives);
+        loss_with_gradient(shared, rank).backward();
+        expect_gradient(shared, (collectives.world_size() - 1) / 2.0, "the first one's");
+        guard.emplace(first.no_sync());
+      }
+      EXPECT_EQ(refusal(), "") << "the first one is gone, if not its guard";
+    });
+  }
 }
 
 TEST(GradientSync, EndsOnARankWhereNoParameterGotAGradient) {

@@ -67,6 +67,19 @@ TEST(Wrap, GivesAllRanksTheParametersAndBuffersOfRankZero) {
   });
 }
 
+TEST(Wrap, RefusesAModuleOfAnotherLivingModel) {
+  run_sessions(2, [](Session& session) {
+    Net net;
+    {
+      auto model = session.wrap(net);
+      EXPECT_THROW(auto again = session.wrap(net), std::invalid_argument);
+      EXPECT_THROW(auto part = session.wrap(net->layer), std::invalid_argument);
+    }
+    auto after = session.wrap(net);
+    EXPECT_EQ(after.module(), net.ptr());
+  });
+}
+
 TEST(TrainStep, RunsStepAndStepEndAndAveragesGradients) {
   run_sessions(2, [](Session& session) {
     Net net;
