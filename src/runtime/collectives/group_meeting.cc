@@ -7,9 +7,9 @@
 #include <map>
 #include <mutex>
 #include <random>
+#include <sstream>
 
 #include "runtime/collectives/backoff.h"
-#include "runtime/collectives/failure.h"
 
 namespace lrun {
 namespace {
@@ -46,6 +46,22 @@ MadeGroups& made_groups() {
   return groups;
 }
 
+/// How rank 0 answers a round: with a line, or with the failure that ends the meeting.
+std::string encode_answer(const std::string& line) { return "+" + line; }
+std::string encode_answer(const Failure& failure) {
+  return "-" + std::to_string(static_cast<std::uint32_t>(failure.kind)) + ' ' + failure.text;
+}
+
+/// The failure of an answer that is one.
+std::optional<Failure> failure_in(const std::string& answer) {
+  if (answer.starts_with('+')) return std::nullopt;
+  const std::size_t space = answer.find(' ');
+  if (!answer.starts_with('-') || space == std::string::npos) {
+    throw Error("rank 0 of the group answers '" + answer + "' in the store, which is not of this version of liblrun");
+  }
+  return Failure{static_cast<Failure::Kind>(std::stoul(answer.substr(1, space - 1))), answer.substr(space + 1)};
+}
+
 /// 'lrun/<name>/<n>', where n counts the groups of that name in this process.
 std::string prefix_of(const GroupOptions& options) {
   return "lrun/" + options.name + "/" + std::to_string(made_groups().count(options));
@@ -60,7 +76,8 @@ GroupMeeting::GroupMeeting(const GroupOptions& options)
       deadline_(std::chrono::steady_clock::now() + options.timeout),
       prefix_(prefix_of(options)),
       store_(options.store, deadline_),
-      number_(random_number()) {
+      self_{random_number(), ProcessIdentity::of_this_process()},
+      members_(static_cast<std::size_t>(options.world_size)) {
   if (options_.rank == 0) {
     gather();
   } else {
@@ -68,78 +85,165 @@ GroupMeeting::GroupMeeting(const GroupOptions& options)
   }
 }
 
+std::string GroupMeeting::Member::text() const { return std::to_string(number) + ' ' + process.text(); }
+
+GroupMeeting::Member GroupMeeting::Member::parse(int rank, const std::string& text) {
+  std::istringstream words(text);
+  Member member;
+  std::string rest;
+  if (words >> member.number && std::getline(words, rest)) {
+    if (const auto process = ProcessIdentity::parse(rest)) {
+      member.process = *process;
+      return member;
+    }
+  }
+  throw Error("rank " + std::to_string(rank) + " of the group says '" + text +
+              "' in the store, which is not of this version of liblrun");
+}
+
 std::string GroupMeeting::key(std::uint64_t number, const std::string& what) const {
   return prefix_ + "/" + std::to_string(number) + "/" + what;
 }
 
+/// Where a rank hears rank 0's answer of this round.
+std::string GroupMeeting::answer_key(int rank) const {
+  const bool mine = rank == options_.rank;
+  const std::uint64_t number = mine ? self_.number : members_[static_cast<std::size_t>(rank)].number;
+  return key(number, "hear/" + std::to_string(round_));
+}
+
 void GroupMeeting::join() {
-  store_.set(prefix_ + "/rank/" + std::to_string(options_.rank), std::to_string(number_));
-  const auto call = store_.get(key(number_, "call"), deadline_);
+  store_.set(prefix_ + "/rank/" + std::to_string(options_.rank), self_.text());
+  const auto call = store_.get(key(self_.number, "call"), deadline_);
   if (!call) time_out({0});
-  identity_ = std::stoull(*call);
-  store_.set(key(identity_, "here/" + std::to_string(number_)), "1");
+  members_[0] = Member::parse(0, *call);
+  watch(0);
+  store_.set(key(identity(), "here/" + std::to_string(self_.number)), "1");
 }
 
 void GroupMeeting::gather() {
-  identity_ = number_;
-  members_.assign(static_cast<std::size_t>(options_.world_size), 0);
-  members_[0] = number_;
+  members_[0] = self_;
   std::vector<int> missing;
   for (int rank = 1; rank < options_.world_size; ++rank) missing.push_back(rank);
   // A rank that does not answer to its number is looked up again: a successor may have taken its place.
   for (Backoff backoff(deadline_); !missing.empty(); backoff.sleep()) {
-    std::erase_if(missing, [this](int rank) { return has_answered(rank); });
+    std::erase_if(missing, [this](int rank) { return admit(rank); });
+    require_all_alive();
     if (!missing.empty() && backoff.is_over()) time_out(missing);
   }
 }
 
 /// Calls the process that stands under the rank's name, once. \return  whether it has answered.
-bool GroupMeeting::has_answered(int rank) {
-  std::uint64_t& member = members_[static_cast<std::size_t>(rank)];
+bool GroupMeeting::admit(int rank) {
+  Member& member = members_[static_cast<std::size_t>(rank)];
   const auto said = store_.try_get(prefix_ + "/rank/" + std::to_string(rank));
   if (!said) return false;
-  if (const std::uint64_t number = std::stoull(*said); number != member) {
-    member = number;
-    store_.set(key(member, "call"), std::to_string(identity_));
+  if (const Member found = Member::parse(rank, *said); found.number != member.number) {
+    member = found;
+    store_.set(key(member.number, "call"), self_.text());
   }
-  return store_.try_get(key(identity_, "here/" + std::to_string(member))).has_value();
+  if (!store_.try_get(key(identity(), "here/" + std::to_string(member.number)))) return false;
+  watch(rank);
+  return true;
+}
+
+void GroupMeeting::watch(int rank) {
+  watched_.push_back(rank);
+  watch_.add(rank, members_[static_cast<std::size_t>(rank)].process.pid_for(self_.process));
 }
 
 std::string GroupMeeting::exchange(const std::string& line,
                                    const std::function<std::string(const std::vector<std::string>&)>& decide) {
-  const std::string round = std::to_string(round_++);
+  const std::string say = "say/" + std::to_string(round_);
   if (options_.rank != 0) {
-    store_.set(key(number_, "say/" + round), line);
-    return hear(0, key(number_, "hear/" + round));
+    store_.set(key(self_.number, say), line);
+    std::string answer = hear_answer();
+    ++round_;
+    return answer;
   }
   std::vector<std::string> lines{line};
   for (int rank = 1; rank < options_.world_size; ++rank) {
-    lines.push_back(hear(rank, key(members_[static_cast<std::size_t>(rank)], "say/" + round)));
+    lines.push_back(hear(rank, key(members_[static_cast<std::size_t>(rank)].number, say)));
   }
   std::string answer = decide(lines);
-  for (int rank = 1; rank < options_.world_size; ++rank) {
-    store_.set(key(members_[static_cast<std::size_t>(rank)], "hear/" + round), answer);
-  }
+  for (int rank = 1; rank < options_.world_size; ++rank) store_.set(answer_key(rank), encode_answer(answer));
+  ++round_;
   return answer;
 }
 
-void GroupMeeting::watch(const PeerWatch& peers, const std::vector<pid_t>& pids) {
-  peers_ = &peers;
-  pids_ = pids;
+std::string GroupMeeting::hear_answer() {
+  const std::string answer = hear(0, answer_key(options_.rank));
+  if (const auto failure = failure_in(answer)) {
+    store_.set(key(self_.number, "heard"), "1");
+    failure->raise();
+  }
+  return answer.substr(1);
 }
 
 std::string GroupMeeting::hear(int rank, const std::string& key) {
-  bool ended = false;
-  const auto has_ended = [&] { return ended = peers_ != nullptr && !peers_->ended(std::array{rank}).empty(); };
-  if (auto said = store_.get(key, deadline_, has_ended)) return *said;
-  if (!ended) time_out({rank});
-  throw PeerLost("rank " + std::to_string(rank) + " (pid " + std::to_string(pids_[static_cast<std::size_t>(rank)]) +
-                 ") ended while the group was made");
+  if (auto said = look_for(key)) return *said;
+  require_all_alive();
+  time_out({rank});
 }
 
-void GroupMeeting::time_out(const std::vector<int>& missing) const {
-  throw CollectiveTimeout("the group of " + std::to_string(options_.world_size) + " ranks did not meet within " +
-                          std::to_string(options_.timeout.count()) + " ms: " + name_ranks(missing) + " did not come");
+/// The value, once it is there; empty when a watched rank has ended, or at the deadline.
+std::optional<std::string> GroupMeeting::look_for(const std::string& key) {
+  try {
+    return store_.get(key, deadline_, [this] { return !watch_.ended(watched_).empty(); });
+  } catch (const Error&) {
+    // A rank that serves the store takes it along.
+    if (ended_soon().empty()) throw;
+    return std::nullopt;
+  }
+}
+
+/// The watched ranks that have ended. The kernel closes a process's connections a moment before it counts as ended.
+std::vector<int> GroupMeeting::ended_soon() const {
+  std::vector<int> ended;
+  for (Backoff backoff(std::chrono::steady_clock::now() + std::chrono::milliseconds(500));; backoff.sleep()) {
+    ended = watch_.ended(watched_);
+    if (!ended.empty() || backoff.is_over()) return ended;
+  }
+}
+
+void GroupMeeting::require_all_alive() {
+  const std::vector<int> ended = watch_.ended(watched_);
+  if (ended.empty()) return;
+  const pid_t pid = members_[static_cast<std::size_t>(ended.front())].process.pid;
+  fail({Failure::Kind::kPeerLost,
+        "rank " + std::to_string(ended.front()) + " (pid " + std::to_string(pid) + ") ended while the group was made"});
+}
+
+void GroupMeeting::time_out(const std::vector<int>& missing) {
+  fail({Failure::Kind::kTimeout, "the group of " + std::to_string(options_.world_size) + " ranks did not meet within " +
+                                     std::to_string(options_.timeout.count()) + " ms: " + name_ranks(missing) +
+                                     " did not come"});
+}
+
+/// A rank 0 that serves the store and ends now takes it along: a moment for those who still have to read in it.
+void GroupMeeting::wait_until_heard() {
+  std::vector<int> waiting = watched_;
+  for (Backoff backoff(std::chrono::steady_clock::now() + std::chrono::seconds(1));; backoff.sleep()) {
+    std::erase_if(waiting, [this](int rank) {
+      return store_.try_get(key(members_[static_cast<std::size_t>(rank)].number, "heard")).has_value() ||
+             !watch_.ended(std::array{rank}).empty();
+    });
+    if (waiting.empty() || backoff.is_over()) return;
+  }
+}
+
+/// Rank 0 tells those who wait, or will wait, for its answer.
+void GroupMeeting::fail(const Failure& failure) {
+  try {
+    for (int rank = 1; rank < options_.world_size && options_.rank == 0; ++rank) {
+      if (members_[static_cast<std::size_t>(rank)].number == 0) continue;
+      store_.set(answer_key(rank), encode_answer(failure));
+    }
+    if (options_.rank == 0) wait_until_heard();
+  } catch (const std::exception&) {
+    // Without the store they notice by themselves.
+  }
+  failure.raise();
 }
 
 }  // namespace lrun

@@ -1,15 +1,16 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "runtime/collectives/failure.h"
 #include "runtime/collectives/group_options.h"
 #include "runtime/collectives/peer_watch.h"
+#include "runtime/collectives/process_identity.h"
 #include "runtime/collectives/store_client.h"
 
 namespace lrun {
@@ -21,11 +22,13 @@ namespace lrun {
 /// name may come from a process that is gone. Every process therefore takes part under a random number, and rank 0
 /// counts a rank as present only when it has answered to that number.
 ///
-/// Threads  one at a time. Failure  as StoreClient; ranks that do not come are named in CollectiveTimeout, those
-/// that end in PeerLost.
+/// Threads  one at a time.
+/// Failure  as StoreClient. Rank 0 watches all that have come: ranks that do not come are named in CollectiveTimeout,
+///          one that ends in PeerLost, and rank 0 tells those who wait for its answer the same. They in turn watch
+///          rank 0. Who comes after a failure waits for the next attempt.
 class GroupMeeting {
  public:
-  /// Returns when all ranks are there.
+  /// Returns when all ranks are there; on others than rank 0 when rank 0 is there.
   explicit GroupMeeting(const GroupOptions& options);
 
   /// Says that the group has come about: the next one of that name in this process meets apart from it. An attempt that
@@ -33,33 +36,47 @@ class GroupMeeting {
   static void note_made(const GroupOptions& options);
 
   /// Rank 0's random number: the same on all ranks, and of no other group.
-  [[nodiscard]] std::uint64_t identity() const { return identity_; }
-
-  /// From now on a rank that has ended without a word ends the wait for it. pids[r] names rank r's process in messages.
-  /// `peers` outlives the last exchange().
-  void watch(const PeerWatch& peers, const std::vector<pid_t>& pids);
+  [[nodiscard]] std::uint64_t identity() const { return members_[0].number; }
+  /// This process.
+  [[nodiscard]] const ProcessIdentity& process() const { return self_.process; }
 
   /// One round. `decide` runs on rank 0 only, with what the ranks said in their order. \return  its answer.
   std::string exchange(const std::string& line,
                        const std::function<std::string(const std::vector<std::string>&)>& decide);
 
  private:
+  /// Who takes part as a rank.
+  struct Member {
+    std::uint64_t number = 0;  // 0: nobody yet
+    ProcessIdentity process;
+
+    [[nodiscard]] std::string text() const;
+    static Member parse(int rank, const std::string& text);
+  };
+
   void gather();
-  [[nodiscard]] bool has_answered(int rank);
+  [[nodiscard]] bool admit(int rank);
   void join();
+  void watch(int rank);
   [[nodiscard]] std::string hear(int rank, const std::string& key);
+  [[nodiscard]] std::optional<std::string> look_for(const std::string& key);
+  [[nodiscard]] std::vector<int> ended_soon() const;
   [[nodiscard]] std::string key(std::uint64_t number, const std::string& what) const;
-  [[noreturn]] void time_out(const std::vector<int>& missing) const;
+  [[nodiscard]] std::string answer_key(int rank) const;
+  [[nodiscard]] std::string hear_answer();
+  void require_all_alive();
+  void wait_until_heard();
+  [[noreturn]] void time_out(const std::vector<int>& missing);
+  [[noreturn]] void fail(const Failure& failure);
 
   const GroupOptions options_;
   const SteadyTime deadline_;
   const std::string prefix_;
   StoreClient store_;
-  const std::uint64_t number_;          // this process
-  std::uint64_t identity_ = 0;          // rank 0's
-  std::vector<std::uint64_t> members_;  // by rank; on rank 0 only
-  const PeerWatch* peers_ = nullptr;    // not owned; null: nobody knows yet who they are
-  std::vector<pid_t> pids_;
+  const Member self_;
+  std::vector<Member> members_;  // by rank; those that have come, of which others than rank 0 know rank 0 only
+  std::vector<int> watched_;     // ranks: the members but this one
+  PeerWatch watch_;
   int round_ = 0;
 };
 

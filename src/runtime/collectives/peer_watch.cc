@@ -12,16 +12,21 @@
 namespace lrun {
 
 PeerWatch::PeerWatch(std::span<const pid_t> pids) {
-  for (pid_t pid : pids) {
-    Peer& peer = peers_.emplace_back();
-    if (pid <= 0) continue;
-    peer.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));  // CLOEXEC by itself
-    if (peer.pidfd) continue;
-    peer.gone = errno == ESRCH;
-    // A kernel or sandbox without the call leaves the peer unwatched: the deadline remains.
-    if (peer.gone || errno == ENOSYS || errno == EPERM) continue;
-    throw std::system_error(errno, std::generic_category(), "watch process " + std::to_string(pid));
-  }
+  int rank = 0;
+  for (pid_t pid : pids) add(rank++, pid);
+}
+
+void PeerWatch::add(int rank, pid_t pid) {
+  const auto index = static_cast<std::size_t>(rank);
+  if (index >= peers_.size()) peers_.resize(index + 1);
+  Peer& peer = peers_[index] = Peer();
+  if (pid <= 0) return;
+  peer.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));  // CLOEXEC by itself
+  if (peer.pidfd) return;
+  peer.gone = errno == ESRCH;
+  // A kernel or sandbox without the call leaves the peer unwatched: the deadline remains.
+  if (peer.gone || errno == ENOSYS || errno == EPERM) return;
+  throw std::system_error(errno, std::generic_category(), "watch process " + std::to_string(pid));
 }
 
 std::vector<int> PeerWatch::ended(std::span<const int> candidates) const {

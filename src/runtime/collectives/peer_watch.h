@@ -21,6 +21,9 @@ class PeerWatch {
   /// again. \throws std::system_error  no descriptors or no memory left.
   explicit PeerWatch(std::span<const pid_t> pids);
 
+  /// From now on `pid` is rank's process, as above.
+  void add(int rank, pid_t pid);
+
   /// The ranks among `candidates` whose process has ended. Does not block.
   [[nodiscard]] std::vector<int> ended(std::span<const int> candidates) const;
 

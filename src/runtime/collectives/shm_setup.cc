@@ -1,11 +1,8 @@
 #include "runtime/collectives/shm_setup.h"
 
 #include <lrun/error.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstddef>
-#include <fstream>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -14,6 +11,7 @@
 #include <utility>
 
 #include "runtime/collectives/group_meeting.h"
+#include "runtime/collectives/process_identity.h"
 
 namespace lrun {
 namespace {
@@ -21,38 +19,23 @@ namespace {
 /// Who a rank is: one line of words in the store.
 struct Identity {
   std::uint32_t version = kLayoutVersion;
-  std::string host;             ///< The running kernel's boot id: equal in all containers of a host, nowhere else.
-  std::uint64_t pid_space = 0;  ///< Inode of the pid namespace.
-  pid_t pid = 0;
+  ProcessIdentity process;
 
-  static Identity of_this_process();
+  [[nodiscard]] std::string line() const { return std::to_string(version) + ' ' + process.text(); }
   static Identity parse(const std::string& line);
-  [[nodiscard]] std::string line() const;
 };
-
-Identity Identity::of_this_process() {
-  Identity identity;
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  if (!(file >> identity.host)) throw std::system_error(errno, std::generic_category(), "read the kernel's boot id");
-  struct stat status {};
-  if (::stat("/proc/self/ns/pid", &status) == 0) identity.pid_space = status.st_ino;
-  identity.pid = ::getpid();
-  return identity;
-}
-
-std::string Identity::line() const {
-  std::ostringstream text;
-  text << version << ' ' << host << ' ' << pid_space << ' ' << pid;
-  return text.str();
-}
 
 Identity Identity::parse(const std::string& line) {
   Identity identity;
-  std::istringstream text(line);
-  if (!(text >> identity.version >> identity.host >> identity.pid_space >> identity.pid)) {
-    throw Error("a rank of the group says '" + line + "' in the store, which is not of this version of liblrun");
+  std::istringstream words(line);
+  std::string rest;
+  if (words >> identity.version && std::getline(words, rest)) {
+    if (const auto process = ProcessIdentity::parse(rest)) {
+      identity.process = *process;
+      return identity;
+    }
   }
-  return identity;
+  throw Error("a rank of the group says '" + line + "' in the store, which is not of this version of liblrun");
 }
 
 std::vector<std::string> split_lines(const std::string& text) {
@@ -72,7 +55,7 @@ std::string join_lines(const std::vector<std::string>& lines) {
 void check_identities(const std::vector<Identity>& identities) {
   std::set<std::string> hosts;
   for (std::size_t rank = 0; rank < identities.size(); ++rank) {
-    hosts.insert(identities[rank].host);
+    hosts.insert(identities[rank].process.host);
     if (identities[rank].version == identities[0].version) continue;
     throw Error("rank " + std::to_string(rank) + " and rank 0 are linked with different versions of liblrun");
   }
@@ -109,18 +92,17 @@ class Sharing {
 };
 
 void Sharing::meet() {
-  const Identity mine = Identity::of_this_process();
+  const Identity mine{kLayoutVersion, meeting_.process()};
   const std::string all = meeting_.exchange(mine.line(), join_lines);
   for (const std::string& line : split_lines(all)) identities_.push_back(Identity::parse(line));
   check_identities(identities_);
   std::vector<pid_t> watched;
-  for (const Identity& identity : identities_) {
-    setup_.pids.push_back(identity.pid);
-    watched.push_back(identity.pid_space == mine.pid_space ? identity.pid : 0);
+  for (const auto& [version, process] : identities_) {
+    setup_.pids.push_back(process.pid);
+    watched.push_back(process.pid_for(mine.process));
   }
   setup_.watch = PeerWatch(watched);
   creator_ = watched[0];
-  meeting_.watch(setup_.watch, setup_.pids);
 }
 
 /// Opens and maps; keeps both only when both work. \return  empty, or why not.

@@ -26,13 +26,9 @@ void require_foreign(const std::string& call, const std::function<void()>& funct
 }
 
 std::vector<std::string> run_two(const std::string& name, const std::function<void(const GroupOptions&)>& main) {
-  GroupOptions options;
-  options.world_size = 2;
-  options.store = test_store();
-  options.name = name;
-  options.timeout = 20s;
   std::vector<RankProcess> ranks;
-  for (options.rank = 0; options.rank < 2; ++options.rank) ranks.emplace_back([&] { main(options); });
+  for (int rank = 0; rank < 2; ++rank)
+    ranks.emplace_back([&main, options = group_of(rank, 2, name)] { main(options); });
   std::vector<std::string> errors;
   for (RankProcess& rank : ranks) errors.push_back(rank.result());
   return errors;

@@ -4,12 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <lrun/error.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -26,16 +24,6 @@ using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-GroupOptions group_of(int rank, int world_size, const std::string& name, std::chrono::milliseconds timeout = 20s) {
-  GroupOptions options;
-  options.rank = rank;
-  options.world_size = world_size;
-  options.store = test_store();
-  options.name = name;
-  options.timeout = timeout;
-  return options;
-}
 
 TEST(GroupMeeting, GivesEverybodyTheAnswerOfRankZero) {
   std::vector<RankProcess> ranks;
@@ -84,29 +72,6 @@ TEST(GroupMeeting, NamesTheStoreThatItCannotReach) {
   GroupOptions options = group_of(1, 2, "no-store", 500ms);
   options.store.port = 1;  // nobody listens on it
   EXPECT_THAT(error_of([&] { GroupMeeting meeting(options); }), HasSubstr("cannot reach the store at 127.0.0.1:1: "));
-}
-
-/// What this process says of itself to the others.
-std::string own_identity() {
-  std::string boot_id;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_id;
-  struct stat status {};
-  require(::stat("/proc/self/ns/pid", &status) == 0, "stat of the pid namespace");
-  return std::to_string(kLayoutVersion) + " " + boot_id + " " + std::to_string(status.st_ino) + " " +
-         std::to_string(::getpid());
-}
-
-TEST(GroupMeeting, NamesARankThatEndsBeforeTheGroupIsMade) {
-  const auto begin = std::chrono::steady_clock::now();
-  RankProcess waiting(group_of(0, 2, "half-made"), [](Collectives&) {});
-  RankProcess ending([options = group_of(1, 2, "half-made")] {
-    GroupMeeting meeting(options);
-    meeting.exchange(own_identity(), {});
-  });
-  EXPECT_EQ(waiting.result(),
-            "PeerLost: rank 1 (pid " + std::to_string(ending.pid()) + ") ended while the group was made");
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s) << "noticed by the deadline only";
-  EXPECT_EQ(ending.result(), "");
 }
 
 TEST(PeerWatch, SeesAPeerThatEndedBeforeItWasWatched) {

@@ -38,14 +38,10 @@ std::vector<std::string> run_threads(int world_size, const RankBody& body, std::
 }
 
 std::vector<std::string> run_processes(int world_size, const RankBody& body, std::chrono::milliseconds timeout) {
-  GroupOptions options;
-  options.world_size = world_size;
-  options.store = test_store();
-  options.timeout = timeout;
   static int groups = 0;
-  options.name = "test" + std::to_string(groups++);
+  const std::string name = "test" + std::to_string(groups++);
   std::vector<RankProcess> processes;
-  for (options.rank = 0; options.rank < world_size; ++options.rank) processes.emplace_back(options, body);
+  for (int rank = 0; rank < world_size; ++rank) processes.emplace_back(group_of(rank, world_size, name, timeout), body);
   std::vector<std::string> errors;
   for (RankProcess& process : processes) errors.push_back(process.result());
   return errors;
@@ -68,6 +64,16 @@ StoreAddress test_store() {
     return number;
   }();
   return {"127.0.0.1", port, false};
+}
+
+GroupOptions group_of(int rank, int world_size, const std::string& name, std::chrono::milliseconds timeout) {
+  GroupOptions options;
+  options.rank = rank;
+  options.world_size = world_size;
+  options.store = test_store();
+  options.name = name;
+  options.timeout = timeout;
+  return options;
 }
 
 RankProcess::RankProcess(const GroupOptions& options, const RankBody& body)

@@ -19,6 +19,10 @@ namespace lrun::testing {
 /// forking who uses it.
 StoreAddress test_store();
 
+/// A rank's part of a group that meets in test_store(). `name` is of this test alone. Call it before forking.
+GroupOptions group_of(int rank, int world_size, const std::string& name,
+                      std::chrono::milliseconds timeout = std::chrono::seconds(20));
+
 /// What a rank of a test does. Throws to fail: gtest's own checks would be lost in another process.
 using RankBody = std::function<void(Collectives&)>;
 
