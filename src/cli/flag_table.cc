@@ -184,6 +184,17 @@ constexpr Flag kLastFlags[] = {
      .default_value = "30s",
      .apply = flag_values::grace},
 
+    {.name = "settle",
+     .value = kRequired,
+     .placeholder = "TIME",
+     .group = FlagGroup::kRun,
+     .details =
+         "How long after a failure the other workers run on before they are stopped, so that one that failed first can "
+         "still tell why. By default nothing, and 250ms when the first to end looks like a victim: its watchdog gave "
+         "up, or it lost its connection to another worker.",
+     .default_value = "0, or 250ms after a victim",
+     .apply = flag_values::settle},
+
     {.name = "dry-run",
      .value = kOptional,
      .placeholder = "text|json",

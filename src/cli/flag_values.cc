@@ -128,12 +128,11 @@ void rdzv_id(const GivenValue& given, LaunchRequest& request) { request.rdzv_id 
 void standalone(const GivenValue& given, LaunchRequest& request) { request.standalone = switch_value(given); }
 
 void grace(const GivenValue& given, LaunchRequest& request) {
-  const auto duration = parse_duration(given.text);
-  if (!duration) {
-    refuse(given, "not a time; allowed: a number with ms, s, m, h or d",
-           "for example '" + given.origin + (given.source == Source::kFlag ? " 30s'" : "=30s'"));
-  }
-  request.grace = setting(given, *duration);
+  request.grace = setting(given, duration_of(given, "30s"));
+}
+
+void settle(const GivenValue& given, LaunchRequest& request) {
+  request.settle = setting(given, duration_of(given, "2s"));
 }
 
 void dry_run(const GivenValue& given, LaunchRequest& request) {

@@ -31,4 +31,10 @@ std::string lower_case(std::string text) {
   return text;
 }
 
+Duration duration_of(const GivenValue& given, const std::string& example) {
+  if (const auto duration = parse_duration(given.text)) return *duration;
+  refuse(given, "not a time; allowed: a number with ms, s, m, h or d",
+         "for example '" + given.origin + (given.source == Source::kFlag ? " " : "=") + example + "'");
+}
+
 }  // namespace lrun

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/duration.h"
 #include "cli/flags.h"
 
 namespace lrun {
@@ -22,6 +23,9 @@ std::string choice_hint(const std::string& word, const std::vector<std::string>&
 std::string choice_of(const GivenValue& given, const std::string& noun);
 
 std::string lower_case(std::string text);
+
+/// \throws UserError  not a time; `example`, one that is, goes into the hint.
+Duration duration_of(const GivenValue& given, const std::string& example);
 
 /// Empty unless all of `text` is one number.
 template <class Number>

@@ -67,6 +67,8 @@ struct LaunchPlan {
   Setting<std::string> log_dir;
   OutputPlan output;
   Setting<Duration> grace;
+  Setting<Duration> settle;        ///< between a worker's failure and the end of the others
+  Duration settle_for_victims{0};  ///< the same when the failed one looks like a victim of another
   int max_restarts = 0;
   int omp_num_threads = 0;  ///< 0: leave the variable alone
   bool isolate_gpus = false;

@@ -35,6 +35,7 @@ struct LaunchRequest {
   Setting<std::string> log_dir;             ///< empty: the run directory; '/dev/null': no files
   OutputRequest output;
   Setting<Duration> grace{Duration(30'000)};
+  Setting<Duration> settle{Duration(0)};
   bool isolate_gpus = false;  ///< --virtual-local-rank, --isolate-gpus: one visible device a worker
   DryRun dry_run = DryRun::kNo;
   int verbosity = 0;

@@ -17,6 +17,9 @@ namespace {
 constexpr int kMostNodes = 65'536;
 constexpr std::size_t kMostWorkers = 1U << 20;
 
+// Longer than a culprit needs to end once its connections are gone, and not felt as a wait.
+constexpr Duration kDefaultSettleForVictims(250);
+
 /// The allocation's nodes, as many as were asked for.
 std::vector<AllocatedNode> nodes_of_run(const LaunchRequest& request, const Allocation& allocation) {
   const int asked = request.num_nodes.value;
@@ -194,6 +197,8 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   plan.log_dir = request.log_dir;
   plan.output = decide_output(request.output, plan.personality, request.log_dir.value, environment);
   plan.grace = request.grace;
+  plan.settle = request.settle;
+  plan.settle_for_victims = request.settle.given() ? request.settle.value : kDefaultSettleForVictims;
   plan.omp_num_threads = threads_per_worker(plan, nodes.front().cpus, environment);
   add_warnings(plan, choices);
   return plan;

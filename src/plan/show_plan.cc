@@ -87,6 +87,7 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   text += thread_row(plan, base);
   text += row("logs", plan.log_dir.value.empty() ? "in the run directory" : plan.log_dir.value, who_said(plan.log_dir));
   text += row("grace", format_duration(plan.grace.value), who_said(plan.grace));
+  if (plan.settle.given()) text += row("settle", format_duration(plan.settle.value), who_said(plan.settle));
   return text;
 }
 

@@ -111,6 +111,8 @@ std::string show_plan_json(const LaunchPlan& plan, const Environment& environmen
       {"seed", json_of(plan.seed, or_null(plan.seed.value))},
       {"log_dir", json_of(plan.log_dir)},
       {"grace_ms", json_of(plan.grace, plan.grace.value.count())},
+      {"settle_ms", json_of(plan.settle, plan.settle.value.count())},
+      {"settle_for_victims_ms", plan.settle_for_victims.count()},
       {"max_restarts", plan.max_restarts},
       {"omp_num_threads", plan.omp_num_threads == 0 ? Json() : Json(plan.omp_num_threads)},
       {"isolate_gpus", plan.isolate_gpus},

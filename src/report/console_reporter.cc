@@ -3,8 +3,21 @@
 #include <fmt/format.h>
 
 namespace lrun {
+namespace {
+
+constexpr Duration kSeenByPeople(1000);
+
+}  // namespace
 
 void ConsoleReporter::worker_ended(const FailureRecord& record) { events_.worker_ended(record); }
+
+void ConsoleReporter::settling(const FailureRecord& failed, Duration moment) {
+  events_.settling(failed.rank, moment);
+  if (moment < kSeenByPeople) return;  // the cause is told in no time
+  say_(message_line(Severity::kNote,
+                    fmt::format("{}; stopping the others in {}", cause_in_words(failed), format_duration(moment)),
+                    facts_.colour));
+}
 
 void ConsoleReporter::stopping(const RunEnd& end, const FailureRecord* cause, int others) {
   events_.stopping(end, others);

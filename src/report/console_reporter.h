@@ -18,6 +18,7 @@ class ConsoleReporter : public RunObserver {
       : facts_(std::move(facts)), events_(events), say_(std::move(say)) {}
 
   void worker_ended(const FailureRecord& record) override;
+  void settling(const FailureRecord& failed, Duration moment) override;
   void stopping(const RunEnd& end, const FailureRecord* cause, int others) override;
   void killing(int others) override;
   void suspended() override;

@@ -38,6 +38,10 @@ void EventLog::worker_ended(const FailureRecord& record) {
   if (file_) write("worker_ended", to_json(record));
 }
 
+void EventLog::settling(int rank, Duration moment) {
+  if (file_) write("settling", fmt::format(R"({{"rank":{},"moment_ms":{}}})", rank, moment.count()));
+}
+
 void EventLog::stopping(const RunEnd& end, int others) {
   if (!file_) return;
   const nlohmann::json fields{{"reason", name_of(end.kind)}, {"signal", end.signal_number}, {"others", others}};

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/duration.h"
 #include "base/fd.h"
 #include "plan/launch_plan.h"
 #include "process/worker_group.h"
@@ -21,6 +22,7 @@ class EventLog {
 
   void run_started(const LaunchPlan& plan, const std::vector<Worker>& workers, int master_port);
   void worker_ended(const FailureRecord& record);
+  void settling(int rank, Duration moment);
   void stopping(const RunEnd& end, int others);
   /// 'killing', 'suspended', 'resumed'.
   void noted(std::string_view event);

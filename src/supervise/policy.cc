@@ -40,13 +40,34 @@ Decision kill_now(SupervisionState state) {
   return {state, {KillGroups{}}};
 }
 
+Decision settle(SupervisionState state, Duration moment) {
+  state.phase = Phase::kSettling;
+  state.end = {RunEnd::Kind::kWorkerFailed};
+  return {state, {ArmSettle{moment}}};
+}
+
+Decision on_failure(const SupervisionState& state, bool victim) {
+  const Duration moment = victim ? state.settle_for_victims : state.settle;
+  if (state.running == 0 || moment == Duration::zero()) {
+    return begin_stop(state, {RunEnd::Kind::kWorkerFailed}, SIGTERM);
+  }
+  // A moment that was asked for goes on after an error, since others may fail as well.
+  return state.phase == Phase::kSettling ? Decision{state, {}} : settle(state, moment);
+}
+
 Decision on(SupervisionState state, const WorkerEnded& event) {
   --state.running;
-  const bool failed = !event.success && state.phase == Phase::kRunning;
-  if (failed) return begin_stop(state, {RunEnd::Kind::kWorkerFailed}, SIGTERM);
+  const bool working = state.phase == Phase::kRunning || state.phase == Phase::kSettling;
+  if (!event.success && working) return on_failure(state, event.victim);
   if (state.running > 0) return {state, {}};
+  if (state.phase == Phase::kSettling) return begin_stop(state, state.end, SIGTERM);
   state.phase = state.phase == Phase::kStopping ? Phase::kLingering : Phase::kOver;
   return {state, {Finish{}}};
+}
+
+Decision on(const SupervisionState& state, const SettleExpired&) {
+  if (state.phase != Phase::kSettling) return {state, {}};
+  return begin_stop(state, state.end, SIGTERM);
 }
 
 /// Whoever interrupts what is already stopping does not want to wait. A TERM on top of a failure may be a scheduler's,
@@ -77,6 +98,7 @@ Decision on(SupervisionState state, const SignalArrived& event) {
     default:
       break;
   }
+  if (state.phase == Phase::kSettling) return begin_stop(state, state.end, event.signal_number);
   if (state.phase == Phase::kRunning) {
     state.asked = event.forwarded;
     return begin_stop(state, {RunEnd::Kind::kInterrupted, event.signal_number}, event.signal_number);
@@ -94,11 +116,13 @@ Decision on(SupervisionState state, const GraceExpired&) {
 }
 
 Decision on(SupervisionState state, const ConsoleClosed&) {
+  if (state.phase == Phase::kSettling) return begin_stop(state, state.end, SIGTERM);
   if (state.phase != Phase::kRunning) return {state, {}};
   return begin_stop(state, {RunEnd::Kind::kConsoleClosed}, SIGTERM);
 }
 
 Decision on(SupervisionState state, const StopRequested&) {
+  if (state.phase == Phase::kSettling) return begin_stop(state, state.end, SIGTERM);
   if (state.phase != Phase::kRunning) return {state, {}};
   return begin_stop(state, {RunEnd::Kind::kRequested}, SIGTERM);
 }

@@ -12,6 +12,7 @@ namespace lrun {
 struct SupervisionState {
   enum class Phase {
     kRunning,    ///< workers work
+    kSettling,   ///< one failed; the others have a moment to tell why before they are stopped
     kStopping,   ///< told to end; the grace runs
     kKilling,    ///< killed; only their deaths are awaited
     kLingering,  ///< no worker is left; what they left behind has the rest of the grace
@@ -21,7 +22,9 @@ struct SupervisionState {
   Phase phase = Phase::kRunning;
   int running = 0;  ///< workers that have not ended
   Duration grace{0};
-  RunEnd end;  ///< why it stops; kSucceeded while nothing is wrong
+  Duration settle{0};              ///< the moment after a worker's own error
+  Duration settle_for_victims{0};  ///< the moment after the end of a likely victim
+  RunEnd end;                      ///< why it stops; kSucceeded while nothing is wrong
   bool suspended = false;
   bool asked = false;  ///< a forwarded signal has asked for the end
 
@@ -31,7 +34,9 @@ struct SupervisionState {
 /// What can happen to a run.
 struct WorkerEnded {
   bool success = true;
+  bool victim = false;  ///< it looks as if it failed because another one had
 };
+struct SettleExpired {};
 /// `forwarded`: sent to lrun, and passed on by its guard. Whoever signals both processes (a service manager, a Slurm
 /// step, killall) is heard twice: what came directly may begin a stop and never hurries one.
 struct SignalArrived {
@@ -42,13 +47,17 @@ struct GraceExpired {};
 struct ConsoleClosed {};
 struct StopRequested {};
 struct GuardDied {};
-using Event = std::variant<WorkerEnded, SignalArrived, GraceExpired, ConsoleClosed, StopRequested, GuardDied>;
+using Event =
+    std::variant<WorkerEnded, SettleExpired, SignalArrived, GraceExpired, ConsoleClosed, StopRequested, GuardDied>;
 
 /// What is then to be done, in this order.
 struct Announce {};  ///< say on the console why the run stops
 struct StopWorkers {
   int signal_number = 0;
   bool whole_groups = false;  ///< not the leaders alone
+};
+struct ArmSettle {
+  Duration settle{0};
 };
 struct PassOn {
   int signal_number = 0;  ///< the workers' own business: USR1, USR2
@@ -60,7 +69,7 @@ struct KillGroups {};
 struct Suspend {};  ///< stop all workers and all clocks (Ctrl-Z)
 struct Resume {};
 struct Finish {};  ///< the run is over as soon as nobody who is waited for is left, and all output was taken over
-using Action = std::variant<Announce, StopWorkers, PassOn, ArmGrace, KillGroups, Suspend, Resume, Finish>;
+using Action = std::variant<Announce, ArmSettle, StopWorkers, PassOn, ArmGrace, KillGroups, Suspend, Resume, Finish>;
 
 struct Decision {
   SupervisionState state;
@@ -71,7 +80,8 @@ struct Decision {
 /// (INT, QUIT and HUP to its process group, as a terminal sends them: a shell in between would swallow them),
 /// one grace, then KILL to every group; a second INT, TERM or QUIT, a first INT after a failure, or a grace of zero
 /// skips the wait. What an ended worker left in its group has the rest of the same grace, and the same hurries it.
-/// Whatever ended the run first stays its reason.
+/// Before it, where the first death is a likely victim's, the others have a moment to end with an error of their own;
+/// the first such error ends the moment. Whatever ended the run first stays its reason.
 Decision decide(const SupervisionState& state, const Event& event);
 
 }  // namespace lrun

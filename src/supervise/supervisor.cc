@@ -9,6 +9,7 @@
 
 #include "process/descendants.h"
 #include "process/storage_space.h"
+#include "verdict/judge.h"
 
 namespace lrun {
 namespace {
@@ -34,9 +35,12 @@ Supervisor::Supervisor(EventLoop& loop, WorkerGroup& group, const NodePlan& node
       logs_(logs),
       observer_(observer),
       facts_(std::move(facts)),
-      grace_(loop_) {
+      grace_(loop_),
+      settle_(loop_) {
   state_.running = static_cast<int>(group_.workers().size());
   state_.grace = facts_.grace;
+  state_.settle = facts_.settle;
+  state_.settle_for_victims = facts_.settle_for_victims;
   stop_signals_.resize(group_.workers().size());
   for (std::size_t i = 0; i < group_.workers().size(); ++i) pids_[group_.workers()[i].process.pid()] = i;
 }
@@ -66,7 +70,7 @@ void Supervisor::worker_ended(Worker& worker, const ExitStatus& status) {
   if (!WorkerGroup::remains_linger(worker)) logs_.worker_ended(worker.local_rank);
   records_.push_back(make_record(worker, status));
   observer_.worker_ended(records_.back());
-  handle(WorkerEnded{status.success()});
+  handle(WorkerEnded{status.success(), is_victim(records_.back().cause)});
   reap_adopted([this](pid_t pid) { return is_worker(pid); });  // the worker may have hidden ended orphans
 }
 
@@ -127,11 +131,16 @@ void Supervisor::mark_stopped(int signal_number) {
   }
 }
 
+/// Whoever else ended in the same wake-up may be the one to blame, so those are heard first.
 void Supervisor::apply(const Announce&) {
-  const auto failed = std::find_if(records_.begin(), records_.end(), [](const FailureRecord& record) {
-    return !record.success() && !record.stopped_by_lrun();
-  });
-  observer_.stopping(state_.end, failed == records_.end() ? nullptr : &*failed, group_.running());
+  group_.collect_ended();
+  const Verdict so_far = judge(state_.end, records_);
+  observer_.stopping(state_.end, so_far.culprit ? &*so_far.culprit : nullptr, group_.running());
+}
+
+void Supervisor::apply(const ArmSettle& action) {
+  observer_.settling(records_.back(), action.settle);
+  settle_.arm(action.settle, [this] { handle(SettleExpired{}); });
 }
 
 void Supervisor::apply(const StopWorkers& action) {
@@ -157,6 +166,7 @@ void Supervisor::apply(const KillGroups&) {
 
 void Supervisor::apply(const Suspend&) {
   grace_.pause();
+  settle_.pause();
   group_.signal_groups(SIGSTOP);
   observer_.suspended();
 }
@@ -164,6 +174,7 @@ void Supervisor::apply(const Suspend&) {
 void Supervisor::apply(const Resume&) {
   group_.signal_groups(SIGCONT);
   grace_.resume();
+  settle_.resume();
   observer_.resumed();
 }
 

@@ -26,7 +26,9 @@ class RunObserver {
   virtual ~RunObserver() = default;
 
   virtual void worker_ended(const FailureRecord& record) = 0;
-  /// The run begins to stop. `cause` is the first failed worker, or nullptr when none failed. `others` still run.
+  /// A worker failed; before the others are stopped they have `moment` to tell more.
+  virtual void settling(const FailureRecord& failed, Duration moment) = 0;
+  /// The run begins to stop. `cause` is the failed worker to blame, or nullptr when none failed. `others` still run.
   virtual void stopping(const RunEnd& end, const FailureRecord* cause, int others) = 0;
   virtual void killing(int others) = 0;
   virtual void suspended() = 0;
@@ -49,6 +51,8 @@ class Supervisor {
     std::string host;
     int attempt = 0;
     Duration grace{0};
+    Duration settle{0};
+    Duration settle_for_victims{0};
   };
 
   /// A worker that owns lrun's descriptors has no streams in `logs`. Everything must outlive the supervisor.
@@ -77,6 +81,7 @@ class Supervisor {
   void take_over_output();
 
   void apply(const Announce& action);
+  void apply(const ArmSettle& action);
   void apply(const StopWorkers& action);
   void apply(const PassOn& action);
   void apply(const ArmGrace& action);
@@ -94,6 +99,7 @@ class Supervisor {
   SupervisionState state_;
   MemoryWatch memory_;
   PausableTimer grace_;
+  PausableTimer settle_;
   std::deque<Event> pending_;  ///< an action may cause events: they wait until its decision is carried out
   bool deciding_ = false;
   std::function<void()> finished_;

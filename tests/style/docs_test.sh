@@ -21,7 +21,7 @@ spoil man/lrun.1 's/^\.It Fl -seed Ar N/.It Fl -sead Ar N/'
 spoil man/lrun.1 's/^\.Fl -hostfile ,/,/'
 spoil man/lrun.1 '/^\.It Ev ROLE_NAME/d'
 spoil man/lrun.1 's/^\.Ev PET_NNODES ,/,/'
-spoil completions/lrun.bash 's/ --grace --dry-run/ --dry-run/'
+spoil completions/lrun.bash 's/ --grace --settle/ --settle/'
 spoil completions/lrun.bash "s/^_lrun_options='/&--sead /"
 spoil completions/_lrun '/--seed=/d'
 spoil completions/_lrun 's/--seed=/--sead=/'

@@ -31,6 +31,7 @@ TEST(CommandLine, PutsEveryFlagIntoTheRequestWithItsOrigin) {
   expected.master_port = by_flag<std::optional<int>>(29500, "--master_port");
   expected.log_dir = by_flag<std::string>("[a,b] c", "--log-dir");
   expected.grace = by_flag(Duration(1500), "--grace");
+  expected.settle = by_flag(Duration(100), "--settle");
   expected.compat = Compat::kTorchrun;
   expected.isolate_gpus = true;
   expected.no_python = true;
@@ -52,6 +53,7 @@ TEST(CommandLine, PutsEveryFlagIntoTheRequestWithItsOrigin) {
                         "[a,b] c",
                         "--grace",
                         "1.5s",
+                        "--settle=100ms",
                         "--compat=torchrun",
                         "--virtual-local-rank",
                         "--no-python",

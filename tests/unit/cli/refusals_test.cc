@@ -106,6 +106,9 @@ TEST(Refusal, OfNumbersNamesTheRange) {
       {"--grace=soon",
        "lrun: error: '--grace soon': not a time; allowed: a number with ms, s, m, h or d\n"
        "lrun: hint: for example '--grace 30s'\n"},
+      {"--settle=never",
+       "lrun: error: '--settle never': not a time; allowed: a number with ms, s, m, h or d\n"
+       "lrun: hint: for example '--settle 2s'\n"},
       {"--log-dir=",
        "lrun: error: '--log-dir=': the name of a directory is missing\n"
        "lrun: hint: '/dev/null' switches log files off\n"},

@@ -51,6 +51,67 @@ TEST(Policy, AnOnlyWorkerThatFailsEndsTheRunAtOnce) {
   EXPECT_EQ(decision.state.phase, Phase::kOver);
 }
 
+SupervisionState settling_run(int workers, Duration settle, Duration for_victims) {
+  SupervisionState state = running(workers);
+  state.settle = settle;
+  state.settle_for_victims = for_victims;
+  return state;
+}
+
+constexpr WorkerEnded kVictim{false, true};
+constexpr WorkerEnded kOwnError{false, false};
+
+TEST(Policy, GivesTheOthersAMomentAfterAVictim) {
+  const Decision decision = decide(settling_run(4, Duration(0), Duration(250)), kVictim);
+  ASSERT_NE(find<ArmSettle>(decision), nullptr);
+  EXPECT_EQ(find<ArmSettle>(decision)->settle, Duration(250));
+  EXPECT_EQ(find<StopWorkers>(decision), nullptr);
+  const Decision expired = decide(decision.state, SettleExpired{});
+  ASSERT_NE(find<StopWorkers>(expired), nullptr);
+  EXPECT_EQ(find<StopWorkers>(expired)->signal_number, SIGTERM);
+  EXPECT_EQ(expired.state.end.kind, Kind::kWorkerFailed);
+}
+
+TEST(Policy, EndsTheMomentWhenTheCulpritHasSpoken) {
+  const Decision decision = decide(settling_run(4, Duration(0), Duration(250)), kVictim);
+  const Decision another = decide(decision.state, kVictim);
+  EXPECT_TRUE(another.actions.empty()) << "another victim tells nothing new";
+  EXPECT_NE(find<StopWorkers>(decide(another.state, kOwnError)), nullptr);
+}
+
+TEST(Policy, WaitsForTheWholeMomentThatWasAskedFor) {
+  const Decision decision = decide(settling_run(4, Duration(2000), Duration(2000)), kOwnError);
+  ASSERT_NE(find<ArmSettle>(decision), nullptr);
+  EXPECT_TRUE(decide(decision.state, kOwnError).actions.empty());
+}
+
+TEST(Policy, HasNoMomentForAnErrorByDefault) {
+  const Decision decision = decide(settling_run(4, Duration(0), Duration(250)), kOwnError);
+  EXPECT_EQ(find<ArmSettle>(decision), nullptr);
+  EXPECT_NE(find<StopWorkers>(decision), nullptr);
+}
+
+TEST(Policy, NeedsNoMomentWhenNobodyIsLeft) {
+  const Decision alone = decide(settling_run(1, Duration(0), Duration(250)), kVictim);
+  EXPECT_NE(find<Finish>(alone), nullptr);
+  const Decision first = decide(settling_run(2, Duration(2000), Duration(2000)), kOwnError);
+  const Decision last = decide(first.state, WorkerEnded{true});
+  EXPECT_NE(find<Finish>(last), nullptr);
+  EXPECT_NE(find<Announce>(last), nullptr);
+  EXPECT_EQ(last.state.end.kind, Kind::kWorkerFailed);
+  EXPECT_TRUE(decide(last.state, SettleExpired{}).actions.empty());
+}
+
+TEST(Policy, StopsAtOnceWhenInterruptedWhileItSettles) {
+  const Decision settling = decide(settling_run(4, Duration(2000), Duration(2000)), kOwnError);
+  for (const Event& event : {Event(SignalArrived{SIGINT}), Event(ConsoleClosed{}), Event(StopRequested{})}) {
+    const Decision decision = decide(settling.state, event);
+    EXPECT_NE(find<StopWorkers>(decision), nullptr);
+    EXPECT_EQ(decision.state.end.kind, Kind::kWorkerFailed) << "what came first stays the reason";
+  }
+  EXPECT_NE(find<KillGroups>(decide(settling.state, GuardDied{})), nullptr);
+}
+
 TEST(Policy, PassesOnTheSignalThatLrunReceived) {
   for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     const Decision decision = decide(running(2), SignalArrived{signal_number});

@@ -1,0 +1,108 @@
+// Who is to blame, and what the verdict says of it.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <fstream>
+#include <string>
+
+#include "support/lrun_process.h"
+
+namespace lrun::test {
+namespace {
+
+std::string last_line(const std::string& text) {
+  const auto before = text.size() < 2 ? std::string::npos : text.rfind('\n', text.size() - 2);
+  return text.substr(before == std::string::npos ? 0 : before + 1);
+}
+
+nlohmann::json result_of(const LrunProcess& lrun) {
+  std::ifstream file(lrun.run_folder() / "result.json");
+  return nlohmann::json::parse(file, nullptr, false);
+}
+
+/// Rank 2 is a victim whose watchdog aborts it, rank 1 has the error and ends a little later.
+constexpr const char* kVictimFirst =
+    "cd $0; case $RANK in"
+    " 2) ulimit -c 0; echo '[Rank 2] Watchdog caught collective operation timeout' >&2; : > dead; kill -s ABRT $$;;"
+    " 1) while [ ! -e dead ]; do sleep 0.01; done; sleep 0.05; echo 'double free or corruption' >&2; exit 3;;"
+    " *) exec sleep 1000;; esac";
+
+TEST(Verdict, OverrulesAWatchdogsAbortByALaterErrorAndSaysWhy) {
+  const TemporaryFolder folder;
+  LrunProcess lrun({"-n", "3", "--settle", "20s", "sh", "-c", kVictimFirst, folder.path()});
+  // The moment of 20s is not waited for: its end is asked for when both have spoken.
+  ASSERT_TRUE(lrun.wait_for("double free or corruption"));
+  ASSERT_TRUE(eventually([&] { return lrun.workers().size() <= 1; }));
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().code, 3) << lrun.err();
+  EXPECT_NE(last_line(lrun.err()).find("rank 1"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("lrun: note: rank 2 ended first and died of SIGABRT (abort): its watchdog gave up waiting "
+                            "for the other workers; that makes it a victim, not the cause\n"),
+            std::string::npos)
+      << lrun.err();
+  const auto result = result_of(lrun);
+  EXPECT_EQ(result["culprit"]["rank"], 1);
+  EXPECT_EQ(result["culprit"]["cause"], "own_error");
+  EXPECT_EQ(result["overruled"]["rank"], 2);
+  EXPECT_EQ(result["overruled"]["cause"], "watchdog_abort");
+}
+
+TEST(Verdict, WaitsAMomentOnlyAfterAVictim) {
+  const TemporaryFolder folder;
+  LrunProcess lrun({"-n", "3", "sh", "-c", kVictimFirst, folder.path()});
+  const int code = lrun.wait().code;
+  EXPECT_TRUE(code == 3 || code == 128 + SIGABRT) << lrun.err();
+  std::ifstream events(lrun.run_folder() / "events.jsonl");
+  const std::string text{std::istreambuf_iterator<char>(events), {}};
+  EXPECT_NE(text.find(R"("event":"settling","rank":2,"moment_ms":250)"), std::string::npos) << text;
+}
+
+TEST(Verdict, BlamesAVictimWhenNobodyElseFailed) {
+  LrunProcess lrun({"-n", "2", "--settle", "0", "sh", "-c",
+                    "[ $RANK = 1 ] && { echo 'RuntimeError: Connection closed by peer' >&2; exit 1; }; sleep 1000"});
+  EXPECT_EQ(lrun.wait().code, 1);
+  EXPECT_NE(last_line(lrun.err()).find("exited with code 1: it lost another worker after "), std::string::npos)
+      << lrun.err();
+}
+
+TEST(Verdict, ShowsTheTracebackOfAnUndecoratedProgram) {
+  const TemporaryFolder folder;
+  const std::string script = folder.script("train.py",
+                                           "import os, time\n"
+                                           "def step():\n"
+                                           "    raise ValueError('bad batch')\n"
+                                           "if os.environ['RANK'] == '1':\n"
+                                           "    step()\n"
+                                           "time.sleep(1000)\n");
+  LrunProcess lrun({"-n", "2", script});
+  EXPECT_EQ(lrun.wait().code, 1);
+  EXPECT_NE(last_line(lrun.err()).find(": ValueError: bad batch at train.py:3 in step\n"), std::string::npos)
+      << lrun.err();
+  EXPECT_NE(lrun.err().find("lrun: note: rank 1 printed last:\n  |   File \"" + script + "\", line 3, in step\n"),
+            std::string::npos)
+      << lrun.err();
+  EXPECT_EQ(result_of(lrun)["culprit"]["error"], "ValueError: bad batch");
+}
+
+TEST(Verdict, HintsAtTheCureOfAKnownCause) {
+  LrunProcess lrun({"-n", "1", "python3", "-c", "import no_such_module_of_lrun"});
+  EXPECT_EQ(lrun.wait().code, 1);
+  EXPECT_NE(lrun.err().find("lrun: hint: install it for the Python that runs here"), std::string::npos) << lrun.err();
+}
+
+TEST(Verdict, StaysWithinFifteenLinesForSixtyFourRanks) {
+  LrunProcess lrun({"-n", "64", "--log-dir", "/dev/null", "sh", "-c",
+                    "[ $RANK = 40 ] && { i=0; while [ $i -lt 40 ]; do echo line $i >&2; i=$((i+1)); done; exit 3; }; "
+                    "exec sleep 1000"});
+  EXPECT_EQ(lrun.wait().code, 3);
+  int lines = 0;
+  for (std::size_t at = 0; at < lrun.err().size(); at = lrun.err().find('\n', at) + 1) {
+    lines += lrun.err().compare(at, 1, "[") == 0 ? 0 : 1;  // a worker's own lines have a prefix
+  }
+  EXPECT_LE(lines, 15) << lrun.err();
+  EXPECT_NE(lrun.err().find("63 other workers ended in the grace"), std::string::npos) << lrun.err();
+}
+
+}  // namespace
+}  // namespace lrun::test
