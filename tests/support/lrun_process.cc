@@ -61,24 +61,6 @@ bool eventually(const std::function<bool()>& condition, std::chrono::millisecond
   return true;
 }
 
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = ::testing::TempDir() + "lrun-e2e-XXXXXX";
-  EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
-  path_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code error;
-  std::filesystem::remove_all(path_, error);
-}
-
-std::string TemporaryFolder::script(const std::string& name, const std::string& text, bool executable) const {
-  const std::filesystem::path file = path_ / name;
-  std::ofstream(file) << text;
-  ::chmod(file.c_str(), executable ? 0755 : 0644);
-  return file.string();
-}
-
 char process_state(pid_t pid) {
   const std::string fields = stat_fields(pid);
   return fields.empty() ? ' ' : fields[0];

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "support/temporary_folder.h"
 
 namespace lrun::test {
 
@@ -20,21 +21,6 @@ inline constexpr auto kPatience = 60s;
 
 /// Waits for a condition that an event outside this process makes true. \return false when patience ended.
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = kPatience);
-
-/// A folder that goes with the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// Writes an executable file. \return its path.
-  [[nodiscard]] std::string script(const std::string& name, const std::string& text, bool executable = true) const;
-
- private:
-  std::filesystem::path path_;
-};
 
 struct LrunEnd {
   bool exited = false;

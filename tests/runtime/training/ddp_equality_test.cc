@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <sstream>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "runtime/training/ranks.h"
+#include "support/temporary_folder.h"
 
 namespace lrun {
 namespace {
@@ -278,11 +278,10 @@ TEST(DdpOracle, TorchsOwnDdpInPythonGivesTheSameParameters) {
 
   constexpr int kWorldSize = 2;
   constexpr std::int64_t kAccumulated = 2;
-  std::string folder = (std::filesystem::temp_directory_path() / "lrun-oracle-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  const Shell oracle = run_shell(python + "'" LRUN_TEST_SOURCE "/ddp_oracle.py' " + std::to_string(kWorldSize) + " " +
-                                 std::to_string(kSteps) + " " + std::to_string(kAccumulated) + " '" + folder + "'");
-  std::filesystem::remove_all(folder);
+  const test::TemporaryFolder folder;
+  const Shell oracle =
+      run_shell(python + "'" LRUN_TEST_SOURCE "/ddp_oracle.py' " + std::to_string(kWorldSize) + " " +
+                std::to_string(kSteps) + " " + std::to_string(kAccumulated) + " '" + folder.path().string() + "'");
   ASSERT_EQ(oracle.status, 0) << oracle.output;
 
   std::vector<std::shared_ptr<Perceptron>> nets;

@@ -6,22 +6,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "support/temporary_folder.h"
+
 namespace lrun {
 namespace {
 
 class LookAtProgram : public testing::Test {
  protected:
-  LookAtProgram() {
-    std::string name = (std::filesystem::temp_directory_path() / "lrun-program-XXXXXX").string();
-    directory_ = mkdtemp(name.data());
-  }
-  ~LookAtProgram() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
-  }
-  LookAtProgram(const LookAtProgram&) = delete;
-  LookAtProgram& operator=(const LookAtProgram&) = delete;
-
   [[nodiscard]] std::string make(const std::string& name, const std::string& text, mode_t mode) const {
     const std::string path = directory_ + "/" + name;
     std::ofstream(path) << text;
@@ -32,7 +23,8 @@ class LookAtProgram : public testing::Test {
     return look_at_program(program, Environment({{"PATH", "/nonexistent:" + directory_}}));
   }
 
-  std::string directory_;
+  const test::TemporaryFolder temporary_;
+  const std::string directory_ = temporary_.path().string();
 };
 
 TEST_F(LookAtProgram, FindsANameOnThePath) {

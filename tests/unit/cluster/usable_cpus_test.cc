@@ -7,23 +7,14 @@
 #include <fstream>
 #include <string>
 
+#include "support/temporary_folder.h"
+
 namespace lrun {
 namespace {
 
 /// A root directory with the files that a container or a batch system would show.
 class CgroupCpuLimit : public testing::Test {
  protected:
-  CgroupCpuLimit() {
-    std::string name = (std::filesystem::temp_directory_path() / "lrun-cpus-XXXXXX").string();
-    root_ = mkdtemp(name.data());
-  }
-  ~CgroupCpuLimit() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(root_, ignored);
-  }
-  CgroupCpuLimit(const CgroupCpuLimit&) = delete;
-  CgroupCpuLimit& operator=(const CgroupCpuLimit&) = delete;
-
   void write(const std::string& path, const std::string& text) const {
     std::filesystem::create_directories((root_ + path).substr(0, (root_ + path).rfind('/')));
     std::ofstream(root_ + path) << text << '\n';
@@ -34,7 +25,8 @@ class CgroupCpuLimit : public testing::Test {
   static constexpr const char* kVersion1 = "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n";
 
  private:
-  std::string root_;
+  const test::TemporaryFolder temporary_;
+  const std::string root_ = temporary_.path().string();
 };
 
 TEST_F(CgroupCpuLimit, IsNoneWithoutCgroups) { EXPECT_EQ(limit(), std::nullopt); }

@@ -5,13 +5,13 @@
 #include <system_error>
 
 #include "errors.h"
-#include "temp_folder.h"
+#include "example_files.h"
 
 namespace fashion_mnist {
 namespace {
 
 TEST(AtomicFile, GivesBackWhatWasWritten) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const std::string content("a\0b\n", 4);
   EXPECT_EQ(read_file(folder / "c"), std::nullopt);
   replace_file(folder / "c", "before");
@@ -21,7 +21,7 @@ TEST(AtomicFile, GivesBackWhatWasWritten) {
 }
 
 TEST(AtomicFile, KeepsTheOldContentWhenTheNewCannotBeWritten) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   replace_file(folder / "c", "old");
   std::filesystem::create_directory(folder / "c.tmp");  // nothing can be created there
   EXPECT_THROW(replace_file(folder / "c", "new"), std::system_error);
@@ -29,14 +29,14 @@ TEST(AtomicFile, KeepsTheOldContentWhenTheNewCannotBeWritten) {
 }
 
 TEST(AtomicFile, SaysBeforehandThatAFolderIsMissing) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   EXPECT_NO_THROW(check_replaceable(folder / "c"));
   EXPECT_NO_THROW(check_replaceable("c"));
   EXPECT_THROW(check_replaceable(folder / "none" / "c"), std::system_error);
 }
 
 TEST(AtomicFile, SeesEveryTear) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   replace_file(folder / "c", "some state");
   const std::string whole = read_bytes(folder / "c");
   for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -46,7 +46,7 @@ TEST(AtomicFile, SeesEveryTear) {
 }
 
 TEST(AtomicFile, SeesEveryChangedByte) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   replace_file(folder / "c", "some state");
   const std::string whole = read_bytes(folder / "c");
   for (std::size_t i = 0; i < whole.size(); ++i) {
@@ -58,7 +58,7 @@ TEST(AtomicFile, SeesEveryChangedByte) {
 }
 
 TEST(AtomicFile, NamesTheFileThatIsDamaged) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   write_bytes(folder / "c", "checkpt1 and no more");
   EXPECT_EQ(text_of<DataError>([&] { read_file(folder / "c"); }),
             "checkpoint '" + (folder / "c").string() + "' is damaged: length or checksum is wrong");

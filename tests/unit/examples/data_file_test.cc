@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "errors.h"
-#include "temp_folder.h"
+#include "example_files.h"
 
 namespace fashion_mnist {
 namespace {
@@ -18,7 +18,7 @@ std::string refusal(const std::filesystem::path& path) {
 }
 
 TEST(DataFile, ReadsPlainAndCompressedFilesAlike) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const std::string content(3'000'000, 'x');  // more than one chunk
   write_bytes(folder / "plain", content);
   write_gzip(folder / "packed.gz", content);
@@ -27,7 +27,7 @@ TEST(DataFile, ReadsPlainAndCompressedFilesAlike) {
 }
 
 TEST(DataFile, NamesAFileThatIsCutOff) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   std::string random;
   for (unsigned i = 0; i < 10'000; ++i) random += static_cast<char>(i * i >> 3);
   write_gzip(folder / "a.gz", random);
@@ -40,7 +40,7 @@ TEST(DataFile, NamesAFileThatIsCutOff) {
 }
 
 TEST(DataFile, NamesAFileThatIsDamaged) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   write_gzip(folder / "a.gz", "some text that will not be what it was");
   std::string bytes = read_bytes(folder / "a.gz");
   bytes[bytes.size() - 6] ^= 1;  // in the checksum
@@ -49,13 +49,13 @@ TEST(DataFile, NamesAFileThatIsDamaged) {
 }
 
 TEST(DataFile, SaysWhyItCannotRead) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   EXPECT_EQ(refusal(folder / "none"), "cannot open '" + (folder / "none").string() + "': No such file or directory");
   EXPECT_EQ(refusal(folder.path()), "cannot read '" + folder.path().string() + "': Is a directory");
 }
 
 TEST(DataFile, PrefersThePlainFileAndNamesThePackageWhenThereIsNone) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   EXPECT_EQ(text_of<DataError>([&] { find_data_file(folder.path(), "a"); }),
             "no file '" + (folder / "a.gz").string() +
                 "': install the package 'dataset-fashion-mnist', or name the folder that has it with --data");

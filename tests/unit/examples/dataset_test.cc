@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "errors.h"
+#include "example_files.h"
 #include "idx_bytes.h"
-#include "temp_folder.h"
 
 namespace fashion_mnist {
 namespace {
@@ -15,17 +15,17 @@ std::string pixels(std::size_t images) {
   return values;
 }
 
-void write_train(const TempFolder& folder, const std::string& images, const std::string& labels) {
+void write_train(const TemporaryFolder& folder, const std::string& images, const std::string& labels) {
   write_bytes(folder / "train-images-idx3-ubyte", images);
   write_bytes(folder / "train-labels-idx1-ubyte", labels);
 }
 
-std::string refusal(const TempFolder& folder) {
+std::string refusal(const TemporaryFolder& folder) {
   return text_of<DataError>([&] { const Dataset dataset(folder.path(), Part::kTrain); });
 }
 
 TEST(Dataset, GivesImagesBetweenZeroAndOneInTheOrderAskedFor) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   write_train(folder, idx_bytes({3, 28, 28}, pixels(3)), idx_bytes({3}, std::string("\x05\x09\x00", 3)));
   Dataset dataset(folder.path(), Part::kTrain);
   ASSERT_EQ(dataset.size(), 3u);
@@ -40,14 +40,14 @@ TEST(Dataset, GivesImagesBetweenZeroAndOneInTheOrderAskedFor) {
 }
 
 TEST(Dataset, StopsAtTheLimit) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   write_train(folder, idx_bytes({3, 28, 28}, pixels(3)), idx_bytes({3}, std::string(3, '\1')));
   EXPECT_EQ(Dataset(folder.path(), Part::kTrain, 2).size(), 2u);
   EXPECT_EQ(Dataset(folder.path(), Part::kTrain, 9).size(), 3u);
 }
 
 TEST(Dataset, NamesTheFileThatDoesNotFit) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const std::string images = "'" + (folder / "train-images-idx3-ubyte").string() + "'";
   const std::string labels = "'" + (folder / "train-labels-idx1-ubyte").string() + "'";
   write_train(folder, idx_bytes({1, 28, 27}, std::string(28 * 27, 'x')), idx_bytes({1}, "\1"));

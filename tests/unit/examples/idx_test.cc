@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "errors.h"
+#include "example_files.h"
 #include "idx_bytes.h"
-#include "temp_folder.h"
 
 namespace fashion_mnist {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "errors.h"
-#include "temp_folder.h"
+#include "example_files.h"
 
 namespace fashion_mnist {
 namespace {

@@ -8,17 +8,14 @@
 
 #include <optional>
 
+#include "support/temporary_folder.h"
+
 namespace lrun {
 namespace {
 
 class ControlSocketTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = ::testing::TempDir() + "lrun-control-" + std::string(120, 'x') + "-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  ControlSocketTest() { std::filesystem::create_directory(folder_); }
 
   [[nodiscard]] Fd connect() const {
     const Fd directory(::open(folder_.c_str(), O_PATH | O_CLOEXEC));
@@ -31,7 +28,8 @@ class ControlSocketTest : public ::testing::Test {
     return socket;
   }
 
-  std::filesystem::path folder_;
+  const test::TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_ / std::string(120, 'x');
   EventLoop loop_;
 };
 

@@ -8,19 +8,15 @@
 #include <set>
 #include <system_error>
 
+#include "support/temporary_folder.h"
+
 namespace lrun {
 namespace {
 
 class RunDirectoryTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = ::testing::TempDir() + "lrun-state-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    state_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(state_); }
-
-  std::filesystem::path state_;
+  const test::TemporaryFolder temporary_;
+  const std::filesystem::path state_ = temporary_.path();
 };
 
 TEST(StateFolder, IsTheUsersWishElseBelowHome) {

@@ -173,7 +173,7 @@ TEST_F(ConsoleTest, AFullDiskBehindTheConsoleIsOneWarning) {
 }
 
 TEST_F(ConsoleTest, AFileIsWrittenWhereOthersGoOn) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "out.txt";
   const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   router(file.get(), file.get());

@@ -100,7 +100,7 @@ TEST_F(LogRouterTest, BreaksALineOfEndlessLengthWhereAnotherWorkerSpeaks) {
 }
 
 TEST_F(LogRouterTest, EndsAnUnfinishedLastLineOnTheConsoleButNotInTheFile) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   LogRouter& logs = router();
   logs.open_files(folder.path());
   Fd worker = stream_of(0);
@@ -114,7 +114,7 @@ TEST_F(LogRouterTest, EndsAnUnfinishedLastLineOnTheConsoleButNotInTheFile) {
 }
 
 TEST_F(LogRouterTest, FilesAreByteExactForAnyBytes) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   LogRouter& logs = router();
   std::mt19937 random(1);
   std::string bytes(3'000'000, '\0');
@@ -135,7 +135,7 @@ TEST_F(LogRouterTest, FilesAreByteExactForAnyBytes) {
 }
 
 TEST_F(LogRouterTest, KeepsWhatCameBeforeTheFilesAndMakesNoneForASilentWorker) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   LogRouter& logs = router();
   const Fd speaks = stream_of(0);
   const Fd silent = stream_of(1);
@@ -149,7 +149,7 @@ TEST_F(LogRouterTest, KeepsWhatCameBeforeTheFilesAndMakesNoneForASilentWorker) {
 }
 
 TEST_F(LogRouterTest, AFullDiskIsOneWarningAndTheRunGoesOn) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   LogRouter& logs = router();
   const Fd first = stream_of(0);
   const Fd second = stream_of(1);
@@ -243,7 +243,7 @@ TEST_F(LogRouterTest, AWorkerWithoutStreamsIsDrainedAtOnce) {
 }
 
 TEST_F(LogRouterTest, ANewAttemptForgetsTheLastOne) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   LogRouter& logs = router();
   const Fd first = stream_of(0);
   logs.open_files(folder.path() / "attempt_0");

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(RankLogFile, IsMadeWithItsFolderAtTheFirstByte) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   RankLogFile file;
   EXPECT_EQ(file.open_at(folder.path() / "0" / "stdout.log"), 0);
   EXPECT_FALSE(fs::exists(folder.path() / "0")) << "a silent rank costs no file";
@@ -26,7 +26,7 @@ TEST(RankLogFile, IsMadeWithItsFolderAtTheFirstByte) {
 }
 
 TEST(RankLogFile, KeepsWhatCameBeforeItsName) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   RankLogFile file;
   EXPECT_EQ(file.write("early "), 0);
   EXPECT_EQ(file.open_at(folder.path() / "out.log"), 0);
@@ -35,7 +35,7 @@ TEST(RankLogFile, KeepsWhatCameBeforeItsName) {
 }
 
 TEST(RankLogFile, SaysThatTheDiskIsFullAndGoesOn) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   fs::create_symlink("/dev/full", folder.path() / "out.log");
   RankLogFile file;
   EXPECT_EQ(file.open_at(folder.path() / "out.log"), 0);
@@ -44,7 +44,7 @@ TEST(RankLogFile, SaysThatTheDiskIsFullAndGoesOn) {
 }
 
 TEST(RankLogFile, NotesInTheFileWhatIsMissing) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const fs::path place = folder.path() / "0" / "out.log";
   fs::create_symlink("/nonexistent/folder", folder.path() / "0");
   RankLogFile file;

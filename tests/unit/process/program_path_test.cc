@@ -7,18 +7,16 @@
 #include <filesystem>
 #include <fstream>
 
+#include "support/temporary_folder.h"
+
 namespace lrun {
 namespace {
 
 class FindProgram : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = ::testing::TempDir() + "lrun-path-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
     for (const char* name : {"first", "second"}) std::filesystem::create_directory(folder_ / name);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   void make_file(const std::filesystem::path& path, mode_t mode) const {
     std::ofstream(folder_ / path) << "#!/bin/sh\n";
@@ -28,7 +26,8 @@ class FindProgram : public ::testing::Test {
     return (folder_ / "first").string() + ":" + (folder_ / "second").string();
   }
 
-  std::filesystem::path folder_;
+  const test::TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
 };
 
 TEST_F(FindProgram, TakesTheFirstExecutableOnThePath) {

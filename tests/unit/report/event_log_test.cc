@@ -6,20 +6,15 @@
 #include <fstream>
 
 #include "report/result_json.h"
+#include "support/temporary_folder.h"
 
 namespace lrun {
 namespace {
 
 class EventLogTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = ::testing::TempDir() + "lrun-events-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::filesystem::path folder_;
+  const test::TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
 };
 
 TEST_F(EventLogTest, WritesOneJsonObjectALine) {
