@@ -1,5 +1,6 @@
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/environment.h"
@@ -14,6 +15,7 @@
 #include "inspect/run_directory.h"
 #include "plan/make_plan.h"
 #include "plan/show_plan.h"
+#include "report/parent_error_file.h"
 #include "verdict/judge.h"
 
 namespace lrun {
@@ -51,6 +53,7 @@ int main(int argc, char** argv) {
     return lrun::run({argv, argv + argc});
   } catch (const lrun::UserError& error) {
     lrun::say(error);
+    lrun::leave_error_file(lrun::Environment::of_this_process(), std::string_view(error.what()));
   } catch (const std::exception& error) {
     lrun::say(lrun::Severity::kError, error.what());
   }

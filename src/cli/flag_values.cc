@@ -69,9 +69,10 @@ void num_nodes(const GivenValue& given, LaunchRequest& request) {
   const std::size_t colon = given.text.find(':');
   const auto first = whole_number<int>(given.text.substr(0, colon));
   const auto last = colon == std::string::npos ? first : whole_number<int>(given.text.substr(colon + 1));
-  if (!first || !last || *first < 1 || *last > kMostNodes || *first > *last) {
+  if (!first || !last || *first < 1 || *last > kMostNodes) {
     refuse(given, "not a number of nodes; allowed: 1 to " + std::to_string(kMostNodes));
   }
+  if (*first > *last) refuse(given, "min_nodes is more than max_nodes");
   if (*first != *last) {
     refuse(given, "a range of nodes comes with rendezvous and is not in this version",
            "give one number, such as '" + given.origin + (given.source == Source::kFlag ? " " : "=") +

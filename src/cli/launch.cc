@@ -17,10 +17,18 @@
 #include "process/guard.h"
 #include "process/process_limits.h"
 #include "process/program_path.h"
+#include "report/parent_error_file.h"
 #include "report/verdict_text.h"
 
 namespace lrun {
 namespace {
+
+/// The parent's error file is a service to it: what goes wrong with it is a warning.
+void leave_in_error_file(const Environment& environment, const auto& what) {
+  if (const std::string problem = leave_error_file(environment, what); !problem.empty()) {
+    say(Severity::kWarning, problem);
+  }
+}
 
 /// What one worker costs the launcher: its pidfd, two pipes, two log files, a connection to the store. And what the
 /// launcher itself needs.
@@ -55,13 +63,15 @@ void check_log_folder(const LaunchPlan& plan) {
                   "name a folder you may write to, or '/dev/null' for no log files");
 }
 
-int refuse_program(int error_number, const std::string& program, bool given_to_python) {
+int refuse_program(int error_number, const std::string& program, bool given_to_python, const Environment& environment) {
   FailureRecord record;
   record.ending = FailureRecord::Ending::kExecFailed;
   record.value = error_number;
+  record.cause = Cause::kExecFailed;
   const Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
   write_to_stderr(verdict_text(
       verdict, {.program = program, .given_to_python = given_to_python, .colour = takes_colour(STDERR_FILENO)}));
+  leave_in_error_file(environment, verdict);
   return verdict.exit_code;
 }
 
@@ -75,6 +85,7 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
     return verdict.exit_code;
   } catch (const std::system_error& error) {
     say(Severity::kError, error.what());
+    leave_in_error_file(environment, std::string_view(error.what()));
     if (error.code() == std::errc::address_in_use)
       say(Severity::kHint, "without '--master-port' a free port is chosen");
     if (error.code() == std::errc::resource_unavailable_try_again) {
@@ -82,6 +93,7 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
     }
   } catch (const std::exception& error) {
     say(Severity::kError, fmt::format("internal error: {}", error.what()));
+    leave_in_error_file(environment, std::string_view(error.what()));
   }
   return kExitRefused;
 }
@@ -94,7 +106,7 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
   const ProgramPath executable = find_program(plan.argv.front(), environment.get("PATH").value_or(""));
   if (const int error_number = program_error(executable, plan, request); error_number != 0) {
     const bool to_python = executable.error_number == 0;
-    return refuse_program(error_number, to_python ? program : plan.argv.front(), to_python);
+    return refuse_program(error_number, to_python ? program : plan.argv.front(), to_python, environment);
   }
   check_log_folder(plan);
   NodeRun::Facts facts{program, executable.path, SpawnDefaults::of_this_process(), request.verbosity};

@@ -8,10 +8,12 @@
 #include <csignal>
 #include <system_error>
 
+#include "base/small_file.h"
 #include "cli/diagnostics.h"
 #include "process/descendants.h"
 #include "process/guard.h"
 #include "process/program_path.h"
+#include "report/parent_error_file.h"
 #include "report/result_json.h"
 #include "report/torchrun_summary.h"
 
@@ -30,6 +32,14 @@ constexpr Duration kNoLimit(std::chrono::hours(24 * 365));
 
 RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, const std::filesystem::path& logs) {
   return {.grace = plan.grace.value, .program = program, .logs = logs.string(), .colour = takes_colour(STDERR_FILENO)};
+}
+
+/// What torchrun's summary shows of an error file: its call stack, else its message.
+std::string read_own_account(const FailureRecord& record) {
+  if (record.error_file.empty()) return {};
+  const auto file = parse_error_file(read_small_file(record.error_file, ErrorFile::kMostBytes).value_or(""));
+  if (!file) return record.error;
+  return file->call_stack.empty() ? file->message : file->call_stack;
 }
 
 }  // namespace
@@ -181,9 +191,10 @@ void NodeRun::conclude() {
       warn(fmt::format("no result.json: {}", error.what()));
     }
   }
+  if (const std::string problem = leave_error_file(environment_, verdict_); !problem.empty()) warn(problem);
   const bool summary = plan_.personality.failure == Personality::Failure::kTorchrunSummary;
   const std::string text = summary
-                               ? torchrun_summary(verdict_, outcome.records, facts_.program)
+                               ? torchrun_summary(verdict_, outcome.records, facts_.program, read_own_account)
                                : verdict_text(verdict_, text_facts(plan_, facts_.program, attempt_->written_logs()));
   if (!text.empty()) say(text);
   logs_->when_flushed(console_patience(), [this](bool) { loop_.stop(); });
@@ -211,6 +222,7 @@ Verdict NodeRun::start_failed(const StartFailure& failure) {
   record.local_rank = failure.local_rank;
   record.ending = FailureRecord::Ending::kExecFailed;
   record.value = failure.error_number;
+  record.cause = Cause::kExecFailed;
   if (!failure.exec_failed) {
     throw std::system_error(failure.error_number, std::generic_category(),
                             fmt::format("cannot start worker {} of {}", failure.local_rank, node().workers.size()));
@@ -219,6 +231,7 @@ Verdict NodeRun::start_failed(const StartFailure& failure) {
   RunFactsForText facts = text_facts(plan_, facts_.program, {});
   facts.interpreter = interpreter_of(facts_.executable);
   say(verdict_text(verdict, facts));
+  if (const std::string problem = leave_error_file(environment_, verdict); !problem.empty()) warn(problem);
   logs_->flush(kInterruptedPatience);
   return verdict;
 }

@@ -1,32 +1,18 @@
 #include "process/memory_watch.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <utility>
 
-#include "base/fd.h"
+#include "base/small_file.h"
 
 namespace lrun {
 namespace {
 
-/// Files of the kernel are read in one piece and have no size; these are far below.
+/// The kernel's files that are read here are far below.
 constexpr std::size_t kMostBytes = 64 * 1024;
 
-std::string read_all(const std::filesystem::path& file) {
-  const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  std::array<char, 8192> piece;
-  while (fd && text.size() < kMostBytes) {
-    const ssize_t count = ::read(fd.get(), piece.data(), piece.size());
-    if (count <= 0) break;
-    text.append(piece.data(), static_cast<std::size_t>(count));
-  }
-  return text;
-}
+std::string read_all(const std::filesystem::path& file) { return read_small_file(file, kMostBytes).value_or(""); }
 
 /// Calls `visit(line)` for each line until it returns true.
 void each_line(std::string_view text, const auto& visit) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/signal_names.h"
+#include "logs/terminal_text.h"
 
 namespace lrun {
 namespace {
@@ -24,21 +25,39 @@ std::string local_time(std::int64_t wall_ns) {
   return {text, length};
 }
 
-std::string entry(const FailureRecord& record, std::size_t index) {
+using AccountOf = std::function<std::string(const FailureRecord&)>;
+
+/// Safe for a terminal, and indented below the first line as torchrun does.
+std::string indented(std::string_view account) {
+  std::string text;
+  while (!account.empty()) {
+    const std::size_t end = std::min(account.find('\n'), account.size());
+    if (!text.empty()) text += "\n  ";
+    text += terminal_safe(account.substr(0, end));
+    account.remove_prefix(std::min(end + 1, account.size()));
+  }
+  return text;
+}
+
+std::string traceback_of(const FailureRecord& record, const AccountOf& account_of) {
+  if (!record.error_file.empty()) return indented(account_of(record));
+  if (record.ending != FailureRecord::Ending::kSignaled) return std::string(kTracebackHint);
+  return fmt::format("Signal {} ({}) received by PID {}", record.value, signal_name(record.value), record.pid);
+}
+
+std::string entry(const FailureRecord& record, std::size_t index, const AccountOf& account_of) {
   const bool signaled = record.ending == FailureRecord::Ending::kSignaled;
   const int code = signaled ? -record.value : record.value;
-  const std::string traceback =
-      signaled ? fmt::format("Signal {} ({}) received by PID {}", record.value, signal_name(record.value), record.pid)
-               : std::string(kTracebackHint);
   return fmt::format(
       "[{}]:\n"
       "  time      : {}\n"
       "  host      : {}\n"
       "  rank      : {} (local_rank: {})\n"
       "  exitcode  : {} (pid: {})\n"
-      "  error_file: <N/A>\n"
+      "  error_file: {}\n"
       "  traceback : {}\n",
-      index, local_time(record.wall_ns), record.node, record.rank, record.local_rank, code, record.pid, traceback);
+      index, local_time(record.wall_ns), record.node, record.rank, record.local_rank, code, record.pid,
+      record.error_file.empty() ? "<N/A>" : record.error_file, traceback_of(record, account_of));
 }
 
 std::size_t longest_line(const std::string& text) {
@@ -55,16 +74,16 @@ std::size_t longest_line(const std::string& text) {
 }  // namespace
 
 std::string torchrun_summary(const Verdict& verdict, const std::vector<FailureRecord>& records,
-                             const std::string& program) {
+                             const std::string& program, const AccountOf& account_of) {
   if (!verdict.culprit) return {};
   std::string others;
   std::size_t index = 0;
   for (const FailureRecord& record : records) {
     if (record.success() || record == *verdict.culprit) continue;
-    others += entry(record, ++index);
+    others += entry(record, ++index, account_of);
   }
   if (others.empty()) others = "  <NO_OTHER_FAILURES>\n";
-  const std::string root = entry(*verdict.culprit, 0);
+  const std::string root = entry(*verdict.culprit, 0, account_of);
   const std::size_t width = std::min(kWidestBorder, std::max(longest_line(others), longest_line(root)));
   const std::string thick(width, '=');
   const std::string thin(width, '-');

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -8,8 +9,10 @@
 namespace lrun {
 
 /// The end of a failed run as torchrun prints it (`--compat=torchrun`): every failure of this node, the first one as
-/// root cause. Negative exit codes are signals. `records` are in the order in which the ends were seen.
+/// root cause. Negative exit codes are signals. `records` are in the order in which the ends were seen; `account_of`
+/// gives what a worker left in its error file, asked only where there is one.
 std::string torchrun_summary(const Verdict& verdict, const std::vector<FailureRecord>& records,
-                             const std::string& program);
+                             const std::string& program,
+                             const std::function<std::string(const FailureRecord&)>& account_of);
 
 }  // namespace lrun

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/small_file.h"
 #include "process/descendants.h"
 #include "process/storage_space.h"
 #include "verdict/judge.h"
@@ -23,6 +24,14 @@ std::string device_name(const NodePlan& node, int local_rank) {
   if (index >= node.workers.size() || node.workers[index].devices.size() != 1) return {};
   const DeviceId& device = node.workers[index].devices.front();
   return device.kind == DeviceId::Kind::kGpu ? fmt::format("GPU {}", device.id) : std::string();
+}
+
+/// Where the worker was told to leave its account. A file that is none is as good as none.
+void read_error_file(const std::filesystem::path& folder, EndFacts& facts, int local_rank) {
+  if (folder.empty()) return;
+  const std::filesystem::path file = folder / std::to_string(local_rank) / "error.json";
+  facts.error_file = parse_error_file(read_small_file(file, ErrorFile::kMostBytes).value_or(""));
+  facts.error_file_path = file.string();
 }
 
 }  // namespace
@@ -108,6 +117,7 @@ EndFacts Supervisor::end_facts(const FailureRecord& record) {
   EndFacts facts;
   if (record.success()) return facts;
   for (TailLine& line : logs_.tail(record.local_rank)) facts.last_lines.push_back(std::move(line.text));
+  read_error_file(facts_.error_folder, facts, record.local_rank);
   if (record.stopped_by_lrun()) return facts;
   if (record.ended_by(SIGKILL)) {
     const MemoryKills kills = memory_.take();

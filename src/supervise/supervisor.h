@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -53,6 +54,7 @@ class Supervisor {
     Duration grace{0};
     Duration settle{0};
     Duration settle_for_victims{0};
+    std::filesystem::path error_folder = {};  ///< <local rank>/error.json below it is a worker's own account
   };
 
   /// A worker that owns lrun's descriptors has no streams in `logs`. Everything must outlive the supervisor.

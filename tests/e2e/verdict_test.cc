@@ -104,5 +104,72 @@ TEST(Verdict, StaysWithinFifteenLinesForSixtyFourRanks) {
   EXPECT_NE(lrun.err().find("63 other workers ended in the grace"), std::string::npos) << lrun.err();
 }
 
+/// Leaves an error file as torch's @record does, once its folder is there, and ends.
+std::string decorated(const std::string& message, const std::string& time) {
+  return "while [ ! -d \"${TORCHELASTIC_ERROR_FILE%/*}\" ]; do sleep 0.01; done; printf '%s' '{\"message\": {"
+         "\"message\": \"" +
+         message +
+         "\", \"extraInfo\": {\"py_callstack\": \"Traceback (most recent call last):\\n  File \\\"a.py\\\", line 3, "
+         "in f\\n" +
+         message + "\\n\", \"timestamp\": \"" + time + "\"}}}' > \"$TORCHELASTIC_ERROR_FILE\"; exit 9";
+}
+
+TEST(ErrorFile, OfAWorkerIsItsOwnAccount) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", "[ $RANK = 0 ] && exec sleep 1000; " + decorated("ValueError: bad", "17")});
+  EXPECT_EQ(lrun.wait().code, 9);
+  EXPECT_NE(last_line(lrun.err()).find(": ValueError: bad at a.py:3 in f\n"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("lrun: note: rank 1 left in " + (lrun.run_folder() / "attempt_0/1/error.json").string()),
+            std::string::npos)
+      << lrun.err();
+  EXPECT_EQ(result_of(lrun)["culprit"]["error_time"], 17);
+}
+
+TEST(ErrorFile, OfTheParentGetsTheWorkersAccountAndItsCode) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() / "upper.json";
+  LrunProcess lrun({"-n", "1", "sh", "-c", decorated("ValueError: bad", "17")},
+                   {.environment = {{"TORCHELASTIC_ERROR_FILE", file}}});
+  EXPECT_EQ(lrun.wait().code, 9);
+  std::ifstream text(file);
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  ASSERT_FALSE(json.is_discarded()) << "nothing readable in " << file;
+  EXPECT_EQ(json["message"]["message"], "ValueError: bad");
+  EXPECT_EQ(json["message"]["errorCode"], 9);
+}
+
+TEST(ErrorFile, OfTheParentTellsOfAnUndecoratedWorkerAndOfLrunItself) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() / "upper.json";
+  const auto message_after = [&](std::vector<std::string> arguments) {
+    LrunProcess lrun(std::move(arguments), {.environment = {{"TORCHELASTIC_ERROR_FILE", file}}});
+    (void)lrun.wait();
+    std::ifstream text(file);
+    return nlohmann::json::parse(text, nullptr, false)["message"]["message"];
+  };
+  EXPECT_EQ(message_after({"-n", "1", "python3", "-c", "raise ValueError('plain')"}), "ValueError: plain");
+  EXPECT_EQ(message_after({"--grace", "soon", "true"}),
+            "'--grace soon': not a time; allowed: a number with ms, s, m, h or d");
+  EXPECT_EQ(message_after({"./no-such-program"}), "could not be executed: No such file or directory");
+}
+
+TEST(ErrorFile, OfTheParentStaysAwayWhenNobodyIsToBlame) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() / "upper.json";
+  LrunProcess lrun({"-n", "1", "sh", "-c", "echo armed; exec sleep 1000"},
+                   {.environment = {{"TORCHELASTIC_ERROR_FILE", file}}});
+  ASSERT_TRUE(lrun.wait_for("armed"));
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+  EXPECT_FALSE(std::filesystem::exists(file)) << "a stop is no error: an outer launcher would blame it";
+}
+
+TEST(ErrorFile, OfTheParentThatCannotBeWrittenIsAWarning) {
+  LrunProcess lrun({"-n", "1", "sh", "-c", "exit 3"},
+                   {.environment = {{"TORCHELASTIC_ERROR_FILE", "/nonexistent/upper.json"}}});
+  EXPECT_EQ(lrun.wait().code, 3);
+  EXPECT_NE(lrun.err().find("lrun: warning: TORCHELASTIC_ERROR_FILE cannot be followed: "), std::string::npos)
+      << lrun.err();
+}
+
 }  // namespace
 }  // namespace lrun::test

@@ -58,7 +58,7 @@ TEST(Refusal, OfNodesTellsElasticRangesFromNonsense) {
        "lrun: error: '--nnodes 1:4': a range of nodes comes with rendezvous and is not in this version\n"
        "lrun: hint: give one number, such as '--nnodes 4'\n"},
       {"--nnodes=0", "lrun: error: '--nnodes 0': not a number of nodes; allowed: 1 to 65536\n"},
-      {"--nnodes=3:2", "lrun: error: '--nnodes 3:2': not a number of nodes; allowed: 1 to 65536\n"},
+      {"--nnodes=3:2", "lrun: error: '--nnodes 3:2': min_nodes is more than max_nodes\n"},
       {"--nnodes=0:1", "lrun: error: '--nnodes 0:1': not a number of nodes; allowed: 1 to 65536\n"},
       {"--nnodes=2:20:30", "lrun: error: '--nnodes 2:20:30': not a number of nodes; allowed: 1 to 65536\n"},
       {"--num_nodes=x", "lrun: error: '--num_nodes x': not a number of nodes; allowed: 1 to 65536\n"},

@@ -7,6 +7,8 @@
 namespace lrun {
 namespace {
 
+std::string no_account(const FailureRecord&) { return {}; }
+
 TEST(TorchrunSummary, ListsTheVictimsAndThenTheRootCause) {
   FailureRecord culprit;
   culprit.node = "localhost";
@@ -19,8 +21,8 @@ TEST(TorchrunSummary, ListsTheVictimsAndThenTheRootCause) {
   victim.ending = FailureRecord::Ending::kSignaled;
   victim.value = SIGTERM;
   victim.stop_signal = SIGTERM;
-  const std::string text =
-      torchrun_summary(judge({RunEnd::Kind::kWorkerFailed}, {culprit, victim}), {culprit, victim}, "./f.sh");
+  const std::string text = torchrun_summary(judge({RunEnd::Kind::kWorkerFailed}, {culprit, victim}), {culprit, victim},
+                                            "./f.sh", no_account);
   const auto victim_at = text.find("traceback : Signal 15 (SIGTERM) received by PID 15886");
   const auto root_at = text.find("Root Cause (first observed failure):\n[0]:");
   EXPECT_NE(text.find("./f.sh FAILED"), std::string::npos) << text;
@@ -31,10 +33,26 @@ TEST(TorchrunSummary, ListsTheVictimsAndThenTheRootCause) {
   EXPECT_NE(text.find("\n" + std::string(60, '=') + "\n"), std::string::npos) << "the border is 60 wide at most";
 }
 
+TEST(TorchrunSummary, ShowsTheCallStackThatAWorkerLeft) {
+  FailureRecord culprit;
+  culprit.value = 1;
+  culprit.error_file = "/logs/attempt_0/0/error.json";
+  const std::string text =
+      torchrun_summary(judge({RunEnd::Kind::kWorkerFailed}, {culprit}), {culprit}, "x",
+                       [](const FailureRecord&) { return "Traceback\n  File \"a.py\"\nValueError: \x1b[2Jbad\n"; });
+  EXPECT_NE(text.find("  error_file: /logs/attempt_0/0/error.json\n"
+                      "  traceback : Traceback\n"
+                      "    File \"a.py\"\n"
+                      "  ValueError: bad\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(TorchrunSummary, SaysThatThereWereNoOthers) {
   FailureRecord culprit;
   culprit.value = 1;
-  const std::string text = torchrun_summary(judge({RunEnd::Kind::kWorkerFailed}, {culprit}), {culprit}, "x");
+  const std::string text =
+      torchrun_summary(judge({RunEnd::Kind::kWorkerFailed}, {culprit}), {culprit}, "x", no_account);
   EXPECT_NE(text.find("  <NO_OTHER_FAILURES>\n"), std::string::npos) << text;
 }
 
