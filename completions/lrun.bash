@@ -71,9 +71,41 @@ _lrun_reply_program() {
   fi
 }
 
+_lrun_verbs='status'
+
+# The options of verb $1, in `values`.
+_lrun_options_of_verb() {
+  case $1 in
+    status) values='--json --help' ;;
+  esac
+}
+
+# The runs that left a folder.
+_lrun_runs() {
+  local lock
+  for lock in "${LRUN_STATE:-$HOME/.local/state/lrun}"/*/lock; do
+    [[ -e $lock ]] || continue
+    lock=${lock%/lock}
+    printf '%s\n' "${lock##*/}"
+  done
+}
+
+_lrun_reply_verb() {
+  if [[ $2 == -* ]]; then
+    _lrun_options_of_verb "$1"
+    mapfile -t COMPREPLY < <(compgen -W "$values" -- "$2")
+  else
+    mapfile -t COMPREPLY < <(compgen -W "$(_lrun_runs)" -- "$2")
+  fi
+}
+
 _lrun() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} program values
   COMPREPLY=()
+  if ((COMP_CWORD > 1)) && [[ " $_lrun_verbs " == *" ${COMP_WORDS[1]} "* ]]; then
+    _lrun_reply_verb "${COMP_WORDS[1]}" "$current"
+    return
+  fi
   _lrun_find_program
   if ((program >= 0)); then
     _lrun_reply_program "$current"
@@ -93,6 +125,7 @@ _lrun() {
   else
     program=$COMP_CWORD
     _lrun_reply_program "$current"
+    ((COMP_CWORD > 1)) || mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W "$_lrun_verbs" -- "$current")
   fi
 }
 

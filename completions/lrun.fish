@@ -24,7 +24,29 @@ function __lrun_program
     string escape -- $words
 end
 
+# Prints what may follow verb $argv[1]: its options, or the runs that left a folder.
+function __lrun_complete_verb
+    if string match -q -- '-*' (commandline -ct)
+        switch $argv[1]
+            case status
+                printf '%s\n' --json --help
+        end
+        return
+    end
+    set -l state $LRUN_STATE
+    set -q state[1]; or set state $HOME/.local/state/lrun
+    for lock in $state/*/lock
+        basename (dirname $lock)
+    end
+end
+
 function __lrun_complete_program
+    set -l line (commandline -opc)
+    if set -q line[2]; and contains -- $line[2] status
+        __lrun_complete_verb $line[2]
+        return
+    end
+    set -q line[2]; or printf '%s\n' status
     set -l words (__lrun_program)
     set -l current (commandline -ct)
     if set -q words[1]

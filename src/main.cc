@@ -10,6 +10,7 @@
 #include "cli/help.h"
 #include "cli/launch.h"
 #include "cli/parse_args.h"
+#include "cli/verbs.h"
 #include "cluster/detect.h"
 #include "cluster/program_facts.h"
 #include "inspect/run_directory.h"
@@ -33,6 +34,7 @@ int run(const std::vector<std::string>& argv) {
   const Environment environment = Environment::of_this_process();
   const ParsedCommandLine parsed = parse_command_line(argv, environment);
   warn(parsed.warnings);
+  if (parsed.action == ParsedCommandLine::Action::kVerb) return run_verb(parsed.verb, environment);
   if (parsed.action != ParsedCommandLine::Action::kLaunch) return answer_with(help_text(parsed.action));
 
   const LaunchRequest& request = parsed.request;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/flags.h"
+#include "cli/verb_table.h"
 #include "lrun_version.h"
 
 namespace lrun {
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::size_t kColumns = 79;  // some terminals wrap a full line of 80
 constexpr std::size_t kShortHelpIndent = 33;
+constexpr std::size_t kVerbIndent = 18;
 
 constexpr std::string_view kUsage = "usage: lrun [options] [--] PROGRAM [ARGS...]\n";
 
@@ -128,6 +130,26 @@ std::string later_flags() {
          wrapped(entries, 6) + "\n";
 }
 
+std::string verb_options(const Verb& verb) {
+  std::string text = "Options:\n";
+  for (const VerbOption& option : verb.options) {
+    text += "  --" + std::string(option.name) +
+            (option.placeholder.empty() ? "" : " " + std::string(option.placeholder)) + "\n" +
+            wrapped(option.details, 6);
+  }
+  return text + "\n";
+}
+
+std::string verbs_help() {
+  std::string text = "Verbs, as the first word (lrun VERB --help says more):\n";
+  for (const Verb& verb : verb_table()) {
+    std::string line = "  " + std::string(verb.name) + " [RUN]";
+    line.resize(std::max(kVerbIndent, line.size() + 2), ' ');
+    text += line + std::string(verb.brief) + "\n";
+  }
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string short_help() {
@@ -155,7 +177,17 @@ std::string long_help() {
                                 FlagGroup::kRun, FlagGroup::kInformation}) {
     text += group_help(group);
   }
-  return text + later_flags() + std::string(kExitCodes);
+  return text + verbs_help() + later_flags() + std::string(kExitCodes);
+}
+
+std::string verb_help(VerbRequest::Kind kind) {
+  std::string text;
+  for (const Verb& verb : verb_table()) {
+    if (verb.kind != kind) continue;
+    text += "usage: lrun " + std::string(verb.name) + " [options] [RUN]\n\n" + wrapped(verb.details, 0) + "\n" +
+            verb_options(verb) + wrapped("RUN is the id of a run, how it begins or ends, or its folder.", 0);
+  }
+  return text;
 }
 
 std::string version_line() { return "lrun " LRUN_VERSION "\n"; }
@@ -169,6 +201,7 @@ std::string help_text(ParsedCommandLine::Action action) {
     case ParsedCommandLine::Action::kVersion:
       return version_line();
     case ParsedCommandLine::Action::kLaunch:
+    case ParsedCommandLine::Action::kVerb:
       break;
   }
   return {};

@@ -15,7 +15,10 @@ std::string long_help();
 /// 'lrun 0.1.0' with a newline.
 std::string version_line();
 
-/// The one that was asked for; empty for kLaunch.
+/// What one verb does, with its options.
+std::string verb_help(VerbRequest::Kind kind);
+
+/// The one that was asked for; empty for kLaunch and kVerb.
 std::string help_text(ParsedCommandLine::Action action);
 
 }  // namespace lrun

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <system_error>
 
 #include "base/small_file.h"
+#include "cli/attempt_status.h"
 #include "cli/diagnostics.h"
 #include "process/descendants.h"
 #include "process/guard.h"
@@ -29,6 +31,10 @@ constexpr Duration kHouseworkDelay(10);
 constexpr Duration kFailurePatience(60'000);
 constexpr Duration kInterruptedPatience(5000);
 constexpr Duration kNoLimit(std::chrono::hours(24 * 365));
+
+std::int64_t now_ms() {
+  return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, const std::filesystem::path& logs) {
   return {.grace = plan.grace.value, .program = program, .logs = logs.string(), .colour = takes_colour(STDERR_FILENO)};
@@ -51,6 +57,7 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
       verbose_(facts_.verbosity, [this](const std::string& line) { say(line); }),
       run_folder_(state_folder(environment) / plan.run_id),
       log_folder_(plan, environment, run_folder_),
+      started_ms_(now_ms()),
       store_(loop_, {.port = static_cast<std::uint16_t>(plan.master_port.value_or(0)),
                      .log = [this](const std::string& line) { warn(line); }}),
       reporter_(text_facts(plan, facts_.program, {}), events_, [this](const std::string& text) { say(text); }) {
@@ -133,22 +140,15 @@ std::string NodeRun::answer(std::string_view command) {
     return Json{{"schema", 1}, {"stopping", true}}.dump();
   }
   if (command != "status") return Json{{"schema", 1}, {"error", "unknown command: 'status' or 'stop'"}}.dump();
-  Json workers = Json::array();
-  for (const Worker& worker : attempt_->workers()) {
-    workers.push_back({{"rank", worker.rank},
-                       {"local_rank", worker.local_rank},
-                       {"pid", worker.process.pid()},
-                       {"running", !worker.process.status()}});
-  }
-  return Json{{"schema", 1},
-              {"run_id", plan_.run_id},
-              {"world_size", plan_.world_size},
-              {"strategy", plan_.strategy.value},
-              {"master_port", store_.port()},
-              {"suspended", attempt_->supervisor().state().suspended},
-              {"stopping", attempt_->supervisor().state().phase != SupervisionState::Phase::kRunning},
-              {"workers", workers}}
-      .dump();
+  RunStatus status = attempt_status(*attempt_, *logs_);
+  status.run_id = plan_.run_id;
+  status.pid = ::getppid();  // the guard: whom a shell knows and a signal reaches
+  status.started_ms = started_ms_;
+  status.argv = plan_.argv;
+  status.strategy = plan_.strategy.value;
+  status.world_size = plan_.world_size;
+  status.master_port = store_.port();
+  return to_json(status);
 }
 
 void NodeRun::signal_arrived(int signal_number, pid_t sender) {

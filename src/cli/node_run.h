@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -59,7 +60,8 @@ class NodeRun {
   VerboseLog verbose_;
   std::filesystem::path run_folder_;
   LogFolder log_folder_;
-  EventLoop loop_;  ///< outlives everything that watches it
+  std::int64_t started_ms_ = 0;  ///< since the epoch
+  EventLoop loop_;               ///< outlives everything that watches it
   StoreServer store_;
   std::optional<LogRouter> logs_;
   std::optional<RunDirectory> run_directory_;

@@ -18,7 +18,7 @@ namespace {
 
 using Action = ParsedCommandLine::Action;
 
-constexpr std::array<std::string_view, 4> kVerbs{"doctor", "status", "stack", "report"};
+constexpr std::array<std::string_view, 3> kLaterVerbs{"doctor", "stack", "report"};
 
 Compat compat_of_name(const std::vector<std::string>& argv) {
   if (argv.empty()) return Compat::kLrun;
@@ -26,9 +26,12 @@ Compat compat_of_name(const std::vector<std::string>& argv) {
   return path.substr(path.rfind('/') + 1) == "torchrun" ? Compat::kTorchrun : Compat::kLrun;
 }
 
-void refuse_verb(const std::vector<std::string>& words, Compat compat) {
-  if (words.empty() || !personality_of(compat).verbs) return;
-  if (std::find(kVerbs.begin(), kVerbs.end(), words.front()) == kVerbs.end()) return;
+/// The verb that the line begins with, or nullptr.
+const Verb* verb_of(const std::vector<std::string>& words, Compat compat) {
+  if (words.empty() || !personality_of(compat).verbs) return nullptr;
+  if (std::find(kLaterVerbs.begin(), kLaterVerbs.end(), words.front()) == kLaterVerbs.end()) {
+    return find_verb(words.front());
+  }
   throw UserError("'" + words.front() + "' is not in this version",
                   "a program of that name is run with 'lrun -- " + words.front() + "'");
 }
@@ -92,7 +95,11 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
     // Whether verbs exist is decided before any option is read.
     if (given.flag->apply == flag_values::compat) given.flag->apply(given, parsed.request);
   }
-  refuse_verb(words, parsed.request.compat);
+  if (const Verb* const verb = verb_of(words, parsed.request.compat)) {
+    parsed.action = Action::kVerb;
+    parsed.verb = parse_verb(*verb, {words.begin() + 1, words.end()});
+    return parsed;
+  }
 
   const SpelledLine line = spell_out(words);
   parsed.action = action_of(line);

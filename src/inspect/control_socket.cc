@@ -1,14 +1,14 @@
 #include "inspect/control_socket.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
 #include <utility>
+
+#include "inspect/control_address.h"
 
 namespace lrun {
 namespace {
@@ -20,15 +20,12 @@ constexpr Duration kAcceptAgain(1000);
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
-/// A socket's path holds 107 bytes, a folder's may be longer: the folder is named by its descriptor instead.
 Fd listen_in(const std::filesystem::path& folder) {
   const Fd directory(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!directory) fail("open '" + folder.string() + "'");
   Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener) fail("socket");
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/control.sock", directory.get());
+  const sockaddr_un address = control_address(directory.get());
   if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::listen(listener.get(), static_cast<int>(kMostClients)) != 0) {
     fail("control socket in '" + folder.string() + "'");
@@ -76,10 +73,25 @@ void ControlSocket::read_from(int id) {
     if (count <= 0 || client.received.size() > kMostCommandBytes) clients_.erase(id);
     return;
   }
-  const std::string reply = answer_(std::string_view(client.received).substr(0, end)) + "\n";
-  // One answer fits the socket's buffer; a client so slow that it does not is cut off rather than waited for.
-  (void)::send(client.socket.get(), reply.data(), reply.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  clients_.erase(id);
+  client.reply = answer_(std::string_view(client.received).substr(0, end)) + "\n";
+  client.readable.cancel();
+  write_to(id);
+}
+
+/// What the socket's buffer does not take (the answer about a thousand ranks) follows when the client has read.
+void ControlSocket::write_to(int id) {
+  Client& client = clients_.at(id);
+  const ssize_t sent = ::send(client.socket.get(), client.reply.data(), client.reply.size(), MSG_NOSIGNAL);
+  if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+    clients_.erase(id);
+    return;
+  }
+  client.reply.erase(0, sent > 0 ? static_cast<std::size_t>(sent) : 0);
+  if (client.reply.empty()) {
+    clients_.erase(id);
+  } else if (!client.writable.armed()) {
+    client.writable = loop_.on_writable(client.socket.get(), [this, id] { write_to(id); });
+  }
 }
 
 }  // namespace lrun

@@ -30,13 +30,16 @@ class ControlSocket {
   struct Client {
     Fd socket;
     std::string received;
+    std::string reply;  ///< what is left of it to send
     EventLoop::Watch readable;
+    EventLoop::Watch writable;
     EventLoop::Timer deadline;
   };
 
   void accept_clients();
   void accept_client();
   void read_from(int id);
+  void write_to(int id);
 
   EventLoop& loop_;
   std::filesystem::path path_;

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <ctime>
 #include <system_error>
 #include <vector>
 
@@ -19,8 +20,19 @@ namespace {
 
 constexpr const char* kLockName = "lock";
 
-Fd open_lock(const std::filesystem::path& run_directory) {
+Fd make_lock(const std::filesystem::path& run_directory) {
   return Fd(::open((run_directory / kLockName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+}
+
+/// Whoever asks whether a run lives (is_stale) holds its lock for a moment: that is waited for.
+bool take_lock(int lock) {
+  constexpr int kTries = 100;
+  for (int tries = 0; ::flock(lock, LOCK_EX | LOCK_NB) != 0; ++tries) {
+    if ((errno != EWOULDBLOCK && errno != EINTR) || tries == kTries) return false;
+    const timespec pause{0, 1'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
+  return true;
 }
 
 /// In a folder that others can write to and rename in, what we make could be swapped for a link of theirs.
@@ -82,15 +94,20 @@ std::string make_run_id() {
 
 RunDirectory::RunDirectory(std::filesystem::path path) : path_(std::move(path)) {
   make_private_folder(path_);
-  lock_ = open_lock(path_);
-  if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+  lock_ = make_lock(path_);
+  if (!lock_ || !take_lock(lock_.get())) {
     throw std::system_error(errno, std::generic_category(), "lock '" + path_.string() + "'");
   }
 }
 
+bool is_run(const std::filesystem::path& folder) {
+  struct stat status {};
+  return ::lstat((folder / kLockName).c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
 bool is_stale(const std::filesystem::path& run_directory) {
-  const Fd lock = open_lock(run_directory);
-  return lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+  const Fd lock(::open((run_directory / kLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  return lock && ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0;
 }
 
 void prune_runs(const std::filesystem::path& state_folder, std::size_t kept, std::size_t tolerated) {
@@ -105,7 +122,7 @@ void prune_runs(const std::filesystem::path& state_folder, std::size_t kept, std
   runs.resize(runs.size() - kept);
   for (const auto& run : runs) {
     // Only what has a lock of ours is a run: a folder that somebody put here is left alone.
-    if (std::filesystem::exists(run / kLockName, error) && is_stale(run)) std::filesystem::remove_all(run, error);
+    if (is_run(run) && is_stale(run)) std::filesystem::remove_all(run, error);
   }
 }
 

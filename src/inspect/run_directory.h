@@ -28,6 +28,9 @@ class RunDirectory {
   Fd lock_;
 };
 
+/// True of a folder that an lrun made for a run: it has a lock.
+bool is_run(const std::filesystem::path& folder);
+
 /// True when no living lrun holds the run's lock.
 bool is_stale(const std::filesystem::path& run_directory);
 

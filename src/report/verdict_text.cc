@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/nearest.h"
+#include "base/shortened.h"
 #include "base/signal_names.h"
 #include "logs/terminal_text.h"
 #include "verdict/hint_table.h"
@@ -26,12 +27,6 @@ std::string counted(std::size_t count, std::string_view singular, std::string_vi
 
 std::string grace_in_words(Duration grace) {
   return grace == Duration::zero() ? std::string("no grace") : fmt::format("grace {}", format_duration(grace));
-}
-
-std::string shortened(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return std::string(text);
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;  // not inside a character
-  return std::string(text.substr(0, most)) + "…";
 }
 
 /// The decisive lines of what the culprit printed, or left in its error file, cut to what fits a screen.

@@ -62,4 +62,14 @@ among 'lrun envsub' envsubst
 among 'lrun ./train tr' train.py
 never 'lrun ./train --' --devices
 never 'lrun --dry-run -n 2 ./train --str' --strategy
+# Verbs, only as the first word, and then the runs.
+mkdir -p "$work/state/20260102-run-one" "$work/state/20260103-run-two" "$work/state/no-run"
+touch "$work/state/20260102-run-one/lock" "$work/state/20260103-run-two/lock"
+export LRUN_STATE=$work/state
+among 'lrun sta' status
+[ "$shell" = fish ] || never 'lrun -n 2 statu' 'status$'  # fish has a command of that name
+exactly 'lrun status ' 20260102-run-one 20260103-run-two
+exactly 'lrun status 20260103' 20260103-run-two
+among 'lrun status --js' --json
+never 'lrun status --' --devices
 [ "$(offered 'lrun --log-dir da' | tr -d /)" = data ] || { echo "$shell does not offer directories"; exit 1; }

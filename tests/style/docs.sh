@@ -16,7 +16,10 @@ same() { diff -u --label 'flag table' --label "$1" "$2" "$3" || complain "$1 and
 awk -F'\t' '$1 == "flag"' "$work/table" > "$work/flags"
 names_of() { awk -F'\t' -v when="$1" '$2 ~ when { print $3, $4 }' "$work/flags" | tr ' ' '\n' | grep -v '^\.$'; }
 names_of now > "$work/now"
-names_of . | sort > "$work/all"
+names_of . | sort > "$work/flag_names"
+awk -F'\t' '$1 == "verb"' "$work/table" > "$work/verbs"
+# The options of verbs have a section of their own; elsewhere they may be mentioned.
+{ cat "$work/flag_names"; cut -f3 "$work/verbs" | tr ' ' '\n' | grep '^--' || true; } | sort -u > "$work/all"
 [ "$(wc -l < "$work/now")" -ge 20 ] || complain "print_flags printed no table"
 
 # The man page's OPTIONS: groups, names and their order are the table's.
@@ -37,6 +40,20 @@ names_of later | sort | comm -23 - "$work/man_later" > "$work/missing"
   sort -u | comm -23 - "$work/all" | grep -vxE -e '--(option|epochs|lr|rdzv)' > "$work/unknown" || true
 [ ! -s "$work/unknown" ] || complain "man/lrun.1 names what the flag table lacks: $(tr '\n' ' ' < "$work/unknown")"
 
+# VERBS of the man page, its items and their options, and the verbs in help and completions.
+awk -F'\t' '{ gsub(/ +/, " ", $3); print $2 ($3 == "." ? "" : $3) }' "$work/verbs" > "$work/verb_lines"
+awk '/^\.Sh /{ inside = $2 == "VERBS" } !inside { next }
+  /^\.It Cm /{ if (line) print line; line = $3 } /^\.It Fl /{ line = line " -" $3 } END { if (line) print line }' \
+  man/lrun.1 > "$work/man_verbs"
+same "VERBS of man/lrun.1" "$work/verb_lines" "$work/man_verbs"
+while read -r verb options; do
+  for file in completions/lrun.bash completions/_lrun completions/lrun.fish; do
+    for word in "$verb" $options; do
+      grep -qwF -e "$word" "$file" || complain "$file lacks '$word' of 'lrun $verb'"
+    done
+  done
+done < "$work/verb_lines"
+
 # The workers' variables are the contract's, in its order.
 awk -F'\t' '$1 == "contract" { print $2 }' "$work/table" > "$work/contract"
 awk '/^\.Ss /{ inside = /worker gets/ } /^\.Sh /{ inside = 0 } inside && /^\.It Ev /{ print $3 }' man/lrun.1 > "$work/man_contract"
@@ -50,9 +67,9 @@ done < <(awk -F'\t' '$2 == "now" { print $6 }' "$work/flags" | grep -oE 'PET_[A-
 # --help: every name, and nothing else that looks like one.
 "$print_flags" help > "$work/help"
 grep -oE '(^|[ ,(/|])--?[A-Za-z][-_a-z]*' "$work/help" | grep -oE -e '--?[A-Za-z].*' | sort -u > "$work/help_names"
-comm -23 "$work/all" "$work/help_names" > "$work/missing"
+comm -23 "$work/flag_names" "$work/help_names" > "$work/missing"
 [ ! -s "$work/missing" ] || complain "--help lacks: $(tr '\n' ' ' < "$work/missing")"
-comm -13 "$work/all" "$work/help_names" | grep -vxE -e '--(opt|epochs|lr)' -e '-(u|vv)' > "$work/unknown" || true
+comm -13 "$work/all" "$work/help_names" | grep -vxE -e '--(opt|epochs|lr|help)' -e '-(u|vv)' > "$work/unknown" || true
 [ ! -s "$work/unknown" ] || complain "--help names what the flag table lacks: $(tr '\n' ' ' < "$work/unknown")"
 
 # Completions: the flags of this version, no others. (What they do in a shell: tests/completions.)

@@ -1,6 +1,7 @@
 // Prints the tables that documents are held to, one row a line, fields separated by tabs:
 //   flag      now|later  short names  long names  choices  variables   group
 //   contract  NAME
+//   verb      NAME  options
 // With the argument 'help' or 'short_help' the text of --help or -h. An empty field is '.'.
 #include <cstdio>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "cli/flags.h"
 #include "cli/help.h"
+#include "cli/verb_table.h"
 #include "plan/worker_environment.h"
 
 namespace {
@@ -38,6 +40,11 @@ int main(int argc, char** argv) {
   for (const lrun::Flag& flag : lrun::flag_table()) print_row(flag);
   for (const lrun::ContractVariable& variable : lrun::kContract) {
     std::printf("contract\t%s\n", std::string(variable.name).c_str());
+  }
+  for (const lrun::Verb& verb : lrun::verb_table()) {
+    std::string options;
+    for (const lrun::VerbOption& option : verb.options) options += " --" + std::string(option.name);
+    std::printf("verb\t%s\t%s\n", std::string(verb.name).c_str(), field(options).c_str());
   }
   return 0;
 }

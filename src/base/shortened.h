@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace lrun {
+
+/// At most `most` bytes of `text` and then '…', never cut inside a character; a text that fits stays as it is.
+std::string shortened(std::string_view text, std::size_t most);
+
+}  // namespace lrun

@@ -1,0 +1,56 @@
+#include "cli/attempt_status.h"
+
+#include <string_view>
+#include <utility>
+
+#include "base/shortened.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostLineBytes = 400;
+
+std::string_view name_of(SupervisionState::Phase phase) {
+  switch (phase) {
+    case SupervisionState::Phase::kStopping:
+      return "stopping";
+    case SupervisionState::Phase::kKilling:
+      return "killing";
+    case SupervisionState::Phase::kLingering:
+      return "lingering";
+    case SupervisionState::Phase::kOver:
+      return "over";
+    default:
+      return "running";
+  }
+}
+
+std::string last_line_of(const LogRouter& logs, int local_rank) {
+  const std::vector<TailLine> tail = logs.tail(local_rank);
+  for (auto line = tail.rbegin(); line != tail.rend(); ++line) {
+    if (line->text.find_first_not_of(" \t") != std::string::npos) return shortened(line->text, kMostLineBytes);
+  }
+  return {};
+}
+
+}  // namespace
+
+RunStatus attempt_status(Attempt& attempt, const LogRouter& logs) {
+  RunStatus status;
+  const SupervisionState& state = attempt.supervisor().state();
+  status.attempt = attempt.membership().attempt;
+  status.phase = name_of(state.phase);
+  status.suspended = state.suspended;
+  for (const Worker& worker : attempt.workers()) {
+    const auto& ended = worker.process.status();
+    status.workers.push_back({.rank = worker.rank,
+                              .local_rank = worker.local_rank,
+                              .pid = worker.process.pid(),
+                              .running = !ended,
+                              .ending = ended ? ended->in_words() : std::string(),
+                              .last_line = last_line_of(logs, worker.local_rank)});
+  }
+  return status;
+}
+
+}  // namespace lrun

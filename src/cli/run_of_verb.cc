@@ -1,0 +1,45 @@
+#include "cli/run_of_verb.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "base/nearest.h"
+#include "base/user_error.h"
+#include "inspect/run_directory.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostNamed = 3;
+
+/// 'a, b or c': the newest of them.
+std::string newest_of(const std::vector<RunEntry>& runs) {
+  std::vector<std::string> names;
+  for (auto run = runs.rbegin(); run != runs.rend() && names.size() < kMostNamed; ++run) {
+    names.push_back("'" + run->id + "'");
+  }
+  return join_words(names, " or ");
+}
+
+RunEntry run_in(const std::string& name) {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::absolute(name, error).lexically_normal();
+  if (folder.filename().empty()) folder = folder.parent_path();
+  if (!is_run(folder)) throw UserError("'" + name + "' is no folder of a run", "'lrun status' lists what runs");
+  return {folder.filename().string(), folder, !is_stale(folder)};
+}
+
+}  // namespace
+
+RunEntry run_named(const std::string& name, const std::filesystem::path& state_folder) {
+  if (name.find('/') != std::string::npos) return run_in(name);
+  const std::vector<RunEntry> runs = list_runs(state_folder);
+  const std::vector<RunEntry> found = runs_named(runs, name);
+  if (found.size() == 1) return found.front();
+  if (found.size() > 1) throw UserError("several runs are meant by '" + name + "'", "name one: " + newest_of(found));
+  throw UserError(
+      "no run '" + name + "' in '" + state_folder.string() + "'",
+      runs.empty() ? "no run is kept there; LRUN_STATE names another place" : "the last ones are " + newest_of(runs));
+}
+
+}  // namespace lrun

@@ -1,0 +1,18 @@
+#include "cli/verbs.h"
+
+#include "cli/diagnostics.h"
+#include "cli/help.h"
+#include "verdict/judge.h"
+
+namespace lrun {
+
+int run_verb(const VerbRequest& request, const Environment& environment) {
+  if (request.help) return print(verb_help(request.kind)) ? 0 : kExitRefused;
+  switch (request.kind) {
+    case VerbRequest::Kind::kStatus:
+      return status_verb(request, environment);
+  }
+  return kExitRefused;
+}
+
+}  // namespace lrun

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "base/environment.h"
+#include "cli/verb_table.h"
+
+namespace lrun {
+
+/// Does what a verb asks for. \return the exit code.
+/// \throws UserError  the run is unknown or not fit for it.
+int run_verb(const VerbRequest& request, const Environment& environment);
+
+/// `lrun status [RUN]`: 125 when a run did not answer.
+int status_verb(const VerbRequest& request, const Environment& environment);
+
+}  // namespace lrun

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <fmt/format.h>
+#include <sys/un.h>
+
+namespace lrun {
+
+/// A socket's path holds 107 bytes, a folder's may be longer: the folder is named by its descriptor instead.
+inline sockaddr_un control_address(int folder_fd) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/control.sock", folder_fd);
+  return address;
+}
+
+}  // namespace lrun

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/duration.h"
+
+namespace lrun {
+
+/// What a run said when it was asked.
+struct ControlAnswer {
+  enum class Kind {
+    kAnswered,  ///< `text` is its line
+    kNobody,    ///< no launcher listens in that folder
+    kSilent,    ///< it did not answer in time, or broke off
+  };
+  Kind kind = Kind::kNobody;
+  std::string text;
+
+  bool operator==(const ControlAnswer&) const = default;
+};
+
+/// Asks the living run of this folder through its control socket and waits for the one line of its answer, at most for
+/// `limit`. Blocks; not for the launcher itself.
+ControlAnswer ask_run(const std::filesystem::path& folder, std::string_view command, Duration limit);
+
+}  // namespace lrun

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <sys/types.h>
+
+namespace lrun {
+
+/// A rank and the process that it is.
+struct RankProcess {
+  int rank = 0;
+  pid_t pid = 0;
+
+  bool operator==(const RankProcess&) const = default;
+};
+
+}  // namespace lrun

@@ -1,0 +1,75 @@
+#include "inspect/run_status.h"
+
+#include <nlohmann/json.hpp>
+
+namespace lrun {
+namespace {
+
+using Json = nlohmann::json;
+
+Json json_of(const WorkerStatus& worker) {
+  return {{"rank", worker.rank},       {"local_rank", worker.local_rank}, {"pid", worker.pid},
+          {"running", worker.running}, {"ending", worker.ending},         {"last_line", worker.last_line}};
+}
+
+WorkerStatus worker_from(const Json& json) {
+  WorkerStatus worker;
+  worker.rank = json.at("rank").get<int>();
+  worker.local_rank = json.at("local_rank").get<int>();
+  worker.pid = json.at("pid").get<pid_t>();
+  worker.running = json.at("running").get<bool>();
+  worker.ending = json.at("ending").get<std::string>();
+  worker.last_line = json.at("last_line").get<std::string>();
+  return worker;
+}
+
+bool in_range(const RunStatus& status) {
+  for (const WorkerStatus& worker : status.workers) {
+    if (worker.rank < 0 || worker.local_rank < 0 || worker.pid <= 0) return false;
+  }
+  return status.pid > 0 && status.world_size > 0 && status.attempt >= 0;
+}
+
+}  // namespace
+
+std::string to_json(const RunStatus& status) {
+  Json workers = Json::array();
+  for (const WorkerStatus& worker : status.workers) workers.push_back(json_of(worker));
+  const Json json{{"schema", 1},
+                  {"run_id", status.run_id},
+                  {"pid", status.pid},
+                  {"started_ms", status.started_ms},
+                  {"argv", status.argv},
+                  {"strategy", status.strategy},
+                  {"world_size", status.world_size},
+                  {"attempt", status.attempt},
+                  {"master_port", status.master_port},
+                  {"phase", status.phase},
+                  {"suspended", status.suspended},
+                  {"stopping", status.stopping()},
+                  {"workers", workers}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<RunStatus> run_status_from_json(std::string_view text) {
+  try {
+    const Json json = Json::parse(text);
+    RunStatus status;
+    status.run_id = json.at("run_id").get<std::string>();
+    status.pid = json.at("pid").get<pid_t>();
+    status.started_ms = json.at("started_ms").get<std::int64_t>();
+    status.argv = json.at("argv").get<std::vector<std::string>>();
+    status.strategy = json.at("strategy").get<std::string>();
+    status.world_size = json.at("world_size").get<int>();
+    status.attempt = json.at("attempt").get<int>();
+    status.master_port = json.at("master_port").get<int>();
+    status.phase = json.at("phase").get<std::string>();
+    status.suspended = json.at("suspended").get<bool>();
+    for (const Json& worker : json.at("workers")) status.workers.push_back(worker_from(worker));
+    return in_range(status) ? std::optional(std::move(status)) : std::nullopt;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace lrun

@@ -1,0 +1,110 @@
+#include "report/status_text.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+#include "base/duration.h"
+#include "base/rank_list.h"
+#include "base/shortened.h"
+#include "logs/terminal_text.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostLineColumns = 120;
+constexpr std::size_t kMostCommandColumns = 60;
+
+/// Ranks of which the same is to be said.
+struct StatusGroup {
+  std::vector<int> ranks;
+  std::string state;
+  std::string last_line;
+};
+
+std::string state_of(const WorkerStatus& worker) { return worker.running ? "running" : worker.ending; }
+
+std::vector<StatusGroup> grouped(const std::vector<WorkerStatus>& workers) {
+  std::vector<StatusGroup> groups;
+  for (const WorkerStatus& worker : workers) {
+    const std::string state = state_of(worker);
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const StatusGroup& group) {
+      return group.state == state && group.last_line == worker.last_line;
+    });
+    if (same != groups.end()) {
+      same->ranks.push_back(worker.rank);
+    } else {
+      groups.push_back({{worker.rank}, state, worker.last_line});
+    }
+  }
+  return groups;
+}
+
+std::string phase_in_words(const RunStatus& status) {
+  if (status.suspended) return "suspended";
+  if (status.phase == "lingering") return "waiting for what its workers left";
+  return status.phase == "killing" ? "killing its workers" : status.phase;
+}
+
+bool needs_quotes(std::string_view word) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+";
+  return word.empty() || word.find_first_not_of(kPlain) != std::string_view::npos;
+}
+
+std::string in_quotes(std::string_view word) {
+  std::string text = "'";
+  for (const char letter : word) {
+    if (letter == '\'') {
+      text += "'\\''";
+    } else {
+      text += letter == '\n' ? ' ' : letter;
+    }
+  }
+  return text + "'";
+}
+
+}  // namespace
+
+std::string command_in_words(const std::vector<std::string>& argv, std::size_t most) {
+  std::string text;
+  for (const std::string& word : argv) {
+    if (!text.empty()) text += ' ';
+    text += needs_quotes(word) ? in_quotes(word) : word;
+    if (text.size() > most) break;
+  }
+  return shortened(terminal_safe(text), most);
+}
+
+std::string status_text(const RunStatus& status, std::int64_t now_ms) {
+  const Duration age(std::max<std::int64_t>(0, now_ms - status.started_ms));
+  std::string text = fmt::format("run {} (pid {}): {} for {}, attempt {}, world size {}, {}: {}\n",
+                                 terminal_safe(status.run_id), status.pid, terminal_safe(phase_in_words(status)),
+                                 format_elapsed(age), status.attempt + 1, status.world_size,
+                                 terminal_safe(status.strategy), command_in_words(status.argv, kMostCommandColumns));
+  const std::vector<StatusGroup> groups = grouped(status.workers);
+  std::size_t widest_ranks = 0;
+  std::size_t widest_state = 0;
+  for (const StatusGroup& group : groups) {
+    widest_ranks = std::max(widest_ranks, ranks_in_words(group.ranks).size());
+    widest_state = std::max(widest_state, group.state.size());
+  }
+  for (const StatusGroup& group : groups) {
+    std::string line =
+        fmt::format("  {:{}}  {:{}}  {}", ranks_in_words(group.ranks), widest_ranks, terminal_safe(group.state),
+                    widest_state, shortened(terminal_safe(group.last_line), kMostLineColumns));
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string status_json(const std::vector<RunStatus>& runs, const std::vector<std::string>& silent) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const RunStatus& run : runs) list.push_back(nlohmann::json::parse(to_json(run)));
+  return nlohmann::json{{"schema", 1}, {"runs", list}, {"silent", silent}}.dump(
+             1, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace lrun

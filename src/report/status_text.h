@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "inspect/run_status.h"
+
+namespace lrun {
+
+/// What `lrun status` says about one run: a line about the run, then a line for each rank with what it printed last.
+/// Ranks of which the same is to be said share a line.
+/// \param now_ms  since the epoch
+std::string status_text(const RunStatus& status, std::int64_t now_ms);
+
+/// The same of many runs for programs: `schema` 1, 'runs', and 'silent' with the ids of those that did not answer.
+std::string status_json(const std::vector<RunStatus>& runs, const std::vector<std::string>& silent);
+
+/// argv as a shell would read it: words with other letters than usual in quotes, at most `most` bytes.
+std::string command_in_words(const std::vector<std::string>& argv, std::size_t most);
+
+}  // namespace lrun

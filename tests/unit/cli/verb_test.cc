@@ -1,0 +1,71 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "cli/help.h"
+#include "unit/cli/parse_support.h"
+
+namespace lrun {
+namespace {
+
+using Action = ParsedCommandLine::Action;
+using Words = std::vector<std::string>;
+
+TEST(Verb, CountsOnlyAsTheFirstWord) {
+  for (const Verb& verb : verb_table()) {
+    const std::string name(verb.name);
+    EXPECT_EQ(parse({name}).action, Action::kVerb) << name;
+    EXPECT_EQ(parse({name}).verb.kind, verb.kind) << name;
+    EXPECT_EQ(request_of({"--", name}).command, Words{name});
+    EXPECT_EQ(request_of({"-v", name}).command, Words{name});
+    EXPECT_EQ(request_of({"./" + name}).command, Words{"./" + name});
+    EXPECT_EQ(request_of({name}, {}, "torchrun").command, Words{name}) << "torchrun has no verbs";
+    EXPECT_EQ(request_of({name}, {{"LRUN_COMPAT", "torchrun"}}).command, Words{name});
+  }
+}
+
+TEST(Verb, TakesARunAndOptionsInAnyOrder) {
+  const VerbRequest expected{.kind = VerbRequest::Kind::kStatus, .run = "r1", .json = true};
+  EXPECT_EQ(parse({"status", "r1", "--json"}).verb, expected);
+  EXPECT_EQ(parse({"status", "--js", "r1"}).verb, expected) << "a unique beginning is enough";
+  EXPECT_EQ(parse({"status"}).verb, VerbRequest{.kind = VerbRequest::Kind::kStatus});
+  EXPECT_TRUE(parse({"status", "r1", "-h"}).verb.help);
+  EXPECT_TRUE(parse({"status", "--help", "--bogus"}).verb.help);
+}
+
+TEST(Verb, RefusesInOneLineAndAHint) {
+  EXPECT_EQ(refusal({"status", "--jsno"}),
+            "lrun: error: unknown option '--jsno' of 'lrun status'\nlrun: hint: did you mean '--json'?\n");
+  EXPECT_EQ(refusal({"status", "--devices"}),
+            "lrun: error: unknown option '--devices' of 'lrun status'\n"
+            "lrun: hint: 'lrun status --help' lists its options\n");
+  EXPECT_EQ(refusal({"status", "--json=x"}),
+            "lrun: error: '--json' takes no value, got 'x'\nlrun: hint: write only '--json'\n");
+  EXPECT_EQ(refusal({"status", "a", "b"}),
+            "lrun: error: 'lrun status' takes one RUN, got 'a' and 'b'\n"
+            "lrun: hint: a program of that name is run with 'lrun -- status'\n");
+  EXPECT_EQ(refusal({"status", ""}),
+            "lrun: error: the name of RUN is empty\n"
+            "lrun: hint: an unset variable in quotes is an empty word\n");
+}
+
+TEST(Verb, OptionsOfOneVerbBeginDifferently) {
+  for (const Verb& verb : verb_table()) {
+    std::set<char> letters;
+    for (const VerbOption& option : verb.options) {
+      EXPECT_TRUE(letters.insert(option.name.front()).second) << verb.name << " --" << option.name;
+    }
+  }
+}
+
+TEST(Verb, HelpNamesEveryVerbAndItsOptions) {
+  for (const Verb& verb : verb_table()) {
+    EXPECT_NE(long_help().find("  " + std::string(verb.name) + " [RUN] "), std::string::npos) << verb.name;
+    for (const VerbOption& option : verb.options) {
+      EXPECT_NE(verb_help(verb.kind).find("  --" + std::string(option.name)), std::string::npos) << option.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lrun

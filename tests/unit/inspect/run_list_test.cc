@@ -1,0 +1,65 @@
+#include "inspect/run_list.h"
+
+#include <gtest/gtest.h>
+
+#include "inspect/run_directory.h"
+#include "inspect/run_status.h"
+
+namespace lrun {
+namespace {
+
+TEST(RunList, HoldsRunsOldestFirstAndSaysWhichLive) {
+  std::string pattern = ::testing::TempDir() + "lrun-state-XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  const std::filesystem::path state = pattern;
+  { const RunDirectory ended(state / "b"); }
+  const RunDirectory living(state / "a");
+  std::filesystem::create_directory(state / "no-run");
+  EXPECT_EQ(list_runs(state), (std::vector<RunEntry>{{"a", state / "a", true}, {"b", state / "b", false}}));
+  EXPECT_FALSE(std::filesystem::exists(state / "no-run" / "lock")) << "who only looks leaves nothing";
+  EXPECT_TRUE(list_runs(state / "none").empty());
+  std::filesystem::remove_all(state);
+}
+
+TEST(RunList, ARunIsNamedByItsIdItsBeginningOrItsEnd) {
+  const RunEntry old{"20260101-aaa", "/s/20260101-aaa", false};
+  const RunEntry recent{"20260102-bbb", "/s/20260102-bbb", true};
+  const std::vector<RunEntry> runs{old, recent};
+  EXPECT_EQ(runs_named(runs, "20260102-bbb"), std::vector{recent});
+  EXPECT_EQ(runs_named(runs, "bbb"), std::vector{recent});
+  EXPECT_EQ(runs_named(runs, "20260101"), std::vector{old});
+  EXPECT_EQ(runs_named(runs, "2026"), runs);
+  EXPECT_TRUE(runs_named(runs, "ccc").empty());
+  EXPECT_EQ(runs_named({{"a", "", false}, {"ab", "", false}}, "a").size(), 1U) << "the whole id beats a beginning";
+}
+
+TEST(RunStatus, ComesBackFromItsJson) {
+  RunStatus status{.run_id = "r",
+                   .pid = 10,
+                   .started_ms = 1'700'000'000'123,
+                   .argv = {"./train", "--lr", "0.1"},
+                   .strategy = "ddp",
+                   .world_size = 2,
+                   .attempt = 1,
+                   .master_port = 1234,
+                   .phase = "stopping",
+                   .suspended = true};
+  status.workers = {{0, 0, 11, true, "", "epoch \"3\""}, {1, 1, 12, false, "exited with code 0", ""}};
+  EXPECT_EQ(run_status_from_json(to_json(status)), status);
+}
+
+TEST(RunStatus, RefusesWhatNoRunWouldSay) {
+  EXPECT_FALSE(run_status_from_json(""));
+  EXPECT_FALSE(run_status_from_json("[]"));
+  EXPECT_FALSE(run_status_from_json(R"({"schema":1,"error":"unknown command"})"));
+  RunStatus status{.run_id = "r", .pid = 10, .world_size = 1, .phase = "running"};
+  ASSERT_TRUE(run_status_from_json(to_json(status)));
+  status.pid = -1;
+  EXPECT_FALSE(run_status_from_json(to_json(status))) << "-1 would be everybody";
+  status.pid = 10;
+  status.workers = {{0, 0, -5, true, "", ""}};
+  EXPECT_FALSE(run_status_from_json(to_json(status)));
+}
+
+}  // namespace
+}  // namespace lrun

@@ -1,0 +1,60 @@
+#include "report/status_text.h"
+
+#include <gtest/gtest.h>
+
+namespace lrun {
+namespace {
+
+RunStatus four_ranks() {
+  RunStatus status{.run_id = "20260102-030405-abcdef",
+                   .pid = 100,
+                   .started_ms = 1'000'000,
+                   .argv = {"./train", "--name", "my run", "it's"},
+                   .strategy = "ddp",
+                   .world_size = 4,
+                   .phase = "running"};
+  for (int rank = 0; rank < 4; ++rank) status.workers.push_back({rank, rank, 101 + rank, true, "", ""});
+  return status;
+}
+
+TEST(StatusText, SaysTheSameOfManyRanksOnce) {
+  RunStatus status = four_ranks();
+  status.workers[1].last_line = "epoch 3, loss 0.25";
+  status.workers[3] = {3, 3, 104, false, "exited with code 0", "done"};
+  EXPECT_EQ(status_text(status, 1'192'000),
+            "run 20260102-030405-abcdef (pid 100): running for 3m12s, attempt 1, world size 4, ddp: ./train --name "
+            "'my run' 'it'\\''s'\n"
+            "  ranks 0,2  running\n"
+            "  rank 1     running             epoch 3, loss 0.25\n"
+            "  rank 3     exited with code 0  done\n");
+}
+
+TEST(StatusText, SaysWhatTheRunIsDoing) {
+  RunStatus status = four_ranks();
+  const auto first_line = [&] {
+    const std::string text = status_text(status, 0);  // a clock that was set back
+    return text.substr(0, text.find(','));
+  };
+  status.phase = "killing";
+  EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): killing its workers for 0.0s");
+  status.phase = "lingering";
+  EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): waiting for what its workers left for 0.0s");
+  status.suspended = true;
+  EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): suspended for 0.0s");
+}
+
+TEST(StatusText, AWorkersWordsCannotMoveTheCursor) {
+  RunStatus status = four_ranks();
+  status.workers.resize(1);
+  status.workers[0].last_line = "a\x1b[2Jb\x07";
+  const std::string text = status_text(status, 0);
+  EXPECT_EQ(text.substr(text.find('\n') + 1), "  rank 0  running  ab\\x07\n");
+}
+
+TEST(StatusText, ALongCommandIsCut) {
+  EXPECT_EQ(command_in_words({"./train", std::string(100, 'x')}, 12), "./train xxxx…");
+  EXPECT_EQ(command_in_words({""}, 12), "''");
+}
+
+}  // namespace
+}  // namespace lrun
