@@ -58,7 +58,7 @@ exactly 'lrun -n 2 --accelerator g' gpu
 among 'lrun -n 2 tr' train.py
 among 'lrun --devices=2 --strategy ddp tr' train.py
 among 'lrun -- tr' train.py
-among 'lrun envsub' envsubst
+among 'lrun sha256s' sha256sum
 among 'lrun ./train tr' train.py
 never 'lrun ./train --' --devices
 never 'lrun --dry-run -n 2 ./train --str' --strategy
