@@ -14,7 +14,7 @@ _lrun_find_program() {
       --devices | -n | -np | --nproc[-_]per[-_]node | --num[-_]nodes | --nnodes | --accelerator | --strategy | \
         --process[-_]group[-_]backend | --seed | --master[-_]port | --rdzv[-_]id | --role | --compat | --output | \
         --log[-_]dir | -r | --redirects | -t | --tee | --local[-_]ranks[-_]filter | --duplicate[-_]std???[-_]filters | \
-        --log[-_]line[-_]prefix[-_]template | --grace | --settle)
+        --log[-_]line[-_]prefix[-_]template | --grace | --settle | --max[-_]restarts | --restart[-_]backoff)
         [[ ${COMP_WORDS[i + 1]-} == = ]] && ((i++))
         ((i++))
         ;;
@@ -39,7 +39,8 @@ _lrun_values_of() {
     --compat) values='lrun torchrun' ;;
     --output) values='prefix raw rank0 quiet' ;;
     --num[-_]nodes | --nnodes | --seed | --master[-_]port | --rdzv[-_]id | --role | -r | --redirects | -t | --tee | \
-      --local[-_]ranks[-_]filter | --duplicate[-_]std???[-_]filters | --log[-_]line[-_]prefix[-_]template | --grace | --settle)
+      --local[-_]ranks[-_]filter | --duplicate[-_]std???[-_]filters | --log[-_]line[-_]prefix[-_]template | --grace | \
+      --settle | --max[-_]restarts | --restart[-_]backoff)
       values=''
       ;;
     --log[-_]dir) values=@directories ;;
@@ -59,7 +60,7 @@ _lrun_reply_values() {
 _lrun_options='--devices -n -np --nproc-per-node --num_nodes --nnodes --accelerator --isolate-gpus --virtual-local-rank
   --strategy --process_group_backend --seed --master-port --rdzv-id --role -m --module --no-python --compat --output
   --log-dir -r --redirects -t --tee --local-ranks-filter --duplicate-stdout-filters --duplicate-stderr-filters
-  --log-line-prefix-template --grace --settle --dry-run
+  --log-line-prefix-template --grace --settle --max-restarts --restart-backoff --dry-run
   -v --verbose --version -h --help'
 
 _lrun_reply_program() {

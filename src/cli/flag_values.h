@@ -25,6 +25,8 @@ void rdzv_id(const GivenValue& given, LaunchRequest& request);
 void standalone(const GivenValue& given, LaunchRequest& request);
 void grace(const GivenValue& given, LaunchRequest& request);
 void settle(const GivenValue& given, LaunchRequest& request);
+void max_restarts(const GivenValue& given, LaunchRequest& request);
+void restart_backoff(const GivenValue& given, LaunchRequest& request);
 void dry_run(const GivenValue& given, LaunchRequest& request);
 void verbose(const GivenValue& given, LaunchRequest& request);
 

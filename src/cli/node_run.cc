@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <system_error>
@@ -16,6 +16,7 @@
 #include "process/guard.h"
 #include "process/program_path.h"
 #include "report/parent_error_file.h"
+#include "report/restart_text.h"
 #include "report/result_json.h"
 #include "report/torchrun_summary.h"
 
@@ -94,7 +95,7 @@ std::optional<StartFailure> NodeRun::begin_attempt(int number) {
       std::move(membership), log_folder_.attempt(number));
   if (attempt_->needs_folder()) make_folders();
   if (std::optional<StartFailure> failure = attempt_->start()) return failure;
-  attempt_->supervise([this] { conclude(); });
+  attempt_->supervise([this] { attempt_over(); });
   tell_start();
   return std::nullopt;
 }
@@ -127,6 +128,10 @@ void NodeRun::open_run_directory() {
     warn(fmt::format("no run directory: {}", error.what()));
   }
   attempt_->open_log_files();
+  plan_housework();
+}
+
+void NodeRun::plan_housework() {
   housework_ = loop_.after(kHouseworkDelay, [this] {
     attempt_->make_rank_folders();
     prune_runs(run_folder_.parent_path(), kRunsKept, kRunsKept);
@@ -171,33 +176,78 @@ void NodeRun::signal_arrived(int signal_number, pid_t sender) {
   }
 }
 
+/// Another attempt follows, or the run is over.
+void NodeRun::attempt_over() {
+  Supervisor& supervisor = attempt_->supervisor();
+  const RunOutcome outcome = supervisor.outcome();
+  const Verdict verdict = judge(outcome.end, outcome.records);
+  const RestartRules rules{plan_.max_restarts.value, plan_.restart_backoff.value, plan_.personality.repeats_identical};
+  RestartChoice choice = choose_restart(rules, last_choice_.history, verdict);
+  const bool fails_for_good = choice.kind != RestartChoice::Kind::kRestart;
+  if (!fails_for_good && (supervisor.state().unwanted || !nothing_survives())) return conclude();
+  last_choice_ = std::move(choice);
+  if (fails_for_good) return conclude();
+  housework_.cancel();
+  events_.restarting(last_choice_.history.used, last_choice_.delay);
+  const bool said = std::any_of(outcome.records.begin(), outcome.records.end(),
+                                [](const FailureRecord& record) { return record.stopped_by_lrun(); });
+  say(restart_text(verdict, last_choice_, rules.most, said, takes_colour(STDERR_FILENO)));
+  supervisor.back_off(
+      last_choice_.delay, [this] { restart(); }, [this] { conclude(); });
+}
+
+/// Store and logs begin anew; the port stays.
+void NodeRun::restart() {
+  store_.reset();
+  logs_->begin_attempt();
+  const int number = last_choice_.history.used;
+  if (const std::optional<StartFailure> failure = begin_attempt(number)) {
+    verdict_ = start_failed(*failure);
+    loop_.stop();
+    return;
+  }
+  events_.attempt_started(number, attempt_->workers());
+  attempt_->open_log_files();
+  plan_housework();
+}
+
+/// Ends whatever the workers left. \return false when something cannot be ended.
+bool NodeRun::nothing_survives() {
+  const std::vector<pid_t> survivors = end_all_descendants(kKillLimit);
+  if (survivors.empty()) return true;
+  warn(fmt::format("{} processes cannot be ended (uninterruptible in the kernel), first pid {}", survivors.size(),
+                   survivors.front()));
+  return false;
+}
+
 void NodeRun::conclude() {
   concluding_ = true;
   housework_.cancel();
   control_.reset();
   log_folder_.remove_when_unused();
-  const std::vector<pid_t> survivors = end_all_descendants(kKillLimit);
-  if (!survivors.empty()) {
-    warn(fmt::format("{} processes cannot be ended (uninterruptible in the kernel), first pid {}", survivors.size(),
-                     survivors.front()));
-  }
+  (void)nothing_survives();
   const RunOutcome outcome = attempt_->supervisor().outcome();
   verdict_ = judge(outcome.end, outcome.records);
-  events_.run_ended(verdict_);
-  if (run_directory_) {
-    try {
-      write_atomically(run_folder_ / "result.json", result_json(plan_.run_id, verdict_, outcome.records));
-    } catch (const std::system_error& error) {
-      warn(fmt::format("no result.json: {}", error.what()));
-    }
-  }
+  verdict_.restarts = attempt_->membership().attempt;
+  write_result(verdict_, outcome.records);
   if (const std::string problem = leave_error_file(environment_, verdict_); !problem.empty()) warn(problem);
+  RunFactsForText facts = text_facts(plan_, facts_.program, attempt_->written_logs());
+  facts.restarts = restarts_in_words(last_choice_.kind, verdict_.restarts);
   const bool summary = plan_.personality.failure == Personality::Failure::kTorchrunSummary;
-  const std::string text = summary
-                               ? torchrun_summary(verdict_, outcome.records, facts_.program, read_own_account)
-                               : verdict_text(verdict_, text_facts(plan_, facts_.program, attempt_->written_logs()));
+  const std::string text = summary ? torchrun_summary(verdict_, outcome.records, facts_.program, read_own_account)
+                                   : verdict_text(verdict_, facts);
   if (!text.empty()) say(text);
   logs_->when_flushed(console_patience(), [this](bool) { loop_.stop(); });
+}
+
+void NodeRun::write_result(const Verdict& verdict, const std::vector<FailureRecord>& records) {
+  events_.run_ended(verdict);
+  if (!run_directory_) return;
+  try {
+    write_atomically(run_folder_ / "result.json", result_json(plan_.run_id, verdict, records));
+  } catch (const std::system_error& error) {
+    warn(fmt::format("no result.json: {}", error.what()));
+  }
 }
 
 /// How long a console that takes nothing may keep an ended run. Output of a run that went its way is worth any wait
@@ -227,7 +277,10 @@ Verdict NodeRun::start_failed(const StartFailure& failure) {
     throw std::system_error(failure.error_number, std::generic_category(),
                             fmt::format("cannot start worker {} of {}", failure.local_rank, node().workers.size()));
   }
+  record.attempt = attempt_->membership().attempt;
   Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
+  verdict.restarts = record.attempt;
+  write_result(verdict, {record});
   RunFactsForText facts = text_facts(plan_, facts_.program, {});
   facts.interpreter = interpreter_of(facts_.executable);
   say(verdict_text(verdict, facts));

@@ -17,6 +17,7 @@
 #include "process/spawn.h"
 #include "report/console_reporter.h"
 #include "store/server.h"
+#include "supervise/restart_policy.h"
 #include "supervise/signal_source.h"
 
 namespace lrun {
@@ -44,10 +45,15 @@ class NodeRun {
   void tell_start() const;
   void make_folders();
   void open_run_directory();
+  void plan_housework();
+  void attempt_over();
+  void restart();
   std::string answer(std::string_view command);
   void signal_arrived(int signal_number, pid_t sender);
   [[nodiscard]] Duration console_patience() const;
   void conclude();
+  bool nothing_survives();
+  void write_result(const Verdict& verdict, const std::vector<FailureRecord>& records);
   Verdict start_failed(const StartFailure& failure);
   void say(const std::string& text);
   void warn(const std::string& text);
@@ -71,6 +77,7 @@ class NodeRun {
   std::optional<ControlSocket> control_;
   std::optional<Attempt> attempt_;
   std::optional<SignalSource> signals_;
+  RestartChoice last_choice_;  ///< and all attempts so far
   Verdict verdict_;
   bool concluding_ = false;
   bool guard_died_ = false;

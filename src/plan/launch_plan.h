@@ -69,8 +69,9 @@ struct LaunchPlan {
   Setting<Duration> grace;
   Setting<Duration> settle;        ///< between a worker's failure and the end of the others
   Duration settle_for_victims{0};  ///< the same when the failed one looks like a victim of another
-  int max_restarts = 0;
-  int omp_num_threads = 0;  ///< 0: leave the variable alone
+  Setting<int> max_restarts;
+  Setting<Duration> restart_backoff;  ///< before the second restart in a row; doubles from then on
+  int omp_num_threads = 0;            ///< 0: leave the variable alone
   bool isolate_gpus = false;
   std::vector<std::string> warnings;  ///< one line each, said before the start
 

@@ -36,6 +36,8 @@ struct LaunchRequest {
   OutputRequest output;
   Setting<Duration> grace{Duration(30'000)};
   Setting<Duration> settle{Duration(0)};
+  Setting<int> max_restarts{0};
+  Setting<std::optional<Duration>> restart_backoff;  ///< empty: the personality's
   bool isolate_gpus = false;  ///< --virtual-local-rank, --isolate-gpus: one visible device a worker
   DryRun dry_run = DryRun::kNo;
   int verbosity = 0;

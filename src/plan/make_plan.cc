@@ -199,6 +199,9 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   plan.grace = request.grace;
   plan.settle = request.settle;
   plan.settle_for_victims = request.settle.given() ? request.settle.value : kDefaultSettleForVictims;
+  plan.max_restarts = request.max_restarts;
+  plan.restart_backoff = {request.restart_backoff.value.value_or(plan.personality.restart_backoff),
+                          request.restart_backoff.source, request.restart_backoff.origin};
   plan.omp_num_threads = threads_per_worker(plan, nodes.front().cpus, environment);
   add_warnings(plan, choices);
   return plan;

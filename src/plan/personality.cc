@@ -11,6 +11,8 @@ Personality personality_of(Compat compat) {
     personality.standard_input = Personality::Stdin::kInherited;
     personality.omp_threads = Personality::OmpThreads::kOne;
     personality.failure = Personality::Failure::kTorchrunSummary;
+    personality.restart_backoff = Duration::zero();
+    personality.repeats_identical = true;
     personality.every_program_is_python = true;
     personality.every_double_dollar = true;
     personality.unnamed_run_is_none = true;

@@ -19,6 +19,8 @@ struct Personality {
   Stdin standard_input = Stdin::kNull;
   OmpThreads omp_threads = OmpThreads::kFairShare;
   Failure failure = Failure::kVerdict;
+  Duration restart_backoff{1000};        ///< torchrun has none
+  bool repeats_identical = false;        ///< torchrun restarts also what failed twice in the same way while it started
   bool every_program_is_python = false;  ///< torchrun gives every program to Python unless told --no-python
   bool every_double_dollar = false;      ///< torchrun makes every '$$' of an argument a '$'
   bool unnamed_run_is_none = false;      ///< TORCHELASTIC_RUN_ID without --rdzv-id is 'none', else the run's own name

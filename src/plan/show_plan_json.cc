@@ -85,6 +85,7 @@ Json json_of(const Personality& personality) {
           {"stdin", personality.standard_input == Personality::Stdin::kNull ? "null" : "inherited"},
           {"omp_threads", personality.omp_threads == Personality::OmpThreads::kFairShare ? "fair share" : "one"},
           {"failure", personality.failure == Personality::Failure::kVerdict ? "verdict" : "torchrun summary"},
+          {"repeats_identical", personality.repeats_identical},
           {"every_program_is_python", personality.every_program_is_python},
           {"verbs", personality.verbs}};
 }
@@ -113,7 +114,8 @@ std::string show_plan_json(const LaunchPlan& plan, const Environment& environmen
       {"grace_ms", json_of(plan.grace, plan.grace.value.count())},
       {"settle_ms", json_of(plan.settle, plan.settle.value.count())},
       {"settle_for_victims_ms", plan.settle_for_victims.count()},
-      {"max_restarts", plan.max_restarts},
+      {"max_restarts", json_of(plan.max_restarts, plan.max_restarts.value)},
+      {"restart_backoff_ms", json_of(plan.restart_backoff, plan.restart_backoff.value.count())},
       {"omp_num_threads", plan.omp_num_threads == 0 ? Json() : Json(plan.omp_num_threads)},
       {"isolate_gpus", plan.isolate_gpus},
       {"warnings", plan.warnings},

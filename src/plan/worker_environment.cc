@@ -89,7 +89,7 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
       {"MASTER_PORT", std::to_string(facts.master_port)},
       {"TORCHELASTIC_RUN_ID", plan.run_name},
       {"TORCHELASTIC_RESTART_COUNT", std::to_string(facts.restart_count)},
-      {"TORCHELASTIC_MAX_RESTARTS", std::to_string(plan.max_restarts)},
+      {"TORCHELASTIC_MAX_RESTARTS", std::to_string(plan.max_restarts.value)},
       {"TORCHELASTIC_USE_AGENT_STORE", "True"},
       {"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGHUP,SIGQUIT"},
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", base.get("TORCH_NCCL_ASYNC_ERROR_HANDLING").value_or("1")},

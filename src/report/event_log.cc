@@ -12,6 +12,17 @@
 #include "report/result_json.h"
 
 namespace lrun {
+namespace {
+
+nlohmann::json started(const std::vector<Worker>& workers) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Worker& worker : workers) {
+    list.push_back({{"rank", worker.rank}, {"local_rank", worker.local_rank}, {"pid", worker.process.pid()}});
+  }
+  return list;
+}
+
+}  // namespace
 
 EventLog::EventLog(const std::filesystem::path& file)
     : file_(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) {
@@ -20,18 +31,21 @@ EventLog::EventLog(const std::filesystem::path& file)
 
 void EventLog::run_started(const LaunchPlan& plan, const std::vector<Worker>& workers, int master_port) {
   if (!file_) return;
-  nlohmann::json started = nlohmann::json::array();
-  for (const Worker& worker : workers) {
-    started.push_back({{"rank", worker.rank}, {"local_rank", worker.local_rank}, {"pid", worker.process.pid()}});
-  }
-  const nlohmann::json fields{{"run_id", plan.run_id},
-                              {"argv", plan.argv},
-                              {"strategy", plan.strategy.value},
-                              {"world_size", plan.world_size},
-                              {"master_port", master_port},
-                              {"launcher_pid", ::getpid()},
-                              {"workers", started}};
+  const nlohmann::json fields{{"run_id", plan.run_id},           {"argv", plan.argv},
+                              {"strategy", plan.strategy.value}, {"world_size", plan.world_size},
+                              {"master_port", master_port},      {"launcher_pid", ::getpid()},
+                              {"workers", started(workers)}};
   write("run_started", fields.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void EventLog::attempt_started(int attempt, const std::vector<Worker>& workers) {
+  if (!file_) return;
+  write("attempt_started", nlohmann::json{{"attempt", attempt}, {"workers", started(workers)}}.dump());
+}
+
+void EventLog::restarting(int attempt, Duration delay) {
+  if (!file_) return;
+  write("restarting", nlohmann::json{{"attempt", attempt}, {"delay_ms", delay.count()}}.dump());
 }
 
 void EventLog::worker_ended(const FailureRecord& record) {

@@ -21,6 +21,10 @@ class EventLog {
   explicit EventLog(const std::filesystem::path& file);
 
   void run_started(const LaunchPlan& plan, const std::vector<Worker>& workers, int master_port);
+  /// The next attempt's workers run; the first attempt's are told with run_started().
+  void attempt_started(int attempt, const std::vector<Worker>& workers);
+  /// An attempt failed, and the next one begins after `delay`.
+  void restarting(int attempt, Duration delay);
   void worker_ended(const FailureRecord& record);
   void settling(int rank, Duration moment);
   void stopping(const RunEnd& end, int others);

@@ -40,14 +40,15 @@ std::string result_json(const std::string& run_id, const Verdict& verdict, const
     endings += (endings.empty() ? "\n  " : ",\n  ") + to_json(record);
   }
   return fmt::format(
-      R"({{"schema": 1, "run_id": {}, "reason": "{}", "signal": {}, "exit_code": {},
+      R"({{"schema": 1, "run_id": {}, "reason": "{}", "signal": {}, "exit_code": {}, "restarts": {},
  "culprit": {},
  "overruled": {},
  "hint": {},
  "workers": [{}]}}
 )",
       nlohmann::json(run_id).dump(), name_of(verdict.end.kind), verdict.end.signal_number, verdict.exit_code,
-      verdict.culprit ? to_json(*verdict.culprit) : "null", verdict.overruled ? to_json(*verdict.overruled) : "null",
+      verdict.restarts, verdict.culprit ? to_json(*verdict.culprit) : "null",
+      verdict.overruled ? to_json(*verdict.overruled) : "null",
       nlohmann::json(verdict.culprit ? hint_for(*verdict.culprit) : "").dump(), endings);
 }
 

@@ -74,9 +74,10 @@ std::string others_in_words(const Verdict& verdict, const RunFactsForText& facts
   return whose + (parts.size() == 1 ? parts[0].substr(parts[0].find(' ')) : ": " + join_words(parts));
 }
 
-/// The others and the logs, on one line.
+/// The others, the restarts and the logs, on one line.
 std::string surroundings_line(const Verdict& verdict, const RunFactsForText& facts) {
   std::string text = others_in_words(verdict, facts);
+  if (!facts.restarts.empty()) text += (text.empty() ? "" : "; ") + facts.restarts;
   if (!facts.logs.empty()) text += (text.empty() ? "" : "; ") + fmt::format("logs: {}", facts.logs);
   return text.empty() ? text : message_line(Severity::kNote, text, facts.colour);
 }

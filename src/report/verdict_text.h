@@ -14,6 +14,7 @@ struct RunFactsForText {
   Duration grace{0};
   std::string program;           ///< as the user typed it
   std::string logs;              ///< folder of the log files; empty without files
+  std::string restarts;          ///< 'restarted twice'; empty without restarts
   std::string interpreter;       ///< of a script that cannot run: what its first line names
   bool given_to_python = false;  ///< the interpreter was to run PROGRAM
   bool colour = false;

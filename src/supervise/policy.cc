@@ -7,6 +7,11 @@ namespace {
 
 using Phase = SupervisionState::Phase;
 
+/// Nothing has asked for the end of the attempt yet, or it is over and the next one may still be called off.
+bool may_begin_stop(const SupervisionState& state) {
+  return state.phase == Phase::kRunning || state.phase == Phase::kBackingOff;
+}
+
 Decision begin_stop(SupervisionState state, RunEnd reason, int signal_number) {
   state.end = reason;
   if (state.running == 0) {
@@ -32,7 +37,8 @@ Decision begin_stop(SupervisionState state, RunEnd reason, int signal_number) {
 
 /// What lingers is no child of ours by a number that is surely its own: it is killed with everything else that is left.
 Decision kill_now(SupervisionState state) {
-  if (state.phase == Phase::kLingering) {
+  if (state.phase == Phase::kOver) return {state, {}};
+  if (state.phase == Phase::kLingering || state.phase == Phase::kBackingOff) {
     state.phase = Phase::kOver;
     return {state, {Finish{}}};
   }
@@ -98,11 +104,15 @@ Decision on(SupervisionState state, const SignalArrived& event) {
     default:
       break;
   }
-  if (state.phase == Phase::kSettling) return begin_stop(state, state.end, event.signal_number);
-  if (state.phase == Phase::kRunning) {
+  if (state.phase == Phase::kSettling) {
+    state.unwanted = true;
+    return begin_stop(state, state.end, event.signal_number);
+  }
+  if (may_begin_stop(state)) {
     state.asked = event.forwarded;
     return begin_stop(state, {RunEnd::Kind::kInterrupted, event.signal_number}, event.signal_number);
   }
+  state.unwanted = true;
   if (!event.forwarded || !in_grace(state)) return {state, {}};
   const bool hurries = is_impatient(state, event.signal_number);
   state.asked = true;
@@ -116,27 +126,41 @@ Decision on(SupervisionState state, const GraceExpired&) {
 }
 
 Decision on(SupervisionState state, const ConsoleClosed&) {
+  state.unwanted = true;
   if (state.phase == Phase::kSettling) return begin_stop(state, state.end, SIGTERM);
-  if (state.phase != Phase::kRunning) return {state, {}};
+  if (!may_begin_stop(state)) return {state, {}};
   return begin_stop(state, {RunEnd::Kind::kConsoleClosed}, SIGTERM);
 }
 
 Decision on(SupervisionState state, const StopRequested&) {
+  state.unwanted = true;
   if (state.phase == Phase::kSettling) return begin_stop(state, state.end, SIGTERM);
-  if (state.phase != Phase::kRunning) return {state, {}};
+  if (!may_begin_stop(state)) return {state, {}};
   return begin_stop(state, {RunEnd::Kind::kRequested}, SIGTERM);
 }
 
 /// Nobody is left who waits for the run or could stop it politely.
 Decision on(SupervisionState state, const GuardDied&) {
-  if (state.phase == Phase::kRunning) state.end = {RunEnd::Kind::kGuardDied};
+  state.unwanted = true;
+  if (may_begin_stop(state)) state.end = {RunEnd::Kind::kGuardDied};
   return kill_now(state);
+}
+
+Decision on(SupervisionState state, const RestartPlanned& event) {
+  if (state.unwanted) return {state, {Finish{}}};
+  state.phase = Phase::kBackingOff;
+  return {state, {ArmBackoff{event.delay}}};
+}
+
+Decision on(SupervisionState state, const BackoffExpired&) {
+  if (state.phase != Phase::kBackingOff) return {state, {}};
+  state.phase = Phase::kOver;
+  return {state, {StartAgain{}}};
 }
 
 }  // namespace
 
 Decision decide(const SupervisionState& state, const Event& event) {
-  if (state.phase == Phase::kOver) return {state, {}};
   return std::visit([&](const auto& one) { return on(state, one); }, event);
 }
 

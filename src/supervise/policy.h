@@ -11,12 +11,13 @@ namespace lrun {
 /// What the supervisor knows when it decides.
 struct SupervisionState {
   enum class Phase {
-    kRunning,    ///< workers work
-    kSettling,   ///< one failed; the others have a moment to tell why before they are stopped
-    kStopping,   ///< told to end; the grace runs
-    kKilling,    ///< killed; only their deaths are awaited
-    kLingering,  ///< no worker is left; what they left behind has the rest of the grace
-    kOver,       ///< nobody is waited for any more
+    kRunning,     ///< workers work
+    kSettling,    ///< one failed; the others have a moment to tell why before they are stopped
+    kStopping,    ///< told to end; the grace runs
+    kKilling,     ///< killed; only their deaths are awaited
+    kLingering,   ///< no worker is left; what they left behind has the rest of the grace
+    kBackingOff,  ///< nothing is left; the next attempt waits for its time
+    kOver,        ///< nobody is waited for any more
   };
 
   Phase phase = Phase::kRunning;
@@ -26,7 +27,8 @@ struct SupervisionState {
   Duration settle_for_victims{0};  ///< the moment after the end of a likely victim
   RunEnd end;                      ///< why it stops; kSucceeded while nothing is wrong
   bool suspended = false;
-  bool asked = false;  ///< a forwarded signal has asked for the end
+  bool asked = false;     ///< a forwarded signal has asked for the end
+  bool unwanted = false;  ///< somebody wants the run to end: no attempt may follow
 
   bool operator==(const SupervisionState&) const = default;
 };
@@ -47,8 +49,13 @@ struct GraceExpired {};
 struct ConsoleClosed {};
 struct StopRequested {};
 struct GuardDied {};
-using Event =
-    std::variant<WorkerEnded, SettleExpired, SignalArrived, GraceExpired, ConsoleClosed, StopRequested, GuardDied>;
+/// The attempt failed and is over; another one is to follow it.
+struct RestartPlanned {
+  Duration delay{0};
+};
+struct BackoffExpired {};
+using Event = std::variant<WorkerEnded, SettleExpired, SignalArrived, GraceExpired, ConsoleClosed, StopRequested,
+                           GuardDied, RestartPlanned, BackoffExpired>;
 
 /// What is then to be done, in this order.
 struct Announce {};  ///< say on the console why the run stops
@@ -69,7 +76,12 @@ struct KillGroups {};
 struct Suspend {};  ///< stop all workers and all clocks (Ctrl-Z)
 struct Resume {};
 struct Finish {};  ///< the run is over as soon as nobody who is waited for is left, and all output was taken over
-using Action = std::variant<Announce, ArmSettle, StopWorkers, PassOn, ArmGrace, KillGroups, Suspend, Resume, Finish>;
+struct ArmBackoff {
+  Duration delay{0};
+};
+struct StartAgain {};
+using Action = std::variant<Announce, ArmSettle, StopWorkers, PassOn, ArmGrace, KillGroups, Suspend, Resume, Finish,
+                            ArmBackoff, StartAgain>;
 
 struct Decision {
   SupervisionState state;
@@ -82,6 +94,8 @@ struct Decision {
 /// skips the wait. What an ended worker left in its group has the rest of the same grace, and the same hurries it.
 /// Before it, where the first death is a likely victim's, the others have a moment to end with an error of their own;
 /// the first such error ends the moment. Whatever ended the run first stays its reason.
+///
+/// Between two attempts there is nobody to stop: whatever asks for the end then ends the run at once.
 Decision decide(const SupervisionState& state, const Event& event);
 
 }  // namespace lrun

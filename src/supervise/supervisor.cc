@@ -45,7 +45,8 @@ Supervisor::Supervisor(EventLoop& loop, WorkerGroup& group, const NodePlan& node
       observer_(observer),
       facts_(std::move(facts)),
       grace_(loop_),
-      settle_(loop_) {
+      settle_(loop_),
+      backoff_(loop_) {
   state_.running = static_cast<int>(group_.workers().size());
   state_.grace = facts_.grace;
   state_.settle = facts_.settle;
@@ -57,6 +58,12 @@ Supervisor::Supervisor(EventLoop& loop, WorkerGroup& group, const NodePlan& node
 void Supervisor::begin(std::function<void()> finished) {
   finished_ = std::move(finished);
   group_.on_ended([this](Worker& worker, const ExitStatus& status) { worker_ended(worker, status); });
+}
+
+void Supervisor::back_off(Duration delay, std::function<void()> again, std::function<void()> finished) {
+  again_ = std::move(again);
+  finished_ = std::move(finished);
+  handle(RestartPlanned{delay});
 }
 
 void Supervisor::handle(const Event& event) {
@@ -79,8 +86,9 @@ void Supervisor::worker_ended(Worker& worker, const ExitStatus& status) {
   if (!WorkerGroup::remains_linger(worker)) logs_.worker_ended(worker.local_rank);
   records_.push_back(make_record(worker, status));
   observer_.worker_ended(records_.back());
+  // The worker may have hidden ended orphans, whose own signals were read before: they count as left no longer.
+  reap_adopted([this](pid_t pid) { return is_worker(pid); });
   handle(WorkerEnded{status.success(), is_victim(records_.back().cause)});
-  reap_adopted([this](pid_t pid) { return is_worker(pid); });  // the worker may have hidden ended orphans
 }
 
 /// An orphan may carry the number of a worker that was reaped long ago.
@@ -177,6 +185,7 @@ void Supervisor::apply(const KillGroups&) {
 void Supervisor::apply(const Suspend&) {
   grace_.pause();
   settle_.pause();
+  backoff_.pause();
   group_.signal_groups(SIGSTOP);
   observer_.suspended();
 }
@@ -185,10 +194,20 @@ void Supervisor::apply(const Resume&) {
   group_.signal_groups(SIGCONT);
   grace_.resume();
   settle_.resume();
+  backoff_.resume();
   observer_.resumed();
 }
 
 void Supervisor::apply(const Finish&) { look_again(); }
+
+void Supervisor::apply(const ArmBackoff& action) {
+  backoff_.arm(action.delay, [this] { handle(BackoffExpired{}); });
+  if (state_.suspended) backoff_.pause();
+}
+
+void Supervisor::apply(const StartAgain&) {
+  finish_ = loop_.after(Duration::zero(), std::exchange(again_, nullptr));  // not from inside our own frame
+}
 
 void Supervisor::look_again() {
   const bool lingering = state_.phase == SupervisionState::Phase::kLingering;

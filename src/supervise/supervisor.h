@@ -64,6 +64,10 @@ class Supervisor {
   /// Takes over the workers' ends. When nothing is left to wait for, `finished` is called once, by the loop.
   void begin(std::function<void()> finished);
 
+  /// After `finished`: waits for the time of the next attempt, then calls `again`; or `finished` when the run is to end
+  /// first. Called by the loop, once, and then this supervisor may be destroyed.
+  void back_off(Duration delay, std::function<void()> again, std::function<void()> finished);
+
   /// What happened outside: a signal, the console, the control socket.
   void handle(const Event& event);
   /// Something that the end waits for may have happened: a worker's output was taken over, an orphan ended.
@@ -91,6 +95,8 @@ class Supervisor {
   void apply(const Suspend& action);
   void apply(const Resume& action);
   void apply(const Finish& action);
+  void apply(const ArmBackoff& action);
+  void apply(const StartAgain& action);
 
   EventLoop& loop_;
   WorkerGroup& group_;
@@ -102,9 +108,11 @@ class Supervisor {
   MemoryWatch memory_;
   PausableTimer grace_;
   PausableTimer settle_;
+  PausableTimer backoff_;
   std::deque<Event> pending_;  ///< an action may cause events: they wait until its decision is carried out
   bool deciding_ = false;
   std::function<void()> finished_;
+  std::function<void()> again_;
   EventLoop::Timer finish_;
   std::vector<FailureRecord> records_;
   std::vector<int> stop_signals_;  ///< by worker index: the last signal lrun sent to it

@@ -37,6 +37,7 @@ struct Verdict {
   std::vector<int> killed;             ///< ranks that lrun had to kill
   std::vector<int> failed_later;       ///< ranks that failed after the culprit before lrun's signal reached them
   int succeeded = 0;
+  int restarts = 0;       ///< of the whole run, before the attempt that this verdict is about
   int exit_code = 0;      ///< what lrun exits with
   int die_of_signal = 0;  ///< not 0: lrun is to end by this signal instead
 

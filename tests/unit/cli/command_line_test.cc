@@ -32,6 +32,8 @@ TEST(CommandLine, PutsEveryFlagIntoTheRequestWithItsOrigin) {
   expected.log_dir = by_flag<std::string>("[a,b] c", "--log-dir");
   expected.grace = by_flag(Duration(1500), "--grace");
   expected.settle = by_flag(Duration(100), "--settle");
+  expected.max_restarts = by_flag(3, "--max-restarts");
+  expected.restart_backoff = by_flag<std::optional<Duration>>(Duration(2000), "--restart-backoff");
   expected.compat = Compat::kTorchrun;
   expected.isolate_gpus = true;
   expected.no_python = true;
@@ -54,6 +56,8 @@ TEST(CommandLine, PutsEveryFlagIntoTheRequestWithItsOrigin) {
                         "--grace",
                         "1.5s",
                         "--settle=100ms",
+                        "--max-restarts=3",
+                        "--restart-backoff=2",
                         "--compat=torchrun",
                         "--virtual-local-rank",
                         "--no-python",
@@ -146,11 +150,10 @@ TEST(CommandLine, StrategyNamesHaveNoCase) {
 TEST(CommandLine, AcceptsTorchrunFlagsThatAskForNothingOnOneMachine) {
   const LaunchRequest plain = request_of({"p"});
   for (const Words& words :
-       {Words{"--node-rank", "0", "p"}, Words{"--max-restarts=0", "p"},
-        Words{"--rdzv-backend", "c10d", "p"}, Words{"--rdzv-backend=static", "p"}, Words{"--rdzv-endpoint=", "p"},
-        Words{"--rdzv-endpoint", "localhost:0", "p"}, Words{"--monitor-interval", "0.5", "p"},
-        Words{"--start-method=fork", "p"}, Words{"--master-addr", "127.0.0.1", "p"}, Words{"-r", "0", "-t0", "p"},
-        Words{"--role=default", "p"}}) {
+       {Words{"--node-rank", "0", "p"}, Words{"--rdzv-backend", "c10d", "p"}, Words{"--rdzv-backend=static", "p"},
+        Words{"--rdzv-endpoint=", "p"}, Words{"--rdzv-endpoint", "localhost:0", "p"},
+        Words{"--monitor-interval", "0.5", "p"}, Words{"--start-method=fork", "p"},
+        Words{"--master-addr", "127.0.0.1", "p"}, Words{"-r", "0", "-t0", "p"}, Words{"--role=default", "p"}}) {
     EXPECT_EQ(request_of(words), plain) << words.front();
   }
 }
@@ -159,7 +162,7 @@ TEST(CommandLine, StandaloneHidesRendezvousFlagsAsTorchrunDoes) {
   const Words words{"--standalone",        "--rdzv-id=mine",  "--rdzv-endpoint=no.such.host:1",
                     "--rdzv-backend=etcd", "--rdzv-conf=a=b", "p"};
   EXPECT_EQ(request_of(words), request_of({"--standalone", "p"}));
-  EXPECT_NE(refusal({"--standalone", "--max-restarts=3", "p"}), "(accepted)") << "the others are still looked at";
+  EXPECT_NE(refusal({"--standalone", "--node-rank=3", "p"}), "(accepted)") << "the others are still looked at";
 }
 
 TEST(CommandLine, HelpAndVersionAreAnsweredBeforeValuesAreRead) {

@@ -109,6 +109,11 @@ TEST(Refusal, OfNumbersNamesTheRange) {
       {"--settle=never",
        "lrun: error: '--settle never': not a time; allowed: a number with ms, s, m, h or d\n"
        "lrun: hint: for example '--settle 2s'\n"},
+      {"--max-restarts=x", "lrun: error: '--max-restarts x': not a whole number; allowed: 0 to 2147483647\n"},
+      {"--max-restarts=-1", "lrun: error: '--max-restarts -1': out of range; allowed: 0 to 2147483647\n"},
+      {"--restart-backoff=long",
+       "lrun: error: '--restart-backoff long': not a time; allowed: a number with ms, s, m, h or d\n"
+       "lrun: hint: for example '--restart-backoff 30s'\n"},
       {"--log-dir=",
        "lrun: error: '--log-dir=': the name of a directory is missing\n"
        "lrun: hint: '/dev/null' switches log files off\n"},
@@ -129,11 +134,6 @@ TEST(Refusal, OfLaterFlagsNamesTheFlagAndAWayOut) {
       {"-Ha:4,b:4",
        "lrun: error: '-H a:4,b:4' is not in this version\n"
        "lrun: hint: leave it out: this version runs on one machine\n"},
-      {"--max-restarts=3",
-       "lrun: error: '--max-restarts 3' is not in this version\n"
-       "lrun: hint: leave it out: a failed run is not repeated\n"},
-      {"--max-restarts=x", "lrun: error: '--max-restarts x': not a whole number; allowed: 0 to 2147483647\n"},
-      {"--max-restarts=-1", "lrun: error: '--max-restarts -1': out of range; allowed: 0 to 2147483647\n"},
       {"--monitor-interval=0", "lrun: error: '--monitor-interval 0': not a number of seconds above 0\n"},
       {"--monitor-interval=soon", "lrun: error: '--monitor-interval soon': not a number of seconds above 0\n"},
       {"--start-method=thread",

@@ -31,7 +31,7 @@ LaunchRequest two_nodes_of_two() {
 
 TEST(WorkerEnvironment, IsTheWorkedExampleOfTheContract) {
   LaunchPlan plan = plan_of(two_nodes_of_two(), cpu_node());
-  plan.max_restarts = 3;
+  plan.max_restarts.value = 3;
   for (int rank = 0; rank < 4; ++rank) {
     Variables seen = worker(plan, rank);
     EXPECT_EQ(seen["RANK"], std::to_string(rank));

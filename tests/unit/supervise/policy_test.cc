@@ -236,6 +236,39 @@ TEST(Policy, NothingLingersAfterWorkersThatWereNotAskedToEndOrWereKilled) {
   EXPECT_EQ(decide(killing.state, WorkerEnded{false}).state.phase, Phase::kOver);
 }
 
+SupervisionState failed() { return decide(running(1), WorkerEnded{false}).state; }
+
+TEST(Policy, StartsAgainWhenTheBackoffIsOver) {
+  const Decision planned = decide(failed(), RestartPlanned{Duration(2000)});
+  ASSERT_NE(find<ArmBackoff>(planned), nullptr);
+  EXPECT_EQ(find<ArmBackoff>(planned)->delay, Duration(2000));
+  EXPECT_EQ(planned.state.phase, Phase::kBackingOff);
+  EXPECT_NE(find<StartAgain>(decide(planned.state, BackoffExpired{})), nullptr);
+}
+
+TEST(Policy, WhoInterruptsTheBackoffEndsTheRun) {
+  const SupervisionState waiting = decide(failed(), RestartPlanned{Duration(2000)}).state;
+  for (const Event& event : {Event(SignalArrived{SIGTERM}), Event(SignalArrived{SIGINT, false}), Event(ConsoleClosed{}),
+                             Event(StopRequested{}), Event(GuardDied{})}) {
+    const Decision decision = decide(waiting, event);
+    EXPECT_NE(find<Finish>(decision), nullptr) << "event " << event.index();
+    EXPECT_NE(decision.state.end.kind, Kind::kWorkerFailed) << "event " << event.index();
+    EXPECT_TRUE(decide(decision.state, BackoffExpired{}).actions.empty()) << "event " << event.index();
+  }
+  EXPECT_EQ(find<Finish>(decide(waiting, SignalArrived{SIGUSR1})), nullptr);
+}
+
+TEST(Policy, NobodyStartsAgainWhatSomebodyWantsToEnd) {
+  const Decision stopping = decide(running(2), WorkerEnded{false});
+  for (const Event& event : {Event(SignalArrived{SIGTERM}), Event(ConsoleClosed{}), Event(StopRequested{})}) {
+    const SupervisionState over = decide(decide(stopping.state, event).state, WorkerEnded{false}).state;
+    const Decision decision = decide(over, RestartPlanned{});
+    EXPECT_NE(find<Finish>(decision), nullptr) << "event " << event.index();
+    EXPECT_EQ(find<ArmBackoff>(decision), nullptr) << "event " << event.index();
+  }
+  EXPECT_TRUE(decide(failed(), SignalArrived{SIGTERM}).state.unwanted) << "also while the last output is taken over";
+}
+
 TEST(Policy, NothingFollowsTheEnd) {
   const Decision over = decide(running(1), WorkerEnded{true});
   for (const Event& event : {Event(SignalArrived{SIGINT}), Event(GraceExpired{}), Event(GuardDied{})}) {

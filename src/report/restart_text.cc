@@ -1,0 +1,33 @@
+#include "report/restart_text.h"
+
+#include <fmt/format.h>
+
+namespace lrun {
+namespace {
+
+std::string times_in_words(int times) { return times == 1 ? "once" : fmt::format("{} times", times); }
+
+}  // namespace
+
+std::string restart_text(const Verdict& attempt, const RestartChoice& choice, int most, bool said, bool colour) {
+  std::string text = fmt::format("restart {} of {}", choice.history.used, most);
+  if (choice.delay > Duration::zero()) text += " in " + format_duration(choice.delay);
+  if (!said && attempt.culprit) text = cause_in_words(*attempt.culprit) + "; " + text;
+  return message_line(Severity::kWarning, text, colour);
+}
+
+std::string restarts_in_words(RestartChoice::Kind last, int used) {
+  switch (last) {
+    case RestartChoice::Kind::kUsedUp:
+      return fmt::format("restarted {}, as often as allowed", times_in_words(used));
+    case RestartChoice::Kind::kRepeats:
+      return fmt::format("restarted {}; not again, because it failed twice in the same way while it started",
+                         times_in_words(used));
+    case RestartChoice::Kind::kNone:
+    case RestartChoice::Kind::kRestart:
+      break;
+  }
+  return used > 0 ? "restarted " + times_in_words(used) : std::string();
+}
+
+}  // namespace lrun

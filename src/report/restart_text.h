@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "report/verdict_text.h"
+#include "supervise/restart_policy.h"
+
+namespace lrun {
+
+/// The line said when a failed attempt is followed by another: why, which restart of how many, and when. The cause is
+/// repeated only when it was not `said` when it was seen.
+std::string restart_text(const Verdict& attempt, const RestartChoice& choice, int most, bool said, bool colour);
+
+/// For the verdict of a run that was restarted `used` times: 'restarted 3 times, as often as allowed'; empty when
+/// nothing is to be said.
+std::string restarts_in_words(RestartChoice::Kind last, int used);
+
+}  // namespace lrun

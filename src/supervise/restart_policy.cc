@@ -1,0 +1,68 @@
+#include "supervise/restart_policy.h"
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+
+namespace lrun {
+namespace {
+
+/// Every run of digits as one '#'.
+std::string without_numbers(const std::string& text) {
+  std::string result;
+  for (const char letter : text) {
+    const bool digit = letter >= '0' && letter <= '9';
+    if (!digit) {
+      result += letter;
+    } else if (result.empty() || result.back() != '#') {
+      result += '#';
+    }
+  }
+  return result;
+}
+
+std::string what_it_said(const FailureRecord& record) {
+  if (!record.error.empty()) return without_numbers(record.error + " at " + record.location);
+  return record.evidence.empty() ? std::string() : without_numbers(record.evidence.back());
+}
+
+bool came_from_outside(const FailureRecord& record) {
+  if (record.ending != FailureRecord::Ending::kSignaled) return false;
+  return record.value == SIGKILL || record.value == SIGTERM || record.value == SIGINT || record.value == SIGHUP;
+}
+
+Duration delay_before(int restart_in_a_row, Duration backoff) {
+  if (restart_in_a_row <= 1 || backoff <= Duration::zero()) return Duration::zero();
+  Duration delay = backoff;
+  for (int i = 2; i < restart_in_a_row && delay < kMostBackoff; ++i) delay *= 2;
+  return std::max(backoff, std::min(delay, kMostBackoff));
+}
+
+}  // namespace
+
+bool is_same_start_up_error(const FailureRecord& before, const FailureRecord& now) {
+  if (Duration(before.lifetime_ms) >= kStartUp || Duration(now.lifetime_ms) >= kStartUp) return false;
+  if (came_from_outside(before) || came_from_outside(now)) return false;
+  return before.ending == now.ending && before.value == now.value && before.cause == now.cause &&
+         what_it_said(before) == what_it_said(now);
+}
+
+RestartChoice choose_restart(const RestartRules& rules, const RestartHistory& history, const Verdict& verdict) {
+  RestartChoice choice{.history = history};
+  if (verdict.end.kind != RunEnd::Kind::kWorkerFailed || rules.most == 0) return choice;
+  const std::optional<FailureRecord>& culprit = verdict.culprit;
+  const bool repeats = history.last && culprit && is_same_start_up_error(*history.last, *culprit);
+  if (history.used >= rules.most) {
+    choice.kind = RestartChoice::Kind::kUsedUp;
+  } else if (repeats && !rules.repeats_identical) {
+    choice.kind = RestartChoice::Kind::kRepeats;
+  } else {
+    const bool healthy = culprit && Duration(culprit->lifetime_ms) >= kHealthy;
+    choice.kind = RestartChoice::Kind::kRestart;
+    choice.history = {history.used + 1, healthy ? 1 : history.in_a_row + 1, culprit};
+    choice.delay = delay_before(choice.history.in_a_row, rules.backoff);
+  }
+  return choice;
+}
+
+}  // namespace lrun

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+
+#include "base/duration.h"
+#include "verdict/judge.h"
+
+namespace lrun {
+
+/// When a failed attempt is followed by another one; decided by the plan. A value.
+struct RestartRules {
+  int most = 0;                   ///< restarts in all
+  Duration backoff{0};            ///< before the second restart in a row; doubles from then on. The first has none.
+  bool repeats_identical = true;  ///< also when two attempts in a row failed in the same way while they started
+
+  bool operator==(const RestartRules&) const = default;
+};
+
+/// What the attempts of a run came to so far.
+struct RestartHistory {
+  int used = 0;                       ///< restarts so far
+  int in_a_row = 0;                   ///< of them since the last attempt that lived for kHealthy
+  std::optional<FailureRecord> last;  ///< why the last one was needed
+
+  bool operator==(const RestartHistory&) const = default;
+};
+
+struct RestartChoice {
+  enum class Kind {
+    kNone,     ///< the attempt did not fail, or restarts were not asked for
+    kRestart,  ///< after `delay`
+    kUsedUp,   ///< as often as allowed
+    kRepeats,  ///< it would fail in the same way again
+  };
+
+  Kind kind = Kind::kNone;
+  Duration delay{0};
+  RestartHistory history;  ///< with this attempt in it
+
+  bool operator==(const RestartChoice&) const = default;
+};
+
+/// A failure within this time is one of starting.
+inline constexpr Duration kStartUp = std::chrono::minutes(1);
+/// An attempt that lived this long was well: the next delay begins anew.
+inline constexpr Duration kHealthy = std::chrono::minutes(10);
+inline constexpr Duration kMostBackoff = std::chrono::minutes(5);
+
+/// What follows an attempt that came to `verdict`. Pure.
+RestartChoice choose_restart(const RestartRules& rules, const RestartHistory& history, const Verdict& verdict);
+
+/// Two attempts failed in the same way while they started: a third would, too. Numbers in what the workers said (pids,
+/// ports, times) may differ, and so may the rank that was first. A signal that comes from outside is never the same.
+bool is_same_start_up_error(const FailureRecord& before, const FailureRecord& now);
+
+}  // namespace lrun

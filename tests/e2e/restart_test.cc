@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "support/lrun_process.h"
+
+namespace lrun::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<nlohmann::json> events_of(const fs::path& run, const std::string& name) {
+  std::vector<nlohmann::json> found;
+  std::ifstream in(run / "events.jsonl");
+  for (std::string line; std::getline(in, line);) {
+    nlohmann::json event = nlohmann::json::parse(line);
+    if (event.at("event") == name) found.push_back(std::move(event));
+  }
+  return found;
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(Restart, ARunThatFailsOnceSucceeds) {
+  LrunProcess lrun({"-n", "4", "--max-restarts", "3", "sh", "-c",
+                    "echo attempt $TORCHELASTIC_RESTART_COUNT of $TORCHELASTIC_MAX_RESTARTS port $MASTER_PORT; "
+                    "[ $TORCHELASTIC_RESTART_COUNT = 1 ] && exit 0; [ $RANK = 2 ] && exit 7; exec sleep 1000"});
+  const LrunEnd end = lrun.wait();
+  EXPECT_EQ(end.code, 0) << lrun.err();
+  EXPECT_GE(count_of(lrun.out(), "attempt 0 of 3"), 1U) << lrun.out();
+  EXPECT_EQ(count_of(lrun.out(), "attempt 1 of 3"), 4U) << lrun.out();
+  EXPECT_NE(lrun.err().find("rank 2 (local rank 2"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("restart 1 of 3"), std::string::npos) << lrun.err();
+  const std::string port = lrun.out().substr(lrun.out().find("port "), 10);
+  EXPECT_EQ(count_of(lrun.out(), port.substr(0, port.find('\n'))), count_of(lrun.out(), "port "))
+      << "the store keeps its port: " << lrun.out();
+}
+
+TEST(Restart, EachAttemptHasItsFolderItsEventsAndItsPlaceInTheResult) {
+  LrunProcess lrun({"-n", "1", "--max-restarts", "1", "sh", "-c",
+                    "echo in $TORCHELASTIC_RESTART_COUNT; exit $((3 + TORCHELASTIC_RESTART_COUNT))"});
+  EXPECT_EQ(lrun.wait().code, 4) << lrun.err();
+  const fs::path run = lrun.run_folder();
+  EXPECT_EQ(text_of(run / "attempt_0" / "0" / "stdout.log"), "in 0\n");
+  EXPECT_EQ(text_of(run / "attempt_1" / "0" / "stdout.log"), "in 1\n");
+  EXPECT_EQ(events_of(run, "restarting").size(), 1U);
+  ASSERT_EQ(events_of(run, "attempt_started").size(), 1U);
+  EXPECT_EQ(events_of(run, "attempt_started").front().at("attempt"), 1);
+  const nlohmann::json result = nlohmann::json::parse(text_of(run / "result.json"));
+  EXPECT_EQ(result.at("restarts"), 1);
+  EXPECT_EQ(result.at("culprit").at("attempt"), 1);
+  EXPECT_NE(lrun.err().find("restarted once, as often as allowed"), std::string::npos) << lrun.err();
+}
+
+TEST(Restart, WhatFailsTwiceInTheSameWayIsNotTriedAgain) {
+  LrunProcess lrun({"-n", "2", "--max-restarts", "9", "--restart-backoff", "1000s", "sh", "-c",
+                    "echo \"cannot open $$.bin\" >&2; exit 5"});
+  EXPECT_EQ(lrun.wait().code, 5) << lrun.err();
+  EXPECT_NE(lrun.err().find("restarted once; not again"), std::string::npos) << lrun.err();
+}
+
+TEST(Restart, TorchrunRepeatsEverythingAtOnce) {
+  LrunProcess lrun({"--compat=torchrun", "--no-python", "--max-restarts=3", "sh", "-c", "echo again; exit 5"});
+  EXPECT_EQ(lrun.wait().code, 5) << lrun.err();
+  EXPECT_EQ(count_of(lrun.out(), "again"), 4U) << lrun.out();
+}
+
+TEST(Restart, ASignalDuringTheBackoffEndsTheRun) {
+  LrunProcess lrun({"-n", "1", "--max-restarts", "9", "--restart-backoff", "1000s", "sh", "-c",
+                    "exit $((3 + TORCHELASTIC_RESTART_COUNT))"});
+  ASSERT_TRUE(lrun.wait_for("restart 2 of 9 in 1000s")) << lrun.err();
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+  EXPECT_NE(lrun.err().find("the run was stopped: received SIGTERM"), std::string::npos) << lrun.err();
+}
+
+TEST(Restart, ASignalWhileTheOthersAreStoppedIsNotFollowedByARestart) {
+  LrunProcess lrun({"-n", "2", "--max-restarts", "9", "--grace", "1000s", "sh", "-c",
+                    "[ $RANK = 1 ] && exit 3; trap 'echo stopping' TERM; while :; do sleep 0.01; done"});
+  ASSERT_TRUE(lrun.wait_for("[0] stopping"));
+  lrun.signal(SIGINT);
+  EXPECT_EQ(lrun.wait().code, 3) << "the failure stays the reason";
+  EXPECT_EQ(lrun.err().find("restart 1"), std::string::npos) << lrun.err();
+}
+
+TEST(Restart, NothingOfTheLastAttemptLivesWhenTheNextBegins) {
+  LrunProcess lrun({"-n", "2", "--max-restarts", "1", "sh", "-c",
+                    "if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then setsid sleep 4321 & [ $RANK = 1 ] && exit 3; "
+                    "wait; exit 0; fi; echo second; exec sleep 1000"});
+  ASSERT_TRUE(lrun.wait_for("[0] second") && lrun.wait_for("[1] second"));
+  EXPECT_EQ(lrun.workers().size(), 2U) << "a grandchild with a session of its own was left";
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+}
+
+TEST(Restart, ShellsWithProgramsBehindThemLeaveNothingToWaitFor) {
+  for (int round = 0; round < 8; ++round) {
+    LrunProcess lrun({"-n", "8", "--grace", "1000s", "sh", "-c", "[ $RANK = 1 ] && exit 3; sleep 1000; true"});
+    EXPECT_EQ(lrun.wait().code, 3) << "round " << round << ": " << lrun.err();
+  }
+}
+
+}  // namespace
+}  // namespace lrun::test

@@ -1,0 +1,119 @@
+#include "supervise/restart_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+
+namespace lrun {
+namespace {
+
+using Kind = RestartChoice::Kind;
+
+FailureRecord exited(int code, const std::string& error, Duration lifetime = Duration(100)) {
+  FailureRecord record;
+  record.value = code;
+  record.cause = Cause::kOwnError;
+  record.error = error;
+  record.lifetime_ms = lifetime.count();
+  return record;
+}
+
+FailureRecord killed_by(int signal_number) {
+  FailureRecord record;
+  record.ending = FailureRecord::Ending::kSignaled;
+  record.value = signal_number;
+  record.cause = Cause::kFatalSignal;
+  return record;
+}
+
+Verdict failed(FailureRecord culprit) {
+  Verdict verdict;
+  verdict.end.kind = RunEnd::Kind::kWorkerFailed;
+  verdict.culprit = std::move(culprit);
+  return verdict;
+}
+
+/// Attempts that fail with the given errors, one after the other.
+RestartChoice after(const RestartRules& rules, const std::vector<FailureRecord>& failures) {
+  RestartChoice choice;
+  for (const FailureRecord& failure : failures) choice = choose_restart(rules, choice.history, failed(failure));
+  return choice;
+}
+
+TEST(RestartPolicy, OnlyAFailureIsFollowedByARestart) {
+  for (const RunEnd::Kind kind : {RunEnd::Kind::kSucceeded, RunEnd::Kind::kInterrupted, RunEnd::Kind::kConsoleClosed,
+                                  RunEnd::Kind::kRequested, RunEnd::Kind::kGuardDied, RunEnd::Kind::kStartFailed}) {
+    Verdict verdict;
+    verdict.end.kind = kind;
+    EXPECT_EQ(choose_restart({.most = 3}, {}, verdict).kind, Kind::kNone) << static_cast<int>(kind);
+  }
+  EXPECT_EQ(choose_restart({.most = 0}, {}, failed(exited(1, "a"))).kind, Kind::kNone);
+}
+
+TEST(RestartPolicy, ThreeRestartsAreFourAttempts) {
+  const RestartRules rules{.most = 3};
+  EXPECT_EQ(after(rules, {exited(1, "a"), exited(1, "b"), exited(1, "c")}).kind, Kind::kRestart);
+  const RestartChoice fourth = after(rules, {exited(1, "a"), exited(1, "b"), exited(1, "c"), exited(1, "d")});
+  EXPECT_EQ(fourth.kind, Kind::kUsedUp);
+  EXPECT_EQ(fourth.history.used, 3);
+}
+
+TEST(RestartPolicy, TheFirstRestartDoesNotWaitAndTheOthersWaitLongerAndLonger) {
+  const RestartRules rules{.most = 100, .backoff = Duration(1000)};
+  std::vector<FailureRecord> failures;
+  std::vector<Duration::rep> delays;
+  for (int i = 0; i < 12; ++i) {
+    failures.push_back(exited(1, std::string(static_cast<std::size_t>(i) + 1, 'x')));
+    delays.push_back(after(rules, failures).delay.count());
+  }
+  const std::vector<Duration::rep> expected{0,      1000,   2000,    4000,    8000,    16'000,
+                                            32'000, 64'000, 128'000, 256'000, 300'000, 300'000};
+  EXPECT_EQ(delays, expected);
+}
+
+TEST(RestartPolicy, AHealthyAttemptBeginsTheDelaysAnew) {
+  const RestartRules rules{.most = 100, .backoff = Duration(1000)};
+  const FailureRecord late = exited(1, "late", kHealthy);
+  EXPECT_EQ(after(rules, {exited(1, "a"), exited(1, "b"), late}).delay, Duration(0));
+  EXPECT_EQ(after(rules, {exited(1, "a"), exited(1, "b"), late}).history.used, 3) << "but it is counted";
+}
+
+TEST(RestartPolicy, ALongBackoffOfTheUsersIsNotCut) {
+  const RestartRules rules{.most = 9, .backoff = std::chrono::minutes(20)};
+  EXPECT_EQ(after(rules, {exited(1, "a"), exited(1, "b"), exited(1, "c")}).delay, std::chrono::minutes(20));
+}
+
+TEST(RestartPolicy, WhatFailedTwiceInTheSameWayWhileItStartedIsNotTriedAgain) {
+  const RestartRules rules{.most = 9, .repeats_identical = false};
+  const FailureRecord error = exited(1, "ModuleNotFoundError: No module named 'x'");
+  EXPECT_EQ(after(rules, {error}).kind, Kind::kRestart);
+  EXPECT_EQ(after(rules, {error, error}).kind, Kind::kRepeats);
+  EXPECT_EQ(after(rules, {error, exited(1, "another"), error}).kind, Kind::kRestart) << "not twice in a row";
+  EXPECT_EQ(after({.most = 9, .repeats_identical = true}, {error, error}).kind, Kind::kRestart) << "as torchrun does";
+}
+
+TEST(RestartPolicy, NumbersDoNotMakeAnErrorAnotherOne) {
+  EXPECT_TRUE(
+      is_same_start_up_error(exited(1, "address 127.0.0.1:40123 in use"), exited(1, "address 127.0.0.1:9 in use")));
+  EXPECT_FALSE(is_same_start_up_error(exited(1, "a"), exited(2, "a")));
+  EXPECT_FALSE(is_same_start_up_error(exited(1, "a"), exited(1, "b")));
+}
+
+TEST(RestartPolicy, WithoutAnErrorTheLastLineDecides) {
+  FailureRecord before = exited(1, "");
+  FailureRecord now = exited(1, "");
+  EXPECT_TRUE(is_same_start_up_error(before, now));
+  before.evidence = {"loading", "no such file: a"};
+  now.evidence = {"no such file: b"};
+  EXPECT_FALSE(is_same_start_up_error(before, now));
+}
+
+TEST(RestartPolicy, ALateFailureAndOneFromOutsideAreNeverTheSame) {
+  EXPECT_FALSE(is_same_start_up_error(exited(1, "a"), exited(1, "a", kStartUp)));
+  EXPECT_FALSE(is_same_start_up_error(killed_by(SIGKILL), killed_by(SIGKILL)));
+  EXPECT_TRUE(is_same_start_up_error(killed_by(SIGSEGV), killed_by(SIGSEGV)));
+}
+
+}  // namespace
+}  // namespace lrun
