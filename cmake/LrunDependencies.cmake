@@ -5,6 +5,7 @@ find_package(fmt REQUIRED)                # text formatting
 find_package(spdlog REQUIRED)             # lrun's own log behind -v
 find_package(CLI11 REQUIRED)              # parser core of the command line
 find_package(nlohmann_json REQUIRED)      # plan, events, results
+find_package(tomlplusplus REQUIRED)       # lrun.toml: a value knows its line. Header-only, one translation unit.
 
 # The launcher is to start anywhere, with no run-time dependency but libc. Distributions ship fmt and spdlog as shared
 # libraries only, so both are used header-only.
@@ -15,6 +16,9 @@ get_target_property(_spdlog_include spdlog::spdlog_header_only INTERFACE_INCLUDE
 target_include_directories(lrun_spdlog SYSTEM INTERFACE ${_spdlog_include})
 target_compile_definitions(lrun_spdlog INTERFACE SPDLOG_FMT_EXTERNAL)
 target_link_libraries(lrun_spdlog INTERFACE lrun_fmt)
+get_target_property(_toml_include tomlplusplus::tomlplusplus INTERFACE_INCLUDE_DIRECTORIES)
+add_library(lrun_toml INTERFACE)
+target_include_directories(lrun_toml SYSTEM INTERFACE ${_toml_include})
 
 if(LRUN_BUILD_TESTS)
   find_package(GTest REQUIRED)

@@ -12,7 +12,7 @@ target_link_libraries(lrun_core PUBLIC lrun_fmt PRIVATE Boost::headers nlohmann_
 add_library(lrun_launcher STATIC)
 target_link_libraries(lrun_launcher
   PUBLIC lrun_core
-  PRIVATE lrun_spdlog CLI11::CLI11 nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS} lrun_warnings)
+  PRIVATE lrun_spdlog lrun_toml CLI11::CLI11 nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS} lrun_warnings)
 
 add_executable(lrun)
 target_link_libraries(lrun PRIVATE lrun_launcher lrun_spdlog lrun_warnings)

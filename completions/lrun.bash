@@ -1,67 +1,99 @@
 # bash completion for lrun(1). Words before PROGRAM are lrun's, PROGRAM and what follows complete as without lrun.
 
+# Every option with the words its value may be: '-' for an option without a value, '=' before words that stand only
+# behind '=', @file and @directory for names of these, nothing for a value that cannot be guessed.
+declare -gA _lrun_values=(
+  [--devices]='auto -1'
+  [-n]='auto cpu gpu'
+  [-np]='auto cpu gpu'
+  [--nproc-per-node]='auto cpu gpu'
+  [--num_nodes]=''
+  [--nnodes]=''
+  [--accelerator]='auto cpu gpu'
+  [--isolate-gpus]=-
+  [--virtual-local-rank]=-
+  [--strategy]='ddp dp ddp2'
+  [--process_group_backend]='auto nccl gloo shm'
+  [--seed]=''
+  [--master-port]=''
+  [--rdzv-id]=''
+  [--role]=''
+  [-m]=-
+  [--module]=-
+  [--no-python]=-
+  [--compat]='lrun torchrun'
+  [--output]='prefix raw rank0 quiet'
+  [--log-dir]=@directory
+  [-r]=''
+  [--redirects]=''
+  [-t]=''
+  [--tee]=''
+  [--local-ranks-filter]=''
+  [--duplicate-stdout-filters]=''
+  [--duplicate-stderr-filters]=''
+  [--log-line-prefix-template]=''
+  [--grace]=''
+  [--settle]=''
+  [--max-restarts]=''
+  [--restart-backoff]=''
+  [--config]=@file
+  [--print-config]=-
+  [--dry-run]='=text json'
+  [-v]=-
+  [--verbose]=-
+  [--version]=-
+  [-h]=-
+  [--help]=-
+)
+
+# Sets `values` to what may follow option $1; false when there is no such option. Dash and underscore are the same.
+_lrun_values_of() {
+  local option
+  for option in "${!_lrun_values[@]}"; do
+    if [[ ${option//_/-} == "${1//_/-}" ]]; then
+      values=${_lrun_values[$option]}
+      return 0
+    fi
+  done
+  return 1
+}
+
+# True when the word after option $1 is its value.
+_lrun_takes_word() {
+  local values
+  _lrun_values_of "$1" && [[ $values != - && $values != =* ]]
+}
+
 # Finds PROGRAM among the words before the one being completed; sets `program` to its index, or to -1.
 # '=' is a word of its own here, as bash splits '--opt=value' at it.
 _lrun_find_program() {
   local i=1
   program=-1
   while ((i < COMP_CWORD)); do
-    case ${COMP_WORDS[i]} in
-      --)
-        program=$((i + 1))
-        return
-        ;;
-      --devices | -n | -np | --nproc[-_]per[-_]node | --num[-_]nodes | --nnodes | --accelerator | --strategy | \
-        --process[-_]group[-_]backend | --seed | --master[-_]port | --rdzv[-_]id | --role | --compat | --output | \
-        --log[-_]dir | -r | --redirects | -t | --tee | --local[-_]ranks[-_]filter | --duplicate[-_]std???[-_]filters | \
-        --log[-_]line[-_]prefix[-_]template | --grace | --settle | --max[-_]restarts | --restart[-_]backoff)
-        [[ ${COMP_WORDS[i + 1]-} == = ]] && ((i++))
-        ((i++))
-        ;;
-      -*) [[ ${COMP_WORDS[i + 1]-} == = ]] && ((i += 2)) ;;
-      *)
-        program=$i
-        return
-        ;;
-    esac
+    if [[ ${COMP_WORDS[i]} == -- ]]; then
+      program=$((i + 1))
+      return
+    elif _lrun_takes_word "${COMP_WORDS[i]}"; then
+      [[ ${COMP_WORDS[i + 1]-} == = ]] && ((i++))
+      ((i++))
+    elif [[ ${COMP_WORDS[i]} == -* ]]; then
+      [[ ${COMP_WORDS[i + 1]-} == = ]] && ((i += 2))
+    else
+      program=$i
+      return
+    fi
     ((i++))
   done
 }
 
-# The words that may follow option $1, in `values`; false when it takes no value.
-_lrun_values_of() {
-  case $1 in
-    --devices) values='auto -1' ;;
-    -n | -np | --nproc[-_]per[-_]node) values='auto cpu gpu' ;;
-    --accelerator) values='auto cpu gpu' ;;
-    --strategy) values='ddp dp ddp2' ;;
-    --process[-_]group[-_]backend) values='auto nccl gloo shm' ;;
-    --compat) values='lrun torchrun' ;;
-    --output) values='prefix raw rank0 quiet' ;;
-    --num[-_]nodes | --nnodes | --seed | --master[-_]port | --rdzv[-_]id | --role | -r | --redirects | -t | --tee | \
-      --local[-_]ranks[-_]filter | --duplicate[-_]std???[-_]filters | --log[-_]line[-_]prefix[-_]template | --grace | \
-      --settle | --max[-_]restarts | --restart[-_]backoff)
-      values=''
-      ;;
-    --log[-_]dir) values=@directories ;;
-    *) return 1 ;;
-  esac
-}
-
 _lrun_reply_values() {
-  if [[ $1 == @directories ]]; then
+  if [[ $1 == @* ]]; then
     compopt -o filenames 2> /dev/null
-    mapfile -t COMPREPLY < <(compgen -d -- "$2")
+    mapfile -t COMPREPLY < <(compgen -A "${1#@}" -- "$2")
   else
     mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
   fi
 }
-
-_lrun_options='--devices -n -np --nproc-per-node --num_nodes --nnodes --accelerator --isolate-gpus --virtual-local-rank
-  --strategy --process_group_backend --seed --master-port --rdzv-id --role -m --module --no-python --compat --output
-  --log-dir -r --redirects -t --tee --local-ranks-filter --duplicate-stdout-filters --duplicate-stderr-filters
-  --log-line-prefix-template --grace --settle --max-restarts --restart-backoff --dry-run
-  -v --verbose --version -h --help'
 
 _lrun_reply_program() {
   if declare -F _command_offset > /dev/null; then
@@ -101,7 +133,7 @@ _lrun_reply_verb() {
 }
 
 _lrun() {
-  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} program values
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} program values behind_equals=
   COMPREPLY=()
   if ((COMP_CWORD > 1)) && [[ " $_lrun_verbs " == *" ${COMP_WORDS[1]} "* ]]; then
     _lrun_reply_verb "${COMP_WORDS[1]}" "$current"
@@ -113,16 +145,14 @@ _lrun() {
     return
   fi
   if [[ $current == = ]]; then  # '--strategy=' with nothing behind it yet
-    current=''
+    current='' behind_equals=1
   elif [[ $previous == = ]]; then
-    previous=${COMP_WORDS[COMP_CWORD - 2]}
+    previous=${COMP_WORDS[COMP_CWORD - 2]} behind_equals=1
   fi
-  if [[ ${COMP_WORDS[COMP_CWORD]} == = || ${COMP_WORDS[COMP_CWORD - 1]} == = ]] && [[ $previous == --dry[-_]run ]]; then
-    _lrun_reply_values 'text json' "$current"
-  elif _lrun_values_of "$previous"; then
-    _lrun_reply_values "$values" "$current"
+  if _lrun_values_of "$previous" && [[ $values != - && ($values != =* || $behind_equals) ]]; then
+    _lrun_reply_values "${values#=}" "$current"
   elif [[ $current == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$_lrun_options" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "${!_lrun_values[*]}" -- "$current")
   else
     program=$COMP_CWORD
     _lrun_reply_program "$current"

@@ -8,10 +8,34 @@ function __lrun_program
             case --
                 set -e words[1]
                 break
-            case --devices -n -np '--nproc?per?node' '--num?nodes' --nnodes --accelerator --strategy \
-                '--process?group?backend' --seed '--master?port' '--rdzv?id' --role --compat --output \
-                '--log?dir' -r --redirects -t --tee '--local?ranks?filter' '--duplicate?std*?filters' \
-                '--log?line?prefix?template' --grace --settle '--max?restarts' '--restart?backoff'
+            case --devices \
+                -n \
+                -np \
+                '--nproc?per?node' \
+                '--num?nodes' \
+                --nnodes \
+                --accelerator \
+                --strategy \
+                '--process?group?backend' \
+                --seed \
+                '--master?port' \
+                '--rdzv?id' \
+                --role \
+                --compat \
+                --output \
+                '--log?dir' \
+                -r \
+                --redirects \
+                -t \
+                --tee \
+                '--local?ranks?filter' \
+                '--duplicate?std*?filters' \
+                '--log?line?prefix?template' \
+                --grace \
+                --settle \
+                '--max?restarts' \
+                '--restart?backoff' \
+                --config
                 set -e words[1]
                 set -q words[1]; and set -e words[1]
             case '-*'
@@ -86,6 +110,8 @@ complete -c lrun -n 'not __lrun_program' -x -l grace -d 'Time to end after SIGTE
 complete -c lrun -n 'not __lrun_program' -x -l settle -d 'Wait after a failure before the others are stopped'
 complete -c lrun -n 'not __lrun_program' -x -l max-restarts -d 'Start again after a failure, so many times at most'
 complete -c lrun -n 'not __lrun_program' -x -l restart-backoff -d 'Wait before the second restart in a row'
+complete -c lrun -n 'not __lrun_program' -r -F -l config -d 'File of settings'
+complete -c lrun -n 'not __lrun_program' -l print-config -d 'Print every setting and its source'
 complete -c lrun -n 'not __lrun_program' -l dry-run -a 'text json' -d 'Show the plan, start nothing'
 complete -c lrun -n 'not __lrun_program' -s v -l verbose -d 'Tell what lrun does'
 complete -c lrun -n 'not __lrun_program' -l version -d 'Print the version'

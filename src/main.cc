@@ -10,6 +10,7 @@
 #include "cli/help.h"
 #include "cli/launch.h"
 #include "cli/parse_args.h"
+#include "cli/print_config.h"
 #include "cli/verbs.h"
 #include "cluster/detect.h"
 #include "cluster/program_facts.h"
@@ -32,9 +33,10 @@ void warn(const std::vector<std::string>& warnings) {
 int run(const std::vector<std::string>& argv) {
   fill_standard_descriptors();
   const Environment environment = Environment::of_this_process();
-  const ParsedCommandLine parsed = parse_command_line(argv, environment);
+  const ParsedCommandLine parsed = parse_command_line(argv, environment, read_file);
   warn(parsed.warnings);
   if (parsed.action == ParsedCommandLine::Action::kVerb) return run_verb(parsed.verb, environment);
+  if (parsed.action == ParsedCommandLine::Action::kPrintConfig) return answer_with(config_text(parsed.settings));
   if (parsed.action != ParsedCommandLine::Action::kLaunch) return answer_with(help_text(parsed.action));
 
   const LaunchRequest& request = parsed.request;

@@ -14,7 +14,7 @@ constexpr int kMostDevices = 16'384;  // beyond any machine; devices x nodes sta
 constexpr const char* kAllowed = "allowed: a count such as 8, a list such as 2,3, auto or -1";
 
 [[noreturn]] void refuse(const GivenValue& given, const std::string& problem, const std::string& hint = {}) {
-  throw UserError("'" + given.as_written() + "': " + problem + "; " + kAllowed, hint);
+  throw UserError(given.quoted() + ": " + problem + "; " + kAllowed, hint);
 }
 
 /// Without blanks and quotes: people copy "0,2" with its quotes from YAML and JSON.

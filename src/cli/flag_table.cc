@@ -214,6 +214,20 @@ constexpr Flag kLastFlags[] = {
      .default_value = "0, or 250ms after a victim",
      .apply = flag_values::settle},
 
+    {.name = "config",
+     .value = kRequired,
+     .placeholder = "FILE",
+     .group = FlagGroup::kInformation,
+     .details = "Read defaults from this TOML file: every long option by its name, as in 'devices = 8' or 'strategy = "
+                "\"ddp\"', true or false for a switch. Options and variables win over it. '/dev/null' is no file.",
+     .default_value = "lrun.toml, when it is in this folder",
+     .action = FlagAction::kConfigFile},
+    {.name = "print-config",
+     .group = FlagGroup::kInformation,
+     .details = "Print every setting, its value and where it comes from, and start nothing. The text is one that "
+                "--config reads.",
+     .lrun_variable = false,
+     .action = FlagAction::kPrintConfig},
     {.name = "dry-run",
      .value = kOptional,
      .placeholder = "text|json",

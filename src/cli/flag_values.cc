@@ -26,7 +26,7 @@ bool is_neutral(const GivenValue& given) {
 
 void refuse_unless_neutral(const GivenValue& given) {
   if (is_neutral(given)) return;
-  throw UserError("'" + given.as_written() + "' is not in this version", std::string(given.flag->hint));
+  throw UserError(given.quoted() + " is not in this version", std::string(given.flag->hint));
 }
 
 }  // namespace
@@ -75,8 +75,7 @@ void num_nodes(const GivenValue& given, LaunchRequest& request) {
   if (*first > *last) refuse(given, "min_nodes is more than max_nodes");
   if (*first != *last) {
     refuse(given, "a range of nodes comes with rendezvous and is not in this version",
-           "give one number, such as '" + given.origin + (given.source == Source::kFlag ? " " : "=") +
-               std::to_string(*last) + "'");
+           "give one number, such as '" + given.as_written_with(std::to_string(*last)) + "'");
   }
   request.num_nodes = setting(given, *first);
 }
@@ -154,6 +153,10 @@ void dry_run(const GivenValue& given, LaunchRequest& request) {
 
 void verbose(const GivenValue& given, LaunchRequest& request) {
   constexpr int kMost = 9;
+  if (given.source != Source::kFlag && (given.text == "true" || given.text == "false")) {
+    request.verbosity = given.text == "true" ? 1 : 0;
+    return;
+  }
   request.verbosity = given.source == Source::kFlag ? std::min(number_between(given, 0, 1'000'000), kMost)
                                                     : number_between(given, 0, kMost);
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cli/toml_text.h"
+
 namespace lrun {
 namespace {
 
@@ -9,11 +11,16 @@ char upper(char letter) { return letter >= 'a' && letter <= 'z' ? static_cast<ch
 
 }  // namespace
 
-std::string GivenValue::as_written() const {
-  if (source == Source::kEnvironment) return origin + "=" + text;
+std::string GivenValue::as_written() const { return as_written_with(text); }
+
+std::string GivenValue::as_written_with(std::string_view value) const {
+  if (source == Source::kConfig) return toml_key(origin) + " = " + toml_value(value);
+  if (source == Source::kEnvironment) return origin + "=" + std::string(value);
   if (flag->value == ValueKind::kNone) return origin;
-  return origin + (flag->value == ValueKind::kOptional || text.empty() ? "=" : " ") + text;
+  return origin + (flag->value == ValueKind::kOptional || value.empty() ? "=" : " ") + std::string(value);
 }
+
+std::string GivenValue::quoted() const { return (place.empty() ? "'" : place + ": '") + as_written() + "'"; }
 
 std::vector<std::string_view> words_of(std::string_view list) {
   std::vector<std::string_view> words;

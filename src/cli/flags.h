@@ -16,10 +16,16 @@ struct GivenValue {
   const Flag* flag = nullptr;  ///< a row of the table; never null in use
   std::string text;            ///< for a flag without a value: how often it was given, '1' for most
   Source source = Source::kFlag;
-  std::string origin;  ///< '--devices', '-n', 'PET_NNODES': the name used, a prefix completed
+  std::string origin;      ///< '--devices', '-n', 'PET_NNODES', 'devices' in a file: the name used, a prefix completed
+  std::string place = {};  ///< of a value from a file: 'lrun.toml:3'; else empty
+  std::string ranks = {};  ///< what stood behind the '@' of the name, as in '--wrap@0,2-3'; else empty
 
-  /// How it was written, for messages: '--devices 8', '-v', 'PET_NNODES=2'.
+  /// How it was written, for messages: '--devices 8', '-v', 'PET_NNODES=2', 'devices = 8'.
   [[nodiscard]] std::string as_written() const;
+  /// The same with another value, for hints.
+  [[nodiscard]] std::string as_written_with(std::string_view value) const;
+  /// The beginning of a message about it: "'--devices 8'", or "lrun.toml:3: 'devices = 8'".
+  [[nodiscard]] std::string quoted() const;
 };
 
 enum class ValueKind {
@@ -30,7 +36,13 @@ enum class ValueKind {
 
 enum class FlagGroup { kWorkers, kTraining, kProgram, kOutput, kRun, kInformation, kNotInThisVersion };
 
-enum class FlagAction { kSetting, kHelp, kVersion };
+enum class FlagAction {
+  kSetting,
+  kConfigFile,   ///< names the file that gives defaults
+  kPrintConfig,  ///< asks for all settings instead of a run
+  kHelp,
+  kVersion,
+};
 
 /// One row of the flag table: all that parser, help, man page check and completions know about an option.
 ///
@@ -49,6 +61,8 @@ struct Flag {
   std::string_view default_value = {};  ///< as help shows it; empty: nothing to show
   bool lrun_variable = true;            ///< LRUN_<NAME> gives the default
   std::string_view pet_variable = {};   ///< torchrun's variable that gives the default
+  bool repeatable = false;              ///< every value counts, in their order: file, variables, line
+  bool per_rank = false;                ///< '--name@RANKS' is for these ranks only
   FlagAction action = FlagAction::kSetting;
   /// Checks one value and puts it into the request.
   /// \throws UserError  a value that is not allowed, naming what is.

@@ -202,6 +202,7 @@ std::string help_text(ParsedCommandLine::Action action) {
       return version_line();
     case ParsedCommandLine::Action::kLaunch:
     case ParsedCommandLine::Action::kVerb:
+    case ParsedCommandLine::Action::kPrintConfig:
       break;
   }
   return {};

@@ -18,7 +18,7 @@ std::string version_line();
 /// What one verb does, with its options.
 std::string verb_help(VerbRequest::Kind kind);
 
-/// The one that was asked for; empty for kLaunch and kVerb.
+/// The one that was asked for; empty for kLaunch, kVerb and kPrintConfig.
 std::string help_text(ParsedCommandLine::Action action);
 
 }  // namespace lrun

@@ -24,6 +24,13 @@ std::string value_in(const Flag& flag, const CLI::Option& option) {
   return flag.value == ValueKind::kNone ? std::to_string(option.count()) : option.results().back().substr(1);
 }
 
+void append_all(const Flag& flag, const SpelledLine& line, std::vector<GivenValue>& values) {
+  for (const SpelledLine::Option& option : line.options) {
+    if (option.flag != &flag) continue;
+    values.push_back({&flag, option.value, Source::kFlag, option.origin, {}, option.ranks});
+  }
+}
+
 }  // namespace
 
 OptionValues collect_values(const SpelledLine& line, const std::vector<std::string>& words) {
@@ -44,6 +51,10 @@ OptionValues collect_values(const SpelledLine& line, const std::vector<std::stri
 
   OptionValues values;
   for (const auto& [flag, registered] : options) {
+    if (flag->repeatable) {
+      append_all(*flag, line, values.given);
+      continue;
+    }
     values.given.push_back({flag, value_in(*flag, *registered.first), Source::kFlag, registered.second});
   }
   values.command = app.remaining();

@@ -15,7 +15,7 @@ void take_streams(const GivenValue& given, Setting<RankStreams>& to) {
   if (!streams) {
     refuse(given,
            "not a choice of streams; allowed: 0 none, 1 stdout, 2 stderr, 3 both, or by local rank, as in 0:3,1:1",
-           "for example '" + given.origin + (given.source == Source::kFlag ? " 3'" : "=3'"));
+           "for example '" + given.as_written_with("3") + "'");
   }
   if (*streams != RankStreams{}) to = setting(given, *streams);  // '0' is what both start from
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <iterator>
 #include <map>
 #include <string_view>
 
@@ -36,22 +38,50 @@ const Verb* verb_of(const std::vector<std::string>& words, Compat compat) {
                   "a program of that name is run with 'lrun -- " + words.front() + "'");
 }
 
-/// The first of -h, --help and --version on the line decides.
-Action action_of(const SpelledLine& line) {
-  for (const SpelledLine::Option& option : line.options) {
-    if (option.flag->action == FlagAction::kVersion) return Action::kVersion;
-    if (option.flag->action == FlagAction::kHelp) return option.origin == "-h" ? Action::kShortHelp : Action::kLongHelp;
+Action action_of(const SpelledLine::Option& option) {
+  switch (option.flag->action) {
+    case FlagAction::kVersion:
+      return Action::kVersion;
+    case FlagAction::kHelp:
+      return option.origin == "-h" ? Action::kShortHelp : Action::kLongHelp;
+    case FlagAction::kPrintConfig:
+      return Action::kPrintConfig;
+    case FlagAction::kSetting:
+    case FlagAction::kConfigFile:
+      break;
   }
   return Action::kLaunch;
 }
 
-/// One value per flag: what the line says hides what variables say, unread.
-std::vector<GivenValue> decide(std::vector<GivenValue> from_environment, std::vector<GivenValue> from_line) {
-  std::map<const Flag*, GivenValue> decided;  // in the table's order, so that the first error is always the same
-  for (GivenValue& given : from_environment) decided[given.flag] = std::move(given);
-  for (GivenValue& given : from_line) decided[given.flag] = std::move(given);
-  std::vector<GivenValue> values;
-  for (auto& [flag, given] : decided) values.push_back(std::move(given));
+/// The first of -h, --help, --version and --print-config on the line decides.
+Action action_of(const SpelledLine& line) {
+  for (const SpelledLine::Option& option : line.options) {
+    if (const Action action = action_of(option); action != Action::kLaunch) return action;
+  }
+  return Action::kLaunch;
+}
+
+using Values = std::vector<GivenValue>;
+
+const GivenValue* find_config_file(const Values& values) {
+  const auto found = std::find_if(values.begin(), values.end(), [](const GivenValue& given) {
+    return given.flag->action == FlagAction::kConfigFile;
+  });
+  return found == values.end() ? nullptr : &*found;
+}
+
+/// What counts: of each flag the values of the last source that names it, the others unread; of a repeatable one all.
+/// In the table's order, so that the first error is always the same.
+Values decide(std::initializer_list<Values*> sources) {
+  std::map<const Flag*, Values> decided;
+  for (Values* source : sources) {
+    for (const GivenValue& given : *source) {
+      if (!given.flag->repeatable) decided[given.flag].clear();
+    }
+    for (GivenValue& given : *source) decided[given.flag].push_back(std::move(given));
+  }
+  Values values;
+  for (auto& [flag, of_flag] : decided) std::move(of_flag.begin(), of_flag.end(), std::back_inserter(values));
   return values;
 }
 
@@ -86,7 +116,8 @@ std::vector<std::string> command_of(std::vector<std::string> command, bool doubl
 
 }  // namespace
 
-ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const Environment& environment) {
+ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const Environment& environment,
+                                     const ReadFile& read_file) {
   const std::vector<std::string> words(argv.begin() + (argv.empty() ? 0 : 1), argv.end());
   ParsedCommandLine parsed;
   parsed.request.compat = compat_of_name(argv);
@@ -103,10 +134,15 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
 
   const SpelledLine line = spell_out(words);
   parsed.action = action_of(line);
-  if (parsed.action != Action::kLaunch) return parsed;
+  if (parsed.action != Action::kLaunch && parsed.action != Action::kPrintConfig) return parsed;
   parsed.warnings = warn_about_unknown_variables(environment);
   OptionValues on_line = collect_values(line, words);
-  apply_all(decide(std::move(from_environment), std::move(on_line.given)), parsed.request);
+  const GivenValue* const in_environment = find_config_file(from_environment);
+  const GivenValue* const asked_for = find_config_file(on_line.given);
+  Values from_file = values_from_config(asked_for != nullptr ? asked_for : in_environment, environment, read_file);
+  parsed.settings = decide({&from_file, &from_environment, &on_line.given});
+  apply_all(parsed.settings, parsed.request);
+  if (parsed.action == Action::kPrintConfig) return parsed;
   parsed.request.command = command_of(std::move(on_line.command), line.double_dash, parsed.request.compat);
   return parsed;
 }

@@ -8,7 +8,7 @@
 namespace lrun {
 
 void refuse(const GivenValue& given, const std::string& problem, const std::string& hint) {
-  throw UserError("'" + given.as_written() + "': " + problem, hint);
+  throw UserError(given.quoted() + ": " + problem, hint);
 }
 
 std::string choice_hint(const std::string& word, const std::vector<std::string>& choices) {
@@ -34,7 +34,7 @@ std::string lower_case(std::string text) {
 Duration duration_of(const GivenValue& given, const std::string& example) {
   if (const auto duration = parse_duration(given.text)) return *duration;
   refuse(given, "not a time; allowed: a number with ms, s, m, h or d",
-         "for example '" + given.origin + (given.source == Source::kFlag ? " " : "=") + example + "'");
+         "for example '" + given.as_written_with(example) + "'");
 }
 
 }  // namespace lrun

@@ -13,7 +13,7 @@ namespace lrun {
 
 // What the functions of flag_values.h read their values with.
 
-/// \throws UserError  "'--flag value': problem", always.
+/// \throws UserError  "'--flag value': problem" or "lrun.toml:3: 'flag = value': problem", always.
 [[noreturn]] void refuse(const GivenValue& given, const std::string& problem, const std::string& hint = {});
 
 /// 'did you mean ...?', or empty when no choice is near.
@@ -49,7 +49,7 @@ Number number_between(const GivenValue& given, Number least, Number most) {
 /// The value with where it came from.
 template <class T>
 Setting<T> setting(const GivenValue& given, T value) {
-  return {std::move(value), given.source, given.origin};
+  return {std::move(value), given.source, given.place.empty() ? given.origin : given.place + ": " + given.origin};
 }
 
 }  // namespace lrun

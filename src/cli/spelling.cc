@@ -83,9 +83,15 @@ class Speller {
 
  private:
   void read_long(const std::string& word) {
-    const std::size_t equals = word.find('=');
-    Found found = find_long(word.substr(0, equals));
-    add(*found.flag, std::move(found.name), equals == std::string::npos ? std::nullopt : value_after(word, equals));
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const std::size_t at = std::min(word.find('@'), equals);
+    Found found = find_long(word.substr(0, at));
+    const std::string ranks = word.substr(at, equals - at);
+    if (!ranks.empty() && !found.flag->per_rank) {
+      throw UserError("'" + found.name + "' cannot be given for some ranks only", "write '" + found.name + "'");
+    }
+    add(*found.flag, found.name + ranks, equals == word.size() ? std::nullopt : value_after(word, equals));
+    if (!ranks.empty()) line_.options.back().ranks = ranks.substr(1);
   }
 
   void read_short(const std::string& word) {
@@ -121,7 +127,7 @@ class Speller {
       value = words_[next_++];
     }
     if (flag.value == ValueKind::kOptional && !value) value = words_of(flag.choices).front();
-    line_.options.push_back({&flag, std::move(origin), value.value_or("")});
+    line_.options.push_back({&flag, std::move(origin), value.value_or(""), {}});
   }
 
   const std::vector<std::string>& words_;

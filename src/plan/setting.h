@@ -6,7 +6,7 @@
 namespace lrun {
 
 /// Who decided a value; later ones win.
-enum class Source { kDefault, kScheduler, kEnvironment, kFlag };
+enum class Source { kDefault, kScheduler, kConfig, kEnvironment, kFlag };
 
 /// A value that remembers where it came from, for --dry-run, hints and conflicts.
 template <class T>
@@ -14,7 +14,7 @@ struct Setting {
   T value{};
   Source source = Source::kDefault;
   std::string
-      origin;  ///< What the user wrote it as: '--devices', 'PET_NPROC_PER_NODE', 'LRUN_SEED'; empty for a default.
+      origin;  ///< What the user wrote it as: '--devices', 'LRUN_SEED', 'lrun.toml:3: seed'; empty for a default.
 
   [[nodiscard]] bool given() const { return source != Source::kDefault; }
   bool operator==(const Setting&) const = default;

@@ -20,6 +20,8 @@ const char* name_of(Source source) {
       return "default";
     case Source::kScheduler:
       return "scheduler";
+    case Source::kConfig:
+      return "file";
     case Source::kEnvironment:
       return "environment";
     case Source::kFlag:

@@ -72,4 +72,5 @@ exactly 'lrun status ' 20260102-run-one 20260103-run-two
 exactly 'lrun status 20260103' 20260103-run-two
 among 'lrun status --js' --json
 never 'lrun status --' --devices
+among 'lrun --config tr' train.py
 [ "$(offered 'lrun --log-dir da' | tr -d /)" = data ] || { echo "$shell does not offer directories"; exit 1; }

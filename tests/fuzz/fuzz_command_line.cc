@@ -1,6 +1,7 @@
 // The command line: whatever words and variables come, it is a request that keeps the program's words, an answer, or a
 // UserError of one line. Input: words separated by NUL; after an empty one 'NAME=value' variables.
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -28,6 +29,8 @@ std::vector<std::string> split(const std::uint8_t* data, std::size_t size) {
   return words;
 }
 
+lrun::FileText no_files(const std::string& /*path*/) { return {ENOENT, {}}; }
+
 /// The command is the end of the line, but for the one '--' that torchrun drops behind the script.
 bool is_end_of(const std::vector<std::string>& command, const std::vector<std::string>& argv) {
   if (command.empty() || command.size() >= argv.size()) return false;
@@ -51,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (equals != std::string::npos) environment.set(word->substr(0, equals), word->substr(equals + 1));
   }
   try {
-    const ParsedCommandLine parsed = lrun::parse_command_line(argv, environment);
+    const ParsedCommandLine parsed = lrun::parse_command_line(argv, environment, no_files);
     if (parsed.action == ParsedCommandLine::Action::kLaunch && !is_end_of(parsed.request.command, argv)) std::abort();
   } catch (const lrun::UserError& error) {
     const std::string lines = lrun::render(error, false);

@@ -74,8 +74,7 @@ comm -13 "$work/all" "$work/help_names" | grep -vxE -e '--(opt|epochs|lr|help)' 
 
 # Completions: the flags of this version, no others. (What they do in a shell: tests/completions.)
 sort "$work/now" > "$work/offered"
-sed -n "/^_lrun_options='/,/'\$/p" completions/lrun.bash | tr -d "'" | sed 's/^_lrun_options=//' | tr -s ' \n' '\n' |
-  grep . | sort > "$work/bash"
+sed -n 's/^  \[\(-[^]]*\)\]=.*/\1/p' completions/lrun.bash | sort > "$work/bash"
 same completions/lrun.bash "$work/offered" "$work/bash"
 sed -n '/^_arguments/,$p' completions/_lrun | sed 's/\[.*//; s/([^)]*)//' | grep -oE -e '--?[A-Za-z][-_a-z]*' |
   grep -vxE -e '-[sS]' | sort -u > "$work/zsh"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cerrno>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,11 +13,13 @@ namespace lrun {
 
 using Variables = std::map<std::string, std::string, std::less<>>;
 
+inline FileText no_files(const std::string& /*path*/) { return {ENOENT, {}}; }
+
 /// The whole answer to `lrun words...`.
 inline ParsedCommandLine parse(std::vector<std::string> words, Variables variables = {},
                                const std::string& command = "lrun") {
   words.insert(words.begin(), command);
-  return parse_command_line(words, Environment(std::move(variables)));
+  return parse_command_line(words, Environment(std::move(variables)), no_files);
 }
 
 inline LaunchRequest request_of(std::vector<std::string> words, Variables variables = {},

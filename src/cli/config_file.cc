@@ -1,0 +1,185 @@
+#include "cli/config_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+#include "base/fd.h"
+#include "base/nearest.h"
+#include "base/user_error.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostBytes = 1U << 20;
+
+std::string place_of(const std::string& path, const toml::source_region& source) {
+  return fmt::format("{}:{}", path, source.begin.line);
+}
+
+bool is_setting(const Flag& flag) { return flag.action == FlagAction::kSetting; }
+
+[[noreturn]] void refuse_name(const std::string& place, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Flag& flag : flag_table()) {
+    if (!is_setting(flag)) continue;
+    for (const std::string& long_name : long_names_of(flag)) names.push_back(long_name.substr(2));
+  }
+  const auto nearest = nearest_word(name, names);
+  throw UserError(fmt::format("{}: no setting is called '{}'", place, name),
+                  nearest ? fmt::format("did you mean '{}'?", *nearest)
+                          : "settings are the long options of 'lrun --help' without their dashes");
+}
+
+const Flag* find_setting(std::string_view name) {
+  const std::string folded = "--" + folded_name(name);
+  for (const Flag& flag : flag_table()) {
+    for (const std::string& candidate : long_names_of(flag)) {
+      if (is_setting(flag) && folded_name(candidate) == folded) return &flag;
+    }
+  }
+  return nullptr;
+}
+
+/// A string or a number as it would stand on the command line; empty for anything else.
+std::optional<std::string> scalar_text(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
+  if (const auto* boolean = node.as_boolean()) return boolean->get() ? "true" : "false";
+  return std::nullopt;
+}
+
+class ConfigReader {
+ public:
+  ConfigReader(const std::string& path, std::vector<GivenValue>& values) : path_(path), values_(values) {}
+
+  void read(const toml::table& table) {
+    for (const auto& [key, node] : in_order(table)) read_setting(key, *node);
+  }
+
+ private:
+  using Entry = std::pair<std::string, const toml::node*>;
+
+  /// As the file has them, so that the first mistake is the one that is told.
+  static std::vector<Entry> in_order(const toml::table& table) {
+    std::vector<Entry> entries;
+    for (const auto& [key, node] : table) entries.emplace_back(key.str(), &node);
+    std::stable_sort(entries.begin(), entries.end(), [](const Entry& left, const Entry& right) {
+      return left.second->source().begin < right.second->source().begin;
+    });
+    return entries;
+  }
+
+  void read_setting(const std::string& key, const toml::node& node) {
+    const std::string place = place_of(path_, node.source());
+    const std::size_t at = std::min(key.find('@'), key.size());
+    const Flag* const flag = find_setting(key.substr(0, at));
+    if (flag == nullptr || (at < key.size() && !flag->per_rank)) refuse_name(place, key);
+    const GivenValue given{flag, {}, Source::kConfig, key, place, key.substr(std::min(at + 1, key.size()))};
+    if (flag->repeatable && node.is_array()) {
+      for (const toml::node& element : *node.as_array()) add(given, element, {});
+    } else if (flag->repeatable && node.is_table()) {
+      for (const auto& [name, value] : in_order(*node.as_table())) add(given, *value, name + "=");
+    } else {
+      if (!flag->repeatable) refuse_second(given);
+      add(given, node, {});
+    }
+  }
+
+  void add(GivenValue given, const toml::node& node, const std::string& before) {
+    given.place = place_of(path_, node.source());
+    const std::optional<std::string> text = scalar_text(node);
+    if (!text) {
+      throw UserError(fmt::format("{}: '{}' is neither a text nor a number", given.place, given.origin),
+                      fmt::format("write '{}'", given.as_written_with("...")));
+    }
+    given.text = before + *text;
+    if (before.empty() && node.is_boolean() && !take_boolean(given)) return;
+    values_.push_back(std::move(given));
+  }
+
+  /// \return false when the value says that the option was not given.
+  static bool take_boolean(GivenValue& given) {
+    if (given.flag->value == ValueKind::kNone) return true;
+    if (given.flag->value == ValueKind::kRequired) {
+      throw UserError(fmt::format("{}: '{} = {}': this setting is no switch", given.place, given.origin, given.text),
+                      fmt::format("write '{} = {}'", given.origin, given.flag->placeholder));
+    }
+    const bool given_at_all = given.text == "true";
+    given.text = words_of(given.flag->choices).front();
+    return given_at_all;
+  }
+
+  void refuse_second(const GivenValue& given) const {
+    const auto first =
+        std::find_if(values_.begin(), values_.end(), [&](const GivenValue& other) { return other.flag == given.flag; });
+    if (first == values_.end()) return;
+    throw UserError(fmt::format("{}: '{}' was given already, in line {}", given.place, given.origin,
+                                first->place.substr(path_.size() + 1)),
+                    "leave one of them out");
+  }
+
+  const std::string& path_;
+  std::vector<GivenValue>& values_;
+};
+
+FileText read_all(const Fd& file) {
+  FileText result;
+  while (true) {
+    char buffer[4096];
+    const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return {errno, {}};
+    if (count == 0) return result;
+    result.text.append(buffer, static_cast<std::size_t>(count));
+    if (result.text.size() > kMostBytes) return {EFBIG, {}};
+  }
+}
+
+}  // namespace
+
+FileText read_file(const std::string& path) {
+  // Non-blocking: the name may be that of a pipe without a writer, which then is an empty file.
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) return {errno, {}};
+  return read_all(file);
+}
+
+std::vector<GivenValue> parse_config(std::string_view text, const std::string& path) {
+  const toml::parse_result parsed = toml::parse(text, path);
+  if (!parsed) {
+    throw UserError(
+        fmt::format("{}: not TOML: {}", place_of(path, parsed.error().source()), parsed.error().description()),
+        "a setting is a line such as 'devices = 8' or 'strategy = \"ddp\"'");
+  }
+  std::vector<GivenValue> values;
+  ConfigReader(path, values).read(parsed.table());
+  return values;
+}
+
+std::vector<GivenValue> values_from_config(const GivenValue* asked_for, const Environment& environment,
+                                           const ReadFile& read) {
+  if (asked_for == nullptr && environment.has("LRUN_RUN_ID")) return {};
+  const std::string path(asked_for != nullptr ? std::string_view(asked_for->text) : kConfigFileName);
+  const FileText file = read(path);
+  if (asked_for == nullptr && file.error_number == ENOENT) return {};
+  if (file.error_number != 0) {
+    throw UserError(fmt::format("cannot read the settings in '{}': {}", path, std::strerror(file.error_number)),
+                    "'--config /dev/null' reads none");
+  }
+  return parse_config(file.text, path);
+}
+
+}  // namespace lrun

@@ -1,0 +1,82 @@
+#include "cli/print_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/flag_values.h"
+#include "cli/toml_text.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kSourceColumn = 40;
+
+/// On one line: a file's name may hold anything.
+std::string source_of(const GivenValue& given) {
+  std::string source = given.place.empty() ? given.origin : given.place;
+  std::replace_if(
+      source.begin(), source.end(), [](char letter) { return static_cast<unsigned char>(letter) < ' '; }, '?');
+  return source;
+}
+
+std::string with_source(std::string line, const std::string& source) {
+  return fmt::format("{:<{}}  # {}\n", std::move(line), kSourceColumn, source);
+}
+
+/// The name in the table, with the ranks where it was given for some.
+std::string key_of(const GivenValue& given) {
+  std::string key(given.flag->name);
+  if (!given.ranks.empty()) key += "@" + given.ranks;
+  return toml_key(key);
+}
+
+std::string value_of(const GivenValue& given) {
+  const bool once = given.text.empty() || given.text == "1" || given.text == "0";
+  if (given.flag->value == ValueKind::kNone && once) return flag_values::switch_value(given) ? "true" : "false";
+  return given.flag->repeatable ? toml_string(given.text) : toml_value(given.text);
+}
+
+std::string array_of(const std::vector<GivenValue>& values) {
+  std::string text = key_of(values.front()) + " = [\n";
+  for (const GivenValue& given : values) text += with_source("  " + value_of(given) + ",", source_of(given));
+  return text + "]\n";
+}
+
+/// What nobody gave. A comment, because the default may depend on the machine.
+std::string default_line(const Flag& flag) {
+  const std::string_view value = flag.value == ValueKind::kNone ? "false" : flag.default_value;
+  return value.empty() ? fmt::format("# {}\n", flag.name)
+                       : with_source(fmt::format("# {} = {}", flag.name, value), "default");
+}
+
+std::string lines_of(const std::vector<GivenValue>& values) {
+  if (values.front().flag->repeatable && !values.front().flag->per_rank) return array_of(values);
+  std::string text;
+  for (auto given = values.begin(); given != values.end(); ++given) {
+    const bool hidden =
+        std::any_of(given + 1, values.end(), [&](const GivenValue& later) { return later.ranks == given->ranks; });
+    if (!hidden) text += with_source(key_of(*given) + " = " + value_of(*given), source_of(*given));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string config_text(const std::vector<GivenValue>& values) {
+  std::string text;
+  for (const Flag& flag : flag_table()) {
+    if (flag.action != FlagAction::kSetting) continue;
+    std::vector<GivenValue> given;
+    std::copy_if(values.begin(), values.end(), std::back_inserter(given),
+                 [&](const GivenValue& value) { return value.flag == &flag; });
+    if (!given.empty()) {
+      text += lines_of(given);
+    } else if (in_this_version(flag)) {
+      text += default_line(flag);
+    }
+  }
+  return text;
+}
+
+}  // namespace lrun

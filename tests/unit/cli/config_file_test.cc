@@ -1,0 +1,147 @@
+#include "cli/config_file.h"
+
+#include <gtest/gtest.h>
+
+#include "unit/cli/parse_support.h"
+
+namespace lrun {
+namespace {
+
+std::vector<std::string> texts_of(const std::vector<GivenValue>& values) {
+  std::vector<std::string> texts;
+  for (const GivenValue& given : values) texts.push_back(given.place + " " + given.as_written());
+  return texts;
+}
+
+std::string refusal_of(std::string_view text) {
+  try {
+    (void)parse_config(text, "lrun.toml");
+  } catch (const UserError& error) {
+    return render(error, false);
+  }
+  return "(accepted)";
+}
+
+TEST(ConfigFile, GivesEveryOptionByItsLongNames) {
+  EXPECT_EQ(
+      texts_of(parse_config("strategy = 'ddp'\n\nnnodes = 2\nnproc_per_node = \"8\"\nisolate-gpus = true\n", "f")),
+      (std::vector<std::string>{"f:1 strategy = \"ddp\"", "f:3 nnodes = 2", "f:4 nproc_per_node = 8",
+                                "f:5 isolate-gpus = true"}));
+}
+
+TEST(ConfigFile, OfAnOptionalValueTrueIsTheFirstChoiceAndFalseNothing) {
+  EXPECT_EQ(parse_config("dry-run = true", "f").at(0).text, "text");
+  EXPECT_TRUE(parse_config("dry-run = false", "f").empty());
+}
+
+TEST(ConfigFile, RefusalsNameFileAndLine) {
+  EXPECT_EQ(refusal_of("seed = 1\ndevcies = 2\n"),
+            "lrun: error: lrun.toml:2: no setting is called 'devcies'\nlrun: hint: did you mean 'devices'?\n");
+  EXPECT_EQ(refusal_of("seed = 1\n\nseed = 2\n").substr(0, 36), "lrun: error: lrun.toml:3: not TOML: ");
+  EXPECT_EQ(refusal_of("num_nodes = 1\nnnodes = 2\n"),
+            "lrun: error: lrun.toml:2: 'nnodes' was given already, in line 1\nlrun: hint: leave one of them out\n");
+  EXPECT_EQ(refusal_of("devices = true\n"),
+            "lrun: error: lrun.toml:1: 'devices = true': this setting is no switch\n"
+            "lrun: hint: write 'devices = N|LIST|auto|-1'\n");
+  EXPECT_EQ(refusal_of("devices = [0, 1]\n"),
+            "lrun: error: lrun.toml:1: 'devices' is neither a text nor a number\n"
+            "lrun: hint: write 'devices = \"...\"'\n");
+  EXPECT_EQ(refusal_of("help = true\n").substr(0, 53), "lrun: error: lrun.toml:1: no setting is called 'help'");
+  EXPECT_EQ(refusal_of("'strategy@0' = 'dp'\n").substr(0, 60),
+            "lrun: error: lrun.toml:1: no setting is called 'strategy@0'\n");
+}
+
+TEST(ConfigFile, BytesThatAreNoTomlAreRefused) {
+  for (const std::string_view text : {"devices", "= 2", "seed = \"\xff\"", "[", "a = 1 b = 2"}) {
+    EXPECT_EQ(refusal_of(text).substr(0, 36), "lrun: error: lrun.toml:1: not TOML: ") << text;
+  }
+}
+
+/// The files of a machine that has these.
+ReadFile files(std::map<std::string, std::string> texts) {
+  return [texts = std::move(texts)](const std::string& path) {
+    const auto found = texts.find(path);
+    return found == texts.end() ? FileText{ENOENT, {}} : FileText{0, found->second};
+  };
+}
+
+LaunchRequest with_file(const std::string& text, std::vector<std::string> words, Variables variables = {}) {
+  words.insert(words.begin(), "lrun");
+  return parse_command_line(words, Environment(std::move(variables)), files({{"lrun.toml", text}})).request;
+}
+
+TEST(ConfigFile, AFlagBeatsAVariableWhichBeatsTheFileWhichBeatsTheDefault) {
+  const std::string file = "seed = 1\ngrace = 5\n";
+  EXPECT_EQ(with_file(file, {"--seed=3", "p"}, {{"LRUN_SEED", "2"}}).seed.value, 3U);
+  EXPECT_EQ(with_file(file, {"p"}, {{"LRUN_SEED", "2"}}).seed.value, 2U);
+  EXPECT_EQ(with_file(file, {"p"}).seed,
+            (Setting<std::optional<std::uint64_t>>{1, Source::kConfig, "lrun.toml:1: seed"}));
+  EXPECT_EQ(with_file("", {"p"}).seed.value, std::nullopt);
+  EXPECT_EQ(with_file(file, {"p"}).grace.value, Duration(5000));
+}
+
+TEST(ConfigFile, AValueThatIsHiddenIsNotRead) {
+  EXPECT_EQ(with_file("devices = 'x'", {"--devices=2", "p"}).devices.value, "2");
+  EXPECT_THROW(with_file("devices = 'x'", {"p"}), UserError);
+}
+
+TEST(ConfigFile, ValuesAreCheckedAsThoseOfTheLine) {
+  const auto refused = [](const std::string& file) {
+    try {
+      (void)with_file(file, {"p"});
+    } catch (const UserError& error) {
+      return render(error, false);
+    }
+    return std::string("(accepted)");
+  };
+  EXPECT_EQ(refused("\nstrategy = 'dpd'"),
+            "lrun: error: lrun.toml:2: 'strategy = \"dpd\"': no such strategy; allowed: ddp, dp, ddp2\n"
+            "lrun: hint: did you mean 'ddp'?\n");
+  EXPECT_EQ(refused("grace = 'soon'"),
+            "lrun: error: lrun.toml:1: 'grace = \"soon\"': not a time; allowed: a number with ms, s, m, h or d\n"
+            "lrun: hint: for example 'grace = \"30s\"'\n");
+  EXPECT_EQ(refused("node-rank = 1"),
+            "lrun: error: lrun.toml:1: 'node-rank = 1' is not in this version\n"
+            "lrun: hint: leave it out: this version runs on one machine\n");
+}
+
+TEST(ConfigFile, SwitchesReadYesAndNo) {
+  EXPECT_TRUE(with_file("isolate-gpus = true", {"p"}).isolate_gpus);
+  EXPECT_FALSE(with_file("isolate-gpus = false", {"p"}).isolate_gpus);
+  EXPECT_EQ(with_file("verbose = true", {"p"}).verbosity, 1);
+  EXPECT_EQ(with_file("verbose = 2", {"p"}).verbosity, 2);
+}
+
+TEST(ConfigFile, IsTheOneThatWasAskedFor) {
+  const auto read =
+      files({{"lrun.toml", "seed = 1"}, {"a.toml", "seed = 2"}, {"b.toml", "seed = 3"}, {"/dev/null", ""}});
+  const auto seed = [&](std::vector<std::string> words, Variables variables) {
+    words.insert(words.begin(), "lrun");
+    return parse_command_line(words, Environment(std::move(variables)), read).request.seed.value;
+  };
+  EXPECT_EQ(seed({"p"}, {}), 1U);
+  EXPECT_EQ(seed({"--config", "a.toml", "p"}, {{"LRUN_CONFIG", "b.toml"}}), 2U);
+  EXPECT_EQ(seed({"p"}, {{"LRUN_CONFIG", "b.toml"}}), 3U);
+  EXPECT_EQ(seed({"--config=/dev/null", "p"}, {}), std::nullopt);
+}
+
+TEST(ConfigFile, InsideARunOnlyAFileThatIsNamedCounts) {
+  EXPECT_FALSE(with_file("seed = 1", {"p"}, {{"LRUN_RUN_ID", "r"}}).seed.given());
+  EXPECT_TRUE(with_file("seed = 1", {"--config=lrun.toml", "p"}, {{"LRUN_RUN_ID", "r"}}).seed.given());
+}
+
+TEST(ConfigFile, ThatIsNamedMustBeThere) {
+  EXPECT_EQ(refusal({"--config", "no.toml", "p"}),
+            "lrun: error: cannot read the settings in 'no.toml': No such file or directory\n"
+            "lrun: hint: '--config /dev/null' reads none\n");
+}
+
+TEST(ReadFile, TellsWhatIsThereFromWhatIsNot) {
+  EXPECT_EQ(read_file("/dev/null").error_number, 0);
+  EXPECT_EQ(read_file("/nowhere/lrun.toml").error_number, ENOENT);
+  EXPECT_EQ(read_file("/").error_number, EISDIR);
+  EXPECT_EQ(read_file("/dev/zero").error_number, EFBIG);
+}
+
+}  // namespace
+}  // namespace lrun
