@@ -44,6 +44,22 @@ std::string_view signal_meaning(int signal_number) {
       return "killed from outside";
     case SIGPIPE:
       return "write to a closed pipe";
+    case SIGTERM:
+      return "asked to end from outside";
+    case SIGHUP:
+      return "hang-up";
+    case SIGINT:
+      return "interrupt";
+    case SIGALRM:
+      return "its own timer";
+    case SIGTRAP:
+      return "trap";
+    case SIGXCPU:
+      return "CPU time limit";
+    case SIGXFSZ:
+      return "file size limit";
+    case SIGSYS:
+      return "forbidden system call";
     default:
       return {};
   }

@@ -29,9 +29,15 @@ std::string grace_in_words(Duration grace) {
   return grace == Duration::zero() ? std::string("no grace") : fmt::format("grace {}", format_duration(grace));
 }
 
+/// One line that stands in the last line of the verdict anyway.
+bool is_told_by_error(const FailureRecord& culprit) {
+  return culprit.evidence.size() == 1 && culprit.evidence.front() == culprit.error &&
+         culprit.error.size() <= kMostErrorColumns;
+}
+
 /// The decisive lines of what the culprit printed, or left in its error file, cut to what fits a screen.
 std::string evidence_lines(const FailureRecord& culprit, const RunFactsForText& facts) {
-  if (culprit.evidence.empty()) return {};
+  if (culprit.evidence.empty() || is_told_by_error(culprit)) return {};
   const std::string said = culprit.error_file.empty() ? "printed last:" : "left in " + culprit.error_file + ":";
   std::string text = message_line(Severity::kNote, fmt::format("rank {} {}", culprit.rank, said), facts.colour);
   const std::size_t shown = std::min(culprit.evidence.size(), kMostEvidenceLines);
@@ -105,6 +111,10 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
       return "name the program in it";
     case EACCES:
       return fmt::format("'chmod +x {}' makes a script or program executable", program);
+    case ETXTBSY:
+      return "some program has it open for writing: wait until it is built or copied";
+    case E2BIG:
+      return "arguments and environment together are longer than 'getconf ARG_MAX'";
     case ENOEXEC:
       return "a script needs a first line such as '#!/bin/sh'; other files must be programs for this machine";
     default:
@@ -141,7 +151,8 @@ std::string cause_in_words(const FailureRecord& record) {
   const std::string device = record.device.empty() ? "" : fmt::format(", {}", record.device);
   std::string words =
       fmt::format("rank {} (local rank {}, pid {}{} on {}) {} after {}", record.rank, record.local_rank, record.pid,
-                  device, record.node, record.in_words(), format_elapsed(Duration(record.lifetime_ms)));
+                  device, record.node, record.status_in_words(), format_elapsed(Duration(record.lifetime_ms)));
+  if (const std::string reason = record.reason_in_words(); !reason.empty()) words += ": " + reason;
   if (!record.error.empty()) words += ": " + shortened(terminal_safe(record.error), kMostErrorColumns);
   if (!record.location.empty()) words += " at " + shortened(terminal_safe(record.location), kMostErrorColumns);
   return words;

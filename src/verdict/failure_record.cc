@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstring>
 #include <utility>
+
+#include "base/signal_names.h"
 
 namespace lrun {
 namespace {
@@ -62,6 +66,14 @@ FailureRecord read_fields(const Json& json) {
   return record;
 }
 
+/// A shell ends with 128 + the number when a signal ended what it ran.
+std::string shell_meaning(int code) {
+  constexpr int kSignalBase = 128;
+  constexpr std::array kFatal{SIGHUP, SIGINT, SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGTERM};
+  const bool fatal = std::find(kFatal.begin(), kFatal.end(), code - kSignalBase) != kFatal.end();
+  return fatal ? fmt::format("a shell's code for {}", signal_name(code - kSignalBase)) : std::string();
+}
+
 bool in_range(const FailureRecord& record) {
   const bool counted = record.node_rank >= 0 && record.rank >= 0 && record.local_rank >= 0 && record.attempt >= 0;
   const bool ended = record.value >= 0 && record.stop_signal >= 0 && record.lifetime_ms >= 0 && record.error_time >= 0;
@@ -71,27 +83,45 @@ bool in_range(const FailureRecord& record) {
 }  // namespace
 
 std::string FailureRecord::in_words() const {
-  if (ending == Ending::kExecFailed) return fmt::format("could not be executed: {}", std::strerror(value));
-  if (ending == Ending::kLost) return "was lost: how it ended was never learned";
-  const auto kind = ending == Ending::kExited ? ExitStatus::Kind::kExited : ExitStatus::Kind::kSignaled;
-  const std::string status = ExitStatus{kind, value, core_dumped}.in_words();
+  const std::string reason = reason_in_words();
+  return reason.empty() ? status_in_words() : status_in_words() + ": " + reason;
+}
+
+std::string FailureRecord::status_in_words() const {
+  const std::string in_brackets = detail.empty() ? std::string() : fmt::format(" ({})", detail);
+  switch (ending) {
+    case Ending::kExecFailed:
+      return fmt::format("could not be executed: {}", std::strerror(value));
+    case Ending::kLost:
+      return "was lost: how it ended was never learned";
+    case Ending::kExited:
+      return ExitStatus{ExitStatus::Kind::kExited, value, false}.in_words();
+    case Ending::kSignaled:
+      break;
+  }
+  if (cause == Cause::kOutOfMemory) return "was killed by the kernel's out-of-memory killer" + in_brackets;
+  if (cause == Cause::kProbablyOutOfMemory) return "was killed, probably by the kernel's out-of-memory killer";
+  return ExitStatus{ExitStatus::Kind::kSignaled, value, core_dumped}.in_words();
+}
+
+std::string FailureRecord::reason_in_words() const {
   const std::string in_brackets = detail.empty() ? std::string() : fmt::format(" ({})", detail);
   const bool itself = ending == Ending::kSignaled;  // else a process that it had started
   switch (cause) {
     case Cause::kOutOfMemory:
-      return itself ? fmt::format("was killed by the kernel's out-of-memory killer{}", in_brackets)
-                    : fmt::format("{}: the kernel's out-of-memory killer ended its process{}", status, in_brackets);
+      return itself ? std::string() : "the kernel's out-of-memory killer ended a process of it" + in_brackets;
     case Cause::kProbablyOutOfMemory:
-      return fmt::format("{}, probably by the kernel's out-of-memory killer{}",
-                         itself ? std::string("was killed with SIGKILL") : status, in_brackets);
+      return itself ? std::string() : "probably the kernel's out-of-memory killer ended a process of it";
     case Cause::kSharedMemoryFull:
-      return fmt::format("{}: /dev/shm is full{}", status, in_brackets);
+      return "/dev/shm is full" + in_brackets;
     case Cause::kWatchdogAbort:
-      return status + ": its watchdog gave up waiting for the other workers";
+      return "its watchdog gave up waiting for the others";
     case Cause::kPeerLost:
-      return status + ": it lost another worker";
+      return "it lost another worker";
+    case Cause::kOwnError:
+      return shell_meaning(value);
     default:
-      return status;
+      return {};
   }
 }
 

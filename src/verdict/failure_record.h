@@ -60,6 +60,10 @@ struct FailureRecord {
   /// 'exited with code 3', 'died of SIGSEGV (invalid memory access)', 'could not be executed: No such file',
   /// 'was killed by the kernel's out-of-memory killer (memory limit 64 MiB)'.
   [[nodiscard]] std::string in_words() const;
+  /// The first part of in_words(): how the process ended, 'died of SIGBUS (bus error)'.
+  [[nodiscard]] std::string status_in_words() const;
+  /// The second part: what is known beyond it, '/dev/shm is full (1 MiB)'; may be empty.
+  [[nodiscard]] std::string reason_in_words() const;
 
   bool operator==(const FailureRecord&) const = default;
 };

@@ -1,6 +1,7 @@
 #include "verdict/hint_table.h"
 
 #include <algorithm>
+#include <csignal>
 
 namespace lrun {
 namespace {
@@ -81,6 +82,8 @@ constexpr HintRule kRules[] = {
      "install it for the Python that runs here; 'which python3' tells which"},
     {"import-error", "ImportError: ", "cannot open shared object file",
      "a library that the module needs is missing: 'ldd' on the module names it"},
+    {"missing-library", "OSError: ", "cannot open shared object file",
+     "the library is missing: LD_LIBRARY_PATH must name its folder, and 'ldd' on it what it needs itself"},
     {"missing-library", "error while loading shared libraries", "",
      "'ldd PROGRAM' lists what is missing; LD_LIBRARY_PATH or the program's rpath must name its folder"},
     {"glibc-version", "version `GLIBC_", "not found",
@@ -99,6 +102,32 @@ constexpr HintRule kRules[] = {
     {"missing-rank", "environment variable RANK expected", "",
      "the program cleared its environment: RANK is set by lrun"},
 };
+
+std::string_view hint_of_signal(int signal_number) {
+  switch (signal_number) {
+    case SIGKILL:
+      return "lrun did not send it: look into the scheduler's log, 'dmesg', and who else may have";
+    case SIGILL:
+      return "often a program built for a newer processor: build it here, or without '-march=native'";
+    case SIGXCPU:
+      return "'ulimit -t' limits the CPU time";
+    case SIGXFSZ:
+      return "'ulimit -f' limits the size of files";
+    case SIGSYS:
+      return "a container's seccomp profile forbids a system call: 'dmesg' may name it";
+    default:
+      return {};
+  }
+}
+
+/// What is left to say when nothing that was printed is known.
+std::string_view hint_of_ending(const FailureRecord& record) {
+  if (record.ending == FailureRecord::Ending::kSignaled) return hint_of_signal(record.value);
+  if (record.ending != FailureRecord::Ending::kExited) return {};
+  if (record.value == 127) return "a shell's code for a program that it did not find";
+  if (record.value == 126) return "a shell's code for a program that it could not execute";
+  return {};
+}
 
 std::string_view hint_of_cause(const FailureRecord& record) {
   switch (record.cause) {
@@ -132,7 +161,7 @@ std::string hint_for(const FailureRecord& record) {
   for (auto line = record.evidence.rbegin(); line != record.evidence.rend(); ++line) {
     if (const HintRule* rule = find_hint(*line)) return std::string(rule->hint);
   }
-  return {};
+  return std::string(hint_of_ending(record));
 }
 
 }  // namespace lrun

@@ -1,6 +1,7 @@
 #include "verdict/judge.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <string>
@@ -65,9 +66,9 @@ int exit_code_of(const FailureRecord& record) {
       break;
   }
   if (record.value == ENOENT || record.value == ENOTDIR) return kExitNotFound;
-  if (record.value == EACCES || record.value == EISDIR || record.value == ENOEXEC || record.value == EPERM)
-    return kExitNotExecutable;
-  return kExitRefused;
+  constexpr std::array kOfTheFile{EACCES, EISDIR, ENOEXEC, EPERM, ELOOP, ENAMETOOLONG, ETXTBSY, ELIBBAD, E2BIG};
+  const bool found = std::find(kOfTheFile.begin(), kOfTheFile.end(), record.value) != kOfTheFile.end();
+  return found ? kExitNotExecutable : kExitRefused;
 }
 
 void sort_out(Verdict& verdict, const std::vector<FailureRecord>& records, const FailureRecord* culprit) {

@@ -21,13 +21,15 @@ FoundError read_exception(const std::vector<std::string>& lines, std::size_t nam
   const std::string_view line(lines[named]);
   const auto begin = line.find(kThrown) + kThrown.size();
   FoundError found{named, {}};
-  found.words.error = line.substr(begin, line.rfind('\'') - begin);
+  const std::string type(line.substr(begin, line.rfind('\'') - begin));
   found.words.lines.emplace_back(line);
+  if (named + 1 >= lines.size() || !lines[named + 1].starts_with(kWhat)) {
+    found.words.error = "uncaught exception of type '" + type + "'";
+    return found;
+  }
+  found.words.error = type + ": " + lines[named + 1].substr(kWhat.size());
   for (std::size_t i = named + 1; i < lines.size() && found.words.lines.size() < LastWords::kMostLines; ++i) {
-    const bool says_what = lines[i].starts_with(kWhat);
-    if (i == named + 1 && !says_what) break;
-    if (says_what) found.words.error += ": " + lines[i].substr(kWhat.size());
-    if (!says_what && lines[i].starts_with("Exception raised from ")) break;  // c10's call stack follows
+    if (lines[i].starts_with("Exception raised from ")) break;  // c10's call stack follows
     found.words.lines.push_back(lines[i]);
   }
   return found;
@@ -56,7 +58,9 @@ std::optional<FoundError> read_assertion(const std::vector<std::string>& lines, 
     return std::nullopt;
   }
   FoundError found{named, {}};
-  found.words.error = trimmed(line.substr(assertion));
+  std::string_view error = trimmed(line.substr(assertion));
+  if (error.ends_with('.')) error.remove_suffix(1);
+  found.words.error = error;
   found.words.location = assertion_location(line, assertion);
   found.words.lines.emplace_back(line);
   return found;
@@ -91,8 +95,9 @@ constexpr std::array kTellingWords{
     std::string_view("*** stack smashing detected ***"),
     std::string_view("*** buffer overflow detected ***"),
     std::string_view("double free or corruption"),
-    std::string_view("free(): invalid "),
+    std::string_view("free(): "),
     std::string_view("malloc(): "),
+    std::string_view("realloc(): "),
     std::string_view("munmap_chunk(): invalid pointer"),
     std::string_view("corrupted size vs. prev_size"),
     std::string_view("corrupted double-linked list"),
@@ -135,7 +140,9 @@ std::optional<FoundError> read_at(const std::vector<std::string>& lines, std::si
     return read_rust_panic(lines, i);
   }
   if (auto assertion = read_assertion(lines, i)) return assertion;
-  return is_telling(line) ? std::optional(read_one_line(lines, i)) : std::nullopt;
+  if (!is_telling(line)) return std::nullopt;
+  while (i > 0 && is_telling(lines[i - 1])) --i;  // 'terminate called' follows what called it
+  return read_one_line(lines, i);
 }
 
 }  // namespace

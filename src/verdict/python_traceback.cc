@@ -7,7 +7,9 @@ namespace lrun {
 namespace {
 
 constexpr std::string_view kHeader = "Traceback (most recent call last):";
+constexpr std::string_view kIgnored = "Exception ignored in";
 constexpr std::string_view kFatal = "Fatal Python error: ";
+constexpr std::string_view kFrame = "  File \"";
 constexpr std::string_view kIndentation = "  ";
 constexpr std::size_t kMostMessageLines = 3;  // of an exception whose text goes on below
 
@@ -52,6 +54,13 @@ std::string frame_location(std::string_view line) {
   return location;
 }
 
+/// A frame of Python itself or of an installed package: the error is seldom there.
+bool is_foreign(std::string_view frame) {
+  return frame.find("/site-packages/") != std::string_view::npos ||
+         frame.find("/dist-packages/") != std::string_view::npos ||
+         frame.find("/lib/python") != std::string_view::npos || frame.find("File \"<frozen ") != std::string_view::npos;
+}
+
 /// Sees lines without their prefixes; a place behind the end is an empty line.
 class Lines {
  public:
@@ -65,9 +74,10 @@ class Lines {
   const std::vector<std::string>& lines_;
 };
 
-/// The frame and its source lines, from `frame` to before `end`.
-void add_lines(LastWords& words, const Lines& lines, std::size_t frame, std::size_t end) {
-  for (std::size_t i = frame; i < end && words.lines.size() < LastWords::kMostLines - kMostMessageLines; ++i) {
+/// The frame and its source lines, from `frame` to the next one or `end`, at most `most` lines.
+void add_frame(LastWords& words, const Lines& lines, std::size_t frame, std::size_t end, std::size_t most) {
+  for (std::size_t i = frame; i < std::min(end, frame + most); ++i) {
+    if (i > frame && lines[i].starts_with(kFrame)) break;
     words.lines.emplace_back(lines[i]);
   }
 }
@@ -77,7 +87,8 @@ void add_message(LastWords& words, const Lines& lines, std::size_t named) {
   words.error = lines[named];
   for (std::size_t i = named; i < std::min(lines.size(), named + kMostMessageLines); ++i) {
     const std::string_view line = lines[i];
-    if (i > named && (line.empty() || line.find(kHeader) != std::string_view::npos)) break;
+    const bool ends = line.empty() || line.find(kHeader) != std::string_view::npos || line.starts_with(kIgnored);
+    if (i > named && ends) break;
     words.lines.emplace_back(line);
   }
 }
@@ -85,15 +96,21 @@ void add_message(LastWords& words, const Lines& lines, std::size_t named) {
 /// Reads a traceback whose header is line `header`.
 std::optional<FoundError> read_traceback(const Lines& lines, std::size_t header) {
   std::size_t frame = header + 1;
+  std::size_t own = frame;  // the innermost one of the user's own
   std::size_t i = header + 1;
   // '~~~^^^' below a source line and '[Previous line repeated ...]' are indented, too.
   for (; i < lines.size() && is_indented(lines[i]); ++i) {
-    if (lines[i].starts_with("  File \"")) frame = i;
+    if (!lines[i].starts_with(kFrame)) continue;
+    frame = i;
+    if (!is_foreign(lines[i])) own = i;
   }
+  if (is_foreign(lines[own])) own = frame;
   if (i >= lines.size() || !names_exception(lines[i])) return std::nullopt;
   FoundError found{i, {}};
-  found.words.location = frame_location(lines[frame]);
-  add_lines(found.words, lines, frame, i);
+  found.words.location = frame_location(lines[own]);
+  constexpr std::size_t kMostFrameLines = 3;
+  if (own != frame) add_frame(found.words, lines, own, i, kMostFrameLines - 1);
+  add_frame(found.words, lines, frame, i, kMostFrameLines);
   add_message(found.words, lines, i);
   return found;
 }
@@ -102,12 +119,12 @@ std::optional<FoundError> read_traceback(const Lines& lines, std::size_t header)
 std::optional<FoundError> read_syntax_error(const Lines& lines, std::size_t named) {
   std::size_t frame = named;
   while (frame > 0 && named - frame < 4 && is_indented(lines[frame - 1])) {
-    if (lines[--frame].starts_with("  File \"")) break;
+    if (lines[--frame].starts_with(kFrame)) break;
   }
-  if (!lines[frame].starts_with("  File \"")) return std::nullopt;
+  if (!lines[frame].starts_with(kFrame)) return std::nullopt;
   FoundError found{named, {}};
   found.words.location = frame_location(lines[frame]);
-  add_lines(found.words, lines, frame, named);
+  add_frame(found.words, lines, frame, named, named - frame);
   add_message(found.words, lines, named);
   return found;
 }
@@ -127,7 +144,7 @@ std::optional<FoundError> read_fatal_error(const Lines& lines, std::size_t named
 }
 
 bool is_ignored(const Lines& lines, std::size_t header) {
-  return header > 0 && lines[header - 1].starts_with("Exception ignored in");
+  return header > 0 && lines[header - 1].starts_with(kIgnored);
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ TEST(OutOfMemory, OfAChildIsSeenBehindAShell) {
   LrunProcess lrun({"-n", "1", "sh", "-c", "python3 -c \"$0\"; exit $?", kTakesTooMuch},
                    {.before_exec = [&] { cgroup->enter(); }});
   EXPECT_EQ(lrun.wait().code, 137);
-  EXPECT_NE(lrun.err().find("exited with code 137: the kernel's out-of-memory killer ended its process"),
+  EXPECT_NE(lrun.err().find("the kernel's out-of-memory killer ended a process of it (memory limit 128 MiB)"),
             std::string::npos)
       << lrun.err();
 }
@@ -81,8 +81,7 @@ TEST(OutOfMemory, IsOnlyProbableWhenAnotherCgroupCountedIt) {
   LrunProcess lrun(
       {"-n", "1", "sh", "-c", "echo 0 > $1/cgroup.procs && exec python3 -c \"$0\"", kTakesTooMuch, cgroup->path()});
   EXPECT_EQ(lrun.wait().code, 137);
-  EXPECT_NE(lrun.err().find("was killed with SIGKILL, probably by the kernel's out-of-memory killer"),
-            std::string::npos)
+  EXPECT_NE(lrun.err().find("was killed, probably by the kernel's out-of-memory killer"), std::string::npos)
       << lrun.err();
 }
 
@@ -115,8 +114,7 @@ TEST(BusError, NamesAFullSharedMemory) {
   const LrunEnd end = lrun.wait();
   if (end.code == 98) GTEST_SKIP() << "nothing can be mounted here";
   EXPECT_EQ(end.code, 128 + SIGBUS);
-  EXPECT_NE(lrun.err().find(" died of SIGBUS (bus error): /dev/shm is full (1 MiB) after "), std::string::npos)
-      << lrun.err();
+  EXPECT_NE(lrun.err().find(": /dev/shm is full (1 MiB)\n"), std::string::npos) << lrun.err();
   EXPECT_NE(lrun.err().find("lrun: hint: 'docker run --shm-size=8g'"), std::string::npos) << lrun.err();
 }
 

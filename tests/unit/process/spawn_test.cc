@@ -114,7 +114,7 @@ TEST(ExitStatusWords, SayWhatHappened) {
   EXPECT_EQ((ExitStatus{ExitStatus::Kind::kExited, 3}).in_words(), "exited with code 3");
   EXPECT_EQ((ExitStatus{ExitStatus::Kind::kSignaled, SIGSEGV, true}).in_words(),
             "died of SIGSEGV (invalid memory access, core dumped)");
-  EXPECT_EQ((ExitStatus{ExitStatus::Kind::kSignaled, SIGTERM}).in_words(), "died of SIGTERM");
+  EXPECT_EQ((ExitStatus{ExitStatus::Kind::kSignaled, SIGUSR1}).in_words(), "died of SIGUSR1");
 }
 
 }  // namespace

@@ -66,14 +66,26 @@ TEST(VerdictText, EndsWithTheWorkersOwnErrorAndHintsAtItsCure) {
   verdict.culprit->cause = Cause::kOwnError;
   verdict.culprit->error = "ModuleNotFoundError: No module named 'einops'";
   verdict.culprit->location = "train.py:2";
-  verdict.culprit->evidence = {verdict.culprit->error};
+  verdict.culprit->evidence = {"  File \"train.py\", line 2, in <module>", verdict.culprit->error};
   verdict.culprit->error_file = "/logs/1/error.json";
   EXPECT_EQ(verdict_text(verdict, {}),
             "lrun: note: rank 1 left in /logs/1/error.json:\n"
+            "  |   File \"train.py\", line 2, in <module>\n"
             "  | ModuleNotFoundError: No module named 'einops'\n"
             "lrun: hint: install it for the Python that runs here; 'which python3' tells which\n"
             "lrun: error: rank 1 (local rank 1, pid 4242 on host) exited with code 3 after 0.4s: ModuleNotFoundError: "
             "No module named 'einops' at train.py:2\n");
+}
+
+TEST(VerdictText, ShowsNoLineTwice) {
+  Verdict verdict;
+  verdict.end.kind = RunEnd::Kind::kWorkerFailed;
+  verdict.culprit = failed(1);
+  verdict.culprit->error = "free(): invalid pointer";
+  verdict.culprit->evidence = {"free(): invalid pointer"};
+  EXPECT_EQ(verdict_text(verdict, {}),
+            "lrun: error: rank 1 (local rank 1, pid 4242 on host) exited with code 3 after 0.4s: free(): invalid "
+            "pointer\n");
 }
 
 TEST(VerdictText, SaysWhyTheFirstDeathIsNotTheCause) {
@@ -87,8 +99,8 @@ TEST(VerdictText, SaysWhyTheFirstDeathIsNotTheCause) {
   verdict.overruled->cause = Cause::kWatchdogAbort;
   verdict.failed_later = {2};
   EXPECT_EQ(verdict_text(verdict, {}),
-            "lrun: note: rank 2 ended first and died of SIGABRT (abort): its watchdog gave up waiting for the other "
-            "workers; that makes it a victim, not the cause\n"
+            "lrun: note: rank 2 ended first and died of SIGABRT (abort): its watchdog gave up waiting for the "
+            "others; that makes it a victim, not the cause\n"
             "lrun: note: 1 other worker failed with it\n"
             "lrun: error: rank 6 (local rank 6, pid 4242 on host) exited with code 3 after 0.4s\n");
   verdict.overruled->cause = Cause::kOwnError;

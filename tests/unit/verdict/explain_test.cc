@@ -37,13 +37,14 @@ TEST(Explain, BlamesTheOutOfMemoryKillerForASigkillThatTheCgroupCounted) {
 TEST(Explain, SaysProbablyWhenOnlyTheMachineCountedAKill) {
   const FailureRecord record = explained(Ending::kSignaled, SIGKILL, {.memory_kills = 1});
   EXPECT_EQ(record.cause, Cause::kProbablyOutOfMemory);
-  EXPECT_EQ(record.in_words(), "was killed with SIGKILL, probably by the kernel's out-of-memory killer");
+  EXPECT_EQ(record.in_words(), "was killed, probably by the kernel's out-of-memory killer");
 }
 
 TEST(Explain, SeesTheOutOfMemoryKillBehindAShell) {
   EXPECT_EQ(explained(Ending::kExited, 137, {.memory_kills = 1, .memory_kills_are_ours = true}).cause,
             Cause::kOutOfMemory);
   EXPECT_EQ(explained(Ending::kExited, 137).cause, Cause::kOwnError);
+  EXPECT_EQ(explained(Ending::kExited, 137).in_words(), "exited with code 137: a shell's code for SIGKILL");
 }
 
 TEST(Explain, BlamesNoMemoryForLrunsOwnKillNorForOtherSignals) {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
+#include <csignal>
 #include <set>
 #include <string>
 
@@ -53,6 +53,7 @@ constexpr Example kExamples[] = {
     {"missing-torch", "ModuleNotFoundError: No module named 'torch'"},
     {"missing-module", "ModuleNotFoundError: No module named 'einops'"},
     {"import-error", "ImportError: libcudart.so.12: cannot open shared object file: No such file or directory"},
+    {"missing-library", "OSError: libfoo.so: cannot open shared object file: No such file or directory"},
     {"missing-library", "./a: error while loading shared libraries: libfoo.so: cannot open shared object file"},
     {"glibc-version", "./a: /lib/libc.so.6: version `GLIBC_2.38' not found (required by ./a)"},
     {"libstdcxx-version", "./a: libstdc++.so.6: version `GLIBCXX_3.4.32' not found (required by ./a)"},
@@ -107,6 +108,19 @@ TEST(HintFor, LooksAtTheErrorBeforeTheOtherLines) {
   EXPECT_EQ(hint_for(record), find_hint(record.error)->hint);
   record.error = "ValueError: x";
   EXPECT_EQ(hint_for(record), find_hint("Permission denied")->hint);
+}
+
+TEST(HintFor, KnowsSomeSignalsAndCodesOfShells) {
+  FailureRecord record;
+  record.cause = Cause::kFatalSignal;
+  record.ending = FailureRecord::Ending::kSignaled;
+  record.value = SIGXCPU;
+  EXPECT_EQ(hint_for(record), "'ulimit -t' limits the CPU time");
+  record.value = SIGSEGV;
+  EXPECT_EQ(hint_for(record), "");
+  record.ending = FailureRecord::Ending::kExited;
+  record.value = 127;
+  EXPECT_EQ(hint_for(record), "a shell's code for a program that it did not find");
 }
 
 TEST(HintFor, KnowsWhatToDoWhenMemoryRunsOut) {

@@ -123,6 +123,8 @@ TEST(Judge, GivesTheShellsCodesForAProgramThatCannotRun) {
   EXPECT_EQ(code(ENOENT), 127);
   EXPECT_EQ(code(EACCES), 126);
   EXPECT_EQ(code(ENOEXEC), 126);
+  EXPECT_EQ(code(ETXTBSY), 126);
+  EXPECT_EQ(code(E2BIG), 126);
   EXPECT_EQ(code(ENOMEM), 125);
 }
 

@@ -34,6 +34,22 @@ TEST(LastWords, AreReadThroughTheRankPrefixThatTorchPutsBeforeEachLine) {
   EXPECT_EQ(words.location, "a.py:1") << "the module itself needs no name";
 }
 
+TEST(LastWords, AreLocatedInTheUsersOwnCode) {
+  const LastWords words = find_last_words({
+      "Traceback (most recent call last):",
+      "  File \"/home/me/train.py\", line 40, in step",
+      "    return layer(x)",
+      "  File \"/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py\", line 114, in forward",
+      "    return F.linear(input, self.weight, self.bias)",
+      "           ^^^^^^^^",
+      "RuntimeError: mat1 and mat2 shapes cannot be multiplied",
+  });
+  EXPECT_EQ(words.location, "train.py:40 in step");
+  ASSERT_EQ(words.lines.size(), 6U) << "and the innermost frame is shown as well";
+  EXPECT_EQ(words.lines[1], "    return layer(x)");
+  EXPECT_EQ(words.lines[3], "    return F.linear(input, self.weight, self.bias)");
+}
+
 TEST(LastWords, OfAChainOfExceptionsAreTheLast) {
   const LastWords words = find_last_words({
       "Traceback (most recent call last):",
@@ -137,13 +153,14 @@ TEST(LastWords, LeaveTheStackOfAC10ErrorOut) {
 }
 
 TEST(LastWords, AreAThrownValueThatHasNoWhat) {
-  EXPECT_EQ(find_last_words({"terminate called after throwing an instance of 'int'", "Aborted"}).error, "int");
+  EXPECT_EQ(find_last_words({"terminate called after throwing an instance of 'int'", "Aborted"}).error,
+            "uncaught exception of type 'int'");
 }
 
 TEST(LastWords, AreAFailedAssertionAndItsPlace) {
   const LastWords words =
       find_last_words({"train: /src/model/net.cc:42: void Net::step(int): Assertion `batch > 0' failed."});
-  EXPECT_EQ(words.error, "Assertion `batch > 0' failed.");
+  EXPECT_EQ(words.error, "Assertion `batch > 0' failed");
   EXPECT_EQ(words.location, "net.cc:42");
   EXPECT_EQ(
       find_last_words({"/usr/include/c++/12/bits/stl_vector.h:1123: reference at(): Assertion '__n < size()' failed."})
@@ -180,6 +197,8 @@ TEST(LastWords, AreWhatTheLoaderAndTheLibraryReport) {
        }) {
     EXPECT_EQ(find_last_words({"before", line}).error, line);
   }
+  EXPECT_EQ(find_last_words({"pure virtual method called", "terminate called without an active exception"}).error,
+            "pure virtual method called");
 }
 
 TEST(LastWords, OfBothKindsAreThoseThatCameLast) {
