@@ -1,0 +1,50 @@
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "verdict/explain.h"
+#include "verdict/hint_table.h"
+#include "verdict/last_words.h"
+
+namespace {
+
+/// Aborts, which libFuzzer reports with the input.
+void demand(bool holds) {
+  if (!holds) std::abort();
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return lines;
+}
+
+}  // namespace
+
+/// Input: how the worker ended, then the last lines that it printed.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::vector<std::string> lines = lines_of({reinterpret_cast<const char*>(data) + 1, size - 1});
+  const lrun::LastWords words = lrun::find_last_words(lines);
+  demand(words.lines.size() <= lrun::LastWords::kMostLines);
+  demand(words.error.find('\n') == std::string::npos && words.location.find('\n') == std::string::npos);
+  lrun::FailureRecord record;
+  record.ending = (data[0] & 1U) != 0 ? lrun::FailureRecord::Ending::kExited : lrun::FailureRecord::Ending::kSignaled;
+  record.value = data[0] >> 1U;
+  lrun::explain(record, {.last_lines = lines, .memory_kills = 1, .shared_memory_full = true});
+  std::size_t bytes = 0;
+  for (const std::string& line : record.evidence) bytes += line.size() + 1;
+  demand(bytes <= lrun::FailureRecord::kMostEvidenceBytes);
+  demand(record.error.size() <= lrun::FailureRecord::kMostErrorBytes);
+  demand(record.success() == (record.cause == lrun::Cause::kSucceeded));
+  (void)lrun::hint_for(record);
+  (void)record.in_words();
+  return 0;
+}
