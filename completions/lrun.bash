@@ -12,6 +12,7 @@ declare -gA _lrun_values=(
   [--accelerator]='auto cpu gpu'
   [--isolate-gpus]=-
   [--virtual-local-rank]=-
+  [--share-gpus]=-
   [--strategy]='ddp dp ddp2'
   [--process_group_backend]='auto nccl gloo shm'
   [--seed]=''

@@ -42,8 +42,10 @@ constexpr Flag kFirstFlags[] = {
      .brief = "devices of each node: how many, or which",
      .details =
          "How many devices of each node to use, or which: '8' is the first eight, '2,3' the devices 2 and 3, '2,' "
-         "only device 2, '-1' all GPUs, 'auto' all GPUs and one CPU worker where there is none. On a machine "
-         "without GPUs a plain count is that many CPU workers; '-1' and lists are an error there.",
+         "only device 2, '-1' all GPUs, 'auto' all GPUs and one CPU worker where there is none. A GPU may also be "
+         "named by its UUID or the beginning of one ('GPU-8f3a'), and so may an instance of a GPU in MIG mode "
+         "('MIG-41c9'); instances count as devices. On a machine without GPUs a plain count is that many CPU workers; "
+         "'-1' and lists are an error there.",
      .choices = "auto -1",
      .default_value = "one device",
      .apply = flag_values::devices},
@@ -80,11 +82,19 @@ constexpr Flag kFirstFlags[] = {
     {.name = "isolate-gpus",
      .aliases = "virtual-local-rank",
      .brief = "each worker sees only its own GPU",
-     .details = "Each worker finds only its own GPU in CUDA_VISIBLE_DEVICES, and LOCAL_RANK is 0 in all of them, as "
-                "torchrun's --virtual-local-rank does. Without it all workers of a node see all of the node's chosen "
-                "GPUs.",
+     .details =
+         "Each worker finds only its own GPU in CUDA_VISIBLE_DEVICES (HIP_VISIBLE_DEVICES for GPUs of AMD, "
+         "ZE_AFFINITY_MASK for those of Intel), and LOCAL_RANK is 0 in all of them, as torchrun's "
+         "--virtual-local-rank does. Without it all workers of a node see all of the node's chosen GPUs. Workers "
+         "on MIG instances are always isolated: a process can use only one.",
      .pet_variable = "PET_VIRTUAL_LOCAL_RANK",
      .apply = flag_values::isolate_gpus},
+    {.name = "share-gpus",
+     .details =
+         "Use GPUs on which other processes compute as well. Without it lrun refuses to start on a busy GPU when "
+         "GPUs were asked for (with --devices, '--nproc-per-node gpu' or '--accelerator gpu'), and warns when they "
+         "were not. A GPU in exclusive mode that is taken cannot be shared.",
+     .apply = flag_values::share_gpus},
 
     {.name = "strategy",
      .value = kRequired,

@@ -88,6 +88,8 @@ void accelerator(const GivenValue& given, LaunchRequest& request) {
 
 void isolate_gpus(const GivenValue& given, LaunchRequest& request) { request.isolate_gpus = switch_value(given); }
 
+void share_gpus(const GivenValue& given, LaunchRequest& request) { request.share_gpus = switch_value(given); }
+
 void strategy(const GivenValue& given, LaunchRequest& request) {
   std::string word = lower_case(given.text);
   for (const char* const later :

@@ -5,23 +5,50 @@
 
 namespace lrun {
 
-/// A GPU that programs started here would see.
+/// Who made a node's GPUs: decides in which variable programs look for the GPUs they may use.
+enum class GpuVendor { kNvidia, kAmd, kIntel };
+
+/// A process that computes on a GPU.
+struct GpuProcess {
+  int pid = 0;          ///< as the driver knows it: in a container it may be another's
+  int memory_mib = -1;  ///< of the GPU; -1: the driver does not say
+  std::string name;     ///< empty when it cannot be seen from here
+
+  bool operator==(const GpuProcess&) const = default;
+};
+
+/// Who may use a GPU, as its administrator set it.
+enum class ComputeMode {
+  kShared,      ///< any number of processes
+  kExclusive,   ///< one process at a time
+  kProhibited,  ///< none
+};
+
+/// A device that programs started here would see: a GPU, or an instance that a GPU in MIG mode was divided into.
 struct Gpu {
-  int index = 0;     ///< NVML's (PCI bus order); -1 for a MIG instance
-  std::string uuid;  ///< 'GPU-…' or 'MIG-…'; empty when the GPU is lost
+  int index = 0;     ///< the driver's (PCI bus order); an instance has its GPU's; -1: unknown
+  std::string uuid;  ///< 'GPU-…', of an instance 'MIG-…'; empty when the GPU is lost or has none
   std::string
-      visible_as;     ///< how CUDA_VISIBLE_DEVICES of a worker has to name it: as the user's own does, else the index
+      visible_as;     ///< how a worker's visibility variable has to name it: as the user's own does, else the index
   bool lost = false;  ///< fell off the bus: the driver still counts it, nothing can use it
 
+  std::string gpu_uuid = {};     ///< of an instance: the GPU it is a part of
+  std::string name = {};         ///< the model; empty when unknown
+  std::string pci_address = {};  ///< '0000:10:00.0', as sysfs writes it; empty when unknown
+  int numa_node = -1;            ///< the closest one; -1: unknown, or not asked
+  ComputeMode mode = ComputeMode::kShared;
+  std::vector<GpuProcess> processes = {};  ///< that compute on it now; servers that share it out are left out
+
+  [[nodiscard]] bool is_instance() const { return uuid.starts_with("MIG-"); }
   bool operator==(const Gpu&) const = default;
 };
 
-/// What the NVIDIA driver said when it was asked for GPUs.
+/// What came of the search for GPUs.
 enum class GpuAnswer {
   kNotAsked,         ///< nothing in the request depends on it
-  kNoLibrary,        ///< there is no libnvidia-ml.so.1: a machine without GPUs
-  kDriverNotLoaded,  ///< the library is there, the kernel driver is not
-  kFailed,           ///< anything else; GpuInventory::detail has the driver's words
+  kNoLibrary,        ///< there is no libnvidia-ml.so.1, and no GPU of another vendor: a machine without GPUs
+  kDriverNotLoaded,  ///< NVIDIA's library is there, the kernel driver is not
+  kFailed,           ///< it crashed, hung or refused; GpuInventory::detail says how
   kCounted,          ///< `gpus` is the truth, also when it is empty
 };
 
@@ -29,6 +56,7 @@ struct GpuInventory {
   GpuAnswer answer = GpuAnswer::kNotAsked;
   std::vector<Gpu> gpus;
   std::string detail;  ///< for people: why there are none, or fewer than the machine has
+  GpuVendor vendor = GpuVendor::kNvidia;
 
   bool operator==(const GpuInventory&) const = default;
 };

@@ -6,7 +6,7 @@
 #include <climits>
 #include <system_error>
 
-#include "cluster/nvml.h"
+#include "cluster/find_gpus.h"
 #include "cluster/usable_cpus.h"
 #include "cluster/visible_gpus.h"
 
@@ -25,7 +25,7 @@ AllocatedNode local_host(const Questions& questions, const Environment& environm
   AllocatedNode node;
   node.name = host_name();
   node.cpus = questions.cpus ? usable_cpus() : cpus_by_affinity();
-  if (questions.gpus) node.gpus = visible_gpus(ask_nvml(), environment.get("CUDA_VISIBLE_DEVICES"));
+  if (questions.gpus) node.gpus = visible_gpus(find_gpus(), environment);
   return node;
 }
 

@@ -1,140 +1,171 @@
 #include "cluster/nvml.h"
 
-#include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
-#include <memory>
 #include <optional>
 #include <string>
+
+#include "base/fd.h"
+#include "cluster/nvml_library.h"
 
 namespace lrun {
 namespace {
 
-// The few entry points that a count needs, by their stable ABI: no header of NVIDIA's is needed to build.
-using Return = int;
-using Device = struct OpaqueDevice*;
-constexpr Return kSuccess = 0;
-constexpr Return kDriverNotLoaded = 9;
-constexpr Return kLibraryNotFound = 12;
-constexpr Return kGpuIsLost = 15;
-constexpr unsigned kUuidBytes = 96;  // NVML_DEVICE_UUID_V2_BUFFER_SIZE
-
-constexpr const char* kLibrary = "libnvidia-ml.so.1";
-/// What a driver leaves behind: its nodes (also of WSL and of containers), or its library where distributions put it.
-constexpr const char* kTraces[] = {
-    "/dev/nvidiactl",
-    "/proc/driver/nvidia",
-    "/dev/dxg",
-    "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
-    "/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
-    "/usr/lib64/libnvidia-ml.so.1",
-    "/usr/lib/libnvidia-ml.so.1",
-};
-
-/// The loader looks for a library that is not there in some fifty places: a tenth of the time that a short run takes.
-void* open_library() {
-  if (void* loaded = dlopen(kLibrary, RTLD_NOW | RTLD_NOLOAD)) return loaded;
-  const bool possible =
-      std::getenv("LD_LIBRARY_PATH") != nullptr ||
-      std::any_of(std::begin(kTraces), std::end(kTraces), [](const char* trace) { return access(trace, F_OK) == 0; });
-  return possible ? dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL) : nullptr;
-}
-
-struct CloseLibrary {
-  void operator()(void* library) const { dlclose(library); }
-};
-
-class Nvml {
- public:
-  /// Empty when the library is not there or lacks an entry point.
-  static std::optional<Nvml> open() {
-    Nvml nvml;
-    nvml.library_.reset(open_library());
-    if (!nvml.library_) return std::nullopt;
-    const bool complete =
-        nvml.find(nvml.init, "nvmlInit_v2") && nvml.find(nvml.shutdown, "nvmlShutdown") &&
-        nvml.find(nvml.error_string, "nvmlErrorString") && nvml.find(nvml.count, "nvmlDeviceGetCount_v2") &&
-        nvml.find(nvml.handle, "nvmlDeviceGetHandleByIndex_v2") && nvml.find(nvml.uuid, "nvmlDeviceGetUUID");
-    if (!complete) return std::nullopt;
-    return nvml;
-  }
-
-  [[nodiscard]] std::string words(Return code) const {
-    const char* text = error_string(code);
-    return text != nullptr ? text : "error " + std::to_string(code);
-  }
-
-  Return (*init)() = nullptr;
-  Return (*shutdown)() = nullptr;
-  const char* (*error_string)(Return) = nullptr;
-  Return (*count)(unsigned*) = nullptr;
-  Return (*handle)(unsigned, Device*) = nullptr;
-  Return (*uuid)(Device, char*, unsigned) = nullptr;
-
- private:
-  template <class Function>
-  bool find(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(library_.get(), name));
-    return function != nullptr;
-  }
-
-  std::unique_ptr<void, CloseLibrary> library_;
-};
+using Device = NvmlLibrary::Device;
+using Return = NvmlLibrary::Return;
+constexpr Return kSuccess = NvmlLibrary::kSuccess;
+constexpr unsigned kTextBytes = 96;  // NVML_DEVICE_UUID_V2_BUFFER_SIZE, NVML_DEVICE_NAME_V2_BUFFER_SIZE
+constexpr unsigned kMostProcesses = 64;
+/// The server that shares a GPU out between its clients; the kernel cuts names after 15 letters.
+constexpr const char* kSharingServer = "nvidia-cuda-mps";
 
 GpuInventory no_gpus(GpuAnswer answer, std::string detail) { return {answer, {}, std::move(detail)}; }
 
-GpuInventory refused_start(const Nvml& nvml, Return code) {
-  if (code == kDriverNotLoaded) return no_gpus(GpuAnswer::kDriverNotLoaded, "the NVIDIA driver is not loaded");
-  if (code == kLibraryNotFound) return no_gpus(GpuAnswer::kNoLibrary, "the NVIDIA driver's library is not there");
+GpuInventory refused_start(const NvmlLibrary& nvml, Return code) {
+  if (code == NvmlLibrary::kDriverNotLoaded) {
+    return no_gpus(GpuAnswer::kDriverNotLoaded, "the NVIDIA driver is not loaded");
+  }
+  if (code == NvmlLibrary::kLibraryNotFound) {
+    return no_gpus(GpuAnswer::kNoLibrary, "the NVIDIA driver's library is not there");
+  }
   return no_gpus(GpuAnswer::kFailed, "the NVIDIA driver says '" + nvml.words(code) + "'");
 }
 
-/// One GPU; `failure` gets the code when the driver gives neither a UUID nor 'lost'.
-Gpu ask_gpu(const Nvml& nvml, unsigned index, Return& failure) {
-  Gpu gpu;
-  gpu.index = static_cast<int>(index);
-  gpu.visible_as = std::to_string(index);
-  Device device = nullptr;
-  char uuid[kUuidBytes] = {};
-  Return code = nvml.handle(index, &device);
-  if (code == kSuccess) code = nvml.uuid(device, uuid, sizeof uuid);
-  if (code == kSuccess) {
-    gpu.uuid = uuid;
-  } else if (code == kGpuIsLost) {
-    gpu.lost = true;
-  } else {
-    failure = code;
+/// NVML writes '00000000:10:00.0', sysfs '0000:10:00.0'; in both, letters of numbers differ in their case.
+std::string pci_address_of(const NvmlLibrary& nvml, Device device) {
+  NvmlLibrary::PciInfo info = {};
+  if (nvml.pci_info == nullptr || nvml.pci_info(device, &info) != kSuccess) return {};
+  std::string address(info.address, std::find(std::begin(info.address), std::end(info.address), '\0'));
+  constexpr std::size_t kDomainDigits = 4;
+  const auto colon = address.find(':');
+  if (colon == std::string::npos || colon < kDomainDigits) return {};
+  address.erase(0, colon - kDomainDigits);
+  for (char& letter : address) letter = letter >= 'A' && letter <= 'F' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  return address;
+}
+
+ComputeMode compute_mode_of(const NvmlLibrary& nvml, Device device) {
+  int mode = 0;
+  if (nvml.compute_mode == nullptr || nvml.compute_mode(device, &mode) != kSuccess) return ComputeMode::kShared;
+  constexpr int kProhibited = 2;
+  return mode == 0 ? ComputeMode::kShared : mode == kProhibited ? ComputeMode::kProhibited : ComputeMode::kExclusive;
+}
+
+std::string process_name(unsigned pid) {
+  const Fd file(::open(("/proc/" + std::to_string(pid) + "/comm").c_str(), O_RDONLY | O_CLOEXEC));
+  char buffer[64];
+  const ssize_t length = file ? ::read(file.get(), buffer, sizeof buffer) : 0;
+  std::string name(buffer, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  name.resize(std::min(name.size(), name.find('\n')));
+  return name;
+}
+
+std::vector<GpuProcess> processes_on(const NvmlLibrary& nvml, Device device) {
+  NvmlLibrary::ProcessInfo infos[kMostProcesses] = {};
+  unsigned count = kMostProcesses;
+  if (nvml.compute_processes == nullptr) return {};
+  const Return code = nvml.compute_processes(device, &count, infos);
+  if (code != kSuccess && code != NvmlLibrary::kInsufficientSize) return {};
+  std::vector<GpuProcess> processes;
+  for (unsigned i = 0; i < std::min(count, kMostProcesses); ++i) {
+    std::string name = process_name(infos[i].pid);
+    if (name.starts_with(kSharingServer)) continue;
+    const bool known = infos[i].used_bytes != ~0ULL;
+    processes.push_back(
+        {static_cast<int>(infos[i].pid), known ? static_cast<int>(infos[i].used_bytes >> 20U) : -1, std::move(name)});
   }
+  return processes;
+}
+
+/// One GPU or instance, with what can be known about it; `failure` gets the code when the driver gives neither a UUID
+/// nor 'lost'.
+Gpu describe_gpu(const NvmlLibrary& nvml, Device device, unsigned index, Return& failure) {
+  Gpu gpu{static_cast<int>(index), "", std::to_string(index), false};
+  char text[kTextBytes] = {};
+  failure = nvml.uuid(device, text, sizeof text);
+  gpu.lost = failure == NvmlLibrary::kGpuIsLost;
+  if (gpu.lost) failure = kSuccess;
+  if (gpu.lost || failure != kSuccess) return gpu;
+  gpu.uuid = text;
+  if (nvml.name != nullptr && nvml.name(device, text, sizeof text) == kSuccess) gpu.name = text;
+  gpu.pci_address = pci_address_of(nvml, device);
+  gpu.mode = compute_mode_of(nvml, device);
+  gpu.processes = processes_on(nvml, device);
   return gpu;
 }
 
-GpuInventory count_gpus(const Nvml& nvml) {
+bool is_in_mig_mode(const NvmlLibrary& nvml, Device device) {
+  unsigned current = 0;
+  unsigned pending = 0;
+  return nvml.mig_mode != nullptr && nvml.most_instances != nullptr && nvml.instance != nullptr &&
+         nvml.mig_mode(device, &current, &pending) == kSuccess && current == 1;
+}
+
+/// The instances of `gpu`, each as a device of its own.
+std::vector<Gpu> instances_of(const NvmlLibrary& nvml, Device device, const Gpu& gpu) {
+  std::vector<Gpu> instances;
+  unsigned most = 0;
+  if (nvml.most_instances(device, &most) != kSuccess) return instances;
+  for (unsigned i = 0; i < most; ++i) {
+    Device handle = nullptr;
+    Return failure = kSuccess;
+    if (nvml.instance(device, i, &handle) != kSuccess) continue;  // numbers of instances have gaps
+    Gpu instance = describe_gpu(nvml, handle, static_cast<unsigned>(gpu.index), failure);
+    if (failure != kSuccess || !instance.is_instance()) continue;
+    instance.visible_as = instance.uuid;
+    instance.gpu_uuid = gpu.uuid;
+    instance.pci_address = gpu.pci_address;
+    instance.mode = gpu.mode;
+    instances.push_back(std::move(instance));
+  }
+  return instances;
+}
+
+/// Puts one GPU, or what it was divided into, into the inventory.
+void add_gpu(const NvmlLibrary& nvml, unsigned index, GpuInventory& inventory) {
+  const std::string name = "GPU " + std::to_string(index);
+  Device device = nullptr;
+  Return failure = nvml.handle(index, &device);
+  Gpu gpu;
+  if (failure == NvmlLibrary::kGpuIsLost) {
+    gpu = {static_cast<int>(index), "", std::to_string(index), true};
+    failure = kSuccess;
+  } else if (failure == kSuccess) {
+    gpu = describe_gpu(nvml, device, index, failure);
+  }
+  if (failure != kSuccess) {
+    // Such a GPU cannot be used by CUDA either (no permission, for example): it is left out, and said.
+    inventory.detail = name + " does not answer: '" + nvml.words(failure) + "'";
+    return;
+  }
+  if (gpu.lost) inventory.detail = name + " is lost";
+  if (gpu.mode == ComputeMode::kProhibited) inventory.detail = name + "'s compute mode is 'prohibited'";
+  if (gpu.lost || !is_in_mig_mode(nvml, device)) {
+    inventory.gpus.push_back(std::move(gpu));
+    return;
+  }
+  std::vector<Gpu> instances = instances_of(nvml, device, gpu);
+  if (instances.empty()) inventory.detail = name + " is in MIG mode and has no instance";
+  std::move(instances.begin(), instances.end(), std::back_inserter(inventory.gpus));
+}
+
+GpuInventory count_gpus(const NvmlLibrary& nvml) {
   unsigned count = 0;
   if (const Return code = nvml.count(&count); code != kSuccess) {
     return no_gpus(GpuAnswer::kFailed, "the NVIDIA driver does not count its GPUs: '" + nvml.words(code) + "'");
   }
   GpuInventory inventory{GpuAnswer::kCounted, {}, count == 0 ? "the NVIDIA driver has no GPU" : ""};
-  for (unsigned index = 0; index < count; ++index) {
-    Return failure = kSuccess;
-    Gpu gpu = ask_gpu(nvml, index, failure);
-    if (failure != kSuccess) {
-      // Such a GPU cannot be used by CUDA either (no permission, for example): it is left out, and said.
-      inventory.detail = "GPU " + std::to_string(index) + " does not answer: '" + nvml.words(failure) + "'";
-      continue;
-    }
-    if (gpu.lost) inventory.detail = "GPU " + std::to_string(index) + " is lost";
-    inventory.gpus.push_back(std::move(gpu));
-  }
+  for (unsigned index = 0; index < count; ++index) add_gpu(nvml, index, inventory);
   return inventory;
 }
 
 }  // namespace
 
 GpuInventory ask_nvml() {
-  const std::optional<Nvml> nvml = Nvml::open();
+  const std::optional<NvmlLibrary> nvml = NvmlLibrary::open();
   if (!nvml) return no_gpus(GpuAnswer::kNoLibrary, "there is no libnvidia-ml.so.1");
   if (const Return code = nvml->init(); code != kSuccess) return refused_start(*nvml, code);
   GpuInventory inventory = count_gpus(*nvml);

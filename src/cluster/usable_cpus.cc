@@ -1,8 +1,6 @@
 #include "cluster/usable_cpus.h"
 
-#include <fcntl.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,22 +10,10 @@
 #include <system_error>
 #include <vector>
 
-#include "base/fd.h"
+#include "cluster/system_file.h"
 
 namespace lrun {
 namespace {
-
-/// A whole small file, empty when it cannot be read. Plain reads: setting up the first stream of a process costs more
-/// than all files here, and this is on the way of every start.
-std::string text_of(const std::string& path) {
-  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  char buffer[8192];
-  for (ssize_t length = 0; file && (length = read(file.get(), buffer, sizeof buffer)) > 0;) {
-    text.append(buffer, static_cast<std::size_t>(length));
-  }
-  return text;
-}
 
 /// Cuts the part before `separator` off `rest`; all of it when there is none.
 std::string_view cut(std::string_view& rest, char separator) {

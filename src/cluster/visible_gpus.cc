@@ -1,7 +1,6 @@
 #include "cluster/visible_gpus.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <string_view>
 
@@ -15,38 +14,96 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-/// The GPU that an index names; indices count the machine's GPUs, those that do not answer included.
-std::optional<Gpu> find_by_index(const std::vector<Gpu>& gpus, const std::string& entry) {
-  int index = -1;
-  const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), index);
-  if (error != std::errc() || end != entry.data() + entry.size()) return std::nullopt;
-  const auto found = std::find_if(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return gpu.index == index; });
+template <class Matches>
+std::optional<Gpu> first_that(const std::vector<Gpu>& gpus, Matches matches) {
+  const auto found = std::find_if(gpus.begin(), gpus.end(), matches);
   return found == gpus.end() ? std::nullopt : std::optional(*found);
 }
 
-/// The one GPU whose UUID begins with `entry`.
-std::optional<Gpu> find_by_uuid(const std::vector<Gpu>& gpus, const std::string& entry) {
-  if (!entry.starts_with("GPU-")) return std::nullopt;
-  const auto matches = [&](const Gpu& gpu) { return gpu.uuid.starts_with(entry); };
-  if (std::count_if(gpus.begin(), gpus.end(), matches) != 1) return std::nullopt;
-  return *std::find_if(gpus.begin(), gpus.end(), matches);
+/// The GPU that a number means, which is what the GPU is called before the variable applies. A GPU in MIG mode is
+/// called by its instances' UUIDs, and its number means the first of them.
+std::optional<Gpu> find_by_number(const std::vector<Gpu>& gpus, std::string_view entry) {
+  int number = -1;
+  const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), number);
+  if (error != std::errc() || end != entry.data() + entry.size()) return std::nullopt;
+  const std::string name = std::to_string(number);
+  if (auto gpu = first_that(gpus, [&](const Gpu& candidate) { return candidate.visible_as == name; })) return gpu;
+  return first_that(gpus, [&](const Gpu& candidate) { return candidate.is_instance() && candidate.index == number; });
 }
 
-std::optional<Gpu> find_gpu(const std::vector<Gpu>& gpus, const std::string& entry) {
-  // An instance is not in NVML's list of GPUs; whoever can write its UUID down has it.
-  if (entry.starts_with("MIG-") && !gpus.empty()) return Gpu{-1, entry, entry, false};
-  std::optional<Gpu> gpu = find_by_index(gpus, entry);
+/// The one GPU, or the first instance of the one GPU, whose UUID begins with `entry`.
+std::optional<Gpu> find_by_uuid(const std::vector<Gpu>& gpus, const std::string& entry) {
+  const bool of_instance = entry.starts_with("MIG-");
+  if (!of_instance && !entry.starts_with("GPU-")) return std::nullopt;
+  const auto uuid_of = [&](const Gpu& gpu) { return gpu.is_instance() && !of_instance ? gpu.gpu_uuid : gpu.uuid; };
+  const auto matches = [&](const Gpu& gpu) { return uuid_of(gpu).starts_with(entry); };
+  const std::optional<Gpu> found = first_that(gpus, matches);
+  if (found && std::any_of(gpus.begin(), gpus.end(),
+                           [&](const Gpu& gpu) { return matches(gpu) && uuid_of(gpu) != uuid_of(*found); })) {
+    return std::nullopt;
+  }
+  // Older drivers do not list instances; whoever can write the UUID of one down has it.
+  const bool none_listed = std::none_of(gpus.begin(), gpus.end(), [](const Gpu& gpu) { return gpu.is_instance(); });
+  if (!found && of_instance && none_listed && !gpus.empty()) return Gpu{-1, entry, entry, false};
+  return found;
+}
+
+std::optional<Gpu> find_gpu(const std::vector<Gpu>& gpus, const std::string& entry, GpuVendor vendor) {
+  const bool tile = vendor == GpuVendor::kIntel && entry.find('.') != std::string::npos;
+  std::optional<Gpu> gpu =
+      find_by_number(gpus, std::string_view(entry).substr(0, tile ? entry.find('.') : entry.size()));
   if (!gpu) gpu = find_by_uuid(gpus, entry);
-  if (gpu) gpu->visible_as = entry;
+  if (gpu && !gpu->is_instance()) gpu->visible_as = entry;
   return gpu;
 }
 
-bool has_gpu(const std::vector<Gpu>& gpus, const Gpu& gpu) {
-  return std::any_of(gpus.begin(), gpus.end(),
-                     [&](const Gpu& other) { return other.index == gpu.index && other.uuid == gpu.uuid; });
+/// The same device once more: another tile of a GPU is another device.
+bool has_gpu(const std::vector<Gpu>& gpus, const Gpu& gpu, GpuVendor vendor) {
+  return std::any_of(gpus.begin(), gpus.end(), [&](const Gpu& other) {
+    return other.index == gpu.index && other.uuid == gpu.uuid &&
+           (vendor != GpuVendor::kIntel || other.visible_as == gpu.visible_as);
+  });
+}
+
+/// What one variable leaves of `machine`.
+GpuInventory under(GpuInventory machine, const std::string& variable, const Environment& environment) {
+  const std::optional<std::string> value = environment.get(variable);
+  if (!value || machine.gpus.empty()) return machine;
+  GpuInventory seen{machine.answer, {}, machine.detail, machine.vendor};
+  for (const std::string& entry : split_visible_devices(*value)) {
+    const std::optional<Gpu> gpu = find_gpu(machine.gpus, entry, machine.vendor);
+    if (!gpu) break;
+    if (has_gpu(seen.gpus, *gpu, machine.vendor)) {
+      seen.gpus.clear();
+      break;
+    }
+    seen.gpus.push_back(*gpu);
+  }
+  if (seen.gpus.empty()) seen.detail = variable + "='" + *value + "' leaves none";
+  return seen;
+}
+
+GpuInventory visible_amd_gpus(GpuInventory machine, const Environment& environment) {
+  GpuInventory seen = under(std::move(machine), "ROCR_VISIBLE_DEVICES", environment);
+  // HIP counts what ROCR leaves.
+  for (std::size_t i = 0; i < seen.gpus.size(); ++i) seen.gpus[i].visible_as = std::to_string(i);
+  const bool by_hip = environment.has("HIP_VISIBLE_DEVICES");
+  return under(std::move(seen), by_hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES", environment);
 }
 
 }  // namespace
+
+const char* visibility_variable(GpuVendor vendor) {
+  switch (vendor) {
+    case GpuVendor::kNvidia:
+      break;
+    case GpuVendor::kAmd:
+      return "HIP_VISIBLE_DEVICES";
+    case GpuVendor::kIntel:
+      return "ZE_AFFINITY_MASK";
+  }
+  return "CUDA_VISIBLE_DEVICES";
+}
 
 std::vector<std::string> split_visible_devices(const std::string& value) {
   std::vector<std::string> entries;
@@ -60,20 +117,10 @@ std::vector<std::string> split_visible_devices(const std::string& value) {
   }
 }
 
-GpuInventory visible_gpus(GpuInventory machine, const std::optional<std::string>& cuda_visible_devices) {
-  if (!cuda_visible_devices || machine.gpus.empty()) return machine;
-  GpuInventory seen{machine.answer, {}, machine.detail};
-  for (const std::string& entry : split_visible_devices(*cuda_visible_devices)) {
-    const std::optional<Gpu> gpu = find_gpu(machine.gpus, entry);
-    if (!gpu) break;
-    if (has_gpu(seen.gpus, *gpu)) {
-      seen.gpus.clear();
-      break;
-    }
-    seen.gpus.push_back(*gpu);
-  }
-  if (seen.gpus.empty()) seen.detail = "CUDA_VISIBLE_DEVICES='" + *cuda_visible_devices + "' leaves none";
-  return seen;
+GpuInventory visible_gpus(GpuInventory machine, const Environment& environment) {
+  if (machine.vendor == GpuVendor::kAmd) return visible_amd_gpus(std::move(machine), environment);
+  const std::string variable = visibility_variable(machine.vendor);
+  return under(std::move(machine), variable, environment);
 }
 
 }  // namespace lrun

@@ -19,10 +19,12 @@ void check_name(const std::string& name) {
 
 }  // namespace
 
-Setting<std::string> choose_backend(const Setting<std::string>& asked, const std::string& accelerator, int num_nodes) {
+Setting<std::string> choose_backend(const Setting<std::string>& asked, const std::string& accelerator, int num_nodes,
+                                    GpuVendor vendor) {
   check_name(asked.value);
   if (asked.value == "auto") {
-    const std::string backend = accelerator == "gpu" ? "nccl" : num_nodes == 1 ? "shm" : "gloo";
+    const std::string on_gpus = vendor == GpuVendor::kIntel ? "xccl" : "nccl";  // AMD's RCCL is called nccl, too
+    const std::string backend = accelerator == "gpu" ? on_gpus : num_nodes == 1 ? "shm" : "gloo";
     return {backend, asked.source, asked.origin};
   }
   if (asked.value == "nccl" && accelerator == "cpu") {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "cluster/allocation.h"
 #include "plan/setting.h"
 
 namespace lrun {
@@ -9,6 +10,7 @@ namespace lrun {
 /// The engine of the collectives: what was asked, else 'nccl' on GPUs, 'shm' on the CPUs of one node and 'gloo' on
 /// those of several. `accelerator` is resolved: 'cpu' or 'gpu'.
 /// \throws UserError  a name that nobody knows (with the nearest one), or one that cannot work here.
-Setting<std::string> choose_backend(const Setting<std::string>& asked, const std::string& accelerator, int num_nodes);
+Setting<std::string> choose_backend(const Setting<std::string>& asked, const std::string& accelerator, int num_nodes,
+                                    GpuVendor vendor = GpuVendor::kNvidia);
 
 }  // namespace lrun

@@ -5,7 +5,9 @@
 
 #include "base/nearest.h"
 #include "base/user_error.h"
+#include "plan/busy_gpus.h"
 #include "plan/device_request.h"
+#include "plan/personality.h"
 
 namespace lrun {
 namespace {
@@ -29,13 +31,15 @@ std::string joined(const std::vector<DeviceId>& devices) {
   return text;
 }
 
+bool is_usable(const Gpu& gpu) { return !gpu.lost && gpu.mode != ComputeMode::kProhibited; }
+
 /// Holds one setting against one node. Constructed for the duration of a choice.
 class Chooser {
  public:
   Chooser(const LaunchRequest& request, const AllocatedNode& node) : request_(request), node_(node) {
     for (const Gpu& gpu : node.gpus.gpus) {
       all_.push_back(device_of(gpu));
-      if (!gpu.lost) healthy_.push_back(gpu);
+      if (is_usable(gpu)) healthy_.push_back(gpu);
     }
   }
 
@@ -51,6 +55,24 @@ class Chooser {
     const bool first_ones = chosen.size() <= all_.size() && std::equal(chosen.begin(), chosen.end(), all_.begin());
     const bool picked = asked.kind == Kind::kList || (by_devices && chosen != all_);
     return picked || !first_ones ? std::optional(joined(chosen)) : std::nullopt;
+  }
+
+  /// What is said about busy GPUs among `chosen`, where they may be used all the same.
+  /// \throws UserError  one that may not.
+  [[nodiscard]] std::vector<std::string> judge_busy(const DeviceRequest& asked, bool by_devices,
+                                                    const std::vector<DeviceId>& chosen) const {
+    std::vector<std::string> lines;
+    const bool gpus_wanted = by_devices || asked.kind == Kind::kAllGpus || request_.accelerator.value == "gpu";
+    const bool refuses = gpus_wanted && personality_of(request_.compat).refuse_busy_gpus;
+    for (std::size_t place = 0; place < node_.gpus.gpus.size(); ++place) {
+      const Gpu& gpu = node_.gpus.gpus[place];
+      const bool uses = chosen.front().kind == DeviceId::Kind::kGpu && names_again(chosen, gpu);
+      if (!uses || gpu.processes.empty() || (request_.share_gpus && !is_taken(gpu))) continue;
+      std::string line = "GPU '" + std::to_string(place) + "' of '" + node_.name + "' is busy: " + why_busy(gpu);
+      if (refuses) throw UserError(line, busy_hint(node_, chosen.size(), is_taken(gpu)));
+      lines.push_back(std::move(line));
+    }
+    return lines;
   }
 
   [[nodiscard]] std::vector<std::string> warnings(const DeviceRequest& asked, const Setting<std::string>& setting,
@@ -71,7 +93,7 @@ class Chooser {
   }
 
  private:
-  static DeviceId device_of(const Gpu& gpu) { return {DeviceId::Kind::kGpu, gpu.visible_as}; }
+  static DeviceId device_of(const Gpu& gpu) { return {DeviceId::Kind::kGpu, gpu.visible_as, gpu.numa_node}; }
 
   /// 'this host has no GPU: there is no libnvidia-ml.so.1'
   [[nodiscard]] std::string why_none() const {
@@ -145,14 +167,15 @@ class Chooser {
     std::vector<DeviceId> chosen;
     for (const std::string& id : asked.ids) {
       const Gpu& gpu = find(id, setting);
-      if (gpu.lost) {
-        throw UserError("GPU '" + id + "' of '" + as_written(setting) + "' is lost: the driver cannot reach it",
-                        "name others, or reset the GPU");
-      }
-      if (std::find(chosen.begin(), chosen.end(), device_of(gpu)) != chosen.end()) {
+      check_usable(gpu, id, setting);
+      DeviceId device = device_of(gpu);
+      // Who names a GPU by its UUID may not count as NVIDIA's driver does: CUDA puts the fastest first.
+      const bool by_uuid = id.starts_with("GPU-") && node_.gpus.vendor == GpuVendor::kNvidia;
+      if (by_uuid && device.id == std::to_string(gpu.index)) device.id = gpu.uuid;
+      if (std::find(chosen.begin(), chosen.end(), device) != chosen.end() || names_again(chosen, gpu)) {
         throw UserError("'" + as_written(setting) + "' names GPU '" + id + "' twice", "name every GPU once");
       }
-      chosen.push_back(device_of(gpu));
+      chosen.push_back(std::move(device));
     }
     return chosen;
   }
@@ -161,15 +184,45 @@ class Chooser {
   [[nodiscard]] const Gpu& find(const std::string& id, const Setting<std::string>& setting) const {
     const std::vector<Gpu>& seen = node_.gpus.gpus;
     std::size_t index = seen.size();
-    if (std::from_chars(id.data(), id.data() + id.size(), index).ec != std::errc()) {
-      const auto found =
-          std::find_if(seen.begin(), seen.end(), [&](const Gpu& gpu) { return gpu.uuid.starts_with(id); });
-      index = static_cast<std::size_t>(found - seen.begin());
-    }
+    if (std::from_chars(id.data(), id.data() + id.size(), index).ec != std::errc()) index = find_by_uuid(id, setting);
     if (index < seen.size()) return seen[index];
     const std::string last = std::to_string(seen.size() - 1);
     throw UserError("there is no GPU '" + id + "' of '" + as_written(setting) + "' on '" + node_.name + "'",
                     seen.size() == 1 ? "there is one, '0'" : "use those from '0' to '" + last + "'");
+  }
+
+  /// The place of the one device whose UUID begins with `id`; past the end when there is none.
+  [[nodiscard]] std::size_t find_by_uuid(const std::string& id, const Setting<std::string>& setting) const {
+    const std::vector<Gpu>& seen = node_.gpus.gpus;
+    const auto matches = [&](const Gpu& gpu) { return gpu.uuid.starts_with(id); };
+    if (const auto count = std::count_if(seen.begin(), seen.end(), matches); count > 1) {
+      throw UserError(std::to_string(count) + " GPUs of '" + node_.name + "' have a UUID that begins with '" + id + "'",
+                      "write more of it");
+    }
+    const auto divided = std::find_if(
+        seen.begin(), seen.end(), [&](const Gpu& gpu) { return gpu.is_instance() && gpu.gpu_uuid.starts_with(id); });
+    if (divided != seen.end()) {
+      throw UserError("GPU '" + id + "' of '" + as_written(setting) + "' is in MIG mode: programs use its instances",
+                      "name those, such as '" + divided->uuid + "'");
+    }
+    return static_cast<std::size_t>(std::find_if(seen.begin(), seen.end(), matches) - seen.begin());
+  }
+
+  static void check_usable(const Gpu& gpu, const std::string& id, const Setting<std::string>& setting) {
+    const std::string what = "GPU '" + id + "' of '" + as_written(setting) + "'";
+    if (gpu.lost) throw UserError(what + " is lost: the driver cannot reach it", "name others, or reset the GPU");
+    if (gpu.mode != ComputeMode::kProhibited) return;
+    throw UserError(what + " may not be used: its compute mode is 'prohibited'",
+                    "name others, or use 'nvidia-smi -i " + std::to_string(gpu.index) + " -c DEFAULT' as root");
+  }
+
+  /// The same GPU under its other name.
+  static bool names_again(const std::vector<DeviceId>& chosen, const Gpu& gpu) {
+    return std::any_of(chosen.begin(), chosen.end(), [&](const DeviceId& device) { return is_named(gpu, device); });
+  }
+
+  static bool is_named(const Gpu& gpu, const DeviceId& device) {
+    return device.id == gpu.visible_as || (!gpu.uuid.empty() && device.id == gpu.uuid);
   }
 
   const LaunchRequest& request_;
@@ -214,8 +267,12 @@ DeviceChoice choose_devices(const LaunchRequest& request, const AllocatedNode& n
   }
   const bool gpu = choice.devices.front().kind == DeviceId::Kind::kGpu;
   choice.accelerator = {gpu ? "gpu" : "cpu", request.accelerator.source, request.accelerator.origin};
-  choice.cuda_visible_devices = chooser.visible(asked, choice.devices, by_devices);
+  choice.visible_devices = chooser.visible(asked, choice.devices, by_devices);
+  choice.gpu_vendor = node.gpus.vendor;
   choice.warnings = chooser.warnings(asked, setting, choice.devices);
+  for (std::string& line : chooser.judge_busy(asked, by_devices, choice.devices)) {
+    choice.warnings.push_back(std::move(line));
+  }
   return choice;
 }
 

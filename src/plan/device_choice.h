@@ -12,10 +12,11 @@ namespace lrun {
 
 /// The devices of one node and what follows from them.
 struct DeviceChoice {
-  std::vector<DeviceId> devices;                    ///< never empty, all of one kind
-  Setting<std::string> accelerator;                 ///< 'cpu' or 'gpu'
-  Setting<std::string> asked;                       ///< the setting that decided; empty value: the default, one device
-  std::optional<std::string> cuda_visible_devices;  ///< what all workers of the node must see; empty: leave it alone
+  std::vector<DeviceId> devices;               ///< never empty, all of one kind
+  Setting<std::string> accelerator;            ///< 'cpu' or 'gpu'
+  Setting<std::string> asked;                  ///< the setting that decided; empty value: the default, one device
+  std::optional<std::string> visible_devices;  ///< what all workers of the node must see; empty: leave it alone
+  GpuVendor gpu_vendor = GpuVendor::kNvidia;   ///< whose variable that is
   std::vector<std::string> warnings;
 
   bool operator==(const DeviceChoice&) const = default;
@@ -29,8 +30,10 @@ struct DeviceChoice {
 ///                    than there are GPUs makes them CPU ranks, with a warning
 /// neither            one device
 ///
-/// A GPU that is lost is never chosen.
-/// \throws UserError  unreadable, contradictory, or more than the node has.
+/// A GPU that is lost or that its administrator has closed is never chosen. GPUs that others compute on are refused
+/// where GPUs were asked for (not with --share-gpus, except when they are in exclusive mode), and are a warning where
+/// only processes were counted. An instance of a GPU in MIG mode is a device like a GPU. \throws UserError  unreadable,
+/// contradictory, more than the node has, or busy.
 DeviceChoice choose_devices(const LaunchRequest& request, const AllocatedNode& node);
 
 }  // namespace lrun

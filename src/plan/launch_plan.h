@@ -8,6 +8,7 @@
 
 #include "base/duration.h"
 #include "base/environment.h"
+#include "cluster/allocation.h"
 #include "plan/launch_request.h"
 #include "plan/output_plan.h"
 #include "plan/personality.h"
@@ -18,7 +19,8 @@ namespace lrun {
 struct DeviceId {
   enum class Kind { kCpu, kGpu };
   Kind kind = Kind::kCpu;
-  std::string id;  ///< '2' or a UUID for a GPU, the index for a CPU rank
+  std::string id;      ///< '2' or a UUID for a GPU, the index for a CPU rank
+  int numa_node = -1;  ///< the closest one; -1: unknown, or nothing depends on it
 
   bool operator==(const DeviceId&) const = default;
 };
@@ -28,8 +30,8 @@ struct WorkerPlan {
   int rank = 0;
   int local_rank = 0;
   int node_rank = 0;
-  std::vector<DeviceId> devices;                    ///< one under ddp; all of the node under dp and ddp2
-  std::optional<std::string> cuda_visible_devices;  ///< what to set it to; empty: the worker inherits the launcher's
+  std::vector<DeviceId> devices;               ///< one under ddp; all of the node under dp and ddp2
+  std::optional<std::string> visible_devices;  ///< of the vendor's variable; empty: the worker inherits the launcher's
 
   bool operator==(const WorkerPlan&) const = default;
 };
@@ -41,6 +43,7 @@ struct NodePlan {
   int base_rank = 0;
   std::vector<DeviceId> devices;
   std::vector<WorkerPlan> workers;
+  GpuVendor gpu_vendor = GpuVendor::kNvidia;  ///< decides which variable `visible_devices` are for
 
   bool operator==(const NodePlan&) const = default;
 };

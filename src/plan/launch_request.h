@@ -39,6 +39,7 @@ struct LaunchRequest {
   Setting<int> max_restarts{0};
   Setting<std::optional<Duration>> restart_backoff;  ///< empty: the personality's
   bool isolate_gpus = false;  ///< --virtual-local-rank, --isolate-gpus: one visible device a worker
+  bool share_gpus = false;    ///< --share-gpus: GPUs that others compute on will do
   DryRun dry_run = DryRun::kNo;
   int verbosity = 0;
 

@@ -74,7 +74,7 @@ void isolate_by_name(NodePlan& node, const std::optional<std::string>& launcher_
           "local rank " + std::to_string(index) + " has no GPU in CUDA_VISIBLE_DEVICES='" + *launcher_has + "'",
           "use '--nproc-per-node " + std::to_string(entries.size()) + "', or name more GPUs");
     }
-    worker.cuda_visible_devices = launcher_has ? entries[index] : std::to_string(index);
+    worker.visible_devices = launcher_has ? entries[index] : std::to_string(index);
   }
 }
 
@@ -82,21 +82,40 @@ void isolate_by_device(NodePlan& node) {
   for (WorkerPlan& worker : node.workers) {
     std::string visible;
     for (const DeviceId& device : worker.devices) visible += (visible.empty() ? "" : ",") + device.id;
-    worker.cuda_visible_devices = visible;
+    worker.visible_devices = visible;
   }
 }
 
 void set_visible_devices(LaunchPlan& plan, const std::vector<DeviceChoice>& choices, const Environment& environment) {
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     NodePlan& node = plan.nodes[i];
+    node.gpu_vendor = choices[i].gpu_vendor;
     if (!plan.isolate_gpus) {
-      for (WorkerPlan& worker : node.workers) worker.cuda_visible_devices = choices[i].cuda_visible_devices;
+      for (WorkerPlan& worker : node.workers) worker.visible_devices = choices[i].visible_devices;
     } else if (plan.accelerator.value == "gpu") {
       isolate_by_device(node);
     } else {
       isolate_by_name(node, environment.get("CUDA_VISIBLE_DEVICES"));
     }
   }
+}
+
+bool is_instance(const DeviceId& device) { return device.id.starts_with("MIG-"); }
+
+/// One process can use one instance of a GPU in MIG mode and nothing else: workers on such devices see only their own.
+bool needs_isolation(const LaunchPlan& plan) {
+  bool needed = false;
+  for (const NodePlan& node : plan.nodes) {
+    if (std::none_of(node.devices.begin(), node.devices.end(), is_instance) || node.devices.size() == 1) continue;
+    if (node.workers.size() < node.devices.size()) {
+      throw UserError("strategy '" + plan.strategy.value +
+                          "' gives one process several devices, and of MIG instances "
+                          "it can use only one",
+                      "use '--strategy ddp'");
+    }
+    needed = true;
+  }
+  return needed;
 }
 
 bool wants_isolation(const LaunchRequest& request, std::vector<std::string>& warnings) {
@@ -181,14 +200,15 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   plan.accelerator = choices.front().accelerator;
   plan.devices = choices.front().asked;
   plan.strategy = choose_strategy(request.strategy, static_cast<int>(most_devices(choices)), plan.num_nodes);
-  plan.process_group_backend = choose_backend(request.process_group_backend, plan.accelerator.value, plan.num_nodes);
+  plan.process_group_backend = choose_backend(request.process_group_backend, plan.accelerator.value, plan.num_nodes,
+                                              choices.front().gpu_vendor);
 
   std::vector<NodeDevices> layout;
   for (std::size_t i = 0; i < nodes.size(); ++i) layout.push_back({nodes[i].name, choices[i].devices});
   plan.nodes = layout_ranks(plan.strategy.value, layout);
   plan.world_size = plan.nodes.back().base_rank + static_cast<int>(plan.nodes.back().workers.size());
 
-  plan.isolate_gpus = wants_isolation(request, plan.warnings);
+  plan.isolate_gpus = wants_isolation(request, plan.warnings) || needs_isolation(plan);
   set_visible_devices(plan, choices, environment);
   plan.argv = worker_command(request, environment, program);
   if (plan.num_nodes == 1) plan.master_addr = "127.0.0.1";

@@ -16,6 +16,7 @@ Personality personality_of(Compat compat) {
     personality.every_program_is_python = true;
     personality.every_double_dollar = true;
     personality.unnamed_run_is_none = true;
+    personality.refuse_busy_gpus = false;
     personality.verbs = false;
   }
   return personality;

@@ -24,6 +24,7 @@ struct Personality {
   bool every_program_is_python = false;  ///< torchrun gives every program to Python unless told --no-python
   bool every_double_dollar = false;      ///< torchrun makes every '$$' of an argument a '$'
   bool unnamed_run_is_none = false;      ///< TORCHELASTIC_RUN_ID without --rdzv-id is 'none', else the run's own name
+  bool refuse_busy_gpus = true;          ///< GPUs asked for that others compute on; torchrun does not look
   bool verbs = true;                     ///< 'doctor', 'status', ... as the first word
 
   bool operator==(const Personality&) const = default;

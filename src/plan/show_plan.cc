@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cluster/visible_gpus.h"
 #include "plan/device_request.h"
 #include "plan/worker_command.h"
 #include "plan/worker_environment.h"
@@ -105,7 +106,7 @@ std::string rank_line(const LaunchPlan& plan, const WorkerEnvironment& environme
   if (!plan.master_port) values["MASTER_PORT"] = kAtStart;
   std::string text = " ";
   for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "NODE_RANK", "LOCAL_RANK",
-                           "CUDA_VISIBLE_DEVICES", "LRUN_DEVICES"}) {
+                           "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "LRUN_DEVICES"}) {
     const auto found = values.find(name);
     if (found != values.end() && !found->second.empty()) text += fmt::format(" {}={}", name, found->second);
   }
@@ -117,12 +118,11 @@ std::string node_line(const NodePlan& node) {
   const std::string ranks = last_local == 0 ? fmt::format("rank {}", node.base_rank)
                                             : fmt::format("ranks {}-{}", node.base_rank, node.base_rank + last_local);
   const std::string local = last_local == 0 ? "local 0" : fmt::format("local 0-{}", last_local);
-  const auto& visible = node.workers.front().cuda_visible_devices;
+  const std::string variable = visibility_variable(node.gpu_vendor);
+  const auto& visible = node.workers.front().visible_devices;
   const bool equal = std::all_of(node.workers.begin(), node.workers.end(),
-                                 [&](const WorkerPlan& worker) { return worker.cuda_visible_devices == visible; });
-  const std::string sees = !equal    ? "  CUDA_VISIBLE_DEVICES: one each"
-                           : visible ? "  CUDA_VISIBLE_DEVICES=" + *visible
-                                     : "";
+                                 [&](const WorkerPlan& worker) { return worker.visible_devices == visible; });
+  const std::string sees = !equal ? "  " + variable + ": one each" : visible ? "  " + variable + "=" + *visible : "";
   return fmt::format("  node {:<4} {:<20}  {:<14}  {:<11}  {}{}\n", node.node_rank, node.name, ranks, local,
                      device_names(node.devices), sees);
 }

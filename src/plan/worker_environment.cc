@@ -4,6 +4,8 @@
 #include <iterator>
 #include <optional>
 
+#include "cluster/visible_gpus.h"
+
 namespace lrun {
 namespace {
 
@@ -68,7 +70,24 @@ std::string entry_of(const std::string& name, const std::string& value) {
 }
 
 bool sets_visible_devices(const NodePlan& node) {
-  return !node.workers.empty() && node.workers.front().cuda_visible_devices.has_value();
+  return !node.workers.empty() && node.workers.front().visible_devices.has_value();
+}
+
+/// Inherited variables of the vendors, without the one that is set for each worker. HIP reads CUDA's variable where its
+/// own is not there, so that one must not say anything else.
+void add_visible_devices(WorkerEnvironment::Variables& variables, const NodePlan& node, const Environment& base) {
+  const bool sets = sets_visible_devices(node);
+  const std::string_view own = visibility_variable(node.gpu_vendor);
+  for (const std::string_view name : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"}) {
+    const bool replaced = name == own || (node.gpu_vendor == GpuVendor::kAmd && name == "CUDA_VISIBLE_DEVICES");
+    const auto inherited = base.get(name);
+    if (inherited && !(sets && replaced)) variables.emplace_back(name, *inherited);
+  }
+  // lrun counts as the driver does; without this CUDA puts the fastest GPU first.
+  const bool counted = sets && node.gpu_vendor == GpuVendor::kNvidia && !base.has("CUDA_VISIBLE_DEVICES") &&
+                       node.devices.front().kind == DeviceId::Kind::kGpu;
+  const auto order = base.get("CUDA_DEVICE_ORDER");
+  if (order || counted) variables.emplace_back("CUDA_DEVICE_ORDER", order.value_or("PCI_BUS_ID"));
 }
 
 /// In the order of the contract.
@@ -96,8 +115,7 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
   };
   const auto threads = plan.omp_num_threads > 0 ? std::to_string(plan.omp_num_threads) : base.get("OMP_NUM_THREADS");
   if (threads) variables.emplace_back("OMP_NUM_THREADS", *threads);
-  const auto inherited_gpus = sets_visible_devices(node) ? std::nullopt : base.get("CUDA_VISIBLE_DEVICES");
-  if (inherited_gpus) variables.emplace_back("CUDA_VISIBLE_DEVICES", *inherited_gpus);
+  add_visible_devices(variables, node, base);
   variables.emplace_back("LRUN_RUN_ID", plan.run_id);
   variables.emplace_back("LRUN_STRATEGY", plan.strategy.value);
   variables.emplace_back("LRUN_ACCELERATOR", plan.accelerator.value);
@@ -108,12 +126,13 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
 }
 
 /// The process's devices as LibTorch spells them; `first_gpu` is the ordinal of the first.
-std::string device_list(const std::vector<DeviceId>& devices, int first_gpu) {
+std::string device_list(const std::vector<DeviceId>& devices, int first_gpu, GpuVendor vendor) {
+  const char* const gpu = vendor == GpuVendor::kIntel ? "xpu:" : "cuda:";  // ROCm's LibTorch says 'cuda', too
   std::string text;
   int ordinal = first_gpu;
   for (const DeviceId& device : devices) {
     if (!text.empty()) text += ',';
-    text += device.kind == DeviceId::Kind::kCpu ? "cpu" : "cuda:" + std::to_string(ordinal++);
+    text += device.kind == DeviceId::Kind::kCpu ? "cpu" : gpu + std::to_string(ordinal++);
   }
   return text;
 }
@@ -124,7 +143,8 @@ WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& nod
                                      const RunFacts& facts)
     : shared_contract_(shared_variables(plan, node, base, facts)),
       error_file_directory_(facts.error_file_directory),
-      isolate_gpus_(plan.isolate_gpus) {
+      isolate_gpus_(plan.isolate_gpus),
+      gpu_vendor_(node.gpu_vendor) {
   shared_.reserve(base.variables().size() + shared_contract_.size());
   for (const auto& [name, value] : base.variables()) {
     if (is_unwanted(name) || (name == "LRUN_SEED" && !plan.seed.value)) {
@@ -147,9 +167,9 @@ WorkerEnvironment::Variables WorkerEnvironment::of(const WorkerPlan& worker) con
       {"ROLE_RANK", rank},
       {"TORCHELASTIC_ERROR_FILE",
        error_file_directory_.empty() ? "" : error_file_directory_ + "/" + local_rank + "/error.json"},
-      {"LRUN_DEVICES", device_list(worker.devices, first_gpu)},
+      {"LRUN_DEVICES", device_list(worker.devices, first_gpu, gpu_vendor_)},
   };
-  if (worker.cuda_visible_devices) variables.emplace_back("CUDA_VISIBLE_DEVICES", *worker.cuda_visible_devices);
+  if (worker.visible_devices) variables.emplace_back(visibility_variable(gpu_vendor_), *worker.visible_devices);
   return variables;
 }
 

@@ -45,11 +45,15 @@ inline constexpr ContractVariable kContract[] = {
      "this worker's share of the CPUs; a value of the user's is kept"},
     {"CUDA_VISIBLE_DEVICES", ContractVariable::Scope::kRank,
      "the node's chosen GPUs, or with --isolate-gpus the worker's one; else inherited"},
+    {"HIP_VISIBLE_DEVICES", ContractVariable::Scope::kRank, "the same for GPUs of AMD"},
+    {"ZE_AFFINITY_MASK", ContractVariable::Scope::kRank, "the same for GPUs of Intel"},
+    {"CUDA_DEVICE_ORDER", ContractVariable::Scope::kRun,
+     "'PCI_BUS_ID' where lrun chose GPUs by number; a value of the user's is kept"},
     {"LRUN_RUN_ID", ContractVariable::Scope::kRun, "name of the run"},
     {"LRUN_STRATEGY", ContractVariable::Scope::kRun, "'ddp', 'dp', 'ddp2', or 'single' for one device in all"},
     {"LRUN_ACCELERATOR", ContractVariable::Scope::kRun, "'cpu' or 'gpu'"},
     {"LRUN_DEVICES", ContractVariable::Scope::kRank,
-     "devices of this process as LibTorch spells them: 'cpu', 'cuda:1', 'cpu,cpu', 'cuda:0,cuda:1'"},
+     "devices of this process as LibTorch spells them: 'cpu', 'cuda:1', 'cpu,cpu', 'cuda:0,cuda:1', 'xpu:0'"},
     {"LRUN_NUM_NODES", ContractVariable::Scope::kRun, "nodes of the run"},
     {"LRUN_PROCESS_GROUP_BACKEND", ContractVariable::Scope::kRun, "'nccl', 'gloo' or 'shm'"},
     {"LRUN_SEED", ContractVariable::Scope::kRun, "the seed asked for; absent when none was"},
@@ -95,6 +99,7 @@ class WorkerEnvironment {
   std::vector<std::string> removed_;
   std::string error_file_directory_;
   bool isolate_gpus_ = false;
+  GpuVendor gpu_vendor_ = GpuVendor::kNvidia;
 };
 
 }  // namespace lrun

@@ -63,6 +63,16 @@ TEST_F(NvmlLab, CountsFindsTheLostOneAndSeesADriverGo) {
   EXPECT_TRUE(inventory.gpus[1].lost);
   EXPECT_FALSE(inventory.gpus[2].lost);
 
+  ASSERT_EQ(lab("gpus set 2 mig 3").status, 0);
+  ASSERT_EQ(lab("gpus set 3 process 4242 30000").status, 0);
+  inventory = ask_nvml();
+  ASSERT_EQ(inventory.gpus.size(), 6U) << inventory.detail;
+  EXPECT_TRUE(inventory.gpus[4].is_instance());
+  EXPECT_EQ(inventory.gpus[4].pci_address, "0000:12:00.0");
+  ASSERT_EQ(inventory.gpus[5].processes.size(), 1U);
+  EXPECT_EQ(inventory.gpus[5].processes[0].pid, 4242);
+  EXPECT_EQ(inventory.gpus[5].processes[0].memory_mib, 30000);
+
   ASSERT_EQ(lab("gpus set init 9").status, 0);
   EXPECT_EQ(ask_nvml().answer, GpuAnswer::kDriverNotLoaded);
 }

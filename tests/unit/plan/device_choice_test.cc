@@ -24,7 +24,7 @@ TEST(ChooseDevices, OnGpusFollowsTheTableOfDevices) {
   EXPECT_EQ(chosen(request_for("-1"), node), "gpu0,gpu1,gpu2,gpu3");
   EXPECT_EQ(chosen(request_for("2,3"), node), "gpu2,gpu3");
   EXPECT_EQ(chosen(request_for("3,1"), node), "gpu3,gpu1");
-  EXPECT_EQ(chosen(request_for("GPU-2"), node), "gpu2");
+  EXPECT_EQ(chosen(request_for("GPU-2,1"), node), "gpuGPU-2aaa,gpu1") << "a UUID stays one: CUDA may count otherwise";
 }
 
 TEST(ChooseDevices, WithoutGpusACountIsCpuRanks) {
@@ -102,7 +102,7 @@ TEST(ChooseDevices, DevicesAndProcessesMustAgree) {
 
 TEST(ChooseDevices, NarrowsWhatWorkersSeeOnlyWhenGpusWerePicked) {
   const AllocatedNode node = gpu_node(4);
-  const auto visible = [&](const LaunchRequest& request) { return choose_devices(request, node).cuda_visible_devices; };
+  const auto visible = [&](const LaunchRequest& request) { return choose_devices(request, node).visible_devices; };
   EXPECT_EQ(visible(request_for("2,3")), "2,3");
   EXPECT_EQ(visible(request_for("2")), "0,1");
   EXPECT_EQ(visible(request_for("4")), std::nullopt) << "all of them";
@@ -115,8 +115,45 @@ TEST(ChooseDevices, NarrowsWhatWorkersSeeOnlyWhenGpusWerePicked) {
 TEST(ChooseDevices, SpeaksTheLaunchersOwnVisibleDevices) {
   AllocatedNode node = gpu_node(0);
   node.gpus.gpus = {{5, "GPU-5aaa", "5", false}, {2, "GPU-2aaa", "GPU-2aaa", false}, {7, "GPU-7aaa", "7", false}};
-  EXPECT_EQ(choose_devices(request_for("1,2"), node).cuda_visible_devices, "GPU-2aaa,7");
-  EXPECT_EQ(choose_devices(request_for("1"), node).cuda_visible_devices, "5");
+  EXPECT_EQ(choose_devices(request_for("1,2"), node).visible_devices, "GPU-2aaa,7");
+  EXPECT_EQ(choose_devices(request_for("1"), node).visible_devices, "5");
+}
+
+TEST(ChooseDevices, TakesTheBeginningOfAUuidWhenItNamesOneGpu) {
+  AllocatedNode node = gpu_node(3);
+  node.gpus.gpus[2].uuid = "GPU-1bbb";
+  EXPECT_EQ(refusal_of([&] { choose_devices(request_for("GPU-1"), node); }),
+            "2 GPUs of 'host' have a UUID that begins with 'GPU-1' | write more of it");
+  EXPECT_EQ(chosen(request_for("GPU-1b"), node), "gpuGPU-1bbb");
+  EXPECT_EQ(refusal_of([&] { choose_devices(request_for("GPU-9"), node); }),
+            "there is no GPU 'GPU-9' of '--devices GPU-9' on 'host' | use those from '0' to '2'");
+  EXPECT_EQ(refusal_of([&] { choose_devices(request_for("1,GPU-1a"), node); }),
+            "'--devices 1,GPU-1a' names GPU 'GPU-1a' twice | name every GPU once");
+}
+
+AllocatedNode divided_node() {
+  AllocatedNode node = gpu_node(1);
+  for (const char* uuid : {"MIG-ab", "MIG-cd"}) node.gpus.gpus.push_back({1, uuid, uuid, false, "GPU-1aaa"});
+  return node;
+}
+
+TEST(ChooseDevices, CountsInstancesOfADividedGpu) {
+  const AllocatedNode node = divided_node();
+  EXPECT_EQ(chosen(request_for("-1"), node), "gpu0,gpuMIG-ab,gpuMIG-cd");
+  EXPECT_EQ(chosen(request_for("2,MIG-ab"), node), "gpuMIG-cd,gpuMIG-ab");
+  EXPECT_EQ(
+      refusal_of([&] { choose_devices(request_for("GPU-1"), node); }),
+      "GPU 'GPU-1' of '--devices GPU-1' is in MIG mode: programs use its instances | name those, such as 'MIG-ab'");
+}
+
+TEST(ChooseDevices, LeavesAClosedGpuOut) {
+  AllocatedNode node = gpu_node(2);
+  node.gpus.gpus[0].mode = ComputeMode::kProhibited;
+  node.gpus.detail = "GPU 0's compute mode is 'prohibited'";
+  EXPECT_EQ(chosen(request_for("1"), node), "gpu1");
+  EXPECT_EQ(refusal_of([&] { choose_devices(request_for("0,1"), node); }),
+            "GPU '0' of '--devices 0,1' may not be used: its compute mode is 'prohibited' | name others, or use "
+            "'nvidia-smi -i 0 -c DEFAULT' as root");
 }
 
 TEST(ChooseDevices, LeavesALostGpuOutAndSaysSo) {
@@ -125,9 +162,9 @@ TEST(ChooseDevices, LeavesALostGpuOutAndSaysSo) {
   node.gpus.detail = "GPU 1 is lost";
   const DeviceChoice choice = choose_devices(request_for("auto"), node);
   EXPECT_EQ(ids_of(choice.devices), "gpu0,gpu2");
-  EXPECT_EQ(choice.cuda_visible_devices, "0,2");
+  EXPECT_EQ(choice.visible_devices, "0,2");
   EXPECT_EQ(choice.warnings, std::vector<std::string>{"1 GPU of 'host' not used: GPU 1 is lost"});
-  EXPECT_EQ(choose_devices(request_for_processes("2"), node).cuda_visible_devices, "0,2")
+  EXPECT_EQ(choose_devices(request_for_processes("2"), node).visible_devices, "0,2")
       << "else the second worker would get the lost one";
   EXPECT_NE(refusal_of([&] { choose_devices(request_for("0,1"), node); }).find("is lost"), std::string::npos);
   EXPECT_NE(refusal_of([&] { choose_devices(request_for("3"), node); }).find("has 2 GPUs"), std::string::npos);

@@ -96,8 +96,18 @@ TEST(MakePlan, IsolatesNothingOnCpusThatWereAskedFor) {
   request.isolate_gpus = true;
   const LaunchPlan plan = plan_of(request, gpu_node(4));
   EXPECT_FALSE(plan.isolate_gpus);
-  EXPECT_EQ(plan.nodes[0].workers[0].cuda_visible_devices, std::nullopt);
+  EXPECT_EQ(plan.nodes[0].workers[0].visible_devices, std::nullopt);
   EXPECT_EQ(plan.warnings.size(), 1U);
+}
+
+TEST(MakePlan, GivesNoProcessSeveralInstances) {
+  AllocatedNode node = gpu_node(0);
+  for (const char* uuid : {"MIG-ab", "MIG-cd"}) node.gpus.gpus.push_back({0, uuid, uuid, false, "GPU-0aaa"});
+  LaunchRequest request = request_for("2");
+  request.strategy = flag("--strategy", "dp");
+  EXPECT_EQ(refusal_of([&] { plan_of(request, node); }),
+            "strategy 'dp' gives one process several devices, and of MIG instances it can use only one | use '--strategy "
+            "ddp'");
 }
 
 TEST(MakePlan, IsolatedWorkersCannotBeMoreThanGpus) {

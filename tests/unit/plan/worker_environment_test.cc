@@ -67,8 +67,9 @@ TEST(WorkerEnvironment, CarriesTheFactsOfTheStart) {
 TEST(WorkerEnvironment, GivesNothingButTheTableAndWhatWasInherited) {
   LaunchRequest request = request_for("2,3");
   request.seed = {7, Source::kFlag, "--seed"};
+  const Environment base = environment_with({{"HIP_VISIBLE_DEVICES", "0"}, {"ZE_AFFINITY_MASK", "0"}});
   std::set<std::string> names;
-  for (const auto& [name, value] : worker(plan_of(request, gpu_node(4)), 0)) names.insert(name);
+  for (const auto& [name, value] : worker(plan_of(request, gpu_node(4), base), 0, base)) names.insert(name);
   std::set<std::string> table;
   for (const ContractVariable& variable : kContract) table.insert(std::string(variable.name));
   EXPECT_EQ(names, table);
@@ -160,6 +161,46 @@ TEST(WorkerEnvironment, ShowsAllGpusOfTheNodeToEveryWorker) {
   const LaunchPlan plan = plan_of(request_for("2,3"), gpu_node(4));
   EXPECT_EQ(worker(plan, 0)["CUDA_VISIBLE_DEVICES"], "2,3");
   EXPECT_EQ(worker(plan, 1)["CUDA_VISIBLE_DEVICES"], "2,3");
+}
+
+TEST(WorkerEnvironment, UsesTheVendorsVariable) {
+  const Environment base = environment_with({{"CUDA_VISIBLE_DEVICES", "0,1,2,3"}});
+  AllocatedNode node = gpu_node(4);
+  node.gpus.vendor = GpuVendor::kAmd;
+  Variables amd = worker(plan_of(request_for("2,3"), node, base), 1, base);
+  EXPECT_EQ(amd["HIP_VISIBLE_DEVICES"], "2,3");
+  EXPECT_EQ(amd.count("CUDA_VISIBLE_DEVICES"), 0U) << "HIP reads it as well, it must not contradict";
+  EXPECT_EQ(amd["LRUN_DEVICES"], "cuda:1") << "what LibTorch for ROCm calls it";
+  EXPECT_EQ(amd["LRUN_PROCESS_GROUP_BACKEND"], "nccl");
+  node.gpus.vendor = GpuVendor::kIntel;
+  Variables intel = worker(plan_of(request_for("2,3"), node, base), 1, base);
+  EXPECT_EQ(intel["ZE_AFFINITY_MASK"], "2,3");
+  EXPECT_EQ(intel["CUDA_VISIBLE_DEVICES"], "0,1,2,3") << "not theirs, and not ours to take away";
+  EXPECT_EQ(intel["LRUN_DEVICES"], "xpu:1");
+  EXPECT_EQ(intel["LRUN_PROCESS_GROUP_BACKEND"], "xccl");
+}
+
+TEST(WorkerEnvironment, MakesCudaCountAsLrunDoes) {
+  const auto order = [](const LaunchRequest& request, const Environment& base) {
+    return worker(plan_of(request, gpu_node(4), base), 0, base)["CUDA_DEVICE_ORDER"];
+  };
+  EXPECT_EQ(order(request_for("2,3"), Environment()), "PCI_BUS_ID");
+  EXPECT_EQ(order(request_for("4"), Environment()), "") << "nothing was chosen";
+  EXPECT_EQ(order(request_for("1,"), environment_with({{"CUDA_VISIBLE_DEVICES", "2,3"}})), "") << "the user's numbers";
+  EXPECT_EQ(order(request_for("2,3"), environment_with({{"CUDA_DEVICE_ORDER", "FASTEST_FIRST"}})), "FASTEST_FIRST");
+}
+
+TEST(WorkerEnvironment, IsolatesWorkersOnInstances) {
+  AllocatedNode node = gpu_node(1);
+  for (const char* uuid : {"MIG-ab", "MIG-cd"}) node.gpus.gpus.push_back({1, uuid, uuid, false, "GPU-1aaa"});
+  const LaunchPlan plan = plan_of(request_for("-1"), node);
+  Variables last = worker(plan, 2);
+  EXPECT_EQ(last["CUDA_VISIBLE_DEVICES"], "MIG-cd");
+  EXPECT_EQ(last["LOCAL_RANK"], "0");
+  EXPECT_EQ(last["LRUN_DEVICES"], "cuda:0");
+  EXPECT_EQ(worker(plan, 0)["CUDA_VISIBLE_DEVICES"], "0");
+  Variables alone = worker(plan_of(request_for("MIG-ab,"), node), 0);
+  EXPECT_EQ(alone["CUDA_VISIBLE_DEVICES"], "MIG-ab");
 }
 
 TEST(WorkerEnvironment, LeavesVisibleDevicesAloneOnCpus) {

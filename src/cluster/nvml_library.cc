@@ -1,0 +1,93 @@
+#include "cluster/nvml_library.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <string_view>
+
+namespace lrun {
+namespace {
+
+constexpr const char* kLibrary = "libnvidia-ml.so.1";
+
+/// What a driver leaves behind: its nodes (also of WSL and of containers), or its library where distributions put it.
+constexpr const char* kTraces[] = {
+    "/dev/nvidiactl",
+    "/proc/driver/nvidia",
+    "/dev/dxg",
+    "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+    "/usr/lib/aarch64-linux-gnu/libnvidia-ml.so.1",
+    "/usr/lib64/libnvidia-ml.so.1",
+    "/usr/lib/libnvidia-ml.so.1",
+};
+
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+bool is_on_library_path() {
+  const char* const variable = std::getenv("LD_LIBRARY_PATH");
+  if (variable == nullptr) return false;
+  std::string_view rest = variable;
+  while (!rest.empty()) {
+    const auto end = rest.find_first_of(":;");
+    const std::string directory(rest.substr(0, end));
+    if (exists((directory.empty() ? "." : directory) + "/" + kLibrary)) return true;
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+void NvmlLibrary::Close::operator()(void* library) const { ::dlclose(library); }
+
+bool NvmlLibrary::is_likely() {
+  if (void* const loaded = ::dlopen(kLibrary, RTLD_NOW | RTLD_NOLOAD)) {
+    ::dlclose(loaded);
+    return true;
+  }
+  return is_on_library_path() || std::any_of(std::begin(kTraces), std::end(kTraces), exists);
+}
+
+std::optional<NvmlLibrary> NvmlLibrary::open() {
+  NvmlLibrary nvml;
+  if (is_likely()) nvml.library_.reset(::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL));
+  if (!nvml.library_ || !nvml.find_all()) return std::nullopt;
+  return nvml;
+}
+
+template <class Function>
+bool NvmlLibrary::find(Function& function, const char* symbol) {
+  function = reinterpret_cast<Function>(::dlsym(library_.get(), symbol));
+  return function != nullptr;
+}
+
+bool NvmlLibrary::find_all() {
+  find(name, "nvmlDeviceGetName");
+  find(pci_info, "nvmlDeviceGetPciInfo_v3");
+  find(compute_mode, "nvmlDeviceGetComputeMode");
+  if (!find(compute_processes, "nvmlDeviceGetComputeRunningProcesses_v3")) {
+    find(compute_processes, "nvmlDeviceGetComputeRunningProcesses_v2");
+  }
+  find(mig_mode, "nvmlDeviceGetMigMode");
+  find(most_instances, "nvmlDeviceGetMaxMigDeviceCount");
+  find(instance, "nvmlDeviceGetMigDeviceHandleByIndex");
+  find(driver_version, "nvmlSystemGetDriverVersion");
+  if (!find(cuda_version, "nvmlSystemGetCudaDriverVersion_v2")) find(cuda_version, "nvmlSystemGetCudaDriverVersion");
+  find(p2p_status, "nvmlDeviceGetP2PStatus");
+  find(remapped_rows, "nvmlDeviceGetRemappedRows");
+  find(ecc_errors, "nvmlDeviceGetTotalEccErrors");
+  return find(init, "nvmlInit_v2") && find(shutdown, "nvmlShutdown") && find(error_string, "nvmlErrorString") &&
+         find(count, "nvmlDeviceGetCount_v2") && find(handle, "nvmlDeviceGetHandleByIndex_v2") &&
+         find(uuid, "nvmlDeviceGetUUID");
+}
+
+std::string NvmlLibrary::words(Return code) const {
+  const char* const text = error_string(code);
+  return text != nullptr ? text : "error " + std::to_string(code);
+}
+
+}  // namespace lrun
