@@ -1,15 +1,13 @@
 #include "cluster/system_file.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
 
-#include "base/fd.h"
+#include "base/small_file.h"
 
 namespace lrun {
 namespace {
@@ -30,13 +28,8 @@ bool comes_first(const std::string& left, const std::string& right) {
 }  // namespace
 
 std::string text_of(const std::string& path) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  char buffer[8192];
-  for (ssize_t length = 0; file && (length = ::read(file.get(), buffer, sizeof buffer)) > 0;) {
-    text.append(buffer, static_cast<std::size_t>(length));
-  }
-  return text;
+  constexpr std::size_t kMostBytes = 1 << 20;  // far more than the kernel makes up
+  return read_small_file(path, kMostBytes).value_or("");
 }
 
 std::string line_of(const std::string& path) {

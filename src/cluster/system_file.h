@@ -5,8 +5,7 @@
 
 namespace lrun {
 
-/// A whole small file of /proc or /sys, empty when it cannot be read. Plain reads: setting up the first stream of a
-/// process costs more than all files that a start looks at.
+/// A whole small file of /proc or /sys, empty when it cannot be read.
 std::string text_of(const std::string& path);
 
 /// text_of() without the line's end.

@@ -1,33 +1,26 @@
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "support/temporary_folder.h"
+
 namespace lrun {
 
-/// A folder that stands for '/': what a test writes there is what lrun reads. Removed with the object.
+/// A folder that stands for '/': what a test writes there is what lrun reads.
 class FileTree {
  public:
-  FileTree() {
-    std::string name = (std::filesystem::temp_directory_path() / "lrun-tree-XXXXXX").string();
-    root_ = ::mkdtemp(name.data());
-  }
-  ~FileTree() { std::filesystem::remove_all(root_); }
-  FileTree(const FileTree&) = delete;
-  FileTree& operator=(const FileTree&) = delete;
-
   void write(const std::string& path, const std::string& text) const {
-    const std::filesystem::path file(root_ + path);
+    const std::filesystem::path file(root() + path);
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text;
   }
 
-  [[nodiscard]] const std::string& root() const { return root_; }
+  [[nodiscard]] std::string root() const { return folder_.path().string(); }
 
  private:
-  std::string root_;
+  test::TemporaryFolder folder_;
 };
 
 }  // namespace lrun
