@@ -105,7 +105,8 @@ LrunProcess::LrunProcess(std::vector<std::string> arguments, Options options) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
-    if (!text.starts_with("LRUN_") && !text.starts_with("PET_") && !text.starts_with("OMP_"))
+    const bool replaced = options.environment.count(std::string(text.substr(0, text.find('=')))) > 0;
+    if (!replaced && !text.starts_with("LRUN_") && !text.starts_with("PET_") && !text.starts_with("OMP_"))
       environment.emplace_back(text);
   }
   environment.push_back(mark_);
@@ -179,6 +180,14 @@ bool LrunProcess::wait_for(const std::string& text) {
     if (!read_some(1000ms) && !out_fd_ && !err_fd_) return false;
   }
   return true;
+}
+
+bool LrunProcess::read_until(const std::function<bool()>& condition) {
+  return eventually([&] {
+    while (read_some(0ms)) {
+    }
+    return condition();
+  });
 }
 
 LrunEnd LrunProcess::wait() {

@@ -47,6 +47,8 @@ class LrunProcess {
 
   /// Reads until stdout and stderr together contain `text`.
   [[nodiscard]] bool wait_for(const std::string& text);
+  /// Reads until a condition holds that the workers make true.
+  [[nodiscard]] bool read_until(const std::function<bool()>& condition);
   /// Reads to the end and waits for lrun itself.
   LrunEnd wait();
   void signal(int signal_number) const;

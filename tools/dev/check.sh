@@ -76,6 +76,12 @@ check_conformance() {
     --rootdir "$suite" -n "$(jobs)" --tb=short -m "not slow and not needs_torch" "${later[@]}" "$suite"
 }
 
+# Short runs with random faults; another seed each time, and a failure prints how to repeat the one run.
+check_faults() {
+  stage "100 runs with random faults, 20 launches of 32 workers"
+  ctest --test-dir build/dev -L '^check$' --output-on-failure --no-tests=error
+}
+
 check_lab() {
   local lab
   lab=$(shared lab) || { note "../shared/lab is not here: left out"; return 0; }
@@ -94,6 +100,7 @@ dev_check() {
   part headers check_headers
   part release check_release
   part conformance check_conformance
+  part faults check_faults
   part lab check_lab
   part fuzzing check_fuzz
   part ThreadSanitizer check_tsan

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# soak: long runs by hand. soak [chroot | repeat [MINUTES [SEED]] | tests]; without a part all of them.
+# soak: long runs by hand. soak [chroot | faults [COUNT [SEED]] | launches [COUNT] | repeat [MINUTES [SEED]] | tests];
+# without a part all of them.
 
 # A bare Debian with nothing but a clone of what is committed here, and this machine's cache.
 soak_chroot() {
@@ -71,6 +72,21 @@ soak_round() {
   note "round $1: $(grep 'tests passed' build/soak.log), $parallel at a time"
 }
 
+# Short runs with random faults. A failure prints how to repeat the one run.
+soak_faults() {
+  local count=${1:-2000} seed=${2:-$(date +%s)}
+  configure_and_build dev lrun random_faults
+  stage "$count runs with random faults, seed $seed"
+  build/dev/tests/faults/random_faults '--gtest_filter=RandomFaults.*' "--runs=$count" "--seed=$seed"
+}
+
+soak_launches() {
+  local count=${1:-1000}
+  configure_and_build dev lrun random_faults
+  stage "$count launches of 32 workers"
+  build/dev/tests/faults/random_faults '--gtest_filter=ManyLaunches.*' "--launches=$count"
+}
+
 soak_tests() {
   configure_and_build dev
   dev_lint
@@ -86,10 +102,12 @@ dev_soak() {
   case $what in
     all)
       soak_tests
+      soak_faults
+      soak_launches
       soak_chroot
       soak_repeat
       ;;
-    chroot | repeat | tests) "soak_$what" "$@" ;;
-    *) fail "unknown part '$what'" "chroot, repeat or tests" ;;
+    chroot | faults | launches | repeat | tests) "soak_$what" "$@" ;;
+    *) fail "unknown part '$what'" "chroot, faults, launches, repeat or tests" ;;
   esac
 }

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "faults/run_plan.h"
+
+namespace lrun::test {
+
+/// What result.json says of a run.
+struct Result {
+  std::string reason;  ///< empty: there is no such file
+  int culprit = -1;
+  std::string ending;
+  int value = 0;
+};
+
+/// Of the one run in this state folder.
+Result read_result(const std::filesystem::path& state);
+
+/// True while an actor or anything it started lives, also one that hides its environment.
+bool anybody_lives(const std::filesystem::path& folder);
+
+/// What a run left and should not have left: in its own folder, in TMPDIR and in the state folder. Also what the actors
+/// complained about.
+std::vector<std::string> problems_in(const std::filesystem::path& folder, const std::filesystem::path& state,
+                                     const RunPlan& plan);
+
+}  // namespace lrun::test
