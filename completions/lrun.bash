@@ -105,12 +105,13 @@ _lrun_reply_program() {
   fi
 }
 
-_lrun_verbs='status'
+_lrun_verbs='status stack'
 
 # The options of verb $1, in `values`.
 _lrun_options_of_verb() {
   case $1 in
     status) values='--json --help' ;;
+    stack) values='--json --pids --help' ;;
   esac
 }
 

@@ -54,6 +54,8 @@ function __lrun_complete_verb
         switch $argv[1]
             case status
                 printf '%s\n' --json --help
+            case stack
+                printf '%s\n' --json --pids --help
         end
         return
     end
@@ -66,11 +68,11 @@ end
 
 function __lrun_complete_program
     set -l line (commandline -opc)
-    if set -q line[2]; and contains -- $line[2] status
+    if set -q line[2]; and contains -- $line[2] status stack
         __lrun_complete_verb $line[2]
         return
     end
-    set -q line[2]; or printf '%s\n' status
+    set -q line[2]; or printf '%s\n' status stack
     set -l words (__lrun_program)
     set -l current (commandline -ct)
     if set -q words[1]

@@ -42,4 +42,18 @@ RunEntry run_named(const std::string& name, const std::filesystem::path& state_f
       runs.empty() ? "no run is kept there; LRUN_STATE names another place" : "the last ones are " + newest_of(runs));
 }
 
+RunEntry living_run(const std::string& name, const std::filesystem::path& state_folder, const std::string& command) {
+  if (!name.empty()) {
+    RunEntry run = run_named(name, state_folder);
+    if (run.alive) return run;
+    throw UserError("run '" + run.id + "' has ended", "'" + (run.folder / "result.json").string() + "' says how");
+  }
+  std::vector<RunEntry> runs = list_runs(state_folder);
+  std::erase_if(runs, [](const RunEntry& run) { return !run.alive; });
+  if (runs.size() == 1) return runs.front();
+  if (runs.empty())
+    throw UserError("no run is alive in '" + state_folder.string() + "'", "LRUN_STATE names another place");
+  throw UserError("several runs are alive", "name one: '" + command + " RUN' with " + newest_of(runs));
+}
+
 }  // namespace lrun

@@ -12,4 +12,9 @@ namespace lrun {
 /// \throws UserError  there is none, or several.
 RunEntry run_named(const std::string& name, const std::filesystem::path& state_folder);
 
+/// The same of a run that must be alive; with an empty name the only one that is.
+/// \param command  for the hint: 'lrun stack'
+/// \throws UserError  there is none, there are several, or it has ended.
+RunEntry living_run(const std::string& name, const std::filesystem::path& state_folder, const std::string& command);
+
 }  // namespace lrun

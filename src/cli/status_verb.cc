@@ -3,7 +3,6 @@
 #include <chrono>
 #include <optional>
 
-#include "base/user_error.h"
 #include "cli/diagnostics.h"
 #include "cli/run_of_verb.h"
 #include "cli/verbs.h"
@@ -28,9 +27,7 @@ std::vector<RunEntry> runs_asked(const VerbRequest& request, const std::filesyst
     std::erase_if(runs, [](const RunEntry& run) { return !run.alive; });
     return runs;
   }
-  RunEntry run = run_named(request.run, state);
-  if (!run.alive) throw UserError("run '" + run.id + "' has ended", "'" + (run.folder / "result.json").string() + "' says how");
-  return {std::move(run)};
+  return {living_run(request.run, state, "lrun status")};
 }
 
 }  // namespace

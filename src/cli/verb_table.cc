@@ -1,14 +1,54 @@
 #include "cli/verb_table.h"
 
+#include <charconv>
+#include <optional>
+
+#include "base/user_error.h"
+
 namespace lrun {
 namespace {
 
 using Kind = VerbRequest::Kind;
 
+std::optional<int> positive_number(std::string_view text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+/// 'RANK:PID', or 'PID' alone, whose rank is its place in the list.
+RankProcess read_process(std::string_view word, int place, const std::string& list) {
+  const auto colon = word.find(':');
+  const auto rank = colon == std::string_view::npos ? std::optional(place) : positive_number(word.substr(0, colon));
+  const auto pid = positive_number(colon == std::string_view::npos ? word : word.substr(colon + 1));
+  if (rank && pid && *pid > 0) return {*rank, *pid};
+  throw UserError("'--pids " + list + "': '" + std::string(word) + "' is no process",
+                  "write '--pids 4242,4243' or '--pids 0:4242,1:4243' (RANK:PID)");
+}
+
 void json(const std::string&, VerbRequest& request) { request.json = true; }
+
+void pids(const std::string& value, VerbRequest& request) {
+  constexpr std::size_t kMost = 4096;
+  std::string_view rest = value;
+  request.processes.clear();
+  while (request.processes.size() < kMost) {
+    const auto comma = rest.find(',');
+    request.processes.push_back(read_process(rest.substr(0, comma), static_cast<int>(request.processes.size()), value));
+    if (comma == std::string_view::npos) return;
+    rest.remove_prefix(comma + 1);
+  }
+  throw UserError("'--pids' takes at most 4096 processes", "ask for those that matter");
+}
 
 constexpr VerbOption kStatusOptions[] = {
     {"json", "", "One JSON object for programs.", json},
+};
+
+constexpr VerbOption kStackOptions[] = {
+    {"json", "", "One JSON object for programs.", json},
+    {"pids", "[RANK:]PID,...", "Look at these processes instead of a run's.", pids},
 };
 
 constexpr Verb kVerbs[] = {
@@ -16,6 +56,10 @@ constexpr Verb kVerbs[] = {
      "Says of each run that is alive since when it runs, which attempt it is in, and of each rank whether it runs and "
      "what it printed last. RUN names one of them.",
      kStatusOptions},
+    {"stack", Kind::kStack, "where every rank of a run is",
+     "Says where every rank of a living run is: what it does in the kernel, its stack, and its Python stack. Equal "
+     "ones are told once. RUN may be left out when only one run is alive.",
+     kStackOptions},
 };
 
 }  // namespace

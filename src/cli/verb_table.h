@@ -5,16 +5,19 @@
 #include <string_view>
 #include <vector>
 
+#include "inspect/rank_process.h"
+
 namespace lrun {
 
 /// What a line that begins with a verb asks for: `lrun status [RUN]`.
 struct VerbRequest {
-  enum class Kind { kStatus };
+  enum class Kind { kStatus, kStack };
 
   Kind kind = Kind::kStatus;
-  bool help = false;  ///< only say what the verb does
-  std::string run;    ///< as typed; empty: none was named
-  bool json = false;  ///< for programs
+  bool help = false;                   ///< only say what the verb does
+  std::string run;                     ///< as typed; empty: none was named
+  bool json = false;                   ///< for programs
+  std::vector<RankProcess> processes;  ///< instead of those of a run
 
   bool operator==(const VerbRequest&) const = default;
 };

@@ -12,4 +12,7 @@ int run_verb(const VerbRequest& request, const Environment& environment);
 /// `lrun status [RUN]`: 125 when a run did not answer.
 int status_verb(const VerbRequest& request, const Environment& environment);
 
+/// `lrun stack [RUN]`.
+int stack_verb(const VerbRequest& request, const Environment& environment);
+
 }  // namespace lrun

@@ -67,7 +67,9 @@ mkdir -p "$work/state/20260102-run-one" "$work/state/20260103-run-two" "$work/st
 touch "$work/state/20260102-run-one/lock" "$work/state/20260103-run-two/lock"
 export LRUN_STATE=$work/state
 among 'lrun sta' status
-[ "$shell" = fish ] || never 'lrun -n 2 statu' 'status$'  # fish has a command of that name
+among 'lrun stac' stack
+never 'lrun -n 2 stac' 'stack$'
+among 'lrun stack --p' --pids
 exactly 'lrun status ' 20260102-run-one 20260103-run-two
 exactly 'lrun status 20260103' 20260103-run-two
 among 'lrun status --js' --json

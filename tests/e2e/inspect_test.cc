@@ -3,8 +3,9 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <fstream>
+#include <cstdlib>
 
+#include "process/program_path.h"
 #include "support/lrun_process.h"
 
 namespace lrun::test {
@@ -13,8 +14,8 @@ namespace {
 /// `lrun words...` beside a run, among whose runs it looks.
 class Beside : public LrunProcess {
  public:
-  Beside(const LrunProcess& run, std::vector<std::string> words)
-      : LrunProcess(std::move(words), {.environment = {{"LRUN_STATE", run.state().string()}}}) {}
+  Beside(const LrunProcess& run, std::vector<std::string> words, const std::string& path = std::getenv("PATH"))
+      : LrunProcess(std::move(words), {.environment = {{"LRUN_STATE", run.state().string()}, {"PATH", path}}}) {}
 };
 
 void wait_for_socket(const LrunProcess& run) {
@@ -79,6 +80,70 @@ TEST(Status, ReportsALauncherThatDoesNotAnswer) {
   ::kill(launcher, SIGCONT);
   run.signal(SIGTERM);
   run.wait();
+}
+
+TEST(Stack, FoldsRanksThatAreAtTheSamePlace) {
+  const TemporaryFolder no_tools;
+  LrunProcess run({"-n", "4", "sh", "-c", "echo ready; [ $RANK = 2 ] && read x < fifo; exec sleep 1000"},
+                  {.before_exec = [&] {
+                    (void)!::chdir(no_tools.path().c_str());
+                    (void)!::mkfifo("fifo", 0600);
+                  }});
+  ASSERT_TRUE(run.wait_for("[0] ready") && run.wait_for("[1] ready") && run.wait_for("[2] ready") &&
+              run.wait_for("[3] ready"));
+  wait_for_socket(run);
+  std::string said;
+  ASSERT_TRUE(eventually([&] {
+    Beside stack(run, {"stack"}, no_tools.path().string());
+    EXPECT_EQ(stack.wait().code, 0) << stack.err();
+    said = stack.out();
+    return said.starts_with("3 ranks are in clock_nanosleep(); rank 2 is in open");
+  })) << said;
+  EXPECT_NE(said.find("\nranks 0-3: no native stack: neither eu-stack"), std::string::npos) << said;
+}
+
+TEST(Stack, SaysWhereAPythonProgramIsWithoutItsHelp) {
+  if (find_program("gdb", std::getenv("PATH")).error_number != 0) GTEST_SKIP() << "gdb is not installed";
+  const TemporaryFolder folder;
+  const std::string script = folder.script("train.py",
+                                           "import os, sys\n"
+                                           "def all_reduce():\n    os.read(os.pipe()[0], 1)\n"
+                                           "def load():\n    os.read(os.pipe()[0], 1)\n"
+                                           "print('ready', flush=True)\n"
+                                           "load() if os.environ['RANK'] == '1' else all_reduce()\n");
+  LrunProcess run({"-n", "3", script});
+  ASSERT_TRUE(run.wait_for("[0] ready") && run.wait_for("[1] ready") && run.wait_for("[2] ready"));
+  wait_for_socket(run);
+  Beside stack(run, {"stack", "--json"});
+  ASSERT_EQ(stack.wait().code, 0) << stack.err();
+  const auto json = nlohmann::json::parse(stack.out());
+  for (const auto& rank : json["ranks"]) {
+    if (rank["python"].empty()) GTEST_SKIP() << "no way into this interpreter here: " << rank["problems"];
+  }
+  EXPECT_EQ(json["summary"],
+            "2 ranks wait in all_reduce; rank 1 is in read() of a pipe, called from load (train.py:5)");
+  EXPECT_EQ(run.workers().size(), 3U) << "all still live";
+}
+
+TEST(Stack, TakesProcessesInsteadOfARun) {
+  LrunProcess run({"-n", "1", "sh", "-c", "echo ready; exec sleep 1000"});
+  ASSERT_TRUE(run.wait_for("[0] ready"));
+  const std::string pid = std::to_string(run.workers().front());
+  Beside stack(run, {"stack", "--json", "--pids", "7:" + pid + ",99999999"});
+  ASSERT_EQ(stack.wait().code, 0) << stack.err();
+  const auto json = nlohmann::json::parse(stack.out());
+  EXPECT_EQ(json["ranks"][0]["rank"], 7);
+  EXPECT_EQ(json["ranks"][0]["command"], "sleep");
+  EXPECT_EQ(json["ranks"][1]["state"], "");
+}
+
+TEST(Stack, NeedsARunThatIsAlive) {
+  LrunProcess run({"-n", "1", "true"});
+  ASSERT_EQ(run.wait().code, 0);
+  Beside none(run, {"stack"});
+  EXPECT_EQ(none.wait().code, 125);
+  EXPECT_EQ(none.err(), "lrun: error: no run is alive in '" + run.state().string() +
+                            "'\nlrun: hint: LRUN_STATE names another place\n");
 }
 
 }  // namespace

@@ -49,6 +49,19 @@ TEST(Verb, RefusesInOneLineAndAHint) {
             "lrun: hint: an unset variable in quotes is an empty word\n");
 }
 
+TEST(Verb, StackTakesProcessesWithOrWithoutRanks) {
+  EXPECT_EQ(parse({"stack", "--pids", "7:42,43"}).verb.processes, (std::vector<RankProcess>{{7, 42}, {1, 43}}));
+  EXPECT_EQ(parse({"stack", "--pids=42"}).verb.processes, (std::vector<RankProcess>{{0, 42}}));
+  for (const std::string list : {"", "0", "-1", "x", "1:", ":2", "1:2:3", "1,,2", "99999999999", "0:0"}) {
+    EXPECT_NE(refusal({"stack", "--pids", list}).find("is no process\nlrun: hint: write '--pids 4242,4243' or "),
+              std::string::npos)
+        << list;
+  }
+  EXPECT_EQ(refusal({"stack", "--pids"}),
+            "lrun: error: '--pids' needs a value\n"
+            "lrun: hint: write '--pids [RANK:]PID,...'\n");
+}
+
 TEST(Verb, OptionsOfOneVerbBeginDifferently) {
   for (const Verb& verb : verb_table()) {
     std::set<char> letters;

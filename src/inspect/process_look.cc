@@ -1,0 +1,123 @@
+#include "inspect/process_look.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <filesystem>
+#include <memory>
+
+#include "base/fd.h"
+#include "inspect/system_call.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{1024} * 1024;
+
+std::string read_proc(pid_t pid, const char* name) {
+  const Fd file(::open(fmt::format("/proc/{}/{}", pid, name).c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  while (file && text.size() < kMostBytes) {
+    char buffer[16384];
+    const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
+    if (count <= 0) break;
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+  while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
+    const std::string_view name(entry->d_name);
+    pid_t pid = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc()) continue;
+    const auto stat = parse_process_stat(read_proc(pid, "stat"));
+    if (stat && stat->parent == parent && stat->state != 'Z') children.push_back(pid);
+  }
+  return children;
+}
+
+bool waits_for_children(pid_t pid) {
+  const auto call = parse_system_call(read_proc(pid, "syscall"));
+  return call && (call->number == SYS_wait4 || call->number == SYS_waitid || call->number == SYS_rt_sigsuspend);
+}
+
+std::string descriptor_target(pid_t pid, std::uint64_t descriptor) {
+  std::error_code error;
+  const auto target = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/{}", pid, descriptor), error);
+  return error ? fmt::format("descriptor {}", descriptor) : target.string();
+}
+
+/// The next field of `text`, which is cut off it.
+std::string_view cut_field(std::string_view& text) {
+  const auto space = text.find(' ');
+  const std::string_view field = text.substr(0, space);
+  text.remove_prefix(space == std::string_view::npos ? text.size() : space + 1);
+  return field;
+}
+
+int number_in(std::string_view field) {
+  int number = 0;
+  std::from_chars(field.data(), field.data() + field.size(), number);
+  return number;
+}
+
+}  // namespace
+
+std::optional<ProcessStat> parse_process_stat(std::string_view text) {
+  const auto open = text.find('(');
+  const auto close = text.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::nullopt;
+  ProcessStat stat;
+  stat.command = text.substr(open + 1, close - open - 1);
+  std::string_view rest = text.substr(close + 1);
+  if (rest.size() < 4 || rest.front() != ' ') return std::nullopt;
+  rest.remove_prefix(1);
+  stat.state = cut_field(rest).front();
+  stat.parent = number_in(cut_field(rest));
+  constexpr int kFieldsBeforeThreads = 15;
+  for (int i = 0; i < kFieldsBeforeThreads; ++i) cut_field(rest);
+  stat.threads = number_in(cut_field(rest));
+  return stat;
+}
+
+pid_t working_process(pid_t pid) {
+  constexpr int kMostWrappers = 8;
+  for (int i = 0; i < kMostWrappers && waits_for_children(pid); ++i) {
+    const std::vector<pid_t> children = children_of(pid);
+    if (children.size() != 1) break;
+    pid = children.front();
+  }
+  return pid;
+}
+
+StackSample look_at_process(pid_t pid) {
+  StackSample sample;
+  sample.pid = pid;
+  const auto stat = parse_process_stat(read_proc(pid, "stat"));
+  if (!stat) return sample;
+  sample.command = stat->command;
+  sample.state = stat->state;
+  sample.threads = stat->threads;
+  if (const auto call = parse_system_call(read_proc(pid, "syscall"))) {
+    sample.system_call = system_call_name(call->number);
+    if (waits_for_descriptor(call->number)) sample.waits_for = descriptor_target(pid, call->first_argument);
+  }
+  sample.wait_channel = read_proc(pid, "wchan");
+  if (sample.wait_channel == "0") sample.wait_channel.clear();
+  return sample;
+}
+
+bool runs_python(pid_t pid) {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), error).filename().string();
+  return program.starts_with("python") || read_proc(pid, "maps").find("/libpython") != std::string::npos;
+}
+
+}  // namespace lrun

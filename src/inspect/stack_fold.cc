@@ -1,0 +1,168 @@
+#include "inspect/stack_fold.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+namespace lrun {
+namespace {
+
+using Frames = std::vector<StackFrame>;
+
+/// Spelled without underscores in lower case → as people say it.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kCollectives{{
+    {"allreduce", "all_reduce"},
+    {"allreducecoalesced", "all_reduce"},
+    {"ncclallreduce", "all_reduce"},
+    {"allgather", "all_gather"},
+    {"allgatherintotensor", "all_gather"},
+    {"allgatherobject", "all_gather"},
+    {"ncclallgather", "all_gather"},
+    {"reducescatter", "reduce_scatter"},
+    {"reducescattertensor", "reduce_scatter"},
+    {"ncclreducescatter", "reduce_scatter"},
+    {"broadcast", "broadcast"},
+    {"broadcastobjectlist", "broadcast"},
+    {"ncclbroadcast", "broadcast"},
+    {"alltoall", "all_to_all"},
+    {"alltoallsingle", "all_to_all"},
+    {"barrier", "barrier"},
+    {"monitoredbarrier", "barrier"},
+}};
+
+/// What a stack of C and C++ begins with before it comes to the program: waiting as such says nothing.
+constexpr std::array<std::string_view, 12> kPlumbing{"pthread_",  "std::",  "__",     "clock_nanosleep",
+                                                     "nanosleep", "sleep",  "usleep", "poll",
+                                                     "syscall",   "select", "epoll_", "??"};
+
+/// 'a::b<c>::f(int)' → 'f': the name without namespace, arguments and template.
+std::string_view plain_name(std::string_view function) {
+  int depth = 0;
+  std::size_t begin = 0;
+  std::size_t end = function.size();
+  for (std::size_t i = 0; i < function.size(); ++i) {
+    const char letter = function[i];
+    if (letter == '(' && depth == 0 && i > begin && !function.substr(i).starts_with("(anonymous namespace)")) {
+      end = i;
+      break;
+    }
+    if (letter == '<' || letter == '(') ++depth;
+    if ((letter == '>' || letter == ')') && depth > 0) --depth;
+    if (depth == 0 && (letter == ' ' || (letter == ':' && i > 0 && function[i - 1] == ':'))) begin = i + 1;
+  }
+  const std::string_view name = function.substr(begin, end - std::min(begin, end));
+  return name.substr(0, name.find('<'));
+}
+
+bool is_plumbing(const StackFrame& frame) {
+  return std::any_of(kPlumbing.begin(), kPlumbing.end(),
+                     [&](std::string_view begin) { return frame.function.starts_with(begin); });
+}
+
+/// The innermost frame of a collective, and its name.
+std::pair<std::size_t, std::string> find_collective(const Frames& frames) {
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    if (std::string name = collective_name(frames[i].function); !name.empty()) return {i, std::move(name)};
+  }
+  return {frames.size(), {}};
+}
+
+/// 'pipe:[42]' → 'a pipe': numbers that differ between ranks say nothing.
+std::string kind_of(const std::string& target) {
+  if (target.starts_with("pipe:")) return "a pipe";
+  if (target.starts_with("socket:")) return "a socket";
+  return target;
+}
+
+std::string frame_in_words(const StackFrame& frame) {
+  return frame.place.empty() ? frame.function : frame.function + " (" + frame.place + ")";
+}
+
+/// Who called what the kernel does: the innermost line of Python, else the innermost function of the program.
+std::string caller_in_words(const StackSample& sample) {
+  if (!sample.python.empty()) return frame_in_words(sample.python.front());
+  for (const StackFrame& frame : sample.native) {
+    if (!is_plumbing(frame) && frame.function != sample.system_call) return frame_in_words(frame);
+  }
+  return {};
+}
+
+/// What makes two ranks equal, besides the words about them.
+std::string key_of(const StackSample& sample, bool collective) {
+  const Frames& frames = sample.python.empty() ? sample.native : sample.python;
+  std::size_t first = 0;
+  if (collective) {
+    const std::size_t found = find_collective(frames).first;
+    first = found == frames.size() ? 0 : found + 1;
+  }
+  std::string key;
+  for (std::size_t i = first; i < frames.size(); ++i) key += frame_in_words(frames[i]) + "\n";
+  return key;
+}
+
+struct Words {
+  std::string verb;
+  std::string verb_all;
+  std::string place;
+  bool collective = false;
+};
+
+Words in_kernel(const StackSample& sample, std::string call) {
+  if (!sample.waits_for.empty()) call += " of " + kind_of(sample.waits_for);
+  if (sample.state == 'D') call += " (uninterruptible)";
+  if (const std::string caller = caller_in_words(sample); !caller.empty()) call += ", called from " + caller;
+  return {"is in", "are in", std::move(call)};
+}
+
+Words words_of(const StackSample& sample) {
+  if (sample.state == 0 || sample.state == 'Z' || sample.state == 'X') return {"has ended", "have ended", ""};
+  if (sample.state == 'T' || sample.state == 't') return {"is stopped", "are stopped", ""};
+  for (const Frames* frames : {&sample.python, &sample.native}) {
+    if (std::string name = find_collective(*frames).second; !name.empty()) return {"waits in", "wait in", name, true};
+  }
+  if (!sample.system_call.empty()) return in_kernel(sample, sample.system_call + "()");
+  const std::string caller = caller_in_words(sample);
+  if (sample.state == 'R') return {"runs", "run", caller};
+  if (!sample.native.empty()) return in_kernel(sample, std::string(plain_name(sample.native.front().function)) + "()");
+  if (!sample.wait_channel.empty()) return in_kernel(sample, "the kernel (" + sample.wait_channel + ")");
+  return {"sleeps", "sleep", caller.empty() ? "" : "in " + caller};
+}
+
+}  // namespace
+
+std::string collective_name(const std::string& function) {
+  std::string folded;
+  for (const char letter : plain_name(function)) {
+    if (letter != '_') folded += letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  }
+  for (const auto& [spelled, name] : kCollectives) {
+    if (folded == spelled) return std::string(name);
+  }
+  return {};
+}
+
+std::vector<StackGroup> fold_stacks(const std::vector<StackSample>& samples) {
+  std::vector<StackGroup> groups;
+  std::vector<std::string> keys;
+  std::vector<StackSample> ordered = samples;
+  std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  for (StackSample& sample : ordered) {
+    Words words = words_of(sample);
+    std::string key = words.verb + "\n" + words.place + "\n" + key_of(sample, words.collective);
+    const auto known = std::find(keys.begin(), keys.end(), key);
+    if (known != keys.end()) {
+      groups[static_cast<std::size_t>(known - keys.begin())].ranks.push_back(sample.rank);
+      continue;
+    }
+    keys.push_back(std::move(key));
+    groups.push_back(
+        {{sample.rank}, std::move(words.verb), std::move(words.verb_all), std::move(words.place), std::move(sample)});
+  }
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const auto& a, const auto& b) { return a.ranks.size() > b.ranks.size(); });
+  return groups;
+}
+
+}  // namespace lrun

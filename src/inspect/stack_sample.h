@@ -1,0 +1,35 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace lrun {
+
+/// One call of a stack.
+struct StackFrame {
+  std::string function;  ///< '??' when nobody knows
+  std::string place;     ///< 'train.py:12', 'libc.so.6'; may be empty
+
+  bool operator==(const StackFrame&) const = default;
+};
+
+/// Where one rank was when it was looked at: its main thread.
+struct StackSample {
+  int rank = 0;
+  pid_t pid = 0;        ///< the process that was looked at: the rank's, or what its shell waits for
+  std::string command;  ///< the process's name
+  char state = 0;       ///< 'R', 'S', 'D', 'T', 'Z' as in /proc; 0: there is no such process
+  int threads = 0;
+  std::string system_call;            ///< 'read'; empty: none, or not known
+  std::string waits_for;              ///< '/data/x.bin', 'pipe:[42]': the descriptor of that call; may be empty
+  std::string wait_channel;           ///< of the kernel: 'futex_wait_queue'; may be empty
+  std::vector<StackFrame> python;     ///< innermost first; empty: no Python, or not known
+  std::vector<StackFrame> native;     ///< innermost first
+  std::vector<std::string> problems;  ///< why something is missing, for people
+
+  bool operator==(const StackSample&) const = default;
+};
+
+}  // namespace lrun

@@ -1,0 +1,215 @@
+#include "inspect/stack_sampler.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "base/small_file.h"
+#include "inspect/process_look.h"
+#include "inspect/stack_parsers.h"
+#include "process/program_path.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostTracebackBytes = std::size_t{256} * 1024;
+
+std::string tool_path(std::string_view name, std::string_view search_path) {
+  ProgramPath found = find_program(name, search_path);
+  return found.error_number == 0 ? std::move(found.path) : std::string();
+}
+
+/// The last line that says something.
+std::string last_words(std::string_view text) {
+  while (!text.empty()) {
+    const auto begin = text.rfind('\n');
+    const std::string_view line = text.substr(begin == std::string_view::npos ? 0 : begin + 1);
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos) return std::string(line.substr(0, 200));
+    text.remove_suffix(line.size() + (begin == std::string_view::npos ? 0 : 1));
+  }
+  return {};
+}
+
+/// Why a tool gave no stack.
+std::string problem_of(const std::string& tool, const ToolOutcome& outcome, Duration limit) {
+  const std::string name = tool.substr(tool.rfind('/') + 1);
+  if (outcome.timed_out) return fmt::format("{} took longer than {}", name, format_duration(limit));
+  if (outcome.error_number != 0) return fmt::format("{} cannot be run", name);
+  const bool refused = (outcome.errors + outcome.output).find("not permitted") != std::string::npos;
+  const std::string scope = read_small_file("/proc/sys/kernel/yama/ptrace_scope", 16).value_or("0");
+  if (refused && !scope.starts_with('0')) {
+    return fmt::format("{} may not look: kernel.yama.ptrace_scope is {}; run as root, or set it to 0", name,
+                       scope.substr(0, 1));
+  }
+  const std::string words = last_words(outcome.errors.empty() ? outcome.output : outcome.errors);
+  return fmt::format("{}: {}", name, words.empty() ? "found no stack" : words);
+}
+
+std::vector<std::string> gdb_arguments(const std::string& gdb, pid_t pid) {
+  return {gdb,
+          "-nx",
+          "-batch",
+          "-iex",
+          "set debuginfod enabled off",
+          "-iex",
+          "set auto-load no",
+          "-iex",
+          "set print frame-arguments none",
+          "-p",
+          std::to_string(pid)};
+}
+
+/// Has gdb call the interpreter's traceback function, which takes no lock and allocates nothing.
+std::vector<std::string> traceback_arguments(const std::string& gdb, pid_t pid, int memory) {
+  std::vector<std::string> arguments{gdb,
+                                     "-nx",
+                                     "-batch",
+                                     "-iex",
+                                     "set debuginfod enabled off",
+                                     "-iex",
+                                     "set auto-load no",
+                                     "-iex",
+                                     "set auto-solib-add off"};
+  const std::string open =
+      fmt::format("set $fd = ((int (*)(const char *, int, int))open)(\"/proc/{}/fd/{}\", 1, 0)", ::getpid(), memory);
+  for (const std::string& command :
+       {std::string("set unwindonsignal on"), std::string("sharedlibrary libpython"),
+        std::string("sharedlibrary libc\\."), open,
+        std::string("call ((const char *(*)(int, void *, void *))_Py_DumpTracebackThreads)($fd, (void *)0, (void *)0)"),
+        std::string("call ((int (*)(int))close)($fd)")}) {
+    arguments.insert(arguments.end(), {"-ex", command});
+  }
+  arguments.insert(arguments.begin() + 3, {"-p", std::to_string(pid)});
+  return arguments;
+}
+
+std::string contents_of(const Fd& memory) {
+  std::string text(kMostTracebackBytes, '\0');
+  const ssize_t count = ::pread(memory.get(), text.data(), text.size(), 0);
+  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  return text;
+}
+
+bool has_process(const StackSample& sample) { return sample.state != 0 && sample.state != 'Z'; }
+
+}  // namespace
+
+StackTools find_stack_tools(std::string_view search_path) {
+  return {tool_path("eu-stack", search_path), tool_path("gdb", search_path), tool_path("py-spy", search_path)};
+}
+
+ToolRequest stack_request(const std::vector<RankProcess>& processes) {
+  std::string list;
+  for (const RankProcess& process : processes) {
+    list += fmt::format("{}{}:{}", list.empty() ? "" : ",", process.rank, process.pid);
+  }
+  // torchrun has no verbs, and what the run was started with is not meant for this one.
+  return {
+      {"/proc/self/exe", "stack", "--pids", std::move(list)}, environment_without({"LRUN_COMPAT"}), Duration(35'000)};
+}
+
+StackSampler::StackSampler(EventLoop& loop, StackTools tools, const std::vector<RankProcess>& processes, Limits limits,
+                           Done done)
+    : loop_(loop),
+      tools_(std::move(tools)),
+      limits_(limits),
+      done_(std::move(done)),
+      end_(std::chrono::steady_clock::now() + limits.all),
+      environment_(environment_without({"DEBUGINFOD_URLS"})) {  // stacks are not worth the network
+  for (const RankProcess& process : processes) {
+    const pid_t pid = working_process(process.pid);
+    Job& job = jobs_.emplace_back();
+    job.sample = look_at_process(pid);
+    job.sample.rank = process.rank;
+    job.python = runs_python(pid);
+    waiting_.push_back(&job);
+  }
+  next_ = loop_.after(Duration::zero(), [this] { begin_more(); });
+}
+
+Duration StackSampler::time_left() const {
+  return std::chrono::duration_cast<Duration>(end_ - std::chrono::steady_clock::now());
+}
+
+void StackSampler::begin_more() {
+  while (running_ < limits_.at_once && !waiting_.empty()) {
+    Job* const job = waiting_.front();
+    waiting_.pop_front();
+    ++running_;
+    native_stack(*job);
+  }
+  if (running_ > 0 || !waiting_.empty() || !done_) return;
+  std::vector<StackSample> samples;
+  for (Job& job : jobs_) samples.push_back(std::move(job.sample));
+  std::exchange(done_, nullptr)(std::move(samples));
+}
+
+void StackSampler::ask(Job& job, std::vector<std::string> argv, void (StackSampler::*then)(Job&, const ToolOutcome&)) {
+  const std::string name = argv.front();
+  const Duration limit = std::min(limits_.tool, time_left());
+  ToolRequest request{std::move(argv), environment_, limit};
+  job.tool = std::make_unique<ToolRun>(loop_, std::move(request), [this, &job, then, name, limit](ToolOutcome outcome) {
+    const auto frames = job.sample.native.size() + job.sample.python.size();
+    (this->*then)(job, outcome);
+    if (frames == job.sample.native.size() + job.sample.python.size() && job.sample.state != 0) {
+      job.sample.problems.push_back(problem_of(name, outcome, limit));
+    }
+  });
+}
+
+void StackSampler::native_stack(Job& job) {
+  const pid_t pid = job.sample.pid;
+  if (!has_process(job.sample)) return job_done(job);
+  if (time_left() <= Duration::zero()) {
+    job.sample.problems.emplace_back("no time was left for its stack");
+    return job_done(job);
+  }
+  if (!tools_.eu_stack.empty()) {
+    return ask(job, {tools_.eu_stack, "-1", "-m", "-n", "64", "-p", std::to_string(pid)}, &StackSampler::native_done);
+  }
+  if (!tools_.gdb.empty()) {
+    std::vector<std::string> arguments = gdb_arguments(tools_.gdb, pid);
+    arguments.insert(arguments.end(), {"-ex", "bt 64"});
+    return ask(job, std::move(arguments), &StackSampler::native_done);
+  }
+  job.sample.problems.emplace_back("no native stack: neither eu-stack (package elfutils) nor gdb is on PATH");
+  python_stack(job);
+}
+
+void StackSampler::native_done(Job& job, const ToolOutcome& outcome) {
+  job.sample.native = tools_.eu_stack.empty() ? parse_gdb_backtrace(outcome.output) : parse_eu_stack(outcome.output);
+  python_stack(job);
+}
+
+void StackSampler::python_stack(Job& job) {
+  if (!job.python || time_left() <= Duration::zero()) return job_done(job);
+  if (!tools_.py_spy.empty()) {
+    return ask(job, {tools_.py_spy, "dump", "--pid", std::to_string(job.sample.pid)}, &StackSampler::python_done);
+  }
+  if (tools_.gdb.empty()) {
+    job.sample.problems.emplace_back("no Python stack: neither py-spy nor gdb is on PATH");
+    return job_done(job);
+  }
+  job.traceback = Fd(::memfd_create("lrun-traceback", MFD_CLOEXEC));
+  ask(job, traceback_arguments(tools_.gdb, job.sample.pid, job.traceback.get()), &StackSampler::python_done);
+}
+
+void StackSampler::python_done(Job& job, const ToolOutcome& outcome) {
+  job.sample.python = job.traceback ? parse_faulthandler(contents_of(job.traceback)) : parse_py_spy(outcome.output);
+  job_done(job);
+}
+
+void StackSampler::job_done(Job& job) {
+  // A debugger that was killed at the wrong moment leaves its process stopped.
+  if (has_process(job.sample) && job.sample.state != 'T' && look_at_process(job.sample.pid).state == 'T') {
+    ::kill(job.sample.pid, SIGCONT);
+  }
+  --running_;
+  next_ = loop_.after(Duration::zero(), [this] { begin_more(); });
+}
+
+}  // namespace lrun

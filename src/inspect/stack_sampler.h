@@ -1,0 +1,86 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/event_loop.h"
+#include "base/fd.h"
+#include "inspect/rank_process.h"
+#include "inspect/stack_sample.h"
+#include "process/tool_run.h"
+
+namespace lrun {
+
+/// The programs that read stacks; the path of each, or empty where it is not installed.
+struct StackTools {
+  std::string eu_stack;
+  std::string gdb;
+  std::string py_spy;
+
+  bool operator==(const StackTools&) const = default;
+};
+
+/// \param search_path  the value of PATH
+StackTools find_stack_tools(std::string_view search_path);
+
+/// Looks at processes: /proc at once, then stacks with the tools, a few processes at a time.
+///
+/// Native stacks come from eu-stack, else gdb; Python's from py-spy, else from the interpreter's own traceback function
+/// (the one of faulthandler), which gdb calls and which writes to memory of ours: the program needs no preparation. A
+/// tool stops its process for the moment of its look, has a deadline, and is ended by its pid; a process that a tool
+/// left stopped is continued. What cannot be had is said in `problems`. One thread.
+class StackSampler {
+ public:
+  struct Limits {
+    Duration tool = std::chrono::seconds(10);
+    Duration all = std::chrono::seconds(30);
+    std::size_t at_once = 4;
+  };
+  using Done = std::function<void(std::vector<StackSample> samples)>;
+
+  /// `done` is called once, by the loop.
+  StackSampler(EventLoop& loop, StackTools tools, const std::vector<RankProcess>& processes, Limits limits, Done done);
+  StackSampler(const StackSampler&) = delete;
+  StackSampler& operator=(const StackSampler&) = delete;
+  ~StackSampler() = default;
+
+ private:
+  struct Job {
+    StackSample sample;
+    bool python = false;
+    Fd traceback;  ///< memory that the interpreter writes to
+    std::unique_ptr<ToolRun> tool;
+  };
+
+  void begin_more();
+  void native_stack(Job& job);
+  void native_done(Job& job, const ToolOutcome& outcome);
+  void python_stack(Job& job);
+  void python_done(Job& job, const ToolOutcome& outcome);
+  void job_done(Job& job);
+  void ask(Job& job, std::vector<std::string> argv, void (StackSampler::*then)(Job&, const ToolOutcome&));
+  [[nodiscard]] Duration time_left() const;
+
+  EventLoop& loop_;
+  StackTools tools_;
+  Limits limits_;
+  Done done_;
+  SteadyTime end_;
+  std::vector<std::string> environment_;
+  std::list<Job> jobs_;       ///< all of them
+  std::deque<Job*> waiting_;  ///< not begun
+  std::size_t running_ = 0;
+  EventLoop::Timer next_;
+};
+
+/// `lrun stack --pids …` as a child of the launcher, whose one thread must not wait for debuggers: to be given to a
+/// ToolRun, whose output is then the text for people. Ends within 35 seconds.
+ToolRequest stack_request(const std::vector<RankProcess>& processes);
+
+}  // namespace lrun

@@ -1,0 +1,85 @@
+#include "inspect/stack_fold.h"
+
+#include <gtest/gtest.h>
+
+namespace lrun {
+namespace {
+
+using Frames = std::vector<StackFrame>;
+
+StackSample at(int rank, char state, const std::string& call, Frames python, Frames native = {}) {
+  return {.rank = rank,
+          .pid = 100 + rank,
+          .state = state,
+          .system_call = call,
+          .python = std::move(python),
+          .native = std::move(native)};
+}
+
+TEST(StackFold, RanksInOneCollectiveAreTogetherWhateverTheyDoInside) {
+  const Frames waiting{{"wait", "work.py:1"}, {"all_reduce", "distributed_c10d.py:3075"}, {"main", "train.py:40"}};
+  const Frames spinning{{"all_reduce", "distributed_c10d.py:3090"}, {"main", "train.py:40"}};
+  const Frames loading{{"load", "data.py:88"}, {"main", "train.py:38"}};
+  std::vector<StackSample> samples{at(0, 'S', "futex", waiting), at(1, 'R', "", spinning), at(2, 'S', "read", loading),
+                                   at(3, 'S', "poll", waiting)};
+  samples[2].waits_for = "pipe:[42]";
+  const std::vector<StackGroup> groups = fold_stacks(samples);
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].ranks, (std::vector<int>{0, 1, 3}));
+  EXPECT_EQ(groups[0].verb_all + " " + groups[0].place, "wait in all_reduce");
+  EXPECT_EQ(groups[1].verb + " " + groups[1].place, "is in read() of a pipe, called from load (data.py:88)");
+}
+
+TEST(StackFold, TheSameCollectiveCalledFromElsewhereIsAnotherPlace) {
+  const auto call = [](int rank, const std::string& line) {
+    return at(rank, 'S', "futex", {{"all_reduce", "c10d.py:1"}, {"main", "train.py:" + line}});
+  };
+  const std::vector<StackGroup> groups = fold_stacks({call(0, "40"), call(1, "52"), call(2, "40")});
+  ASSERT_EQ(groups.size(), 2U) << "ranks that disagree are the usual cause of a hang";
+  EXPECT_EQ(groups[0].ranks, (std::vector<int>{0, 2}));
+}
+
+TEST(StackFold, NativeStacksNameTheProgramsOwnFunction) {
+  const Frames stack{{"__futex_abstimed_wait_common", "libc.so.6"},
+                     {"pthread_cond_wait", "libc.so.6"},
+                     {"std::condition_variable::wait(std::unique_lock<std::mutex>&)", "libstdc++.so.6"},
+                     {"Loader::next(int)", "train"},
+                     {"main", "train"}};
+  EXPECT_EQ(fold_stacks({at(0, 'S', "futex", {}, stack)}).front().place,
+            "futex(), called from Loader::next(int) (train)");
+  Frames reducing = stack;
+  reducing[3].function = "lrun::ShmCollectives::all_reduce(at::Tensor const&)";
+  EXPECT_EQ(fold_stacks({at(0, 'S', "futex", {}, reducing)}).front().place, "all_reduce");
+}
+
+TEST(StackFold, SaysWhatIsKnownWithoutStacks) {
+  const auto words = [](StackSample sample) {
+    const StackGroup group = fold_stacks({std::move(sample)}).front();
+    return group.place.empty() ? group.verb : group.verb + " " + group.place;
+  };
+  EXPECT_EQ(words(at(0, 0, "", {})), "has ended");
+  EXPECT_EQ(words(at(0, 'Z', "", {})), "has ended");
+  EXPECT_EQ(words(at(0, 'T', "read", {})), "is stopped");
+  EXPECT_EQ(words(at(0, 'R', "", {})), "runs");
+  EXPECT_EQ(words(at(0, 'R', "", {{"step", "train.py:3"}})), "runs step (train.py:3)");
+  EXPECT_EQ(words(at(0, 'D', "fsync", {})), "is in fsync() (uninterruptible)");
+  EXPECT_EQ(words(at(0, 'S', "", {})), "sleeps");
+  StackSample channel = at(0, 'S', "", {});
+  channel.wait_channel = "nfs_wait_bit";
+  EXPECT_EQ(words(channel), "is in the kernel (nfs_wait_bit)");
+}
+
+TEST(CollectiveName, IsFoundInAnySpelling) {
+  EXPECT_EQ(collective_name("all_reduce"), "all_reduce");
+  EXPECT_EQ(collective_name("ncclAllReduce"), "all_reduce");
+  EXPECT_EQ(collective_name("c10d::ProcessGroup::allreduce(std::vector<at::Tensor>&, c10d::AllreduceOptions const&)"),
+            "all_reduce");
+  EXPECT_EQ(collective_name("void (anonymous namespace)::Ring<float>::reduce_scatter(int)"), "reduce_scatter");
+  EXPECT_EQ(collective_name("gloo::broadcast(gloo::BroadcastOptions&)"), "broadcast");
+  for (const char* const name : {"main", "broadcast_tensors", "at::native::reduce(int)", "all_reduce_hook", "??", ""}) {
+    EXPECT_EQ(collective_name(name), "") << name;
+  }
+}
+
+}  // namespace
+}  // namespace lrun

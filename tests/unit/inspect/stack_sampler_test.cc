@@ -1,0 +1,100 @@
+#include "inspect/stack_sampler.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+namespace lrun {
+namespace {
+
+/// A child that sleeps, and a folder for programs that stand in for the tools.
+class StackSamplerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = ::testing::TempDir() + "lrun-tools-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    child_ = ::fork();
+    if (child_ == 0) {
+      while (true) ::pause();
+    }
+  }
+  void TearDown() override {
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+    std::filesystem::remove_all(folder_);
+  }
+
+  void tool(const std::string& name, const std::string& script) const {
+    std::ofstream(folder_ / name) << "#!/bin/sh\n" << script;
+    std::filesystem::permissions(folder_ / name, std::filesystem::perms::owner_all);
+  }
+
+  [[nodiscard]] std::vector<StackSample> sample(const std::vector<RankProcess>& processes,
+                                                StackSampler::Limits limits = {}) const {
+    EventLoop loop;
+    std::vector<StackSample> samples;
+    StackSampler sampler(loop, find_stack_tools(folder_.string()), processes, limits,
+                         [&](std::vector<StackSample> all) {
+                           samples = std::move(all);
+                           loop.stop();
+                         });
+    loop.run();
+    return samples;
+  }
+
+  std::filesystem::path folder_;
+  pid_t child_ = -1;
+};
+
+TEST_F(StackSamplerTest, AsksTheToolForEveryProcess) {
+  tool("eu-stack", "echo \"#0  0x1 inside$6 - /lib/x.so\"\n");
+  const std::vector<StackSample> samples = sample({{0, child_}, {1, 0}, {2, child_}});
+  ASSERT_EQ(samples.size(), 3U);
+  EXPECT_EQ(samples[0].native, (std::vector<StackFrame>{{"inside" + std::to_string(child_), "x.so"}}));
+  EXPECT_EQ(samples[0].rank, 0);
+  EXPECT_EQ(samples[1].state, 0) << "there is no such process";
+  EXPECT_EQ(samples[2].native, samples[0].native);
+  EXPECT_TRUE(samples[0].problems.empty() && samples[1].problems.empty());
+}
+
+TEST_F(StackSamplerTest, EndsAToolThatTakesTooLong) {
+  tool("eu-stack", "trap '' TERM; exec 1>&- 2>&-; while :; do sleep 1; done\n");
+  const std::vector<StackSample> samples = sample({{0, child_}}, {.tool = Duration(20)});
+  EXPECT_EQ(samples.at(0).problems, (std::vector<std::string>{"eu-stack took longer than 20ms"}));
+}
+
+TEST_F(StackSamplerTest, PassesOnWhyAToolFailed) {
+  tool("eu-stack", "echo 'cannot attach: some reason' >&2; exit 2\n");
+  const std::vector<StackSample> samples = sample({{0, child_}});
+  EXPECT_EQ(samples.at(0).problems, (std::vector<std::string>{"eu-stack: cannot attach: some reason"}));
+}
+
+TEST_F(StackSamplerTest, SaysWhichToolsAreMissing) {
+  const std::vector<StackSample> samples = sample({{0, child_}});
+  EXPECT_NE(samples.at(0).state, 0);
+  EXPECT_EQ(samples.at(0).problems,
+            (std::vector<std::string>{"no native stack: neither eu-stack (package elfutils) nor gdb is on PATH"}));
+}
+
+TEST_F(StackSamplerTest, LetsGoOnWhatAToolLeftStopped) {
+  tool("eu-stack", "kill -s STOP $6; until grep -q '^State:.T' /proc/$6/status; do :; done; echo '#0  0x1 f - x'\n");
+  EXPECT_EQ(sample({{0, child_}}).size(), 1U);
+  int status = 0;
+  while (::waitpid(child_, &status, WUNTRACED | WCONTINUED) == child_ && !WIFCONTINUED(status)) {
+  }
+  EXPECT_TRUE(WIFCONTINUED(status));
+}
+
+TEST_F(StackSamplerTest, GivesUpWhenNoTimeIsLeft) {
+  tool("eu-stack", "echo '#0  0x1 f - x'\n");
+  const std::vector<StackSample> samples = sample({{0, child_}}, {.all = Duration::zero()});
+  EXPECT_EQ(samples.at(0).problems, (std::vector<std::string>{"no time was left for its stack"}));
+}
+
+}  // namespace
+}  // namespace lrun

@@ -1,0 +1,76 @@
+#include "report/stack_text.h"
+
+#include <gtest/gtest.h>
+
+namespace lrun {
+namespace {
+
+StackSample waiting(int rank) {
+  return {.rank = rank,
+          .pid = 100 + rank,
+          .command = "python3",
+          .state = 'S',
+          .threads = 4,
+          .system_call = "futex",
+          .wait_channel = "futex_wait_queue",
+          .python = {{"all_reduce", "distributed_c10d.py:3075"}, {"main", "train.py:40"}},
+          .native = {{"pthread_cond_wait", "libc.so.6"},
+                     {"c10d::Work::wait()", "libtorch_cpu.so"},
+                     {"_PyEval_EvalFrameDefault", "python3.11"},
+                     {"main", "python3.11"}}};
+}
+
+TEST(StackText, IsThisText) {
+  StackSample reading = waiting(3);
+  reading.system_call = "read";
+  reading.waits_for = "/data/x.bin";
+  reading.wait_channel = "folio_wait_bit";
+  reading.python = {{"load", "data.py:88"}, {"main", "train.py:38"}};
+  reading.native.clear();
+  reading.problems = {"eu-stack took longer than 10s"};
+  const StackSample gone{.rank = 4};
+  EXPECT_EQ(stack_text({waiting(0), waiting(1), reading, gone}),
+            "2 ranks wait in all_reduce; rank 3 is in read() of /data/x.bin, called from load (data.py:88); "
+            "rank 4 has ended\n"
+            "\n"
+            "ranks 0-1; below rank 0, pid 100 (python3, 4 threads): wait in all_reduce\n"
+            "  kernel  sleeping in futex(), wait channel futex_wait_queue\n"
+            "  Python  all_reduce (distributed_c10d.py:3075)\n"
+            "          main (train.py:40)\n"
+            "  native  pthread_cond_wait (libc.so.6)\n"
+            "          c10d::Work::wait() (libtorch_cpu.so)\n"
+            "          the interpreter\n"
+            "\n"
+            "rank 3, pid 103 (python3, 4 threads): is in read() of /data/x.bin, called from load (data.py:88)\n"
+            "  kernel  sleeping in read() of /data/x.bin, wait channel folio_wait_bit\n"
+            "  Python  load (data.py:88)\n"
+            "          main (train.py:38)\n"
+            "\n"
+            "rank 4: has ended\n"
+            "\n"
+            "rank 3: eu-stack took longer than 10s\n");
+}
+
+TEST(StackText, ShowsDeepStacksInPart) {
+  StackSample deep{.rank = 0, .pid = 9, .command = "a", .state = 'R', .threads = 1};
+  for (int i = 0; i < 40; ++i) deep.native.push_back({"f" + std::to_string(i), ""});
+  const std::string text = stack_text({deep});
+  EXPECT_NE(text.find("          f15\n          … 24 more\n"), std::string::npos) << text;
+  for (StackFrame& frame : deep.native) frame.function = "again";
+  EXPECT_EQ(stack_text({deep}),
+            "rank 0 runs again\n\nrank 0, pid 9 (a, 1 thread): runs again\n"
+            "  kernel  running\n  native  again\n");
+}
+
+TEST(StackText, ALongSentenceIsCut) {
+  std::vector<StackSample> samples;
+  for (int rank = 0; rank < 9; ++rank) {
+    samples.push_back({.rank = rank, .pid = 9, .state = 'R', .native = {{"f" + std::to_string(rank), ""}}});
+  }
+  EXPECT_EQ(stacks_in_a_sentence(fold_stacks(samples)),
+            "rank 0 runs f0; rank 1 runs f1; rank 2 runs f2; rank 3 runs f3; rank 4 runs f4; rank 5 runs f5; "
+            "3 more ranks elsewhere");
+}
+
+}  // namespace
+}  // namespace lrun
