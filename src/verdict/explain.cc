@@ -32,6 +32,11 @@ constexpr std::array kPeerWords{
     std::string_view("remote process exited"),
     std::string_view("remote process exiting"),
     std::string_view("ncclRemoteError"),
+    std::string_view("failed to recv, got 0 bytes"),
+    std::string_view(") ended during "),  // liblrun's own, where a program prints what() alone
+    std::string_view(") left the group before "),
+    std::string_view(" ended while the group was made"),
+    std::string_view("a rank ended while it reported the failure of the group"),
 };
 
 bool has_any(std::string_view line, const auto& all_words) {

@@ -98,6 +98,8 @@ constexpr HintRule kRules[] = {
     {"command-not-found", ": command not found", "", "the script calls a program that is not on PATH"},
     {"missing-file", "FileNotFoundError: ", "", "relative names count from the folder where lrun was started"},
     {"illegal-instruction", "Illegal instruction", "", "the program uses instructions that this processor lacks"},
+    {"thread-at-exit", "terminate called without an active exception", "",
+     "a thread still ran at the exit; a torch program calls destroy_process_group() before its end"},
     {"local-rank-argument", "unrecognized arguments: --local", "", "read LOCAL_RANK from the environment instead"},
     {"missing-rank", "environment variable RANK expected", "",
      "the program cleared its environment: RANK is set by lrun"},

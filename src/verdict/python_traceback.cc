@@ -87,7 +87,8 @@ void add_message(LastWords& words, const Lines& lines, std::size_t named) {
   words.error = lines[named];
   for (std::size_t i = named; i < std::min(lines.size(), named + kMostMessageLines); ++i) {
     const std::string_view line = lines[i];
-    const bool ends = line.empty() || line.find(kHeader) != std::string_view::npos || line.starts_with(kIgnored);
+    const bool ends = line.empty() || line.find(kHeader) != std::string_view::npos || line.starts_with(kIgnored) ||
+                      line.starts_with("terminate called ");
     if (i > named && ends) break;
     words.lines.emplace_back(line);
   }

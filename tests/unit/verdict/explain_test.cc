@@ -79,6 +79,9 @@ TEST(Explain, SeesAVictimInALostPeer) {
                                       "  what():  rank 1 (pid 7) ended in all_reduce"}})
                 .cause,
             Cause::kPeerLost);
+  EXPECT_EQ(explained(Ending::kExited, 1, {.last_lines = {"error: rank 1 (pid 7) ended during all_reduce 3"}}).cause,
+            Cause::kPeerLost)
+      << "a program that catches what liblrun throws and prints it";
 }
 
 TEST(Explain, SeesNoVictimInAnEarlierWarning) {

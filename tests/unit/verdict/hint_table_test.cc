@@ -63,6 +63,7 @@ constexpr Example kExamples[] = {
     {"command-not-found", "run.sh: line 3: nvidia-smi: command not found"},
     {"missing-file", "FileNotFoundError: [Errno 2] No such file or directory: 'data.bin'"},
     {"illegal-instruction", "run.sh: line 2:  7 Illegal instruction     ./train"},
+    {"thread-at-exit", "terminate called without an active exception"},
     {"local-rank-argument", "train.py: error: unrecognized arguments: --local-rank=0"},
     {"missing-rank", "ValueError: environment variable RANK expected, but not set"},
 };

@@ -206,6 +206,8 @@ TEST(LastWords, OfBothKindsAreThoseThatCameLast) {
   Lines both = python;
   both.insert(both.end(), {"more", "more", "more", "double free or corruption (out)"});
   EXPECT_EQ(find_last_words(both).error, "double free or corruption (out)");
+  both.back() = "terminate called without an active exception";
+  EXPECT_EQ(find_last_words(both).error, "ValueError: x") << "gloo's threads at the end of a failed program";
   Lines inside = python;
   inside.back() = "ImportError: a: error while loading shared libraries: b";
   EXPECT_EQ(find_last_words(inside).error, inside.back()) << "the exception's own text";
