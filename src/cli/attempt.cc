@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "inspect/store_clients.h"
 #include "plan/worker_command.h"
 #include "plan/worker_environment.h"
 
@@ -80,6 +82,21 @@ std::filesystem::path Attempt::written_logs() const {
     }
   }
   return {};
+}
+
+std::vector<int> Attempt::without_connection(int store_port) const {
+  std::vector<pid_t> pids;
+  for (const Worker& worker : group_.workers()) {
+    if (!worker.process.status()) pids.push_back(worker.process.pid());
+  }
+  const std::vector<pid_t> connected = connected_to(store_port, pids);
+  std::vector<int> ranks;
+  for (const Worker& worker : group_.workers()) {
+    const pid_t pid = worker.process.pid();
+    const bool there = std::find(connected.begin(), connected.end(), pid) != connected.end();
+    if (!worker.process.status() && !there) ranks.push_back(worker.rank);
+  }
+  return ranks;
 }
 
 }  // namespace lrun

@@ -58,6 +58,9 @@ class Attempt {
   /// The folder of the log files when there are any, else empty.
   [[nodiscard]] std::filesystem::path written_logs() const;
 
+  /// Ranks of running workers that have no connection to `store_port`.
+  [[nodiscard]] std::vector<int> without_connection(int store_port) const;
+
   [[nodiscard]] const Membership& membership() const { return membership_; }
   [[nodiscard]] const std::vector<Worker>& workers() const { return group_.workers(); }
 

@@ -4,6 +4,7 @@
 #include "cli/flag_values.h"
 #include "cli/flags.h"
 #include "cli/output_flags.h"
+#include "cli/run_flags.h"
 
 namespace lrun {
 namespace {
@@ -183,47 +184,6 @@ constexpr Flag kFirstFlags[] = {
 };
 
 constexpr Flag kLastFlags[] = {
-    {.name = "grace",
-     .value = kRequired,
-     .placeholder = "TIME",
-     .group = FlagGroup::kRun,
-     .brief = "time to end after SIGTERM before SIGKILL",
-     .details =
-         "How long workers may take to end after they were asked to, before they are killed: '30', '30s', '1.5m', "
-         "'250ms', '2h'. A bare number is seconds; 0 kills at once.",
-     .default_value = "30s",
-     .apply = flag_values::grace},
-    {.name = "max-restarts",
-     .value = kRequired,
-     .placeholder = "N",
-     .group = FlagGroup::kRun,
-     .brief = "start again after a failure, N times at most",
-     .details = "How often all workers are started again after one of them failed. The workers find the number of "
-                "restarts in TORCHELASTIC_RESTART_COUNT and an empty store at the same address. What fails twice in "
-                "a row in the same way within a minute is not started again, but with --compat=torchrun it is.",
-     .default_value = "0",
-     .pet_variable = "PET_MAX_RESTARTS",
-     .apply = flag_values::max_restarts},
-    {.name = "restart-backoff",
-     .value = kRequired,
-     .placeholder = "TIME",
-     .group = FlagGroup::kRun,
-     .details = "How long to wait before the second restart in a row; it doubles with each further one, up to 5 "
-                "minutes. The first restart, and the first after 10 good minutes, does not wait.",
-     .default_value = "1s",
-     .apply = flag_values::restart_backoff},
-
-    {.name = "settle",
-     .value = kRequired,
-     .placeholder = "TIME",
-     .group = FlagGroup::kRun,
-     .details =
-         "How long after a failure the other workers run on before they are stopped, so that one that failed first can "
-         "still tell why. By default nothing, and 250ms when the first to end looks like a victim: its watchdog gave "
-         "up, or it lost its connection to another worker.",
-     .default_value = "0, or 250ms after a victim",
-     .apply = flag_values::settle},
-
     {.name = "config",
      .value = kRequired,
      .placeholder = "FILE",
@@ -284,10 +244,6 @@ constexpr Flag kLastFlags[] = {
     later("numa-binding", kRequired, "", later_choice, "", kBinding, false, "", "",
           "node socket exclusive core-complex"),
     later("bind", kRequired, "", later_value, "none", kBinding),
-    later("signals-to-handle", kRequired, "PET_SIGNALS_TO_HANDLE", later_value, "SIGTERM,SIGINT,SIGHUP,SIGQUIT",
-          "leave it out: TERM, INT, HUP and QUIT stop the run"),
-    later("shutdown-timeout", kRequired, "PET_SHUTDOWN_TIMEOUT", later_count, "", "use '--grace 30s'"),
-    later("timeout", kRequired, "", later_value, "none", "use timeout(1): 'timeout 2h lrun ...'"),
     later("hang-timeout", kRequired, "", later_value, "none", "leave it out"),
     later("print-completion", kRequired, "", later_value, "",
           "completions for bash, zsh and fish are installed with lrun"),
@@ -308,7 +264,7 @@ constexpr auto joined(const Flag (&... parts)[sizes]) {
 }  // namespace
 
 std::span<const Flag> flag_table() {
-  static constexpr auto kFlags = joined(kFirstFlags, kOutputFlags, kLastFlags);
+  static constexpr auto kFlags = joined(kFirstFlags, kOutputFlags, kRunFlags, kLastFlags);
   return kFlags;
 }
 

@@ -129,22 +129,6 @@ void rdzv_id(const GivenValue& given, LaunchRequest& request) { request.rdzv_id 
 
 void standalone(const GivenValue& given, LaunchRequest& request) { request.standalone = switch_value(given); }
 
-void grace(const GivenValue& given, LaunchRequest& request) {
-  request.grace = setting(given, duration_of(given, "30s"));
-}
-
-void settle(const GivenValue& given, LaunchRequest& request) {
-  request.settle = setting(given, duration_of(given, "2s"));
-}
-
-void max_restarts(const GivenValue& given, LaunchRequest& request) {
-  request.max_restarts = setting(given, number_between(given, 0, std::numeric_limits<int>::max()));
-}
-
-void restart_backoff(const GivenValue& given, LaunchRequest& request) {
-  request.restart_backoff = setting<std::optional<Duration>>(given, duration_of(given, "30s"));
-}
-
 void dry_run(const GivenValue& given, LaunchRequest& request) {
   if (given.source == Source::kEnvironment && (given.text == "1" || given.text == "0")) {
     request.dry_run = given.text == "1" ? DryRun::kText : DryRun::kNo;

@@ -24,10 +24,6 @@ void role(const GivenValue& given, LaunchRequest& request);
 void rdzv_id(const GivenValue& given, LaunchRequest& request);
 /// On one machine it only names the run.
 void standalone(const GivenValue& given, LaunchRequest& request);
-void grace(const GivenValue& given, LaunchRequest& request);
-void settle(const GivenValue& given, LaunchRequest& request);
-void max_restarts(const GivenValue& given, LaunchRequest& request);
-void restart_backoff(const GivenValue& given, LaunchRequest& request);
 void dry_run(const GivenValue& given, LaunchRequest& request);
 void verbose(const GivenValue& given, LaunchRequest& request);
 

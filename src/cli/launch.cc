@@ -111,7 +111,8 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
   check_log_folder(plan);
   NodeRun::Facts facts{program, executable.path, SpawnDefaults::of_this_process(), request.verbosity};
   check_descriptors(FileLimit::raise_to_hard(), plan.nodes.front().workers.size());
-  return run_guarded([&](CleanEnd& end) { return run_below_guard(plan, environment, std::move(facts), end); });
+  return run_guarded(plan.stop_signals.numbers,
+                     [&](CleanEnd& end) { return run_below_guard(plan, environment, std::move(facts), end); });
 }
 
 }  // namespace lrun

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <system_error>
 
+#include "base/rank_list.h"
 #include "base/small_file.h"
 #include "cli/attempt_status.h"
 #include "cli/diagnostics.h"
@@ -77,10 +78,13 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
 
 Verdict NodeRun::run() {
   if (const std::optional<StartFailure> failure = begin_attempt(0)) return start_failed(*failure);
-  std::vector<int> signals = handled_signals();
+  std::vector<int> signals = handled_signals(plan_.stop_signals.numbers);
   signals.push_back(SIGCHLD);
   signals.push_back(guard_died_signal());
   signals_.emplace(loop_, signals, [this](int signal_number, pid_t sender) { signal_arrived(signal_number, sender); });
+  if (plan_.timeout.value > Duration::zero()) {
+    timeout_ = loop_.after(plan_.timeout.value, [this] { time_is_over(RunEnd::Kind::kTimedOut, plan_.timeout.value); });
+  }
   open_run_directory();
   loop_.run();
   prune_runs(run_folder_.parent_path(), kRunsKept, kRunsTolerated);
@@ -96,8 +100,27 @@ std::optional<StartFailure> NodeRun::begin_attempt(int number) {
   if (attempt_->needs_folder()) make_folders();
   if (std::optional<StartFailure> failure = attempt_->start()) return failure;
   attempt_->supervise([this] { attempt_over(); });
+  if (plan_.start_timeout.value > Duration::zero()) {
+    start_timeout_ = loop_.after(plan_.start_timeout.value, [this] { check_connected(); });
+  }
   tell_start();
   return std::nullopt;
+}
+
+void NodeRun::time_is_over(RunEnd::Kind kind, Duration limit) {
+  RunEnd end{kind};
+  end.limit_ms = limit.count();
+  attempt_->supervisor().handle(TimeIsOver{end});
+}
+
+/// Programs may open more connections than one a worker, or close theirs; too few altogether means that some never
+/// came.
+void NodeRun::check_connected() {
+  if (store_.clients_seen() >= attempt_->workers().size()) return;
+  std::vector<int> missing = attempt_->without_connection(store_.port());
+  if (missing.empty()) return;
+  warn(fmt::format("not connected to the store: {}", ranks_in_words(missing)));
+  time_is_over(RunEnd::Kind::kStartTimedOut, plan_.start_timeout.value);
 }
 
 void NodeRun::tell_start() const {
@@ -156,6 +179,11 @@ std::string NodeRun::answer(std::string_view command) {
   return to_json(status);
 }
 
+bool NodeRun::is_named(int signal_number) const {
+  const std::vector<int>& named = plan_.stop_signals.numbers;
+  return std::find(named.begin(), named.end(), signal_number) != named.end();
+}
+
 void NodeRun::signal_arrived(int signal_number, pid_t sender) {
   if (signal_number == SIGCHLD) {
     reap_adopted([this](pid_t pid) { return attempt_->supervisor().is_worker(pid); });
@@ -172,7 +200,7 @@ void NodeRun::signal_arrived(int signal_number, pid_t sender) {
     attempt_->supervisor().handle(GuardDied{});
     for (const pid_t child : direct_children()) ::kill(child, SIGKILL);  // also what the drain limit would wait for
   } else {
-    attempt_->supervisor().handle(SignalArrived{signal_number, sender == ::getppid()});
+    attempt_->supervisor().handle(SignalArrived{signal_number, sender == ::getppid(), is_named(signal_number)});
   }
 }
 
@@ -188,6 +216,7 @@ void NodeRun::attempt_over() {
   last_choice_ = std::move(choice);
   if (fails_for_good) return conclude();
   housework_.cancel();
+  start_timeout_.cancel();
   events_.restarting(last_choice_.history.used, last_choice_.delay);
   const bool said = std::any_of(outcome.records.begin(), outcome.records.end(),
                                 [](const FailureRecord& record) { return record.stopped_by_lrun(); });
@@ -223,6 +252,8 @@ bool NodeRun::nothing_survives() {
 void NodeRun::conclude() {
   concluding_ = true;
   housework_.cancel();
+  timeout_.cancel();
+  start_timeout_.cancel();
   control_.reset();
   log_folder_.remove_when_unused();
   (void)nothing_survives();

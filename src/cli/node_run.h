@@ -46,6 +46,9 @@ class NodeRun {
   void make_folders();
   void open_run_directory();
   void plan_housework();
+  void time_is_over(RunEnd::Kind kind, Duration limit);
+  void check_connected();
+  [[nodiscard]] bool is_named(int signal_number) const;
   void attempt_over();
   void restart();
   std::string answer(std::string_view command);
@@ -74,6 +77,8 @@ class NodeRun {
   EventLog events_;
   ConsoleReporter reporter_;
   EventLoop::Timer housework_;
+  EventLoop::Timer timeout_;
+  EventLoop::Timer start_timeout_;
   std::optional<ControlSocket> control_;
   std::optional<Attempt> attempt_;
   std::optional<SignalSource> signals_;

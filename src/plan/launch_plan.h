@@ -12,6 +12,7 @@
 #include "plan/launch_request.h"
 #include "plan/output_plan.h"
 #include "plan/personality.h"
+#include "plan/stop_signals.h"
 
 namespace lrun {
 
@@ -70,8 +71,11 @@ struct LaunchPlan {
   Setting<std::string> log_dir;
   OutputPlan output;
   Setting<Duration> grace;
-  Setting<Duration> settle;        ///< between a worker's failure and the end of the others
-  Duration settle_for_victims{0};  ///< the same when the failed one looks like a victim of another
+  Setting<Duration> settle;         ///< between a worker's failure and the end of the others
+  Duration settle_for_victims{0};   ///< the same when the failed one looks like a victim of another
+  Setting<Duration> timeout;        ///< of the whole run; zero: none
+  Setting<Duration> start_timeout;  ///< until all workers are connected to the store; zero: none
+  StopSignals stop_signals = default_stop_signals();
   Setting<int> max_restarts;
   Setting<Duration> restart_backoff;  ///< before the second restart in a row; doubles from then on
   int omp_num_threads = 0;            ///< 0: leave the variable alone

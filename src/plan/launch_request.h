@@ -36,6 +36,9 @@ struct LaunchRequest {
   OutputRequest output;
   Setting<Duration> grace{Duration(30'000)};
   Setting<Duration> settle{Duration(0)};
+  Setting<Duration> timeout;               ///< zero: none
+  Setting<Duration> start_timeout;         ///< zero: none
+  Setting<std::string> signals_to_handle;  ///< 'SIGTERM,SIGUSR1'; empty: not given
   Setting<int> max_restarts{0};
   Setting<std::optional<Duration>> restart_backoff;  ///< empty: the personality's
   bool isolate_gpus = false;  ///< --virtual-local-rank, --isolate-gpus: one visible device a worker

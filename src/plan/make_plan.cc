@@ -141,6 +141,15 @@ std::string run_name(const LaunchRequest& request, const LaunchPlan& plan) {
   return given.empty() || given == "none" ? plan.run_id : given;
 }
 
+/// Torchrun reads a variable for it when no option says it.
+Setting<Duration> grace_of(const LaunchRequest& request, const Environment& environment) {
+  constexpr const char* kVariable = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT";
+  const auto text = environment.get(kVariable);
+  if (request.grace.given() || !text || text->empty()) return request.grace;
+  if (const auto grace = parse_duration(*text)) return {*grace, Source::kEnvironment, kVariable};
+  throw UserError("'" + std::string(kVariable) + "=" + *text + "' is not a time", "a number of seconds is");
+}
+
 std::size_t most_devices(const std::vector<DeviceChoice>& choices) {
   std::size_t most = 0;
   for (const DeviceChoice& choice : choices) most = std::max(most, choice.devices.size());
@@ -216,7 +225,10 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   plan.seed = request.seed;
   plan.log_dir = request.log_dir;
   plan.output = decide_output(request.output, plan.personality, request.log_dir.value, environment);
-  plan.grace = request.grace;
+  plan.grace = grace_of(request, environment);
+  plan.timeout = request.timeout;
+  plan.start_timeout = request.start_timeout;
+  plan.stop_signals = choose_stop_signals(request.signals_to_handle, plan.personality, plan.warnings);
   plan.settle = request.settle;
   plan.settle_for_victims = request.settle.given() ? request.settle.value : kDefaultSettleForVictims;
   plan.max_restarts = request.max_restarts;

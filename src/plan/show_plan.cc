@@ -89,6 +89,12 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   text += row("logs", plan.log_dir.value.empty() ? "in the run directory" : plan.log_dir.value, who_said(plan.log_dir));
   text += row("grace", format_duration(plan.grace.value), who_said(plan.grace));
   if (plan.settle.given()) text += row("settle", format_duration(plan.settle.value), who_said(plan.settle));
+  if (plan.timeout.value > Duration::zero()) {
+    text += row("timeout", format_duration(plan.timeout.value), who_said(plan.timeout));
+  }
+  if (plan.start_timeout.value > Duration::zero()) {
+    text += row("start timeout", format_duration(plan.start_timeout.value), who_said(plan.start_timeout));
+  }
   if (plan.max_restarts.value > 0) {
     text += row("restarts", fmt::format("at most {}", plan.max_restarts.value), who_said(plan.max_restarts));
     text += row("back-off", format_duration(plan.restart_backoff.value), who_said(plan.restart_backoff));

@@ -110,7 +110,7 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
       {"TORCHELASTIC_RESTART_COUNT", std::to_string(facts.restart_count)},
       {"TORCHELASTIC_MAX_RESTARTS", std::to_string(plan.max_restarts.value)},
       {"TORCHELASTIC_USE_AGENT_STORE", "True"},
-      {"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGHUP,SIGQUIT"},
+      {"TORCHELASTIC_SIGNALS_TO_HANDLE", plan.stop_signals.names},
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", base.get("TORCH_NCCL_ASYNC_ERROR_HANDLING").value_or("1")},
   };
   const auto threads = plan.omp_num_threads > 0 ? std::to_string(plan.omp_num_threads) : base.get("OMP_NUM_THREADS");

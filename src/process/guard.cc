@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <new>
+#include <set>
 #include <string>
 #include <system_error>
 
@@ -121,9 +122,11 @@ void CleanEnd::mark(int signal_number) {
 
 int guard_died_signal() { return SIGRTMIN; }
 
-std::vector<int> handled_signals() {
+std::vector<int> handled_signals(const std::vector<int>& stop_signals) {
+  std::set<int> wanted(stop_signals.begin(), stop_signals.end());
+  wanted.insert({SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT});
   std::vector<int> handled;
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT}) {
+  for (const int number : wanted) {
     struct sigaction action {};
     ::sigaction(number, nullptr, &action);
     if (action.sa_handler != SIG_IGN) handled.push_back(number);
@@ -131,12 +134,12 @@ std::vector<int> handled_signals() {
   return handled;
 }
 
-int run_guarded(const std::function<int(CleanEnd&)>& launcher) {
+int run_guarded(const std::vector<int>& stop_signals, const std::function<int(CleanEnd&)>& launcher) {
   // Ignored SIGCHLD (inherited from who started us) means that children vanish unreaped, and nobody learns how they
   // ended.
   ::signal(SIGCHLD, SIG_DFL);
   CleanEnd end;
-  std::vector<int> numbers = handled_signals();
+  std::vector<int> numbers = handled_signals(stop_signals);
   numbers.push_back(SIGCHLD);
   const sigset_t handled = signal_set(numbers);
   ::sigprocmask(SIG_BLOCK, &handled, nullptr);

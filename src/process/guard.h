@@ -8,9 +8,9 @@ namespace lrun {
 /// The signal by which the launcher learns that its guard died (also by SIGKILL). No other process sends it.
 int guard_died_signal();
 
-/// Signals that the guard forwards and the launcher reads: those that end, stop or continue a run. One that was ignored
-/// when lrun was started (nohup, a shell's background job) is left out.
-std::vector<int> handled_signals();
+/// Signals that the guard forwards and the launcher reads: those that end a run, and USR1, USR2, TSTP and CONT. One
+/// that was ignored when lrun was started (nohup, a shell's background job) is left out.
+std::vector<int> handled_signals(const std::vector<int>& stop_signals);
 
 /// How the launcher ended, told to the guard through shared memory.
 class CleanEnd {
@@ -20,7 +20,7 @@ class CleanEnd {
   void mark(int signal_number = 0);
 
  private:
-  friend int run_guarded(const std::function<int(CleanEnd&)>& launcher);
+  friend int run_guarded(const std::vector<int>& stop_signals, const std::function<int(CleanEnd&)>& launcher);
   CleanEnd();
   ~CleanEnd();
   CleanEnd(const CleanEnd&) = delete;
@@ -40,9 +40,10 @@ class CleanEnd {
 /// The launcher leads a session of its own, so a signal to the terminal's foreground group reaches it once, through the
 /// guard. Its signals are blocked when `launcher` is called, to be read from a signalfd.
 ///
+/// \param stop_signals  signals that end the run; any other keeps its default action, which ends lrun at once.
 /// \return what `launcher` returned, or 125 after one line when it was killed by somebody. Does not return, but dies of
 ///         the signal, after CleanEnd::mark(signal).
 /// \throws std::system_error  no memory, no process.
-int run_guarded(const std::function<int(CleanEnd&)>& launcher);
+int run_guarded(const std::vector<int>& stop_signals, const std::function<int(CleanEnd&)>& launcher);
 
 }  // namespace lrun

@@ -28,6 +28,10 @@ std::string_view name_of(RunEnd::Kind kind) {
       return "console_closed";
     case RunEnd::Kind::kRequested:
       return "requested";
+    case RunEnd::Kind::kTimedOut:
+      return "timed_out";
+    case RunEnd::Kind::kStartTimedOut:
+      return "start_timed_out";
     case RunEnd::Kind::kGuardDied:
       return "guard_died";
   }

@@ -138,6 +138,11 @@ std::string reason_in_words(const RunEnd& end) {
       return "whoever read the output has gone";
     case RunEnd::Kind::kRequested:
       return "asked to stop";
+    case RunEnd::Kind::kTimedOut:
+      return fmt::format("the {} of --timeout are over", format_duration(Duration(end.limit_ms)));
+    case RunEnd::Kind::kStartTimedOut:
+      return fmt::format("not all workers were connected to the store after the {} of --start-timeout",
+                         format_duration(Duration(end.limit_ms)));
     case RunEnd::Kind::kGuardDied:
       return "lrun's guard process was killed";
     default:

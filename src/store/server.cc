@@ -86,6 +86,7 @@ std::size_t StoreServer::num_clients() const {
 void StoreServer::reset() {
   connections_.clear();
   table_ = KeyValueTable();
+  clients_seen_ = 0;
   // A worker of the last round may have connected and written before it died: its requests are not for this table.
   while (true) {
     const Fd stale(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -135,6 +136,7 @@ void StoreServer::read_from(Connection& connection) {
 
 void StoreServer::serve(Connection& connection, std::string_view bytes) {
   std::string reason;
+  const bool was_known = connection.decoder.validated();
   while (reason.empty() && connection.answers.size() <= options_.max_unsent_bytes) {
     std::optional<StoreRequest> request = connection.decoder.next(bytes);
     if (!request) {
@@ -144,6 +146,7 @@ void StoreServer::serve(Connection& connection, std::string_view bytes) {
     reason = handle_request(table_, connection.id, std::move(*request), connection.answers.tail());
     tell_released(connection);
   }
+  if (!was_known && connection.decoder.validated()) ++clients_seen_;
   if (!reason.empty()) return refuse(connection, reason);
   connection.unserved.assign(bytes);
   flush(connection);

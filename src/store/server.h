@@ -46,6 +46,9 @@ class StoreServer {
   /// Connections that have shown the magic number.
   [[nodiscard]] std::size_t num_clients() const;
 
+  /// Connections that have shown the magic number since the round began, ended ones included.
+  [[nodiscard]] std::size_t clients_seen() const { return clients_seen_; }
+
   /// Begins a round with an empty table: closes every connection, also those that wait to be accepted, and forgets all
   /// keys. Socket and port stay.
   void reset();
@@ -76,6 +79,7 @@ class StoreServer {
   KeyValueTable table_;
   std::unordered_map<StoreClientId, std::unique_ptr<Connection>> connections_;
   StoreClientId last_id_ = 0;
+  std::size_t clients_seen_ = 0;
   std::unique_ptr<char[]> read_buffer_;  // shared by all connections; made for the first
   EventLoop::Watch accepting_;
   EventLoop::Timer accept_again_;  // only while descriptors have run out

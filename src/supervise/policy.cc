@@ -99,6 +99,7 @@ Decision on(SupervisionState state, const SignalArrived& event) {
       return {state, {Resume{}}};
     case SIGUSR1:
     case SIGUSR2:
+      if (event.named) break;
       if (!event.forwarded) return {state, {}};
       return {state, {PassOn{event.signal_number}}};
     default:
@@ -137,6 +138,13 @@ Decision on(SupervisionState state, const StopRequested&) {
   if (state.phase == Phase::kSettling) return begin_stop(state, state.end, SIGTERM);
   if (!may_begin_stop(state)) return {state, {}};
   return begin_stop(state, {RunEnd::Kind::kRequested}, SIGTERM);
+}
+
+Decision on(SupervisionState state, const TimeIsOver& event) {
+  state.unwanted = true;
+  if (state.phase == Phase::kSettling) return begin_stop(state, state.end, SIGTERM);
+  if (!may_begin_stop(state)) return {state, {}};
+  return begin_stop(state, event.end, SIGTERM);
 }
 
 /// Nobody is left who waits for the run or could stop it politely.

@@ -44,18 +44,23 @@ struct SettleExpired {};
 struct SignalArrived {
   int signal_number = 0;
   bool forwarded = true;
+  bool named = false;  ///< by --signals-to-handle: USR1 and USR2 then end the run
 };
 struct GraceExpired {};
 struct ConsoleClosed {};
 struct StopRequested {};
 struct GuardDied {};
+/// A time that the run had is over; `end` says which.
+struct TimeIsOver {
+  RunEnd end;
+};
 /// The attempt failed and is over; another one is to follow it.
 struct RestartPlanned {
   Duration delay{0};
 };
 struct BackoffExpired {};
 using Event = std::variant<WorkerEnded, SettleExpired, SignalArrived, GraceExpired, ConsoleClosed, StopRequested,
-                           GuardDied, RestartPlanned, BackoffExpired>;
+                           GuardDied, TimeIsOver, RestartPlanned, BackoffExpired>;
 
 /// What is then to be done, in this order.
 struct Announce {};  ///< say on the console why the run stops

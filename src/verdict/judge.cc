@@ -108,6 +108,10 @@ void decide_code(Verdict& verdict) {
     case RunEnd::Kind::kRequested:
       verdict.die_of_signal = SIGTERM;
       break;
+    case RunEnd::Kind::kTimedOut:
+    case RunEnd::Kind::kStartTimedOut:
+      verdict.exit_code = kExitTimedOut;
+      break;
     case RunEnd::Kind::kGuardDied:
       verdict.exit_code = kExitRefused;
       break;

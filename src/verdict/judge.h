@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -17,10 +18,13 @@ struct RunEnd {
     kConsoleClosed,  ///< whoever read lrun's output has gone
     kRequested,      ///< stopped through the control socket
     kGuardDied,      ///< lrun's own guard was killed
+    kTimedOut,       ///< the run took longer than `limit`
+    kStartTimedOut,  ///< not all workers were connected to the store after `limit`
   };
 
   Kind kind = Kind::kSucceeded;
   int signal_number = 0;
+  std::int64_t limit_ms = 0;   ///< the time that was allowed, where that is the reason
   bool grace_expired = false;  ///< workers were killed because they did not end in time
 
   bool operator==(const RunEnd&) const = default;
@@ -53,6 +57,7 @@ struct Verdict {
 Verdict judge(RunEnd end, const std::vector<FailureRecord>& records);
 
 /// lrun's own exit codes, after timeout(1).
+inline constexpr int kExitTimedOut = 124;
 inline constexpr int kExitRefused = 125;
 inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;

@@ -172,6 +172,23 @@ TEST(Signals, CtrlZIsIgnoredWhereNoShellCouldContinue) {
   EXPECT_EQ(lrun.wait().signal_number, SIGTERM) << "a stopped lrun would not hear it";
 }
 
+TEST(Signals, AUserSignalThatIsNamedEndsTheRun) {
+  LrunProcess lrun({"-n", "2", "--signals-to-handle", "SIGTERM,USR1", "sh", "-c",
+                    "trap 'echo got it; exit 0' USR1; echo ready; while :; do sleep 0.01; done"});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  lrun.signal(SIGUSR1);
+  EXPECT_EQ(lrun.wait().signal_number, SIGUSR1) << lrun.err();
+  EXPECT_NE(lrun.out().find("[1] got it"), std::string::npos) << lrun.out();
+}
+
+TEST(Signals, OneThatIsNotNamedEndsLrunAndLeavesNothing) {
+  LrunProcess lrun({"-n", "2", "--signals-to-handle", "SIGTERM", "sh", "-c", kDeaf});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  lrun.signal(SIGHUP);
+  EXPECT_EQ(lrun.wait().signal_number, SIGHUP);
+  EXPECT_TRUE(eventually([&] { return lrun.processes().empty(); }));
+}
+
 constexpr const char* kWrapper =
     "sh -c 'trap \"sleep 0.3; echo saved; exit 0\" INT TERM; echo ready; while :; do sleep 0.01; done'; true";
 

@@ -32,6 +32,9 @@ TEST(CommandLine, PutsEveryFlagIntoTheRequestWithItsOrigin) {
   expected.log_dir = by_flag<std::string>("[a,b] c", "--log-dir");
   expected.grace = by_flag(Duration(1500), "--grace");
   expected.settle = by_flag(Duration(100), "--settle");
+  expected.timeout = by_flag(Duration(7'200'000), "--timeout");
+  expected.start_timeout = by_flag(Duration(60'000), "--start-timeout");
+  expected.signals_to_handle = by_flag<std::string>("TERM,USR1", "--signals-to-handle");
   expected.max_restarts = by_flag(3, "--max-restarts");
   expected.restart_backoff = by_flag<std::optional<Duration>>(Duration(2000), "--restart-backoff");
   expected.compat = Compat::kTorchrun;
@@ -56,6 +59,9 @@ TEST(CommandLine, PutsEveryFlagIntoTheRequestWithItsOrigin) {
                         "--grace",
                         "1.5s",
                         "--settle=100ms",
+                        "--timeout=2h",
+                        "--start-timeout=60",
+                        "--signals-to-handle=TERM,USR1",
                         "--max-restarts=3",
                         "--restart-backoff=2",
                         "--compat=torchrun",

@@ -111,6 +111,12 @@ TEST(Refusal, OfNumbersNamesTheRange) {
        "lrun: hint: for example '--settle 2s'\n"},
       {"--max-restarts=x", "lrun: error: '--max-restarts x': not a whole number; allowed: 0 to 2147483647\n"},
       {"--max-restarts=-1", "lrun: error: '--max-restarts -1': out of range; allowed: 0 to 2147483647\n"},
+      {"--timeout=0",
+       "lrun: error: '--timeout 0': no time at all\n"
+       "lrun: hint: 'none' is no limit\n"},
+      {"--start-timeout=soon",
+       "lrun: error: '--start-timeout soon': not a time; allowed: a number with ms, s, m, h or d\n"
+       "lrun: hint: for example '--start-timeout 5m'\n"},
       {"--restart-backoff=long",
        "lrun: error: '--restart-backoff long': not a time; allowed: a number with ms, s, m, h or d\n"
        "lrun: hint: for example '--restart-backoff 30s'\n"},
@@ -138,9 +144,6 @@ TEST(Refusal, OfLaterFlagsNamesTheFlagAndAWayOut) {
       {"--monitor-interval=soon", "lrun: error: '--monitor-interval soon': not a number of seconds above 0\n"},
       {"--start-method=thread",
        "lrun: error: '--start-method thread': no such choice; allowed: spawn, fork, forkserver\n"},
-      {"--timeout=2h",
-       "lrun: error: '--timeout 2h' is not in this version\n"
-       "lrun: hint: use timeout(1): 'timeout 2h lrun ...'\n"},
   });
 }
 

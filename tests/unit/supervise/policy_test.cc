@@ -269,6 +269,25 @@ TEST(Policy, NobodyStartsAgainWhatSomebodyWantsToEnd) {
   EXPECT_TRUE(decide(failed(), SignalArrived{SIGTERM}).state.unwanted) << "also while the last output is taken over";
 }
 
+TEST(Policy, ATimeThatIsOverEndsTheRunLikeAnyStop) {
+  const TimeIsOver over{{.kind = Kind::kTimedOut, .limit_ms = 5}};
+  const Decision decision = decide(running(2), over);
+  ASSERT_NE(find<StopWorkers>(decision), nullptr);
+  EXPECT_EQ(find<StopWorkers>(decision)->signal_number, SIGTERM);
+  EXPECT_EQ(decision.state.end.limit_ms, 5);
+  EXPECT_TRUE(decision.state.unwanted) << "a restart would take still longer";
+  const Decision failed_before = decide(decide(running(2), WorkerEnded{false}).state, over);
+  EXPECT_EQ(failed_before.state.end.kind, Kind::kWorkerFailed);
+  EXPECT_TRUE(failed_before.state.unwanted);
+}
+
+TEST(Policy, AUserSignalThatIsNamedEndsTheRun) {
+  const Decision decision = decide(running(2), SignalArrived{.signal_number = SIGUSR1, .named = true});
+  ASSERT_NE(find<StopWorkers>(decision), nullptr);
+  EXPECT_EQ(find<StopWorkers>(decision)->signal_number, SIGUSR1);
+  EXPECT_EQ(decision.state.end, (RunEnd{.kind = Kind::kInterrupted, .signal_number = SIGUSR1}));
+}
+
 TEST(Policy, NothingFollowsTheEnd) {
   const Decision over = decide(running(1), WorkerEnded{true});
   for (const Event& event : {Event(SignalArrived{SIGINT}), Event(GraceExpired{}), Event(GuardDied{})}) {

@@ -1,0 +1,57 @@
+#include "plan/stop_signals.h"
+
+#include <algorithm>
+#include <csignal>
+#include <optional>
+#include <string_view>
+
+#include "base/signal_names.h"
+#include "base/user_error.h"
+
+namespace lrun {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+/// What cannot be handled, or has a meaning of its own for lrun.
+bool is_reserved(int number) {
+  const int reserved[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGTSTP, SIGCONT, SIGPIPE};
+  return std::find(std::begin(reserved), std::end(reserved), number) != std::end(reserved);
+}
+
+std::optional<int> usable_signal(std::string_view name) {
+  const std::optional<int> number = parse_signal(name);
+  return number && !is_reserved(*number) ? number : std::nullopt;
+}
+
+}  // namespace
+
+StopSignals default_stop_signals() { return {{SIGTERM, SIGINT, SIGHUP, SIGQUIT}, "SIGTERM,SIGINT,SIGHUP,SIGQUIT"}; }
+
+StopSignals choose_stop_signals(const Setting<std::string>& asked, const Personality& personality,
+                                std::vector<std::string>& warnings) {
+  if (asked.value.empty()) return default_stop_signals();
+  StopSignals signals{{}, asked.value};
+  std::string_view rest = asked.value;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view name = trimmed(rest.substr(0, comma));
+    const std::optional<int> number = usable_signal(name);
+    if (number) {
+      signals.numbers.push_back(*number);
+    } else if (personality.unknown_signals_are_warned_of) {
+      warnings.push_back("'" + std::string(name) + "' of " + asked.origin + " cannot be handled and is left out");
+    } else {
+      throw UserError("'" + std::string(name) + "' of '" + asked.origin + "' is no signal that can be handled",
+                      "for example '" + asked.origin + " SIGTERM,SIGINT,SIGUSR1'");
+    }
+    if (comma == std::string_view::npos) return signals;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace lrun

@@ -1,0 +1,41 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/lrun_process.h"
+
+namespace lrun::test {
+namespace {
+
+TEST(TimeLimits, ARunThatTakesTooLongIsStoppedPolitely) {
+  LrunProcess lrun(
+      {"-n", "2", "--timeout", "300ms", "sh", "-c", "trap 'echo saved; exit 0' TERM; while :; do sleep 0.01; done"});
+  EXPECT_EQ(lrun.wait().code, 124) << lrun.err();
+  EXPECT_NE(lrun.out().find("[0] saved"), std::string::npos) << lrun.out();
+  EXPECT_NE(lrun.err().find("the 300ms of --timeout are over"), std::string::npos) << lrun.err();
+}
+
+TEST(TimeLimits, TheTimeIsThatOfAllAttempts) {
+  LrunProcess lrun({"-n", "1", "--timeout", "500ms", "--max-restarts", "99", "--restart-backoff", "1000s", "sh", "-c",
+                    "exit $((3 + TORCHELASTIC_RESTART_COUNT))"});
+  EXPECT_EQ(lrun.wait().code, 124) << lrun.err();
+}
+
+TEST(TimeLimits, AFailureBeforeItStaysTheReason) {
+  LrunProcess lrun({"-n", "1", "--timeout", "1000s", "sh", "-c", "exit 3"});
+  EXPECT_EQ(lrun.wait().code, 3) << lrun.err();
+}
+
+/// Rank 0 connects to the store, with what a client says first.
+constexpr const char* kOnlyRankZero =
+    "[ $RANK = 0 ] && exec 7<>/dev/tcp/$MASTER_ADDR/$MASTER_PORT && printf '\\0\\xce\\xf7\\x85\\x3c' >&7; "
+    "exec sleep 1000";
+
+TEST(TimeLimits, WhoIsNotConnectedInTimeIsNamed) {
+  LrunProcess lrun({"-n", "3", "--start-timeout", "1s", "bash", "-c", kOnlyRankZero});
+  EXPECT_EQ(lrun.wait().code, 124) << lrun.err();
+  EXPECT_NE(lrun.err().find("not connected to the store: ranks 1-2"), std::string::npos) << lrun.err();
+}
+
+}  // namespace
+}  // namespace lrun::test
