@@ -11,14 +11,21 @@ inline constexpr Flag kOutputFlags[] = {
      .value = ValueKind::kRequired,
      .placeholder = "HOW",
      .group = FlagGroup::kOutput,
-     .brief = "prefix, raw, rank0 or quiet",
+     .brief = "fold, prefix, raw, rank0 or quiet",
      .details =
-         "How the workers' lines look on the console. 'prefix': every line with its rank in front. 'raw': as the "
-         "workers wrote them. 'rank0': only rank 0's, as it wrote them. 'quiet': none. Log files hold "
-         "everything in any case, and the verdict of a failed run shows the last lines.",
-     .choices = "prefix raw rank0 quiet",
+         "How the workers' lines look on the console. 'prefix': every line with its rank in front. 'fold': the "
+         "same line of several ranks once, with all of their ranks in front, as in '[0-7]'; the first one is "
+         "shown at once, copies that come later within a quarter of a second follow together. 'raw': as the "
+         "workers wrote them. 'rank0': only rank 0's, as it wrote them. 'quiet': none. Log files hold everything "
+         "in any case, and the verdict of a failed run shows the last lines.",
+     .choices = "fold prefix raw rank0 quiet",
      .default_value = "prefix",
      .apply = flag_values::output},
+    {.name = "timestamps",
+     .group = FlagGroup::kOutput,
+     .details = "Every line on the console begins with the local time at which it was read. Log files stay as they "
+                "are.",
+     .apply = flag_values::timestamps},
     {.name = "log-dir",
      .value = ValueKind::kRequired,
      .placeholder = "DIR",

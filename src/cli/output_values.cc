@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/flag_values.h"
 #include "cli/read_value.h"
 
 namespace lrun::flag_values {
@@ -43,12 +44,15 @@ std::vector<std::string> filters_of(const std::string& text) {
 
 void output(const GivenValue& given, LaunchRequest& request) {
   const std::string word = choice_of(given, "way to show output");
-  const ConsoleMode mode = word == "raw"     ? ConsoleMode::kRaw
+  const ConsoleMode mode = word == "fold"    ? ConsoleMode::kFold
+                           : word == "raw"   ? ConsoleMode::kRaw
                            : word == "rank0" ? ConsoleMode::kRank0
                            : word == "quiet" ? ConsoleMode::kQuiet
                                              : ConsoleMode::kPrefix;
   request.output.console = setting(given, mode);
 }
+
+void timestamps(const GivenValue& given, LaunchRequest& request) { request.output.timestamps = switch_value(given); }
 
 void log_dir(const GivenValue& given, LaunchRequest& request) {
   if (says_nothing(given)) return;

@@ -7,6 +7,7 @@ namespace lrun::flag_values {
 // As flag_values.h, for the group 'Output'.
 
 void output(const GivenValue& given, LaunchRequest& request);
+void timestamps(const GivenValue& given, LaunchRequest& request);
 void log_dir(const GivenValue& given, LaunchRequest& request);
 void redirects(const GivenValue& given, LaunchRequest& request);
 void tee(const GivenValue& given, LaunchRequest& request);

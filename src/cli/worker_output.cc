@@ -84,6 +84,8 @@ bool WorkerOutput::writes_files_itself() const {
 LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, const Environment& environment, bool files) {
   const OutputPlan& output = plan.output;
   return {.prefix = output.console == ConsoleMode::kPrefix || output.console == ConsoleMode::kFold,
+          .fold = output.console == ConsoleMode::kFold,
+          .timestamps = output.timestamps,
           .prefix_template = output.prefix_template,
           .role = plan.role,
           .host = node.name,

@@ -28,8 +28,46 @@ void Console::retry() {
       break;
     }
     queue_.consume(static_cast<std::size_t>(count));
+    if (leaving_out_ && relieved()) say_what_was_left_out();
   }
   writable_.cancel();
+}
+
+/// Once lines are left out they all are until the gap is told, so that there is one gap and not many.
+bool Console::leaves_out(int writer, std::string_view piece) {
+  if (writer == kLauncher || !may_have_gaps()) return false;
+  leaving_out_ = true;
+  if (piece.back() == '\n') ++lines_left_out_;
+  return true;
+}
+
+void Console::say_what_was_left_out() {
+  leaving_out_ = false;
+  const std::uint64_t count = std::exchange(lines_left_out_, 0);
+  if (count == 0) return;
+  append(kLauncher, {},
+         fmt::format("... {} {} left out here, all in '{}'\n", count, count == 1 ? "line" : "lines",
+                     place_of_all_.value_or("")));
+}
+
+void Console::set_live_line(const std::string& text) {
+  if (text == live_line_ && live_is_shown_ == !text.empty()) return;
+  if (closed_ || open_writer_ != kNobody || !queue_.empty()) return;
+  if (live_is_shown_) wipe_live_line();
+  live_line_ = text;
+  if (text.empty()) return;
+  char* const at = queue_.room(text.size());
+  std::memcpy(at, text.data(), text.size());
+  queue_.commit(text.size());
+  live_is_shown_ = true;
+}
+
+void Console::wipe_live_line() {
+  constexpr std::string_view kWipe = "\r\x1b[K";
+  live_is_shown_ = false;
+  char* const at = queue_.room(kWipe.size());
+  std::memcpy(at, kWipe.data(), kWipe.size());
+  queue_.commit(kWipe.size());
 }
 
 void Console::wait_until_writable() {

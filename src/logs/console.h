@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/event_loop.h"
 #include "base/fd.h"
@@ -17,7 +20,10 @@ namespace lrun {
 ///
 /// Nothing is written before write_out(), so that a turn of the loop costs one large write. What the console does not
 /// take at once stays queued and follows when it can, without a timer. A full disk drops what was queued, with one
-/// warning; a closed console drops everything from then on.
+/// warning; a closed console drops everything from then on. A terminal that was stopped (Ctrl-S) keeps up to the limit;
+/// with allow_gaps(), lines that come then are left out and counted, and one line in their place says where they are.
+///
+/// A terminal may show one live line below the others, for a progress bar: it is wiped before anything else is written.
 class Console {
  public:
   /// A writer's number; kLauncher is lrun itself.
@@ -39,6 +45,8 @@ class Console {
   /// The prefix stands once a line, and again where another writer came in between.
   void append(int writer, std::string_view prefix, std::string_view piece) {
     if (closed_ || piece.empty()) return;
+    if ((leaving_out_ || full()) && leaves_out(writer, piece)) return;
+    if (live_is_shown_) wipe_live_line();
     char* const start = queue_.room(prefix.size() + piece.size() + 1);
     char* at = start;
     if (open_writer_ != writer) {
@@ -49,6 +57,7 @@ class Console {
     std::memcpy(at, piece.data(), piece.size());
     at += piece.size();
     open_writer_ = piece.back() == '\n' ? kNobody : writer;
+    if (open_writer_ == kNobody) ++lines_;
     queue_.commit(static_cast<std::size_t>(at - start));
   }
 
@@ -56,6 +65,19 @@ class Console {
   void end_line(int writer) {
     if (open_writer_ == writer) append(writer, {}, "\n");
   }
+
+  /// Lines may be left out while a stopped terminal is full: all of them are also in `place`.
+  void allow_gaps(std::string place) { place_of_all_ = std::move(place); }
+  /// From now on every line counts, as some are nowhere else.
+  void forbid_gaps() { place_of_all_.reset(); }
+  [[nodiscard]] bool may_have_gaps() const { return place_of_all_ && descriptor_.terminal(); }
+
+  /// Shows `text` below all lines until something is written or it is set again; empty: nothing any more. Ignored
+  /// while a line is unfinished or the console takes nothing.
+  void set_live_line(const std::string& text);
+
+  /// Lines written or queued so far, live ones left out.
+  [[nodiscard]] std::uint64_t lines() const { return lines_; }
 
   /// Writes what is queued as far as the console takes it now.
   void write_out();
@@ -65,7 +87,7 @@ class Console {
 
   [[nodiscard]] std::size_t queued_bytes() const { return queue_.size(); }
   /// The console does not take what is queued, and that is more than the limit.
-  [[nodiscard]] bool full() const { return blocked() && queue_.size() > limit_; }
+  [[nodiscard]] bool full() const { return queue_.size() > limit_ && blocked(); }
   /// So little is left that reading may go on.
   [[nodiscard]] bool relieved() const { return queue_.size() <= limit_ / 2; }
   [[nodiscard]] const ConsoleDescriptor& descriptor() const { return descriptor_; }
@@ -79,6 +101,10 @@ class Console {
   static constexpr int kNobody = -2;
 
   [[nodiscard]] bool blocked() const { return writable_.armed(); }
+  /// The piece is left out. Not what lrun says itself.
+  bool leaves_out(int writer, std::string_view piece);
+  void say_what_was_left_out();
+  void wipe_live_line();
   void wait_until_writable();
   void refused(int error);
 
@@ -88,6 +114,12 @@ class Console {
   Events events_;
   OutputQueue queue_;
   int open_writer_ = kNobody;  ///< whose line is unfinished at the end of the queue
+  std::uint64_t lines_ = 0;
+  std::optional<std::string> place_of_all_;
+  bool leaving_out_ = false;  ///< until the gap was told
+  std::uint64_t lines_left_out_ = 0;
+  std::string live_line_;  ///< as it is shown
+  bool live_is_shown_ = false;
   bool closed_ = false;
   bool warned_ = false;
   Fd gate_;                    ///< an epoll set of the console alone: the loop makes what it watches non-blocking

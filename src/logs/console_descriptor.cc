@@ -70,6 +70,12 @@ long ConsoleDescriptor::write_some(std::string_view bytes) {
   return count < 0 ? -errno : count;
 }
 
+int ConsoleDescriptor::columns() const {
+  constexpr int kUsual = 80;
+  winsize size{};
+  return ::ioctl(fd_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
+}
+
 bool ConsoleDescriptor::means_closed(int error) const {
   return error == EPIPE || error == EBADF || error == ECONNRESET || error == ENOTCONN || (error == EIO && terminal_);
 }

@@ -22,6 +22,8 @@ class ConsoleDescriptor {
   long write_some(std::string_view bytes);
 
   [[nodiscard]] bool terminal() const { return terminal_; }
+  /// The terminal's width now; 80 when it does not say.
+  [[nodiscard]] int columns() const;
   /// The error says that nobody will read this any more, as opposed to a full disk.
   [[nodiscard]] bool means_closed(int error) const;
   /// Both write to the same file, pipe or terminal.

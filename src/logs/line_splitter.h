@@ -39,6 +39,9 @@ class LineSplitter {
     held_ = {};
   }
 
+  /// The unfinished line as far as it is held back; until the next call.
+  [[nodiscard]] std::string_view held() const { return held_; }
+
   /// Bytes of an unfinished line that are held back; at most kLongestHeld.
   [[nodiscard]] std::size_t held_bytes() const { return held_.size(); }
 

@@ -10,7 +10,9 @@ namespace lrun {
 
 /// What becomes of the workers' output, decided by the plan. A value.
 struct LogOptions {
-  bool prefix = true;                            ///< '[3] ' before every line on the console
+  bool prefix = true;       ///< '[3] ' before every line on the console
+  bool fold = false;        ///< the same line of several ranks once, as '[0-7] '; with `prefix` and without a template
+  bool timestamps = false;  ///< the time of reading before every line on the console
   std::string prefix_template = {};              ///< another prefix, for expand_prefix(); empty: '[3] '
   std::string role = {};                         ///< for the template
   std::string host = {};                         ///< for the template

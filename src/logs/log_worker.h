@@ -20,12 +20,14 @@ struct LogWorker;
 struct LogSource {
   LogWorker* worker = nullptr;
   LogStream stream = LogStream::kOut;
-  int writer = 0;  ///< number of this source on its console
+  int rank = 0;
+  int writer = 0;  ///< number of this source on its console; a lower rank has a lower one
   Fd read_end;     ///< empty before add_stream() and from its end on
   bool to_file = false;
   bool to_console = false;
   std::string prefix;        ///< before each line on the console
   std::string plain_prefix;  ///< the same without colour
+  bool line_open = false;    ///< a part of a line was shown, its end not yet
   bool copying = false;      ///< a filter picked the line that is not ended yet
   LineSplitter lines;
   RankLogFile file;

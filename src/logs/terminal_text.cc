@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -86,6 +87,19 @@ std::string terminal_safe(std::string_view text) {
     text.remove_prefix(bytes);
   }
   return safe;
+}
+
+std::string fitted(std::string_view text, int columns) {
+  std::size_t at = 0;
+  for (int used = 0; at < text.size();) {
+    if (text[at] == '\x1b') {
+      at += escape_length(text.substr(at));
+      continue;
+    }
+    if (++used > columns) return std::string(text.substr(0, at)) + "\x1b[0m";
+    at += std::max<std::size_t>(decode_utf8(text.substr(at)).bytes, 1);
+  }
+  return std::string(text);
 }
 
 }  // namespace lrun

@@ -10,4 +10,8 @@ namespace lrun {
 /// and those that turn the writing direction are shown as '\x07' and '\u202e'. A tab stays. Newlines are not expected.
 std::string terminal_safe(std::string_view text);
 
+/// The beginning of `text` that takes at most `columns` columns, a character one column. Escape sequences take none;
+/// when something was cut off, colours end.
+std::string fitted(std::string_view text, int columns);
+
 }  // namespace lrun

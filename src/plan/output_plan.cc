@@ -35,10 +35,11 @@ OutputPlan decide_output(const OutputRequest& request, const Personality& person
   plan.stderr_filters = request.stderr_filters;
   plan.prefix_template = request.prefix_template;
   if (!plan.prefix_template.empty() && plan.console != ConsoleMode::kPrefix) {
-    throw UserError("a prefix for lines was given, and '" + request.console.origin + "' shows lines without one",
+    throw UserError("a prefix for lines was given, and '" + request.console.origin + "' has no place for it",
                     "use '--output prefix', or leave '--log-line-prefix-template' out");
   }
-  if (plan.prefix_template.empty()) {
+  plan.timestamps = request.timestamps;
+  if (plan.prefix_template.empty() && plan.console == ConsoleMode::kPrefix) {
     plan.prefix_template = environment.get("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE").value_or("");
   }
   if (plan.prefix_template.empty() && !plan.takes_all) plan.prefix_template = kTorchrunPrefix;

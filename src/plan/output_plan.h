@@ -26,6 +26,7 @@ struct OutputPlan {
   std::vector<std::string> stdout_filters;
   std::vector<std::string> stderr_filters;
   std::string prefix_template;  ///< empty: '[3] '
+  bool timestamps = false;
 
   bool operator==(const OutputPlan&) const = default;
 };

@@ -26,6 +26,7 @@ struct OutputRequest {
   std::vector<std::string> stdout_filters;  ///< lines with one of these texts are copied to filtered_stdout.log
   std::vector<std::string> stderr_filters;
   std::string prefix_template;  ///< with ${role_name}, ${local_rank}, ${rank}, ${hostname}; empty: not given
+  bool timestamps = false;      ///< the time of reading before every line on the console
 
   bool operator==(const OutputRequest&) const = default;
 };

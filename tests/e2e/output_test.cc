@@ -85,6 +85,18 @@ TEST(Output, TheConsoleShowsWhatItsModeSays) {
   }
 }
 
+TEST(Output, FoldsWhatAllRanksSay) {
+  LrunProcess lrun({"-n", "4", "--output", "fold", "sh", "-c", "echo warning; sleep 1; echo mine $RANK"});
+  EXPECT_EQ(lrun.wait().code, 0);
+  const Lines lines = sorted_lines(lrun.out());
+  const auto warnings = std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.ends_with("] warning");
+  });
+  EXPECT_LE(warnings, 3) << "the first at once, later ones together\n" << lrun.out();
+  EXPECT_EQ(lines.size() - static_cast<std::size_t>(warnings), 4U) << lrun.out();
+  EXPECT_EQ(contents(lrun.run_folder() / "attempt_0" / "2" / "stdout.log"), "warning\nmine 2\n");
+}
+
 TEST(Output, TorchrunsTemporaryFolderGoesWhenNobodyLeftAFile) {
   const TemporaryFolder folder;
   const LrunProcess::Options options{.environment = {{"TMPDIR", folder.path().string()}}};

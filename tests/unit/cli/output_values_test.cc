@@ -49,11 +49,13 @@ TEST(OutputValues, TwoCommasInAFilterAreOneOfTheText) {
 
 TEST(OutputValues, TheConsoleModeIsOneOfItsWords) {
   EXPECT_EQ(output_of({"--output=raw"}).console.value, ConsoleMode::kRaw);
+  EXPECT_EQ(output_of({"--output=fold"}).console.value, ConsoleMode::kFold);
   EXPECT_EQ(output_of({"--output", "Rank0"}).console.value, ConsoleMode::kRank0);
   EXPECT_EQ(output_of({}, {{"LRUN_OUTPUT", "quiet"}}).console.value, ConsoleMode::kQuiet);
   EXPECT_FALSE(output_of({}).console.given());
+  EXPECT_TRUE(output_of({"--timestamps"}).timestamps);
   EXPECT_EQ(refusal({"--output=quite", "p"}),
-            "lrun: error: '--output quite': no such way to show output; allowed: prefix, raw, rank0, quiet\n"
+            "lrun: error: '--output quite': no such way to show output; allowed: fold, prefix, raw, rank0, quiet\n"
             "lrun: hint: did you mean 'quiet'?\n");
 }
 

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <termios.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -43,7 +44,7 @@ Pipe make_socket() {
 class ConsoleTest : public ::testing::Test {
  protected:
   LogRouter& router(int out, int err, LogOptions options = {}) {
-    options.files = false;
+    options.files = files;
     options.stdout_fd = out;
     options.stderr_fd = err;
     router_ = std::make_unique<LogRouter>(
@@ -91,6 +92,7 @@ class ConsoleTest : public ::testing::Test {
 
   IgnoreBrokenPipes ignore_broken_pipes_;
   EventLoop loop;
+  bool files = false;
   std::vector<LogStream> closed;
   std::vector<std::string> warnings;
   std::unique_ptr<LogRouter> router_;
@@ -103,6 +105,33 @@ TEST_F(ConsoleTest, AStoppedTerminalLosesNothing) { expect_that_a_stopped_reader
 TEST_F(ConsoleTest, ADescriptorThatCannotBeOpenedAgainLosesNothing) {
   Pipe terminal = make_terminal();
   expect_that_a_stopped_reader_loses_nothing({std::move(terminal.write), std::move(terminal.read)});
+}
+
+TEST_F(ConsoleTest, AStoppedTerminalBlocksNobodyWhereFilesHaveEverything) {
+  const TemporaryFolder folder;
+  Pipe terminal = make_terminal();
+  files = true;
+  router(terminal.write.get(), terminal.write.get(), {.console_bytes = 100'000});
+  router_->open_files(folder.path());
+  const std::string text = numbered_lines(15'000);
+  Writer writer(loop, stream_of(0), text);
+  writer.closed = [&] { router_->worker_ended(0); };
+  const Guard guard(loop);
+  loop.run();  // to the end of the worker, although nobody reads
+  ASSERT_FALSE(guard.expired());
+  EXPECT_TRUE(content_of(folder.path() / "0" / "stdout.log") == text) << "the file lacks something";
+
+  Reader reader(loop, std::move(terminal.read));
+  reader.read_until_it_says(" left out here, all in '" + folder.path().string() + "'\n");
+  const std::size_t gap = reader.text.rfind("... ");
+  const std::string shown = lines_of("[0] ", reader.text.substr(0, gap));
+  EXPECT_TRUE(text.starts_with(shown)) << "a line before the gap is torn";
+  const auto lines_shown = std::count(shown.begin(), shown.end(), '\n');
+  EXPECT_EQ(reader.text.substr(gap, reader.text.find(" lines", gap) - gap),
+            "... " + std::to_string(15'000 - lines_shown));
+  EXPECT_GT(lines_shown, 500);
+  router_->say("lrun: the end");
+  reader.read_until_it_says("lrun: the end\n");
 }
 
 TEST_F(ConsoleTest, AFloodDoesNotStarveAnothersLine) {

@@ -1,0 +1,141 @@
+#include "logs/line_presenter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+#include "logs/rank_prefix.h"
+#include "logs/terminal_text.h"
+
+namespace lrun {
+namespace {
+
+constexpr Duration kFoldWindow(250);
+/// Marks lines of a folder among the console's writers.
+constexpr int kFolded = -3;
+
+bool redraws(std::string_view piece) {
+  const std::size_t end = piece.ends_with('\n') ? piece.size() - 1 : piece.size();
+  const std::size_t at = piece.find('\r');
+  return at != std::string_view::npos && at + 1 < end;
+}
+
+/// What a line shows after it redrew itself, its newline kept.
+std::string_view last_drawing(std::string_view line) {
+  const std::size_t last = line.find_last_not_of("\r\n");
+  if (last == std::string_view::npos) return line;
+  const std::size_t start = line.rfind('\r', last);
+  return start == std::string_view::npos ? line : line.substr(start + 1);
+}
+
+}  // namespace
+
+LinePresenter::LinePresenter(EventLoop& loop, Console& console, const LogOptions& options)
+    : loop_(loop),
+      console_(console),
+      options_(options),
+      terminal_(console.descriptor().terminal()),
+      tidy_(options.prefix && terminal_),
+      live_lines_(tidy_),
+      plain_(!tidy_ && !options.fold && !options.timestamps) {
+  if (options.fold) folder_.emplace(kFoldWindow);
+}
+
+void LinePresenter::note_time() {
+  const auto now = std::chrono::system_clock::now();
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  const auto milliseconds =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
+  std::tm parts{};
+  ::localtime_r(&seconds, &parts);
+  time_ = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03} ", parts.tm_year + 1900, parts.tm_mon + 1,
+                      parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, milliseconds);
+}
+
+void LinePresenter::append(LogSource& source, std::string_view piece) {
+  if (folder_) show(folder_->show(std::chrono::steady_clock::now()));  // the order of arrival
+  if (time_.empty()) {
+    console_.append(source.writer, source.prefix, piece);
+  } else {
+    scratch_.assign(time_).append(source.prefix);
+    console_.append(source.writer, scratch_, piece);
+  }
+}
+
+void LinePresenter::arrange(LogSource& source, std::string_view piece) {
+  const bool whole = piece.back() == '\n' && !source.line_open;
+  source.line_open = piece.back() != '\n';
+  if (tidy_ && redraws(piece)) {
+    if (source.line_open) return;  // a bar that never ends its line: only the live line shows it
+    piece = last_drawing(piece);
+  }
+  if (folder_ && whole && piece.size() <= LineFolder::kLongestLine) {
+    folder_->take(source.rank, piece);
+  } else {
+    append(source, piece);
+  }
+}
+
+void LinePresenter::finish(LogSource& source, std::string_view rest) {
+  bars_.erase(source.writer);
+  if (!rest.empty()) {
+    // The console would end the line in any case; ended here, it is folded like any other.
+    arrange(source, std::string(tidy_ ? last_drawing(rest) : rest) + "\n");
+  }
+  console_.end_line(source.writer);
+}
+
+std::string LinePresenter::prefix_of(const std::vector<int>& ranks) const {
+  const bool colour = options_.colour && terminal_;
+  if (ranks.size() == 1) return rank_prefix(ranks.front(), options_.rank_width, colour);
+  return colour ? "\x1b[1m[" + rank_ranges(ranks) + "]\x1b[0m " : "[" + rank_ranges(ranks) + "] ";
+}
+
+void LinePresenter::show(const std::vector<LineFolder::Output>& lines) {
+  for (const LineFolder::Output& line : lines) console_.append(kFolded, time_ + prefix_of(line.ranks), line.text);
+}
+
+void LinePresenter::end_turn() {
+  if (folder_) {
+    show(folder_->show(std::chrono::steady_clock::now()));
+    arm();
+  }
+  console_.write_out();
+  if (!live_lines_) return;
+  console_.set_live_line(bars_.empty() ? std::string() : bars_.begin()->second);
+  console_.write_out();
+}
+
+void LinePresenter::arm() {
+  const auto next = folder_->next();
+  if (!next || window_.armed()) return;
+  const auto wait = std::chrono::ceil<Duration>(*next - std::chrono::steady_clock::now());
+  window_ = loop_.after(std::max(wait, Duration(0)), [this] { show_due(); });
+}
+
+void LinePresenter::show_due() {
+  if (options_.timestamps) note_time();
+  end_turn();
+}
+
+void LinePresenter::show_all() {
+  window_.cancel();
+  if (folder_) show(folder_->show_all());
+}
+
+void LinePresenter::follow_live(LogSource& source) {
+  const std::string_view unfinished = source.lines.held();
+  const bool bar = unfinished.find('\r') != std::string_view::npos;
+  if (!bar) {
+    bars_.erase(source.writer);
+    return;
+  }
+  bars_[source.writer] =
+      source.prefix + fitted(last_drawing(unfinished),
+                             console_.descriptor().columns() - static_cast<int>(source.plain_prefix.size()) - 1);
+}
+
+}  // namespace lrun
