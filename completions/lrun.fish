@@ -24,6 +24,7 @@ function __lrun_program
                 --compat \
                 --output \
                 '--log?dir' \
+                '--log?max?bytes' \
                 -r \
                 --redirects \
                 -t \
@@ -103,6 +104,9 @@ complete -c lrun -n 'not __lrun_program' -l no-python -d 'Execute PROGRAM itself
 complete -c lrun -n 'not __lrun_program' -x -l compat -a 'lrun torchrun' -d 'Whose defaults'
 complete -c lrun -n 'not __lrun_program' -x -l output -a 'fold prefix raw rank0 quiet' -d 'How lines look on the console'
 complete -c lrun -n 'not __lrun_program' -l timestamps -d 'The time before every line'
+complete -c lrun -n 'not __lrun_program' -l pty -d 'Workers write to terminals'
+complete -c lrun -n 'not __lrun_program' -l stdin -d 'Rank 0 reads standard input'
+complete -c lrun -n 'not __lrun_program' -x -l log-max-bytes -d 'Rotate log files of this size'
 complete -c lrun -n 'not __lrun_program' -x -l log-dir -a '(__fish_complete_directories)' -d 'Where log files go'
 complete -c lrun -n 'not __lrun_program' -x -s r -l redirects -d 'Streams that go to log files only'
 complete -c lrun -n 'not __lrun_program' -x -s t -l tee -d 'Streams that go to log files and console'

@@ -39,7 +39,7 @@ std::optional<StartFailure> Attempt::start() {
   const LaunchPlan& plan = surroundings_.plan;
   Fd nothing;
   GroupCommand command{.path = surroundings_.executable};
-  if (plan.personality.standard_input == Personality::Stdin::kNull) {
+  if (plan.personality.standard_input == Personality::Stdin::kNull || plan.standard_input) {
     nothing = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (nothing) command.standard_input = nothing.get();
   }

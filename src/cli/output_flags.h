@@ -26,6 +26,16 @@ inline constexpr Flag kOutputFlags[] = {
      .details = "Every line on the console begins with the local time at which it was read. Log files stay as they "
                 "are.",
      .apply = flag_values::timestamps},
+    {.name = "pty",
+     .group = FlagGroup::kOutput,
+     .details = "Workers write to a terminal of their own instead of a pipe, for programs that buffer what they write "
+                "to a pipe, or that show colours and bars only on a terminal.",
+     .apply = flag_values::pty},
+    {.name = "stdin",
+     .group = FlagGroup::kOutput,
+     .details = "Rank 0 reads lrun's standard input; the others read nothing. On a terminal what rank 0 asks is shown "
+                "before its line has ended.",
+     .apply = flag_values::standard_input},
     {.name = "log-dir",
      .value = ValueKind::kRequired,
      .placeholder = "DIR",
@@ -36,6 +46,15 @@ inline constexpr Flag kOutputFlags[] = {
      .default_value = "the run directory",
      .pet_variable = "PET_LOG_DIR",
      .apply = flag_values::log_dir},
+    {.name = "log-max-bytes",
+     .value = ValueKind::kRequired,
+     .placeholder = "SIZE",
+     .group = FlagGroup::kOutput,
+     .details =
+         "How large a log file may grow, as in '100M'. It is then renamed, 'stdout.log' to 'stdout.log.1' in place "
+         "of an older one, and begun anew, so that each stream has the last one to two times this much.",
+     .default_value = "no limit",
+     .apply = flag_values::log_max_bytes},
     {.name = "redirects",
      .short_names = "r",
      .value = ValueKind::kRequired,

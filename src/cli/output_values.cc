@@ -21,6 +21,19 @@ void take_streams(const GivenValue& given, Setting<RankStreams>& to) {
   if (*streams != RankStreams{}) to = setting(given, *streams);  // '0' is what both start from
 }
 
+constexpr std::uint64_t kLeastFileBytes = 4096;
+
+/// '100', '64K', '1M', '2G'; powers of 1024. Empty when it is none of these or does not fit.
+std::optional<std::uint64_t> parse_bytes(std::string text) {
+  constexpr std::string_view kUnits = "KMG";
+  const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back() & ~0x20);
+  if (unit != std::string_view::npos) text.pop_back();
+  const auto number = whole_number<std::uint64_t>(text);
+  const unsigned shift = unit == std::string_view::npos ? 0 : static_cast<unsigned>(unit + 1) * 10;
+  if (!number || *number > (std::uint64_t{1} << 62 >> shift)) return std::nullopt;
+  return *number << shift;
+}
+
 /// Words between commas, where two commas are one that belongs to the word.
 std::vector<std::string> filters_of(const std::string& text) {
   std::vector<std::string> filters;
@@ -53,6 +66,19 @@ void output(const GivenValue& given, LaunchRequest& request) {
 }
 
 void timestamps(const GivenValue& given, LaunchRequest& request) { request.output.timestamps = switch_value(given); }
+
+void pty(const GivenValue& given, LaunchRequest& request) { request.output.pty = switch_value(given); }
+
+void standard_input(const GivenValue& given, LaunchRequest& request) { request.standard_input = switch_value(given); }
+
+void log_max_bytes(const GivenValue& given, LaunchRequest& request) {
+  const auto bytes = parse_bytes(given.text);
+  if (!bytes || (*bytes > 0 && *bytes < kLeastFileBytes)) {
+    refuse(given, "not a size of log files; allowed: 0 for no limit, or 4K and more, with K, M or G",
+           "for example '" + given.origin + (given.source == Source::kFlag ? " 100M'" : "=100M'"));
+  }
+  request.output.max_file_bytes = *bytes;
+}
 
 void log_dir(const GivenValue& given, LaunchRequest& request) {
   if (says_nothing(given)) return;

@@ -8,6 +8,9 @@ namespace lrun::flag_values {
 
 void output(const GivenValue& given, LaunchRequest& request);
 void timestamps(const GivenValue& given, LaunchRequest& request);
+void pty(const GivenValue& given, LaunchRequest& request);
+void standard_input(const GivenValue& given, LaunchRequest& request);
+void log_max_bytes(const GivenValue& given, LaunchRequest& request);
 void log_dir(const GivenValue& given, LaunchRequest& request);
 void redirects(const GivenValue& given, LaunchRequest& request);
 void tee(const GivenValue& given, LaunchRequest& request);

@@ -8,8 +8,10 @@
 #include <system_error>
 #include <utility>
 
+#include "logs/console_descriptor.h"
 #include "logs/log_files.h"
 #include "logs/rank_prefix.h"
+#include "process/pty.h"
 
 namespace lrun {
 namespace {
@@ -34,10 +36,18 @@ int WorkerOutput::keep(Fd fd) {
   return open_.back().get();
 }
 
+int WorkerOutput::terminal_for(const WorkerPlan& worker, LogStream stream) {
+  constexpr int kFewest = 20;
+  const int prefix = plan_.output.console.value == ConsoleMode::kPrefix ? rank_width(plan_.world_size) + 3 : 0;
+  Pty pty = make_pty(std::max(kFewest, ConsoleDescriptor(STDOUT_FILENO).columns() - prefix));
+  terminals_[{worker.local_rank, stream}] = std::move(pty.ours);
+  return keep(std::move(pty.programs));
+}
+
 int WorkerOutput::descriptor_for(const WorkerPlan& worker, LogStream stream) {
   switch (route_of(plan_.output, worker, stream).way) {
     case Way::kTakenOver:
-      return -1;
+      return plan_.output.pty ? terminal_for(worker, stream) : -1;
     case Way::kInherited:
       return stream == LogStream::kOut ? STDOUT_FILENO : STDERR_FILENO;
     case Way::kNowhere:
@@ -53,6 +63,7 @@ int WorkerOutput::descriptor_for(const WorkerPlan& worker, LogStream stream) {
 
 void WorkerOutput::prepare(std::vector<WorkerCommand>& commands) {
   for (std::size_t i = 0; i < commands.size(); ++i) {
+    if (plan_.standard_input && node_.workers[i].rank == 0) commands[i].standard_input = STDIN_FILENO;
     commands[i].standard_output = descriptor_for(node_.workers[i], LogStream::kOut);
     commands[i].standard_error = descriptor_for(node_.workers[i], LogStream::kErr);
   }
@@ -64,9 +75,11 @@ void WorkerOutput::take_over(std::vector<Worker>& workers, LogRouter& logs) {
     Worker& worker = workers[i];
     for (const LogStream stream : kStreams) {
       const StreamRoute route = route_of(plan_.output, node_.workers[i], stream);
-      Fd& read_end = stream == LogStream::kOut ? worker.standard_output : worker.standard_error;
+      Fd& pipe = stream == LogStream::kOut ? worker.standard_output : worker.standard_error;
+      Fd& read_end = plan_.output.pty && !pipe ? terminals_[{worker.local_rank, stream}] : pipe;
       if (route.way == Way::kTakenOver) {
-        logs.add_stream(worker.rank, worker.local_rank, stream, std::move(read_end), {route.file, route.console});
+        logs.add_stream(worker.rank, worker.local_rank, stream, std::move(read_end),
+                        {route.file, route.console, route.prefix});
       } else if (route.way == Way::kFile) {
         logs.add_file(worker.local_rank, stream, LogFiles::path_of(attempt_folder_, worker.local_rank, stream));
       }
@@ -83,9 +96,10 @@ bool WorkerOutput::writes_files_itself() const {
 
 LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, const Environment& environment, bool files) {
   const OutputPlan& output = plan.output;
-  return {.prefix = output.console == ConsoleMode::kPrefix || output.console == ConsoleMode::kFold,
-          .fold = output.console == ConsoleMode::kFold,
+  return {.prefix = output.console.value == ConsoleMode::kPrefix || output.console.value == ConsoleMode::kFold,
+          .fold = output.console.value == ConsoleMode::kFold,
           .timestamps = output.timestamps,
+          .interactive = plan.standard_input,
           .prefix_template = output.prefix_template,
           .role = plan.role,
           .host = node.name,
@@ -93,7 +107,8 @@ LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, const Envir
           .colour = !environment.has("NO_COLOR"),
           .files = files,
           .stdout_filters = output.stdout_filters,
-          .stderr_filters = output.stderr_filters};
+          .stderr_filters = output.stderr_filters,
+          .max_file_bytes = output.max_file_bytes};
 }
 
 }  // namespace lrun

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "base/environment.h"
@@ -32,12 +34,14 @@ class WorkerOutput {
  private:
   int descriptor_for(const WorkerPlan& worker, LogStream stream);
   int keep(Fd fd);
+  int terminal_for(const WorkerPlan& worker, LogStream stream);
 
   const LaunchPlan& plan_;
   const NodePlan& node_;
   const std::filesystem::path& attempt_folder_;
   std::vector<Fd> open_;
-  int nowhere_ = -1;  ///< /dev/null, once it was needed
+  std::map<std::pair<int, LogStream>, Fd> terminals_;  ///< our ends, by local rank
+  int nowhere_ = -1;                                   ///< /dev/null, once it was needed
 };
 
 /// How the router is to treat what it takes over.

@@ -68,9 +68,9 @@ class Console {
 
   /// Lines may be left out while a stopped terminal is full: all of them are also in `place`.
   void allow_gaps(std::string place) { place_of_all_ = std::move(place); }
-  /// From now on every line counts, as some are nowhere else.
-  void forbid_gaps() { place_of_all_.reset(); }
-  [[nodiscard]] bool may_have_gaps() const { return place_of_all_ && descriptor_.terminal(); }
+  /// Every line counts from now on, whatever allow_gaps() says, as some are nowhere else.
+  void forbid_gaps() { gaps_forbidden_ = true; }
+  [[nodiscard]] bool may_have_gaps() const { return place_of_all_ && !gaps_forbidden_ && descriptor_.terminal(); }
 
   /// Shows `text` below all lines until something is written or it is set again; empty: nothing any more. Ignored
   /// while a line is unfinished or the console takes nothing.
@@ -116,6 +116,7 @@ class Console {
   int open_writer_ = kNobody;  ///< whose line is unfinished at the end of the queue
   std::uint64_t lines_ = 0;
   std::optional<std::string> place_of_all_;
+  bool gaps_forbidden_ = false;
   bool leaving_out_ = false;  ///< until the gap was told
   std::uint64_t lines_left_out_ = 0;
   std::string live_line_;  ///< as it is shown

@@ -64,7 +64,7 @@ class LinePresenter {
   const LogOptions& options_;
   bool terminal_;
   bool tidy_;        ///< a line that redraws itself is shown as it stands at its end
-  bool live_lines_;  ///< bars are shown while they move
+  bool live_lines_;  ///< bars are shown while they move, questions before they end
   bool plain_;       ///< prefix and bytes, nothing else
   std::optional<LineFolder> folder_;
   EventLoop::Timer window_;

@@ -14,7 +14,7 @@ void LogFiles::open(std::filesystem::path attempt_dir) {
   attempt_dir_ = std::move(attempt_dir);
   for (const LogStream stream : {LogStream::kOut, LogStream::kErr}) {
     RankLogFile& file = filtered_[stream == LogStream::kOut ? 0 : 1];
-    file = RankLogFile();
+    file = RankLogFile(options_.max_file_bytes);
     if (attempt_dir_.empty() || !filters(stream)) continue;
     refused(file,
             file.open_at(attempt_dir_ / (stream == LogStream::kOut ? "filtered_stdout.log" : "filtered_stderr.log")));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,10 @@ namespace lrun {
 
 /// What becomes of the workers' output, decided by the plan. A value.
 struct LogOptions {
-  bool prefix = true;       ///< '[3] ' before every line on the console
-  bool fold = false;        ///< the same line of several ranks once, as '[0-7] '; with `prefix` and without a template
-  bool timestamps = false;  ///< the time of reading before every line on the console
+  bool prefix = true;        ///< '[3] ' before every line on the console
+  bool fold = false;         ///< the same line of several ranks once, as '[0-7] '; with `prefix` and without a template
+  bool timestamps = false;   ///< the time of reading before every line on the console
+  bool interactive = false;  ///< rank 0 asks a person: on a terminal its unfinished line is shown
   std::string prefix_template = {};              ///< another prefix, for expand_prefix(); empty: '[3] '
   std::string role = {};                         ///< for the template
   std::string host = {};                         ///< for the template
@@ -21,6 +23,7 @@ struct LogOptions {
   bool files = true;                             ///< a file per rank and stream, once open_files() named the folder
   std::vector<std::string> stdout_filters = {};  ///< lines with one of these are copied to filtered_stdout.log
   std::vector<std::string> stderr_filters = {};  ///< the same of stderr
+  std::uint64_t max_file_bytes = 0;              ///< a file that reached it is renamed to '<name>.1'; 0: no limit
   std::size_t tail_bytes = std::size_t{16} * 1024;  ///< memory of one rank's last lines
   std::size_t console_bytes =
       std::size_t{1024} * 1024;           ///< queued for a slow console before reading from workers pauses
@@ -35,6 +38,7 @@ struct LogOptions {
 struct LogRoute {
   bool file = true;     ///< to its file, where LogOptions has files
   bool console = true;  ///< to the console
+  bool prefix = true;   ///< there, where LogOptions has one
 
   bool operator==(const LogRoute&) const = default;
 };

@@ -65,7 +65,7 @@ void LogRouter::Implementation::finish(LogSource& source) {
   LinePresenter& to = presenter(source.stream);
   std::string rest;
   source.lines.finish([&](std::string_view piece) { rest = piece; });
-  if (!rest.empty() && files_.filters(source.stream)) files_.copy_if_wanted(source, rest);
+  if (!rest.empty() && files_.filters(source.stream)) files_.copy_if_wanted(source, rest + "\n");
   if (source.to_console) to.finish(source, rest);
   readable(source.stream).remove(source.read_end.get());
   source.read_end.reset();

@@ -48,7 +48,7 @@ LogRouter::Implementation::Implementation(EventLoop& loop, LogOptions options, L
 
 LogWorker& LogRouter::Implementation::worker(int local_rank) {
   std::unique_ptr<LogWorker>& entry = workers_[local_rank];
-  if (!entry) entry = std::make_unique<LogWorker>(local_rank, options_.tail_bytes);
+  if (!entry) entry = std::make_unique<LogWorker>(local_rank, options_.tail_bytes, options_.max_file_bytes);
   return *entry;
 }
 
@@ -63,7 +63,7 @@ void LogRouter::Implementation::add_stream(int rank, int local_rank, LogStream s
   source.writer = 2 * local_rank + (stream == LogStream::kOut ? 0 : 1);
   source.to_file = route.file && options_.files;
   source.to_console = route.console;
-  if (options_.prefix) name_lines(source, rank);
+  if (options_.prefix && route.prefix) name_lines(source, rank);
   source.rank = rank;
   if (route.console && !source.to_file) console(stream).forbid_gaps();
   files_.name(source);

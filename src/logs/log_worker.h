@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -36,10 +37,13 @@ struct LogSource {
 
 /// What the router keeps of one worker. Pinned: its sources point back, and epoll sets point at its sources.
 struct LogWorker {
-  LogWorker(int rank, std::size_t tail_bytes) : local_rank(rank), tail(tail_bytes) {
+  LogWorker(int rank, std::size_t tail_bytes, std::uint64_t max_file_bytes) : local_rank(rank), tail(tail_bytes) {
     sources[0].stream = LogStream::kOut;
     sources[1].stream = LogStream::kErr;
-    for (LogSource& source : sources) source.worker = this;
+    for (LogSource& source : sources) {
+      source.worker = this;
+      source.file = RankLogFile(max_file_bytes);
+    }
   }
   LogWorker(const LogWorker&) = delete;
   LogWorker& operator=(const LogWorker&) = delete;

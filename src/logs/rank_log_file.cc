@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -60,7 +61,47 @@ int RankLogFile::write(std::string_view bytes) {
     lost_bytes_ = 0;
     refusal_ = 0;
   }
-  return store(bytes);
+  return max_bytes_ > 0 ? store_in_turns(bytes) : store(bytes);
+}
+
+std::size_t RankLogFile::fitting(std::string_view bytes) const {
+  constexpr std::uint64_t kRestOfLine = std::uint64_t{64} * 1024;
+  const auto room = static_cast<std::size_t>(max_bytes_ - std::min(size_, max_bytes_));
+  if (bytes.size() <= room) return bytes.size();
+  const std::size_t whole_lines = room == 0 ? 0 : bytes.rfind('\n', room - 1) + 1;  // npos + 1 is 0
+  if (whole_lines > 0) return whole_lines;
+  if (!within_line_) return size_ == 0 ? room : 0;
+  const std::size_t rest = bytes.find('\n') + 1;
+  if (size_ + std::max(rest, std::size_t{1}) > max_bytes_ + kRestOfLine) return room;
+  return rest > 0 ? rest : std::min(bytes.size(), static_cast<std::size_t>(max_bytes_ + kRestOfLine - size_));
+}
+
+int RankLogFile::store_in_turns(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::string_view part = bytes.substr(0, fitting(bytes));
+    if (!part.empty()) {
+      if (const int error = store(part); error != 0) return error;
+      size_ += part.size();
+      within_line_ = part.back() != '\n';
+      bytes.remove_prefix(part.size());
+    }
+    if (bytes.empty()) break;
+    if (const int error = begin_anew(); error != 0) {
+      lost_bytes_ += bytes.size();
+      refusal_ = error;
+      return error;
+    }
+  }
+  return 0;
+}
+
+int RankLogFile::begin_anew() {
+  std::filesystem::path older = path_;
+  older += ".1";
+  if (::rename(path_.c_str(), older.c_str()) != 0 && errno != ENOENT) return errno;
+  fd_.reset();
+  within_line_ = false;
+  return make();
 }
 
 int RankLogFile::make() {
@@ -74,6 +115,8 @@ int RankLogFile::make() {
   if (fd < 0) return errno;
   fd_ = Fd(fd);
   made_ = true;
+  const off_t end = max_bytes_ > 0 ? ::lseek(fd, 0, SEEK_END) : 0;
+  size_ = end > 0 ? static_cast<std::uint64_t>(end) : 0;
   return 0;
 }
 

@@ -15,8 +15,15 @@ namespace lrun {
 /// Made at the first byte, its folder too. Bytes that come before the file has a name are kept in memory. When the
 /// disk refuses bytes they are lost for the file and the next write tries again; once it succeeds, a line in the file
 /// says how many bytes are missing there.
+///
+/// With a limit the file is renamed to `<name>.1`, in place of an older one, before it would grow beyond it, at the end
+/// of a line. A line that is longer than a file is cut; one that was written in parts may end up to 64 KiB behind the
+/// limit.
 class RankLogFile {
  public:
+  /// \param max_bytes  of the file before it is renamed; 0: no limit.
+  explicit RankLogFile(std::uint64_t max_bytes = 0) : max_bytes_(max_bytes) {}
+
   /// Says where the file is to be, and writes what was kept. \return as write().
   int open_at(std::filesystem::path path);
 
@@ -33,10 +40,17 @@ class RankLogFile {
  private:
   int make();
   int store(std::string_view bytes);
+  int store_in_turns(std::string_view bytes);
+  /// How many of `bytes` still belong into this file.
+  [[nodiscard]] std::size_t fitting(std::string_view bytes) const;
+  int begin_anew();
 
   std::filesystem::path path_;
   Fd fd_;
   bool made_ = false;
+  std::uint64_t max_bytes_;
+  std::uint64_t size_ = 0;        ///< where there is a limit
+  bool within_line_ = false;      ///< the file's last byte is no newline
   std::string kept_;              ///< what came before the name
   std::uint64_t lost_bytes_ = 0;  ///< since the last note
   int refusal_ = 0;               ///< errno of the first loss since the last note

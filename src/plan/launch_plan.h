@@ -70,6 +70,7 @@ struct LaunchPlan {
   Setting<std::optional<std::uint64_t>> seed;
   Setting<std::string> log_dir;
   OutputPlan output;
+  bool standard_input = false;  ///< rank 0 alone reads lrun's; else as the personality says
   Setting<Duration> grace;
   Setting<Duration> settle;         ///< between a worker's failure and the end of the others
   Duration settle_for_victims{0};   ///< the same when the failed one looks like a victim of another

@@ -34,6 +34,7 @@ struct LaunchRequest {
   Setting<std::optional<int>> master_port;  ///< 0 or not given: the kernel chooses
   Setting<std::string> log_dir;             ///< empty: the run directory; '/dev/null': no files
   OutputRequest output;
+  bool standard_input = false;  ///< --stdin: rank 0 reads lrun's standard input, the others nothing
   Setting<Duration> grace{Duration(30'000)};
   Setting<Duration> settle{Duration(0)};
   Setting<Duration> timeout;               ///< zero: none

@@ -224,6 +224,7 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   if (request.master_port.value.value_or(0) != 0) plan.master_port = request.master_port.value;
   plan.seed = request.seed;
   plan.log_dir = request.log_dir;
+  plan.standard_input = request.standard_input;
   plan.output = decide_output(request.output, plan.personality, request.log_dir.value, environment);
   plan.grace = grace_of(request, environment);
   plan.timeout = request.timeout;

@@ -11,8 +11,8 @@ namespace {
 constexpr const char* kTorchrunPrefix = "[${role_name}${local_rank}]:";
 
 bool shows(const OutputPlan& plan, const WorkerPlan& worker) {
-  if (plan.console == ConsoleMode::kQuiet) return false;
-  if (plan.console == ConsoleMode::kRank0 && worker.rank != 0) return false;
+  if (plan.console.value == ConsoleMode::kQuiet) return false;
+  if (plan.console.value == ConsoleMode::kRank0 && worker.rank != 0) return false;
   return plan.local_ranks.empty() ||
          std::find(plan.local_ranks.begin(), plan.local_ranks.end(), worker.local_rank) != plan.local_ranks.end();
 }
@@ -24,7 +24,7 @@ OutputPlan decide_output(const OutputRequest& request, const Personality& person
   const bool maps = request.redirects.given() || request.tee.given();
   const bool as_torchrun = maps || personality.output == Personality::Output::kInherited;
   OutputPlan plan;
-  plan.console = request.console.value;
+  plan.console = request.console;
   plan.takes_all = request.console.given() || !as_torchrun;
   plan.files = log_dir != "/dev/null";
   plan.file_per_rank = personality.file_per_rank && !maps;
@@ -34,27 +34,50 @@ OutputPlan decide_output(const OutputRequest& request, const Personality& person
   plan.stdout_filters = request.stdout_filters;
   plan.stderr_filters = request.stderr_filters;
   plan.prefix_template = request.prefix_template;
-  if (!plan.prefix_template.empty() && plan.console != ConsoleMode::kPrefix) {
+  if (!plan.prefix_template.empty() && plan.console.value != ConsoleMode::kPrefix) {
     throw UserError("a prefix for lines was given, and '" + request.console.origin + "' has no place for it",
                     "use '--output prefix', or leave '--log-line-prefix-template' out");
   }
   plan.timestamps = request.timestamps;
-  if (plan.prefix_template.empty() && plan.console == ConsoleMode::kPrefix) {
+  plan.max_file_bytes = request.max_file_bytes;
+  plan.pty = request.pty;
+  if (plan.prefix_template.empty() && plan.console.value == ConsoleMode::kPrefix) {
     plan.prefix_template = environment.get("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE").value_or("");
   }
   if (plan.prefix_template.empty() && !plan.takes_all) plan.prefix_template = kTorchrunPrefix;
   return plan;
 }
 
+std::string_view name_of_console(const OutputPlan& plan) {
+  if (!plan.takes_all) return "inherited";
+  switch (plan.console.value) {
+    case ConsoleMode::kPrefix:
+      return "prefix";
+    case ConsoleMode::kFold:
+      return "fold";
+    case ConsoleMode::kRaw:
+      return "raw";
+    case ConsoleMode::kRank0:
+      return "rank0";
+    case ConsoleMode::kQuiet:
+      return "quiet";
+  }
+  return {};
+}
+
 StreamRoute route_of(const OutputPlan& plan, const WorkerPlan& worker, LogStream stream) {
   using Way = StreamRoute::Way;
   const bool shown = shows(plan, worker);
   if (plan.tee.has(worker.local_rank, stream)) return {Way::kTakenOver, plan.files, shown};
-  if (plan.files && plan.redirects.has(worker.local_rank, stream)) return {Way::kFile, true, false};
+  const bool at_hand = plan.pty || plan.max_file_bytes > 0;  // lrun must see the bytes
+  if (plan.files && plan.redirects.has(worker.local_rank, stream)) {
+    return {at_hand ? Way::kTakenOver : Way::kFile, true, false};
+  }
+  if (!plan.takes_all && plan.pty && shown) return {Way::kTakenOver, false, true, false};
   if (!plan.takes_all) return {shown ? Way::kInherited : Way::kNowhere, false, false};
   const bool file = plan.files && plan.file_per_rank;
   // Nobody needs its lines: the program may have the console itself, and see the terminal that it is.
-  if (plan.console == ConsoleMode::kRaw && shown && !file) return {Way::kInherited, false, false};
+  if (plan.console.value == ConsoleMode::kRaw && shown && !file && !plan.pty) return {Way::kInherited, false, false};
   return {Way::kTakenOver, file, shown};
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/environment.h"
@@ -15,7 +16,7 @@ struct WorkerPlan;
 
 /// Where the workers' output goes, decided. A value.
 struct OutputPlan {
-  ConsoleMode console = ConsoleMode::kPrefix;
+  Setting<ConsoleMode> console{ConsoleMode::kPrefix};
   /// Streams that neither -r nor -t names are taken over too; else they are the launcher's own descriptors.
   bool takes_all = true;
   bool files = true;          ///< there are log files at all
@@ -26,6 +27,8 @@ struct OutputPlan {
   std::vector<std::string> stdout_filters;
   std::vector<std::string> stderr_filters;
   std::string prefix_template;  ///< empty: '[3] '
+  std::uint64_t max_file_bytes = 0;
+  bool pty = false;
   bool timestamps = false;
 
   bool operator==(const OutputPlan&) const = default;
@@ -42,6 +45,7 @@ struct StreamRoute {
   Way way = Way::kTakenOver;
   bool file = true;     ///< of what is taken over: to its log file
   bool console = true;  ///< of what is taken over: to the console
+  bool prefix = true;   ///< on the console, where the mode has one
 
   bool operator==(const StreamRoute&) const = default;
 };
@@ -50,6 +54,9 @@ struct StreamRoute {
 /// \throws UserError  a prefix was given for lines that are shown without one.
 OutputPlan decide_output(const OutputRequest& request, const Personality& personality, const std::string& log_dir,
                          const Environment& environment);
+
+/// 'prefix', 'fold', ..., or 'inherited' where streams are the launcher's own unless -t names them.
+std::string_view name_of_console(const OutputPlan& plan);
 
 StreamRoute route_of(const OutputPlan& plan, const WorkerPlan& worker, LogStream stream);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,10 @@ struct OutputRequest {
   std::vector<int> local_ranks;             ///< whose lines the console shows; empty: all
   std::vector<std::string> stdout_filters;  ///< lines with one of these texts are copied to filtered_stdout.log
   std::vector<std::string> stderr_filters;
-  std::string prefix_template;  ///< with ${role_name}, ${local_rank}, ${rank}, ${hostname}; empty: not given
-  bool timestamps = false;      ///< the time of reading before every line on the console
+  std::string prefix_template;       ///< with ${role_name}, ${local_rank}, ${rank}, ${hostname}; empty: not given
+  std::uint64_t max_file_bytes = 0;  ///< of a log file before it is rotated; 0: no limit
+  bool pty = false;                  ///< streams that lrun takes over are terminals for the worker
+  bool timestamps = false;           ///< the time of reading before every line on the console
 
   bool operator==(const OutputRequest&) const = default;
 };

@@ -86,6 +86,8 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   text += row("master", (plan.master_addr.empty() ? std::string(kAtStart) : plan.master_addr) + ", port " + port);
   text += row("seed", plan.seed.value ? std::to_string(*plan.seed.value) : "none", who_said(plan.seed));
   text += thread_row(plan, base);
+  if (plan.output.console.given() || !plan.output.takes_all)
+    text += row("output", std::string(name_of_console(plan.output)), who_said(plan.output.console));
   text += row("logs", plan.log_dir.value.empty() ? "in the run directory" : plan.log_dir.value, who_said(plan.log_dir));
   text += row("grace", format_duration(plan.grace.value), who_said(plan.grace));
   if (plan.settle.given()) text += row("settle", format_duration(plan.settle.value), who_said(plan.settle));

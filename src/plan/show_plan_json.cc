@@ -112,6 +112,7 @@ std::string show_plan_json(const LaunchPlan& plan, const Environment& environmen
       {"master_addr", plan.master_addr.empty() ? Json() : Json(plan.master_addr)},
       {"master_port", or_null(plan.master_port)},
       {"seed", json_of(plan.seed, or_null(plan.seed.value))},
+      {"output", json_of(plan.output.console, name_of_console(plan.output))},
       {"log_dir", json_of(plan.log_dir)},
       {"grace_ms", json_of(plan.grace, plan.grace.value.count())},
       {"settle_ms", json_of(plan.settle, plan.settle.value.count())},

@@ -72,7 +72,7 @@ TEST(Output, ATeedStreamHasTorchrunsPrefix) {
 TEST(Output, AFilterCopiesLinesWithTheirPrefix) {
   LrunProcess lrun({"-n", "1", "--duplicate-stdout-filters", "apple,pear", "printf", "apple pie\\nplum\\na pear"});
   lrun.wait();
-  EXPECT_EQ(contents(lrun.run_folder() / "attempt_0" / "filtered_stdout.log"), "[0] apple pie\n[0] a pear");
+  EXPECT_EQ(contents(lrun.run_folder() / "attempt_0" / "filtered_stdout.log"), "[0] apple pie\n[0] a pear\n");
 }
 
 TEST(Output, TheConsoleShowsWhatItsModeSays) {
@@ -89,12 +89,63 @@ TEST(Output, FoldsWhatAllRanksSay) {
   LrunProcess lrun({"-n", "4", "--output", "fold", "sh", "-c", "echo warning; sleep 1; echo mine $RANK"});
   EXPECT_EQ(lrun.wait().code, 0);
   const Lines lines = sorted_lines(lrun.out());
-  const auto warnings = std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
-    return line.ends_with("] warning");
-  });
+  const auto warnings =
+      std::count_if(lines.begin(), lines.end(), [](const std::string& line) { return line.ends_with("] warning"); });
   EXPECT_LE(warnings, 3) << "the first at once, later ones together\n" << lrun.out();
   EXPECT_EQ(lines.size() - static_cast<std::size_t>(warnings), 4U) << lrun.out();
   EXPECT_EQ(contents(lrun.run_folder() / "attempt_0" / "2" / "stdout.log"), "warning\nmine 2\n");
+}
+
+TEST(Output, RotatesLogFiles) {
+  LrunProcess lrun({"-n", "1", "--log-max-bytes", "4K", "-r", "1", "seq", "2000"});
+  EXPECT_EQ(lrun.wait().code, 0);
+  const auto logs = lrun.run_folder() / "attempt_0" / "0";
+  EXPECT_EQ(files_below(logs), (Lines{"stdout.log", "stdout.log.1"}));
+  std::string expected;
+  for (int i = 1; i <= 2000; ++i) expected += std::to_string(i) + "\n";
+  const std::string kept = contents(logs / "stdout.log.1") + contents(logs / "stdout.log");
+  EXPECT_TRUE(expected.ends_with(kept)) << kept;
+  EXPECT_GE(kept.size(), 4000U);
+  EXPECT_LE(kept.size(), 8192U);
+}
+
+TEST(Output, WorkersSeeATerminalWhenTheyAskForOne) {
+  LrunProcess lrun({"-n", "2", "--pty", "sh", "-c", "[ -t 1 ] && echo yes; [ -t 2 ] && echo err >&2; stty size <&1"});
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_EQ(sorted_lines(lrun.out()), (Lines{"[0] 24 76", "[0] yes", "[1] 24 76", "[1] yes"}));
+  EXPECT_EQ(sorted_lines(lrun.err()), (Lines{"[0] err", "[1] err"}));
+  EXPECT_EQ(contents(lrun.run_folder() / "attempt_0" / "1" / "stdout.log"), "yes\n24 76\n");
+}
+
+TEST(Output, RankZeroReadsThePersonsAnswer) {
+  LrunProcess lrun({"-n", "2", "--stdin", "sh", "-c", "[ $RANK = 0 ] && printf 'name? '; read name; echo got $name"},
+                   {.environment = {{"NO_COLOR", "1"}}, .terminal = true});
+  ASSERT_TRUE(lrun.wait_for("name? ")) << "a question is shown before its line has ended";
+  lrun.type("Ada\n");
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_NE(lrun.err().find("got Ada"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("got\r\n"), std::string::npos) << "rank 1 reads nothing\n" << lrun.err();
+}
+
+TEST(Output, AStoppedTerminalBlocksNoRank) {
+  const TemporaryFolder folder;
+  const auto go = folder.path() / "go";
+  LrunProcess lrun({"-n", "2", "sh", "-c",
+                    "echo ready; while [ ! -e " + go.string() + " ]; do sleep 0.01; done; seq 300000; echo done >&2"},
+                   {.environment = {{"NO_COLOR", "1"}}, .terminal = true});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  lrun.type("\x13");  // Ctrl-S
+  std::ofstream(go).close();
+  const auto logs = lrun.run_folder() / "attempt_0";
+  for (const char* const rank : {"0", "1"}) {
+    ASSERT_TRUE(eventually([&] { return contents(logs / rank / "stderr.log") == "done\n"; })) << "rank " << rank;
+  }
+  lrun.type("\x11");  // Ctrl-Q
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_NE(lrun.err().find(" lines left out here, all in '" + logs.string() + "'"), std::string::npos);
+  std::string expected = "ready\n";
+  for (int i = 1; i <= 300'000; ++i) expected += std::to_string(i) + "\n";
+  EXPECT_TRUE(contents(logs / "1" / "stdout.log") == expected) << "the file lacks something";
 }
 
 TEST(Output, TorchrunsTemporaryFolderGoesWhenNobodyLeftAFile) {

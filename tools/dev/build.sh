@@ -63,6 +63,8 @@ dev_bench() {
   if [ -n "${LRUN_PERF:-}" ]; then
     stage "launcher.sh"
     bench/launcher.sh
+    stage "logs.sh"
+    bench/logs.sh
   fi
   for program in build/release/bench/bench_*; do
     [ -x "$program" ] || continue

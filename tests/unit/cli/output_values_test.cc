@@ -59,6 +59,19 @@ TEST(OutputValues, TheConsoleModeIsOneOfItsWords) {
             "lrun: hint: did you mean 'quiet'?\n");
 }
 
+TEST(OutputValues, SizesOfLogFilesHaveUnits) {
+  EXPECT_EQ(output_of({"--log-max-bytes=8192"}).max_file_bytes, 8192U);
+  EXPECT_EQ(output_of({"--log-max-bytes", "64k"}).max_file_bytes, 65'536U);
+  EXPECT_EQ(output_of({}, {{"LRUN_LOG_MAX_BYTES", "2G"}}).max_file_bytes, 2'147'483'648U);
+  EXPECT_EQ(output_of({"--log-max-bytes=0"}).max_file_bytes, 0U);
+  EXPECT_EQ(refusal({"--log-max-bytes=1K", "p"}),
+            "lrun: error: '--log-max-bytes 1K': not a size of log files; allowed: 0 for no limit, or 4K and more, with "
+            "K, M or G\nlrun: hint: for example '--log-max-bytes 100M'\n");
+  for (const char* const text : {"", "M", "1T", "-1", "1.5M", "99999999999G"}) {
+    EXPECT_NE(refusal({std::string("--log-max-bytes=") + text, "p"}), "(accepted)") << text;
+  }
+}
+
 TEST(OutputValues, ANameForRoleAndRun) {
   EXPECT_EQ(request_of({"--role=trainer", "p"}).role, "trainer");
   EXPECT_EQ(request_of({"p"}, {{"PET_RDZV_ID", "exp7"}}).rdzv_id, "exp7");

@@ -82,7 +82,7 @@ TEST(Spelling, UnknownOptionsGetTheNearestName) {
 TEST(Spelling, AmbiguousBeginningsGetTheCandidates) {
   EXPECT_EQ(refusal({"--log", "d", "p"}),
             "lrun: error: ambiguous option '--log'\n"
-            "lrun: hint: it could be '--log-dir', '--log-line-prefix-template' or '--logs-specs'\n");
+            "lrun: hint: it could be '--log-dir', '--log-max-bytes', '--log-line-prefix-template' or '--logs-specs'\n");
   EXPECT_EQ(refusal({"--nproc", "2", "p"}), "(accepted)") << "two spellings of one flag are not ambiguous";
 }
 

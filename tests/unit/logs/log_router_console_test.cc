@@ -134,6 +134,21 @@ TEST_F(ConsoleTest, AStoppedTerminalBlocksNobodyWhereFilesHaveEverything) {
   reader.read_until_it_says("lrun: the end\n");
 }
 
+TEST_F(ConsoleTest, NoLineIsLeftOutWhereSomeAreNowhereElse) {
+  const TemporaryFolder folder;
+  Pipe terminal = make_terminal();
+  files = true;
+  router(terminal.write.get(), terminal.write.get(), {.console_bytes = 100'000});
+  Pipe pipe = make_pipe();
+  router_->add_stream(1, 1, kOut, std::move(pipe.read), {.file = false});
+  router_->open_files(folder.path());
+  const std::string text = numbered_lines(15'000);
+  Writer first(loop, stream_of(0), text);
+  Writer second(loop, std::move(pipe.write), text);
+  run_until_nobody_can_write(first, second);
+  EXPECT_LT(first.written + second.written, text.size()) << "ranks wait for the terminal";
+}
+
 TEST_F(ConsoleTest, AFloodDoesNotStarveAnothersLine) {
   Pipe console = make_pipe();
   router(console.write.get(), console.write.get());

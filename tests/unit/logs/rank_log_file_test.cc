@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "unit/logs/log_test_support.h"
 
@@ -54,6 +55,55 @@ TEST(RankLogFile, NotesInTheFileWhatIsMissing) {
   EXPECT_EQ(file.write("after\n"), 0);
   EXPECT_TRUE(content_of(place).starts_with("\n[lrun: 5 bytes are missing here: ")) << content_of(place);
   EXPECT_TRUE(content_of(place).ends_with("]\nafter\n")) << content_of(place);
+}
+
+/// What is in the older file and in the current one.
+std::pair<std::string, std::string> both(const fs::path& path) {
+  return {content_of(fs::path(path).concat(".1")), content_of(path)};
+}
+
+TEST(RankLogFile, BeginsAnewAtTheEndOfALine) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "out.log";
+  RankLogFile file(10);
+  EXPECT_EQ(file.open_at(path), 0);
+  EXPECT_EQ(file.write("1234\n6789\n"), 0);
+  EXPECT_EQ(both(path), std::pair(std::string(), std::string("1234\n6789\n")));
+  EXPECT_EQ(file.write("abc\n"), 0);
+  EXPECT_EQ(both(path), std::pair(std::string("1234\n6789\n"), std::string("abc\n")));
+  EXPECT_EQ(file.write("defgh\nxyz\n"), 0);
+  EXPECT_EQ(both(path), std::pair(std::string("abc\ndefgh\n"), std::string("xyz\n"))) << "the oldest is gone";
+}
+
+TEST(RankLogFile, KeepsALineWholeThatCameInParts) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "out.log";
+  RankLogFile file(10);
+  EXPECT_EQ(file.open_at(path), 0);
+  for (const char* const part : {"1234\n678", "9abc", "def\nnext\n"}) EXPECT_EQ(file.write(part), 0);
+  EXPECT_EQ(both(path), std::pair(std::string("1234\n6789abcdef\n"), std::string("next\n")));
+}
+
+TEST(RankLogFile, CutsALineThatIsLongerThanAFile) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "out.log";
+  RankLogFile file(10);
+  EXPECT_EQ(file.open_at(path), 0);
+  EXPECT_EQ(file.write(std::string(25, 'x') + "\n"), 0);
+  const auto [older, current] = both(path);
+  EXPECT_EQ(older, std::string(10, 'x'));
+  EXPECT_EQ(current, std::string(5, 'x') + "\n");
+}
+
+TEST(RankLogFile, NeverGrowsFarBeyondItsLimit) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "out.log";
+  RankLogFile file(100'000);
+  EXPECT_EQ(file.open_at(path), 0);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(file.write(std::string(10'000, 'x')), 0);
+    EXPECT_LE(fs::file_size(path), 165'536U);
+  }
 }
 
 }  // namespace
