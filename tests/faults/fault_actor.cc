@@ -127,6 +127,27 @@ void print_without_end(std::size_t bytes) {
   write_all(bytes % 2 == 0 ? STDOUT_FILENO : STDERR_FILENO, std::string(bytes, 'y'));
 }
 
+/// Bytes that are no text: zeros, controls, half characters, escape sequences.
+void print_bytes(std::size_t bytes) {
+  std::string text(bytes, '\0');
+  std::uint32_t state = 1;
+  for (char& byte : text) {
+    state = state * 1664525U + 1013904223U;
+    byte = static_cast<char>(state >> 24U);
+  }
+  write_all(bytes % 2 == 0 ? STDOUT_FILENO : STDERR_FILENO, text);
+}
+
+/// Both streams may be somebody else's as well.
+void make_outputs_nonblocking() {
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) ::fcntl(fd, F_SETFL, O_NONBLOCK | ::fcntl(fd, F_GETFL));
+}
+
+/// Waits in the kernel for a child that never comes to its exec.
+void wait_in_vfork() {
+  if (::vfork() == 0) wait_for_ever();
+}
+
 void ignore_requests_to_end() {
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) ::signal(number, SIG_IGN);
 }
@@ -140,12 +161,26 @@ void obey_with(int code) {
   }
 }
 
+/// Always another process: who looks for it finds one that has ended. It gives up after a while, should nobody find it.
+[[noreturn]] void respawn() {
+  ::signal(SIGCHLD, SIG_IGN);
+  for (int generation = 0; generation < 30'000; ++generation) {
+    if (::fork() != 0) ::_exit(0);
+    ::setsid();
+    const timespec moment{0, 100'000};
+    ::nanosleep(&moment, nullptr);
+  }
+  leave(of_this_rank("problem"), "30000 generations of a process that nobody ended");
+  ::_exit(0);
+}
+
 /// 'group' stays in the worker's process group, 'session' leaves it, 'quiet' holds no pipe of the worker's either,
-/// 'orphan' is a grandchild whose parent has ended.
+/// 'orphan' is a grandchild whose parent has ended, 'respawn' one that is started anew all the time.
 void leave_child(const std::string& kind) {
   if (::fork() != 0) return;
   if (kind != "group") ::setsid();
   if (kind == "orphan" && ::fork() != 0) ::_exit(0);
+  if (kind == "respawn") respawn();
   if (kind == "quiet") {
     ::close(STDOUT_FILENO);
     ::close(STDERR_FILENO);
@@ -235,6 +270,9 @@ const std::map<std::string, std::function<void(const std::string&)>>& all_steps(
       {"wait", [](Value) { wait_for_ever(); }},
       {"print", [](Value value) { print_lines(std::stoul(value)); }},
       {"line", [](Value value) { print_without_end(std::stoul(value)); }},
+      {"binary", [](Value value) { print_bytes(std::stoul(value)); }},
+      {"nonblock", [](Value) { make_outputs_nonblocking(); }},
+      {"vfork", [](Value) { wait_in_vfork(); }},
       {"chatter", [](Value) { chatter(); }},
       {"ignore", [](Value) { ignore_requests_to_end(); }},
       {"obey", [](Value value) { obey_with(std::stoi(value)); }},

@@ -86,7 +86,11 @@ void check_state(const fs::path& state, const RunPlan& plan, Problems& problems)
   if (runs.size() > 1 || (runs.empty() && !may_have_none)) {
     problems.push_back(fmt::format("{} run folders", runs.size()));
   }
-  for (const fs::path& run : runs) check_run_folder(run, plan, problems);
+  const bool removed = std::any_of(plan.deeds.begin(), plan.deeds.end(),
+                                   [](const Deed& deed) { return deed.target == Deed::Target::kRunFolder; });
+  for (const fs::path& run : runs) {
+    if (!removed) check_run_folder(run, plan, problems);
+  }
 }
 
 /// What rank 0 counted is the same in every attempt after the first, in which things are opened once for all.
@@ -110,6 +114,7 @@ Result read_result(const fs::path& state) {
     const auto json = nlohmann::json::parse(text_of(run / "result.json"), nullptr, false);
     if (!json.is_object()) continue;
     result.reason = json.value("reason", "");
+    result.exit_code = json.value("exit_code", -1);
     const auto culprit = json.find("culprit");
     if (culprit == json.end() || !culprit->is_object()) continue;
     result.culprit = culprit->value("rank", -1);

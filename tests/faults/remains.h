@@ -11,6 +11,7 @@ namespace lrun::test {
 /// What result.json says of a run.
 struct Result {
   std::string reason;  ///< empty: there is no such file
+  int exit_code = -1;
   int culprit = -1;
   std::string ending;
   int value = 0;

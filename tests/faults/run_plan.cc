@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "faults/chance.h"
+#include "faults/lrun_faults.h"
 #include "faults/worker_lives.h"
 
 namespace lrun::test {
@@ -53,79 +54,12 @@ RunPlan killed_from_outside(Chance& chance) {
   return plan;
 }
 
-void expect_interrupted(RunPlan& plan, int signal_number) {
-  plan.expected.signal_number = signal_number;
-  plan.expected.reason = "interrupted";
-  plan.expected.may_have_no_run = !plan.when_ready;
-}
-
-RunPlan stopped_worker(Chance& chance) {
-  RunPlan plan = quiet_plan(chance, "a worker stands still, and somebody ends the run", 1, false);
-  plan.options[3] = "200ms";
-  const int victim = chance.below(plan.world_size);
-  plan.deeds = {{Target::kWorker, victim, SIGSTOP, milliseconds(chance.below(10))},
-                {Target::kGuard, 0, SIGTERM, milliseconds(chance.below(50))}};
-  expect_interrupted(plan, SIGTERM);
-  return plan;
-}
-
-RunPlan signal_to_lrun(Chance& chance) {
-  RunPlan plan = quiet_plan(chance, "lrun gets a signal", 1, false);
-  plan.when_ready = chance.percent(70);
-  const int number = chance.one_of(std::vector<int>{SIGTERM, SIGINT, SIGHUP, SIGQUIT});
-  const milliseconds delay(chance.below(plan.when_ready ? 10 : 40));
-  const bool inner = plan.when_ready && chance.percent(25);
-  plan.deeds = {{inner ? Target::kLauncher : Target::kGuard, 0, number, delay}};
-  if (chance.percent(30)) plan.deeds.push_back({Target::kGuard, 0, SIGTERM, milliseconds(chance.below(60))});
-  if (chance.percent(20)) plan.deeds.push_back({Target::kLauncher, 0, number, milliseconds(0)});
-  expect_interrupted(plan, number);
-  return plan;
-}
-
-RunPlan guard_killed(Chance& chance) {
-  RunPlan plan = quiet_plan(chance, "kill -9 of lrun's guard", 1, false);
-  plan.when_ready = chance.percent(60);
-  plan.deeds = {{Target::kGuard, 0, SIGKILL, milliseconds(chance.below(plan.when_ready ? 5 : 40))}};
-  plan.expected.signal_number = SIGKILL;
-  return plan;
-}
-
-RunPlan launcher_killed(Chance& chance) {
-  RunPlan plan = quiet_plan(chance, "kill -9 of lrun's launcher", 1, false);
-  plan.when_ready = chance.percent(60);
-  plan.deeds = {{Target::kLauncher, 0, SIGKILL, milliseconds(chance.below(plan.when_ready ? 5 : 20))}};
-  plan.expected.exit_code = 125;
-  plan.expected.says = "the launcher itself died of SIGKILL";
-  return plan;
-}
-
-/// Then nobody is left to end what has a session of its own: there is none in this run.
-RunPlan both_killed(Chance& chance) {
-  RunPlan plan = quiet_plan(chance, "kill -9 of both at the same time", 1, false);
-  for (std::string& script : plan.scripts) script = chance.percent(50) ? "meet,wait" : "ignore,meet,wait";
-  plan.deeds = {{Target::kGuard, 0, SIGSTOP, milliseconds(chance.below(5))},
-                {Target::kLauncher, 0, SIGKILL, milliseconds(0)},
-                {Target::kGuard, 0, SIGKILL, milliseconds(0)}};
-  plan.expected.signal_number = SIGKILL;
-  return plan;
-}
-
 /// A launcher that was held up sees several ends at once, and must still know which was first.
 RunPlan lrun_stands_still(Chance& chance) {
   RunPlan plan = fault_with_victims(chance);
   plan.kind = "lrun stands still while a worker fails";
   const Target target = chance.percent(50) ? Target::kGuard : Target::kLauncher;
   plan.deeds = {{target, 0, SIGSTOP, milliseconds(0)}, {target, 0, SIGCONT, milliseconds(chance.between(20, 80))}};
-  return plan;
-}
-
-RunPlan console_closed(Chance& chance) {
-  RunPlan plan = quiet_plan(chance, "whoever reads the output goes away", 1, false);
-  plan.options = {"-n", std::to_string(plan.world_size), "--grace", "200ms"};
-  script_of(plan, chance.below(plan.world_size)) = "meet,chatter";
-  plan.deeds = {{Target::kConsole, 0, 0, milliseconds(chance.below(20))}};
-  plan.expected.signal_number = SIGPIPE;
-  plan.expected.reason = "console_closed";
   return plan;
 }
 
@@ -172,12 +106,6 @@ RunPlan small_files(Chance& chance) {
   return plan;
 }
 
-/// One script of the attempts' scripts, with a slash between two.
-void add_attempt(std::string& scripts, const std::string& script) {
-  if (!scripts.empty()) scripts += '/';
-  scripts += script;
-}
-
 /// Every attempt fails in another way (the same twice would not be repeated), but the last one may be well.
 RunPlan restarted(Chance& chance) {
   RunPlan plan = quiet_plan(chance, "a worker fails, and all are started again", 1, false);
@@ -208,6 +136,19 @@ RunPlan restarted(Chance& chance) {
   return plan;
 }
 
+/// Somebody removes the run's folder, and the run goes on without it.
+RunPlan folder_lost(Chance& chance) {
+  RunPlan plan = quiet_plan(chance, "a worker fails in a run whose folder was removed");
+  const int culprit = chance.below(plan.world_size);
+  const Ending ending = random_ending(chance);
+  script_of(plan, culprit) = fmt::format("meet,sleep:{},print:10000,{}", chance.between(10, 40), ending.step);
+  plan.deeds = {{Target::kRunFolder, 0, 0, milliseconds(chance.below(10))}};
+  blame(plan, culprit, ending);
+  plan.expected.reason = "";
+  plan.expected.may_have_no_run = true;
+  return plan;
+}
+
 RunPlan success(Chance& chance) {
   RunPlan plan = quiet_plan(chance, "all is well");
   static const std::vector<std::string> kLives{"ready,exit:0",
@@ -232,7 +173,8 @@ RunPlan make_run_plan(std::uint64_t seed, int number) {
       {5, stopped_worker},  {10, signal_to_lrun},     {6, guard_killed},
       {5, launcher_killed}, {2, both_killed},         {5, lrun_stands_still},
       {3, console_closed},  {3, no_program},          {4, few_descriptors},
-      {3, small_files},     {8, restarted},           {4, success},
+      {3, small_files},     {8, restarted},           {6, interrupted_restarts},
+      {3, folder_lost},     {10, anything},           {4, success},
   };
   int total = 0;
   for (const auto& [share, make] : kKinds) total += share;
@@ -248,7 +190,7 @@ std::string to_text(const RunPlan& plan) {
   std::string text = plan.kind + "\n  lrun " + fmt::format("{}", fmt::join(plan.options, " "));
   text += " -- " + (plan.program.empty() ? std::string("fault_actor") : plan.program);
   for (const std::string& script : plan.scripts) text += fmt::format(" '{}'", script);
-  static const std::vector<std::string> kTargets{"worker", "guard", "launcher", "console"};
+  static const std::vector<std::string> kTargets{"worker", "guard", "launcher", "console", "the run's folder, removed"};
   for (const Deed& deed : plan.deeds) {
     text +=
         fmt::format("\n  {} {} ms: signal {} to {} {}", plan.when_ready ? "ready, after" : "after", deed.after.count(),

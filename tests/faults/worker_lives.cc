@@ -30,6 +30,8 @@ const std::vector<std::string>& obedient_lives() {
                                                "child:session,meet,wait",
                                                "child:quiet,meet,wait",
                                                "child:orphan,meet,wait",
+                                               "child:respawn,meet,wait",
+                                               "nonblock,meet,chatter",
                                                "close,meet,wait",
                                                "print:20000,meet,wait",
                                                "line:100001,meet,wait",
@@ -38,8 +40,9 @@ const std::vector<std::string>& obedient_lives() {
 }
 
 const std::vector<std::string>& stubborn_lives() {
-  static const std::vector<std::string> kLives{"ignore,meet,wait", "ignore,meet,chatter", "child:group,meet,wait",
-                                               "meet,stop,wait", "ignore,leaderless,meet,wait"};
+  static const std::vector<std::string> kLives{"ignore,meet,wait",      "ignore,meet,chatter",
+                                               "child:group,meet,wait", "meet,stop,wait",
+                                               "meet,vfork,wait",       "ignore,leaderless,meet,wait"};
   return kLives;
 }
 
@@ -81,6 +84,11 @@ RunPlan quiet_plan(Chance& chance, std::string kind, int least_workers, bool ear
   return plan;
 }
 
+void add_attempt(std::string& scripts, const std::string& script) {
+  if (!scripts.empty()) scripts += '/';
+  scripts += script;
+}
+
 std::string& script_of(RunPlan& plan, int rank) { return plan.scripts[static_cast<std::size_t>(rank)]; }
 
 int ending_signal(Chance& chance) { return chance.one_of(signals_that_end()); }
@@ -111,6 +119,9 @@ std::string prelude(Chance& chance) {
                                                   "child:orphan,",
                                                   "child:group,",
                                                   "child:quiet,",
+                                                  "child:respawn,",
+                                                  "binary:5000,",
+                                                  "binary:200001,",
                                                   "files,",
                                                   "ignore,",
                                                   "print:100001,close,",

@@ -19,6 +19,8 @@ struct Ending {
 RunPlan quiet_plan(Chance& chance, std::string kind, int least_workers = 1, bool early_ends = true);
 
 std::string& script_of(RunPlan& plan, int rank);
+/// One more attempt's script to those of a worker.
+void add_attempt(std::string& scripts, const std::string& script);
 
 /// A signal that ends a process by default, but for SIGSTOP's kind.
 int ending_signal(Chance& chance);

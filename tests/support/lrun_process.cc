@@ -229,10 +229,14 @@ pid_t LrunProcess::launcher_pid() const {
   return children.empty() ? -1 : children.front();
 }
 
+bool LrunProcess::is_process(pid_t pid) const {
+  return environment_of(pid).find(mark_) != std::string::npos && process_state(pid) != 'Z';
+}
+
 std::vector<pid_t> LrunProcess::processes() const {
   std::vector<pid_t> found;
   for (const pid_t pid : all_pids()) {
-    if (environment_of(pid).find(mark_) != std::string::npos && process_state(pid) != 'Z') found.push_back(pid);
+    if (is_process(pid)) found.push_back(pid);
   }
   return found;
 }

@@ -67,6 +67,8 @@ class LrunProcess {
   [[nodiscard]] pid_t launcher_pid() const;
   /// Living processes of this run but lrun's own.
   [[nodiscard]] std::vector<pid_t> workers() const;
+  /// True of a living process of this run.
+  [[nodiscard]] bool is_process(pid_t pid) const;
   /// Living processes of this run, lrun's own included.
   [[nodiscard]] std::vector<pid_t> processes() const;
 

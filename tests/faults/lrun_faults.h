@@ -1,0 +1,20 @@
+#pragma once
+
+#include "faults/chance.h"
+#include "faults/run_plan.h"
+
+namespace lrun::test {
+
+/// Runs in which lrun itself, and not a worker, meets with something.
+RunPlan stopped_worker(Chance& chance);
+RunPlan signal_to_lrun(Chance& chance);
+RunPlan guard_killed(Chance& chance);
+RunPlan launcher_killed(Chance& chance);
+RunPlan both_killed(Chance& chance);
+RunPlan console_closed(Chance& chance);
+/// A signal or kill -9 at any time of a run that is started again and again.
+RunPlan interrupted_restarts(Chance& chance);
+/// Several faults of workers and of lrun at the same time: only a clean end is expected.
+RunPlan anything(Chance& chance);
+
+}  // namespace lrun::test
