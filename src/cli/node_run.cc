@@ -184,9 +184,15 @@ bool NodeRun::is_named(int signal_number) const {
   return std::find(named.begin(), named.end(), signal_number) != named.end();
 }
 
+/// Also those that would hold a dead worker's pipe. What they leave behind becomes our child, and we are called again.
+void NodeRun::kill_children() {
+  for (const pid_t child : direct_children()) ::kill(child, SIGKILL);
+}
+
 void NodeRun::signal_arrived(int signal_number, pid_t sender) {
   if (signal_number == SIGCHLD) {
     reap_adopted([this](pid_t pid) { return attempt_->supervisor().is_worker(pid); });
+    if (guard_died_) kill_children();
     attempt_->supervisor().look_again();
     return;
   }
@@ -198,7 +204,7 @@ void NodeRun::signal_arrived(int signal_number, pid_t sender) {
   if (signal_number == guard_died_signal()) {
     guard_died_ = true;
     attempt_->supervisor().handle(GuardDied{});
-    for (const pid_t child : direct_children()) ::kill(child, SIGKILL);  // also what the drain limit would wait for
+    kill_children();
   } else {
     attempt_->supervisor().handle(SignalArrived{signal_number, sender == ::getppid(), is_named(signal_number)});
   }

@@ -52,6 +52,7 @@ class NodeRun {
   void attempt_over();
   void restart();
   std::string answer(std::string_view command);
+  void kill_children();
   void signal_arrived(int signal_number, pid_t sender);
   [[nodiscard]] Duration console_patience() const;
   void conclude();

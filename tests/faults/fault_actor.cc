@@ -216,8 +216,10 @@ void count_descriptors_of_launcher() {
 /// The lock goes with the culprit; who waits for it loses a peer as a collective operation does.
 void hold_connection() { ::flock(::open("connection", O_RDWR | O_CREAT | O_CLOEXEC, 0600), LOCK_EX); }
 
+void wait_for_the_culprits_end() { ::flock(::open("connection", O_RDWR | O_CREAT | O_CLOEXEC, 0600), LOCK_SH); }
+
 void lose_connection() {
-  ::flock(::open("connection", O_RDWR | O_CREAT | O_CLOEXEC, 0600), LOCK_SH);
+  wait_for_the_culprits_end();
   write_all(STDERR_FILENO, "RuntimeError: Connection closed by peer\n");
   ::_exit(1);
 }
@@ -281,6 +283,11 @@ const std::map<std::string, std::function<void(const std::string&)>>& all_steps(
       {"files", [](Value) { use_all_descriptors(); }},
       {"hold", [](Value) { hold_connection(); }},
       {"follow", [](Value) { lose_connection(); }},
+      {"outlive",
+       [](Value value) {
+         wait_for_the_culprits_end();
+         sleep_for(std::stol(value));
+       }},
       {"count", [](Value) { count_descriptors_of_launcher(); }},
       {"stop", [](Value) { ::raise(SIGSTOP); }},
       {"exit", [](Value value) { ::_exit(std::stoi(value)); }},

@@ -31,12 +31,14 @@ RunPlan worker_fault(Chance& chance) {
   return plan;
 }
 
-/// Others lose their connection to the culprit and fail in the moment it dies.
+/// Others lose their connection to the culprit and fail in the moment it dies, or a little later and without a word.
 RunPlan fault_with_victims(Chance& chance) {
   RunPlan plan = quiet_plan(chance, "a worker fails, and others with it", 2, false);
   const int culprit = chance.below(plan.world_size);
   for (std::string& script : plan.scripts) {
-    if (chance.percent(60)) script = "meet,follow";
+    if (chance.percent(60)) {
+      script = chance.percent(50) ? "meet,follow" : fmt::format("ignore,meet,outlive:{},exit:9", chance.between(3, 9));
+    }
   }
   const Ending ending = random_ending(chance);
   script_of(plan, culprit) = fmt::format("hold,meet,sleep:{},", chance.below(20)) + ending.step;
