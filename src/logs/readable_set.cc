@@ -19,7 +19,8 @@ constexpr std::size_t kSmall = std::size_t{16} * 1024;  ///< bytes of one readin
 constexpr auto kRightAfter = 1ms;                       ///< between two readings
 constexpr int kReadingsBeforeBusy = 16;
 constexpr Duration kBusyPause(1);
-constexpr int kBusyPipeBytes = 256 * 1024;
+constexpr int kLargePipeBytes = 256 * 1024;
+constexpr std::size_t kFullPipe = std::size_t{60} * 1024;
 constexpr int kMostATurn = 16;  // so that what one turn queues is bounded
 
 }  // namespace
@@ -29,6 +30,7 @@ struct ReadableSet::Entry {
   void* tag;
   int small_readings = 0;  ///< in a row, each right after the other
   SteadyTime last_reading = {};
+  bool grown = false;           ///< its pipe was found full once and made larger
   bool busy = false;            ///< read by the clock
   std::size_t nearly_full = 0;  ///< bytes in its pipe, when busy
 };
@@ -132,13 +134,14 @@ void ReadableSet::note_pace(int fd, std::size_t bytes) {
     watch(entry);
     return;
   }
+  if (bytes >= kFullPipe && !std::exchange(entry.grown, true)) (void)::fcntl(fd, F_SETPIPE_SZ, kLargePipeBytes);
   const bool right_after = turn_began_ - std::exchange(entry.last_reading, turn_began_) < kRightAfter;
   entry.small_readings = right_after && bytes > 0 && bytes < kSmall ? entry.small_readings + 1 : 0;
   if (entry.small_readings >= kReadingsBeforeBusy) make_busy(entry);
 }
 
 void ReadableSet::make_busy(Entry& entry) {
-  (void)::fcntl(entry.fd, F_SETPIPE_SZ, kBusyPipeBytes);  // refused where users may not have that much: then it stays
+  (void)::fcntl(entry.fd, F_SETPIPE_SZ, kLargePipeBytes);  // refused where users may not have that much: then it stays
   const int bytes = ::fcntl(entry.fd, F_GETPIPE_SZ);
   if (bytes <= 0) return;  // a terminal, which holds too little to be left alone
   entry.nearly_full = static_cast<std::size_t>(bytes) / 4 * 3;
