@@ -63,8 +63,6 @@ dev_bench() {
   if [ -n "${LRUN_PERF:-}" ]; then
     stage "launcher.sh"
     bench/launcher.sh
-    stage "logs.sh"
-    bench/logs.sh
   fi
   for program in build/release/bench/bench_*; do
     [ -x "$program" ] || continue
