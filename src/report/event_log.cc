@@ -22,6 +22,14 @@ nlohmann::json started(const std::vector<Worker>& workers) {
   return list;
 }
 
+void add_culprit(nlohmann::json& fields, const FailureRecord* culprit) {
+  if (culprit == nullptr) return;
+  fields["rank"] = culprit->rank;
+  fields["pid"] = culprit->pid;
+  fields["attempt"] = culprit->attempt;
+  fields["cause"] = name_of(culprit->cause);
+}
+
 }  // namespace
 
 EventLog::EventLog(const std::filesystem::path& file)
@@ -56,9 +64,10 @@ void EventLog::settling(int rank, Duration moment) {
   if (file_) write("settling", fmt::format(R"({{"rank":{},"moment_ms":{}}})", rank, moment.count()));
 }
 
-void EventLog::stopping(const RunEnd& end, int others) {
+void EventLog::stopping(const RunEnd& end, const FailureRecord* cause, int others) {
   if (!file_) return;
-  const nlohmann::json fields{{"reason", name_of(end.kind)}, {"signal", end.signal_number}, {"others", others}};
+  nlohmann::json fields{{"reason", name_of(end.kind)}, {"signal", end.signal_number}, {"others", others}};
+  add_culprit(fields, cause);
   write("stopping", fields.dump());
 }
 
@@ -68,7 +77,11 @@ void EventLog::noted(std::string_view event) {
 
 void EventLog::run_ended(const Verdict& verdict) {
   if (!file_) return;
-  const nlohmann::json fields{{"reason", name_of(verdict.end.kind)}, {"exit_code", verdict.exit_code}};
+  nlohmann::json fields{{"reason", name_of(verdict.end.kind)},
+                        {"exit_code", verdict.exit_code},
+                        {"signal", verdict.die_of_signal},
+                        {"restarts", verdict.restarts}};
+  add_culprit(fields, verdict.culprit ? &*verdict.culprit : nullptr);
   write("run_ended", fields.dump());
 }
 

@@ -27,7 +27,8 @@ class EventLog {
   void restarting(int attempt, Duration delay);
   void worker_ended(const FailureRecord& record);
   void settling(int rank, Duration moment);
-  void stopping(const RunEnd& end, int others);
+  /// `cause` is the worker to blame so far, or nullptr.
+  void stopping(const RunEnd& end, const FailureRecord* cause, int others);
   /// 'killing', 'suspended', 'resumed'.
   void noted(std::string_view event);
   void run_ended(const Verdict& verdict);

@@ -14,13 +14,15 @@ namespace {
 
 using Ending = FailureRecord::Ending;
 
-/// What a watchdog says before it aborts its process.
-constexpr std::array kWatchdogWords{
+/// What is said of a collective operation that never ended. A watchdog that ends for another reason, such as a CUDA
+/// error, is no victim.
+constexpr std::array kTimeoutWords{
     std::string_view("Watchdog caught collective operation timeout"),
     std::string_view("ProcessGroupNCCL watchdog hang"),
     std::string_view("ProcessGroupNCCL's watchdog got stuck"),
-    std::string_view("watchdog thread terminated with exception"),
-    std::string_view("To avoid data inconsistency, we are taking the entire process down"),
+    std::string_view("ms for recv operation to complete"),  // gloo
+    std::string_view("ms for send operation to complete"),
+    std::string_view("lrun::CollectiveTimeout"),
 };
 
 /// What libraries say when the process at the other end of a connection is gone.
@@ -46,7 +48,7 @@ bool has_any(std::string_view line, const auto& all_words) {
 
 bool gave_up_waiting(const EndFacts& facts) {
   return std::any_of(facts.last_lines.begin(), facts.last_lines.end(),
-                     [](const std::string& line) { return has_any(line, kWatchdogWords); });
+                     [](const std::string& line) { return has_any(line, kTimeoutWords); });
 }
 
 /// Its own error says so, or, without one, one of the very last lines: a warning further up may long be overcome.

@@ -115,7 +115,7 @@ std::string FailureRecord::reason_in_words() const {
     case Cause::kSharedMemoryFull:
       return "/dev/shm is full" + in_brackets;
     case Cause::kWatchdogAbort:
-      return "its watchdog gave up waiting for the others";
+      return "it gave up waiting for the others";
     case Cause::kPeerLost:
       return "it lost another worker";
     case Cause::kOwnError:

@@ -37,7 +37,7 @@ TEST(Verdict, OverrulesAWatchdogsAbortByALaterErrorAndSaysWhy) {
   lrun.signal(SIGTERM);
   EXPECT_EQ(lrun.wait().code, 3) << lrun.err();
   EXPECT_NE(last_line(lrun.err()).find("rank 1"), std::string::npos) << lrun.err();
-  EXPECT_NE(lrun.err().find("lrun: note: rank 2 ended first and died of SIGABRT (abort): its watchdog gave up waiting "
+  EXPECT_NE(lrun.err().find("lrun: note: rank 2 ended first and died of SIGABRT (abort): it gave up waiting "
                             "for the others; that makes it a victim, not the cause\n"),
             std::string::npos)
       << lrun.err();

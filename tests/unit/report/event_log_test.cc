@@ -25,16 +25,23 @@ TEST_F(EventLogTest, WritesOneJsonObjectALine) {
   events.worker_ended(record);
   events.noted("suspended");
   events.run_ended(judge({RunEnd::Kind::kSucceeded}, {record}));
+  record.pid = 4242;
+  record.cause = Cause::kFatalSignal;
+  events.stopping({RunEnd::Kind::kWorkerFailed}, &record, 7);
 
   std::ifstream file(folder_ / "events.jsonl");
   std::vector<nlohmann::json> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
-  ASSERT_EQ(lines.size(), 3U);
+  ASSERT_EQ(lines.size(), 4U);
   EXPECT_EQ(lines[0]["event"], "worker_ended");
   EXPECT_EQ(lines[0]["rank"], 3);
   EXPECT_EQ(lines[0]["schema"], 1);
   EXPECT_EQ(lines[1]["event"], "suspended");
   EXPECT_EQ(lines[2]["reason"], "succeeded");
+  EXPECT_FALSE(lines[2].contains("rank")) << "nobody is to blame";
+  EXPECT_EQ(lines[3]["pid"], 4242);
+  EXPECT_EQ(lines[3]["cause"], "fatal_signal");
+  EXPECT_EQ(lines[3]["others"], 7);
 }
 
 TEST_F(EventLogTest, DoesNothingWithoutAFile) {

@@ -99,7 +99,7 @@ TEST(VerdictText, SaysWhyTheFirstDeathIsNotTheCause) {
   verdict.overruled->cause = Cause::kWatchdogAbort;
   verdict.failed_later = {2};
   EXPECT_EQ(verdict_text(verdict, {}),
-            "lrun: note: rank 2 ended first and died of SIGABRT (abort): its watchdog gave up waiting for the "
+            "lrun: note: rank 2 ended first and died of SIGABRT (abort): it gave up waiting for the "
             "others; that makes it a victim, not the cause\n"
             "lrun: note: 1 other worker failed with it\n"
             "lrun: error: rank 6 (local rank 6, pid 4242 on host) exited with code 3 after 0.4s\n");

@@ -68,6 +68,26 @@ TEST(Explain, SeesAVictimInAWatchdogsAbort) {
   EXPECT_EQ(explained(Ending::kSignaled, SIGABRT, facts).cause, Cause::kWatchdogAbort);
 }
 
+TEST(Explain, SeesAVictimInATimeoutOfGlooAndOfLiblrun) {
+  EXPECT_EQ(explained(Ending::kExited, 1,
+                      {.last_lines = {"RuntimeError: Timed out waiting 1000ms for recv operation to complete"}})
+                .cause,
+            Cause::kWatchdogAbort);
+  EXPECT_EQ(explained(Ending::kSignaled, SIGABRT,
+                      {.last_lines = {"terminate called after throwing an instance of 'lrun::CollectiveTimeout'",
+                                      "  what():  all_reduce 3: rank 1 is missing"}})
+                .cause,
+            Cause::kWatchdogAbort);
+}
+
+TEST(Explain, SeesNoVictimInAWatchdogThatEndedForAnErrorOfItsOwn) {
+  EXPECT_EQ(explained(Ending::kSignaled, SIGABRT,
+                      {.last_lines = {"Process group watchdog thread terminated with exception: CUDA error: an illegal "
+                                      "memory access was encountered"}})
+                .cause,
+            Cause::kFatalSignal);
+}
+
 TEST(Explain, SeesAVictimInALostPeer) {
   EXPECT_EQ(explained(Ending::kExited, 1,
                       {.last_lines = {"Traceback (most recent call last):", "  File \"a.py\", line 1, in f",
