@@ -113,12 +113,13 @@ _lrun_reply_program() {
   fi
 }
 
-_lrun_verbs='status stack'
+_lrun_verbs='status report stack'
 
 # The options of verb $1, in `values`.
 _lrun_options_of_verb() {
   case $1 in
     status) values='--json --help' ;;
+    report) values='--html --help' ;;
     stack) values='--json --pids --help' ;;
   esac
 }
@@ -134,6 +135,11 @@ _lrun_runs() {
 }
 
 _lrun_reply_verb() {
+  if [[ ${COMP_WORDS[COMP_CWORD - 1]} == --html ]]; then
+    compopt -o filenames 2> /dev/null
+    mapfile -t COMPREPLY < <(compgen -f -- "$2")
+    return
+  fi
   if [[ $2 == -* ]]; then
     _lrun_options_of_verb "$1"
     mapfile -t COMPREPLY < <(compgen -W "$values" -- "$2")

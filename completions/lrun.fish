@@ -55,9 +55,15 @@ function __lrun_complete_verb
         switch $argv[1]
             case status
                 printf '%s\n' --json --help
+            case report
+                printf '%s\n' --html --help
             case stack
                 printf '%s\n' --json --pids --help
         end
+        return
+    end
+    if test (commandline -opc)[-1] = --html
+        __fish_complete_path (commandline -ct)
         return
     end
     set -l state $LRUN_STATE
@@ -69,11 +75,11 @@ end
 
 function __lrun_complete_program
     set -l line (commandline -opc)
-    if set -q line[2]; and contains -- $line[2] status stack
+    if set -q line[2]; and contains -- $line[2] status report stack
         __lrun_complete_verb $line[2]
         return
     end
-    set -q line[2]; or printf '%s\n' status stack
+    set -q line[2]; or printf '%s\n' status report stack
     set -l words (__lrun_program)
     set -l current (commandline -ct)
     if set -q words[1]

@@ -10,6 +10,7 @@
 #include "inspect/store_clients.h"
 #include "plan/worker_command.h"
 #include "plan/worker_environment.h"
+#include "process/descendants.h"
 
 namespace lrun {
 namespace {
@@ -73,6 +74,17 @@ void Attempt::make_rank_folders() const {
   for (const Worker& worker : group_.workers()) {
     std::filesystem::create_directories(folder_ / std::to_string(worker.local_rank), error);
   }
+}
+
+std::optional<int> Attempt::first_connection(pid_t pid) {
+  constexpr int kMostGenerations = 16;
+  for (int i = 0; i < kMostGenerations && pid > 1; ++i, pid = parent_of(pid)) {
+    for (const Worker& worker : group_.workers()) {
+      if (worker.process.pid() != pid) continue;
+      return connected_.insert(worker.rank).second ? std::optional(worker.rank) : std::nullopt;
+    }
+  }
+  return std::nullopt;
 }
 
 std::filesystem::path Attempt::written_logs() const {

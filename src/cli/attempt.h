@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/environment.h"
@@ -61,6 +62,9 @@ class Attempt {
   /// Ranks of running workers that have no connection to `store_port`.
   [[nodiscard]] std::vector<int> without_connection(int store_port) const;
 
+  /// The rank whose process, or a process below it, has this pid; only the first time, else empty.
+  std::optional<int> first_connection(pid_t pid);
+
   [[nodiscard]] const Membership& membership() const { return membership_; }
   [[nodiscard]] const std::vector<Worker>& workers() const { return group_.workers(); }
 
@@ -73,6 +77,7 @@ class Attempt {
   WorkerOutput output_;
   WorkerGroup group_;
   std::optional<Supervisor> supervisor_;
+  std::set<int> connected_;  ///< ranks
 };
 
 }  // namespace lrun

@@ -61,7 +61,8 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
       log_folder_(plan, environment, run_folder_),
       started_ms_(now_ms()),
       store_(loop_, {.port = static_cast<std::uint16_t>(plan.master_port.value_or(0)),
-                     .log = [this](const std::string& line) { warn(line); }}),
+                     .log = [this](const std::string& line) { warn(line); },
+                     .greeted = [this](pid_t pid) { worker_connected(pid); }}),
       reporter_(text_facts(plan, facts_.program, {}), events_, [this](const std::string& text) { say(text); }) {
   logs_.emplace(loop_, log_options(plan, node(), environment, plan.output.files),
                 LogEvents{.drained =
@@ -145,7 +146,7 @@ void NodeRun::open_run_directory() {
   try {
     make_folders();
     events_ = EventLog(run_folder_ / "events.jsonl");
-    events_.run_started(plan_, attempt_->workers(), store_.port());
+    events_.run_started(plan_, attempt_->workers(), store_.port(), log_folder_.attempt(0));
     control_.emplace(loop_, run_folder_, [this](std::string_view command) { return answer(command); });
   } catch (const std::system_error& error) {
     warn(fmt::format("no run directory: {}", error.what()));
@@ -187,6 +188,13 @@ bool NodeRun::is_named(int signal_number) const {
 /// Also those that would hold a dead worker's pipe. What they leave behind becomes our child, and we are called again.
 void NodeRun::kill_children() {
   for (const pid_t child : direct_children()) ::kill(child, SIGKILL);
+}
+
+void NodeRun::worker_connected(pid_t pid) {
+  if (!attempt_) return;
+  if (const std::optional<int> rank = attempt_->first_connection(pid)) {
+    events_.worker_connected(*rank, attempt_->membership().attempt);
+  }
 }
 
 void NodeRun::signal_arrived(int signal_number, pid_t sender) {
@@ -266,10 +274,10 @@ void NodeRun::conclude() {
   const RunOutcome outcome = attempt_->supervisor().outcome();
   verdict_ = judge(outcome.end, outcome.records);
   verdict_.restarts = attempt_->membership().attempt;
-  write_result(verdict_, outcome.records);
   if (const std::string problem = leave_error_file(environment_, verdict_); !problem.empty()) warn(problem);
   RunFactsForText facts = text_facts(plan_, facts_.program, attempt_->written_logs());
   facts.restarts = restarts_in_words(last_choice_.kind, verdict_.restarts);
+  write_result(verdict_, outcome.records, facts);
   const bool summary = plan_.personality.failure == Personality::Failure::kTorchrunSummary;
   const std::string text = summary ? torchrun_summary(verdict_, outcome.records, facts_.program, read_own_account)
                                    : verdict_text(verdict_, facts);
@@ -277,11 +285,13 @@ void NodeRun::conclude() {
   logs_->when_flushed(console_patience(), [this](bool) { loop_.stop(); });
 }
 
-void NodeRun::write_result(const Verdict& verdict, const std::vector<FailureRecord>& records) {
+void NodeRun::write_result(const Verdict& verdict, const std::vector<FailureRecord>& records, RunFactsForText facts) {
+  facts.colour = false;
   events_.run_ended(verdict);
   if (!run_directory_) return;
   try {
-    write_atomically(run_folder_ / "result.json", result_json(plan_.run_id, verdict, records));
+    write_atomically(run_folder_ / "result.json",
+                     result_json(plan_.run_id, verdict, records, verdict_text(verdict, facts)));
   } catch (const std::system_error& error) {
     warn(fmt::format("no result.json: {}", error.what()));
   }
@@ -317,9 +327,9 @@ Verdict NodeRun::start_failed(const StartFailure& failure) {
   record.attempt = attempt_->membership().attempt;
   Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
   verdict.restarts = record.attempt;
-  write_result(verdict, {record});
   RunFactsForText facts = text_facts(plan_, facts_.program, {});
   facts.interpreter = interpreter_of(facts_.executable);
+  write_result(verdict, {record}, facts);
   say(verdict_text(verdict, facts));
   if (const std::string problem = leave_error_file(environment_, verdict); !problem.empty()) warn(problem);
   logs_->flush(kInterruptedPatience);

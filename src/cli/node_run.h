@@ -53,11 +53,12 @@ class NodeRun {
   void restart();
   std::string answer(std::string_view command);
   void kill_children();
+  void worker_connected(pid_t pid);
   void signal_arrived(int signal_number, pid_t sender);
   [[nodiscard]] Duration console_patience() const;
   void conclude();
   bool nothing_survives();
-  void write_result(const Verdict& verdict, const std::vector<FailureRecord>& records);
+  void write_result(const Verdict& verdict, const std::vector<FailureRecord>& records, RunFactsForText facts);
   Verdict start_failed(const StartFailure& failure);
   void say(const std::string& text);
   void warn(const std::string& text);

@@ -20,7 +20,7 @@ namespace {
 
 using Action = ParsedCommandLine::Action;
 
-constexpr std::array<std::string_view, 2> kLaterVerbs{"doctor", "report"};
+constexpr std::array<std::string_view, 1> kLaterVerbs{"doctor"};
 
 Compat compat_of_name(const std::vector<std::string>& argv) {
   if (argv.empty()) return Compat::kLrun;

@@ -46,7 +46,7 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
   if (!name.empty()) {
     RunEntry run = run_named(name, state_folder);
     if (run.alive) return run;
-    throw UserError("run '" + run.id + "' has ended", "'" + (run.folder / "result.json").string() + "' says how");
+    throw UserError("run '" + run.id + "' has ended", "'lrun report " + run.id + "' says how");
   }
   std::vector<RunEntry> runs = list_runs(state_folder);
   std::erase_if(runs, [](const RunEntry& run) { return !run.alive; });

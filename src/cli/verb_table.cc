@@ -29,6 +29,11 @@ RankProcess read_process(std::string_view word, int place, const std::string& li
 
 void json(const std::string&, VerbRequest& request) { request.json = true; }
 
+void html(const std::string& value, VerbRequest& request) {
+  if (value.empty()) throw UserError("'--html' needs the name of a file", "write '--html report.html'");
+  request.html_file = value;
+}
+
 void pids(const std::string& value, VerbRequest& request) {
   constexpr std::size_t kMost = 4096;
   std::string_view rest = value;
@@ -46,6 +51,10 @@ constexpr VerbOption kStatusOptions[] = {
     {"json", "", "One JSON object for programs.", json},
 };
 
+constexpr VerbOption kReportOptions[] = {
+    {"html", "FILE", "Also write the report as one HTML page with a plot, which needs nothing else.", html},
+};
+
 constexpr VerbOption kStackOptions[] = {
     {"json", "", "One JSON object for programs.", json},
     {"pids", "[RANK:]PID,...", "Look at these processes instead of a run's.", pids},
@@ -56,6 +65,10 @@ constexpr Verb kVerbs[] = {
      "Says of each run that is alive since when it runs, which attempt it is in, and of each rank whether it runs and "
      "what it printed last. RUN names one of them.",
      kStatusOptions},
+    {"report", Kind::kReport, "what happened in a run",
+     "Says what became of a run and when: the verdict once more, and a timeline. RUN is the last run if it is left "
+     "out.",
+     kReportOptions},
     {"stack", Kind::kStack, "where every rank of a run is",
      "Says where every rank of a living run is: what it does in the kernel, its stack, and its Python stack. Equal "
      "ones are told once. RUN may be left out when only one run is alive.",

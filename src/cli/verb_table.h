@@ -11,12 +11,13 @@ namespace lrun {
 
 /// What a line that begins with a verb asks for: `lrun status [RUN]`.
 struct VerbRequest {
-  enum class Kind { kStatus, kStack };
+  enum class Kind { kStatus, kReport, kStack };
 
   Kind kind = Kind::kStatus;
   bool help = false;                   ///< only say what the verb does
   std::string run;                     ///< as typed; empty: none was named
   bool json = false;                   ///< for programs
+  std::string html_file;               ///< where the page goes; empty: none
   std::vector<RankProcess> processes;  ///< instead of those of a run
 
   bool operator==(const VerbRequest&) const = default;

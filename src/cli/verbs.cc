@@ -11,6 +11,8 @@ int run_verb(const VerbRequest& request, const Environment& environment) {
   switch (request.kind) {
     case VerbRequest::Kind::kStatus:
       return status_verb(request, environment);
+    case VerbRequest::Kind::kReport:
+      return report_verb(request, environment);
     case VerbRequest::Kind::kStack:
       return stack_verb(request, environment);
   }

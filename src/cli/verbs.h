@@ -12,6 +12,9 @@ int run_verb(const VerbRequest& request, const Environment& environment);
 /// `lrun status [RUN]`: 125 when a run did not answer.
 int status_verb(const VerbRequest& request, const Environment& environment);
 
+/// `lrun report [RUN]`, of the last run without one.
+int report_verb(const VerbRequest& request, const Environment& environment);
+
 /// `lrun stack [RUN]`.
 int stack_verb(const VerbRequest& request, const Environment& environment);
 

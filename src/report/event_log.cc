@@ -37,12 +37,13 @@ EventLog::EventLog(const std::filesystem::path& file)
   if (!file_) throw std::system_error(errno, std::generic_category(), "open '" + file.string() + "'");
 }
 
-void EventLog::run_started(const LaunchPlan& plan, const std::vector<Worker>& workers, int master_port) {
+void EventLog::run_started(const LaunchPlan& plan, const std::vector<Worker>& workers, int master_port,
+                           const std::filesystem::path& logs) {
   if (!file_) return;
   const nlohmann::json fields{{"run_id", plan.run_id},           {"argv", plan.argv},
                               {"strategy", plan.strategy.value}, {"world_size", plan.world_size},
                               {"master_port", master_port},      {"launcher_pid", ::getpid()},
-                              {"workers", started(workers)}};
+                              {"logs", logs.string()},           {"workers", started(workers)}};
   write("run_started", fields.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
@@ -54,6 +55,10 @@ void EventLog::attempt_started(int attempt, const std::vector<Worker>& workers) 
 void EventLog::restarting(int attempt, Duration delay) {
   if (!file_) return;
   write("restarting", nlohmann::json{{"attempt", attempt}, {"delay_ms", delay.count()}}.dump());
+}
+
+void EventLog::worker_connected(int rank, int attempt) {
+  if (file_) write("worker_connected", fmt::format(R"({{"rank":{},"attempt":{}}})", rank, attempt));
 }
 
 void EventLog::worker_ended(const FailureRecord& record) {

@@ -20,11 +20,15 @@ class EventLog {
   /// \throws std::system_error  the file cannot be made.
   explicit EventLog(const std::filesystem::path& file);
 
-  void run_started(const LaunchPlan& plan, const std::vector<Worker>& workers, int master_port);
+  /// \param logs  the folder of the first attempt's log files; empty: there are none
+  void run_started(const LaunchPlan& plan, const std::vector<Worker>& workers, int master_port,
+                   const std::filesystem::path& logs);
   /// The next attempt's workers run; the first attempt's are told with run_started().
   void attempt_started(int attempt, const std::vector<Worker>& workers);
   /// An attempt failed, and the next one begins after `delay`.
   void restarting(int attempt, Duration delay);
+  /// A worker has reached the store for the first time in its attempt.
+  void worker_connected(int rank, int attempt);
   void worker_ended(const FailureRecord& record);
   void settling(int rank, Duration moment);
   /// `cause` is the worker to blame so far, or nullptr.

@@ -38,7 +38,8 @@ std::string_view name_of(RunEnd::Kind kind) {
   return "succeeded";
 }
 
-std::string result_json(const std::string& run_id, const Verdict& verdict, const std::vector<FailureRecord>& records) {
+std::string result_json(const std::string& run_id, const Verdict& verdict, const std::vector<FailureRecord>& records,
+                        const std::string& text) {
   std::string endings;
   for (const FailureRecord& record : records) {
     endings += (endings.empty() ? "\n  " : ",\n  ") + to_json(record);
@@ -48,12 +49,14 @@ std::string result_json(const std::string& run_id, const Verdict& verdict, const
  "culprit": {},
  "overruled": {},
  "hint": {},
+ "text": {},
  "workers": [{}]}}
 )",
       nlohmann::json(run_id).dump(), name_of(verdict.end.kind), verdict.end.signal_number, verdict.exit_code,
       verdict.restarts, verdict.culprit ? to_json(*verdict.culprit) : "null",
       verdict.overruled ? to_json(*verdict.overruled) : "null",
-      nlohmann::json(verdict.culprit ? hint_for(*verdict.culprit) : "").dump(), endings);
+      nlohmann::json(verdict.culprit ? hint_for(*verdict.culprit) : "").dump(),
+      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), endings);
 }
 
 void write_atomically(const std::filesystem::path& file, std::string_view text) {

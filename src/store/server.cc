@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -143,6 +144,7 @@ void StoreServer::serve(Connection& connection, std::string_view bytes) {
       reason = connection.decoder.refusal();
       break;
     }
+    if (request->command == StoreCommand::kPing && options_.greeted) greet(*request);
     reason = handle_request(table_, connection.id, std::move(*request), connection.answers.tail());
     tell_released(connection);
   }
@@ -150,6 +152,12 @@ void StoreServer::serve(Connection& connection, std::string_view bytes) {
   if (!reason.empty()) return refuse(connection, reason);
   connection.unserved.assign(bytes);
   flush(connection);
+}
+
+void StoreServer::greet(const StoreRequest& request) const {
+  constexpr std::int64_t kMostPid = std::numeric_limits<std::int32_t>::max();
+  const auto pid = static_cast<std::int64_t>(request.number);
+  if (pid > 0 && pid <= kMostPid) options_.greeted(static_cast<std::int32_t>(pid));
 }
 
 void StoreServer::write_to(Connection& connection) {

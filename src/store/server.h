@@ -25,6 +25,9 @@ struct StoreServerOptions {
   /// Gets one line for every client that was refused, and when descriptors run out. May be empty. Must not call the
   /// server.
   std::function<void(const std::string& line)> log = {};
+  /// Gets what a client says is its pid when it pings, as torch's do right after they connected. May be empty. Must not
+  /// call the server.
+  std::function<void(std::int32_t pid)> greeted = {};
 };
 
 /// The workers' store: a TCPStore server for clients of torch 2.1 and newer, on the launcher's thread.
@@ -70,6 +73,7 @@ class StoreServer {
   void tell_released(const Connection& served);
   void refuse(Connection& connection, const std::string& reason);
   void close(StoreClientId id);
+  void greet(const StoreRequest& request) const;
   void log(const std::string& line) const;
 
   EventLoop& loop_;

@@ -70,6 +70,8 @@ among 'lrun sta' status
 among 'lrun stac' stack
 never 'lrun -n 2 stac' 'stack$'
 among 'lrun stack --p' --pids
+among 'lrun report --h' --html
+among 'lrun report --html tr' train.py
 exactly 'lrun status ' 20260102-run-one 20260103-run-two
 exactly 'lrun status 20260103' 20260103-run-two
 among 'lrun status --js' --json

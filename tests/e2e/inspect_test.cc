@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 
 #include "process/program_path.h"
 #include "support/lrun_process.h"
@@ -144,6 +145,50 @@ TEST(Stack, NeedsARunThatIsAlive) {
   EXPECT_EQ(none.wait().code, 125);
   EXPECT_EQ(none.err(), "lrun: error: no run is alive in '" + run.state().string() +
                             "'\nlrun: hint: LRUN_STATE names another place\n");
+}
+
+TEST(Report, TellsTheVerdictAgainAndWhatHappenedWhen) {
+  LrunProcess run(
+      {"-n", "2", "sh", "-c", "echo here; [ $RANK = 1 ] && { echo the reason >&2; exit 3; }; exec sleep 1000"});
+  ASSERT_EQ(run.wait().code, 3);
+  const std::string id = run.run_folder().filename().string();
+  const std::string page = (run.state() / "page.html").string();
+  Beside report(run, {"report", "--html", page});
+  ASSERT_EQ(report.wait().code, 0) << report.err();
+  EXPECT_EQ(report.out().find("run " + id + ": world size 2, ddp: sh -c 'echo here; "), 0U) << report.out();
+  EXPECT_NE(report.out().find("  ranks 0-1: spawned\n"), std::string::npos) << report.out();
+  EXPECT_NE(report.out().find("  rank 1: exited with code 3\n"), std::string::npos) << report.out();
+  EXPECT_NE(report.out().find("  rank 0: stopped by lrun: SIGTERM\n"), std::string::npos) << report.out();
+  EXPECT_NE(report.out().find("  the run ended: worker_failed, exit code 3\n"), std::string::npos) << report.out();
+  const std::string verdict = run.err().substr(run.err().find("lrun: note: rank 1 printed last:"));
+  EXPECT_TRUE(report.out().ends_with("\n\n" + verdict)) << report.out() << "does not end as the run did: " << verdict;
+  std::ifstream file(page);
+  std::string first_line;
+  std::getline(file, first_line);
+  EXPECT_EQ(first_line, "<!DOCTYPE html>");
+}
+
+TEST(Report, OfALivingRunSaysThatItGoesOn) {
+  LrunProcess run({"-n", "1", "sh", "-c", "echo ready; exec sleep 1000"});
+  ASSERT_TRUE(run.wait_for("[0] ready"));
+  wait_for_socket(run);
+  Beside report(run, {"report", run.run_folder().filename().string()});
+  EXPECT_EQ(report.wait().code, 0) << report.err();
+  EXPECT_TRUE(report.out().ends_with("lrun: note: the run goes on\n")) << report.out();
+}
+
+TEST(Report, AsksForAFileThatCanBeWritten) {
+  LrunProcess run({"-n", "1", "true"});
+  ASSERT_EQ(run.wait().code, 0);
+  Beside report(run, {"report", "--html", "/no/such/folder/page.html"});
+  EXPECT_EQ(report.wait().code, 125);
+  EXPECT_EQ(report.err(),
+            "lrun: error: cannot write '/no/such/folder/page.html': No such file or directory\n"
+            "lrun: hint: name a file you may write to\n");
+  const TemporaryFolder nothing;
+  LrunProcess none({"report"}, {.environment = {{"LRUN_STATE", nothing.path().string()}}});
+  EXPECT_EQ(none.wait().code, 125);
+  EXPECT_EQ(none.err().find("lrun: error: no run is kept in '"), 0U) << none.err();
 }
 
 }  // namespace

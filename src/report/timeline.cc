@@ -1,0 +1,151 @@
+#include "report/timeline.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+#include "base/shortened.h"
+#include "base/signal_names.h"
+#include "verdict/failure_record.h"
+
+namespace lrun {
+namespace {
+
+using Json = nlohmann::json;
+using Fate = WorkerSpan::Fate;
+
+constexpr std::size_t kMostLineBytes = std::size_t{1024} * 1024;
+constexpr std::size_t kMostErrorBytes = 120;
+
+std::int64_t time_of(const Json& event) {
+  const double seconds = event.at("time").get<double>();
+  constexpr double kMostSeconds = 1e11;
+  return seconds > 0 && seconds < kMostSeconds ? static_cast<std::int64_t>(seconds * 1000 + 0.5) : 0;
+}
+
+WorkerSpan* find_worker(Timeline& timeline, int rank, int attempt) {
+  const auto found = std::find_if(timeline.workers.begin(), timeline.workers.end(), [&](const WorkerSpan& worker) {
+    return worker.rank == rank && worker.attempt == attempt;
+  });
+  return found == timeline.workers.end() ? nullptr : &*found;
+}
+
+void add_workers(Timeline& timeline, const Json& event, int attempt) {
+  for (const Json& started : event.at("workers")) {
+    WorkerSpan worker;
+    worker.rank = started.at("rank").get<int>();
+    worker.local_rank = started.at("local_rank").get<int>();
+    worker.pid = started.at("pid").get<pid_t>();
+    worker.attempt = attempt;
+    worker.spawned_ms = time_of(event);
+    timeline.workers.push_back(std::move(worker));
+  }
+}
+
+void begin(Timeline& timeline, const Json& event) {
+  timeline.run_id = event.at("run_id").get<std::string>();
+  timeline.argv = event.at("argv").get<std::vector<std::string>>();
+  timeline.strategy = event.at("strategy").get<std::string>();
+  timeline.world_size = event.at("world_size").get<int>();
+  timeline.logs = event.value("logs", std::string());
+  timeline.started_ms = time_of(event);
+  add_workers(timeline, event, 0);
+}
+
+Fate fate_of(const FailureRecord& record) {
+  if (record.success()) return Fate::kSucceeded;
+  return record.stopped_by_lrun() ? Fate::kStopped : Fate::kFailed;
+}
+
+void end_worker(Timeline& timeline, const Json& event, std::string_view line) {
+  const std::optional<FailureRecord> record = failure_record_from_json(line);
+  WorkerSpan* const worker = record ? find_worker(timeline, record->rank, record->attempt) : nullptr;
+  if (worker == nullptr) return;
+  worker->ended_ms = time_of(event);
+  worker->fate = fate_of(*record);
+  const bool by_our_signal = worker->fate == Fate::kStopped && record->ending == FailureRecord::Ending::kSignaled;
+  worker->ending = by_our_signal ? signal_name(record->value) : record->in_words();
+  if (worker->fate == Fate::kStopped) worker->ending = "stopped by lrun: " + worker->ending;
+  if (!record->error.empty() && worker->fate == Fate::kFailed) {
+    worker->ending += ": " + shortened(record->error, kMostErrorBytes);
+  }
+}
+
+void add_milestone(Timeline& timeline, const Json& event, const std::string& what) {
+  WorkerSpan* const worker = find_worker(timeline, event.at("rank").get<int>(), event.at("attempt").get<int>());
+  if (worker != nullptr) worker->milestones.push_back({time_of(event), what});
+}
+
+std::string stopping_in_words(const Json& event) {
+  const int others = event.at("others").get<int>();
+  const int signal_number = event.value("signal", 0);
+  const std::string why = signal_number != 0 ? fmt::format("received {}: ", signal_name(signal_number)) : "";
+  return fmt::format("{}stopping {} {}", why, others, others == 1 ? "worker" : "workers");
+}
+
+void read_event(Timeline& timeline, const Json& event, std::string_view line) {
+  const std::string name = event.at("event").get<std::string>();
+  if (name == "run_started") {
+    begin(timeline, event);
+  } else if (name == "attempt_started") {
+    add_workers(timeline, event, event.at("attempt").get<int>());
+  } else if (name == "worker_connected") {
+    add_milestone(timeline, event, "connected to the store");
+  } else if (name == "first_step") {
+    add_milestone(timeline, event, "first step");
+  } else if (name == "worker_ended") {
+    end_worker(timeline, event, line);
+  } else if (name == "run_ended") {
+    timeline.ended_ms = time_of(event);
+    timeline.reason = event.at("reason").get<std::string>();
+    timeline.exit_code = event.at("exit_code").get<int>();
+  } else if (name == "stopping") {
+    timeline.marks.push_back({time_of(event), stopping_in_words(event)});
+  } else {  // 'restarting', 'killing', 'suspended', and what will be added
+    timeline.marks.push_back({time_of(event), name});
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> Timeline::milestone_names() const {
+  std::vector<Milestone> all;
+  for (const WorkerSpan& worker : workers) all.insert(all.end(), worker.milestones.begin(), worker.milestones.end());
+  std::stable_sort(all.begin(), all.end(), [](const Milestone& a, const Milestone& b) { return a.ms < b.ms; });
+  std::vector<std::string> names;
+  for (const Milestone& milestone : all) {
+    if (std::find(names.begin(), names.end(), milestone.what) == names.end()) names.push_back(milestone.what);
+  }
+  return names;
+}
+
+std::int64_t Timeline::last_ms() const {
+  std::int64_t last = std::max(started_ms, ended_ms);
+  for (const Milestone& mark : marks) last = std::max(last, mark.ms);
+  for (const WorkerSpan& worker : workers) {
+    last = std::max({last, worker.spawned_ms, worker.ended_ms});
+    for (const Milestone& milestone : worker.milestones) last = std::max(last, milestone.ms);
+  }
+  return last;
+}
+
+std::optional<Timeline> timeline_from_events(std::string_view events) {
+  Timeline timeline;
+  while (!events.empty()) {
+    const auto end = events.find('\n');
+    if (end == std::string_view::npos) break;  // being written
+    const std::string_view line = events.substr(0, end);
+    events.remove_prefix(end + 1);
+    if (line.size() > kMostLineBytes) continue;
+    try {
+      const Json event = Json::parse(line);
+      if (timeline.started_ms != 0 || event.at("event") == "run_started") read_event(timeline, event, line);
+    } catch (const Json::exception&) {
+      continue;
+    }
+  }
+  return timeline.started_ms == 0 ? std::nullopt : std::optional(std::move(timeline));
+}
+
+}  // namespace lrun

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lrun {
+
+/// Something that a worker came to, once: 'connected to the store', 'first output', 'first step'.
+struct Milestone {
+  std::int64_t ms = 0;  ///< since the epoch
+  std::string what;
+
+  bool operator==(const Milestone&) const = default;
+};
+
+/// One worker of one attempt.
+struct WorkerSpan {
+  enum class Fate { kRunning, kSucceeded, kFailed, kStopped };
+
+  int rank = 0;
+  int local_rank = 0;
+  int attempt = 0;
+  pid_t pid = 0;
+  std::int64_t spawned_ms = 0;
+  std::vector<Milestone> milestones;  ///< in any order
+  std::int64_t ended_ms = 0;          ///< 0: no end is known
+  std::string ending;                 ///< 'exited with code 3: ValueError: boom'; empty without an end
+  Fate fate = Fate::kRunning;
+
+  bool operator==(const WorkerSpan&) const = default;
+};
+
+/// What happened in a run and when, from its events.jsonl.
+struct Timeline {
+  std::string run_id;
+  std::vector<std::string> argv;
+  std::string strategy;
+  std::string logs;  ///< folder of the first attempt's log files; empty: none
+  int world_size = 0;
+  std::int64_t started_ms = 0;
+  std::int64_t ended_ms = 0;  ///< 0: it has no end
+  std::string reason;         ///< 'succeeded', 'worker_failed', …; empty without an end
+  int exit_code = 0;
+  std::vector<WorkerSpan> workers;  ///< by attempt, then as they were started
+  std::vector<Milestone> marks;     ///< of the whole run: 'stopping 3 workers', 'restarting'
+
+  /// The time that a picture must reach: the end, or the last thing known.
+  [[nodiscard]] std::int64_t last_ms() const;
+  /// The kinds of milestones, in the order in which they were first reached.
+  [[nodiscard]] std::vector<std::string> milestone_names() const;
+  bool operator==(const Timeline&) const = default;
+};
+
+/// Reads events.jsonl. Lines that are not understood, or not whole, are passed over: events are added over time. Empty
+/// when nothing says how the run began. Pure.
+std::optional<Timeline> timeline_from_events(std::string_view events);
+
+/// What `lrun report` shows: what ran, when it began and how long it took, then everything that happened, in order;
+/// what several ranks did in the same way is one line with the time of the first and the last.
+std::string timeline_text(const Timeline& timeline);
+
+/// '2026-11-22 00:24:27 UTC'.
+std::string utc_time(std::int64_t ms);
+
+}  // namespace lrun

@@ -1,0 +1,136 @@
+#include "report/timeline_html.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/duration.h"
+#include "report/status_text.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostCommandBytes = 2000;
+
+constexpr std::string_view kHead = R"(<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width">
+)";
+
+constexpr std::string_view kStyle = R"(<style>
+:root { --text: #1d2530; --quiet: #66707d; --line: #dde2e8; --paper: #ffffff; --box: #f4f6f8;
+  --part0: #c3cfdc; --part1: #8fb4dc; --part2: #5b93d0; --part3: #2f6fb7;
+  --succeeded: #2e9d5b; --failed: #d43c3c; --stopped: #8a8f98; --mark: #b06a00; }
+@media (prefers-color-scheme: dark) { :root { --text: #e4e8ee; --quiet: #97a1ad; --line: #333b46; --paper: #171b21;
+  --box: #20262e; --part0: #4a5663; --part1: #4c6f96; --part2: #4d86c4; --part3: #73b0f0; --mark: #f0a640; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--paper); margin: 2em auto;
+  max-width: 1000px; padding: 0 1em; }
+h1 { font-size: 1.3em; margin: 0; } h2 { font-size: 1.05em; margin: 1.6em 0 .4em; }
+p { margin: .3em 0; } .quiet { color: var(--quiet); }
+code, pre { font: 13px/1.45 ui-monospace, monospace; } code { overflow-wrap: anywhere; }
+pre { background: var(--box); padding: .8em 1em; border-radius: 6px; overflow-x: auto; white-space: pre-wrap; }
+svg { width: 100%; height: auto; margin-top: .6em; font: 12px system-ui, sans-serif; }
+svg text { fill: var(--text); } svg .tick { fill: var(--quiet); text-anchor: middle; } svg .rank { text-anchor: end; }
+svg .grid { stroke: var(--line); } svg line.mark { stroke: var(--mark); stroke-dasharray: 4 3; }
+svg text.mark { fill: var(--mark); } svg text.left { text-anchor: end; }
+.part0 { fill: var(--part0); } .part1 { fill: var(--part1); } .part2 { fill: var(--part2); } .part3 { fill: var(--part3); }
+.succeeded { fill: var(--succeeded); } .failed { fill: var(--failed); } .stopped { fill: var(--stopped); }
+.key { display: inline-block; width: .8em; height: .8em; border-radius: 2px; margin: 0 .35em 0 1em; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; padding: .25em .7em .25em 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+td.number, th.number { text-align: right; }
+</style>
+)";
+
+std::string key(std::string_view name, std::string_view words) {
+  return fmt::format(R"html(<span class="key" style="background: var(--{})"></span>{})html", name, words);
+}
+
+/// What the shades and ends of the bars mean.
+std::string legend(const Timeline& timeline) {
+  const std::vector<std::string> names = timeline.milestone_names();
+  std::string text = R"(<p class="quiet">)" + key("part0", "spawned");
+  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 3); ++i) {
+    text += key(fmt::format("part{}", i + 1), "after " + escape_html(names[i]));
+  }
+  return text + key("succeeded", "succeeded") + key("failed", "failed") + key("stopped", "stopped by lrun") + "</p>\n";
+}
+
+std::string header(const Timeline& timeline) {
+  std::string text =
+      fmt::format("<h1>Run {}</h1>\n<p><code>{}</code></p>\n<p class=\"quiet\">world size {}, {}, began {}",
+                  escape_html(timeline.run_id), escape_html(command_in_words(timeline.argv, kMostCommandBytes)),
+                  timeline.world_size, escape_html(timeline.strategy), utc_time(timeline.started_ms));
+  if (timeline.ended_ms != 0) {
+    const Duration took(std::max<std::int64_t>(0, timeline.ended_ms - timeline.started_ms));
+    text += fmt::format(", took {}, exit code {} ({})", format_elapsed(took), timeline.exit_code,
+                        escape_html(timeline.reason));
+  }
+  return text + "</p>\n";
+}
+
+std::vector<Milestone> in_order(std::vector<Milestone> milestones) {
+  std::stable_sort(milestones.begin(), milestones.end(), [](const auto& a, const auto& b) { return a.ms < b.ms; });
+  return milestones;
+}
+
+std::string row(const WorkerSpan& worker, std::int64_t start) {
+  const auto seconds = [&](std::int64_t ms) { return static_cast<double>(ms - start) / 1000; };
+  std::string milestones;
+  for (const Milestone& milestone : in_order(worker.milestones)) {
+    milestones +=
+        fmt::format("{}{} at {:.3f} s", milestones.empty() ? "" : ", ", milestone.what, seconds(milestone.ms));
+  }
+  return fmt::format(
+      "<tr><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>"
+      "<td class=\"number\">{:.3f} s</td><td>{}</td><td class=\"number\">{}</td><td>{}</td></tr>\n",
+      worker.rank, worker.attempt + 1, worker.pid, seconds(worker.spawned_ms), escape_html(milestones),
+      worker.ended_ms != 0 ? fmt::format("{:.3f} s", seconds(worker.ended_ms)) : "", escape_html(worker.ending));
+}
+
+std::string table(const Timeline& timeline) {
+  std::string text =
+      "<h2>Workers</h2>\n<table>\n<tr><th class=\"number\">rank</th><th class=\"number\">attempt</th>"
+      "<th class=\"number\">pid</th><th class=\"number\">spawned</th><th>on its way</th>"
+      "<th class=\"number\">ended</th><th>how</th></tr>\n";
+  for (const WorkerSpan& worker : timeline.workers) text += row(worker, timeline.started_ms);
+  return text + "</table>\n";
+}
+
+}  // namespace
+
+std::string escape_html(std::string_view text) {
+  std::string escaped;
+  for (const char letter : text) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (letter == '&') {
+      escaped += "&amp;";
+    } else if (letter == '<') {
+      escaped += "&lt;";
+    } else if (letter == '>') {
+      escaped += "&gt;";
+    } else if (letter == '"') {
+      escaped += "&quot;";
+    } else if ((byte < 0x20 && letter != '\n' && letter != '\t') || byte == 0x7f) {
+      escaped += "\uFFFD";  // no control character is allowed in a page
+    } else {
+      escaped += letter;
+    }
+  }
+  return escaped;
+}
+
+std::string timeline_html(const Timeline& timeline, std::string_view verdict) {
+  std::string page(kHead);
+  page += "<title>lrun " + escape_html(timeline.run_id) + "</title>\n";
+  page += kStyle;
+  page += "</head>\n<body>\n" + header(timeline);
+  if (!verdict.empty()) page += "<h2>Verdict</h2>\n<pre>" + escape_html(verdict) + "</pre>\n";
+  page += "<h2>Timeline</h2>\n" + timeline_svg(timeline) + legend(timeline) + table(timeline);
+  return page + "</body>\n</html>\n";
+}
+
+}  // namespace lrun

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "report/timeline.h"
+
+namespace lrun {
+
+/// The report as one HTML page: the plot, the verdict and a table of all workers. It needs no script and no network,
+/// and is dark where the reader's screen is. \param verdict  as people were told it
+std::string timeline_html(const Timeline& timeline, std::string_view verdict);
+
+/// The plot alone, as SVG: a row for each rank, a bar for each attempt, from its start over its milestones to its end.
+std::string timeline_svg(const Timeline& timeline);
+
+/// Text as HTML shows it.
+std::string escape_html(std::string_view text);
+
+}  // namespace lrun

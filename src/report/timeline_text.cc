@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/duration.h"
+#include "base/rank_list.h"
+#include "logs/terminal_text.h"
+#include "report/status_text.h"
+#include "report/timeline.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostCommandBytes = 200;
+
+/// What several ranks did in the same way.
+struct Happening {
+  std::int64_t first_ms = 0;
+  std::int64_t last_ms = 0;
+  int attempt = -1;        ///< of ranks; -1: the run's own
+  std::vector<int> ranks;  ///< empty: the run's own
+  std::string what;
+};
+
+void add(std::vector<Happening>& happenings, std::int64_t ms, int attempt, int rank, const std::string& what) {
+  const auto same = std::find_if(happenings.begin(), happenings.end(),
+                                 [&](const Happening& one) { return one.attempt == attempt && one.what == what; });
+  if (same == happenings.end()) {
+    happenings.push_back({ms, ms, attempt, {rank}, what});
+    return;
+  }
+  same->first_ms = std::min(same->first_ms, ms);
+  same->last_ms = std::max(same->last_ms, ms);
+  same->ranks.push_back(rank);
+}
+
+std::vector<Happening> happenings_of(const Timeline& timeline) {
+  std::vector<Happening> happenings;
+  for (const WorkerSpan& worker : timeline.workers) {
+    const std::string spawned =
+        worker.attempt == 0 ? "spawned" : fmt::format("spawned, attempt {}", worker.attempt + 1);
+    add(happenings, worker.spawned_ms, worker.attempt, worker.rank, spawned);
+    for (const Milestone& milestone : worker.milestones) {
+      add(happenings, milestone.ms, worker.attempt, worker.rank, milestone.what);
+    }
+    if (worker.ended_ms != 0) add(happenings, worker.ended_ms, worker.attempt, worker.rank, worker.ending);
+  }
+  for (const Milestone& mark : timeline.marks) happenings.push_back({mark.ms, mark.ms, -1, {}, mark.what});
+  if (timeline.ended_ms != 0) {
+    const std::string end = fmt::format("the run ended: {}, exit code {}", timeline.reason, timeline.exit_code);
+    happenings.push_back({timeline.ended_ms, timeline.ended_ms, -1, {}, end});
+  }
+  std::stable_sort(happenings.begin(), happenings.end(),
+                   [](const Happening& a, const Happening& b) { return a.first_ms < b.first_ms; });
+  return happenings;
+}
+
+std::string seconds(std::int64_t ms) { return fmt::format("{}.{:03}", ms / 1000, ms % 1000); }
+
+std::string happening_line(const Happening& one, std::int64_t start) {
+  const std::int64_t first = std::max<std::int64_t>(0, one.first_ms - start);
+  const std::int64_t last = std::max<std::int64_t>(0, one.last_ms - start);
+  const std::string until = last > first ? fmt::format(" – {}", seconds(last)) : "";
+  const std::string who = one.ranks.empty() ? "" : ranks_in_words(one.ranks) + ": ";
+  std::string line = fmt::format("  {:>9}{:<12}  {}{}", seconds(first), until, who, terminal_safe(one.what));
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string utc_time(std::int64_t ms) {
+  using namespace std::chrono;
+  const sys_seconds time = floor<std::chrono::seconds>(sys_time<milliseconds>(milliseconds(ms)));
+  const sys_days day = floor<days>(time);
+  const year_month_day date(day);
+  const hh_mm_ss clock(time - day);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
+                     clock.minutes().count(), clock.seconds().count());
+}
+
+std::string timeline_text(const Timeline& timeline) {
+  std::string text = fmt::format("run {}: world size {}, {}: {}\nbegan {}", terminal_safe(timeline.run_id),
+                                 timeline.world_size, terminal_safe(timeline.strategy),
+                                 command_in_words(timeline.argv, kMostCommandBytes), utc_time(timeline.started_ms));
+  if (timeline.ended_ms != 0) {
+    const Duration took(std::max<std::int64_t>(0, timeline.ended_ms - timeline.started_ms));
+    text += fmt::format(", took {}", format_elapsed(took));
+  }
+  text += "\n\n";
+  for (const Happening& one : happenings_of(timeline)) text += happening_line(one, timeline.started_ms);
+  return text;
+}
+
+}  // namespace lrun

@@ -1,0 +1,146 @@
+#include "report/timeline.h"
+
+#include <gtest/gtest.h>
+
+#include "report/timeline_html.h"
+#include "verdict/failure_record.h"
+
+namespace lrun {
+namespace {
+
+using Fate = WorkerSpan::Fate;
+
+/// An event line as EventLog writes it; `fields` is an object.
+std::string event(const std::string& time, const std::string& name, const std::string& fields) {
+  const std::string inside = fields.substr(1, fields.size() - 2);
+  return R"({"schema":1,"time":)" + time + R"(,"event":")" + name + "\"" + (inside.empty() ? "" : ",") + inside + "}\n";
+}
+
+std::string ended(const std::string& time, int rank, int attempt, FailureRecord::Ending ending, int value,
+                  int stop_signal = 0) {
+  FailureRecord record;
+  record.node = "here";
+  record.rank = rank;
+  record.local_rank = rank;
+  record.attempt = attempt;
+  record.ending = ending;
+  record.value = value;
+  record.stop_signal = stop_signal;
+  if (value == 3) record.error = "ValueError: <bad>";
+  return event(time, "worker_ended", to_json(record));
+}
+
+constexpr auto kExited = FailureRecord::Ending::kExited;
+constexpr auto kSignaled = FailureRecord::Ending::kSignaled;
+
+std::string two_attempts() {
+  const std::string workers = R"("workers":[{"rank":0,"local_rank":0,"pid":11},{"rank":1,"local_rank":1,"pid":12}]})";
+  return event("1700000000.000", "run_started",
+               R"({"run_id":"r1","argv":["./train","a b"],"strategy":"ddp","world_size":2,"logs":"/l/attempt_0",)" +
+                   workers) +
+         event("1700000000.500", "worker_connected", R"({"rank":0,"attempt":0})") +
+         event("1700000000.625", "worker_connected", R"({"rank":1,"attempt":0})") +
+         ended("1700000002.000", 1, 0, kExited, 3) +
+         event("1700000002.000", "stopping", R"({"reason":"worker_failed","signal":0,"others":1})") +
+         ended("1700000002.125", 0, 0, kSignaled, 15, 15) + event("1700000002.250", "restarting", R"({"attempt":1})") +
+         event("1700000003.000", "attempt_started", R"({"attempt":1,)" + workers) +
+         ended("1700000062.250", 0, 1, kExited, 0) + ended("1700000062.500", 1, 1, kExited, 0) +
+         event("1700000062.500", "run_ended", R"({"reason":"succeeded","exit_code":0})");
+}
+
+TEST(Timeline, IsReadFromEvents) {
+  const auto timeline = timeline_from_events(two_attempts());
+  ASSERT_TRUE(timeline);
+  EXPECT_EQ(timeline->run_id, "r1");
+  EXPECT_EQ(timeline->started_ms, 1'700'000'000'000);
+  EXPECT_EQ(timeline->ended_ms, 1'700'000'062'500);
+  ASSERT_EQ(timeline->workers.size(), 4U);
+  EXPECT_EQ(timeline->workers[0].milestones, (std::vector<Milestone>{{1'700'000'000'500, "connected to the store"}}));
+  EXPECT_EQ(timeline->workers[0].fate, Fate::kStopped);
+  EXPECT_EQ(timeline->workers[1].fate, Fate::kFailed);
+  EXPECT_EQ(timeline->workers[3].fate, Fate::kSucceeded);
+  EXPECT_EQ(timeline->workers[3].attempt, 1);
+}
+
+TEST(Timeline, IsThisText) {
+  EXPECT_EQ(timeline_text(*timeline_from_events(two_attempts())),
+            "run r1: world size 2, ddp: ./train 'a b'\n"
+            "began 2023-11-14 22:13:20 UTC, took 1m02s\n"
+            "\n"
+            "      0.000              ranks 0-1: spawned\n"
+            "      0.500 – 0.625      ranks 0-1: connected to the store\n"
+            "      2.000              rank 1: exited with code 3: ValueError: <bad>\n"
+            "      2.000              stopping 1 worker\n"
+            "      2.125              rank 0: stopped by lrun: SIGTERM\n"
+            "      2.250              restarting\n"
+            "      3.000              ranks 0-1: spawned, attempt 2\n"
+            "     62.250 – 62.500     ranks 0-1: exited with code 0\n"
+            "     62.500              the run ended: succeeded, exit code 0\n");
+}
+
+TEST(Timeline, PassesOverWhatItDoesNotUnderstand) {
+  const std::string whole = two_attempts();
+  const auto expected = timeline_from_events(whole);
+  EXPECT_EQ(timeline_from_events("not json\n{}\n[1]\n\n" + whole + R"({"schema":1,"time":170000)"), expected)
+      << "the last line is being written";
+  EXPECT_FALSE(timeline_from_events(""));
+  EXPECT_FALSE(timeline_from_events(event("1.0", "stopping", R"({"others":1,"signal":0})"))) << "of no run";
+  const std::string strange = event("1e300", "worker_connected", R"({"rank":0,"attempt":0})") +
+                              event("2.0", "worker_connected", R"({"rank":7,"attempt":0})") +
+                              event("2.0", "worker_connected", R"({"rank":"x"})") + event("2.0", "first_step", "{}");
+  EXPECT_TRUE(timeline_from_events(whole + strange));
+}
+
+TEST(Timeline, OfARunThatGoesOnHasNoEnd) {
+  const std::string whole = two_attempts();
+  const auto timeline = timeline_from_events(whole.substr(0, whole.find(R"("event":"stopping")")));
+  ASSERT_TRUE(timeline);
+  EXPECT_EQ(timeline->last_ms(), 1'700'000'002'000);
+  EXPECT_EQ(timeline_text(*timeline).find("took"), std::string::npos);
+  EXPECT_NE(timeline_svg(*timeline).find("<svg"), std::string::npos);
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST(TimelinePage, ShowsEveryWorkerAndEscapesWhatTheySaid) {
+  Timeline timeline = *timeline_from_events(two_attempts());
+  timeline.argv = {"<script>alert(1)</script>", "\x01"};
+  const std::string page = timeline_html(timeline, "lrun: error: \"<b>&\"");
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+  EXPECT_EQ(page.find('\x01'), std::string::npos);
+  EXPECT_NE(page.find("<pre>lrun: error: &quot;&lt;b&gt;&amp;&quot;</pre>"), std::string::npos);
+  EXPECT_EQ(count(page, "<g><title>rank "), 4U) << "a bar for each attempt of each rank";
+  EXPECT_EQ(count(page, "class=\"failed\""), 1U);
+  EXPECT_EQ(count(page, "class=\"succeeded\""), 2U);
+  EXPECT_EQ(count(page, "class=\"mark\" x1"), 2U);
+  EXPECT_EQ(count(page, "<tr>"), 5U);
+  EXPECT_EQ(count(page, "http"), 2U) << "the name space of SVG and http-equiv: nothing is fetched";
+  EXPECT_EQ(count(page, "<g>"), count(page, "</g>"));
+}
+
+TEST(TimelinePage, TheSameMilestoneHasTheSameShadeInEveryRow) {
+  Timeline timeline = *timeline_from_events(two_attempts());
+  timeline.workers.resize(2);
+  timeline.workers[0].milestones = {{1'700'000'000'100, "first output"}, {1'700'000'000'200, "connected to the store"}};
+  timeline.workers[1].milestones = {{1'700'000'000'300, "connected to the store"}};
+  const std::string svg = timeline_svg(timeline);
+  EXPECT_EQ(count(svg, "class=\"part1\""), 1U);
+  EXPECT_EQ(count(svg, "class=\"part2\""), 2U);
+}
+
+TEST(TimelinePage, AThousandRanksStillHaveRowsAndReadableNames) {
+  Timeline timeline = *timeline_from_events(two_attempts());
+  timeline.workers.clear();
+  for (int rank = 0; rank < 1000; ++rank)
+    timeline.workers.push_back({.rank = rank, .pid = 1, .spawned_ms = 1'700'000'000'000});
+  const std::string svg = timeline_svg(timeline);
+  EXPECT_EQ(count(svg, "<g><title>rank "), 1000U);
+  EXPECT_EQ(count(svg, "class=\"rank\""), 334U);
+}
+
+}  // namespace
+}  // namespace lrun
