@@ -39,7 +39,7 @@ int WorkerOutput::keep(Fd fd) {
 int WorkerOutput::terminal_for(const WorkerPlan& worker, LogStream stream) {
   constexpr int kFewest = 20;
   const int prefix = plan_.output.console.value == ConsoleMode::kPrefix ? rank_width(plan_.world_size) + 3 : 0;
-  Pty pty = make_pty(std::max(kFewest, ConsoleDescriptor(STDOUT_FILENO).columns() - prefix));
+  Pty pty = make_pty(std::max(kFewest, ConsoleDescriptor(STDOUT_FILENO).size().columns - prefix));
   terminals_[{worker.local_rank, stream}] = std::move(pty.ours);
   return keep(std::move(pty.programs));
 }

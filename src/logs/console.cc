@@ -62,6 +62,13 @@ void Console::set_live_line(const std::string& text) {
   live_is_shown_ = true;
 }
 
+void Console::redraw(std::string_view sequences) {
+  if (live_is_shown_) wipe_live_line();
+  char* const at = queue_.room(sequences.size());
+  std::memcpy(at, sequences.data(), sequences.size());
+  queue_.commit(sequences.size());
+}
+
 void Console::wipe_live_line() {
   constexpr std::string_view kWipe = "\r\x1b[K";
   live_is_shown_ = false;

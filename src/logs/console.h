@@ -76,6 +76,9 @@ class Console {
   /// while a line is unfinished or the console takes nothing.
   void set_live_line(const std::string& text);
 
+  /// Writes control sequences and text over lines that the terminal shows, a live line wiped before.
+  void redraw(std::string_view sequences);
+
   /// Lines written or queued so far, live ones left out.
   [[nodiscard]] std::uint64_t lines() const { return lines_; }
 

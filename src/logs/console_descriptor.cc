@@ -70,10 +70,10 @@ long ConsoleDescriptor::write_some(std::string_view bytes) {
   return count < 0 ? -errno : count;
 }
 
-int ConsoleDescriptor::columns() const {
-  constexpr int kUsual = 80;
+ConsoleDescriptor::Size ConsoleDescriptor::size() const {
   winsize size{};
-  return ::ioctl(fd_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
+  if (::ioctl(fd_, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {};
+  return {size.ws_col, size.ws_row};
 }
 
 bool ConsoleDescriptor::means_closed(int error) const {

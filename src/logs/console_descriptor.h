@@ -22,8 +22,15 @@ class ConsoleDescriptor {
   long write_some(std::string_view bytes);
 
   [[nodiscard]] bool terminal() const { return terminal_; }
-  /// The terminal's width now; 80 when it does not say.
-  [[nodiscard]] int columns() const;
+  /// Of a terminal, in characters.
+  struct Size {
+    int columns = 80;
+    int rows = 24;
+
+    bool operator==(const Size&) const = default;
+  };
+  /// The terminal's size now; 80 x 24 when it does not say.
+  [[nodiscard]] Size size() const;
   /// The error says that nobody will read this any more, as opposed to a full disk.
   [[nodiscard]] bool means_closed(int error) const;
   /// Both write to the same file, pipe or terminal.

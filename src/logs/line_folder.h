@@ -31,6 +31,7 @@ class LineFolder {
   /// A line that is to be written now.
   struct Output {
     std::vector<int> ranks;  ///< ascending
+    std::vector<int> all;    ///< these and the ranks it was shown for before; ascending
     std::string text;        ///< with its newline
     bool again = false;      ///< its text was shown before: these ranks' copies came later
     std::uint64_t id = 0;    ///< the same for a line and its later copies

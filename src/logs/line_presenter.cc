@@ -57,6 +57,7 @@ void LinePresenter::note_time() {
 
 void LinePresenter::append(LogSource& source, std::string_view piece) {
   if (folder_) show(folder_->show(std::chrono::steady_clock::now()));  // the order of arrival
+  screen_.forget();
   if (time_.empty()) {
     console_.append(source.writer, source.prefix, piece);
   } else {
@@ -88,14 +89,40 @@ void LinePresenter::finish(LogSource& source, std::string_view rest) {
   console_.end_line(source.writer);
 }
 
-std::string LinePresenter::prefix_of(const std::vector<int>& ranks) const {
-  const bool colour = options_.colour && terminal_;
+std::string LinePresenter::prefix_of(const std::vector<int>& ranks, bool colour) const {
   if (ranks.size() == 1) return rank_prefix(ranks.front(), options_.rank_width, colour);
   return colour ? "\x1b[1m[" + rank_ranges(ranks) + "]\x1b[0m " : "[" + rank_ranges(ranks) + "] ";
 }
 
 void LinePresenter::show(const std::vector<LineFolder::Output>& lines) {
-  for (const LineFolder::Output& line : lines) console_.append(kFolded, time_ + prefix_of(line.ranks), line.text);
+  if (lines.empty()) return;
+  if (console_.lines() != lines_seen_) screen_.forget();
+  if (const std::string sequences = redrawn(lines); !sequences.empty()) {
+    console_.redraw(sequences);
+    return;
+  }
+  const ConsoleDescriptor::Size size = terminal_ ? console_.descriptor().size() : ConsoleDescriptor::Size{};
+  for (const LineFolder::Output& line : lines) {
+    console_.append(kFolded, time_ + prefix_of(line.ranks, options_.colour && terminal_), line.text);
+    if (!terminal_) continue;
+    const std::string_view text = std::string_view(line.text).substr(0, line.text.size() - 1);
+    screen_.wrote(line.id, time_ + prefix_of(line.ranks, false).append(text), size);
+  }
+  lines_seen_ = console_.lines();
+}
+
+/// Later copies of lines that still stand at the end of the terminal are added to them. Not where a person types there,
+/// or where the time is shown, which is that of the first copy.
+std::string LinePresenter::redrawn(const std::vector<LineFolder::Output>& lines) const {
+  if (!terminal_ || options_.interactive || options_.timestamps || console_.queued_bytes() > 0) return {};
+  std::vector<FoldedScreen::Line> redrawn;
+  for (const LineFolder::Output& line : lines) {
+    if (!line.again) return {};
+    const std::string_view text = std::string_view(line.text).substr(0, line.text.size() - 1);
+    redrawn.push_back(
+        {line.id, prefix_of(line.all, false).append(text), prefix_of(line.all, options_.colour).append(text)});
+  }
+  return screen_.redraw(redrawn, console_.descriptor().size());
 }
 
 void LinePresenter::end_turn() {
@@ -136,7 +163,7 @@ void LinePresenter::follow_live(LogSource& source) {
   }
   bars_[source.writer] =
       source.prefix + fitted(last_drawing(unfinished),
-                             console_.descriptor().columns() - static_cast<int>(source.plain_prefix.size()) - 1);
+                             console_.descriptor().size().columns - static_cast<int>(source.plain_prefix.size()) - 1);
 }
 
 }  // namespace lrun

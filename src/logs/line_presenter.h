@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "base/event_loop.h"
 #include "logs/console.h"
+#include "logs/folded_screen.h"
 #include "logs/line_folder.h"
 #include "logs/log_options.h"
 #include "logs/log_worker.h"
@@ -57,7 +59,8 @@ class LinePresenter {
   void arm();
   void follow_live(LogSource& source);
   void note_time();
-  [[nodiscard]] std::string prefix_of(const std::vector<int>& ranks) const;
+  [[nodiscard]] std::string prefix_of(const std::vector<int>& ranks, bool colour) const;
+  [[nodiscard]] std::string redrawn(const std::vector<LineFolder::Output>& lines) const;
 
   EventLoop& loop_;
   Console& console_;
@@ -67,6 +70,8 @@ class LinePresenter {
   bool live_lines_;  ///< bars are shown while they move, questions before they end
   bool plain_;       ///< prefix and bytes, nothing else
   std::optional<LineFolder> folder_;
+  FoldedScreen screen_;           ///< on a terminal
+  std::uint64_t lines_seen_ = 0;  ///< the console's when `screen_` was right
   EventLoop::Timer window_;
   std::string time_;                 ///< of the read that is being taken
   std::map<int, std::string> bars_;  ///< by writer: unfinished lines that redraw themselves

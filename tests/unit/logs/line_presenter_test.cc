@@ -84,6 +84,28 @@ TEST_F(PresenterTest, ShowsAFoldedLineBeforeWhatLrunSays) {
   expect_after("the end\n", "[1] same\nlrun: the end\n");
 }
 
+TEST_F(PresenterTest, OnATerminalLaterRanksJoinTheLineThatIsThere) {
+  route_to(make_terminal(), {.fold = true});
+  const Fd first = stream_of(0);
+  const Fd second = stream_of(1);
+  put(first, "same\nmine\n");
+  expect_after("mine\n", "[0] same\n[0] mine\n");
+  put(second, "same\n");
+  expect_after("\x1b[1B\x1b[1B", "\r\x1b[2A\x1b[2K[0,1] same\r\x1b[1B\x1b[1B");
+}
+
+TEST_F(PresenterTest, WhatLrunSaidInBetweenIsNotDrawnOver) {
+  route_to(make_terminal(), {.fold = true});
+  const Fd first = stream_of(0);
+  const Fd second = stream_of(1);
+  put(first, "same\n");
+  expect_after("same\n", "[0] same\n");
+  router_->say("lrun: note");
+  expect_after("note\n", "lrun: note\n");
+  put(second, "same\n");
+  expect_after("same\n", "[1] same\n");
+}
+
 TEST_F(PresenterTest, NeverFoldsAPieceOfALine) {
   route_to(make_pipe(), {.fold = true});
   const std::string half(LineSplitter::kLongestHeld + 1, 'x');
