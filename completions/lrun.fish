@@ -22,6 +22,10 @@ function __lrun_program
                 '--rdzv?id' \
                 --role \
                 --compat \
+                --chdir \
+                --env \
+                --unset \
+                --rlimit \
                 --output \
                 '--log?dir' \
                 '--log?max?bytes' \
@@ -108,6 +112,10 @@ complete -c lrun -n 'not __lrun_program' -x -l role -d 'Role of all workers'
 complete -c lrun -n 'not __lrun_program' -s m -l module -d 'PROGRAM is a Python module'
 complete -c lrun -n 'not __lrun_program' -l no-python -d 'Execute PROGRAM itself, whatever it is'
 complete -c lrun -n 'not __lrun_program' -x -l compat -a 'lrun torchrun' -d 'Whose defaults'
+complete -c lrun -n 'not __lrun_program' -x -l chdir -a '(__fish_complete_directories)' -d 'Start the workers there'
+complete -c lrun -n 'not __lrun_program' -x -l env -a '(set -xn)' -d 'Give the workers a variable'
+complete -c lrun -n 'not __lrun_program' -x -l unset -a '(set -xn)' -d 'Take a variable from the workers'
+complete -c lrun -n 'not __lrun_program' -x -l rlimit -a 'as core cpu data fsize locks memlock msgqueue nice nofile nproc rss rtprio rttime sigpending stack' -d 'Resource limit of the workers'
 complete -c lrun -n 'not __lrun_program' -x -l output -a 'fold prefix raw rank0 quiet' -d 'How lines look on the console'
 complete -c lrun -n 'not __lrun_program' -l timestamps -d 'The time before every line'
 complete -c lrun -n 'not __lrun_program' -l pty -d 'Workers write to terminals'

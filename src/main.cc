@@ -40,11 +40,12 @@ int run(const std::vector<std::string>& argv) {
   if (parsed.action != ParsedCommandLine::Action::kLaunch) return answer_with(help_text(parsed.action));
 
   const LaunchRequest& request = parsed.request;
-  const Allocation allocation = detect_allocation(questions_of(request, environment), environment);
-  const ProgramFacts program = look_at_program(request.command.front(), environment);
-  const LaunchPlan plan = make_plan(request, environment, allocation, program, make_run_id());
+  const Environment of_workers = changed(environment, request.setup.environment);
+  const Allocation allocation = detect_allocation(questions_of(request, of_workers), of_workers);
+  const ProgramFacts program = look_at_program(request.command.front(), of_workers, request.setup.folder.value);
+  const LaunchPlan plan = make_plan(request, of_workers, allocation, program, make_run_id());
   warn(plan.warnings);
-  if (request.dry_run != DryRun::kNo) return answer_with(show_plan(plan, environment, request.dry_run));
+  if (request.dry_run != DryRun::kNo) return answer_with(show_plan(plan, of_workers, request.dry_run));
   return launch(plan, request, environment);
 }
 

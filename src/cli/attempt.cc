@@ -39,7 +39,8 @@ Attempt::Attempt(const Surroundings& surroundings, Membership membership, std::f
 std::optional<StartFailure> Attempt::start() {
   const LaunchPlan& plan = surroundings_.plan;
   Fd nothing;
-  GroupCommand command{.path = surroundings_.executable};
+  const WorkerStart& start = surroundings_.start;
+  GroupCommand command{.path = start.executable.path, .folder = start.folder, .limits = start.limits};
   if (plan.personality.standard_input == Personality::Stdin::kNull || plan.standard_input) {
     nothing = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (nothing) command.standard_input = nothing.get();
@@ -48,11 +49,11 @@ std::optional<StartFailure> Attempt::start() {
                        .master_addr = membership_.master_addr,
                        .restart_count = membership_.attempt,
                        .error_file_directory = folder_.string()};
-  const WorkerEnvironment environment(plan, node(), surroundings_.environment, facts);
+  const WorkerEnvironment environment(plan, node(), start.environment, facts);
   command.shared_environment = environment.shared();
   std::vector<WorkerCommand> commands = worker_commands(plan, node(), environment);
   output_.prepare(commands);
-  return group_.start(surroundings_.loop, command, commands, surroundings_.spawn_defaults);
+  return group_.start(surroundings_.loop, command, commands, start.defaults);
 }
 
 void Attempt::supervise(std::function<void()> finished) {

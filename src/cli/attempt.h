@@ -9,6 +9,7 @@
 #include "base/environment.h"
 #include "base/event_loop.h"
 #include "cli/worker_output.h"
+#include "cli/worker_start.h"
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
 #include "process/spawn.h"
@@ -26,9 +27,7 @@ class Attempt {
   /// What the run lends to its attempts; all of it must outlive them.
   struct Surroundings {
     const LaunchPlan& plan;
-    const Environment& environment;  ///< lrun's own
-    const std::string& executable;   ///< plan.argv[0] as found on PATH
-    const SpawnDefaults& spawn_defaults;
+    const WorkerStart& start;
     EventLoop& loop;
     LogRouter& logs;
     RunObserver& observer;

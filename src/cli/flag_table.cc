@@ -5,6 +5,7 @@
 #include "cli/flags.h"
 #include "cli/output_flags.h"
 #include "cli/run_flags.h"
+#include "cli/setup_flags.h"
 
 namespace lrun {
 namespace {
@@ -180,7 +181,6 @@ constexpr Flag kFirstFlags[] = {
      .choices = "lrun torchrun",
      .default_value = "lrun",
      .apply = flag_values::compat},
-
 };
 
 constexpr Flag kLastFlags[] = {
@@ -264,7 +264,7 @@ constexpr auto joined(const Flag (&... parts)[sizes]) {
 }  // namespace
 
 std::span<const Flag> flag_table() {
-  static constexpr auto kFlags = joined(kFirstFlags, kOutputFlags, kRunFlags, kLastFlags);
+  static constexpr auto kFlags = joined(kFirstFlags, kSetupFlags, kOutputFlags, kRunFlags, kLastFlags);
   return kFlags;
 }
 

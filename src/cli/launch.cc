@@ -44,11 +44,11 @@ void check_descriptors(const FileLimit& limit, std::size_t workers) {
 }
 
 /// The error that keeps the program from running, known before anything is started; 0 when there is none.
-int program_error(const ProgramPath& executable, const LaunchPlan& plan, const LaunchRequest& request) {
-  if (executable.error_number != 0) return executable.error_number;
+int program_error(const WorkerStart& start, const LaunchPlan& plan, const LaunchRequest& request) {
+  if (start.executable.error_number != 0) return start.executable.error_number;
   const std::string& program = request.command.front();
   const bool python_script = plan.argv.front() != program && !request.module;
-  return python_script && ::access(program.c_str(), F_OK) != 0 ? errno : 0;
+  return python_script && ::access(start.from_here(program).c_str(), F_OK) != 0 ? errno : 0;
 }
 
 /// A folder for logs that was asked for and cannot be had is known before anything is started.
@@ -103,13 +103,13 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
 int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment) {
   refuse_unsupported_run(plan);
   const std::string& program = request.command.front();
-  const ProgramPath executable = find_program(plan.argv.front(), environment.get("PATH").value_or(""));
-  if (const int error_number = program_error(executable, plan, request); error_number != 0) {
-    const bool to_python = executable.error_number == 0;
+  WorkerStart start = prepare_start(plan, environment);
+  if (const int error_number = program_error(start, plan, request); error_number != 0) {
+    const bool to_python = start.executable.error_number == 0;
     return refuse_program(error_number, to_python ? program : plan.argv.front(), to_python, environment);
   }
   check_log_folder(plan);
-  NodeRun::Facts facts{program, executable.path, SpawnDefaults::of_this_process(), request.verbosity};
+  NodeRun::Facts facts{program, std::move(start), request.verbosity};
   check_descriptors(FileLimit::raise_to_hard(), plan.nodes.front().workers.size());
   return run_guarded(plan.stop_signals.numbers,
                      [&](CleanEnd& end) { return run_below_guard(plan, environment, std::move(facts), end); });

@@ -95,9 +95,8 @@ Verdict NodeRun::run() {
 std::optional<StartFailure> NodeRun::begin_attempt(int number) {
   Membership membership = sole_membership(plan_, store_.port());
   membership.attempt = number;
-  attempt_.emplace(
-      Attempt::Surroundings{plan_, environment_, facts_.executable, facts_.spawn_defaults, loop_, *logs_, reporter_},
-      std::move(membership), log_folder_.attempt(number));
+  attempt_.emplace(Attempt::Surroundings{plan_, facts_.start, loop_, *logs_, reporter_}, std::move(membership),
+                   log_folder_.attempt(number));
   if (attempt_->needs_folder()) make_folders();
   if (std::optional<StartFailure> failure = attempt_->start()) return failure;
   attempt_->supervise([this] { attempt_over(); });
@@ -127,7 +126,7 @@ void NodeRun::check_connected() {
 void NodeRun::tell_start() const {
   if (facts_.verbosity == 0) return;
   verbose_.info(fmt::format("run {}: {} workers of {}, strategy {}, backend {}", plan_.run_id,
-                            attempt_->workers().size(), facts_.executable, plan_.strategy.value,
+                            attempt_->workers().size(), facts_.start.executable.path, plan_.strategy.value,
                             plan_.process_group_backend.value));
   verbose_.info(fmt::format("store on {}:{}, run folder {}", attempt_->membership().master_addr, store_.port(),
                             run_folder_.string()));
@@ -328,7 +327,7 @@ Verdict NodeRun::start_failed(const StartFailure& failure) {
   Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
   verdict.restarts = record.attempt;
   RunFactsForText facts = text_facts(plan_, facts_.program, {});
-  facts.interpreter = interpreter_of(facts_.executable);
+  facts.interpreter = interpreter_of(facts_.start.from_here(facts_.start.executable.path));
   write_result(verdict, {record}, facts);
   say(verdict_text(verdict, facts));
   if (const std::string problem = leave_error_file(environment_, verdict); !problem.empty()) warn(problem);

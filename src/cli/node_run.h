@@ -28,10 +28,9 @@ namespace lrun {
 class NodeRun {
  public:
   struct Facts {
-    std::string program;           ///< as the user typed it
-    std::string executable;        ///< plan.argv[0] as found on PATH
-    SpawnDefaults spawn_defaults;  ///< of lrun before it changed anything
-    int verbosity = 0;             ///< how often -v was given
+    std::string program;  ///< as the user typed it
+    WorkerStart start;
+    int verbosity = 0;  ///< how often -v was given
   };
 
   /// \throws std::system_error  the store's port is taken, descriptors ran out.

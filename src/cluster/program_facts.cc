@@ -19,11 +19,16 @@ bool is_executable_file(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
-bool is_on_path(const std::string& name, std::string_view path) {
+std::string seen_from(const std::string& folder, const std::string& path) {
+  return folder.empty() || path.starts_with('/') ? path : folder + "/" + path;
+}
+
+bool is_on_path(const std::string& name, std::string_view path, const std::string& folder) {
   while (true) {
     const auto colon = path.find(':');
     const std::string_view directory = path.substr(0, colon);
-    if (is_executable_file(directory.empty() ? name : std::string(directory) + "/" + name)) return true;
+    const std::string candidate = directory.empty() ? name : std::string(directory) + "/" + name;
+    if (is_executable_file(seen_from(folder, candidate))) return true;
     if (colon == std::string_view::npos) return false;
     path.remove_prefix(colon + 1);
   }
@@ -43,13 +48,13 @@ std::string first_line_of(const std::string& path) {
 
 }  // namespace
 
-ProgramFacts look_at_program(const std::string& program, const Environment& environment) {
+ProgramFacts look_at_program(const std::string& program, const Environment& environment, const std::string& folder) {
   const bool is_path = program.find('/') != std::string::npos;
   ProgramFacts facts;
   // Without PATH, execvp searches these two.
-  facts.executable =
-      is_path ? is_executable_file(program) : is_on_path(program, environment.get("PATH").value_or("/bin:/usr/bin"));
-  if (!facts.executable) facts.first_line = first_line_of(program);
+  facts.executable = is_path ? is_executable_file(seen_from(folder, program))
+                             : is_on_path(program, environment.get("PATH").value_or("/bin:/usr/bin"), folder);
+  if (!facts.executable) facts.first_line = first_line_of(seen_from(folder, program));
   return facts;
 }
 

@@ -16,6 +16,8 @@ struct ProgramFacts {
 
 /// Looks at `program` as execvp would: a name with a slash is a path, any other is searched on PATH. A name that PATH
 /// lacks is also tried in the working directory, because `python name` would find it there.
-ProgramFacts look_at_program(const std::string& program, const Environment& environment);
+/// \param folder  where workers are to start; empty: the working directory.
+ProgramFacts look_at_program(const std::string& program, const Environment& environment,
+                             const std::string& folder = {});
 
 }  // namespace lrun

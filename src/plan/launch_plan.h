@@ -62,6 +62,7 @@ struct LaunchPlan {
       process_group_backend;      ///< resolved for the workers: 'nccl', 'gloo', 'shm', 'threads', or as asked
   Setting<std::string> devices;   ///< as asked, for --dry-run
   std::vector<std::string> argv;  ///< what is executed, the Python interpreter included; before macros
+  WorkerSetup setup;
   int world_size = 1;
   int num_nodes = 1;
   std::vector<NodePlan> nodes;

@@ -8,6 +8,7 @@
 #include "base/duration.h"
 #include "plan/output_request.h"
 #include "plan/setting.h"
+#include "plan/worker_setup.h"
 
 namespace lrun {
 
@@ -20,6 +21,7 @@ struct LaunchRequest {
   std::vector<std::string> command;  ///< PROGRAM and its arguments, untouched. Never empty.
   bool module = false;               ///< -m: PROGRAM is a Python module
   bool no_python = false;            ///< --no-python: execute PROGRAM whatever it is
+  WorkerSetup setup;
 
   Setting<std::string> devices;         ///< '8', '2,3', 'auto', '-1'; empty when not given
   Setting<std::string> nproc_per_node;  ///< '8', 'auto', 'cpu', 'gpu'; empty when not given (also -n, -np)

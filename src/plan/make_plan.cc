@@ -219,6 +219,10 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
 
   plan.isolate_gpus = wants_isolation(request, plan.warnings) || needs_isolation(plan);
   set_visible_devices(plan, choices, environment);
+  plan.setup = request.setup;
+  for (std::string& warning : warn_about_missing(environment, plan.setup.environment)) {
+    plan.warnings.push_back(std::move(warning));
+  }
   plan.argv = worker_command(request, environment, program);
   if (plan.num_nodes == 1) plan.master_addr = "127.0.0.1";
   if (request.master_port.value.value_or(0) != 0) plan.master_port = request.master_port.value;

@@ -66,6 +66,20 @@ std::string thread_row(const LaunchPlan& plan, const Environment& base) {
              share ? "default: a fair share" : "default of torchrun");
 }
 
+/// What is done in every worker first; nothing when nothing was asked for.
+std::string setup_rows(const WorkerSetup& setup) {
+  std::string text;
+  if (setup.folder.given()) text += row("folder", setup.folder.value, setup.folder.origin);
+  for (const EnvironmentChange& change : setup.environment) {
+    const std::string what = change.kind == EnvironmentChange::Kind::kSet     ? change.name + "=" + quoted(change.value)
+                             : change.kind == EnvironmentChange::Kind::kUnset ? "without " + change.name
+                                                                              : change.name + " as it is here";
+    text += row("variable", what, change.origin);
+  }
+  for (const ResourceLimit& limit : setup.limits) text += row("limit", in_words(limit), limit.origin);
+  return text;
+}
+
 std::string settings(const LaunchPlan& plan, const Environment& base) {
   const std::string devices = device_names(plan.nodes.front().devices) + (plan.num_nodes > 1 ? ", on every node" : "");
   const bool by_default = !plan.strategy.given();
@@ -76,6 +90,7 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   std::string text;
   text += row("run", plan.run_id);
   text += row("program", command_line(plan.argv));
+  text += setup_rows(plan.setup);
   text += row("nodes", std::to_string(plan.num_nodes), plan.allocation);
   text += row("devices", devices, plan.devices.given() ? as_written(plan.devices) : "default");
   text += row("accelerator", plan.accelerator.value,

@@ -81,6 +81,19 @@ Json json_of(const LaunchPlan& plan, const NodePlan& node, const Environment& ba
           {"workers", std::move(workers)}};
 }
 
+Json json_of(const WorkerSetup& setup) {
+  Json environment = Json::object();
+  for (const EnvironmentChange& change : setup.environment) {
+    if (change.kind == EnvironmentChange::Kind::kSet) environment[change.name] = change.value;
+    if (change.kind == EnvironmentChange::Kind::kUnset) environment[change.name] = nullptr;
+  }
+  Json limits = Json::array();
+  for (const ResourceLimit& limit : setup.limits) limits.push_back(in_words(limit));
+  return {{"chdir", setup.folder.given() ? Json(setup.folder.value) : Json()},
+          {"environment", std::move(environment)},
+          {"limits", std::move(limits)}};
+}
+
 Json json_of(const Personality& personality) {
   return {{"output", personality.output == Personality::Output::kPrefixed ? "prefixed" : "inherited"},
           {"file_per_rank", personality.file_per_rank},
@@ -103,6 +116,7 @@ std::string show_plan_json(const LaunchPlan& plan, const Environment& environmen
       {"allocation", plan.allocation},
       {"personality", json_of(plan.personality)},
       {"argv", plan.argv},
+      {"setup", json_of(plan.setup)},
       {"strategy", json_of(plan.strategy)},
       {"accelerator", json_of(plan.accelerator)},
       {"process_group_backend", json_of(plan.process_group_backend)},

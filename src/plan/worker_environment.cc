@@ -139,6 +139,12 @@ std::string device_list(const std::vector<DeviceId>& devices, int first_gpu, Gpu
 
 }  // namespace
 
+bool is_given_by_lrun(std::string_view name) {
+  constexpr std::string_view kUsersIsKept[] = {"OMP_NUM_THREADS", "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+                                               "CUDA_VISIBLE_DEVICES"};
+  return is_in(name, kPrivate) || (is_contract(name) && !is_in(name, kUsersIsKept));
+}
+
 WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& node, const Environment& base,
                                      const RunFacts& facts)
     : shared_contract_(shared_variables(plan, node, base, facts)),
@@ -147,7 +153,8 @@ WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& nod
       gpu_vendor_(node.gpu_vendor) {
   shared_.reserve(base.variables().size() + shared_contract_.size());
   for (const auto& [name, value] : base.variables()) {
-    if (is_unwanted(name) || (name == "LRUN_SEED" && !plan.seed.value)) {
+    const bool unwanted = is_unwanted(name) && !is_wanted(plan.setup.environment, name);
+    if (unwanted || (name == "LRUN_SEED" && !plan.seed.value)) {
       removed_.push_back(name);
     } else if (!is_contract(name)) {
       shared_.push_back(entry_of(name, value));

@@ -59,6 +59,10 @@ inline constexpr ContractVariable kContract[] = {
     {"LRUN_SEED", ContractVariable::Scope::kRun, "the seed asked for; absent when none was"},
 };
 
+/// True of the variables that lrun gives to workers or keeps from them whatever the user wants; not of those of which
+/// a value of the user's is kept.
+bool is_given_by_lrun(std::string_view name);
+
 /// What only the start decides.
 struct RunFacts {
   int master_port = 0;      ///< of the socket that the workers' store listens on
@@ -80,7 +84,8 @@ class WorkerEnvironment {
  public:
   using Variables = std::vector<std::pair<std::string, std::string>>;
 
-  /// `base` is the launcher's own environment. Nothing is kept by reference.
+  /// `base` is the environment that workers start from: lrun's own, changed as the plan's setup says. Nothing is kept by
+  /// reference.
   WorkerEnvironment(const LaunchPlan& plan, const NodePlan& node, const Environment& base, const RunFacts& facts);
 
   /// 'NAME=value' of all variables that are equal for the node's workers: inherited ones and ours. Disjoint from of().

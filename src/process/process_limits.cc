@@ -1,8 +1,29 @@
 #include "process/process_limits.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace lrun {
+
+ProcessLimit ProcessLimit::of(int resource, rlim_t soft, std::optional<rlim_t> hard) {
+  ProcessLimit limit{resource, {}};
+  ::getrlimit(static_cast<__rlimit_resource_t>(resource), &limit.value);
+  limit.value.rlim_cur = soft;
+  limit.value.rlim_max = hard.value_or(std::max(soft, limit.value.rlim_max));
+  return limit;
+}
+
+/// Tried out, since privileges have too many sources: raised here, and back.
+bool ProcessLimit::is_allowed() const {
+  const auto which = static_cast<__rlimit_resource_t>(resource);
+  struct rlimit before {};
+  ::getrlimit(which, &before);
+  if (value.rlim_max <= before.rlim_max) return true;
+  const struct rlimit raised { before.rlim_cur, value.rlim_max };
+  if (::setrlimit(which, &raised) != 0) return false;
+  ::setrlimit(which, &before);
+  return true;
+}
 
 FileLimit FileLimit::raise_to_hard() {
   FileLimit limit;

@@ -3,8 +3,21 @@
 #include <sys/resource.h>
 
 #include <cstddef>
+#include <optional>
 
 namespace lrun {
+
+/// A limit as a child is to get it.
+struct ProcessLimit {
+  int resource = 0;  ///< RLIMIT_CORE, ...
+  struct rlimit value {};
+
+  /// `soft` and `hard` where they are given; an ungiven hard limit is this process's, raised to `soft` if need be.
+  static ProcessLimit of(int resource, rlim_t soft, std::optional<rlim_t> hard);
+
+  /// Whether a child of this process may be given it: raising a hard limit takes a privilege.
+  [[nodiscard]] bool is_allowed() const;
+};
 
 /// RLIMIT_NOFILE as this process found it, and as it raised it for itself. Workers get the original back: a raised soft
 /// limit breaks programs that use select() or close every possible descriptor.

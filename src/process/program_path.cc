@@ -11,7 +11,9 @@
 namespace lrun {
 namespace {
 
-int executable_error(const std::string& path) {
+int executable_error(const std::string& name, std::string_view folder) {
+  std::string path = name;
+  if (!folder.empty() && !name.starts_with('/')) path.insert(0, std::string(folder) + "/");
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return errno == ENOTDIR ? ENOENT : errno;
   if (S_ISDIR(status.st_mode)) return EISDIR;
@@ -21,21 +23,21 @@ int executable_error(const std::string& path) {
 
 }  // namespace
 
-ProgramPath find_program(std::string_view name, std::string_view search_path) {
+ProgramPath find_program(std::string_view name, std::string_view search_path, std::string_view folder) {
   if (name.empty()) return {"", ENOENT};
   if (name.find('/') != std::string_view::npos) {
     std::string path(name);
-    const int error_number = executable_error(path);
+    const int error_number = executable_error(path, folder);
     return {std::move(path), error_number};
   }
   if (search_path.empty()) search_path = "/bin:/usr/bin";
   ProgramPath forbidden{"", ENOENT};
   while (true) {
     const auto colon = search_path.find(':');
-    const std::string_view folder = search_path.substr(0, colon);
-    std::string candidate = folder.empty() ? "./" : std::string(folder) + "/";
+    const std::string_view entry = search_path.substr(0, colon);
+    std::string candidate = entry.empty() ? "./" : std::string(entry) + "/";
     candidate += name;
-    const int error_number = executable_error(candidate);
+    const int error_number = executable_error(candidate, folder);
     if (error_number == 0) return {std::move(candidate), 0};
     if (error_number == EACCES && forbidden.error_number == ENOENT) forbidden = {std::move(candidate), EACCES};
     if (colon == std::string_view::npos) return forbidden;

@@ -7,7 +7,7 @@ namespace lrun {
 
 /// Where a program is, found once for all workers as execvp would.
 struct ProgramPath {
-  std::string path;      ///< what to execute; empty when not found
+  std::string path;      ///< what to execute, as seen from the folder it was looked for from; empty when not found
   int error_number = 0;  ///< ENOENT: nowhere; EACCES: there, but not executable; EISDIR; 0: found
 
   bool operator==(const ProgramPath&) const = default;
@@ -15,7 +15,8 @@ struct ProgramPath {
 
 /// `name` with a slash is taken as it is; else the folders of `search_path` (the value of PATH; empty: /bin:/usr/bin)
 /// are tried in order. A folder in the place of a program is EISDIR.
-ProgramPath find_program(std::string_view name, std::string_view search_path);
+/// \param folder  where relative names begin; empty: the working folder.
+ProgramPath find_program(std::string_view name, std::string_view search_path, std::string_view folder = {});
 
 /// What the first line of a script names as its interpreter, without arguments ('/bin/sh' of '#!/bin/sh -e'); empty for
 /// anything else. A carriage return at its end is kept: it is why such a script cannot run.

@@ -56,6 +56,16 @@ void reset_ignored_signals(const SpawnDefaults& defaults) {
   if (!defaults.file_size_signal_ignored) ::signal(SIGXFSZ, SIG_DFL);
 }
 
+bool set_limits(const SpawnRequest& request, const SpawnDefaults& defaults) {
+  ::setrlimit(RLIMIT_NOFILE, &defaults.file_limit);
+  for (const ProcessLimit& limit : request.limits) {
+    if (::setrlimit(static_cast<__rlimit_resource_t>(limit.resource), &limit.value) != 0) return false;
+  }
+  return true;
+}
+
+bool enter_folder(const char* folder) { return folder == nullptr || ::chdir(folder) == 0; }
+
 bool is_ignored(int signal_number) {
   struct sigaction action {};
   ::sigaction(signal_number, nullptr, &action);
@@ -69,10 +79,10 @@ LRUN_NO_SANITIZE int child_main(void* argument) {
   ::setsid();
   if (::getppid() != task->parent) ::_exit(127);  // the launcher died before the death signal was armed
   reset_ignored_signals(*task->defaults);
-  if (place_standard_streams(*task->request)) {
+  if (place_standard_streams(*task->request) && enter_folder(task->request->folder) &&
+      set_limits(*task->request, *task->defaults)) {
     // What lrun itself inherited without CLOEXEC is not the workers' either. Since Linux 5.11; before, it stays open.
     ::syscall(SYS_close_range, kFirstFreeDescriptor, ~0U, CLOSE_RANGE_CLOEXEC);
-    ::setrlimit(RLIMIT_NOFILE, &task->defaults->file_limit);
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);

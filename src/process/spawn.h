@@ -4,10 +4,12 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "process/pidfd.h"
+#include "process/process_limits.h"
 
 namespace lrun {
 
@@ -31,6 +33,8 @@ struct SpawnRequest {
   int standard_input = 0;
   int standard_output = 1;
   int standard_error = 2;
+  const char* folder = nullptr;            ///< to start in; nullptr: the parent's
+  std::span<const ProcessLimit> limits{};  ///< beside those of SpawnDefaults, or instead
 };
 
 struct SpawnResult {

@@ -27,7 +27,9 @@ struct GroupCommand {
   std::string path;                             ///< of the program, already found
   std::vector<std::string> shared_environment;  ///< NAME=VALUE; no name is repeated in own_environment
   int standard_input = 0;                       ///< descriptor that every worker gets as stdin
-  bool capture_output = true;                   ///< pipes for stdout and stderr; else the launcher's own are inherited
+  std::string folder;                           ///< to start in; empty: lrun's own
+  std::vector<ProcessLimit> limits;
+  bool capture_output = true;  ///< pipes for stdout and stderr; else the launcher's own are inherited
 };
 
 /// One running or ended worker.

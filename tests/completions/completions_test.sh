@@ -77,4 +77,7 @@ exactly 'lrun status 20260103' 20260103-run-two
 among 'lrun status --js' --json
 never 'lrun status --' --devices
 among 'lrun --config tr' train.py
+export LRUN_TEST_VARIABLE=1
+among 'lrun --env LRUN_TEST_V' LRUN_TEST_VARIABLE
+[ "$(offered 'lrun --chdir da' | tr -d /)" = data ] || { echo "$shell does not offer directories"; exit 1; }
 [ "$(offered 'lrun --log-dir da' | tr -d /)" = data ] || { echo "$shell does not offer directories"; exit 1; }

@@ -1,5 +1,6 @@
 // How options reach lrun: files of settings, variables, the command line.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -61,6 +62,84 @@ TEST(PrintConfig, ShowsWhatCountsAndStartsNothing) {
   EXPECT_NE(lrun.out().find("\nseed = 4                                  # LRUN_SEED\n"), std::string::npos)
       << lrun.out();
   EXPECT_EQ(lrun.out().find("devices = 2                               # lrun.toml:1\n"), 0U) << lrun.out();
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "started"));
+}
+
+TEST(Chdir, StartsWorkersInAFolderAndLooksForProgramsFromThere) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "job");
+  std::ofstream(folder.path() / "job" / "tell.sh") << "#!/bin/sh\necho $PWD $0; pwd -P\n";
+  std::filesystem::permissions(folder.path() / "job" / "tell.sh", std::filesystem::perms::owner_all);
+  LrunProcess lrun({"--chdir", "job", "--output=raw", "--log-dir", "logs", "./tell.sh"}, in(folder));
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  const std::string job = (folder.path() / "job").string();
+  EXPECT_EQ(lrun.out(), job + " ./tell.sh\n" + job + "\n");
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "logs")) << "lrun's own paths begin where it was started";
+}
+
+TEST(Chdir, IntoNothingIsRefusedBeforeAnythingIsStarted) {
+  const TemporaryFolder folder;
+  LrunProcess lrun({"--chdir", "no", "true"}, in(folder));
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_EQ(lrun.err(),
+            "lrun: error: '--chdir no': workers cannot start there: No such file or directory\n"
+            "lrun: hint: name a directory that is there\n");
+}
+
+TEST(Chdir, AScriptOfAnotherFolderIsNotThere) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "job");
+  write(folder.path() / "here.py", "");
+  LrunProcess lrun({"--chdir", "job", "here.py"}, in(folder));
+  EXPECT_EQ(lrun.wait().code, 127) << lrun.err();
+}
+
+TEST(Env, ChangesWhatWorkersFind) {
+  LrunProcess lrun({"--env", "A=1 2", "--env", "OMP_NUM_THREADS=7", "--unset", "B", "--env", "PMI_RANK", "--output=raw",
+                    "sh", "-c", "echo $A-$OMP_NUM_THREADS-${B-none}-$PMI_RANK-${SLURM_PROCID-none}"},
+                   {.environment = {{"B", "2"}, {"PMI_RANK", "3"}, {"SLURM_PROCID", "4"}}});
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_EQ(lrun.out(), "1 2-7-none-3-none\n");
+  EXPECT_EQ(lrun.err(), "");
+}
+
+TEST(Env, FindsTheProgramOnThePathOfTheWorkers) {
+  const TemporaryFolder folder;
+  (void)folder.script("only-here", "#!/bin/sh\necho found\n");
+  LrunProcess lrun({"--env", "PATH=" + folder.path().string() + ":/bin:/usr/bin", "--output=raw", "only-here"});
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_EQ(lrun.out(), "found\n");
+}
+
+TEST(Env, TellsWhatCannotBePassedOn) {
+  LrunProcess lrun({"--env", "LRUN_TEST_NO_SUCH", "true"});
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_EQ(lrun.err(),
+            "lrun: warning: there is no variable 'LRUN_TEST_NO_SUCH' to pass on with '--env LRUN_TEST_NO_SUCH'\n");
+}
+
+TEST(Rlimit, IsTheWorkersAndNotLruns) {
+  LrunProcess lrun({"--rlimit", "nofile=100:200", "--rlimit=core=0", "-n", "2", "--output=raw", "sh", "-c",
+                    "echo $(ulimit -Sn) $(ulimit -Hn) $(ulimit -Sc)"});
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_EQ(lrun.out(), "100 200 0\n100 200 0\n");
+}
+
+TEST(Rlimit, ThatMayNotBeSetIsRefusedBeforeAnythingIsStarted) {
+  const TemporaryFolder folder;
+  LrunProcess::Options options = in(folder);
+  options.before_exec = [enter = options.before_exec] {
+    enter();
+    const struct rlimit low { 50, 100 };
+    (void)::setrlimit(RLIMIT_SIGPENDING, &low);
+    (void)!::setresuid(65534, 65534, 65534);
+  };
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
+  LrunProcess lrun({"--rlimit", "sigpending=1000", "touch", "started"}, options);
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_EQ(lrun.err(),
+            "lrun: error: '--rlimit sigpending=1000': the hard limit is 100 and may not be raised\n"
+            "lrun: hint: at most 'sigpending=100'; only root raises hard limits\n");
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "started"));
 }
 

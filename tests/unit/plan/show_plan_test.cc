@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -101,6 +102,28 @@ TEST(ShowPlan, NeverShowsASecretOrWhatWasInherited) {
     EXPECT_EQ(text.find("hush"), std::string::npos);
     EXPECT_EQ(text.find("/bin"), std::string::npos);
   }
+}
+
+TEST(ShowPlan, TellsHowWorkersAreSetUp) {
+  LaunchRequest request = request_for("2");
+  request.setup.folder = flag("--chdir", "job");
+  request.setup.environment = {{EnvironmentChange::Kind::kSet, "A", "1 2", Source::kFlag, "--env"},
+                               {EnvironmentChange::Kind::kUnset, "B", "", Source::kFlag, "--unset"},
+                               {EnvironmentChange::Kind::kPassOn, "C", "", Source::kConfig, "lrun.toml:3: env"}};
+  request.setup.limits = {{RLIMIT_CORE, ResourceLimit::kUnlimited, std::nullopt, Source::kFlag, "--rlimit"}};
+  const LaunchPlan plan = plan_of(request, cpu_node(), environment_with({{"C", "3"}}));
+  EXPECT_NE(show_plan_text(plan, Environment())
+                .find("folder        job                                       --chdir\n"
+                      "variable      A='1 2'                                   --env\n"
+                      "variable      without B                                 --unset\n"
+                      "variable      C as it is here                           lrun.toml:3: env\n"
+                      "limit         core=unlimited                            --rlimit\n"),
+            std::string::npos)
+      << show_plan_text(plan, Environment());
+  const auto json = nlohmann::json::parse(show_plan_json(plan, Environment())).at("setup");
+  EXPECT_EQ(json.at("chdir"), "job");
+  EXPECT_EQ(json.at("environment").dump(), R"({"A":"1 2","B":null})");
+  EXPECT_EQ(json.at("limits").dump(), R"(["core=unlimited"])");
 }
 
 TEST(ShowPlan, JsonTakesBytesThatAreNotText) {

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "cli/flags.h"
+#include "cli/setup_values.h"
+
+namespace lrun {
+
+/// The rows of the flag table about what is done in every worker before its program begins.
+inline constexpr Flag kSetupFlags[] = {
+    {.name = "chdir",
+     .value = ValueKind::kRequired,
+     .placeholder = "DIR",
+     .group = FlagGroup::kProgram,
+     .details = "Start the workers in this directory. PROGRAM and its arguments are looked for from there; lrun's own "
+                "options still mean the directory where lrun was started.",
+     .apply = flag_values::chdir},
+    {.name = "env",
+     .value = ValueKind::kRequired,
+     .placeholder = "NAME[=VALUE]",
+     .group = FlagGroup::kProgram,
+     .details = "Give the workers this variable, as if lrun had been started with it. Without a value the variable is "
+                "passed on as it is, also one that lrun takes out otherwise. May be repeated.",
+     .lrun_variable = false,
+     .repeatable = true,
+     .apply = flag_values::env},
+    {.name = "unset",
+     .value = ValueKind::kRequired,
+     .placeholder = "NAME",
+     .group = FlagGroup::kProgram,
+     .details = "Take this variable out of the workers' environment. May be repeated.",
+     .lrun_variable = false,
+     .repeatable = true,
+     .apply = flag_values::unset},
+    {.name = "rlimit",
+     .value = ValueKind::kRequired,
+     .placeholder = "NAME=SOFT[:HARD]",
+     .group = FlagGroup::kProgram,
+     .details =
+         "A resource limit of the workers, as setrlimit(2) knows them: a number, with K, M, G or T for bytes, or "
+         "'unlimited'. Without HARD the hard limit stays as it is. May be repeated.",
+     .choices = "as core cpu data fsize locks memlock msgqueue nice nofile nproc rss rtprio rttime sigpending stack",
+     .lrun_variable = false,
+     .repeatable = true,
+     .apply = flag_values::rlimit},
+};
+
+}  // namespace lrun

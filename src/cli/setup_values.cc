@@ -1,0 +1,72 @@
+#include "cli/setup_values.h"
+
+#include <utility>
+
+#include "base/nearest.h"
+#include "cli/read_value.h"
+
+namespace lrun::flag_values {
+namespace {
+
+using Kind = EnvironmentChange::Kind;
+
+/// A name that can be in an environment, and that nobody gets by a slip of the keyboard.
+void check_name(const GivenValue& given, const std::string& name) {
+  const bool typed = name.find_first_of(" \t\n\r") == std::string::npos;
+  if (name.empty())
+    refuse(given, "the name of a variable is missing", "for example '" + given.as_written_with("A") + "'");
+  if (!typed) refuse(given, "no name of a variable has blanks", "one variable for each '--env'");
+}
+
+void change(const GivenValue& given, LaunchRequest& request, Kind kind, std::string name, std::string value) {
+  check_name(given, name);
+  const Setting<std::string> named = setting(given, std::string());
+  add_change(request.setup.environment, {kind, std::move(name), std::move(value), named.source, named.origin});
+}
+
+}  // namespace
+
+void chdir(const GivenValue& given, LaunchRequest& request) {
+  if (given.text.empty()) refuse(given, "the name of a directory is missing", "leave it out to stay here");
+  request.setup.folder = setting(given, given.text);
+}
+
+void env(const GivenValue& given, LaunchRequest& request) {
+  const std::size_t equals = given.text.find('=');
+  if (equals == std::string::npos) {
+    change(given, request, Kind::kPassOn, given.text, {});
+  } else {
+    change(given, request, Kind::kSet, given.text.substr(0, equals), given.text.substr(equals + 1));
+  }
+}
+
+void unset(const GivenValue& given, LaunchRequest& request) {
+  if (given.text.find('=') != std::string::npos) {
+    refuse(given, "this is no name of a variable",
+           "write '" + given.as_written_with(given.text.substr(0, given.text.find('='))) + "'");
+  }
+  change(given, request, Kind::kUnset, given.text, {});
+}
+
+void rlimit(const GivenValue& given, LaunchRequest& request) {
+  const std::size_t equals = given.text.find('=');
+  const std::string name = given.text.substr(0, equals);
+  const auto resource = find_resource(name);
+  if (!resource) {
+    const std::vector<std::string> names = resource_names();
+    const std::string near = choice_hint(name, names);
+    refuse(given, "no such limit; allowed: " + join_words(names, ", "),
+           near.empty() ? "for example '" + given.as_written_with("nofile=65536") + "'" : near);
+  }
+  auto limit = equals == std::string::npos ? std::nullopt : parse_limit(*resource, given.text.substr(equals + 1));
+  if (!limit) {
+    refuse(given, "not a limit; allowed: NAME=SOFT or NAME=SOFT:HARD, numbers or 'unlimited', SOFT not above HARD",
+           "for example '" + given.as_written_with(name + "=unlimited") + "'");
+  }
+  const Setting<std::string> named = setting(given, std::string());
+  limit->source = named.source;
+  limit->origin = named.origin;
+  add_limit(request.setup.limits, std::move(*limit));
+}
+
+}  // namespace lrun::flag_values

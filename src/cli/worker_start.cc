@@ -1,0 +1,62 @@
+#include "cli/worker_start.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "base/user_error.h"
+
+namespace lrun {
+namespace {
+
+std::string absolute_folder(const Setting<std::string>& folder) {
+  if (!folder.given()) return {};
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::absolute(folder.value, error);
+  if (!error && !std::filesystem::is_directory(path, error) && !error)
+    error = std::error_code(ENOTDIR, std::generic_category());
+  if (!error && ::access(path.c_str(), X_OK) != 0) error = std::error_code(errno, std::generic_category());
+  if (error) {
+    throw UserError(
+        fmt::format("'{} {}': workers cannot start there: {}", folder.origin, folder.value, error.message()),
+        "name a directory that is there");
+  }
+  return path.lexically_normal().string();
+}
+
+std::vector<ProcessLimit> allowed_limits(const std::vector<ResourceLimit>& asked) {
+  std::vector<ProcessLimit> limits;
+  for (const ResourceLimit& limit : asked) {
+    limits.push_back(ProcessLimit::of(limit.resource, limit.soft, limit.hard));
+    if (limits.back().is_allowed()) continue;
+    struct rlimit now {};
+    ::getrlimit(static_cast<__rlimit_resource_t>(limit.resource), &now);
+    throw UserError(
+        fmt::format("'{} {}': the hard limit is {} and may not be raised", limit.origin, in_words(limit), now.rlim_max),
+        fmt::format("at most '{}={}'; only root raises hard limits", resource_name(limit.resource), now.rlim_max));
+  }
+  return limits;
+}
+
+}  // namespace
+
+std::string WorkerStart::from_here(const std::string& path) const {
+  return folder.empty() || path.starts_with('/') ? path : folder + "/" + path;
+}
+
+WorkerStart prepare_start(const LaunchPlan& plan, const Environment& environment) {
+  WorkerStart start;
+  start.folder = absolute_folder(plan.setup.folder);
+  start.environment = changed(environment, plan.setup.environment);
+  if (!start.folder.empty()) start.environment.set("PWD", start.folder);
+  start.limits = allowed_limits(plan.setup.limits);
+  start.defaults = SpawnDefaults::of_this_process();
+  start.executable = find_program(plan.argv.front(), start.environment.get("PATH").value_or(""), start.folder);
+  return start;
+}
+
+}  // namespace lrun

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/environment.h"
+#include "plan/launch_plan.h"
+#include "process/process_limits.h"
+#include "process/program_path.h"
+#include "process/spawn.h"
+
+namespace lrun {
+
+/// What every worker is started with, as found on this machine before anything is started. A value.
+struct WorkerStart {
+  ProgramPath executable;   ///< plan.argv[0]; its path is as seen from `folder`
+  std::string folder;       ///< absolute; empty: lrun's own
+  Environment environment;  ///< lrun's own, with the user's changes
+  std::vector<ProcessLimit> limits;
+  SpawnDefaults defaults;
+
+  /// `path`, as seen from `folder`, as seen from where lrun runs.
+  [[nodiscard]] std::string from_here(const std::string& path) const;
+};
+
+/// To be called before lrun changes its own limits and signals. That the program cannot be executed is in the result.
+/// \throws UserError  the folder is not there, a limit may not be set.
+WorkerStart prepare_start(const LaunchPlan& plan, const Environment& environment);
+
+}  // namespace lrun

@@ -1,0 +1,63 @@
+#include "plan/environment_change.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/user_error.h"
+#include "plan/worker_environment.h"
+
+namespace lrun {
+namespace {
+
+using Kind = EnvironmentChange::Kind;
+
+}  // namespace
+
+std::string as_written(const EnvironmentChange& change) {
+  const std::string between = change.source == Source::kFlag ? " " : " = ";
+  return change.origin + between + change.name + (change.kind == Kind::kSet ? "=" + change.value : "");
+}
+
+void add_change(std::vector<EnvironmentChange>& changes, EnvironmentChange change) {
+  if (is_given_by_lrun(change.name)) {
+    throw UserError("'" + as_written(change) + "': lrun itself gives '" + change.name + "' to workers",
+                    "lrun(1) lists those variables under 'Variables that a worker gets'");
+  }
+  const auto same = std::find_if(changes.begin(), changes.end(),
+                                 [&](const EnvironmentChange& other) { return other.name == change.name; });
+  if (same == changes.end()) {
+    changes.push_back(std::move(change));
+    return;
+  }
+  if (same->source == change.source && (same->kind == Kind::kUnset) != (change.kind == Kind::kUnset)) {
+    throw UserError("'" + as_written(*same) + "' and '" + as_written(change) + "' contradict each other",
+                    "leave one of them out");
+  }
+  *same = std::move(change);
+}
+
+Environment changed(const Environment& base, const std::vector<EnvironmentChange>& changes) {
+  Environment result = base;
+  for (const EnvironmentChange& change : changes) {
+    if (change.kind == Kind::kSet) result.set(change.name, change.value);
+    if (change.kind == Kind::kUnset) result.unset(change.name);
+  }
+  return result;
+}
+
+bool is_wanted(const std::vector<EnvironmentChange>& changes, std::string_view name) {
+  return std::any_of(changes.begin(), changes.end(), [&](const EnvironmentChange& change) {
+    return change.name == name && change.kind != Kind::kUnset;
+  });
+}
+
+std::vector<std::string> warn_about_missing(const Environment& base, const std::vector<EnvironmentChange>& changes) {
+  std::vector<std::string> warnings;
+  for (const EnvironmentChange& change : changes) {
+    if (change.kind != Kind::kPassOn || base.has(change.name)) continue;
+    warnings.push_back("there is no variable '" + change.name + "' to pass on with '" + as_written(change) + "'");
+  }
+  return warnings;
+}
+
+}  // namespace lrun

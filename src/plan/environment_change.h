@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/environment.h"
+#include "plan/setting.h"
+
+namespace lrun {
+
+/// One variable that workers are to have otherwise than lrun itself.
+struct EnvironmentChange {
+  enum class Kind {
+    kSet,     ///< to `value`
+    kPassOn,  ///< as lrun has it, even if lrun takes it out otherwise
+    kUnset,
+  };
+  Kind kind = Kind::kSet;
+  std::string name;
+  std::string value;  ///< of kSet
+  Source source = Source::kFlag;
+  std::string origin;  ///< '--env', '--unset', 'lrun.toml:3: env'
+
+  bool operator==(const EnvironmentChange&) const = default;
+};
+
+/// '--env NAME=value', '--unset NAME'.
+std::string as_written(const EnvironmentChange& change);
+
+/// Adds a change; one of the same name from a weaker source gives way to it.
+/// \throws UserError  the same source sets the name and unsets it, or lrun itself gives this variable to workers.
+void add_change(std::vector<EnvironmentChange>& changes, EnvironmentChange change);
+
+/// The environment that workers start from.
+Environment changed(const Environment& base, const std::vector<EnvironmentChange>& changes);
+
+/// True when workers are to have the variable whatever lrun does with it otherwise.
+bool is_wanted(const std::vector<EnvironmentChange>& changes, std::string_view name);
+
+/// One line for each variable that is to be passed on and is not there.
+std::vector<std::string> warn_about_missing(const Environment& base, const std::vector<EnvironmentChange>& changes);
+
+}  // namespace lrun

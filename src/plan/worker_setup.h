@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/environment_change.h"
+#include "plan/resource_limit.h"
+#include "plan/setting.h"
+
+namespace lrun {
+
+/// What is done in every worker before its program begins, as asked. A value.
+struct WorkerSetup {
+  Setting<std::string> folder;                 ///< --chdir; empty: where lrun was started
+  std::vector<EnvironmentChange> environment;  ///< --env, --unset: at most one for a name
+  std::vector<ResourceLimit> limits;           ///< --rlimit: at most one for a resource
+
+  bool operator==(const WorkerSetup&) const = default;
+};
+
+}  // namespace lrun

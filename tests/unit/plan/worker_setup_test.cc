@@ -1,0 +1,117 @@
+#include "plan/worker_setup.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <map>
+
+#include "base/user_error.h"
+#include "plan/worker_environment.h"
+
+namespace lrun {
+namespace {
+
+using Kind = EnvironmentChange::Kind;
+
+Environment of(std::map<std::string, std::string, std::less<>> variables) { return Environment(std::move(variables)); }
+
+std::vector<EnvironmentChange> changes(std::vector<EnvironmentChange> list) {
+  std::vector<EnvironmentChange> result;
+  for (EnvironmentChange& change : list) add_change(result, std::move(change));
+  return result;
+}
+
+EnvironmentChange set(std::string name, std::string value, Source source = Source::kFlag) {
+  return {Kind::kSet, std::move(name), std::move(value), source, "--env"};
+}
+
+EnvironmentChange unset(std::string name, Source source = Source::kFlag) {
+  return {Kind::kUnset, std::move(name), {}, source, "--unset"};
+}
+
+TEST(EnvironmentChange, SetsAndTakesOut) {
+  const Environment base = of({{"A", "1"}, {"B", "2"}});
+  EXPECT_EQ(changed(base, changes({set("A", "x=y"), unset("B"), unset("C")})), of({{"A", "x=y"}}));
+}
+
+TEST(EnvironmentChange, TheLastOfANameCounts) {
+  EXPECT_EQ(changed({}, changes({set("A", "1"), set("A", "2")})), of({{"A", "2"}}));
+  EXPECT_EQ(changed({}, changes({unset("A", Source::kConfig), set("A", "2")})), of({{"A", "2"}}));
+  EXPECT_EQ(changed({}, changes({set("A", "2", Source::kConfig), unset("A")})), Environment());
+}
+
+TEST(EnvironmentChange, ThatContradictsAnotherIsRefused) {
+  try {
+    (void)changes({set("A", "1"), unset("A")});
+    FAIL() << "accepted";
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(), "'--env A=1' and '--unset A' contradict each other");
+  }
+}
+
+TEST(EnvironmentChange, OfAVariableThatLrunGivesIsRefused) {
+  for (const char* const name : {"RANK", "MASTER_PORT", "LRUN_DEVICES", "LRUN_JOB_SECRET"}) {
+    EXPECT_THROW(changes({set(name, "1")}), UserError) << name;
+    EXPECT_THROW(changes({unset(name)}), UserError) << name;
+  }
+  EXPECT_NO_THROW(changes({set("OMP_NUM_THREADS", "4"), unset("CUDA_VISIBLE_DEVICES")}));
+}
+
+TEST(EnvironmentChange, APassedOnVariableReachesWorkersThatWouldLackIt) {
+  LaunchPlan plan;
+  plan.nodes.push_back({});
+  const Environment base = of({{"SLURM_PROCID", "5"}, {"PMI_RANK", "6"}});
+  plan.setup.environment = changes({{Kind::kPassOn, "SLURM_PROCID", {}, Source::kFlag, "--env"}});
+  const WorkerEnvironment environment(plan, plan.nodes.front(), base, {});
+  EXPECT_EQ(environment.removed(), std::vector<std::string>{"PMI_RANK"});
+  EXPECT_EQ(environment.shared().front(), "SLURM_PROCID=5");
+}
+
+TEST(EnvironmentChange, AVariableThatIsNotThereCannotBePassedOn) {
+  EXPECT_EQ(warn_about_missing(of({{"A", ""}}), {{Kind::kPassOn, "A", {}, Source::kFlag, "--env"},
+                                                 {Kind::kPassOn, "B", {}, Source::kFlag, "--env"}}),
+            std::vector<std::string>{"there is no variable 'B' to pass on with '--env B'"});
+}
+
+std::string limit(const std::string& name, const std::string& text) {
+  const auto resource = find_resource(name);
+  const auto parsed = resource ? parse_limit(*resource, text) : std::nullopt;
+  return parsed ? in_words(*parsed) : "(refused)";
+}
+
+TEST(ResourceLimit, IsReadWithItsUnits) {
+  EXPECT_EQ(limit("nofile", "1024:4096"), "nofile=1024:4096");
+  EXPECT_EQ(limit("RLIMIT_NOFILE", "1024"), "nofile=1024");
+  EXPECT_EQ(limit("core", "unlimited"), "core=unlimited");
+  EXPECT_EQ(limit("core", "0:infinity"), "core=0:unlimited");
+  EXPECT_EQ(limit("memlock", "64K:1g"), "memlock=65536:1073741824");
+}
+
+TEST(ResourceLimit, ThatMakesNoSenseIsRefused) {
+  for (const char* const text :
+       {"", ":", "1:", "x", "-1", "2:1", "unlimited:1", "1 ", "1KB", "20000000000T", "1:2:3"}) {
+    EXPECT_EQ(limit("core", text), "(refused)") << text;
+  }
+  EXPECT_EQ(limit("nofile", "1K"), "(refused)") << "descriptors are not bytes";
+}
+
+TEST(ResourceLimit, EveryNameIsAResource) {
+  for (const std::string& name : resource_names()) {
+    const auto resource = find_resource(name);
+    ASSERT_TRUE(resource) << name;
+    EXPECT_EQ(resource_name(*resource), name);
+  }
+  EXPECT_FALSE(find_resource("files"));
+}
+
+TEST(ResourceLimit, TheLastOneOfAResourceCounts) {
+  std::vector<ResourceLimit> limits;
+  add_limit(limits, *parse_limit(RLIMIT_CORE, "1"));
+  add_limit(limits, *parse_limit(RLIMIT_NOFILE, "2"));
+  add_limit(limits, *parse_limit(RLIMIT_CORE, "3"));
+  ASSERT_EQ(limits.size(), 2U);
+  EXPECT_EQ(in_words(limits.front()), "core=3");
+}
+
+}  // namespace
+}  // namespace lrun
