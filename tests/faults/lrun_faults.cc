@@ -101,6 +101,16 @@ RunPlan console_closed(Chance& chance) {
   return plan;
 }
 
+RunPlan time_is_up(Chance& chance) {
+  RunPlan plan = quiet_plan(chance, "the run takes longer than it may", 1, false);
+  plan.options[3] = chance.one_of(std::vector<std::string>{"0", "200ms"});
+  const std::string option = chance.percent(50) ? "--timeout" : "--start-timeout";
+  plan.options.insert(plan.options.end(), {option, fmt::format("{}ms", chance.between(1, 150))});
+  plan.expected.exit_code = 124;
+  plan.expected.reason = option == "--timeout" ? "timed_out" : "start_timed_out";
+  return plan;
+}
+
 RunPlan interrupted_restarts(Chance& chance) {
   RunPlan plan = quiet_plan(chance, "something happens to a run that is started again and again", 1, false);
   const int culprit = chance.below(plan.world_size);

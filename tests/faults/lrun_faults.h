@@ -12,6 +12,7 @@ RunPlan guard_killed(Chance& chance);
 RunPlan launcher_killed(Chance& chance);
 RunPlan both_killed(Chance& chance);
 RunPlan console_closed(Chance& chance);
+RunPlan time_is_up(Chance& chance);
 /// A signal or kill -9 at any time of a run that is started again and again.
 RunPlan interrupted_restarts(Chance& chance);
 /// Several faults of workers and of lrun at the same time: only a clean end is expected.

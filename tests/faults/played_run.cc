@@ -29,7 +29,7 @@ std::string last_line(const std::string& text) {
 
 /// The last lines that fit, each cut.
 std::string shortened_to(std::size_t most, const std::string& text) {
-  constexpr std::size_t kColumns = 250;
+  constexpr std::size_t kColumns = 180;
   std::string shown;
   std::size_t end = text.size();
   while (end > 0 && shown.size() < most) {

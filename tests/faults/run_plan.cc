@@ -60,8 +60,10 @@ RunPlan killed_from_outside(Chance& chance) {
 RunPlan lrun_stands_still(Chance& chance) {
   RunPlan plan = fault_with_victims(chance);
   plan.kind = "lrun stands still while a worker fails";
-  const Target target = chance.percent(50) ? Target::kGuard : Target::kLauncher;
-  plan.deeds = {{target, 0, SIGSTOP, milliseconds(0)}, {target, 0, SIGCONT, milliseconds(chance.between(20, 80))}};
+  std::string& script = script_of(plan, plan.expected.culprit);
+  script.replace(0, script.rfind(','), fmt::format("hold,meet,sleep:{}", chance.between(20, 40)));
+  const Target target = chance.percent(25) ? Target::kGuard : Target::kLauncher;
+  plan.deeds = {{target, 0, SIGSTOP, milliseconds(0)}, {target, 0, SIGCONT, milliseconds(chance.between(50, 100))}};
   return plan;
 }
 
@@ -171,12 +173,25 @@ RunPlan success(Chance& chance) {
 RunPlan make_run_plan(std::uint64_t seed, int number) {
   Chance chance(seed, number);
   static const std::vector<std::pair<int, std::function<RunPlan(Chance&)>>> kKinds{
-      {30, worker_fault},   {10, fault_with_victims}, {10, killed_from_outside},
-      {5, stopped_worker},  {10, signal_to_lrun},     {6, guard_killed},
-      {5, launcher_killed}, {2, both_killed},         {5, lrun_stands_still},
-      {3, console_closed},  {3, no_program},          {4, few_descriptors},
-      {3, small_files},     {8, restarted},           {6, interrupted_restarts},
-      {3, folder_lost},     {10, anything},           {4, success},
+      {30, worker_fault},
+      {10, fault_with_victims},
+      {10, killed_from_outside},
+      {5, stopped_worker},
+      {10, signal_to_lrun},
+      {6, guard_killed},
+      {5, launcher_killed},
+      {2, both_killed},
+      {6, lrun_stands_still},
+      {3, console_closed},
+      {3, time_is_up},
+      {3, no_program},
+      {4, few_descriptors},
+      {3, small_files},
+      {8, restarted},
+      {6, interrupted_restarts},
+      {3, folder_lost},
+      {10, anything},
+      {4, success},
   };
   int total = 0;
   for (const auto& [share, make] : kKinds) total += share;

@@ -64,6 +64,10 @@ std::vector<std::string> output_options(Chance& chance) {
       {"-r", "3"},
       {"-t", "3"},
       {"-v"},
+      {"--output", "fold"},
+      {"--pty"},
+      {"--timestamps"},
+      {"--log-max-bytes", "100000"},
   };
   return chance.one_of(kChoices);
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# soak: long runs by hand. soak [chroot | faults [COUNT [SEED]] | launches [COUNT] | repeat [MINUTES [SEED]] | tests];
-# without a part all of them.
+# soak: long runs by hand. soak [chroot | faults [COUNT [SEED]] | launches [COUNT] | repeat [MINUTES [SEED]] | tests |
+# valgrind [COUNT [SEED]]]; without a part all of them.
 
 # A bare Debian with nothing but a clone of what is committed here, and this machine's cache.
 soak_chroot() {
@@ -76,8 +76,26 @@ soak_round() {
 soak_faults() {
   local count=${1:-2000} seed=${2:-$(date +%s)}
   configure_and_build dev lrun random_faults
+  local run=(build/dev/tests/faults/random_faults '--gtest_filter=RandomFaults.*')
   stage "$count runs with random faults, seed $seed"
-  build/dev/tests/faults/random_faults '--gtest_filter=RandomFaults.*' "--runs=$count" "--seed=$seed"
+  "${run[@]}" "--runs=$count" "--seed=$seed"
+  stage "$((count / 4)) of them without pidfds, as on old kernels"
+  LRUN_NO_PIDFD=1 "${run[@]}" "--runs=$((count / 4))" "--seed=$seed"
+}
+
+# lrun below valgrind, which knows no pidfds. Whatever it finds is in a file of its own and fails the part.
+soak_valgrind() {
+  local count=${1:-200} seed=${2:-$(date +%s)} found
+  local logs=$root/build/valgrind
+  need_packages valgrind
+  configure_and_build dev lrun random_faults
+  rm -rf "$logs"
+  mkdir -p "$logs"
+  stage "$count runs with random faults below valgrind, seed $seed"
+  LRUN_NO_PIDFD=1 LRUN_TEST_UNDER="valgrind -q --vgdb=no --leak-check=full --show-leak-kinds=definite --log-file=$logs/%p" \
+    build/dev/tests/faults/random_faults '--gtest_filter=RandomFaults.*' "--runs=$count" "--seed=$seed"
+  mapfile -t found < <(find "$logs" -type f -size +0)
+  [ ${#found[@]} -eq 0 ] || { cat "${found[0]}"; fail "valgrind found something: ${found[*]}"; }
 }
 
 soak_launches() {
@@ -104,10 +122,11 @@ dev_soak() {
       soak_tests
       soak_faults
       soak_launches
+      soak_valgrind
       soak_chroot
       soak_repeat
       ;;
-    chroot | faults | launches | repeat | tests) "soak_$what" "$@" ;;
-    *) fail "unknown part '$what'" "chroot, faults, launches, repeat or tests" ;;
+    chroot | faults | launches | repeat | tests | valgrind) "soak_$what" "$@" ;;
+    *) fail "unknown part '$what'" "chroot, faults, launches, repeat, tests or valgrind" ;;
   esac
 }
