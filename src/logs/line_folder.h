@@ -49,6 +49,9 @@ class LineFolder {
   /// The same, as if all windows had ended.
   std::vector<Output> show_all();
 
+  /// So much came since the last show() that another one is due, for the sake of memory.
+  [[nodiscard]] bool full() const { return lines_.size() > 2 * kMostLines || bytes_ > 2 * kMostBytes; }
+
   /// When show() has something to write although nothing came; empty: not before something comes.
   [[nodiscard]] std::optional<SteadyTime> next() const;
 

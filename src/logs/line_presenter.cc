@@ -75,6 +75,7 @@ void LinePresenter::arrange(LogSource& source, std::string_view piece) {
   }
   if (folder_ && whole && piece.size() <= LineFolder::kLongestLine) {
     folder_->take(source.rank, piece);
+    if (folder_->full()) show(folder_->show(std::chrono::steady_clock::now()));
   } else {
     append(source, piece);
   }

@@ -90,6 +90,15 @@ TEST(LineFolder, LosesNoCopyWhenItsMemoryIsFull) {
   EXPECT_EQ(shown, 9 * LineFolder::kMostLines);
 }
 
+TEST(LineFolder, SaysWhenItsMemoryIsFull) {
+  LineFolder folder(250ms);
+  std::size_t lines = 0;
+  while (!folder.full() && lines < 100'000) folder.take(0, std::to_string(lines++) + "\n");
+  EXPECT_EQ(lines, 2 * LineFolder::kMostLines + 1);
+  EXPECT_EQ(folder.show(kStart).size(), lines);
+  EXPECT_FALSE(folder.full());
+}
+
 TEST(RankRanges, AreWrittenShort) {
   EXPECT_EQ(rank_ranges({5}), "5");
   EXPECT_EQ(rank_ranges({0, 1}), "0,1");
