@@ -10,9 +10,11 @@
 #include <optional>
 #include <system_error>
 
+#include "base/nearest.h"
 #include "base/user_error.h"
 #include "cli/diagnostics.h"
 #include "cli/node_run.h"
+#include "cli/verb_table.h"
 #include "plan/make_plan.h"
 #include "process/guard.h"
 #include "process/process_limits.h"
@@ -63,14 +65,25 @@ void check_log_folder(const LaunchPlan& plan) {
                   "name a folder you may write to, or '/dev/null' for no log files");
 }
 
-int refuse_program(int error_number, const std::string& program, bool given_to_python, const Environment& environment) {
+/// The verb that was probably meant by a program that is nowhere.
+std::string nearest_verb(const std::string& program, const LaunchPlan& plan) {
+  if (!plan.personality.verbs || ::access(program.c_str(), F_OK) == 0) return {};
+  std::vector<std::string> verbs;
+  for (const Verb& verb : verb_table()) verbs.emplace_back(verb.name);
+  return nearest_word(program, verbs).value_or("");
+}
+
+int refuse_program(int error_number, const std::string& program, bool given_to_python, const LaunchPlan& plan,
+                   const Environment& environment) {
   FailureRecord record;
   record.ending = FailureRecord::Ending::kExecFailed;
   record.value = error_number;
   record.cause = Cause::kExecFailed;
   const Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
-  write_to_stderr(verdict_text(
-      verdict, {.program = program, .given_to_python = given_to_python, .colour = takes_colour(STDERR_FILENO)}));
+  write_to_stderr(verdict_text(verdict, {.program = program,
+                                         .nearest_verb = nearest_verb(program, plan),
+                                         .given_to_python = given_to_python,
+                                         .colour = takes_colour(STDERR_FILENO)}));
   leave_in_error_file(environment, verdict);
   return verdict.exit_code;
 }
@@ -106,7 +119,7 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
   WorkerStart start = prepare_start(plan, environment);
   if (const int error_number = program_error(start, plan, request); error_number != 0) {
     const bool to_python = start.executable.error_number == 0;
-    return refuse_program(error_number, to_python ? program : plan.argv.front(), to_python, environment);
+    return refuse_program(error_number, to_python ? program : plan.argv.front(), to_python, plan, environment);
   }
   check_log_folder(plan);
   NodeRun::Facts facts{program, std::move(start), request.verbosity};

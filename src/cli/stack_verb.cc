@@ -1,4 +1,5 @@
 #include "base/event_loop.h"
+#include "base/small_file.h"
 #include "base/user_error.h"
 #include "cli/diagnostics.h"
 #include "cli/run_of_verb.h"
@@ -8,22 +9,36 @@
 #include "inspect/run_status.h"
 #include "inspect/stack_sampler.h"
 #include "report/stack_text.h"
+#include "report/timeline.h"
 #include "verdict/judge.h"
 
 namespace lrun {
 namespace {
 
 constexpr Duration kAnswerLimit(2000);
+constexpr std::size_t kMostEventBytes = std::size_t{256} * 1024 * 1024;
+
+/// The launcher may be what hangs: its events tell whom it started last.
+std::vector<RankProcess> last_known_processes(const RunEntry& run) {
+  const std::string events = read_small_file(run.folder / "events.jsonl", kMostEventBytes).value_or("");
+  const std::optional<Timeline> timeline = timeline_from_events(events);
+  if (!timeline || timeline->workers.empty()) {
+    throw UserError("run '" + run.id + "' does not answer", "name its processes: 'lrun stack --pids 4242,4243'");
+  }
+  say(Severity::kWarning, "run '" + run.id + "' does not answer: these are the workers that its events tell of");
+  std::vector<RankProcess> processes;
+  for (const WorkerSpan& worker : timeline->workers) {
+    if (worker.attempt != timeline->workers.back().attempt) continue;
+    processes.push_back({worker.rank, worker.ended_ms == 0 ? worker.pid : 0});
+  }
+  return processes;
+}
 
 /// The workers of a run, those that have ended with the pid 0.
 std::vector<RankProcess> processes_of(const RunEntry& run) {
   const ControlAnswer answer = ask_run(run.folder, "status", kAnswerLimit);
   const std::optional<RunStatus> status = run_status_from_json(answer.text);
-  if (!status) {
-    throw UserError("run '" + run.id + "' does not answer",
-                    "name its processes: 'lrun stack --pids 4242,4243'; their pids are in '" +
-                        (run.folder / "events.jsonl").string() + "'");
-  }
+  if (!status) return last_known_processes(run);
   std::vector<RankProcess> processes;
   for (const WorkerStatus& worker : status->workers) {
     processes.push_back({worker.rank, worker.running ? worker.pid : 0});

@@ -104,6 +104,7 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
                        : fmt::format("its first line names '{}', which is not there", facts.interpreter);
       }
       if (program.find('/') != std::string::npos) return "check the path";
+      if (!facts.nearest_verb.empty()) return fmt::format("did you mean 'lrun {}'?", facts.nearest_verb);
       return facts.given_to_python
                  ? fmt::format("Python was to run it: with '--no-python' lrun looks for '{}' on PATH", program)
                  : fmt::format("no '{}' on PATH; a program in this folder is './{}'", program, program);

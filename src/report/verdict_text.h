@@ -16,6 +16,7 @@ struct RunFactsForText {
   std::string logs;              ///< folder of the log files; empty without files
   std::string restarts;          ///< 'restarted twice'; empty without restarts
   std::string interpreter;       ///< of a script that cannot run: what its first line names
+  std::string nearest_verb;      ///< of lrun's own, when PROGRAM is not there and is nearly one
   bool given_to_python = false;  ///< the interpreter was to run PROGRAM
   bool colour = false;
 

@@ -78,6 +78,9 @@ TEST(Status, ReportsALauncherThatDoesNotAnswer) {
   Beside status(run, {"status"});
   EXPECT_EQ(status.wait().code, 125);
   EXPECT_NE(status.err().find("is alive and does not answer"), std::string::npos) << status.err();
+  Beside stack(run, {"stack"}, "/nonexistent");
+  EXPECT_EQ(stack.wait().code, 0) << "its events name the workers";
+  EXPECT_EQ(stack.out().find("rank 0 is in clock_nanosleep()"), 0U) << stack.out();
   ::kill(launcher, SIGCONT);
   run.signal(SIGTERM);
   run.wait();
@@ -166,6 +169,14 @@ TEST(Report, TellsTheVerdictAgainAndWhatHappenedWhen) {
   std::string first_line;
   std::getline(file, first_line);
   EXPECT_EQ(first_line, "<!DOCTYPE html>");
+}
+
+TEST(Verbs, AMisspeltOneIsNamed) {
+  LrunProcess lrun({"satus"});
+  EXPECT_EQ(lrun.wait().code, 127);
+  EXPECT_EQ(lrun.err(),
+            "lrun: error: cannot run 'satus': No such file or directory\n"
+            "lrun: hint: did you mean 'lrun status'?\n");
 }
 
 TEST(Report, OfALivingRunSaysThatItGoesOn) {
