@@ -3,46 +3,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <map>
 #include <mutex>
-#include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "faults/played_run.h"
 #include "faults/run_plan.h"
+#include "faults/settings.h"
 #include "support/lrun_process.h"
 
 namespace lrun::test {
 namespace {
-
-struct Settings {
-  std::uint64_t seed = std::random_device{}();
-  int runs = 20;
-  int launches = 5;
-  int only = -1;
-  int at_once = 4;
-  std::string program;
-};
-
-Settings settings;
-
-/// Calls `one` for every number below `count`, some at the same time.
-void for_each_number(int count, const std::function<void(int)>& one) {
-  std::atomic<int> next{0};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < std::min(settings.at_once, count); ++i) {
-    threads.emplace_back([&] {
-      for (int number = next++; number < count; number = next++) one(number);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
 
 std::string quantiles(std::vector<std::chrono::milliseconds> times) {
   if (times.empty()) return "none";
@@ -62,7 +37,7 @@ class Tally {
     culprits_ += played.has_culprit ? 1 : 0;
     named_ += played.has_culprit && played.named ? 1 : 0;
     const std::string about = fmt::format("run {}: {}repeat it with: {} --seed={} --only={}\n{}", number, to_text(plan),
-                                          settings.program, settings.seed, number, played.transcript);
+                                          settings().program, settings().seed, number, played.transcript);
     for (const std::string& problem : played.problems) ADD_FAILURE() << problem << "\n" << about;
     if (played.has_culprit && !played.named) std::cout << "not named: " << about << std::endl;
     constexpr std::chrono::milliseconds kPromised{1000};
@@ -91,21 +66,21 @@ class Tally {
 };
 
 TEST(RandomFaults, EveryRunEndsLeavesNothingAndNamesTheCulprit) {
-  std::cout << "seed " << settings.seed << std::endl;
+  std::cout << "seed " << settings().seed << std::endl;
   Tally tally;
   const bool is_wrapped = std::getenv("LRUN_TEST_UNDER") != nullptr;
   const auto one = [&](int number) {
-    RunPlan plan = make_run_plan(settings.seed, number);
+    RunPlan plan = make_run_plan(settings().seed, number);
     // Whatever it runs below (valgrind) needs descriptors of its own, and time.
     if (is_wrapped && plan.file_limit > 0) return;
     if (is_wrapped) plan.limit *= 4;
     tally.add(number, plan, play(plan));
   };
-  if (settings.only >= 0) {
-    std::cout << to_text(make_run_plan(settings.seed, settings.only)) << std::flush;
-    one(settings.only);
+  if (settings().only >= 0) {
+    std::cout << to_text(make_run_plan(settings().seed, settings().only)) << std::flush;
+    one(settings().only);
   } else {
-    for_each_number(settings.runs, one);
+    for_each_number(settings().runs, one);
   }
   tally.judge();
 }
@@ -113,7 +88,7 @@ TEST(RandomFaults, EveryRunEndsLeavesNothingAndNamesTheCulprit) {
 TEST(ManyLaunches, OfThirtyTwoWorkersNeverHang) {
   std::mutex mutex;
   std::vector<std::chrono::milliseconds> times;
-  for_each_number(settings.launches, [&](int number) {
+  for_each_number(settings().launches, [&](int number) {
     const auto begin = std::chrono::steady_clock::now();
     LrunProcess lrun({"-n", "32", "--output", "raw", "sh", "-c", "echo $RANK"});
     const LrunEnd end = lrun.wait();
@@ -126,31 +101,12 @@ TEST(ManyLaunches, OfThirtyTwoWorkersNeverHang) {
   std::cout << times.size() << " launches of 32 workers: " << quantiles(times) << std::endl;
 }
 
-bool take(const std::string& word) {
-  const auto equals = word.find('=');
-  const std::string name = word.substr(0, equals);
-  const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-  if (value.empty() || value.find_first_not_of("0123456789") != std::string::npos) return false;
-  if (name == "--seed") {
-    settings.seed = std::stoull(value);
-    return true;
-  }
-  const std::map<std::string, int*> numbers{{"--runs", &settings.runs},
-                                            {"--launches", &settings.launches},
-                                            {"--only", &settings.only},
-                                            {"--at-once", &settings.at_once}};
-  const auto found = numbers.find(name);
-  if (found == numbers.end()) return false;
-  *found->second = std::stoi(value);
-  return true;
-}
-
 }  // namespace
 }  // namespace lrun::test
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
-  lrun::test::settings.program = std::string(argv[0]) + " --gtest_filter=RandomFaults.*";
+  lrun::test::settings().program = std::string(argv[0]) + " --gtest_filter=RandomFaults.*";
   for (int i = 1; i < argc; ++i) {
     if (lrun::test::take(argv[i])) continue;
     std::cerr << "unknown argument '" << argv[i] << "'\n";
