@@ -52,6 +52,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
            splitter.held_bytes() > 0 || chunk.empty() || collected.bytes.size() == whole.size());
     tail.append((head & 64U) != 0 ? lrun::LogStream::kErr : lrun::LogStream::kOut, chunk);
     demand(tail.memory_bytes() <= 512);
+    const std::string fitted = lrun::fitted(chunk, head & 31U);
+    demand(fitted == chunk || (fitted.ends_with("\x1b[0m") && chunk.starts_with(fitted.substr(0, fitted.size() - 4))));
     for (const lrun::TailLine& line : tail.lines()) {
       for (const char byte : lrun::terminal_safe(line.text)) demand(byte == '\t' || (byte & 0xE0) != 0);
     }
