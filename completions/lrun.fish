@@ -102,6 +102,8 @@ complete -c lrun -n 'not __lrun_program' -x -s n -o np -l nproc-per-node -a 'aut
 complete -c lrun -n 'not __lrun_program' -x -l num_nodes -l nnodes -d 'Number of nodes'
 complete -c lrun -n 'not __lrun_program' -x -l accelerator -a 'auto cpu gpu' -d 'Kind of device'
 complete -c lrun -n 'not __lrun_program' -l isolate-gpus -l virtual-local-rank -d 'Each worker sees only its own GPU'
+complete -c lrun -n 'not __lrun_program' -x -l bind -a 'none core cache numa socket' -d 'CPUs of each worker'
+complete -c lrun -n 'not __lrun_program' -x -l numa-binding -a 'node socket exclusive core-complex' -d 'The same in torchrun\'s words'
 complete -c lrun -n 'not __lrun_program' -l share-gpus -d 'Use GPUs on which others compute, too'
 complete -c lrun -n 'not __lrun_program' -x -l strategy -a 'ddp dp ddp2' -d 'How the work is split'
 complete -c lrun -n 'not __lrun_program' -x -l process_group_backend -a 'auto nccl gloo shm' -d 'How workers exchange tensors'

@@ -23,6 +23,7 @@ std::vector<WorkerCommand> worker_commands(const LaunchPlan& plan, const NodePla
     WorkerCommand command{
         worker.rank, worker.local_rank, expand_macros(plan.argv, worker.local_rank, plan.personality), {}};
     for (auto& [name, value] : environment.of(worker)) command.own_environment.push_back(name + "=" + value);
+    command.cpus = worker.cpus;
     commands.push_back(std::move(command));
   }
   return commands;

@@ -13,7 +13,6 @@ namespace {
 using enum ValueKind;
 
 constexpr std::string_view kOneMachine = "leave it out: this version runs on one machine";
-constexpr std::string_view kBinding = "leave it out, or bind the program itself with taskset(1) or numactl(8)";
 constexpr auto later_value = flag_values::not_in_this_version;
 constexpr auto later_switch = flag_values::switch_not_in_this_version;
 constexpr auto later_count = flag_values::count_not_in_this_version;
@@ -91,6 +90,25 @@ constexpr Flag kFirstFlags[] = {
          "on MIG instances are always isolated: a process can use only one.",
      .pet_variable = "PET_VIRTUAL_LOCAL_RANK",
      .apply = flag_values::isolate_gpus},
+    {.name = "bind",
+     .value = kRequired,
+     .placeholder = "none|core|numa",
+     .brief = "CPUs of each worker: those near its device",
+     .details =
+         "Which CPUs each worker may run on, chosen to be close to its GPU; CPU workers are spread evenly. 'numa': "
+         "all cores of the NUMA node. 'core': cores of its own, an equal part of the NUMA node's. 'cache': the "
+         "cores that share one cache. 'socket': all cores of the socket. Limits that lrun runs under (affinity, "
+         "cgroup) are respected. OMP_NUM_THREADS is then one for each core of the worker's share.",
+     .choices = "none core cache numa socket",
+     .default_value = "none",
+     .apply = flag_values::bind},
+    {.name = "numa-binding",
+     .value = kRequired,
+     .placeholder = "KIND",
+     .details = "The same as --bind in torchrun's words: 'node' is numa, 'socket' is socket, 'exclusive' is core and "
+                "'core-complex' is cache. No numactl is needed.",
+     .choices = "node socket exclusive core-complex",
+     .apply = flag_values::numa_binding},
     {.name = "share-gpus",
      .details =
          "Use GPUs on which other processes compute as well. Without it lrun refuses to start on a busy GPU when "
@@ -241,9 +259,6 @@ constexpr Flag kLastFlags[] = {
     later("event-log-handler", kRequired, "PET_EVENT_LOG_HANDLER", later_value, "null", "leave it out"),
     later("run-path", kNone, "PET_RUN_PATH", later_switch, "", "leave it out: a '.py' file is run by Python anyway"),
     later("logs-specs", kRequired, "", later_value, "default", "leave it out"),
-    later("numa-binding", kRequired, "", later_choice, "", kBinding, false, "", "",
-          "node socket exclusive core-complex"),
-    later("bind", kRequired, "", later_value, "none", kBinding),
     later("hang-timeout", kRequired, "", later_value, "none", "leave it out"),
     later("print-completion", kRequired, "", later_value, "",
           "completions for bash, zsh and fish are installed with lrun"),

@@ -90,6 +90,36 @@ void isolate_gpus(const GivenValue& given, LaunchRequest& request) { request.iso
 
 void share_gpus(const GivenValue& given, LaunchRequest& request) { request.share_gpus = switch_value(given); }
 
+void bind(const GivenValue& given, LaunchRequest& request) {
+  using Choice = std::pair<std::string_view, Binding>;
+  constexpr Choice kBindings[] = {{"none", Binding::kNone},
+                                  {"core", Binding::kCore},
+                                  {"cache", Binding::kCache},
+                                  {"numa", Binding::kNuma},
+                                  {"socket", Binding::kSocket}};
+  const std::string word = choice_of(given, "binding");
+  for (const auto& [name, binding] : kBindings) {
+    if (name == word) request.bind = setting(given, binding);
+  }
+}
+
+/// torchrun's words for the same.
+void numa_binding(const GivenValue& given, LaunchRequest& request) {
+  using Choice = std::pair<std::string_view, Binding>;
+  constexpr Choice kBindings[] = {{"node", Binding::kNuma},
+                                  {"socket", Binding::kSocket},
+                                  {"exclusive", Binding::kCore},
+                                  {"core-complex", Binding::kCache}};
+  const std::string word = choice_of(given, "binding");
+  for (const auto& [name, binding] : kBindings) {
+    if (name != word) continue;
+    if (request.bind.given() && request.bind.value != binding) {
+      refuse(given, "'" + request.bind.origin + "' says otherwise", "give one of them");
+    }
+    request.bind = setting(given, binding);
+  }
+}
+
 void strategy(const GivenValue& given, LaunchRequest& request) {
   std::string word = lower_case(given.text);
   for (const char* const later :

@@ -13,6 +13,8 @@ void num_nodes(const GivenValue& given, LaunchRequest& request);
 void accelerator(const GivenValue& given, LaunchRequest& request);
 void isolate_gpus(const GivenValue& given, LaunchRequest& request);
 void share_gpus(const GivenValue& given, LaunchRequest& request);
+void bind(const GivenValue& given, LaunchRequest& request);
+void numa_binding(const GivenValue& given, LaunchRequest& request);
 void strategy(const GivenValue& given, LaunchRequest& request);
 void process_group_backend(const GivenValue& given, LaunchRequest& request);
 void seed(const GivenValue& given, LaunchRequest& request);

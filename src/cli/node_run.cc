@@ -13,6 +13,7 @@
 #include "base/small_file.h"
 #include "cli/attempt_status.h"
 #include "cli/diagnostics.h"
+#include "plan/cpu_binding.h"
 #include "process/descendants.h"
 #include "process/guard.h"
 #include "process/program_path.h"
@@ -130,6 +131,7 @@ void NodeRun::tell_start() const {
                             plan_.process_group_backend.value));
   verbose_.info(fmt::format("store on {}:{}, run folder {}", attempt_->membership().master_addr, store_.port(),
                             run_folder_.string()));
+  for (const std::string& line : binding_lines(node())) verbose_.info(line);
   for (const Worker& worker : attempt_->workers()) {
     verbose_.debug(fmt::format("rank {} is pid {}", worker.rank, worker.process.pid()));
   }

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "cluster/cpu_topology.h"
+
 namespace lrun {
 
 /// Who made a node's GPUs: decides in which variable programs look for the GPUs they may use.
@@ -63,8 +65,9 @@ struct GpuInventory {
 
 /// What a plan depends on: looking at the rest would cost every start.
 struct Questions {
-  bool gpus = false;  ///< open the driver
-  bool cpus = false;  ///< read the cgroups' CPU quotas; without, `cpus` of a node is by affinity alone
+  bool gpus = false;      ///< open the driver
+  bool cpus = false;      ///< read the cgroups' CPU quotas; without, `cpus` of a node is by affinity alone
+  bool topology = false;  ///< read cores and NUMA nodes, and the GPUs' places
 };
 
 /// One machine of an allocation.
@@ -72,6 +75,7 @@ struct AllocatedNode {
   std::string name;
   int cpus = 1;  ///< usable ones: affinity and cgroup quota are taken off
   GpuInventory gpus;
+  CpuTopology topology = {};  ///< of the CPUs that may be used; empty when it was not asked
 
   bool operator==(const AllocatedNode&) const = default;
 };

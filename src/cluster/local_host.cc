@@ -26,6 +26,10 @@ AllocatedNode local_host(const Questions& questions, const Environment& environm
   node.name = host_name();
   node.cpus = questions.cpus ? usable_cpus() : cpus_by_affinity();
   if (questions.gpus) node.gpus = visible_gpus(find_gpus(), environment);
+  if (questions.topology) {
+    node.topology = read_topology(allowed_cpus());
+    for (Gpu& gpu : node.gpus.gpus) gpu.numa_node = numa_node_of(gpu.pci_address);
+  }
   return node;
 }
 

@@ -5,8 +5,8 @@
 
 namespace lrun {
 
-/// This machine as an allocation of one node: its name and, when asked for, the CPUs that its quota leaves us and the
-/// GPUs that a program started here would see.
+/// This machine as an allocation of one node: its name and, when asked for, the CPUs that its quota leaves us, the
+/// GPUs that a program started here would see, and where cores and GPUs are.
 /// \throws std::system_error  the host's name or CPUs cannot be read.
 AllocatedNode local_host(const Questions& questions, const Environment& environment);
 

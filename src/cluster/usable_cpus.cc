@@ -112,6 +112,19 @@ std::optional<double> tightest_limit(const CgroupFiles& files, const std::string
   }
 }
 
+using AffinityMask = std::vector<cpu_set_t>;
+
+/// As long as the kernel's, which may be built for more CPUs than a cpu_set_t holds.
+AffinityMask affinity_mask() {
+  for (int capacity = CPU_SETSIZE;; capacity *= 2) {
+    AffinityMask mask(static_cast<std::size_t>(capacity / CPU_SETSIZE));
+    if (sched_getaffinity(0, mask.size() * sizeof(cpu_set_t), mask.data()) == 0) return mask;
+    if (errno != EINVAL || capacity > (1 << 20)) {
+      throw std::system_error(errno, std::generic_category(), "sched_getaffinity");
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<double> cgroup_cpu_limit(const std::string& root) {
@@ -123,15 +136,18 @@ std::optional<double> cgroup_cpu_limit(const std::string& root) {
 }
 
 int cpus_by_affinity() {
-  // The mask must be as long as the kernel's, which may be built for more CPUs than a cpu_set_t holds.
-  for (int capacity = CPU_SETSIZE;; capacity *= 2) {
-    std::vector<cpu_set_t> mask(static_cast<std::size_t>(capacity / CPU_SETSIZE));
-    const std::size_t bytes = mask.size() * sizeof(cpu_set_t);
-    if (sched_getaffinity(0, bytes, mask.data()) == 0) return CPU_COUNT_S(bytes, mask.data());
-    if (errno != EINVAL || capacity > (1 << 20)) {
-      throw std::system_error(errno, std::generic_category(), "sched_getaffinity");
-    }
+  const AffinityMask mask = affinity_mask();
+  return CPU_COUNT_S(mask.size() * sizeof(cpu_set_t), mask.data());
+}
+
+std::vector<int> allowed_cpus() {
+  const AffinityMask mask = affinity_mask();
+  const std::size_t bytes = mask.size() * sizeof(cpu_set_t);
+  std::vector<int> cpus;
+  for (std::size_t cpu = 0; cpu < mask.size() * CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET_S(cpu, bytes, mask.data())) cpus.push_back(static_cast<int>(cpu));
   }
+  return cpus;
 }
 
 int usable_cpus() {

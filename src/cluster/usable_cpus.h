@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace lrun {
 
@@ -14,6 +15,9 @@ std::optional<double> cgroup_cpu_limit(const std::string& root = {});
 /// CPUs that this process may run on by its affinity mask.
 /// \throws std::system_error  the kernel refused to say.
 int cpus_by_affinity();
+/// The same as the kernel numbers them, ascending.
+/// \throws std::system_error  the kernel refused to say.
+std::vector<int> allowed_cpus();
 
 /// How many threads can run at once here: the affinity mask and the cgroup limit together, at least 1.
 /// A fraction of a CPU counts as one, as in Java and Go: 1.5 gives 2.

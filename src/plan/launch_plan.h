@@ -33,6 +33,9 @@ struct WorkerPlan {
   int node_rank = 0;
   std::vector<DeviceId> devices;               ///< one under ddp; all of the node under dp and ddp2
   std::optional<std::string> visible_devices;  ///< of the vendor's variable; empty: the worker inherits the launcher's
+  std::vector<int> cpus;                       ///< it may run on only these; empty: on all that the launcher may use
+  std::vector<int> numa_nodes;                 ///< of `cpus`
+  int omp_num_threads = 0;                     ///< of its own `cpus`; 0: as LaunchPlan::omp_num_threads says
 
   bool operator==(const WorkerPlan&) const = default;
 };
@@ -82,6 +85,7 @@ struct LaunchPlan {
   Setting<Duration> restart_backoff;  ///< before the second restart in a row; doubles from then on
   int omp_num_threads = 0;            ///< 0: leave the variable alone
   bool isolate_gpus = false;
+  Setting<Binding> bind{Binding::kNone};
   std::vector<std::string> warnings;  ///< one line each, said before the start
 
   bool operator==(const LaunchPlan&) const = default;

@@ -13,6 +13,8 @@
 namespace lrun {
 
 enum class Compat { kLrun, kTorchrun };
+/// What part of the machine a worker may run on; see bind_workers().
+enum class Binding { kNone, kCore, kCache, kNuma, kSocket };
 enum class DryRun { kNo, kText, kJson };
 
 /// What was asked, as plain values: validated one by one, nothing looked up. Made by cli, read by make_plan().
@@ -46,6 +48,7 @@ struct LaunchRequest {
   Setting<std::optional<Duration>> restart_backoff;  ///< empty: the personality's
   bool isolate_gpus = false;  ///< --virtual-local-rank, --isolate-gpus: one visible device a worker
   bool share_gpus = false;    ///< --share-gpus: GPUs that others compute on will do
+  Setting<Binding> bind{Binding::kNone};
   DryRun dry_run = DryRun::kNo;
   int verbosity = 0;
 

@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include "base/user_error.h"
-#include "cluster/visible_gpus.h"
 #include "plan/backend_choice.h"
+#include "plan/cpu_binding.h"
 #include "plan/device_choice.h"
+#include "plan/gpu_visibility.h"
 #include "plan/rank_layout.h"
 #include "plan/strategy_choice.h"
 #include "plan/worker_command.h"
@@ -16,6 +17,7 @@ namespace {
 // A typing mistake must not become a plan of gigabytes.
 constexpr int kMostNodes = 65'536;
 constexpr std::size_t kMostWorkers = 1U << 20;
+constexpr int kMostThreads = 1 << 20;
 
 // Longer than a culprit needs to end once its connections are gone, and not felt as a wait.
 constexpr Duration kDefaultSettleForVictims(250);
@@ -63,67 +65,6 @@ std::vector<DeviceChoice> choose_for_all(const LaunchRequest& request, const std
   return choices;
 }
 
-/// What CUDA_VISIBLE_DEVICES of each worker is without GPUs of our own choice, as torchrun's --virtual-local-rank: the
-/// local-rank-th entry of the launcher's, or the bare number.
-void isolate_by_name(NodePlan& node, const std::optional<std::string>& launcher_has) {
-  const std::vector<std::string> entries = split_visible_devices(launcher_has.value_or(""));
-  for (WorkerPlan& worker : node.workers) {
-    const auto index = static_cast<std::size_t>(worker.local_rank);
-    if (launcher_has && index >= entries.size()) {
-      throw UserError(
-          "local rank " + std::to_string(index) + " has no GPU in CUDA_VISIBLE_DEVICES='" + *launcher_has + "'",
-          "use '--nproc-per-node " + std::to_string(entries.size()) + "', or name more GPUs");
-    }
-    worker.visible_devices = launcher_has ? entries[index] : std::to_string(index);
-  }
-}
-
-void isolate_by_device(NodePlan& node) {
-  for (WorkerPlan& worker : node.workers) {
-    std::string visible;
-    for (const DeviceId& device : worker.devices) visible += (visible.empty() ? "" : ",") + device.id;
-    worker.visible_devices = visible;
-  }
-}
-
-void set_visible_devices(LaunchPlan& plan, const std::vector<DeviceChoice>& choices, const Environment& environment) {
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    NodePlan& node = plan.nodes[i];
-    node.gpu_vendor = choices[i].gpu_vendor;
-    if (!plan.isolate_gpus) {
-      for (WorkerPlan& worker : node.workers) worker.visible_devices = choices[i].visible_devices;
-    } else if (plan.accelerator.value == "gpu") {
-      isolate_by_device(node);
-    } else {
-      isolate_by_name(node, environment.get("CUDA_VISIBLE_DEVICES"));
-    }
-  }
-}
-
-bool is_instance(const DeviceId& device) { return device.id.starts_with("MIG-"); }
-
-/// One process can use one instance of a GPU in MIG mode and nothing else: workers on such devices see only their own.
-bool needs_isolation(const LaunchPlan& plan) {
-  bool needed = false;
-  for (const NodePlan& node : plan.nodes) {
-    if (std::none_of(node.devices.begin(), node.devices.end(), is_instance) || node.devices.size() == 1) continue;
-    if (node.workers.size() < node.devices.size()) {
-      throw UserError("strategy '" + plan.strategy.value +
-                          "' gives one process several devices, and of MIG instances "
-                          "it can use only one",
-                      "use '--strategy ddp'");
-    }
-    needed = true;
-  }
-  return needed;
-}
-
-bool wants_isolation(const LaunchRequest& request, std::vector<std::string>& warnings) {
-  if (!request.isolate_gpus || request.accelerator.value != "cpu") return request.isolate_gpus;
-  warnings.emplace_back("workers on CPUs have no GPU to isolate: '--isolate-gpus' has no effect");
-  return false;
-}
-
 /// OMP_NUM_THREADS of a worker. Threads of dp's replicas each open a team of their own, so devices are counted, not
 /// processes.
 int threads_per_worker(const LaunchPlan& plan, int cpus, const Environment& environment) {
@@ -148,6 +89,28 @@ Setting<Duration> grace_of(const LaunchRequest& request, const Environment& envi
   if (request.grace.given() || !text || text->empty()) return request.grace;
   if (const auto grace = parse_duration(*text)) return {*grace, Source::kEnvironment, kVariable};
   throw UserError("'" + std::string(kVariable) + "=" + *text + "' is not a time", "a number of seconds is");
+}
+
+/// Binds every node's workers. Their threads follow from the CPUs that they got, where lrun sets them at all.
+void bind_all(LaunchPlan& plan, const std::vector<AllocatedNode>& nodes, const Environment& environment) {
+  if (plan.bind.value == Binding::kNone) return;
+  const bool sets_threads = plan.omp_num_threads > 0 && plan.personality.omp_threads != Personality::OmpThreads::kOne;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    NodePlan& node = plan.nodes[i];
+    const bool has_quota = nodes[i].cpus < nodes[i].topology.cpus();
+    const int most = has_quota ? std::max(1, nodes[i].cpus / static_cast<int>(node.devices.size())) : kMostThreads;
+    for (std::string& line : bind_workers(plan.bind, nodes[i].topology, most, node)) {
+      plan.warnings.push_back(std::move(line));
+    }
+    for (WorkerPlan& worker : node.workers) worker.omp_num_threads = sets_threads ? worker.omp_num_threads : 0;
+  }
+  if (sets_threads) plan.omp_num_threads = 0;
+  for (const char* const name : {"GOMP_CPU_AFFINITY", "KMP_AFFINITY"}) {
+    if (environment.has(name)) {
+      plan.warnings.push_back(std::string(name) + " is set: OpenMP may move its threads away from where '" +
+                              plan.bind.origin + "' puts them");
+    }
+  }
 }
 
 std::size_t most_devices(const std::vector<DeviceChoice>& choices) {
@@ -184,14 +147,14 @@ bool needs_gpus(const LaunchRequest& request, const Environment& environment) {
 /// Numbers of processes that follow from the CPUs, and the threads of each.
 bool needs_cpus(const LaunchRequest& request, const Environment& environment) {
   const auto counts_cpus = [](const std::string& value) { return value == "auto" || value == "-1" || value == "cpu"; };
-  return !environment.has("OMP_NUM_THREADS") || counts_cpus(request.devices.value) ||
-         counts_cpus(request.nproc_per_node.value);
+  return !environment.has("OMP_NUM_THREADS") || request.bind.value != Binding::kNone ||
+         counts_cpus(request.devices.value) || counts_cpus(request.nproc_per_node.value);
 }
 
 }  // namespace
 
 Questions questions_of(const LaunchRequest& request, const Environment& environment) {
-  return {needs_gpus(request, environment), needs_cpus(request, environment)};
+  return {needs_gpus(request, environment), needs_cpus(request, environment), request.bind.value != Binding::kNone};
 }
 
 LaunchPlan make_plan(const LaunchRequest& request, const Environment& environment, const Allocation& allocation,
@@ -209,16 +172,15 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   plan.accelerator = choices.front().accelerator;
   plan.devices = choices.front().asked;
   plan.strategy = choose_strategy(request.strategy, static_cast<int>(most_devices(choices)), plan.num_nodes);
-  plan.process_group_backend = choose_backend(request.process_group_backend, plan.accelerator.value, plan.num_nodes,
-                                              choices.front().gpu_vendor);
+  plan.process_group_backend =
+      choose_backend(request.process_group_backend, plan.accelerator.value, plan.num_nodes, choices.front().gpu_vendor);
 
   std::vector<NodeDevices> layout;
   for (std::size_t i = 0; i < nodes.size(); ++i) layout.push_back({nodes[i].name, choices[i].devices});
   plan.nodes = layout_ranks(plan.strategy.value, layout);
   plan.world_size = plan.nodes.back().base_rank + static_cast<int>(plan.nodes.back().workers.size());
 
-  plan.isolate_gpus = wants_isolation(request, plan.warnings) || needs_isolation(plan);
-  set_visible_devices(plan, choices, environment);
+  choose_visibility(plan, choices, request, environment);
   plan.setup = request.setup;
   for (std::string& warning : warn_about_missing(environment, plan.setup.environment)) {
     plan.warnings.push_back(std::move(warning));
@@ -227,6 +189,7 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   if (plan.num_nodes == 1) plan.master_addr = "127.0.0.1";
   if (request.master_port.value.value_or(0) != 0) plan.master_port = request.master_port.value;
   plan.seed = request.seed;
+  plan.bind = request.bind;
   plan.log_dir = request.log_dir;
   plan.standard_input = request.standard_input;
   plan.output = decide_output(request.output, plan.personality, request.log_dir.value, environment);
@@ -240,6 +203,7 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   plan.restart_backoff = {request.restart_backoff.value.value_or(plan.personality.restart_backoff),
                           request.restart_backoff.source, request.restart_backoff.origin};
   plan.omp_num_threads = threads_per_worker(plan, nodes.front().cpus, environment);
+  bind_all(plan, nodes, environment);
   add_warnings(plan, choices);
   return plan;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cluster/visible_gpus.h"
+#include "plan/cpu_binding.h"
 #include "plan/device_request.h"
 #include "plan/worker_command.h"
 #include "plan/worker_environment.h"
@@ -60,6 +61,9 @@ std::string thread_row(const LaunchPlan& plan, const Environment& base) {
   if (const auto users = base.get("OMP_NUM_THREADS"); users && plan.omp_num_threads == 0) {
     return row("OMP threads", *users, "OMP_NUM_THREADS");
   }
+  if (plan.nodes.front().workers.front().omp_num_threads > 0) {
+    return row("OMP threads", "one for each core", plan.bind.origin);
+  }
   if (plan.omp_num_threads == 0) return row("OMP threads", "left alone", "default for one worker");
   const bool share = plan.personality.omp_threads == Personality::OmpThreads::kFairShare;
   return row("OMP threads", std::to_string(plan.omp_num_threads),
@@ -101,6 +105,7 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   text += row("master", (plan.master_addr.empty() ? std::string(kAtStart) : plan.master_addr) + ", port " + port);
   text += row("seed", plan.seed.value ? std::to_string(*plan.seed.value) : "none", who_said(plan.seed));
   text += thread_row(plan, base);
+  if (plan.bind.given()) text += row("binding", name_of(plan.bind.value), plan.bind.origin);
   if (plan.output.console.given() || !plan.output.takes_all)
     text += row("output", std::string(name_of_console(plan.output)), who_said(plan.output.console));
   text += row("logs", plan.log_dir.value.empty() ? "in the run directory" : plan.log_dir.value, who_said(plan.log_dir));
@@ -116,6 +121,15 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
     text += row("restarts", fmt::format("at most {}", plan.max_restarts.value), who_said(plan.max_restarts));
     text += row("back-off", format_duration(plan.restart_backoff.value), who_said(plan.restart_backoff));
   }
+  return text;
+}
+
+/// Which CPUs the first node's workers get.
+std::string binding(const LaunchPlan& plan) {
+  const std::vector<std::string> lines = binding_lines(plan.nodes.front());
+  if (lines.empty()) return {};
+  std::string text = plan.num_nodes > 1 ? "\nbinding on " + plan.nodes.front().name + ":\n" : "\nbinding:\n";
+  for (const std::string& line : lines) text += "  " + line + "\n";
   return text;
 }
 
@@ -205,7 +219,8 @@ std::string common_environment(const LaunchPlan& plan, const Environment& base) 
 }  // namespace
 
 std::string show_plan_text(const LaunchPlan& plan, const Environment& environment) {
-  std::string text = settings(plan, environment) + workers(plan, environment) + common_environment(plan, environment);
+  std::string text =
+      settings(plan, environment) + workers(plan, environment) + binding(plan) + common_environment(plan, environment);
   for (const std::string& warning : plan.warnings) text += "\nwarning: " + warning + "\n";
   return text;
 }

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/cpu_binding.h"
 #include "plan/show_plan.h"
 #include "plan/worker_command.h"
 #include "plan/worker_environment.h"
@@ -65,6 +66,7 @@ Json json_of(const LaunchPlan& plan, const WorkerEnvironment& environment, const
   return {{"rank", worker.rank},
           {"local_rank", worker.local_rank},
           {"devices", json_of(worker.devices)},
+          {"cpus", worker.cpus.empty() ? Json() : Json(worker.cpus)},
           {"argv", expand_macros(plan.argv, worker.local_rank, plan.personality)},
           {"environment", std::move(variables)}};
 }
@@ -138,6 +140,7 @@ std::string show_plan_json(const LaunchPlan& plan, const Environment& environmen
       {"restart_backoff_ms", json_of(plan.restart_backoff, plan.restart_backoff.value.count())},
       {"omp_num_threads", plan.omp_num_threads == 0 ? Json() : Json(plan.omp_num_threads)},
       {"isolate_gpus", plan.isolate_gpus},
+      {"bind", json_of(plan.bind, name_of(plan.bind.value))},
       {"warnings", plan.warnings},
       {"nodes", std::move(nodes)},
   };

@@ -69,6 +69,10 @@ std::string entry_of(const std::string& name, const std::string& value) {
   return entry.append(name).append(1, '=').append(value);
 }
 
+bool has_threads_of_their_own(const NodePlan& node) {
+  return !node.workers.empty() && node.workers.front().omp_num_threads > 0;
+}
+
 bool sets_visible_devices(const NodePlan& node) {
   return !node.workers.empty() && node.workers.front().visible_devices.has_value();
 }
@@ -114,7 +118,7 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", base.get("TORCH_NCCL_ASYNC_ERROR_HANDLING").value_or("1")},
   };
   const auto threads = plan.omp_num_threads > 0 ? std::to_string(plan.omp_num_threads) : base.get("OMP_NUM_THREADS");
-  if (threads) variables.emplace_back("OMP_NUM_THREADS", *threads);
+  if (threads && !has_threads_of_their_own(node)) variables.emplace_back("OMP_NUM_THREADS", *threads);
   add_visible_devices(variables, node, base);
   variables.emplace_back("LRUN_RUN_ID", plan.run_id);
   variables.emplace_back("LRUN_STRATEGY", plan.strategy.value);
@@ -176,6 +180,7 @@ WorkerEnvironment::Variables WorkerEnvironment::of(const WorkerPlan& worker) con
        error_file_directory_.empty() ? "" : error_file_directory_ + "/" + local_rank + "/error.json"},
       {"LRUN_DEVICES", device_list(worker.devices, first_gpu, gpu_vendor_)},
   };
+  if (worker.omp_num_threads > 0) variables.emplace_back("OMP_NUM_THREADS", std::to_string(worker.omp_num_threads));
   if (worker.visible_devices) variables.emplace_back(visibility_variable(gpu_vendor_), *worker.visible_devices);
   return variables;
 }

@@ -41,7 +41,7 @@ inline constexpr ContractVariable kContract[] = {
      "where the worker may leave its exception as JSON; empty without log files"},
     {"TORCHELASTIC_SIGNALS_TO_HANDLE", ContractVariable::Scope::kRun, "signals on which the launcher stops the run"},
     {"TORCH_NCCL_ASYNC_ERROR_HANDLING", ContractVariable::Scope::kRun, "1; a value of the user's is kept"},
-    {"OMP_NUM_THREADS", ContractVariable::Scope::kNode,
+    {"OMP_NUM_THREADS", ContractVariable::Scope::kRank,
      "this worker's share of the CPUs; a value of the user's is kept"},
     {"CUDA_VISIBLE_DEVICES", ContractVariable::Scope::kRank,
      "the node's chosen GPUs, or with --isolate-gpus the worker's one; else inherited"},

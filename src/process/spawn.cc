@@ -26,9 +26,18 @@ struct ChildTask {
   const SpawnDefaults* defaults;
   pid_t parent;
   int error_number = 0;
+  bool in_exec = true;  ///< where the error came from
 };
 
 constexpr int kFirstFreeDescriptor = 3;
+
+void bind_to_cpus(ChildTask& task) {
+  const SpawnRequest& request = *task.request;
+  if (request.cpus == nullptr || ::sched_setaffinity(0, request.cpus_bytes, request.cpus) == 0) return;
+  task.error_number = errno;
+  task.in_exec = false;
+  ::_exit(127);
+}
 
 /// Puts `from` on descriptor `to` for the program. dup2 onto itself would keep CLOEXEC, so the flag is cleared then.
 bool place_descriptor(int from, int to) {
@@ -75,6 +84,7 @@ bool is_ignored(int signal_number) {
 /// Runs in the child, in the parent's memory, while the parent sleeps: async-signal-safe calls only.
 LRUN_NO_SANITIZE int child_main(void* argument) {
   auto* task = static_cast<ChildTask*>(argument);
+  bind_to_cpus(*task);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::setsid();
   if (::getppid() != task->parent) ::_exit(127);  // the launcher died before the death signal was armed
@@ -126,7 +136,7 @@ SpawnResult spawn(const SpawnRequest& request, const SpawnDefaults& defaults) {
   PidFd child(pid, Fd(pidfd));
   if (task.error_number != 0) {
     result.error_number = task.error_number;
-    result.exec_failed = true;
+    result.exec_failed = task.in_exec;
     ::waitid(P_PID, static_cast<id_t>(pid), nullptr, WEXITED);  // it is past its _exit: no wait worth a deadline
     return result;
   }

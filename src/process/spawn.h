@@ -1,8 +1,10 @@
 #pragma once
 
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,12 +37,14 @@ struct SpawnRequest {
   int standard_error = 2;
   const char* folder = nullptr;            ///< to start in; nullptr: the parent's
   std::span<const ProcessLimit> limits{};  ///< beside those of SpawnDefaults, or instead
+  const cpu_set_t* cpus = nullptr;         ///< that it may run on; null: all that the caller may use
+  std::size_t cpus_bytes = 0;
 };
 
 struct SpawnResult {
   std::optional<PidFd> child;  ///< empty on failure
   int error_number = 0;        ///< of clone or exec
-  bool exec_failed = false;    ///< true: the program could not be executed; false: no process could be made
+  bool exec_failed = false;    ///< true: the program could not be executed; false: no process could be made or bound
 
   [[nodiscard]] bool ok() const { return child.has_value(); }
 };

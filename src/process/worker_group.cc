@@ -32,6 +32,17 @@ class EnvironmentBlock {
   std::size_t shared_count_ = 0;
 };
 
+/// As the kernel wants it; empty for no CPU.
+std::vector<cpu_set_t> cpu_mask(const std::vector<int>& cpus) {
+  std::vector<cpu_set_t> mask;
+  for (const int cpu : cpus) {
+    const auto number = static_cast<std::size_t>(cpu);
+    if (mask.size() <= number / CPU_SETSIZE) mask.resize(number / CPU_SETSIZE + 1);  // new ones are all zero
+    CPU_SET_S(number, mask.size() * sizeof(cpu_set_t), mask.data());
+  }
+  return mask;
+}
+
 std::vector<char*> argument_pointers(const std::vector<std::string>& argv) {
   std::vector<char*> pointers;
   pointers.reserve(argv.size() + 1);
@@ -74,6 +85,9 @@ std::optional<StartFailure> WorkerGroup::start(EventLoop& loop, const GroupComma
     const std::vector<char*> argv = argument_pointers(command.argv);
     request.argv = argv.data();
     request.envp = environment.with(command.own_environment);
+    const std::vector<cpu_set_t> cpus = cpu_mask(command.cpus);
+    if (!cpus.empty()) request.cpus = cpus.data();
+    request.cpus_bytes = cpus.size() * sizeof(cpu_set_t);
     const SteadyTime now = std::chrono::steady_clock::now();
     SpawnResult result = spawn(request, defaults);
     if (!result.ok()) {

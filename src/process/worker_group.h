@@ -17,8 +17,9 @@ struct WorkerCommand {
   int local_rank = 0;
   std::vector<std::string> argv;
   std::vector<std::string> own_environment;
-  int standard_input = -1;   ///< descriptor that it gets; -1: the group's
-  int standard_output = -1;  ///< descriptor that it gets; -1: as GroupCommand::capture_output says
+  std::vector<int> cpus = {};  ///< that it may run on; empty: all
+  int standard_input = -1;     ///< descriptor that it gets; -1: the group's
+  int standard_output = -1;    ///< descriptor that it gets; -1: as GroupCommand::capture_output says
   int standard_error = -1;
 };
 

@@ -1,21 +1,33 @@
-// A driver library whose answers a test sets: only what lrun asks for.
+// A driver library whose answers a test sets, by functions or, for the built lrun, by FAKE_NVML_GPUS, FAKE_NVML_PROCESS
+// and FAKE_NVML_TROUBLE: only what lrun asks for.
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace {
 
+unsigned from_environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? 0 : static_cast<unsigned>(std::atoi(value));
+}
+
+char letter_from_environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? ' ' : value[0];
+}
+
 int init_result = 0;
 int count_result = 0;
-unsigned gpu_count = 0;
+unsigned gpu_count = from_environment("FAKE_NVML_GPUS");
 unsigned lost_gpu = ~0U;
 int open_users = 0;
 unsigned divided_gpu = ~0U;  // in MIG mode, with instances 0 and 2
 int mode = 0;
-unsigned process = 0;  // computes on GPU 0
-char trouble = ' ';    // 'c': init crashes, 'h': it hangs
+unsigned process = from_environment("FAKE_NVML_PROCESS");     // computes on GPU 0
+char trouble = letter_from_environment("FAKE_NVML_TROUBLE");  // 'c': init crashes, 'h': it hangs
 char devices[16];
 char instances[16];
 constexpr int kNotFound = 6;

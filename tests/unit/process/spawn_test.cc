@@ -56,6 +56,41 @@ TEST(Spawn, GivesTheErrnoOfAFailedExecAndLeavesNoChild) {
   EXPECT_EQ(errno, ECHILD);
 }
 
+TEST(Spawn, BindsTheChildToItsCpus) {
+  cpu_set_t cpus;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof cpus, &cpus), 0);
+  std::size_t last = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(last, &cpus)) --last;
+  CPU_ZERO(&cpus);
+  CPU_SET(last, &cpus);
+  Pipe pipe = make_pipe();
+  char* const argv[] = {const_cast<char*>("grep"), const_cast<char*>("Cpus_allowed_list"),
+                        const_cast<char*>("/proc/self/status"), nullptr};
+  SpawnRequest request{.path = "/bin/grep", .argv = argv, .envp = environ, .standard_output = pipe.write.get()};
+  request.cpus = &cpus;
+  request.cpus_bytes = sizeof cpus;
+  const SpawnResult result = spawn(request, SpawnDefaults::of_this_process());
+  ASSERT_TRUE(result.ok());
+  pipe.write.reset();
+  char text[64] = {};
+  EXPECT_GT(::read(pipe.read.get(), text, sizeof text - 1), 0);
+  EXPECT_EQ(std::string(text), "Cpus_allowed_list:\t" + std::to_string(last) + "\n");
+  ::waitid(P_PID, static_cast<id_t>(result.child->pid()), nullptr, WEXITED);
+}
+
+TEST(Spawn, TellsABindingThatFailsFromAProgramThatCannotBeExecuted) {
+  cpu_set_t none;
+  CPU_ZERO(&none);
+  char* const argv[] = {const_cast<char*>("true"), nullptr};
+  SpawnRequest request{.path = "/bin/true", .argv = argv, .envp = environ};
+  request.cpus = &none;
+  request.cpus_bytes = sizeof none;
+  const SpawnResult result = spawn(request, SpawnDefaults::of_this_process());
+  EXPECT_FALSE(result.ok());
+  EXPECT_FALSE(result.exec_failed);
+  EXPECT_EQ(result.error_number, EINVAL);
+}
+
 TEST(Spawn, ReportsTheExitCode) {
   ShellChild child("exit 3");
   ASSERT_TRUE(child.result.ok());

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "base/environment.h"
+#include "plan/device_choice.h"
+#include "plan/launch_plan.h"
+#include "plan/launch_request.h"
+
+namespace lrun {
+
+/// Decides which GPUs every worker of `plan` sees, and whether each sees only its own; `choices` are those of the
+/// plan's nodes, in their order. Sets isolate_gpus, and of nodes and workers what belongs to the vendor's variable.
+/// \throws UserError  a worker would see no GPU, or one process several MIG instances.
+void choose_visibility(LaunchPlan& plan, const std::vector<DeviceChoice>& choices, const LaunchRequest& request,
+                       const Environment& environment);
+
+}  // namespace lrun

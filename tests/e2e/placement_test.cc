@@ -1,0 +1,80 @@
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "support/lrun_process.h"
+
+namespace lrun::test {
+namespace {
+
+/// A machine with these GPUs, as the fake driver of the unit tests plays it.
+LrunProcess::Options machine(std::map<std::string, std::string> driver) {
+  driver["LD_LIBRARY_PATH"] = FAKE_NVML_FOLDER;
+  return {.environment = std::move(driver)};
+}
+
+TEST(Placement, GivesWorkersTheGpusThatTheDriverCounts) {
+  LrunProcess lrun({"--devices", "GPU-b,2", "sh", "-c", "echo $LRUN_DEVICES of $CUDA_VISIBLE_DEVICES"},
+                   machine({{"FAKE_NVML_GPUS", "4"}}));
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_NE(lrun.out().find("[0] cuda:0 of GPU-bx,2\n"), std::string::npos) << lrun.out();
+  EXPECT_NE(lrun.out().find("[1] cuda:1 of GPU-bx,2\n"), std::string::npos) << lrun.out();
+}
+
+TEST(Placement, RefusesABusyGpuBeforeAnythingIsStarted) {
+  const auto busy = machine({{"FAKE_NVML_GPUS", "2"}, {"FAKE_NVML_PROCESS", "1"}});
+  LrunProcess refused({"--devices", "1", "echo", "started"}, busy);
+  EXPECT_EQ(refused.wait().code, 125);
+  EXPECT_EQ(refused.out(), "");
+  EXPECT_NE(refused.err().find("is busy: process 1 "), std::string::npos) << refused.err();
+  EXPECT_NE(refused.err().find("use '--devices 1,'"), std::string::npos) << refused.err();
+  LrunProcess shared({"--devices", "1", "--share-gpus", "echo", "started"}, busy);
+  EXPECT_EQ(shared.wait().code, 0);
+  EXPECT_EQ(shared.err(), "");
+}
+
+TEST(Placement, OutlivesADriverThatCrashes) {
+  LrunProcess lrun({"--devices", "1", "sh", "-c", "echo on $LRUN_DEVICES"}, machine({{"FAKE_NVML_TROUBLE", "crash"}}));
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_EQ(lrun.out(), "[0] on cpu\n");
+  EXPECT_EQ(lrun.err(), "lrun: warning: using CPUs: the NVIDIA driver ended the process that asked it by SIGSEGV\n");
+}
+
+/// What comes behind `label` in lines of '[rank] label value'.
+std::set<std::string> values_of(const std::string& output, const std::string& label) {
+  std::set<std::string> values;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    const auto place = line.find(label);
+    if (place != std::string::npos) values.insert(line.substr(place + label.size()));
+  }
+  return values;
+}
+
+TEST(Placement, BindsWorkersToCoresOfTheirOwnAndSaysSo) {
+  cpu_set_t all;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
+  LrunProcess lrun({"-v", "--devices", "2", "--accelerator", "cpu", "--bind", "core", "sh", "-c",
+                    "grep Cpus_allowed_list /proc/self/status; echo threads $OMP_NUM_THREADS"});
+  const LrunEnd end = lrun.wait();
+  if (end.code == 125 && lrun.err().find("needs a core for each device") != std::string::npos) {
+    GTEST_SKIP() << "one core, and no two workers can have their own: " << lrun.err();
+  }
+  EXPECT_EQ(end.code, 0) << lrun.err();
+  EXPECT_EQ(values_of(lrun.out(), "Cpus_allowed_list:\t").size(), 2U) << "not the same CPUs: " << lrun.out();
+  EXPECT_FALSE(values_of(lrun.out(), "threads ").contains("")) << lrun.out();
+  EXPECT_NE(lrun.err().find("local rank 1: CPUs "), std::string::npos) << lrun.err();
+}
+
+TEST(Placement, ShowsTheBindingInThePlan) {
+  LrunProcess lrun({"--devices", "2", "--accelerator", "cpu", "--bind=numa", "--dry-run", "true"});
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_NE(lrun.out().find("binding       numa"), std::string::npos) << lrun.out();
+  EXPECT_NE(lrun.out().find("\nbinding:\n  local rank"), std::string::npos) << lrun.out();
+}
+
+}  // namespace
+}  // namespace lrun::test
