@@ -119,11 +119,12 @@ _lrun_reply_program() {
   fi
 }
 
-_lrun_verbs='status report stack'
+_lrun_verbs='doctor status report stack'
 
 # The options of verb $1, in `values`.
 _lrun_options_of_verb() {
   case $1 in
+    doctor) values='--hosts --json --verbose --help' ;;
     status) values='--json --help' ;;
     report) values='--html --help' ;;
     stack) values='--json --pids --help' ;;
@@ -146,7 +147,7 @@ _lrun_reply_verb() {
     mapfile -t COMPREPLY < <(compgen -f -- "$2")
     return
   fi
-  if [[ $2 == -* ]]; then
+  if [[ $2 == -* || $1 == doctor ]]; then
     _lrun_options_of_verb "$1"
     mapfile -t COMPREPLY < <(compgen -W "$values" -- "$2")
   else

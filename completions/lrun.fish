@@ -57,6 +57,8 @@ end
 function __lrun_complete_verb
     if string match -q -- '-*' (commandline -ct)
         switch $argv[1]
+            case doctor
+                printf '%s\n' --hosts --json --verbose --help
             case status
                 printf '%s\n' --json --help
             case report
@@ -70,6 +72,7 @@ function __lrun_complete_verb
         __fish_complete_path (commandline -ct)
         return
     end
+    test $argv[1] = doctor; and return
     set -l state $LRUN_STATE
     set -q state[1]; or set state $HOME/.local/state/lrun
     for lock in $state/*/lock
@@ -79,11 +82,11 @@ end
 
 function __lrun_complete_program
     set -l line (commandline -opc)
-    if set -q line[2]; and contains -- $line[2] status report stack
+    if set -q line[2]; and contains -- $line[2] doctor status report stack
         __lrun_complete_verb $line[2]
         return
     end
-    set -q line[2]; or printf '%s\n' status report stack
+    set -q line[2]; or printf '%s\n' doctor status report stack
     set -l words (__lrun_program)
     set -l current (commandline -ct)
     if set -q words[1]

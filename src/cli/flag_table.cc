@@ -93,7 +93,6 @@ constexpr Flag kFirstFlags[] = {
     {.name = "bind",
      .value = kRequired,
      .placeholder = "none|core|numa",
-     .brief = "CPUs of each worker: those near its device",
      .details =
          "Which CPUs each worker may run on, chosen to be close to its GPU; CPU workers are spread evenly. 'numa': "
          "all cores of the NUMA node. 'core': cores of its own, an equal part of the NUMA node's. 'cache': the "

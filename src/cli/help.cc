@@ -143,7 +143,7 @@ std::string verb_options(const Verb& verb) {
 std::string verbs_help() {
   std::string text = "Verbs, as the first word (lrun VERB --help says more):\n";
   for (const Verb& verb : verb_table()) {
-    std::string line = "  " + std::string(verb.name) + " [RUN]";
+    std::string line = "  " + std::string(verb.name) + (verb.takes_run ? " [RUN]" : "");
     line.resize(std::max(kVerbIndent, line.size() + 2), ' ');
     text += line + std::string(verb.brief) + "\n";
   }
@@ -184,8 +184,9 @@ std::string verb_help(VerbRequest::Kind kind) {
   std::string text;
   for (const Verb& verb : verb_table()) {
     if (verb.kind != kind) continue;
-    text += "usage: lrun " + std::string(verb.name) + " [options] [RUN]\n\n" + wrapped(verb.details, 0) + "\n" +
-            verb_options(verb) + wrapped("RUN is the id of a run, how it begins or ends, or its folder.", 0);
+    text += "usage: lrun " + std::string(verb.name) + (verb.takes_run ? " [options] [RUN]\n\n" : " [options]\n\n") +
+            wrapped(verb.details, 0) + "\n" + verb_options(verb) +
+            (verb.takes_run ? wrapped("RUN is the id of a run, how it begins or ends, or its folder.", 0) : "");
   }
   return text;
 }

@@ -1,7 +1,6 @@
 #include "cli/parse_args.h"
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
 #include <iterator>
 #include <map>
@@ -20,8 +19,6 @@ namespace {
 
 using Action = ParsedCommandLine::Action;
 
-constexpr std::array<std::string_view, 1> kLaterVerbs{"doctor"};
-
 Compat compat_of_name(const std::vector<std::string>& argv) {
   if (argv.empty()) return Compat::kLrun;
   const std::string_view path = argv.front();
@@ -31,11 +28,7 @@ Compat compat_of_name(const std::vector<std::string>& argv) {
 /// The verb that the line begins with, or nullptr.
 const Verb* verb_of(const std::vector<std::string>& words, Compat compat) {
   if (words.empty() || !personality_of(compat).verbs) return nullptr;
-  if (std::find(kLaterVerbs.begin(), kLaterVerbs.end(), words.front()) == kLaterVerbs.end()) {
-    return find_verb(words.front());
-  }
-  throw UserError("'" + words.front() + "' is not in this version",
-                  "a program of that name is run with 'lrun -- " + words.front() + "'");
+  return find_verb(words.front());
 }
 
 Action action_of(const SpelledLine::Option& option) {

@@ -74,6 +74,11 @@ class VerbReader {
 
   void read_run(const std::string& word) {
     if (word.empty()) throw UserError("the name of RUN is empty", "an unset variable in quotes is an empty word");
+    if (!verb_.takes_run) {
+      const std::string verb(verb_.name);
+      throw UserError("'lrun " + verb + "' takes no argument, got '" + word + "'",
+                      "a program of that name is run with 'lrun -- " + verb + "'");
+    }
     if (!request_.run.empty()) {
       const std::string verb(verb_.name);
       throw UserError("'lrun " + verb + "' takes one RUN, got '" + request_.run + "' and '" + word + "'",

@@ -47,6 +47,29 @@ void pids(const std::string& value, VerbRequest& request) {
   throw UserError("'--pids' takes at most 4096 processes", "ask for those that matter");
 }
 
+void verbose(const std::string&, VerbRequest& request) { request.verbose = true; }
+
+void hosts(const std::string& value, VerbRequest& request) {
+  constexpr std::size_t kMost = 256;
+  std::string_view rest = value;
+  request.hosts.clear();
+  while (request.hosts.size() < kMost) {
+    const auto comma = rest.find(',');
+    std::string host(rest.substr(0, comma));
+    if (host.empty()) throw UserError("'--hosts " + value + "': a name is empty", "write '--hosts node1,node2'");
+    request.hosts.push_back(std::move(host));
+    if (comma == std::string_view::npos) return;
+    rest.remove_prefix(comma + 1);
+  }
+  throw UserError("'--hosts' takes at most 256 hosts", "ask in several calls");
+}
+
+constexpr VerbOption kDoctorOptions[] = {
+    {"hosts", "HOST,...", "Try to reach these hosts over TCP, too.", hosts},
+    {"json", "", "One JSON object for programs.", json},
+    {"verbose", "", "Say also what is in order.", verbose},
+};
+
 constexpr VerbOption kStatusOptions[] = {
     {"json", "", "One JSON object for programs.", json},
 };
@@ -61,6 +84,12 @@ constexpr VerbOption kStackOptions[] = {
 };
 
 constexpr Verb kVerbs[] = {
+    {"doctor", Kind::kDoctor, "what keeps training from working on this machine",
+     "Looks at what training needs, in a moment and without touching a GPU: GPUs, their driver, their memory and their "
+     "ways to each other, /dev/shm, limits, CPU quota, names, loopback, clock, room for logs. Silent, with exit status "
+     "0, "
+     "when all is well; else every finding comes with its fix, and the exit status is 1.",
+     kDoctorOptions, false},
     {"status", Kind::kStatus, "what runs here, and each rank's last line",
      "Says of each run that is alive since when it runs, which attempt it is in, and of each rank whether it runs and "
      "what it printed last. RUN names one of them.",

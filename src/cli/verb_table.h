@@ -11,7 +11,7 @@ namespace lrun {
 
 /// What a line that begins with a verb asks for: `lrun status [RUN]`.
 struct VerbRequest {
-  enum class Kind { kStatus, kReport, kStack };
+  enum class Kind { kStatus, kReport, kStack, kDoctor };
 
   Kind kind = Kind::kStatus;
   bool help = false;                   ///< only say what the verb does
@@ -19,6 +19,8 @@ struct VerbRequest {
   bool json = false;                   ///< for programs
   std::string html_file;               ///< where the page goes; empty: none
   std::vector<RankProcess> processes;  ///< instead of those of a run
+  std::vector<std::string> hosts;      ///< to be reached from here
+  bool verbose = false;                ///< also what is in order
 
   bool operator==(const VerbRequest&) const = default;
 };
@@ -32,13 +34,14 @@ struct VerbOption {
   void (*apply)(const std::string& value, VerbRequest& request);
 };
 
-/// One verb: all that parser, help, man page check and completions know about it. Its one argument is RUN.
+/// One verb: all that parser, help, man page check and completions know about it. Its one argument, if any, is RUN.
 struct Verb {
   std::string_view name;
   VerbRequest::Kind kind;
   std::string_view brief;    ///< one line of `lrun --help`
   std::string_view details;  ///< the paragraph of `lrun VERB --help`
   std::span<const VerbOption> options;
+  bool takes_run = true;
 };
 
 /// The table, in the order in which help and man page show it.

@@ -15,6 +15,8 @@ int run_verb(const VerbRequest& request, const Environment& environment) {
       return report_verb(request, environment);
     case VerbRequest::Kind::kStack:
       return stack_verb(request, environment);
+    case VerbRequest::Kind::kDoctor:
+      return doctor_verb(request, environment);
   }
   return kExitRefused;
 }

@@ -18,4 +18,7 @@ int report_verb(const VerbRequest& request, const Environment& environment);
 /// `lrun stack [RUN]`.
 int stack_verb(const VerbRequest& request, const Environment& environment);
 
+/// `lrun doctor`: 1 when something is wrong with the machine.
+int doctor_verb(const VerbRequest& request, const Environment& environment);
+
 }  // namespace lrun

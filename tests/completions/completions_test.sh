@@ -72,6 +72,10 @@ never 'lrun -n 2 stac' 'stack$'
 among 'lrun stack --p' --pids
 among 'lrun report --h' --html
 among 'lrun report --html tr' train.py
+among 'lrun doc' doctor
+among 'lrun doctor --ho' --hosts
+never 'lrun doctor ' 20260102-run-one
+among 'lrun --bind n' numa
 exactly 'lrun status ' 20260102-run-one 20260103-run-two
 exactly 'lrun status 20260103' 20260103-run-two
 among 'lrun status --js' --json

@@ -1,5 +1,5 @@
 #include <gtest/gtest.h>
-#include <sched.h>
+#include <nlohmann/json.hpp>
 
 #include <set>
 #include <sstream>
@@ -43,6 +43,28 @@ TEST(Placement, OutlivesADriverThatCrashes) {
   EXPECT_EQ(lrun.err(), "lrun: warning: using CPUs: the NVIDIA driver ended the process that asked it by SIGSEGV\n");
 }
 
+TEST(Doctor, NamesWhatIsWrongWithItsFix) {
+  LrunProcess lrun({"doctor", "--hosts", "127.0.0.1"}, machine({{"FAKE_NVML_GPUS", "2"}, {"FAKE_NVML_PROCESS", "1"}}));
+  EXPECT_EQ(lrun.wait().code, 1);
+  EXPECT_NE(lrun.out().find("warning  GPU 0 is busy: process 1 "), std::string::npos) << lrun.out();
+  EXPECT_NE(lrun.out().find("\n    fix: "), std::string::npos) << lrun.out();
+  EXPECT_EQ(lrun.out().find("'127.0.0.1'"), std::string::npos) << "that one is reached: " << lrun.out();
+}
+
+TEST(Doctor, OutlivesADriverThatCrashesAndSpeaksJson) {
+  LrunProcess lrun({"doctor", "--json"}, machine({{"FAKE_NVML_TROUBLE", "crash"}}));
+  EXPECT_EQ(lrun.wait().code, 1);
+  const nlohmann::json json = nlohmann::json::parse(lrun.out());
+  EXPECT_EQ(json.at("healthy"), false);
+  EXPECT_EQ(json.at("findings").at(0).at("id"), "driver") << json;
+}
+
+TEST(Doctor, SaysWhatItSawWhenAsked) {
+  LrunProcess lrun({"doctor", "--verbose"}, machine({{"FAKE_NVML_GPUS", "2"}}));
+  lrun.wait();
+  EXPECT_NE(lrun.out().find("seen     GPUs: 2, 2 visible to programs"), std::string::npos) << lrun.out();
+}
+
 /// What comes behind `label` in lines of '[rank] label value'.
 std::set<std::string> values_of(const std::string& output, const std::string& label) {
   std::set<std::string> values;
@@ -55,8 +77,6 @@ std::set<std::string> values_of(const std::string& output, const std::string& la
 }
 
 TEST(Placement, BindsWorkersToCoresOfTheirOwnAndSaysSo) {
-  cpu_set_t all;
-  ASSERT_EQ(::sched_getaffinity(0, sizeof all, &all), 0);
   LrunProcess lrun({"-v", "--devices", "2", "--accelerator", "cpu", "--bind", "core", "sh", "-c",
                     "grep Cpus_allowed_list /proc/self/status; echo threads $OMP_NUM_THREADS"});
   const LrunEnd end = lrun.wait();

@@ -181,18 +181,5 @@ TEST(CommandLine, HelpAndVersionAreAnsweredBeforeValuesAreRead) {
   EXPECT_EQ(parse({"./train", "--help"}).action, Action::kLaunch) << "after PROGRAM it is PROGRAM's";
 }
 
-TEST(CommandLine, VerbsOfLaterVersionsAreRefused) {
-  for (const std::string verb : {"doctor"}) {
-    EXPECT_EQ(refusal({verb}),
-              "lrun: error: '" + verb +
-                  "' is not in this version\nlrun: hint: a program of that name is run with 'lrun -- " + verb + "'\n");
-    EXPECT_EQ(request_of({"--", verb}).command, Words{verb});
-    EXPECT_EQ(request_of({"-v", verb}).command, Words{verb});
-    EXPECT_EQ(request_of({"./" + verb}).command, Words{"./" + verb});
-    EXPECT_EQ(request_of({verb}, {}, "torchrun").command, Words{verb}) << "torchrun has no verbs";
-    EXPECT_EQ(request_of({verb}, {{"LRUN_COMPAT", "torchrun"}}).command, Words{verb});
-  }
-}
-
 }  // namespace
 }  // namespace lrun

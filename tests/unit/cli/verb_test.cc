@@ -49,6 +49,18 @@ TEST(Verb, RefusesInOneLineAndAHint) {
             "lrun: hint: an unset variable in quotes is an empty word\n");
 }
 
+TEST(Verb, DoctorTakesHostsAndNoRun) {
+  const VerbRequest expected{
+      .kind = VerbRequest::Kind::kDoctor, .json = true, .hosts = {"node1", "node2"}, .verbose = true};
+  EXPECT_EQ(parse({"doctor", "--hosts", "node1,node2", "--json", "--verbose"}).verb, expected);
+  EXPECT_EQ(refusal({"doctor", "fever"}),
+            "lrun: error: 'lrun doctor' takes no argument, got 'fever'\n"
+            "lrun: hint: a program of that name is run with 'lrun -- doctor'\n");
+  EXPECT_EQ(refusal({"doctor", "--hosts", "a,,b"}),
+            "lrun: error: '--hosts a,,b': a name is empty\nlrun: hint: write '--hosts node1,node2'\n");
+  EXPECT_EQ(verb_help(VerbRequest::Kind::kDoctor).find("RUN"), std::string::npos) << "it takes none";
+}
+
 TEST(Verb, StackTakesProcessesWithOrWithoutRanks) {
   EXPECT_EQ(parse({"stack", "--pids", "7:42,43"}).verb.processes, (std::vector<RankProcess>{{7, 42}, {1, 43}}));
   EXPECT_EQ(parse({"stack", "--pids=42"}).verb.processes, (std::vector<RankProcess>{{0, 42}}));
@@ -73,7 +85,8 @@ TEST(Verb, OptionsOfOneVerbBeginDifferently) {
 
 TEST(Verb, HelpNamesEveryVerbAndItsOptions) {
   for (const Verb& verb : verb_table()) {
-    EXPECT_NE(long_help().find("  " + std::string(verb.name) + " [RUN] "), std::string::npos) << verb.name;
+    EXPECT_NE(long_help().find("  " + std::string(verb.name) + (verb.takes_run ? " [RUN] " : " ")), std::string::npos)
+        << verb.name;
     for (const VerbOption& option : verb.options) {
       EXPECT_NE(verb_help(verb.kind).find("  --" + std::string(option.name)), std::string::npos) << option.name;
     }

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <vector>
+
+#include "inspect/judge_machine.h"
+#include "inspect/machine_facts.h"
+
+namespace lrun {
+
+/// The part of judge_machine() about GPUs and their driver. Adds to `findings`.
+void judge_gpus(const MachineFacts& facts, std::vector<Finding>& findings);
+
+}  // namespace lrun

@@ -1,0 +1,142 @@
+#include "report/doctor_text.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <string_view>
+
+namespace lrun {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Severity = Finding::Severity;
+
+const char* name_of(Severity severity) {
+  switch (severity) {
+    case Severity::kProblem:
+      break;
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kNote:
+      return "note";
+  }
+  return "problem";
+}
+
+const char* name_of(PeerFacts::Path path) {
+  switch (path) {
+    case PeerFacts::Path::kOpen:
+      return "open";
+    case PeerFacts::Path::kUnresolved:
+      return "unresolved";
+    case PeerFacts::Path::kSilent:
+      break;
+    case PeerFacts::Path::kUnreachable:
+      return "unreachable";
+  }
+  return "silent";
+}
+
+std::string gibibytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1ULL << 30U));
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::string gpu_words(const MachineFacts& facts) {
+  const std::vector<Gpu>& gpus = facts.machine_gpus.gpus;
+  if (gpus.empty()) return "none" + (facts.machine_gpus.detail.empty() ? "" : ": " + facts.machine_gpus.detail);
+  std::string text = fmt::format("{}, {} visible to programs", gpus.size(), facts.visible_gpus.gpus.size());
+  if (!gpus.front().name.empty()) text += ", " + gpus.front().name;
+  if (!facts.driver.library.empty()) text += ", driver " + facts.driver.library;
+  if (facts.driver.cuda > 0)
+    text += fmt::format(", CUDA {}.{}", facts.driver.cuda / 1000, facts.driver.cuda % 1000 / 10);
+  return text;
+}
+
+/// What was looked at, a line each.
+std::string fact_lines(const MachineFacts& facts) {
+  std::string text;
+  const auto add = [&](std::string_view name, const std::string& value) {
+    text += fmt::format("{:<8} {}: {}\n", "seen", name, value);
+  };
+  add("GPUs", gpu_words(facts));
+  add("/dev/shm", gibibytes(facts.shared_memory.total) + ", " + gibibytes(facts.shared_memory.free) + " free");
+  add("locked memory", facts.locked_memory ? fmt::format("{} KiB", *facts.locked_memory / 1024) : "unlimited");
+  add("open files", std::to_string(facts.open_files));
+  add("CPUs", std::to_string(facts.cpus) + (facts.cpu_quota ? fmt::format(", quota {:.1f}", *facts.cpu_quota) : ""));
+  add("host", facts.host_name + (facts.host_addresses.empty() ? "" : ", " + joined(facts.host_addresses)));
+  for (const PeerFacts& peer : facts.peers) add("host " + peer.host, name_of(peer.path));
+  add("clock", facts.clock_synchronized ? "synchronized" : "not synchronized");
+  add("run folders", facts.state_folder + ", " + gibibytes(facts.state_room.free) + " free");
+  return text;
+}
+
+Json json_of(const std::vector<Finding>& findings) {
+  Json list = Json::array();
+  for (const Finding& finding : findings) {
+    list.push_back(
+        {{"id", finding.id}, {"severity", name_of(finding.severity)}, {"text", finding.text}, {"fix", finding.fix}});
+  }
+  return list;
+}
+
+Json gpus_json(const MachineFacts& facts) {
+  Json list = Json::array();
+  for (const Gpu& gpu : facts.machine_gpus.gpus) {
+    list.push_back({{"index", gpu.index}, {"uuid", gpu.uuid}, {"name", gpu.name}, {"pci_address", gpu.pci_address}});
+  }
+  return list;
+}
+
+Json peers_json(const MachineFacts& facts) {
+  Json list = Json::array();
+  for (const PeerFacts& peer : facts.peers) {
+    list.push_back({{"host", peer.host}, {"path", name_of(peer.path)}, {"address", peer.address}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string doctor_text(const MachineFacts& facts, const std::vector<Finding>& findings, bool verbose) {
+  std::string text;
+  for (const Finding& finding : findings) {
+    if (finding.severity == Severity::kNote && !verbose) continue;
+    text += fmt::format("{:<8} {}\n{:>8} {}\n", name_of(finding.severity), finding.text, "fix:", finding.fix);
+  }
+  return verbose ? text + fact_lines(facts) : text;
+}
+
+std::string doctor_json(const MachineFacts& facts, const std::vector<Finding>& findings) {
+  const Json json = {
+      {"schema", 1},
+      {"healthy", is_healthy(findings)},
+      {"findings", json_of(findings)},
+      {"facts",
+       {{"host", facts.host_name},
+        {"addresses", facts.host_addresses},
+        {"cpus", facts.cpus},
+        {"cpu_quota", facts.cpu_quota ? Json(*facts.cpu_quota) : Json()},
+        {"shared_memory_bytes", facts.shared_memory.total},
+        {"shared_memory_free_bytes", facts.shared_memory.free},
+        {"locked_memory_bytes", facts.locked_memory ? Json(*facts.locked_memory) : Json()},
+        {"open_files", facts.open_files},
+        {"gpus", gpus_json(facts)},
+        {"visible_gpus", facts.visible_gpus.gpus.size()},
+        {"driver", facts.driver.library},
+        {"cuda", facts.driver.cuda},
+        {"clock_synchronized", facts.clock_synchronized},
+        {"state_folder", facts.state_folder},
+        {"hosts", peers_json(facts)}}},
+  };
+  // Names of hosts and devices are bytes; what is not UTF-8 in them is shown as U+FFFD.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace lrun

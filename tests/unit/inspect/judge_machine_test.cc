@@ -1,0 +1,181 @@
+#include "inspect/judge_machine.h"
+
+#include <gtest/gtest.h>
+
+namespace lrun {
+namespace {
+
+constexpr std::uint64_t kGiB = 1ULL << 30U;
+using Severity = Finding::Severity;
+
+/// A machine with two GPUs on which all is well.
+MachineFacts healthy() {
+  MachineFacts facts;
+  facts.shared_memory = {16 * kGiB, 16 * kGiB};
+  facts.infiniband = true;
+  facts.open_files = 1'048'576;
+  facts.host_name = "node1";
+  facts.host_addresses = {"10.0.0.1"};
+  facts.cpus = 64;
+  facts.machine_gpus = {GpuAnswer::kCounted, {{0, "GPU-a", "0"}, {1, "GPU-b", "1"}}, ""};
+  facts.visible_gpus = facts.machine_gpus;
+  facts.driver = {"570.00", "570.00", 12080, 2, 1, {}, {}, {}};
+  facts.nvidia_hardware = true;
+  facts.clock_seconds = 1'800'000'000;
+  facts.state_folder = "/home/me/.local/state/lrun";
+  facts.state_room = {100 * kGiB, 50 * kGiB};
+  return facts;
+}
+
+/// The one finding there is; fails the test when there is another number of them.
+Finding only(const MachineFacts& facts) {
+  const std::vector<Finding> findings = judge_machine(facts);
+  EXPECT_EQ(findings.size(), 1U);
+  if (findings.empty()) return {};
+  EXPECT_NE(findings.front().fix, "") << findings.front().text;
+  return findings.front();
+}
+
+TEST(JudgeMachine, SaysNothingAboutAHealthyOne) {
+  EXPECT_EQ(judge_machine(healthy()), std::vector<Finding>());
+  MachineFacts laptop = healthy();
+  laptop.machine_gpus = laptop.visible_gpus = {GpuAnswer::kNoLibrary, {}, "there is no libnvidia-ml.so.1"};
+  laptop.driver = {};
+  laptop.nvidia_hardware = laptop.infiniband = false;
+  laptop.locked_memory = 8 << 20U;
+  EXPECT_EQ(judge_machine(laptop), std::vector<Finding>()) << "no GPU and no InfiniBand is no fault";
+}
+
+TEST(JudgeMachine, KnowsSmallFullAndMissingSharedMemory) {
+  MachineFacts facts = healthy();
+  facts.shared_memory = {64 << 20U, 64 << 20U};
+  EXPECT_EQ(only(facts).id, "shm");
+  EXPECT_NE(only(facts).text.find("64 MiB"), std::string::npos) << only(facts).text;
+  EXPECT_NE(only(facts).fix.find("--shm-size"), std::string::npos);
+  facts.shared_memory = {16 * kGiB, 4096};
+  EXPECT_NE(only(facts).text.find("full: 4 KiB of 16.0 GiB"), std::string::npos) << only(facts).text;
+  facts.shared_memory = {};
+  EXPECT_EQ(only(facts).severity, Severity::kProblem);
+}
+
+TEST(JudgeMachine, WantsLockedMemoryForRdmaOnly) {
+  MachineFacts facts = healthy();
+  facts.locked_memory = 8 << 20U;
+  EXPECT_EQ(only(facts).id, "memlock");
+  facts.infiniband = false;
+  EXPECT_EQ(judge_machine(facts), std::vector<Finding>());
+}
+
+TEST(JudgeMachine, WantsRoomForFiles) {
+  MachineFacts facts = healthy();
+  facts.open_files = 1024;
+  EXPECT_EQ(only(facts).id, "nofile");
+}
+
+TEST(JudgeMachine, KnowsBrokenNames) {
+  MachineFacts facts = healthy();
+  facts.loopback_error = "no answer";
+  EXPECT_EQ(only(facts).id, "loopback");
+  facts = healthy();
+  facts.host_addresses.clear();
+  EXPECT_EQ(only(facts).id, "hostname");
+  facts.host_name_slow = true;
+  EXPECT_NE(only(facts).text.find("in time"), std::string::npos);
+  facts = healthy();
+  facts.host_addresses = {"127.0.1.1"};
+  EXPECT_EQ(judge_machine(facts), std::vector<Finding>()) << "one host needs no other address";
+  facts.peers = {{"node2", PeerFacts::Path::kOpen, "10.0.0.2", ""}};
+  EXPECT_NE(only(facts).text.find("127.0.1.1"), std::string::npos);
+}
+
+TEST(JudgeMachine, SaysHowAPeerIsCutOff) {
+  MachineFacts facts = healthy();
+  facts.peers = {{"node2", PeerFacts::Path::kSilent, "10.0.0.2", ""}};
+  EXPECT_EQ(only(facts).text, "'node2' (10.0.0.2) does not answer: it is down, or a firewall drops");
+  facts.peers = {{"node2", PeerFacts::Path::kUnreachable, "10.0.0.2", "No route to host"}};
+  EXPECT_EQ(only(facts).text, "'node2' (10.0.0.2) cannot be reached: No route to host");
+  facts.peers = {{"nod2", PeerFacts::Path::kUnresolved, "", "Name or service not known"}};
+  EXPECT_EQ(only(facts).text, "'nod2' means nothing here: Name or service not known");
+}
+
+TEST(JudgeMachine, KnowsADriverThatIsMissingBrokenOrMixed) {
+  MachineFacts facts = healthy();
+  facts.machine_gpus = facts.visible_gpus = {GpuAnswer::kNoLibrary, {}, ""};
+  facts.driver = {};
+  EXPECT_EQ(only(facts).id, "driver");
+  facts.machine_gpus.answer = GpuAnswer::kDriverNotLoaded;
+  EXPECT_NE(only(facts).text.find("not loaded"), std::string::npos);
+  facts.machine_gpus = {GpuAnswer::kFailed, {}, "the NVIDIA driver does not answer within 5s"};
+  EXPECT_EQ(only(facts).text, "the NVIDIA driver does not answer within 5s");
+  facts = healthy();
+  facts.driver.kernel = "565.10";
+  EXPECT_EQ(only(facts).id, "driver-version");
+  facts = healthy();
+  facts.driver.closed_nodes = {"/dev/nvidia0"};
+  EXPECT_EQ(only(facts).id, "permission");
+}
+
+TEST(JudgeMachine, KnowsSickGpus) {
+  MachineFacts facts = healthy();
+  facts.machine_gpus.gpus[1].lost = true;
+  EXPECT_EQ(only(facts).id, "gpu-lost");
+  facts = healthy();
+  facts.machine_gpus.gpus[1].mode = ComputeMode::kProhibited;
+  EXPECT_EQ(only(facts).id, "gpu-mode");
+  facts = healthy();
+  facts.machine_gpus.gpus[0].processes = {{7, 100, "python3"}};
+  EXPECT_EQ(only(facts).text, "GPU 0 is busy: process 7 (python3) uses 100 MiB of it");
+  facts = healthy();
+  facts.driver.waiting_for_reset = {1};
+  EXPECT_EQ(only(facts).id, "gpu-memory");
+}
+
+TEST(JudgeMachine, KnowsGpusThatAreMissingOrHidden) {
+  MachineFacts facts = healthy();
+  facts.driver.listed = 8;
+  EXPECT_EQ(only(facts).text, "the kernel lists 8 GPUs and only 2 answer");
+  facts = healthy();
+  facts.visible_gpus = {GpuAnswer::kCounted, {}, "CUDA_VISIBLE_DEVICES='9' leaves none"};
+  EXPECT_EQ(only(facts).text, "programs started here see no GPU: CUDA_VISIBLE_DEVICES='9' leaves none");
+}
+
+TEST(JudgeMachine, TakesAPairWithoutPeerToPeerForAFaultOnlyWhereOthersHaveIt) {
+  MachineFacts facts = healthy();
+  facts.driver.blocked = {{0, 1, "the GPUs do not support it"}};
+  EXPECT_EQ(only(facts).severity, Severity::kNote);
+  EXPECT_TRUE(is_healthy(judge_machine(facts)));
+  facts.driver.pairs = 6;
+  EXPECT_EQ(only(facts).severity, Severity::kWarning);
+  EXPECT_FALSE(is_healthy(judge_machine(facts)));
+}
+
+TEST(JudgeMachine, ComplainsOfAQuotaOnlyWhenItStarvesWorkers) {
+  MachineFacts facts = healthy();
+  facts.cpu_quota = 8.0;
+  EXPECT_EQ(only(facts).severity, Severity::kNote);
+  facts.cpu_quota = 1.5;
+  EXPECT_EQ(only(facts).text, "the cgroup grants 1.5 of 64 CPUs, less than one for each worker");
+  facts.cpu_quota = 64.0;
+  EXPECT_EQ(judge_machine(facts), std::vector<Finding>());
+}
+
+TEST(JudgeMachine, NeedsASynchronizedClockAmongSeveralHosts) {
+  MachineFacts facts = healthy();
+  facts.clock_synchronized = false;
+  EXPECT_EQ(only(facts).severity, Severity::kNote);
+  facts.peers = {{"node2", PeerFacts::Path::kOpen, "10.0.0.2", ""}};
+  EXPECT_EQ(only(facts).severity, Severity::kWarning);
+  facts.clock_seconds = 0;
+  EXPECT_EQ(only(facts).severity, Severity::kProblem);
+}
+
+TEST(JudgeMachine, WantsRoomForLogs) {
+  MachineFacts facts = healthy();
+  facts.state_room.free = 1 << 20U;
+  EXPECT_EQ(only(facts).id, "state");
+  facts.state_error = "Read-only file system";
+  EXPECT_NE(only(facts).text.find("Read-only file system"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lrun
