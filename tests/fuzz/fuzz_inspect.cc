@@ -1,0 +1,52 @@
+// What other programs, the kernel and the files of a run say: stacks, a run's status, its events. Any bytes are taken,
+// what comes out is bounded, and what is shown of it is safe for a terminal and for a page.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "inspect/process_look.h"
+#include "inspect/run_status.h"
+#include "inspect/stack_parsers.h"
+#include "inspect/system_call.h"
+#include "report/stack_text.h"
+#include "report/status_text.h"
+#include "report/timeline.h"
+#include "report/timeline_html.h"
+
+namespace {
+
+void check(bool holds) {
+  if (!holds) std::abort();
+}
+
+void check_text(const std::string& text) {
+  for (const char letter : text) check(letter == '\n' || letter == '\t' || static_cast<unsigned char>(letter) >= 0x20);
+}
+
+void look_at_stacks(std::string_view text) {
+  lrun::StackSample sample{.rank = 0, .pid = 1, .command = std::string(text.substr(0, 16)), .state = 'S', .threads = 1};
+  for (const auto parse :
+       {lrun::parse_eu_stack, lrun::parse_gdb_backtrace, lrun::parse_py_spy, lrun::parse_faulthandler}) {
+    sample.native = parse(text);
+    check(sample.native.size() <= 64);
+    check_text(lrun::stack_text({sample}));
+    sample.python = sample.native;
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  look_at_stacks(text);
+  (void)lrun::parse_system_call(text);
+  (void)lrun::parse_process_stat(text);
+  if (const auto status = lrun::run_status_from_json(text)) check_text(lrun::status_text(*status, 0));
+  if (const auto timeline = lrun::timeline_from_events(text)) {
+    check_text(lrun::timeline_text(*timeline));
+    check(lrun::timeline_html(*timeline, text).find("<script") == std::string::npos);
+  }
+  return 0;
+}
