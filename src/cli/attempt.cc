@@ -54,6 +54,7 @@ std::optional<StartFailure> Attempt::start() {
   command.shared_environment = environment.shared();
   std::vector<WorkerCommand> commands = worker_commands(plan, node(), environment);
   output_.prepare(commands);
+  if (plan.hang_timeout.value > Duration::zero()) hand_out_progress(command, commands);
   return group_.start(surroundings_.loop, command, commands, start.defaults);
 }
 
@@ -98,17 +99,37 @@ std::filesystem::path Attempt::written_logs() const {
   return {};
 }
 
-std::vector<int> Attempt::without_connection(int store_port) const {
-  std::vector<pid_t> pids;
-  for (const Worker& worker : group_.workers()) {
-    if (!worker.process.status()) pids.push_back(worker.process.pid());
+void Attempt::hand_out_progress(GroupCommand& group, std::vector<WorkerCommand>& commands) {
+  progress_ = ProgressBoard(commands.size());
+  group.progress_memory = progress_.fd();
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    commands[i].own_environment.push_back(std::string(kProgressVariable) + "=" +
+                                          ProgressBoard::variable(kExtraDescriptor, i));
   }
+}
+
+std::uint64_t Attempt::steps() const {
+  std::uint64_t steps = 0;
+  for (std::size_t i = 0; i < group_.workers().size(); ++i) steps += progress_.of(i).steps;
+  return steps;
+}
+
+std::vector<RankProcess> Attempt::running() const {
+  std::vector<RankProcess> processes;
+  for (const Worker& worker : group_.workers()) {
+    if (!worker.process.status()) processes.push_back({worker.rank, worker.process.pid()});
+  }
+  return processes;
+}
+
+std::vector<int> Attempt::without_connection(int store_port) const {
+  const std::vector<RankProcess> processes = running();
+  std::vector<pid_t> pids;
+  for (const RankProcess& process : processes) pids.push_back(process.pid);
   const std::vector<pid_t> connected = connected_to(store_port, pids);
   std::vector<int> ranks;
-  for (const Worker& worker : group_.workers()) {
-    const pid_t pid = worker.process.pid();
-    const bool there = std::find(connected.begin(), connected.end(), pid) != connected.end();
-    if (!worker.process.status() && !there) ranks.push_back(worker.rank);
+  for (const RankProcess& process : processes) {
+    if (std::find(connected.begin(), connected.end(), process.pid) == connected.end()) ranks.push_back(process.rank);
   }
   return ranks;
 }

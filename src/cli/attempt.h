@@ -10,8 +10,10 @@
 #include "base/event_loop.h"
 #include "cli/worker_output.h"
 #include "cli/worker_start.h"
+#include "inspect/rank_process.h"
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
+#include "process/progress.h"
 #include "process/spawn.h"
 #include "process/worker_group.h"
 #include "rendezvous/membership.h"
@@ -58,6 +60,10 @@ class Attempt {
   /// The folder of the log files when there are any, else empty.
   [[nodiscard]] std::filesystem::path written_logs() const;
 
+  /// Training steps that all workers told; 0 without --hang-timeout.
+  [[nodiscard]] std::uint64_t steps() const;
+  /// The workers that have not ended.
+  [[nodiscard]] std::vector<RankProcess> running() const;
   /// Ranks of running workers that have no connection to `store_port`.
   [[nodiscard]] std::vector<int> without_connection(int store_port) const;
 
@@ -68,12 +74,14 @@ class Attempt {
   [[nodiscard]] const std::vector<Worker>& workers() const { return group_.workers(); }
 
  private:
+  void hand_out_progress(GroupCommand& group, std::vector<WorkerCommand>& commands);
   [[nodiscard]] const NodePlan& node() const { return surroundings_.plan.nodes.front(); }
 
   Surroundings surroundings_;
   Membership membership_;
   std::filesystem::path folder_;
   WorkerOutput output_;
+  ProgressBoard progress_;  ///< without memory unless somebody will look
   WorkerGroup group_;
   std::optional<Supervisor> supervisor_;
   std::set<int> connected_;  ///< ranks

@@ -258,7 +258,6 @@ constexpr Flag kLastFlags[] = {
     later("event-log-handler", kRequired, "PET_EVENT_LOG_HANDLER", later_value, "null", "leave it out"),
     later("run-path", kNone, "PET_RUN_PATH", later_switch, "", "leave it out: a '.py' file is run by Python anyway"),
     later("logs-specs", kRequired, "", later_value, "default", "leave it out"),
-    later("hang-timeout", kRequired, "", later_value, "none", "leave it out"),
     later("print-completion", kRequired, "", later_value, "",
           "completions for bash, zsh and fish are installed with lrun"),
 };

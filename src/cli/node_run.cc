@@ -101,6 +101,9 @@ std::optional<StartFailure> NodeRun::begin_attempt(int number) {
   if (attempt_->needs_folder()) make_folders();
   if (std::optional<StartFailure> failure = attempt_->start()) return failure;
   attempt_->supervise([this] { attempt_over(); });
+  if (plan_.hang_timeout.value > Duration::zero()) {
+    hang_guard_.emplace(loop_, plan_, *attempt_, *logs_, [this](const std::string& text) { say(text); });
+  }
   if (plan_.start_timeout.value > Duration::zero()) {
     start_timeout_ = loop_.after(plan_.start_timeout.value, [this] { check_connected(); });
   }
@@ -221,6 +224,7 @@ void NodeRun::signal_arrived(int signal_number, pid_t sender) {
 
 /// Another attempt follows, or the run is over.
 void NodeRun::attempt_over() {
+  hang_guard_.reset();
   Supervisor& supervisor = attempt_->supervisor();
   const RunOutcome outcome = supervisor.outcome();
   const Verdict verdict = judge(outcome.end, outcome.records);

@@ -8,6 +8,7 @@
 #include "base/environment.h"
 #include "base/event_loop.h"
 #include "cli/attempt.h"
+#include "cli/hang_guard.h"
 #include "cli/log_folder.h"
 #include "cli/verbose_log.h"
 #include "inspect/control_socket.h"
@@ -82,6 +83,7 @@ class NodeRun {
   EventLoop::Timer start_timeout_;
   std::optional<ControlSocket> control_;
   std::optional<Attempt> attempt_;
+  std::optional<HangGuard> hang_guard_;
   std::optional<SignalSource> signals_;
   RestartChoice last_choice_;  ///< and all attempts so far
   Verdict verdict_;

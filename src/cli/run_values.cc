@@ -30,6 +30,19 @@ void start_timeout(const GivenValue& given, LaunchRequest& request) {
   request.start_timeout = setting(given, limit_of(given, "5m"));
 }
 
+void hang_timeout(const GivenValue& given, LaunchRequest& request) {
+  request.hang_timeout = setting(given, limit_of(given, "10m"));
+}
+
+void hang_signal(const GivenValue& given, LaunchRequest& request) {
+  request.hang_signal = choice_of(given, "signal") == "cpu" ? HangSignal::kCpu : HangSignal::kProgress;
+}
+
+void on_hang(const GivenValue& given, LaunchRequest& request) {
+  const std::string what = choice_of(given, "reaction");
+  request.on_hang = what == "dump" ? OnHang::kDump : what == "kill" ? OnHang::kKill : OnHang::kRestart;
+}
+
 void signals_to_handle(const GivenValue& given, LaunchRequest& request) {
   request.signals_to_handle = setting(given, given.text);
 }

@@ -33,6 +33,7 @@ LogRouter::Implementation::Read LogRouter::Implementation::read_once(LogSource& 
   const ssize_t count = ::read(source.read_end.get(), read_buffer_.get(), kReadBytes);
   if (count > 0) {
     last_read_ = static_cast<std::size_t>(count);
+    bytes_taken_ += last_read_;
     take_over(source, {read_buffer_.get(), static_cast<std::size_t>(count)});
     return Read::kSome;
   }

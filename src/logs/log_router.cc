@@ -166,6 +166,8 @@ bool LogRouter::drained(int local_rank) const {
   return worker == nullptr || worker->drained();
 }
 
+std::uint64_t LogRouter::bytes_taken() const { return implementation_->bytes_taken(); }
+
 bool LogRouter::drained() const { return implementation_->drained(); }
 
 std::vector<TailLine> LogRouter::tail(int local_rank) const {

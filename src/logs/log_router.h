@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -75,6 +76,9 @@ class LogRouter {
 
   /// The last lines of a worker, oldest first, safe to show on a terminal (terminal_safe()). Empty for an unknown one.
   [[nodiscard]] std::vector<TailLine> tail(int local_rank) const;
+
+  /// Bytes that all workers of all attempts printed and that passed through here.
+  [[nodiscard]] std::uint64_t bytes_taken() const;
 
   /// Forgets all workers of the last attempt (streams, files, tails); consoles and what is queued for them stay.
   void begin_attempt();

@@ -32,6 +32,7 @@ class LogRouter::Implementation {
   void say(std::string_view text);
   [[nodiscard]] const LogWorker* find(int local_rank) const;
   [[nodiscard]] bool drained() const;
+  [[nodiscard]] std::uint64_t bytes_taken() const { return bytes_taken_; }
   [[nodiscard]] std::size_t tail_bytes() const { return options_.tail_bytes; }
   [[nodiscard]] ConsoleSet& consoles() { return consoles_; }
   /// Nothing is held back for later lines any more.
@@ -77,6 +78,7 @@ class LogRouter::Implementation {
   std::array<ReadableSet, 2> readable_;                ///< the streams of one console each
   std::map<int, std::unique_ptr<LogWorker>> workers_;  ///< by local rank
   LogFiles files_;
+  std::uint64_t bytes_taken_ = 0;
   std::unique_ptr<char[]> read_buffer_;  ///< one for all streams, made at the first read
   std::size_t last_read_ = 0;            ///< bytes of the last read
 };

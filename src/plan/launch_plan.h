@@ -80,6 +80,9 @@ struct LaunchPlan {
   Duration settle_for_victims{0};   ///< the same when the failed one looks like a victim of another
   Setting<Duration> timeout;        ///< of the whole run; zero: none
   Setting<Duration> start_timeout;  ///< until all workers are connected to the store; zero: none
+  Setting<Duration> hang_timeout;   ///< without any progress of any worker; zero: nobody looks
+  HangSignal hang_signal = HangSignal::kProgress;
+  OnHang on_hang = OnHang::kKill;
   StopSignals stop_signals = default_stop_signals();
   Setting<int> max_restarts;
   Setting<Duration> restart_backoff;  ///< before the second restart in a row; doubles from then on

@@ -15,6 +15,8 @@ namespace lrun {
 enum class Compat { kLrun, kTorchrun };
 /// What part of the machine a worker may run on; see bind_workers().
 enum class Binding { kNone, kCore, kCache, kNuma, kSocket };
+enum class HangSignal { kProgress, kCpu };
+enum class OnHang { kDump, kKill, kRestart };
 enum class DryRun { kNo, kText, kJson };
 
 /// What was asked, as plain values: validated one by one, nothing looked up. Made by cli, read by make_plan().
@@ -41,8 +43,11 @@ struct LaunchRequest {
   bool standard_input = false;  ///< --stdin: rank 0 reads lrun's standard input, the others nothing
   Setting<Duration> grace{Duration(30'000)};
   Setting<Duration> settle{Duration(0)};
-  Setting<Duration> timeout;               ///< zero: none
-  Setting<Duration> start_timeout;         ///< zero: none
+  Setting<Duration> timeout;        ///< zero: none
+  Setting<Duration> start_timeout;  ///< zero: none
+  Setting<Duration> hang_timeout;   ///< zero: none
+  HangSignal hang_signal = HangSignal::kProgress;
+  OnHang on_hang = OnHang::kKill;
   Setting<std::string> signals_to_handle;  ///< 'SIGTERM,SIGUSR1'; empty: not given
   Setting<int> max_restarts{0};
   Setting<std::optional<Duration>> restart_backoff;  ///< empty: the personality's

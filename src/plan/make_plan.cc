@@ -196,6 +196,9 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   plan.grace = grace_of(request, environment);
   plan.timeout = request.timeout;
   plan.start_timeout = request.start_timeout;
+  plan.hang_timeout = request.hang_timeout;
+  plan.hang_signal = request.hang_signal;
+  plan.on_hang = request.on_hang;
   plan.stop_signals = choose_stop_signals(request.signals_to_handle, plan.personality, plan.warnings);
   plan.settle = request.settle;
   plan.settle_for_victims = request.settle.given() ? request.settle.value : kDefaultSettleForVictims;

@@ -117,6 +117,9 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   if (plan.start_timeout.value > Duration::zero()) {
     text += row("start timeout", format_duration(plan.start_timeout.value), who_said(plan.start_timeout));
   }
+  if (plan.hang_timeout.value > Duration::zero()) {
+    text += row("hang timeout", format_duration(plan.hang_timeout.value), who_said(plan.hang_timeout));
+  }
   if (plan.max_restarts.value > 0) {
     text += row("restarts", fmt::format("at most {}", plan.max_restarts.value), who_said(plan.max_restarts));
     text += row("back-off", format_duration(plan.restart_backoff.value), who_said(plan.restart_backoff));

@@ -135,6 +135,7 @@ std::string show_plan_json(const LaunchPlan& plan, const Environment& environmen
       {"settle_for_victims_ms", plan.settle_for_victims.count()},
       {"timeout_ms", json_of(plan.timeout, plan.timeout.value.count())},
       {"start_timeout_ms", json_of(plan.start_timeout, plan.start_timeout.value.count())},
+      {"hang_timeout_ms", json_of(plan.hang_timeout, plan.hang_timeout.value.count())},
       {"stop_signals", plan.stop_signals.names},
       {"max_restarts", json_of(plan.max_restarts, plan.max_restarts.value)},
       {"restart_backoff_ms", json_of(plan.restart_backoff, plan.restart_backoff.value.count())},

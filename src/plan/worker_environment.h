@@ -56,6 +56,8 @@ inline constexpr ContractVariable kContract[] = {
      "devices of this process as LibTorch spells them: 'cpu', 'cuda:1', 'cpu,cpu', 'cuda:0,cuda:1', 'xpu:0'"},
     {"LRUN_NUM_NODES", ContractVariable::Scope::kRun, "nodes of the run"},
     {"LRUN_PROCESS_GROUP_BACKEND", ContractVariable::Scope::kRun, "'nccl', 'gloo' or 'shm'"},
+    {"LRUN_PROGRESS_FD", ContractVariable::Scope::kRank,
+     "descriptor and offset of memory where liblrun tells each step, as in '3:64'; only with --hang-timeout"},
     {"LRUN_SEED", ContractVariable::Scope::kRun, "the seed asked for; absent when none was"},
 };
 

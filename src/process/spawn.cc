@@ -93,6 +93,7 @@ LRUN_NO_SANITIZE int child_main(void* argument) {
       set_limits(*task->request, *task->defaults)) {
     // What lrun itself inherited without CLOEXEC is not the workers' either. Since Linux 5.11; before, it stays open.
     ::syscall(SYS_close_range, kFirstFreeDescriptor, ~0U, CLOSE_RANGE_CLOEXEC);
+    if (task->request->extra >= 0) place_descriptor(task->request->extra, kExtraDescriptor);
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);

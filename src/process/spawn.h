@@ -39,7 +39,11 @@ struct SpawnRequest {
   std::span<const ProcessLimit> limits{};  ///< beside those of SpawnDefaults, or instead
   const cpu_set_t* cpus = nullptr;         ///< that it may run on; null: all that the caller may use
   std::size_t cpus_bytes = 0;
+  int extra = -1;  ///< a further descriptor, which the program gets as kExtraDescriptor; -1: none
 };
+
+/// Where a program finds SpawnRequest::extra.
+inline constexpr int kExtraDescriptor = 3;
 
 struct SpawnResult {
   std::optional<PidFd> child;  ///< empty on failure
@@ -49,8 +53,8 @@ struct SpawnResult {
   [[nodiscard]] bool ok() const { return child.has_value(); }
 };
 
-/// Starts a program as the leader of a session (and process group) of its own, with only descriptors 0, 1 and 2, and
-/// with SIGKILL as its parent-death signal.
+/// Starts a program as the leader of a session (and process group) of its own, with only descriptors 0, 1, 2 and the
+/// extra one, and with SIGKILL as its parent-death signal.
 ///
 /// clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD): no page table is copied however large the caller is, the pidfd comes
 /// with the child, and exec's errno comes back through the shared memory while the caller waits for the exec.

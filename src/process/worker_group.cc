@@ -74,6 +74,7 @@ std::optional<StartFailure> WorkerGroup::start(EventLoop& loop, const GroupComma
     Pipe err;
     SpawnRequest request{.path = group.path.c_str(), .standard_input = group.standard_input, .limits = group.limits};
     if (!group.folder.empty()) request.folder = group.folder.c_str();
+    request.extra = group.progress_memory;
     if (command.standard_input >= 0) request.standard_input = command.standard_input;
     try {
       request.standard_output = output_of(command.standard_output, group, out, 1);

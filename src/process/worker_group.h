@@ -30,6 +30,7 @@ struct GroupCommand {
   int standard_input = 0;                       ///< descriptor that every worker gets as stdin
   std::string folder;                           ///< to start in; empty: lrun's own
   std::vector<ProcessLimit> limits;
+  int progress_memory = -1;    ///< given to every worker as kExtraDescriptor; -1: none
   bool capture_output = true;  ///< pipes for stdout and stderr; else the launcher's own are inherited
 };
 

@@ -30,6 +30,8 @@ std::string_view name_of(RunEnd::Kind kind) {
       return "requested";
     case RunEnd::Kind::kTimedOut:
       return "timed_out";
+    case RunEnd::Kind::kHang:
+      return "hang";
     case RunEnd::Kind::kStartTimedOut:
       return "start_timed_out";
     case RunEnd::Kind::kGuardDied:

@@ -141,6 +141,9 @@ std::string reason_in_words(const RunEnd& end) {
       return "asked to stop";
     case RunEnd::Kind::kTimedOut:
       return fmt::format("the {} of --timeout are over", format_duration(Duration(end.limit_ms)));
+    case RunEnd::Kind::kHang:
+      return fmt::format("no worker made progress for the {} of --hang-timeout",
+                         format_duration(Duration(end.limit_ms)));
     case RunEnd::Kind::kStartTimedOut:
       return fmt::format("not all workers were connected to the store after the {} of --start-timeout",
                          format_duration(Duration(end.limit_ms)));

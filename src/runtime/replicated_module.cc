@@ -2,9 +2,11 @@
 #include <lrun/model.h>
 #include <torch/nn/module.h>
 
+#include <cstdlib>
 #include <stdexcept>
 #include <utility>
 
+#include "process/progress.h"
 #include "runtime/flat_broadcast.h"
 #include "runtime/model_agreement.h"
 
@@ -38,6 +40,12 @@ std::vector<NamedTensor> equalised_parameters(const torch::nn::Module& module, C
   return parameters;
 }
 
+/// For a launcher that looks whether the training goes on. A teller a thread: ranks may be threads.
+void tell_progress() {
+  static thread_local ProgressTeller teller(std::getenv(kProgressVariable));
+  teller.step();
+}
+
 }  // namespace
 
 class ReplicatedModule::BufferBroadcast {
@@ -64,6 +72,7 @@ ReplicatedModule::ReplicatedModule(ReplicatedModule&&) noexcept = default;
 ReplicatedModule& ReplicatedModule::operator=(ReplicatedModule&&) noexcept = default;
 
 void ReplicatedModule::begin_forward() {
+  tell_progress();
   gradient_sync_.prepare();
   if (broadcast_buffers_ && gradient_sync_.syncs()) buffers_->run();
 }

@@ -141,7 +141,7 @@ Decision on(SupervisionState state, const StopRequested&) {
 }
 
 Decision on(SupervisionState state, const TimeIsOver& event) {
-  state.unwanted = true;
+  if (!event.may_restart) state.unwanted = true;
   if (state.phase == Phase::kSettling) return begin_stop(state, state.end, SIGTERM);
   if (!may_begin_stop(state)) return {state, {}};
   return begin_stop(state, event.end, SIGTERM);

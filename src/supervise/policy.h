@@ -53,6 +53,7 @@ struct GuardDied {};
 /// A time that the run had is over; `end` says which.
 struct TimeIsOver {
   RunEnd end;
+  bool may_restart = false;  ///< another attempt may do better
 };
 /// The attempt failed and is over; another one is to follow it.
 struct RestartPlanned {

@@ -49,7 +49,8 @@ bool is_same_start_up_error(const FailureRecord& before, const FailureRecord& no
 
 RestartChoice choose_restart(const RestartRules& rules, const RestartHistory& history, const Verdict& verdict) {
   RestartChoice choice{.history = history};
-  if (verdict.end.kind != RunEnd::Kind::kWorkerFailed || rules.most == 0) return choice;
+  const bool failed = verdict.end.kind == RunEnd::Kind::kWorkerFailed || verdict.end.kind == RunEnd::Kind::kHang;
+  if (!failed || rules.most == 0) return choice;
   const std::optional<FailureRecord>& culprit = verdict.culprit;
   const bool repeats = history.last && culprit && is_same_start_up_error(*history.last, *culprit);
   if (history.used >= rules.most) {

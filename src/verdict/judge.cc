@@ -109,6 +109,7 @@ void decide_code(Verdict& verdict) {
       verdict.die_of_signal = SIGTERM;
       break;
     case RunEnd::Kind::kTimedOut:
+    case RunEnd::Kind::kHang:
     case RunEnd::Kind::kStartTimedOut:
       verdict.exit_code = kExitTimedOut;
       break;

@@ -19,6 +19,7 @@ struct RunEnd {
     kRequested,      ///< stopped through the control socket
     kGuardDied,      ///< lrun's own guard was killed
     kTimedOut,       ///< the run took longer than `limit`
+    kHang,           ///< no worker made progress for `limit`
     kStartTimedOut,  ///< not all workers were connected to the store after `limit`
   };
 

@@ -1,0 +1,76 @@
+#include "cli/hang_guard.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cli/diagnostics.h"
+#include "inspect/stack_sampler.h"
+#include "process/cpu_time.h"
+
+namespace lrun {
+namespace {
+
+HangRules rules_of(const LaunchPlan& plan) {
+  const long ticks = ::sysconf(_SC_CLK_TCK);
+  return {plan.hang_timeout.value, plan.hang_signal == HangSignal::kCpu,
+          ticks > 0 ? static_cast<std::uint64_t>(ticks) : 100};
+}
+
+bool sees_output(const LaunchPlan& plan) {
+  const std::vector<WorkerPlan>& workers = plan.nodes.front().workers;
+  return std::any_of(workers.begin(), workers.end(), [&](const WorkerPlan& worker) {
+    return route_of(plan.output, worker, LogStream::kOut).way == StreamRoute::Way::kTakenOver ||
+           route_of(plan.output, worker, LogStream::kErr).way == StreamRoute::Way::kTakenOver;
+  });
+}
+
+}  // namespace
+
+HangGuard::HangGuard(EventLoop& loop, const LaunchPlan& plan, Attempt& attempt, const LogRouter& logs,
+                     std::function<void(const std::string& text)> say)
+    : loop_(loop),
+      plan_(plan),
+      attempt_(attempt),
+      logs_(logs),
+      say_(std::move(say)),
+      watch_(
+          loop, rules_of(plan), [this] { return progress(); }, [this] { hangs(); }) {}
+
+RunProgress HangGuard::progress() const {
+  const SupervisionState& state = attempt_.supervisor().state();
+  RunProgress now;
+  now.counts = state.phase == SupervisionState::Phase::kRunning && !state.suspended;
+  now.steps = attempt_.steps();
+  now.bytes = logs_.bytes_taken();
+  now.output_is_seen = sees_output(plan_);
+  if (plan_.hang_signal == HangSignal::kCpu) {
+    std::vector<pid_t> leaders;
+    for (const RankProcess& process : attempt_.running()) leaders.push_back(process.pid);
+    now.cpu_ticks = cpu_ticks_of_sessions(leaders);
+  }
+  return now;
+}
+
+/// The stacks first: a worker that was told to end is no longer where it hung.
+void HangGuard::hangs() {
+  say_(message_line(Severity::kWarning,
+                    "no progress for " + format_duration(plan_.hang_timeout.value) + "; looking where every rank is",
+                    takes_colour(STDERR_FILENO)));
+  stacks_ = std::make_unique<ToolRun>(loop_, stack_request(attempt_.running()),
+                                      [this](const ToolOutcome& outcome) { stacks_told(outcome); });
+}
+
+void HangGuard::stacks_told(const ToolOutcome& outcome) {
+  say_(!outcome.output.empty()
+           ? outcome.output
+           : message_line(Severity::kWarning, "nobody could be asked where it is: " + outcome.errors,
+                          takes_colour(STDERR_FILENO)));
+  RunEnd end{RunEnd::Kind::kHang};
+  end.limit_ms = plan_.hang_timeout.value.count();
+  if (plan_.on_hang != OnHang::kDump) attempt_.supervisor().handle(TimeIsOver{end, plan_.on_hang == OnHang::kRestart});
+}
+
+}  // namespace lrun

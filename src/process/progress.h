@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/fd.h"
+
+namespace lrun {
+
+/// How far one worker has come.
+struct Progress {
+  std::uint64_t steps = 0;     ///< training steps so far; 0: it has not told any
+  std::int64_t steady_ns = 0;  ///< when it told the last one, on the machine's steady clock
+
+  bool operator==(const Progress&) const = default;
+};
+
+/// The launcher's side: memory in which each worker of an attempt tells its progress. Nothing wakes the launcher; it
+/// looks when it wants to know.
+class ProgressBoard {
+ public:
+  ProgressBoard() = default;
+  /// \throws std::system_error  no memory.
+  explicit ProgressBoard(std::size_t workers);
+
+  [[nodiscard]] int fd() const { return memory_.get(); }
+  /// The value of LRUN_PROGRESS_FD for a worker whose descriptor `worker_fd` is this memory: '3:128'.
+  [[nodiscard]] static std::string variable(int worker_fd, std::size_t worker);
+  /// Zero for a worker that told nothing, or on a board without memory.
+  [[nodiscard]] Progress of(std::size_t worker) const;
+
+ private:
+  Fd memory_;
+};
+
+/// The worker's side: tells one step with one small write. Without a launcher that asks for it, does nothing.
+class ProgressTeller {
+ public:
+  /// \param variable  the value of LRUN_PROGRESS_FD; nullptr: none. A descriptor that is not such memory is left alone.
+  explicit ProgressTeller(const char* variable);
+
+  /// A step is done. Never fails and never waits.
+  void step();
+
+ private:
+  Fd memory_;
+  std::int64_t offset_ = 0;
+  std::uint64_t steps_ = 0;
+};
+
+/// The name of the variable by which a worker finds its place.
+inline constexpr const char* kProgressVariable = "LRUN_PROGRESS_FD";
+
+}  // namespace lrun

@@ -1,0 +1,57 @@
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+
+#include "support/lrun_process.h"
+
+namespace lrun::test {
+namespace {
+
+constexpr const char* kStuck = "echo begun; exec sleep 1000";
+
+TEST(Hang, IsSeenExplainedAndStopped) {
+  LrunProcess lrun({"-n", "2", "--hang-timeout", "400ms", "sh", "-c", kStuck});
+  EXPECT_EQ(lrun.wait().code, 124) << lrun.err();
+  EXPECT_NE(lrun.err().find("no progress for 400ms"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("ranks 0-1"), std::string::npos) << "where they are: " << lrun.err();
+  EXPECT_NE(lrun.err().find("no worker made progress for the 400ms of --hang-timeout"), std::string::npos)
+      << lrun.err();
+}
+
+TEST(Hang, ARunThatPrintsDoesNotHang) {
+  LrunProcess lrun({"-n", "1", "--hang-timeout", "1s", "sh", "-c",
+                    "for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done"});
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+}
+
+TEST(Hang, CanBeStartedAgain) {
+  LrunProcess lrun({"-n", "2", "--hang-timeout", "400ms", "--on-hang=restart", "--max-restarts=1", "sh", "-c",
+                    "[ $TORCHELASTIC_RESTART_COUNT = 1 ] && echo well && exit 0; exec sleep 1000"});
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_NE(lrun.out().find("[0] well"), std::string::npos) << lrun.out();
+  EXPECT_NE(lrun.err().find("restart 1 of 1"), std::string::npos) << lrun.err();
+}
+
+TEST(Hang, CanBeLookedAtOnly) {
+  LrunProcess lrun({"-n", "1", "--hang-timeout", "400ms", "--on-hang=dump", "sh", "-c", kStuck});
+  ASSERT_TRUE(lrun.wait_for("no progress for 400ms"));
+  ASSERT_TRUE(lrun.wait_for("rank 0 "));
+  EXPECT_FALSE(lrun.workers().empty());
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+}
+
+TEST(Hang, WorkersFindTheirPlaceOnlyThen) {
+  const std::string tell = "echo place=$LRUN_PROGRESS_FD; readlink /proc/self/fd/3 || true";
+  LrunProcess with({"-n", "2", "--hang-timeout", "1000s", "sh", "-c", tell});
+  EXPECT_EQ(with.wait().code, 0) << with.err();
+  EXPECT_NE(with.out().find("[1] place=3:64"), std::string::npos) << with.out();
+  EXPECT_NE(with.out().find("lrun-progress"), std::string::npos) << with.out();
+  LrunProcess without({"-n", "1", "sh", "-c", tell});
+  EXPECT_EQ(without.wait().code, 0) << without.err();
+  EXPECT_NE(without.out().find("place=\n"), std::string::npos) << without.out();
+}
+
+}  // namespace
+}  // namespace lrun::test

@@ -1,0 +1,53 @@
+#include "process/progress.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "process/cpu_time.h"
+
+namespace lrun {
+namespace {
+
+TEST(Progress, TheLauncherSeesTheStepsOfEachWorker) {
+  const ProgressBoard board(3);
+  ProgressTeller second(ProgressBoard::variable(board.fd(), 1).c_str());
+  EXPECT_EQ(board.of(1), Progress{}) << "nothing was told yet";
+  second.step();
+  second.step();
+  EXPECT_EQ(board.of(1).steps, 2U);
+  EXPECT_GT(board.of(1).steady_ns, 0);
+  EXPECT_EQ(board.of(0), Progress{});
+  EXPECT_EQ(board.of(2), Progress{});
+}
+
+TEST(Progress, ADescriptorOfTheProgramsOwnIsLeftAlone) {
+  char path[] = "/tmp/lrun-progress-test-XXXXXX";
+  const Fd file(::mkstemp(path));
+  ASSERT_TRUE(file);
+  ::unlink(path);
+  ProgressTeller teller(ProgressBoard::variable(file.get(), 0).c_str());
+  teller.step();
+  EXPECT_EQ(::lseek(file.get(), 0, SEEK_END), 0) << "it wrote into a file that is not the launcher's";
+}
+
+TEST(Progress, WhatIsNoPlaceIsIgnored) {
+  for (const char* const variable : {"", "3", "x:0", "3:x", "3:-64", "-1:0", "999999:0"}) {
+    ProgressTeller teller(variable);
+    teller.step();
+  }
+  ProgressTeller none(nullptr);
+  none.step();
+  EXPECT_EQ(ProgressBoard().of(0), Progress{});
+}
+
+TEST(CpuTime, IsThatOfTheWholeSession) {
+  const pid_t session = ::getsid(0);
+  const std::uint64_t before = cpu_ticks_of_sessions({session});
+  volatile std::uint64_t work = 0;
+  while (cpu_ticks_of_sessions({session}) <= before) work = work + 1;  // the looks alone use time
+  EXPECT_EQ(cpu_ticks_of_sessions({}), 0U);
+}
+
+}  // namespace
+}  // namespace lrun
