@@ -1,9 +1,11 @@
 #include "cluster/nvml_library.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <iterator>
 #include <string_view>
@@ -40,16 +42,20 @@ bool is_on_library_path() {
   return false;
 }
 
+/// RTLD_NOLOAD would look for the file, too.
+bool is_loaded() {
+  const auto is_it = [](dl_phdr_info* object, std::size_t, void*) {
+    return std::string_view(object->dlpi_name).ends_with(kLibrary) ? 1 : 0;
+  };
+  return ::dl_iterate_phdr(is_it, nullptr) == 1;
+}
+
 }  // namespace
 
 void NvmlLibrary::Close::operator()(void* library) const { ::dlclose(library); }
 
 bool NvmlLibrary::is_likely() {
-  if (void* const loaded = ::dlopen(kLibrary, RTLD_NOW | RTLD_NOLOAD)) {
-    ::dlclose(loaded);
-    return true;
-  }
-  return is_on_library_path() || std::any_of(std::begin(kTraces), std::end(kTraces), exists);
+  return is_loaded() || is_on_library_path() || std::any_of(std::begin(kTraces), std::end(kTraces), exists);
 }
 
 std::optional<NvmlLibrary> NvmlLibrary::open() {
