@@ -29,6 +29,7 @@ declare -gA _lrun_values=(
   [--env]=@variable
   [--unset]=@variable
   [--rlimit]='as core cpu data fsize locks memlock msgqueue nice nofile nproc rss rtprio rttime sigpending stack'
+  [--wrap]=@command
   [--output]='fold prefix raw rank0 quiet'
   [--timestamps]=-
   [--pty]=-

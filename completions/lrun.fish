@@ -26,6 +26,7 @@ function __lrun_program
                 --env \
                 --unset \
                 --rlimit \
+                --wrap \
                 --output \
                 '--log?dir' \
                 '--log?max?bytes' \
@@ -121,6 +122,7 @@ complete -c lrun -n 'not __lrun_program' -x -l chdir -a '(__fish_complete_direct
 complete -c lrun -n 'not __lrun_program' -x -l env -a '(set -xn)' -d 'Give the workers a variable'
 complete -c lrun -n 'not __lrun_program' -x -l unset -a '(set -xn)' -d 'Take a variable from the workers'
 complete -c lrun -n 'not __lrun_program' -x -l rlimit -a 'as core cpu data fsize locks memlock msgqueue nice nofile nproc rss rtprio rttime sigpending stack' -d 'Resource limit of the workers'
+complete -c lrun -n 'not __lrun_program' -x -l wrap -a '(__fish_complete_command)' -d 'Start PROGRAM through this command'
 complete -c lrun -n 'not __lrun_program' -x -l output -a 'fold prefix raw rank0 quiet' -d 'How lines look on the console'
 complete -c lrun -n 'not __lrun_program' -l timestamps -d 'The time before every line'
 complete -c lrun -n 'not __lrun_program' -l pty -d 'Workers write to terminals'

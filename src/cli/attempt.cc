@@ -15,13 +15,16 @@
 namespace lrun {
 namespace {
 
-std::vector<WorkerCommand> worker_commands(const LaunchPlan& plan, const NodePlan& node,
-                                           const WorkerEnvironment& environment) {
+std::vector<WorkerCommand> worker_commands(const LaunchPlan& plan, const NodePlan& node, const WorkerStart& start,
+                                           const WorkerEnvironment& environment, int attempt) {
   std::vector<WorkerCommand> commands;
   commands.reserve(node.workers.size());
   for (const WorkerPlan& worker : node.workers) {
-    WorkerCommand command{
-        worker.rank, worker.local_rank, expand_macros(plan.argv, worker.local_rank, plan.personality), {}};
+    WorkerCommand command{worker.rank, worker.local_rank, command_of(plan, node, worker, attempt), {}};
+    if (wrapper_of(plan.setup.wrappers, worker.rank) != nullptr) {
+      const auto found = start.wrapper_paths.find(command.argv.front());  // with '%a' each attempt has its own name
+      command.path = found != start.wrapper_paths.end() ? found->second : command.argv.front();
+    }
     for (auto& [name, value] : environment.of(worker)) command.own_environment.push_back(name + "=" + value);
     command.cpus = worker.cpus;
     commands.push_back(std::move(command));
@@ -52,7 +55,7 @@ std::optional<StartFailure> Attempt::start() {
                        .error_file_directory = folder_.string()};
   const WorkerEnvironment environment(plan, node(), start.environment, facts);
   command.shared_environment = environment.shared();
-  std::vector<WorkerCommand> commands = worker_commands(plan, node(), environment);
+  std::vector<WorkerCommand> commands = worker_commands(plan, node(), start, environment, membership_.attempt);
   output_.prepare(commands);
   if (plan.hang_timeout.value > Duration::zero()) hand_out_progress(command, commands);
   return group_.start(surroundings_.loop, command, commands, start.defaults);

@@ -47,6 +47,7 @@ void check_descriptors(const FileLimit& limit, std::size_t workers) {
 
 /// The error that keeps the program from running, known before anything is started; 0 when there is none.
 int program_error(const WorkerStart& start, const LaunchPlan& plan, const LaunchRequest& request) {
+  if (!start.runs_program) return 0;
   if (start.executable.error_number != 0) return start.executable.error_number;
   const std::string& program = request.command.front();
   const bool python_script = plan.argv.front() != program && !request.module;

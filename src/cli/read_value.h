@@ -24,6 +24,9 @@ std::string choice_of(const GivenValue& given, const std::string& noun);
 
 std::string lower_case(std::string text);
 
+/// One digit or more, and nothing else.
+bool is_digits(const std::string& text);
+
 /// \throws UserError  not a time; `example`, one that is, goes into the hint.
 Duration duration_of(const GivenValue& given, const std::string& example);
 
@@ -42,8 +45,12 @@ template <class Number>
 Number number_between(const GivenValue& given, Number least, Number most) {
   const auto number = whole_number<Number>(given.text);
   if (number && *number >= least && *number <= most) return *number;
-  refuse(given, std::string(number ? "out of range" : "not a whole number") + "; allowed: " + std::to_string(least) +
-                    " to " + std::to_string(most));
+  const bool too_large = !number && is_digits(given.text);
+  refuse(given,
+         std::string(number || too_large ? "out of range" : "not a whole number") +
+             "; allowed: " + std::to_string(least) + " to " + std::to_string(most),
+         "for example '" +
+             given.as_written_with(std::to_string(too_large || (number && *number > most) ? most : least)) + "'");
 }
 
 /// The value with where it came from.

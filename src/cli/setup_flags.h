@@ -42,6 +42,17 @@ inline constexpr Flag kSetupFlags[] = {
      .lrun_variable = false,
      .repeatable = true,
      .apply = flag_values::rlimit},
+    {.name = "wrap",
+     .value = ValueKind::kRequired,
+     .placeholder = "COMMAND",
+     .group = FlagGroup::kProgram,
+     .details =
+         "Start PROGRAM through this command, as in --wrap 'nsys profile -o out.%r'; --wrap@0 or --wrap@0,2-3 is for "
+         "these ranks only and wins. Words are split as a shell would quote them. '%r' is the rank, '%l' the local "
+         "rank, '%a' the attempt, '%h' the host, '%%' is '%'; any other '%' is left to the command.",
+     .repeatable = true,
+     .per_rank = true,
+     .apply = flag_values::wrap},
 };
 
 }  // namespace lrun

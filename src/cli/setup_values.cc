@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/nearest.h"
+#include "base/shell_words.h"
 #include "cli/read_value.h"
 
 namespace lrun::flag_values {
@@ -67,6 +68,21 @@ void rlimit(const GivenValue& given, LaunchRequest& request) {
   limit->source = named.source;
   limit->origin = named.origin;
   add_limit(request.setup.limits, std::move(*limit));
+}
+
+void wrap(const GivenValue& given, LaunchRequest& request) {
+  auto words = split_shell_words(given.text);
+  if (!words) refuse(given, "a quote is not closed, or a backslash protects nothing", "quote as for a shell");
+  if (words->empty() || words->front().empty()) {
+    refuse(given, "the name of a program is missing", "for example '" + given.as_written_with("'numactl -m 0'") + "'");
+  }
+  Wrapper::Ranks ranks;
+  if (given.origin.find('@') != std::string::npos) {
+    const auto parsed = parse_ranks(given.ranks);
+    if (!parsed) refuse(given, "no ranks behind '@'", "for example '--wrap@0' or '--wrap@0,2-3'");
+    ranks = *parsed;
+  }
+  request.setup.wrappers.push_back({std::move(*words), std::move(ranks), setting(given, std::string()).origin});
 }
 
 }  // namespace lrun::flag_values

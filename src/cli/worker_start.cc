@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/user_error.h"
+#include "plan/worker_command.h"
 
 namespace lrun {
 namespace {
@@ -42,6 +43,27 @@ std::vector<ProcessLimit> allowed_limits(const std::vector<ResourceLimit>& asked
   return limits;
 }
 
+/// A wrapper's name may hold macros, so that each worker has its own.
+void find_wrappers(const LaunchPlan& plan, WorkerStart& start) {
+  const NodePlan& node = plan.nodes.front();
+  start.runs_program = false;
+  for (const WorkerPlan& worker : node.workers) {
+    const Wrapper* const wrapper = wrapper_of(plan.setup.wrappers, worker.rank);
+    if (wrapper == nullptr) {
+      start.runs_program = true;
+      continue;
+    }
+    const std::string name = command_of(plan, node, worker, 0).front();
+    const ProgramPath found = find_program(name, start.environment.get("PATH").value_or(""), start.folder);
+    if (found.error_number != 0) {
+      throw UserError(
+          fmt::format("'{}': '{}' cannot be executed: {}", wrapper->origin, name, std::strerror(found.error_number)),
+          "name a program that is there, by its path or on PATH");
+    }
+    start.wrapper_paths[name] = found.path;
+  }
+}
+
 }  // namespace
 
 std::string WorkerStart::from_here(const std::string& path) const {
@@ -56,6 +78,7 @@ WorkerStart prepare_start(const LaunchPlan& plan, const Environment& environment
   start.limits = allowed_limits(plan.setup.limits);
   start.defaults = SpawnDefaults::of_this_process();
   start.executable = find_program(plan.argv.front(), start.environment.get("PATH").value_or(""), start.folder);
+  find_wrappers(plan, start);
   return start;
 }
 

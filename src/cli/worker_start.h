@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,13 +19,17 @@ struct WorkerStart {
   Environment environment;  ///< lrun's own, with the user's changes
   std::vector<ProcessLimit> limits;
   SpawnDefaults defaults;
+  std::map<std::string, std::string> wrapper_paths;  ///< by name: what is executed in front of the program
+
+  /// Some worker executes the program itself.
+  bool runs_program = true;
 
   /// `path`, as seen from `folder`, as seen from where lrun runs.
   [[nodiscard]] std::string from_here(const std::string& path) const;
 };
 
 /// To be called before lrun changes its own limits and signals. That the program cannot be executed is in the result.
-/// \throws UserError  the folder is not there, a limit may not be set.
+/// \throws UserError  the folder is not there, a limit may not be set, a wrapper cannot be executed.
 WorkerStart prepare_start(const LaunchPlan& plan, const Environment& environment);
 
 }  // namespace lrun

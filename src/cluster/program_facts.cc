@@ -55,6 +55,7 @@ ProgramFacts look_at_program(const std::string& program, const Environment& envi
   facts.executable = is_path ? is_executable_file(seen_from(folder, program))
                              : is_on_path(program, environment.get("PATH").value_or("/bin:/usr/bin"), folder);
   if (!facts.executable) facts.first_line = first_line_of(seen_from(folder, program));
+  facts.there = facts.executable || access(seen_from(folder, program).c_str(), F_OK) == 0;
   return facts;
 }
 

@@ -6,10 +6,12 @@
 
 namespace lrun {
 
-/// What planning must know about the file that is to be run; all false and empty when there is no such file.
+/// What planning must know about the file that is to be run; empty but for `there` when there is no such file.
 struct ProgramFacts {
   bool executable = false;  ///< by name on PATH, or by path with execute permission
   std::string first_line;   ///< of a readable file that is not executable, without the line's end; at most 256 bytes
+
+  bool there = true;  ///< as a program, or as a file that an interpreter could read
 
   bool operator==(const ProgramFacts&) const = default;
 };

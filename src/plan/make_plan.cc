@@ -151,6 +151,13 @@ bool needs_cpus(const LaunchRequest& request, const Environment& environment) {
          counts_cpus(request.devices.value) || counts_cpus(request.nproc_per_node.value);
 }
 
+/// What a dry run has to say about PROGRAM; a real one ends with it.
+std::string program_problem(const LaunchRequest& request, const ProgramFacts& program) {
+  const bool wrapped = wrapper_of(request.setup.wrappers, -1) != nullptr;  // who knows where it looks
+  if (request.dry_run == DryRun::kNo || request.module || wrapped || program.there) return {};
+  return "PROGRAM '" + request.command.front() + "' is not there: this run would end with 127";
+}
+
 }  // namespace
 
 Questions questions_of(const LaunchRequest& request, const Environment& environment) {
@@ -182,6 +189,8 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
 
   choose_visibility(plan, choices, request, environment);
   plan.setup = request.setup;
+  check_wrappers(plan.setup.wrappers, plan.world_size);
+  if (const std::string problem = program_problem(request, program); !problem.empty()) plan.warnings.push_back(problem);
   for (std::string& warning : warn_about_missing(environment, plan.setup.environment)) {
     plan.warnings.push_back(std::move(warning));
   }

@@ -81,6 +81,7 @@ std::string setup_rows(const WorkerSetup& setup) {
     text += row("variable", what, change.origin);
   }
   for (const ResourceLimit& limit : setup.limits) text += row("limit", in_words(limit), limit.origin);
+  for (const Wrapper& wrapper : setup.wrappers) text += row("wrapper", command_line(wrapper.words), wrapper.origin);
   return text;
 }
 
@@ -139,7 +140,8 @@ std::string binding(const LaunchPlan& plan) {
 RunFacts facts_before_start(const LaunchPlan& plan) { return {plan.master_port.value_or(0), "", 0, ""}; }
 
 /// A worker's own variables and those of the seed's example, then its command.
-std::string rank_line(const LaunchPlan& plan, const WorkerEnvironment& environment, const WorkerPlan& worker) {
+std::string rank_line(const LaunchPlan& plan, const NodePlan& node, const WorkerEnvironment& environment,
+                      const WorkerPlan& worker) {
   std::map<std::string, std::string> values;
   for (const auto& [name, value] : environment.shared_contract()) values[name] = value;
   for (const auto& [name, value] : environment.of(worker)) values[name] = value;
@@ -150,7 +152,7 @@ std::string rank_line(const LaunchPlan& plan, const WorkerEnvironment& environme
     const auto found = values.find(name);
     if (found != values.end() && !found->second.empty()) text += fmt::format(" {}={}", name, found->second);
   }
-  return text + " " + command_line(expand_macros(plan.argv, worker.local_rank, plan.personality)) + "\n";
+  return text + " " + command_line(command_of(plan, node, worker, 0)) + "\n";
 }
 
 std::string node_line(const NodePlan& node) {
@@ -174,7 +176,7 @@ std::string workers(const LaunchPlan& plan, const Environment& base) {
   if (plan.world_size <= kMostRankLines) {
     for (const NodePlan& node : plan.nodes) {
       const WorkerEnvironment environment(plan, node, base, facts_before_start(plan));
-      for (const WorkerPlan& worker : node.workers) text += rank_line(plan, environment, worker);
+      for (const WorkerPlan& worker : node.workers) text += rank_line(plan, node, environment, worker);
     }
     return text;
   }

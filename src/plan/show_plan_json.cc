@@ -58,7 +58,8 @@ void blank_the_undecided(Json& environment, const LaunchPlan& plan) {
   if (plan.log_dir.value != "/dev/null") environment["TORCHELASTIC_ERROR_FILE"] = nullptr;
 }
 
-Json json_of(const LaunchPlan& plan, const WorkerEnvironment& environment, const WorkerPlan& worker) {
+Json json_of(const LaunchPlan& plan, const NodePlan& node, const WorkerEnvironment& environment,
+             const WorkerPlan& worker) {
   Json variables = Json::object();
   for (const auto& [name, value] : environment.of(worker)) variables[name] = value;
   for (const auto& [name, value] : environment.shared_contract()) variables[name] = value;
@@ -67,14 +68,14 @@ Json json_of(const LaunchPlan& plan, const WorkerEnvironment& environment, const
           {"local_rank", worker.local_rank},
           {"devices", json_of(worker.devices)},
           {"cpus", worker.cpus.empty() ? Json() : Json(worker.cpus)},
-          {"argv", expand_macros(plan.argv, worker.local_rank, plan.personality)},
+          {"argv", command_of(plan, node, worker, 0)},
           {"environment", std::move(variables)}};
 }
 
 Json json_of(const LaunchPlan& plan, const NodePlan& node, const Environment& base) {
   const WorkerEnvironment environment(plan, node, base, {plan.master_port.value_or(0), "", 0, ""});
   Json workers = Json::array();
-  for (const WorkerPlan& worker : node.workers) workers.push_back(json_of(plan, environment, worker));
+  for (const WorkerPlan& worker : node.workers) workers.push_back(json_of(plan, node, environment, worker));
   return {{"node_rank", node.node_rank},
           {"name", node.name},
           {"base_rank", node.base_rank},

@@ -82,6 +82,16 @@ std::vector<std::string> worker_command(const LaunchRequest& request, const Envi
   return argv;
 }
 
+std::vector<std::string> command_of(const LaunchPlan& plan, const NodePlan& node, const WorkerPlan& worker,
+                                    int attempt) {
+  std::vector<std::string> program = expand_macros(plan.argv, worker.local_rank, plan.personality);
+  const Wrapper* const wrapper = wrapper_of(plan.setup.wrappers, worker.rank);
+  if (wrapper == nullptr) return program;
+  std::vector<std::string> words = expand_wrapper(wrapper->words, {worker.rank, worker.local_rank, attempt, node.name});
+  words.insert(words.end(), program.begin(), program.end());
+  return words;
+}
+
 std::vector<std::string> expand_macros(const std::vector<std::string>& argv, int local_rank,
                                        const Personality& personality) {
   std::vector<std::string> result;

@@ -5,6 +5,7 @@
 
 #include "base/environment.h"
 #include "cluster/program_facts.h"
+#include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 #include "plan/personality.h"
 
@@ -24,5 +25,9 @@ std::vector<std::string> worker_command(const LaunchRequest& request, const Envi
 /// under torchrun's personality every '$$' becomes '$', which would break `sh -c 'kill $$'`.
 std::vector<std::string> expand_macros(const std::vector<std::string>& argv, int local_rank,
                                        const Personality& personality);
+
+/// What one worker executes in its attempt: its wrapper, then the program, all macros replaced.
+std::vector<std::string> command_of(const LaunchPlan& plan, const NodePlan& node, const WorkerPlan& worker,
+                                    int attempt);
 
 }  // namespace lrun

@@ -6,6 +6,7 @@
 #include "plan/environment_change.h"
 #include "plan/resource_limit.h"
 #include "plan/setting.h"
+#include "plan/wrapper.h"
 
 namespace lrun {
 
@@ -14,6 +15,7 @@ struct WorkerSetup {
   Setting<std::string> folder;                 ///< --chdir; empty: where lrun was started
   std::vector<EnvironmentChange> environment;  ///< --env, --unset: at most one for a name
   std::vector<ResourceLimit> limits;           ///< --rlimit: at most one for a resource
+  std::vector<Wrapper> wrappers;               ///< --wrap, --wrap@RANKS; later ones win
 
   bool operator==(const WorkerSetup&) const = default;
 };

@@ -73,6 +73,7 @@ std::optional<StartFailure> WorkerGroup::start(EventLoop& loop, const GroupComma
     Pipe out;
     Pipe err;
     SpawnRequest request{.path = group.path.c_str(), .standard_input = group.standard_input, .limits = group.limits};
+    if (!command.path.empty()) request.path = command.path.c_str();
     if (!group.folder.empty()) request.folder = group.folder.c_str();
     request.extra = group.progress_memory;
     if (command.standard_input >= 0) request.standard_input = command.standard_input;

@@ -18,6 +18,7 @@ struct WorkerCommand {
   std::vector<std::string> argv;
   std::vector<std::string> own_environment;
   std::vector<int> cpus = {};  ///< that it may run on; empty: all
+  std::string path = {};       ///< of what it executes, already found; empty: the group's
   int standard_input = -1;     ///< descriptor that it gets; -1: the group's
   int standard_output = -1;    ///< descriptor that it gets; -1: as GroupCommand::capture_output says
   int standard_error = -1;

@@ -3,7 +3,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
+#include <numeric>
+#include <sstream>
+#include <vector>
 
 #include "support/lrun_process.h"
 
@@ -11,6 +15,15 @@ namespace lrun::test {
 namespace {
 
 void write(const std::filesystem::path& path, const std::string& text) { std::ofstream(path) << text; }
+
+/// Lines in order: ranks write at the same time.
+std::string sorted(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line + "\n");
+  std::sort(lines.begin(), lines.end());
+  return std::accumulate(lines.begin(), lines.end(), std::string());
+}
 
 /// lrun as started in a folder.
 LrunProcess::Options in(const TemporaryFolder& folder, std::map<std::string, std::string> environment = {}) {
@@ -141,6 +154,40 @@ TEST(Rlimit, ThatMayNotBeSetIsRefusedBeforeAnythingIsStarted) {
             "lrun: error: '--rlimit sigpending=1000': the hard limit is 100 and may not be raised\n"
             "lrun: hint: at most 'sigpending=100'; only root raises hard limits\n");
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "started"));
+}
+
+TEST(Wrap, StartsTheProgramThroughTheCommandOfItsRank) {
+  LrunProcess lrun({"-n", "3", "--wrap", "env 'W=all ranks'", "--wrap@1-2=env W=%r/%l", "--output=raw", "sh", "-c",
+                    "echo $RANK $W \"$@\"", "sh", "%r"});
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_EQ(sorted(lrun.out()), "0 all ranks %r\n1 1/1 %r\n2 2/2 %r\n");
+}
+
+TEST(Wrap, PassesOnTheEndOfTheProgram) {
+  LrunProcess lrun({"--wrap", "env", "sh", "-c", "exit 3"});
+  EXPECT_EQ(lrun.wait().code, 3);
+}
+
+TEST(Wrap, ThatIsNotThereIsRefusedBeforeAnythingIsStarted) {
+  LrunProcess lrun({"-n", "2", "--wrap@1", "no-such-profiler -x", "true"});
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_EQ(lrun.err(),
+            "lrun: error: '--wrap@1': 'no-such-profiler' cannot be executed: No such file or directory\n"
+            "lrun: hint: name a program that is there, by its path or on PATH\n");
+}
+
+TEST(Wrap, AProgramThatOnlyTheCommandFindsIsNotLookedFor) {
+  LrunProcess lrun({"--wrap", "echo in-the-container", "--output=raw", "/no/such/program"});
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_EQ(lrun.out(), "in-the-container /no/such/program\n");
+}
+
+TEST(DryRun, SaysThatTheProgramIsMissing) {
+  LrunProcess lrun({"--dry-run", "./no-such-program"});
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_NE(lrun.out().find("warning: PROGRAM './no-such-program' is not there: this run would end with 127\n"),
+            std::string::npos)
+      << lrun.out();
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ done < <(awk -F'\t' '$2 == "now" { print $6 }' "$work/flags" | grep -oE 'PET_[A-
 grep -oE '(^|[ ,(/|])--?[A-Za-z][-_a-z]*' "$work/help" | grep -oE -e '--?[A-Za-z].*' | sort -u > "$work/help_names"
 comm -23 "$work/flag_names" "$work/help_names" > "$work/missing"
 [ ! -s "$work/missing" ] || complain "--help lacks: $(tr '\n' ' ' < "$work/missing")"
-comm -13 "$work/all" "$work/help_names" | grep -vxE -e '--(opt|epochs|lr|help)' -e '-(u|vv)' > "$work/unknown" || true
+comm -13 "$work/all" "$work/help_names" | grep -vxE -e '--(opt|epochs|lr|help)' -e '-(u|vv|o)' > "$work/unknown" || true
 [ ! -s "$work/unknown" ] || complain "--help names what the flag table lacks: $(tr '\n' ' ' < "$work/unknown")"
 
 # Completions: the flags of this version, no others. (What they do in a shell: tests/completions.)

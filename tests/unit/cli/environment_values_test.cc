@@ -57,13 +57,15 @@ TEST(EnvironmentValues, InsideARunTheParentsPlanIsNotInherited) {
 TEST(EnvironmentValues, AVariableThatAFlagHidesIsNotRead) {
   EXPECT_EQ(refusal({"--max-restarts=0", "p"}, {{"PET_MAX_RESTARTS", "x"}}), "(accepted)");
   EXPECT_EQ(refusal({"p"}, {{"PET_MAX_RESTARTS", "x"}}),
-            "lrun: error: 'PET_MAX_RESTARTS=x': not a whole number; allowed: 0 to 2147483647\n");
+            "lrun: error: 'PET_MAX_RESTARTS=x': not a whole number; allowed: 0 to 2147483647\n"
+            "lrun: hint: for example 'PET_MAX_RESTARTS=0'\n");
 }
 
 TEST(EnvironmentValues, AnEmptyVariableIsNothingForUsAndAValueForTorchrun) {
   EXPECT_FALSE(request_of({"p"}, {{"LRUN_DEVICES", ""}}).devices.given());
   EXPECT_EQ(refusal({"p"}, {{"PET_NODE_RANK", ""}}),
-            "lrun: error: 'PET_NODE_RANK=': not a whole number; allowed: 0 to 2147483647\n");
+            "lrun: error: 'PET_NODE_RANK=': not a whole number; allowed: 0 to 2147483647\n"
+            "lrun: hint: for example 'PET_NODE_RANK=0'\n");
   EXPECT_EQ(refusal({"p"}, {{"PET_RDZV_ENDPOINT", ""}}), "(accepted)");
   EXPECT_EQ(refusal({"p"}, {{"PET_STANDALONE", ""}, {"PET_RDZV_ENDPOINT", "a:1"}}), "(accepted)")
       << "an empty PET_STANDALONE is true: Kubeflow writes it so";

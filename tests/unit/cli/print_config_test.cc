@@ -59,7 +59,8 @@ TEST(PrintConfig, IsReadBackAsTheSameSettings) {
 
 TEST(PrintConfig, NeedsNoProgramAndStillChecksValues) {
   EXPECT_EQ(refusal({"--print-config", "--seed=x"}),
-            "lrun: error: '--seed x': not a whole number; allowed: 0 to 18446744073709551615\n");
+            "lrun: error: '--seed x': not a whole number; allowed: 0 to 18446744073709551615\n"
+            "lrun: hint: for example '--seed 0'\n");
 }
 
 }  // namespace

@@ -51,6 +51,11 @@ TEST(SetupValues, RefusalsSayWhatToTypeInstead) {
       {{"--rlimit", "core"},
        "lrun: error: '--rlimit core': not a limit; allowed: NAME=SOFT or NAME=SOFT:HARD, numbers or 'unlimited', SOFT "
        "not above HARD\nlrun: hint: for example '--rlimit core=unlimited'\n"},
+      {{"--wrap", "a 'b"},
+       "lrun: error: '--wrap a 'b': a quote is not closed, or a backslash protects nothing\n"
+       "lrun: hint: quote as for a shell\n"},
+      {{"--wrap@x", "a"},
+       "lrun: error: '--wrap@x a': no ranks behind '@'\nlrun: hint: for example '--wrap@0' or '--wrap@0,2-3'\n"},
       {{"--chdir="},
        "lrun: error: '--chdir=': the name of a directory is missing\nlrun: hint: leave it out to stay here\n"},
       {{"--env@0", "A=1"}, "lrun: error: '--env' cannot be given for some ranks only\nlrun: hint: write '--env'\n"}};

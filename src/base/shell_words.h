@@ -1,0 +1,15 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lrun {
+
+/// Splits a command line into words as a POSIX shell would quote them: blanks separate; inside '…' everything stands
+/// for itself; inside "…" a backslash protects only '"', '\', '$' and '`'; elsewhere it protects the next character.
+/// Nothing is expanded: '$HOME', '*' and '~' stay. Empty when a quote is not closed or a backslash ends the text.
+std::optional<std::vector<std::string>> split_shell_words(std::string_view text);
+
+}  // namespace lrun

@@ -1,0 +1,92 @@
+#include "plan/wrapper.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/user_error.h"
+
+namespace lrun {
+namespace {
+
+std::optional<int> parse_rank(std::string_view text) {
+  int rank = -1;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+  if (error != std::errc() || stop != text.data() + text.size() || rank < 0) return std::nullopt;
+  return rank;
+}
+
+std::optional<std::string> value_of(char macro, const WrapperFacts& facts) {
+  switch (macro) {
+    case 'r':
+      return std::to_string(facts.rank);
+    case 'l':
+      return std::to_string(facts.local_rank);
+    case 'a':
+      return std::to_string(facts.attempt);
+    case 'h':
+      return facts.host;
+    case '%':
+      return "%";
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string expand_word(const std::string& word, const WrapperFacts& facts) {
+  std::string result;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    const auto value = word[i] == '%' && i + 1 < word.size() ? value_of(word[i + 1], facts) : std::nullopt;
+    if (value) ++i;
+    result += value ? *value : std::string(1, word[i]);
+  }
+  return result;
+}
+
+bool names(const Wrapper& wrapper, int rank) {
+  return std::any_of(wrapper.ranks.begin(), wrapper.ranks.end(),
+                     [&](const auto& range) { return range.first <= rank && rank <= range.second; });
+}
+
+}  // namespace
+
+std::optional<Wrapper::Ranks> parse_ranks(std::string_view text) {
+  Wrapper::Ranks ranks;
+  while (true) {
+    const std::string_view field = text.substr(0, text.find(','));
+    const std::size_t dash = std::min(field.find('-'), field.size());
+    const auto first = parse_rank(field.substr(0, dash));
+    const auto last = dash == field.size() ? first : parse_rank(field.substr(dash + 1));
+    if (!first || !last || *first > *last) return std::nullopt;
+    ranks.emplace_back(*first, *last);
+    if (field.size() == text.size()) return ranks;
+    text.remove_prefix(field.size() + 1);
+  }
+}
+
+const Wrapper* wrapper_of(const std::vector<Wrapper>& wrappers, int rank) {
+  const auto own =
+      std::find_if(wrappers.rbegin(), wrappers.rend(), [&](const Wrapper& wrapper) { return names(wrapper, rank); });
+  if (own != wrappers.rend()) return &*own;
+  const auto all =
+      std::find_if(wrappers.rbegin(), wrappers.rend(), [](const Wrapper& wrapper) { return wrapper.ranks.empty(); });
+  return all == wrappers.rend() ? nullptr : &*all;
+}
+
+void check_wrappers(const std::vector<Wrapper>& wrappers, int world_size) {
+  for (const Wrapper& wrapper : wrappers) {
+    for (const auto& [first, last] : wrapper.ranks) {
+      if (last < world_size) continue;
+      throw UserError("'" + wrapper.origin + "': there is no rank " + std::to_string(last),
+                      "this run has the ranks 0 to " + std::to_string(world_size - 1));
+    }
+  }
+}
+
+std::vector<std::string> expand_wrapper(const std::vector<std::string>& words, const WrapperFacts& facts) {
+  std::vector<std::string> expanded;
+  expanded.reserve(words.size());
+  for (const std::string& word : words) expanded.push_back(expand_word(word, facts));
+  return expanded;
+}
+
+}  // namespace lrun
