@@ -106,12 +106,17 @@ std::optional<StartFailure> WorkerGroup::start(EventLoop& loop, const GroupComma
 
 void WorkerGroup::collect(std::size_t index) {
   Worker& worker = workers_[index];
-  if (worker.process.status() || !worker.process.has_ended()) return;
+  if (given_up_ || worker.process.status() || !worker.process.has_ended()) return;
   // While the leader is unreaped the group's number is ours: what is left of it gets its signal now or never.
   if (stop_signal_ != 0 && worker.process.signal_group(stop_signal_)) worker.left_signal = stop_signal_;
   const std::optional<ExitStatus> status = worker.process.try_wait();
   watches_[index].cancel();
   if (status && ended_) ended_(worker, *status);
+}
+
+void WorkerGroup::give_up() {
+  given_up_ = true;
+  for (EventLoop::Watch& watch : watches_) watch.cancel();
 }
 
 void WorkerGroup::collect_ended() {
@@ -152,6 +157,7 @@ int WorkerGroup::running() const {
 void WorkerGroup::kill_and_reap() {
   watches_.clear();
   for (const Worker& worker : workers_) worker.process.signal_group(SIGKILL);
+  if (given_up_) return workers_.clear();
   for (Worker& worker : workers_) {
     if (worker.process.status()) continue;
     constexpr int kKillLimitMilliseconds = 5000;  // longer only in an uninterruptible sleep: left to the guard

@@ -94,6 +94,9 @@ class WorkerGroup {
   /// The same for one worker's group.
   [[nodiscard]] static bool remains_linger(const Worker& worker);
 
+  /// Waits for nobody any more, the destructor neither: whoever has not ended is left to the guard.
+  void give_up();
+
   [[nodiscard]] std::vector<Worker>& workers() { return workers_; }
   [[nodiscard]] const std::vector<Worker>& workers() const { return workers_; }
   [[nodiscard]] int running() const;
@@ -104,6 +107,7 @@ class WorkerGroup {
 
   std::vector<Worker> workers_;
   std::vector<EventLoop::Watch> watches_;
+  bool given_up_ = false;
   int stop_signal_ = 0;  ///< what workers were told to end by; 0 while they work
   Ended ended_;
 };

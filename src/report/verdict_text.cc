@@ -66,6 +66,7 @@ std::string others_in_words(const Verdict& verdict, const RunFactsForText& facts
       {verdict.killed.size(), verdict.end.grace_expired
                                   ? fmt::format("had to be killed after {}", format_duration(facts.grace))
                                   : std::string("were killed at once")},
+      {verdict.lost.size(), "cannot be ended"},
       {verdict.failed_later.size(), verdict.culprit ? "failed with it" : "failed by themselves"},
       {static_cast<std::size_t>(verdict.succeeded), "had succeeded"}};
   std::size_t others = 0;

@@ -147,6 +147,14 @@ Decision on(SupervisionState state, const TimeIsOver& event) {
   return begin_stop(state, event.end, SIGTERM);
 }
 
+/// A process in an uninterruptible sleep, or in a frozen cgroup, may never end.
+Decision on(SupervisionState state, const KillExpired&) {
+  if (state.phase != Phase::kKilling || state.running == 0) return {state, {}};
+  state.running = 0;
+  state.phase = Phase::kOver;
+  return {state, {GiveUp{}, Finish{}}};
+}
+
 /// Nobody is left who waits for the run or could stop it politely.
 Decision on(SupervisionState state, const GuardDied&) {
   state.unwanted = true;

@@ -50,6 +50,7 @@ struct GraceExpired {};
 struct ConsoleClosed {};
 struct StopRequested {};
 struct GuardDied {};
+struct KillExpired {};  ///< some do not even end when killed: the kernel does not let them
 /// A time that the run had is over; `end` says which.
 struct TimeIsOver {
   RunEnd end;
@@ -61,7 +62,7 @@ struct RestartPlanned {
 };
 struct BackoffExpired {};
 using Event = std::variant<WorkerEnded, SettleExpired, SignalArrived, GraceExpired, ConsoleClosed, StopRequested,
-                           GuardDied, TimeIsOver, RestartPlanned, BackoffExpired>;
+                           GuardDied, KillExpired, TimeIsOver, RestartPlanned, BackoffExpired>;
 
 /// What is then to be done, in this order.
 struct Announce {};  ///< say on the console why the run stops
@@ -79,6 +80,7 @@ struct ArmGrace {
   Duration grace{0};
 };
 struct KillGroups {};
+struct GiveUp {};   ///< whoever is left is lost, and waited for no more
 struct Suspend {};  ///< stop all workers and all clocks (Ctrl-Z)
 struct Resume {};
 struct Finish {};  ///< the run is over as soon as nobody who is waited for is left, and all output was taken over
@@ -86,8 +88,8 @@ struct ArmBackoff {
   Duration delay{0};
 };
 struct StartAgain {};
-using Action = std::variant<Announce, ArmSettle, StopWorkers, PassOn, ArmGrace, KillGroups, Suspend, Resume, Finish,
-                            ArmBackoff, StartAgain>;
+using Action = std::variant<Announce, ArmSettle, StopWorkers, PassOn, ArmGrace, KillGroups, GiveUp, Suspend, Resume,
+                            Finish, ArmBackoff, StartAgain>;
 
 struct Decision {
   SupervisionState state;

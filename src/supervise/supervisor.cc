@@ -15,6 +15,9 @@
 namespace lrun {
 namespace {
 
+// What the kernel needs to end a process that it can end, with room for one that has much memory to give back.
+constexpr Duration kKillLimit(5000);
+
 std::int64_t nanoseconds(auto duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
 }
@@ -97,7 +100,7 @@ bool Supervisor::is_worker(pid_t pid) const {
   return found != pids_.end() && !group_.workers()[found->second].process.status();
 }
 
-FailureRecord Supervisor::make_record(const Worker& worker, const ExitStatus& status) {
+FailureRecord Supervisor::begin_record(const Worker& worker) const {
   const SteadyTime now = std::chrono::steady_clock::now();
   FailureRecord record;
   record.node = facts_.host;
@@ -110,11 +113,16 @@ FailureRecord Supervisor::make_record(const Worker& worker, const ExitStatus& st
   record.steady_ns = nanoseconds(now.time_since_epoch());
   record.wall_ns = nanoseconds(std::chrono::system_clock::now().time_since_epoch());
   record.lifetime_ms = std::chrono::duration_cast<Duration>(now - worker.started).count();
+  record.stop_signal = stop_signals_[pids_.at(record.pid)];
+  return record;
+}
+
+FailureRecord Supervisor::make_record(const Worker& worker, const ExitStatus& status) {
+  FailureRecord record = begin_record(worker);
   record.ending =
       status.kind == ExitStatus::Kind::kExited ? FailureRecord::Ending::kExited : FailureRecord::Ending::kSignaled;
   record.value = status.value;
   record.core_dumped = status.core_dumped;
-  record.stop_signal = stop_signals_[pids_.at(record.pid)];
   explain(record, end_facts(record));
   return record;
 }
@@ -180,6 +188,20 @@ void Supervisor::apply(const KillGroups&) {
   mark_stopped(SIGKILL);
   if (group_.running() > 0) observer_.killing(group_.running());
   group_.signal_groups(SIGKILL);
+  kill_limit_ = loop_.after(kKillLimit, [this] { handle(KillExpired{}); });
+}
+
+void Supervisor::apply(const GiveUp&) {
+  group_.give_up();
+  for (const Worker& worker : group_.workers()) {
+    if (worker.process.status()) continue;
+    FailureRecord record = begin_record(worker);
+    record.ending = FailureRecord::Ending::kLost;
+    logs_.worker_ended(worker.local_rank);
+    explain(record, end_facts(record));
+    records_.push_back(std::move(record));
+    observer_.worker_ended(records_.back());
+  }
 }
 
 void Supervisor::apply(const Suspend&) {
@@ -198,7 +220,10 @@ void Supervisor::apply(const Resume&) {
   observer_.resumed();
 }
 
-void Supervisor::apply(const Finish&) { look_again(); }
+void Supervisor::apply(const Finish&) {
+  kill_limit_.cancel();
+  look_again();
+}
 
 void Supervisor::apply(const ArmBackoff& action) {
   backoff_.arm(action.delay, [this] { handle(BackoffExpired{}); });

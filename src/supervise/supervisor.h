@@ -80,6 +80,7 @@ class Supervisor {
 
  private:
   void worker_ended(Worker& worker, const ExitStatus& status);
+  [[nodiscard]] FailureRecord begin_record(const Worker& worker) const;
   FailureRecord make_record(const Worker& worker, const ExitStatus& status);
   EndFacts end_facts(const FailureRecord& record);
   void mark_stopped(int signal_number);
@@ -92,6 +93,7 @@ class Supervisor {
   void apply(const PassOn& action);
   void apply(const ArmGrace& action);
   void apply(const KillGroups& action);
+  void apply(const GiveUp& action);
   void apply(const Suspend& action);
   void apply(const Resume& action);
   void apply(const Finish& action);
@@ -108,6 +110,7 @@ class Supervisor {
   MemoryWatch memory_;
   PausableTimer grace_;
   PausableTimer settle_;
+  EventLoop::Timer kill_limit_;
   PausableTimer backoff_;
   std::deque<Event> pending_;  ///< an action may cause events: they wait until its decision is carried out
   bool deciding_ = false;

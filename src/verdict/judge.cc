@@ -74,7 +74,9 @@ int exit_code_of(const FailureRecord& record) {
 void sort_out(Verdict& verdict, const std::vector<FailureRecord>& records, const FailureRecord* culprit) {
   for (const FailureRecord& record : records) {
     if (&record == culprit) continue;
-    if (record.stop_signal == SIGKILL) {
+    if (record.ending == FailureRecord::Ending::kLost) {
+      verdict.lost.push_back(record.rank);
+    } else if (record.stop_signal == SIGKILL) {
       verdict.killed.push_back(record.rank);
     } else if (record.stopped_by_lrun()) {
       verdict.stopped_by_signal.push_back(record.rank);

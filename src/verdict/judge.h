@@ -40,6 +40,7 @@ struct Verdict {
   std::optional<FailureRecord> overruled;
   std::vector<int> stopped_by_signal;  ///< ranks lrun stopped that ended in the grace, by the first signal or after it
   std::vector<int> killed;             ///< ranks that lrun had to kill
+  std::vector<int> lost;               ///< ranks that did not end though they were killed
   std::vector<int> failed_later;       ///< ranks that failed after the culprit before lrun's signal reached them
   int succeeded = 0;
   int restarts = 0;       ///< of the whole run, before the attempt that this verdict is about

@@ -51,6 +51,17 @@ TEST(Policy, AnOnlyWorkerThatFailsEndsTheRunAtOnce) {
   EXPECT_EQ(decision.state.phase, Phase::kOver);
 }
 
+TEST(Policy, WaitsForNobodyThatCannotBeKilled) {
+  SupervisionState state = running(3, Duration(0));
+  const Decision killing = decide(state, WorkerEnded{false});
+  EXPECT_EQ(killing.state.phase, Phase::kKilling);
+  const Decision given_up = decide(killing.state, KillExpired{});
+  EXPECT_NE(find<GiveUp>(given_up), nullptr);
+  EXPECT_NE(find<Finish>(given_up), nullptr);
+  EXPECT_EQ(given_up.state.phase, Phase::kOver);
+  EXPECT_TRUE(decide(state, KillExpired{}).actions.empty()) << "of an earlier kill";
+}
+
 SupervisionState settling_run(int workers, Duration settle, Duration for_victims) {
   SupervisionState state = running(workers);
   state.settle = settle;

@@ -128,6 +128,14 @@ TEST(Judge, GivesTheShellsCodesForAProgramThatCannotRun) {
   EXPECT_EQ(code(ENOMEM), 125);
 }
 
+TEST(Judge, CountsTheKilledThatDoNotEndAsLost) {
+  const Verdict verdict =
+      judge({Kind::kWorkerFailed}, {ended(0, Ending::kExited, 3, 1), ended(1, Ending::kLost, 0, 9, SIGKILL)});
+  EXPECT_EQ(verdict.lost, std::vector<int>{1});
+  EXPECT_TRUE(verdict.killed.empty());
+  EXPECT_EQ(verdict.exit_code, 3);
+}
+
 TEST(Judge, ExitsWithOneForALostWorker) {
   EXPECT_EQ(judge({Kind::kWorkerFailed}, {ended(0, Ending::kLost, 0, 1)}).exit_code, 1);
 }

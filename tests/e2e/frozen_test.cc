@@ -1,0 +1,63 @@
+// A process that the kernel does not let end: lrun says so and ends without it. Played with a frozen cgroup of version
+// 1, which not even SIGKILL leaves.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "support/lrun_process.h"
+
+namespace lrun::test {
+namespace {
+
+class Freezer {
+ public:
+  Freezer() {
+    std::string pattern = "/sys/fs/cgroup/freezer/lrun-test-XXXXXX";
+    if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  ~Freezer() {
+    if (path_.empty()) return;
+    set("THAWED");
+    eventually([this] { return ::rmdir(path_.c_str()) == 0; }, 10s);
+  }
+  Freezer(const Freezer&) = delete;
+  Freezer& operator=(const Freezer&) = delete;
+
+  void set(const std::string& state) const { std::ofstream(path_ + "/freezer.state") << state; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(Frozen, AWorkerThatCannotBeKilledIsReportedAndNotWaitedFor) {
+  const Freezer freezer;
+  if (freezer.path().empty()) GTEST_SKIP() << "no cgroup of version 1 with a freezer can be made here";
+  const TemporaryFolder folder;
+  const std::string go = folder.path() / "go";
+  LrunProcess lrun({"-n", "2", "--grace", "0", "sh", "-c",
+                    "if [ $RANK = 0 ]; then until [ -e $1 ]; do sleep 0.01; done; exit 3; fi; "
+                    "echo 0 > $0/cgroup.procs; echo armed; exec sleep 1000",
+                    freezer.path(), go});
+  ASSERT_TRUE(lrun.wait_for("[1] armed"));
+  freezer.set("FROZEN");
+  (void)folder.script("go", "");
+  EXPECT_EQ(lrun.wait().code, 3) << lrun.err();
+  EXPECT_NE(lrun.err().find("1 processes cannot be ended (uninterruptible in the kernel)"), std::string::npos)
+      << lrun.err();
+  EXPECT_NE(lrun.err().find("lrun: note: 1 other worker cannot be ended"), std::string::npos) << lrun.err();
+  std::ifstream file(lrun.run_folder() / "result.json");
+  const auto result = nlohmann::json::parse(file, nullptr, false);
+  EXPECT_EQ(result["culprit"]["rank"], 0);
+  EXPECT_EQ(result["workers"][1]["cause"], "lost");
+  freezer.set("THAWED");  // the kill is carried out now
+  EXPECT_TRUE(eventually([&] { return lrun.processes().empty(); }));
+}
+
+}  // namespace
+}  // namespace lrun::test
