@@ -20,8 +20,8 @@ TEST(Hang, IsSeenExplainedAndStopped) {
 }
 
 TEST(Hang, ARunThatPrintsDoesNotHang) {
-  LrunProcess lrun({"-n", "1", "--hang-timeout", "1s", "sh", "-c",
-                    "for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done"});
+  LrunProcess lrun(
+      {"-n", "1", "--hang-timeout", "1s", "sh", "-c", "for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done"});
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
 }
 

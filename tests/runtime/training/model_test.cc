@@ -14,8 +14,8 @@
 #include <tuple>
 
 #include "runtime/model_agreement.h"
-#include "runtime/training/recording_collectives.h"
 #include "runtime/training/ranks.h"
+#include "runtime/training/recording_collectives.h"
 
 namespace lrun {
 namespace {

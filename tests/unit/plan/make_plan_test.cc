@@ -105,9 +105,10 @@ TEST(MakePlan, GivesNoProcessSeveralInstances) {
   for (const char* uuid : {"MIG-ab", "MIG-cd"}) node.gpus.gpus.push_back({0, uuid, uuid, false, "GPU-0aaa"});
   LaunchRequest request = request_for("2");
   request.strategy = flag("--strategy", "dp");
-  EXPECT_EQ(refusal_of([&] { plan_of(request, node); }),
-            "strategy 'dp' gives one process several devices, and of MIG instances it can use only one | use '--strategy "
-            "ddp'");
+  EXPECT_EQ(
+      refusal_of([&] { plan_of(request, node); }),
+      "strategy 'dp' gives one process several devices, and of MIG instances it can use only one | use '--strategy "
+      "ddp'");
 }
 
 TEST(MakePlan, IsolatedWorkersCannotBeMoreThanGpus) {
