@@ -39,7 +39,7 @@ std::optional<Duration> parse_duration(std::string_view text) {
     if (text != unit.name) continue;
     const double milliseconds = number * unit.milliseconds;
     if (milliseconds > kLongestMilliseconds) return std::nullopt;
-    return Duration(static_cast<Duration::rep>(milliseconds + 0.5));  // to the nearest; never negative
+    return Duration((static_cast<Duration::rep>(2 * milliseconds) + 1) / 2);  // to the nearest; never negative
   }
   return std::nullopt;
 }
