@@ -25,11 +25,11 @@ constexpr std::uint64_t kLeastFileBytes = 4096;
 
 /// '100', '64K', '1M', '2G'; powers of 1024. Empty when it is none of these or does not fit.
 std::optional<std::uint64_t> parse_bytes(std::string text) {
-  constexpr std::string_view kUnits = "KMG";
-  const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back() & ~0x20);
+  constexpr std::string_view kUnits = "KMGkmg";
+  const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
   if (unit != std::string_view::npos) text.pop_back();
   const auto number = whole_number<std::uint64_t>(text);
-  const unsigned shift = unit == std::string_view::npos ? 0 : static_cast<unsigned>(unit + 1) * 10;
+  const unsigned shift = unit == std::string_view::npos ? 0 : static_cast<unsigned>(unit % 3 + 1) * 10;
   if (!number || *number > (std::uint64_t{1} << 62 >> shift)) return std::nullopt;
   return *number << shift;
 }

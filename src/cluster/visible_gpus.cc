@@ -37,7 +37,7 @@ std::optional<Gpu> find_by_uuid(const std::vector<Gpu>& gpus, const std::string&
   if (!of_instance && !entry.starts_with("GPU-")) return std::nullopt;
   const auto uuid_of = [&](const Gpu& gpu) { return gpu.is_instance() && !of_instance ? gpu.gpu_uuid : gpu.uuid; };
   const auto matches = [&](const Gpu& gpu) { return uuid_of(gpu).starts_with(entry); };
-  const std::optional<Gpu> found = first_that(gpus, matches);
+  std::optional<Gpu> found = first_that(gpus, matches);
   if (found && std::any_of(gpus.begin(), gpus.end(),
                            [&](const Gpu& gpu) { return matches(gpu) && uuid_of(gpu) != uuid_of(*found); })) {
     return std::nullopt;

@@ -152,13 +152,14 @@ void StackSampler::ask(Job& job, std::vector<std::string> argv, void (StackSampl
   const std::string name = argv.front();
   const Duration limit = std::min(limits_.tool, time_left());
   ToolRequest request{std::move(argv), environment_, limit};
-  job.tool = std::make_unique<ToolRun>(loop_, std::move(request), [this, &job, then, name, limit](ToolOutcome outcome) {
-    const auto frames = job.sample.native.size() + job.sample.python.size();
-    (this->*then)(job, outcome);
-    if (frames == job.sample.native.size() + job.sample.python.size() && job.sample.state != 0) {
-      job.sample.problems.push_back(problem_of(name, outcome, limit));
-    }
-  });
+  job.tool =
+      std::make_unique<ToolRun>(loop_, std::move(request), [this, &job, then, name, limit](const ToolOutcome& outcome) {
+        const auto frames = job.sample.native.size() + job.sample.python.size();
+        (this->*then)(job, outcome);
+        if (frames == job.sample.native.size() + job.sample.python.size() && job.sample.state != 0) {
+          job.sample.problems.push_back(problem_of(name, outcome, limit));
+        }
+      });
 }
 
 void StackSampler::native_stack(Job& job) {

@@ -57,7 +57,7 @@ void Console::set_live_line(const std::string& text) {
   live_line_ = text;
   if (text.empty()) return;
   char* const at = queue_.room(text.size());
-  std::memcpy(at, text.data(), text.size());
+  std::copy(text.begin(), text.end(), at);
   queue_.commit(text.size());
   live_is_shown_ = true;
 }

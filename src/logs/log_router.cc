@@ -131,7 +131,7 @@ void LogRouter::Implementation::tell() {
 }
 
 LogRouter::LogRouter(EventLoop& loop, LogOptions options, LogEvents events)
-    : implementation_(std::make_unique<Implementation>(loop, options, std::move(events))) {}
+    : implementation_(std::make_unique<Implementation>(loop, std::move(options), std::move(events))) {}
 
 LogRouter::~LogRouter() = default;
 

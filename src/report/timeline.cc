@@ -21,7 +21,7 @@ constexpr std::size_t kMostErrorBytes = 120;
 std::int64_t time_of(const Json& event) {
   const double seconds = event.at("time").get<double>();
   constexpr double kMostSeconds = 1e11;
-  return seconds > 0 && seconds < kMostSeconds ? static_cast<std::int64_t>(seconds * 1000 + 0.5) : 0;
+  return seconds > 0 && seconds < kMostSeconds ? (static_cast<std::int64_t>(seconds * 2000) + 1) / 2 : 0;
 }
 
 WorkerSpan* find_worker(Timeline& timeline, int rank, int attempt) {

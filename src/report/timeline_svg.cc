@@ -76,7 +76,7 @@ class Plot {
 
   static std::string tick_name(double ms, double step) {
     if (step < 1000) return fmt::format("{:.{}f} s", ms / 1000, step < 10 ? 3 : step < 100 ? 2 : 1);
-    const auto seconds = static_cast<long>(ms / 1000 + 0.5);
+    const auto seconds = (static_cast<long>(ms / 500) + 1) / 2;
     if (seconds < 60) return fmt::format("{} s", seconds);
     if (seconds < 3600) return fmt::format("{}:{:02} min", seconds / 60, seconds % 60);
     return fmt::format("{}:{:02} h", seconds / 3600, seconds / 60 % 60);
