@@ -73,10 +73,11 @@ TEST_P(CollectivesFailure, NamesTheRanksThatAreMissingAtTheDeadline) {
         if (group.rank() % 2 == 1) return timed_out.wait_for(2);  // silent, not gone
         const std::string error = error_of([&] { group.all_reduce(at::ones({1000}), ReduceOp::kSum)->wait(); });
         timed_out.add();
-        require(error == "CollectiveTimeout: all_reduce #2 did not finish within 300 ms: ranks 1 and 3 did not call it",
-                error);
+        require(
+            error == "CollectiveTimeout: all_reduce #2 did not finish within 6000 ms: ranks 1 and 3 did not call it",
+            error);
       },
-      300ms);
+      6s);  // LibTorch's store asks for the name of 127.0.0.1, and where that is lost it takes 5 s
   EXPECT_THAT(errors, Each(std::string()));
 }
 

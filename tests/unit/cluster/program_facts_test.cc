@@ -30,7 +30,7 @@ class LookAtProgram : public testing::Test {
 TEST_F(LookAtProgram, FindsANameOnThePath) {
   (void)make("train", "#!/bin/sh\n", 0755);
   EXPECT_EQ(look("train"), (ProgramFacts{true, ""}));
-  EXPECT_EQ(look("trian"), ProgramFacts());
+  EXPECT_EQ(look("trian"), (ProgramFacts{.there = false}));
 }
 
 TEST_F(LookAtProgram, ReadsTheFirstLineOfWhatIsNotExecutable) {
@@ -44,7 +44,7 @@ TEST_F(LookAtProgram, ReadsAtMostALinesWorthOfAHugeLine) {
 
 TEST_F(LookAtProgram, SeesNothingInAFolderOrAMissingFile) {
   EXPECT_EQ(look(directory_), ProgramFacts());
-  EXPECT_EQ(look(directory_ + "/missing"), ProgramFacts());
+  EXPECT_EQ(look(directory_ + "/missing"), (ProgramFacts{.there = false}));
 }
 
 TEST_F(LookAtProgram, DoesNotWaitForAPipesWriter) {
