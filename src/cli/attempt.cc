@@ -77,7 +77,7 @@ void Attempt::open_log_files() {
 void Attempt::make_rank_folders() const {
   if (folder_.empty()) return;
   std::error_code error;
-  for (const Worker& worker : group_.workers()) {
+  for (const WorkerPlan& worker : node().workers) {
     std::filesystem::create_directories(folder_ / std::to_string(worker.local_rank), error);
   }
 }

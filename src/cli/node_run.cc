@@ -99,6 +99,7 @@ std::optional<StartFailure> NodeRun::begin_attempt(int number) {
   attempt_.emplace(Attempt::Surroundings{plan_, facts_.start, loop_, *logs_, reporter_}, std::move(membership),
                    log_folder_.attempt(number));
   if (attempt_->needs_folder()) make_folders();
+  if (plan_.personality.failure == Personality::Failure::kTorchrunSummary) prepare_accounts();
   if (std::optional<StartFailure> failure = attempt_->start()) return failure;
   attempt_->supervise([this] { attempt_over(); });
   if (plan_.hang_timeout.value > Duration::zero()) {
@@ -137,6 +138,15 @@ void NodeRun::tell_start() const {
   for (const std::string& line : binding_lines(node())) verbose_.info(line);
   for (const Worker& worker : attempt_->workers()) {
     verbose_.debug(fmt::format("rank {} is pid {}", worker.rank, worker.process.pid()));
+  }
+}
+
+/// A summary in torchrun's words is made of error files, also those of programs that end within milliseconds.
+void NodeRun::prepare_accounts() {
+  try {
+    make_folders();
+    attempt_->make_rank_folders();
+  } catch (const std::system_error&) {  // open_run_directory() meets and tells it again
   }
 }
 

@@ -43,6 +43,7 @@ class NodeRun {
  private:
   std::optional<StartFailure> begin_attempt(int number);
   void tell_start() const;
+  void prepare_accounts();
   void make_folders();
   void open_run_directory();
   void plan_housework();
