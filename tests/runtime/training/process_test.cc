@@ -117,7 +117,7 @@ Parameters parse(const std::string& output) {
   Parameters parameters;
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("lrun:")) continue;  // the banner
+    if (line.starts_with("lrun:") || line.starts_with("[W")) continue;  // the banner, and LibTorch's warnings
     std::istringstream words(line);
     std::string name;
     words >> name;
