@@ -16,7 +16,7 @@ TEST(ReadMachine, FindsWhatEveryMachineHas) {
   ASSERT_EQ(gethostname(name, sizeof name - 1), 0);
   Environment environment;
   environment.set("LRUN_STATE", "/nowhere/at/all");
-  const MachineFacts facts = read_machine({"localhost"}, environment);
+  const MachineFacts facts = read_machine({"127.0.0.1"}, environment);
   EXPECT_EQ(facts.host_name, name);
   EXPECT_GE(facts.cpus, 1);
   EXPECT_EQ(facts.loopback_error, "");
