@@ -49,6 +49,9 @@ class Attempt {
   /// nothing is left to wait for.
   void supervise(std::function<void()> finished);
 
+  /// SIGCHLD came.
+  void child_signalled() { group_.child_signalled(); }
+
   /// Only from supervise() on.
   [[nodiscard]] Supervisor& supervisor() { return *supervisor_; }
   [[nodiscard]] bool supervised() const { return supervisor_.has_value(); }

@@ -213,6 +213,7 @@ void NodeRun::worker_connected(pid_t pid) {
 
 void NodeRun::signal_arrived(int signal_number, pid_t sender) {
   if (signal_number == SIGCHLD) {
+    attempt_->child_signalled();
     reap_adopted([this](pid_t pid) { return attempt_->supervisor().is_worker(pid); });
     if (guard_died_) kill_children();
     attempt_->supervisor().look_again();

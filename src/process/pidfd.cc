@@ -1,25 +1,39 @@
 #include "process/pidfd.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <ctime>
 #include <system_error>
 
 namespace lrun {
 namespace {
 
+/// The call does not exist here, or a filter forbids it; a child that may not be signalled is refused by kill() as
+/// well.
+bool lacks_pidfds(int error) { return error == ENOSYS || error == EPERM || error == EINVAL || error == EBADF; }
+
 // P_PIDFD is newer than the enumeration of old headers; the kernel has it since 5.4.
 constexpr auto kPidFd = static_cast<idtype_t>(3);
+
+int wait_for(int fd, pid_t pid, siginfo_t& info, int options) {
+  if (fd >= 0 && ::waitid(kPidFd, static_cast<id_t>(fd), &info, options) == 0) return 0;
+  if (fd >= 0 && !lacks_pidfds(errno)) return -1;
+  return ::waitid(P_PID, static_cast<id_t>(pid), &info, options);
+}
 
 }  // namespace
 
 bool PidFd::signal(int signal_number) const {
   if (status_) return false;
   // glibc 2.36 declares pidfd_send_signal without C linkage guards, hence the raw call.
-  return ::syscall(SYS_pidfd_send_signal, fd_.get(), signal_number, nullptr, 0) == 0;
+  if (fd_ && ::syscall(SYS_pidfd_send_signal, fd_.get(), signal_number, nullptr, 0) == 0) return true;
+  return (!fd_ || lacks_pidfds(errno)) && ::kill(pid_, signal_number) == 0;
 }
 
 bool PidFd::signal_group(int signal_number) const {
@@ -30,18 +44,32 @@ bool PidFd::signal_group(int signal_number) const {
 bool PidFd::has_ended() const {
   siginfo_t info{};
   if (status_) return true;
-  return ::waitid(kPidFd, static_cast<id_t>(fd_.get()), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+  return wait_for(fd_.get(), pid_, info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
 }
 
 std::optional<ExitStatus> PidFd::try_wait() {
   if (status_) return status_;
   siginfo_t info{};
-  if (::waitid(kPidFd, static_cast<id_t>(fd_.get()), &info, WEXITED | WNOHANG) != 0) {
+  if (wait_for(fd_.get(), pid_, info, WEXITED | WNOHANG) != 0) {
     throw std::system_error(errno, std::generic_category(), "waitid");
   }
   if (info.si_pid == 0) return std::nullopt;
   status_ = ExitStatus::from_siginfo(info);
   return status_;
+}
+
+bool PidFd::wait_until_ended(Duration limit) const {
+  if (fd_) {
+    pollfd ended{fd_.get(), POLLIN, 0};
+    return ::poll(&ended, 1, static_cast<int>(limit.count())) > 0;
+  }
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (!has_ended()) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    const timespec moment{0, 1'000'000};
+    ::nanosleep(&moment, nullptr);
+  }
+  return true;
 }
 
 }  // namespace lrun

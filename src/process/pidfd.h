@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "base/duration.h"
 #include "base/fd.h"
 #include "process/exit_status.h"
 
@@ -11,14 +12,18 @@ namespace lrun {
 
 /// A handle on one direct child that cannot name any other process.
 ///
+/// Where there are no pidfds (a kernel before 5.4, a seccomp filter, LRUN_NO_PIDFD=1) it works through kill() and
+/// waitid() with the pid: that is the child's as long as nobody else reaps it. Its end is then learned from SIGCHLD.
+///
 /// A pid can be reused the moment its child is reaped; a pidfd cannot, so a late signal is refused rather than sent to
 /// a stranger. The descriptor turns readable when the child exits, so it sits in the event loop beside the log pipes.
 /// The destructor neither kills nor reaps: who outlives whom is WorkerGroup's decision. One thread.
 class PidFd {
  public:
-  /// `fd` came with the child from clone(CLONE_PIDFD): no child can die unseen or be mistaken.
+  /// `fd` came with the child from clone(CLONE_PIDFD): no child can die unseen or be mistaken. Empty: there is none.
   PidFd(pid_t pid, Fd fd) noexcept : pid_(pid), fd_(std::move(fd)) {}
 
+  /// -1 without a pidfd.
   [[nodiscard]] int poll_fd() const noexcept { return fd_.get(); }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
@@ -36,6 +41,9 @@ class PidFd {
   /// Reaps without blocking. Empty while the child runs; the same status on every later call.
   /// \throws std::system_error  ECHILD if something else reaped the child.
   std::optional<ExitStatus> try_wait();
+
+  /// Blocks until the child has ended, reaped or not, or the limit is over. \return it has ended.
+  [[nodiscard]] bool wait_until_ended(Duration limit) const;
 
   [[nodiscard]] const std::optional<ExitStatus>& status() const { return status_; }
 

@@ -11,6 +11,8 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
+#include <string_view>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define LRUN_NO_SANITIZE __attribute__((no_sanitize("address")))
@@ -21,12 +23,19 @@
 namespace lrun {
 namespace {
 
+/// What kept a child from running its program.
+struct ChildError {
+  int number = 0;
+  bool in_exec = true;
+};
+
 struct ChildTask {
   const SpawnRequest* request;
   const SpawnDefaults* defaults;
   pid_t parent;
   int error_number = 0;
   bool in_exec = true;  ///< where the error came from
+  int error_pipe = -1;  ///< where the errno goes, too; -1: nowhere
 };
 
 constexpr int kFirstFreeDescriptor = 3;
@@ -100,8 +109,35 @@ LRUN_NO_SANITIZE int child_main(void* argument) {
     ::execve(task->request->path, task->request->argv, task->request->envp);
   }
   task->error_number = errno;
+  const ChildError error{task->error_number, task->in_exec};
+  if (task->error_pipe >= 0) (void)!::write(task->error_pipe, &error, sizeof error);
   ::_exit(127);
 }
+
+/// Brings an errno from the child; at the end of the pipe it has executed its program.
+class ErrorPipe {
+ public:
+  /// \return the end for the child, or -1: then errors come through the shared memory alone.
+  int open() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return -1;
+    read_ = Fd(ends[0]);
+    write_ = Fd(ends[1]);
+    return write_.get();
+  }
+  /// Waits for the exec. \return number 0 when all went well.
+  ChildError read() {
+    ChildError error;
+    if (!read_) return error;
+    write_.reset();
+    const bool whole = ::read(read_.get(), &error, sizeof error) == static_cast<ssize_t>(sizeof error);
+    return whole ? error : ChildError{};
+  }
+
+ private:
+  Fd read_;
+  Fd write_;
+};
 
 }  // namespace
 
@@ -109,6 +145,8 @@ SpawnDefaults SpawnDefaults::of_this_process() {
   SpawnDefaults defaults;
   ::getrlimit(RLIMIT_NOFILE, &defaults.file_limit);
   defaults.pipe_signal_ignored = is_ignored(SIGPIPE);
+  const char* const no_pidfds = std::getenv("LRUN_NO_PIDFD");
+  defaults.use_pidfds = no_pidfds == nullptr || std::string_view(no_pidfds) != "1";
   defaults.file_size_signal_ignored = is_ignored(SIGXFSZ);
   return defaults;
 }
@@ -124,10 +162,21 @@ SpawnResult spawn(const SpawnRequest& request, const SpawnDefaults& defaults) {
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &before);
   int pidfd = -1;
-  const pid_t pid =
-      ::clone(child_main, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &task, &pidfd);
+  pid_t pid = -1;
+  constexpr int kFlags = CLONE_VM | CLONE_VFORK | SIGCHLD;
+  if (defaults.use_pidfds) pid = ::clone(child_main, stack.data() + stack.size(), kFlags | CLONE_PIDFD, &task, &pidfd);
+  ErrorPipe errors;
+  if (!defaults.use_pidfds || (pid < 0 && errno == EINVAL)) {
+    task.error_pipe = errors.open();
+    pid = ::clone(child_main, stack.data() + stack.size(), kFlags, &task);
+  }
   const int clone_error = errno;
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (pid > 0 && task.error_number == 0) {
+    const ChildError error = errors.read();
+    task.error_number = error.number;
+    if (error.number != 0) task.in_exec = error.in_exec;
+  }
 
   SpawnResult result;
   if (pid < 0) {

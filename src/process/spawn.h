@@ -22,6 +22,7 @@ struct SpawnDefaults {
   struct rlimit file_limit {};
   bool pipe_signal_ignored = false;       ///< SIGPIPE
   bool file_size_signal_ignored = false;  ///< SIGXFSZ
+  bool use_pidfds = true;                 ///< false with LRUN_NO_PIDFD=1
 
   /// Taken from this process before it changes anything.
   static SpawnDefaults of_this_process();
@@ -58,7 +59,9 @@ struct SpawnResult {
 ///
 /// clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD): no page table is copied however large the caller is, the pidfd comes
 /// with the child, and exec's errno comes back through the shared memory while the caller waits for the exec.
-/// Call from the thread that lives as long as the children are to: the parent-death signal is tied to it.
+/// Without pidfds (SpawnDefaults::use_pidfds, an old kernel) the errno comes back through a pipe, which also works
+/// where the memory is not shared after all (valgrind). Call from the thread that lives as long as the children are to:
+/// the parent-death signal is tied to it.
 SpawnResult spawn(const SpawnRequest& request, const SpawnDefaults& defaults);
 
 }  // namespace lrun

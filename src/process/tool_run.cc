@@ -1,7 +1,6 @@
 #include "process/tool_run.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +16,8 @@ namespace {
 
 constexpr Duration kToObey(1000);
 constexpr Duration kToDrain(200);  // what a child of the tool may hold its pipes for
-constexpr int kReapMilliseconds = 1000;
+constexpr Duration kLookWithoutPidfd(20);
+constexpr Duration kReapLimit(1000);
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
@@ -37,7 +37,7 @@ ToolRun::ToolRun(EventLoop& loop, ToolRequest request, Done done)
     outcome_.error_number = error.code().value();
   }
   if (process_) {
-    exit_ = loop_.on_readable(process_->poll_fd(), [this] { look_at_process(); });
+    watch_process();
     timer_ = loop_.after(request_.limit, [this] { out_of_time(); });
   } else {
     timer_ = loop_.after(Duration::zero(), [this] { finish(); });
@@ -47,8 +47,7 @@ ToolRun::ToolRun(EventLoop& loop, ToolRequest request, Done done)
 ToolRun::~ToolRun() {
   if (!process_ || ended_) return;
   process_->signal_group(SIGKILL);
-  pollfd ended{process_->poll_fd(), POLLIN, 0};
-  if (::poll(&ended, 1, kReapMilliseconds) > 0) look_at_process();
+  if (process_->wait_until_ended(kReapLimit)) look_at_process();
 }
 
 void ToolRun::start() {
@@ -73,6 +72,17 @@ void ToolRun::start() {
   set_nonblocking(errors_.fd.get());
   output_.readable = loop_.on_readable(output_.fd.get(), [this] { read_from(output_, outcome_.output); });
   errors_.readable = loop_.on_readable(errors_.fd.get(), [this] { read_from(errors_, outcome_.errors); });
+}
+
+void ToolRun::watch_process() {
+  if (process_->poll_fd() >= 0) {
+    exit_ = loop_.on_readable(process_->poll_fd(), [this] { look_at_process(); });
+    return;
+  }
+  look_ = loop_.after(kLookWithoutPidfd, [this] {
+    look_at_process();
+    if (!ended_) watch_process();
+  });
 }
 
 void ToolRun::read_from(Stream& stream, std::string& text) {

@@ -53,6 +53,7 @@ class ToolRun {
 
   void start();
   void read_from(Stream& stream, std::string& text);
+  void watch_process();
   void look_at_process();
   void out_of_time();
   void finish_when_all_is_read();
@@ -67,6 +68,7 @@ class ToolRun {
   Stream output_;
   Stream errors_;
   EventLoop::Watch exit_;
+  EventLoop::Timer look_;  ///< without a pidfd
   EventLoop::Timer timer_;
 };
 

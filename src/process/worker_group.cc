@@ -1,6 +1,5 @@
 #include "process/worker_group.h"
 
-#include <poll.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -11,6 +10,8 @@
 
 namespace lrun {
 namespace {
+
+constexpr Duration kKillLimit(5000);
 
 /// The environment as exec wants it: the shared part once, one slot behind it for each variable of the worker.
 class EnvironmentBlock {
@@ -99,7 +100,9 @@ std::optional<StartFailure> WorkerGroup::start(EventLoop& loop, const GroupComma
     workers_.push_back(
         {command.rank, command.local_rank, std::move(*result.child), now, 0, std::move(out.read), std::move(err.read)});
     const std::size_t index = watches_.size();
-    watches_.push_back(loop.on_readable(workers_.back().process.poll_fd(), [this, index] { collect(index); }));
+    const int poll_fd = workers_.back().process.poll_fd();
+    watches_.push_back(poll_fd >= 0 ? loop.on_readable(poll_fd, [this, index] { collect(index); })
+                                    : EventLoop::Watch());
   }
   return std::nullopt;
 }
@@ -121,6 +124,12 @@ void WorkerGroup::give_up() {
 
 void WorkerGroup::collect_ended() {
   for (std::size_t i = 0; i < workers_.size(); ++i) collect(i);
+}
+
+void WorkerGroup::child_signalled() {
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    if (workers_[i].process.poll_fd() < 0) collect(i);
+  }
 }
 
 void WorkerGroup::stop_leaders(int signal_number) {
@@ -158,11 +167,12 @@ void WorkerGroup::kill_and_reap() {
   watches_.clear();
   for (const Worker& worker : workers_) worker.process.signal_group(SIGKILL);
   if (given_up_) return workers_.clear();
+  // Longer only in an uninterruptible sleep: left to the guard.
+  const auto deadline = std::chrono::steady_clock::now() + kKillLimit;
   for (Worker& worker : workers_) {
     if (worker.process.status()) continue;
-    constexpr int kKillLimitMilliseconds = 5000;  // longer only in an uninterruptible sleep: left to the guard
-    pollfd ended{worker.process.poll_fd(), POLLIN, 0};
-    if (::poll(&ended, 1, kKillLimitMilliseconds) > 0) (void)worker.process.try_wait();
+    const auto left = std::chrono::duration_cast<Duration>(deadline - std::chrono::steady_clock::now());
+    if (worker.process.wait_until_ended(std::max(left, Duration::zero()))) (void)worker.process.try_wait();
   }
   workers_.clear();
 }

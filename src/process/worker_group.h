@@ -77,6 +77,9 @@ class WorkerGroup {
   /// by themselves from those that obey: a signal to a dead but unreaped process succeeds.
   void collect_ended();
 
+  /// SIGCHLD came: delivers the deaths of workers that have no pidfd.
+  void child_signalled();
+
   /// To each running worker itself, not to its children: a worker ends its own children as it sees fit. Its group gets
   /// the signal when the worker has ended and left some of it (a shell that started the real program).
   void stop_leaders(int signal_number);
