@@ -3,27 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/kernel_text.h"
 #include "cluster/system_file.h"
 
 namespace lrun {
 namespace {
-
-/// The number behind `name` in lines of 'name number'; 0 when there is none.
-unsigned long long property(std::string_view properties, std::string_view name) {
-  while (!properties.empty()) {
-    const std::string_view line = properties.substr(0, properties.find('\n'));
-    properties.remove_prefix(std::min(properties.size(), line.size() + 1));
-    if (line.size() <= name.size() || !line.starts_with(name) || line[name.size()] != ' ') continue;
-    return std::strtoull(std::string(line.substr(name.size() + 1)).c_str(), nullptr, 10);
-  }
-  return 0;
-}
 
 /// The kernel packs bus, device and function into one number.
 std::string pci_address(unsigned long long domain, unsigned long long location) {
@@ -41,14 +29,15 @@ std::optional<GpuInventory> find_amd_gpus(const std::string& root) {
   GpuInventory inventory{GpuAnswer::kCounted, {}, "", GpuVendor::kAmd};
   for (const std::string& node : names_in(nodes)) {
     const std::string properties = text_of(nodes + node + "/properties");
+    const auto property = [&](std::string_view name) { return counter_named(properties, name).value_or(0); };
     // Processors are nodes too, without SIMD units; a GPU that a container may not use hides its number.
-    if (property(properties, "simd_count") == 0 || number_of(nodes + node + "/gpu_id", 0) == 0) continue;
+    if (property("simd_count") == 0 || number_of(nodes + node + "/gpu_id", 0) == 0) continue;
     Gpu gpu;
     gpu.index = static_cast<int>(inventory.gpus.size());
     gpu.visible_as = std::to_string(gpu.index);
-    if (const auto id = property(properties, "unique_id"); id != 0) gpu.uuid = fmt::format("GPU-{:016x}", id);
+    if (const auto id = property("unique_id"); id != 0) gpu.uuid = fmt::format("GPU-{:016x}", id);
     gpu.name = line_of(nodes + node + "/name");
-    gpu.pci_address = pci_address(property(properties, "domain"), property(properties, "location_id"));
+    gpu.pci_address = pci_address(property("domain"), property("location_id"));
     inventory.gpus.push_back(std::move(gpu));
   }
   if (inventory.gpus.empty()) return std::nullopt;

@@ -10,18 +10,12 @@
 #include <system_error>
 #include <vector>
 
+#include "base/kernel_text.h"
+#include "base/split.h"
 #include "cluster/system_file.h"
 
 namespace lrun {
 namespace {
-
-/// Cuts the part before `separator` off `rest`; all of it when there is none.
-std::string_view cut(std::string_view& rest, char separator) {
-  const auto end = rest.find(separator);
-  const std::string_view part = rest.substr(0, end);
-  rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-  return part;
-}
 
 /// What the kernel says about the cgroups of this process.
 struct CgroupFiles {
@@ -34,13 +28,6 @@ struct CgroupMount {
   std::string point;
   std::string root;
 };
-
-bool has_word(std::string_view list, std::string_view word) {
-  while (!list.empty()) {
-    if (cut(list, ',') == word) return true;
-  }
-  return false;
-}
 
 /// The first cgroup mount of a kind: type 'cgroup2', or 'cgroup' with the cpu controller among its options.
 std::optional<CgroupMount> find_mount(std::string_view mountinfo, std::string_view type) {
@@ -57,18 +44,6 @@ std::optional<CgroupMount> find_mount(std::string_view mountinfo, std::string_vi
     for (int field = 0; field < 3; ++field) cut(before, ' ');  // ids and the device
     const std::string_view mount_root = cut(before, ' ');
     return CgroupMount{std::string(cut(before, ' ')), std::string(mount_root)};
-  }
-  return std::nullopt;
-}
-
-/// This process's directory in the v2 hierarchy (`controller` empty), or in the v1 hierarchy of a controller.
-std::optional<std::string> own_cgroup(std::string_view proc_cgroup, std::string_view controller) {
-  while (!proc_cgroup.empty()) {
-    std::string_view line = cut(proc_cgroup, '\n');
-    cut(line, ':');  // the hierarchy's number
-    const std::string_view controllers = cut(line, ':');
-    const bool found = controller.empty() ? controllers.empty() && !line.empty() : has_word(controllers, controller);
-    if (found) return std::string(line);
   }
   return std::nullopt;
 }
@@ -98,7 +73,7 @@ std::optional<double> limit_in(const std::string& directory, bool version_2) {
 /// The tightest limit from the process's own cgroup up to the mount's root.
 std::optional<double> tightest_limit(const CgroupFiles& files, const std::string& root, bool version_2) {
   const auto mount = find_mount(files.mountinfo, version_2 ? "cgroup2" : "cgroup");
-  auto path = own_cgroup(files.cgroup, version_2 ? "" : "cpu");
+  auto path = cgroup_path(files.cgroup, version_2 ? "" : "cpu");
   if (!mount || !path) return std::nullopt;
   // In a container the mount may show a part of the tree only; the path is given from the tree's root.
   if (mount->root != "/" && path->starts_with(mount->root)) path->erase(0, mount->root.size());

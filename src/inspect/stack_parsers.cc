@@ -4,19 +4,13 @@
 #include <optional>
 #include <string>
 
+#include "base/split.h"
+
 namespace lrun {
 namespace {
 
 constexpr std::size_t kMostFrames = 64;
 constexpr std::size_t kMostNameBytes = 300;
-
-/// The next line of `text`, which is cut off it.
-std::string_view cut_line(std::string_view& text) {
-  const auto end = text.find('\n');
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  return line;
-}
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -89,7 +83,7 @@ std::optional<StackFrame> faulthandler_frame(std::string_view line) {
 std::vector<StackFrame> parse_eu_stack(std::string_view text) {
   std::vector<StackFrame> frames;
   while (!text.empty()) {
-    const auto rest = after_frame_number(cut_line(text));
+    const auto rest = after_frame_number(cut(text, '\n'));
     if (!rest) continue;
     const auto dash = rest->starts_with("- ") ? 0 : rest->rfind(" - ");
     const bool has_module = dash != std::string_view::npos;
@@ -102,7 +96,7 @@ std::vector<StackFrame> parse_eu_stack(std::string_view text) {
 std::vector<StackFrame> parse_gdb_backtrace(std::string_view text) {
   std::vector<StackFrame> frames;
   while (!text.empty()) {
-    auto rest = after_frame_number(cut_line(text));
+    auto rest = after_frame_number(cut(text, '\n'));
     if (!rest) continue;
     if (rest->starts_with("in ")) rest->remove_prefix(3);
     std::string_view place;
@@ -124,7 +118,7 @@ std::vector<StackFrame> parse_py_spy(std::string_view text) {
   int threads = 0;
   bool in_main = false;
   while (!text.empty()) {
-    const std::string_view line = cut_line(text);
+    const std::string_view line = cut(text, '\n');
     if (line.starts_with("Thread ")) {
       ++threads;
       in_main = line.find("\"MainThread\"") != std::string_view::npos;
@@ -140,7 +134,7 @@ std::vector<StackFrame> parse_faulthandler(std::string_view text) {
   std::vector<StackFrame> frames;
   bool current = false;
   while (!text.empty()) {
-    const std::string_view line = cut_line(text);
+    const std::string_view line = cut(text, '\n');
     const bool header = line.ends_with("(most recent call first):");
     if (header && current) break;
     if (header) {

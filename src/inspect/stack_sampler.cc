@@ -49,31 +49,20 @@ std::string problem_of(const std::string& tool, const ToolOutcome& outcome, Dura
   return fmt::format("{}: {}", name, words.empty() ? "found no stack" : words);
 }
 
+/// gdb without what it would read or fetch by itself, and with one more setting.
+std::vector<std::string> gdb_with(const std::string& gdb, const std::string& setting) {
+  return {gdb, "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load no", "-iex", setting};
+}
+
 std::vector<std::string> gdb_arguments(const std::string& gdb, pid_t pid) {
-  return {gdb,
-          "-nx",
-          "-batch",
-          "-iex",
-          "set debuginfod enabled off",
-          "-iex",
-          "set auto-load no",
-          "-iex",
-          "set print frame-arguments none",
-          "-p",
-          std::to_string(pid)};
+  std::vector<std::string> arguments = gdb_with(gdb, "set print frame-arguments none");
+  arguments.insert(arguments.end(), {"-p", std::to_string(pid)});
+  return arguments;
 }
 
 /// Has gdb call the interpreter's traceback function, which takes no lock and allocates nothing.
 std::vector<std::string> traceback_arguments(const std::string& gdb, pid_t pid, int memory) {
-  std::vector<std::string> arguments{gdb,
-                                     "-nx",
-                                     "-batch",
-                                     "-iex",
-                                     "set debuginfod enabled off",
-                                     "-iex",
-                                     "set auto-load no",
-                                     "-iex",
-                                     "set auto-solib-add off"};
+  std::vector<std::string> arguments = gdb_with(gdb, "set auto-solib-add off");
   const std::string open =
       fmt::format("set $fd = ((int (*)(const char *, int, int))open)(\"/proc/{}/fd/{}\", 1, 0)", ::getpid(), memory);
   for (const std::string& command :

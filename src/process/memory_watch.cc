@@ -1,9 +1,9 @@
 #include "process/memory_watch.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "base/kernel_text.h"
 #include "base/small_file.h"
 
 namespace lrun {
@@ -14,54 +14,10 @@ constexpr std::size_t kMostBytes = 64 * 1024;
 
 std::string read_all(const std::filesystem::path& file) { return read_small_file(file, kMostBytes).value_or(""); }
 
-/// Calls `visit(line)` for each line until it returns true.
-void each_line(std::string_view text, const auto& visit) {
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    if (visit(text.substr(0, end))) return;
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
-
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() ? std::optional(number) : std::nullopt;
-}
-
 /// cgroup 1 says 'no limit' with the greatest number of pages.
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60U;
 
 }  // namespace
-
-std::optional<std::string> cgroup_path(std::string_view proc_cgroup, std::string_view controller) {
-  std::optional<std::string> path;
-  each_line(proc_cgroup, [&](std::string_view line) {
-    const auto first = line.find(':');
-    const auto second = first == std::string_view::npos ? first : line.find(':', first + 1);
-    if (second == std::string_view::npos) return false;
-    std::string_view controllers = line.substr(first + 1, second - first - 1);
-    bool named = controllers == controller;
-    while (!named && !controllers.empty()) {
-      const auto comma = std::min(controllers.find(','), controllers.size());
-      named = !controller.empty() && controllers.substr(0, comma) == controller;
-      controllers.remove_prefix(std::min(comma + 1, controllers.size()));
-    }
-    if (named) path = line.substr(second + 1);
-    return named;
-  });
-  return path;
-}
-
-std::optional<std::uint64_t> counter_named(std::string_view lines, std::string_view name) {
-  std::optional<std::uint64_t> counter;
-  each_line(lines, [&](std::string_view line) {
-    if (!line.starts_with(name) || line.size() <= name.size() || line[name.size()] != ' ') return false;
-    counter = number_in(line.substr(name.size() + 1));
-    return true;
-  });
-  return counter;
-}
 
 MemoryWatch::MemoryWatch(std::filesystem::path root) : root_(std::move(root)) {
   const std::string membership = read_all(root_ / "proc/self/cgroup");

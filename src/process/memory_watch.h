@@ -2,9 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <string_view>
 
 namespace lrun {
 
@@ -41,11 +38,5 @@ class MemoryWatch {
   std::uint64_t cgroup_seen_ = 0;
   std::uint64_t machine_seen_ = 0;
 };
-
-/// The path behind 'N:memory:' (`controller` 'memory') or '0::' (`controller` empty) in /proc/PID/cgroup. Pure.
-std::optional<std::string> cgroup_path(std::string_view proc_cgroup, std::string_view controller);
-
-/// The number behind `name` in lines of 'name number'. Pure.
-std::optional<std::uint64_t> counter_named(std::string_view lines, std::string_view name);
 
 }  // namespace lrun

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <string_view>
 
+#include "base/split.h"
 #include "verdict/last_words.h"
 
 namespace lrun {
@@ -74,21 +75,11 @@ Cause classify(const FailureRecord& record, const EndFacts& facts) {
   return record.ending == Ending::kSignaled ? Cause::kFatalSignal : Cause::kOwnError;
 }
 
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  return lines;
-}
-
 /// What the worker left in its file is its own account, written before anything else could fail.
 LastWords words_of(const EndFacts& facts) {
   if (!facts.error_file) return find_last_words(facts.last_lines);
-  LastWords words = find_last_words(lines_of(facts.error_file->call_stack));
-  const std::vector<std::string> message = lines_of(facts.error_file->message);
+  LastWords words = find_last_words(split_lines(facts.error_file->call_stack));
+  const std::vector<std::string> message = split_lines(facts.error_file->message);
   if (!message.empty()) words.error = message.front();
   if (words.lines.empty()) words.lines = message;
   return words;

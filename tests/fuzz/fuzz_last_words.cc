@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/split.h"
 #include "verdict/explain.h"
 #include "verdict/hint_table.h"
 #include "verdict/last_words.h"
@@ -16,22 +17,12 @@ void demand(bool holds) {
   if (!holds) std::abort();
 }
 
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  return lines;
-}
-
 }  // namespace
 
 /// Input: how the worker ended, then the last lines that it printed.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  const std::vector<std::string> lines = lines_of({reinterpret_cast<const char*>(data) + 1, size - 1});
+  const std::vector<std::string> lines = lrun::split_lines({reinterpret_cast<const char*>(data) + 1, size - 1});
   const lrun::LastWords words = lrun::find_last_words(lines);
   demand(words.lines.size() <= lrun::LastWords::kMostLines);
   demand(words.error.find('\n') == std::string::npos && words.location.find('\n') == std::string::npos);

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/split.h"
 #include "runtime/collectives/group_meeting.h"
 #include "runtime/collectives/process_identity.h"
 
@@ -36,13 +37,6 @@ Identity Identity::parse(const std::string& line) {
     }
   }
   throw Error("a rank of the group says '" + line + "' in the store, which is not of this version of liblrun");
-}
-
-std::vector<std::string> split_lines(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
 }
 
 std::string join_lines(const std::vector<std::string>& lines) {

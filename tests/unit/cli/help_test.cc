@@ -2,22 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
 #include <string_view>
 #include <vector>
 
+#include "base/split.h"
 #include "cli/flags.h"
 #include "lrun_version.h"
 
 namespace lrun {
 namespace {
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
 
 /// As a whole word: no longer name begins at the same place.
 bool names(const std::string& text, const std::string& name) {
@@ -29,13 +22,13 @@ bool names(const std::string& text, const std::string& name) {
 }
 
 TEST(Help, TheShortOneIsOneScreen) {
-  const auto lines = lines_of(short_help());
+  const auto lines = split_lines(short_help());
   EXPECT_LE(lines.size(), 24U);
   for (const std::string& line : lines) EXPECT_LE(line.size(), 80U) << line;
 }
 
 TEST(Help, TheLongOneFitsATerminal) {
-  for (const std::string& line : lines_of(long_help())) EXPECT_LE(line.size(), 79U) << line;
+  for (const std::string& line : split_lines(long_help())) EXPECT_LE(line.size(), 79U) << line;
 }
 
 TEST(Help, TheLongOneNamesEveryFlagAndTheShortOneThoseWithABrief) {
@@ -51,7 +44,7 @@ TEST(Help, ExamplesComeBeforeOptions) {
 }
 
 TEST(Help, LinesDoNotEndInBlanks) {
-  for (const std::string& line : lines_of(short_help() + long_help())) {
+  for (const std::string& line : split_lines(short_help() + long_help())) {
     EXPECT_TRUE(line.empty() || line.back() != ' ') << '\'' << line << '\'';
   }
 }

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <string>
 
+#include "base/kernel_text.h"
+
 namespace lrun {
 namespace {
 

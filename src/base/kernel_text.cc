@@ -1,0 +1,44 @@
+#include "base/kernel_text.h"
+
+#include <charconv>
+#include <system_error>
+
+#include "base/split.h"
+
+namespace lrun {
+
+std::optional<std::string> cgroup_path(std::string_view proc_cgroup, std::string_view controller) {
+  while (!proc_cgroup.empty()) {
+    std::string_view line = cut(proc_cgroup, '\n');
+    cut(line, ':');  // the hierarchy's number
+    const std::string_view controllers = cut(line, ':');
+    const bool found = controller.empty() ? controllers.empty() && !line.empty() : has_word(controllers, controller);
+    if (found) return std::string(line);
+  }
+  return std::nullopt;
+}
+
+bool has_word(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    if (cut(list, ',') == word) return true;
+  }
+  return false;
+}
+
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+std::optional<std::uint64_t> counter_named(std::string_view lines, std::string_view name) {
+  while (!lines.empty()) {
+    const std::string_view line = cut(lines, '\n');
+    if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ' ') {
+      return number_in(line.substr(name.size() + 1));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace lrun

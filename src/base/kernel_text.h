@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lrun {
+
+// What the kernel writes into files of /proc and /sys, read from their text. Pure.
+
+/// The path behind 'N:memory:' (`controller` 'memory') or '0::' (`controller` empty) in /proc/PID/cgroup.
+std::optional<std::string> cgroup_path(std::string_view proc_cgroup, std::string_view controller);
+
+/// Whether `word` stands in a list with commas.
+bool has_word(std::string_view list, std::string_view word);
+
+/// The number at the front of a text.
+std::optional<std::uint64_t> number_in(std::string_view text);
+
+/// The number behind `name` in lines of 'name number'.
+std::optional<std::uint64_t> counter_named(std::string_view lines, std::string_view name);
+
+}  // namespace lrun

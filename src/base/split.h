@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lrun {
+
+/// The part of `rest` before `separator`, or all of it; that part and the separator are cut off `rest`.
+inline std::string_view cut(std::string_view& rest, char separator) {
+  const auto end = rest.find(separator);
+  const std::string_view part = rest.substr(0, end);
+  rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  return part;
+}
+
+/// The lines of a text without their ends; an end after the last line begins no further one.
+inline std::vector<std::string> split_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) lines.emplace_back(cut(text, '\n'));
+  return lines;
+}
+
+}  // namespace lrun
