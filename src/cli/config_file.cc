@@ -21,7 +21,10 @@
 
 #include "base/fd.h"
 #include "base/nearest.h"
+#include "base/split.h"
 #include "base/user_error.h"
+#include "base/utf8.h"
+#include "cli/toml_text.h"
 
 namespace lrun {
 namespace {
@@ -58,7 +61,7 @@ const Flag* find_setting(std::string_view name) {
 
 /// A string or a number as it would stand on the command line; empty for anything else.
 std::optional<std::string> scalar_text(const toml::node& node) {
-  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* text = node.as_string()) return from_ascii(text->get());
   if (const auto* number = node.as_integer()) return std::to_string(number->get());
   if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
   if (const auto* boolean = node.as_boolean()) return boolean->get() ? "true" : "false";
@@ -79,7 +82,7 @@ class ConfigReader {
   /// As the file has them, so that the first mistake is the one that is told.
   static std::vector<Entry> in_order(const toml::table& table) {
     std::vector<Entry> entries;
-    for (const auto& [key, node] : table) entries.emplace_back(key.str(), &node);
+    for (const auto& [key, node] : table) entries.emplace_back(from_ascii(key.str()), &node);
     std::stable_sort(entries.begin(), entries.end(), [](const Entry& left, const Entry& right) {
       return left.second->source().begin < right.second->source().begin;
     });
@@ -139,6 +142,29 @@ class ConfigReader {
   std::vector<GivenValue>& values_;
 };
 
+void refuse_other_than_utf8(std::string_view text, const std::string& path) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t bytes = first_character(text.substr(at)).bytes;
+    if (bytes == 0) {
+      const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
+      throw UserError(fmt::format("{}:{}: not TOML: a byte that is not UTF-8", path, line), "save the file as UTF-8");
+    }
+    at += bytes;
+  }
+}
+
+/// \param ascii what toml++ was given.
+[[noreturn]] void refuse_text(std::string_view ascii, const std::string& path, const toml::parse_error& error) {
+  const std::vector<std::string> lines = split_lines(ascii);
+  const toml::source_position at = error.source().begin;
+  const std::string_view line = at.line <= lines.size() ? std::string_view(lines[at.line - 1]) : std::string_view();
+  const std::string_view rest = line.substr(std::min<std::size_t>(at.column - 1, line.size()));
+  const bool beyond_ascii = rest.starts_with('%') && !rest.starts_with("%25");
+  throw UserError(fmt::format("{}: not TOML: {}", place_of(path, error.source()),
+                              beyond_ascii ? "a letter beyond ASCII outside of quotes" : from_ascii(error.description())),
+                  "a setting is a line such as 'devices = 8' or 'strategy = \"ddp\"'");
+}
+
 FileText read_all(const Fd& file) {
   FileText result;
   while (true) {
@@ -162,12 +188,13 @@ FileText read_file(const std::string& path) {
 }
 
 std::vector<GivenValue> parse_config(std::string_view text, const std::string& path) {
-  const toml::parse_result parsed = toml::parse(text, path);
-  if (!parsed) {
-    throw UserError(
-        fmt::format("{}: not TOML: {}", place_of(path, parsed.error().source()), parsed.error().description()),
-        "a setting is a line such as 'devices = 8' or 'strategy = \"ddp\"'");
-  }
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  refuse_other_than_utf8(text, path);
+  // toml++ reaches unreachable places with letters beyond ASCII where TOML has none: it sees them in ASCII.
+  const std::string ascii = as_ascii(text);
+  const toml::parse_result parsed = toml::parse(ascii, path);
+  if (!parsed) refuse_text(ascii, path, parsed.error());
   std::vector<GivenValue> values;
   ConfigReader(path, values).read(parsed.table());
   return values;

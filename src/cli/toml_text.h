@@ -14,4 +14,10 @@ std::string toml_key(std::string_view key);
 /// 'text' in double quotes, with its quotes, backslashes and control characters escaped.
 std::string toml_string(std::string_view text);
 
+/// 'text' in ASCII: bytes beyond it, and '%', as '%' and two hexadecimal digits.
+std::string as_ascii(std::string_view text);
+
+/// What as_ascii() made 'text' of; a '%' that it did not write stays.
+std::string from_ascii(std::string_view text);
+
 }  // namespace lrun

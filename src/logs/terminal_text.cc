@@ -7,31 +7,10 @@
 #include <cstdint>
 #include <iterator>
 
+#include "base/utf8.h"
+
 namespace lrun {
-
 namespace {
-
-struct Decoded {
-  std::uint32_t character = 0;
-  std::size_t bytes = 0;  ///< 0: invalid
-};
-
-Decoded decode_utf8(std::string_view text) {
-  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return {lead, 1};
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return {};
-  std::uint32_t character = lead & (0xFFU >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {};
-    character = character << 6 | (byte(i) & 0x3FU);
-  }
-  const bool overlong = (length == 3 && character < 0x800) || (length == 4 && character < 0x10000);
-  const bool surrogate = character >= 0xD800 && character <= 0xDFFF;
-  if (overlong || surrogate || character > 0x10FFFF) return {};
-  return {character, length};
-}
 
 /// Length of "intermediate bytes, then one final byte" from `start` on; a control or non-ASCII byte is not part of it.
 std::size_t sequence_length(std::string_view text, std::size_t start, char first_final) {
@@ -70,7 +49,7 @@ std::string terminal_safe(std::string_view text) {
       text.remove_prefix(escape_length(text));
       continue;
     }
-    const auto [character, bytes] = decode_utf8(text);
+    const auto [character, bytes] = first_character(text);
     if (bytes == 0) {
       safe += "\xEF\xBF\xBD";
       text.remove_prefix(1);
@@ -97,7 +76,7 @@ std::string fitted(std::string_view text, int columns) {
       continue;
     }
     if (++used > columns) return std::string(text.substr(0, at)) + "\x1b[0m";
-    at += std::max<std::size_t>(decode_utf8(text.substr(at)).bytes, 1);
+    at += std::max<std::size_t>(first_character(text.substr(at)).bytes, 1);
   }
   return std::string(text);
 }

@@ -159,8 +159,8 @@ TEST(Launch, RunsPythonFilesWithPython) {
 
 TEST(Launch, UnderTorchrunsNameHasTorchrunsDefaults) {
   const TemporaryFolder folder;
-  const std::string worker =
-      folder.script("worker", "import os\nprint('rank', os.environ['RANK'], os.environ['OMP_NUM_THREADS'])\n");
+  const std::string worker = folder.script(  // one write each: nobody puts lines together here
+      "worker", "import os\nos.write(1, f\"rank {os.environ['RANK']} {os.environ['OMP_NUM_THREADS']}\\n\".encode())\n");
   LrunProcess lrun({"--compat=torchrun", "--nproc-per-node", "2", worker});
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_EQ(sorted_lines(lrun.out()), (std::vector<std::string>{"rank 0 1", "rank 1 1"}))

@@ -52,9 +52,24 @@ TEST(ConfigFile, RefusalsNameFileAndLine) {
 }
 
 TEST(ConfigFile, BytesThatAreNoTomlAreRefused) {
-  for (const std::string_view text : {"devices", "= 2", "seed = \"\xff\"", "[", "a = 1 b = 2"}) {
+  for (const std::string_view text :
+       {"devices", "= 2", "seed = \"\xff\"", "[", "a = 1 b = 2", "seed = é", "séed = 1", "seed = 1 é"}) {
     EXPECT_EQ(refusal_of(text).substr(0, 36), "lrun: error: lrun.toml:1: not TOML: ") << text;
   }
+}
+
+TEST(ConfigFile, LettersOfAnyLanguageAreWelcomeInQuotesAndComments) {
+  for (const std::string_view text :
+       {R"(chdir = "é" # é)", R"(chdir = 'é')", "# it's é\n'chdir' = '''\\'é'''", "chdir = \"\"\"\n\\\"é\"\"\"\"",
+        "\xef\xbb\xbf"
+        R"(chdir = "\"é")"}) {
+    const std::vector<GivenValue> values = parse_config(text, "f");
+    ASSERT_EQ(values.size(), 1U) << text;
+    EXPECT_NE(values[0].text.find("é"), std::string::npos) << values[0].text;
+  }
+  EXPECT_EQ(parse_config("chdir = '%C3%A9%'", "f")[0].text, "%C3%A9%") << "a '%' is only that";
+  EXPECT_EQ(refusal_of("chdir = '''\n'''\nseed = é").substr(0, 76),
+            "lrun: error: lrun.toml:3: not TOML: a letter beyond ASCII outside of quotes\n");
 }
 
 /// The files of a machine that has these.
