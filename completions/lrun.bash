@@ -29,7 +29,9 @@ declare -gA _lrun_values=(
   [--env]=@variable
   [--unset]=@variable
   [--rlimit]='as core cpu data fsize locks memlock msgqueue nice nofile nproc rss rtprio rttime sigpending stack'
+  [--core]=-
   [--wrap]=@command
+  [--debug-rank]=''
   [--output]='fold prefix raw rank0 quiet'
   [--timestamps]=-
   [--pty]=-
@@ -84,7 +86,7 @@ _lrun_takes_word() {
 }
 
 # Finds PROGRAM among the words before the one being completed; sets `program` to its index, or to -1.
-# '=' is a word of its own here, as bash splits '--opt=value' at it.
+# '=' and '@' are words of their own here, as bash splits '--opt=value' and '--wrap@0' at them.
 _lrun_find_program() {
   local i=1
   program=-1
@@ -93,6 +95,7 @@ _lrun_find_program() {
       program=$((i + 1))
       return
     elif _lrun_takes_word "${COMP_WORDS[i]}"; then
+      [[ ${COMP_WORDS[i + 1]-} == @ ]] && ((i += 2))
       [[ ${COMP_WORDS[i + 1]-} == = ]] && ((i++))
       ((i++))
     elif [[ ${COMP_WORDS[i]} == -* ]]; then
@@ -171,11 +174,15 @@ _lrun() {
     _lrun_reply_program "$current"
     return
   fi
+  local before=$((COMP_CWORD - 1))
   if [[ $current == = ]]; then  # '--strategy=' with nothing behind it yet
     current='' behind_equals=1
   elif [[ $previous == = ]]; then
-    previous=${COMP_WORDS[COMP_CWORD - 2]} behind_equals=1
+    ((before -= 1))
+    behind_equals=1
   fi
+  ((before > 2)) && [[ ${COMP_WORDS[before - 1]} == @ ]] && ((before -= 2))
+  previous=${COMP_WORDS[before]}
   if _lrun_values_of "$previous" && [[ $values != - && ($values != =* || $behind_equals) ]]; then
     _lrun_reply_values "${values#=}" "$current"
   elif [[ $current == -* ]]; then

@@ -8,7 +8,18 @@ function __lrun_program
             case --
                 set -e words[1]
                 break
-            case --devices \
+            case '--wrap@*' \
+                '--debug?rank' \
+                --bind \
+                '--numa?binding' \
+                --timeout \
+                '--start?timeout' \
+                '--shutdown?timeout' \
+                '--hang?timeout' \
+                '--hang?signal' \
+                '--on?hang' \
+                '--signals?to?handle' \
+                --devices \
                 -n \
                 -np \
                 '--nproc?per?node' \
@@ -35,7 +46,8 @@ function __lrun_program
                 -t \
                 --tee \
                 '--local?ranks?filter' \
-                '--duplicate?std*?filters' \
+                '--duplicate?stdout?filters' \
+                '--duplicate?stderr?filters' \
                 '--log?line?prefix?template' \
                 --grace \
                 --settle \
@@ -122,7 +134,9 @@ complete -c lrun -n 'not __lrun_program' -x -l chdir -a '(__fish_complete_direct
 complete -c lrun -n 'not __lrun_program' -x -l env -a '(set -xn)' -d 'Give the workers a variable'
 complete -c lrun -n 'not __lrun_program' -x -l unset -a '(set -xn)' -d 'Take a variable from the workers'
 complete -c lrun -n 'not __lrun_program' -x -l rlimit -a 'as core cpu data fsize locks memlock msgqueue nice nofile nproc rss rtprio rttime sigpending stack' -d 'Resource limit of the workers'
+complete -c lrun -n 'not __lrun_program' -l core -d 'Write core files'
 complete -c lrun -n 'not __lrun_program' -x -l wrap -a '(__fish_complete_command)' -d 'Start PROGRAM through this command'
+complete -c lrun -n 'not __lrun_program' -x -l debug-rank -d 'Run this rank below a debugger'
 complete -c lrun -n 'not __lrun_program' -x -l output -a 'fold prefix raw rank0 quiet' -d 'How lines look on the console'
 complete -c lrun -n 'not __lrun_program' -l timestamps -d 'The time before every line'
 complete -c lrun -n 'not __lrun_program' -l pty -d 'Workers write to terminals'

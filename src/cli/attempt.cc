@@ -21,7 +21,7 @@ std::vector<WorkerCommand> worker_commands(const LaunchPlan& plan, const NodePla
   commands.reserve(node.workers.size());
   for (const WorkerPlan& worker : node.workers) {
     WorkerCommand command{worker.rank, worker.local_rank, command_of(plan, node, worker, attempt), {}};
-    if (wrapper_of(plan.setup.wrappers, worker.rank) != nullptr) {
+    if (command.argv.front() != plan.argv.front()) {
       const auto found = start.wrapper_paths.find(command.argv.front());  // with '%a' each attempt has its own name
       command.path = found != start.wrapper_paths.end() ? found->second : command.argv.front();
     }
@@ -66,7 +66,7 @@ void Attempt::supervise(std::function<void()> finished) {
   supervisor_.emplace(surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer,
                       Supervisor::Facts{membership_.self().name, membership_.attempt, plan.grace.value,
                                         plan.settle.value, plan.settle_for_victims, folder_});
-  output_.take_over(group_.workers(), surroundings_.logs);
+  output_.take_over(group_.workers(), surroundings_.logs, surroundings_.loop);
   supervisor_->begin(std::move(finished));
 }
 

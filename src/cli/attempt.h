@@ -73,6 +73,9 @@ class Attempt {
   /// The rank whose process, or a process below it, has this pid; only the first time, else empty.
   std::optional<int> first_connection(pid_t pid);
 
+  /// Empty unless a worker has lrun's terminal.
+  [[nodiscard]] std::optional<TerminalRelay>& terminal() { return output_.terminal(); }
+
   [[nodiscard]] const Membership& membership() const { return membership_; }
   [[nodiscard]] const std::vector<Worker>& workers() const { return group_.workers(); }
 

@@ -160,9 +160,10 @@ void refuse_other_than_utf8(std::string_view text, const std::string& path) {
   const std::string_view line = at.line <= lines.size() ? std::string_view(lines[at.line - 1]) : std::string_view();
   const std::string_view rest = line.substr(std::min<std::size_t>(at.column - 1, line.size()));
   const bool beyond_ascii = rest.starts_with('%') && !rest.starts_with("%25");
-  throw UserError(fmt::format("{}: not TOML: {}", place_of(path, error.source()),
-                              beyond_ascii ? "a letter beyond ASCII outside of quotes" : from_ascii(error.description())),
-                  "a setting is a line such as 'devices = 8' or 'strategy = \"ddp\"'");
+  throw UserError(
+      fmt::format("{}: not TOML: {}", place_of(path, error.source()),
+                  beyond_ascii ? "a letter beyond ASCII outside of quotes" : from_ascii(error.description())),
+      "a setting is a line such as 'devices = 8' or 'strategy = \"ddp\"'");
 }
 
 FileText read_all(const Fd& file) {

@@ -21,6 +21,7 @@
 #include "report/restart_text.h"
 #include "report/result_json.h"
 #include "report/torchrun_summary.h"
+#include "verdict/core_file.h"
 
 namespace lrun {
 namespace {
@@ -49,6 +50,13 @@ std::string read_own_account(const FailureRecord& record) {
   const auto file = parse_error_file(read_small_file(record.error_file, ErrorFile::kMostBytes).value_or(""));
   if (!file) return record.error;
   return file->call_stack.empty() ? file->message : file->call_stack;
+}
+
+std::string core_dump_of(const Verdict& verdict, const LaunchPlan& plan, const WorkerStart& start) {
+  if (!plan.setup.core_dumps || !verdict.culprit || !verdict.culprit->core_dumped) return {};
+  std::error_code error;
+  const std::string folder = start.folder.empty() ? std::filesystem::current_path(error).string() : start.folder;
+  return core_dump_in_words(verdict.culprit->pid, verdict.culprit->value, folder);
 }
 
 }  // namespace
@@ -219,6 +227,12 @@ void NodeRun::signal_arrived(int signal_number, pid_t sender) {
     attempt_->supervisor().look_again();
     return;
   }
+  if (signal_number == SIGWINCH) {
+    if (attempt_->terminal()) attempt_->terminal()->resize();
+    return;
+  }
+  if (attempt_->terminal() && signal_number == SIGTSTP) attempt_->terminal()->release();
+  if (attempt_->terminal() && signal_number == SIGCONT) attempt_->terminal()->resume();
   const bool wants_out = signal_number != SIGTSTP && signal_number != SIGCONT;
   if (concluding_ && wants_out) {  // only a console that takes nothing keeps us here
     loop_.stop();
@@ -292,6 +306,7 @@ void NodeRun::conclude() {
   verdict_.restarts = attempt_->membership().attempt;
   if (const std::string problem = leave_error_file(environment_, verdict_); !problem.empty()) warn(problem);
   RunFactsForText facts = text_facts(plan_, facts_.program, attempt_->written_logs());
+  facts.core_dump = core_dump_of(verdict_, plan_, facts_.start);
   facts.restarts = restarts_in_words(last_choice_.kind, verdict_.restarts);
   write_result(verdict_, outcome.records, facts);
   const bool summary = plan_.personality.failure == Personality::Failure::kTorchrunSummary;

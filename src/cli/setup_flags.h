@@ -42,6 +42,11 @@ inline constexpr Flag kSetupFlags[] = {
      .lrun_variable = false,
      .repeatable = true,
      .apply = flag_values::rlimit},
+    {.name = "core",
+     .group = FlagGroup::kProgram,
+     .details = "Let the kernel write a core file when a worker dies of a signal, as large as the hard limit allows; "
+                "the verdict says where it is.",
+     .apply = flag_values::core},
     {.name = "wrap",
      .value = ValueKind::kRequired,
      .placeholder = "COMMAND",
@@ -53,6 +58,16 @@ inline constexpr Flag kSetupFlags[] = {
      .repeatable = true,
      .per_rank = true,
      .apply = flag_values::wrap},
+    {.name = "debug-rank",
+     .value = ValueKind::kRequired,
+     .placeholder = "RANK",
+     .group = FlagGroup::kProgram,
+     .details =
+         "Run this rank below a debugger on this terminal: pdb for Python, gdb for anything else, or what --wrap@RANK "
+         "names, as in --debug-rank 3 --wrap@3 'lldb --'. Ctrl-C is the debugger's until it ends. The other ranks run "
+         "as always.",
+     .lrun_variable = false,
+     .apply = flag_values::debug_rank},
 };
 
 }  // namespace lrun

@@ -1,9 +1,11 @@
 #include "cli/setup_values.h"
 
+#include <limits>
 #include <utility>
 
 #include "base/nearest.h"
 #include "base/shell_words.h"
+#include "cli/flag_values.h"
 #include "cli/read_value.h"
 
 namespace lrun::flag_values {
@@ -68,6 +70,12 @@ void rlimit(const GivenValue& given, LaunchRequest& request) {
   limit->source = named.source;
   limit->origin = named.origin;
   add_limit(request.setup.limits, std::move(*limit));
+}
+
+void core(const GivenValue& given, LaunchRequest& request) { request.setup.core_dumps = switch_value(given); }
+
+void debug_rank(const GivenValue& given, LaunchRequest& request) {
+  request.setup.debug_rank = setting(given, number_between(given, 0, std::numeric_limits<int>::max()));
 }
 
 void wrap(const GivenValue& given, LaunchRequest& request) {

@@ -10,6 +10,8 @@ void chdir(const GivenValue& given, LaunchRequest& request);
 void env(const GivenValue& given, LaunchRequest& request);
 void unset(const GivenValue& given, LaunchRequest& request);
 void rlimit(const GivenValue& given, LaunchRequest& request);
+void core(const GivenValue& given, LaunchRequest& request);
+void debug_rank(const GivenValue& given, LaunchRequest& request);
 void wrap(const GivenValue& given, LaunchRequest& request);
 
 }  // namespace lrun::flag_values

@@ -53,6 +53,8 @@ int WorkerOutput::descriptor_for(const WorkerPlan& worker, LogStream stream) {
     case Way::kNowhere:
       if (nowhere_ < 0) nowhere_ = keep(open_for_writing("/dev/null", 0));
       return nowhere_;
+    case Way::kTerminal:
+      return relay_->programs_end();
     case Way::kFile:
       break;
   }
@@ -64,13 +66,18 @@ int WorkerOutput::descriptor_for(const WorkerPlan& worker, LogStream stream) {
 void WorkerOutput::prepare(std::vector<WorkerCommand>& commands) {
   for (std::size_t i = 0; i < commands.size(); ++i) {
     if (plan_.standard_input && node_.workers[i].rank == 0) commands[i].standard_input = STDIN_FILENO;
+    if (node_.workers[i].rank == plan_.output.rank_on_terminal) {
+      commands[i].standard_input = relay_.emplace().programs_end();
+      commands[i].own_terminal = true;
+    }
     commands[i].standard_output = descriptor_for(node_.workers[i], LogStream::kOut);
     commands[i].standard_error = descriptor_for(node_.workers[i], LogStream::kErr);
   }
 }
 
-void WorkerOutput::take_over(std::vector<Worker>& workers, LogRouter& logs) {
+void WorkerOutput::take_over(std::vector<Worker>& workers, LogRouter& logs, EventLoop& loop) {
   open_.clear();
+  if (relay_) relay_->begin(loop);
   for (std::size_t i = 0; i < workers.size(); ++i) {
     Worker& worker = workers[i];
     for (const LogStream stream : kStreams) {

@@ -2,12 +2,15 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/environment.h"
+#include "base/event_loop.h"
 #include "base/fd.h"
 #include "logs/log_router.h"
+#include "logs/terminal_relay.h"
 #include "plan/launch_plan.h"
 #include "process/worker_group.h"
 
@@ -25,8 +28,11 @@ class WorkerOutput {
   /// \throws std::system_error  a file cannot be made.
   void prepare(std::vector<WorkerCommand>& commands);
 
-  /// Moves what the started workers write to into `logs`.
-  void take_over(std::vector<Worker>& workers, LogRouter& logs);
+  /// Moves what the started workers write to into `logs`; the terminal of the one that has lrun's begins to work.
+  void take_over(std::vector<Worker>& workers, LogRouter& logs, EventLoop& loop);
+
+  /// Empty unless a worker has lrun's terminal.
+  [[nodiscard]] std::optional<TerminalRelay>& terminal() { return relay_; }
 
   /// Some stream goes to a file without passing through lrun.
   [[nodiscard]] bool writes_files_itself() const;
@@ -41,7 +47,8 @@ class WorkerOutput {
   const std::filesystem::path& attempt_folder_;
   std::vector<Fd> open_;
   std::map<std::pair<int, LogStream>, Fd> terminals_;  ///< our ends, by local rank
-  int nowhere_ = -1;                                   ///< /dev/null, once it was needed
+  std::optional<TerminalRelay> relay_;
+  int nowhere_ = -1;  ///< /dev/null, once it was needed
 };
 
 /// How the router is to treat what it takes over.

@@ -43,25 +43,44 @@ std::vector<ProcessLimit> allowed_limits(const std::vector<ResourceLimit>& asked
   return limits;
 }
 
+/// As large as the hard limit allows, unless --rlimit says how large.
+void allow_core_dumps(std::vector<ProcessLimit>& limits) {
+  for (const ProcessLimit& limit : limits) {
+    if (limit.resource == RLIMIT_CORE) return;
+  }
+  struct rlimit now {};
+  ::getrlimit(RLIMIT_CORE, &now);
+  if (now.rlim_max == 0) {
+    throw UserError("'--core': the hard limit of core files is 0", "raise it: 'ulimit -Hc unlimited' as root");
+  }
+  limits.push_back(ProcessLimit::of(RLIMIT_CORE, now.rlim_max, now.rlim_max));
+}
+
 /// A wrapper's name may hold macros, so that each worker has its own.
 void find_wrappers(const LaunchPlan& plan, WorkerStart& start) {
   const NodePlan& node = plan.nodes.front();
   start.runs_program = false;
   for (const WorkerPlan& worker : node.workers) {
-    const Wrapper* const wrapper = wrapper_of(plan.setup.wrappers, worker.rank);
-    if (wrapper == nullptr) {
+    const std::string name = command_of(plan, node, worker, 0).front();
+    if (name == plan.argv.front()) {
       start.runs_program = true;
       continue;
     }
-    const std::string name = command_of(plan, node, worker, 0).front();
     const ProgramPath found = find_program(name, start.environment.get("PATH").value_or(""), start.folder);
     if (found.error_number != 0) {
-      throw UserError(
-          fmt::format("'{}': '{}' cannot be executed: {}", wrapper->origin, name, std::strerror(found.error_number)),
-          "name a program that is there, by its path or on PATH");
+      const Wrapper* const wrapper = wrapper_of(plan.setup.wrappers, worker.rank);
+      const std::string& origin = wrapper != nullptr ? wrapper->origin : plan.setup.debug_rank.origin;
+      throw UserError(fmt::format("'{}': '{}' cannot be executed: {}", origin, name, std::strerror(found.error_number)),
+                      "name a program that is there, by its path or on PATH");
     }
     start.wrapper_paths[name] = found.path;
   }
+}
+
+void need_terminal(const Setting<int>& debug_rank) {
+  if (::isatty(STDIN_FILENO) == 1) return;
+  throw UserError(fmt::format("'{}' needs a terminal, and standard input is none", debug_rank.origin),
+                  "start lrun from a shell; 'ssh -t' and 'docker run -it' make a terminal");
 }
 
 }  // namespace
@@ -76,9 +95,11 @@ WorkerStart prepare_start(const LaunchPlan& plan, const Environment& environment
   start.environment = changed(environment, plan.setup.environment);
   if (!start.folder.empty()) start.environment.set("PWD", start.folder);
   start.limits = allowed_limits(plan.setup.limits);
+  if (plan.setup.core_dumps) allow_core_dumps(start.limits);
   start.defaults = SpawnDefaults::of_this_process();
   start.executable = find_program(plan.argv.front(), start.environment.get("PATH").value_or(""), start.folder);
   find_wrappers(plan, start);
+  if (plan.setup.debug_rank.given()) need_terminal(plan.setup.debug_rank);
   return start;
 }
 

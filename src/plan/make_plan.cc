@@ -1,5 +1,7 @@
 #include "plan/make_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/user_error.h"
@@ -151,6 +153,21 @@ bool needs_cpus(const LaunchRequest& request, const Environment& environment) {
          counts_cpus(request.devices.value) || counts_cpus(request.nproc_per_node.value);
 }
 
+/// A program that a person has stopped looks like one that hangs.
+void check_debug_rank(const LaunchRequest& request, int world_size) {
+  const Setting<int>& rank = request.setup.debug_rank;
+  if (!rank.given()) return;
+  if (rank.value >= world_size) {
+    throw UserError(fmt::format("'{} {}': there is no such rank", rank.origin, rank.value),
+                    fmt::format("this run has the ranks 0 to {}", world_size - 1));
+  }
+  for (const Setting<Duration>* limit : {&request.hang_timeout, &request.start_timeout}) {
+    if (limit->value == Duration::zero()) continue;
+    throw UserError(fmt::format("'{}' would end the run while '{}' stops it", limit->origin, rank.origin),
+                    "leave one of them out");
+  }
+}
+
 /// What a dry run has to say about PROGRAM; a real one ends with it.
 std::string program_problem(const LaunchRequest& request, const ProgramFacts& program) {
   const bool wrapped = wrapper_of(request.setup.wrappers, -1) != nullptr;  // who knows where it looks
@@ -190,6 +207,7 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   choose_visibility(plan, choices, request, environment);
   plan.setup = request.setup;
   check_wrappers(plan.setup.wrappers, plan.world_size);
+  check_debug_rank(request, plan.world_size);
   if (const std::string problem = program_problem(request, program); !problem.empty()) plan.warnings.push_back(problem);
   for (std::string& warning : warn_about_missing(environment, plan.setup.environment)) {
     plan.warnings.push_back(std::move(warning));
@@ -202,6 +220,7 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   plan.log_dir = request.log_dir;
   plan.standard_input = request.standard_input;
   plan.output = decide_output(request.output, plan.personality, request.log_dir.value, environment);
+  plan.output.rank_on_terminal = plan.setup.debug_rank.value;
   plan.grace = grace_of(request, environment);
   plan.timeout = request.timeout;
   plan.start_timeout = request.start_timeout;

@@ -67,6 +67,7 @@ std::string_view name_of_console(const OutputPlan& plan) {
 
 StreamRoute route_of(const OutputPlan& plan, const WorkerPlan& worker, LogStream stream) {
   using Way = StreamRoute::Way;
+  if (worker.rank == plan.rank_on_terminal) return {Way::kTerminal, false, false};
   const bool shown = shows(plan, worker);
   if (plan.tee.has(worker.local_rank, stream)) return {Way::kTakenOver, plan.files, shown};
   const bool at_hand = plan.pty || plan.max_file_bytes > 0;  // lrun must see the bytes

@@ -30,6 +30,7 @@ struct OutputPlan {
   std::uint64_t max_file_bytes = 0;
   bool pty = false;
   bool timestamps = false;
+  int rank_on_terminal = -1;  ///< whose streams, stdin too, are lrun's terminal; -1: nobody's
 
   bool operator==(const OutputPlan&) const = default;
 };
@@ -41,6 +42,7 @@ struct StreamRoute {
     kInherited,  ///< the launcher's own stdout or stderr
     kFile,       ///< the log file itself
     kNowhere,    ///< /dev/null
+    kTerminal,   ///< lrun's terminal, through one of the worker's own
   };
   Way way = Way::kTakenOver;
   bool file = true;     ///< of what is taken over: to its log file

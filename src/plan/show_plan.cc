@@ -81,6 +81,11 @@ std::string setup_rows(const WorkerSetup& setup) {
     text += row("variable", what, change.origin);
   }
   for (const ResourceLimit& limit : setup.limits) text += row("limit", in_words(limit), limit.origin);
+  if (setup.core_dumps) text += row("core dumps", "as large as the hard limit allows", "--core");
+  if (setup.debug_rank.given()) {
+    text += row("debugger", "on this terminal, for rank " + std::to_string(setup.debug_rank.value),
+                setup.debug_rank.origin);
+  }
   for (const Wrapper& wrapper : setup.wrappers) text += row("wrapper", command_line(wrapper.words), wrapper.origin);
   return text;
 }

@@ -92,9 +92,16 @@ Json json_of(const WorkerSetup& setup) {
   }
   Json limits = Json::array();
   for (const ResourceLimit& limit : setup.limits) limits.push_back(in_words(limit));
+  Json wrappers = Json::array();
+  for (const Wrapper& wrapper : setup.wrappers) {
+    wrappers.push_back({{"words", wrapper.words}, {"ranks", wrapper.ranks}, {"origin", wrapper.origin}});
+  }
   return {{"chdir", setup.folder.given() ? Json(setup.folder.value) : Json()},
           {"environment", std::move(environment)},
-          {"limits", std::move(limits)}};
+          {"limits", std::move(limits)},
+          {"core_dumps", setup.core_dumps},
+          {"wrappers", std::move(wrappers)},
+          {"debug_rank", setup.debug_rank.given() ? Json(setup.debug_rank.value) : Json()}};
 }
 
 Json json_of(const Personality& personality) {

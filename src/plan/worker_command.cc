@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/user_error.h"
+#include "plan/debugger.h"
 
 namespace lrun {
 namespace {
@@ -86,6 +87,9 @@ std::vector<std::string> command_of(const LaunchPlan& plan, const NodePlan& node
                                     int attempt) {
   std::vector<std::string> program = expand_macros(plan.argv, worker.local_rank, plan.personality);
   const Wrapper* const wrapper = wrapper_of(plan.setup.wrappers, worker.rank);
+  // A wrapper for this very rank is the debugger that was wished for.
+  const bool own_wrapper = wrapper != nullptr && !wrapper->ranks.empty();
+  if (plan.setup.debug_rank.value == worker.rank && !own_wrapper) program = below_debugger(std::move(program));
   if (wrapper == nullptr) return program;
   std::vector<std::string> words = expand_wrapper(wrapper->words, {worker.rank, worker.local_rank, attempt, node.name});
   words.insert(words.end(), program.begin(), program.end());

@@ -124,7 +124,7 @@ int guard_died_signal() { return SIGRTMIN; }
 
 std::vector<int> handled_signals(const std::vector<int>& stop_signals) {
   std::set<int> wanted(stop_signals.begin(), stop_signals.end());
-  wanted.insert({SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT});
+  wanted.insert({SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH});
   std::vector<int> handled;
   for (const int number : wanted) {
     struct sigaction action {};

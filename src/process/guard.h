@@ -8,8 +8,8 @@ namespace lrun {
 /// The signal by which the launcher learns that its guard died (also by SIGKILL). No other process sends it.
 int guard_died_signal();
 
-/// Signals that the guard forwards and the launcher reads: those that end a run, and USR1, USR2, TSTP and CONT. One
-/// that was ignored when lrun was started (nohup, a shell's background job) is left out.
+/// Signals that the guard forwards and the launcher reads: those that end a run, and USR1, USR2, TSTP, CONT
+/// and WINCH. One that was ignored when lrun was started (nohup, a shell's background job) is left out.
 std::vector<int> handled_signals(const std::vector<int>& stop_signals);
 
 /// How the launcher ended, told to the guard through shared memory.

@@ -1,17 +1,24 @@
 #pragma once
 
+#include <sys/ioctl.h>
+#include <termios.h>
+
 #include "base/fd.h"
 
 namespace lrun {
 
 /// A terminal for a program that is to believe it has one, with the program's end and ours.
 struct Pty {
-  Fd ours;      ///< what is written to the other end is read here; EIO when nobody has that open any more
-  Fd programs;  ///< changes no byte, echoes nothing, sends no signal
+  Fd ours;  ///< what is written to the other end is read here; EIO when nobody has that open any more
+  Fd programs;
 };
 
-/// Makes one of 24 lines and the given columns. Both ends are CLOEXEC and nobody's controlling terminal.
+/// Makes one with these settings. Both ends are CLOEXEC and nobody's controlling terminal.
 /// \throws std::system_error  there are no more terminals or descriptors.
+Pty make_pty(const termios& settings, const winsize& size);
+
+/// One of 24 lines and the given columns that changes no byte, echoes nothing and sends no signal.
+/// \throws std::system_error  as above.
 Pty make_pty(int columns);
 
 }  // namespace lrun

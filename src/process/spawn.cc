@@ -4,6 +4,7 @@
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -82,6 +83,9 @@ bool set_limits(const SpawnRequest& request, const SpawnDefaults& defaults) {
   return true;
 }
 
+/// The child leads a session that has none yet.
+bool take_terminal(const SpawnRequest& request) { return !request.own_terminal || ::ioctl(0, TIOCSCTTY, 0) == 0; }
+
 bool enter_folder(const char* folder) { return folder == nullptr || ::chdir(folder) == 0; }
 
 bool is_ignored(int signal_number) {
@@ -98,7 +102,7 @@ LRUN_NO_SANITIZE int child_main(void* argument) {
   ::setsid();
   if (::getppid() != task->parent) ::_exit(127);  // the launcher died before the death signal was armed
   reset_ignored_signals(*task->defaults);
-  if (place_standard_streams(*task->request) && enter_folder(task->request->folder) &&
+  if (place_standard_streams(*task->request) && take_terminal(*task->request) && enter_folder(task->request->folder) &&
       set_limits(*task->request, *task->defaults)) {
     // What lrun itself inherited without CLOEXEC is not the workers' either. Since Linux 5.11; before, it stays open.
     ::syscall(SYS_close_range, kFirstFreeDescriptor, ~0U, CLOSE_RANGE_CLOEXEC);

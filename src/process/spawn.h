@@ -36,6 +36,7 @@ struct SpawnRequest {
   int standard_input = 0;
   int standard_output = 1;
   int standard_error = 2;
+  bool own_terminal = false;               ///< standard input is a terminal and becomes the child's controlling one
   const char* folder = nullptr;            ///< to start in; nullptr: the parent's
   std::span<const ProcessLimit> limits{};  ///< beside those of SpawnDefaults, or instead
   const cpu_set_t* cpus = nullptr;         ///< that it may run on; null: all that the caller may use

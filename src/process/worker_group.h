@@ -22,6 +22,7 @@ struct WorkerCommand {
   int standard_input = -1;     ///< descriptor that it gets; -1: the group's
   int standard_output = -1;    ///< descriptor that it gets; -1: as GroupCommand::capture_output says
   int standard_error = -1;
+  bool own_terminal = false;  ///< standard_input is a terminal that becomes its controlling one
 };
 
 /// What all workers of a start have in common.

@@ -191,6 +191,10 @@ std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts) {
   if (verdict.culprit) text += evidence_lines(*verdict.culprit, facts);
   text += overruled_line(verdict, facts);
   text += surroundings_line(verdict, facts);
+  if (verdict.culprit && !facts.core_dump.empty()) {
+    text += message_line(Severity::kNote,
+                         fmt::format("core dump of rank {}: {}", verdict.culprit->rank, facts.core_dump), facts.colour);
+  }
   if (verdict.culprit) {
     text += hint_line(*verdict.culprit, facts);
     text += message_line(Severity::kError, cause_in_words(*verdict.culprit), facts.colour);

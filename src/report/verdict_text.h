@@ -18,6 +18,7 @@ struct RunFactsForText {
   std::string interpreter;       ///< of a script that cannot run: what its first line names
   std::string nearest_verb;      ///< of lrun's own, when PROGRAM is not there and is nearly one
   bool given_to_python = false;  ///< the interpreter was to run PROGRAM
+  std::string core_dump;         ///< where the culprit's is, in words; empty: nobody asked for one, or there is none
   bool colour = false;
 
   bool operator==(const RunFactsForText&) const = default;

@@ -40,7 +40,7 @@ never() {
 
 # Every long name of this version and no other.
 mapfile -t names < <("$print_flags" | awk -F'\t' '$1 == "flag" && $2 == "now" { print $4 }' | tr ' ' '\n')
-[ "$(offered 'lrun --' | sed 's/=$//' | sort -u)" = "$(printf '%s\n' "${names[@]}" | sort)" ] ||
+[ "$(offered 'lrun --' | sed 's/[=@]$//' | sort -u)" = "$(printf '%s\n' "${names[@]}" | sort)" ] ||
   { echo "$shell, 'lrun --' offers"; offered 'lrun --'; exit 1; }
 
 # Every value that the table lists, in both spellings.
@@ -52,6 +52,9 @@ while IFS=$'\t' read -r flag_names choices; do
   [ "$name" = --dry-run ] || exactly "lrun $name " "${words[@]}"
 done < "$work/choices"
 exactly 'lrun --strategy ddp' ddp ddp2
+among 'lrun --wrap sha256s' sha256sum
+among 'lrun --wrap@0,2-3 sha256s' sha256sum
+among 'lrun --wrap@0 strace --wrap@1 strace tr' train.py
 exactly 'lrun -n 2 --accelerator g' gpu
 
 # PROGRAM: commands and files. After it nothing of ours is offered.

@@ -1,9 +1,12 @@
 // How options reach lrun: files of settings, variables, the command line.
 #include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <numeric>
 #include <sstream>
@@ -145,9 +148,8 @@ TEST(Rlimit, ThatMayNotBeSetIsRefusedBeforeAnythingIsStarted) {
     enter();
     const struct rlimit low { 50, 100 };
     (void)::setrlimit(RLIMIT_SIGPENDING, &low);
-    (void)!::setresuid(65534, 65534, 65534);
+    (void)::prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE);  // root, too, is not to raise it
   };
-  std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
   LrunProcess lrun({"--rlimit", "sigpending=1000", "touch", "started"}, options);
   EXPECT_EQ(lrun.wait().code, 125);
   EXPECT_EQ(lrun.err(),
@@ -180,6 +182,78 @@ TEST(Wrap, AProgramThatOnlyTheCommandFindsIsNotLookedFor) {
   LrunProcess lrun({"--wrap", "echo in-the-container", "--output=raw", "/no/such/program"});
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_EQ(lrun.out(), "in-the-container /no/such/program\n");
+}
+
+TEST(Core, IsWrittenOnRequestAndNamedInTheVerdict) {
+  std::ifstream pattern("/proc/sys/kernel/core_pattern");
+  std::string text;
+  std::getline(pattern, text);
+  if (text.find_first_of("|/") != std::string::npos) GTEST_SKIP() << "core files go elsewhere here: " << text;
+  const TemporaryFolder folder;
+  LrunProcess lrun({"--core", "sh", "-c", "kill -SEGV $$"}, in(folder));
+  EXPECT_EQ(lrun.wait().code, 139);
+  EXPECT_NE(lrun.err().find("lrun: note: core dump of rank 0: " + (folder.path() / "core").string()), std::string::npos)
+      << lrun.err();
+}
+
+TEST(Core, WithoutTheLimitForItIsRefused) {
+  LrunProcess::Options options;
+  options.before_exec = [] {
+    const struct rlimit none { 0, 0 };
+    (void)::setrlimit(RLIMIT_CORE, &none);
+  };
+  LrunProcess lrun({"--core", "true"}, options);
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_EQ(lrun.err(),
+            "lrun: error: '--core': the hard limit of core files is 0\n"
+            "lrun: hint: raise it: 'ulimit -Hc unlimited' as root\n");
+}
+
+TEST(DebugRank, HasTheTerminalAndCtrlC) {
+  LrunProcess lrun({"-n", "2", "--debug-rank", "1", "--wrap@1",
+                    "sh -c 'trap \"echo interrupted\" INT; tty; printf \"(debug) \"; "
+                    "read -r line || read -r line; echo \"read $line\"; exec \"$@\"' sh",
+                    "sh", "-c", "echo rank $RANK"},
+                   {.environment = {{"NO_COLOR", "1"}}, .terminal = true});
+  ASSERT_TRUE(lrun.wait_for("(debug) ")) << lrun.err();
+  EXPECT_NE(lrun.err().find("/dev/pts/"), std::string::npos) << lrun.err();
+  lrun.type("\x03");
+  ASSERT_TRUE(lrun.wait_for("interrupted")) << "Ctrl-C is the debugger's";
+  lrun.type("go on\n");
+  ASSERT_TRUE(lrun.wait_for("read go on\r\n"));
+  ASSERT_TRUE(lrun.wait_for("\nrank 1\r\n")) << "as it is, without a prefix";
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_NE(lrun.err().find("[0] rank 0\r\n"), std::string::npos) << lrun.err();
+}
+
+TEST(DebugRank, TheTerminalIsAsBeforeWhenTheDebuggerHasEnded) {
+  LrunProcess lrun({"-n", "2", "--debug-rank", "0", "--wrap@0", "true", "--output=raw", "sh", "-c",
+                    "[ $RANK = 0 ] || exec sleep 1000"},
+                   {.environment = {{"NO_COLOR", "1"}}, .terminal = true});
+  ASSERT_TRUE(eventually([&] { return lrun.workers().size() == 1; }));
+  ASSERT_TRUE(eventually([&] {
+    lrun.type("\x03");  // a key press while the terminal is raw is the debugger's, or lost with it
+    return lrun.workers().empty();
+  }));
+  EXPECT_EQ(lrun.wait().signal_number, SIGINT);
+}
+
+TEST(DebugRank, WithoutATerminalOrWithTimeLimitsIsRefused) {
+  LrunProcess lrun({"--debug-rank", "0", "--wrap@0", "true", "true"}, {});
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_EQ(lrun.err(),
+            "lrun: error: '--debug-rank' needs a terminal, and standard input is none\n"
+            "lrun: hint: start lrun from a shell; 'ssh -t' and 'docker run -it' make a terminal\n");
+  LrunProcess late({"--debug-rank", "0", "--hang-timeout", "1m", "true"});
+  EXPECT_EQ(late.wait().code, 125);
+  EXPECT_EQ(late.err(),
+            "lrun: error: '--hang-timeout' would end the run while '--debug-rank' stops it\n"
+            "lrun: hint: leave one of them out\n");
+  LrunProcess many({"-n", "2", "--debug-rank", "2", "true"});
+  EXPECT_EQ(many.wait().code, 125);
+  EXPECT_EQ(many.err(),
+            "lrun: error: '--debug-rank 2': there is no such rank\n"
+            "lrun: hint: this run has the ranks 0 to 1\n");
 }
 
 TEST(DryRun, SaysThatTheProgramIsMissing) {

@@ -82,5 +82,9 @@ same completions/_lrun "$work/offered" "$work/zsh"
 grep '^complete ' completions/lrun.fish | sed "s/ -d .*//; s/ -n '[^']*'//" | grep -oE -e ' -[slo] [-_A-Za-z]+' |
   sed 's/ -[so] /-/; s/ -l /--/' | sort -u > "$work/fish"
 same completions/lrun.fish "$work/offered" "$work/fish"
+awk -F'\t' '$2 == "now" && $8 == "word" { print $3, $4 }' "$work/flags" | tr ' ' '\n' | grep -v '^\.$' | tr _ - | sort > "$work/with_word"
+sed -n '/^            case -/,/^            case .-\*/p; /^            case .--wrap/,/set -e/p' completions/lrun.fish |
+  grep -oE -e '--?[A-Za-z][-?a-z]*' | grep -vxE -e '-[eq]' | tr '?' - | sort -u | sed '/^--$/d' > "$work/fish_with_word"
+same "the options with a value in completions/lrun.fish" "$work/with_word" "$work/fish_with_word"
 
 exit $failed

@@ -1,5 +1,5 @@
 // Prints the tables that documents are held to, one row a line, fields separated by tabs:
-//   flag      now|later  short names  long names  choices  variables   group
+//   flag      now|later  short names  long names  choices  variables   group  word: the next one is its value
 //   contract  NAME
 //   verb      NAME  options
 // With the argument 'help' or 'short_help' the text of --help or -h. An empty field is '.'.
@@ -23,10 +23,11 @@ void print_row(const lrun::Flag& flag) {
   for (const std::string& name : lrun::long_names_of(flag)) longs += " " + name;
   std::string variables = lrun::lrun_variable_of(flag);
   if (!flag.pet_variable.empty()) variables += " " + std::string(flag.pet_variable);
-  std::printf("flag\t%s\t%s\t%s\t%s\t%s\t%s\n", lrun::in_this_version(flag) ? "now" : "later",
+  const bool takes_word = flag.value == lrun::ValueKind::kRequired;
+  std::printf("flag\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", lrun::in_this_version(flag) ? "now" : "later",
               field(shorts.substr(shorts.empty() ? 0 : 1)).c_str(), longs.substr(1).c_str(),
               field(std::string(flag.choices)).c_str(), field(variables).c_str(),
-              std::string(lrun::title_of(flag.group)).c_str());
+              std::string(lrun::title_of(flag.group)).c_str(), takes_word ? "word" : ".");
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ OutputPlan decide(const OutputRequest& request, Compat compat = Compat::kLrun, c
   return decide_output(request, personality_of(compat), log_dir, environment);
 }
 
-/// 'pipe file console', 'inherited', 'file' or 'nowhere'.
+/// 'pipe file console', 'inherited', 'file', 'nowhere' or 'terminal'.
 std::string route(const OutputPlan& plan, int local_rank, LogStream stream = LogStream::kOut) {
   WorkerPlan worker;
   worker.rank = worker.local_rank = local_rank;
@@ -26,6 +26,8 @@ std::string route(const OutputPlan& plan, int local_rank, LogStream stream = Log
       return "file";
     case StreamRoute::Way::kNowhere:
       return "nowhere";
+    case StreamRoute::Way::kTerminal:
+      return "terminal";
     case StreamRoute::Way::kTakenOver:
       break;
   }

@@ -1,0 +1,110 @@
+#include "logs/terminal_relay.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kStep = 4096;
+
+/// A description of our own: one that does not block, while the shell's stays as it is. Not /dev/tty: the launcher leads
+/// a session without one.
+Fd open_terminal(int access) {
+  Fd terminal(::open("/proc/self/fd/0", access | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!terminal) throw std::system_error(errno, std::generic_category(), "open the terminal of standard input");
+  return terminal;
+}
+
+/// Every key is passed on as it comes; what lrun itself writes still has its line ends.
+termios every_key(termios settings) {
+  settings.c_iflag &= ~static_cast<tcflag_t>(IGNBRK | BRKINT | PARMRK | ISTRIP | INLCR | IGNCR | ICRNL | IXON);
+  settings.c_lflag &= ~static_cast<tcflag_t>(ECHO | ECHONL | ICANON | ISIG | IEXTEN);
+  settings.c_cc[VMIN] = 1;
+  settings.c_cc[VTIME] = 0;
+  return settings;
+}
+
+bool is_only_for_now(int error) { return error == EAGAIN || error == EINTR; }
+
+}  // namespace
+
+TerminalRelay::TerminalRelay() : keys_(open_terminal(O_RDONLY)), screen_(open_terminal(O_WRONLY)) {
+  winsize size{};
+  if (::tcgetattr(keys_.get(), &before_) != 0) throw std::system_error(errno, std::generic_category(), "tcgetattr");
+  (void)::ioctl(keys_.get(), TIOCGWINSZ, &size);
+  pty_ = make_pty(before_, size);
+  to_program_.from = keys_.get();
+  to_program_.to = pty_.ours.get();
+  to_screen_.from = pty_.ours.get();
+  to_screen_.to = screen_.get();
+}
+
+TerminalRelay::~TerminalRelay() { end(); }
+
+void TerminalRelay::begin(EventLoop& loop) {
+  pty_.programs.reset();
+  taken_ = true;
+  resume();
+  watch(loop, to_program_);
+  watch(loop, to_screen_);
+}
+
+void TerminalRelay::release() {
+  if (taken_) (void)::tcsetattr(keys_.get(), TCSADRAIN, &before_);
+}
+
+void TerminalRelay::resume() {
+  if (!taken_) return;
+  const termios settings = every_key(before_);
+  (void)::tcsetattr(keys_.get(), TCSADRAIN, &settings);
+  resize();
+}
+
+void TerminalRelay::resize() {
+  winsize size{};
+  if (taken_ && ::ioctl(keys_.get(), TIOCGWINSZ, &size) == 0) (void)::ioctl(pty_.ours.get(), TIOCSWINSZ, &size);
+}
+
+void TerminalRelay::watch(EventLoop& loop, Direction& direction) {
+  if (direction.queue.empty()) {
+    direction.writable.cancel();
+    direction.readable = loop.on_readable(direction.from, [&] { read_some(loop, direction); });
+  } else {
+    direction.readable.cancel();
+    direction.writable = loop.on_writable(direction.to, [&] { write_some(loop, direction); });
+  }
+}
+
+void TerminalRelay::read_some(EventLoop& loop, Direction& direction) {
+  const ssize_t count = ::read(direction.from, direction.queue.room(kStep), kStep);
+  if (count < 0 && is_only_for_now(errno)) return;
+  if (count <= 0) return end();  // EIO: nobody has the other end of the program's terminal; or lrun's own hung up
+  direction.queue.commit(static_cast<std::size_t>(count));
+  write_some(loop, direction);
+}
+
+void TerminalRelay::write_some(EventLoop& loop, Direction& direction) {
+  const std::string_view bytes = direction.queue.front();
+  const ssize_t count = ::write(direction.to, bytes.data(), bytes.size());
+  if (count < 0 && !is_only_for_now(errno)) return end();
+  const bool was_reading = direction.readable.armed();
+  if (count > 0) direction.queue.consume(static_cast<std::size_t>(count));
+  if (direction.queue.empty() != was_reading) watch(loop, direction);
+}
+
+void TerminalRelay::end() {
+  for (Direction* const direction : {&to_program_, &to_screen_}) {
+    direction->readable.cancel();
+    direction->writable.cancel();
+  }
+  release();
+  taken_ = false;
+}
+
+}  // namespace lrun

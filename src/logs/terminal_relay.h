@@ -1,0 +1,61 @@
+#pragma once
+
+#include <termios.h>
+
+#include "base/event_loop.h"
+#include "base/fd.h"
+#include "logs/output_queue.h"
+#include "process/pty.h"
+
+namespace lrun {
+
+/// lrun's own terminal lent to one program: the program gets a terminal of its own, as it would from a shell, and every
+/// key and byte is passed between the two. Meanwhile Ctrl-C and Ctrl-Z are the program's.
+///
+/// The terminal is as it was before when the program has closed its end, and when this ends. One thread.
+class TerminalRelay {
+ public:
+  /// Opens lrun's terminal, which is its standard input, and makes the program's.
+  /// \throws std::system_error  lrun has no terminal, or there are no more.
+  TerminalRelay();
+  TerminalRelay(const TerminalRelay&) = delete;
+  TerminalRelay& operator=(const TerminalRelay&) = delete;
+  ~TerminalRelay();
+
+  /// For the program's three standard streams.
+  [[nodiscard]] int programs_end() const { return pty_.programs.get(); }
+
+  /// The program has its end. Takes lrun's terminal and passes on from now on.
+  void begin(EventLoop& loop);
+
+  /// Between begin() and the end of the program: lrun is about to be stopped and gives its terminal back; it goes on
+  /// and takes it again; the size has changed.
+  void release();
+  void resume();
+  void resize();
+
+ private:
+  /// One direction. Reads no more than what the other side has taken.
+  struct Direction {
+    int from = -1;
+    int to = -1;
+    OutputQueue queue;
+    EventLoop::Watch readable;
+    EventLoop::Watch writable;
+  };
+
+  void read_some(EventLoop& loop, Direction& direction);
+  void write_some(EventLoop& loop, Direction& direction);
+  void watch(EventLoop& loop, Direction& direction);
+  void end();
+
+  Fd keys_;    ///< lrun's terminal, to be read
+  Fd screen_;  ///< the same, to be written
+  Pty pty_;
+  termios before_{};
+  bool taken_ = false;
+  Direction to_program_;
+  Direction to_screen_;
+};
+
+}  // namespace lrun

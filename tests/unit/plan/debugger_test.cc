@@ -1,0 +1,27 @@
+#include "plan/debugger.h"
+
+#include <gtest/gtest.h>
+
+namespace lrun {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(Debugger, OfAProgramIsGdb) {
+  EXPECT_EQ(below_debugger({"./train", "--lr", "3"}), (Words{"gdb", "-q", "--args", "./train", "--lr", "3"}));
+}
+
+TEST(Debugger, OfPythonIsPdbBehindPythonsOwnOptions) {
+  EXPECT_EQ(below_debugger({"/usr/bin/python3", "-u", "x.py", "-m"}),
+            (Words{"/usr/bin/python3", "-u", "-m", "pdb", "x.py", "-m"}));
+  EXPECT_EQ(below_debugger({"python3", "-u", "-m", "package.train"}),
+            (Words{"python3", "-u", "-m", "pdb", "-m", "package.train"}));
+}
+
+TEST(Debugger, OfAPythonWithoutAProgramFileIsGdb) {
+  EXPECT_EQ(below_debugger({"python3", "-c", "pass"}), (Words{"gdb", "-q", "--args", "python3", "-c", "pass"}));
+  EXPECT_EQ(below_debugger({"python3"}), (Words{"gdb", "-q", "--args", "python3"}));
+}
+
+}  // namespace
+}  // namespace lrun
