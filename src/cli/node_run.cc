@@ -250,6 +250,7 @@ void NodeRun::signal_arrived(int signal_number, pid_t sender) {
 /// Another attempt follows, or the run is over.
 void NodeRun::attempt_over() {
   hang_guard_.reset();
+  if (attempt_->terminal()) attempt_->terminal()->finish();
   Supervisor& supervisor = attempt_->supervisor();
   const RunOutcome outcome = supervisor.outcome();
   const Verdict verdict = judge(outcome.end, outcome.records);

@@ -1,6 +1,7 @@
 #include "logs/terminal_relay.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -12,9 +13,10 @@ namespace lrun {
 namespace {
 
 constexpr std::size_t kStep = 4096;
+constexpr int kScreenPatienceMs = 200;
 
-/// A description of our own: one that does not block, while the shell's stays as it is. Not /dev/tty: the launcher leads
-/// a session without one.
+/// A description of our own: one that does not block, while the shell's stays as it is. Not /dev/tty: the launcher
+/// leads a session without one.
 Fd open_terminal(int access) {
   Fd terminal(::open("/proc/self/fd/0", access | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (!terminal) throw std::system_error(errno, std::generic_category(), "open the terminal of standard input");
@@ -96,6 +98,22 @@ void TerminalRelay::write_some(EventLoop& loop, Direction& direction) {
   const bool was_reading = direction.readable.armed();
   if (count > 0) direction.queue.consume(static_cast<std::size_t>(count));
   if (direction.queue.empty() != was_reading) watch(loop, direction);
+}
+
+void TerminalRelay::finish() {
+  while (taken_) {
+    if (to_screen_.queue.empty()) {
+      const ssize_t count = ::read(to_screen_.from, to_screen_.queue.room(kStep), kStep);
+      if (count <= 0) return end();
+      to_screen_.queue.commit(static_cast<std::size_t>(count));
+    }
+    const std::string_view bytes = to_screen_.queue.front();
+    pollfd screen{to_screen_.to, POLLOUT, 0};
+    if (::poll(&screen, 1, kScreenPatienceMs) != 1) return end();
+    const ssize_t count = ::write(to_screen_.to, bytes.data(), bytes.size());
+    if (count <= 0) return end();
+    to_screen_.queue.consume(static_cast<std::size_t>(count));
+  }
 }
 
 void TerminalRelay::end() {

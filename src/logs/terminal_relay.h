@@ -28,6 +28,10 @@ class TerminalRelay {
   /// The program has its end. Takes lrun's terminal and passes on from now on.
   void begin(EventLoop& loop);
 
+  /// The program has ended: shows what it wrote last and gives the terminal back. A terminal that takes nothing is waited
+  /// for shortly.
+  void finish();
+
   /// Between begin() and the end of the program: lrun is about to be stopped and gives its terminal back; it goes on
   /// and takes it again; the size has changed.
   void release();

@@ -220,8 +220,8 @@ TEST(DebugRank, HasTheTerminalAndCtrlC) {
   lrun.type("\x03");
   ASSERT_TRUE(lrun.wait_for("interrupted")) << "Ctrl-C is the debugger's";
   lrun.type("go on\n");
-  ASSERT_TRUE(lrun.wait_for("read go on\r\n"));
-  ASSERT_TRUE(lrun.wait_for("\nrank 1\r\n")) << "as it is, without a prefix";
+  ASSERT_TRUE(lrun.wait_for("read go on\r")) << lrun.err();
+  ASSERT_TRUE(lrun.wait_for("\nrank 1\r")) << lrun.err() << "as it is, without a prefix";
   EXPECT_EQ(lrun.wait().code, 0);
   EXPECT_NE(lrun.err().find("[0] rank 0\r\n"), std::string::npos) << lrun.err();
 }
