@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/appended_file.h"
 #include "logs/console_descriptor.h"
 #include "logs/log_files.h"
 #include "logs/rank_prefix.h"
@@ -20,9 +21,22 @@ using Way = StreamRoute::Way;
 
 constexpr LogStream kStreams[] = {LogStream::kOut, LogStream::kErr};
 
-Fd open_for_writing(const std::filesystem::path& path, int flags) {
-  Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | flags, 0666));
-  if (!fd) throw std::system_error(errno, std::generic_category(), "open '" + path.string() + "'");
+[[noreturn]] void cannot_open(const std::filesystem::path& path) {
+  const int error = errno;
+  const char* const why = error == ENXIO ? ", which is not a regular file" : "";
+  throw std::system_error(error, std::generic_category(), "open '" + path.string() + "'" + why);
+}
+
+Fd open_nowhere() {
+  Fd fd(::open("/dev/null", O_WRONLY | O_CLOEXEC | O_NOCTTY));
+  if (!fd) cannot_open("/dev/null");
+  return fd;
+}
+
+Fd open_log(const std::filesystem::path& path) {
+  constexpr mode_t kMode = 0666;
+  Fd fd = open_to_append(path, kMode);
+  if (!fd) cannot_open(path);
   return fd;
 }
 
@@ -51,7 +65,7 @@ int WorkerOutput::descriptor_for(const WorkerPlan& worker, LogStream stream) {
     case Way::kInherited:
       return stream == LogStream::kOut ? STDOUT_FILENO : STDERR_FILENO;
     case Way::kNowhere:
-      if (nowhere_ < 0) nowhere_ = keep(open_for_writing("/dev/null", 0));
+      if (nowhere_ < 0) nowhere_ = keep(open_nowhere());
       return nowhere_;
     case Way::kTerminal:
       return relay_->programs_end();
@@ -60,7 +74,7 @@ int WorkerOutput::descriptor_for(const WorkerPlan& worker, LogStream stream) {
   }
   const std::filesystem::path path = LogFiles::path_of(attempt_folder_, worker.local_rank, stream);
   std::filesystem::create_directories(path.parent_path());
-  return keep(open_for_writing(path, O_CREAT | O_APPEND));
+  return keep(open_log(path));
 }
 
 void WorkerOutput::prepare(std::vector<WorkerCommand>& commands) {

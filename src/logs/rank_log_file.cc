@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/appended_file.h"
+
 namespace lrun {
 
 namespace {
@@ -23,11 +25,6 @@ int write_all(int fd, std::string_view& bytes) {
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
   return 0;
-}
-
-int open_log(const std::filesystem::path& path) {
-  // Append: a person may empty the file while it grows.
-  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
 }
 
 }  // namespace
@@ -51,8 +48,8 @@ int RankLogFile::write(std::string_view bytes) {
     }
   }
   if (lost_bytes_ > 0) {
-    const std::string note = fmt::format("\n[lrun: {} bytes are missing here: {}]\n", lost_bytes_,
-                                         std::generic_category().message(refusal_));
+    const std::string note =
+        fmt::format("\n[lrun: {} bytes are missing here: {}]\n", lost_bytes_, file_refusal_in_words(refusal_));
     std::string_view left = note;
     if (const int error = write_all(fd_.get(), left); error != 0) {
       lost_bytes_ += bytes.size();
@@ -105,17 +102,18 @@ int RankLogFile::begin_anew() {
 }
 
 int RankLogFile::make() {
-  int fd = open_log(path_);
-  if (fd < 0 && errno == ENOENT) {
+  constexpr mode_t kMode = 0666;
+  Fd fd = open_to_append(path_, kMode);
+  if (!fd && errno == ENOENT) {
     std::error_code error;
     std::filesystem::create_directories(path_.parent_path(), error);
     if (error) return error.value();
-    fd = open_log(path_);
+    fd = open_to_append(path_, kMode);
   }
-  if (fd < 0) return errno;
-  fd_ = Fd(fd);
+  if (!fd) return errno;
+  fd_ = std::move(fd);
   made_ = true;
-  const off_t end = max_bytes_ > 0 ? ::lseek(fd, 0, SEEK_END) : 0;
+  const off_t end = max_bytes_ > 0 ? ::lseek(fd_.get(), 0, SEEK_END) : 0;
   size_ = end > 0 ? static_cast<std::uint64_t>(end) : 0;
   return 0;
 }

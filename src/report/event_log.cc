@@ -9,6 +9,7 @@
 #include <chrono>
 #include <system_error>
 
+#include "base/appended_file.h"
 #include "report/result_json.h"
 
 namespace lrun {
@@ -32,8 +33,7 @@ void add_culprit(nlohmann::json& fields, const FailureRecord* culprit) {
 
 }  // namespace
 
-EventLog::EventLog(const std::filesystem::path& file)
-    : file_(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) {
+EventLog::EventLog(const std::filesystem::path& file) : file_(open_to_append(file, 0600)) {
   if (!file_) throw std::system_error(errno, std::generic_category(), "open '" + file.string() + "'");
 }
 

@@ -153,18 +153,28 @@ TEST_F(LogRouterTest, AFullDiskIsOneWarningAndTheRunGoesOn) {
   LogRouter& logs = router();
   const Fd first = stream_of(0);
   const Fd second = stream_of(1);
-  for (const char* rank : {"0", "1"}) {
-    fs::create_directory(folder.path() / rank);
-    fs::create_symlink("/dev/full", folder.path() / rank / "stdout.log");
-  }
+  const FullDisk full;
   logs.open_files(folder.path());
   put(first, "one\n");
   put(second, "two\n");
   out.read_until([](const std::string& text) { return text.size() == 16; });
   EXPECT_NE(out.text.find("[1] two\n"), std::string::npos);
   ASSERT_EQ(warnings.size(), 1U);
-  EXPECT_NE(warnings[0].find("stdout.log' cannot be written: No space left on device"), std::string::npos)
-      << warnings[0];
+  EXPECT_NE(warnings[0].find("stdout.log' cannot be written: File too large"), std::string::npos) << warnings[0];
+}
+
+TEST_F(LogRouterTest, APipeInTheFilesPlaceIsOneWarningAndTheRunGoesOn) {
+  const TemporaryFolder folder;
+  LogRouter& logs = router();
+  const Fd worker = stream_of(0);
+  fs::create_directory(folder.path() / "0");
+  ASSERT_EQ(::mkfifo((folder.path() / "0" / "stdout.log").c_str(), 0600), 0);
+  logs.open_files(folder.path());
+  for (const char* line : {"one\n", "two\n"}) put(worker, line);
+  out.read_until_it_says("two");
+  EXPECT_EQ(warnings, std::vector<std::string>{"log file '" + (folder.path() / "0" / "stdout.log").string() +
+                                               "' cannot be written: it is not a regular file; the run goes on "
+                                               "without what is lost"});
 }
 
 TEST_F(LogRouterTest, TheTailIsCompleteWhenTheEndOfTheWorkerWasToldEvenIfTheLoopDidNotRun) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -140,6 +141,24 @@ inline std::string lines_of(std::string_view prefix, std::string_view console) {
   }
   return text;
 }
+
+/// While it lives, no file of this process grows beyond `bytes`: a write that would is cut, the next one is refused
+/// with EFBIG.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes = 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const struct rlimit full { bytes, before_.rlim_max };
+    ::setrlimit(RLIMIT_FSIZE, &full);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  struct rlimit before_ {};
+};
 
 /// A process ignores SIGPIPE while it routes output.
 struct IgnoreBrokenPipes {

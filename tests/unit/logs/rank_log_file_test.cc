@@ -37,11 +37,23 @@ TEST(RankLogFile, KeepsWhatCameBeforeItsName) {
 
 TEST(RankLogFile, SaysThatTheDiskIsFullAndGoesOn) {
   const TemporaryFolder folder;
-  fs::create_symlink("/dev/full", folder.path() / "out.log");
+  const FullDisk full;
   RankLogFile file;
   EXPECT_EQ(file.open_at(folder.path() / "out.log"), 0);
-  EXPECT_EQ(file.write("lost"), ENOSPC);
-  EXPECT_EQ(file.write("lost too"), ENOSPC);
+  EXPECT_EQ(file.write("lost"), EFBIG);
+  EXPECT_EQ(file.write("lost too"), EFBIG);
+}
+
+TEST(RankLogFile, IsNoPipeAndNobodyWaitsForOne) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "out.log";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  RankLogFile file;
+  EXPECT_EQ(file.open_at(path), 0);
+  EXPECT_EQ(file.write("nobody reads this"), ENXIO);
+  fs::remove(path);
+  EXPECT_EQ(file.write("after\n"), 0);
+  EXPECT_EQ(content_of(path), "\n[lrun: 17 bytes are missing here: it is not a regular file]\nafter\n");
 }
 
 TEST(RankLogFile, NotesInTheFileWhatIsMissing) {
