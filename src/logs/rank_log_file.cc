@@ -74,7 +74,7 @@ std::size_t RankLogFile::fitting(std::string_view bytes) const {
 }
 
 int RankLogFile::store_in_turns(std::string_view bytes) {
-  while (!bytes.empty()) {
+  while (true) {
     const std::string_view part = bytes.substr(0, fitting(bytes));
     if (!part.empty()) {
       if (const int error = store(part); error != 0) return error;
@@ -82,19 +82,23 @@ int RankLogFile::store_in_turns(std::string_view bytes) {
       within_line_ = part.back() != '\n';
       bytes.remove_prefix(part.size());
     }
-    if (bytes.empty()) break;
-    if (const int error = begin_anew(); error != 0) {
+    if (bytes.empty()) return 0;
+    int error = begin_anew();
+    // Somebody else fills the new file as fast as we make it: that is not waited for.
+    if (error == 0 && fitting(bytes) == 0) error = EEXIST;
+    if (error != 0) {
       lost_bytes_ += bytes.size();
       refusal_ = error;
       return error;
     }
   }
-  return 0;
 }
 
 int RankLogFile::begin_anew() {
   std::filesystem::path older = path_;
   older += ".1";
+  // Of two names of one file rename() makes none, and says that all is well.
+  if (::unlink(older.c_str()) != 0 && errno != ENOENT) return errno;
   if (::rename(path_.c_str(), older.c_str()) != 0 && errno != ENOENT) return errno;
   fd_.reset();
   within_line_ = false;

@@ -107,6 +107,29 @@ TEST(RankLogFile, CutsALineThatIsLongerThanAFile) {
   EXPECT_EQ(current, std::string(5, 'x') + "\n");
 }
 
+TEST(RankLogFile, BeginsAnewAlsoWhenBothNamesAreOneFile) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "out.log";
+  RankLogFile file(10);
+  EXPECT_EQ(file.open_at(path), 0);
+  EXPECT_EQ(file.write("1234\n6789\n"), 0);
+  fs::create_hard_link(path, fs::path(path).concat(".1"));
+  EXPECT_EQ(file.write("abc\n"), 0);
+  EXPECT_EQ(both(path), std::pair(std::string("1234\n6789\n"), std::string("abc\n")));
+}
+
+TEST(RankLogFile, CannotBeginAnewWhereAFolderIsInTheWay) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "out.log";
+  fs::create_directory(fs::path(path).concat(".1"));
+  RankLogFile file(10);
+  EXPECT_EQ(file.open_at(path), 0);
+  EXPECT_EQ(file.write("1234\n6789\n"), 0);
+  EXPECT_EQ(file.write("abc\n"), EISDIR);
+  fs::remove(fs::path(path).concat(".1"));
+  EXPECT_EQ(file.write("next\n"), 0);
+}
+
 TEST(RankLogFile, NeverGrowsFarBeyondItsLimit) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "out.log";
