@@ -113,16 +113,16 @@ bool is_stale(const std::filesystem::path& run_directory) {
 void prune_runs(const std::filesystem::path& state_folder, std::size_t kept, std::size_t tolerated) {
   if (holds_fewer_folders(state_folder, std::max(kept, tolerated))) return;
   std::error_code error;
-  std::vector<std::filesystem::path> runs;
-  for (const auto& entry : std::filesystem::directory_iterator(state_folder, error)) {
-    if (entry.is_directory(error)) runs.push_back(entry.path());
+  std::vector<std::filesystem::path> runs;  // only those: what else somebody put here neither counts nor goes
+  std::filesystem::directory_iterator entry(state_folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (is_run(entry->path())) runs.push_back(entry->path());
   }
   if (runs.size() <= std::max(kept, tolerated)) return;
   std::sort(runs.begin(), runs.end());
   runs.resize(runs.size() - kept);
   for (const auto& run : runs) {
-    // Only what has a lock of ours is a run: a folder that somebody put here is left alone.
-    if (is_run(run) && is_stale(run)) std::filesystem::remove_all(run, error);
+    if (is_stale(run)) std::filesystem::remove_all(run, error);
   }
 }
 

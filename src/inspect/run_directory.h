@@ -34,8 +34,8 @@ bool is_run(const std::filesystem::path& folder);
 /// True when no living lrun holds the run's lock.
 bool is_stale(const std::filesystem::path& run_directory);
 
-/// Removes the oldest runs beyond `kept` when there are more than `tolerated`; a living one is never removed. Errors
-/// are ignored: the next run tries again.
+/// Removes the oldest runs beyond `kept` when there are more than `tolerated`; a living one is never removed. What
+/// is no run is neither counted nor removed. Errors are ignored: the next run tries again.
 void prune_runs(const std::filesystem::path& state_folder, std::size_t kept, std::size_t tolerated);
 
 }  // namespace lrun

@@ -49,12 +49,20 @@ TEST_F(RunDirectoryTest, PruningKeepsTheNewestTheLivingAndWhatIsNoRun) {
   for (const char* name : {"1", "2", "3", "4"}) RunDirectory(state_ / name);
   const RunDirectory living(state_ / "0");
   std::filesystem::create_directory(state_ / "00-not-a-run");
-  prune_runs(state_, 2, 6);
-  EXPECT_TRUE(std::filesystem::exists(state_ / "1")) << "six are tolerated";
   prune_runs(state_, 2, 5);
+  EXPECT_TRUE(std::filesystem::exists(state_ / "1")) << "five are tolerated";
+  prune_runs(state_, 2, 4);
   std::set<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator(state_)) left.insert(entry.path().filename());
   EXPECT_EQ(left, (std::set<std::string>{"0", "00-not-a-run", "3", "4"}));
+}
+
+TEST_F(RunDirectoryTest, PruningCountsRunsOnly) {
+  for (int i = 0; i < 20; ++i) std::filesystem::create_directory(state_ / ("zz" + std::to_string(i)));
+  for (const char* name : {"1", "2"}) RunDirectory(state_ / name);
+  prune_runs(state_, 2, 2);
+  EXPECT_TRUE(std::filesystem::exists(state_ / "1"));
+  EXPECT_TRUE(std::filesystem::exists(state_ / "2"));
 }
 
 TEST_F(RunDirectoryTest, RefusesAFolderThatOthersCouldTamperWith) {
