@@ -55,6 +55,16 @@ TEST(Output, AWorkerWritesToARedirectsFileItself) {
   EXPECT_EQ(contents(log), log.string() + "\n");
 }
 
+TEST(Output, APipeInTheLogFilesPlaceIsAWarning) {
+  LrunProcess lrun({"-n", "1", "--timeout", "50s", "sh", "-c",
+                    "until mkfifo $(dirname $TORCHELASTIC_ERROR_FILE)/stdout.log; do sleep 0.01; done 2>/dev/null\n"
+                    "echo spoken"});
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_EQ(lrun.out(), "[0] spoken\n");
+  EXPECT_NE(lrun.err().find("stdout.log' cannot be written: it is not a regular file"), std::string::npos)
+      << lrun.err();
+}
+
 TEST(Output, TheVerdictShowsTheLastLinesOfARedirectedStream) {
   LrunProcess lrun({"-n", "2", "-r", "3", "sh", "-c", "echo last words >&2; [ $RANK = 0 ] || exit 3; sleep 1000"});
   EXPECT_EQ(lrun.wait().code, 3);
