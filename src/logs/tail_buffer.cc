@@ -7,6 +7,8 @@ namespace lrun {
 
 namespace {
 
+constexpr std::size_t kMostLineBytes = 2048;
+
 LogStream other(LogStream stream) { return stream == LogStream::kOut ? LogStream::kErr : LogStream::kOut; }
 
 /// What a line shows after it redrew itself: the text behind the last '\r' that something follows.
@@ -19,14 +21,16 @@ std::string_view last_drawing(std::string_view line) {
 
 TailBuffer::TailBuffer(std::size_t limit_bytes)
     : text_limit_(std::max<std::size_t>(limit_bytes, 256) * 7 / 8),
-      run_limit_(std::max<std::size_t>(limit_bytes, 256) / 8 / sizeof(Run)) {}
+      run_limit_(std::max<std::size_t>(limit_bytes, 256) / 8 / sizeof(Run)),
+      line_limit_(std::min(kMostLineBytes, text_limit_ / 2)) {}
 
 void TailBuffer::append(LogStream stream, std::string_view bytes) {
   // A chunk that could fill half of the memory alone: only its end can matter, and nothing may be joined to that end.
   const std::size_t most = text_limit_ / 2;
-  if (bytes.size() > most) {
+  if (bytes.size() > most && !has_long_line(stream, bytes)) {
     drop_oldest(stream, half(stream).bytes.size());
     half(stream).cut = bytes[bytes.size() - most - 1] != '\n';
+    half(stream).open = 0;
     bytes.remove_prefix(bytes.size() - most);
   }
   if (bytes.find('\r') == std::string_view::npos && !half(stream).view().ends_with('\r')) {
@@ -51,7 +55,39 @@ void TailBuffer::store_redrawn(LogStream stream, std::string_view line) {
   store(stream, line);
 }
 
+/// Looks at one place in each step of a line's longest length, not at every byte.
+bool TailBuffer::has_long_line(LogStream stream, std::string_view bytes) const {
+  std::size_t room = line_limit_ - std::min(line_limit_, half(stream).open);
+  while (bytes.size() > room) {
+    const std::size_t newline = bytes.rfind('\n', room);
+    if (newline == std::string_view::npos) return true;
+    bytes.remove_prefix(newline + 1);
+    room = line_limit_;
+  }
+  return false;
+}
+
 void TailBuffer::store(LogStream stream, std::string_view bytes) {
+  std::size_t& open = half(stream).open;
+  if (!has_long_line(stream, bytes)) {
+    keep(stream, bytes);
+    const std::size_t newline = bytes.rfind('\n');
+    open = newline == std::string_view::npos ? open + bytes.size() : bytes.size() - newline - 1;
+    return;
+  }
+  while (!bytes.empty()) {
+    const std::size_t length = std::min(bytes.find('\n'), bytes.size());
+    keep(stream, bytes.substr(0, std::min(length, line_limit_ - std::min(line_limit_, open))));
+    open += length;
+    bytes.remove_prefix(length);
+    if (bytes.empty()) return;
+    keep(stream, bytes.substr(0, 1));
+    open = 0;
+    bytes.remove_prefix(1);
+  }
+}
+
+void TailBuffer::keep(LogStream stream, std::string_view bytes) {
   if (bytes.empty()) return;
   make_room(stream, bytes.size());
   std::vector<char>& kept = half(stream).bytes;
@@ -109,6 +145,7 @@ void TailBuffer::drop_open_line(LogStream stream) {
   std::size_t count = from.bytes.size() - start;
   if (start == 0) from.cut = false;
   from.bytes.resize(start);
+  from.open = 0;
   for (auto run = runs_.rbegin(); run != runs_.rend() && count > 0; ++run) {
     if (run->stream != stream) continue;
     const std::size_t gone = std::min<std::size_t>(count, run->bytes);

@@ -23,7 +23,8 @@ struct TailLine {
 /// Takes raw bytes in the order of their arrival and gives lines; a line's place is that of its last byte. Memory grows
 /// on demand up to the limit, both streams together; when it is full the oldest bytes of the stream that holds more go,
 /// so that a flood on stdout never drives out the last words on stderr. Of a line that redraws itself with '\r' only
-/// what follows the last '\r' is kept. Of a line longer than the memory the end is kept.
+/// what follows the last '\r' is kept. Of a long line the beginning is kept, where an error has its name: 2 KiB, or half
+/// of the memory where that is less.
 class TailBuffer {
  public:
   /// \param limit_bytes  of text and of the order of arrival; at least 256.
@@ -41,6 +42,7 @@ class TailBuffer {
   struct Half {
     std::vector<char> bytes;  // not a string: its reserve() is exact
     bool cut = false;         ///< the first line lost its beginning
+    std::size_t open = 0;     ///< bytes so far of the line that has not ended, kept or not
 
     [[nodiscard]] std::string_view view() const { return {bytes.data(), bytes.size()}; }
   };
@@ -53,6 +55,8 @@ class TailBuffer {
   Half& half(LogStream stream) { return stream == LogStream::kOut ? out_ : err_; }
   [[nodiscard]] const Half& half(LogStream stream) const { return stream == LogStream::kOut ? out_ : err_; }
   void store(LogStream stream, std::string_view bytes);
+  void keep(LogStream stream, std::string_view bytes);
+  [[nodiscard]] bool has_long_line(LogStream stream, std::string_view bytes) const;
   void store_redrawn(LogStream stream, std::string_view line);
   void make_room(LogStream stream, std::size_t wanted);
   void drop_oldest(LogStream stream, std::size_t count);
@@ -61,6 +65,7 @@ class TailBuffer {
 
   std::size_t text_limit_;
   std::size_t run_limit_;
+  std::size_t line_limit_;
   Half out_;
   Half err_;
   std::vector<Run> runs_;

@@ -132,7 +132,10 @@ FailureRecord Supervisor::make_record(const Worker& worker, const ExitStatus& st
 EndFacts Supervisor::end_facts(const FailureRecord& record) {
   EndFacts facts;
   if (record.success()) return facts;
-  for (TailLine& line : logs_.tail(record.local_rank)) facts.last_lines.push_back(std::move(line.text));
+  for (TailLine& line : logs_.tail(record.local_rank)) {
+    if (line.stream == LogStream::kErr) facts.error_lines.push_back(line.text);
+    facts.last_lines.push_back(std::move(line.text));
+  }
   read_error_file(facts_.error_folder, facts, record.local_rank);
   if (record.stopped_by_lrun()) return facts;
   if (record.ended_by(SIGKILL)) {

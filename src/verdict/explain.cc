@@ -47,18 +47,20 @@ bool has_any(std::string_view line, const auto& all_words) {
                      [&](std::string_view words) { return line.find(words) != std::string_view::npos; });
 }
 
-bool gave_up_waiting(const EndFacts& facts) {
-  return std::any_of(facts.last_lines.begin(), facts.last_lines.end(),
-                     [](const std::string& line) { return has_any(line, kTimeoutWords); });
-}
-
 /// Its own error says so, or, without one, one of the very last lines: a warning further up may long be overcome.
-bool lost_a_peer(const FailureRecord& record) {
-  if (!record.error.empty()) return has_any(record.error, kPeerWords);
+bool ended_with(const FailureRecord& record, const auto& all_words) {
+  if (!record.error.empty()) return has_any(record.error, all_words);
   constexpr std::ptrdiff_t kNearTheEnd = 3;
   const auto count = static_cast<std::ptrdiff_t>(record.evidence.size());
   return std::any_of(record.evidence.end() - std::min(kNearTheEnd, count), record.evidence.end(),
-                     [](const std::string& line) { return has_any(line, kPeerWords); });
+                     [&](const std::string& line) { return has_any(line, all_words); });
+}
+
+/// A watchdog says so and aborts; call stacks of many lines, and another thread's error, may follow.
+bool gave_up_waiting(const FailureRecord& record, const EndFacts& facts) {
+  if (ended_with(record, kTimeoutWords)) return true;
+  return record.ended_by(SIGABRT) && std::any_of(facts.last_lines.begin(), facts.last_lines.end(),
+                                                 [](const std::string& line) { return has_any(line, kTimeoutWords); });
 }
 
 Cause classify(const FailureRecord& record, const EndFacts& facts) {
@@ -70,14 +72,23 @@ Cause classify(const FailureRecord& record, const EndFacts& facts) {
     return facts.memory_kills_are_ours ? Cause::kOutOfMemory : Cause::kProbablyOutOfMemory;
   }
   if (record.ended_by(SIGBUS) && facts.shared_memory_full) return Cause::kSharedMemoryFull;
-  if (gave_up_waiting(facts)) return Cause::kWatchdogAbort;
-  if (lost_a_peer(record)) return Cause::kPeerLost;
+  if (gave_up_waiting(record, facts)) return Cause::kWatchdogAbort;
+  if (ended_with(record, kPeerWords)) return Cause::kPeerLost;
   return record.ending == Ending::kSignaled ? Cause::kFatalSignal : Cause::kOwnError;
 }
 
 /// What the worker left in its file is its own account, written before anything else could fail.
-LastWords words_of(const EndFacts& facts) {
-  if (!facts.error_file) return find_last_words(facts.last_lines);
+LastWords words_of(const FailureRecord& record, const EndFacts& facts) {
+  if (!facts.error_file) {
+    // An uncaught exception comes on stderr, and what was left in stdout's buffer comes after it. But an interpreter
+    // that ends of one exits with 1: with another code the program has chosen, and may have said why on stdout.
+    const bool chose_its_code = record.ending == Ending::kExited && record.value != 1 && record.value < 128;
+    if (!chose_its_code) {
+      LastWords words = find_last_words(facts.error_lines);
+      if (!words.error.empty()) return words;
+    }
+    return find_last_words(facts.last_lines);
+  }
   LastWords words = find_last_words(split_lines(facts.error_file->call_stack));
   const std::vector<std::string> message = split_lines(facts.error_file->message);
   if (!message.empty()) words.error = message.front();
@@ -113,7 +124,7 @@ std::string bytes_in_words(std::uint64_t bytes) {
 
 void explain(FailureRecord& record, const EndFacts& facts) {
   if (!record.success()) {
-    LastWords words = words_of(facts);
+    LastWords words = words_of(record, facts);
     record.error = words.error.substr(0, FailureRecord::kMostErrorBytes);
     record.location = words.location.substr(0, FailureRecord::kMostErrorBytes);
     record.evidence = bounded_evidence(std::move(words.lines));

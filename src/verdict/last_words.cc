@@ -1,5 +1,6 @@
 #include "verdict/last_words.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,27 @@ bool belongs_to(const FoundError& python, const FoundError& native) {
   return native.line <= python.line + 2 || native.words.error == kThreadsLeft;
 }
 
+/// Call stacks, and what is printed whenever a process of theirs ends.
+bool says_nothing(std::string_view line) {
+  for (const std::string_view beginning : {"frame #", "Exception ignored in", "wandb: ", "[W"}) {
+    if (without_rank_prefix(line).starts_with(beginning)) return true;
+  }
+  return line.find_first_not_of(" \t") == std::string_view::npos || line.starts_with(' ');
+}
+
+/// The program ended with it, as far as the lines behind it show: it may have been handled, and other things came
+/// later.
+bool is_the_end(const std::optional<FoundError>& found, const std::vector<std::string>& lines) {
+  if (!found) return false;
+  std::size_t after = 0;
+  for (std::size_t i = found->line + 1; i < lines.size() && after <= found->most_after; ++i) {
+    const bool of_the_report = std::find(found->words.lines.begin(), found->words.lines.end(),
+                                         without_rank_prefix(lines[i])) != found->words.lines.end();
+    if (!of_the_report && !says_nothing(lines[i])) ++after;
+  }
+  return after <= found->most_after;
+}
+
 LastWords last_lines(const std::vector<std::string>& lines) {
   LastWords words;
   for (std::size_t i = lines.size(); i-- > 0 && words.lines.size() < LastWords::kMostLines;) {
@@ -32,6 +54,8 @@ LastWords last_lines(const std::vector<std::string>& lines) {
 LastWords find_last_words(const std::vector<std::string>& lines) {
   std::optional<FoundError> python = find_python_error(lines);
   std::optional<FoundError> native = find_native_error(lines);
+  if (!is_the_end(python, lines)) python.reset();
+  if (!is_the_end(native, lines)) native.reset();
   if (python && (!native || belongs_to(*python, *native))) return std::move(python->words);
   if (native) return std::move(native->words);
   return last_lines(lines);

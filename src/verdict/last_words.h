@@ -20,7 +20,8 @@ struct LastWords {
 /// Finds in the last lines of a worker the error that ended it: a Python traceback (the innermost frame and the
 /// exception, with the innermost frame of the user's own, which gives the location; nothing has to be decorated), an
 /// uncaught C++ exception with its what(), a failed assertion, a sanitizer's or the C library's report, a panic, what
-/// the dynamic loader could not find. Where there are several, the last. Pure.
+/// the dynamic loader could not find. Where there are several, the last; one that too much
+/// else follows was overcome, and is none. Pure.
 LastWords find_last_words(const std::vector<std::string>& lines);
 
 }  // namespace lrun

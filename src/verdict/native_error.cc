@@ -9,6 +9,9 @@ namespace {
 
 constexpr std::string_view kThrown = "terminate called after throwing an instance of '";
 constexpr std::string_view kWhat = "  what():  ";
+constexpr std::string_view kGoPanic = "panic: ";
+constexpr std::string_view kSummary = "SUMMARY: ";
+constexpr std::size_t kMostAfterOneLine = 3;  // of one line that need not be the end
 
 std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
@@ -20,7 +23,7 @@ std::string_view trimmed(std::string_view text) {
 FoundError read_exception(const std::vector<std::string>& lines, std::size_t named) {
   const std::string_view line(lines[named]);
   const auto begin = line.find(kThrown) + kThrown.size();
-  FoundError found{named, {}};
+  FoundError found{.line = named, .words = {}, .most_after = FoundError::kNoLimit};  // it aborts
   const std::string type(line.substr(begin, line.rfind('\'') - begin));
   found.words.lines.emplace_back(line);
   if (named + 1 >= lines.size() || !lines[named + 1].starts_with(kWhat)) {
@@ -57,7 +60,7 @@ std::optional<FoundError> read_assertion(const std::vector<std::string>& lines, 
   if (assertion == std::string_view::npos || line.find(" failed", assertion) == std::string_view::npos) {
     return std::nullopt;
   }
-  FoundError found{named, {}};
+  FoundError found{.line = named, .words = {}, .most_after = kMostAfterOneLine};
   std::string_view error = trimmed(line.substr(assertion));
   if (error.ends_with('.')) error.remove_suffix(1);
   found.words.error = error;
@@ -69,7 +72,7 @@ std::optional<FoundError> read_assertion(const std::vector<std::string>& lines, 
 /// A Rust program names the place on the first line and the reason on the second.
 FoundError read_rust_panic(const std::vector<std::string>& lines, std::size_t named) {
   const std::string_view line(lines[named]);
-  FoundError found{named, {}};
+  FoundError found{.line = named, .words = {}};
   const auto at = line.find("panicked at ");
   std::string_view place = line.substr(at + 12);
   if (place.ends_with(':')) place.remove_suffix(1);
@@ -79,16 +82,21 @@ FoundError read_rust_panic(const std::vector<std::string>& lines, std::size_t na
   return found;
 }
 
-/// One line that says it all, recognised by these words.
+/// One line that says it all, recognised by these words. Something that went on may have said it before.
 constexpr std::array kTellingWords{
-    std::string_view("ERROR: AddressSanitizer: "),
-    std::string_view("ERROR: LeakSanitizer: "),
-    std::string_view("ERROR: MemorySanitizer: "),
     std::string_view("WARNING: ThreadSanitizer: "),
     std::string_view(": runtime error: "),
     std::string_view("error while loading shared libraries: "),
     std::string_view("symbol lookup error: "),
     std::string_view("' not found (required by "),
+    std::string_view("fatal error: "),
+};
+
+/// The same; nothing goes on behind these.
+constexpr std::array kLastWords{
+    std::string_view("ERROR: AddressSanitizer: "),
+    std::string_view("ERROR: LeakSanitizer: "),
+    std::string_view("ERROR: MemorySanitizer: "),
     std::string_view("terminate called without an active exception"),
     std::string_view("terminate called recursively"),
     std::string_view("pure virtual method called"),
@@ -101,18 +109,16 @@ constexpr std::array kTellingWords{
     std::string_view("munmap_chunk(): invalid pointer"),
     std::string_view("corrupted size vs. prev_size"),
     std::string_view("corrupted double-linked list"),
-    std::string_view("fatal error: "),
 };
 
-/// What begins a line and says it all.
-constexpr std::array kTellingBeginnings{std::string_view("panic: ")};  // Go
-
-bool is_telling(std::string_view line) {
-  return std::any_of(kTellingWords.begin(), kTellingWords.end(),
-                     [&](std::string_view words) { return line.find(words) != std::string_view::npos; }) ||
-         std::any_of(kTellingBeginnings.begin(), kTellingBeginnings.end(),
-                     [&](std::string_view words) { return line.starts_with(words); });
+bool has_any(std::string_view line, const auto& all_words) {
+  return std::any_of(all_words.begin(), all_words.end(),
+                     [&](std::string_view words) { return line.find(words) != std::string_view::npos; });
 }
+
+bool is_the_last(std::string_view line) { return has_any(line, kLastWords) || line.starts_with(kGoPanic); }
+
+bool is_telling(std::string_view line) { return has_any(line, kTellingWords) || is_the_last(line); }
 
 /// The report's number is the process's, which is known: '==4242==ERROR: …'.
 std::string_view without_pid(std::string_view line) {
@@ -121,13 +127,28 @@ std::string_view without_pid(std::string_view line) {
   return end == std::string_view::npos ? line : line.substr(end + 2);
 }
 
+/// 'x.cc:3 in main' of 'SUMMARY: AddressSanitizer: heap-use-after-free /home/me/x.cc:3 in main'.
+std::string summary_location(std::string_view summary) {
+  const auto in = summary.rfind(" in ");
+  if (in == std::string_view::npos) return {};
+  const auto blank = summary.rfind(' ', in - 1);
+  const auto file = std::max(blank == std::string_view::npos ? 0 : blank + 1, summary.rfind('/', in) + 1);
+  return std::string(summary.substr(file));
+}
+
 FoundError read_one_line(const std::vector<std::string>& lines, std::size_t named) {
-  FoundError found{named, {}};
+  const bool last = is_the_last(lines[named]);
+  FoundError found{.line = named, .words = {}, .most_after = last ? FoundError::kNoLimit : kMostAfterOneLine};
   found.words.error = trimmed(without_pid(lines[named]));
   found.words.lines.push_back(lines[named]);
   for (std::size_t i = named + 1; i < lines.size(); ++i) {
-    if (!lines[i].starts_with("SUMMARY: ")) continue;
-    found.words.lines.push_back(lines[i]);  // a sanitizer's last line names the source line
+    if (!lines[i].starts_with(kSummary)) continue;
+    found.words.lines.push_back(lines[i]);  // a sanitizer's summary names the source line, and no addresses
+    found.words.error = trimmed(std::string_view(lines[i]).substr(kSummary.size()));
+    found.words.location = summary_location(found.words.error);
+    if (!found.words.location.empty()) {
+      found.words.error.resize(found.words.error.rfind(' ', found.words.error.rfind(" in ") - 1));
+    }
     break;
   }
   return found;

@@ -107,7 +107,7 @@ std::optional<FoundError> read_traceback(const Lines& lines, std::size_t header)
   }
   if (is_foreign(lines[own])) own = frame;
   if (i >= lines.size() || !names_exception(lines[i])) return std::nullopt;
-  FoundError found{i, {}};
+  FoundError found{.line = i, .words = {}};
   found.words.location = frame_location(lines[own]);
   constexpr std::size_t kMostFrameLines = 3;
   if (own != frame) add_frame(found.words, lines, own, i, kMostFrameLines - 1);
@@ -123,16 +123,16 @@ std::optional<FoundError> read_syntax_error(const Lines& lines, std::size_t name
     if (lines[--frame].starts_with(kFrame)) break;
   }
   if (!lines[frame].starts_with(kFrame)) return std::nullopt;
-  FoundError found{named, {}};
+  FoundError found{.line = named, .words = {}};
   found.words.location = frame_location(lines[frame]);
   add_frame(found.words, lines, frame, named, named - frame);
   add_message(found.words, lines, named);
   return found;
 }
 
-/// faulthandler's report: the innermost frame comes first.
+/// faulthandler's report: the innermost frame comes first. The interpreter does not live on.
 std::optional<FoundError> read_fatal_error(const Lines& lines, std::size_t named) {
-  FoundError found{named, {}};
+  FoundError found{.line = named, .words = {}, .most_after = FoundError::kNoLimit};
   found.words.error = lines[named];
   found.words.lines.emplace_back(lines[named]);
   for (std::size_t i = named + 1; i < lines.size(); ++i) {
@@ -141,6 +141,18 @@ std::optional<FoundError> read_fatal_error(const Lines& lines, std::size_t named
     if (!found.words.location.empty()) found.words.lines.emplace_back(lines[i + 1]);
     break;
   }
+  return found;
+}
+
+/// '/usr/bin/python3: No module named x': what the interpreter says before any program runs.
+std::optional<FoundError> read_interpreter_error(const Lines& lines, std::size_t named) {
+  const std::string_view line = lines[named];
+  const std::string_view program = line.substr(0, line.find(": "));
+  const std::string_view name = program.substr(program.rfind('/') + 1);  // npos + 1 is 0
+  if (!name.starts_with("python") || name.find(' ') != std::string_view::npos || program == line) return std::nullopt;
+  FoundError found{.line = named, .words = {}};
+  found.words.error = line.substr(program.size() + 2);
+  found.words.lines.emplace_back(line);
   return found;
 }
 
@@ -171,6 +183,8 @@ std::optional<FoundError> find_python_error(const std::vector<std::string>& all)
       found = read_fatal_error(lines, i);
     } else if (names_syntax_error(line)) {
       found = read_syntax_error(lines, i);
+    } else if (line.starts_with('/')) {
+      found = read_interpreter_error(lines, i);
     }
     if (found) return found;
   }

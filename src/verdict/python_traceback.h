@@ -16,6 +16,11 @@ std::string_view without_rank_prefix(std::string_view line);
 struct FoundError {
   std::size_t line = 0;
   LastWords words;
+  /// Lines of other things that may follow: where there are more, the program lived on and ended of something else.
+  std::size_t most_after = kMostAfterAnError;
+
+  static constexpr std::size_t kMostAfterAnError = 8;  // what libraries say while they are torn down
+  static constexpr std::size_t kNoLimit = static_cast<std::size_t>(-1);
 };
 
 /// The last Python error in `lines`: a traceback, a syntax error, or a fatal error of the interpreter. What the

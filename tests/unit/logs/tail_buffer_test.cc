@@ -91,11 +91,18 @@ TEST(TailBuffer, NeverShowsALineThatLostItsBeginningWhenThereAreWholeOnes) {
   }
 }
 
-TEST(TailBuffer, KeepsTheEndOfALineThatIsLongerThanTheMemory) {
-  TailBuffer tail(1024);
-  tail.append(kErr, std::string(50'000, 'x') + "the end\n");
-  ASSERT_EQ(tail.lines().size(), 1U);
-  EXPECT_TRUE(tail.lines().front().text.ends_with("xthe end"));
+TEST(TailBuffer, KeepsTheBeginningOfALongLineAndWhatStandsAroundIt) {
+  for (const std::size_t step : {1U, 7U, 1000U, 100'000U}) {
+    TailBuffer tail(1024);
+    const std::string text = "before\nValueError: " + std::string(50'000, 'x') + "\nafter\n";
+    for (std::size_t at = 0; at < text.size(); at += step) tail.append(kErr, text.substr(at, step));
+    const Lines lines = tail.lines();
+    ASSERT_EQ(lines.size(), 3U) << "in steps of " << step;
+    EXPECT_EQ(lines[0].text, "before");
+    EXPECT_TRUE(lines[1].text.starts_with("ValueError: xxx"));
+    EXPECT_LE(lines[1].text.size(), 512U);
+    EXPECT_EQ(lines[2].text, "after");
+  }
 }
 
 TEST(TailBuffer, OccupiesNothingBeforeTheFirstByteAndNoMoreThanItsLimit) {

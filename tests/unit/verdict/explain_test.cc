@@ -113,6 +113,25 @@ TEST(Explain, SeesNoVictimInAnEarlierWarning) {
             Cause::kOwnError);
 }
 
+TEST(Explain, FindsTheErrorOnStderrBelowWhatStdoutHeldBack) {
+  const std::vector<std::string> error{"Traceback (most recent call last):", "  File \"a.py\", line 1, in f",
+                                       "ValueError: bad"};
+  std::vector<std::string> all = error;
+  for (int i = 0; i < 60; ++i) all.push_back("step " + std::to_string(i));
+  EXPECT_EQ(explained(Ending::kExited, 1, {.last_lines = all, .error_lines = error}).error, "ValueError: bad");
+  EXPECT_EQ(explained(Ending::kExited, 3, {.last_lines = all, .error_lines = error}).error, "")
+      << "an interpreter that ends of an exception exits with 1";
+}
+
+TEST(Explain, SeesNoVictimInATimeoutThatWasOvercome) {
+  std::vector<std::string> lines{"Watchdog caught collective operation timeout (recovered)"};
+  for (int i = 0; i < 10; ++i) lines.push_back("step " + std::to_string(i));
+  lines.emplace_back("FATAL: bad configuration");
+  EXPECT_EQ(explained(Ending::kExited, 4, {.last_lines = lines}).cause, Cause::kOwnError);
+  EXPECT_EQ(explained(Ending::kSignaled, SIGABRT, {.last_lines = lines}).cause, Cause::kWatchdogAbort)
+      << "a watchdog aborts";
+}
+
 TEST(Explain, PrefersTheWorkersErrorFile) {
   ErrorFile file;
   file.message = "ValueError: bad\nmore";

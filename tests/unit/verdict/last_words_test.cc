@@ -174,8 +174,38 @@ TEST(LastWords, AreASanitizersFindingWithoutThePid) {
       "    #0 0x1 in main a.cc:3",
       "SUMMARY: AddressSanitizer: heap-use-after-free a.cc:3 in main",
   });
-  EXPECT_EQ(words.error, "ERROR: AddressSanitizer: heap-use-after-free on address 0x1");
+  EXPECT_EQ(words.error, "AddressSanitizer: heap-use-after-free");
+  EXPECT_EQ(words.location, "a.cc:3 in main");
   EXPECT_EQ(words.lines.back(), "SUMMARY: AddressSanitizer: heap-use-after-free a.cc:3 in main");
+}
+
+TEST(LastWords, AreWhatTheInterpreterSaysBeforeAnyProgramRuns) {
+  EXPECT_EQ(find_last_words({"/usr/bin/python3: Error while finding module specification for 'nosuch.module' "
+                             "(ModuleNotFoundError: No module named 'nosuch')"})
+                .error,
+            "Error while finding module specification for 'nosuch.module' (ModuleNotFoundError: No module named "
+            "'nosuch')");
+  EXPECT_EQ(find_last_words({"/usr/bin/python3: No module named torch"}).error, "No module named torch");
+  EXPECT_EQ(find_last_words({"/data/python notes: read"}).error, "");
+}
+
+std::vector<std::string> followed_by(std::vector<std::string> lines, int count, const std::string& line) {
+  for (int i = 0; i < count; ++i) lines.push_back(line + std::to_string(i));
+  return lines;
+}
+
+TEST(LastWords, AreNoErrorThatWasOvercome) {
+  const std::vector<std::string> traceback{"Traceback (most recent call last):", "  File \"a.py\", line 1, in f",
+                                           "ConnectionResetError: [Errno 104] Connection reset by peer"};
+  EXPECT_NE(find_last_words(followed_by(traceback, 3, "closing ")).error, "");
+  EXPECT_NE(find_last_words(followed_by(traceback, 60, "wandb: ")).error, "") << "says nothing";
+  const LastWords overcome = find_last_words(followed_by(traceback, 60, "step "));
+  EXPECT_EQ(overcome.error, "");
+  EXPECT_EQ(overcome.lines.back(), "step 59") << "the last lines, then";
+  EXPECT_EQ(find_last_words(followed_by({"note: Assertion on NUMA layout failed, using the default"}, 6, "x ")).error,
+            "");
+  EXPECT_EQ(find_last_words(followed_by({"free(): invalid pointer"}, 60, "Register ")).error, "free(): invalid pointer")
+      << "nothing goes on behind it";
 }
 
 TEST(LastWords, AreAPanicOfRustAndGo) {
