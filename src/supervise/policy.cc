@@ -168,8 +168,16 @@ Decision on(SupervisionState state, const RestartPlanned& event) {
   return {state, {ArmBackoff{event.delay}}};
 }
 
-Decision on(SupervisionState state, const BackoffExpired&) {
+/// A stop, or the end of the run's time, may have come with it (the machine was asleep, lrun was stopped): it is still
+/// unread, and has to find a run that can be ended.
+Decision on(const SupervisionState& state, const BackoffExpired&) {
   if (state.phase != Phase::kBackingOff) return {state, {}};
+  return {state, {ConfirmStart{}}};
+}
+
+Decision on(SupervisionState state, const StartConfirmed&) {
+  if (state.phase != Phase::kBackingOff) return {state, {}};
+  if (state.suspended) return {state, {ArmBackoff{Duration::zero()}}};  // whose clock stands still until CONT
   state.phase = Phase::kOver;
   return {state, {StartAgain{}}};
 }

@@ -61,8 +61,10 @@ struct RestartPlanned {
   Duration delay{0};
 };
 struct BackoffExpired {};
+/// Everything that had happened when the backoff expired has been told, and nothing called the start off.
+struct StartConfirmed {};
 using Event = std::variant<WorkerEnded, SettleExpired, SignalArrived, GraceExpired, ConsoleClosed, StopRequested,
-                           GuardDied, KillExpired, TimeIsOver, RestartPlanned, BackoffExpired>;
+                           GuardDied, KillExpired, TimeIsOver, RestartPlanned, BackoffExpired, StartConfirmed>;
 
 /// What is then to be done, in this order.
 struct Announce {};  ///< say on the console why the run stops
@@ -87,9 +89,10 @@ struct Finish {};  ///< the run is over as soon as nobody who is waited for is l
 struct ArmBackoff {
   Duration delay{0};
 };
+struct ConfirmStart {};  ///< tell StartConfirmed once everything that has happened by now was told
 struct StartAgain {};
 using Action = std::variant<Announce, ArmSettle, StopWorkers, PassOn, ArmGrace, KillGroups, GiveUp, Suspend, Resume,
-                            Finish, ArmBackoff, StartAgain>;
+                            Finish, ArmBackoff, ConfirmStart, StartAgain>;
 
 struct Decision {
   SupervisionState state;
@@ -103,7 +106,8 @@ struct Decision {
 /// Before it, where the first death is a likely victim's, the others have a moment to end with an error of their own;
 /// the first such error ends the moment. Whatever ended the run first stays its reason.
 ///
-/// Between two attempts there is nobody to stop: whatever asks for the end then ends the run at once.
+/// Between two attempts there is nobody to stop: whatever asks for the end then ends the run at once, until the very
+/// decision to start again.
 Decision decide(const SupervisionState& state, const Event& event);
 
 }  // namespace lrun

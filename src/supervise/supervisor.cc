@@ -233,8 +233,17 @@ void Supervisor::apply(const ArmBackoff& action) {
   if (state_.suspended) backoff_.pause();
 }
 
-void Supervisor::apply(const StartAgain&) {
-  finish_ = loop_.after(Duration::zero(), std::exchange(again_, nullptr));  // not from inside our own frame
+void Supervisor::apply(const ConfirmStart&) {
+  finish_ = loop_.after(Duration::zero(), [this] { start_again_when_confirmed(); });  // behind all that is ready now
+}
+
+void Supervisor::apply(const StartAgain&) { starts_again_ = true; }
+
+void Supervisor::start_again_when_confirmed() {
+  handle(StartConfirmed{});
+  if (!std::exchange(starts_again_, false)) return;
+  const auto again = std::exchange(again_, nullptr);
+  again();  // the last of this supervisor
 }
 
 void Supervisor::look_again() {

@@ -65,7 +65,8 @@ class Supervisor {
   void begin(std::function<void()> finished);
 
   /// After `finished`: waits for the time of the next attempt, then calls `again`; or `finished` when the run is to end
-  /// first. Called by the loop, once, and then this supervisor may be destroyed.
+  /// first. Called by the loop, once, and then this supervisor may be destroyed. What happens before `again` is called
+  /// still calls it off.
   void back_off(Duration delay, std::function<void()> again, std::function<void()> finished);
 
   /// What happened outside: a signal, the console, the control socket.
@@ -86,6 +87,7 @@ class Supervisor {
   void mark_stopped(int signal_number);
   void finish_when_nothing_is_left();
   void take_over_output();
+  void start_again_when_confirmed();
 
   void apply(const Announce& action);
   void apply(const ArmSettle& action);
@@ -98,6 +100,7 @@ class Supervisor {
   void apply(const Resume& action);
   void apply(const Finish& action);
   void apply(const ArmBackoff& action);
+  void apply(const ConfirmStart& action);
   void apply(const StartAgain& action);
 
   EventLoop& loop_;
@@ -116,6 +119,7 @@ class Supervisor {
   bool deciding_ = false;
   std::function<void()> finished_;
   std::function<void()> again_;
+  bool starts_again_ = false;
   EventLoop::Timer finish_;
   std::vector<FailureRecord> records_;
   std::vector<int> stop_signals_;  ///< by worker index: the last signal lrun sent to it

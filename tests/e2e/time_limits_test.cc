@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <string>
 
 #include "support/lrun_process.h"
@@ -19,6 +20,19 @@ TEST(TimeLimits, TheTimeIsThatOfAllAttempts) {
   LrunProcess lrun({"-n", "1", "--timeout", "500ms", "--max-restarts", "99", "--restart-backoff", "1000s", "sh", "-c",
                     "exit $((3 + TORCHELASTIC_RESTART_COUNT))"});
   EXPECT_EQ(lrun.wait().code, 124) << lrun.err();
+}
+
+TEST(TimeLimits, NothingStartsThatFallsDueTogetherWithTheEndOfTheTime) {
+  LrunProcess lrun({"-n", "1", "--timeout", "1500ms", "--max-restarts", "9", "--restart-backoff", "500ms", "sh", "-c",
+                    "echo attempt $TORCHELASTIC_RESTART_COUNT; [ $TORCHELASTIC_RESTART_COUNT = 2 ] && exit 0; "
+                    "exit $((3 + TORCHELASTIC_RESTART_COUNT))"});
+  ASSERT_TRUE(lrun.wait_for("restart 2 of 9 in 500ms")) << lrun.err();
+  const pid_t launcher = lrun.launcher_pid();
+  ::kill(launcher, SIGSTOP);  // as a machine that sleeps
+  EXPECT_FALSE(eventually([&] { return lrun.processes().empty(); }, 2000ms));
+  ::kill(launcher, SIGCONT);
+  EXPECT_EQ(lrun.wait().code, 124) << lrun.err();
+  EXPECT_EQ(lrun.out().find("attempt 2"), std::string::npos) << lrun.out();
 }
 
 TEST(TimeLimits, AFailureBeforeItStaysTheReason) {

@@ -254,7 +254,36 @@ TEST(Policy, StartsAgainWhenTheBackoffIsOver) {
   ASSERT_NE(find<ArmBackoff>(planned), nullptr);
   EXPECT_EQ(find<ArmBackoff>(planned)->delay, Duration(2000));
   EXPECT_EQ(planned.state.phase, Phase::kBackingOff);
-  EXPECT_NE(find<StartAgain>(decide(planned.state, BackoffExpired{})), nullptr);
+  const Decision expired = decide(planned.state, BackoffExpired{});
+  EXPECT_NE(find<ConfirmStart>(expired), nullptr);
+  EXPECT_EQ(find<StartAgain>(expired), nullptr) << "what came meanwhile is heard first";
+  EXPECT_NE(find<StartAgain>(decide(expired.state, StartConfirmed{})), nullptr);
+}
+
+SupervisionState about_to_start_again() {
+  return decide(decide(failed(), RestartPlanned{Duration(2000)}).state, BackoffExpired{}).state;
+}
+
+TEST(Policy, WhatComesBetweenTheEndOfTheBackoffAndTheStartEndsTheRun) {
+  for (const Event& event :
+       {Event(SignalArrived{SIGTERM}), Event(SignalArrived{SIGINT, false}), Event(SignalArrived{SIGHUP}),
+        Event(SignalArrived{.signal_number = SIGUSR1, .named = true}), Event(ConsoleClosed{}), Event(StopRequested{}),
+        Event(TimeIsOver{{.kind = Kind::kTimedOut, .limit_ms = 5}}), Event(GuardDied{})}) {
+    const Decision decision = decide(about_to_start_again(), event);
+    EXPECT_NE(find<Finish>(decision), nullptr) << "event " << event.index();
+    EXPECT_NE(decision.state.end.kind, Kind::kWorkerFailed) << "event " << event.index();
+    EXPECT_TRUE(decide(decision.state, StartConfirmed{}).actions.empty()) << "event " << event.index();
+  }
+}
+
+TEST(Policy, NothingStartsWhileTheRunIsSuspended) {
+  const Decision suspended = decide(about_to_start_again(), SignalArrived{SIGTSTP});
+  EXPECT_NE(find<Suspend>(suspended), nullptr);
+  const Decision waiting = decide(suspended.state, StartConfirmed{});
+  EXPECT_EQ(find<StartAgain>(waiting), nullptr);
+  EXPECT_NE(find<ArmBackoff>(waiting), nullptr) << "it starts when it is continued";
+  const SupervisionState resumed = decide(waiting.state, SignalArrived{SIGCONT}).state;
+  EXPECT_NE(find<StartAgain>(decide(decide(resumed, BackoffExpired{}).state, StartConfirmed{})), nullptr);
 }
 
 TEST(Policy, WhoInterruptsTheBackoffEndsTheRun) {
