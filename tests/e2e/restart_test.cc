@@ -89,8 +89,11 @@ TEST(Restart, ASignalDuringTheBackoffEndsTheRun) {
 }
 
 TEST(Restart, ASignalWhileTheOthersAreStoppedIsNotFollowedByARestart) {
+  const TemporaryFolder folder;
   LrunProcess lrun({"-n", "2", "--max-restarts", "9", "--grace", "1000s", "sh", "-c",
-                    "[ $RANK = 1 ] && exit 3; trap 'echo stopping' TERM; while :; do sleep 0.01; done"});
+                    "if [ $RANK = 1 ]; then until [ -e $0 ]; do sleep 0.01; done; exit 3; fi; "
+                    "trap 'echo stopping' TERM; touch $0; while :; do sleep 0.01; done",
+                    folder.path() / "armed"});
   ASSERT_TRUE(lrun.wait_for("[0] stopping"));
   lrun.signal(SIGINT);
   EXPECT_EQ(lrun.wait().code, 3) << "the failure stays the reason";
