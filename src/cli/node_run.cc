@@ -10,9 +10,9 @@
 #include <system_error>
 
 #include "base/rank_list.h"
-#include "base/small_file.h"
 #include "cli/attempt_status.h"
 #include "cli/diagnostics.h"
+#include "cli/run_ending.h"
 #include "plan/cpu_binding.h"
 #include "process/descendants.h"
 #include "process/guard.h"
@@ -21,7 +21,6 @@
 #include "report/restart_text.h"
 #include "report/result_json.h"
 #include "report/torchrun_summary.h"
-#include "verdict/core_file.h"
 
 namespace lrun {
 namespace {
@@ -32,9 +31,6 @@ constexpr std::size_t kRunsTolerated = 100;  // by runs too short to have time f
 // Not at once: folders for eight workers cost half as much as starting them, and an interpreter that could write an
 // error file takes longer than this to start. Old runs are removed then, too.
 constexpr Duration kHouseworkDelay(10);
-constexpr Duration kFailurePatience(60'000);
-constexpr Duration kInterruptedPatience(5000);
-constexpr Duration kNoLimit(std::chrono::hours(24 * 365));
 
 std::int64_t now_ms() {
   return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -44,19 +40,10 @@ RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, c
   return {.grace = plan.grace.value, .program = program, .logs = logs.string(), .colour = takes_colour(STDERR_FILENO)};
 }
 
-/// What torchrun's summary shows of an error file: its call stack, else its message.
-std::string read_own_account(const FailureRecord& record) {
-  if (record.error_file.empty()) return {};
-  const auto file = parse_error_file(read_small_file(record.error_file, ErrorFile::kMostBytes).value_or(""));
-  if (!file) return record.error;
-  return file->call_stack.empty() ? file->message : file->call_stack;
-}
-
-std::string core_dump_of(const Verdict& verdict, const LaunchPlan& plan, const WorkerStart& start) {
-  if (!plan.setup.core_dumps || !verdict.culprit || !verdict.culprit->core_dumped) return {};
-  std::error_code error;
-  const std::string folder = start.folder.empty() ? std::filesystem::current_path(error).string() : start.folder;
-  return core_dump_in_words(verdict.culprit->pid, verdict.culprit->value, folder);
+/// For files.
+std::string plain_text(const Verdict& verdict, RunFactsForText facts) {
+  facts.colour = false;
+  return verdict_text(verdict, facts);
 }
 
 }  // namespace
@@ -87,7 +74,19 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
 }
 
 Verdict NodeRun::run() {
-  if (const std::optional<StartFailure> failure = begin_attempt(0)) return start_failed(*failure);
+  try {
+    return run_attempts();
+  } catch (const std::exception& error) {
+    leave_result_of(error);
+    throw;
+  }
+}
+
+Verdict NodeRun::run_attempts() {
+  if (const std::optional<StartFailure> failure = begin_attempt(0)) {
+    if (!failure->exec_failed) throw error_of(*failure, node());
+    return start_failed(record_of(*failure, node(), 0));
+  }
   std::vector<int> signals = handled_signals(plan_.stop_signals.numbers);
   signals.push_back(SIGCHLD);
   signals.push_back(guard_died_signal());
@@ -101,15 +100,18 @@ Verdict NodeRun::run() {
   return verdict_;
 }
 
+/// The last attempt, which has a verdict, gives way only to one that runs.
 std::optional<StartFailure> NodeRun::begin_attempt(int number) {
   Membership membership = sole_membership(plan_, store_.port());
   membership.attempt = number;
-  attempt_.emplace(Attempt::Surroundings{plan_, facts_.start, loop_, *logs_, reporter_}, std::move(membership),
-                   log_folder_.attempt(number));
-  if (attempt_->needs_folder()) make_folders();
-  if (plan_.personality.failure == Personality::Failure::kTorchrunSummary) prepare_accounts();
-  if (std::optional<StartFailure> failure = attempt_->start()) return failure;
-  attempt_->supervise([this] { attempt_over(); });
+  auto next = std::make_unique<Attempt>(Attempt::Surroundings{plan_, facts_.start, loop_, *logs_, reporter_},
+                                        std::move(membership), log_folder_.attempt(number));
+  if (next->needs_folder()) make_folders();
+  if (plan_.personality.failure == Personality::Failure::kTorchrunSummary) prepare_accounts(*next);
+  if (std::optional<StartFailure> failure = next->start()) return failure;
+  if (attempt_) logs_->begin_attempt();
+  next->supervise([this] { attempt_over(); });
+  attempt_ = std::move(next);
   if (plan_.hang_timeout.value > Duration::zero()) {
     hang_guard_.emplace(loop_, plan_, *attempt_, *logs_, [this](const std::string& text) { say(text); });
   }
@@ -150,10 +152,10 @@ void NodeRun::tell_start() const {
 }
 
 /// A summary in torchrun's words is made of error files, also those of programs that end within milliseconds.
-void NodeRun::prepare_accounts() {
+void NodeRun::prepare_accounts(const Attempt& attempt) {
   try {
     make_folders();
-    attempt_->make_rank_folders();
+    attempt.make_rank_folders();
   } catch (const std::system_error&) {  // open_run_directory() meets and tells it again
   }
 }
@@ -270,15 +272,22 @@ void NodeRun::attempt_over() {
       last_choice_.delay, [this] { restart(); }, [this] { conclude(); });
 }
 
-/// Store and logs begin anew; the port stays.
+/// Store and logs begin anew; the port stays. What keeps an attempt from starting (a full disk, no processes left) does
+/// not hide how the last one ended.
 void NodeRun::restart() {
-  store_.reset();
-  logs_->begin_attempt();
   const int number = last_choice_.history.used;
-  if (const std::optional<StartFailure> failure = begin_attempt(number)) {
-    verdict_ = start_failed(*failure);
-    loop_.stop();
-    return;
+  try {
+    store_.reset();
+    const std::optional<StartFailure> failure = begin_attempt(number);
+    if (failure && !failure->exec_failed) throw error_of(*failure, node());
+    if (failure) {
+      verdict_ = start_failed(record_of(*failure, node(), number));
+      loop_.stop();
+      return;
+    }
+  } catch (const std::system_error& error) {
+    warn(fmt::format("no further attempt can start: {}", error.what()));
+    return conclude();
   }
   events_.attempt_started(number, attempt_->workers());
   attempt_->open_log_files();
@@ -307,64 +316,45 @@ void NodeRun::conclude() {
   verdict_.restarts = attempt_->membership().attempt;
   if (const std::string problem = leave_error_file(environment_, verdict_); !problem.empty()) warn(problem);
   RunFactsForText facts = text_facts(plan_, facts_.program, attempt_->written_logs());
-  facts.core_dump = core_dump_of(verdict_, plan_, facts_.start);
+  facts.core_dump = core_dump_of(verdict_, plan_, facts_.start.folder);
   facts.restarts = restarts_in_words(last_choice_.kind, verdict_.restarts);
-  write_result(verdict_, outcome.records, facts);
+  write_result(verdict_, outcome.records, plain_text(verdict_, facts));
   const bool summary = plan_.personality.failure == Personality::Failure::kTorchrunSummary;
   const std::string text = summary ? torchrun_summary(verdict_, outcome.records, facts_.program, read_own_account)
                                    : verdict_text(verdict_, facts);
   if (!text.empty()) say(text);
-  logs_->when_flushed(console_patience(), [this](bool) { loop_.stop(); });
+  const Duration patience = guard_died_ ? Duration::zero() : console_patience(verdict_.end.kind);
+  logs_->when_flushed(patience, [this](bool) { loop_.stop(); });
 }
 
-void NodeRun::write_result(const Verdict& verdict, const std::vector<FailureRecord>& records, RunFactsForText facts) {
-  facts.colour = false;
+/// lrun itself cannot go on. Whoever asks later is not to believe that it was killed.
+void NodeRun::leave_result_of(const std::exception& error) {
+  Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {});
+  if (attempt_) verdict.restarts = attempt_->membership().attempt;
+  write_result(verdict, supervised() ? attempt_->supervisor().outcome().records : std::vector<FailureRecord>(),
+               message_line(Severity::kError, error.what()));
+}
+
+void NodeRun::write_result(const Verdict& verdict, const std::vector<FailureRecord>& records, const std::string& text) {
   events_.run_ended(verdict);
   if (!run_directory_) return;
   try {
-    write_atomically(run_folder_ / "result.json",
-                     result_json(plan_.run_id, verdict, records, verdict_text(verdict, facts)));
+    write_atomically(run_folder_ / "result.json", result_json(plan_.run_id, verdict, records, text));
   } catch (const std::system_error& error) {
     warn(fmt::format("no result.json: {}", error.what()));
   }
 }
 
-/// How long a console that takes nothing may keep an ended run. Output of a run that went its way is worth any wait
-/// (`lrun … | less`); who interrupted it does not want one.
-Duration NodeRun::console_patience() const {
-  if (guard_died_) return Duration::zero();
-  switch (verdict_.end.kind) {
-    case RunEnd::Kind::kSucceeded:
-      return kNoLimit;
-    case RunEnd::Kind::kWorkerFailed:
-      return kFailurePatience;
-    default:
-      return kInterruptedPatience;
-  }
-}
-
-Verdict NodeRun::start_failed(const StartFailure& failure) {
+Verdict NodeRun::start_failed(const FailureRecord& record) {
   end_all_descendants(kKillLimit);
-  FailureRecord record;
-  record.node = node().name;
-  record.rank = node().base_rank + failure.local_rank;
-  record.local_rank = failure.local_rank;
-  record.ending = FailureRecord::Ending::kExecFailed;
-  record.value = failure.error_number;
-  record.cause = Cause::kExecFailed;
-  if (!failure.exec_failed) {
-    throw std::system_error(failure.error_number, std::generic_category(),
-                            fmt::format("cannot start worker {} of {}", failure.local_rank, node().workers.size()));
-  }
-  record.attempt = attempt_->membership().attempt;
   Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
   verdict.restarts = record.attempt;
   RunFactsForText facts = text_facts(plan_, facts_.program, {});
   facts.interpreter = interpreter_of(facts_.start.from_here(facts_.start.executable.path));
-  write_result(verdict, {record}, facts);
+  write_result(verdict, {record}, plain_text(verdict, facts));
   say(verdict_text(verdict, facts));
   if (const std::string problem = leave_error_file(environment_, verdict); !problem.empty()) warn(problem);
-  logs_->flush(kInterruptedPatience);
+  logs_->flush(kLastWordPatience);
   return verdict;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -41,9 +43,10 @@ class NodeRun {
   Verdict run();
 
  private:
+  Verdict run_attempts();
   std::optional<StartFailure> begin_attempt(int number);
   void tell_start() const;
-  void prepare_accounts();
+  void prepare_accounts(const Attempt& attempt);
   void make_folders();
   void open_run_directory();
   void plan_housework();
@@ -56,11 +59,11 @@ class NodeRun {
   void kill_children();
   void worker_connected(pid_t pid);
   void signal_arrived(int signal_number, pid_t sender);
-  [[nodiscard]] Duration console_patience() const;
   void conclude();
   bool nothing_survives();
-  void write_result(const Verdict& verdict, const std::vector<FailureRecord>& records, RunFactsForText facts);
-  Verdict start_failed(const StartFailure& failure);
+  void leave_result_of(const std::exception& error);
+  void write_result(const Verdict& verdict, const std::vector<FailureRecord>& records, const std::string& text);
+  Verdict start_failed(const FailureRecord& record);
   void say(const std::string& text);
   void warn(const std::string& text);
   [[nodiscard]] bool supervised() const { return attempt_ && attempt_->supervised(); }
@@ -83,7 +86,7 @@ class NodeRun {
   EventLoop::Timer timeout_;
   EventLoop::Timer start_timeout_;
   std::optional<ControlSocket> control_;
-  std::optional<Attempt> attempt_;
+  std::unique_ptr<Attempt> attempt_;  ///< the last one that could be started
   std::optional<HangGuard> hang_guard_;
   std::optional<SignalSource> signals_;
   RestartChoice last_choice_;  ///< and all attempts so far

@@ -73,7 +73,9 @@ int WorkerOutput::descriptor_for(const WorkerPlan& worker, LogStream stream) {
       break;
   }
   const std::filesystem::path path = LogFiles::path_of(attempt_folder_, worker.local_rank, stream);
-  std::filesystem::create_directories(path.parent_path());
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  if (error) throw std::system_error(error, "cannot make the folder '" + path.parent_path().string() + "'");
   return keep(open_log(path));
 }
 

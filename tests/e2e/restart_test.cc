@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -98,6 +99,32 @@ TEST(Restart, ASignalWhileTheOthersAreStoppedIsNotFollowedByARestart) {
   lrun.signal(SIGINT);
   EXPECT_EQ(lrun.wait().code, 3) << "the failure stays the reason";
   EXPECT_EQ(lrun.err().find("restart 1"), std::string::npos) << lrun.err();
+}
+
+TEST(Restart, OneThatCannotStartLeavesTheLastAttemptsVerdict) {
+  const TemporaryFolder folder;
+  const std::string logs = folder.path() / "logs";
+  LrunProcess lrun({"-n", "1", "--max-restarts", "2", "-r", "3", "--log-dir", logs, "sh", "-c",
+                    "rm -r \"$0\"; touch \"$0\"; exit 3", logs});
+  EXPECT_EQ(lrun.wait().code, 3) << lrun.err();
+  EXPECT_NE(lrun.err().find("lrun: warning: no further attempt can start: cannot make the folder '" + logs),
+            std::string::npos)
+      << lrun.err();
+  EXPECT_NE(lrun.err().find("exited with code 3"), std::string::npos) << lrun.err();
+  EXPECT_EQ(events_of(lrun.run_folder(), "run_ended").size(), 1U);
+  const nlohmann::json result = nlohmann::json::parse(text_of(lrun.run_folder() / "result.json"));
+  EXPECT_EQ(result.at("exit_code"), 3);
+  EXPECT_EQ(result.at("restarts"), 0);
+}
+
+TEST(Restart, WhatKeepsLrunFromStartingIsAResultToo) {
+  if (::geteuid() != 0) GTEST_SKIP() << "a folder that may be written to and takes no folders is needed: root's /proc";
+  LrunProcess lrun({"-n", "1", "-r", "3", "--log-dir", "/proc", "true"});
+  EXPECT_EQ(lrun.wait().code, 125) << lrun.err();
+  EXPECT_EQ(lrun.err().rfind("lrun: error: cannot make the folder '/proc/", 0), 0U) << lrun.err();
+  const nlohmann::json result = nlohmann::json::parse(text_of(lrun.run_folder() / "result.json"), nullptr, false);
+  EXPECT_EQ(result["exit_code"], 125);
+  EXPECT_EQ(result["text"], lrun.err());
 }
 
 TEST(Restart, NothingOfTheLastAttemptLivesWhenTheNextBegins) {

@@ -1,0 +1,62 @@
+#include "cli/run_ending.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "base/small_file.h"
+#include "verdict/core_file.h"
+#include "verdict/error_file.h"
+
+namespace lrun {
+namespace {
+
+constexpr Duration kFailurePatience(60'000);
+constexpr Duration kNoLimit(std::chrono::hours(24 * 365));
+
+}  // namespace
+
+FailureRecord record_of(const StartFailure& failure, const NodePlan& node, int attempt) {
+  FailureRecord record;
+  record.node = node.name;
+  record.rank = node.base_rank + failure.local_rank;
+  record.local_rank = failure.local_rank;
+  record.ending = FailureRecord::Ending::kExecFailed;
+  record.value = failure.error_number;
+  record.cause = Cause::kExecFailed;
+  record.attempt = attempt;
+  return record;
+}
+
+std::system_error error_of(const StartFailure& failure, const NodePlan& node) {
+  return {failure.error_number, std::generic_category(),
+          fmt::format("cannot start worker {} of {}", failure.local_rank, node.workers.size())};
+}
+
+std::string read_own_account(const FailureRecord& record) {
+  if (record.error_file.empty()) return {};
+  const auto file = parse_error_file(read_small_file(record.error_file, ErrorFile::kMostBytes).value_or(""));
+  if (!file) return record.error;
+  return file->call_stack.empty() ? file->message : file->call_stack;
+}
+
+std::string core_dump_of(const Verdict& verdict, const LaunchPlan& plan, const std::string& folder) {
+  if (!plan.setup.core_dumps || !verdict.culprit || !verdict.culprit->core_dumped) return {};
+  std::error_code error;
+  return core_dump_in_words(verdict.culprit->pid, verdict.culprit->value,
+                            folder.empty() ? std::filesystem::current_path(error).string() : folder);
+}
+
+Duration console_patience(RunEnd::Kind kind) {
+  switch (kind) {
+    case RunEnd::Kind::kSucceeded:
+      return kNoLimit;
+    case RunEnd::Kind::kWorkerFailed:
+      return kFailurePatience;
+    default:
+      return kLastWordPatience;
+  }
+}
+
+}  // namespace lrun

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <system_error>
+
+#include "base/duration.h"
+#include "plan/launch_plan.h"
+#include "process/worker_group.h"
+#include "verdict/judge.h"
+
+namespace lrun {
+
+/// The record of a worker that could not be started.
+FailureRecord record_of(const StartFailure& failure, const NodePlan& node, int attempt);
+
+/// The same as an exception, for what the machine lacks (processes, descriptors).
+std::system_error error_of(const StartFailure& failure, const NodePlan& node);
+
+/// What torchrun's summary shows of an error file: its call stack, else its message.
+std::string read_own_account(const FailureRecord& record);
+
+/// Where the culprit's core dump is, in words; empty: nobody asked for one, or there is none.
+/// \param folder  that the workers started in; empty: lrun's own
+std::string core_dump_of(const Verdict& verdict, const LaunchPlan& plan, const std::string& folder);
+
+/// How long a console that takes nothing may keep an ended run. Output of a run that went its way is worth any wait
+/// (`lrun … | less`); who interrupted it does not want one.
+Duration console_patience(RunEnd::Kind kind);
+
+/// The same for those who have no loop any more: to say a last word, at most.
+inline constexpr Duration kLastWordPatience(5000);
+
+}  // namespace lrun
