@@ -17,10 +17,10 @@ constexpr Duration kFoldWindow(250);
 /// Marks lines of a folder among the console's writers.
 constexpr int kFolded = -3;
 
+/// Whether a '\r' stands in the line, other than as part of its end.
 bool redraws(std::string_view piece) {
-  const std::size_t end = piece.ends_with('\n') ? piece.size() - 1 : piece.size();
   const std::size_t at = piece.find('\r');
-  return at != std::string_view::npos && at + 1 < end;
+  return at != std::string_view::npos && piece.substr(at) != "\r\n";
 }
 
 /// What a line shows after it redrew itself, its newline kept.
@@ -67,12 +67,17 @@ void LinePresenter::append(LogSource& source, std::string_view piece) {
 }
 
 void LinePresenter::arrange(LogSource& source, std::string_view piece) {
+  std::string drawing;
+  if (tidy_ && (!source.drawing.empty() || redraws(piece))) {
+    source.drawing.append(piece);
+    source.drawing.erase(0, source.drawing.size() - last_drawing(source.drawing).size());
+    // A bar that does not end its line is only shown as the live line.
+    if (piece.back() != '\n' && source.drawing.size() <= LineSplitter::kLongestHeld) return;
+    drawing = std::exchange(source.drawing, {});
+    piece = drawing;
+  }
   const bool whole = piece.back() == '\n' && !source.line_open;
   source.line_open = piece.back() != '\n';
-  if (tidy_ && redraws(piece)) {
-    if (source.line_open) return;  // a bar that never ends its line: only the live line shows it
-    piece = last_drawing(piece);
-  }
   if (folder_ && whole && piece.size() <= LineFolder::kLongestLine) {
     folder_->take(source.rank, piece);
     if (folder_->full()) show(folder_->show(std::chrono::steady_clock::now()));
@@ -83,9 +88,9 @@ void LinePresenter::arrange(LogSource& source, std::string_view piece) {
 
 void LinePresenter::finish(LogSource& source, std::string_view rest) {
   bars_.erase(source.writer);
-  if (!rest.empty()) {
+  if (!rest.empty() || !source.drawing.empty()) {
     // The console would end the line in any case; ended here, it is folded like any other.
-    arrange(source, std::string(tidy_ ? last_drawing(rest) : rest) + "\n");
+    arrange(source, std::string(rest) + "\n");
   }
   console_.end_line(source.writer);
 }

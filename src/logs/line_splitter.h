@@ -10,8 +10,8 @@ namespace lrun {
 /// Cuts one stream of bytes into lines, in bounded memory.
 ///
 /// Gives pieces: a piece that ends with '\n' ends its line, any other is continued by the next piece. Put together the
-/// pieces are the bytes that came in. A line of at most kLongestHeld bytes comes without any other stream's bytes in
-/// between: all its pieces in one call. A longer one is passed on as it arrives. '\r' is a byte like any other.
+/// pieces are the bytes that came in. A line of at most kLongestHeld bytes is one piece, in however many reads it came;
+/// a longer one may be passed on as it arrives. '\r' is a byte like any other.
 class LineSplitter {
  public:
   static constexpr std::size_t kLongestHeld = std::size_t{64} * 1024;
@@ -25,8 +25,7 @@ class LineSplitter {
       const void* const newline = std::memchr(at, '\n', static_cast<std::size_t>(end - at));
       if (newline == nullptr) break;
       const char* const next = static_cast<const char*>(newline) + 1;
-      if (!held_.empty()) release(sink);
-      sink(std::string_view(at, static_cast<std::size_t>(next - at)));
+      end_line(std::string_view(at, static_cast<std::size_t>(next - at)), sink);
       at = next;
     }
     if (at != end) keep(std::string_view(at, static_cast<std::size_t>(end - at)), sink);
@@ -54,6 +53,16 @@ class LineSplitter {
     }
     if (!held_.empty()) release(sink);
     sink(unfinished);
+  }
+
+  template <class Sink>
+  void end_line(std::string_view rest, Sink&& sink) {
+    if (!held_.empty() && held_.size() + rest.size() <= kLongestHeld) {
+      held_.append(rest);
+      rest = {};
+    }
+    if (!held_.empty()) release(sink);
+    if (!rest.empty()) sink(rest);
   }
 
   template <class Sink>

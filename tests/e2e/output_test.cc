@@ -137,6 +137,53 @@ TEST(Output, RankZeroReadsThePersonsAnswer) {
   EXPECT_NE(lrun.err().find("got\r\n"), std::string::npos) << "rank 1 reads nothing\n" << lrun.err();
 }
 
+/// What stands on a terminal after these bytes, row by row. It knows what lrun uses: '\r', '\n', and ESC [ with A and B
+/// (up, down), K (wipes the row's rest) and m.
+Lines rows_after(const std::string& bytes) {
+  Lines rows{""};
+  std::size_t at = 0;
+  std::size_t column = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] == '\n') {
+      if (++at == rows.size()) rows.emplace_back();
+    } else if (bytes[i] == '\r') {
+      column = 0;
+    } else if (bytes[i] == '\x1b') {
+      const std::size_t number = static_cast<std::size_t>(std::atoi(bytes.c_str() + i + 2));
+      i = std::min(bytes.find_first_of("ABKm", i), bytes.size() - 1);
+      if (bytes[i] == 'A') at -= std::min(number, at);
+      if (bytes[i] == 'B') at = std::min(at + number, rows.size() - 1);
+      if (bytes[i] == 'K') rows[at].resize(std::min(rows[at].size(), number == 2 ? 0 : column));
+    } else {
+      rows[at].resize(std::max(rows[at].size(), column + 1), ' ');
+      rows[at][column++] = bytes[i];
+    }
+  }
+  return rows;
+}
+
+class FinishedBar : public ::testing::TestWithParam<Lines> {};
+
+TEST_P(FinishedBar, StaysOnATerminalWhenItsNewlineComesLater) {
+  const TemporaryFolder folder;
+  const auto go = folder.path() / "go";
+  Lines line = GetParam();
+  line.insert(line.end(), {"-n", "2", "sh", "-c",
+                           "printf '\\rtrain 10%% loss=0.90'; printf '\\rtrain 100%% loss=0.10'; while [ ! -e " +
+                               go.string() + " ]; do sleep 0.01; done; printf '\\n'"});
+  LrunProcess lrun(line, {.terminal = true});
+  ASSERT_TRUE(lrun.wait_for("train 100%")) << lrun.err();
+  std::ofstream(go).close();
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  Lines rows = rows_after(lrun.err());
+  std::sort(rows.begin(), rows.end());
+  const Lines folded{"", "[0,1] train 100% loss=0.10"};
+  EXPECT_TRUE(rows == folded || rows == (Lines{"", "[0] train 100% loss=0.10", "[1] train 100% loss=0.10"}))
+      << lrun.err();
+}
+
+INSTANTIATE_TEST_SUITE_P(Output, FinishedBar, ::testing::Values(Lines{}, Lines{"--pty"}, Lines{"--output", "fold"}));
+
 TEST(Output, AStoppedTerminalBlocksNoRank) {
   const TemporaryFolder folder;
   const auto go = folder.path() / "go";

@@ -134,6 +134,61 @@ TEST_F(PresenterTest, ABarIsLiveOnATerminalAndOneLineAtItsEnd) {
   expect_after("next\n", "\r\x1b[K[0] 100%\n[0] next\n");
 }
 
+TEST_F(PresenterTest, AFinishedBarStaysWhenItsNewlineIsWrittenAlone) {
+  route_to(make_terminal(), {});
+  const Fd worker = stream_of(0);
+  put(worker, "\r10%\r100%");
+  expect_after("100%", "[0] 100%");
+  put(worker, "\n");
+  expect_after("\n", "\r\x1b[K[0] 100%\n");
+}
+
+TEST_F(PresenterTest, AFinishedBarStaysWhenItsLineEndIsWrittenInTwoHalves) {
+  route_to(make_terminal(), {});
+  const Fd worker = stream_of(0);
+  put(worker, "10%\r100%");
+  expect_after("100%", "[0] 100%");
+  put(worker, "\r");
+  expect_after("100%\r", "\r\x1b[K[0] 100%\r");
+  put(worker, "\n");
+  expect_after("\n", "\r\x1b[K[0] 100%\r\n");
+}
+
+TEST_F(PresenterTest, ABarWithItsReturnsBehindLeavesOnlyItsLastDrawing) {
+  route_to(make_terminal(), {});
+  const Fd worker = stream_of(0);
+  put(worker, "start");
+  put(worker, "\r10%\r");
+  expect_after("10%", "[0] 10%\r");
+  put(worker, "100%\n");
+  expect_after("\n", "\r\x1b[K[0] 100%\n");
+}
+
+TEST_F(PresenterTest, ABarLongerThanAnyLineStaysToo) {
+  route_to(make_terminal(), {});
+  std::string text;
+  while (text.size() < 3 * LineSplitter::kLongestHeld) text += "\rstep " + std::to_string(text.size());
+  const Fd end = stream_of(0);
+  Writer writer(loop_, Fd(::dup(end.get())), text + "\rstep last");
+  bool written = false;
+  writer.closed = [&] { written = true; };
+  reader_->read_until([&](const std::string& seen) { return written && seen.ends_with("step last"); });
+  reader_->text.clear();
+  put(end, "\n");
+  expect_after("\n", "\r\x1b[K[0] step last\n");
+}
+
+TEST_F(PresenterTest, FoldsALineThatCameInTwoWrites) {
+  route_to(make_pipe(), {.fold = true});
+  const Fd first = stream_of(0);
+  const Fd second = stream_of(1);
+  put(first, "sa");
+  put(second, "sa");
+  put(second, "me\nmine\n");
+  put(first, "me\n");
+  expect_after("mine\n", "[0,1] same\n[1] mine\n");
+}
+
 TEST_F(PresenterTest, TheBarOfTheLowestRankIsTheLiveOne) {
   route_to(make_terminal(), {});
   const Fd first = stream_of(0);

@@ -33,7 +33,7 @@ TEST(LineSplitter, HoldsAnUnfinishedLineUntilItsRestArrives) {
   LineSplitter splitter;
   EXPECT_EQ(split(splitter, "be"), Pieces{});
   EXPECT_EQ(split(splitter, "gin"), Pieces{});
-  EXPECT_EQ(split(splitter, "ning\nnext"), (Pieces{"begin", "ning\n"}));
+  EXPECT_EQ(split(splitter, "ning\nnext"), Pieces{"beginning\n"}) << "one piece";
   EXPECT_EQ(finish(splitter), Pieces{"next"});
   EXPECT_EQ(finish(splitter), Pieces{}) << "nothing is given twice";
 }
@@ -52,6 +52,13 @@ TEST(LineSplitter, HoldsALineOfTheLimitAndPassesOnALongerOneAsItArrives) {
   EXPECT_EQ(split(splitter, "y"), (Pieces{longest, "y"})) << "one byte too many: what was held goes on";
   EXPECT_EQ(splitter.held_bytes(), 0U);
   EXPECT_EQ(split(splitter, "z\n"), Pieces{"z\n"});
+}
+
+TEST(LineSplitter, DoesNotCopyALongLineTogether) {
+  LineSplitter splitter;
+  const std::string longest(LineSplitter::kLongestHeld, 'x');
+  EXPECT_EQ(split(splitter, longest), Pieces{});
+  EXPECT_EQ(split(splitter, "y\nz\n"), (Pieces{longest, "y\n", "z\n"}));
 }
 
 TEST(LineSplitter, NeverHoldsMoreThanTheLimitOfALineWithoutEnd) {
