@@ -105,6 +105,12 @@ bool is_run(const std::filesystem::path& folder) {
   return ::lstat((folder / kLockName).c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
+std::filesystem::file_time_type time_of_run(const std::filesystem::path& run_directory) {
+  std::error_code gone;  // nobody writes the lock after it was made
+  const auto time = std::filesystem::last_write_time(run_directory / kLockName, gone);
+  return gone ? std::filesystem::file_time_type() : time;
+}
+
 bool is_stale(const std::filesystem::path& run_directory) {
   const Fd lock(::open((run_directory / kLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   return lock && ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0;

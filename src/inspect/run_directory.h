@@ -31,6 +31,9 @@ class RunDirectory {
 /// True of a folder that an lrun made for a run: it has a lock.
 bool is_run(const std::filesystem::path& folder);
 
+/// When the run made its folder, finer than its id says; the epoch when it is gone.
+std::filesystem::file_time_type time_of_run(const std::filesystem::path& run_directory);
+
 /// True when no living lrun holds the run's lock.
 bool is_stale(const std::filesystem::path& run_directory);
 

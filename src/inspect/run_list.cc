@@ -2,20 +2,41 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "inspect/run_directory.h"
 
 namespace lrun {
+namespace {
+
+/// The second in which a run began is in its id; the rest of its id is chance.
+struct DatedRun {
+  RunEntry run;
+  std::filesystem::file_time_type began;
+};
+
+bool began_before(const DatedRun& one, const DatedRun& other) {
+  constexpr std::size_t kSecondBytes = std::string_view("20261122-151500").size();
+  const std::string_view second = std::string_view(one.run.id).substr(0, kSecondBytes);
+  const std::string_view others = std::string_view(other.run.id).substr(0, kSecondBytes);
+  if (second != others) return second < others;
+  return one.began != other.began ? one.began < other.began : one.run.id < other.run.id;
+}
+
+}  // namespace
 
 std::vector<RunEntry> list_runs(const std::filesystem::path& state_folder) {
-  std::vector<RunEntry> runs;
+  std::vector<DatedRun> dated;
   std::error_code error;
   std::filesystem::directory_iterator entry(state_folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::filesystem::path& folder = entry->path();
-    if (is_run(folder)) runs.push_back({folder.filename().string(), folder, !is_stale(folder)});
+    if (!is_run(folder)) continue;
+    dated.push_back({{folder.filename().string(), folder, !is_stale(folder)}, time_of_run(folder)});
   }
-  std::sort(runs.begin(), runs.end(), [](const RunEntry& a, const RunEntry& b) { return a.id < b.id; });
+  std::sort(dated.begin(), dated.end(), began_before);
+  std::vector<RunEntry> runs;
+  for (DatedRun& run : dated) runs.push_back(std::move(run.run));
   return runs;
 }
 

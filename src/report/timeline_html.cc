@@ -87,7 +87,7 @@ std::string row(const WorkerSpan& worker, std::int64_t start) {
   return fmt::format(
       "<tr><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>"
       "<td class=\"number\">{:.3f} s</td><td>{}</td><td class=\"number\">{}</td><td>{}</td></tr>\n",
-      worker.rank, worker.attempt + 1, worker.pid, seconds(worker.spawned_ms), escape_html(milestones),
+      worker.rank, worker.attempt, worker.pid, seconds(worker.spawned_ms), escape_html(milestones),
       worker.ended_ms != 0 ? fmt::format("{:.3f} s", seconds(worker.ended_ms)) : "", escape_html(worker.ending));
 }
 

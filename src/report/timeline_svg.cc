@@ -154,7 +154,7 @@ class Plot {
 
   [[nodiscard]] std::string tooltip(const WorkerSpan& worker) const {
     const auto seconds = [&](std::int64_t ms) { return static_cast<double>(ms - start_) / 1000; };
-    std::string text = fmt::format("rank {}, attempt {}, pid {}\nspawned at {:.3f} s", worker.rank, worker.attempt + 1,
+    std::string text = fmt::format("rank {}, attempt {}, pid {}\nspawned at {:.3f} s", worker.rank, worker.attempt,
                                    worker.pid, seconds(worker.spawned_ms));
     for (const Milestone& milestone : worker.milestones) {
       text += fmt::format("\n{} at {:.3f} s", milestone.what, seconds(milestone.ms));

@@ -38,8 +38,7 @@ void add(std::vector<Happening>& happenings, std::int64_t ms, int attempt, int r
 std::vector<Happening> happenings_of(const Timeline& timeline) {
   std::vector<Happening> happenings;
   for (const WorkerSpan& worker : timeline.workers) {
-    const std::string spawned =
-        worker.attempt == 0 ? "spawned" : fmt::format("spawned, attempt {}", worker.attempt + 1);
+    const std::string spawned = worker.attempt == 0 ? "spawned" : fmt::format("spawned, attempt {}", worker.attempt);
     add(happenings, worker.spawned_ms, worker.attempt, worker.rank, spawned);
     for (const Milestone& milestone : worker.milestones) {
       add(happenings, milestone.ms, worker.attempt, worker.rank, milestone.what);

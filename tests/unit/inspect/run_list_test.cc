@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "inspect/run_directory.h"
 #include "inspect/run_status.h"
 
@@ -18,6 +20,24 @@ TEST(RunList, HoldsRunsOldestFirstAndSaysWhichLive) {
   EXPECT_EQ(list_runs(state), (std::vector<RunEntry>{{"a", state / "a", true}, {"b", state / "b", false}}));
   EXPECT_FALSE(std::filesystem::exists(state / "no-run" / "lock")) << "who only looks leaves nothing";
   EXPECT_TRUE(list_runs(state / "none").empty());
+  std::filesystem::remove_all(state);
+}
+
+TEST(RunList, RunsOfTheSameSecondStandInTheOrderOfTheirStart) {
+  std::string pattern = ::testing::TempDir() + "lrun-state-XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  const std::filesystem::path state = pattern;
+  const auto now = std::filesystem::file_time_type::clock::now();
+  const auto run_of = [&](const std::string& id, int age_ms) {
+    { const RunDirectory run(state / id); }
+    std::filesystem::last_write_time(state / id / "lock", now - std::chrono::milliseconds(age_ms));
+  };
+  run_of("20260102-030405-zzzzzz", 300);
+  run_of("20260102-030405-aaaaaa", 200);
+  run_of("20260102-030404-mmmmmm", 100);
+  std::string order;
+  for (const RunEntry& run : list_runs(state)) order += run.id.back();
+  EXPECT_EQ(order, "mza");
   std::filesystem::remove_all(state);
 }
 

@@ -22,7 +22,7 @@ TEST(StatusText, SaysTheSameOfManyRanksOnce) {
   status.workers[1].last_line = "epoch 3, loss 0.25";
   status.workers[3] = {3, 3, 104, false, "exited with code 0", "done"};
   EXPECT_EQ(status_text(status, 1'192'000),
-            "run 20260102-030405-abcdef (pid 100): running for 3m12s, attempt 1, world size 4, ddp: ./train --name "
+            "run 20260102-030405-abcdef (pid 100): running for 3m12s, attempt 0, world size 4, ddp: ./train --name "
             "'my run' 'it'\\''s'\n"
             "  ranks 0,2  running\n"
             "  rank 1     running             epoch 3, loss 0.25\n"

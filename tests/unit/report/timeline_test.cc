@@ -73,7 +73,7 @@ TEST(Timeline, IsThisText) {
             "      2.000              stopping 1 worker\n"
             "      2.125              rank 0: stopped by lrun: SIGTERM\n"
             "      2.250              restarting\n"
-            "      3.000              ranks 0-1: spawned, attempt 2\n"
+            "      3.000              ranks 0-1: spawned, attempt 1\n"
             "     62.250 – 62.500     ranks 0-1: exited with code 0\n"
             "     62.500              the run ended: succeeded, exit code 0\n");
 }
