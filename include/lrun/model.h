@@ -43,6 +43,8 @@ class LRUN_EXPORT ReplicatedModule {
   ReplicatedModule& operator=(ReplicatedModule&&) noexcept;
 
   /// Before each training forward: sends rank 0's buffers out unless that was switched off or no_sync() is in effect.
+  /// \throws std::logic_error  the module's parameters are not those that were wrapped: one was registered, replaced,
+  ///                           removed, frozen, converted or moved since; names it.
   void begin_forward();
   /// Runs backward; afterwards all gradients are averaged. \return `loss`, detached.
   /// \throws std::invalid_argument  `loss` is undefined or has more than one element.
@@ -55,9 +57,13 @@ class LRUN_EXPORT ReplicatedModule {
 
  private:
   class BufferBroadcast;
+
+  void refuse_changed_parameters() const;
+
   // Owned together with the user, who keeps using the module beside the wrapper.
   std::shared_ptr<torch::nn::Module> module_;
   std::unique_ptr<BufferBroadcast> buffers_;
+  std::vector<NamedTensor> parameters_;  // as they were wrapped
   GradientSync gradient_sync_;
   bool broadcast_buffers_;
 };

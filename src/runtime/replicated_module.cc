@@ -2,8 +2,10 @@
 #include <lrun/model.h>
 #include <torch/nn/module.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
+#include <unordered_set>
 #include <utility>
 
 #include "process/progress.h"
@@ -40,6 +42,15 @@ std::vector<NamedTensor> equalised_parameters(const torch::nn::Module& module, C
   return parameters;
 }
 
+/// The name of the first of `tensors` that is not among `known`; empty when all are.
+std::string first_unknown(const std::vector<NamedTensor>& tensors, const std::vector<NamedTensor>& known) {
+  std::unordered_set<const at::TensorImpl*> identities;
+  for (const auto& [name, tensor] : known) identities.insert(tensor.unsafeGetTensorImpl());
+  const auto found = std::ranges::find_if(
+      tensors, [&](const NamedTensor& item) { return !identities.contains(item.tensor.unsafeGetTensorImpl()); });
+  return found == tensors.end() ? std::string() : found->name;
+}
+
 /// For a launcher that looks whether the training goes on. A teller a thread: ranks may be threads.
 void tell_progress() {
   static thread_local ProgressTeller teller(std::getenv(kProgressVariable));
@@ -64,7 +75,8 @@ ReplicatedModule::ReplicatedModule(std::shared_ptr<torch::nn::Module> module, Co
                                    WrapOptions options)
     : module_(std::move(module)),
       buffers_(std::make_unique<BufferBroadcast>(*module_, collectives)),
-      gradient_sync_(equalised_parameters(*module_, collectives), collectives, options.gradients),
+      parameters_(equalised_parameters(*module_, collectives)),
+      gradient_sync_(parameters_, collectives, options.gradients),
       broadcast_buffers_(options.broadcast_buffers) {}
 
 ReplicatedModule::~ReplicatedModule() = default;
@@ -73,8 +85,26 @@ ReplicatedModule& ReplicatedModule::operator=(ReplicatedModule&&) noexcept = def
 
 void ReplicatedModule::begin_forward() {
   tell_progress();
+  refuse_changed_parameters();
   gradient_sync_.prepare();
   if (broadcast_buffers_ && gradient_sync_.syncs()) buffers_->run();
+}
+
+/// A parameter that came afterwards would be trained by the optimizer and averaged by nobody.
+void ReplicatedModule::refuse_changed_parameters() const {
+  const std::vector<at::Tensor> tensors = module_->parameters();
+  if (std::ranges::equal(tensors, parameters_, [](const at::Tensor& now, const NamedTensor& wrapped) {
+        return now.is_same(wrapped.tensor);
+      })) {
+    return;
+  }
+  const auto now = defined_ones(module_->named_parameters());
+  const std::string added = first_unknown(now, parameters_);
+  const std::string removed = first_unknown(parameters_, now);
+  if (added.empty() && removed.empty()) return;  // in another order
+  throw std::logic_error("parameter '" + (added.empty() ? removed : added) + "' was " +
+                         (added.empty() ? "removed" : "registered or replaced") +
+                         " after the module was wrapped: destroy the wrapped model and wrap again");
 }
 
 at::Tensor ReplicatedModule::backward(const at::Tensor& loss) {

@@ -9,6 +9,7 @@
 #include <torch/nn/pimpl.h>
 #include <torch/optim/sgd.h>
 
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -78,6 +79,35 @@ TEST(Wrap, RefusesAModuleOfAnotherLivingModel) {
     auto after = session.wrap(net);
     EXPECT_EQ(after.module(), net.ptr());
   });
+}
+
+TEST(TrainStep, RefusesParametersThatWereRegisteredReplacedOrRemovedAfterwards) {
+  const std::vector<std::pair<std::function<void(Net&)>, std::string>> cases = {
+      {[](Net& net) { net->register_parameter("scale", at::ones({1})); }, "'scale' was registered or replaced"},
+      {[](Net& net) { net->layer = net->replace_module("layer", nn::Linear(4, 4)); },
+       "'layer.weight' was registered or replaced"},
+      {[](Net& net) { net->unregister_module("norm"); }, "'norm.weight' was removed"}};
+  for (const int world_size : {1, 2}) {
+    for (const auto& [change, text] : cases) {
+      run_sessions(world_size, [&](Session& session) {
+        Net net;
+        auto model = session.wrap(net);
+        const auto train = [&] {
+          model.train_step(make_batch(0),
+                           [](NetImpl& replica, const Batch& part) { return replica.layer(part.data).sum(); });
+        };
+        train();
+        change(net);
+        try {
+          train();
+          ADD_FAILURE() << text << ": accepted";
+        } catch (const std::logic_error& error) {
+          EXPECT_EQ(error.what(),
+                    "parameter " + text + " after the module was wrapped: destroy the wrapped model and wrap again");
+        }
+      });
+    }
+  }
 }
 
 TEST(TrainStep, RunsStepAndStepEndAndAveragesGradients) {
