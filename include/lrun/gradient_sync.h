@@ -74,8 +74,9 @@ class LRUN_EXPORT GradientSync {
   /// \param parameters   in the same order on every rank; frozen ones (no requires_grad) are passed by, a tensor that
   ///                     occurs twice (tied weights) counts once.
   /// \param collectives  must outlive this object.
-  /// \throws std::invalid_argument  a non-leaf, sizes ≤ 0 in `options`, or a parameter that another living
-  ///                                GradientSync averages already, also in a world of one; names the parameter.
+  /// \throws std::invalid_argument  a non-leaf or a tensor of inference mode, sizes ≤ 0 in `options`, or a parameter
+  ///                                that another living GradientSync averages already, also in a world of one; names
+  ///                                the parameter.
   /// \throws lrun::Unsupported      a dtype that cannot be averaged; names the parameter.
   GradientSync(std::vector<NamedTensor> parameters, Collectives& collectives, GradientSyncOptions options = {});
   /// Waits for buckets in flight and leaves the gradients where they are; never throws.

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/InferenceMode.h>
 #include <lrun/error.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/graph_task.h>
@@ -21,6 +22,9 @@ namespace {
 using torch::autograd::variable_list;
 
 void check(const NamedTensor& parameter) {
+  if (parameter.tensor.is_inference()) {
+    throw std::invalid_argument("parameter '" + parameter.name + "' was made in inference mode and cannot be trained");
+  }
   if (!parameter.tensor.is_leaf()) {
     throw std::invalid_argument("parameter '" + parameter.name + "' is the result of an operation, not a leaf");
   }
@@ -79,6 +83,7 @@ at::Tensor gradient_view(const at::Tensor& flat, std::int64_t offset, const at::
 GradientSyncState::GradientSyncState(std::vector<NamedTensor> parameters, Collectives& collectives,
                                      GradientSyncOptions options)
     : collectives_(collectives) {
+  const c10::InferenceMode normal(false);  // buckets that were made within it could not take a gradient
   if (options.bucket_bytes <= 0 || options.first_bucket_bytes <= 0) {
     throw std::invalid_argument("a bucket holds at least one byte");
   }

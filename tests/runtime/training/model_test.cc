@@ -81,6 +81,34 @@ TEST(Wrap, RefusesAModuleOfAnotherLivingModel) {
   });
 }
 
+TEST(Wrap, InInferenceModeMakesAModelThatTrains) {
+  run_sessions(2, [](Session& session) {
+    Net net;
+    auto model = [&] {
+      const c10::InferenceMode inference;
+      return session.wrap(net);
+    }();
+    model.train_step(make_batch(0), [&](NetImpl& replica, const Batch& part) {
+      return replica.forward(part.data).sum() * (session.rank() + 1);
+    });
+    const auto gradient = net->norm->bias.grad();
+    EXPECT_TRUE(session.all_reduce(gradient, ReduceOp::kMax).equal(gradient)) << "differs between ranks";
+  });
+}
+
+TEST(Wrap, RefusesParametersThatWereMadeInInferenceMode) {
+  run_sessions(2, [](Session& session) {
+    const c10::InferenceMode inference;
+    Net net;
+    try {
+      auto model = session.wrap(net);
+      ADD_FAILURE() << "accepted";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_STREQ(error.what(), "parameter 'layer.weight' was made in inference mode and cannot be trained");
+    }
+  });
+}
+
 TEST(TrainStep, RefusesParametersThatWereRegisteredReplacedOrRemovedAfterwards) {
   const std::vector<std::pair<std::function<void(Net&)>, std::string>> cases = {
       {[](Net& net) { net->register_parameter("scale", at::ones({1})); }, "'scale' was registered or replaced"},
