@@ -59,7 +59,8 @@ class LRUN_EXPORT NoSyncGuard {
 /// Unused   parameters are found by themselves, without walking the graph: what got no gradient by the end of
 ///          backward() is completed then. Every rank must call backward() equally often.
 /// Views    after the first backward() each gradient is a view of its bucket and stays one: zero_grad() of C++ sets
-///          gradients to undefined, the next backward() puts them back into the bucket. Assigning to grad() is allowed.
+///          gradients to undefined, the next backward() puts them back into the bucket. Assigning to grad() is allowed;
+///          clone() what is assigned if it is another parameter's gradient or a part of a bucket.
 /// Types    float16, bfloat16, float32, float64; sparse gradients are made dense. One dtype and device a bucket.
 /// Cost     memory for one more copy of all gradients only while a backward() produces them; no all-reduce beyond the
 ///          buckets. One rank: nothing at all.
@@ -85,7 +86,8 @@ class LRUN_EXPORT GradientSync {
   GradientSync& operator=(GradientSync&&) noexcept;
 
   /// Called before each forward: forgets a backward() that ended in an exception.
-  /// \throws std::logic_error  a parameter was converted or moved since construction (module->to(…)); names it.
+  /// \throws std::logic_error  a parameter was converted or moved since construction (module->to(…)), or has another
+  ///                           parameter's gradient; names it.
   void prepare();
 
   /// Makes backward() through `output` finish the synchronisation even when no parameter gets a gradient on this rank.

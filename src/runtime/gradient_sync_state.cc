@@ -167,7 +167,25 @@ void GradientSyncState::prepare() {
       throw std::logic_error("parameter '" + slot.name +
                              "' was converted or moved after the module was wrapped: do that before");
     }
+    refuse_foreign_gradient(slot);
   }
+}
+
+/// One that lies in a bucket at another place than its own would be changed by what autograd adds to either of them.
+void GradientSyncState::refuse_foreign_gradient(const Slot& slot) const {
+  const at::Tensor& gradient = slot.parameter.grad();
+  if (!gradient.defined() || gradient.is_same(slot.view) || !gradient.has_storage()) return;
+  const bool in_bucket = std::ranges::any_of(buckets_, [&](const Bucket& bucket) {
+    return gradient.storage().unsafeGetStorageImpl() == bucket.flat.storage().unsafeGetStorageImpl();
+  });
+  if (!in_bucket) return;
+  const at::Tensor& own = slot.view;
+  if (gradient.storage_offset() == own.storage_offset() && gradient.sizes() == own.sizes() &&
+      gradient.strides() == own.strides() && gradient.storage().is_alias_of(own.storage())) {
+    return;
+  }
+  throw std::logic_error("the gradient that was assigned to parameter '" + slot.name +
+                         "' is that of another parameter, or a part of a bucket: assign a clone()");
 }
 
 void GradientSyncState::watch(const at::Tensor& output) {
@@ -246,6 +264,7 @@ void GradientSyncState::finish_pass() {
 void GradientSyncState::move_into_bucket(Slot& slot) {
   at::Tensor& gradient = slot.parameter.mutable_grad();
   if (!gradient.defined() || gradient.is_same(slot.view)) return;
+  refuse_foreign_gradient(slot);
   slot.view.copy_(gradient.layout() == at::kStrided ? gradient : gradient.to_dense());
   gradient = slot.view;
 }

@@ -68,6 +68,7 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
   void on_output();
   void begin_pass();
   void finish_pass();
+  void refuse_foreign_gradient(const Slot& slot) const;
   void move_into_bucket(Slot& slot);
   void complete(Slot& slot);
   void arrive(Slot& slot, bool used);

@@ -230,5 +230,45 @@ TEST(GradientSync, NamesAParameterThatWasFrozenOrThawedAfterwards) {
   });
 }
 
+TEST(GradientSync, RefusesTheGradientOfAnotherParameter) {
+  const std::string refusal =
+      "the gradient that was assigned to parameter 'p0' is that of another parameter, or a part of a bucket: assign a "
+      "clone()";
+  for (const bool prepares : {true, false}) {
+    const auto failures = run_ranks_and_catch(2, [prepares](int rank, Collectives& collectives) {
+      std::vector<at::Tensor> weights = {parameter({3}), parameter({3})};
+      GradientSync sync(named(weights), collectives);
+      const auto loss = [&] { return loss_with_gradient(weights[0], rank) + loss_with_gradient(weights[1], 5); };
+      loss().backward();
+      weights[0].mutable_grad() = weights[1].grad();
+      if (prepares) sync.prepare();
+      loss().backward();
+      ADD_FAILURE() << "took " << weights[0].grad()[0].item<double>() << " for the gradient";
+    });
+    // Without prepare() the first rank that notices aborts the group.
+    const bool told = text_of(failures[0]) == refusal || text_of(failures[1]) == refusal;
+    EXPECT_TRUE(told) << text_of(failures[0]) << "; " << text_of(failures[1]);
+  }
+}
+
+TEST(GradientSync, TakesItsOwnGradientDetachedAndACopyOfAnother) {
+  run_ranks(2, [](int rank, Collectives& collectives) {
+    std::vector<at::Tensor> weights = {parameter({3}), parameter({3})};
+    GradientSync sync(named(weights), collectives);
+    const auto step = [&] {
+      sync.prepare();
+      (loss_with_gradient(weights[0], rank) + loss_with_gradient(weights[1], 5)).backward();
+    };
+    step();
+    weights[0].mutable_grad() = weights[0].grad().detach();
+    step();
+    expect_gradient(weights[0], 1, "two steps");
+    weights[0].mutable_grad() = weights[1].grad().clone();
+    step();
+    expect_gradient(weights[0], 10.5, "the other's, and a step");
+    expect_gradient(weights[1], 15, "three steps");
+  });
+}
+
 }  // namespace
 }  // namespace lrun
