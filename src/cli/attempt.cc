@@ -57,7 +57,8 @@ std::optional<StartFailure> Attempt::start() {
   command.shared_environment = environment.shared();
   std::vector<WorkerCommand> commands = worker_commands(plan, node(), start, environment, membership_.attempt);
   output_.prepare(commands);
-  if (plan.hang_timeout.value > Duration::zero()) hand_out_progress(command, commands);
+  if (plan.personality.tells_progress || plan.hang_timeout.value > Duration::zero())
+    hand_out_progress(command, commands);
   return group_.start(surroundings_.loop, command, commands, start.defaults);
 }
 
@@ -115,6 +116,15 @@ std::uint64_t Attempt::steps() const {
   std::uint64_t steps = 0;
   for (std::size_t i = 0; i < group_.workers().size(); ++i) steps += progress_.of(i).steps;
   return steps;
+}
+
+std::vector<std::pair<int, std::int64_t>> Attempt::first_steps() const {
+  std::vector<std::pair<int, std::int64_t>> first;
+  for (std::size_t i = 0; i < group_.workers().size(); ++i) {
+    const Progress progress = progress_.of(i);
+    if (progress.steps > 0) first.emplace_back(group_.workers()[i].rank, progress.first_steady_ns);
+  }
+  return first;
 }
 
 std::vector<RankProcess> Attempt::running() const {

@@ -63,8 +63,10 @@ class Attempt {
   /// The folder of the log files when there are any, else empty.
   [[nodiscard]] std::filesystem::path written_logs() const;
 
-  /// Training steps that all workers told; 0 without --hang-timeout.
+  /// Training steps that all workers told; 0 where nobody is to tell them.
   [[nodiscard]] std::uint64_t steps() const;
+  /// When ranks told their first step, in nanoseconds of the steady clock. Those that told none are left out.
+  [[nodiscard]] std::vector<std::pair<int, std::int64_t>> first_steps() const;
   /// The workers that have not ended.
   [[nodiscard]] std::vector<RankProcess> running() const;
   /// Ranks of running workers that have no connection to `store_port`.

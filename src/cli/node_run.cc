@@ -253,6 +253,9 @@ void NodeRun::signal_arrived(int signal_number, pid_t sender) {
 void NodeRun::attempt_over() {
   hang_guard_.reset();
   if (attempt_->terminal()) attempt_->terminal()->finish();
+  for (const auto& [rank, steady_ns] : attempt_->first_steps()) {
+    events_.first_step(rank, attempt_->membership().attempt, steady_ns);
+  }
   Supervisor& supervisor = attempt_->supervisor();
   const RunOutcome outcome = supervisor.outcome();
   const Verdict verdict = judge(outcome.end, outcome.records);

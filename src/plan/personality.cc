@@ -18,6 +18,7 @@ Personality personality_of(Compat compat) {
     personality.every_double_dollar = true;
     personality.unnamed_run_is_none = true;
     personality.refuse_busy_gpus = false;
+    personality.tells_progress = false;
     personality.verbs = false;
   }
   return personality;

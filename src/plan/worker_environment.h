@@ -57,7 +57,8 @@ inline constexpr ContractVariable kContract[] = {
     {"LRUN_NUM_NODES", ContractVariable::Scope::kRun, "nodes of the run"},
     {"LRUN_PROCESS_GROUP_BACKEND", ContractVariable::Scope::kRun, "'nccl', 'gloo' or 'shm'"},
     {"LRUN_PROGRESS_FD", ContractVariable::Scope::kRank,
-     "descriptor and offset of memory where liblrun tells each step, as in '3:64'; only with --hang-timeout"},
+     "descriptor and offset of memory where liblrun tells each step, as in '3:64'; under torchrun's name only with "
+     "--hang-timeout"},
     {"LRUN_SEED", ContractVariable::Scope::kRun, "the seed asked for; absent when none was"},
 };
 

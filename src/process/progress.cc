@@ -57,8 +57,10 @@ ProgressTeller::ProgressTeller(const char* variable) {
 void ProgressTeller::step() {
   if (!memory_) return;
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  const Progress progress{++steps_, std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()};
-  if (::pwrite(memory_.get(), &progress, sizeof progress, offset_) < 0) memory_.reset();
+  ++progress_.steps;
+  progress_.steady_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+  if (progress_.steps == 1) progress_.first_steady_ns = progress_.steady_ns;
+  if (::pwrite(memory_.get(), &progress_, sizeof progress_, offset_) < 0) memory_.reset();
 }
 
 }  // namespace lrun

@@ -10,8 +10,9 @@ namespace lrun {
 
 /// How far one worker has come.
 struct Progress {
-  std::uint64_t steps = 0;     ///< training steps so far; 0: it has not told any
-  std::int64_t steady_ns = 0;  ///< when it told the last one, on the machine's steady clock
+  std::uint64_t steps = 0;           ///< training steps so far; 0: it has not told any
+  std::int64_t steady_ns = 0;        ///< when it told the last one, on the machine's steady clock
+  std::int64_t first_steady_ns = 0;  ///< when it told the first one
 
   bool operator==(const Progress&) const = default;
 };
@@ -46,7 +47,7 @@ class ProgressTeller {
  private:
   Fd memory_;
   std::int64_t offset_ = 0;
-  std::uint64_t steps_ = 0;
+  Progress progress_;
 };
 
 /// The name of the variable by which a worker finds its place.

@@ -61,6 +61,13 @@ void EventLog::worker_connected(int rank, int attempt) {
   if (file_) write("worker_connected", fmt::format(R"({{"rank":{},"attempt":{}}})", rank, attempt));
 }
 
+void EventLog::first_step(int rank, int attempt, std::int64_t steady_ns) {
+  if (!file_) return;
+  const auto then = std::chrono::steady_clock::time_point(std::chrono::nanoseconds(steady_ns));
+  const auto ago = std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - then);
+  write("first_step", fmt::format(R"({{"rank":{},"attempt":{}}})", rank, attempt), ago);
+}
+
 void EventLog::worker_ended(const FailureRecord& record) {
   if (file_) write("worker_ended", to_json(record));
 }
@@ -90,8 +97,8 @@ void EventLog::run_ended(const Verdict& verdict) {
   write("run_ended", fields.dump());
 }
 
-void EventLog::write(std::string_view event, std::string_view fields) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
+void EventLog::write(std::string_view event, std::string_view fields, Duration ago) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch() - ago;
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
   std::string line =
       fmt::format(R"({{"schema":1,"time":{}.{:03},"event":"{}")", milliseconds / 1000, milliseconds % 1000, event);

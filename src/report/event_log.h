@@ -29,6 +29,9 @@ class EventLog {
   void restarting(int attempt, Duration delay);
   /// A worker has reached the store for the first time in its attempt.
   void worker_connected(int rank, int attempt);
+  /// A worker told its first training step at `steady_ns` of the steady clock. Told when the attempt is over: nobody is
+  /// woken for a step.
+  void first_step(int rank, int attempt, std::int64_t steady_ns);
   void worker_ended(const FailureRecord& record);
   void settling(int rank, Duration moment);
   /// `cause` is the worker to blame so far, or nullptr.
@@ -38,7 +41,7 @@ class EventLog {
   void run_ended(const Verdict& verdict);
 
  private:
-  void write(std::string_view event, std::string_view fields);
+  void write(std::string_view event, std::string_view fields, Duration ago = Duration(0));
 
   Fd file_;
 };

@@ -42,13 +42,16 @@ TEST(Hang, CanBeLookedAtOnly) {
   EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
 }
 
-TEST(Hang, WorkersFindTheirPlaceOnlyThen) {
+TEST(Hang, WorkersFindTheirPlaceAndUnderTorchrunsNameOnlyThen) {
   const std::string tell = "echo place=$LRUN_PROGRESS_FD; readlink /proc/self/fd/3 || true";
   LrunProcess with({"-n", "2", "--hang-timeout", "1000s", "sh", "-c", tell});
   EXPECT_EQ(with.wait().code, 0) << with.err();
   EXPECT_NE(with.out().find("[1] place=3:64"), std::string::npos) << with.out();
   EXPECT_NE(with.out().find("lrun-progress"), std::string::npos) << with.out();
-  LrunProcess without({"-n", "1", "sh", "-c", tell});
+  LrunProcess always({"-n", "2", "sh", "-c", tell});
+  EXPECT_EQ(always.wait().code, 0) << always.err();
+  EXPECT_NE(always.out().find("[1] place=3:64"), std::string::npos) << always.out();
+  LrunProcess without({"--compat=torchrun", "--nproc-per-node", "1", "--no-python", "sh", "-c", tell});
   EXPECT_EQ(without.wait().code, 0) << without.err();
   EXPECT_NE(without.out().find("place=\n"), std::string::npos) << without.out();
 }

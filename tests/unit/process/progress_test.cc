@@ -16,7 +16,8 @@ TEST(Progress, TheLauncherSeesTheStepsOfEachWorker) {
   second.step();
   second.step();
   EXPECT_EQ(board.of(1).steps, 2U);
-  EXPECT_GT(board.of(1).steady_ns, 0);
+  EXPECT_GT(board.of(1).first_steady_ns, 0);
+  EXPECT_GT(board.of(1).steady_ns, board.of(1).first_steady_ns);
   EXPECT_EQ(board.of(0), Progress{});
   EXPECT_EQ(board.of(2), Progress{});
 }
