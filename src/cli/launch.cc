@@ -89,13 +89,13 @@ int refuse_program(int error_number, const std::string& program, bool given_to_p
   return verdict.exit_code;
 }
 
-int run_below_guard(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts, CleanEnd& end) {
+int run_below_guard(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts, Guard& guard) {
   try {
     ::signal(SIGPIPE, SIG_IGN);  // a closed console is an event, not a death
     ::signal(SIGXFSZ, SIG_IGN);  // and so is a log file that may not grow
-    NodeRun run(plan, environment, std::move(facts));
+    NodeRun run(plan, environment, std::move(facts), guard);
     const Verdict verdict = run.run();
-    end.mark(verdict.die_of_signal);
+    guard.mark_clean_end(verdict.die_of_signal);
     return verdict.exit_code;
   } catch (const std::system_error& error) {
     say(Severity::kError, error.what());
@@ -126,7 +126,7 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
   NodeRun::Facts facts{program, std::move(start), request.verbosity};
   check_descriptors(FileLimit::raise_to_hard(), plan.nodes.front().workers.size());
   return run_guarded(plan.stop_signals.numbers,
-                     [&](CleanEnd& end) { return run_below_guard(plan, environment, std::move(facts), end); });
+                     [&](Guard& guard) { return run_below_guard(plan, environment, std::move(facts), guard); });
 }
 
 }  // namespace lrun

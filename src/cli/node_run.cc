@@ -9,13 +9,13 @@
 #include <csignal>
 #include <system_error>
 
+#include "base/own_signals.h"
 #include "base/rank_list.h"
 #include "cli/attempt_status.h"
 #include "cli/diagnostics.h"
 #include "cli/run_ending.h"
 #include "plan/cpu_binding.h"
 #include "process/descendants.h"
-#include "process/guard.h"
 #include "process/program_path.h"
 #include "report/parent_error_file.h"
 #include "report/restart_text.h"
@@ -48,8 +48,9 @@ std::string plain_text(const Verdict& verdict, RunFactsForText facts) {
 
 }  // namespace
 
-NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts facts)
-    : plan_(plan),
+NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts facts, const Guard& guard)
+    : guard_(guard),
+      plan_(plan),
       environment_(environment),
       facts_(std::move(facts)),
       verbose_(facts_.verbosity, [this](const std::string& line) { say(line); }),
@@ -88,9 +89,8 @@ Verdict NodeRun::run_attempts() {
     return start_failed(record_of(*failure, node(), 0));
   }
   std::vector<int> signals = handled_signals(plan_.stop_signals.numbers);
-  signals.push_back(SIGCHLD);
-  signals.push_back(guard_died_signal());
-  signals_.emplace(loop_, signals, [this](int signal_number, pid_t sender) { signal_arrived(signal_number, sender); });
+  for (const int own : {SIGCHLD, guard_died_signal(), forwarded_signal()}) signals.push_back(own);
+  signals_.emplace(loop_, signals, [this](const ReceivedSignal& signal) { signal_received(signal); });
   if (plan_.timeout.value > Duration::zero()) {
     timeout_ = loop_.after(plan_.timeout.value, [this] { time_is_over(RunEnd::Kind::kTimedOut, plan_.timeout.value); });
   }
@@ -195,7 +195,7 @@ std::string NodeRun::answer(std::string_view command) {
   if (command != "status") return Json{{"schema", 1}, {"error", "unknown command: 'status' or 'stop'"}}.dump();
   RunStatus status = attempt_status(*attempt_, *logs_);
   status.run_id = plan_.run_id;
-  status.pid = ::getppid();  // the guard: whom a shell knows and a signal reaches
+  status.pid = guard_.pid();  // whom a shell knows and a signal reaches
   status.started_ms = started_ms_;
   status.argv = plan_.argv;
   status.strategy = plan_.strategy.value;
@@ -221,18 +221,31 @@ void NodeRun::worker_connected(pid_t pid) {
   }
 }
 
-void NodeRun::signal_arrived(int signal_number, pid_t sender) {
-  if (signal_number == SIGCHLD) {
+void NodeRun::signal_received(const ReceivedSignal& signal) {
+  if (signal.number == SIGCHLD) {
     attempt_->child_signalled();
     reap_adopted([this](pid_t pid) { return attempt_->supervisor().is_worker(pid); });
     if (guard_died_) kill_children();
     attempt_->supervisor().look_again();
-    return;
-  }
-  if (signal_number == SIGWINCH) {
+  } else if (signal.number == guard_died_signal()) {
+    if (guard_.has_died()) guard_died();  // anybody can send the signal
+  } else if (signal.number == forwarded_signal()) {
+    if (signal.sender == guard_.pid()) signal_arrived(signal.value, true);
+  } else if (signal.number == SIGWINCH) {
     if (attempt_->terminal()) attempt_->terminal()->resize();
-    return;
+  } else {
+    signal_arrived(signal.number, signal.sender == guard_.pid());
   }
+}
+
+void NodeRun::guard_died() {
+  guard_died_ = true;
+  if (concluding_) return loop_.stop();
+  attempt_->supervisor().handle(GuardDied{});
+  kill_children();
+}
+
+void NodeRun::signal_arrived(int signal_number, bool forwarded) {
   if (attempt_->terminal() && signal_number == SIGTSTP) attempt_->terminal()->release();
   if (attempt_->terminal() && signal_number == SIGCONT) attempt_->terminal()->resume();
   const bool wants_out = signal_number != SIGTSTP && signal_number != SIGCONT;
@@ -240,13 +253,7 @@ void NodeRun::signal_arrived(int signal_number, pid_t sender) {
     loop_.stop();
     return;
   }
-  if (signal_number == guard_died_signal()) {
-    guard_died_ = true;
-    attempt_->supervisor().handle(GuardDied{});
-    kill_children();
-  } else {
-    attempt_->supervisor().handle(SignalArrived{signal_number, sender == ::getppid(), is_named(signal_number)});
-  }
+  attempt_->supervisor().handle(SignalArrived{signal_number, forwarded, is_named(signal_number)});
 }
 
 /// Another attempt follows, or the run is over.

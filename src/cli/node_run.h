@@ -17,6 +17,7 @@
 #include "inspect/run_directory.h"
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
+#include "process/guard.h"
 #include "process/spawn.h"
 #include "report/console_reporter.h"
 #include "store/server.h"
@@ -37,7 +38,7 @@ class NodeRun {
   };
 
   /// \throws std::system_error  the store's port is taken, descriptors ran out.
-  NodeRun(const LaunchPlan& plan, const Environment& environment, Facts facts);
+  NodeRun(const LaunchPlan& plan, const Environment& environment, Facts facts, const Guard& guard);
 
   /// Starts, supervises and cleans up: nothing is left below this process when it returns.
   Verdict run();
@@ -58,7 +59,9 @@ class NodeRun {
   std::string answer(std::string_view command);
   void kill_children();
   void worker_connected(pid_t pid);
-  void signal_arrived(int signal_number, pid_t sender);
+  void signal_received(const ReceivedSignal& signal);
+  void signal_arrived(int signal_number, bool forwarded);
+  void guard_died();
   void conclude();
   bool nothing_survives();
   void leave_result_of(const std::exception& error);
@@ -69,6 +72,7 @@ class NodeRun {
   [[nodiscard]] bool supervised() const { return attempt_ && attempt_->supervised(); }
   [[nodiscard]] const NodePlan& node() const { return plan_.nodes.front(); }
 
+  const Guard& guard_;
   const LaunchPlan& plan_;
   const Environment& environment_;
   Facts facts_;

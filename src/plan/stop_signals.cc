@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/own_signals.h"
 #include "base/signal_names.h"
 #include "base/user_error.h"
 
@@ -20,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
 /// What cannot be handled, or has a meaning of its own for lrun.
 bool is_reserved(int number) {
   const int reserved[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGTSTP, SIGCONT, SIGPIPE};
-  return std::find(std::begin(reserved), std::end(reserved), number) != std::end(reserved);
+  return is_private_signal(number) || std::find(std::begin(reserved), std::end(reserved), number) != std::end(reserved);
 }
 
 std::optional<int> usable_signal(std::string_view name) {

@@ -15,7 +15,7 @@
 #include <string>
 #include <system_error>
 
-#include "base/signal_names.h"
+#include "base/own_signals.h"
 #include "process/descendants.h"
 #include "process/exit_status.h"
 
@@ -69,6 +69,14 @@ void stop_with_the_job(pid_t launcher) {
   ::raise(SIGSTOP);
 }
 
+/// Queued, so that none is lost in another one that is pending; without room in the queue as any other signal.
+void forward(pid_t launcher, int signal_number) {
+  const bool is_state = signal_number == SIGCONT || signal_number == SIGWINCH;
+  sigval number{};
+  number.sival_int = signal_number;
+  if (is_state || ::sigqueue(launcher, forwarded_signal(), number) != 0) ::kill(launcher, signal_number);
+}
+
 /// Waits for the launcher to end, forwarding everything else.
 ExitStatus forward_until_end(pid_t launcher, const sigset_t& handled) {
   while (true) {
@@ -79,7 +87,7 @@ ExitStatus forward_until_end(pid_t launcher, const sigset_t& handled) {
       continue;
     }
     if (info.si_signo != SIGCHLD) {
-      ::kill(launcher, info.si_signo);
+      forward(launcher, info.si_signo);
       continue;
     }
     siginfo_t ended{};
@@ -102,25 +110,25 @@ int end_what_is_left(const ExitStatus& status) {
 
 }  // namespace
 
-struct CleanEnd::Page {
+struct Guard::Page {
   std::atomic<bool> marked{false};
   std::atomic<int> signal_number{0};
 };
 
-CleanEnd::CleanEnd() {
+Guard::Guard() : pid_(::getpid()) {
   void* memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
   page_ = new (memory) Page;
 }
 
-CleanEnd::~CleanEnd() { ::munmap(page_, sizeof(Page)); }
+Guard::~Guard() { ::munmap(page_, sizeof(Page)); }
 
-void CleanEnd::mark(int signal_number) {
+bool Guard::has_died() const { return ::getppid() != pid_; }
+
+void Guard::mark_clean_end(int signal_number) {
   page_->signal_number = signal_number;
   page_->marked = true;
 }
-
-int guard_died_signal() { return SIGRTMIN; }
 
 std::vector<int> handled_signals(const std::vector<int>& stop_signals) {
   std::set<int> wanted(stop_signals.begin(), stop_signals.end());
@@ -134,34 +142,33 @@ std::vector<int> handled_signals(const std::vector<int>& stop_signals) {
   return handled;
 }
 
-int run_guarded(const std::vector<int>& stop_signals, const std::function<int(CleanEnd&)>& launcher) {
+int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher) {
   // Ignored SIGCHLD (inherited from who started us) means that children vanish unreaped, and nobody learns how they
   // ended.
   ::signal(SIGCHLD, SIG_DFL);
-  CleanEnd end;
+  Guard guard;
   std::vector<int> numbers = handled_signals(stop_signals);
   numbers.push_back(SIGCHLD);
   const sigset_t handled = signal_set(numbers);
   ::sigprocmask(SIG_BLOCK, &handled, nullptr);
-  const sigset_t death = signal_set({guard_died_signal()});
+  const sigset_t own = signal_set({guard_died_signal(), forwarded_signal()});
+  ::sigprocmask(SIG_BLOCK, &own, nullptr);  // the launcher's from birth on
 
   become_subreaper();  // not inherited: the launcher asks for itself
-  const pid_t guard = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (child == 0) {
-    ::sigprocmask(SIG_BLOCK, &death, nullptr);
     ::prctl(PR_SET_PDEATHSIG, guard_died_signal());
-    if (::getppid() != guard) ::_exit(kLrunFailed);  // the guard died before the death signal was armed
+    if (guard.has_died()) ::_exit(kLrunFailed);  // the guard died before the death signal was armed
     ::setsid();
     // Not 'lrun': who kills that name without mercy hits the guard alone, and the launcher can still clean up.
     ::prctl(PR_SET_NAME, "rank-supervisor");
     become_subreaper();
-    ::_exit(launcher(end));
+    ::_exit(launcher(guard));
   }
   const ExitStatus status = forward_until_end(child, handled);
-  if (!end.page_->marked) return end_what_is_left(status);
-  if (end.page_->signal_number != 0) die_of(end.page_->signal_number);
+  if (!guard.page_->marked) return end_what_is_left(status);
+  if (guard.page_->signal_number != 0) die_of(guard.page_->signal_number);
   return status.value;
 }
 

@@ -1,32 +1,36 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <vector>
 
 namespace lrun {
 
-/// The signal by which the launcher learns that its guard died (also by SIGKILL). No other process sends it.
-int guard_died_signal();
-
 /// Signals that the guard forwards and the launcher reads: those that end a run, and USR1, USR2, TSTP, CONT
 /// and WINCH. One that was ignored when lrun was started (nohup, a shell's background job) is left out.
 std::vector<int> handled_signals(const std::vector<int>& stop_signals);
 
-/// How the launcher ended, told to the guard through shared memory.
-class CleanEnd {
+/// The guard, as the launcher knows it; what it is told goes through shared memory.
+class Guard {
  public:
+  /// Also after its death.
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] bool has_died() const;
+
   /// Marks the run as cleaned up: nothing is left below the launcher. With a signal, lrun is to die of it (it was
   /// interrupted, and whoever waits for it should see that).
-  void mark(int signal_number = 0);
+  void mark_clean_end(int signal_number = 0);
 
  private:
-  friend int run_guarded(const std::vector<int>& stop_signals, const std::function<int(CleanEnd&)>& launcher);
-  CleanEnd();
-  ~CleanEnd();
-  CleanEnd(const CleanEnd&) = delete;
-  CleanEnd& operator=(const CleanEnd&) = delete;
+  friend int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher);
+  Guard();
+  ~Guard();
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
   struct Page;
   Page* page_;
+  pid_t pid_;
 };
 
 /// Runs `launcher` in a child process and watches over it, so that nothing survives a run however lrun ends.
@@ -38,12 +42,14 @@ class CleanEnd {
 /// launcher would adopt nothing: orphans go to the nearest ancestor.)
 ///
 /// The launcher leads a session of its own, so a signal to the terminal's foreground group reaches it once, through the
-/// guard. Its signals are blocked when `launcher` is called, to be read from a signalfd.
+/// guard. Its signals are blocked when `launcher` is called, to be read from a signalfd. What the guard forwards comes
+/// as forwarded_signal() with the number as its value; only TSTP, CONT and WINCH, which replace what they find pending,
+/// come as themselves.
 ///
 /// \param stop_signals  signals that end the run; any other keeps its default action, which ends lrun at once.
 /// \return what `launcher` returned, or 125 after one line when it was killed by somebody. Does not return, but dies of
-///         the signal, after CleanEnd::mark(signal).
+///         the signal, after Guard::mark_clean_end(signal).
 /// \throws std::system_error  no memory, no process.
-int run_guarded(const std::vector<int>& stop_signals, const std::function<int(CleanEnd&)>& launcher);
+int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher);
 
 }  // namespace lrun

@@ -11,7 +11,7 @@
 namespace lrun {
 
 SignalSource::SignalSource(EventLoop& loop, const std::vector<int>& signal_numbers,
-                           std::function<void(int, pid_t)> arrived)
+                           std::function<void(const ReceivedSignal&)> arrived)
     : arrived_(std::move(arrived)) {
   sigset_t set;
   ::sigemptyset(&set);
@@ -24,7 +24,7 @@ SignalSource::SignalSource(EventLoop& loop, const std::vector<int>& signal_numbe
 void SignalSource::read_all() {
   signalfd_siginfo info{};
   while (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    arrived_(static_cast<int>(info.ssi_signo), static_cast<pid_t>(info.ssi_pid));
+    arrived_({static_cast<int>(info.ssi_signo), static_cast<pid_t>(info.ssi_pid), info.ssi_int});
   }
 }
 

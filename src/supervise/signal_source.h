@@ -10,18 +10,24 @@
 
 namespace lrun {
 
-/// Blocked signals, and who sent them (0: the kernel), as events of the loop (signalfd). The signals must be blocked
-/// already. One thread.
+struct ReceivedSignal {
+  int number = 0;
+  pid_t sender = 0;  ///< 0: the kernel
+  int value = 0;     ///< what was queued with it
+};
+
+/// Blocked signals as events of the loop (signalfd). The signals must be blocked already. One thread.
 class SignalSource {
  public:
   /// \throws std::system_error  EMFILE.
-  SignalSource(EventLoop& loop, const std::vector<int>& signal_numbers, std::function<void(int, pid_t)> arrived);
+  SignalSource(EventLoop& loop, const std::vector<int>& signal_numbers,
+               std::function<void(const ReceivedSignal&)> arrived);
 
  private:
   void read_all();
 
   Fd fd_;
-  std::function<void(int, pid_t)> arrived_;
+  std::function<void(const ReceivedSignal&)> arrived_;
   EventLoop::Watch watch_;
 };
 

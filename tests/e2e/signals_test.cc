@@ -150,6 +150,33 @@ TEST(Signals, UserSignalsReachTheWorkersAndStopNothing) {
   EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
 }
 
+TEST(Signals, AUserSignalIsNotLostInOneThatCameDirectly) {
+  LrunProcess lrun({"-n", "1", "sh", "-c", "trap 'echo checkpoint' USR1; echo ready; while :; do sleep 0.01; done"});
+  ASSERT_TRUE(lrun.wait_for("[0] ready"));
+  const pid_t launcher = lrun.launcher_pid();
+  ::kill(launcher, SIGSTOP);
+  ASSERT_TRUE(eventually([&] { return process_state(launcher) == 'T'; }));
+  ::kill(launcher, SIGUSR1);
+  lrun.signal(SIGUSR1);
+  ASSERT_TRUE(eventually([&] { return !has_pending_signals(lrun.pid()) && process_state(lrun.pid()) == 'S'; }))
+      << "the guard must have passed it on";
+  ::kill(launcher, SIGCONT);
+  EXPECT_TRUE(lrun.wait_for("[0] checkpoint")) << lrun.err();
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+}
+
+TEST(Signals, AStrangerCannotTellThatTheGuardDied) {
+  LrunProcess lrun({"-n", "1", "sh", "-c", kSleeper});
+  ASSERT_TRUE(lrun.wait_for("[0] ready"));
+  const pid_t launcher = lrun.launcher_pid();
+  for (const int own : {SIGRTMIN, SIGRTMIN + 1}) ::sigqueue(launcher, own, sigval{.sival_int = SIGINT});
+  ASSERT_TRUE(eventually([&] { return !has_pending_signals(launcher); }));
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM) << lrun.err();
+  EXPECT_EQ(lrun.err().find("guard"), std::string::npos) << lrun.err();
+}
+
 TEST(Signals, AnInheritedIgnoredSigchldAndBlockedTermDoNoHarm) {
   LrunProcess lrun({"-n", "2", "sh", "-c", kSleeper}, {.before_exec = [] {
                      ::signal(SIGCHLD, SIG_IGN);

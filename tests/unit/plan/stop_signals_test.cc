@@ -31,6 +31,15 @@ TEST(StopSignals, WhatCannotBeHandledIsRefused) {
   }
 }
 
+TEST(StopSignals, WhatLrunAndTheCLibraryNeedIsRefused) {
+  std::vector<std::string> warnings;
+  for (int number = 32; number <= SIGRTMIN + 1; ++number) {
+    EXPECT_THROW(choose_stop_signals(asked(std::to_string(number)), {}, warnings), UserError) << number;
+  }
+  const std::string free = std::to_string(SIGRTMIN + 2);
+  EXPECT_EQ(choose_stop_signals(asked(free), {}, warnings).numbers, std::vector<int>{SIGRTMIN + 2});
+}
+
 TEST(StopSignals, TorchrunOnlyWarnsOfThem) {
   std::vector<std::string> warnings;
   const StopSignals signals =
