@@ -17,6 +17,7 @@
 #include "inspect/run_directory.h"
 #include "plan/make_plan.h"
 #include "plan/show_plan.h"
+#include "process/process_title.h"
 #include "report/parent_error_file.h"
 #include "verdict/judge.h"
 
@@ -54,6 +55,7 @@ int run(const std::vector<std::string>& argv) {
 
 /// Whatever cannot be done is told in one line, and lrun exits with 125.
 int main(int argc, char** argv) {
+  lrun::remember_command_line(argc, argv);
   try {
     return lrun::run({argv, argv + argc});
   } catch (const lrun::UserError& error) {

@@ -18,6 +18,7 @@
 #include "plan/make_plan.h"
 #include "process/guard.h"
 #include "process/process_limits.h"
+#include "process/process_title.h"
 #include "process/program_path.h"
 #include "report/parent_error_file.h"
 #include "report/verdict_text.h"
@@ -90,6 +91,7 @@ int refuse_program(int error_number, const std::string& program, bool given_to_p
 }
 
 int run_below_guard(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts, Guard& guard) {
+  set_process_title(fmt::format("{} of process {}, run {}", kLauncherName, guard.pid(), plan.run_id));
   try {
     ::signal(SIGPIPE, SIG_IGN);  // a closed console is an event, not a death
     ::signal(SIGXFSZ, SIG_IGN);  // and so is a log file that may not grow

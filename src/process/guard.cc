@@ -161,8 +161,7 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
     ::prctl(PR_SET_PDEATHSIG, guard_died_signal());
     if (guard.has_died()) ::_exit(kLrunFailed);  // the guard died before the death signal was armed
     ::setsid();
-    // Not 'lrun': who kills that name without mercy hits the guard alone, and the launcher can still clean up.
-    ::prctl(PR_SET_NAME, "rank-supervisor");
+    ::prctl(PR_SET_NAME, kLauncherName);
     become_subreaper();
     ::_exit(launcher(guard));
   }

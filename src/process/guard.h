@@ -11,6 +11,10 @@ namespace lrun {
 /// and WINCH. One that was ignored when lrun was started (nohup, a shell's background job) is left out.
 std::vector<int> handled_signals(const std::vector<int>& stop_signals);
 
+/// What the launcher is called. Not 'lrun': who kills that name without mercy (`pkill -9 lrun`, also with -f) hits the
+/// guard alone, and the launcher can still clean up.
+inline constexpr const char* kLauncherName = "rank-supervisor";
+
 /// The guard, as the launcher knows it; what it is told goes through shared memory.
 class Guard {
  public:
