@@ -113,12 +113,12 @@ std::string GroupMeeting::answer_key(int rank) const {
 }
 
 void GroupMeeting::join() {
-  store_.set(prefix_ + "/rank/" + std::to_string(options_.rank), self_.text());
+  store_.set(prefix_ + "/rank/" + std::to_string(options_.rank), self_.text(), deadline_);
   const auto call = store_.get(key(self_.number, "call"), deadline_);
   if (!call) time_out({0});
   members_[0] = Member::parse(0, *call);
   watch(0);
-  store_.set(key(identity(), "here/" + std::to_string(self_.number)), "1");
+  store_.set(key(identity(), "here/" + std::to_string(self_.number)), "1", deadline_);
 }
 
 void GroupMeeting::gather() {
@@ -136,13 +136,13 @@ void GroupMeeting::gather() {
 /// Calls the process that stands under the rank's name, once. \return  whether it has answered.
 bool GroupMeeting::admit(int rank) {
   Member& member = members_[static_cast<std::size_t>(rank)];
-  const auto said = store_.try_get(prefix_ + "/rank/" + std::to_string(rank));
+  const auto said = store_.try_get(prefix_ + "/rank/" + std::to_string(rank), deadline_);
   if (!said) return false;
   if (const Member found = Member::parse(rank, *said); found.number != member.number) {
     member = found;
-    store_.set(key(member.number, "call"), self_.text());
+    store_.set(key(member.number, "call"), self_.text(), deadline_);
   }
-  if (!store_.try_get(key(identity(), "here/" + std::to_string(member.number)))) return false;
+  if (!store_.try_get(key(identity(), "here/" + std::to_string(member.number)), deadline_)) return false;
   watch(rank);
   return true;
 }
@@ -156,7 +156,7 @@ std::string GroupMeeting::exchange(const std::string& line,
                                    const std::function<std::string(const std::vector<std::string>&)>& decide) {
   const std::string say = "say/" + std::to_string(round_);
   if (options_.rank != 0) {
-    store_.set(key(self_.number, say), line);
+    store_.set(key(self_.number, say), line, deadline_);
     std::string answer = hear_answer();
     ++round_;
     return answer;
@@ -166,7 +166,7 @@ std::string GroupMeeting::exchange(const std::string& line,
     lines.push_back(hear(rank, key(members_[static_cast<std::size_t>(rank)].number, say)));
   }
   std::string answer = decide(lines);
-  for (int rank = 1; rank < options_.world_size; ++rank) store_.set(answer_key(rank), encode_answer(answer));
+  for (int rank = 1; rank < options_.world_size; ++rank) store_.set(answer_key(rank), encode_answer(answer), deadline_);
   ++round_;
   return answer;
 }
@@ -174,7 +174,7 @@ std::string GroupMeeting::exchange(const std::string& line,
 std::string GroupMeeting::hear_answer() {
   const std::string answer = hear(0, answer_key(options_.rank));
   if (const auto failure = failure_in(answer)) {
-    store_.set(key(self_.number, "heard"), "1");
+    store_.set(key(self_.number, "heard"), "1", deadline_);
     failure->raise();
   }
   return answer.substr(1);
@@ -190,6 +190,8 @@ std::string GroupMeeting::hear(int rank, const std::string& key) {
 std::optional<std::string> GroupMeeting::look_for(const std::string& key) {
   try {
     return store_.get(key, deadline_, [this] { return !watch_.ended(watched_).empty(); });
+  } catch (const CollectiveTimeout&) {
+    throw;
   } catch (const Error&) {
     // A rank that serves the store takes it along.
     if (ended_soon().empty()) throw;
@@ -225,7 +227,7 @@ void GroupMeeting::wait_until_heard() {
   std::vector<int> waiting = watched_;
   for (Backoff backoff(std::chrono::steady_clock::now() + std::chrono::seconds(1));; backoff.sleep()) {
     std::erase_if(waiting, [this](int rank) {
-      return store_.try_get(key(members_[static_cast<std::size_t>(rank)].number, "heard")).has_value() ||
+      return store_.try_get(key(members_[static_cast<std::size_t>(rank)].number, "heard"), deadline_).has_value() ||
              !watch_.ended(std::array{rank}).empty();
     });
     if (waiting.empty() || backoff.is_over()) return;
@@ -237,7 +239,7 @@ void GroupMeeting::fail(const Failure& failure) {
   try {
     for (int rank = 1; rank < options_.world_size && options_.rank == 0; ++rank) {
       if (members_[static_cast<std::size_t>(rank)].number == 0) continue;
-      store_.set(answer_key(rank), encode_answer(failure));
+      store_.set(answer_key(rank), encode_answer(failure), deadline_);
     }
     if (options_.rank == 0) wait_until_heard();
   } catch (const std::exception&) {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <utility>
-#include <vector>
 
 #include "runtime/collectives/backoff.h"
 
@@ -31,10 +31,10 @@ std::string first_line(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
-Store open(const StoreAddress& address, bool serve, std::chrono::milliseconds timeout) {
+Store open(const StoreAddress& address, std::chrono::milliseconds timeout) {
   c10d::TCPStoreOptions options;
   options.port = address.port;
-  options.isServer = serve;
+  options.isServer = true;
   options.waitWorkers = false;
   options.timeout = timeout;
   options.useLibUV = true;
@@ -49,75 +49,73 @@ Store serve(const StoreAddress& address, std::chrono::milliseconds timeout) {
   static Servers& servers = *new Servers;  // never destroyed: its threads would outlive what they use at exit
   const std::lock_guard lock(mutex);
   if (const auto found = servers.find({address.host, address.port}); found != servers.end()) return found->second;
-  Store store = open(address, true, timeout);
+  Store store = open(address, timeout);
   servers.emplace(std::pair(address.host, store->getPort()), store);
   return store;
 }
 
+/// Runs `function`, which throws std::system_error, for a request to the store `name`.
+template <typename Function>
+auto ask(const char* what, const std::string& name, const Function& function) -> decltype(function()) {
+  try {
+    return function();
+  } catch (const std::system_error& error) {
+    const std::string text = std::string(what) + " the store at " + name + ": " + error.what();
+    if (error.code() == std::errc::timed_out) throw CollectiveTimeout(text);
+    throw Error(text);
+  }
+}
+
+/// The port where this process now serves the address.
+std::uint16_t serve_port(const StoreAddress& address, SteadyTime deadline) {
+  try {
+    return serve(address, left_until(deadline))->getPort();
+  } catch (const std::exception& error) {
+    throw Error("cannot serve the store at " + name_of(address) + ": " + first_line(error));
+  }
+}
+
+StoreConnection connect(const std::string& host, std::uint16_t port, SteadyTime deadline) {
+  try {
+    return {host, port, deadline};
+  } catch (const std::system_error& error) {
+    const std::string text = "cannot reach the store at " + host + ":" + std::to_string(port) + ": " + error.what();
+    if (error.code() == std::errc::protocol_error) throw Error(text);
+    throw CollectiveTimeout(text);  // it has tried until then
+  }
+}
+
+/// What a server that is there needs for an answer, on a busy machine: the last look at the deadline is to be one.
+SteadyTime answer_by(SteadyTime deadline) {
+  return std::max<SteadyTime>(deadline, std::chrono::steady_clock::now() + std::chrono::seconds(1));
+}
+
 }  // namespace
 
-class StoreClient::Connection {
- public:
-  Connection(const StoreAddress& address, SteadyTime deadline);
-
-  /// Runs `function`, whose wait ends at `deadline`.
-  template <typename Function>
-  auto call(const char* what, SteadyTime deadline, const Function& function) -> decltype(function()) {
-    try {
-      return function();
-    } catch (const std::exception& error) {
-      const std::string text = std::string(what) + " the store at " + name_ + ": " + first_line(error);
-      if (std::chrono::steady_clock::now() >= deadline) throw CollectiveTimeout(text);
-      throw Error(text);
-    }
-  }
-
-  c10d::TCPStore& store() { return *store_; }
-
- private:
-  std::string name_;
-  Store store_;
-};
-
-StoreClient::Connection::Connection(const StoreAddress& address, SteadyTime deadline) : name_(name_of(address)) {
-  call("cannot reach", deadline, [&] {
-    const auto timeout = left_until(deadline);
-    StoreAddress served = address;
-    if (address.serve) served.port = serve(address, timeout)->getPort();
-    name_ = name_of(served);
-    store_ = open(served, false, timeout);
-  });
-}
-
 StoreClient::StoreClient(const StoreAddress& address, SteadyTime deadline)
-    : connection_(std::make_unique<Connection>(address, deadline)) {}
-StoreClient::StoreClient(StoreClient&&) noexcept = default;
-StoreClient& StoreClient::operator=(StoreClient&&) noexcept = default;
-StoreClient::~StoreClient() = default;
+    : port_(address.serve ? serve_port(address, deadline) : address.port),
+      name_(address.host + ":" + std::to_string(port_)),
+      connection_(connect(address.host, port_, deadline)) {}
 
-std::uint16_t StoreClient::port() const { return connection_->store().getPort(); }
-
-void StoreClient::set(const std::string& key, const std::string& value) {
-  connection_->call("cannot write to", SteadyTime::max(),
-                    [&] { connection_->store().set(key, std::vector<std::uint8_t>(value.begin(), value.end())); });
+void StoreClient::set(const std::string& key, const std::string& value, SteadyTime deadline) {
+  ask("cannot write to", name_, [&] { connection_.set(key, value, answer_by(deadline)); });
 }
 
-std::optional<std::string> StoreClient::try_get(const std::string& key) {
+std::optional<std::string> StoreClient::try_get(const std::string& key, SteadyTime deadline) {
   using Value = std::optional<std::string>;
-  return connection_->call("cannot read from", SteadyTime::max(), [&]() -> Value {
-    if (!connection_->store().check({key})) return std::nullopt;
-    const std::vector<std::uint8_t> value = connection_->store().get(key);
-    return std::string(value.begin(), value.end());
+  return ask("cannot read from", name_, [&]() -> Value {
+    if (!connection_.check(key, answer_by(deadline))) return std::nullopt;
+    return connection_.get(key, answer_by(deadline));
   });
 }
 
-// Asks again and again instead of using the store's own wait: when that one times out, c10d prints warnings, and its
-// client can be left waiting for an answer without a deadline. Groups are made rarely and their ranks come together.
+// Asks again and again instead of using the store's own wait, which would have to be called off when a peer ends.
+// Groups are made rarely and their ranks come together.
 std::optional<std::string> StoreClient::get(const std::string& key, SteadyTime deadline,
                                             const std::function<bool()>& give_up) {
   for (Backoff backoff(deadline);; backoff.sleep()) {
     const bool last = give_up && give_up();  // before the look: what a process said before it ended is seen
-    auto value = try_get(key);
+    auto value = try_get(key, deadline);
     if (value || last || backoff.is_over()) return value;
   }
 }

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/clock.h"
+#include "runtime/collectives/store_connection.h"
 
 namespace lrun {
 
@@ -23,32 +22,29 @@ struct StoreAddress {
 /// A client of the workers' store: what ranks tell each other before they share anything else. PyTorch's TCPStore,
 /// whoever serves it.
 ///
-/// Errors  CollectiveTimeout when the server is not there until the deadline, lrun::Error when it has gone; the text
-/// names
-///         its address.
+/// Errors  CollectiveTimeout when the server is not there, or does not answer, until the deadline (an answer may always
+///         take a second); lrun::Error when it has gone, or has not answered before. The text names its address.
 /// Threads one at a time.
 class StoreClient {
  public:
   /// Connects, waiting for the server until the deadline. With `serve` this process serves the address from now until
   /// it ends.
   StoreClient(const StoreAddress& address, SteadyTime deadline);
-  StoreClient(StoreClient&&) noexcept;
-  StoreClient& operator=(StoreClient&&) noexcept;
-  ~StoreClient();
 
-  [[nodiscard]] std::uint16_t port() const;
+  [[nodiscard]] std::uint16_t port() const { return port_; }
 
-  void set(const std::string& key, const std::string& value);
+  void set(const std::string& key, const std::string& value, SteadyTime deadline);
   /// The value, or empty when nobody has set the key.
-  std::optional<std::string> try_get(const std::string& key);
+  std::optional<std::string> try_get(const std::string& key, SteadyTime deadline);
   /// The value; waits for it. Empty when nobody has set the key until the deadline.
   /// \param give_up  asked before each look while it waits: true ends the wait, after that look, with an empty value.
   std::optional<std::string> get(const std::string& key, SteadyTime deadline,
                                  const std::function<bool()>& give_up = {});
 
  private:
-  class Connection;
-  std::unique_ptr<Connection> connection_;
+  std::uint16_t port_;
+  std::string name_;  // for messages
+  StoreConnection connection_;
 };
 
 }  // namespace lrun

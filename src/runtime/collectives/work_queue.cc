@@ -1,37 +1,12 @@
 #include "runtime/collectives/work_queue.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <utility>
 
+#include "runtime/collectives/background_thread.h"
+
 namespace lrun {
-namespace {
-
-/// Blocks all signals on this thread while it lives.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-  ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
-
-/// Starts a thread that leaves all signals to the program's own threads.
-template <typename Function>
-std::thread start_thread(Function function) {
-  const BlockedSignals blocked;
-  return std::thread(std::move(function));
-}
-
-}  // namespace
 
 WorkQueue::~WorkQueue() {
   {
@@ -52,7 +27,7 @@ std::shared_ptr<Task> WorkQueue::post(Post post, bool in_background) {
   {
     const std::lock_guard lock(mutex_);
     // First, for it may throw: nothing is posted then.
-    if (in_background && !thread_.joinable()) thread_ = start_thread([this] { serve(); });
+    if (in_background && !thread_.joinable()) thread_ = start_background_thread([this] { serve(); });
     task = std::make_shared<Task>(std::move(post), sequence_ + 1);
     pending_.push_back(task);
     ++sequence_;

@@ -71,7 +71,8 @@ TEST(GroupMeeting, MeetsAfterAnAttemptThatOneRankMadeAlone) {
 TEST(GroupMeeting, NamesTheStoreThatItCannotReach) {
   GroupOptions options = group_of(1, 2, "no-store", 500ms);
   options.store.port = 1;  // nobody listens on it
-  EXPECT_THAT(error_of([&] { GroupMeeting meeting(options); }), HasSubstr("cannot reach the store at 127.0.0.1:1: "));
+  EXPECT_THAT(error_of([&] { GroupMeeting meeting(options); }),
+              StartsWith("CollectiveTimeout: cannot reach the store at 127.0.0.1:1: "));
 }
 
 TEST(PeerWatch, SeesAPeerThatEndedBeforeItWasWatched) {

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+namespace lrun {
+
+/// A TCP connection to the first address of `host` (a name or an address) that takes one. Non-blocking, CLOEXEC.
+///
+/// Names are looked up on a thread of their own, for the machine's resolver knows no deadline; one that hangs is left
+/// behind.
+/// \throws std::system_error  nobody listens there, the name is unknown, ETIMEDOUT at the deadline.
+Fd connect_to_host(const std::string& host, std::uint16_t port, SteadyTime deadline);
+
+/// Waits for `events` on a descriptor. \return  false when there were none until the deadline.
+/// \throws std::system_error  poll was refused.
+bool poll_until(int fd, short events, SteadyTime deadline);
+
+}  // namespace lrun
