@@ -58,6 +58,27 @@ void check_identities(const std::vector<Identity>& identities) {
                     " hosts: 'shm' works on one host, and 'gloo' between hosts is not in this version");
 }
 
+/// The file of rank 0 in /dev/shm. Unlinks it at the end of the scope, however that is left.
+class NamedFile {
+ public:
+  explicit NamedFile(const std::string& name) : name_(name) {}
+  NamedFile(const NamedFile&) = delete;
+  NamedFile& operator=(const NamedFile&) = delete;
+  ~NamedFile() {
+    if (created_) SharedMemory::unlink_named(name_);
+  }
+
+  SharedMemory create() {
+    SharedMemory memory = SharedMemory::create_named(name_);
+    created_ = true;
+    return memory;
+  }
+
+ private:
+  const std::string& name_;
+  bool created_ = false;
+};
+
 /// One rank's steps to the memory of all.
 class Sharing {
  public:
@@ -148,18 +169,13 @@ bool Sharing::share_memfd() {
 
 void Sharing::share_named() {
   const std::string name = "/lrun-" + std::to_string(meeting_.identity());
+  NamedFile file(name);
   std::string trouble;
-  if (creates()) trouble = open([&] { return SharedMemory::create_named(name); });
+  if (creates()) trouble = open([&] { return file.create(); });
   meeting_.exchange({}, [](const std::vector<std::string>&) { return std::string(); });
   if (!creates()) trouble = open([&] { return SharedMemory::open_named(name); });
   if (trouble.empty()) trouble = populate_slots();
-  try {
-    trouble = agree(trouble);
-  } catch (const std::exception&) {
-    if (creates()) SharedMemory::unlink_named(name);
-    throw;
-  }
-  if (creates()) SharedMemory::unlink_named(name);
+  trouble = agree(trouble);
   if (!trouble.empty()) throw Error("the ranks of this host cannot share memory: " + trouble);
 }
 

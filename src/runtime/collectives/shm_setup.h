@@ -23,7 +23,8 @@ struct ShmSetup {
 ///
 /// Rank 0 makes a memfd, which the others open as /proc/<pid>/fd/<n>; nothing is left behind, whoever is killed when.
 /// Where that is refused (another pid namespace, another user, hidepid), rank 0 makes a file in /dev/shm that is
-/// unlinked as soon as all have opened it: only a SIGKILL of rank 0 in these few milliseconds leaves it there.
+/// unlinked as soon as all have opened it, or have failed to: only a signal that ends rank 0 in between leaves it
+/// there.
 ///
 /// \throws Unsupported        the ranks are on several hosts; the text says what is coming for that.
 /// \throws CollectiveTimeout  not all ranks came within the timeout.

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/collectives/group_meeting.h"
 #include "runtime/collectives/ranks.h"
 #include "runtime/collectives/registry.h"
 #include "runtime/collectives/shm_region.h"
@@ -233,6 +234,20 @@ TEST(Shm, SharesANamedFileBetweenPidNamespacesAndUnlinksIt) {
   if (second == "error: no pid namespace") GTEST_SKIP() << "this machine gives us no pid namespace";
   EXPECT_EQ(second, "");
   EXPECT_EQ(ranks[0].result(), "");
+  EXPECT_THAT(left_in_dev_shm(), IsEmpty());
+}
+
+TEST(Shm, UnlinksTheNamedFileWhenARankEndsBeforeAllHaveOpenedIt) {
+  RankProcess creating([options = group_of(2, "half-open")]() mutable { make_collectives("shm", options); });
+  RankProcess ending([options = group_of(2, "half-open")]() mutable {
+    options.rank = 1;
+    GroupMeeting meeting(options);
+    meeting.exchange(std::to_string(kLayoutVersion) + " " + meeting.process().text(), {});
+    meeting.exchange({}, {});                            // hears of the memfd
+    meeting.exchange("cannot be opened from here", {});  // so that a named file is made
+  });
+  EXPECT_EQ(ending.result(), "");
+  EXPECT_THAT(creating.result(), StartsWith("PeerLost: rank 1 "));
   EXPECT_THAT(left_in_dev_shm(), IsEmpty());
 }
 
