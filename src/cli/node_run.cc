@@ -308,8 +308,7 @@ void NodeRun::restart() {
 bool NodeRun::nothing_survives() {
   const std::vector<pid_t> survivors = end_all_descendants(kKillLimit);
   if (survivors.empty()) return true;
-  warn(fmt::format("{} processes cannot be ended (uninterruptible in the kernel), first pid {}", survivors.size(),
-                   survivors.front()));
+  warn(survivors_in_words(survivors));
   return false;
 }
 

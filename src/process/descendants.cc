@@ -88,6 +88,22 @@ void reap_zombies() {
   }
 }
 
+/// For where /proc is missing or another pid namespace's: the next child behind the pid `last`, found by trying every
+/// pid that there can be; kUnlisted when there is none. Reaps meanwhile: the last child may end long before all were
+/// tried.
+pid_t child_by_trial(pid_t last, SteadyTime deadline) {
+  constexpr pid_t kMostPid = 1 << 22;  // PID_MAX_LIMIT of the kernel
+  constexpr pid_t kBetweenLooks = 1 << 12;
+  for (pid_t tried = 1; tried <= kMostPid; ++tried) {
+    const pid_t pid = (last + tried - 1) % kMostPid + 1;
+    if (is_our_child(pid)) return pid;
+    if (tried % kBetweenLooks != 0) continue;
+    reap_zombies();
+    if (!have_children() || std::chrono::steady_clock::now() >= deadline) break;
+  }
+  return kUnlisted;
+}
+
 }  // namespace
 
 void become_subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
@@ -116,11 +132,15 @@ std::vector<pid_t> end_all_descendants(Duration limit) {
   sigset_t child_signal;
   ::sigemptyset(&child_signal);
   ::sigaddset(&child_signal, SIGCHLD);
+  pid_t tried = ::getpid();  // what is left is mostly younger than we
   while (true) {
     reap_zombies();
     if (!have_children()) return {};
     std::vector<pid_t> children = direct_children();
-    if (children.empty()) children = {0};
+    if (children.empty()) {
+      tried = proc_shows_us() ? kUnlisted : child_by_trial(tried, deadline);
+      children = {tried};
+    }
     const auto left = std::chrono::duration_cast<Duration>(deadline - std::chrono::steady_clock::now());
     if (left <= Duration::zero()) return children;
     for (const pid_t child : children) {
@@ -131,6 +151,16 @@ std::vector<pid_t> end_all_descendants(Duration limit) {
     const timespec pause{0, std::min(left, kLook).count() * 1'000'000};
     ::sigtimedwait(&child_signal, nullptr, &pause);
   }
+}
+
+std::string survivors_in_words(const std::vector<pid_t>& survivors) {
+  const std::size_t count = survivors.size();
+  if (count == 1 && survivors.front() == kUnlisted) {
+    return "what the workers left behind cannot be listed: /proc is not there";
+  }
+  return std::to_string(count) + (count == 1 ? " process" : " processes") +
+         " cannot be ended (uninterruptible in the kernel)" + (count == 1 ? ": pid " : ", first pid ") +
+         std::to_string(survivors.front());
 }
 
 }  // namespace lrun

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "base/duration.h"
@@ -27,9 +28,15 @@ void reap_adopted(const std::function<bool(pid_t)>& is_worker);
 ///
 /// Only direct children are signalled: their pids cannot be reused while we have not reaped them, and what they leave
 /// behind becomes a direct child in turn. SIGCHLD must be blocked.
-/// \return the processes that did not end within `limit` (uninterruptible in the kernel), as pids; {0} when some are
-/// left
-///         that cannot be listed without /proc.
+/// \return the processes that did not end within `limit` (uninterruptible in the kernel), as pids; {kUnlisted} when
+///         some are left that cannot be listed.
 std::vector<pid_t> end_all_descendants(Duration limit);
+
+/// In place of a pid.
+inline constexpr pid_t kUnlisted = 0;
+
+/// '2 processes cannot be ended (uninterruptible in the kernel), first pid 7': what end_all_descendants() returned,
+/// which is not empty.
+std::string survivors_in_words(const std::vector<pid_t>& survivors);
 
 }  // namespace lrun

@@ -102,9 +102,8 @@ ExitStatus forward_until_end(pid_t launcher, const sigset_t& handled) {
 int end_what_is_left(const ExitStatus& status) {
   const auto survivors = end_all_descendants(kCleanUpLimit);
   if (status.kind == ExitStatus::Kind::kExited) return status.value;
-  say(fmt::format(
-      "lrun: error: the launcher itself {}; {}\n", status.in_words(),
-      survivors.empty() ? "all workers were ended" : fmt::format("{} processes cannot be ended", survivors.size())));
+  say(fmt::format("lrun: error: the launcher itself {}; {}\n", status.in_words(),
+                  survivors.empty() ? "all workers were ended" : survivors_in_words(survivors)));
   return kLrunFailed;
 }
 

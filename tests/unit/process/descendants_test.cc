@@ -1,6 +1,8 @@
 #include "process/descendants.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +51,41 @@ TEST(Descendants, EndsOrphansWithSessionsOfTheirOwn) {
     return ::kill(escaped, 0) == 0 ? 4 : 0;
   });
   EXPECT_EQ(code, 0);
+}
+
+/// \return false where this process may not.
+bool hide_proc() {
+  if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  return ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("none", "/proc", "tmpfs", 0, nullptr) == 0;
+}
+
+TEST(Descendants, EndWithoutProcToo) {
+  constexpr int kMayNot = 77;
+  const int code = in_subreaper([] {
+    if (!hide_proc()) return kMayNot;
+    Pipe alive = make_pipe();
+    const pid_t worker = ::fork();
+    if (worker == 0) {
+      if (::fork() != 0) ::_exit(0);
+      ::setsid();
+      while (true) ::pause();
+    }
+    ::waitpid(worker, nullptr, 0);
+    alive.write.reset();  // now the orphan alone holds it
+    const std::vector<pid_t> survivors = end_all_descendants(Duration(20'000));
+    char byte = 0;
+    if (::read(alive.read.get(), &byte, 1) != 0) return 2;
+    return survivors.empty() ? 0 : 1;
+  });
+  if (code == kMayNot) GTEST_SKIP() << "needs a mount namespace";
+  EXPECT_EQ(code, 0);
+}
+
+TEST(Descendants, ThatDoNotEndAreTold) {
+  EXPECT_EQ(survivors_in_words({7}), "1 process cannot be ended (uninterruptible in the kernel): pid 7");
+  EXPECT_EQ(survivors_in_words({7, 8}), "2 processes cannot be ended (uninterruptible in the kernel), first pid 7");
+  EXPECT_EQ(survivors_in_words({kUnlisted}), "what the workers left behind cannot be listed: /proc is not there");
 }
 
 TEST(Descendants, ReapsAdoptedOrphansAndLeavesWorkersToTheirOwner) {
