@@ -7,7 +7,9 @@
 
 #include <cerrno>
 #include <chrono>
+#include <iterator>
 #include <system_error>
+#include <utility>
 
 #include "base/appended_file.h"
 #include "report/result_json.h"
@@ -100,12 +102,26 @@ void EventLog::run_ended(const Verdict& verdict) {
 void EventLog::write(std::string_view event, std::string_view fields, Duration ago) {
   const auto now = std::chrono::system_clock::now().time_since_epoch() - ago;
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-  std::string line =
-      fmt::format(R"({{"schema":1,"time":{}.{:03},"event":"{}")", milliseconds / 1000, milliseconds % 1000, event);
+  std::string line = std::exchange(cut_, false) ? "\n" : "";
+  fmt::format_to(std::back_inserter(line), R"({{"schema":1,"time":{}.{:03},"event":"{}")", milliseconds / 1000,
+                 milliseconds % 1000, event);
   const std::string_view inside = fields.substr(1, fields.size() - 2);
   if (!inside.empty()) line.append(",").append(inside);
   line += "}\n";
-  if (::write(file_.get(), line.data(), line.size()) < 0) file_.reset();
+  append(line);
+}
+
+/// A full disk takes the beginning of a line and then nothing: what follows later is to be a line of its own.
+void EventLog::append(std::string_view line) {
+  const bool was_cut = line.front() == '\n';
+  const std::size_t size = line.size();
+  while (!line.empty()) {
+    const ssize_t count = ::write(file_.get(), line.data(), line.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    line.remove_prefix(static_cast<std::size_t>(count));
+  }
+  cut_ = !line.empty() && (was_cut || line.size() < size);
 }
 
 }  // namespace lrun

@@ -13,7 +13,8 @@
 namespace lrun {
 
 /// events.jsonl of a run: what happened and when, a JSON object a line, `schema` 1. A line is one write, so a reader of
-/// a living run sees whole lines. Without a file (not opened, or the disk is full) every call does nothing.
+/// a living run sees whole lines; one that a full disk cut stays cut, and the next begins on a line of its own. Without
+/// a file every call does nothing.
 class EventLog {
  public:
   EventLog() = default;
@@ -42,8 +43,10 @@ class EventLog {
 
  private:
   void write(std::string_view event, std::string_view fields, Duration ago = Duration(0));
+  void append(std::string_view line);
 
   Fd file_;
+  bool cut_ = false;  ///< the file does not end with a whole line
 };
 
 }  // namespace lrun

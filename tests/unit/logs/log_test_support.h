@@ -1,7 +1,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,10 +16,12 @@
 
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "support/full_disk.h"
 #include "support/temporary_folder.h"
 
 namespace lrun {
 
+using test::FullDisk;
 using test::TemporaryFolder;
 
 inline std::string content_of(const std::filesystem::path& path) {
@@ -141,24 +142,6 @@ inline std::string lines_of(std::string_view prefix, std::string_view console) {
   }
   return text;
 }
-
-/// While it lives, no file of this process grows beyond `bytes`: a write that would is cut, the next one is refused
-/// with EFBIG.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes = 0) {
-    ::signal(SIGXFSZ, SIG_IGN);
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const struct rlimit full { bytes, before_.rlim_max };
-    ::setrlimit(RLIMIT_FSIZE, &full);
-  }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  struct rlimit before_ {};
-};
 
 /// A process ignores SIGPIPE while it routes output.
 struct IgnoreBrokenPipes {

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "report/result_json.h"
+#include "support/full_disk.h"
 #include "support/temporary_folder.h"
 
 namespace lrun {
@@ -42,6 +43,24 @@ TEST_F(EventLogTest, WritesOneJsonObjectALine) {
   EXPECT_EQ(lines[3]["pid"], 4242);
   EXPECT_EQ(lines[3]["cause"], "fatal_signal");
   EXPECT_EQ(lines[3]["others"], 7);
+}
+
+TEST_F(EventLogTest, BeginsALineOfItsOwnBehindOneThatAFullDiskCut) {
+  EventLog events(folder_ / "events.jsonl");
+  events.noted("suspended");
+  {
+    const test::FullDisk full(std::filesystem::file_size(folder_ / "events.jsonl") + 10);
+    events.noted("resumed");
+    events.noted("killing");
+  }
+  events.noted("suspended");
+
+  std::ifstream file(folder_ / "events.jsonl");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[1].size(), 10U) << "what there was room for: " << lines[1];
+  EXPECT_EQ(nlohmann::json::parse(lines[2])["event"], "suspended");
 }
 
 TEST_F(EventLogTest, DoesNothingWithoutAFile) {
