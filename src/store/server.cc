@@ -64,6 +64,7 @@ struct StoreServer::Connection {
   StoreClientId id;
   Fd socket;
   StoreRequestDecoder decoder;
+  bool pinged = false;
   std::string unserved;  // bytes that were read and wait until the client takes its answers
   SendBuffer answers;
   EventLoop::Watch readable;
@@ -144,7 +145,7 @@ void StoreServer::serve(Connection& connection, std::string_view bytes) {
       reason = connection.decoder.refusal();
       break;
     }
-    if (request->command == StoreCommand::kPing && options_.greeted) greet(*request);
+    if (request->command == StoreCommand::kPing && !std::exchange(connection.pinged, true)) greet(*request);
     reason = handle_request(table_, connection.id, std::move(*request), connection.answers.tail());
     tell_released(connection);
   }
@@ -155,6 +156,7 @@ void StoreServer::serve(Connection& connection, std::string_view bytes) {
 }
 
 void StoreServer::greet(const StoreRequest& request) const {
+  if (!options_.greeted) return;
   constexpr std::int64_t kMostPid = std::numeric_limits<std::int32_t>::max();
   const auto pid = static_cast<std::int64_t>(request.number);
   if (pid > 0 && pid <= kMostPid) options_.greeted(static_cast<std::int32_t>(pid));

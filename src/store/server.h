@@ -25,8 +25,8 @@ struct StoreServerOptions {
   /// Gets one line for every client that was refused, and when descriptors run out. May be empty. Must not call the
   /// server.
   std::function<void(const std::string& line)> log = {};
-  /// Gets what a client says is its pid when it pings, as torch's do right after they connected. May be empty. Must not
-  /// call the server.
+  /// Gets what a client says is its pid in its first ping, which torch's send right after they connected; the numbers
+  /// of later pings mean nothing. May be empty. Must not call the server.
   std::function<void(std::int32_t pid)> greeted = {};
 };
 

@@ -181,6 +181,20 @@ TEST_F(StoreServerTest, CountsClientsThatHaveGreeted) {
   EXPECT_EQ(server_.num_clients(), 1U) << "the first one has left";
 }
 
+TEST(StoreServerGreeting, IsTheFirstPingOfAConnection) {
+  std::vector<std::int32_t> pids;
+  StoreServerThread server({.greeted = [&](std::int32_t pid) { pids.push_back(pid); }});
+  for (const std::uint64_t pid : {1000U, 2000U}) {
+    RawSocket client(server.port());
+    ASSERT_TRUE(client.greet());
+    for (const std::uint64_t nonce : {pid, pid + 1, pid + 2}) {
+      ASSERT_TRUE(client.send({StoreCommand::kPing, {}, nonce}));
+      ASSERT_EQ(client.receive(4).size(), 4U);
+    }
+  }
+  server.in_loop([&](StoreServer&) { EXPECT_EQ(pids, (std::vector<std::int32_t>{1000, 2000})); });
+}
+
 TEST_F(StoreServerTest, BeginsARoundWithAnEmptyTableOnTheSamePort) {
   StoreClient old = connect();
   old.set("/k", "old", soon());
