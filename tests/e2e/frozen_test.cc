@@ -48,7 +48,7 @@ TEST(Frozen, AWorkerThatCannotBeKilledIsReportedAndNotWaitedFor) {
   freezer.set("FROZEN");
   (void)folder.script("go", "");
   EXPECT_EQ(lrun.wait().code, 3) << lrun.err();
-  EXPECT_NE(lrun.err().find("1 processes cannot be ended (uninterruptible in the kernel)"), std::string::npos)
+  EXPECT_NE(lrun.err().find("1 process cannot be ended (uninterruptible in the kernel)"), std::string::npos)
       << lrun.err();
   EXPECT_NE(lrun.err().find("lrun: note: 1 other worker cannot be ended"), std::string::npos) << lrun.err();
   std::ifstream file(lrun.run_folder() / "result.json");
