@@ -2,7 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
+
+#include "base/utf8.h"
 
 namespace lrun {
 namespace {
@@ -28,17 +32,18 @@ Style style_of(Severity severity) {
 
 /// The user's text may hold anything; on a terminal it must not move the cursor or begin a line of its own.
 std::string printable(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string result;
-  for (const char letter : text) {
-    const auto byte = static_cast<unsigned char>(letter);
-    if (letter == '\n') {
+  while (!text.empty()) {
+    const auto [character, bytes] = first_character(text);
+    if (bytes == 0) {
+      result += written_out_byte(static_cast<unsigned char>(text.front()));
+    } else if (character == '\n') {
       result += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      result += {'\\', 'x', kDigits[byte >> 4U], kDigits[byte & 0xfU]};
     } else {
-      result += letter;
+      const std::string other = written_out(character);
+      result += other.empty() ? text.substr(0, bytes) : std::string_view(other);
     }
+    text.remove_prefix(std::max<std::size_t>(bytes, 1));
   }
   return result;
 }

@@ -8,7 +8,8 @@ namespace lrun {
 enum class Severity { kError, kWarning, kNote, kHint };
 
 /// 'lrun: error: text' with its newline: the only form in which lrun speaks, one fact a line. Control characters in the
-/// text are written as '\n', '\x1b'. The caller keeps `text` lower case and without a full stop.
+/// text are written as '\n', '\x1b', those that turn the writing direction as '\u202e', bytes that are no UTF-8 as
+/// '\xff'. The caller keeps `text` lower case and without a full stop.
 std::string message_line(Severity severity, std::string_view text, bool colour = false);
 
 /// True when `fd` is a terminal that takes colour: not under NO_COLOR (set and not empty) or TERM=dumb.

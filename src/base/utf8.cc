@@ -1,6 +1,18 @@
 #include "base/utf8.h"
 
 namespace lrun {
+namespace {
+
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+
+bool turns_direction(std::uint32_t character) {
+  return (character >= 0x202A && character <= 0x202E) || (character >= 0x2066 && character <= 0x2069) ||
+         character == 0x200E || character == 0x200F || character == 0x061C;
+}
+
+bool breaks_line(std::uint32_t character) { return character == 0x2028 || character == 0x2029; }
+
+}  // namespace
 
 Utf8Character first_character(std::string_view text) {
   const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
@@ -17,6 +29,19 @@ Utf8Character first_character(std::string_view text) {
   const bool surrogate = code_point >= 0xD800 && code_point <= 0xDFFF;
   if (overlong || surrogate || code_point > 0x10FFFF) return {};
   return {code_point, length};
+}
+
+std::string written_out(std::uint32_t code_point) {
+  const bool control = code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);
+  if (control) return written_out_byte(static_cast<unsigned char>(code_point));
+  if (!turns_direction(code_point) && !breaks_line(code_point)) return {};
+  std::string text = "\\u";
+  for (unsigned shift = 16; shift > 0; shift -= 4) text += kHexDigits[code_point >> (shift - 4) & 0xFU];
+  return text;
+}
+
+std::string written_out_byte(unsigned char byte) {
+  return {'\\', 'x', kHexDigits[byte >> 4U], kHexDigits[byte & 0xFU]};
 }
 
 }  // namespace lrun

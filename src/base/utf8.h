@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace lrun {
@@ -14,5 +15,12 @@ struct Utf8Character {
 /// The character that `text` begins with; `text` has at least one byte. As RFC 3629 has it: overlong forms, surrogates
 /// and what lies beyond U+10FFFF are no characters.
 Utf8Character first_character(std::string_view text);
+
+/// How a character that acts on a terminal instead of being shown is written out: '\x07' for a control character,
+/// '\u202e' for one that turns the writing direction or breaks the line. Empty for every other character.
+std::string written_out(std::uint32_t code_point);
+
+/// A byte as '\x9b'.
+std::string written_out_byte(unsigned char byte);
 
 }  // namespace lrun

@@ -1,11 +1,7 @@
 #include "logs/terminal_text.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <iterator>
 
 #include "base/utf8.h"
 
@@ -32,13 +28,6 @@ std::size_t escape_length(std::string_view text) {
   return text.size();
 }
 
-bool turns_direction(std::uint32_t character) {
-  return (character >= 0x202A && character <= 0x202E) || (character >= 0x2066 && character <= 0x2069) ||
-         character == 0x200E || character == 0x200F || character == 0x061C;
-}
-
-bool breaks_line(std::uint32_t character) { return character == 0x2028 || character == 0x2029; }
-
 }  // namespace
 
 std::string terminal_safe(std::string_view text) {
@@ -55,14 +44,8 @@ std::string terminal_safe(std::string_view text) {
       text.remove_prefix(1);
       continue;
     }
-    const bool control = (character < 0x20 && character != '\t') || (character >= 0x7F && character < 0xA0);
-    if (control) {
-      fmt::format_to(std::back_inserter(safe), "\\x{:02x}", character);
-    } else if (turns_direction(character) || breaks_line(character)) {
-      fmt::format_to(std::back_inserter(safe), "\\u{:04x}", character);
-    } else {
-      safe.append(text.substr(0, bytes));
-    }
+    const std::string other = character == '\t' ? std::string() : written_out(character);
+    safe.append(other.empty() ? text.substr(0, bytes) : std::string_view(other));
     text.remove_prefix(bytes);
   }
   return safe;

@@ -24,6 +24,14 @@ TEST(Diagnostics, AUsersTextCannotForgeLinesOrMoveTheCursor) {
             "lrun: error: a\\nlrun: note: b\\x1b[2J\\x7f\\x09ä\n");
 }
 
+TEST(Diagnostics, AUsersTextCannotActOnTheTerminalInUtf8Either) {
+  const std::string text =
+      "\xC2\x9B"
+      "31m \xE2\x80\xAE \xE2\x80\xA8 \x9B \xE2\x82 \xE2\x82\xAC";
+  EXPECT_EQ(message_line(Severity::kError, text, false),
+            "lrun: error: \\x9b31m \\u202e \\u2028 \\x9b \\xe2\\x82 \xE2\x82\xAC\n");
+}
+
 TEST(Diagnostics, AnErrorIsFollowedByItsHint) {
   EXPECT_EQ(render(UserError("bad", "do that"), false), "lrun: error: bad\nlrun: hint: do that\n");
   EXPECT_EQ(render(UserError("bad"), false), "lrun: error: bad\n");
