@@ -36,19 +36,22 @@ void Console::retry() {
 
 /// Once lines are left out they all are until the gap is told, so that there is one gap and not many.
 bool Console::leaves_out(int writer, std::string_view piece) {
-  if (writer == kLauncher || !may_have_gaps()) return false;
+  if (writer == kLauncher ? queue_.size() <= 2 * limit_ : !may_have_gaps()) return false;
   leaving_out_ = true;
-  if (piece.back() == '\n') ++lines_left_out_;
+  std::uint64_t& count = writer == kLauncher ? own_lines_left_out_ : lines_left_out_;
+  count += static_cast<std::uint64_t>(std::count(piece.begin(), piece.end(), '\n'));
   return true;
 }
 
 void Console::say_what_was_left_out() {
   leaving_out_ = false;
-  const std::uint64_t count = std::exchange(lines_left_out_, 0);
-  if (count == 0) return;
-  append(kLauncher, {},
-         fmt::format("... {} {} left out here, all in '{}'\n", count, count == 1 ? "line" : "lines",
-                     place_of_all_.value_or("")));
+  const auto lines = [](std::uint64_t count) { return fmt::format("... {} {}", count, count == 1 ? "line" : "lines"); };
+  if (const std::uint64_t count = std::exchange(lines_left_out_, 0); count > 0) {
+    append(kLauncher, {}, fmt::format("{} left out here, all in '{}'\n", lines(count), place_of_all_.value_or("")));
+  }
+  if (const std::uint64_t count = std::exchange(own_lines_left_out_, 0); count > 0) {
+    append(kLauncher, {}, fmt::format("{} of lrun itself left out here\n", lines(count)));
+  }
 }
 
 void Console::set_live_line(const std::string& text) {

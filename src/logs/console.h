@@ -22,6 +22,7 @@ namespace lrun {
 /// take at once stays queued and follows when it can, without a timer. A full disk drops what was queued, with one
 /// warning; a closed console drops everything from then on. A terminal that was stopped (Ctrl-S) keeps up to the limit;
 /// with allow_gaps(), lines that come then are left out and counted, and one line in their place says where they are.
+/// What lrun says itself has as much room again behind the workers' lines; beyond that it is left out and counted, too.
 ///
 /// A terminal may show one live line below the others, for a progress bar: it is wiped before anything else is written.
 class Console {
@@ -104,7 +105,7 @@ class Console {
   static constexpr int kNobody = -2;
 
   [[nodiscard]] bool blocked() const { return writable_.armed(); }
-  /// The piece is left out. Not what lrun says itself.
+  /// The piece is left out.
   bool leaves_out(int writer, std::string_view piece);
   void say_what_was_left_out();
   void wipe_live_line();
@@ -120,9 +121,10 @@ class Console {
   std::uint64_t lines_ = 0;
   std::optional<std::string> place_of_all_;
   bool gaps_forbidden_ = false;
-  bool leaving_out_ = false;  ///< until the gap was told
-  std::uint64_t lines_left_out_ = 0;
-  std::string live_line_;  ///< as it is shown
+  bool leaving_out_ = false;              ///< until the gap was told
+  std::uint64_t lines_left_out_ = 0;      ///< of workers
+  std::uint64_t own_lines_left_out_ = 0;  ///< of lrun
+  std::string live_line_;                 ///< as it is shown
   bool live_is_shown_ = false;
   bool closed_ = false;
   bool warned_ = false;

@@ -134,6 +134,23 @@ TEST_F(ConsoleTest, AStoppedTerminalBlocksNobodyWhereFilesHaveEverything) {
   reader.read_until_it_says("lrun: the end\n");
 }
 
+TEST_F(ConsoleTest, WhatLrunSaysItselfIsBoundedToo) {
+  Pipe console = make_pipe();
+  constexpr std::size_t kLimit = 100'000;
+  constexpr int kLines = 50'000;
+  router(console.write.get(), console.write.get(), {.console_bytes = kLimit});
+  for (int i = 0; i < kLines; ++i) router_->say("lrun: warning: again\n");
+  Reader reader(loop, std::move(console.read));
+  reader.read_until_it_says(" left out here\n");
+  const auto shown = std::count(reader.text.begin(), reader.text.end(), '\n') - 1;
+  EXPECT_LT(reader.text.size(), 4 * kLimit) << "what the pipe held, and the queue";
+  EXPECT_NE(reader.text.find("\n... " + std::to_string(kLines - shown) + " lines of lrun itself left out here\n"),
+            std::string::npos)
+      << reader.text.substr(reader.text.size() - 100);
+  router_->say("lrun: the end");
+  reader.read_until_it_says("lrun: the end\n");
+}
+
 TEST_F(ConsoleTest, NoLineIsLeftOutWhereSomeAreNowhereElse) {
   const TemporaryFolder folder;
   Pipe terminal = make_terminal();
