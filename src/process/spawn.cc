@@ -191,7 +191,8 @@ SpawnResult spawn(const SpawnRequest& request, const SpawnDefaults& defaults) {
   if (task.error_number != 0) {
     result.error_number = task.error_number;
     result.exec_failed = task.in_exec;
-    ::waitid(P_PID, static_cast<id_t>(pid), nullptr, WEXITED);  // it is past its _exit: no wait worth a deadline
+    siginfo_t ended{};
+    ::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED);  // it is past its _exit: no wait worth a deadline
     return result;
   }
   result.child.emplace(std::move(child));

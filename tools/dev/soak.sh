@@ -88,14 +88,21 @@ soak_valgrind() {
   local count=${1:-200} seed=${2:-$(date +%s)} found
   local logs=$root/build/valgrind
   need_packages valgrind
-  configure_and_build dev lrun random_faults
+  configure_and_build dev
   rm -rf "$logs"
   mkdir -p "$logs"
   stage "$count runs with random faults below valgrind, seed $seed"
-  LRUN_NO_PIDFD=1 LRUN_TEST_UNDER="valgrind -q --vgdb=no --leak-check=full --show-leak-kinds=definite --log-file=$logs/%p" \
-    build/dev/tests/faults/random_faults '--gtest_filter=RandomFaults.*' "--runs=$count" "--seed=$seed"
-  mapfile -t found < <(find "$logs" -type f -size +0)
-  [ ${#found[@]} -eq 0 ] || { cat "${found[0]}"; fail "valgrind found something: ${found[*]}"; }
+  export LRUN_NO_PIDFD=1
+  export LRUN_TEST_UNDER="valgrind -q --vgdb=no --leak-check=full --show-leak-kinds=definite --log-file=$logs/%p"
+  build/dev/tests/faults/random_faults '--gtest_filter=RandomFaults.*' "--runs=$count" "--seed=$seed"
+  stage "the fault matrix below valgrind"
+  # Valgrind itself dies when the kernel refuses an exec that it has let through.
+  ctest --test-dir build/dev -R IsTheGoldenOne -E 'start_(no_interpreter|windows_lines)' --parallel "$(jobs)" \
+    --output-on-failure --no-tests=error
+  # It does not know TIOCGPTPEER.
+  found=$(find "$logs" -type f -exec cat {} + |
+    grep -vE 'unhandled ioctl 0x5441|could cause spurious value errors|README_MISSING_SYSCALL' || true)
+  [ -z "$found" ] || { printf '%s\n' "$found"; fail "valgrind found something, see $logs"; }
 }
 
 soak_launches() {
