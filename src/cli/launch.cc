@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <exception>
@@ -37,6 +38,13 @@ void leave_in_error_file(const Environment& environment, const auto& what) {
 /// launcher itself needs.
 constexpr std::size_t kDescriptorsPerWorker = 6;
 constexpr std::size_t kDescriptorsOfLauncher = 48;
+
+/// Far more than programs make; never so many that there are no descriptors left for the rest.
+std::size_t most_connections(const FileLimit& limit, std::size_t workers, std::size_t world_size) {
+  constexpr std::size_t kMostPerWorker = 256;
+  const std::size_t others = workers * (kDescriptorsPerWorker - 1) + kDescriptorsOfLauncher;
+  return std::min(kMostPerWorker * (world_size + 1), limit.available() - others);
+}
 
 void check_descriptors(const FileLimit& limit, std::size_t workers) {
   const std::size_t needed = workers * kDescriptorsPerWorker + kDescriptorsOfLauncher;
@@ -125,8 +133,11 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
     return refuse_program(error_number, to_python ? program : plan.argv.front(), to_python, plan, environment);
   }
   check_log_folder(plan);
-  NodeRun::Facts facts{program, std::move(start), request.verbosity};
-  check_descriptors(FileLimit::raise_to_hard(), plan.nodes.front().workers.size());
+  const FileLimit limit = FileLimit::raise_to_hard();
+  const std::size_t workers = plan.nodes.front().workers.size();
+  check_descriptors(limit, workers);
+  NodeRun::Facts facts{program, std::move(start), request.verbosity,
+                       most_connections(limit, workers, static_cast<std::size_t>(plan.world_size))};
   return run_guarded(plan.stop_signals.numbers,
                      [&](Guard& guard) { return run_below_guard(plan, environment, std::move(facts), guard); });
 }

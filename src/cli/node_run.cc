@@ -58,6 +58,7 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
       log_folder_(plan, environment, run_folder_),
       started_ms_(now_ms()),
       store_(loop_, {.port = static_cast<std::uint16_t>(plan.master_port.value_or(0)),
+                     .max_connections = facts_.most_connections,
                      .log = [this](const std::string& line) { warn(line); },
                      .greeted = [this](pid_t pid) { worker_connected(pid); }}),
       reporter_(text_facts(plan, facts_.program, {}), events_, [this](const std::string& text) { say(text); }) {
@@ -320,6 +321,7 @@ void NodeRun::conclude() {
   control_.reset();
   log_folder_.remove_when_unused();
   (void)nothing_survives();
+  store_.tell_refusals();
   const RunOutcome outcome = attempt_->supervisor().outcome();
   verdict_ = judge(outcome.end, outcome.records);
   verdict_.restarts = attempt_->membership().attempt;

@@ -34,7 +34,8 @@ class NodeRun {
   struct Facts {
     std::string program;  ///< as the user typed it
     WorkerStart start;
-    int verbosity = 0;  ///< how often -v was given
+    int verbosity = 0;                 ///< how often -v was given
+    std::size_t most_connections = 0;  ///< to the store, at the same time
   };
 
   /// \throws std::system_error  the store's port is taken, descriptors ran out.

@@ -121,10 +121,25 @@ void StoreServer::accept_again_later(int error) {
 
 void StoreServer::add_connection(Fd socket) {
   accept_failed_ = false;
+  if (connections_.size() >= options_.max_connections && !make_room()) {
+    tell_refusal(socket.get(), std::to_string(connections_.size()) + " are open, and that is the limit");
+    return;
+  }
   if (!read_buffer_) read_buffer_ = std::make_unique_for_overwrite<char[]>(kReadBytesPerTurn);
   const StoreClientId id = ++last_id_;
   Connection& connection = *connections_.emplace(id, std::make_unique<Connection>(id, std::move(socket))).first->second;
   watch(connection);
+}
+
+bool StoreServer::make_room() {
+  StoreClientId oldest = last_id_ + 1;
+  for (const auto& [id, connection] : connections_) {
+    if (id < oldest && !connection->decoder.validated()) oldest = id;
+  }
+  const auto found = connections_.find(oldest);
+  if (found == connections_.end()) return false;
+  refuse(*found->second, "it says nothing, and others want to connect");
+  return true;
 }
 
 void StoreServer::read_from(Connection& connection) {
@@ -203,8 +218,18 @@ void StoreServer::tell_released(const Connection& served) {
 
 void StoreServer::refuse(Connection& connection, const std::string& reason) {
   (void)connection.answers.send_to(connection.socket.get());  // what was asked before is answered
-  log("store: closed the connection of " + describe_peer(connection.socket.get()) + ": " + reason);
+  tell_refusal(connection.socket.get(), reason);
   close(connection.id);
+}
+
+void StoreServer::tell_refusal(int socket, const std::string& reason) {
+  if (!options_.log) return;
+  const auto line = refusals_.refused(describe_peer(socket), reason, std::chrono::steady_clock::now());
+  if (line) log(*line);
+}
+
+void StoreServer::tell_refusals() {
+  if (const std::string line = refusals_.take_rest(); !line.empty()) log(line);
 }
 
 void StoreServer::close(StoreClientId id) {

@@ -13,6 +13,7 @@
 #include "store/key_value_table.h"
 #include "store/listening_socket.h"
 #include "store/protocol.h"
+#include "store/refusal_log.h"
 #include "store/send_buffer.h"
 
 namespace lrun {
@@ -22,8 +23,11 @@ struct StoreServerOptions {
   std::uint16_t port = 0;  ///< 0: the kernel chooses
   /// A client whose unread answers exceed this is not read from until it has taken them.
   std::size_t max_unsent_bytes = std::size_t{1} << 20U;
-  /// Gets one line for every client that was refused, and when descriptors run out. May be empty. Must not call the
-  /// server.
+  /// Open at the same time. One more takes the place of the oldest that has not shown the magic number; where all have,
+  /// it is refused.
+  std::size_t max_connections = 4096;
+  /// Gets a line about clients that were refused, as RefusalLog has it, and when descriptors run out. May be empty.
+  /// Must not call the server.
   std::function<void(const std::string& line)> log = {};
   /// Gets what a client says is its pid in its first ping, which torch's send right after they connected; the numbers
   /// of later pings mean nothing. May be empty. Must not call the server.
@@ -56,12 +60,17 @@ class StoreServer {
   /// keys. Socket and port stay.
   void reset();
 
+  /// Says how many clients were refused that no line told of. For the end of a run.
+  void tell_refusals();
+
  private:
   struct Connection;
 
   void accept_batch();
   void accept_again_later(int error);
   void add_connection(Fd socket);
+  /// False when there is no room for one more connection.
+  bool make_room();
   void read_from(Connection& connection);
   /// Carries out the requests in `bytes`; what is left when the client has too many unread answers is kept for later.
   /// The connection may be gone afterwards.
@@ -72,6 +81,7 @@ class StoreServer {
   void watch(Connection& connection);
   void tell_released(const Connection& served);
   void refuse(Connection& connection, const std::string& reason);
+  void tell_refusal(int socket, const std::string& reason);
   void close(StoreClientId id);
   void greet(const StoreRequest& request) const;
   void log(const std::string& line) const;
@@ -88,6 +98,7 @@ class StoreServer {
   EventLoop::Watch accepting_;
   EventLoop::Timer accept_again_;  // only while descriptors have run out
   bool accept_failed_ = false;     // said once, until a connection could be accepted again
+  RefusalLog refusals_;
 };
 
 }  // namespace lrun

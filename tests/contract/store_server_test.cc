@@ -86,6 +86,46 @@ TEST_F(StoreServerTest, ClosesTheConnectionOfAStrangerAndNamesIt) {
   EXPECT_EQ(server_.log().size(), cases.size());
 }
 
+TEST_F(StoreServerTest, CountsTheStrangersThatItDoesNotName) {
+  constexpr int kStrangers = 100;
+  for (int i = 0; i < kStrangers; ++i) {
+    RawSocket stranger = connect_raw();
+    stranger.send("G");
+    ASSERT_TRUE(stranger.is_closed());
+  }
+  EXPECT_EQ(server_.log().size(), 1U) << "the first of its reason";
+  server_.in_loop([](StoreServer& server) { server.tell_refusals(); });
+  ASSERT_EQ(server_.log().size(), 2U);
+  EXPECT_EQ(server_.log()[1], "store: refused 99 more connections");
+}
+
+TEST(StoreServerLimit, SilentConnectionsMakeRoomForClients) {
+  StoreServerThread server({.max_connections = 3});
+  StoreClient first("127.0.0.1", server.port(), soon());
+  std::vector<RawSocket> silent;
+  for (int i = 0; i < 10; ++i) silent.emplace_back(server.port());
+  StoreClient second("127.0.0.1", server.port(), soon());
+  second.set("/k", "v", soon());
+  EXPECT_EQ(first.get("/k", soon()), "v") << "a client keeps its connection";
+  EXPECT_TRUE(silent.front().is_closed()) << "the oldest goes first";
+  EXPECT_FALSE(silent.back().is_readable()) << "and the youngest may stay";
+}
+
+TEST(StoreServerLimit, RefusesAClientWhereAllOthersAreOnesToo) {
+  StoreServerThread server({.max_connections = 2});
+  StoreClient first("127.0.0.1", server.port(), soon());
+  std::optional<StoreClient> second(std::in_place, "127.0.0.1", server.port(), soon());
+  RawSocket third(server.port());
+  EXPECT_TRUE(third.is_closed());
+  ASSERT_EQ(server.log().size(), 1U);
+  EXPECT_NE(server.log()[0].find("2 are open, and that is the limit"), std::string::npos) << server.log()[0];
+  second.reset();
+  while (server.num_clients() != 1) continue;
+  StoreClient fourth("127.0.0.1", server.port(), soon());
+  fourth.ping(soon());
+  first.ping(soon());
+}
+
 TEST_F(StoreServerTest, AnswersWhatWasAskedBeforeARefusal) {
   RawSocket client = connect_raw();
   ASSERT_TRUE(client.greet());
