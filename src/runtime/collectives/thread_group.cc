@@ -90,7 +90,12 @@ std::shared_ptr<Operation> ThreadGroup::post(int rank, Post post) {
 
 void ThreadGroup::perform(Operation& operation) {
   std::optional<Failure> failure = find_mismatch(operation.posts, operation.sequence);
-  if (!failure) lrun::perform(operation.posts);
+  try {
+    if (!failure) lrun::perform(operation.posts);
+  } catch (const std::exception& error) {  // the others wait for this rank
+    const Call::Operation kind = operation.posts[0]->call.operation;
+    failure = Failure{Failure::Kind::kOther, name_call(kind, operation.sequence) + ": " + error.what()};
+  }
   const std::lock_guard lock(mutex_);
   if (failure) fail(std::move(*failure));
   operation.done = !failure.has_value();

@@ -154,6 +154,15 @@ TEST_P(CollectivesFailure, EndsTheWorkInFlightToo) {
   EXPECT_THAT(errors, Each(std::string()));
 }
 
+TEST_P(CollectivesFailure, EndsEverybodysWaitWhenTheArithmeticThrows) {
+  const auto errors = run_ranks(GetParam(), 3, [](Collectives& group) {
+    const at::Tensor tensor = at::ones({100'000});
+    if (group.rank() == 1) tensor.storage().unsafeGetStorageImpl()->set_throw_on_mutable_data_ptr();
+    group.all_reduce(tensor, ReduceOp::kSum)->wait();
+  });
+  EXPECT_THAT(errors, Each(AllOf(StartsWith("error: "), HasSubstr("all_reduce #1: "))));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, CollectivesFailure, ::testing::Values("threads", "shm"),
                          [](const ::testing::TestParamInfo<std::string>& backend) { return backend.param; });
 
