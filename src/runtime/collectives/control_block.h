@@ -13,7 +13,7 @@ namespace lrun {
 /// What lies in the shared memory of a group: the control block with one cell a rank, then every rank's slots, then the
 /// buckets. Raise kLayoutVersion with any change here or of Call: ranks may be linked with different versions of
 /// liblrun.
-inline constexpr std::uint32_t kLayoutVersion = 2;
+inline constexpr std::uint32_t kLayoutVersion = 3;
 
 /// Two cache lines: processors fetch them in pairs.
 inline constexpr std::size_t kCellAlignment = 128;
@@ -38,7 +38,14 @@ struct alignas(kCellAlignment) RankCell {
 
 struct ControlBlock {
   static constexpr std::size_t kTextBytes = 512;
-  enum FailureState : std::uint32_t { kWell, kReporting, kFailed };
+  enum FailureState : std::uint32_t { kWell, kFailed, kReporting };
+
+  /// The state while `rank` writes what failed.
+  static constexpr std::uint32_t reported_by(int rank) { return kReporting + static_cast<std::uint32_t>(rank); }
+  /// That rank; negative in another state.
+  static constexpr int reporter_of(std::uint32_t state) {
+    return static_cast<int>(state) - static_cast<int>(kReporting);
+  }
 
   std::uint64_t identity = 0;  ///< Random; tells this group's memory from another's.
   std::uint32_t world_size = 0;

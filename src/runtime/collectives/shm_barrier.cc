@@ -3,11 +3,13 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 #include <thread>
 #include <utility>
 
+#include "runtime/collectives/backoff.h"
 #include "runtime/collectives/futex.h"
 
 namespace lrun {
@@ -133,7 +135,10 @@ void ShmBarrier::sleep(std::uint32_t phase) {
     if (complete(phase) || control.failure_state.load() != ControlBlock::kWell) return;
     if (all_arrived(phase)) return release(phase);  // the last one was killed before it could say so
     check_peers(phase);
-    if (std::chrono::steady_clock::now() >= deadline_) time_out(phase);
+    if (std::chrono::steady_clock::now() < deadline_) continue;
+    const std::vector<int> late = missing(phase);
+    if (late.empty()) return release(phase);  // it came since
+    time_out(late);
   }
 }
 
@@ -143,23 +148,16 @@ void ShmBarrier::check_peers(std::uint32_t phase) {
   for (int rank : late) {
     if (region_.cell(rank).state.load() != RankCell::kLeft || reached(region_.cell(rank).arrived.load(), phase))
       continue;
-    fail({Failure::Kind::kPeerLost, "rank " + std::to_string(rank) + " (pid " +
-                                        std::to_string(pids_[static_cast<std::size_t>(rank)]) +
-                                        ") left the group before " + call})
-        .raise();
+    fail({Failure::Kind::kPeerLost, name_process(rank) + " left the group before " + call}).raise();
   }
   for (int rank : watch_.ended(late)) {
     // Its last act may have been to arrive.
     if (reached(region_.cell(rank).arrived.load(), phase)) continue;
-    fail({Failure::Kind::kPeerLost, "rank " + std::to_string(rank) + " (pid " +
-                                        std::to_string(pids_[static_cast<std::size_t>(rank)]) + ") ended during " +
-                                        call})
-        .raise();
+    fail({Failure::Kind::kPeerLost, name_process(rank) + " ended during " + call}).raise();
   }
 }
 
-void ShmBarrier::time_out(std::uint32_t phase) {
-  std::vector<int> late = missing(phase);
+void ShmBarrier::time_out(const std::vector<int>& late) {
   std::vector<int> not_called;
   std::ranges::copy_if(late, std::back_inserter(not_called),
                        [this](int rank) { return region_.cell(rank).sequence.load() < sequence_; });
@@ -171,7 +169,7 @@ void ShmBarrier::time_out(std::uint32_t phase) {
 Failure ShmBarrier::fail(const Failure& failure) {
   ControlBlock& control = region_.control();
   std::uint32_t well = ControlBlock::kWell;
-  if (control.failure_state.compare_exchange_strong(well, ControlBlock::kReporting)) {
+  if (control.failure_state.compare_exchange_strong(well, ControlBlock::reported_by(rank_))) {
     control.failure_kind = static_cast<std::uint32_t>(failure.kind);
     const std::size_t length = std::min(failure.text.size(), ControlBlock::kTextBytes - 1);
     std::memcpy(control.failure_text.data(), failure.text.data(), length);
@@ -186,17 +184,29 @@ std::optional<Failure> ShmBarrier::failure() {
   const ControlBlock& control = region_.control();
   if (control.failure_state.load(std::memory_order_acquire) == ControlBlock::kWell) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  if (failure_) return failure_;
-  const SteadyTime patience = std::chrono::steady_clock::now() + 200ms;
-  while (control.failure_state.load() != ControlBlock::kFailed && std::chrono::steady_clock::now() < patience) {
-    ::sched_yield();
-  }
-  if (control.failure_state.load() == ControlBlock::kFailed) {
-    failure_ = Failure{static_cast<Failure::Kind>(control.failure_kind), control.failure_text.data()};
-  } else {
-    failure_ = Failure{Failure::Kind::kPeerLost, "a rank ended while it reported the failure of the group"};
-  }
+  if (!failure_) failure_ = reported_failure();
   return failure_;
+}
+
+/// What the rank that fails the group says, once it has said it: it may be off its core for long in between.
+Failure ShmBarrier::reported_failure() const {
+  const ControlBlock& control = region_.control();
+  for (Backoff backoff(std::chrono::steady_clock::now() + timeout_);; backoff.sleep()) {
+    const int reporter = ControlBlock::reporter_of(control.failure_state.load());
+    // Before the look: what a rank said before it ended is seen.
+    const bool ended = reporter >= 0 && reporter != rank_ && !watch_.ended(std::array{reporter}).empty();
+    if (control.failure_state.load() == ControlBlock::kFailed) {
+      return {static_cast<Failure::Kind>(control.failure_kind), control.failure_text.data()};
+    }
+    if (!ended && !backoff.is_over()) continue;
+    return {Failure::Kind::kPeerLost, name_process(reporter) +
+                                          (ended ? " ended while it reported" : " is silent about") +
+                                          " the failure of the group"};
+  }
+}
+
+std::string ShmBarrier::name_process(int rank) const {
+  return "rank " + std::to_string(rank) + " (pid " + std::to_string(pids_[static_cast<std::size_t>(rank)]) + ")";
 }
 
 void ShmBarrier::leave() noexcept {

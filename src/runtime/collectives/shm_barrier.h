@@ -53,7 +53,9 @@ class ShmBarrier {
   bool spin(std::uint32_t phase, bool patient) const;
   void sleep(std::uint32_t phase);
   void check_peers(std::uint32_t phase);
-  [[noreturn]] void time_out(std::uint32_t phase);
+  [[nodiscard]] Failure reported_failure() const;  // with mutex_ held
+  [[nodiscard]] std::string name_process(int rank) const;
+  [[noreturn]] void time_out(const std::vector<int>& late);
 
   const ShmRegion& region_;
   const int rank_;
