@@ -90,11 +90,19 @@ void SharedMemory::discard(std::size_t offset, std::size_t bytes) const noexcept
               static_cast<off_t>(bytes));
 }
 
-void populate(std::span<std::byte> pages) {
+void SharedMemory::populate(std::span<std::byte> pages, std::size_t offset) const {
   if (pages.empty() || ::madvise(pages.data(), pages.size(), kPopulateWrite) == 0) return;
-  if (errno == EINVAL) return;          // an older kernel: the pages come when they are touched
-  if (errno == EFAULT) errno = ENOSPC;  // what a write would have met as SIGBUS
+  if (errno == EINVAL && reserve(offset, pages.size())) return;  // a kernel that does not know the advice
+  if (errno == EFAULT) errno = ENOSPC;                           // what a write would have met as SIGBUS
   refuse("no room for " + std::to_string(pages.size()) + " bytes");
+}
+
+/// Gives the file room for them; the pages come when they are touched. False: errno says why not.
+bool SharedMemory::reserve(std::size_t offset, std::size_t bytes) const noexcept {
+  for (;;) {
+    if (::fallocate(fd_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) return true;
+    if (errno != EINTR) return false;
+  }
 }
 
 void prefault(std::span<std::byte> pages) noexcept {

@@ -56,19 +56,21 @@ class SharedMemory {
   [[nodiscard]] std::size_t size() const;
   /// Maps [offset, offset + bytes), readable and writable. The offset is a multiple of the page size.
   [[nodiscard]] Mapping map(std::size_t offset, std::size_t bytes) const;
+  /// Makes the pages of a mapping of [offset, offset + pages.size()) present, so that a machine without memory says so
+  /// here and not with SIGBUS later. \throws std::system_error  ENOSPC, ENOMEM and the like.
+  void populate(std::span<std::byte> pages, std::size_t offset) const;
   /// Gives the memory of [offset, offset + bytes) back to the machine; it reads as zero.
   void discard(std::size_t offset, std::size_t bytes) const noexcept;
 
  private:
   explicit SharedMemory(Fd fd) : fd_(std::move(fd)) {}
 
+  [[nodiscard]] bool reserve(std::size_t offset, std::size_t bytes) const noexcept;
+
   Fd fd_;
 };
 
-/// Makes the pages of a mapping present, so that a machine without memory says so here and not with SIGBUS later.
-/// \throws std::system_error  ENOMEM and the like.
-void populate(std::span<std::byte> pages);
-/// The same for pages that have memory already: spares page faults later, and may do nothing.
+/// Makes pages present that have memory already: spares page faults later, and may do nothing.
 void prefault(std::span<std::byte> pages) noexcept;
 
 std::size_t page_size();

@@ -31,7 +31,7 @@ at::Tensor ShmArena::allocate(std::int64_t number, std::int64_t count, at::Scala
 
   // Each rank brings its own copy into memory: near its own cores, and an error is its own.
   std::byte* pages = bucket.mapping.data() + static_cast<std::size_t>(rank_) * bucket.stride;
-  populate({pages, bucket.stride});
+  memory_.populate({pages, bucket.stride}, bucket.file_offset + static_cast<std::size_t>(rank_) * bucket.stride);
   std::byte* mine = pages + skew(rank_);
   buckets_.emplace(mine, std::move(bucket));
   return at::from_blob(

@@ -23,7 +23,7 @@ std::size_t ShmRegion::bytes(int world_size) {
 ShmRegion ShmRegion::create(SharedMemory& memory, int world_size, std::uint64_t identity) {
   memory.resize(bytes(world_size));
   ShmRegion region(memory.map(0, bytes(world_size)), world_size);
-  populate({region.mapping_.data(), slots_offset(world_size)});
+  memory.populate({region.mapping_.data(), slots_offset(world_size)}, 0);
   auto* control = new (region.mapping_.data()) ControlBlock;
   control->identity = identity;
   control->world_size = static_cast<std::uint32_t>(world_size);
@@ -42,7 +42,10 @@ ShmRegion ShmRegion::open(const SharedMemory& memory, int world_size, std::uint6
   return region;
 }
 
-void ShmRegion::populate_slots(int rank) const { populate({small_slot(rank, 0), kRankSlotBytes}); }
+void ShmRegion::populate_slots(const SharedMemory& memory, int rank) const {
+  std::byte* slots = small_slot(rank, 0);
+  memory.populate({slots, kRankSlotBytes}, static_cast<std::size_t>(slots - mapping_.data()));
+}
 
 ControlBlock& ShmRegion::control() const { return *std::launder(reinterpret_cast<ControlBlock*>(mapping_.data())); }
 

@@ -25,8 +25,9 @@ class ShmRegion {
   /// The region that create() made. \throws std::runtime_error  it is another group's.
   static ShmRegion open(const SharedMemory& memory, int world_size, std::uint64_t identity);
 
-  /// Brings the slots of one rank into memory. \throws std::system_error  there is no room for them.
-  void populate_slots(int rank) const;
+  /// Brings the slots of one rank into `memory`, which this is a view of.
+  /// \throws std::system_error  there is no room for them.
+  void populate_slots(const SharedMemory& memory, int rank) const;
 
   [[nodiscard]] static std::size_t bytes(int world_size);
 

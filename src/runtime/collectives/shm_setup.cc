@@ -137,7 +137,7 @@ std::string Sharing::open(const std::function<SharedMemory()>& opener) {
 /// \return  empty, or why not.
 std::string Sharing::populate_slots() {
   try {
-    setup_.region.populate_slots(options_.rank);
+    setup_.region.populate_slots(setup_.memory, options_.rank);
     return {};
   } catch (const std::exception& error) {
     return error.what();

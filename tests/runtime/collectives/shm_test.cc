@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +22,7 @@
 
 #include "runtime/collectives/group_meeting.h"
 #include "runtime/collectives/ranks.h"
+#include "runtime/collectives/refused_call.h"
 #include "runtime/collectives/registry.h"
 #include "runtime/collectives/shm_region.h"
 
@@ -204,6 +207,24 @@ TEST(ShmRegion, RefusesWhatIsSmallerThanARegionOrNoMemory) {
   const Pipe pipe = make_pipe();
   const SharedMemory no_memory = SharedMemory::open_of(::getpid(), pipe.read.get());
   EXPECT_THAT(error_of([&] { ShmRegion::open(no_memory, 2, 0); }), HasSubstr("not a regular file"));
+}
+
+TEST(SharedMemory, HasRoomForItsPagesAlsoWhereTheKernelDoesNotKnowTheAdvice) {
+  constexpr unsigned kPopulateWrite = 23;
+  RankProcess old_kernel([] {
+    refuse_call(SYS_madvise, EINVAL, CallArgument{2, kPopulateWrite});
+    constexpr std::size_t kBytes = 1 << 20;
+    SharedMemory memory = SharedMemory::create();
+    memory.resize(3 * kBytes);
+    const Mapping mapping = memory.map(kBytes, kBytes);
+    memory.populate({mapping.data(), mapping.size()}, kBytes);
+    struct stat status {};
+    require(::fstat(memory.fd(), &status) == 0 && status.st_blocks * 512 == kBytes,
+            "blocks of the file: " + std::to_string(status.st_blocks));
+  });
+  const std::string error = old_kernel.result();
+  if (error == "error: no seccomp") GTEST_SKIP() << "this machine gives us no seccomp filter";
+  EXPECT_EQ(error, "");
 }
 
 /// Runs `main` as the first process of a pid namespace of its own. \throws  when this machine does not let us.
