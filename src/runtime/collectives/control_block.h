@@ -31,6 +31,8 @@ struct alignas(kCellAlignment) RankCell {
 
   std::atomic<std::uint32_t> arrived{0};  ///< How many barriers the rank has entered; wraps.
   std::atomic<std::uint32_t> state{kAbsent};
+  /// 1: while its process lives, that holds a lock on the byte of the shared memory whose offset is the rank.
+  std::atomic<std::uint32_t> locks_byte{0};
   std::atomic<std::uint64_t> sequence{0};  ///< Of the last call it posted.
   /// The last two calls, by the parity of their sequence number: a rank may be one call ahead of a reader, not two.
   std::array<PostedCall, 2> posts{};

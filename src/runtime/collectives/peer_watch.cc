@@ -9,6 +9,8 @@
 #include <string>
 #include <system_error>
 
+#include "runtime/collectives/byte_lock.h"
+
 namespace lrun {
 
 PeerWatch::PeerWatch(std::span<const pid_t> pids) {
@@ -24,9 +26,15 @@ void PeerWatch::add(int rank, pid_t pid) {
   peer.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));  // CLOEXEC by itself
   if (peer.pidfd) return;
   peer.gone = errno == ESRCH;
-  // A kernel or sandbox without the call leaves the peer unwatched: the deadline remains.
+  // A kernel or sandbox without the call leaves the peer unwatched: its lock may remain, else the deadline.
   if (peer.gone || errno == ENOSYS || errno == EPERM) return;
   throw std::system_error(errno, std::generic_category(), "watch process " + std::to_string(pid));
+}
+
+void PeerWatch::watch_lock(int rank, int file) {
+  const auto index = static_cast<std::size_t>(rank);
+  if (index >= peers_.size()) peers_.resize(index + 1);
+  if (!peers_[index].pidfd) peers_[index].locked_file = file;
 }
 
 std::vector<int> PeerWatch::ended(std::span<const int> candidates) const {
@@ -40,7 +48,10 @@ std::vector<int> PeerWatch::ended(std::span<const int> candidates) const {
   ::poll(polled.data(), polled.size(), 0);  // an error leaves all revents at 0: the next look sees it
   std::vector<int> ranks;
   for (std::size_t i = 0; i < polled.size(); ++i) {
-    if (peer_of(candidates[i]).gone || (polled[i].revents & POLLIN) != 0) ranks.push_back(candidates[i]);
+    const Peer& peer = peer_of(candidates[i]);
+    const bool lost_lock =
+        peer.locked_file >= 0 && !is_byte_locked(peer.locked_file, static_cast<std::size_t>(candidates[i]));
+    if (peer.gone || lost_lock || (polled[i].revents & POLLIN) != 0) ranks.push_back(candidates[i]);
   }
   return ranks;
 }

@@ -25,7 +25,7 @@ namespace lrun {
 /// Threads  begin() and arrive_and_wait() on one thread at a time; fail(), failure() and leave() on any.
 class ShmBarrier {
  public:
-  /// `region` outlives it. pids[r] names rank r's process in messages; `watch` knows those that can be watched.
+  /// `region` outlives it. pids[r] names rank r's process in messages; `watch` knows when they end.
   ShmBarrier(const ShmRegion& region, int rank, std::vector<pid_t> pids, PeerWatch watch,
              std::chrono::milliseconds timeout);
 

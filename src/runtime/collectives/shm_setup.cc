@@ -2,6 +2,7 @@
 
 #include <lrun/error.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "base/split.h"
+#include "runtime/collectives/byte_lock.h"
 #include "runtime/collectives/group_meeting.h"
 #include "runtime/collectives/process_identity.h"
 
@@ -87,6 +89,7 @@ class Sharing {
   ShmSetup run() {
     meet();
     if (!share_memfd()) share_named();
+    watch_locks();
     return std::move(setup_);
   }
 
@@ -95,6 +98,8 @@ class Sharing {
   bool share_memfd();
   void share_named();
   std::string open(const std::function<SharedMemory()>& opener);
+  void lock_own_byte();
+  void watch_locks();
   std::string populate_slots();
   std::string agree(const std::string& said);
   [[nodiscard]] bool creates() const { return options_.rank == 0; }
@@ -127,9 +132,28 @@ std::string Sharing::open(const std::function<SharedMemory()>& opener) {
     setup_.region = creates() ? ShmRegion::create(memory, options_.world_size, meeting_.identity())
                               : ShmRegion::open(memory, options_.world_size, meeting_.identity());
     setup_.memory = std::move(memory);
+    lock_own_byte();
     return {};
   } catch (const std::exception& error) {
     return error.what();
+  }
+}
+
+/// For those to whom this process is in another pid namespace. Ranks of one process would share its locks, and lose all
+/// of them when the first one closes its memory.
+void Sharing::lock_own_byte() {
+  const auto rank = static_cast<std::size_t>(options_.rank);
+  const auto shares_process = [&](const Identity& other) { return other.process == identities_[rank].process; };
+  if (std::ranges::count_if(identities_, shares_process) > 1) return;
+  if (lock_byte(setup_.memory.fd(), rank)) setup_.region.cell(options_.rank).locks_byte = 1;
+}
+
+/// All ranks have the memory now, and hold their locks.
+void Sharing::watch_locks() {
+  for (int rank = 0; rank < options_.world_size; ++rank) {
+    if (rank != options_.rank && setup_.region.cell(rank).locks_byte == 1) {
+      setup_.watch.watch_lock(rank, setup_.memory.fd());
+    }
   }
 }
 

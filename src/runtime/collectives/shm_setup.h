@@ -16,7 +16,7 @@ struct ShmSetup {
   SharedMemory memory;
   ShmRegion region;
   std::vector<pid_t> pids;  ///< Of every rank, in its own pid namespace: for messages.
-  PeerWatch watch;          ///< Of those that can be watched from here.
+  PeerWatch watch;          ///< Of the others; looks at `memory`, which has to stay open.
 };
 
 /// Meets the other ranks in the store and opens memory that all of them share. Collective.

@@ -258,6 +258,49 @@ TEST(Shm, SharesANamedFileBetweenPidNamespacesAndUnlinksIt) {
   EXPECT_THAT(left_in_dev_shm(), IsEmpty());
 }
 
+TEST(Shm, NamesARankOfAnotherPidNamespaceThatEnds) {
+  const auto begin = std::chrono::steady_clock::now();
+  GroupOptions options = group_of(2, "namespace-ends");
+  RankProcess waiting(options, [](Collectives& group) { group.barrier(); });
+  options.rank = 1;
+  RankProcess ending([options] {
+    run_in_own_pid_namespace([options] {
+      const auto group = make_collectives("shm", options);
+      ::_exit(3);
+    });
+  });
+  const std::string end = ending.result();
+  if (end == "error: no pid namespace") GTEST_SKIP() << "this machine gives us no pid namespace";
+  EXPECT_EQ(end, "error: exited 3");
+  EXPECT_EQ(waiting.result(), "PeerLost: rank 1 (pid 1) ended during barrier #1");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s) << "noticed by the deadline only";
+}
+
+TEST(Shm, NamesARankThatEndsWhereThereAreNoPidfds) {
+  const auto begin = std::chrono::steady_clock::now();
+  GroupOptions options = group_of(3, "no-pidfds");
+  std::vector<RankProcess> ranks;
+  for (options.rank = 0; options.rank < 3; ++options.rank) {
+    ranks.emplace_back([options] {
+      refuse_call(SYS_pidfd_open, ENOSYS);
+      const auto group = make_collectives("shm", options);
+      group->barrier();
+      RankProcess child([] {});  // whose end must not be taken for the rank's
+      require(child.result().empty(), "the child ends");
+      group->barrier();
+      if (options.rank == 2) ::_exit(3);
+      group->barrier();
+    });
+  }
+  const std::string end = ranks[2].result();
+  if (end == "error: no seccomp") GTEST_SKIP() << "this machine gives us no seccomp filter";
+  EXPECT_EQ(end, "exited 3");
+  const std::string lost = "PeerLost: rank 2 (pid " + std::to_string(ranks[2].pid()) + ") ended during barrier #3";
+  EXPECT_EQ(ranks[0].result(), lost);
+  EXPECT_EQ(ranks[1].result(), lost);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s) << "noticed by the deadline only";
+}
+
 TEST(Shm, UnlinksTheNamedFileWhenARankEndsBeforeAllHaveOpenedIt) {
   RankProcess creating([options = group_of(2, "half-open")]() mutable { make_collectives("shm", options); });
   RankProcess ending([options = group_of(2, "half-open")]() mutable {
