@@ -105,7 +105,7 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
     ::signal(SIGXFSZ, SIG_IGN);  // and so is a log file that may not grow
     NodeRun run(plan, environment, std::move(facts), guard);
     const Verdict verdict = run.run();
-    guard.mark_clean_end(verdict.die_of_signal);
+    guard.mark_end(verdict.die_of_signal, run.left_nothing());
     return verdict.exit_code;
   } catch (const std::system_error& error) {
     say(Severity::kError, error.what());

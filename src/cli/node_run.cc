@@ -27,6 +27,7 @@ namespace {
 
 constexpr std::size_t kRunsKept = 50;
 constexpr Duration kKillLimit(5000);
+constexpr Duration kLimitAfterKill(2000);    // for what is below workers that had that time already
 constexpr std::size_t kRunsTolerated = 100;  // by runs too short to have time for old ones
 // Not at once: folders for eight workers cost half as much as starting them, and an interpreter that could write an
 // error file takes longer than this to start. Old runs are removed then, too.
@@ -307,7 +308,8 @@ void NodeRun::restart() {
 
 /// Ends whatever the workers left. \return false when something cannot be ended.
 bool NodeRun::nothing_survives() {
-  const std::vector<pid_t> survivors = end_all_descendants(kKillLimit);
+  const bool waited = supervised() && attempt_->supervisor().gave_up();
+  const std::vector<pid_t> survivors = end_all_descendants(waited ? kLimitAfterKill : kKillLimit);
   if (survivors.empty()) return true;
   warn(survivors_in_words(survivors));
   return false;
@@ -320,7 +322,7 @@ void NodeRun::conclude() {
   start_timeout_.cancel();
   control_.reset();
   log_folder_.remove_when_unused();
-  (void)nothing_survives();
+  left_nothing_ = nothing_survives();
   store_.tell_refusals();
   const RunOutcome outcome = attempt_->supervisor().outcome();
   verdict_ = judge(outcome.end, outcome.records);
@@ -357,7 +359,7 @@ void NodeRun::write_result(const Verdict& verdict, const std::vector<FailureReco
 }
 
 Verdict NodeRun::start_failed(const FailureRecord& record) {
-  end_all_descendants(kKillLimit);
+  left_nothing_ = nothing_survives();
   Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
   verdict.restarts = record.attempt;
   RunFactsForText facts = text_facts(plan_, facts_.program, {});

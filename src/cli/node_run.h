@@ -41,8 +41,11 @@ class NodeRun {
   /// \throws std::system_error  the store's port is taken, descriptors ran out.
   NodeRun(const LaunchPlan& plan, const Environment& environment, Facts facts, const Guard& guard);
 
-  /// Starts, supervises and cleans up: nothing is left below this process when it returns.
+  /// Starts, supervises and cleans up.
   Verdict run();
+
+  /// After run(): nothing is left below this process. False when the kernel kept some from ending.
+  [[nodiscard]] bool left_nothing() const { return left_nothing_; }
 
  private:
   Verdict run_attempts();
@@ -98,6 +101,7 @@ class NodeRun {
   Verdict verdict_;
   bool concluding_ = false;
   bool guard_died_ = false;
+  bool left_nothing_ = false;
 };
 
 }  // namespace lrun

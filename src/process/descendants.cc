@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -70,17 +72,52 @@ pid_t parent_in_stat(const std::string& pid_name) {
   return parent;
 }
 
+/// Every process that /proc shows, with its parent.
+std::map<pid_t, pid_t> all_parents() {
+  std::map<pid_t, pid_t> parents;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+  while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
+    if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+    for (const pid_t pid : parse_pids(entry->d_name)) parents[pid] = parent_in_stat(entry->d_name);
+  }
+  return parents;
+}
+
 /// For kernels without CONFIG_PROC_CHILDREN.
 std::vector<pid_t> children_by_scan() {
   std::vector<pid_t> pids;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
-  const pid_t self = ::getpid();
-  while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
-    if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || parent_in_stat(entry->d_name) != self) continue;
-    const auto found = parse_pids(entry->d_name);
-    pids.insert(pids.end(), found.begin(), found.end());
+  for (const auto& [pid, parent] : all_parents()) {
+    if (parent == ::getpid()) pids.push_back(pid);
   }
   return pids;
+}
+
+bool is_below(pid_t pid, pid_t ancestor, const std::map<pid_t, pid_t>& parents) {
+  for (std::size_t steps = 0; steps <= parents.size(); ++steps) {  // the scan is no snapshot: it may show a circle
+    const auto entry = parents.find(pid);
+    if (entry == parents.end()) return false;
+    if (entry->second == ancestor) return true;
+    pid = entry->second;
+  }
+  return false;
+}
+
+/// A pidfd names one process for ever, so what is true of its number after it was opened is true of what is killed. A
+/// kernel without pidfds leaves them alone.
+void kill_child_of(pid_t parent, pid_t pid) {
+  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!process || parent_in_stat(std::to_string(pid)) != parent) return;
+  ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+}
+
+/// Children of a process that does not end are never given to us.
+void kill_below_children() {
+  if (!proc_shows_us()) return;
+  const pid_t self = ::getpid();
+  const std::map<pid_t, pid_t> parents = all_parents();
+  for (const auto& [pid, parent] : parents) {
+    if (parent != self && is_below(parent, self, parents)) kill_child_of(parent, pid);
+  }
 }
 
 void reap_zombies() {
@@ -128,7 +165,10 @@ void reap_adopted(const std::function<bool(pid_t)>& is_worker) {
 }
 
 std::vector<pid_t> end_all_descendants(Duration limit) {
+  constexpr Duration kUsual(1000);  // what is left after it is held by the kernel
+  constexpr Duration kRepeat(250);  // of a look at all processes
   const SteadyTime deadline = std::chrono::steady_clock::now() + limit;
+  SteadyTime next_walk = std::chrono::steady_clock::now() + kUsual;
   sigset_t child_signal;
   ::sigemptyset(&child_signal);
   ::sigaddset(&child_signal, SIGCHLD);
@@ -145,6 +185,10 @@ std::vector<pid_t> end_all_descendants(Duration limit) {
     if (left <= Duration::zero()) return children;
     for (const pid_t child : children) {
       if (child > 0) ::kill(child, SIGKILL);
+    }
+    if (std::chrono::steady_clock::now() >= next_walk) {
+      kill_below_children();
+      next_walk = std::chrono::steady_clock::now() + kRepeat;
     }
     // A death may fall between the look above and this wait: then no signal comes, so no wait is long.
     constexpr Duration kLook(20);

@@ -26,10 +26,11 @@ void reap_adopted(const std::function<bool(pid_t)>& is_worker);
 
 /// Ends everything below this process, which must be a subreaper, and reaps it.
 ///
-/// Only direct children are signalled: their pids cannot be reused while we have not reaped them, and what they leave
-/// behind becomes a direct child in turn. SIGCHLD must be blocked.
-/// \return the processes that did not end within `limit` (uninterruptible in the kernel), as pids; {kUnlisted} when
-///         some are left that cannot be listed.
+/// Direct children are signalled: their pids cannot be reused while we have not reaped them, and what they leave behind
+/// becomes a direct child in turn. A child that has not ended after a second leaves nothing behind: then all that /proc
+/// shows below it is signalled, too, through pidfds. SIGCHLD must be blocked.
+/// \return the direct children that did not end within `limit` (uninterruptible in the kernel), as pids; {kUnlisted}
+///         when some are left that cannot be listed.
 std::vector<pid_t> end_all_descendants(Duration limit);
 
 /// In place of a pid.

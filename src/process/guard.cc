@@ -23,6 +23,7 @@ namespace lrun {
 namespace {
 
 constexpr Duration kCleanUpLimit(5000);
+constexpr Duration kSecondLookLimit(2000);  // the launcher had its own time for what is left, and told of it
 constexpr int kLrunFailed = 125;
 
 void say(const std::string& line) {
@@ -100,8 +101,9 @@ ExitStatus forward_until_end(pid_t launcher, const sigset_t& handled) {
 }
 
 int end_what_is_left(const ExitStatus& status) {
-  const auto survivors = end_all_descendants(kCleanUpLimit);
-  if (status.kind == ExitStatus::Kind::kExited) return status.value;
+  const bool in_order = status.kind == ExitStatus::Kind::kExited;
+  const auto survivors = end_all_descendants(in_order ? kSecondLookLimit : kCleanUpLimit);
+  if (in_order) return status.value;
   say(fmt::format("lrun: error: the launcher itself {}; {}\n", status.in_words(),
                   survivors.empty() ? "all workers were ended" : survivors_in_words(survivors)));
   return kLrunFailed;
@@ -110,7 +112,7 @@ int end_what_is_left(const ExitStatus& status) {
 }  // namespace
 
 struct Guard::Page {
-  std::atomic<bool> marked{false};
+  std::atomic<bool> clean{false};
   std::atomic<int> signal_number{0};
 };
 
@@ -124,9 +126,9 @@ Guard::~Guard() { ::munmap(page_, sizeof(Page)); }
 
 bool Guard::has_died() const { return ::getppid() != pid_; }
 
-void Guard::mark_clean_end(int signal_number) {
+void Guard::mark_end(int signal_number, bool clean) {
   page_->signal_number = signal_number;
-  page_->marked = true;
+  page_->clean = clean;
 }
 
 std::vector<int> handled_signals(const std::vector<int>& stop_signals) {
@@ -165,9 +167,9 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
     ::_exit(launcher(guard));
   }
   const ExitStatus status = forward_until_end(child, handled);
-  if (!guard.page_->marked) return end_what_is_left(status);
+  const int code = guard.page_->clean ? status.value : end_what_is_left(status);
   if (guard.page_->signal_number != 0) die_of(guard.page_->signal_number);
-  return status.value;
+  return code;
 }
 
 }  // namespace lrun

@@ -22,9 +22,9 @@ class Guard {
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] bool has_died() const;
 
-  /// Marks the run as cleaned up: nothing is left below the launcher. With a signal, lrun is to die of it (it was
-  /// interrupted, and whoever waits for it should see that).
-  void mark_clean_end(int signal_number = 0);
+  /// The run is over. `clean`: nothing is left below the launcher, and the guard need not look. With a signal, lrun is
+  /// to die of it (it was interrupted, and whoever waits for it should see that).
+  void mark_end(int signal_number, bool clean);
 
  private:
   friend int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher);
@@ -52,7 +52,7 @@ class Guard {
 ///
 /// \param stop_signals  signals that end the run; any other keeps its default action, which ends lrun at once.
 /// \return what `launcher` returned, or 125 after one line when it was killed by somebody. Does not return, but dies of
-///         the signal, after Guard::mark_clean_end(signal).
+///         the signal, after Guard::mark_end(signal, …).
 /// \throws std::system_error  no memory, no process.
 int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher);
 

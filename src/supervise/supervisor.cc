@@ -94,6 +94,11 @@ void Supervisor::worker_ended(Worker& worker, const ExitStatus& status) {
   handle(WorkerEnded{status.success(), is_victim(records_.back().cause)});
 }
 
+bool Supervisor::gave_up() const {
+  return std::any_of(records_.begin(), records_.end(),
+                     [](const FailureRecord& record) { return record.ending == FailureRecord::Ending::kLost; });
+}
+
 /// An orphan may carry the number of a worker that was reaped long ago.
 bool Supervisor::is_worker(pid_t pid) const {
   const auto found = pids_.find(pid);

@@ -76,6 +76,8 @@ class Supervisor {
 
   [[nodiscard]] const SupervisionState& state() const { return state_; }
   [[nodiscard]] RunOutcome outcome() const { return {state_.end, records_}; }
+  /// Some worker did not end when it was killed, and is waited for no more.
+  [[nodiscard]] bool gave_up() const;
   /// True of a worker that has not been reaped.
   [[nodiscard]] bool is_worker(pid_t pid) const;
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "support/lrun_process.h"
 
@@ -56,6 +57,27 @@ TEST(Frozen, AWorkerThatCannotBeKilledIsReportedAndNotWaitedFor) {
   EXPECT_EQ(result["culprit"]["rank"], 0);
   EXPECT_EQ(result["workers"][1]["cause"], "lost");
   freezer.set("THAWED");  // the kill is carried out now
+  EXPECT_TRUE(eventually([&] { return lrun.processes().empty(); }));
+}
+
+TEST(Frozen, WhatIsBelowAWorkerThatCannotBeKilledIsKilled) {
+  const Freezer freezer;
+  if (freezer.path().empty()) GTEST_SKIP() << "no cgroup of version 1 with a freezer can be made here";
+  const TemporaryFolder folder;
+  LrunProcess lrun({"-n", "1", "--grace", "0", "bash", "-c",
+                    "setsid bash -c 'echo $$ >> \"$0\"; setsid sleep 1000 & echo $! >> \"$0\"; echo up; wait' \"$1\" & "
+                    "echo 0 > $0/cgroup.procs; echo armed; while :; do sleep 0.01; done",
+                    freezer.path(), folder.path() / "pids"});
+  ASSERT_TRUE(lrun.wait_for("up") && lrun.wait_for("armed"));
+  std::vector<pid_t> below;
+  std::ifstream pids(folder.path() / "pids");
+  for (pid_t pid = 0; pids >> pid;) below.push_back(pid);
+  ASSERT_EQ(below.size(), 2U);
+  freezer.set("FROZEN");
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM) << lrun.err();
+  for (const pid_t pid : below) EXPECT_FALSE(lrun.is_process(pid)) << "its parent cannot end: " << pid;
+  freezer.set("THAWED");
   EXPECT_TRUE(eventually([&] { return lrun.processes().empty(); }));
 }
 
