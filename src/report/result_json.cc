@@ -63,7 +63,8 @@ std::string result_json(const std::string& run_id, const Verdict& verdict, const
 
 void write_atomically(const std::filesystem::path& file, std::string_view text) {
   const std::string beside = file.string() + ".new";
-  const Fd out(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  ::unlink(beside.c_str());  // whatever it is, a pipe that would make us wait or a link, the file is to be a new one
+  const Fd out(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!out) throw std::system_error(errno, std::generic_category(), "open '" + beside + "'");
   while (!text.empty()) {
     const ssize_t written = ::write(out.get(), text.data(), text.size());

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -67,6 +68,14 @@ TEST_F(EventLogTest, DoesNothingWithoutAFile) {
   EventLog events;
   events.noted("suspended");
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(EventLogTest, WaitsForNoPipeInAResultsPlace) {
+  ASSERT_EQ(::mkfifo((folder_ / "result.json").c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo((folder_ / "result.json.new").c_str(), 0600), 0);
+  write_atomically(folder_ / "result.json", "result");
+  EXPECT_TRUE(std::filesystem::is_regular_file(folder_ / "result.json"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
 TEST_F(EventLogTest, WritesAResultWholeOrNotAtAll) {
