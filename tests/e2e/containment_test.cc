@@ -1,4 +1,8 @@
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -48,6 +52,28 @@ TEST(Containment, TheLauncherIsNotKilledByTheNameOfLrun) {
 TEST(Containment, NothingIsLeftAfterASuccess) {
   LrunProcess lrun({"-n", "2", "sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo done"});
   EXPECT_EQ(lrun.wait().code, 0);
+}
+
+/// Takes /proc from this process and those that it starts. \return false where it may not.
+bool hide_proc() {
+  if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  return ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("none", "/proc", "tmpfs", 0, nullptr) == 0;
+}
+
+bool may_hide_proc() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(hide_proc() ? 0 : 1);
+  int status = 0;
+  return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(Containment, NothingIsLeftWithoutProc) {
+  if (!may_hide_proc()) GTEST_SKIP() << "needs a mount namespace";
+  LrunProcess lrun({"-n", "2", "sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo done"},
+                   {.before_exec = [] { (void)hide_proc(); }});
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_EQ(lrun.err().find("cannot be "), std::string::npos) << lrun.err();
 }
 
 TEST(Containment, AGrandchildThatHoldsThePipeDelaysTheEndByASecondAtMost) {
