@@ -93,8 +93,10 @@ void replace_file(const std::filesystem::path& path, std::string_view content) {
 
 void check_replaceable(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  if (::access(folder.c_str(), W_OK | X_OK) == 0) return;
-  throw std::system_error(errno, std::generic_category(), "cannot write '" + path.string() + "'");
+  int error = ::access(folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
+  std::error_code unknown;  // what cannot be looked at is no folder, or in one that cannot be written
+  if (!path.has_filename() || std::filesystem::is_directory(path, unknown)) error = EISDIR;
+  if (error != 0) throw std::system_error(error, std::generic_category(), "cannot write '" + path.string() + "'");
 }
 
 std::optional<std::string> read_file(const std::filesystem::path& path) {

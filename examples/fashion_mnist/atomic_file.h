@@ -15,7 +15,8 @@ namespace fashion_mnist {
 void replace_file(const std::filesystem::path& path, std::string_view content);
 
 /// Whether replace_file() can work there, asked before the hours that lead to it.
-/// \throws std::system_error  the folder is missing or may not be written; names the file.
+/// \throws std::system_error  the folder is missing or may not be written, or `path` is itself a folder; names the
+/// file.
 void check_replaceable(const std::filesystem::path& path);
 
 /// The content that replace_file() wrote, or nothing when there is no such file.
