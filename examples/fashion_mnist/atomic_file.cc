@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <system_error>
+#include <utility>
 
 #include "errors.h"
 
@@ -63,6 +64,27 @@ class File {
   int fd_;
 };
 
+/// Removes the file at the end of the scope unless it was renamed: one that was cut off by a full disk would keep it
+/// full.
+class Temporary {
+ public:
+  explicit Temporary(std::filesystem::path path) : path_(std::move(path)) {}
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  ~Temporary() {
+    if (!renamed_) ::unlink(path_.c_str());
+  }
+
+  void rename_to(const std::filesystem::path& path) {
+    std::filesystem::rename(path_, path);
+    renamed_ = true;
+  }
+
+ private:
+  std::filesystem::path path_;
+  bool renamed_ = false;
+};
+
 std::string header_of(std::string_view content) {
   const std::uint64_t length = content.size();
   const std::uint64_t checksum = ::crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size());
@@ -75,16 +97,17 @@ std::string header_of(std::string_view content) {
 }  // namespace
 
 void replace_file(const std::filesystem::path& path, std::string_view content) {
-  std::filesystem::path temporary = path;
-  temporary += ".tmp";
+  std::filesystem::path name = path;
+  name += ".tmp";
   {
-    const File file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    const File file(name, O_WRONLY | O_CREAT | O_TRUNC);
     if (!file.is_open()) file.fail("create");
+    Temporary temporary(name);
     file.write(header_of(content));
     file.write(content);
     file.sync();  // before the rename: else a power cut could leave the new name with no content
+    temporary.rename_to(path);
   }
-  std::filesystem::rename(temporary, path);
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   const File directory(folder, O_RDONLY | O_DIRECTORY);
   if (!directory.is_open()) directory.fail("open");

@@ -10,7 +10,7 @@ namespace fashion_mnist {
 /// Replaces `path` by `content` in one step: whoever opens it, at any time and after a power cut, finds the old content
 /// or the new, never a part. A length and a checksum go with the content, so that later damage is seen too.
 ///
-/// One writer at a time: the new content is written to `path`.tmp first.
+/// One writer at a time: the new content is written to `path`.tmp first, which is removed when that fails.
 /// \throws std::system_error  the disk is full, the folder is missing; names the file.
 void replace_file(const std::filesystem::path& path, std::string_view content);
 

@@ -1,6 +1,8 @@
 #include "atomic_file.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <system_error>
 
@@ -33,6 +35,54 @@ TEST(AtomicFile, SaysBeforehandThatAFolderIsMissing) {
   EXPECT_NO_THROW(check_replaceable(folder / "c"));
   EXPECT_NO_THROW(check_replaceable("c"));
   EXPECT_THROW(check_replaceable(folder / "none" / "c"), std::system_error);
+}
+
+TEST(AtomicFile, SaysBeforehandThatTheFileIsAFolder) {
+  const TemporaryFolder folder;
+  const std::filesystem::path inside = folder / "c";
+  std::filesystem::create_directory(inside);
+  for (const std::filesystem::path& path : {inside, inside / "", folder / "new" / "", std::filesystem::path(".")}) {
+    EXPECT_EQ(text_of<std::system_error>([&] { check_replaceable(path); }),
+              "cannot write '" + path.string() + "': Is a directory");
+  }
+}
+
+/// While it lives this process cannot write more than `bytes` into a file.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) : ignored_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, ignored_);
+  }
+
+ private:
+  sighandler_t ignored_;
+  rlimit before_{};
+};
+
+TEST(AtomicFile, LeavesNothingBehindOnAFullDisk) {
+  const TemporaryFolder folder;
+  replace_file(folder / "c", "old");
+  {
+    const FullDisk full(4096);
+    EXPECT_THROW(replace_file(folder / "c", std::string(100'000, 'x')), std::system_error);
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "c.tmp"));
+  EXPECT_EQ(read_file(folder / "c"), "old");
+}
+
+TEST(AtomicFile, LeavesNothingBehindWhereItCannotBeRenamed) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "c");
+  EXPECT_THROW(replace_file(folder / "c", "new"), std::system_error);
+  EXPECT_FALSE(std::filesystem::exists(folder / "c.tmp"));
 }
 
 TEST(AtomicFile, SeesEveryTear) {
