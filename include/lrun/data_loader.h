@@ -21,7 +21,9 @@ struct LoaderOptions {
   std::optional<bool> distributed = std::nullopt;
   /// Default: the session's seed.
   std::optional<std::uint64_t> seed = std::nullopt;
-  /// Longest wait for a batch of the loading threads; default: none.
+  /// Longest wait for a batch of the loading threads; then the loop over the loader throws (a c10::Error that says so).
+  /// A thread that is stuck in the data set cannot be ended: the next begin() and the loader's destructor wait for it
+  /// without a deadline, so that only the end of the process ends it. Default: none.
   std::optional<std::chrono::milliseconds> timeout = std::nullopt;
 };
 

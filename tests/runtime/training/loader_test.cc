@@ -4,10 +4,13 @@
 #include <torch/data/datasets/base.h>
 #include <torch/data/example.h>
 
+#include <chrono>
+#include <future>
 #include <map>
 #include <mutex>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "runtime/training/ranks.h"
 
@@ -78,6 +81,26 @@ TEST(Loader, StartsANewEpochAfterOneThatWasLeft) {
     break;
   }
   EXPECT_EQ(read(*loader).size(), 100U);
+}
+
+/// Has no batch before `ready`.
+struct Late : Numbers {
+  explicit Late(std::shared_future<void> ready_to_read) : Numbers(10), ready(std::move(ready_to_read)) {}
+  at::Tensor get_batch(at::ArrayRef<std::size_t> indices) override {
+    ready.wait();
+    return Numbers::get_batch(indices);
+  }
+
+  std::shared_future<void> ready;
+};
+
+TEST(Loader, ThrowsWhenABatchDoesNotComeInTime) {
+  Session session({.world = World()});
+  std::promise<void> ready;
+  auto loader = session.loader(Late(ready.get_future()),
+                               {.batch_size = 1, .workers = 1, .timeout = std::chrono::milliseconds(1)});
+  EXPECT_THROW(read(*loader), c10::Error);
+  ready.set_value();  // the loader's destructor waits for the thread
 }
 
 TEST(Loader, GivesEveryRankEverythingWhenTheSamplerIsOff) {
