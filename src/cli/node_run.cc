@@ -232,7 +232,9 @@ void NodeRun::signal_received(const ReceivedSignal& signal) {
   } else if (signal.number == guard_died_signal()) {
     if (guard_.has_died()) guard_died();  // anybody can send the signal
   } else if (signal.number == forwarded_signal()) {
-    if (signal.sender == guard_.pid()) signal_arrived(signal.value, true);
+    if (signal.sender != guard_.pid()) return;
+    guard_.note_heard();
+    signal_arrived(signal.value, true);
   } else if (signal.number == SIGWINCH) {
     if (attempt_->terminal()) attempt_->terminal()->resize();
   } else {

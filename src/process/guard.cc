@@ -10,11 +10,14 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <new>
+#include <optional>
 #include <set>
 #include <string>
 #include <system_error>
 
+#include "base/clock.h"
 #include "base/own_signals.h"
 #include "process/descendants.h"
 #include "process/exit_status.h"
@@ -24,6 +27,7 @@ namespace {
 
 constexpr Duration kCleanUpLimit(5000);
 constexpr Duration kSecondLookLimit(2000);  // the launcher had its own time for what is left, and told of it
+constexpr Duration kDeafLimit(6000);        // longer than the launcher itself ever blocks
 constexpr int kLrunFailed = 125;
 
 void say(const std::string& line) {
@@ -70,25 +74,72 @@ void stop_with_the_job(pid_t launcher) {
   ::raise(SIGSTOP);
 }
 
-/// Queued, so that none is lost in another one that is pending; without room in the queue as any other signal.
-void forward(pid_t launcher, int signal_number) {
-  const bool is_state = signal_number == SIGCONT || signal_number == SIGWINCH;
-  sigval number{};
-  number.sival_int = signal_number;
-  if (is_state || ::sigqueue(launcher, forwarded_signal(), number) != 0) ::kill(launcher, signal_number);
-}
+/// Passes signals on to the launcher and notices when it does not read them: it may be held by a file system or a
+/// terminal that does not answer. Who asks for the end once may wait for it; who asks again while the first time is
+/// still unread gets it from the guard.
+class Forwarder {
+ public:
+  Forwarder(pid_t launcher, const std::atomic<int>& heard) : launcher_(launcher), heard_(heard) {}
 
-/// Waits for the launcher to end, forwarding everything else.
-ExitStatus forward_until_end(pid_t launcher, const sigset_t& handled) {
+  /// Queued, so that none is lost in another one that is pending; without room in the queue as any other signal.
+  void forward(int signal_number) {
+    const bool is_state = signal_number == SIGCONT || signal_number == SIGWINCH;
+    sigval number{};
+    number.sival_int = signal_number;
+    if (is_state || ::sigqueue(launcher_, forwarded_signal(), number) != 0) {
+      ::kill(launcher_, signal_number);
+      return;
+    }
+    ++sent_;
+    if (signal_number != SIGINT && signal_number != SIGTERM && signal_number != SIGQUIT) return;
+    if (!unheard()) {
+      asked_ = sent_;
+    } else if (deadline_ == kNever) {
+      deadline_ = std::chrono::steady_clock::now() + kDeafLimit;
+    }
+  }
+
+  /// The next of `handled`, or nothing when the launcher has not heard in time.
+  std::optional<siginfo_t> next(const sigset_t& handled) {
+    while (true) {
+      if (!unheard()) deadline_ = kNever;
+      siginfo_t info{};
+      if (deadline_ == kNever) {
+        if (::sigwaitinfo(&handled, &info) > 0) return info;
+        continue;
+      }
+      const auto left = std::chrono::duration_cast<Duration>(deadline_ - std::chrono::steady_clock::now());
+      if (left <= Duration::zero()) return std::nullopt;
+      const timespec wait{left.count() / 1000, left.count() % 1000 * 1'000'000};
+      if (::sigtimedwait(&handled, &info, &wait) > 0) return info;
+    }
+  }
+
+ private:
+  static constexpr SteadyTime kNever = SteadyTime::max();
+
+  [[nodiscard]] bool unheard() const { return heard_ < asked_; }
+
+  pid_t launcher_;
+  const std::atomic<int>& heard_;  ///< how many of those sent
+  int sent_ = 0;
+  int asked_ = 0;  ///< the number of the first that asks for the end since the launcher last listened; 0: none
+  SteadyTime deadline_ = kNever;
+};
+
+/// Waits for the launcher to end, forwarding everything else. \return nothing when it is deaf.
+std::optional<ExitStatus> forward_until_end(pid_t launcher, const sigset_t& handled, const std::atomic<int>& heard) {
+  Forwarder forwarder(launcher, heard);
   while (true) {
-    siginfo_t info{};
-    if (::sigwaitinfo(&handled, &info) < 0) continue;
+    const std::optional<siginfo_t> next = forwarder.next(handled);
+    if (!next) return std::nullopt;
+    const siginfo_t& info = *next;
     if (info.si_signo == SIGTSTP) {
       stop_with_the_job(launcher);
       continue;
     }
     if (info.si_signo != SIGCHLD) {
-      forward(launcher, info.si_signo);
+      forwarder.forward(info.si_signo);
       continue;
     }
     siginfo_t ended{};
@@ -100,12 +151,21 @@ ExitStatus forward_until_end(pid_t launcher, const sigset_t& handled) {
   }
 }
 
+std::string what_came_of(const std::vector<pid_t>& survivors) {
+  return survivors.empty() ? "all workers were ended" : survivors_in_words(survivors);
+}
+
+int end_with_deaf_launcher() {
+  const auto survivors = end_all_descendants(kCleanUpLimit);
+  say(fmt::format("lrun: error: the launcher itself did not answer and was killed; {}\n", what_came_of(survivors)));
+  return kLrunFailed;
+}
+
 int end_what_is_left(const ExitStatus& status) {
   const bool in_order = status.kind == ExitStatus::Kind::kExited;
   const auto survivors = end_all_descendants(in_order ? kSecondLookLimit : kCleanUpLimit);
   if (in_order) return status.value;
-  say(fmt::format("lrun: error: the launcher itself {}; {}\n", status.in_words(),
-                  survivors.empty() ? "all workers were ended" : survivors_in_words(survivors)));
+  say(fmt::format("lrun: error: the launcher itself {}; {}\n", status.in_words(), what_came_of(survivors)));
   return kLrunFailed;
 }
 
@@ -114,6 +174,7 @@ int end_what_is_left(const ExitStatus& status) {
 struct Guard::Page {
   std::atomic<bool> clean{false};
   std::atomic<int> signal_number{0};
+  std::atomic<int> heard{0};
 };
 
 Guard::Guard() : pid_(::getpid()) {
@@ -123,6 +184,8 @@ Guard::Guard() : pid_(::getpid()) {
 }
 
 Guard::~Guard() { ::munmap(page_, sizeof(Page)); }
+
+void Guard::note_heard() const { ++page_->heard; }
 
 bool Guard::has_died() const { return ::getppid() != pid_; }
 
@@ -166,8 +229,9 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
     become_subreaper();
     ::_exit(launcher(guard));
   }
-  const ExitStatus status = forward_until_end(child, handled);
-  const int code = guard.page_->clean ? status.value : end_what_is_left(status);
+  const std::optional<ExitStatus> status = forward_until_end(child, handled, guard.page_->heard);
+  if (!status) return end_with_deaf_launcher();
+  const int code = guard.page_->clean ? status->value : end_what_is_left(*status);
   if (guard.page_->signal_number != 0) die_of(guard.page_->signal_number);
   return code;
 }

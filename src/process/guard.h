@@ -22,6 +22,9 @@ class Guard {
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] bool has_died() const;
 
+  /// To be called for each forwarded_signal() that was read. The guard ends a launcher that does not read.
+  void note_heard() const;
+
   /// The run is over. `clean`: nothing is left below the launcher, and the guard need not look. With a signal, lrun is
   /// to die of it (it was interrupted, and whoever waits for it should see that).
   void mark_end(int signal_number, bool clean);
@@ -42,8 +45,9 @@ class Guard {
 /// lrun is two processes. The outer one, the guard, is what the user started: it forwards signals, stop and continue to
 /// the inner one, the launcher, and passes its ending on. Both are subreapers. When the launcher dies, the guard adopts
 /// and ends everything below it; when the guard dies, the launcher is told by a parent-death signal and does the same.
-/// Either one alone cleans up, grandchildren with sessions of their own included. (A guard that were a child of the
-/// launcher would adopt nothing: orphans go to the nearest ancestor.)
+/// A launcher that leaves a second INT, TERM or QUIT unread is ended by the guard. Either one alone cleans up,
+/// grandchildren with sessions of their own included. (A guard that were a child of the launcher would adopt nothing:
+/// orphans go to the nearest ancestor.)
 ///
 /// The launcher leads a session of its own, so a signal to the terminal's foreground group reaches it once, through the
 /// guard. Its signals are blocked when `launcher` is called, to be read from a signalfd. What the guard forwards comes

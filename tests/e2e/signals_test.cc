@@ -166,6 +166,21 @@ TEST(Signals, AUserSignalIsNotLostInOneThatCameDirectly) {
   EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
 }
 
+TEST(Signals, ASecondCtrlCEndsALauncherThatDoesNotListen) {
+  LrunProcess lrun({"-n", "1", "sh", "-c", "setsid sleep 1000 & echo ready; exec sleep 1000"});
+  ASSERT_TRUE(lrun.wait_for("[0] ready"));
+  ::kill(lrun.launcher_pid(), SIGSTOP);  // as one that waits for a dead file server
+  for (int time = 0; time < 2; ++time) {
+    lrun.signal(SIGINT);
+    ASSERT_TRUE(eventually([&] { return !has_pending_signals(lrun.pid()); }));
+  }
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_NE(lrun.err().find("the launcher itself did not answer and was killed; all workers were ended"),
+            std::string::npos)
+      << lrun.err();
+  EXPECT_TRUE(lrun.processes().empty());
+}
+
 TEST(Signals, AStrangerCannotTellThatTheGuardDied) {
   LrunProcess lrun({"-n", "1", "sh", "-c", kSleeper});
   ASSERT_TRUE(lrun.wait_for("[0] ready"));
