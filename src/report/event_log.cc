@@ -12,17 +12,19 @@
 #include <utility>
 
 #include "base/appended_file.h"
+#include "base/json_text.h"
 #include "report/result_json.h"
 
 namespace lrun {
 namespace {
 
-nlohmann::json started(const std::vector<Worker>& workers) {
-  nlohmann::json list = nlohmann::json::array();
+std::string started(const std::vector<Worker>& workers) {
+  std::string list = "[";
   for (const Worker& worker : workers) {
-    list.push_back({{"rank", worker.rank}, {"local_rank", worker.local_rank}, {"pid", worker.process.pid()}});
+    list += fmt::format(R"({}{{"rank":{},"local_rank":{},"pid":{}}})", list.size() > 1 ? "," : "", worker.rank,
+                        worker.local_rank, worker.process.pid());
   }
-  return list;
+  return list + "]";
 }
 
 void add_culprit(nlohmann::json& fields, const FailureRecord* culprit) {
@@ -42,16 +44,16 @@ EventLog::EventLog(const std::filesystem::path& file) : file_(open_to_append(fil
 void EventLog::run_started(const LaunchPlan& plan, const std::vector<Worker>& workers, int master_port,
                            const std::filesystem::path& logs) {
   if (!file_) return;
-  const nlohmann::json fields{{"run_id", plan.run_id},           {"argv", plan.argv},
-                              {"strategy", plan.strategy.value}, {"world_size", plan.world_size},
-                              {"master_port", master_port},      {"launcher_pid", ::getpid()},
-                              {"logs", logs.string()},           {"workers", started(workers)}};
-  write("run_started", fields.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  write(
+      "run_started",
+      fmt::format(
+          R"({{"run_id":{},"argv":{},"strategy":{},"world_size":{},"master_port":{},"launcher_pid":{},"logs":{},"workers":{}}})",
+          json_string(plan.run_id), json_array(plan.argv), json_string(plan.strategy.value), plan.world_size,
+          master_port, ::getpid(), json_string(logs.string()), started(workers)));
 }
 
 void EventLog::attempt_started(int attempt, const std::vector<Worker>& workers) {
-  if (!file_) return;
-  write("attempt_started", nlohmann::json{{"attempt", attempt}, {"workers", started(workers)}}.dump());
+  if (file_) write("attempt_started", fmt::format(R"({{"attempt":{},"workers":{}}})", attempt, started(workers)));
 }
 
 void EventLog::restarting(int attempt, Duration delay) {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include <system_error>
 
 #include "base/fd.h"
+#include "base/json_text.h"
 #include "verdict/hint_table.h"
 
 namespace lrun {
@@ -54,11 +54,9 @@ std::string result_json(const std::string& run_id, const Verdict& verdict, const
  "text": {},
  "workers": [{}]}}
 )",
-      nlohmann::json(run_id).dump(), name_of(verdict.end.kind), verdict.end.signal_number, verdict.exit_code,
-      verdict.restarts, verdict.culprit ? to_json(*verdict.culprit) : "null",
-      verdict.overruled ? to_json(*verdict.overruled) : "null",
-      nlohmann::json(verdict.culprit ? hint_for(*verdict.culprit) : "").dump(),
-      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), endings);
+      json_string(run_id), name_of(verdict.end.kind), verdict.end.signal_number, verdict.exit_code, verdict.restarts,
+      verdict.culprit ? to_json(*verdict.culprit) : "null", verdict.overruled ? to_json(*verdict.overruled) : "null",
+      json_string(verdict.culprit ? hint_for(*verdict.culprit) : ""), json_string(text), endings);
 }
 
 void write_atomically(const std::filesystem::path& file, std::string_view text) {

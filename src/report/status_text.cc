@@ -80,8 +80,8 @@ std::string status_text(const RunStatus& status, std::int64_t now_ms) {
   const Duration age(std::max<std::int64_t>(0, now_ms - status.started_ms));
   std::string text = fmt::format("run {} (pid {}): {} for {}, attempt {}, world size {}, {}: {}\n",
                                  terminal_safe(status.run_id), status.pid, terminal_safe(phase_in_words(status)),
-                                 format_elapsed(age), status.attempt, status.world_size,
-                                 terminal_safe(status.strategy), command_in_words(status.argv, kMostCommandColumns));
+                                 format_elapsed(age), status.attempt, status.world_size, terminal_safe(status.strategy),
+                                 command_in_words(status.argv, kMostCommandColumns));
   const std::vector<StatusGroup> groups = grouped(status.workers);
   std::size_t widest_ranks = 0;
   std::size_t widest_state = 0;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/json_text.h"
 #include "base/signal_names.h"
 
 namespace lrun {
@@ -141,30 +142,17 @@ std::vector<std::string> bounded_evidence(std::vector<std::string> lines) {
 }
 
 std::string to_json(const FailureRecord& record) {
-  const Json json{
-      {"node", record.node},
-      {"node_rank", record.node_rank},
-      {"rank", record.rank},
-      {"local_rank", record.local_rank},
-      {"pid", record.pid},
-      {"attempt", record.attempt},
-      {"device", record.device},
-      {"steady_ns", record.steady_ns},
-      {"wall_ns", record.wall_ns},
-      {"lifetime_ms", record.lifetime_ms},
-      {"ending", name_of(record.ending)},
-      {"value", record.value},
-      {"core_dumped", record.core_dumped},
-      {"stop_signal", record.stop_signal},
-      {"evidence", record.evidence},
-      {"cause", name_of(record.cause)},
-      {"error", record.error},
-      {"location", record.location},
-      {"detail", record.detail},
-      {"error_file", record.error_file},
-      {"error_time", record.error_time},
-  };
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string json = fmt::format(
+      R"({{"node":{},"node_rank":{},"rank":{},"local_rank":{},"pid":{},"attempt":{},"device":{},"steady_ns":{},"wall_ns":{})",
+      json_string(record.node), record.node_rank, record.rank, record.local_rank, record.pid, record.attempt,
+      json_string(record.device), record.steady_ns, record.wall_ns);
+  json += fmt::format(R"(,"lifetime_ms":{},"ending":"{}","value":{},"core_dumped":{},"stop_signal":{},"cause":"{}")",
+                      record.lifetime_ms, name_of(record.ending), record.value, record.core_dumped, record.stop_signal,
+                      name_of(record.cause));
+  json += fmt::format(R"(,"error":{},"location":{},"detail":{},"evidence":{},"error_file":{},"error_time":{}}})",
+                      json_string(record.error), json_string(record.location), json_string(record.detail),
+                      json_array(record.evidence), json_string(record.error_file), record.error_time);
+  return json;
 }
 
 std::optional<FailureRecord> failure_record_from_json(std::string_view text) {

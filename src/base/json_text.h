@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lrun {
+
+/// `text` as a string of JSON, with its quotes. What is not UTF-8 becomes U+FFFD.
+std::string json_string(std::string_view text);
+
+/// The strings of JSON as an array.
+std::string json_array(const std::vector<std::string>& texts);
+
+}  // namespace lrun
