@@ -58,10 +58,11 @@ constexpr Flag kFirstFlags[] = {
      .details =
          "Workers on each node, as torchrun and mpirun count them: a number, 'gpu' (one per GPU), 'cpu' (one per "
          "processor) or 'auto' (GPUs, else processors). Says the same as --devices with a plain count; when "
-         "both are given and differ, lrun refuses.",
+         "both are given in the same place and differ, lrun refuses.",
      .choices = "auto cpu gpu",
      .pet_variable = "PET_NPROC_PER_NODE",
-     .apply = flag_values::nproc_per_node},
+     .apply = flag_values::nproc_per_node,
+     .same_as = "devices"},
     {.name = "num_nodes",
      .aliases = "nnodes",
      .value = kRequired,
@@ -107,7 +108,8 @@ constexpr Flag kFirstFlags[] = {
      .details = "The same as --bind in torchrun's words: 'node' is numa, 'socket' is socket, 'exclusive' is core and "
                 "'core-complex' is cache. No numactl is needed.",
      .choices = "node socket exclusive core-complex",
-     .apply = flag_values::numa_binding},
+     .apply = flag_values::numa_binding,
+     .same_as = "bind"},
     {.name = "share-gpus",
      .details =
          "Use GPUs on which other processes compute as well. Without it lrun refuses to start on a busy GPU when "

@@ -70,6 +70,7 @@ struct Flag {
   /// For flags of kNotInThisVersion: the values that ask for nothing and are therefore accepted. '*' is any value.
   std::string_view neutral_values = {};
   std::string_view hint = {};             ///< what to do instead, for flags of kNotInThisVersion
+  std::string_view same_as = {};          ///< a flag that says the same in other words: only the stronger source counts
   bool overridden_by_standalone = false;  ///< torchrun ignores it beside --standalone
 };
 

@@ -63,6 +63,28 @@ const GivenValue* find_config_file(const Values& values) {
   return found == values.end() ? nullptr : &*found;
 }
 
+/// A later source wins, and our own variables win over torchrun's.
+bool is_stronger(const GivenValue& left, const GivenValue& right) {
+  if (left.source != right.source) return left.source > right.source;
+  return right.origin.starts_with("PET_") && !left.origin.starts_with("PET_");
+}
+
+/// Two flags that say the same are one to precedence. What the same source says twice is held together later.
+void drop_weaker_spellings(std::map<const Flag*, Values>& decided) {
+  for (const Flag& flag : flag_table()) {
+    if (flag.same_as.empty()) continue;
+    const auto other = std::find_if(decided.begin(), decided.end(),
+                                    [&](const auto& entry) { return entry.first->name == flag.same_as; });
+    const auto own = decided.find(&flag);
+    if (own == decided.end() || other == decided.end()) continue;
+    if (is_stronger(own->second.front(), other->second.front())) {
+      decided.erase(other);
+    } else if (is_stronger(other->second.front(), own->second.front())) {
+      decided.erase(own);
+    }
+  }
+}
+
 /// What counts: of each flag the values of the last source that names it, the others unread; of a repeatable one all.
 /// In the table's order, so that the first error is always the same.
 Values decide(std::initializer_list<Values*> sources) {
@@ -73,6 +95,7 @@ Values decide(std::initializer_list<Values*> sources) {
     }
     for (GivenValue& given : *source) decided[given.flag].push_back(std::move(given));
   }
+  drop_weaker_spellings(decided);
   Values values;
   for (auto& [flag, of_flag] : decided) std::move(of_flag.begin(), of_flag.end(), std::back_inserter(values));
   return values;

@@ -29,6 +29,7 @@ void add_change(std::vector<EnvironmentChange>& changes, EnvironmentChange chang
     changes.push_back(std::move(change));
     return;
   }
+  if (same->source > change.source) return;
   if (same->source == change.source && (same->kind == Kind::kUnset) != (change.kind == Kind::kUnset)) {
     throw UserError("'" + as_written(*same) + "' and '" + as_written(change) + "' contradict each other",
                     "leave one of them out");

@@ -88,7 +88,7 @@ std::string run_name(const LaunchRequest& request, const LaunchPlan& plan) {
 Setting<Duration> grace_of(const LaunchRequest& request, const Environment& environment) {
   constexpr const char* kVariable = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT";
   const auto text = environment.get(kVariable);
-  if (request.grace.given() || !text || text->empty()) return request.grace;
+  if (request.grace.source >= Source::kEnvironment || !text || text->empty()) return request.grace;
   if (const auto grace = parse_duration(*text)) return {*grace, Source::kEnvironment, kVariable};
   throw UserError("'" + std::string(kVariable) + "=" + *text + "' is not a time", "a number of seconds is");
 }

@@ -72,12 +72,15 @@ TEST(ConfigFile, OfTheFolderIsNotRepeatedByANestedLrun) {
 
 TEST(PrintConfig, ShowsWhatCountsAndStartsNothing) {
   const TemporaryFolder folder;
-  write(folder.path() / "lrun.toml", "devices = 2\nseed = 1\n");
+  write(folder.path() / "lrun.toml", "devices = 3\nseed = 1\nrole = 'r'\n");
   LrunProcess lrun({"--print-config", "-n", "2", "touch", "started"}, in(folder, {{"LRUN_SEED", "4"}}));
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_NE(lrun.out().find("\nseed = 4                                  # LRUN_SEED\n"), std::string::npos)
       << lrun.out();
-  EXPECT_EQ(lrun.out().find("devices = 2                               # lrun.toml:1\n"), 0U) << lrun.out();
+  EXPECT_NE(lrun.out().find("\nrole = \"r\"                                # lrun.toml:3\n"), std::string::npos)
+      << lrun.out();
+  EXPECT_NE(lrun.out().find("\nnproc-per-node = 2                        # -n\n"), std::string::npos) << lrun.out();
+  EXPECT_EQ(lrun.out().find("\ndevices = "), std::string::npos) << "the line says it in other words\n" << lrun.out();
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "started"));
 }
 

@@ -95,6 +95,31 @@ TEST(ConfigFile, AFlagBeatsAVariableWhichBeatsTheFileWhichBeatsTheDefault) {
   EXPECT_EQ(with_file(file, {"p"}).grace.value, Duration(5000));
 }
 
+TEST(ConfigFile, OfTwoFlagsThatSayTheSameTheStrongerSourceCounts) {
+  const auto workers = [](const LaunchRequest& request) {
+    return "devices=" + request.devices.value + " workers=" + request.nproc_per_node.value;
+  };
+  EXPECT_EQ(workers(with_file("devices = 2", {"-n", "3", "p"})), "devices= workers=3");
+  EXPECT_EQ(workers(with_file("nproc-per-node = 2", {"--devices", "3", "p"})), "devices=3 workers=");
+  EXPECT_EQ(workers(with_file("devices = 2", {"p"}, {{"LRUN_NPROC_PER_NODE", "3"}})), "devices= workers=3");
+  EXPECT_EQ(workers(with_file("devices = 2", {"p"}, {{"PET_NPROC_PER_NODE", "3"}})), "devices= workers=3");
+  EXPECT_EQ(workers(request_of({"-n", "3", "p"}, {{"LRUN_DEVICES", "2"}})), "devices= workers=3");
+  EXPECT_EQ(workers(request_of({"--devices", "3", "p"}, {{"PET_NPROC_PER_NODE", "2"}})), "devices=3 workers=");
+  EXPECT_EQ(workers(request_of({"p"}, {{"LRUN_DEVICES", "3"}, {"PET_NPROC_PER_NODE", "2"}})), "devices=3 workers=");
+  EXPECT_EQ(workers(request_of({"--devices", "3", "-n", "2", "p"})), "devices=3 workers=2") << "the plan refuses it";
+  EXPECT_EQ(workers(with_file("devices = 'x'", {"-n", "3", "p"})), "devices= workers=3") << "unread";
+  EXPECT_EQ(with_file("bind = 'none'", {"--numa-binding", "node", "p"}).bind.value, Binding::kNuma);
+  EXPECT_EQ(with_file("numa-binding = 'node'", {"--bind", "core", "p"}).bind.value, Binding::kCore);
+  EXPECT_THROW(request_of({"--bind", "core", "--numa-binding", "node", "p"}), UserError);
+}
+
+TEST(ConfigFile, AVariableOfTheLineIsThereAlsoWhenTheFileTakesItAway) {
+  const LaunchRequest request = with_file("unset = ['A']\nenv = ['B=1']", {"--env", "A=2", "--unset", "B", "p"});
+  std::string changes;
+  for (const EnvironmentChange& change : request.setup.environment) changes += as_written(change) + "; ";
+  EXPECT_EQ(changes, "--unset B; --env A=2; ");
+}
+
 TEST(ConfigFile, AValueThatIsHiddenIsNotRead) {
   EXPECT_EQ(with_file("devices = 'x'", {"--devices=2", "p"}).devices.value, "2");
   EXPECT_THROW(with_file("devices = 'x'", {"p"}), UserError);
