@@ -4,6 +4,7 @@
 #include "cli/flag_values.h"
 #include "cli/flags.h"
 #include "cli/output_flags.h"
+#include "cli/rendezvous_values.h"
 #include "cli/run_flags.h"
 #include "cli/setup_flags.h"
 
@@ -247,12 +248,14 @@ constexpr Flag kLastFlags[] = {
 
     // Not in this version. To switch one on: give it a group, texts, choices and its own apply(), as above.
     later("standalone", kNone, "PET_STANDALONE", flag_values::standalone, "*"),
-    later("rdzv-backend", kRequired, "PET_RDZV_BACKEND", later_value, "static c10d", kOneMachine, true),
-    later("rdzv-endpoint", kRequired, "PET_RDZV_ENDPOINT", later_value, "localhost:0 127.0.0.1:0", kOneMachine, true),
-    later("rdzv-conf", kRequired, "PET_RDZV_CONF", later_value, "", kOneMachine, true),
+    later("rdzv-backend", kRequired, "PET_RDZV_BACKEND", flag_values::rdzv_backend, "static c10d", kOneMachine, true),
+    later("rdzv-endpoint", kRequired, "PET_RDZV_ENDPOINT", flag_values::rdzv_endpoint, "localhost:29400", kOneMachine,
+          true),
+    later("rdzv-conf", kRequired, "PET_RDZV_CONF", flag_values::rdzv_conf, "", kOneMachine, true),
     later("node-rank", kRequired, "PET_NODE_RANK", later_count, "0", kOneMachine),
-    later("master-addr", kRequired, "PET_MASTER_ADDR", later_value, "127.0.0.1 localhost ::1", kOneMachine),
-    later("local-addr", kRequired, "PET_LOCAL_ADDR", later_value, "127.0.0.1 localhost ::1", kOneMachine),
+    later("master-addr", kRequired, "PET_MASTER_ADDR", flag_values::master_addr, "127.0.0.1 localhost ::1",
+          kOneMachine),
+    later("local-addr", kRequired, "PET_LOCAL_ADDR", flag_values::local_addr, "127.0.0.1 localhost ::1", kOneMachine),
     later("hosts", kRequired, "", later_value, "", kOneMachine, false, "host", "H"),
     later("hostfile", kRequired, "", later_value, "", kOneMachine),
     later("monitor-interval", kRequired, "PET_MONITOR_INTERVAL", ignored_seconds, "*"),

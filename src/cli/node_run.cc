@@ -59,6 +59,7 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
       log_folder_(plan, environment, run_folder_),
       started_ms_(now_ms()),
       store_(loop_, {.port = static_cast<std::uint16_t>(plan.master_port.value_or(0)),
+                     .any_port_will_do = plan.any_port_will_do,
                      .max_connections = facts_.most_connections,
                      .log = [this](const std::string& line) { warn(line); },
                      .greeted = [this](pid_t pid) { worker_connected(pid); }}),

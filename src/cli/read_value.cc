@@ -11,6 +11,10 @@ void refuse(const GivenValue& given, const std::string& problem, const std::stri
   throw UserError(given.quoted() + ": " + problem, hint);
 }
 
+std::string example(const GivenValue& given, std::string_view value) {
+  return "for example '" + given.as_written_with(value) + "'";
+}
+
 std::string choice_hint(const std::string& word, const std::vector<std::string>& choices) {
   const auto nearest = nearest_word(word, choices);
   return nearest ? "did you mean '" + *nearest + "'?" : std::string();

@@ -16,6 +16,9 @@ namespace lrun {
 /// \throws UserError  "'--flag value': problem" or "lrun.toml:3: 'flag = value': problem", always.
 [[noreturn]] void refuse(const GivenValue& given, const std::string& problem, const std::string& hint = {});
 
+/// "for example '--flag value'", for hints.
+std::string example(const GivenValue& given, std::string_view value);
+
 /// 'did you mean ...?', or empty when no choice is near.
 std::string choice_hint(const std::string& word, const std::vector<std::string>& choices);
 

@@ -68,6 +68,7 @@ struct Questions {
   bool gpus = false;      ///< open the driver
   bool cpus = false;      ///< read the cgroups' CPU quotas; without, `cpus` of a node is by affinity alone
   bool topology = false;  ///< read cores and NUMA nodes, and the GPUs' places
+  std::vector<std::string> names = {};  ///< which of these hosts is this one
 };
 
 /// One machine of an allocation.
@@ -75,7 +76,8 @@ struct AllocatedNode {
   std::string name;
   int cpus = 1;  ///< usable ones: affinity and cgroup quota are taken off
   GpuInventory gpus;
-  CpuTopology topology = {};  ///< of the CPUs that may be used; empty when it was not asked
+  CpuTopology topology = {};                 ///< of the CPUs that may be used; empty when it was not asked
+  std::vector<std::string> also_named = {};  ///< of the names that were asked about, those that mean this node
 
   bool operator==(const AllocatedNode&) const = default;
 };

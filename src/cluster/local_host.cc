@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "cluster/find_gpus.h"
+#include "cluster/own_names.h"
 #include "cluster/usable_cpus.h"
 #include "cluster/visible_gpus.h"
 
@@ -25,6 +26,7 @@ AllocatedNode local_host(const Questions& questions, const Environment& environm
   AllocatedNode node;
   node.name = host_name();
   node.cpus = questions.cpus ? usable_cpus() : cpus_by_affinity();
+  node.also_named = own_names(questions.names);
   if (questions.gpus) node.gpus = visible_gpus(find_gpus(), environment);
   if (questions.topology) {
     node.topology = read_topology(allowed_cpus());

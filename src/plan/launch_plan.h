@@ -71,6 +71,7 @@ struct LaunchPlan {
   std::vector<NodePlan> nodes;
   std::string master_addr;         ///< '127.0.0.1' on one node; empty: the rendezvous decides
   std::optional<int> master_port;  ///< fixed by the user; else the store's socket decides
+  bool any_port_will_do = false;   ///< when master_port is taken
   Setting<std::optional<std::uint64_t>> seed;
   Setting<std::string> log_dir;
   OutputPlan output;

@@ -7,6 +7,7 @@
 
 #include "base/duration.h"
 #include "plan/output_request.h"
+#include "plan/rendezvous_request.h"
 #include "plan/setting.h"
 #include "plan/worker_setup.h"
 
@@ -37,6 +38,7 @@ struct LaunchRequest {
   std::string role = "default";
   bool standalone = false;
   std::string rdzv_id;                      ///< name of the run for its workers; empty: not given
+  RendezvousRequest rendezvous;
   Setting<std::optional<int>> master_port;  ///< 0 or not given: the kernel chooses
   Setting<std::string> log_dir;             ///< empty: the run directory; '/dev/null': no files
   OutputRequest output;

@@ -178,7 +178,8 @@ std::string program_problem(const LaunchRequest& request, const ProgramFacts& pr
 }  // namespace
 
 Questions questions_of(const LaunchRequest& request, const Environment& environment) {
-  return {needs_gpus(request, environment), needs_cpus(request, environment), request.bind.value != Binding::kNone};
+  return {needs_gpus(request, environment), needs_cpus(request, environment), request.bind.value != Binding::kNone,
+          hosts_in(request.rendezvous)};
 }
 
 LaunchPlan make_plan(const LaunchRequest& request, const Environment& environment, const Allocation& allocation,
@@ -213,8 +214,7 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
     plan.warnings.push_back(std::move(warning));
   }
   plan.argv = worker_command(request, environment, program);
-  if (plan.num_nodes == 1) plan.master_addr = "127.0.0.1";
-  if (request.master_port.value.value_or(0) != 0) plan.master_port = request.master_port.value;
+  choose_master(request.rendezvous, request.master_port, nodes.front(), plan);
   plan.seed = request.seed;
   plan.bind = request.bind;
   plan.log_dir = request.log_dir;

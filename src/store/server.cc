@@ -56,6 +56,15 @@ bool concerns_one_connection(int error) {
   }
 }
 
+Fd listen_as(const StoreServerOptions& options) {
+  try {
+    return open_listening_socket(options.reach, options.port);
+  } catch (const std::system_error& error) {
+    if (!options.any_port_will_do || error.code().value() != EADDRINUSE) throw;
+  }
+  return open_listening_socket(options.reach, 0);
+}
+
 }  // namespace
 
 struct StoreServer::Connection {
@@ -74,7 +83,7 @@ struct StoreServer::Connection {
 StoreServer::StoreServer(EventLoop& loop, StoreServerOptions options)
     : loop_(loop),
       options_(std::move(options)),
-      listener_(open_listening_socket(options_.reach, options_.port)),
+      listener_(listen_as(options_)),
       port_(port_of_socket(listener_.get())),
       accepting_(loop_.on_readable(listener_.get(), [this] { accept_batch(); })) {}
 

@@ -20,7 +20,8 @@ namespace lrun {
 
 struct StoreServerOptions {
   StoreReach reach = StoreReach::kLoopback;
-  std::uint16_t port = 0;  ///< 0: the kernel chooses
+  std::uint16_t port = 0;         ///< 0: the kernel chooses
+  bool any_port_will_do = false;  ///< when `port` is taken the kernel chooses, too
   /// A client whose unread answers exceed this is not read from until it has taken them.
   std::size_t max_unsent_bytes = std::size_t{1} << 20U;
   /// Open at the same time. One more takes the place of the oldest that has not shown the magic number; where all have,

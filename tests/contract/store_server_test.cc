@@ -268,6 +268,14 @@ TEST(StoreServerStart, NamesThePortThatIsTaken) {
   }
 }
 
+TEST(StoreServerStart, TakesAnotherPortWhereAnyWillDo) {
+  EventLoop loop;
+  StoreServer first(loop, {});
+  StoreServer second(loop, {.port = first.port(), .any_port_will_do = true});
+  EXPECT_NE(second.port(), first.port());
+  EXPECT_NE(second.port(), 0);
+}
+
 TEST(StoreServerStart, TakesAFixedPortAgainRightAfterAnEarlierServer) {
   std::uint16_t port = 0;
   {

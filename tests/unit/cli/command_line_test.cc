@@ -156,12 +156,25 @@ TEST(CommandLine, StrategyNamesHaveNoCase) {
 TEST(CommandLine, AcceptsTorchrunFlagsThatAskForNothingOnOneMachine) {
   const LaunchRequest plain = request_of({"p"});
   for (const Words& words :
-       {Words{"--node-rank", "0", "p"}, Words{"--rdzv-backend", "c10d", "p"}, Words{"--rdzv-backend=static", "p"},
-        Words{"--rdzv-endpoint=", "p"}, Words{"--rdzv-endpoint", "localhost:0", "p"},
-        Words{"--monitor-interval", "0.5", "p"}, Words{"--start-method=fork", "p"},
-        Words{"--master-addr", "127.0.0.1", "p"}, Words{"-r", "0", "-t0", "p"}, Words{"--role=default", "p"}}) {
+       {Words{"--node-rank", "0", "p"}, Words{"--rdzv-endpoint=", "p"}, Words{"--monitor-interval", "0.5", "p"},
+        Words{"--start-method=fork", "p"}, Words{"--rdzv-conf= join_timeout = 20 , is_host=Yes", "p"},
+        Words{"-r", "0", "-t0", "p"}, Words{"--role=default", "p"}}) {
     EXPECT_EQ(request_of(words), plain) << words.front();
   }
+}
+
+TEST(CommandLine, KeepsWhereLaunchersAreToMeet) {
+  const RendezvousRequest rendezvous =
+      request_of({"--rdzv-backend", "C10D", "--rdzv-endpoint", " [::1]:29400 ", "--master-addr=a", "--local-addr=b",
+                  "--rdzv-conf=join_timout=5,read_timeout=60", "p"})
+          .rendezvous;
+  EXPECT_EQ(rendezvous.backend, by_flag<std::string>("c10d", "--rdzv-backend"));
+  EXPECT_EQ(rendezvous.endpoint, by_flag(Endpoint{"::1", 29400}, "--rdzv-endpoint"));
+  EXPECT_EQ(rendezvous.master_addr, by_flag<std::string>("a", "--master-addr"));
+  EXPECT_EQ(rendezvous.local_addr, by_flag<std::string>("b", "--local-addr"));
+  EXPECT_EQ(rendezvous.warnings,
+            Words{"'--rdzv-conf join_timout=5,read_timeout=60': 'join_timout' is unknown and ignored; did you mean "
+                  "'join_timeout'?"});
 }
 
 TEST(CommandLine, StandaloneHidesRendezvousFlagsAsTorchrunDoes) {

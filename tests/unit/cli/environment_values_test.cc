@@ -88,8 +88,8 @@ TEST(EnvironmentValues, RefusalsNameTheVariable) {
   EXPECT_EQ(refusal({"p"}, {{"PET_NNODES", "1:4"}}),
             "lrun: error: 'PET_NNODES=1:4': a range of nodes comes with rendezvous and is not in this version\n"
             "lrun: hint: give one number, such as 'PET_NNODES=4'\n");
-  EXPECT_EQ(refusal({"p"}, {{"PET_RDZV_ENDPOINT", "a:1"}}),
-            "lrun: error: 'PET_RDZV_ENDPOINT=a:1' is not in this version\n"
+  EXPECT_EQ(refusal({"p"}, {{"PET_NODE_RANK", "1"}}),
+            "lrun: error: 'PET_NODE_RANK=1' is not in this version\n"
             "lrun: hint: leave it out: this version runs on one machine\n");
 }
 

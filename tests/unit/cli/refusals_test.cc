@@ -139,12 +139,9 @@ TEST(Refusal, OfNumbersNamesTheRange) {
 
 TEST(Refusal, OfLaterFlagsNamesTheFlagAndAWayOut) {
   expect_refused({
-      {"--rdzv-endpoint=a:29400",
-       "lrun: error: '--rdzv-endpoint a:29400' is not in this version\n"
-       "lrun: hint: leave it out: this version runs on one machine\n"},
       {"--rdzv-backend=etcd-v2",
-       "lrun: error: '--rdzv-backend etcd-v2' is not in this version\n"
-       "lrun: hint: leave it out: this version runs on one machine\n"},
+       "lrun: error: '--rdzv-backend etcd-v2': not in this version, which runs on one machine; allowed: static, c10d\n"
+       "lrun: hint: for example '--rdzv-backend c10d'\n"},
       {"--node-rank=1",
        "lrun: error: '--node-rank 1' is not in this version\n"
        "lrun: hint: leave it out: this version runs on one machine\n"},
@@ -155,6 +152,35 @@ TEST(Refusal, OfLaterFlagsNamesTheFlagAndAWayOut) {
       {"--monitor-interval=soon", "lrun: error: '--monitor-interval soon': not a number of seconds above 0\n"},
       {"--start-method=thread",
        "lrun: error: '--start-method thread': no such choice; allowed: spawn, fork, forkserver\n"},
+  });
+}
+
+TEST(Refusal, OfAnEndpointThatCannotBeRead) {
+  for (const std::string endpoint : {":123", "~:29400", "localhost:", "localhost:65536", "localhost:x", "a b:1",
+                                     "local/host:1", "[::1]", "[::1", "localhost:-1"}) {
+    EXPECT_EQ(refusal({"--rdzv-endpoint=" + endpoint, "p"}),
+              "lrun: error: '--rdzv-endpoint " + endpoint +
+                  "': not HOST:PORT; an IPv6 address stands in brackets and has a port\n"
+                  "lrun: hint: for example '--rdzv-endpoint localhost:29400'\n");
+  }
+}
+
+TEST(Refusal, OfAConfigurationOfTheRendezvous) {
+  for (const std::string conf : {"join_timeout", "join_timeout=", "=5", "join_timeout=5,", " , "}) {
+    EXPECT_EQ(refusal({"--rdzv-conf", conf, "p"}), "lrun: error: '--rdzv-conf " + conf +
+                                                       "': not a list of KEY=VALUE with commas\n"
+                                                       "lrun: hint: for example '--rdzv-conf join_timeout=600'\n");
+  }
+  expect_refused({
+      {"--rdzv-conf=read_timeout=0",
+       "lrun: error: '--rdzv-conf read_timeout=0': 'read_timeout' is not a number of seconds above 0\n"
+       "lrun: hint: for example '--rdzv-conf read_timeout=600'\n"},
+      {"--rdzv-conf=is_host=N",
+       "lrun: error: '--rdzv-conf is_host=N': nobody else can hold the rendezvous: this version runs on one machine\n"
+       "lrun: hint: leave 'is_host' out\n"},
+      {"--rdzv-conf=is_host=maybe",
+       "lrun: error: '--rdzv-conf is_host=maybe': 'is_host' is neither yes nor no\n"
+       "lrun: hint: for example '--rdzv-conf is_host=true'\n"},
   });
 }
 

@@ -65,6 +65,51 @@ TEST(MakePlan, KeepsAFixedPortAndTakesZeroForAnyPort) {
   EXPECT_EQ(plan_of(request, cpu_node()).master_port, std::nullopt);
 }
 
+/// '127.0.0.1:29400', with '?' where another port will do, for an endpoint and a backend.
+std::string master_of(const RendezvousRequest& rendezvous, std::optional<int> master_port = {}) {
+  LaunchRequest request = request_for("2");
+  request.rendezvous = rendezvous;
+  if (master_port) request.master_port = {master_port, Source::kFlag, "--master-port"};
+  AllocatedNode node = cpu_node();
+  node.also_named = {"localhost", "::1"};
+  try {
+    const LaunchPlan plan = plan_of(request, node);
+    return plan.master_addr + ":" + std::to_string(plan.master_port.value_or(0)) + (plan.any_port_will_do ? "?" : "");
+  } catch (const UserError& error) {
+    return std::string(error.what()) + " | " + error.hint();
+  }
+}
+
+Setting<Endpoint> endpoint_of(std::string host, std::optional<int> port) {
+  return {{std::move(host), port}, Source::kFlag, "--rdzv-endpoint"};
+}
+
+TEST(MakePlan, TakesThePortOfAnEndpointOnThisHost) {
+  EXPECT_EQ(master_of({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("localhost", 29400)}),
+            "127.0.0.1:29400?");
+  EXPECT_EQ(master_of({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("::1", {})}),
+            "127.0.0.1:29400?");
+  EXPECT_EQ(master_of({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("localhost", 0)}),
+            "127.0.0.1:0?");
+  EXPECT_EQ(master_of({.endpoint = endpoint_of("localhost", 4000)}, 5000), "127.0.0.1:4000") << "as torchrun";
+  EXPECT_EQ(master_of({.backend = flag("--rdzv-backend", "c10d")}, 5000), "127.0.0.1:5000");
+  EXPECT_EQ(master_of({.master_addr = flag("--master-addr", "localhost")}, 5000), "127.0.0.1:5000");
+}
+
+TEST(MakePlan, RefusesAnotherMachine) {
+  EXPECT_EQ(
+      master_of({.endpoint = endpoint_of("node0", 29400)}),
+      "'--rdzv-endpoint node0:29400': 'node0' is not this machine, and this version runs on one machine | leave it "
+      "out, or write '--rdzv-endpoint localhost:29400'");
+  EXPECT_EQ(master_of({.master_addr = flag("--master-addr", "10.0.0.9")}),
+            "'--master-addr 10.0.0.9': '10.0.0.9' is not this machine, and this version runs on one machine | leave it "
+            "out, or write '--master-addr 127.0.0.1'");
+  EXPECT_EQ(
+      master_of({.endpoint = endpoint_of("localhost", {})}),
+      "'--rdzv-endpoint localhost' has no port | write '--rdzv-endpoint localhost:29500', or '--master-port 29500' "
+      "instead");
+}
+
 TEST(MakePlan, GivesEveryWorkerAFairShareOfTheCpus) {
   const auto threads = [](const LaunchRequest& request, int cpus, const Environment& environment = Environment()) {
     return plan_of(request, cpu_node(cpus), environment).omp_num_threads;

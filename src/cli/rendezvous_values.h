@@ -1,0 +1,17 @@
+#pragma once
+
+#include "cli/flags.h"
+
+namespace lrun::flag_values {
+
+// As flag_values.h, for torchrun's options about how launchers find each other. Whether a host is this one is looked at
+// by the plan.
+
+void rdzv_backend(const GivenValue& given, LaunchRequest& request);
+void rdzv_endpoint(const GivenValue& given, LaunchRequest& request);
+/// 'key=value,key=value'. Times are checked and not needed: there is nobody to wait for.
+void rdzv_conf(const GivenValue& given, LaunchRequest& request);
+void master_addr(const GivenValue& given, LaunchRequest& request);
+void local_addr(const GivenValue& given, LaunchRequest& request);
+
+}  // namespace lrun::flag_values

@@ -1,0 +1,93 @@
+#include "cluster/own_names.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "base/ask_in_child.h"
+
+namespace lrun {
+namespace {
+
+constexpr Duration kNameServiceLimit(3000);
+
+/// The bytes of an IP address, an IPv4 one that is mapped into IPv6 as IPv4; empty for another family.
+std::string address_bytes(const sockaddr* address) {
+  if (address == nullptr) return {};
+  if (address->sa_family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, address, sizeof v4);
+    return {reinterpret_cast<const char*>(&v4.sin_addr), sizeof v4.sin_addr};
+  }
+  if (address->sa_family != AF_INET6) return {};
+  sockaddr_in6 v6{};
+  std::memcpy(&v6, address, sizeof v6);
+  const std::string bytes(reinterpret_cast<const char*>(&v6.sin6_addr), sizeof v6.sin6_addr);
+  return IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr) ? bytes.substr(12) : bytes;
+}
+
+bool is_loopback(const std::string& bytes) {
+  if (bytes.size() == sizeof(in_addr)) return bytes.front() == 127;
+  return bytes.size() == sizeof(in6_addr) && std::memcmp(bytes.data(), &in6addr_loopback, sizeof in6addr_loopback) == 0;
+}
+
+bool is_of_an_interface(const std::string& bytes) {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return false;
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (address_bytes(entry->ifa_addr) == bytes) return true;
+  }
+  return false;
+}
+
+/// Any address that the name has: the name service decides, a numeric name needs none.
+bool resolves_to_this_host(const std::string& name, int flags) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags;
+  addrinfo* list = nullptr;
+  if (::getaddrinfo(name.c_str(), nullptr, &hints, &list) != 0) return false;
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
+  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+    const std::string bytes = address_bytes(entry->ai_addr);
+    if (!bytes.empty() && (is_loopback(bytes) || is_of_an_interface(bytes))) return true;
+  }
+  return false;
+}
+
+bool same_name(const std::string& left, const std::string& right) {
+  return left.size() == right.size() && ::strcasecmp(left.c_str(), right.c_str()) == 0;
+}
+
+bool is_numeric(const std::string& name) {
+  in6_addr bytes{};
+  return ::inet_pton(AF_INET, name.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, name.c_str(), &bytes) == 1;
+}
+
+bool is_own(const std::string& name) {
+  char own[256] = {};
+  if (same_name(name, "localhost")) return true;
+  if (::gethostname(own, sizeof own - 1) == 0 && same_name(name, own)) return true;
+  if (is_numeric(name)) return resolves_to_this_host(name, AI_NUMERICHOST);
+  const ChildAnswer answer =
+      ask_in_child([&] { return std::string(resolves_to_this_host(name, 0) ? "yes" : "no"); }, kNameServiceLimit);
+  return answer.end == ChildAnswer::End::kAnswered && answer.text == "yes";
+}
+
+}  // namespace
+
+std::vector<std::string> own_names(const std::vector<std::string>& names) {
+  std::vector<std::string> own;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(own), is_own);
+  return own;
+}
+
+}  // namespace lrun

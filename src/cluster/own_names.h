@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lrun {
+
+/// Those of the names and addresses that mean this host: localhost and loopback addresses, its own name, its
+/// interfaces' addresses, and any name that is resolved to one of these. A name is resolved in a child process with a
+/// deadline, and only where nothing else decides.
+std::vector<std::string> own_names(const std::vector<std::string>& names);
+
+}  // namespace lrun

@@ -1,0 +1,29 @@
+#include "cluster/own_names.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace lrun {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TEST(OwnNames, AreLocalhostLoopbackAddressesAndTheHostsName) {
+  char host[256] = {};
+  ASSERT_EQ(::gethostname(host, sizeof host - 1), 0);
+  const Names own{"localhost", "LocalHost",       "127.0.0.1",        "127.8.8.8",
+                  "::1",       "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", host};
+  EXPECT_EQ(own_names(own), own);
+}
+
+TEST(OwnNames, AreNotOtherAddresses) {
+  EXPECT_EQ(own_names({"0.0.0.0", "192.0.2.1", "::2", "2001:db8::1"}), Names{}) << "these are nobody's";
+}
+
+TEST(OwnNames, AreNotNamesThatNobodyKnows) {
+  EXPECT_EQ(own_names({"no-such-host.invalid", "", ":"}), Names{});
+  EXPECT_EQ(own_names({}), Names{});
+}
+
+}  // namespace
+}  // namespace lrun
