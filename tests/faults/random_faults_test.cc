@@ -81,7 +81,9 @@ TEST(RandomFaults, EveryRunEndsLeavesNothingAndNamesTheCulprit) {
   } else {
     for_each_number(settings().runs, one);
   }
-  tally.judge(is_wrapped ? 80 : 99);  // slowed down, deaths a few milliseconds apart are seen together
+  // Deaths that lrun sees together, because it was slowed down or stood still, have an order with pidfds only.
+  const bool order_is_known = !is_wrapped && std::getenv("LRUN_NO_PIDFD") == nullptr;
+  tally.judge(order_is_known ? 99 : 80);
 }
 
 TEST(ManyLaunches, OfThirtyTwoWorkersNeverHang) {
