@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <system_error>
+#include <utility>
 
 #include "base/own_signals.h"
 #include "base/rank_list.h"
@@ -92,7 +93,7 @@ Verdict NodeRun::run_attempts() {
     return start_failed(record_of(*failure, node(), 0));
   }
   std::vector<int> signals = handled_signals(plan_.stop_signals.numbers);
-  for (const int own : {SIGCHLD, guard_died_signal(), forwarded_signal()}) signals.push_back(own);
+  for (const int own : {SIGCHLD, forwarded_signal()}) signals.push_back(own);
   signals_.emplace(loop_, signals, [this](const ReceivedSignal& signal) { signal_received(signal); });
   if (plan_.timeout.value > Duration::zero()) {
     timeout_ = loop_.after(plan_.timeout.value, [this] { time_is_over(RunEnd::Kind::kTimedOut, plan_.timeout.value); });
@@ -230,9 +231,8 @@ void NodeRun::signal_received(const ReceivedSignal& signal) {
     reap_adopted([this](pid_t pid) { return attempt_->supervisor().is_worker(pid); });
     if (guard_died_) kill_children();
     attempt_->supervisor().look_again();
-  } else if (signal.number == guard_died_signal()) {
-    if (guard_.has_died()) guard_died();  // anybody can send the signal
   } else if (signal.number == forwarded_signal()) {
+    if (signal.sender == ::getpid() && guard_.has_died()) return guard_died();
     if (signal.sender != guard_.pid()) return;
     guard_.note_heard();
     signal_arrived(signal.value, true);
@@ -244,7 +244,7 @@ void NodeRun::signal_received(const ReceivedSignal& signal) {
 }
 
 void NodeRun::guard_died() {
-  guard_died_ = true;
+  if (std::exchange(guard_died_, true)) return;
   if (concluding_) return loop_.stop();
   attempt_->supervisor().handle(GuardDied{});
   kill_children();

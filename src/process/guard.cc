@@ -21,6 +21,7 @@
 #include "base/own_signals.h"
 #include "process/descendants.h"
 #include "process/exit_status.h"
+#include "process/guard_death.h"
 
 namespace lrun {
 namespace {
@@ -222,7 +223,7 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
   const pid_t child = ::fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (child == 0) {
-    ::prctl(PR_SET_PDEATHSIG, guard_died_signal());
+    watch_for_death_of(guard.pid());
     if (guard.has_died()) ::_exit(kLrunFailed);  // the guard died before the death signal was armed
     ::setsid();
     ::prctl(PR_SET_NAME, kLauncherName);

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "process/guard_death.h"
+
 namespace lrun {
 namespace {
 
@@ -100,6 +102,7 @@ std::optional<StartFailure> WorkerGroup::start(EventLoop& loop, const GroupComma
     }
     workers_.push_back(
         {command.rank, command.local_rank, std::move(*result.child), now, 0, std::move(out.read), std::move(err.read)});
+    note_group(workers_.back().process.pid());
     const std::size_t index = watches_.size();
     const int poll_fd = workers_.back().process.poll_fd();
     watches_.push_back(poll_fd >= 0 ? loop.on_readable(poll_fd, [this, index] { collect(index); })
@@ -113,6 +116,7 @@ void WorkerGroup::collect(std::size_t index) {
   if (given_up_ || worker.process.status() || !worker.process.has_ended()) return;
   // While the leader is unreaped the group's number is ours: what is left of it gets its signal now or never.
   if (stop_signal_ != 0 && worker.process.signal_group(stop_signal_)) worker.left_signal = stop_signal_;
+  forget_group(worker.process.pid());
   const std::optional<ExitStatus> status = worker.process.try_wait();
   watches_[index].cancel();
   if (status && ended_) ended_(worker, *status);
@@ -121,6 +125,7 @@ void WorkerGroup::collect(std::size_t index) {
 void WorkerGroup::give_up() {
   given_up_ = true;
   for (EventLoop::Watch& watch : watches_) watch.cancel();
+  for (const Worker& worker : workers_) forget_group(worker.process.pid());
 }
 
 void WorkerGroup::collect_ended() {
@@ -173,7 +178,9 @@ void WorkerGroup::kill_and_reap() {
   for (Worker& worker : workers_) {
     if (worker.process.status()) continue;
     const auto left = std::chrono::duration_cast<Duration>(deadline - std::chrono::steady_clock::now());
-    if (worker.process.wait_until_ended(std::max(left, Duration::zero()))) (void)worker.process.try_wait();
+    const bool ended = worker.process.wait_until_ended(std::max(left, Duration::zero()));
+    forget_group(worker.process.pid());
+    if (ended) (void)worker.process.try_wait();
   }
   workers_.clear();
 }
