@@ -90,7 +90,9 @@ TEST_F(RunThatEnds, WhenTheOthersIgnoreTerm) {
 }
 
 TEST_F(RunThatEnds, WithoutAGrace) {
-  expect("no-grace", {"--grace", "0"}, 3, "[ $RANK = 1 ] && exit 6; exec sleep 1000");
+  expect("no-grace", {"--grace", "0"}, 3,
+         "trap '' TERM; : > ready.$RANK; [ $RANK = 1 ] || exec sleep 1000; "
+         "until [ -e ready.0 ] && [ -e ready.2 ]; do sleep 0.01; done; exit 6");
 }
 
 TEST_F(RunThatEnds, WithAVictimAndItsCulprit) {
