@@ -42,7 +42,7 @@ bool switch_value(const GivenValue& given) {
     if (word == no) return false;
   }
   if (const auto number = whole_number<long>(word)) return *number != 0;
-  refuse(given, "neither yes nor no; allowed: 1, true, 0, false");
+  refuse(given, "neither yes nor no; allowed: 1, true, 0, false", example(given, "1"));
 }
 
 void devices(const GivenValue& given, LaunchRequest& request) {
@@ -57,10 +57,13 @@ void nproc_per_node(const GivenValue& given, LaunchRequest& request) {
     return;
   }
   const std::string allowed = "; allowed: 1 to " + std::to_string(kMostWorkersPerNode) + ", auto, cpu, gpu";
-  if (number) refuse(given, "no such number of workers" + allowed);
+  if (number) {
+    refuse(given, "no such number of workers" + allowed,
+           example(given, *number < 1 ? "1" : std::to_string(kMostWorkersPerNode)));
+  }
   const std::vector<std::string> words{"auto", "cpu", "gpu"};
   if (std::find(words.begin(), words.end(), word) == words.end()) {
-    refuse(given, "not a number of workers" + allowed, choice_hint(word, words));
+    refuse(given, "not a number of workers" + allowed, choice_hint(given, words, "2"));
   }
   request.nproc_per_node = setting(given, word);
 }
@@ -70,9 +73,9 @@ void num_nodes(const GivenValue& given, LaunchRequest& request) {
   const auto first = whole_number<int>(given.text.substr(0, colon));
   const auto last = colon == std::string::npos ? first : whole_number<int>(given.text.substr(colon + 1));
   if (!first || !last || *first < 1 || *last > kMostNodes) {
-    refuse(given, "not a number of nodes; allowed: 1 to " + std::to_string(kMostNodes));
+    refuse(given, "not a number of nodes; allowed: 1 to " + std::to_string(kMostNodes), example(given, "1"));
   }
-  if (*first > *last) refuse(given, "min_nodes is more than max_nodes");
+  if (*first > *last) refuse(given, "min_nodes is more than max_nodes", example(given, std::to_string(*last)));
   if (*first != *last) {
     refuse(given, "a range of nodes comes with rendezvous and is not in this version",
            "give one number, such as '" + given.as_written_with(std::to_string(*last)) + "'");
@@ -82,7 +85,7 @@ void num_nodes(const GivenValue& given, LaunchRequest& request) {
 
 void accelerator(const GivenValue& given, LaunchRequest& request) {
   std::string word = lower_case(given.text);
-  if (word == "tpu") refuse(given, "TPUs are not in this version; allowed: auto, cpu, gpu");
+  if (word == "tpu") refuse(given, "TPUs are not in this version; allowed: auto, cpu, gpu", example(given, "cpu"));
   request.accelerator = setting(given, word == "cuda" ? std::string("gpu") : choice_of(given, "accelerator"));
 }
 
@@ -124,7 +127,9 @@ void strategy(const GivenValue& given, LaunchRequest& request) {
   std::string word = lower_case(given.text);
   for (const char* const later :
        {"ddp_spawn", "ddp_fork", "ddp_notebook", "ddp_sharded", "horovod", "deepspeed", "tpu"}) {
-    if (word == later) refuse(given, "this strategy is not in this version; allowed: ddp, dp, ddp2");
+    if (word == later) {
+      refuse(given, "this strategy is not in this version; allowed: ddp, dp, ddp2", example(given, "ddp"));
+    }
   }
   request.strategy = setting(given, choice_of(given, "strategy"));
 }
@@ -151,7 +156,7 @@ void compat(const GivenValue& given, LaunchRequest& request) {
 }
 
 void role(const GivenValue& given, LaunchRequest& request) {
-  if (given.text.empty()) refuse(given, "the name of a role is missing");
+  if (given.text.empty()) refuse(given, "the name of a role is missing", example(given, "default"));
   request.role = given.text;
 }
 
@@ -198,7 +203,9 @@ void choice_not_in_this_version(const GivenValue& given, LaunchRequest& /*reques
 void ignored_seconds(const GivenValue& given, LaunchRequest& /*request*/) {
   char* stop = nullptr;
   const double seconds = std::strtod(given.text.c_str(), &stop);  // takes what Python's float() takes
-  if (given.text.empty() || *stop != '\0' || !(seconds > 0)) refuse(given, "not a number of seconds above 0");
+  if (given.text.empty() || *stop != '\0' || !(seconds > 0)) {
+    refuse(given, "not a number of seconds above 0", example(given, "0.1"));
+  }
 }
 
 }  // namespace lrun::flag_values

@@ -78,6 +78,8 @@ void check_log_folder(const LaunchPlan& plan) {
 /// The verb that was probably meant by a program that is nowhere.
 std::string nearest_verb(const std::string& program, const LaunchPlan& plan) {
   if (!plan.personality.verbs || ::access(program.c_str(), F_OK) == 0) return {};
+  if (program == "help" || program == "version") return "--" + program;
+  if (program == "run" || program == "launch") return "PROGRAM";
   std::vector<std::string> verbs;
   for (const Verb& verb : verb_table()) verbs.emplace_back(verb.name);
   return nearest_word(program, verbs).value_or("");

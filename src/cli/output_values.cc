@@ -75,7 +75,7 @@ void log_max_bytes(const GivenValue& given, LaunchRequest& request) {
   const auto bytes = parse_bytes(given.text);
   if (!bytes || (*bytes > 0 && *bytes < kLeastFileBytes)) {
     refuse(given, "not a size of log files; allowed: 0 for no limit, or 4K and more, with K, M or G",
-           "for example '" + given.origin + (given.source == Source::kFlag ? " 100M'" : "=100M'"));
+           example(given, "100M"));
   }
   request.output.max_file_bytes = *bytes;
 }
@@ -96,7 +96,9 @@ void local_ranks_filter(const GivenValue& given, LaunchRequest& request) {
   while (start <= given.text.size() && !given.text.empty()) {
     const std::size_t end = std::min(given.text.find(',', start), given.text.size());
     const auto rank = whole_number<int>(given.text.substr(start, end - start));
-    if (!rank || *rank < 0) refuse(given, "not a list of local ranks; allowed: numbers with commas, as in 0,1,2");
+    if (!rank || *rank < 0) {
+      refuse(given, "not a list of local ranks; allowed: numbers with commas", example(given, "0,1,2"));
+    }
     ranks.push_back(*rank);
     start = end + 1;
   }

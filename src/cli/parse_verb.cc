@@ -57,7 +57,8 @@ class VerbReader {
   void read_option(const std::string& word) {
     const std::size_t equals = std::min(word.find('='), word.size());
     const std::string name = word.substr(0, equals);
-    const VerbOption& option = find_option(verb_, name);
+    const VerbOption& option =
+        find_option(verb_, name == "-v" && verb_.kind == VerbRequest::Kind::kDoctor ? "--verbose" : name);
     std::optional<std::string> value;
     if (equals < word.size()) value = word.substr(equals + 1);
     if (option.placeholder.empty() && value) {

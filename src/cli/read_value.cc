@@ -20,12 +20,18 @@ std::string choice_hint(const std::string& word, const std::vector<std::string>&
   return nearest ? "did you mean '" + *nearest + "'?" : std::string();
 }
 
+std::string choice_hint(const GivenValue& given, const std::vector<std::string>& choices, std::string_view instead) {
+  const std::string near = choice_hint(lower_case(given.text), choices);
+  return near.empty() ? example(given, instead) : near;
+}
+
 std::string choice_of(const GivenValue& given, const std::string& noun) {
   const auto words = words_of(given.flag->choices);
   const std::vector<std::string> choices(words.begin(), words.end());
   std::string word = lower_case(given.text);
   if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
-  refuse(given, "no such " + noun + "; allowed: " + join_words(choices, ", "), choice_hint(word, choices));
+  refuse(given, "no such " + noun + "; allowed: " + join_words(choices, ", "),
+         choice_hint(given, choices, choices.front()));
 }
 
 bool is_digits(const std::string& text) {

@@ -14,15 +14,14 @@ namespace {
 using Kind = EnvironmentChange::Kind;
 
 /// A name that can be in an environment, and that nobody gets by a slip of the keyboard.
-void check_name(const GivenValue& given, const std::string& name) {
+void check_name(const GivenValue& given, const std::string& name, std::string_view right) {
   const bool typed = name.find_first_of(" \t\n\r") == std::string::npos;
-  if (name.empty())
-    refuse(given, "the name of a variable is missing", "for example '" + given.as_written_with("A") + "'");
+  if (name.empty()) refuse(given, "the name of a variable is missing", example(given, right));
   if (!typed) refuse(given, "no name of a variable has blanks", "one variable for each '--env'");
 }
 
 void change(const GivenValue& given, LaunchRequest& request, Kind kind, std::string name, std::string value) {
-  check_name(given, name);
+  check_name(given, name, kind == Kind::kUnset ? "A" : "A=1");
   const Setting<std::string> named = setting(given, std::string());
   add_change(request.setup.environment, {kind, std::move(name), std::move(value), named.source, named.origin});
 }
@@ -82,7 +81,8 @@ void wrap(const GivenValue& given, LaunchRequest& request) {
   auto words = split_shell_words(given.text);
   if (!words) refuse(given, "a quote is not closed, or a backslash protects nothing", "quote as for a shell");
   if (words->empty() || words->front().empty()) {
-    refuse(given, "the name of a program is missing", "for example '" + given.as_written_with("'numactl -m 0'") + "'");
+    refuse(given, "the name of a program is missing",
+           example(given, given.source == Source::kFlag ? "\"numactl -m 0\"" : "numactl -m 0"));
   }
   Wrapper::Ranks ranks;
   if (given.origin.find('@') != std::string::npos) {

@@ -15,12 +15,45 @@ struct Found {
   std::string name;  ///< with dashes, completed
 };
 
+/// What other launchers call an option.
+struct ForeignName {
+  std::string_view theirs;
+  std::string_view ours;
+};
+constexpr ForeignName kForeignNames[] = {
+    {"--backend", "--process_group_backend"},
+    {"--dist-backend", "--process_group_backend"},
+    {"--gpus", "--devices"},
+    {"--num-gpus", "--devices"},
+    {"--ngpus", "--devices"},
+    {"--gpus-per-node", "--devices"},
+    {"--num-processes", "--nproc-per-node"},
+    {"--ntasks", "--nproc-per-node"},
+    {"--ntasks-per-node", "--nproc-per-node"},
+    {"--workers", "--nproc-per-node"},
+    {"--nodes", "--num_nodes"},
+    {"--num-machines", "--num_nodes"},
+    {"--machine-rank", "--node-rank"},
+    {"--main-process-port", "--master-port"},
+    {"--restarts", "--max-restarts"},
+    {"--retries", "--max-restarts"},
+};
+
+std::optional<std::string> own_name_of(const std::string& option) {
+  const std::string folded = folded_name(option);
+  for (const auto& [theirs, ours] : kForeignNames) {
+    if (folded == theirs) return std::string(ours);
+  }
+  return std::nullopt;
+}
+
 [[noreturn]] void refuse_unknown(const std::string& option) {
   std::vector<std::string> names;
   for (const Flag& flag : flag_table()) {
     for (std::string& name : long_names_of(flag)) names.push_back(std::move(name));
   }
-  const auto nearest = nearest_word(option.starts_with("--") ? option : "-" + option, names);
+  auto nearest = own_name_of(option);
+  if (!nearest) nearest = nearest_word(option.starts_with("--") ? option : "-" + option, names);
   throw UserError("unknown option '" + option + "'",
                   nearest ? "did you mean '" + *nearest + "'?"
                           : "'lrun --help' lists all options; a PROGRAM whose name begins with '-' goes after '--'");
@@ -65,6 +98,19 @@ class Speller {
   explicit Speller(const std::vector<std::string>& words) : words_(words) {}
 
   SpelledLine run() {
+    try {
+      read_options();
+    } catch (const UserError&) {
+      refuse_earlier_values();
+      throw;
+    }
+    line_.program = next_;
+    refuse_value_of_switch();
+    return std::move(line_);
+  }
+
+ private:
+  void read_options() {
     while (next_ < words_.size() && !line_.double_dash) {
       const std::string& word = words_[next_];
       if (word.size() < 2 || word.front() != '-') break;
@@ -77,11 +123,29 @@ class Speller {
         read_short(word);
       }
     }
-    line_.program = next_;
-    return std::move(line_);
   }
 
- private:
+  /// An option whose value was forgotten takes the next word, often PROGRAM, and what follows then looks wrong: the
+  /// value is what has to be told.
+  void refuse_earlier_values() const {
+    LaunchRequest unused;
+    for (const SpelledLine::Option& option : line_.options) {
+      if (option.flag->apply == nullptr || option.flag->value == ValueKind::kNone) continue;
+      option.flag->apply({option.flag, option.value, Source::kFlag, option.origin, {}, option.ranks}, unused);
+    }
+  }
+
+  /// A number behind a switch is a value that somebody gave it, and no program: '--verbose 2 ./train'.
+  void refuse_value_of_switch() const {
+    if (line_.double_dash || line_.options.empty() || next_ == words_.size()) return;
+    const SpelledLine::Option& last = line_.options.back();
+    const std::string& word = words_[next_];
+    if (last.flag->value == ValueKind::kRequired || word.empty()) return;
+    if (word.find_first_not_of("0123456789") != std::string::npos) return;
+    throw UserError("'" + last.origin + "' takes no value, got '" + word + "'",
+                    "write only '" + last.origin + "'; a program of that name is './" + word + "'");
+  }
+
   void read_long(const std::string& word) {
     const std::size_t equals = std::min(word.find('='), word.size());
     const std::size_t at = std::min(word.find('@'), equals);

@@ -31,6 +31,9 @@ std::string joined(const std::vector<DeviceId>& devices) {
   return text;
 }
 
+/// The same option with a plain count, for hints.
+Setting<std::string> two_of(const Setting<std::string>& setting) { return {"2", setting.source, setting.origin}; }
+
 bool is_usable(const Gpu& gpu) { return !gpu.lost && gpu.mode != ComputeMode::kProhibited; }
 
 /// Holds one setting against one node. Constructed for the duration of a choice.
@@ -109,7 +112,7 @@ class Chooser {
       if (!only_gpus) return false;
       throw UserError(
           "'" + as_written(setting) + "' names GPUs, and '" + as_written(request_.accelerator) + "' wants none",
-          "use '--devices 2' for two CPU ranks, or '--accelerator gpu'");
+          "use '" + as_written(two_of(setting)) + "' for two CPU ranks, or '--accelerator gpu'");
     }
     if (accelerator == "gpu") {
       if (healthy_.empty()) {
@@ -121,7 +124,7 @@ class Chooser {
     if (only_gpus) {
       if (!healthy_.empty()) return true;
       throw UserError("'" + as_written(setting) + "' names GPUs, and " + why_none(),
-                      "use '--devices 2' for two CPU ranks");
+                      "use '" + as_written(two_of(setting)) + "' for two CPU ranks");
     }
     if (asked.kind == Kind::kCpuCount || healthy_.empty()) return false;
     const bool too_many = asked.kind == Kind::kProcesses && static_cast<std::size_t>(asked.count) > healthy_.size();

@@ -34,7 +34,6 @@ TEST(Diagnostics, AUsersTextCannotActOnTheTerminalInUtf8Either) {
 
 TEST(Diagnostics, AnErrorIsFollowedByItsHint) {
   EXPECT_EQ(render(UserError("bad", "do that"), false), "lrun: error: bad\nlrun: hint: do that\n");
-  EXPECT_EQ(render(UserError("bad"), false), "lrun: error: bad\n");
 }
 
 TEST(Diagnostics, APipeTakesNoColour) {

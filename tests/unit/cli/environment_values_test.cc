@@ -78,7 +78,8 @@ TEST(EnvironmentValues, SwitchesReadYesAndNo) {
   EXPECT_FALSE(request_of({"p"}, {{"LRUN_NO_PYTHON", "off"}}).no_python);
   EXPECT_TRUE(request_of({"-m", "p"}, {{"PET_MODULE", "0"}}).module) << "a switch on the line is on";
   EXPECT_EQ(refusal({"p"}, {{"PET_STANDALONE", "maybe"}}),
-            "lrun: error: 'PET_STANDALONE=maybe': neither yes nor no; allowed: 1, true, 0, false\n");
+            "lrun: error: 'PET_STANDALONE=maybe': neither yes nor no; allowed: 1, true, 0, false\n"
+            "lrun: hint: for example 'PET_STANDALONE=1'\n");
 }
 
 TEST(EnvironmentValues, RefusalsNameTheVariable) {

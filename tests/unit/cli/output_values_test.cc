@@ -32,8 +32,8 @@ TEST(OutputValues, RanksToShowAreNumbers) {
   EXPECT_EQ(output_of({"--local-ranks-filter=0,12"}).local_ranks, (std::vector<int>{0, 12}));
   EXPECT_EQ(output_of({"--local-ranks-filter="}).local_ranks, std::vector<int>{});
   EXPECT_EQ(refusal({"--local-ranks-filter=0,x", "p"}),
-            "lrun: error: '--local-ranks-filter 0,x': not a list of local ranks; allowed: numbers with commas, as in "
-            "0,1,2\n");
+            "lrun: error: '--local-ranks-filter 0,x': not a list of local ranks; allowed: numbers with commas\n"
+            "lrun: hint: for example '--local-ranks-filter 0,1,2'\n");
   for (const char* const text : {"0,", ",0", "-1", "0 1", "1.5"}) {
     EXPECT_NE(refusal({std::string("--local-ranks-filter=") + text, "p"}), "(accepted)") << text;
   }

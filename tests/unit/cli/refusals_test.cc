@@ -19,17 +19,18 @@ TEST(Refusal, OfDevicesNamesWhatIsAllowed) {
   const std::string allowed = "; allowed: a count such as 8, a list such as 2,3, auto or -1\n";
   const std::vector<std::pair<std::string, std::string>> cases{
       {"--devices 0", "no device is asked for" + allowed + "lrun: hint: '0,' is only device 0\n"},
-      {"--devices -2", "no such number of devices" + allowed},
-      {"--devices 99999", "no such number of devices" + allowed},
-      {"--devices=", "no device is named" + allowed},
-      {"--devices ,", "no device is named" + allowed},
-      {"--devices 0,0", "device 0 is named twice" + allowed},
-      {"--devices 0,-1", "'-1' is not the number of a device" + allowed},
-      {"--devices a,b", "'a' is not the number of a device" + allowed},
-      {"--devices two", "neither a count nor a list of devices" + allowed},
+      {"--devices -2", "no such number of devices" + allowed + "lrun: hint: '-1' is all GPUs\n"},
+      {"--devices 99999", "no such number of devices" + allowed + "lrun: hint: for example '--devices 16384'\n"},
+      {"--devices=", "no device is named" + allowed + "lrun: hint: for example '--devices 8'\n"},
+      {"--devices ,", "no device is named" + allowed + "lrun: hint: for example '--devices 8'\n"},
+      {"--devices 0,0", "device 0 is named twice" + allowed + "lrun: hint: name every device once\n"},
+      {"--devices 0,-1", "'-1' is not the number of a device" + allowed + "lrun: hint: for example '--devices 0,2'\n"},
+      {"--devices a,b", "'a' is not the number of a device" + allowed + "lrun: hint: for example '--devices 0,2'\n"},
+      {"--devices two", "neither a count nor a list of devices" + allowed + "lrun: hint: for example '--devices 2'\n"},
       {"--devices all", "neither a count nor a list of devices" + allowed + "lrun: hint: did you mean '-1'?\n"},
-      {"--devices 2.5", "neither a count nor a list of devices" + allowed},
-      {"--devices 99999999999999999999", "neither a count nor a list of devices" + allowed}};
+      {"--devices 2.5", "neither a count nor a list of devices" + allowed + "lrun: hint: for example '--devices 2'\n"},
+      {"--devices 99999999999999999999",
+       "neither a count nor a list of devices" + allowed + "lrun: hint: for example '--devices 2'\n"}};
   for (const auto& [written, message] : cases) {
     const std::size_t name_length = std::string("--devices").size();
     EXPECT_EQ(refusal({"--devices=" + written.substr(name_length + 1), "p"}),
@@ -39,13 +40,21 @@ TEST(Refusal, OfDevicesNamesWhatIsAllowed) {
 
 TEST(Refusal, OfWorkersNamesWhatIsAllowed) {
   expect_refused({
-      {"-n0", "lrun: error: '-n 0': no such number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"},
+      {"-n0",
+       "lrun: error: '-n 0': no such number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"
+       "lrun: hint: for example '-n 1'\n"},
       {"--nproc-per-node=-1",
-       "lrun: error: '--nproc-per-node -1': no such number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"},
-      {"-n2.5", "lrun: error: '-n 2.5': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"},
-      {"-npgpuu", "lrun: error: '-n pgpuu': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"},
+       "lrun: error: '--nproc-per-node -1': no such number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"
+       "lrun: hint: for example '--nproc-per-node 1'\n"},
+      {"-n2.5",
+       "lrun: error: '-n 2.5': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"
+       "lrun: hint: for example '-n 2'\n"},
+      {"-npgpuu",
+       "lrun: error: '-n pgpuu': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"
+       "lrun: hint: for example '-n 2'\n"},
       {"--nproc-per-node=",
-       "lrun: error: '--nproc-per-node=': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"},
+       "lrun: error: '--nproc-per-node=': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"
+       "lrun: hint: for example '--nproc-per-node 2'\n"},
       {"-np=gpus",
        "lrun: error: '-np gpus': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"
        "lrun: hint: did you mean 'gpu'?\n"},
@@ -57,11 +66,21 @@ TEST(Refusal, OfNodesTellsElasticRangesFromNonsense) {
       {"--nnodes=1:4",
        "lrun: error: '--nnodes 1:4': a range of nodes comes with rendezvous and is not in this version\n"
        "lrun: hint: give one number, such as '--nnodes 4'\n"},
-      {"--nnodes=0", "lrun: error: '--nnodes 0': not a number of nodes; allowed: 1 to 65536\n"},
-      {"--nnodes=3:2", "lrun: error: '--nnodes 3:2': min_nodes is more than max_nodes\n"},
-      {"--nnodes=0:1", "lrun: error: '--nnodes 0:1': not a number of nodes; allowed: 1 to 65536\n"},
-      {"--nnodes=2:20:30", "lrun: error: '--nnodes 2:20:30': not a number of nodes; allowed: 1 to 65536\n"},
-      {"--num_nodes=x", "lrun: error: '--num_nodes x': not a number of nodes; allowed: 1 to 65536\n"},
+      {"--nnodes=0",
+       "lrun: error: '--nnodes 0': not a number of nodes; allowed: 1 to 65536\n"
+       "lrun: hint: for example '--nnodes 1'\n"},
+      {"--nnodes=3:2",
+       "lrun: error: '--nnodes 3:2': min_nodes is more than max_nodes\n"
+       "lrun: hint: for example '--nnodes 2'\n"},
+      {"--nnodes=0:1",
+       "lrun: error: '--nnodes 0:1': not a number of nodes; allowed: 1 to 65536\n"
+       "lrun: hint: for example '--nnodes 1'\n"},
+      {"--nnodes=2:20:30",
+       "lrun: error: '--nnodes 2:20:30': not a number of nodes; allowed: 1 to 65536\n"
+       "lrun: hint: for example '--nnodes 1'\n"},
+      {"--num_nodes=x",
+       "lrun: error: '--num_nodes x': not a number of nodes; allowed: 1 to 65536\n"
+       "lrun: hint: for example '--num_nodes 1'\n"},
   });
 }
 
@@ -69,20 +88,27 @@ TEST(Refusal, OfAStrategyTellsLaterNamesFromMistakes) {
   expect_refused({
       {"--strategy=dpd",
        "lrun: error: '--strategy dpd': no such strategy; allowed: ddp, dp, ddp2\nlrun: hint: did you mean 'ddp'?\n"},
-      {"--strategy=fsdp", "lrun: error: '--strategy fsdp': no such strategy; allowed: ddp, dp, ddp2\n"},
-      {"--strategy=", "lrun: error: '--strategy=': no such strategy; allowed: ddp, dp, ddp2\n"},
+      {"--strategy=fsdp",
+       "lrun: error: '--strategy fsdp': no such strategy; allowed: ddp, dp, ddp2\n"
+       "lrun: hint: for example '--strategy ddp'\n"},
+      {"--strategy=",
+       "lrun: error: '--strategy=': no such strategy; allowed: ddp, dp, ddp2\n"
+       "lrun: hint: for example '--strategy ddp'\n"},
   });
   for (const std::string name :
        {"ddp_spawn", "ddp_fork", "ddp_notebook", "ddp_sharded", "horovod", "deepspeed", "tpu", "Horovod"}) {
     EXPECT_EQ(refusal({"--strategy", name, "p"}),
-              "lrun: error: '--strategy " + name + "': this strategy is not in this version; allowed: ddp, dp, ddp2\n");
+              "lrun: error: '--strategy " + name +
+                  "': this strategy is not in this version; allowed: ddp, dp, ddp2\n"
+                  "lrun: hint: for example '--strategy ddp'\n");
   }
 }
 
 TEST(Refusal, OfWordsNamesTheNearest) {
   expect_refused({
       {"--accelerator=tpu",
-       "lrun: error: '--accelerator tpu': TPUs are not in this version; allowed: auto, cpu, gpu\n"},
+       "lrun: error: '--accelerator tpu': TPUs are not in this version; allowed: auto, cpu, gpu\n"
+       "lrun: hint: for example '--accelerator cpu'\n"},
       {"--accelerator=gpus",
        "lrun: error: '--accelerator gpus': no such accelerator; allowed: auto, cpu, gpu\n"
        "lrun: hint: did you mean 'gpu'?\n"},
@@ -92,7 +118,9 @@ TEST(Refusal, OfWordsNamesTheNearest) {
       {"--compat=torchrunn",
        "lrun: error: '--compat torchrunn': no such command; allowed: lrun, torchrun\n"
        "lrun: hint: did you mean 'torchrun'?\n"},
-      {"--dry-run=yaml", "lrun: error: '--dry-run=yaml': no such format; allowed: text, json\n"},
+      {"--dry-run=yaml",
+       "lrun: error: '--dry-run=yaml': no such format; allowed: text, json\n"
+       "lrun: hint: for example '--dry-run=text'\n"},
   });
 }
 
@@ -148,10 +176,15 @@ TEST(Refusal, OfLaterFlagsNamesTheFlagAndAWayOut) {
       {"-Ha:4,b:4",
        "lrun: error: '-H a:4,b:4' is not in this version\n"
        "lrun: hint: leave it out: this version runs on one machine\n"},
-      {"--monitor-interval=0", "lrun: error: '--monitor-interval 0': not a number of seconds above 0\n"},
-      {"--monitor-interval=soon", "lrun: error: '--monitor-interval soon': not a number of seconds above 0\n"},
+      {"--monitor-interval=0",
+       "lrun: error: '--monitor-interval 0': not a number of seconds above 0\n"
+       "lrun: hint: for example '--monitor-interval 0.1'\n"},
+      {"--monitor-interval=soon",
+       "lrun: error: '--monitor-interval soon': not a number of seconds above 0\n"
+       "lrun: hint: for example '--monitor-interval 0.1'\n"},
       {"--start-method=thread",
-       "lrun: error: '--start-method thread': no such choice; allowed: spawn, fork, forkserver\n"},
+       "lrun: error: '--start-method thread': no such choice; allowed: spawn, fork, forkserver\n"
+       "lrun: hint: for example '--start-method spawn'\n"},
   });
 }
 

@@ -34,7 +34,7 @@ TEST(SetupValues, OfTheFileAreJoinedByThoseOfTheLine) {
 TEST(SetupValues, RefusalsSayWhatToTypeInstead) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{"--env", "=1"},
-       "lrun: error: '--env =1': the name of a variable is missing\nlrun: hint: for example '--env A'\n"},
+       "lrun: error: '--env =1': the name of a variable is missing\nlrun: hint: for example '--env A=1'\n"},
       {{"--env", "A B=1"},
        "lrun: error: '--env A B=1': no name of a variable has blanks\nlrun: hint: one variable for each '--env'\n"},
       {{"--unset", "A=1"},

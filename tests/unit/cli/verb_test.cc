@@ -93,5 +93,10 @@ TEST(Verb, HelpNamesEveryVerbAndItsOptions) {
   }
 }
 
+TEST(Verb, TakesTheShortNameOfVerbose) {
+  EXPECT_TRUE(parse({"doctor", "-v"}).verb.verbose);
+  EXPECT_EQ(refusal({"status", "-v"}).substr(0, 32), "lrun: error: unknown option '-v'");
+}
+
 }  // namespace
 }  // namespace lrun
