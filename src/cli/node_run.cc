@@ -334,6 +334,7 @@ void NodeRun::conclude() {
   RunFactsForText facts = text_facts(plan_, facts_.program, attempt_->written_logs());
   facts.core_dump = core_dump_of(verdict_, plan_, facts_.start.folder);
   facts.restarts = restarts_in_words(last_choice_.kind, verdict_.restarts);
+  facts.cause_told = verdict_.culprit && reporter_.has_told(*verdict_.culprit);
   write_result(verdict_, outcome.records, plain_text(verdict_, facts));
   const bool summary = plan_.personality.failure == Personality::Failure::kTorchrunSummary;
   const std::string text = summary ? torchrun_summary(verdict_, outcome.records, facts_.program, read_own_account)

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "report/event_log.h"
 #include "report/verdict_text.h"
@@ -24,10 +25,16 @@ class ConsoleReporter : public RunObserver {
   void suspended() override;
   void resumed() override;
 
+  /// People have read that this worker is the culprit.
+  [[nodiscard]] bool has_told(const FailureRecord& culprit) const {
+    return told_ == std::pair(culprit.rank, culprit.attempt);
+  }
+
  private:
   RunFactsForText facts_;
   EventLog& events_;
   Say say_;
+  std::pair<int, int> told_{-1, -1};  ///< rank and attempt
 };
 
 }  // namespace lrun

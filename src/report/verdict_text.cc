@@ -63,9 +63,10 @@ std::string overruled_line(const Verdict& verdict, const RunFactsForText& facts)
 std::string others_in_words(const Verdict& verdict, const RunFactsForText& facts) {
   const std::vector<std::pair<std::size_t, std::string>> fates{
       {verdict.stopped_by_signal.size(), "ended in the grace"},
-      {verdict.killed.size(), verdict.end.grace_expired
-                                  ? fmt::format("had to be killed after {}", format_duration(facts.grace))
-                                  : std::string("were killed at once")},
+      {verdict.killed.size(),
+       verdict.end.grace_expired
+           ? fmt::format("had to be killed after {}", format_duration(facts.grace))
+           : std::string(verdict.killed.size() == 1 ? "was killed at once" : "were killed at once")},
       {verdict.lost.size(), "cannot be ended"},
       {verdict.failed_later.size(), verdict.culprit ? "failed with it" : "failed by themselves"},
       {static_cast<std::size_t>(verdict.succeeded), "had succeeded"}};
@@ -196,8 +197,10 @@ std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts) {
                          fmt::format("core dump of rank {}: {}", verdict.culprit->rank, facts.core_dump), facts.colour);
   }
   if (verdict.culprit) {
+    const std::string cause = message_line(Severity::kError, cause_in_words(*verdict.culprit), facts.colour);
     text += hint_line(*verdict.culprit, facts);
-    text += message_line(Severity::kError, cause_in_words(*verdict.culprit), facts.colour);
+    if (!facts.cause_told && !text.empty()) text.insert(0, cause);
+    text += cause;
   } else {
     text += message_line(Severity::kError, fmt::format("the run was stopped: {}", reason_in_words(verdict.end)),
                          facts.colour);

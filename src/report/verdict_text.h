@@ -19,6 +19,7 @@ struct RunFactsForText {
   std::string nearest_verb;      ///< of lrun's own, when PROGRAM is not there and is nearly one
   bool given_to_python = false;  ///< the interpreter was to run PROGRAM
   std::string core_dump;         ///< where the culprit's is, in words; empty: nobody asked for one, or there is none
+  bool cause_told = false;       ///< stopping_text() has named the culprit already
   bool colour = false;
 
   bool operator==(const RunFactsForText&) const = default;
@@ -30,7 +31,8 @@ std::string cause_in_words(const FailureRecord& record);
 /// The line said when a run begins to stop: the cause as soon as it is seen, and what happens now.
 std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int others, const RunFactsForText& facts);
 
-/// The block at the very end of a run that did not succeed; empty for one that did. First the decisive lines of the
+/// The block at the very end of a run that did not succeed; empty for one that did. First the cause, unless it was told
+/// when it was seen or would stand right above the last line; then the decisive lines of the
 /// culprit, then why another one that ended before it is not to blame, the others and the logs in one line, a hint when
 /// the cause is known, and in the last line the cause. At most 15 lines for any number of ranks.
 std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts);

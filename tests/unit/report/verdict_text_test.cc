@@ -41,7 +41,7 @@ TEST(VerdictText, ShowsTheLastLinesCountsTheOthersAndEndsWithTheCause) {
   verdict.killed = {3};
   verdict.end.grace_expired = true;
   EXPECT_EQ(
-      verdict_text(verdict, {.grace = Duration(30'000), .logs = "/logs/attempt_0"}),
+      verdict_text(verdict, {.grace = Duration(30'000), .logs = "/logs/attempt_0", .cause_told = true}),
       "lrun: note: rank 1 printed last:\n"
       "  | Traceback\n"
       "  | ValueError: boom\n"
@@ -68,7 +68,7 @@ TEST(VerdictText, EndsWithTheWorkersOwnErrorAndHintsAtItsCure) {
   verdict.culprit->location = "train.py:2";
   verdict.culprit->evidence = {"  File \"train.py\", line 2, in <module>", verdict.culprit->error};
   verdict.culprit->error_file = "/logs/1/error.json";
-  EXPECT_EQ(verdict_text(verdict, {}),
+  EXPECT_EQ(verdict_text(verdict, {.cause_told = true}),
             "lrun: note: rank 1 left in /logs/1/error.json:\n"
             "  |   File \"train.py\", line 2, in <module>\n"
             "  | ModuleNotFoundError: No module named 'einops'\n"
@@ -98,7 +98,7 @@ TEST(VerdictText, SaysWhyTheFirstDeathIsNotTheCause) {
   verdict.overruled->value = SIGABRT;
   verdict.overruled->cause = Cause::kWatchdogAbort;
   verdict.failed_later = {2};
-  EXPECT_EQ(verdict_text(verdict, {}),
+  EXPECT_EQ(verdict_text(verdict, {.cause_told = true}),
             "lrun: note: rank 2 ended first and died of SIGABRT (abort): it gave up waiting for the "
             "others; that makes it a victim, not the cause\n"
             "lrun: note: 1 other worker failed with it\n"
@@ -115,6 +115,17 @@ TEST(VerdictText, ShowsNothingThatCouldMoveTheCursor) {
   verdict.culprit->evidence = {"a\x1b[2Jb\r"};
   const std::string text = verdict_text(verdict, {});
   EXPECT_EQ(text.find_first_of("\x1b\x07\r"), std::string::npos) << text;
+}
+
+TEST(VerdictText, BeginsWithTheCauseWhereNobodyHasToldIt) {
+  Verdict verdict;
+  verdict.end.kind = RunEnd::Kind::kWorkerFailed;
+  verdict.culprit = failed(1);
+  verdict.culprit->evidence.clear();
+  const std::string cause = "lrun: error: " + cause_in_words(*verdict.culprit) + "\n";
+  EXPECT_EQ(verdict_text(verdict, {}), cause) << "once, as nothing stands between";
+  EXPECT_EQ(verdict_text(verdict, {.logs = "/logs"}), cause + "lrun: note: logs: /logs\n" + cause);
+  EXPECT_EQ(verdict_text(verdict, {.logs = "/logs", .cause_told = true}), "lrun: note: logs: /logs\n" + cause);
 }
 
 TEST(VerdictText, SaysNothingAboutSuccess) { EXPECT_EQ(verdict_text({}, {}), ""); }
