@@ -85,8 +85,10 @@ std::string nearest_verb(const std::string& program, const LaunchPlan& plan) {
   return nearest_word(program, verbs).value_or("");
 }
 
-int refuse_program(int error_number, const std::string& program, bool given_to_python, const LaunchPlan& plan,
+/// \param typed  PROGRAM, also where the Python that was to run it is what is missing.
+int refuse_program(int error_number, const std::string& typed, bool given_to_python, const LaunchPlan& plan,
                    const Environment& environment) {
+  const std::string& program = given_to_python ? typed : plan.argv.front();
   FailureRecord record;
   record.ending = FailureRecord::Ending::kExecFailed;
   record.value = error_number;
@@ -94,6 +96,7 @@ int refuse_program(int error_number, const std::string& program, bool given_to_p
   const Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
   write_to_stderr(verdict_text(verdict, {.program = program,
                                          .nearest_verb = nearest_verb(program, plan),
+                                         .script = program != typed ? typed : std::string(),
                                          .given_to_python = given_to_python,
                                          .colour = takes_colour(STDERR_FILENO)}));
   leave_in_error_file(environment, verdict);
@@ -132,7 +135,7 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
   WorkerStart start = prepare_start(plan, environment);
   if (const int error_number = program_error(start, plan, request); error_number != 0) {
     const bool to_python = start.executable.error_number == 0;
-    return refuse_program(error_number, to_python ? program : plan.argv.front(), to_python, plan, environment);
+    return refuse_program(error_number, program, to_python, plan, environment);
   }
   check_log_folder(plan);
   const FileLimit limit = FileLimit::raise_to_hard();

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
 #include "base/event_loop.h"
 #include "base/small_file.h"
 #include "base/user_error.h"
@@ -58,10 +62,19 @@ std::vector<StackSample> sample(const std::vector<RankProcess>& processes, const
   return samples;
 }
 
+void refuse_when_none_lives(const std::vector<RankProcess>& processes) {
+  const auto lives = [](const RankProcess& process) { return ::kill(process.pid, 0) == 0 || errno != ESRCH; };
+  if (std::any_of(processes.begin(), processes.end(), lives)) return;
+  throw UserError(processes.size() == 1 ? "there is no process " + std::to_string(processes.front().pid)
+                                        : "none of the processes of '--pids' is there",
+                  "'lrun status' lists what runs");
+}
+
 }  // namespace
 
 int stack_verb(const VerbRequest& request, const Environment& environment) {
   std::vector<RankProcess> processes = request.processes;
+  if (!processes.empty()) refuse_when_none_lives(processes);
   if (processes.empty()) processes = processes_of(living_run(request.run, state_folder(environment), "lrun stack"));
   const std::vector<StackSample> samples = sample(processes, environment);
   return print(request.json ? stack_json(samples) : stack_text(samples)) ? 0 : kExitRefused;

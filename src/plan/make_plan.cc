@@ -168,6 +168,22 @@ void check_debug_rank(const LaunchRequest& request, int world_size) {
   }
 }
 
+/// A slip of the pen would else be a run without output.
+void check_local_ranks(const OutputRequest& request, int workers) {
+  const auto check = [workers](const std::string& origin, int local_rank) {
+    if (local_rank < workers) return;
+    throw UserError(fmt::format("'{}': there is no local rank {}", origin, local_rank),
+                    workers == 1 ? "this run has only the local rank 0"
+                                 : fmt::format("this run has the local ranks 0 to {}", workers - 1));
+  };
+  for (const Setting<RankStreams>* streams : {&request.redirects, &request.tee}) {
+    for (const auto& [local_rank, which] : streams->value.by_rank) check(streams->origin, local_rank);
+  }
+  for (const int local_rank : request.local_ranks) {
+    check("--local-ranks-filter", local_rank);
+  }
+}
+
 /// What a dry run has to say about PROGRAM; a real one ends with it.
 std::string program_problem(const LaunchRequest& request, const ProgramFacts& program) {
   const bool wrapped = wrapper_of(request.setup.wrappers, -1) != nullptr;  // who knows where it looks
@@ -219,6 +235,11 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   plan.bind = request.bind;
   plan.log_dir = request.log_dir;
   plan.standard_input = request.standard_input;
+  if (plan.personality.refuse_missing_ranks) {
+    std::size_t most = 0;
+    for (const NodePlan& node : plan.nodes) most = std::max(most, node.workers.size());
+    check_local_ranks(request.output, static_cast<int>(most));
+  }
   plan.output = decide_output(request.output, plan.personality, request.log_dir.value, environment);
   plan.output.rank_on_terminal = plan.setup.debug_rank.value;
   plan.grace = grace_of(request, environment);

@@ -19,6 +19,7 @@ Personality personality_of(Compat compat) {
     personality.unnamed_run_is_none = true;
     personality.refuse_busy_gpus = false;
     personality.tells_progress = false;
+    personality.refuse_missing_ranks = false;
     personality.verbs = false;
   }
   return personality;

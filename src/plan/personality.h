@@ -27,6 +27,7 @@ struct Personality {
   bool unnamed_run_is_none = false;  ///< TORCHELASTIC_RUN_ID without --rdzv-id is 'none', else the run's own name
   bool refuse_busy_gpus = true;      ///< GPUs asked for that others compute on; torchrun does not look
   bool tells_progress = true;        ///< workers get LRUN_PROGRESS_FD; else only with --hang-timeout
+  bool refuse_missing_ranks = true;  ///< a local rank named in --tee, --redirects or --local-ranks-filter has to exist
   bool verbs = true;                 ///< 'doctor', 'status', ... as the first word
 
   bool operator==(const Personality&) const = default;

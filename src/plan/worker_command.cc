@@ -79,7 +79,10 @@ std::vector<std::string> worker_command(const LaunchRequest& request, const Envi
     argv = {environment.get("PYTHON_EXEC").value_or("python3"), "-u"};
     if (request.module) argv.emplace_back("-m");
   }
-  argv.insert(argv.end(), request.command.begin(), request.command.end());
+  const auto program_at = argv.insert(argv.end(), request.command.begin(), request.command.end());
+  // Python would take it for an option.
+  const bool looks_like_option = argv.size() > request.command.size() && program_at->starts_with('-');
+  if (looks_like_option && !request.module) program_at->insert(0, "./");
   return argv;
 }
 

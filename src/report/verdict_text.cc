@@ -100,6 +100,9 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
   const std::string& program = facts.program;
   switch (record.value) {
     case ENOENT:
+      if (!facts.script.empty()) {
+        return fmt::format("'{}' needs Python: install it, or name one with PYTHON_EXEC=/path/to/python", facts.script);
+      }
       if (!facts.interpreter.empty()) {
         const bool windows = facts.interpreter.ends_with('\r');
         return windows ? "it has Windows line ends: 'dos2unix' mends them"

@@ -17,6 +17,7 @@ struct RunFactsForText {
   std::string restarts;          ///< 'restarted twice'; empty without restarts
   std::string interpreter;       ///< of a script that cannot run: what its first line names
   std::string nearest_verb;      ///< of lrun's own, when PROGRAM is not there and is nearly one
+  std::string script = {};       ///< PROGRAM, where `program` is the Python that was to run it
   bool given_to_python = false;  ///< the interpreter was to run PROGRAM
   std::string core_dump;         ///< where the culprit's is, in words; empty: nobody asked for one, or there is none
   bool cause_told = false;       ///< stopping_text() has named the culprit already

@@ -165,5 +165,32 @@ TEST(Failure, WordsThatAreVerbsElsewhereLeadToOurOptions) {
   }
 }
 
+TEST(Failure, AMissingPythonIsToldWithTheScriptThatNeedsIt) {
+  for (const auto& [name, value] : {std::pair("PATH", "/nowhere"), std::pair("PYTHON_EXEC", "/nowhere/python")}) {
+    LrunProcess lrun({"train.py"}, {.environment = {{name, value}}});
+    EXPECT_EQ(lrun.wait().code, 127);
+    EXPECT_NE(lrun.err().find("lrun: hint: 'train.py' needs Python: install it, or name one with PYTHON_EXEC="),
+              std::string::npos)
+        << lrun.err();
+  }
+}
+
+TEST(Failure, ALocalRankThatIsNotThereIsRefused) {
+  for (const std::vector<std::string>& option :
+       {std::vector<std::string>{"--local-ranks-filter", "7"}, {"-t", "5:1"}}) {
+    LrunProcess lrun({option[0], option[1], "true"});
+    EXPECT_EQ(lrun.wait().code, 125);
+    EXPECT_NE(lrun.err().find("there is no local rank "), std::string::npos) << lrun.err();
+    LrunProcess torchrun({"--compat=torchrun", "--no-python", option[0], option[1], "true"});
+    EXPECT_EQ(torchrun.wait().code, 0) << torchrun.err();
+  }
+}
+
+TEST(Failure, TheStackOfNoProcessIsRefused) {
+  LrunProcess lrun({"stack", "--pids", "99999999"});
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_EQ(lrun.err(), "lrun: error: there is no process 99999999\nlrun: hint: 'lrun status' lists what runs\n");
+}
+
 }  // namespace
 }  // namespace lrun::test

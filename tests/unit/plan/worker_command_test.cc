@@ -31,6 +31,11 @@ TEST(WorkerCommand, GivesAScriptToPython) {
             (Words{"/opt/python", "-u", "t.py"}));
 }
 
+TEST(WorkerCommand, OfAScriptThatLooksLikeAnOptionIsAPath) {
+  EXPECT_EQ(command_of(request_of({"-x.py", "-y"})), (Words{"python3", "-u", "./-x.py", "-y"}));
+  EXPECT_EQ(command_of(request_of({"-x", "-y"})), (Words{"-x", "-y"})) << "no script";
+}
+
 TEST(WorkerCommand, RunsAModule) {
   LaunchRequest request = request_of({"pkg.train", "a"});
   request.module = true;
