@@ -40,8 +40,9 @@ LogFolder::LogFolder(const LaunchPlan& plan, const Environment& environment, con
     std::filesystem::path base = plan.log_dir.value;
     if (!named) {
       const auto temporary = environment.get("TMPDIR");
-      base = std::filesystem::path(temporary && !temporary->empty() ? *temporary : "/tmp") /
-             ("torchelastic_" + random_letters());
+      std::error_code not_there;  // Python, too, takes the next one then
+      const bool usable = temporary && std::filesystem::is_directory(*temporary, not_there);
+      base = std::filesystem::path(usable ? *temporary : "/tmp") / ("torchelastic_" + random_letters());
       temporary_ = base;
     }
     folder_ = base / folder_name(plan.run_name + "_" + random_letters());
@@ -49,6 +50,11 @@ LogFolder::LogFolder(const LaunchPlan& plan, const Environment& environment, con
   std::error_code error;  // in a deleted folder a relative name means nothing: it stays as it is and cannot be made
   const std::filesystem::path absolute = std::filesystem::absolute(folder_, error);
   if (!error) folder_ = absolute;
+}
+
+bool LogFolder::is_below(const std::filesystem::path& folder) const {
+  const std::string inside = folder_.string();
+  return inside == folder.string() || inside.starts_with(folder.string() + "/");
 }
 
 std::filesystem::path LogFolder::attempt(int number) const {

@@ -16,6 +16,9 @@ class LogFolder {
   /// \param run_folder  of this run, made elsewhere.
   LogFolder(const LaunchPlan& plan, const Environment& environment, const std::filesystem::path& run_folder);
 
+  /// The files are in `folder` or below it.
+  [[nodiscard]] bool is_below(const std::filesystem::path& folder) const;
+
   /// The folder of an attempt's files; empty: the run has none.
   [[nodiscard]] std::filesystem::path attempt(int number) const;
 

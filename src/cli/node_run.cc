@@ -75,7 +75,10 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
                                 if (stream == LogStream::kOut && supervised())
                                   attempt_->supervisor().handle(ConsoleClosed{});
                               },
-                          .warning = [this](const std::string& text) { warn(text); }});
+                          .warning =
+                              [this](const std::string& text) {
+                                if (!no_logs_told_) warn(text);
+                              }});
 }
 
 Verdict NodeRun::run() {
@@ -177,7 +180,9 @@ void NodeRun::open_run_directory() {
     events_.run_started(plan_, attempt_->workers(), store_.port(), log_folder_.attempt(0));
     control_.emplace(loop_, run_folder_, [this](std::string_view command) { return answer(command); });
   } catch (const std::system_error& error) {
-    warn(fmt::format("no run directory: {}", error.what()));
+    no_logs_told_ = log_folder_.is_below(run_folder_);
+    warn(fmt::format("no {}record of this run will be kept: {}; LRUN_STATE names another place",
+                     no_logs_told_ ? "logs and no " : "", error.what()));
   }
   attempt_->open_log_files();
   plan_housework();

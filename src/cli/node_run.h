@@ -83,6 +83,7 @@ class NodeRun {
   VerboseLog verbose_;
   std::filesystem::path run_folder_;
   LogFolder log_folder_;
+  bool no_logs_told_ = false;    ///< that log files cannot be made needs no second warning
   std::int64_t started_ms_ = 0;  ///< since the epoch
   EventLoop loop_;               ///< outlives everything that watches it
   StoreServer store_;

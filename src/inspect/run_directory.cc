@@ -100,6 +100,14 @@ RunDirectory::RunDirectory(std::filesystem::path path) : path_(std::move(path)) 
   }
 }
 
+bool is_run_id(std::string_view name) {
+  constexpr std::string_view kForm = "00000000-000000-xxxxxx";
+  return name.size() == kForm.size() && std::equal(name.begin(), name.end(), kForm.begin(), [](char letter, char form) {
+           const bool digit = letter >= '0' && letter <= '9';
+           return form == '-' ? letter == '-' : digit || (form == 'x' && letter >= 'a' && letter <= 'z');
+         });
+}
+
 bool is_run(const std::filesystem::path& folder) {
   struct stat status {};
   return ::lstat((folder / kLockName).c_str(), &status) == 0 && S_ISREG(status.st_mode);
@@ -122,7 +130,7 @@ void prune_runs(const std::filesystem::path& state_folder, std::size_t kept, std
   std::vector<std::filesystem::path> runs;  // only those: what else somebody put here neither counts nor goes
   std::filesystem::directory_iterator entry(state_folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (is_run(entry->path())) runs.push_back(entry->path());
+    if (is_run(entry->path()) && is_run_id(entry->path().filename().string())) runs.push_back(entry->path());
   }
   if (runs.size() <= std::max(kept, tolerated)) return;
   std::sort(runs.begin(), runs.end());

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "base/environment.h"
 #include "base/fd.h"
@@ -13,6 +14,9 @@ std::filesystem::path state_folder(const Environment& environment);
 
 /// A new run's name: UTC time and random letters, so that names sort by age: '20261121-204530-x7k2q9'.
 std::string make_run_id();
+
+/// True of what make_run_id() could have made.
+bool is_run_id(std::string_view name);
 
 /// The folder of one run, 0700, held by a lock while the run lives: events.jsonl, result.json, control.sock and, unless
 /// --log-dir names another place, the log files. Made after the workers were started, so that nobody waits for it.
@@ -38,7 +42,8 @@ std::filesystem::file_time_type time_of_run(const std::filesystem::path& run_dir
 bool is_stale(const std::filesystem::path& run_directory);
 
 /// Removes the oldest runs beyond `kept` when there are more than `tolerated`; a living one is never removed. What
-/// is no run is neither counted nor removed. Errors are ignored: the next run tries again.
+/// is no run, or has another name than a run's, is neither counted nor removed. Errors are ignored: the next run tries
+/// again.
 void prune_runs(const std::filesystem::path& state_folder, std::size_t kept, std::size_t tolerated);
 
 }  // namespace lrun

@@ -184,6 +184,22 @@ TEST_P(FinishedBar, StaysOnATerminalWhenItsNewlineComesLater) {
 
 INSTANTIATE_TEST_SUITE_P(Output, FinishedBar, ::testing::Values(Lines{}, Lines{"--pty"}, Lines{"--output", "fold"}));
 
+TEST(Output, AStateFolderThatCannotBeMadeIsOneWarning) {
+  LrunProcess lrun({"-n", "2", "echo", "hi"}, {.environment = {{"LRUN_STATE", "/proc/none"}}});
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_EQ(lrun.err(),
+            "lrun: warning: no logs and no record of this run will be kept: mkdir '/proc/none': No such file or "
+            "directory; LRUN_STATE names another place\n");
+}
+
+TEST(Output, ATemporaryFolderThatIsNotThereIsReplaced) {
+  LrunProcess lrun({"--compat=torchrun", "--no-python", "--nproc-per-node", "1", "-t", "3", "echo", "hi"},
+                   {.environment = {{"TMPDIR", "/none"}, {"OMP_NUM_THREADS", "1"}}});
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_EQ(lrun.err(), "");
+  EXPECT_FALSE(std::filesystem::exists("/none"));
+}
+
 TEST(Output, AStoppedTerminalBlocksNoRank) {
   const TemporaryFolder folder;
   const auto go = folder.path() / "go";

@@ -46,23 +46,25 @@ TEST_F(RunDirectoryTest, IsPrivateAndLockedWhileItLives) {
 }
 
 TEST_F(RunDirectoryTest, PruningKeepsTheNewestTheLivingAndWhatIsNoRun) {
-  for (const char* name : {"1", "2", "3", "4"}) RunDirectory(state_ / name);
-  const RunDirectory living(state_ / "0");
+  const auto run = [](int second) { return "20260102-03040" + std::to_string(second) + "-abc123"; };
+  for (const int second : {1, 2, 3, 4}) RunDirectory(state_ / run(second));
+  const RunDirectory living(state_ / run(0));
   std::filesystem::create_directory(state_ / "00-not-a-run");
+  RunDirectory(state_ / "00-another-lock");
   prune_runs(state_, 2, 5);
-  EXPECT_TRUE(std::filesystem::exists(state_ / "1")) << "five are tolerated";
+  EXPECT_TRUE(std::filesystem::exists(state_ / run(1))) << "five are tolerated";
   prune_runs(state_, 2, 4);
   std::set<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator(state_)) left.insert(entry.path().filename());
-  EXPECT_EQ(left, (std::set<std::string>{"0", "00-not-a-run", "3", "4"}));
+  EXPECT_EQ(left, (std::set<std::string>{"00-another-lock", "00-not-a-run", run(0), run(3), run(4)}));
 }
 
 TEST_F(RunDirectoryTest, PruningCountsRunsOnly) {
   for (int i = 0; i < 20; ++i) std::filesystem::create_directory(state_ / ("zz" + std::to_string(i)));
-  for (const char* name : {"1", "2"}) RunDirectory(state_ / name);
+  const std::vector<std::string> runs{make_run_id(), make_run_id()};
+  for (const std::string& run : runs) RunDirectory(state_ / run);
   prune_runs(state_, 2, 2);
-  EXPECT_TRUE(std::filesystem::exists(state_ / "1"));
-  EXPECT_TRUE(std::filesystem::exists(state_ / "2"));
+  for (const std::string& run : runs) EXPECT_TRUE(std::filesystem::exists(state_ / run));
 }
 
 TEST_F(RunDirectoryTest, RefusesAFolderThatOthersCouldTamperWith) {
