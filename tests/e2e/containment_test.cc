@@ -69,6 +69,9 @@ bool may_hide_proc() {
 }
 
 TEST(Containment, NothingIsLeftWithoutProc) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "AddressSanitizer needs /proc";
+#endif
   if (!may_hide_proc()) GTEST_SKIP() << "needs a mount namespace";
   LrunProcess lrun({"-n", "2", "sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo done"},
                    {.before_exec = [] { (void)hide_proc(); }});
