@@ -351,7 +351,7 @@ void NodeRun::conclude() {
 
 /// lrun itself cannot go on. Whoever asks later is not to believe that it was killed.
 void NodeRun::leave_result_of(const std::exception& error) {
-  Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {});
+  Verdict verdict = judge({RunEnd::Kind::kLauncherFailed}, {});
   if (attempt_) verdict.restarts = attempt_->membership().attempt;
   write_result(verdict, supervised() ? attempt_->supervisor().outcome().records : std::vector<FailureRecord>(),
                message_line(Severity::kError, error.what()));

@@ -36,6 +36,8 @@ std::string_view name_of(RunEnd::Kind kind) {
       return "start_timed_out";
     case RunEnd::Kind::kGuardDied:
       return "guard_died";
+    case RunEnd::Kind::kLauncherFailed:
+      return "launcher_failed";
   }
   return "succeeded";
 }

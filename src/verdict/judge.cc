@@ -116,6 +116,7 @@ void decide_code(Verdict& verdict) {
       verdict.exit_code = kExitTimedOut;
       break;
     case RunEnd::Kind::kGuardDied:
+    case RunEnd::Kind::kLauncherFailed:
       verdict.exit_code = kExitRefused;
       break;
   }

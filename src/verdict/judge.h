@@ -11,16 +11,17 @@ namespace lrun {
 /// Why a run ended, in one value.
 struct RunEnd {
   enum class Kind {
-    kSucceeded,      ///< every worker ended with code 0
-    kWorkerFailed,   ///< a worker failed by itself; the others were stopped
-    kStartFailed,    ///< a worker could not be started; nothing runs
-    kInterrupted,    ///< lrun received `signal_number`
-    kConsoleClosed,  ///< whoever read lrun's output has gone
-    kRequested,      ///< stopped through the control socket
-    kGuardDied,      ///< lrun's own guard was killed
-    kTimedOut,       ///< the run took longer than `limit`
-    kHang,           ///< no worker made progress for `limit`
-    kStartTimedOut,  ///< not all workers were connected to the store after `limit`
+    kSucceeded,       ///< every worker ended with code 0
+    kWorkerFailed,    ///< a worker failed by itself; the others were stopped
+    kStartFailed,     ///< a worker could not be started; nothing runs
+    kInterrupted,     ///< lrun received `signal_number`
+    kConsoleClosed,   ///< whoever read lrun's output has gone
+    kRequested,       ///< stopped through the control socket
+    kGuardDied,       ///< lrun's own guard was killed
+    kLauncherFailed,  ///< lrun itself could not go on
+    kTimedOut,        ///< the run took longer than `limit`
+    kHang,            ///< no worker made progress for `limit`
+    kStartTimedOut,   ///< not all workers were connected to the store after `limit`
   };
 
   Kind kind = Kind::kSucceeded;
