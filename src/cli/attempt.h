@@ -60,7 +60,9 @@ class Attempt {
   void open_log_files();
   /// A worker may leave its error file in its folder. Silent workers of short runs never get one.
   void make_rank_folders() const;
-  /// The folder of the log files when there are any, else empty.
+  /// Of its log files; empty: there are none. May have to be made.
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  /// The same when a log file was written, else empty.
   [[nodiscard]] std::filesystem::path written_logs() const;
 
   /// Training steps that all workers told; 0 where nobody is to tell them.

@@ -32,7 +32,6 @@ void refuse_unless_neutral(const GivenValue& given) {
 }  // namespace
 
 bool switch_value(const GivenValue& given) {
-  if (given.source == Source::kFlag) return true;
   std::string word = lower_case(given.text);
   // An empty variable is true: Kubeflow writes PET_STANDALONE="".
   for (const char* const yes : {"", "1", "true", "yes", "on"}) {

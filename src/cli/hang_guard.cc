@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/appended_file.h"
 #include "cli/diagnostics.h"
 #include "inspect/stack_sampler.h"
 #include "process/cpu_time.h"
@@ -63,12 +66,23 @@ void HangGuard::hangs() {
                                       [this](const ToolOutcome& outcome) { stacks_told(outcome); });
 }
 
+/// The console may be gone when somebody asks in the morning. What cannot be kept was shown at least.
+void HangGuard::keep(std::string_view stacks) const {
+  if (attempt_.folder().empty() || stacks.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(attempt_.folder(), error);
+  const Fd file = open_to_append(attempt_.folder() / "stacks.txt", 0666);
+  if (file) (void)!::write(file.get(), stacks.data(), stacks.size());
+}
+
 void HangGuard::stacks_told(const ToolOutcome& outcome) {
   say_(!outcome.output.empty()
            ? outcome.output
            : message_line(Severity::kWarning, "nobody could be asked where it is: " + outcome.errors,
                           takes_colour(STDERR_FILENO)));
+  keep(outcome.output);
   RunEnd end{RunEnd::Kind::kHang};
+  end.who = outcome.output.substr(0, outcome.output.find('\n'));
   end.limit_ms = plan_.hang_timeout.value.count();
   if (plan_.on_hang != OnHang::kDump) attempt_.supervisor().handle(TimeIsOver{end, plan_.on_hang == OnHang::kRestart});
 }

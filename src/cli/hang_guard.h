@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "cli/attempt.h"
 #include "process/tool_run.h"
@@ -20,6 +21,7 @@ class HangGuard {
  private:
   [[nodiscard]] RunProgress progress() const;
   void hangs();
+  void keep(std::string_view stacks) const;
   void stacks_told(const ToolOutcome& outcome);
 
   EventLoop& loop_;

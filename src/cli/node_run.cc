@@ -129,9 +129,10 @@ std::optional<StartFailure> NodeRun::begin_attempt(int number) {
   return std::nullopt;
 }
 
-void NodeRun::time_is_over(RunEnd::Kind kind, Duration limit) {
+void NodeRun::time_is_over(RunEnd::Kind kind, Duration limit, const std::string& who) {
   RunEnd end{kind};
   end.limit_ms = limit.count();
+  end.who = who;
   attempt_->supervisor().handle(TimeIsOver{end});
 }
 
@@ -141,8 +142,7 @@ void NodeRun::check_connected() {
   if (store_.clients_seen() >= attempt_->workers().size()) return;
   std::vector<int> missing = attempt_->without_connection(store_.port());
   if (missing.empty()) return;
-  warn(fmt::format("not connected to the store: {}", ranks_in_words(missing)));
-  time_is_over(RunEnd::Kind::kStartTimedOut, plan_.start_timeout.value);
+  time_is_over(RunEnd::Kind::kStartTimedOut, plan_.start_timeout.value, ranks_in_words(missing));
 }
 
 void NodeRun::tell_start() const {

@@ -55,7 +55,7 @@ class NodeRun {
   void make_folders();
   void open_run_directory();
   void plan_housework();
-  void time_is_over(RunEnd::Kind kind, Duration limit);
+  void time_is_over(RunEnd::Kind kind, Duration limit, const std::string& who = {});
   void check_connected();
   [[nodiscard]] bool is_named(int signal_number) const;
   void attempt_over();

@@ -20,8 +20,10 @@ std::vector<std::string> reversed_words(const SpelledLine& line, const std::vect
   return reversed;
 }
 
-std::string value_in(const Flag& flag, const CLI::Option& option) {
-  return flag.value == ValueKind::kNone ? std::to_string(option.count()) : option.results().back().substr(1);
+/// \param last  as it stands on the line; of a switch empty unless it says '=0' or '=1'.
+std::string value_in(const Flag& flag, const CLI::Option& option, const SpelledLine::Option& last) {
+  if (flag.value != ValueKind::kNone) return option.results().back().substr(1);
+  return last.value.empty() ? std::to_string(option.count()) : last.value;
 }
 
 void append_all(const Flag& flag, const SpelledLine& line, std::vector<GivenValue>& values) {
@@ -38,10 +40,10 @@ OptionValues collect_values(const SpelledLine& line, const std::vector<std::stri
   app.set_help_flag();
   app.prefix_command();  // and no positionals: with them CLI11 2.1 loses words of the program
   // Only what appears is registered: the whole table would cost more than the rest of the parsing.
-  std::map<const Flag*, std::pair<CLI::Option*, std::string>> options;
+  std::map<const Flag*, std::pair<CLI::Option*, const SpelledLine::Option*>> options;
   for (const SpelledLine::Option& option : line.options) {
-    auto& [registered, origin] = options[option.flag];
-    origin = option.origin;
+    auto& [registered, last] = options[option.flag];
+    last = &option;
     if (registered != nullptr) continue;
     const std::string name = "--" + std::string(option.flag->name);
     registered = option.flag->value == ValueKind::kNone ? app.add_flag(name) : app.add_option(name);
@@ -55,7 +57,8 @@ OptionValues collect_values(const SpelledLine& line, const std::vector<std::stri
       append_all(*flag, line, values.given);
       continue;
     }
-    values.given.push_back({flag, value_in(*flag, *registered.first), Source::kFlag, registered.second});
+    const auto& [option, last] = registered;
+    values.given.push_back({flag, value_in(*flag, *option, *last), Source::kFlag, last->origin});
   }
   values.command = app.remaining();
   // CLI11 2.1 keeps the '--' in front of the program among the remaining words, later releases may not.

@@ -69,6 +69,12 @@ bool is_stronger(const GivenValue& left, const GivenValue& right) {
   return right.origin.starts_with("PET_") && !left.origin.starts_with("PET_");
 }
 
+/// '2,3' says more than how many: a count from elsewhere does not take its place.
+bool names_devices(const GivenValue& given) {
+  return given.flag->name == "devices" &&
+         (given.text.find(',') != std::string::npos || given.text.find('-', 1) != std::string::npos);  // 'GPU-3f…'
+}
+
 /// Two flags that say the same are one to precedence. What the same source says twice is held together later.
 void drop_weaker_spellings(std::map<const Flag*, Values>& decided) {
   for (const Flag& flag : flag_table()) {
@@ -78,7 +84,7 @@ void drop_weaker_spellings(std::map<const Flag*, Values>& decided) {
     const auto own = decided.find(&flag);
     if (own == decided.end() || other == decided.end()) continue;
     if (is_stronger(own->second.front(), other->second.front())) {
-      decided.erase(other);
+      if (!names_devices(other->second.front())) decided.erase(other);
     } else if (is_stronger(other->second.front(), own->second.front())) {
       decided.erase(own);
     }

@@ -1,6 +1,7 @@
 #include "cli/spelling.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -180,7 +181,10 @@ class Speller {
   }
 
   void add(const Flag& flag, std::string origin, std::optional<std::string> value) {
-    if (flag.value == ValueKind::kNone && value) {
+    constexpr std::array kSwitchValues{"0", "1", "false", "true"};
+    const bool switched = flag.action == FlagAction::kSetting && !flag.repeatable && origin.starts_with("--") &&
+                          value && std::find(kSwitchValues.begin(), kSwitchValues.end(), *value) != kSwitchValues.end();
+    if (flag.value == ValueKind::kNone && value && !switched) {
       throw UserError("'" + origin + "' takes no value, got '" + *value + "'", "write only '" + origin + "'");
     }
     if (flag.value == ValueKind::kRequired && !value) {

@@ -123,6 +123,9 @@ LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, const Envir
           .fold = output.console.value == ConsoleMode::kFold,
           .timestamps = output.timestamps,
           .interactive = plan.standard_input,
+          .one_rank = output.console.value == ConsoleMode::kRank0 ||
+                      (output.console.value == ConsoleMode::kRaw && plan.world_size == 1),
+          .live = output.rank_on_terminal < 0,
           .prefix_template = output.prefix_template,
           .role = plan.role,
           .host = node.name,

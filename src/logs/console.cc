@@ -29,6 +29,7 @@ void Console::retry() {
       break;
     }
     queue_.consume(static_cast<std::size_t>(count));
+    if (!full()) own_bytes_while_full_ = 0;
     if (leaving_out_ && relieved()) say_what_was_left_out();
   }
   writable_.cancel();
@@ -36,7 +37,7 @@ void Console::retry() {
 
 /// Once lines are left out they all are until the gap is told, so that there is one gap and not many.
 bool Console::leaves_out(int writer, std::string_view piece) {
-  if (writer == kLauncher ? queue_.size() <= 2 * limit_ : !may_have_gaps()) return false;
+  if (writer == kLauncher ? (own_bytes_while_full_ += piece.size()) <= limit_ : !may_have_gaps()) return false;
   leaving_out_ = true;
   std::uint64_t& count = writer == kLauncher ? own_lines_left_out_ : lines_left_out_;
   count += static_cast<std::uint64_t>(std::count(piece.begin(), piece.end(), '\n'));

@@ -125,6 +125,7 @@ class Console {
   std::uint64_t lines_left_out_ = 0;      ///< of workers
   std::uint64_t own_lines_left_out_ = 0;  ///< of lrun
   std::string live_line_;                 ///< as it is shown
+  std::size_t own_bytes_while_full_ = 0;  ///< of lrun's own lines; beyond the limit they are left out, too
   bool live_is_shown_ = false;
   bool closed_ = false;
   bool warned_ = false;

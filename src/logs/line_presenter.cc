@@ -39,7 +39,7 @@ LinePresenter::LinePresenter(EventLoop& loop, Console& console, const LogOptions
       options_(options),
       terminal_(console.descriptor().terminal()),
       tidy_(options.prefix && terminal_),
-      live_lines_(tidy_ || (options.interactive && terminal_)),
+      live_lines_(options.live && (tidy_ || ((options.interactive || options.one_rank) && terminal_))),
       plain_(!tidy_ && !options.fold && !options.timestamps) {
   if (options.fold) folder_.emplace(kFoldWindow);
 }
@@ -161,7 +161,7 @@ void LinePresenter::show_all() {
 
 void LinePresenter::follow_live(LogSource& source) {
   const std::string_view unfinished = source.lines.held();
-  const bool bar = tidy_ && unfinished.find('\r') != std::string_view::npos;
+  const bool bar = (tidy_ || options_.one_rank) && unfinished.find('\r') != std::string_view::npos;
   const bool question = options_.interactive && source.rank == 0 && !unfinished.empty();
   if (!bar && !question) {
     bars_.erase(source.writer);

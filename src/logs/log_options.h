@@ -15,6 +15,8 @@ struct LogOptions {
   bool fold = false;         ///< the same line of several ranks once, as '[0-7] '; with `prefix` and without a template
   bool timestamps = false;   ///< the time of reading before every line on the console
   bool interactive = false;  ///< rank 0 asks a person: on a terminal its unfinished line is shown
+  bool one_rank = false;     ///< only one rank's lines are shown: its redrawn line may be, too, without a prefix
+  bool live = true;          ///< redrawn lines are shown as they are redrawn, on a terminal that nobody else draws on
   std::string prefix_template = {};              ///< another prefix, for expand_prefix(); empty: '[3] '
   std::string role = {};                         ///< for the template
   std::string host = {};                         ///< for the template

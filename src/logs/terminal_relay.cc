@@ -6,8 +6,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <sstream>
+#include <string>
 #include <string_view>
 #include <system_error>
+
+#include "base/small_file.h"
 
 namespace lrun {
 namespace {
@@ -32,6 +36,21 @@ termios every_key(termios settings) {
   return settings;
 }
 
+/// Our parent, the guard, is in the shell's session: the kernel stops it, and not us, when it takes from the background
+/// what is the shell's.
+bool is_in_foreground() {
+  constexpr std::size_t kMostBytes = 4096;
+  const std::string stat = read_small_file("/proc/" + std::to_string(::getppid()) + "/stat", kMostBytes).value_or("");
+  const std::size_t name_end = stat.rfind(')');  // the name may hold anything
+  if (name_end == std::string::npos) return true;
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string skipped;
+  int group = 0;
+  int foreground = 0;
+  fields >> skipped >> skipped >> group >> skipped >> skipped >> foreground;  // after state and parent, after session
+  return !fields || foreground < 0 || group == foreground;
+}
+
 bool is_only_for_now(int error) { return error == EAGAIN || error == EINTR; }
 
 }  // namespace
@@ -51,57 +70,60 @@ TerminalRelay::~TerminalRelay() { end(); }
 
 void TerminalRelay::begin(EventLoop& loop) {
   pty_.programs.reset();
-  taken_ = true;
+  loop_ = &loop;
+  begun_ = true;
   resume();
-  watch(loop, to_program_);
-  watch(loop, to_screen_);
+  watch(to_screen_);
 }
 
 void TerminalRelay::release() {
-  if (taken_) (void)::tcsetattr(keys_.get(), TCSADRAIN, &before_);
+  to_program_.readable.cancel();
+  to_program_.writable.cancel();
+  if (begun_) (void)::tcsetattr(keys_.get(), TCSADRAIN, &before_);
 }
 
 void TerminalRelay::resume() {
-  if (!taken_) return;
+  if (!begun_ || !is_in_foreground()) return;
   const termios settings = every_key(before_);
   (void)::tcsetattr(keys_.get(), TCSADRAIN, &settings);
   resize();
+  watch(to_program_);
 }
 
 void TerminalRelay::resize() {
   winsize size{};
-  if (taken_ && ::ioctl(keys_.get(), TIOCGWINSZ, &size) == 0) (void)::ioctl(pty_.ours.get(), TIOCSWINSZ, &size);
+  if (begun_ && ::ioctl(keys_.get(), TIOCGWINSZ, &size) == 0) (void)::ioctl(pty_.ours.get(), TIOCSWINSZ, &size);
 }
 
-void TerminalRelay::watch(EventLoop& loop, Direction& direction) {
+void TerminalRelay::watch(Direction& direction) {
   if (direction.queue.empty()) {
     direction.writable.cancel();
-    direction.readable = loop.on_readable(direction.from, [&] { read_some(loop, direction); });
+    direction.readable = loop_->on_readable(direction.from, [&] { read_some(direction); });
   } else {
     direction.readable.cancel();
-    direction.writable = loop.on_writable(direction.to, [&] { write_some(loop, direction); });
+    direction.writable = loop_->on_writable(direction.to, [&] { write_some(direction); });
   }
 }
 
-void TerminalRelay::read_some(EventLoop& loop, Direction& direction) {
+void TerminalRelay::read_some(Direction& direction) {
   const ssize_t count = ::read(direction.from, direction.queue.room(kStep), kStep);
   if (count < 0 && is_only_for_now(errno)) return;
   if (count <= 0) return end();  // EIO: nobody has the other end of the program's terminal; or lrun's own hung up
   direction.queue.commit(static_cast<std::size_t>(count));
-  write_some(loop, direction);
+  write_some(direction);
 }
 
-void TerminalRelay::write_some(EventLoop& loop, Direction& direction) {
+void TerminalRelay::write_some(Direction& direction) {
   const std::string_view bytes = direction.queue.front();
   const ssize_t count = ::write(direction.to, bytes.data(), bytes.size());
   if (count < 0 && !is_only_for_now(errno)) return end();
   const bool was_reading = direction.readable.armed();
   if (count > 0) direction.queue.consume(static_cast<std::size_t>(count));
-  if (direction.queue.empty() != was_reading) watch(loop, direction);
+  if (direction.queue.empty() != was_reading) watch(direction);
 }
 
 void TerminalRelay::finish() {
-  while (taken_) {
+  while (begun_) {
     if (to_screen_.queue.empty()) {
       const ssize_t count = ::read(to_screen_.from, to_screen_.queue.room(kStep), kStep);
       if (count <= 0) return end();
@@ -122,7 +144,7 @@ void TerminalRelay::end() {
     direction->writable.cancel();
   }
   release();
-  taken_ = false;
+  begun_ = false;
 }
 
 }  // namespace lrun

@@ -28,8 +28,8 @@ class TerminalRelay {
   /// The program has its end. Takes lrun's terminal and passes on from now on.
   void begin(EventLoop& loop);
 
-  /// The program has ended: shows what it wrote last and gives the terminal back. A terminal that takes nothing is waited
-  /// for shortly.
+  /// The program has ended: shows what it wrote last and gives the terminal back. A terminal that takes nothing is
+  /// waited for shortly.
   void finish();
 
   /// Between begin() and the end of the program: lrun is about to be stopped and gives its terminal back; it goes on
@@ -48,16 +48,17 @@ class TerminalRelay {
     EventLoop::Watch writable;
   };
 
-  void read_some(EventLoop& loop, Direction& direction);
-  void write_some(EventLoop& loop, Direction& direction);
-  void watch(EventLoop& loop, Direction& direction);
+  void read_some(Direction& direction);
+  void write_some(Direction& direction);
+  void watch(Direction& direction);
   void end();
 
   Fd keys_;    ///< lrun's terminal, to be read
   Fd screen_;  ///< the same, to be written
   Pty pty_;
   termios before_{};
-  bool taken_ = false;
+  EventLoop* loop_ = nullptr;
+  bool begun_ = false;
   Direction to_program_;
   Direction to_screen_;
 };

@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -156,6 +157,25 @@ std::string what_came_of(const std::vector<pid_t>& survivors) {
   return survivors.empty() ? "all workers were ended" : survivors_in_words(survivors);
 }
 
+/// The terminal as it was when lrun began: a launcher that is killed while a debugged rank has it leaves it raw.
+class TerminalSettings {
+ public:
+  TerminalSettings() : known_(::tcgetattr(STDIN_FILENO, &settings_) == 0) {}
+
+  void restore() const {
+    if (!known_) return;
+    const sigset_t background = signal_set({SIGTTOU});  // would stop a guard that is not in the foreground
+    sigset_t before;
+    ::sigprocmask(SIG_BLOCK, &background, &before);
+    (void)::tcsetattr(STDIN_FILENO, TCSANOW, &settings_);
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  }
+
+ private:
+  termios settings_{};
+  bool known_;
+};
+
 int end_with_deaf_launcher() {
   const auto survivors = end_all_descendants(kCleanUpLimit);
   say(fmt::format("lrun: error: the launcher itself did not answer and was killed; {}\n", what_came_of(survivors)));
@@ -212,6 +232,7 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
   // ended.
   ::signal(SIGCHLD, SIG_DFL);
   Guard guard;
+  const TerminalSettings terminal;
   std::vector<int> numbers = handled_signals(stop_signals);
   numbers.push_back(SIGCHLD);
   const sigset_t handled = signal_set(numbers);
@@ -231,6 +252,7 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
     ::_exit(launcher(guard));
   }
   const std::optional<ExitStatus> status = forward_until_end(child, handled, guard.page_->heard);
+  if (!status || status->kind != ExitStatus::Kind::kExited) terminal.restore();
   if (!status) return end_with_deaf_launcher();
   const int code = guard.page_->clean ? status->value : end_what_is_left(*status);
   if (guard.page_->signal_number != 0) die_of(guard.page_->signal_number);

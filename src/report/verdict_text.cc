@@ -68,7 +68,9 @@ std::string others_in_words(const Verdict& verdict, const RunFactsForText& facts
            ? fmt::format("had to be killed after {}", format_duration(facts.grace))
            : std::string(verdict.killed.size() == 1 ? "was killed at once" : "were killed at once")},
       {verdict.lost.size(), "cannot be ended"},
-      {verdict.failed_later.size(), verdict.culprit ? "failed with it" : "failed by themselves"},
+      {verdict.failed_later.size(), verdict.culprit                    ? "failed with it"
+                                    : verdict.failed_later.size() == 1 ? "failed by itself"
+                                                                       : "failed by themselves"},
       {static_cast<std::size_t>(verdict.succeeded), "had succeeded"}};
   std::size_t others = 0;
   std::vector<std::string> parts;
@@ -147,13 +149,14 @@ std::string reason_in_words(const RunEnd& end) {
     case RunEnd::Kind::kTimedOut:
       return fmt::format("the {} of --timeout are over", format_duration(Duration(end.limit_ms)));
     case RunEnd::Kind::kHang:
-      return fmt::format("no worker made progress for the {} of --hang-timeout",
-                         format_duration(Duration(end.limit_ms)));
+      return fmt::format("no worker made progress for the {} of --hang-timeout{}",
+                         format_duration(Duration(end.limit_ms)), end.who.empty() ? "" : ": " + end.who);
     case RunEnd::Kind::kStartTimedOut:
-      return fmt::format("not all workers were connected to the store after the {} of --start-timeout",
+      return fmt::format("{} connected to the store after the {} of --start-timeout",
+                         end.who.empty() ? "not all workers were" : end.who + " not",
                          format_duration(Duration(end.limit_ms)));
     case RunEnd::Kind::kGuardDied:
-      return "lrun's guard process was killed";
+      return "lrun itself was killed";
     default:
       return {};
   }

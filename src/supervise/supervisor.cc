@@ -137,10 +137,14 @@ FailureRecord Supervisor::make_record(const Worker& worker, const ExitStatus& st
 EndFacts Supervisor::end_facts(const FailureRecord& record) {
   EndFacts facts;
   if (record.success()) return facts;
+  std::size_t later_bytes = 0;
   for (TailLine& line : logs_.tail(record.local_rank)) {
+    later_bytes = line.stream == LogStream::kErr ? 0 : later_bytes + line.text.size() + 1;
     if (line.stream == LogStream::kErr) facts.error_lines.push_back(line.text);
     facts.last_lines.push_back(std::move(line.text));
   }
+  constexpr std::size_t kBufferBytes = 8192;  // of stdout, in Python and in C
+  if (later_bytes > kBufferBytes) facts.error_lines.clear();
   read_error_file(facts_.error_folder, facts, record.local_rank);
   if (record.stopped_by_lrun()) return facts;
   if (record.ended_by(SIGKILL)) {

@@ -83,11 +83,13 @@ LastWords words_of(const FailureRecord& record, const EndFacts& facts) {
     // An uncaught exception comes on stderr, and what was left in stdout's buffer comes after it. But an interpreter
     // that ends of one exits with 1: with another code the program has chosen, and may have said why on stdout.
     const bool chose_its_code = record.ending == Ending::kExited && record.value != 1 && record.value < 128;
+    const bool may_be_an_exception =
+        record.ending == Ending::kExited || record.ended_by(SIGABRT) || record.ended_by(SIGINT);
     if (!chose_its_code) {
-      LastWords words = find_last_words(facts.error_lines);
+      LastWords words = find_last_words(facts.error_lines, may_be_an_exception);
       if (!words.error.empty()) return words;
     }
-    return find_last_words(facts.last_lines);
+    return find_last_words(facts.last_lines, may_be_an_exception);
   }
   LastWords words = find_last_words(split_lines(facts.error_file->call_stack));
   const std::vector<std::string> message = split_lines(facts.error_file->message);

@@ -12,8 +12,9 @@ namespace lrun {
 
 /// What is known about an end besides how the process ended.
 struct EndFacts {
-  std::vector<std::string> last_lines;    ///< what it printed last, safe for a terminal
-  std::vector<std::string> error_lines;   ///< those of them that it printed on stderr
+  std::vector<std::string> last_lines;  ///< what it printed last, safe for a terminal
+  /// Those of them that it printed on stderr; empty when more came on stdout later than a buffer may have held back.
+  std::vector<std::string> error_lines;
   std::optional<ErrorFile> error_file;    ///< what it left in its error file
   std::string error_file_path;            ///< where
   int memory_kills = 0;                   ///< by the kernel for lack of memory, since the end before this one was seen

@@ -27,6 +27,7 @@ struct RunEnd {
   Kind kind = Kind::kSucceeded;
   int signal_number = 0;
   std::int64_t limit_ms = 0;   ///< the time that was allowed, where that is the reason
+  std::string who = {};        ///< whom the limit found, in words: 'rank 3 is in read()'; empty: not known
   bool grace_expired = false;  ///< workers were killed because they did not end in time
 
   bool operator==(const RunEnd&) const = default;

@@ -51,10 +51,11 @@ LastWords last_lines(const std::vector<std::string>& lines) {
 
 }  // namespace
 
-LastWords find_last_words(const std::vector<std::string>& lines) {
+LastWords find_last_words(const std::vector<std::string>& lines, bool may_be_an_exception) {
   std::optional<FoundError> python = find_python_error(lines);
   std::optional<FoundError> native = find_native_error(lines);
-  if (!is_the_end(python, lines)) python.reset();
+  const bool fatal = python && python->most_after == FoundError::kNoLimit;
+  if (!is_the_end(python, lines) || (!may_be_an_exception && !fatal)) python.reset();
   if (!is_the_end(native, lines)) native.reset();
   if (python && (!native || belongs_to(*python, *native))) return std::move(python->words);
   if (native) return std::move(native->words);

@@ -22,6 +22,7 @@ struct LastWords {
 /// uncaught C++ exception with its what(), a failed assertion, a sanitizer's or the C library's report, a panic, what
 /// the dynamic loader could not find. Where there are several, the last; one that too much
 /// else follows was overcome, and is none. Pure.
-LastWords find_last_words(const std::vector<std::string>& lines);
+/// \param may_be_an_exception  false: the program ended in a way that no exception of Python ends it.
+LastWords find_last_words(const std::vector<std::string>& lines, bool may_be_an_exception = true);
 
 }  // namespace lrun

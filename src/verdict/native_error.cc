@@ -127,13 +127,26 @@ std::string_view without_pid(std::string_view line) {
   return end == std::string_view::npos ? line : line.substr(end + 2);
 }
 
-/// 'x.cc:3 in main' of 'SUMMARY: AddressSanitizer: heap-use-after-free /home/me/x.cc:3 in main'.
-std::string summary_location(std::string_view summary) {
+/// Where 'x.cc:3 in main' begins in 'AddressSanitizer: heap-use-after-free /home/me/x.cc:3 in main'; npos: nowhere. A
+/// module's offset or a number of leaks may stand in front of an 'in', too.
+std::size_t place_in_summary(std::string_view summary) {
   const auto in = summary.rfind(" in ");
-  if (in == std::string_view::npos) return {};
+  if (in == std::string_view::npos) return std::string_view::npos;
   const auto blank = summary.rfind(' ', in - 1);
-  const auto file = std::max(blank == std::string_view::npos ? 0 : blank + 1, summary.rfind('/', in) + 1);
-  return std::string(summary.substr(file));
+  if (blank == std::string_view::npos) return std::string_view::npos;
+  const std::string_view place = summary.substr(blank + 1, in - blank - 1);
+  const auto colon = place.find(':');
+  const bool numbered = colon != std::string_view::npos && colon > 0 && colon + 1 < place.size() &&
+                        place.find_first_not_of("0123456789:", colon) == std::string_view::npos;
+  return numbered ? blank + 1 : std::string_view::npos;
+}
+
+void add_summary(LastWords& words, std::string_view summary) {
+  const std::size_t place = place_in_summary(summary);
+  words.error = trimmed(summary.substr(0, place));
+  if (place == std::string_view::npos) return;
+  const std::string_view location = summary.substr(place);
+  words.location = location.substr(location.rfind('/', location.find(" in ")) + 1);  // npos + 1 is 0
 }
 
 FoundError read_one_line(const std::vector<std::string>& lines, std::size_t named) {
@@ -144,11 +157,7 @@ FoundError read_one_line(const std::vector<std::string>& lines, std::size_t name
   for (std::size_t i = named + 1; i < lines.size(); ++i) {
     if (!lines[i].starts_with(kSummary)) continue;
     found.words.lines.push_back(lines[i]);  // a sanitizer's summary names the source line, and no addresses
-    found.words.error = trimmed(std::string_view(lines[i]).substr(kSummary.size()));
-    found.words.location = summary_location(found.words.error);
-    if (!found.words.location.empty()) {
-      found.words.error.resize(found.words.error.rfind(' ', found.words.error.rfind(" in ") - 1));
-    }
+    if (last) add_summary(found.words, trimmed(std::string_view(lines[i]).substr(kSummary.size())));
     break;
   }
   return found;

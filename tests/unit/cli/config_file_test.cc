@@ -108,6 +108,8 @@ TEST(ConfigFile, OfTwoFlagsThatSayTheSameTheStrongerSourceCounts) {
   EXPECT_EQ(workers(request_of({"p"}, {{"LRUN_DEVICES", "3"}, {"PET_NPROC_PER_NODE", "2"}})), "devices=3 workers=");
   EXPECT_EQ(workers(request_of({"--devices", "3", "-n", "2", "p"})), "devices=3 workers=2") << "the plan refuses it";
   EXPECT_EQ(workers(with_file("devices = 'x'", {"-n", "3", "p"})), "devices= workers=3") << "unread";
+  const LaunchRequest both = with_file("devices = '2,3'", {"-n", "2", "p"});
+  EXPECT_EQ(workers(both), "devices=2,3 workers=2") << "which devices is more than how many";
   EXPECT_EQ(with_file("bind = 'none'", {"--numa-binding", "node", "p"}).bind.value, Binding::kNuma);
   EXPECT_EQ(with_file("numa-binding = 'node'", {"--bind", "core", "p"}).bind.value, Binding::kCore);
   EXPECT_THROW(request_of({"--bind", "core", "--numa-binding", "node", "p"}), UserError);

@@ -89,6 +89,8 @@ TEST(Spelling, AmbiguousBeginningsGetTheCandidates) {
 TEST(Spelling, SwitchesTakeNoValue) {
   EXPECT_EQ(refusal({"--no-python=yes", "p"}),
             "lrun: error: '--no-python' takes no value, got 'yes'\nlrun: hint: write only '--no-python'\n");
+  EXPECT_FALSE(request_of({"--timestamps", "--timestamps=0", "p"}).output.timestamps) << "the last one counts";
+  EXPECT_TRUE(request_of({"--timestamps=true", "p"}).output.timestamps);
   EXPECT_EQ(refusal({"-m=1", "p"}), "lrun: error: '-m' takes no value, got '1'\nlrun: hint: write only '-m'\n");
 }
 

@@ -179,6 +179,32 @@ TEST(LastWords, AreASanitizersFindingWithoutThePid) {
   EXPECT_EQ(words.lines.back(), "SUMMARY: AddressSanitizer: heap-use-after-free a.cc:3 in main");
 }
 
+TEST(LastWords, HaveAPlaceOnlyWhereASanitizersSummaryNamesOne) {
+  const auto error_of = [](const std::string& summary) {
+    const LastWords words = find_last_words({"==1==ERROR: AddressSanitizer: x", "SUMMARY: " + summary});
+    return words.error + "|" + words.location;
+  };
+  EXPECT_EQ(error_of("AddressSanitizer: 40 byte(s) leaked in 1 allocation(s)."),
+            "AddressSanitizer: 40 byte(s) leaked in 1 allocation(s).|");
+  EXPECT_EQ(error_of("AddressSanitizer: SEGV (/tmp/a.out+0x11b3) (BuildId: dead) in main"),
+            "AddressSanitizer: SEGV (/tmp/a.out+0x11b3) (BuildId: dead) in main|");
+  EXPECT_EQ(error_of("AddressSanitizer: SEGV /home/me/x.cc:3:7 in f(int)"),
+            "AddressSanitizer: SEGV|x.cc:3:7 in f(int)");
+  EXPECT_EQ(find_last_words({"a.cc:2:4: runtime error: signed integer overflow",
+                             "SUMMARY: UndefinedBehaviorSanitizer: undefined-behavior a.cc:2:4 in "})
+                .error,
+            "a.cc:2:4: runtime error: signed integer overflow");
+}
+
+TEST(LastWords, AreNoExceptionWhereASignalEndedTheProgram) {
+  const std::vector<std::string> lines{"Traceback (most recent call last):", "  File \"x.py\", line 1, in f",
+                                       "ValueError: handled, retrying"};
+  EXPECT_NE(find_last_words(lines).error, "");
+  EXPECT_EQ(find_last_words(lines, false).error, "");
+  EXPECT_EQ(find_last_words({"Fatal Python error: Segmentation fault"}, false).error,
+            "Fatal Python error: Segmentation fault");
+}
+
 TEST(LastWords, AreWhatTheInterpreterSaysBeforeAnyProgramRuns) {
   EXPECT_EQ(find_last_words({"/usr/bin/python3: Error while finding module specification for 'nosuch.module' "
                              "(ModuleNotFoundError: No module named 'nosuch')"})
