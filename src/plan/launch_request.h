@@ -37,7 +37,7 @@ struct LaunchRequest {
   Setting<std::optional<std::uint64_t>> seed;
   std::string role = "default";
   bool standalone = false;
-  std::string rdzv_id;                      ///< name of the run for its workers; empty: not given
+  std::string rdzv_id;  ///< name of the run for its workers; empty: not given
   RendezvousRequest rendezvous;
   Setting<std::optional<int>> master_port;  ///< 0 or not given: the kernel chooses
   Setting<std::string> log_dir;             ///< empty: the run directory; '/dev/null': no files

@@ -13,7 +13,7 @@ bool may_begin_stop(const SupervisionState& state) {
 }
 
 Decision begin_stop(SupervisionState state, RunEnd reason, int signal_number) {
-  state.end = reason;
+  state.end = std::move(reason);
   if (state.running == 0) {
     state.phase = Phase::kOver;
     return {state, {Announce{}, Finish{}}};

@@ -125,7 +125,7 @@ void decide_code(Verdict& verdict) {
 
 }  // namespace
 
-Verdict judge(RunEnd end, const std::vector<FailureRecord>& records) {
+Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records) {
   Verdict verdict;
   verdict.end = end;
   const bool blames = end.kind == RunEnd::Kind::kWorkerFailed || end.kind == RunEnd::Kind::kStartFailed;

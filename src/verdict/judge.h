@@ -58,7 +58,7 @@ struct Verdict {
 /// peer) only when nobody has an error of its own. The time of a failure is that of the worker's error file where it
 /// left one (whole seconds, as torchrun compares them), else that of its death; at the same instant the lowest rank.
 /// A rank that lrun stopped is never blamed, unless its error file is older than every other failure.
-Verdict judge(RunEnd end, const std::vector<FailureRecord>& records);
+Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records);
 
 /// lrun's own exit codes, after timeout(1).
 inline constexpr int kExitTimedOut = 124;

@@ -48,7 +48,8 @@ constexpr const char* kOnlyRankZero =
 TEST(TimeLimits, WhoIsNotConnectedInTimeIsNamed) {
   LrunProcess lrun({"-n", "3", "--start-timeout", "1s", "bash", "-c", kOnlyRankZero});
   EXPECT_EQ(lrun.wait().code, 124) << lrun.err();
-  EXPECT_NE(lrun.err().find("ranks 1-2 not connected to the store after the 1s of --start-timeout"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("ranks 1-2 not connected to the store after the 1s of --start-timeout"), std::string::npos)
+      << lrun.err();
 }
 
 }  // namespace
