@@ -1,6 +1,7 @@
 #include "supervise/policy.h"
 
 #include <csignal>
+#include <utility>
 
 namespace lrun {
 namespace {
