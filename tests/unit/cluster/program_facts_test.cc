@@ -14,7 +14,7 @@ namespace {
 class LookAtProgram : public testing::Test {
  protected:
   [[nodiscard]] std::string make(const std::string& name, const std::string& text, mode_t mode) const {
-    const std::string path = directory_ + "/" + name;
+    std::string path = directory_ + "/" + name;
     std::ofstream(path) << text;
     chmod(path.c_str(), mode);
     return path;

@@ -50,7 +50,7 @@ TEST_F(RunDirectoryTest, PruningKeepsTheNewestTheLivingAndWhatIsNoRun) {
   for (const int second : {1, 2, 3, 4}) RunDirectory(state_ / run(second));
   const RunDirectory living(state_ / run(0));
   std::filesystem::create_directory(state_ / "00-not-a-run");
-  RunDirectory(state_ / "00-another-lock");
+  { const RunDirectory locked(state_ / "00-another-lock"); }
   prune_runs(state_, 2, 5);
   EXPECT_TRUE(std::filesystem::exists(state_ / run(1))) << "five are tolerated";
   prune_runs(state_, 2, 4);
