@@ -63,6 +63,11 @@ std::vector<Address> look_up(const std::string& host, std::uint16_t port, int fl
 }
 
 std::vector<Address> resolve(const std::string& host, std::uint16_t port, SteadyTime deadline) {
+  if (host == "localhost") {  // RFC 6761, 6.3: nobody has to be asked, and a bare container has nobody to ask
+    std::vector<Address> addresses = look_up("127.0.0.1", port, AI_NUMERICHOST);
+    addresses.push_back(look_up("::1", port, AI_NUMERICHOST).front());
+    return addresses;
+  }
   try {
     return look_up(host, port, AI_NUMERICHOST);
   } catch (const std::system_error&) {
