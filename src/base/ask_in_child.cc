@@ -33,11 +33,8 @@ int milliseconds_until(SteadyTime deadline) {
   for (int fd = 0; fd <= 2 && nothing >= 0; ++fd) ::dup2(nothing, fd);
   try {
     const std::string text = question() + kWhole;
-    for (std::size_t sent = 0; sent < text.size();) {
-      const ssize_t count = ::write(pipe.get(), text.data() + sent, text.size() - sent);
-      if (count < 0 && errno != EINTR) ::_exit(1);
-      if (count > 0) sent += static_cast<std::size_t>(count);
-    }
+    std::string_view left = text;
+    if (write_all(pipe.get(), left) != 0) ::_exit(1);
   } catch (...) {
     ::_exit(1);  // no answer: the parent says so
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string_view>
 #include <utility>
 
 namespace lrun {
@@ -45,6 +46,11 @@ Pipe make_pipe();
 /// Opens /dev/null on each of the descriptors 0, 1 and 2 that is closed, so that no pipe or socket of ours is taken for
 /// the console. To be called before anything is opened.
 void fill_standard_descriptors();
+
+/// Writes all of `bytes`, which is left with what was not written. \return 0, or why not as errno.
+int write_all(int fd, std::string_view& bytes) noexcept;
+/// The same for who does not ask what is left.
+inline int write_all(int fd, std::string_view&& bytes) noexcept { return write_all(fd, bytes); }
 
 /// Sets O_NONBLOCK on a descriptor that no other process shares.
 /// \throws std::system_error  EBADF.

@@ -14,6 +14,13 @@ inline std::string_view cut(std::string_view& rest, char separator) {
   return part;
 }
 
+/// `text` without the blanks at both ends.
+inline std::string_view trimmed(std::string_view text, std::string_view blanks = " \t") {
+  const auto first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
 /// The lines of a text without their ends; an end after the last line begins no further one.
 inline std::vector<std::string> split_lines(std::string_view text) {
   std::vector<std::string> lines;

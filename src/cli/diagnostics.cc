@@ -2,24 +2,12 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
 #include <exception>
 
+#include "base/fd.h"
+
 namespace lrun {
-namespace {
-
-bool write_all(int fd, std::string_view text) noexcept {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
-}  // namespace
 
 std::string render(const UserError& error, bool colour) {
   std::string lines = message_line(Severity::kError, error.what(), colour);
@@ -43,8 +31,9 @@ void say(const UserError& error) noexcept {
 void write_to_stderr(std::string_view text) noexcept { (void)write_all(STDERR_FILENO, text); }
 
 bool print(std::string_view text) noexcept {
-  if (write_all(STDOUT_FILENO, text)) return true;
-  say(Severity::kError, std::string("cannot write to standard output: ") + std::strerror(errno));
+  const int error = write_all(STDOUT_FILENO, text);
+  if (error == 0) return true;
+  say(Severity::kError, std::string("cannot write to standard output: ") + std::strerror(error));
   return false;
 }
 

@@ -72,7 +72,7 @@ void HangGuard::keep(std::string_view stacks) const {
   std::error_code error;
   std::filesystem::create_directories(attempt_.folder(), error);
   const Fd file = open_to_append(attempt_.folder() / "stacks.txt", 0666);
-  if (file) (void)!::write(file.get(), stacks.data(), stacks.size());
+  if (file) (void)write_all(file.get(), stacks);
 }
 
 void HangGuard::stacks_told(const ToolOutcome& outcome) {

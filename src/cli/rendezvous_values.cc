@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/split.h"
 #include "cli/read_value.h"
 
 namespace lrun::flag_values {
@@ -22,12 +23,6 @@ constexpr std::array<std::string_view, 7> kOtherKeys{"heartbeat_timeout",
 template <std::size_t size>
 bool contains(const std::array<std::string_view, size>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-std::string trimmed(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 std::string warn_about(const GivenValue& given, const std::string& key) {
@@ -59,8 +54,8 @@ void check_is_host(const GivenValue& given, const std::string& value) {
 
 void take_entry(const GivenValue& given, const std::string& entry, std::vector<std::string>& warnings) {
   const std::size_t equals = std::min(entry.find('='), entry.size());
-  const std::string key = trimmed(entry.substr(0, equals));
-  const std::string value = trimmed(entry.substr(std::min(equals + 1, entry.size())));
+  const std::string key(trimmed(std::string_view(entry).substr(0, equals)));
+  const std::string value(trimmed(std::string_view(entry).substr(std::min(equals + 1, entry.size()))));
   if (key.empty() || value.empty()) {
     refuse(given, "not a list of KEY=VALUE with commas", example(given, "join_timeout=600"));
   }
@@ -108,11 +103,11 @@ void rdzv_conf(const GivenValue& given, LaunchRequest& request) {
 }
 
 void master_addr(const GivenValue& given, LaunchRequest& request) {
-  request.rendezvous.master_addr = setting(given, trimmed(given.text));
+  request.rendezvous.master_addr = setting(given, std::string(trimmed(given.text)));
 }
 
 void local_addr(const GivenValue& given, LaunchRequest& request) {
-  request.rendezvous.local_addr = setting(given, trimmed(given.text));
+  request.rendezvous.local_addr = setting(given, std::string(trimmed(given.text)));
 }
 
 }  // namespace lrun::flag_values

@@ -59,14 +59,8 @@ std::string verdict_of(const RunEntry& run) {
 
 void write_page(const std::string& file, std::string_view page) {
   const Fd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  while (out && !page.empty()) {
-    const ssize_t written = ::write(out.get(), page.data(), page.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) break;
-    page.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (!out || !page.empty()) {
-    throw UserError(fmt::format("cannot write '{}': {}", file, std::strerror(errno)), "name a file you may write to");
+  if (const int error = out ? write_all(out.get(), page) : errno; error != 0) {
+    throw UserError(fmt::format("cannot write '{}': {}", file, std::strerror(error)), "name a file you may write to");
   }
 }
 

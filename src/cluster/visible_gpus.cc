@@ -4,15 +4,12 @@
 #include <charconv>
 #include <string_view>
 
+#include "base/split.h"
+
 namespace lrun {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\n\r\f\v";
-  const auto first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
+constexpr std::string_view kBlanks = " \t\n\r\f\v";
 
 template <class Matches>
 std::optional<Gpu> first_that(const std::vector<Gpu>& gpus, Matches matches) {
@@ -107,11 +104,11 @@ const char* visibility_variable(GpuVendor vendor) {
 
 std::vector<std::string> split_visible_devices(const std::string& value) {
   std::vector<std::string> entries;
-  if (trimmed(value).empty()) return entries;
+  if (trimmed(value, kBlanks).empty()) return entries;
   std::string_view rest = value;
   while (true) {
     const auto comma = rest.find(',');
-    entries.emplace_back(trimmed(rest.substr(0, comma)));
+    entries.emplace_back(trimmed(rest.substr(0, comma), kBlanks));
     if (comma == std::string_view::npos) return entries;
     rest.remove_prefix(comma + 1);
   }

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/fd.h"
+#include "base/process_stat.h"
 #include "inspect/system_call.h"
 
 namespace lrun {
@@ -37,7 +38,7 @@ std::vector<pid_t> children_of(pid_t parent) {
     const std::string_view name(entry->d_name);
     pid_t pid = 0;
     if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc()) continue;
-    const auto stat = parse_process_stat(read_proc(pid, "stat"));
+    const auto stat = stat_of_process(pid);
     if (stat && stat->parent == parent && stat->state != 'Z') children.push_back(pid);
   }
   return children;
@@ -54,38 +55,7 @@ std::string descriptor_target(pid_t pid, std::uint64_t descriptor) {
   return error ? fmt::format("descriptor {}", descriptor) : target.string();
 }
 
-/// The next field of `text`, which is cut off it.
-std::string_view cut_field(std::string_view& text) {
-  const auto space = text.find(' ');
-  const std::string_view field = text.substr(0, space);
-  text.remove_prefix(space == std::string_view::npos ? text.size() : space + 1);
-  return field;
-}
-
-int number_in(std::string_view field) {
-  int number = 0;
-  std::from_chars(field.data(), field.data() + field.size(), number);
-  return number;
-}
-
 }  // namespace
-
-std::optional<ProcessStat> parse_process_stat(std::string_view text) {
-  const auto open = text.find('(');
-  const auto close = text.rfind(')');
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::nullopt;
-  ProcessStat stat;
-  stat.command = text.substr(open + 1, close - open - 1);
-  std::string_view rest = text.substr(close + 1);
-  if (rest.size() < 4 || rest.front() != ' ') return std::nullopt;
-  rest.remove_prefix(1);
-  stat.state = cut_field(rest).front();
-  stat.parent = number_in(cut_field(rest));
-  constexpr int kFieldsBeforeThreads = 15;
-  for (int i = 0; i < kFieldsBeforeThreads; ++i) cut_field(rest);
-  stat.threads = number_in(cut_field(rest));
-  return stat;
-}
 
 pid_t working_process(pid_t pid) {
   constexpr int kMostWrappers = 8;
@@ -100,7 +70,7 @@ pid_t working_process(pid_t pid) {
 StackSample look_at_process(pid_t pid) {
   StackSample sample;
   sample.pid = pid;
-  const auto stat = parse_process_stat(read_proc(pid, "stat"));
+  const auto stat = stat_of_process(pid);
   if (!stat) return sample;
   sample.command = stat->command;
   sample.state = stat->state;

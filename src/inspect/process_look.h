@@ -3,7 +3,6 @@
 #include <sys/types.h>
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,19 +10,6 @@
 #include "inspect/stack_sample.h"
 
 namespace lrun {
-
-/// The parts of /proc/PID/stat that are wanted.
-struct ProcessStat {
-  std::string command;
-  char state = 0;
-  pid_t parent = 0;
-  int threads = 0;
-
-  bool operator==(const ProcessStat&) const = default;
-};
-
-/// Empty when `text` is not such a line. The command may hold any byte, parentheses too.
-std::optional<ProcessStat> parse_process_stat(std::string_view text);
 
 /// The process to look at for a rank: itself, or, while it is a shell or wrapper that only waits for its one child,
 /// that child, and so on. From /proc.

@@ -9,16 +9,12 @@
 namespace lrun {
 namespace {
 
+constexpr std::string_view kBlanks = " \t\r";
+
 constexpr std::size_t kMostFrames = 64;
 constexpr std::size_t kMostNameBytes = 300;
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 /// 'read@@GLIBC_2.2.5' → 'read'.
 std::string_view without_version(std::string_view symbol) { return symbol.substr(0, symbol.find('@')); }
@@ -34,10 +30,10 @@ std::optional<std::string_view> after_frame_number(std::string_view line) {
   if (line.size() < 3 || line[0] != '#') return std::nullopt;
   const auto end = line.find_first_not_of("0123456789", 1);
   if (end == 1 || end == std::string_view::npos || line[end] != ' ') return std::nullopt;
-  std::string_view rest = trimmed(line.substr(end));
+  std::string_view rest = trimmed(line.substr(end), kBlanks);
   if (rest.starts_with("0x")) {
     const auto space = rest.find(' ');
-    rest = space == std::string_view::npos ? std::string_view() : trimmed(rest.substr(space));
+    rest = space == std::string_view::npos ? std::string_view() : trimmed(rest.substr(space), kBlanks);
   }
   return rest;
 }
@@ -60,7 +56,7 @@ std::optional<StackFrame> py_spy_frame(std::string_view line) {
   const auto open = line.rfind(" (");
   if (!line.starts_with("    ") || open == std::string_view::npos || !line.ends_with(')')) return std::nullopt;
   const std::string_view place = line.substr(open + 2, line.size() - open - 3);
-  return StackFrame{std::string(trimmed(line.substr(0, open))), std::string(base_name(place))};
+  return StackFrame{std::string(trimmed(line.substr(0, open), kBlanks)), std::string(base_name(place))};
 }
 
 /// 'File "train.py", line 12 in step' → function and place; empty for anything else.
@@ -87,8 +83,9 @@ std::vector<StackFrame> parse_eu_stack(std::string_view text) {
     if (!rest) continue;
     const auto dash = rest->starts_with("- ") ? 0 : rest->rfind(" - ");
     const bool has_module = dash != std::string_view::npos;
-    const std::string_view module = has_module ? trimmed(rest->substr(dash + (dash == 0 ? 2 : 3))) : std::string_view();
-    keep(frames, without_version(trimmed(rest->substr(0, dash))), base_name(module));
+    const std::string_view module =
+        has_module ? trimmed(rest->substr(dash + (dash == 0 ? 2 : 3)), kBlanks) : std::string_view();
+    keep(frames, without_version(trimmed(rest->substr(0, dash), kBlanks)), base_name(module));
   }
   return frames;
 }
@@ -103,7 +100,7 @@ std::vector<StackFrame> parse_gdb_backtrace(std::string_view text) {
     for (const std::string_view word : {" at ", " from "}) {
       const auto at = rest->rfind(word);
       if (at == std::string_view::npos) continue;
-      place = base_name(trimmed(rest->substr(at + word.size())));
+      place = base_name(trimmed(rest->substr(at + word.size()), kBlanks));
       rest = rest->substr(0, at);
       break;
     }

@@ -14,21 +14,6 @@
 
 namespace lrun {
 
-namespace {
-
-/// Writes all of it, or says why not and takes off what was written.
-int write_all(int fd, std::string_view& bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return 0;
-}
-
-}  // namespace
-
 int RankLogFile::open_at(std::filesystem::path path) {
   path_ = std::move(path);
   if (kept_.empty()) return 0;

@@ -6,12 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <sstream>
-#include <string>
 #include <string_view>
 #include <system_error>
 
-#include "base/small_file.h"
+#include "base/process_stat.h"
 
 namespace lrun {
 namespace {
@@ -39,16 +37,8 @@ termios every_key(termios settings) {
 /// Our parent, the guard, is in the shell's session: the kernel stops it, and not us, when it takes from the background
 /// what is the shell's.
 bool is_in_foreground() {
-  constexpr std::size_t kMostBytes = 4096;
-  const std::string stat = read_small_file("/proc/" + std::to_string(::getppid()) + "/stat", kMostBytes).value_or("");
-  const std::size_t name_end = stat.rfind(')');  // the name may hold anything
-  if (name_end == std::string::npos) return true;
-  std::istringstream fields(stat.substr(name_end + 1));
-  std::string skipped;
-  int group = 0;
-  int foreground = 0;
-  fields >> skipped >> skipped >> group >> skipped >> skipped >> foreground;  // after state and parent, after session
-  return !fields || foreground < 0 || group == foreground;
+  const auto guard = stat_of_process(::getppid());
+  return !guard || guard->foreground_group < 0 || guard->group == guard->foreground_group;
 }
 
 bool is_only_for_now(int error) { return error == EAGAIN || error == EINTR; }
@@ -139,10 +129,8 @@ void TerminalRelay::finish() {
 }
 
 void TerminalRelay::end() {
-  for (Direction* const direction : {&to_program_, &to_screen_}) {
-    direction->readable.cancel();
-    direction->writable.cancel();
-  }
+  to_screen_.readable.cancel();
+  to_screen_.writable.cancel();
   release();
   begun_ = false;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/nearest.h"
+#include "base/split.h"
 #include "base/user_error.h"
 
 namespace lrun {
@@ -16,12 +17,6 @@ using Kind = DeviceRequest::Kind;
 constexpr int kMostPerNode = 65'536;  // far above any machine; a typing mistake must not become a plan of gigabytes
 constexpr const char* kAllowedDevices = "use a count, 'auto', '-1' for all GPUs, or a list such as '2,3'";
 constexpr const char* kAllowedProcesses = "use a count, 'auto', 'cpu' or 'gpu'";
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 std::optional<long> number_in(std::string_view text) {
   long number = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/split.h"
 #include "base/user_error.h"
 #include "plan/launch_plan.h"
 
@@ -11,13 +12,6 @@ namespace {
 
 constexpr int kPortOfC10d = 29'400;
 constexpr int kMostPort = 65'535;
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const auto first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 bool is_host_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char letter) {
@@ -58,7 +52,7 @@ std::string as_written(const std::string& origin, const std::string& value) {
 }  // namespace
 
 std::optional<Endpoint> parse_endpoint(std::string_view text) {
-  text = trimmed(text);
+  text = trimmed(text, " \t\r\n");
   std::string_view host = text;
   std::optional<std::string_view> port;
   if (const std::size_t colon = text.rfind(':'); colon != std::string_view::npos) {

@@ -7,16 +7,11 @@
 
 #include "base/own_signals.h"
 #include "base/signal_names.h"
+#include "base/split.h"
 #include "base/user_error.h"
 
 namespace lrun {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 /// What cannot be handled, or has a meaning of its own for lrun.
 bool is_reserved(int number) {
@@ -40,7 +35,7 @@ StopSignals choose_stop_signals(const Setting<std::string>& asked, const Persona
   std::string_view rest = asked.value;
   while (true) {
     const std::size_t comma = rest.find(',');
-    const std::string_view name = trimmed(rest.substr(0, comma));
+    const std::string_view name = trimmed(rest.substr(0, comma), " ");
     const std::optional<int> number = usable_signal(name);
     if (number) {
       signals.numbers.push_back(*number);

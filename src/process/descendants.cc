@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/process_stat.h"
 
 namespace lrun {
 namespace {
@@ -62,14 +63,9 @@ bool have_children() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/// The parent in /proc/PID/stat: the second field after the command, which may itself hold any character.
-pid_t parent_in_stat(const std::string& pid_name) {
-  const std::string stat = read_small_file(("/proc/" + pid_name + "/stat").c_str());
-  const auto command_end = stat.rfind(')');
-  if (command_end == std::string::npos || command_end + 4 >= stat.size()) return 0;
-  pid_t parent = 0;
-  std::from_chars(stat.data() + command_end + 4, stat.data() + stat.size(), parent);
-  return parent;
+pid_t shown_parent_of(pid_t pid) {
+  const auto stat = stat_of_process(pid);
+  return stat ? stat->parent : 0;
 }
 
 /// Every process that /proc shows, with its parent.
@@ -78,7 +74,7 @@ std::map<pid_t, pid_t> all_parents() {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
   while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
     if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
-    for (const pid_t pid : parse_pids(entry->d_name)) parents[pid] = parent_in_stat(entry->d_name);
+    for (const pid_t pid : parse_pids(entry->d_name)) parents[pid] = shown_parent_of(pid);
   }
   return parents;
 }
@@ -106,7 +102,7 @@ bool is_below(pid_t pid, pid_t ancestor, const std::map<pid_t, pid_t>& parents) 
 /// kernel without pidfds leaves them alone.
 void kill_child_of(pid_t parent, pid_t pid) {
   const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!process || parent_in_stat(std::to_string(pid)) != parent) return;
+  if (!process || shown_parent_of(pid) != parent) return;
   ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
 }
 
@@ -145,7 +141,7 @@ pid_t child_by_trial(pid_t last, SteadyTime deadline) {
 
 void become_subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
-pid_t parent_of(pid_t pid) { return proc_shows_us() ? parent_in_stat(std::to_string(pid)) : 0; }
+pid_t parent_of(pid_t pid) { return proc_shows_us() ? shown_parent_of(pid) : 0; }
 
 std::vector<pid_t> direct_children() {
   if (!proc_shows_us()) return {};

@@ -117,12 +117,7 @@ void EventLog::write(std::string_view event, std::string_view fields, Duration a
 void EventLog::append(std::string_view line) {
   const bool was_cut = line.front() == '\n';
   const std::size_t size = line.size();
-  while (!line.empty()) {
-    const ssize_t count = ::write(file_.get(), line.data(), line.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    line.remove_prefix(static_cast<std::size_t>(count));
-  }
+  (void)write_all(file_.get(), line);
   cut_ = !line.empty() && (was_cut || line.size() < size);
 }
 

@@ -66,10 +66,8 @@ void write_atomically(const std::filesystem::path& file, std::string_view text) 
   ::unlink(beside.c_str());  // whatever it is, a pipe that would make us wait or a link, the file is to be a new one
   const Fd out(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!out) throw std::system_error(errno, std::generic_category(), "open '" + beside + "'");
-  while (!text.empty()) {
-    const ssize_t written = ::write(out.get(), text.data(), text.size());
-    if (written < 0) throw std::system_error(errno, std::generic_category(), "write '" + beside + "'");
-    text.remove_prefix(static_cast<std::size_t>(written));
+  if (const int error = write_all(out.get(), text); error != 0) {
+    throw std::system_error(error, std::generic_category(), "write '" + beside + "'");
   }
   if (::rename(beside.c_str(), file.c_str()) != 0) {
     throw std::system_error(errno, std::generic_category(), "rename '" + beside + "'");

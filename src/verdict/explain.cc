@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/split.h"
+#include "verdict/has_any.h"
 #include "verdict/last_words.h"
 
 namespace lrun {
@@ -41,11 +42,6 @@ constexpr std::array kPeerWords{
     std::string_view(" ended while the group was made"),
     std::string_view("a rank ended while it reported the failure of the group"),
 };
-
-bool has_any(std::string_view line, const auto& all_words) {
-  return std::any_of(all_words.begin(), all_words.end(),
-                     [&](std::string_view words) { return line.find(words) != std::string_view::npos; });
-}
 
 /// Its own error says so, or, without one, one of the very last lines: a warning further up may long be overcome.
 bool ended_with(const FailureRecord& record, const auto& all_words) {

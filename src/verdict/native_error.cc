@@ -4,6 +4,9 @@
 #include <array>
 #include <string_view>
 
+#include "base/split.h"
+#include "verdict/has_any.h"
+
 namespace lrun {
 namespace {
 
@@ -12,12 +15,6 @@ constexpr std::string_view kWhat = "  what():  ";
 constexpr std::string_view kGoPanic = "panic: ";
 constexpr std::string_view kSummary = "SUMMARY: ";
 constexpr std::size_t kMostAfterOneLine = 3;  // of one line that need not be the end
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-  return text;
-}
 
 /// What a terminating C++ program says on two lines: 'lrun::PeerLost: rank 1 ended'.
 FoundError read_exception(const std::vector<std::string>& lines, std::size_t named) {
@@ -110,11 +107,6 @@ constexpr std::array kLastWords{
     std::string_view("corrupted size vs. prev_size"),
     std::string_view("corrupted double-linked list"),
 };
-
-bool has_any(std::string_view line, const auto& all_words) {
-  return std::any_of(all_words.begin(), all_words.end(),
-                     [&](std::string_view words) { return line.find(words) != std::string_view::npos; });
-}
 
 bool is_the_last(std::string_view line) { return has_any(line, kLastWords) || line.starts_with(kGoPanic); }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "inspect/process_look.h"
+#include "base/process_stat.h"
 #include "inspect/run_status.h"
 #include "inspect/stack_parsers.h"
 #include "inspect/system_call.h"
