@@ -66,7 +66,7 @@ void Attempt::supervise(std::function<void()> finished) {
   const LaunchPlan& plan = surroundings_.plan;
   supervisor_.emplace(surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer,
                       Supervisor::Facts{membership_.self().name, membership_.attempt, plan.grace.value,
-                                        plan.settle.value, plan.settle_for_victims, folder_});
+                                        plan.settle.value, plan.settle_for_victims, plan.settle_at_start, folder_});
   output_.take_over(group_.workers(), surroundings_.logs, surroundings_.loop);
   supervisor_->begin(std::move(finished));
 }

@@ -18,7 +18,6 @@ constexpr auto later_value = flag_values::not_in_this_version;
 constexpr auto later_switch = flag_values::switch_not_in_this_version;
 constexpr auto later_count = flag_values::count_not_in_this_version;
 constexpr auto later_choice = flag_values::choice_not_in_this_version;
-constexpr auto ignored_seconds = flag_values::ignored_seconds;
 
 constexpr Flag later(std::string_view name, ValueKind value, std::string_view pet_variable, decltype(Flag::apply) apply,
                      std::string_view neutral_values, std::string_view hint = {}, bool overridden_by_standalone = false,
@@ -258,7 +257,7 @@ constexpr Flag kLastFlags[] = {
     later("local-addr", kRequired, "PET_LOCAL_ADDR", flag_values::local_addr, "127.0.0.1 localhost ::1", kOneMachine),
     later("hosts", kRequired, "", later_value, "", kOneMachine, false, "host", "H"),
     later("hostfile", kRequired, "", later_value, "", kOneMachine),
-    later("monitor-interval", kRequired, "PET_MONITOR_INTERVAL", ignored_seconds, "*"),
+    later("monitor-interval", kRequired, "PET_MONITOR_INTERVAL", flag_values::monitor_interval, "*"),
     later("start-method", kRequired, "PET_START_METHOD", later_choice, "*", "", false, "", "", "spawn fork forkserver"),
     later("event-log-handler", kRequired, "PET_EVENT_LOG_HANDLER", later_value, "null", "leave it out"),
     later("run-path", kNone, "PET_RUN_PATH", later_switch, "", "leave it out: a '.py' file is run by Python anyway"),

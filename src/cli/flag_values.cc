@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -199,12 +200,14 @@ void choice_not_in_this_version(const GivenValue& given, LaunchRequest& /*reques
   refuse_unless_neutral(given);
 }
 
-void ignored_seconds(const GivenValue& given, LaunchRequest& /*request*/) {
+void monitor_interval(const GivenValue& given, LaunchRequest& request) {
   char* stop = nullptr;
   const double seconds = std::strtod(given.text.c_str(), &stop);  // takes what Python's float() takes
   if (given.text.empty() || *stop != '\0' || !(seconds > 0)) {
     refuse(given, "not a number of seconds above 0", example(given, "0.1"));
   }
+  constexpr double kMostSeconds = 1;
+  request.monitor_interval = Duration(std::lround(std::min(seconds, kMostSeconds) * 1000));
 }
 
 }  // namespace lrun::flag_values

@@ -37,8 +37,9 @@ void switch_not_in_this_version(const GivenValue& given, LaunchRequest& request)
 void count_not_in_this_version(const GivenValue& given, LaunchRequest& request);
 /// The same for one of the row's choices.
 void choice_not_in_this_version(const GivenValue& given, LaunchRequest& request);
-/// A positive number of seconds that lrun has no use for, because it never polls.
-void ignored_seconds(const GivenValue& given, LaunchRequest& request);
+/// A positive number of seconds. lrun never polls: of torchrun's polling it keeps, up to a second, the time that a
+/// failing worker leaves the others to start.
+void monitor_interval(const GivenValue& given, LaunchRequest& request);
 
 /// A switch's value: '1' when given as a flag; from a variable '0' or 'false', '1' or 'true', and empty, which is true.
 bool switch_value(const GivenValue& given);

@@ -79,6 +79,7 @@ struct LaunchPlan {
   Setting<Duration> grace;
   Setting<Duration> settle;         ///< between a worker's failure and the end of the others
   Duration settle_for_victims{0};   ///< the same when the failed one looks like a victim of another
+  Duration settle_at_start{0};      ///< the same when it failed in its first second
   Setting<Duration> timeout;        ///< of the whole run; zero: none
   Setting<Duration> start_timeout;  ///< until all workers are connected to the store; zero: none
   Setting<Duration> hang_timeout;   ///< without any progress of any worker; zero: nobody looks

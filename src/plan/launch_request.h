@@ -45,6 +45,7 @@ struct LaunchRequest {
   bool standard_input = false;  ///< --stdin: rank 0 reads lrun's standard input, the others nothing
   Setting<Duration> grace{Duration(30'000)};
   Setting<Duration> settle{Duration(0)};
+  Duration monitor_interval{100};   ///< between two looks of torchrun's
   Setting<Duration> timeout;        ///< zero: none
   Setting<Duration> start_timeout;  ///< zero: none
   Setting<Duration> hang_timeout;   ///< zero: none

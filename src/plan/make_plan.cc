@@ -251,6 +251,7 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   plan.stop_signals = choose_stop_signals(request.signals_to_handle, plan.personality, plan.warnings);
   plan.settle = request.settle;
   plan.settle_for_victims = request.settle.given() ? request.settle.value : kDefaultSettleForVictims;
+  if (plan.personality.workers_may_start && !request.settle.given()) plan.settle_at_start = request.monitor_interval;
   plan.max_restarts = request.max_restarts;
   plan.restart_backoff = {request.restart_backoff.value.value_or(plan.personality.restart_backoff),
                           request.restart_backoff.source, request.restart_backoff.origin};

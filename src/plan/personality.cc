@@ -20,6 +20,7 @@ Personality personality_of(Compat compat) {
     personality.refuse_busy_gpus = false;
     personality.tells_progress = false;
     personality.refuse_missing_ranks = false;
+    personality.workers_may_start = true;
     personality.verbs = false;
   }
   return personality;

@@ -28,6 +28,7 @@ struct Personality {
   bool refuse_busy_gpus = true;      ///< GPUs asked for that others compute on; torchrun does not look
   bool tells_progress = true;        ///< workers get LRUN_PROGRESS_FD; else only with --hang-timeout
   bool refuse_missing_ranks = true;  ///< a local rank named in --tee, --redirects or --local-ranks-filter has to exist
+  bool workers_may_start = false;    ///< --monitor-interval after a failure in the first second, as in torchrun's poll
   bool verbs = true;                 ///< 'doctor', 'status', ... as the first word
 
   bool operator==(const Personality&) const = default;

@@ -141,6 +141,7 @@ std::string show_plan_json(const LaunchPlan& plan, const Environment& environmen
       {"grace_ms", json_of(plan.grace, plan.grace.value.count())},
       {"settle_ms", json_of(plan.settle, plan.settle.value.count())},
       {"settle_for_victims_ms", plan.settle_for_victims.count()},
+      {"settle_at_start_ms", plan.settle_at_start.count()},
       {"timeout_ms", json_of(plan.timeout, plan.timeout.value.count())},
       {"start_timeout_ms", json_of(plan.start_timeout, plan.start_timeout.value.count())},
       {"hang_timeout_ms", json_of(plan.hang_timeout, plan.hang_timeout.value.count())},

@@ -1,5 +1,6 @@
 #include "supervise/policy.h"
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -53,8 +54,13 @@ Decision settle(SupervisionState state, Duration moment) {
   return {state, {ArmSettle{moment}}};
 }
 
-Decision on_failure(const SupervisionState& state, bool victim) {
-  const Duration moment = victim ? state.settle_for_victims : state.settle;
+Duration moment_after(const SupervisionState& state, const WorkerEnded& failure) {
+  if (failure.victim) return state.settle_for_victims;
+  return failure.starting ? std::max(state.settle, state.settle_at_start) : state.settle;
+}
+
+Decision on_failure(const SupervisionState& state, const WorkerEnded& failure) {
+  const Duration moment = moment_after(state, failure);
   if (state.running == 0 || moment == Duration::zero()) {
     return begin_stop(state, {RunEnd::Kind::kWorkerFailed}, SIGTERM);
   }
@@ -65,7 +71,7 @@ Decision on_failure(const SupervisionState& state, bool victim) {
 Decision on(SupervisionState state, const WorkerEnded& event) {
   --state.running;
   const bool working = state.phase == Phase::kRunning || state.phase == Phase::kSettling;
-  if (!event.success && working) return on_failure(state, event.victim);
+  if (!event.success && working) return on_failure(state, event);
   if (state.running > 0) return {state, {}};
   if (state.phase == Phase::kSettling) return begin_stop(state, state.end, SIGTERM);
   state.phase = state.phase == Phase::kStopping ? Phase::kLingering : Phase::kOver;

@@ -25,6 +25,7 @@ struct SupervisionState {
   Duration grace{0};
   Duration settle{0};              ///< the moment after a worker's own error
   Duration settle_for_victims{0};  ///< the moment after the end of a likely victim
+  Duration settle_at_start{0};     ///< the moment after an error while the workers start; `settle` if that is longer
   RunEnd end;                      ///< why it stops; kSucceeded while nothing is wrong
   bool suspended = false;
   bool asked = false;     ///< a forwarded signal has asked for the end
@@ -36,7 +37,8 @@ struct SupervisionState {
 /// What can happen to a run.
 struct WorkerEnded {
   bool success = true;
-  bool victim = false;  ///< it looks as if it failed because another one had
+  bool victim = false;    ///< it looks as if it failed because another one had
+  bool starting = false;  ///< it failed in its first second
 };
 struct SettleExpired {};
 /// `forwarded`: sent to lrun, and passed on by its guard. Whoever signals both processes (a service manager, a Slurm

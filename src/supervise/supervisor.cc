@@ -17,6 +17,8 @@ namespace {
 
 // What the kernel needs to end a process that it can end, with room for one that has much memory to give back.
 constexpr Duration kKillLimit(5000);
+/// A failure within this time may have come before the others had begun.
+constexpr Duration kStarting(1000);
 
 std::int64_t nanoseconds(auto duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
@@ -54,6 +56,7 @@ Supervisor::Supervisor(EventLoop& loop, WorkerGroup& group, const NodePlan& node
   state_.grace = facts_.grace;
   state_.settle = facts_.settle;
   state_.settle_for_victims = facts_.settle_for_victims;
+  state_.settle_at_start = facts_.settle_at_start;
   stop_signals_.resize(group_.workers().size());
   for (std::size_t i = 0; i < group_.workers().size(); ++i) pids_[group_.workers()[i].process.pid()] = i;
 }
@@ -91,7 +94,8 @@ void Supervisor::worker_ended(Worker& worker, const ExitStatus& status) {
   observer_.worker_ended(records_.back());
   // The worker may have hidden ended orphans, whose own signals were read before: they count as left no longer.
   reap_adopted([this](pid_t pid) { return is_worker(pid); });
-  handle(WorkerEnded{status.success(), is_victim(records_.back().cause)});
+  const FailureRecord& record = records_.back();
+  handle(WorkerEnded{status.success(), is_victim(record.cause), record.lifetime_ms < kStarting.count()});
 }
 
 bool Supervisor::gave_up() const {

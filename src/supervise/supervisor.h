@@ -54,6 +54,7 @@ class Supervisor {
     Duration grace{0};
     Duration settle{0};
     Duration settle_for_victims{0};
+    Duration settle_at_start{0};
     std::filesystem::path error_folder = {};  ///< <local rank>/error.json below it is a worker's own account
   };
 

@@ -10,13 +10,23 @@ part() {
   local name=$1 status
   shift
   set +e
-  (set -e; "$@") < /dev/null
-  status=$?
+  (set -e; "$@") < /dev/null 2>&1 | tee "build/check/$name.log"
+  status=${PIPESTATUS[0]}
   set -e
-  if [ $status -ne 0 ]; then
+  if [ "$status" -ne 0 ]; then
     check_failed+=("$name")
     printf 'dev: FAILED: %s\n' "$name" >&2
   fi
+}
+
+# What failed, once more at the end: the parts print thousands of lines.
+tell_failures() {
+  local name
+  for name in "${check_failed[@]}"; do
+    printf '\n== failed: %s\n' "$name"
+    grep -E '^(FAILED|ERROR) |\*\*\*(Failed|Timeout|Exception)|(error|warning):|FAILED:' "build/check/$name.log" | tail -30 || true
+  done
+  fail "failed: ${check_failed[*]}" "all of a part's output is in build/check/PART.log"
 }
 
 # clang-tidy on the product; ./dev lint and ./dev soak look at the tests too.
@@ -95,6 +105,7 @@ check_lab() {
 dev_check() {
   need_packages "${build_packages[@]}" "${test_packages[@]}" "${check_packages[@]}"
   need_libtorch
+  mkdir -p build/check
   part build configure_and_build dev
   part lint check_lint
   part headers check_headers
@@ -107,5 +118,5 @@ dev_check() {
   need_python_torch || true
   export_test_python
   part AddressSanitizer check_asan
-  [ ${#check_failed[@]} -eq 0 ] || fail "failed: ${check_failed[*]}"
+  [ ${#check_failed[@]} -eq 0 ] || tell_failures
 }

@@ -156,11 +156,17 @@ TEST(CommandLine, StrategyNamesHaveNoCase) {
 TEST(CommandLine, AcceptsTorchrunFlagsThatAskForNothingOnOneMachine) {
   const LaunchRequest plain = request_of({"p"});
   for (const Words& words :
-       {Words{"--node-rank", "0", "p"}, Words{"--rdzv-endpoint=", "p"}, Words{"--monitor-interval", "0.5", "p"},
+       {Words{"--node-rank", "0", "p"}, Words{"--rdzv-endpoint=", "p"}, Words{"--monitor-interval", "0.1", "p"},
         Words{"--start-method=fork", "p"}, Words{"--rdzv-conf= join_timeout = 20 , is_host=Yes", "p"},
         Words{"-r", "0", "-t0", "p"}, Words{"--role=default", "p"}}) {
     EXPECT_EQ(request_of(words), plain) << words.front();
   }
+}
+
+TEST(CommandLine, KeepsAtMostASecondOfTorchrunsInterval) {
+  EXPECT_EQ(request_of({"--monitor-interval=0.5", "p"}).monitor_interval, Duration(500));
+  EXPECT_EQ(request_of({"--monitor-interval", "5", "p"}).monitor_interval, Duration(1000));
+  EXPECT_EQ(request_of({"--monitor-interval=inf", "p"}).monitor_interval, Duration(1000));
 }
 
 TEST(CommandLine, KeepsWhereLaunchersAreToMeet) {

@@ -135,6 +135,17 @@ TEST(MakePlan, GivesTorchrunsWorkersOneThreadAndSaysSo) {
   EXPECT_EQ(plan_of(request, cpu_node()).omp_num_threads, 0);
 }
 
+TEST(MakePlan, LetsTorchrunsWorkersStartBeforeAFailureStopsThem) {
+  LaunchRequest request = request_for_processes("2");
+  EXPECT_EQ(plan_of(request, cpu_node()).settle_at_start, Duration(0));
+  request.compat = Compat::kTorchrun;
+  EXPECT_EQ(plan_of(request, cpu_node()).settle_at_start, Duration(100));
+  request.monitor_interval = Duration(500);
+  EXPECT_EQ(plan_of(request, cpu_node()).settle_at_start, Duration(500));
+  request.settle = {Duration(0), Source::kFlag, "--settle"};
+  EXPECT_EQ(plan_of(request, cpu_node()).settle_at_start, Duration(0)) << "who asks for a moment gets that one";
+}
+
 TEST(MakePlan, IsolatesNothingOnCpusThatWereAskedFor) {
   LaunchRequest request = request_for("2");
   request.accelerator = flag("--accelerator", "cpu");

@@ -102,6 +102,15 @@ TEST(Policy, HasNoMomentForAnErrorByDefault) {
   EXPECT_NE(find<StopWorkers>(decision), nullptr);
 }
 
+TEST(Policy, LetsTheOthersStartWhereAskedTo) {
+  SupervisionState state = settling_run(4, Duration(0), Duration(250));
+  state.settle_at_start = Duration(100);
+  const Decision decision = decide(state, WorkerEnded{.success = false, .starting = true});
+  ASSERT_NE(find<ArmSettle>(decision), nullptr);
+  EXPECT_EQ(find<ArmSettle>(decision)->settle, Duration(100));
+  EXPECT_NE(find<StopWorkers>(decide(state, kOwnError)), nullptr) << "all have started long ago";
+}
+
 TEST(Policy, NeedsNoMomentWhenNobodyIsLeft) {
   const Decision alone = decide(settling_run(1, Duration(0), Duration(250)), kVictim);
   EXPECT_NE(find<Finish>(alone), nullptr);
