@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -207,7 +206,7 @@ void monitor_interval(const GivenValue& given, LaunchRequest& request) {
     refuse(given, "not a number of seconds above 0", example(given, "0.1"));
   }
   constexpr double kMostSeconds = 1;
-  request.monitor_interval = Duration(std::lround(std::min(seconds, kMostSeconds) * 1000));
+  request.monitor_interval = Duration(static_cast<Duration::rep>(std::min(seconds, kMostSeconds) * 1000 + 0.5));
 }
 
 }  // namespace lrun::flag_values
