@@ -78,7 +78,7 @@ void HangGuard::keep(std::string_view stacks) const {
 void HangGuard::stacks_told(const ToolOutcome& outcome) {
   say_(!outcome.output.empty()
            ? outcome.output
-           : message_line(Severity::kWarning, "nobody could be asked where it is: " + outcome.errors,
+           : message_line(Severity::kWarning, "no rank could be asked where it is: " + outcome.errors,
                           takes_colour(STDERR_FILENO)));
   keep(outcome.output);
   RunEnd end{RunEnd::Kind::kHang};

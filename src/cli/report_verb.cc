@@ -53,7 +53,7 @@ std::string verdict_of(const RunEntry& run) {
   try {
     return nlohmann::json::parse(*result).at("text").get<std::string>();
   } catch (const nlohmann::json::exception&) {
-    return message_line(Severity::kNote, "result.json is not one of this version");
+    return message_line(Severity::kNote, "another version of lrun wrote result.json");
   }
 }
 

@@ -68,12 +68,12 @@ void judge_names(const MachineFacts& facts, Findings& findings) {
                         "ip link set lo up, and let the firewall pass the interface lo"});
   }
   const std::vector<std::string>& addresses = facts.host_addresses;
-  const std::string entry = "a line '<address> " + facts.host_name + "' in /etc/hosts";
+  const std::string entry = "add a line '<address> " + facts.host_name + "' to /etc/hosts";
   if (facts.host_name_slow) {
     findings.push_back(
         {"hostname", Severity::kWarning,
          "nobody says in time what '" + facts.host_name + "' means: every start waits for the name service",
-         entry + ", or a name server that answers in /etc/resolv.conf"});
+         entry + ", or name a server that answers in /etc/resolv.conf"});
   } else if (addresses.empty()) {
     findings.push_back({"hostname", Severity::kWarning,
                         "the host's own name '" + facts.host_name + "' means nothing here: gloo looks it up", entry});
@@ -81,7 +81,7 @@ void judge_names(const MachineFacts& facts, Findings& findings) {
     findings.push_back(
         {"hostname", Severity::kWarning,
          "the host's own name '" + facts.host_name + "' means " + addresses.front() + ": other hosts cannot use that",
-         entry + " with an address of the network"});
+         entry + ", with an address of the network"});
   }
 }
 
@@ -126,15 +126,15 @@ Finding judge_peer(const PeerFacts& peer) {
   const std::string at = peer.address.empty() ? "" : " (" + peer.address + ")";
   if (peer.path == Path::kUnresolved) {
     return {"peer", Severity::kProblem, "'" + peer.host + "' means nothing here: " + peer.detail,
-            "its address, or a line for it in /etc/hosts"};
+            "write its address, or add a line for it to /etc/hosts"};
   }
   if (peer.path == Path::kSilent) {
     return {"peer", Severity::kProblem,
-            "'" + peer.host + "'" + at + " does not answer: it is down, or a firewall drops",
+            "'" + peer.host + "'" + at + " does not answer: it is down, or a firewall drops what is sent to it",
             "allow TCP from this host there, all ports: workers choose their own"};
   }
   return {"peer", Severity::kProblem, "'" + peer.host + "'" + at + " cannot be reached: " + peer.detail,
-          "a route to it, or a firewall that allows TCP between the hosts"};
+          "add a route to it, or let the firewalls between the hosts pass TCP"};
 }
 
 }  // namespace

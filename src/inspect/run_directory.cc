@@ -44,7 +44,7 @@ void check_owner(const std::filesystem::path& folder) {
   const bool ours = status.st_uid == ::geteuid() || status.st_uid == 0;
   const bool open_to_all = (status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0;
   if (!ours || open_to_all) {
-    throw std::system_error(EPERM, std::generic_category(), "'" + folder.string() + "' belongs to others");
+    throw std::system_error(EPERM, std::generic_category(), "'" + folder.string() + "' may be changed by other users");
   }
 }
 

@@ -90,7 +90,7 @@ Setting<Duration> grace_of(const LaunchRequest& request, const Environment& envi
   const auto text = environment.get(kVariable);
   if (request.grace.source >= Source::kEnvironment || !text || text->empty()) return request.grace;
   if (const auto grace = parse_duration(*text)) return {*grace, Source::kEnvironment, kVariable};
-  throw UserError("'" + std::string(kVariable) + "=" + *text + "' is not a time", "a number of seconds is");
+  throw UserError("'" + std::string(kVariable) + "=" + *text + "' is not a time", "give a number of seconds, such as '30'");
 }
 
 /// Binds every node's workers. Their threads follow from the CPUs that they got, where lrun sets them at all.

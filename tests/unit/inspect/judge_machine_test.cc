@@ -91,7 +91,7 @@ TEST(JudgeMachine, KnowsBrokenNames) {
 TEST(JudgeMachine, SaysHowAPeerIsCutOff) {
   MachineFacts facts = healthy();
   facts.peers = {{"node2", PeerFacts::Path::kSilent, "10.0.0.2", ""}};
-  EXPECT_EQ(only(facts).text, "'node2' (10.0.0.2) does not answer: it is down, or a firewall drops");
+  EXPECT_EQ(only(facts).text, "'node2' (10.0.0.2) does not answer: it is down, or a firewall drops what is sent to it");
   facts.peers = {{"node2", PeerFacts::Path::kUnreachable, "10.0.0.2", "No route to host"}};
   EXPECT_EQ(only(facts).text, "'node2' (10.0.0.2) cannot be reached: No route to host");
   facts.peers = {{"nod2", PeerFacts::Path::kUnresolved, "", "Name or service not known"}};
