@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -206,7 +207,8 @@ void monitor_interval(const GivenValue& given, LaunchRequest& request) {
     refuse(given, "not a number of seconds above 0", example(given, "0.1"));
   }
   constexpr double kMostSeconds = 1;
-  request.monitor_interval = Duration(static_cast<Duration::rep>(std::min(seconds, kMostSeconds) * 1000 + 0.5));
+  request.monitor_interval =
+      std::chrono::round<Duration>(std::chrono::duration<double>(std::min(seconds, kMostSeconds)));
 }
 
 }  // namespace lrun::flag_values
