@@ -67,6 +67,8 @@ struct LaunchPlan {
   std::vector<std::string> argv;  ///< what is executed, the Python interpreter included; before macros
   WorkerSetup setup;
   int world_size = 1;
+  int role_world_size = 0;     ///< workers of `role`; 0: all are
+  int other_roles_before = 0;  ///< workers of other roles with lower ranks than ours
   int num_nodes = 1;
   std::vector<NodePlan> nodes;
   std::string master_addr;         ///< '127.0.0.1' on one node; empty: the rendezvous decides

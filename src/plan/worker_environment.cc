@@ -107,7 +107,7 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
       {"GROUP_RANK", node_rank},
       {"GROUP_WORLD_SIZE", nodes},
       {"ROLE_NAME", plan.role},
-      {"ROLE_WORLD_SIZE", world},
+      {"ROLE_WORLD_SIZE", plan.role_world_size == 0 ? world : std::to_string(plan.role_world_size)},
       {"MASTER_ADDR", facts.master_addr.empty() ? plan.master_addr : facts.master_addr},
       {"MASTER_PORT", std::to_string(facts.master_port)},
       {"TORCHELASTIC_RUN_ID", plan.run_name},
@@ -153,6 +153,7 @@ WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& nod
                                      const RunFacts& facts)
     : shared_contract_(shared_variables(plan, node, base, facts)),
       error_file_directory_(facts.error_file_directory),
+      other_roles_before_(plan.other_roles_before),
       isolate_gpus_(plan.isolate_gpus),
       gpu_vendor_(node.gpu_vendor) {
   shared_.reserve(base.variables().size() + shared_contract_.size());
@@ -175,7 +176,7 @@ WorkerEnvironment::Variables WorkerEnvironment::of(const WorkerPlan& worker) con
   Variables variables = {
       {"RANK", rank},
       {"LOCAL_RANK", isolate_gpus_ ? "0" : local_rank},
-      {"ROLE_RANK", rank},
+      {"ROLE_RANK", std::to_string(worker.rank - other_roles_before_)},
       {"TORCHELASTIC_ERROR_FILE",
        error_file_directory_.empty() ? "" : error_file_directory_ + "/" + local_rank + "/error.json"},
       {"LRUN_DEVICES", device_list(worker.devices, first_gpu, gpu_vendor_)},

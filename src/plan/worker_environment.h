@@ -106,6 +106,7 @@ class WorkerEnvironment {
   Variables shared_contract_;
   std::vector<std::string> removed_;
   std::string error_file_directory_;
+  int other_roles_before_ = 0;
   bool isolate_gpus_ = false;
   GpuVendor gpu_vendor_ = GpuVendor::kNvidia;
 };

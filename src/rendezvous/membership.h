@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan/launch_plan.h"
+#include "rendezvous/join_record.h"
 
 namespace lrun {
 
@@ -14,6 +17,10 @@ struct Member {
   std::string name;
   int base_rank = 0;  ///< rank of its first worker
   int workers = 0;
+  std::string address = {};  ///< numeric: where the others reach it; empty on one node
+  std::string role = "default";
+  int base_role_rank = 0;   ///< rank of its first worker among the workers of its role
+  int role_world_size = 0;  ///< workers of its role on all nodes
 
   bool operator==(const Member&) const = default;
 };
@@ -25,6 +32,7 @@ struct Membership {
   int attempt = 0;    ///< restarts used so far; workers see it as TORCHELASTIC_RESTART_COUNT
   int node_rank = 0;  ///< which member we are
   int world_size = 1;
+  std::string run_name = {};  ///< of the job, equal on all nodes; empty on one node: the plan's
   std::string master_addr;
   int master_port = 0;
   std::vector<Member> members;  ///< by node rank; never empty
@@ -35,5 +43,24 @@ struct Membership {
 
 /// The agreement of a launcher that is alone: nobody to ask. `master_port` is that of its own store's socket.
 Membership sole_membership(const LaunchPlan& plan, int master_port);
+
+/// Places the nodes that joined, in their order of node ranks, and gives ranks to their workers. `node_rank` is 0. The
+/// master is node 0.
+///
+/// A node that reached the meeting over loopback sits beside it: others reach it where they reached the meeting.
+Membership assign_ranks(const std::vector<JoinRecord>& nodes);
+
+/// Indices of `nodes` in the order of their node ranks. Who asked for a rank gets it, if there are so many nodes and
+/// nobody else has asked for it; the others follow by address (as a number: 10.0.0.2 comes before 10.0.0.10), name and
+/// token. The same nodes always come in the same order.
+std::vector<std::size_t> order_nodes(const std::vector<JoinRecord>& nodes);
+
+/// The plan of our own node in a job that has met: one node, with its place among all.
+LaunchPlan place(const LaunchPlan& plan, const Membership& membership);
+
+std::string to_json(const Membership& membership);
+
+/// Empty for what is not JSON, lacks a field, or contradicts itself.
+std::optional<Membership> membership_from_json(std::string_view json);
 
 }  // namespace lrun

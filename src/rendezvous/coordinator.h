@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "rendezvous/message.h"
+
+namespace lrun {
+
+/// Names one connection of a launcher for as long as the meeting is held; never used twice.
+using LauncherId = std::uint64_t;
+
+/// How long launchers wait for each other.
+struct MeetingTimes {
+  Duration join{600'000};    ///< for enough of them
+  Duration last_call{1000};  ///< with enough of them, for one more: since the last one came
+  Duration heartbeat{5000};  ///< a launcher that is silent for so long is lost
+  Duration progress{5000};   ///< between two tables of who is missing
+  bool operator==(const MeetingTimes&) const = default;
+};
+
+/// Decides, for the launcher that holds the meeting, who takes part in a job, when a round begins, that it stops, and
+/// when it is over everywhere. Pure: what happened and the time go in, what is to be said comes out. A value.
+///
+/// A round: all join (or say that they are ready again) → kBegin to all → the first kStopping, or the loss of a
+/// launcher, is passed on to all others → all have reported → kOver to all. What follows, everybody decides alike from
+/// the same reports: ready for the next round, or bye. Each costs a fixed number of messages a launcher.
+class Coordinator {
+ public:
+  struct Send {
+    LauncherId to = 0;
+    LauncherMessage message;
+    bool last = false;  ///< nothing follows: the connection is closed
+
+    bool operator==(const Send&) const = default;
+  };
+
+  Coordinator(MeetingTimes times, SteadyTime now) : times_(times), opened_(now), progress_(now) {}
+
+  /// A message came. The first of a connection has to be kJoin.
+  void received(LauncherId from, const LauncherMessage& message, SteadyTime now);
+  /// A connection ended, or was silent for too long: `how` says it in words.
+  void left(LauncherId who, const std::string& how, SteadyTime now);
+  /// Time has passed.
+  void advance(SteadyTime now);
+
+  /// When advance() has to be called at the latest; empty: not before something happens.
+  [[nodiscard]] std::optional<SteadyTime> deadline() const;
+
+  /// What is to be sent, in order, since the last call.
+  std::vector<Send> take_sends();
+
+  /// Nobody takes part any more, and nobody will.
+  [[nodiscard]] bool over() const { return phase_ == Phase::kClosed && launchers_.empty(); }
+
+  /// 'joined: node 'a' from 10.0.0.1 (2 workers); missing: 1 of 2 nodes'.
+  [[nodiscard]] std::string who_is_there() const;
+
+ private:
+  enum class Phase {
+    kMeeting,   ///< launchers join
+    kRunning,   ///< workers run
+    kDeciding,  ///< a round is over: who is ready for the next one?
+    kClosed,    ///< nobody may join
+  };
+  struct Launcher {
+    JoinRecord record;
+    int node_rank = 0;
+    bool reported = false;
+    std::string report;
+    bool ready = false;
+  };
+
+  void join(LauncherId from, const JoinRecord& record, SteadyTime now);
+  [[nodiscard]] std::string objection_to(const JoinRecord& record) const;
+  void begin_when_complete(SteadyTime now);
+  void begin(int round);
+  void stop(LauncherId from, const std::string& reason);
+  void end_round_when_reported();
+  void begin_again_when_ready();
+  void give_up(const std::string& why);
+  void remove(LauncherId who);
+  void send(LauncherId to, LauncherMessage message, bool last = false);
+  void send_to_all(const LauncherMessage& message, LauncherId except = 0);
+  [[nodiscard]] int count() const { return static_cast<int>(launchers_.size()); }
+  [[nodiscard]] int most() const { return launchers_.empty() ? 1 : launchers_.begin()->second.record.max_nodes; }
+  [[nodiscard]] int least() const { return launchers_.empty() ? 1 : launchers_.begin()->second.record.min_nodes; }
+
+  MeetingTimes times_;
+  SteadyTime opened_;
+  SteadyTime progress_;  ///< of the last table
+  SteadyTime last_joined_{};
+  Phase phase_ = Phase::kMeeting;
+  int round_ = 0;
+  bool stopped_ = false;  ///< this round's reason to stop was passed on
+  std::map<LauncherId, Launcher> launchers_;
+  std::vector<std::string> reports_;  ///< of this round, by node rank
+  std::vector<Send> sends_;
+};
+
+}  // namespace lrun

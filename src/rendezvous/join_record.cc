@@ -1,0 +1,73 @@
+#include "rendezvous/join_record.h"
+
+#include <arpa/inet.h>
+#include <nlohmann/json.hpp>
+
+namespace lrun {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostTextBytes = 1024;
+constexpr int kMostPort = 65'535;
+
+bool is_numeric_address(const std::string& address) {
+  in6_addr bytes{};
+  return ::inet_pton(AF_INET, address.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, address.c_str(), &bytes) == 1;
+}
+
+bool is_within(int value, int least, int most) { return value >= least && value <= most; }
+
+bool is_sound(const JoinRecord& record) {
+  for (const std::string* text :
+       {&record.token, &record.run_name, &record.run_id, &record.node, &record.role, &record.settings}) {
+    if (text->size() > kMostTextBytes) return false;
+  }
+  const bool addresses = is_numeric_address(record.address) && is_numeric_address(record.meeting_address);
+  const bool rank = !record.node_rank || is_within(*record.node_rank, 0, kMostNodesOfAJob - 1);
+  const bool nodes =
+      record.min_nodes >= 1 && record.min_nodes <= record.max_nodes && record.max_nodes <= kMostNodesOfAJob;
+  return addresses && rank && nodes && !record.token.empty() && is_within(record.workers, 1, kMostWorkersOfANode) &&
+         is_within(record.store_port, 1, kMostPort);
+}
+
+}  // namespace
+
+std::string to_json(const JoinRecord& record) {
+  const Json json = {
+      {"token", record.token},         {"run_name", record.run_name},
+      {"run_id", record.run_id},       {"node", record.node},
+      {"address", record.address},     {"meeting_address", record.meeting_address},
+      {"workers", record.workers},     {"node_rank", record.node_rank ? Json(*record.node_rank) : Json()},
+      {"role", record.role},           {"store_port", record.store_port},
+      {"min_nodes", record.min_nodes}, {"max_nodes", record.max_nodes},
+      {"settings", record.settings}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<JoinRecord> join_record_from_json(std::string_view text) {
+  try {
+    const Json json = Json::parse(text);
+    JoinRecord record;
+    record.token = json.at("token").get<std::string>();
+    record.run_name = json.at("run_name").get<std::string>();
+    record.run_id = json.at("run_id").get<std::string>();
+    record.node = json.at("node").get<std::string>();
+    record.address = json.at("address").get<std::string>();
+    record.meeting_address = json.at("meeting_address").get<std::string>();
+    record.workers = json.at("workers").get<int>();
+    if (!json.at("node_rank").is_null()) record.node_rank = json.at("node_rank").get<int>();
+    record.role = json.at("role").get<std::string>();
+    record.store_port = json.at("store_port").get<int>();
+    record.min_nodes = json.at("min_nodes").get<int>();
+    record.max_nodes = json.at("max_nodes").get<int>();
+    record.settings = json.at("settings").get<std::string>();
+    return is_sound(record) ? std::optional(std::move(record)) : std::nullopt;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+bool is_loopback_address(std::string_view address) { return address.starts_with("127.") || address == "::1"; }
+
+}  // namespace lrun

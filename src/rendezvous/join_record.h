@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lrun {
+
+/// What a launcher says about its node when it joins a rendezvous. Comes from another machine: nothing in it is trusted
+/// before join_record_from_json() has looked at it.
+struct JoinRecord {
+  std::string token;            ///< names this launcher process among all; never used twice
+  std::string run_name;         ///< --rdzv-id; empty: not given
+  std::string run_id;           ///< the name it would give the run
+  std::string node;             ///< host name
+  std::string address;          ///< numeric: where others reach the node
+  std::string meeting_address;  ///< numeric: where it reached the meeting
+  int workers = 1;
+  std::optional<int> node_rank;  ///< asked for with --node-rank; empty: any
+  std::string role = "default";
+  int store_port = 0;    ///< on which it would host the workers' store
+  int min_nodes = 1;     ///< of the job
+  int max_nodes = 1;     ///< of the job
+  std::string settings;  ///< what has to be equal on all nodes, in words: 'strategy ddp, max-restarts 3'
+
+  bool operator==(const JoinRecord&) const = default;
+};
+
+inline constexpr int kMostNodesOfAJob = 65'536;
+inline constexpr int kMostWorkersOfANode = 1 << 20;
+
+std::string to_json(const JoinRecord& record);
+
+/// Empty for what is not JSON, lacks a field, or holds a value out of its range.
+std::optional<JoinRecord> join_record_from_json(std::string_view json);
+
+/// True of '127.0.0.1', '127.5.5.5' and '::1'.
+bool is_loopback_address(std::string_view address);
+
+}  // namespace lrun

@@ -1,0 +1,135 @@
+#include "rendezvous/message.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace lrun {
+namespace {
+
+using Json = nlohmann::json;
+using Kind = LauncherMessage::Kind;
+
+constexpr std::size_t kLengthBytes = 4;
+constexpr unsigned kBitsOfByte = 8;
+
+constexpr std::array<std::pair<Kind, std::string_view>, 13> kKinds{{
+    {Kind::kJoin, "join"},
+    {Kind::kBeat, "beat"},
+    {Kind::kStopping, "stopping"},
+    {Kind::kReport, "report"},
+    {Kind::kReady, "ready"},
+    {Kind::kBye, "bye"},
+    {Kind::kRefused, "refused"},
+    {Kind::kWaiting, "waiting"},
+    {Kind::kBegin, "begin"},
+    {Kind::kEcho, "echo"},
+    {Kind::kStop, "stop"},
+    {Kind::kLost, "lost"},
+    {Kind::kOver, "over"},
+}};
+
+std::string_view name_of(Kind kind) {
+  return std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& entry) { return entry.first == kind; })->second;
+}
+
+std::optional<Kind> kind_named(const std::string& name) {
+  const auto* const found =
+      std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& entry) { return entry.second == name; });
+  return found == kKinds.end() ? std::nullopt : std::optional(found->first);
+}
+
+LauncherMessage read_fields(const Json& json, Kind kind) {
+  LauncherMessage message{.kind = kind};
+  message.round = json.value("round", 0);
+  message.text = json.value("text", std::string());
+  message.node = json.value("node", std::string());
+  message.sent_ns = json.value("sent_ns", std::int64_t{0});
+  message.steady_ns = json.value("steady_ns", std::int64_t{0});
+  message.wall_ns = json.value("wall_ns", std::int64_t{0});
+  if (json.contains("payloads")) message.payloads = json.at("payloads").get<std::vector<std::string>>();
+  if (json.contains("join")) message.join = join_record_from_json(json.at("join").get<std::string>());
+  if (json.contains("membership")) {
+    message.membership = membership_from_json(json.at("membership").get<std::string>());
+  }
+  return message;
+}
+
+bool is_whole(const LauncherMessage& message) {
+  if (message.round < 0 || message.text.size() > kMostReportBytes) return false;
+  if (message.kind == Kind::kJoin) return message.join.has_value();
+  return message.kind != Kind::kBegin || message.membership.has_value();
+}
+
+}  // namespace
+
+std::string to_json(const LauncherMessage& message) {
+  Json json = {{"kind", name_of(message.kind)}};
+  if (message.round != 0) json["round"] = message.round;
+  if (!message.text.empty()) json["text"] = message.text;
+  if (!message.node.empty()) json["node"] = message.node;
+  if (!message.payloads.empty()) json["payloads"] = message.payloads;
+  if (message.sent_ns != 0) json["sent_ns"] = message.sent_ns;
+  if (message.steady_ns != 0) json["steady_ns"] = message.steady_ns;
+  if (message.wall_ns != 0) json["wall_ns"] = message.wall_ns;
+  if (message.join) json["join"] = to_json(*message.join);
+  if (message.membership) json["membership"] = to_json(*message.membership);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<LauncherMessage> launcher_message_from_json(std::string_view text) {
+  try {
+    const Json json = Json::parse(text);
+    const std::optional<Kind> kind = kind_named(json.at("kind").get<std::string>());
+    if (!kind) return std::nullopt;
+    LauncherMessage message = read_fields(json, *kind);
+    return is_whole(message) ? std::optional(std::move(message)) : std::nullopt;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+void append_message(std::string& out, const LauncherMessage& message) {
+  const std::string json = to_json(message);
+  for (std::size_t i = kLengthBytes; i-- > 0;) {
+    out.push_back(static_cast<char>((json.size() >> (i * kBitsOfByte)) & 0xFFU));
+  }
+  out += json;
+}
+
+bool LauncherMessageDecoder::take_greeting() {
+  const std::size_t size = std::min(greeting_left_.size(), bytes_.size());
+  if (bytes_.compare(0, size, greeting_left_, 0, size) != 0) {
+    refusal_ = "it is no launcher of this version of lrun";
+    return false;
+  }
+  greeting_left_.remove_prefix(size);
+  bytes_.erase(0, size);
+  return greeting_left_.empty();
+}
+
+std::optional<LauncherMessage> LauncherMessageDecoder::next() {
+  if (!refusal_.empty() || (!greeting_left_.empty() && !take_greeting())) return std::nullopt;
+  const std::string_view left = std::string_view(bytes_).substr(taken_);
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < std::min(kLengthBytes, left.size()); ++i) {
+    length = (length << kBitsOfByte) | static_cast<unsigned char>(left[i]);
+  }
+  if (left.size() >= kLengthBytes && length > most_bytes_) {
+    refusal_ =
+        "a message of " + std::to_string(length) + " bytes, and at most " + std::to_string(most_bytes_) + " are taken";
+    return std::nullopt;
+  }
+  if (left.size() < kLengthBytes || left.size() - kLengthBytes < length) {
+    bytes_.erase(0, std::exchange(taken_, 0));  // once a batch, not once a message
+    return std::nullopt;
+  }
+  taken_ += kLengthBytes + length;
+  std::optional<LauncherMessage> message = launcher_message_from_json(left.substr(kLengthBytes, length));
+  if (!message) refusal_ = "a message that makes no sense";
+  return message;
+}
+
+}  // namespace lrun

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rendezvous/join_record.h"
+#include "rendezvous/membership.h"
+
+namespace lrun {
+
+/// What launchers of one job say to each other. `text` and `payloads` are for the layers above and are not looked at
+/// here: how a run ends travels as data.
+struct LauncherMessage {
+  enum class Kind {
+    // from a launcher to the holder of the meeting
+    kJoin,      ///< `join`: the first message of a connection
+    kBeat,      ///< still there; `sent_ns` is the sender's steady clock
+    kStopping,  ///< `text`: why our workers are being stopped in `round`
+    kReport,    ///< `text`: what our workers of `round` came to; none of them is left
+    kReady,     ///< for `round`, the next one
+    kBye,       ///< we are done with the job
+    // from the holder to a launcher
+    kRefused,  ///< `text`: why not; the connection is closed
+    kWaiting,  ///< `text`: who is there and who is missing
+    kBegin,    ///< `membership` of a new round
+    kEcho,     ///< answer to kBeat: `sent_ns` is that one's, `steady_ns` and `wall_ns` are the holder's clocks
+    kStop,     ///< `text` as some launcher said it with kStopping; the first of the round
+    kLost,     ///< `node` is gone: `text` says how we know
+    kOver,     ///< `round` is over everywhere: `payloads` are all reports, by node rank; one that is missing is empty
+  };
+
+  Kind kind = Kind::kBeat;
+  int round = 0;
+  std::string text = {};
+  std::string node = {};
+  std::vector<std::string> payloads = {};
+  std::int64_t sent_ns = 0;
+  std::int64_t steady_ns = 0;
+  std::int64_t wall_ns = 0;
+  std::optional<JoinRecord> join = {};
+  std::optional<Membership> membership = {};
+
+  bool operator==(const LauncherMessage&) const = default;
+};
+
+std::string to_json(const LauncherMessage& message);
+std::optional<LauncherMessage> launcher_message_from_json(std::string_view json);
+
+/// What a connection of a launcher begins with. No client of the store begins with its first byte, so that both can
+/// come to one port.
+inline constexpr std::string_view kLauncherGreeting = "lrun-job/1\n";
+
+/// The longest message that is taken from a launcher, and from the holder, which passes on what all launchers say.
+inline constexpr std::size_t kMostBytesFromLauncher = std::size_t{256} << 10U;
+inline constexpr std::size_t kMostBytesFromHolder = std::size_t{32} << 20U;
+/// The longest `text` of a report or a reason.
+inline constexpr std::size_t kMostReportBytes = std::size_t{64} << 10U;
+
+/// Appends a message as it travels: its length (32 bits, big end first), then JSON.
+void append_message(std::string& out, const LauncherMessage& message);
+
+/// Turns the bytes of one connection into messages, wherever they were cut. Memory grows with the bytes that came.
+class LauncherMessageDecoder {
+ public:
+  /// \param begins_with_greeting  the other end connected: it has to say kLauncherGreeting first
+  explicit LauncherMessageDecoder(std::size_t most_bytes, bool begins_with_greeting)
+      : most_bytes_(most_bytes), greeting_left_(begins_with_greeting ? kLauncherGreeting : std::string_view()) {}
+
+  void take(std::string_view bytes) { bytes_.append(bytes); }
+
+  /// One whole message; empty when more bytes are needed, or when the other end is refused.
+  std::optional<LauncherMessage> next();
+
+  /// Why the connection must be closed: one line; empty while all is well.
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
+
+ private:
+  bool take_greeting();
+
+  std::size_t most_bytes_;
+  std::string_view greeting_left_;
+  std::string bytes_;
+  std::size_t taken_ = 0;
+  std::string refusal_;
+};
+
+}  // namespace lrun

@@ -1,0 +1,214 @@
+#include "rendezvous/coordinator.h"
+
+#include <gtest/gtest.h>
+
+#include "launcher_records.h"
+
+namespace lrun {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = LauncherMessage::Kind;
+using test::node_at;
+
+/// A coordinator and a clock that stands still.
+class Meeting {
+ public:
+  explicit Meeting(int min_nodes = 2, int max_nodes = 2) : least_(min_nodes), most_(max_nodes) {}
+
+  void join(LauncherId id, JoinRecord record) {
+    record.min_nodes = least_;
+    record.max_nodes = most_;
+    coordinator.received(id, {.kind = Kind::kJoin, .join = std::move(record)}, now);
+  }
+  void say(LauncherId id, Kind kind, int round = 0, const std::string& text = {}) {
+    coordinator.received(id, {.kind = kind, .round = round, .text = text}, now);
+  }
+  void pass(Duration time) {
+    now += time;
+    coordinator.advance(now);
+  }
+  /// 'begin>1 begin>2': what was said since the last call, to whom.
+  std::string said() {
+    std::string text;
+    sent = coordinator.take_sends();
+    for (const Coordinator::Send& send : sent) {
+      const std::string json = to_json(send.message);
+      const std::string kind = json.substr(json.find("\"kind\":\"") + 8);
+      text += (text.empty() ? "" : " ") + kind.substr(0, kind.find('"')) + ">" + std::to_string(send.to);
+    }
+    return text;
+  }
+  void join_two() {
+    join(1, node_at("10.0.0.1"));
+    join(2, node_at("10.0.0.2"));
+    EXPECT_EQ(said(), "begin>1 begin>2");
+  }
+
+  SteadyTime now = SteadyTime(100s);
+  Coordinator coordinator{MeetingTimes{.join = 60s, .last_call = 1s, .progress = 5s}, now};
+  std::vector<Coordinator::Send> sent;
+
+ private:
+  int least_;
+  int most_;
+};
+
+TEST(Coordinator, BeginsWhenAllAreThere) {
+  Meeting meeting;
+  meeting.join(1, node_at("10.0.0.2"));
+  EXPECT_EQ(meeting.said(), "");
+  meeting.join(2, node_at("10.0.0.1"));
+  ASSERT_EQ(meeting.said(), "begin>2 begin>1") << "in the order of node ranks";
+  EXPECT_EQ(meeting.sent[0].message.membership->node_rank, 0);
+  EXPECT_EQ(meeting.sent[1].message.membership->node_rank, 1);
+  EXPECT_EQ(meeting.sent[0].message.membership->members, meeting.sent[1].message.membership->members);
+}
+
+TEST(Coordinator, WaitsForTheLastCallWhenEnoughAreThere) {
+  Meeting meeting(1, 3);
+  meeting.join(1, node_at("10.0.0.1"));
+  meeting.pass(900ms);
+  meeting.join(2, node_at("10.0.0.2"));
+  meeting.pass(900ms);
+  EXPECT_EQ(meeting.said(), "") << "somebody came, so one more may come";
+  EXPECT_EQ(meeting.coordinator.deadline(), meeting.now + 100ms);
+  meeting.pass(100ms);
+  EXPECT_EQ(meeting.said(), "begin>1 begin>2");
+  EXPECT_FALSE(meeting.coordinator.deadline());
+}
+
+TEST(Coordinator, SaysWhoIsThereAndWhoIsMissing) {
+  Meeting meeting(3, 3);
+  EXPECT_EQ(meeting.coordinator.who_is_there(), "nobody has joined");
+  meeting.join(1, node_at("10.0.0.1", 2, 0));
+  meeting.join(2, node_at("10.0.0.3", 1, 2));
+  meeting.pass(5s);
+  ASSERT_EQ(meeting.said(), "waiting>1 waiting>2");
+  EXPECT_EQ(meeting.sent[0].message.text,
+            "joined: 'node-10.0.0.1' from 10.0.0.1 (2 workers, node rank 0), 'node-10.0.0.3' from 10.0.0.3 "
+            "(1 worker, node rank 2); missing: 1 of 3 nodes (node rank 1)");
+}
+
+TEST(Coordinator, GivesUpAtTheJoinTimeout) {
+  Meeting meeting;
+  meeting.join(1, node_at("10.0.0.1"));
+  meeting.pass(60s);
+  ASSERT_EQ(meeting.said(), "refused>1");
+  EXPECT_EQ(meeting.sent[0].message.text,
+            "not enough nodes in 1m: joined: 'node-10.0.0.1' from 10.0.0.1 (1 worker); missing: 1 of 2 nodes");
+  EXPECT_TRUE(meeting.sent[0].last);
+  EXPECT_TRUE(meeting.coordinator.over());
+}
+
+TEST(Coordinator, RefusesWhoDoesNotFit) {
+  const auto objection = [](auto change) {
+    Meeting meeting;
+    meeting.join(1, node_at("10.0.0.1", 1, 0));
+    JoinRecord other = node_at("10.0.0.2");
+    other.min_nodes = other.max_nodes = 2;
+    change(other);
+    meeting.coordinator.received(2, {.kind = Kind::kJoin, .join = other}, meeting.now);
+    const std::string said = meeting.said();
+    return said == "refused>2" ? meeting.sent[0].message.text : said;
+  };
+  EXPECT_EQ(objection([](JoinRecord& record) { record.run_name = "b"; }),
+            "this is the job '', not 'b' as 'node-10.0.0.1' says: see --rdzv-id");
+  EXPECT_EQ(objection([](JoinRecord& record) { record.max_nodes = 3; }),
+            "the job has 2 nodes, not 2:3, as 'node-10.0.0.1' says");
+  EXPECT_EQ(objection([](JoinRecord& record) { record.settings = "strategy dp"; }),
+            "the job has strategy ddp; here it is strategy dp");
+  EXPECT_EQ(objection([](JoinRecord& record) { record.node_rank = 0; }),
+            "node rank 0 is taken by 'node-10.0.0.1' from 10.0.0.1 (1 worker, node rank 0)");
+}
+
+TEST(Coordinator, RefusesWhoComesToAJobThatRuns) {
+  Meeting meeting;
+  meeting.join_two();
+  meeting.join(3, node_at("10.0.0.3"));
+  ASSERT_EQ(meeting.said(), "refused>3");
+  EXPECT_EQ(meeting.sent[0].message.text.find("the job runs already, with 2 nodes: joined: 'node-10.0.0.1'"), 0U);
+}
+
+TEST(Coordinator, ForgetsWhoLeavesBeforeItBegan) {
+  Meeting meeting;
+  meeting.join(1, node_at("10.0.0.1"));
+  meeting.coordinator.left(1, "gone", meeting.now);
+  meeting.join(2, node_at("10.0.0.2"));
+  EXPECT_EQ(meeting.said(), "");
+  meeting.join(3, node_at("10.0.0.1"));
+  EXPECT_EQ(meeting.said(), "begin>3 begin>2");
+}
+
+TEST(Coordinator, PassesTheFirstReasonToStopOnToTheOthers) {
+  Meeting meeting;
+  meeting.join_two();
+  meeting.say(2, Kind::kStopping, 0, "rank 1 failed");
+  ASSERT_EQ(meeting.said(), "stop>1");
+  EXPECT_EQ(meeting.sent[0].message.text, "rank 1 failed");
+  meeting.say(1, Kind::kStopping, 0, "rank 0 failed");
+  EXPECT_EQ(meeting.said(), "") << "they stop already";
+}
+
+TEST(Coordinator, EndsARoundWhenAllHaveReported) {
+  Meeting meeting;
+  meeting.join_two();
+  meeting.say(2, Kind::kReport, 0, "b");
+  EXPECT_EQ(meeting.said(), "");
+  meeting.say(1, Kind::kReport, 0, "a");
+  ASSERT_EQ(meeting.said(), "over>1 over>2");
+  EXPECT_EQ(meeting.sent[0].message.payloads, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(Coordinator, BeginsAgainWhenAllAreReady) {
+  Meeting meeting;
+  meeting.join_two();
+  meeting.say(1, Kind::kReport);
+  meeting.say(2, Kind::kReport);
+  (void)meeting.said();
+  meeting.say(1, Kind::kReady, 1);
+  EXPECT_EQ(meeting.said(), "");
+  meeting.say(2, Kind::kReady, 1);
+  ASSERT_EQ(meeting.said(), "begin>1 begin>2");
+  EXPECT_EQ(meeting.sent[1].message.membership->attempt, 1);
+  EXPECT_EQ(meeting.sent[1].message.membership->round, 1);
+}
+
+TEST(Coordinator, CallsTheNextRoundOffWhenSomebodyStops) {
+  Meeting meeting;
+  meeting.join_two();
+  meeting.say(1, Kind::kReport);
+  meeting.say(2, Kind::kReport);
+  meeting.say(1, Kind::kReady, 1);
+  (void)meeting.said();
+  meeting.say(2, Kind::kStopping, 0, "interrupted");
+  EXPECT_EQ(meeting.said(), "stop>1");
+  meeting.say(2, Kind::kBye);
+  meeting.say(1, Kind::kBye);
+  EXPECT_TRUE(meeting.coordinator.over());
+}
+
+TEST(Coordinator, TellsTheOthersWhoIsLostAndWaitsForItNoLonger) {
+  Meeting meeting;
+  meeting.join_two();
+  meeting.say(1, Kind::kReport, 0, "a");
+  meeting.coordinator.left(2, "silence for 5s", meeting.now);
+  ASSERT_EQ(meeting.said(), "lost>1 over>1");
+  EXPECT_EQ(meeting.sent[0].message.node, "node-10.0.0.2");
+  EXPECT_EQ(meeting.sent[0].message.text, "silence for 5s");
+  EXPECT_EQ(meeting.sent[1].message.payloads, (std::vector<std::string>{"a", ""}));
+}
+
+TEST(Coordinator, IsOverWhenAllHaveSaidBye) {
+  Meeting meeting;
+  meeting.join_two();
+  meeting.say(1, Kind::kReport);
+  meeting.say(2, Kind::kReport);
+  meeting.say(1, Kind::kBye);
+  EXPECT_FALSE(meeting.coordinator.over());
+  meeting.say(2, Kind::kBye);
+  EXPECT_TRUE(meeting.coordinator.over());
+}
+
+}  // namespace
+}  // namespace lrun

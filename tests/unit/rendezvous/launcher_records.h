@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "rendezvous/join_record.h"
+
+namespace lrun::test {
+
+/// A node as tests of the rendezvous describe it.
+inline JoinRecord node_at(const std::string& address, int workers = 1, std::optional<int> node_rank = {}) {
+  JoinRecord record;
+  record.token = "token of " + address;
+  record.run_id = "run-of-" + address;
+  record.node = "node-" + address;
+  record.address = address;
+  record.meeting_address = "10.0.0.1";
+  record.workers = workers;
+  record.node_rank = node_rank;
+  record.store_port = 4000 + workers;
+  record.min_nodes = record.max_nodes = 2;
+  record.settings = "strategy ddp";
+  return record;
+}
+
+inline JoinRecord with_role(JoinRecord record, std::string role) {
+  record.role = std::move(role);
+  return record;
+}
+
+}  // namespace lrun::test

@@ -1,0 +1,101 @@
+#include "rendezvous/message.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "launcher_records.h"
+
+namespace lrun {
+namespace {
+
+using Kind = LauncherMessage::Kind;
+
+std::vector<LauncherMessage> messages_of_all_kinds() {
+  return {{.kind = Kind::kJoin, .join = test::node_at("10.0.0.1", 2, 1)},
+          {.kind = Kind::kBeat, .sent_ns = 5},
+          {.kind = Kind::kStopping, .round = 2, .text = "{\"kind\": 1}"},
+          {.kind = Kind::kReport, .round = 2, .text = "report"},
+          {.kind = Kind::kReady, .round = 3},
+          {.kind = Kind::kBye},
+          {.kind = Kind::kRefused, .text = "why"},
+          {.kind = Kind::kWaiting, .text = "who"},
+          {.kind = Kind::kBegin, .membership = assign_ranks({test::node_at("10.0.0.1")})},
+          {.kind = Kind::kEcho, .sent_ns = 5, .steady_ns = 6, .wall_ns = 7},
+          {.kind = Kind::kStop, .round = 1, .text = "why"},
+          {.kind = Kind::kLost, .round = 1, .text = "how", .node = "b"},
+          {.kind = Kind::kOver, .round = 1, .payloads = {"a", "", "c"}}};
+}
+
+std::string bytes_of(const std::vector<LauncherMessage>& messages) {
+  std::string bytes(kLauncherGreeting);
+  for (const LauncherMessage& message : messages) append_message(bytes, message);
+  return bytes;
+}
+
+TEST(LauncherMessage, OfEveryKindComesBackAsItWas) {
+  for (const LauncherMessage& message : messages_of_all_kinds()) {
+    EXPECT_EQ(launcher_message_from_json(to_json(message)), message) << to_json(message);
+  }
+}
+
+TEST(LauncherMessage, MustHaveWhatItsKindSays) {
+  EXPECT_FALSE(launcher_message_from_json(R"({"kind": "join"})"));
+  EXPECT_FALSE(launcher_message_from_json(R"({"kind": "begin"})"));
+  EXPECT_FALSE(launcher_message_from_json(R"({"kind": "dance"})"));
+  EXPECT_FALSE(launcher_message_from_json(R"({"kind": "ready", "round": -1})"));
+  EXPECT_FALSE(launcher_message_from_json(R"({"kind": "stop", "text": 5})"));
+  EXPECT_FALSE(launcher_message_from_json(R"([])"));
+}
+
+TEST(LauncherMessage, RefusesARecordThatIsOutOfRange) {
+  for (const auto& change : std::vector<std::function<void(JoinRecord&)>>{
+           [](JoinRecord& record) { record.workers = 0; }, [](JoinRecord& record) { record.address = "a.name"; },
+           [](JoinRecord& record) { record.store_port = 65'536; }, [](JoinRecord& record) { record.node_rank = -1; },
+           [](JoinRecord& record) { record.max_nodes = 1, record.min_nodes = 2; },
+           [](JoinRecord& record) { record.token.clear(); },
+           [](JoinRecord& record) { record.node.assign(2000, 'x'); }}) {
+    JoinRecord record = test::node_at("10.0.0.1");
+    change(record);
+    EXPECT_FALSE(join_record_from_json(to_json(record))) << to_json(record);
+  }
+}
+
+TEST(LauncherMessageDecoder, TakesMessagesWhereverTheyAreCut) {
+  const std::vector<LauncherMessage> messages = messages_of_all_kinds();
+  const std::string bytes = bytes_of(messages);
+  for (const std::size_t step : {std::size_t{1}, std::size_t{3}, std::size_t{100}, bytes.size()}) {
+    LauncherMessageDecoder decoder(kMostBytesFromLauncher, true);
+    std::vector<LauncherMessage> decoded;
+    for (std::size_t at = 0; at < bytes.size(); at += step) {
+      decoder.take(std::string_view(bytes).substr(at, step));
+      while (auto message = decoder.next()) decoded.push_back(*message);
+    }
+    EXPECT_EQ(decoder.refusal(), "");
+    EXPECT_EQ(decoded, messages) << "pieces of " << step;
+  }
+}
+
+TEST(LauncherMessageDecoder, RefusesWhoIsNoLauncher) {
+  LauncherMessageDecoder decoder(kMostBytesFromLauncher, true);
+  decoder.take("GET / HTTP/1.1\r\n");
+  EXPECT_FALSE(decoder.next());
+  EXPECT_EQ(decoder.refusal(), "it is no launcher of this version of lrun");
+}
+
+TEST(LauncherMessageDecoder, RefusesALengthBeforeItsBytesCome) {
+  LauncherMessageDecoder decoder(1000, false);
+  decoder.take(std::string_view("\x00\x00\x10\x00", 4));
+  EXPECT_FALSE(decoder.next());
+  EXPECT_EQ(decoder.refusal(), "a message of 4096 bytes, and at most 1000 are taken");
+}
+
+TEST(LauncherMessageDecoder, StopsAtAMessageThatMakesNoSense) {
+  LauncherMessageDecoder decoder(1000, false);
+  decoder.take(std::string_view("\x00\x00\x00\x02{}\x00\x00\x00\x02{}", 12));
+  EXPECT_FALSE(decoder.next());
+  EXPECT_EQ(decoder.refusal(), "a message that makes no sense");
+}
+
+}  // namespace
+}  // namespace lrun
