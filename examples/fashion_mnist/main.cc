@@ -65,9 +65,11 @@ void train(const Options& options) {
     EpochResult result = train_epoch(session, model, *train_loader, optimizer, bar);
     test_accuracy = result.accuracy = accuracy(session, model, *test_loader);
     bar.clear();
-    if (!session.is_rank_zero()) continue;
-    if (!options.checkpoint.empty()) replace_file(options.checkpoint, pack_checkpoint(epoch, *network, *optimizer));
-    print_line(table_row(result));  // who reads it may rely on the checkpoint
+    if (!options.checkpoint.empty()) {
+      const auto whole = optimizer.whole_state();  // on every rank: under ddp_sharded each has a part of it
+      if (session.is_rank_zero()) replace_file(options.checkpoint, pack_checkpoint(epoch, *network, *optimizer));
+    }
+    if (session.is_rank_zero()) print_line(table_row(result));  // who reads it may rely on the checkpoint
   }
 
   if (!test_accuracy) test_accuracy = accuracy(session, model, *test_loader);  // resumed with nothing left to do

@@ -1,6 +1,14 @@
 #pragma once
 
+#include <lrun/optimizer_shards.h>
+
+#include <optional>
 #include <utility>
+
+namespace torch::serialize {
+class InputArchive;
+class OutputArchive;
+}  // namespace torch::serialize
 
 namespace lrun {
 
@@ -11,22 +19,65 @@ namespace lrun {
 template <class TorchOptimizer>
 class Optimizer {
  public:
+  /// \param parameters  tensors or parameter groups, alike on all ranks.
+  /// \param options     what torch's optimizer takes.
+  /// \param split_over  null: every rank has the whole state. Else see OptimizerShards; must outlive this object.
   template <class Parameters, class Options>
-  Optimizer(Parameters&& parameters, const Options& options)
-      : optimizer_(std::forward<Parameters>(parameters), options) {}
+  Optimizer(Parameters&& parameters, const Options& options, Collectives* split_over = nullptr)
+      : optimizer_(std::forward<Parameters>(parameters), options) {
+    if (split_over != nullptr) shards_.emplace(optimizer_, *split_over);
+  }
 
   /// Sets the gradients to undefined (C++'s default), or to zero in place.
   void zero_grad(bool set_to_none = true) { optimizer_.zero_grad(set_to_none); }
 
-  /// One update from the averaged gradients: the same on every rank.
-  void step() { optimizer_.step(); }
+  /// One update from the averaged gradients: the same on every rank. Collective where the state is split.
+  void step() { shards_ ? shards_->step(optimizer_) : static_cast<void>(optimizer_.step()); }
 
-  /// torch's own optimizer: parameter groups, saving, schedulers.
+  /// While it lives, the torch optimizer of one rank, or of all, has the state of all ranks.
+  class WholeState {
+   public:
+    WholeState(Optimizer& optimizer, int rank) : optimizer_(optimizer) {
+      if (optimizer_.shards_) optimizer_.shards_->gather_state(optimizer_.optimizer_, rank);
+    }
+    WholeState(const WholeState&) = delete;
+    WholeState& operator=(const WholeState&) = delete;
+    ~WholeState() {
+      if (optimizer_.shards_) optimizer_.shards_->drop_foreign_state(optimizer_.optimizer_);
+    }
+
+   private:
+    Optimizer& optimizer_;
+  };
+
+  /// The state of all ranks on `rank` (kAllRanks: on every one), for saving it. What is saved then can be loaded under
+  /// any strategy and world size. Collective where the state is split: every rank calls it.
+  [[nodiscard]] WholeState whole_state(int rank = 0) { return {*this, rank}; }
+
+  /// Writes what torch's own optimizer writes, with the whole state, into the archive of `rank` (kAllRanks: of every
+  /// rank); what others get is unspecified. Collective as whole_state().
+  void save(torch::serialize::OutputArchive& archive, int rank = 0) {
+    const WholeState whole(*this, rank);
+    optimizer_.save(archive);
+  }
+
+  /// Reads what save() or torch's own optimizer wrote, and keeps this rank's part. Every rank reads the whole.
+  void load(torch::serialize::InputArchive& archive) {
+    optimizer_.load(archive);
+    if (shards_) shards_->drop_foreign_state(optimizer_);
+  }
+
+  /// torch's own optimizer: parameter groups, schedulers. Where the state is split it has this rank's part of it, and
+  /// step() and save() are to be those of this class; it may load a whole state by itself.
   [[nodiscard]] TorchOptimizer& operator*() { return optimizer_; }
   [[nodiscard]] TorchOptimizer* operator->() { return &optimizer_; }
 
+  /// How the state is split; nothing where every rank has the whole.
+  [[nodiscard]] const std::optional<OptimizerShards>& shards() const { return shards_; }
+
  private:
   TorchOptimizer optimizer_;
+  std::optional<OptimizerShards> shards_;
 };
 
 }  // namespace lrun

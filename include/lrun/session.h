@@ -16,6 +16,11 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
+
+namespace torch::optim {
+class OptimizerParamGroup;
+}
 
 namespace lrun {
 
@@ -27,7 +32,7 @@ class DataLoader;
 struct SessionOptions {
   /// Who this process is. Default: World::from_environment().
   std::optional<World> world;
-  /// 'ddp', or 'single' in a world of one. Default: LRUN_STRATEGY, else ddp.
+  /// 'ddp', 'ddp_sharded', or 'single' in a world of one. Default: LRUN_STRATEGY, else ddp.
   std::optional<std::string> strategy;
   /// Collectives by name ('shm', …). Default: LRUN_PROCESS_GROUP_BACKEND, else the best for this world.
   std::string backend;
@@ -104,14 +109,21 @@ class LRUN_EXPORT Session {
   [[nodiscard]] DistributedSampler sampler(std::size_t dataset_size, const LoaderOptions& options);
 
   /// An optimizer over the model's parameters. `options` is what torch's optimizer takes: its options or a learning
-  /// rate.
+  /// rate. Under ddp_sharded its state is split over the ranks, and making it is collective.
+  /// \throws lrun::Unsupported  an optimizer whose state cannot be split (LBFGS) under ddp_sharded.
   template <class TorchOptimizer, class Module, class Options>
   Optimizer<TorchOptimizer> optimizer(const Model<Module>& model, const Options& options) {
-    return Optimizer<TorchOptimizer>(model.parameters(), options);
+    return Optimizer<TorchOptimizer>(model.parameters(), options, split_over());
+  }
+  /// The same over parameter groups, which hold parameters of wrapped models, alike on all ranks.
+  template <class TorchOptimizer, class Options>
+  Optimizer<TorchOptimizer> optimizer(const std::vector<torch::optim::OptimizerParamGroup>& groups,
+                                      const Options& options) {
+    return Optimizer<TorchOptimizer>(groups, options, split_over());
   }
 
   /// Samples behind one optimizer step for loaders with batches of `loader_batch`: loader_batch · devices · nodes under
-  /// ddp.
+  /// ddp and ddp_sharded.
   [[nodiscard]] std::int64_t effective_batch_size(std::int64_t loader_batch) const;
 
   /// Returns when all ranks have called it.
@@ -125,6 +137,7 @@ class LRUN_EXPORT Session {
 
  private:
   ReplicatedModule replicate(std::shared_ptr<torch::nn::Module> module, const std::optional<WrapOptions>& options);
+  [[nodiscard]] Collectives* split_over() { return strategy_ == "ddp_sharded" ? collectives_.get() : nullptr; }
 
   SessionOptions options_;
   World world_;

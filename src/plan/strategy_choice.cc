@@ -11,7 +11,7 @@ namespace lrun {
 namespace {
 
 const std::vector<std::string>& strategies() {
-  static const std::vector<std::string> names = {"ddp", "dp", "ddp2", "single"};
+  static const std::vector<std::string> names = {"ddp", "dp", "ddp2", "ddp_sharded", "single"};
   return names;
 }
 
@@ -20,7 +20,6 @@ constexpr std::pair<std::string_view, std::string_view> kLater[] = {
     {"ddp_spawn", "use '--strategy ddp': lrun starts the processes itself"},
     {"ddp_fork", "use '--strategy ddp': lrun starts the processes itself"},
     {"ddp_notebook", "use '--strategy ddp': lrun starts the processes itself"},
-    {"ddp_sharded", "use '--strategy ddp': the same gradients, with the whole optimizer state on every rank"},
     {"fsdp", "use '--strategy ddp'"},
     {"horovod", "use '--strategy ddp'"},
     {"deepspeed", "use '--strategy ddp'"},

@@ -11,8 +11,8 @@ namespace lrun {
 namespace {
 
 const std::vector<std::string>& later_strategies() {
-  static const std::vector<std::string> names = {"dp",          "ddp2",    "ddp_spawn", "ddp_fork", "ddp_notebook",
-                                                 "ddp_sharded", "horovod", "deepspeed", "tpu"};
+  static const std::vector<std::string> names = {"dp",           "ddp2",    "ddp_spawn", "ddp_fork",
+                                                 "ddp_notebook", "horovod", "deepspeed", "tpu"};
   return names;
 }
 
@@ -26,15 +26,17 @@ bool is_later(const std::string& name) {
 std::string choose_strategy(const std::string& asked, const World& world) {
   const std::string& name = !asked.empty() ? asked : world.strategy;
   if (name.empty() || name == "ddp") return "ddp";
+  if (name == "ddp_sharded") return name;
   if (name == "single") {
     if (world.world_size == 1) return name;
     throw Unsupported("strategy 'single' is for one rank, and there are " + std::to_string(world.world_size) +
                       ": use 'ddp'");
   }
-  if (is_later(name)) throw Unsupported("strategy '" + name + "' is not in this version of liblrun: it has 'ddp'");
-  const auto near = nearest_word(name, {"ddp", "single"});
+  if (is_later(name))
+    throw Unsupported("strategy '" + name + "' is not in this version of liblrun: it has 'ddp' and 'ddp_sharded'");
+  const auto near = nearest_word(name, {"ddp", "ddp_sharded", "single"});
   throw Unsupported("'" + name + "' is not a strategy" +
-                    (near ? ": did you mean '" + *near + "'?" : ": there is 'ddp'"));
+                    (near ? ": did you mean '" + *near + "'?" : ": there are 'ddp' and 'ddp_sharded'"));
 }
 
 }  // namespace lrun

@@ -44,10 +44,10 @@ TEST(Session, RefusesWhatComesLaterBeforeItJoins) {
   options.world = World();
   options.connect = [&](const World&) -> std::unique_ptr<Collectives> { throw std::logic_error("joined"); };
   options.strategy = "ddp2";
-  EXPECT_EQ(refusal(options), "strategy 'ddp2' is not in this version of liblrun: it has 'ddp'");
+  EXPECT_EQ(refusal(options), "strategy 'ddp2' is not in this version of liblrun: it has 'ddp' and 'ddp_sharded'");
   options.strategy = std::nullopt;
   options.world->strategy = "dp";
-  EXPECT_EQ(refusal(options), "strategy 'dp' is not in this version of liblrun: it has 'ddp'");
+  EXPECT_EQ(refusal(options), "strategy 'dp' is not in this version of liblrun: it has 'ddp' and 'ddp_sharded'");
   options.world->strategy = "";
   options.world->devices = {"cuda:0"};
   EXPECT_EQ(refusal(options),

@@ -28,19 +28,20 @@ TEST(Strategy, IsDdpUnlessSomebodySaysOtherwise) {
   EXPECT_EQ(choose_strategy("", world_of(4, "ddp")), "ddp");
   EXPECT_EQ(choose_strategy("ddp", world_of(4, "dp")), "ddp") << "the program decides";
   EXPECT_EQ(choose_strategy("", world_of(1, "single")), "single");
+  EXPECT_EQ(choose_strategy("", world_of(4, "ddp_sharded")), "ddp_sharded");
 }
 
 TEST(Strategy, ThatComesLaterIsRefusedByName) {
   for (const std::string name :
-       {"dp", "ddp2", "ddp_spawn", "ddp_fork", "ddp_notebook", "ddp_sharded", "horovod", "deepspeed", "tpu"}) {
+       {"dp", "ddp2", "ddp_spawn", "ddp_fork", "ddp_notebook", "horovod", "deepspeed", "tpu"}) {
     EXPECT_EQ(refusal("", world_of(2, name)),
-              "strategy '" + name + "' is not in this version of liblrun: it has 'ddp'");
+              "strategy '" + name + "' is not in this version of liblrun: it has 'ddp' and 'ddp_sharded'");
   }
 }
 
 TEST(Strategy, ThatIsMisspeltIsRefusedWithTheNearest) {
   EXPECT_EQ(refusal("dpd", world_of(2)), "'dpd' is not a strategy: did you mean 'ddp'?");
-  EXPECT_EQ(refusal("quantum", world_of(2)), "'quantum' is not a strategy: there is 'ddp'");
+  EXPECT_EQ(refusal("quantum", world_of(2)), "'quantum' is not a strategy: there are 'ddp' and 'ddp_sharded'");
 }
 
 TEST(Strategy, SingleIsForOneRank) {

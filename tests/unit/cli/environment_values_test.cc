@@ -84,7 +84,7 @@ TEST(EnvironmentValues, SwitchesReadYesAndNo) {
 
 TEST(EnvironmentValues, RefusalsNameTheVariable) {
   EXPECT_EQ(refusal({"p"}, {{"LRUN_STRATEGY", "dpd"}}),
-            "lrun: error: 'LRUN_STRATEGY=dpd': no such strategy; allowed: ddp, dp, ddp2\n"
+            "lrun: error: 'LRUN_STRATEGY=dpd': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded\n"
             "lrun: hint: did you mean 'ddp'?\n");
   EXPECT_EQ(refusal({"p"}, {{"PET_NNODES", "1:4"}}),
             "lrun: error: 'PET_NNODES=1:4': a range of nodes comes with rendezvous and is not in this version\n"

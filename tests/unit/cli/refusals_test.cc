@@ -87,19 +87,19 @@ TEST(Refusal, OfNodesTellsElasticRangesFromNonsense) {
 TEST(Refusal, OfAStrategyTellsLaterNamesFromMistakes) {
   expect_refused({
       {"--strategy=dpd",
-       "lrun: error: '--strategy dpd': no such strategy; allowed: ddp, dp, ddp2\nlrun: hint: did you mean 'ddp'?\n"},
+       "lrun: error: '--strategy dpd': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded\nlrun: hint: did you mean "
+       "'ddp'?\n"},
       {"--strategy=fsdp",
-       "lrun: error: '--strategy fsdp': no such strategy; allowed: ddp, dp, ddp2\n"
+       "lrun: error: '--strategy fsdp': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded\n"
        "lrun: hint: for example '--strategy ddp'\n"},
       {"--strategy=",
-       "lrun: error: '--strategy=': no such strategy; allowed: ddp, dp, ddp2\n"
+       "lrun: error: '--strategy=': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded\n"
        "lrun: hint: for example '--strategy ddp'\n"},
   });
-  for (const std::string name :
-       {"ddp_spawn", "ddp_fork", "ddp_notebook", "ddp_sharded", "horovod", "deepspeed", "tpu", "Horovod"}) {
+  for (const std::string name : {"ddp_spawn", "ddp_fork", "ddp_notebook", "horovod", "deepspeed", "tpu", "Horovod"}) {
     EXPECT_EQ(refusal({"--strategy", name, "p"}),
               "lrun: error: '--strategy " + name +
-                  "': this strategy is not in this version; allowed: ddp, dp, ddp2\n"
+                  "': this strategy is not in this version; allowed: ddp, dp, ddp2, ddp_sharded\n"
                   "lrun: hint: for example '--strategy ddp'\n");
   }
 }
