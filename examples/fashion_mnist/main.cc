@@ -12,15 +12,13 @@
 #include <memory>
 #include <optional>
 
-#include "atomic_file.h"
-#include "checkpoint.h"
 #include "dataset.h"
 #include "errors.h"
 #include "network.h"
 #include "options.h"
 #include "progress.h"
-#include "resume.h"
 #include "training.h"
+#include "training_state.h"
 
 namespace fashion_mnist {
 namespace {
@@ -30,9 +28,20 @@ void print_line(const std::string& line) {
   std::fflush(stdout);  // a pipe would keep it until the end
 }
 
+/// Where to go on: in the checkpoint that the launcher names (LRUN_RESUME), else in --checkpoint if --resume was given.
+std::optional<TrainingState> resumed_state(lrun::Session& session, const Options& options) {
+  const lrun::World& world = session.world();
+  if (!options.resume && !world.resume) return std::nullopt;
+  const auto path = world.resume_path.empty() ? options.checkpoint : std::filesystem::path(world.resume_path);
+  if (path.empty()) return std::nullopt;
+  const auto checkpoint = lrun::load_checkpoint(session, path);
+  if (!checkpoint) return std::nullopt;
+  return TrainingState(checkpoint->content, session.device());
+}
+
 void train(const Options& options) {
   // Before the ranks meet: a bad file is then one line and no lost peer.
-  if (!options.checkpoint.empty()) check_replaceable(options.checkpoint);
+  if (!options.checkpoint.empty()) lrun::require_checkpoint_path(options.checkpoint);
   const Dataset train_images(options.data, Part::kTrain, options.limit);
   const Dataset test_images(options.data, Part::kTest);
 
@@ -42,10 +51,7 @@ void train(const Options& options) {
   const auto test_loader =
       session.loader(test_images, {.batch_size = 500, .shuffle = false, .remainder = lrun::Remainder::kUneven});
 
-  std::optional<Checkpoint> checkpoint;
-  const bool resume = options.resume || session.world().resume;
-  if (resume && !options.checkpoint.empty()) checkpoint = read_checkpoint(session, options.checkpoint);
-
+  std::optional<TrainingState> checkpoint = resumed_state(session, options);
   const auto network = std::make_shared<Network>();
   if (checkpoint) checkpoint->load_into(*network);
   auto model = session.wrap(network);
@@ -67,7 +73,9 @@ void train(const Options& options) {
     bar.clear();
     if (!options.checkpoint.empty()) {
       const auto whole = optimizer.whole_state();  // on every rank: under ddp_sharded each has a part of it
-      if (session.is_rank_zero()) replace_file(options.checkpoint, pack_checkpoint(epoch, *network, *optimizer));
+      if (session.is_rank_zero()) {
+        lrun::write_checkpoint(options.checkpoint, pack_state(epoch, *network, *optimizer));
+      }
     }
     if (session.is_rank_zero()) print_line(table_row(result));  // who reads it may rely on the checkpoint
   }

@@ -57,4 +57,12 @@ class LRUN_EXPORT RankMismatch : public Error {
   ~RankMismatch() override;
 };
 
+/// A checkpoint is torn, damaged or something else, or was not completed; the text names the file, or the ranks, and
+/// why.
+class LRUN_EXPORT CheckpointError : public Error {
+ public:
+  using Error::Error;
+  ~CheckpointError() override;
+};
+
 }  // namespace lrun

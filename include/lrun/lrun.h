@@ -2,6 +2,7 @@
 
 /// Everything of liblrun.
 #include <lrun/batch.h>
+#include <lrun/checkpoint.h>
 #include <lrun/collectives.h>
 #include <lrun/data_loader.h>
 #include <lrun/distributed_data_parallel.h>

@@ -47,7 +47,8 @@ struct LRUN_EXPORT World {
   std::string backend;                ///< LRUN_PROCESS_GROUP_BACKEND; empty when not given.
   std::vector<std::string> devices;   ///< LRUN_DEVICES, of this process: 'cpu', 'cuda:1'; empty when not given.
   std::optional<std::uint64_t> seed;  ///< LRUN_SEED; empty when not given.
-  bool resume = false;                ///< LRUN_RESUME: the program should go on from its newest checkpoint.
+  bool resume = false;                ///< LRUN_RESUME is not empty and not '0': go on from a checkpoint.
+  std::string resume_path;            ///< LRUN_RESUME when it is a path, of a file or folder; empty for '1': your own.
 
   WorldSource source = WorldSource::kAlone;
 

@@ -46,7 +46,7 @@ constexpr std::string_view kForeignRanks[] = {
 constexpr std::string_view kForeignPrefixes[] = {"OMPI_COMM_WORLD_", "MV2_COMM_WORLD_"};
 
 /// What belongs to the launcher, or to an lrun that this one runs inside.
-constexpr std::string_view kPrivate[] = {"LRUN_JOB_SECRET", "LRUN_PROGRESS_FD", "LRUN_RESUME", "LRUN_LAUNCH_CALL"};
+constexpr std::string_view kPrivate[] = {"LRUN_JOB_SECRET", "LRUN_PROGRESS_FD", "LRUN_LAUNCH_CALL"};
 
 bool is_in(std::string_view name, const auto& names) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
@@ -57,7 +57,8 @@ bool is_contract(std::string_view name) {
                      [&](const ContractVariable& variable) { return variable.name == name; });
 }
 
-bool is_unwanted(std::string_view name) {
+bool is_unwanted(std::string_view name, const Environment& base) {
+  if (name == "LRUN_RESUME") return base.has("LRUN_RUN_ID");  // the outer run's workers are to go on, not this one's
   if (is_in(name, kForeignRanks) || is_in(name, kPrivate)) return true;
   return std::any_of(std::begin(kForeignPrefixes), std::end(kForeignPrefixes),
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
@@ -158,7 +159,7 @@ WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& nod
       gpu_vendor_(node.gpu_vendor) {
   shared_.reserve(base.variables().size() + shared_contract_.size());
   for (const auto& [name, value] : base.variables()) {
-    const bool unwanted = is_unwanted(name) && !is_wanted(plan.setup.environment, name);
+    const bool unwanted = is_unwanted(name, base) && !is_wanted(plan.setup.environment, name);
     if (unwanted || (name == "LRUN_SEED" && !plan.seed.value)) {
       removed_.push_back(name);
     } else if (!is_contract(name)) {

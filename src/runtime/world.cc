@@ -175,6 +175,7 @@ void read_run(World& world, const Reader& reader) {
   world.seed = reader.number<std::uint64_t>("LRUN_SEED");
   const std::string resume = reader.text("LRUN_RESUME");
   world.resume = !resume.empty() && resume != "0";
+  if (world.resume && resume != "1") world.resume_path = resume;
 }
 
 }  // namespace

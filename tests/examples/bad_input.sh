@@ -39,8 +39,8 @@ refused 1 "'$work/data/train-labels-idx1-ubyte' is cut off: its header promises 
 refused 2 "unknown option '--epoch' (-h shows all)" --epoch 3
 refused 2 "bad value '0' of --batch-size: a whole number of at least 1" --batch-size 0
 
-printf 'checkpt1 torn' > "$work/c"
-refused 1 "checkpoint '$work/c' is damaged: length or checksum is wrong" --checkpoint "$work/c" --resume
+printf 'lrunckpt torn' > "$work/c"
+refused 1 "checkpoint '$work/c' cannot be used: it ends within its header: 13 of 64 bytes" --checkpoint "$work/c" --resume
 
 "$FASHION_MNIST" -h > "$work/out" || fail "-h: exit code $?" "$work/out"
 grep -q -- '--checkpoint FILE' "$work/out" || fail "-h does not name the options" "$work/out"

@@ -1,5 +1,6 @@
 // Exit code 0 when two checkpoints hold the same training to the last bit: same_checkpoint FILE FILE
 // Their bytes need not be equal: torch names the state of a parameter after its address.
+#include <lrun/checkpoint.h>
 #include <torch/optim/sgd.h>
 
 #include <cstdio>
@@ -7,10 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "atomic_file.h"
-#include "checkpoint.h"
 #include "errors.h"
 #include "network.h"
+#include "training_state.h"
 
 namespace {
 
@@ -18,9 +18,9 @@ using namespace fashion_mnist;
 
 struct Training {
   explicit Training(const char* path) {
-    const std::optional<std::string> content = read_file(path);
-    if (!content) throw DataError(std::string("no file '") + path + "'");
-    Checkpoint checkpoint(*content);
+    const auto file = lrun::read_checkpoint(path);
+    if (!file) throw DataError(std::string("no file '") + path + "'");
+    TrainingState checkpoint(file->content);
     epoch = checkpoint.epoch();
     checkpoint.load_into(network);
     checkpoint.load_into(optimizer);

@@ -84,6 +84,16 @@ TEST(World, ReadsLrunsVariables) {
   EXPECT_EQ(world.devices, (std::vector<std::string>{"cuda:0", "cuda:1"}));
   EXPECT_EQ(world.seed, 18446744073709551615U);
   EXPECT_TRUE(world.resume);
+  EXPECT_EQ(world.resume_path, "");
+}
+
+TEST(World, ReadsFromWhereToGoOn) {
+  EXPECT_FALSE(World::from_variables({}).resume);
+  EXPECT_FALSE(World::from_variables({{"LRUN_RESUME", ""}}).resume);
+  EXPECT_FALSE(World::from_variables({{"LRUN_RESUME", "0"}}).resume);
+  const World world = World::from_variables({{"LRUN_RESUME", "/run/checkpoints"}});
+  EXPECT_TRUE(world.resume);
+  EXPECT_EQ(world.resume_path, "/run/checkpoints");
 }
 
 TEST(World, NeedsRankAndWorldSizeOnly) {

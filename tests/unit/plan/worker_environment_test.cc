@@ -126,15 +126,22 @@ TEST(WorkerEnvironment, TakesForeignRanksOutAndKeepsTheJob) {
 TEST(WorkerEnvironment, KeepsTheSecretAndAnOuterRunFromWorkers) {
   const Environment base = environment_with({{"LRUN_JOB_SECRET", "hush"},
                                              {"LRUN_PROGRESS_FD", "9"},
+                                             {"LRUN_RESUME", "1"},
                                              {"LRUN_SEED", "1"},
                                              {"LRUN_STRATEGY", "dp"},
                                              {"LRUN_RUN_ID", "outer"}});
   Variables seen = worker(plan_of(request_for("2"), cpu_node()), 0, base);
   EXPECT_EQ(seen.count("LRUN_JOB_SECRET"), 0U);
   EXPECT_EQ(seen.count("LRUN_PROGRESS_FD"), 0U);
+  EXPECT_EQ(seen.count("LRUN_RESUME"), 0U);
   EXPECT_EQ(seen.count("LRUN_SEED"), 0U) << "this run has none";
   EXPECT_EQ(seen["LRUN_STRATEGY"], "ddp");
   EXPECT_EQ(seen["LRUN_RUN_ID"], "demo");
+}
+
+TEST(WorkerEnvironment, PassesOnFromWhichCheckpointToGoOn) {
+  const Environment base = environment_with({{"LRUN_RESUME", "checkpoints"}});
+  EXPECT_EQ(worker(plan_of(request_for("2"), cpu_node()), 0, base).at("LRUN_RESUME"), "checkpoints");
 }
 
 TEST(WorkerEnvironment, KeepsTheUsersNcclAndThreadSettings) {

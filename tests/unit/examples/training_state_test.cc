@@ -1,4 +1,4 @@
-#include "checkpoint.h"
+#include "training_state.h"
 
 #include <gtest/gtest.h>
 #include <torch/nn/modules/linear.h>
@@ -21,14 +21,14 @@ struct Training {
   }
 };
 
-TEST(Checkpoint, ContinuesAsIfThereHadBeenNoStop) {
+TEST(TrainingState, ContinuesAsIfThereHadBeenNoStop) {
   Training whole;
   for (std::int64_t i = 0; i < 2; ++i) whole.step(i);
-  const std::string bytes = pack_checkpoint(2, *whole.network, whole.optimizer);
+  const std::string bytes = pack_state(2, *whole.network, whole.optimizer);
   whole.step(2);
 
   Training resumed;
-  Checkpoint checkpoint(bytes);
+  TrainingState checkpoint(bytes);
   EXPECT_EQ(checkpoint.epoch(), 2);
   checkpoint.load_into(*resumed.network);
   checkpoint.load_into(resumed.optimizer);
@@ -38,16 +38,16 @@ TEST(Checkpoint, ContinuesAsIfThereHadBeenNoStop) {
   EXPECT_TRUE(torch::equal(resumed.network->bias, whole.network->bias));
 }
 
-TEST(Checkpoint, IsRefusedByAnotherNetwork) {
+TEST(TrainingState, IsRefusedByAnotherNetwork) {
   Training training;
-  Checkpoint checkpoint(pack_checkpoint(1, *training.network, training.optimizer));
+  TrainingState checkpoint(pack_state(1, *training.network, training.optimizer));
   torch::nn::Bilinear other(3, 2, 1);
   other->register_parameter("more", torch::zeros(1));
   EXPECT_EQ(text_of<DataError>([&] { checkpoint.load_into(*other); }), "the checkpoint is of another network");
 }
 
-TEST(Checkpoint, IsRefusedWhenItIsSomethingElse) {
-  EXPECT_EQ(text_of<DataError>([] { Checkpoint("no archive"); }),
+TEST(TrainingState, IsRefusedWhenItIsSomethingElse) {
+  EXPECT_EQ(text_of<DataError>([] { TrainingState("no archive"); }),
             "the checkpoint holds something else than a training");
 }
 

@@ -11,15 +11,14 @@ namespace fashion_mnist {
 
 /// The state of a training after `epoch` epochs, as bytes: the epoch, the network's weights, the optimizer's state.
 /// The order of the images needs no place in it: it follows from the seed and the epoch.
-std::string pack_checkpoint(std::int64_t epoch, const torch::nn::Module& network,
-                            const torch::optim::Optimizer& optimizer);
+std::string pack_state(std::int64_t epoch, const torch::nn::Module& network, const torch::optim::Optimizer& optimizer);
 
-/// What pack_checkpoint() wrote.
-class Checkpoint {
+/// What pack_state() wrote.
+class TrainingState {
  public:
   /// \param device  where the training goes on
   /// \throws DataError  the bytes are something else.
-  explicit Checkpoint(const std::string& bytes, torch::Device device = torch::kCPU);
+  explicit TrainingState(const std::string& bytes, torch::Device device = torch::kCPU);
 
   [[nodiscard]] std::int64_t epoch() const { return epoch_; }  ///< epochs that were finished
 

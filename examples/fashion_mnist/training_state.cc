@@ -1,4 +1,4 @@
-#include "checkpoint.h"
+#include "training_state.h"
 
 #include <torch/serialize/output-archive.h>
 
@@ -33,8 +33,7 @@ void save_part(torch::serialize::OutputArchive& archive, const char* key, const 
 
 }  // namespace
 
-std::string pack_checkpoint(std::int64_t epoch, const torch::nn::Module& network,
-                            const torch::optim::Optimizer& optimizer) {
+std::string pack_state(std::int64_t epoch, const torch::nn::Module& network, const torch::optim::Optimizer& optimizer) {
   torch::serialize::OutputArchive archive;
   archive.write(kEpoch, c10::IValue(epoch));
   save_part(archive, kNetwork, network);
@@ -44,7 +43,7 @@ std::string pack_checkpoint(std::int64_t epoch, const torch::nn::Module& network
   return std::move(stream).str();
 }
 
-Checkpoint::Checkpoint(const std::string& bytes, torch::Device device) {
+TrainingState::TrainingState(const std::string& bytes, torch::Device device) {
   try {
     std::istringstream stream(bytes);
     archive_.load_from(stream, device);
@@ -56,8 +55,8 @@ Checkpoint::Checkpoint(const std::string& bytes, torch::Device device) {
   }
 }
 
-void Checkpoint::load_into(torch::nn::Module& network) { load_part(archive_, kNetwork, network); }
+void TrainingState::load_into(torch::nn::Module& network) { load_part(archive_, kNetwork, network); }
 
-void Checkpoint::load_into(torch::optim::Optimizer& optimizer) { load_part(archive_, kOptimizer, optimizer); }
+void TrainingState::load_into(torch::optim::Optimizer& optimizer) { load_part(archive_, kOptimizer, optimizer); }
 
 }  // namespace fashion_mnist

@@ -1,0 +1,58 @@
+#include <lrun/checkpoint.h>
+#include <lrun/error.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "runtime/checkpoint/file.h"
+#include "runtime/checkpoint/find.h"
+#include "runtime/checkpoint/share.h"
+
+namespace lrun {
+
+void write_checkpoint(const std::filesystem::path& path, std::string_view content, std::uint64_t step) {
+  CheckpointHeader header;
+  header.step = step;
+  write_checkpoint_file(path, header, content);
+}
+
+void require_checkpoint_path(const std::filesystem::path& path) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  int error = ::access(folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
+  std::error_code unknown;  // what cannot be looked at is no folder, or in one that cannot be written
+  if (!path.has_filename() || std::filesystem::is_directory(path, unknown)) error = EISDIR;
+  if (error != 0) throw std::system_error(error, std::generic_category(), "cannot write '" + path.string() + "'");
+}
+
+std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
+  auto file = read_checkpoint_file(path);
+  if (!file) return std::nullopt;
+  if (file->header.kind != CheckpointKind::kWhole) {
+    throw CheckpointError("checkpoint '" + path.string() + "' cannot be used: it is a part of a sharded checkpoint");
+  }
+  return Checkpoint{file->header.step, std::move(file->content)};
+}
+
+std::optional<Checkpoint> load_checkpoint(Session& session, const std::filesystem::path& path) {
+  const auto is_folder = share_from_rank_zero(session, [&]() -> std::optional<Shared> {
+    std::error_code unknown;
+    if (!std::filesystem::is_directory(path, unknown)) return std::nullopt;
+    return Shared();
+  });
+  if (is_folder) {
+    const auto newest = find_newest_checkpoint(session, path, true, warn_on_stderr);
+    if (!newest) return std::nullopt;
+    return Checkpoint{newest->step, load_whole_checkpoint(session, path, newest->step)};
+  }
+  auto found = share_from_rank_zero(session, [&]() -> std::optional<Shared> {
+    auto checkpoint = read_checkpoint(path);
+    if (!checkpoint) return std::nullopt;
+    return Shared{checkpoint->step, std::move(checkpoint->content)};
+  });
+  if (!found) return std::nullopt;
+  return Checkpoint{found->number, std::move(found->bytes)};
+}
+
+}  // namespace lrun

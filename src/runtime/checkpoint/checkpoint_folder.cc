@@ -1,0 +1,184 @@
+#include <ATen/ATen.h>
+#include <lrun/checkpoint.h>
+#include <lrun/error.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <exception>
+#include <future>
+#include <random>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "runtime/checkpoint/file.h"
+#include "runtime/checkpoint/files_of_folder.h"
+#include "runtime/checkpoint/find.h"
+#include "runtime/checkpoint/share.h"
+
+namespace lrun {
+namespace {
+
+/// No two saves get the same, also not before and after a restart.
+std::uint64_t random_number() {
+  std::random_device device;
+  return static_cast<std::uint64_t>(device()) << 32 | device();
+}
+
+/// What every rank says after it has written its part, or tried to.
+struct PartReport {
+  bool written = false;
+  CheckpointPart part;
+};
+
+std::vector<PartReport> gather(Session& session, const PartReport& mine) {
+  const auto input = at::tensor({static_cast<std::int64_t>(mine.written), static_cast<std::int64_t>(mine.part.size),
+                                 static_cast<std::int64_t>(mine.part.checksum)},
+                                at::kLong)
+                         .to(session.device());
+  auto output = at::empty({session.world_size(), 3}, input.options());
+  session.collectives().all_gather(output, input);
+  output = output.cpu();
+  std::vector<PartReport> reports;
+  for (std::int64_t rank = 0; rank < session.world_size(); ++rank) {
+    const auto* row = output.const_data_ptr<std::int64_t>() + 3 * rank;
+    reports.push_back({row[0] != 0, {static_cast<std::uint64_t>(row[1]), static_cast<std::uint32_t>(row[2])}});
+  }
+  return reports;
+}
+
+void require_all_written(std::uint64_t step, const std::vector<PartReport>& reports) {
+  std::string missing;
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    if (!reports[rank].written) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+  }
+  if (missing.empty()) return;
+  throw CheckpointError("checkpoint of step " + std::to_string(step) + " is not complete: rank " + missing +
+                        " could not write its part");
+}
+
+std::string manifest_of(const std::vector<PartReport>& reports) {
+  std::vector<CheckpointPart> parts;
+  for (const auto& report : reports) parts.push_back(report.part);
+  return encode_checkpoint_parts(parts);
+}
+
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error && ::access(folder.c_str(), W_OK | X_OK) != 0) error.assign(errno, std::generic_category());
+  if (error) throw std::system_error(error, "cannot write checkpoints into '" + folder.string() + "'");
+}
+
+}  // namespace
+
+class CheckpointFolder::State {
+ public:
+  State(Session& of_session, std::filesystem::path path, CheckpointFolderOptions with_options)
+      : session(of_session), folder(std::move(path)), options(std::move(with_options)) {
+    if (!options.warn) options.warn = warn_on_stderr;
+    make_folder(folder);
+  }
+
+  void write_whole(std::uint64_t step, const std::string& content) const {
+    const CheckpointName name{CheckpointKind::kWhole, step, 0, 0};
+    CheckpointHeader header;
+    header.step = step;
+    header.save = random_number();
+    write_checkpoint_file(folder / spell(name), header, content);
+    prune_checkpoints(folder, name, 0, options.keep);
+  }
+
+  void write_manifest(CheckpointHeader header, const std::vector<PartReport>& reports) const {
+    const CheckpointName name{CheckpointKind::kManifest, header.step, 0, 0};
+    header.kind = name.kind;
+    header.part = 0;
+    write_checkpoint_file(folder / spell(name), header, manifest_of(reports));
+    prune_checkpoints(folder, name, header.parts, options.keep);
+  }
+
+  void wait() {
+    if (pending.valid()) pending.get();
+  }
+
+  /// As wait(), where a failure must not come out on one rank alone.
+  void settle() noexcept {
+    try {
+      wait();
+    } catch (const std::exception& error) {
+      options.warn(std::string("the last checkpoint was not written: ") + error.what());
+    }
+  }
+
+  Session& session;
+  std::filesystem::path folder;
+  CheckpointFolderOptions options;
+  std::future<void> pending;  // what a thread writes
+};
+
+CheckpointFolder::CheckpointFolder(Session& session, std::filesystem::path folder, CheckpointFolderOptions options)
+    : state_(std::make_unique<State>(session, std::move(folder), std::move(options))) {}
+
+CheckpointFolder::~CheckpointFolder() { state_->settle(); }
+
+void CheckpointFolder::save(std::uint64_t step, std::string content) {
+  if (!state_->session.is_rank_zero()) return;
+  wait();
+  if (!state_->options.background) return state_->write_whole(step, content);
+  state_->pending = std::async(std::launch::async, [state = state_.get(), step, bytes = std::move(content)] {
+    state->write_whole(step, bytes);
+  });
+}
+
+void CheckpointFolder::save_part(std::uint64_t step, std::string_view part) {
+  State& state = *state_;
+  state.settle();
+  CheckpointHeader header;
+  header.kind = CheckpointKind::kPart;
+  header.step = step;
+  header.save = share_from_rank_zero(state.session, [] { return Shared{random_number(), {}}; })->number;
+  header.part = static_cast<std::uint32_t>(state.session.rank());
+  header.parts = static_cast<std::uint32_t>(state.session.world_size());
+  PartReport mine;
+  std::exception_ptr failure;
+  try {
+    const auto path = state.folder / spell({header.kind, step, header.part, header.parts});
+    const auto written = write_checkpoint_file(path, header, part);
+    mine = {true, {written.content_size, written.content_checksum}};
+  } catch (const std::system_error&) {
+    failure = std::current_exception();  // the others wait below: they must hear of it
+  }
+  const auto reports = gather(state.session, mine);
+  if (failure) std::rethrow_exception(failure);
+  require_all_written(step, reports);
+  if (state.session.is_rank_zero()) state.write_manifest(header, reports);
+}
+
+void CheckpointFolder::wait() { state_->wait(); }
+
+std::optional<FoundCheckpoint> CheckpointFolder::newest() {
+  state_->settle();
+  return find_newest_checkpoint(state_->session, state_->folder, false, state_->options.warn);
+}
+
+std::string CheckpointFolder::load(const FoundCheckpoint& checkpoint) {
+  if (checkpoint.parts != 0) throw std::invalid_argument("a sharded checkpoint is loaded part by part");
+  state_->settle();
+  return load_whole_checkpoint(state_->session, state_->folder, checkpoint.step);
+}
+
+std::string CheckpointFolder::load_part(const FoundCheckpoint& checkpoint, int part) {
+  if (part < 0 || part >= checkpoint.parts) {
+    throw std::invalid_argument("there is no part " + std::to_string(part) + " of " + std::to_string(checkpoint.parts));
+  }
+  CheckpointHeader expected;
+  expected.kind = CheckpointKind::kPart;
+  expected.step = checkpoint.step;
+  expected.part = static_cast<std::uint32_t>(part);
+  expected.parts = static_cast<std::uint32_t>(checkpoint.parts);
+  return read_checkpoint_content(state_->folder / spell({expected.kind, expected.step, expected.part, expected.parts}),
+                                 expected);
+}
+
+}  // namespace lrun

@@ -1,0 +1,88 @@
+#include "runtime/checkpoint/files_of_folder.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace lrun {
+namespace {
+
+struct Entry {
+  std::filesystem::path path;
+  CheckpointName name;
+  bool half_written = false;
+};
+
+/// The files of checkpoints in a folder.
+std::vector<Entry> entries_of(const std::filesystem::path& folder) {
+  constexpr std::string_view kHalfWritten = ".tmp";
+  std::vector<Entry> entries;
+  std::error_code error;
+  std::filesystem::directory_iterator files(folder, error);
+  if (error == std::errc::no_such_file_or_directory) return entries;
+  if (error) throw std::system_error(error, "cannot read '" + folder.string() + "'");
+  for (const auto& file : files) {
+    std::string text = file.path().filename().string();
+    const bool half_written = text.ends_with(kHalfWritten);
+    if (half_written) text.resize(text.size() - kHalfWritten.size());
+    if (const auto name = parse_checkpoint_name(text)) entries.push_back({file.path(), *name, half_written});
+  }
+  return entries;
+}
+
+/// A manifest is found before the whole checkpoint of its step, always.
+bool later(const CheckpointName& left, const CheckpointName& right) {
+  return std::pair(left.step, left.kind) > std::pair(right.step, right.kind);
+}
+
+void remove_quietly(const std::filesystem::path& path) {
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+}
+
+}  // namespace
+
+std::vector<CheckpointName> list_checkpoints(const std::filesystem::path& folder) {
+  std::vector<CheckpointName> names;
+  for (const auto& entry : entries_of(folder)) {
+    if (!entry.half_written && entry.name.kind != CheckpointKind::kPart) names.push_back(entry.name);
+  }
+  std::sort(names.begin(), names.end(), later);
+  return names;
+}
+
+void prune_checkpoints(const std::filesystem::path& folder, const CheckpointName& saved, std::uint32_t parts,
+                       std::size_t keep) {
+  const auto entries = entries_of(folder);
+  std::set<std::uint64_t, std::greater<>> steps;  // of complete checkpoints
+  for (const auto& entry : entries) {
+    const bool complete = !entry.half_written && entry.name.kind != CheckpointKind::kPart;
+    if (complete && entry.name.step <= saved.step) steps.insert(entry.name.step);
+  }
+  std::set<std::uint64_t> sharded;
+  for (const auto& entry : entries) {
+    if (!entry.half_written && entry.name.kind == CheckpointKind::kManifest) sharded.insert(entry.name.step);
+  }
+  if (keep > 0) {
+    while (steps.size() > keep) steps.erase(std::prev(steps.end()));
+  }
+  const auto superfluous = [&](const Entry& entry) {
+    if (entry.name.step > saved.step) return false;
+    if (entry.half_written) return entry.name.step < saved.step;
+    if (!steps.contains(entry.name.step)) return true;
+    if (entry.name.kind != CheckpointKind::kPart) return false;
+    if (!sharded.contains(entry.name.step)) return true;
+    return parts != 0 && entry.name.step == saved.step && entry.name.parts != parts;
+  };
+  // A manifest goes before its parts: nothing that looks complete lacks a part, whenever this is cut short.
+  for (const bool manifests : {true, false}) {
+    for (const auto& entry : entries) {
+      const bool is_manifest = entry.name.kind == CheckpointKind::kManifest;
+      if (is_manifest == manifests && superfluous(entry)) remove_quietly(entry.path);
+    }
+  }
+}
+
+}  // namespace lrun

@@ -1,0 +1,246 @@
+#include <gtest/gtest.h>
+#include <lrun/checkpoint.h>
+#include <lrun/error.h>
+
+#include <algorithm>
+#include <fstream>
+#include <mutex>
+#include <set>
+#include <system_error>
+
+#include "runtime/training/ranks.h"
+#include "support/temporary_folder.h"
+
+namespace lrun {
+namespace {
+
+using test::run_sessions;
+using test::TemporaryFolder;
+
+std::set<std::string> names_in(const std::filesystem::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  return names;
+}
+
+std::vector<std::uint64_t> steps(std::vector<std::uint64_t> numbers) { return numbers; }
+
+void change_a_byte(const std::filesystem::path& path) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(70);
+  file.put('?');
+}
+
+/// Collects the warnings of all ranks.
+class Warnings {
+ public:
+  CheckpointFolderOptions options(std::size_t keep = 3) {
+    return {keep, true, [this](const std::string& text) {
+              const std::lock_guard lock(mutex_);
+              texts_.push_back(text);
+            }};
+  }
+  [[nodiscard]] std::vector<std::string> texts() const { return texts_; }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> texts_;
+};
+
+std::string part_of(int rank, std::uint64_t step) {
+  return std::string(100, static_cast<char>('a' + rank)) + std::to_string(step);
+}
+
+class CheckpointFolders : public testing::TestWithParam<int> {};
+
+TEST_P(CheckpointFolders, GiveAllRanksTheNewestWholeCheckpoint) {
+  const TemporaryFolder place;
+  for (const bool background : {true, false}) {
+    run_sessions(GetParam(), [&](Session& session) {
+      CheckpointFolder folder(session, place / "made", {.background = background});
+      for (const std::uint64_t step : steps({1, 2, 10})) folder.save(step, "state of " + std::to_string(step));
+      session.barrier();
+      const auto newest = folder.newest();
+      EXPECT_EQ(newest, (FoundCheckpoint{10, 0}));
+      EXPECT_EQ(folder.load(*newest), "state of 10");
+    });
+  }
+}
+
+TEST_P(CheckpointFolders, GiveEveryRankItsPart) {
+  const TemporaryFolder place;
+  run_sessions(GetParam(), [&](Session& session) {
+    CheckpointFolder folder(session, place.path());
+    EXPECT_EQ(folder.newest(), std::nullopt);
+    for (const std::uint64_t step : steps({5, 6})) folder.save_part(step, part_of(session.rank(), step));
+    session.barrier();
+    const auto newest = folder.newest();
+    EXPECT_EQ(newest, (FoundCheckpoint{6, session.world_size()}));
+    EXPECT_EQ(folder.load_part(*newest, session.rank()), part_of(session.rank(), 6));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, CheckpointFolders, testing::Values(1, 2, 4),
+                         [](const auto& world) { return std::to_string(world.param); });
+
+TEST(CheckpointFolder, GivesAllPartsToAWorldOfAnotherSize) {
+  const TemporaryFolder place;
+  run_sessions(
+      3, [&](Session& session) { CheckpointFolder(session, place.path()).save_part(9, part_of(session.rank(), 9)); });
+  run_sessions(2, [&](Session& session) {
+    CheckpointFolder folder(session, place.path());
+    const auto newest = folder.newest();
+    EXPECT_EQ(newest, (FoundCheckpoint{9, 3}));
+    for (int part = 0; part < 3; ++part) EXPECT_EQ(folder.load_part(*newest, part), part_of(part, 9));
+    EXPECT_THROW((void)folder.load_part(*newest, 3), std::invalid_argument);
+    EXPECT_THROW((void)folder.load(*newest), std::invalid_argument);
+  });
+}
+
+TEST(CheckpointFolder, PassesByABadOneAndNamesIt) {
+  const TemporaryFolder place;
+  Warnings warnings;
+  run_sessions(2, [&](Session& session) {
+    CheckpointFolder folder(session, place.path(), warnings.options());
+    for (const std::uint64_t step : steps({1, 2, 3})) folder.save(step, "state of " + std::to_string(step));
+    folder.wait();
+    if (session.is_rank_zero()) {
+      change_a_byte(place / "step-000000000003.ckpt");
+      std::filesystem::resize_file(place / "step-000000000002.ckpt", 66);
+    }
+    const auto newest = folder.newest();
+    EXPECT_EQ(newest, (FoundCheckpoint{1, 0}));
+    EXPECT_EQ(folder.load(*newest), "state of 1");
+  });
+  const std::string begin = "checkpoint '" + place.path().string() + "/step-00000000000";
+  EXPECT_EQ(warnings.texts(),
+            (std::vector<std::string>{begin + "3.ckpt' cannot be used: its content is damaged: the checksum is wrong",
+                                      begin + "2.ckpt' cannot be used: it is cut off: 2 of 10 bytes"}));
+}
+
+TEST(CheckpointFolder, PassesByAShardedOneOfWhichAPartIsMissingBadOrOfAnotherSave) {
+  const TemporaryFolder place;
+  Warnings warnings;
+  run_sessions(2, [&](Session& session) {
+    CheckpointFolder folder(session, place.path(), warnings.options(0));
+    for (const std::uint64_t step : steps({1, 2, 3, 4, 5})) folder.save_part(step, part_of(session.rank(), step));
+    session.barrier();
+    if (session.is_rank_zero()) {
+      std::filesystem::remove(place / "step-000000000005.part-1-of-2.ckpt");
+      change_a_byte(place / "step-000000000004.part-0-of-2.ckpt");
+      // Begun again after a restart and killed before it was complete: one part of step 3 is of the second save.
+      std::filesystem::copy(place / "step-000000000003.manifest.ckpt", place / "kept");
+      std::filesystem::copy(place / "step-000000000003.part-1-of-2.ckpt", place / "kept-part");
+    }
+    folder.save_part(3, part_of(session.rank(), 3));
+    session.barrier();
+    if (session.is_rank_zero()) {
+      const auto over = std::filesystem::copy_options::overwrite_existing;
+      std::filesystem::copy(place / "kept", place / "step-000000000003.manifest.ckpt", over);
+      std::filesystem::copy(place / "kept-part", place / "step-000000000003.part-1-of-2.ckpt", over);
+      change_a_byte(place / "step-000000000002.manifest.ckpt");
+    }
+    EXPECT_EQ(folder.newest(), (FoundCheckpoint{1, 2}));
+  });
+  auto texts = warnings.texts();
+  const auto said = [&](const std::string& name, const std::string& why) {
+    const std::string text = "checkpoint '" + (place / name).string() + "' cannot be used: " + why;
+    return std::count(texts.begin(), texts.end(), text);
+  };
+  EXPECT_EQ(said("step-000000000005.part-1-of-2.ckpt", "it is missing"), 1);
+  EXPECT_EQ(said("step-000000000004.part-0-of-2.ckpt", "its content is damaged: the checksum is wrong"), 1);
+  EXPECT_EQ(said("step-000000000003.part-0-of-2.ckpt", "it is of another save than its manifest"), 1);
+  EXPECT_EQ(said("step-000000000002.manifest.ckpt", "its content is damaged: the checksum is wrong"), 1);
+  EXPECT_EQ(texts.size(), 4U);
+}
+
+TEST(CheckpointFolder, KeepsTheNewestAndWhatIsNotItsOwn) {
+  const TemporaryFolder place;
+  std::ofstream(place / "notes.txt") << "mine";
+  std::ofstream(place / "step-000000000001.ckpt.tmp") << "half written by a process that was killed";
+  std::ofstream(place / "step-000000000002.part-0-of-4.ckpt") << "never completed";
+  std::ofstream(place / "step-000000000099.ckpt") << "later";
+  run_sessions(2, [&](Session& session) {
+    CheckpointFolder folder(session, place.path(), {.keep = 2});
+    for (const std::uint64_t step : steps({3, 4})) folder.save_part(step, "part");
+    for (const std::uint64_t step : steps({5, 6})) folder.save(step, "whole");
+    session.barrier();
+    folder.save_part(7, "part");
+  });
+  EXPECT_EQ(names_in(place.path()),
+            (std::set<std::string>{"notes.txt", "step-000000000006.ckpt", "step-000000000007.manifest.ckpt",
+                                   "step-000000000007.part-0-of-2.ckpt", "step-000000000007.part-1-of-2.ckpt",
+                                   "step-000000000099.ckpt"}));
+}
+
+TEST(CheckpointFolder, TellsAllRanksThatAPartCouldNotBeWritten) {
+  const TemporaryFolder place;
+  std::filesystem::create_directory(place / "step-000000000001.part-1-of-3.ckpt.tmp");
+  run_sessions(3, [&](Session& session) {
+    CheckpointFolder folder(session, place.path());
+    try {
+      folder.save_part(1, "part");
+      ADD_FAILURE() << "rank " << session.rank() << " heard of nothing";
+    } catch (const CheckpointError& error) {
+      EXPECT_NE(session.rank(), 1);
+      EXPECT_STREQ(error.what(), "checkpoint of step 1 is not complete: rank 1 could not write its part");
+    } catch (const std::system_error&) {
+      EXPECT_EQ(session.rank(), 1);
+    }
+    EXPECT_EQ(folder.newest(), std::nullopt);
+  });
+}
+
+TEST(CheckpointFolder, ReportsAFailureInTheBackgroundAtTheNextCall) {
+  const TemporaryFolder place;
+  Warnings warnings;
+  run_sessions(1, [&](Session& session) {
+    CheckpointFolder folder(session, place.path(), warnings.options());
+    std::filesystem::create_directory(place / "step-000000000001.ckpt.tmp");
+    folder.save(1, "state");
+    EXPECT_THROW(folder.wait(), std::system_error);
+    folder.save(1, "state");
+  });
+  ASSERT_EQ(warnings.texts().size(), 1U);
+  EXPECT_TRUE(warnings.texts()[0].starts_with("the last checkpoint was not written: cannot create '"))
+      << warnings.texts()[0];
+}
+
+TEST(CheckpointFolder, RefusesAFolderThatCannotBeMade) {
+  const TemporaryFolder place;
+  std::ofstream(place / "file") << "no folder";
+  run_sessions(1, [&](Session& session) {
+    EXPECT_THROW(CheckpointFolder(session, place / "file" / "folder"), std::system_error);
+  });
+}
+
+TEST(LoadCheckpoint, GivesAllRanksRankZerosFileOrTheNewestOfAFolder) {
+  const TemporaryFolder place;
+  run_sessions(3, [&](Session& session) {
+    EXPECT_EQ(load_checkpoint(session, place / "c"), std::nullopt);
+    session.barrier();
+    if (session.is_rank_zero()) write_checkpoint(place / "c", "state", 4);
+    EXPECT_EQ(load_checkpoint(session, place / "c"), (Checkpoint{4, "state"}));
+    CheckpointFolder folder(session, place / "folder");
+    folder.save(2, "state of 2");
+    folder.save_part(3, "sharded");
+    EXPECT_EQ(load_checkpoint(session, place / "folder"), (Checkpoint{2, "state of 2"}));
+  });
+}
+
+TEST(LoadCheckpoint, FailsOnAllRanksAlike) {
+  const TemporaryFolder place;
+  std::ofstream(place / "c") << "text";
+  run_sessions(2, [&](Session& session) {
+    try {
+      (void)load_checkpoint(session, place / "c");
+      ADD_FAILURE() << "rank " << session.rank() << " heard of nothing";
+    } catch (const CheckpointError& error) {
+      EXPECT_EQ(error.what(),
+                "checkpoint '" + (place / "c").string() + "' cannot be used: it is not a checkpoint of liblrun");
+    }
+  });
+}
+
+}  // namespace
+}  // namespace lrun
