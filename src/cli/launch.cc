@@ -141,7 +141,8 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
   const FileLimit limit = FileLimit::raise_to_hard();
   const std::size_t workers = plan.nodes.front().workers.size();
   check_descriptors(limit, workers);
-  NodeRun::Facts facts{program, std::move(start), request.verbosity,
+  const std::string python = plan.argv.front() != program ? start.executable.path : std::string();
+  NodeRun::Facts facts{program, python, std::move(start), request.verbosity,
                        most_connections(limit, workers, static_cast<std::size_t>(plan.world_size))};
   return run_guarded(plan.stop_signals.numbers,
                      [&](Guard& guard) { return run_below_guard(plan, environment, std::move(facts), guard); });

@@ -22,6 +22,7 @@
 #include "report/restart_text.h"
 #include "report/result_json.h"
 #include "report/torchrun_summary.h"
+#include "verdict/hint_table.h"
 
 namespace lrun {
 namespace {
@@ -38,8 +39,12 @@ std::int64_t now_ms() {
   return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, const std::filesystem::path& logs) {
-  return {.grace = plan.grace.value, .program = program, .logs = logs.string(), .colour = takes_colour(STDERR_FILENO)};
+RunFactsForText text_facts(const LaunchPlan& plan, const NodeRun::Facts& run, const std::filesystem::path& logs) {
+  return {.grace = plan.grace.value,
+          .program = run.program,
+          .logs = logs.string(),
+          .python = run.python,
+          .colour = takes_colour(STDERR_FILENO)};
 }
 
 /// For files.
@@ -64,7 +69,7 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
                      .max_connections = facts_.most_connections,
                      .log = [this](const std::string& line) { warn(line); },
                      .greeted = [this](pid_t pid) { worker_connected(pid); }}),
-      reporter_(text_facts(plan, facts_.program, {}), events_, [this](const std::string& text) { say(text); }) {
+      reporter_(text_facts(plan, facts_, {}), events_, [this](const std::string& text) { say(text); }) {
   logs_.emplace(loop_, log_options(plan, node(), environment, plan.output.files),
                 LogEvents{.drained =
                               [this](int) {
@@ -336,7 +341,7 @@ void NodeRun::conclude() {
   verdict_ = judge(outcome.end, outcome.records);
   verdict_.restarts = attempt_->membership().attempt;
   if (const std::string problem = leave_error_file(environment_, verdict_); !problem.empty()) warn(problem);
-  RunFactsForText facts = text_facts(plan_, facts_.program, attempt_->written_logs());
+  RunFactsForText facts = text_facts(plan_, facts_, attempt_->written_logs());
   facts.core_dump = core_dump_of(verdict_, plan_, facts_.start.folder);
   facts.restarts = restarts_in_words(last_choice_.kind, verdict_.restarts);
   facts.cause_told = verdict_.culprit && reporter_.has_told(*verdict_.culprit);
@@ -361,7 +366,8 @@ void NodeRun::write_result(const Verdict& verdict, const std::vector<FailureReco
   events_.run_ended(verdict);
   if (!run_directory_) return;
   try {
-    write_atomically(run_folder_ / "result.json", result_json(plan_.run_id, verdict, records, text));
+    const std::string hint = verdict.culprit ? hint_for(*verdict.culprit, facts_.python) : std::string();
+    write_atomically(run_folder_ / "result.json", result_json(plan_.run_id, verdict, records, text, hint));
   } catch (const std::system_error& error) {
     warn(fmt::format("no result.json: {}", error.what()));
   }
@@ -371,7 +377,7 @@ Verdict NodeRun::start_failed(const FailureRecord& record) {
   left_nothing_ = nothing_survives();
   Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
   verdict.restarts = record.attempt;
-  RunFactsForText facts = text_facts(plan_, facts_.program, {});
+  RunFactsForText facts = text_facts(plan_, facts_, {});
   facts.interpreter = interpreter_of(facts_.start.from_here(facts_.start.executable.path));
   write_result(verdict, {record}, plain_text(verdict, facts));
   say(verdict_text(verdict, facts));

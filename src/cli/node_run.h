@@ -33,6 +33,7 @@ class NodeRun {
  public:
   struct Facts {
     std::string program;  ///< as the user typed it
+    std::string python;   ///< the interpreter that lrun gives it to; empty: none
     WorkerStart start;
     int verbosity = 0;                 ///< how often -v was given
     std::size_t most_connections = 0;  ///< to the store, at the same time

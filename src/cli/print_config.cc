@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "cli/flag_values.h"
 #include "cli/toml_text.h"
 
@@ -37,9 +38,29 @@ std::string value_of(const GivenValue& given) {
   return given.flag->repeatable ? toml_string(given.text) : toml_value(given.text);
 }
 
+/// Bytes that are no UTF-8 as '\xff'.
+std::string with_bytes_written_out(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t bytes = first_character(text).bytes;
+    shown +=
+        bytes == 0 ? written_out_byte(static_cast<unsigned char>(text.front())) : std::string(text.substr(0, bytes));
+    text.remove_prefix(std::max<std::size_t>(bytes, 1));
+  }
+  return shown;
+}
+
+/// What TOML cannot hold is a comment: the rest is still read again.
+std::string setting_line(const std::string& before, const GivenValue& given, const std::string& after) {
+  const std::string value = value_of(given);
+  const std::string shown = with_bytes_written_out(value);
+  if (shown == value) return with_source(before + value + after, source_of(given));
+  return with_source("# " + before + shown + after, source_of(given) + ", not UTF-8: no TOML file can hold it");
+}
+
 std::string array_of(const std::vector<GivenValue>& values) {
   std::string text = key_of(values.front()) + " = [\n";
-  for (const GivenValue& given : values) text += with_source("  " + value_of(given) + ",", source_of(given));
+  for (const GivenValue& given : values) text += setting_line("  ", given, ",");
   return text + "]\n";
 }
 
@@ -56,7 +77,7 @@ std::string lines_of(const std::vector<GivenValue>& values) {
   for (auto given = values.begin(); given != values.end(); ++given) {
     const bool hidden =
         std::any_of(given + 1, values.end(), [&](const GivenValue& later) { return later.ranks == given->ranks; });
-    if (!hidden) text += with_source(key_of(*given) + " = " + value_of(*given), source_of(*given));
+    if (!hidden) text += setting_line(key_of(*given) + " = ", *given, "");
   }
   return text;
 }

@@ -39,7 +39,7 @@ void add_first_outputs(Timeline& timeline) {
   for (WorkerSpan& worker : timeline.workers) {
     const std::string attempt = fmt::format("attempt_{}", worker.attempt);
     const std::int64_t born = first_output_ms(logs / attempt / std::to_string(worker.local_rank));
-    if (born >= worker.spawned_ms) worker.milestones.push_back({born, "first output"});
+    if (born >= worker.spawned_ms) worker.milestones.push_back({born, "first output", worker.spawned_order});
   }
 }
 

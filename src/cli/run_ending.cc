@@ -1,7 +1,9 @@
 #include "cli/run_ending.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
@@ -42,10 +44,16 @@ std::string read_own_account(const FailureRecord& record) {
 }
 
 std::string core_dump_of(const Verdict& verdict, const LaunchPlan& plan, const std::string& folder) {
-  if (!plan.setup.core_dumps || !verdict.culprit || !verdict.culprit->core_dumped) return {};
+  const bool by_signal = verdict.culprit && verdict.culprit->ending == FailureRecord::Ending::kSignaled;
+  if (!plan.setup.core_dumps || !by_signal) return {};
   std::error_code error;
-  return core_dump_in_words(verdict.culprit->pid, verdict.culprit->value,
-                            folder.empty() ? std::filesystem::current_path(error).string() : folder);
+  EndedProcess process{verdict.culprit->pid, verdict.culprit->value,
+                       folder.empty() ? std::filesystem::current_path(error).string() : folder,
+                       verdict.culprit->core_dumped};
+  process.limit_is_zero =
+      std::any_of(plan.setup.limits.begin(), plan.setup.limits.end(),
+                  [](const ResourceLimit& limit) { return limit.resource == RLIMIT_CORE && limit.soft == 0; });
+  return core_dump_in_words(process, CorePattern::of_this_machine());
 }
 
 Duration console_patience(RunEnd::Kind kind) {

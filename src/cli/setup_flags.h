@@ -45,7 +45,7 @@ inline constexpr Flag kSetupFlags[] = {
     {.name = "core",
      .group = FlagGroup::kProgram,
      .details = "Let the kernel write a core file when a worker dies of a signal, as large as the hard limit allows; "
-                "the verdict says where it is.",
+                "the verdict says where it is, or why there is none.",
      .apply = flag_values::core},
     {.name = "wrap",
      .value = ValueKind::kRequired,

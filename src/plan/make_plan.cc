@@ -90,7 +90,8 @@ Setting<Duration> grace_of(const LaunchRequest& request, const Environment& envi
   const auto text = environment.get(kVariable);
   if (request.grace.source >= Source::kEnvironment || !text || text->empty()) return request.grace;
   if (const auto grace = parse_duration(*text)) return {*grace, Source::kEnvironment, kVariable};
-  throw UserError("'" + std::string(kVariable) + "=" + *text + "' is not a time", "give a number of seconds, such as '30'");
+  throw UserError("'" + std::string(kVariable) + "=" + *text + "' is not a time",
+                  "give a number of seconds, such as '30'");
 }
 
 /// Binds every node's workers. Their threads follow from the CPUs that they got, where lrun sets them at all.
@@ -184,6 +185,15 @@ void check_local_ranks(const OutputRequest& request, int workers) {
   }
 }
 
+/// torchrun shows then what it was told to hide, and so does lrun.
+std::string redirects_problem(const LaunchRequest& request) {
+  const Setting<RankStreams>& redirects = request.output.redirects;
+  const bool names_any = redirects.value.all != 0 || !redirects.value.by_rank.empty();
+  if (request.log_dir.value != "/dev/null" || !names_any || request.output.console.given()) return {};
+  return "'" + redirects.origin + "' hides nothing: '" + request.log_dir.origin +
+         "' switches off the files it writes to; '--output quiet' shows no output";
+}
+
 /// What a dry run has to say about PROGRAM; a real one ends with it.
 std::string program_problem(const LaunchRequest& request, const ProgramFacts& program) {
   const bool wrapped = wrapper_of(request.setup.wrappers, -1) != nullptr;  // who knows where it looks
@@ -241,6 +251,7 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
     check_local_ranks(request.output, static_cast<int>(most));
   }
   plan.output = decide_output(request.output, plan.personality, request.log_dir.value, environment);
+  if (const std::string problem = redirects_problem(request); !problem.empty()) plan.warnings.push_back(problem);
   plan.output.rank_on_terminal = plan.setup.debug_rank.value;
   plan.grace = grace_of(request, environment);
   plan.timeout = request.timeout;

@@ -97,7 +97,13 @@ void choose_master(const RendezvousRequest& request, const Setting<std::optional
                       "write '" + as_written(origin, as_written(Endpoint{endpoint.host, 29'500})) +
                           "', or '--master-port 29500' instead");
     }
+    const int fixed = port;
     port = endpoint.port.value_or(kPortOfC10d);
+    if (fixed != 0 && fixed != port) {  // torchrun drops it without a word
+      plan.warnings.push_back("'" + as_written(master_port.origin, std::to_string(fixed)) +
+                              "' is not used: the port of '" + as_written(origin, as_written(endpoint)) + "' is " +
+                              std::to_string(port));
+    }
     plan.any_port_will_do = c10d;
   }
   if (port != 0) plan.master_port = port;

@@ -1,7 +1,6 @@
 #include "process/descendants.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -14,25 +13,17 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/process_stat.h"
+#include "base/small_file.h"
 
 namespace lrun {
 namespace {
-
-std::string read_small_file(const char* path) {
-  const Fd file(::open(path, O_RDONLY | O_CLOEXEC));
-  std::string text;
-  char buffer[4096];
-  ssize_t count = 0;
-  while (file && (count = ::read(file.get(), buffer, sizeof buffer)) > 0)
-    text.append(buffer, static_cast<std::size_t>(count));
-  return text;
-}
 
 std::vector<pid_t> parse_pids(std::string_view text) {
   std::vector<pid_t> pids;
@@ -146,8 +137,9 @@ pid_t parent_of(pid_t pid) { return proc_shows_us() ? shown_parent_of(pid) : 0; 
 std::vector<pid_t> direct_children() {
   if (!proc_shows_us()) return {};
   const std::string path = "/proc/self/task/" + std::to_string(::gettid()) + "/children";
-  const bool listed = ::access(path.c_str(), R_OK) == 0;
-  std::vector<pid_t> children = listed ? parse_pids(read_small_file(path.c_str())) : children_by_scan();
+  constexpr std::size_t kMostBytes = std::size_t{1} << 26U;  // more than all pids that there can be
+  const std::optional<std::string> list = read_small_file(path, kMostBytes);
+  std::vector<pid_t> children = list ? parse_pids(*list) : children_by_scan();
   std::erase_if(children, [](pid_t pid) { return !is_our_child(pid); });
   return children;
 }

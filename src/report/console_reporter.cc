@@ -22,12 +22,14 @@ void ConsoleReporter::settling(const FailureRecord& failed, Duration moment) {
 void ConsoleReporter::stopping(const RunEnd& end, const FailureRecord* cause, int others) {
   events_.stopping(end, cause, others);
   if (others == 0) return;  // nothing is left to stop: the verdict follows at once
+  killing_told_ = end.kind == RunEnd::Kind::kGuardDied;
   if (cause != nullptr) told_ = {cause->rank, cause->attempt};
   say_(stopping_text(end, cause, others, facts_));
 }
 
 void ConsoleReporter::killing(int others) {
   events_.noted("killing");
+  if (killing_told_) return;
   const std::string text = others == 1 ? "killing 1 worker that has not ended"
                                        : fmt::format("killing {} workers that have not ended", others);
   say_(message_line(Severity::kNote, text, facts_.colour));

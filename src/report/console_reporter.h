@@ -35,6 +35,7 @@ class ConsoleReporter : public RunObserver {
   EventLog& events_;
   Say say_;
   std::pair<int, int> told_{-1, -1};  ///< rank and attempt
+  bool killing_told_ = false;         ///< with the reason of the end
 };
 
 }  // namespace lrun

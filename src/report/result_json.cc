@@ -10,7 +10,6 @@
 
 #include "base/fd.h"
 #include "base/json_text.h"
-#include "verdict/hint_table.h"
 
 namespace lrun {
 
@@ -43,7 +42,7 @@ std::string_view name_of(RunEnd::Kind kind) {
 }
 
 std::string result_json(const std::string& run_id, const Verdict& verdict, const std::vector<FailureRecord>& records,
-                        const std::string& text) {
+                        const std::string& text, const std::string& hint) {
   std::string endings;
   for (const FailureRecord& record : records) {
     endings += (endings.empty() ? "\n  " : ",\n  ") + to_json(record);
@@ -58,7 +57,7 @@ std::string result_json(const std::string& run_id, const Verdict& verdict, const
 )",
       json_string(run_id), name_of(verdict.end.kind), verdict.end.signal_number, verdict.exit_code, verdict.restarts,
       verdict.culprit ? to_json(*verdict.culprit) : "null", verdict.overruled ? to_json(*verdict.overruled) : "null",
-      json_string(verdict.culprit ? hint_for(*verdict.culprit) : ""), json_string(text), endings);
+      json_string(hint), json_string(text), endings);
 }
 
 void write_atomically(const std::filesystem::path& file, std::string_view text) {

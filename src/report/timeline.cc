@@ -31,7 +31,7 @@ WorkerSpan* find_worker(Timeline& timeline, int rank, int attempt) {
   return found == timeline.workers.end() ? nullptr : &*found;
 }
 
-void add_workers(Timeline& timeline, const Json& event, int attempt) {
+void add_workers(Timeline& timeline, const Json& event, int attempt, int order) {
   for (const Json& started : event.at("workers")) {
     WorkerSpan worker;
     worker.rank = started.at("rank").get<int>();
@@ -39,18 +39,19 @@ void add_workers(Timeline& timeline, const Json& event, int attempt) {
     worker.pid = started.at("pid").get<pid_t>();
     worker.attempt = attempt;
     worker.spawned_ms = time_of(event);
+    worker.spawned_order = order;
     timeline.workers.push_back(std::move(worker));
   }
 }
 
-void begin(Timeline& timeline, const Json& event) {
+void begin(Timeline& timeline, const Json& event, int order) {
   timeline.run_id = event.at("run_id").get<std::string>();
   timeline.argv = event.at("argv").get<std::vector<std::string>>();
   timeline.strategy = event.at("strategy").get<std::string>();
   timeline.world_size = event.at("world_size").get<int>();
   timeline.logs = event.value("logs", std::string());
   timeline.started_ms = time_of(event);
-  add_workers(timeline, event, 0);
+  add_workers(timeline, event, 0, order);
 }
 
 Fate fate_of(const FailureRecord& record) {
@@ -58,11 +59,12 @@ Fate fate_of(const FailureRecord& record) {
   return record.stopped_by_lrun() ? Fate::kStopped : Fate::kFailed;
 }
 
-void end_worker(Timeline& timeline, const Json& event, std::string_view line) {
+void end_worker(Timeline& timeline, const Json& event, std::string_view line, int order) {
   const std::optional<FailureRecord> record = failure_record_from_json(line);
   WorkerSpan* const worker = record ? find_worker(timeline, record->rank, record->attempt) : nullptr;
   if (worker == nullptr) return;
   worker->ended_ms = time_of(event);
+  worker->ended_order = order;
   worker->fate = fate_of(*record);
   const bool by_our_signal = worker->fate == Fate::kStopped && record->ending == FailureRecord::Ending::kSignaled;
   worker->ending = by_our_signal ? signal_name(record->value) : record->in_words();
@@ -72,38 +74,54 @@ void end_worker(Timeline& timeline, const Json& event, std::string_view line) {
   }
 }
 
-void add_milestone(Timeline& timeline, const Json& event, const std::string& what) {
+void add_milestone(Timeline& timeline, const Json& event, const std::string& what, int order) {
   WorkerSpan* const worker = find_worker(timeline, event.at("rank").get<int>(), event.at("attempt").get<int>());
-  if (worker != nullptr) worker->milestones.push_back({time_of(event), what});
+  if (worker != nullptr) worker->milestones.push_back({time_of(event), what, order});
 }
 
+/// What asked for the end; empty where a worker did, whose own end is told.
+std::string reason_in_words(const Json& event) {
+  const std::string reason = event.value("reason", std::string());
+  if (reason == "interrupted") return "received " + signal_name(event.value("signal", 0));
+  if (reason == "console_closed") return "whoever read the output has gone";
+  if (reason == "requested") return "asked to stop";
+  if (reason == "timed_out") return "the time of --timeout is over";
+  if (reason == "start_timed_out") return "the time of --start-timeout is over";
+  if (reason == "hang") return "no progress for the time of --hang-timeout";
+  if (reason == "guard_died") return "lrun itself was killed";
+  return {};
+}
+
+/// Empty when there is nothing to say: a worker failed and nobody was left to be stopped.
 std::string stopping_in_words(const Json& event) {
   const int others = event.at("others").get<int>();
-  const int signal_number = event.value("signal", 0);
-  const std::string why = signal_number != 0 ? fmt::format("received {}: ", signal_name(signal_number)) : "";
-  return fmt::format("{}stopping {} {}", why, others, others == 1 ? "worker" : "workers");
+  std::string why = reason_in_words(event);
+  if (others == 0) return why;
+  return fmt::format("{}{}stopping {} {}", why, why.empty() ? "" : ": ", others, others == 1 ? "worker" : "workers");
 }
 
-void read_event(Timeline& timeline, const Json& event, std::string_view line) {
+/// \param order  how many events came before it.
+void read_event(Timeline& timeline, const Json& event, std::string_view line, int order) {
   const std::string name = event.at("event").get<std::string>();
   if (name == "run_started") {
-    begin(timeline, event);
+    begin(timeline, event, order);
   } else if (name == "attempt_started") {
-    add_workers(timeline, event, event.at("attempt").get<int>());
+    add_workers(timeline, event, event.at("attempt").get<int>(), order);
   } else if (name == "worker_connected") {
-    add_milestone(timeline, event, "connected to the store");
+    add_milestone(timeline, event, "connected to the store", order);
   } else if (name == "first_step") {
-    add_milestone(timeline, event, "first step");
+    add_milestone(timeline, event, "first step", order);
   } else if (name == "worker_ended") {
-    end_worker(timeline, event, line);
+    end_worker(timeline, event, line, order);
   } else if (name == "run_ended") {
     timeline.ended_ms = time_of(event);
     timeline.reason = event.at("reason").get<std::string>();
     timeline.exit_code = event.at("exit_code").get<int>();
   } else if (name == "stopping") {
-    timeline.marks.push_back({time_of(event), stopping_in_words(event)});
+    const std::string words = stopping_in_words(event);
+    if (!words.empty()) timeline.marks.push_back({time_of(event), words, order});
   } else {  // 'restarting', 'killing', 'suspended', and what will be added
-    timeline.marks.push_back({time_of(event), name});
+    timeline.marks.push_back({time_of(event), name, order});
   }
 }
 
@@ -132,6 +150,7 @@ std::int64_t Timeline::last_ms() const {
 
 std::optional<Timeline> timeline_from_events(std::string_view events) {
   Timeline timeline;
+  int order = 0;
   while (!events.empty()) {
     const auto end = events.find('\n');
     if (end == std::string_view::npos) break;  // being written
@@ -140,7 +159,8 @@ std::optional<Timeline> timeline_from_events(std::string_view events) {
     if (line.size() > kMostLineBytes) continue;
     try {
       const Json event = Json::parse(line);
-      if (timeline.started_ms != 0 || event.at("event") == "run_started") read_event(timeline, event, line);
+      if (timeline.started_ms == 0 && event.at("event") != "run_started") continue;
+      read_event(timeline, event, line, order++);
     } catch (const Json::exception&) {
       continue;
     }

@@ -14,6 +14,7 @@ namespace lrun {
 struct Milestone {
   std::int64_t ms = 0;  ///< since the epoch
   std::string what;
+  int order = 0;  ///< of the event among all: the one that came first of several with the same time
 
   bool operator==(const Milestone&) const = default;
 };
@@ -27,8 +28,10 @@ struct WorkerSpan {
   int attempt = 0;
   pid_t pid = 0;
   std::int64_t spawned_ms = 0;
+  int spawned_order = 0;              ///< as Milestone::order
   std::vector<Milestone> milestones;  ///< in any order
   std::int64_t ended_ms = 0;          ///< 0: no end is known
+  int ended_order = 0;                ///< as Milestone::order
   std::string ending;                 ///< 'exited with code 3: ValueError: boom'; empty without an end
   Fate fate = Fate::kRunning;
 

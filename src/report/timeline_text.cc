@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
+#include <utility>
 
 #include "base/duration.h"
 #include "base/rank_list.h"
@@ -13,25 +15,28 @@ namespace lrun {
 namespace {
 
 constexpr std::size_t kMostCommandBytes = 200;
+constexpr int kLast = std::numeric_limits<int>::max();
 
 /// What several ranks did in the same way.
 struct Happening {
   std::int64_t first_ms = 0;
   std::int64_t last_ms = 0;
+  int order = 0;           ///< of the first, among what has the same time
   int attempt = -1;        ///< of ranks; -1: the run's own
   std::vector<int> ranks;  ///< empty: the run's own
   std::string what;
 };
 
-void add(std::vector<Happening>& happenings, std::int64_t ms, int attempt, int rank, const std::string& what) {
+void add(std::vector<Happening>& happenings, const Milestone& came, int attempt, int rank) {
   const auto same = std::find_if(happenings.begin(), happenings.end(),
-                                 [&](const Happening& one) { return one.attempt == attempt && one.what == what; });
+                                 [&](const Happening& one) { return one.attempt == attempt && one.what == came.what; });
   if (same == happenings.end()) {
-    happenings.push_back({ms, ms, attempt, {rank}, what});
+    happenings.push_back({came.ms, came.ms, came.order, attempt, {rank}, came.what});
     return;
   }
-  same->first_ms = std::min(same->first_ms, ms);
-  same->last_ms = std::max(same->last_ms, ms);
+  if (std::pair(came.ms, came.order) < std::pair(same->first_ms, same->order)) same->order = came.order;
+  same->first_ms = std::min(same->first_ms, came.ms);
+  same->last_ms = std::max(same->last_ms, came.ms);
   same->ranks.push_back(rank);
 }
 
@@ -39,19 +44,19 @@ std::vector<Happening> happenings_of(const Timeline& timeline) {
   std::vector<Happening> happenings;
   for (const WorkerSpan& worker : timeline.workers) {
     const std::string spawned = worker.attempt == 0 ? "spawned" : fmt::format("spawned, attempt {}", worker.attempt);
-    add(happenings, worker.spawned_ms, worker.attempt, worker.rank, spawned);
-    for (const Milestone& milestone : worker.milestones) {
-      add(happenings, milestone.ms, worker.attempt, worker.rank, milestone.what);
-    }
-    if (worker.ended_ms != 0) add(happenings, worker.ended_ms, worker.attempt, worker.rank, worker.ending);
+    add(happenings, {worker.spawned_ms, spawned, worker.spawned_order}, worker.attempt, worker.rank);
+    for (const Milestone& milestone : worker.milestones) add(happenings, milestone, worker.attempt, worker.rank);
+    if (worker.ended_ms == 0) continue;
+    add(happenings, {worker.ended_ms, worker.ending, worker.ended_order}, worker.attempt, worker.rank);
   }
-  for (const Milestone& mark : timeline.marks) happenings.push_back({mark.ms, mark.ms, -1, {}, mark.what});
+  for (const Milestone& mark : timeline.marks) happenings.push_back({mark.ms, mark.ms, mark.order, -1, {}, mark.what});
   if (timeline.ended_ms != 0) {
     const std::string end = fmt::format("the run ended: {}, exit code {}", timeline.reason, timeline.exit_code);
-    happenings.push_back({timeline.ended_ms, timeline.ended_ms, -1, {}, end});
+    happenings.push_back({timeline.ended_ms, timeline.ended_ms, kLast, -1, {}, end});
   }
-  std::stable_sort(happenings.begin(), happenings.end(),
-                   [](const Happening& a, const Happening& b) { return a.first_ms < b.first_ms; });
+  std::stable_sort(happenings.begin(), happenings.end(), [](const Happening& a, const Happening& b) {
+    return std::pair(a.first_ms, a.order) < std::pair(b.first_ms, b.order);
+  });
   return happenings;
 }
 

@@ -40,7 +40,8 @@ std::string evidence_lines(const FailureRecord& culprit, const RunFactsForText& 
   if (culprit.evidence.empty() || is_told_by_error(culprit)) return {};
   const std::string said = culprit.error_file.empty() ? "printed last:" : "left in " + culprit.error_file + ":";
   std::string text = message_line(Severity::kNote, fmt::format("rank {} {}", culprit.rank, said), facts.colour);
-  const std::size_t shown = std::min(culprit.evidence.size(), kMostEvidenceLines);
+  const std::size_t room = kMostEvidenceLines - (facts.core_dump.empty() ? 0 : 1);  // in fifteen lines
+  const std::size_t shown = std::min(culprit.evidence.size(), room);
   for (auto line = culprit.evidence.end() - static_cast<std::ptrdiff_t>(shown); line != culprit.evidence.end();
        ++line) {
     text += fmt::format("  | {}\n", shortened(terminal_safe(*line), kMostEvidenceColumns));
@@ -56,6 +57,19 @@ std::string overruled_line(const Verdict& verdict, const RunFactsForText& facts)
                               ? "that makes it a victim, not the cause"
                               : fmt::format("the error file of rank {} is older", verdict.culprit->rank);
   return message_line(Severity::kNote, fmt::format("rank {} ended first and {}; {}", first.rank, first.in_words(), why),
+                      facts.colour);
+}
+
+/// Whoever is blamed may only be the first that was heard.
+std::string doubt_line(const Verdict& verdict, const RunFactsForText& facts) {
+  if (!verdict.culprit || verdict.overruled || !is_victim(verdict.culprit->cause)) return {};
+  const std::size_t others = verdict.stopped_by_signal.size() + verdict.killed.size() + verdict.lost.size() +
+                             verdict.failed_later.size() + static_cast<std::size_t>(verdict.succeeded);
+  if (others == 0) return {};
+  return message_line(Severity::kNote,
+                      fmt::format("rank {} looks like a victim: another rank may have failed first; '--settle 30s' "
+                                  "gives it time to say so",
+                                  verdict.culprit->rank),
                       facts.colour);
 }
 
@@ -93,7 +107,7 @@ std::string surroundings_line(const Verdict& verdict, const RunFactsForText& fac
 }
 
 std::string hint_line(const FailureRecord& culprit, const RunFactsForText& facts) {
-  const std::string hint = hint_for(culprit);
+  const std::string hint = hint_for(culprit, facts.python);
   return hint.empty() ? hint : message_line(Severity::kHint, hint, facts.colour);
 }
 
@@ -176,12 +190,12 @@ std::string cause_in_words(const FailureRecord& record) {
 }
 
 std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int others, const RunFactsForText& facts) {
-  const std::string what =
-      others == 0 ? std::string()
-                  : fmt::format("; stopping {} ({})",
-                                counted(static_cast<std::size_t>(others), cause != nullptr ? "other" : "worker",
-                                        cause != nullptr ? "others" : "workers"),
-                                grace_in_words(facts.grace));
+  const std::string whom = counted(static_cast<std::size_t>(others), cause != nullptr ? "other" : "worker",
+                                   cause != nullptr ? "others" : "workers");
+  const bool at_once = end.kind == RunEnd::Kind::kGuardDied;
+  const std::string what = others == 0 ? std::string()
+                           : at_once   ? fmt::format("; killing {}", whom)
+                                       : fmt::format("; stopping {} ({})", whom, grace_in_words(facts.grace));
   if (cause != nullptr) return message_line(Severity::kError, cause_in_words(*cause) + what, facts.colour);
   const bool from_keyboard = end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGINT && others > 0;
   return message_line(Severity::kNote,
@@ -197,6 +211,7 @@ std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts) {
   std::string text;
   if (verdict.culprit) text += evidence_lines(*verdict.culprit, facts);
   text += overruled_line(verdict, facts);
+  text += doubt_line(verdict, facts);
   text += surroundings_line(verdict, facts);
   if (verdict.culprit && !facts.core_dump.empty()) {
     text += message_line(Severity::kNote,

@@ -19,7 +19,8 @@ struct RunFactsForText {
   std::string nearest_verb;      ///< of lrun's own, when PROGRAM is not there and is nearly one
   std::string script = {};       ///< PROGRAM, where `program` is the Python that was to run it
   bool given_to_python = false;  ///< the interpreter was to run PROGRAM
-  std::string core_dump;         ///< where the culprit's is, in words; empty: nobody asked for one, or there is none
+  std::string python = {};       ///< the interpreter that runs PROGRAM; empty: lrun gave it to none
+  std::string core_dump;         ///< where the culprit's is, in words, or why there is none; empty: none was to be
   bool cause_told = false;       ///< stopping_text() has named the culprit already
   bool colour = false;
 

@@ -165,8 +165,11 @@ Decision on(SupervisionState state, const KillExpired&) {
 /// Nobody is left who waits for the run or could stop it politely.
 Decision on(SupervisionState state, const GuardDied&) {
   state.unwanted = true;
-  if (may_begin_stop(state)) state.end = {RunEnd::Kind::kGuardDied};
-  return kill_now(state);
+  if (!may_begin_stop(state)) return kill_now(state);
+  state.end = {RunEnd::Kind::kGuardDied};
+  Decision decision = kill_now(state);
+  decision.actions.insert(decision.actions.begin(), Announce{});
+  return decision;
 }
 
 Decision on(SupervisionState state, const RestartPlanned& event) {

@@ -2,10 +2,17 @@
 
 #include <glob.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <csignal>
 #include <ctime>
+#include <vector>
 
 #include "base/small_file.h"
+#include "verdict/core_owner.h"
 
 namespace lrun {
 namespace {
@@ -26,27 +33,99 @@ void append_specifier(std::string& pattern, char specifier, pid_t pid, int signa
   if (std::string_view("%ps").find(specifier) == std::string_view::npos) pattern += '*';
 }
 
-/// The newest file that matches; empty when there is none.
-std::string newest_match(const std::string& pattern) {
+struct Match {
+  std::string file;
+  std::time_t time = 0;
+};
+
+/// Regular files whose names match, the newest first.
+std::vector<Match> matches_of(const std::string& pattern) {
   glob_t found{};
-  std::string newest;
-  std::time_t newest_time = 0;
+  std::vector<Match> matches;
   if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
     for (std::size_t i = 0; i < found.gl_pathc; ++i) {
       struct stat status {};
-      if (::stat(found.gl_pathv[i], &status) != 0 || !S_ISREG(status.st_mode) || status.st_mtime < newest_time)
-        continue;
-      newest = found.gl_pathv[i];
-      newest_time = status.st_mtime;
+      if (::lstat(found.gl_pathv[i], &status) == 0 && S_ISREG(status.st_mode)) {
+        matches.push_back({found.gl_pathv[i], status.st_mtime});
+      }
     }
   }
   ::globfree(&found);
-  return newest;
+  std::sort(matches.begin(), matches.end(), [](const Match& a, const Match& b) { return a.time > b.time; });
+  return matches;
 }
 
 std::string first_line(const char* path) {
   const std::string text = read_small_file(path, kMostBytes).value_or("");
   return text.substr(0, text.find('\n'));
+}
+
+/// signal(7): those whose default action is a core dump.
+bool asks_for_core(int signal_number) {
+  constexpr std::array kSignals{SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS};
+  return std::find(kSignals.begin(), kSignals.end(), signal_number) != kSignals.end();
+}
+
+std::string glob_of(const EndedProcess& process, const CorePattern& pattern) {
+  return core_file_pattern(pattern.text, pattern.uses_pid, process.pid, process.signal_number, process.folder);
+}
+
+/// The program that a pattern such as '|/usr/bin/apport %p' names.
+std::string receiver_in(const CorePattern& pattern) { return pattern.text.substr(1, pattern.text.find(' ') - 1); }
+
+std::string place_of_core(const EndedProcess& process, const CorePattern& pattern) {
+  if (pattern.text.starts_with('|')) {
+    const bool kept = pattern.text.find("systemd-coredump") != std::string::npos;
+    return kept ? "'coredumpctl gdb " + std::to_string(process.pid) + "'" : "given to '" + receiver_in(pattern) + "'";
+  }
+  const std::vector<Match> matches = matches_of(glob_of(process, pattern));
+  std::vector<pid_t> owners;
+  for (const Match& match : matches) owners.push_back(owner_of_core(match.file));
+  const auto own = std::find(owners.begin(), owners.end(), process.pid);
+  if (own != owners.end()) return matches[static_cast<std::size_t>(own - owners.begin())].file;
+  if (matches.empty()) return "not found by the kernel's pattern '" + pattern.text + "' in " + process.folder;
+  const std::string& newest = matches.front().file;
+  if (pattern.names_process()) return newest;  // it cannot be read, or tells the number of another pid namespace
+  const std::string why = ": the kernel's pattern '" + pattern.text + "' has no '%p'";
+  if (owners.front() == 0) return newest + " may be of another process" + why;
+  return newest + " is that of process " + std::to_string(owners.front()) + ", written over it" + why;
+}
+
+/// A pattern for glob(3) as the one name that it stands for; empty when it stands for several.
+std::string name_of_pattern(const std::string& pattern) {
+  std::string name;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '*') return {};
+    if (pattern[i] == '\\' && i + 1 < pattern.size()) ++i;
+    name += pattern[i];
+  }
+  return name;
+}
+
+/// Why no file can be made in the folder; empty when it can.
+std::string problem_of(const std::string& folder) {
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return "'" + folder + "' is no folder";
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) return "'" + folder + "' cannot be written to";
+  struct statvfs room {};
+  const bool full = ::statvfs(folder.c_str(), &room) == 0 && room.f_blocks > 0 && room.f_bavail == 0;
+  return full ? "no space is left in '" + folder + "'" : std::string();
+}
+
+/// What the machine shows of why the kernel wrote no core.
+std::string why_none(const EndedProcess& process, const CorePattern& pattern) {
+  if (process.limit_is_zero) return "the limit of core files is 0";
+  if (pattern.text.starts_with('|')) return "'" + receiver_in(pattern) + "' did not take it";
+  const std::string names = glob_of(process, pattern);
+  const std::string folder = name_of_pattern(names.substr(0, std::max<std::size_t>(1, names.rfind('/'))));
+  if (std::string problem = problem_of(folder); !folder.empty() && !problem.empty()) return problem;
+  // The kernel follows no link and writes over nobody else's file.
+  const std::string file = name_of_pattern(names);
+  struct stat status {};
+  const bool in_the_way = !file.empty() && ::lstat(file.c_str(), &status) == 0;
+  if (in_the_way && !S_ISREG(status.st_mode)) return "'" + file + "' is there and is no regular file";
+  if (in_the_way && status.st_uid != ::geteuid()) return "'" + file + "' is there and is another user's";
+  return "the program may have switched core files off, or left '" + process.folder + "'";
 }
 
 }  // namespace
@@ -69,15 +148,11 @@ std::string core_file_pattern(std::string_view core_pattern, bool uses_pid, pid_
   return pattern;
 }
 
-std::string core_dump_in_words(pid_t pid, int signal_number, const std::string& folder) {
-  const std::string pattern = first_line(kPatternFile);
-  if (pattern.starts_with('|')) {
-    if (pattern.find("systemd-coredump") != std::string::npos) return "'coredumpctl gdb " + std::to_string(pid) + "'";
-    return "given to '" + pattern.substr(1, pattern.find(' ') - 1) + "'";
-  }
-  const bool uses_pid = first_line(kUsesPidFile) == "1";
-  const std::string found = newest_match(core_file_pattern(pattern, uses_pid, pid, signal_number, folder));
-  return found.empty() ? "not found by the kernel's pattern '" + pattern + "' in " + folder : found;
+CorePattern CorePattern::of_this_machine() { return {first_line(kPatternFile), first_line(kUsesPidFile) == "1"}; }
+
+std::string core_dump_in_words(const EndedProcess& process, const CorePattern& pattern) {
+  if (process.dumped) return place_of_core(process, pattern);
+  return asks_for_core(process.signal_number) ? "none was written: " + why_none(process, pattern) : std::string();
 }
 
 }  // namespace lrun

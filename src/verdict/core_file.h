@@ -15,8 +15,29 @@ namespace lrun {
 std::string core_file_pattern(std::string_view core_pattern, bool uses_pid, pid_t pid, int signal_number,
                               std::string_view folder);
 
+/// How this machine names core files.
+struct CorePattern {
+  std::string text;       ///< as /proc/sys/kernel/core_pattern
+  bool uses_pid = false;  ///< as /proc/sys/kernel/core_uses_pid
+
+  /// As the kernel has it now.
+  static CorePattern of_this_machine();
+  /// One process's core never has the name of another's.
+  [[nodiscard]] bool names_process() const { return uses_pid || text.find("%p") != std::string::npos; }
+};
+
+/// A process that a signal ended, and that was allowed to leave a core file.
+struct EndedProcess {
+  pid_t pid = 0;
+  int signal_number = 0;
+  std::string folder;          ///< where it ran
+  bool dumped = false;         ///< the kernel says that a core was written
+  bool limit_is_zero = false;  ///< its limit of core files was 0
+};
+
 /// Where the core of an ended process is, in words: a path, or the program that the kernel gave it to, with how to see
-/// it where that is known. Looks at the machine.
-std::string core_dump_in_words(pid_t pid, int signal_number, const std::string& folder);
+/// it where that is known. Never another process's: a core file names its own. Where the kernel wrote none although the
+/// signal asks for one, why; empty for a signal that asks for none. Looks at the machine.
+std::string core_dump_in_words(const EndedProcess& process, const CorePattern& pattern);
 
 }  // namespace lrun

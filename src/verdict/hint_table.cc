@@ -77,9 +77,9 @@ constexpr HintRule kRules[] = {
     {"host-memory", "MemoryError", "", "no memory was left, or 'ulimit -v' forbids more"},
     {"host-memory", "Cannot allocate memory", "", "no memory was left, or 'ulimit -v' forbids more"},
     {"missing-torch", "No module named 'torch'", "",
-     "this Python has no torch: activate the environment that has it, 'which python3' tells which runs"},
+     "this Python has no torch: activate the environment that has it; 'which python3' tells which runs"},
     {"missing-module", "ModuleNotFoundError: No module named", "",
-     "install it for the Python that runs here; 'which python3' tells which"},
+     "install it for the Python that runs here; 'which python3' tells which runs"},
     {"import-error", "ImportError: ", "cannot open shared object file",
      "a library that the module needs is missing: 'ldd' on the module names it"},
     {"missing-library", "OSError: ", "cannot open shared object file",
@@ -156,7 +156,10 @@ const HintRule* find_hint(std::string_view line) {
   return found == std::end(kRules) ? nullptr : found;
 }
 
-std::string hint_for(const FailureRecord& record) {
+namespace {
+
+/// What gives the hint when no rule asks for more than the record.
+std::string general_hint_for(const FailureRecord& record) {
   if (const std::string_view hint = hint_of_cause(record); !hint.empty()) return std::string(hint);
   if (record.cause == Cause::kExecFailed) return {};
   if (const HintRule* rule = find_hint(record.error)) return std::string(rule->hint);
@@ -164,6 +167,18 @@ std::string hint_for(const FailureRecord& record) {
     if (const HintRule* rule = find_hint(*line)) return std::string(rule->hint);
   }
   return std::string(hint_of_ending(record));
+}
+
+}  // namespace
+
+std::string hint_for(const FailureRecord& record, std::string_view python) {
+  constexpr std::string_view kUnknown = "'which python3' tells which runs";
+  std::string hint = general_hint_for(record);
+  const std::size_t at = hint.find(kUnknown);
+  if (at != std::string::npos && !python.empty()) {
+    hint.replace(at, kUnknown.size(), "it is '" + std::string(python) + "'");
+  }
+  return hint;
 }
 
 }  // namespace lrun

@@ -20,7 +20,8 @@ struct HintRule {
 std::span<const HintRule> hint_table();
 
 /// What would help; empty when the cause is not known. Pure.
-std::string hint_for(const FailureRecord& record);
+/// \param python  the interpreter that lrun gave the program to; empty: none, or nobody knows which
+std::string hint_for(const FailureRecord& record, std::string_view python = {});
 
 /// The rule whose words are in `line`, or nullptr.
 const HintRule* find_hint(std::string_view line);

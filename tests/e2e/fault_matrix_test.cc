@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "process/program_path.h"
 #include "support/golden.h"
 #include "support/lrun_process.h"
 
@@ -75,6 +77,11 @@ class Files {
   TemporaryFolder folder_;
 };
 
+std::string python_path() {
+  const char* const path = std::getenv("PATH");
+  return find_program("python3", path != nullptr ? path : "", {}).path;
+}
+
 TEST_P(Verdict, IsTheGoldenOne) {
   const Files files;
   std::vector<std::string> arguments{"--log-dir", "/dev/null"};
@@ -87,7 +94,9 @@ TEST_P(Verdict, IsTheGoldenOne) {
                                  (void)!::chdir(files.path().c_str());
                                }});
   expect_golden("verdict/" + GetParam().name + ".txt",
-                transcript(lrun, {{files.path().string(), "FOLDER"}, {LRUN_FAULT_WORKER, "fault_worker"}}));
+                transcript(lrun, {{files.path().string(), "FOLDER"},
+                                  {LRUN_FAULT_WORKER, "fault_worker"},
+                                  {"it is '" + python_path(), "it is 'PYTHON"}}));
 }
 
 /// One rank of two ends in this way, the other works.

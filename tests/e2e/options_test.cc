@@ -199,6 +199,24 @@ TEST(Core, IsWrittenOnRequestAndNamedInTheVerdict) {
       << lrun.err();
 }
 
+TEST(Core, ThatTheKernelDoesNotWriteIsToldWithTheReason) {
+  std::ifstream pattern("/proc/sys/kernel/core_pattern");
+  std::string text;
+  std::getline(pattern, text);
+  if (text.find_first_of("|/") != std::string::npos) GTEST_SKIP() << "core files go elsewhere here: " << text;
+  const TemporaryFolder folder;
+  const std::string none = "lrun: note: core dump of rank 0: none was written: ";
+  LrunProcess limited({"--core", "--rlimit", "core=0", "sh", "-c", "kill -SEGV $$"}, in(folder));
+  EXPECT_EQ(limited.wait().code, 139);
+  EXPECT_NE(limited.err().find(none + "the limit of core files is 0\n"), std::string::npos) << limited.err();
+  LrunProcess switched_off({"--core", "sh", "-c", "ulimit -c 0; kill -SEGV $$"}, in(folder));
+  EXPECT_EQ(switched_off.wait().code, 139);
+  EXPECT_NE(switched_off.err().find(none + "the program may have switched core files off, or left '" +
+                                    folder.path().string() + "'\n"),
+            std::string::npos)
+      << switched_off.err();
+}
+
 TEST(Core, WithoutTheLimitForItIsRefused) {
   LrunProcess::Options options;
   options.before_exec = [] {

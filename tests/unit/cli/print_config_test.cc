@@ -57,6 +57,19 @@ TEST(PrintConfig, IsReadBackAsTheSameSettings) {
   EXPECT_FALSE(again.isolate_gpus);
 }
 
+TEST(PrintConfig, WhatTomlCannotHoldIsACommentAndTheRestIsReadBack) {
+  const std::string text =
+      printed({"--grace", "5s", "--env", "A=\xC3\xA9", "--env", "B=\x80"}, {{"LRUN_LOG_DIR", "/a\xFF\"b\xC3"}});
+  EXPECT_EQ(line_with(text, "# log-dir"),
+            "# log-dir = \"/a\\xff\\\"b\\xc3\"               # LRUN_LOG_DIR, not UTF-8: no TOML file can hold it");
+  EXPECT_NE(text.find("\n#   \"B=\\x80\","), std::string::npos) << text;
+  const auto read = [&](const std::string&) { return FileText{0, text}; };
+  const LaunchRequest again = parse_command_line({"lrun", "p"}, Environment(), read).request;
+  EXPECT_EQ(again.grace.value, Duration(5000));
+  EXPECT_FALSE(again.log_dir.given());
+  ASSERT_EQ(again.setup.environment.size(), 1U);
+}
+
 TEST(PrintConfig, NeedsNoProgramAndStillChecksValues) {
   EXPECT_EQ(refusal({"--print-config", "--seed=x"}),
             "lrun: error: '--seed x': not a whole number; allowed: 0 to 18446744073709551615\n"

@@ -96,6 +96,44 @@ TEST(MakePlan, TakesThePortOfAnEndpointOnThisHost) {
   EXPECT_EQ(master_of({.master_addr = flag("--master-addr", "localhost")}, 5000), "127.0.0.1:5000");
 }
 
+std::vector<std::string> warnings_of(const RendezvousRequest& rendezvous, int master_port) {
+  LaunchRequest request = request_for("2");
+  request.rendezvous = rendezvous;
+  request.master_port = {master_port, Source::kFlag, "--master-port"};
+  AllocatedNode node = cpu_node();
+  node.also_named = {"localhost"};
+  return plan_of(request, node).warnings;
+}
+
+TEST(MakePlan, SaysThatAnEndpointsPortWinsOverAnother) {
+  const Setting<Endpoint> endpoint = endpoint_of("localhost", 4000);
+  EXPECT_EQ(warnings_of({.endpoint = endpoint}, 5000),
+            std::vector<std::string>{"'--master-port 5000' is not used: the port of '--rdzv-endpoint localhost:4000' "
+                                     "is 4000"});
+  EXPECT_EQ(warnings_of({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("localhost", {})}, 5000),
+            std::vector<std::string>{"'--master-port 5000' is not used: the port of '--rdzv-endpoint localhost' is "
+                                     "29400"});
+  EXPECT_TRUE(warnings_of({.endpoint = endpoint}, 4000).empty()) << "they agree";
+  EXPECT_TRUE(warnings_of({.endpoint = endpoint}, 0).empty()) << "any port would do";
+}
+
+TEST(MakePlan, SaysThatRedirectsWithoutFilesHideNothing) {
+  LaunchRequest request = request_for("2");
+  request.log_dir = {"/dev/null", Source::kFlag, "--log-dir"};
+  request.output.redirects = {{.all = 3}, Source::kFlag, "-r"};
+  EXPECT_EQ(plan_of(request, cpu_node()).warnings,
+            std::vector<std::string>{"'-r' hides nothing: '--log-dir' switches off the files it writes to; '--output "
+                                     "quiet' shows no output"});
+  request.output.console = {ConsoleMode::kQuiet, Source::kFlag, "--output"};
+  EXPECT_TRUE(plan_of(request, cpu_node()).warnings.empty());
+  request.output.console = {};
+  request.output.redirects.value.all = 0;
+  EXPECT_TRUE(plan_of(request, cpu_node()).warnings.empty()) << "'-r 0' names nothing";
+  request.output.redirects.value.all = 3;
+  request.log_dir = {"/tmp", Source::kFlag, "--log-dir"};
+  EXPECT_TRUE(plan_of(request, cpu_node()).warnings.empty());
+}
+
 TEST(MakePlan, RefusesAnotherMachine) {
   EXPECT_EQ(
       master_of({.endpoint = endpoint_of("node0", 29400)}),

@@ -80,7 +80,7 @@ TEST_F(EventLogTest, WaitsForNoPipeInAResultsPlace) {
 
 TEST_F(EventLogTest, WritesAResultWholeOrNotAtAll) {
   write_atomically(folder_ / "result.json", "old");
-  write_atomically(folder_ / "result.json", result_json("run", judge({RunEnd::Kind::kSucceeded}, {}), {}, ""));
+  write_atomically(folder_ / "result.json", result_json("run", judge({RunEnd::Kind::kSucceeded}, {}), {}, "", ""));
   std::ifstream file(folder_ / "result.json");
   EXPECT_EQ(nlohmann::json::parse(file)["exit_code"], 0);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1) << "nothing is left beside it";

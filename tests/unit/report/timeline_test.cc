@@ -55,7 +55,8 @@ TEST(Timeline, IsReadFromEvents) {
   EXPECT_EQ(timeline->started_ms, 1'700'000'000'000);
   EXPECT_EQ(timeline->ended_ms, 1'700'000'062'500);
   ASSERT_EQ(timeline->workers.size(), 4U);
-  EXPECT_EQ(timeline->workers[0].milestones, (std::vector<Milestone>{{1'700'000'000'500, "connected to the store"}}));
+  EXPECT_EQ(timeline->workers[0].milestones,
+            (std::vector<Milestone>{{1'700'000'000'500, "connected to the store", 1}}));
   EXPECT_EQ(timeline->workers[0].fate, Fate::kStopped);
   EXPECT_EQ(timeline->workers[1].fate, Fate::kFailed);
   EXPECT_EQ(timeline->workers[3].fate, Fate::kSucceeded);
@@ -76,6 +77,47 @@ TEST(Timeline, IsThisText) {
             "      3.000              ranks 0-1: spawned, attempt 1\n"
             "     62.250 – 62.500     ranks 0-1: exited with code 0\n"
             "     62.500              the run ended: succeeded, exit code 0\n");
+}
+
+TEST(Timeline, OfTheSameTimeShowsFirstWhatHappenedFirst) {
+  const std::string workers = R"("workers":[{"rank":0,"local_rank":0,"pid":11},{"rank":1,"local_rank":1,"pid":12}]})";
+  const auto timeline = timeline_from_events(
+      event("1700000000.000", "run_started",
+            R"({"run_id":"r1","argv":["./train"],"strategy":"ddp","world_size":2,"logs":"",)" + workers) +
+      ended("1700000001.000", 1, 0, kExited, 3) +
+      event("1700000001.000", "stopping", R"({"reason":"worker_failed","signal":0,"others":1})") +
+      ended("1700000001.000", 0, 0, kSignaled, 15, 15) + event("1700000001.000", "restarting", R"({"attempt":1})") +
+      event("1700000001.000", "attempt_started", R"({"attempt":1,)" + workers));
+  ASSERT_TRUE(timeline);
+  const std::string text = timeline_text(*timeline);
+  EXPECT_EQ(text.substr(text.find("\n\n") + 2),
+            "      0.000              ranks 0-1: spawned\n"
+            "      1.000              rank 1: exited with code 3: ValueError: <bad>\n"
+            "      1.000              stopping 1 worker\n"
+            "      1.000              rank 0: stopped by lrun: SIGTERM\n"
+            "      1.000              restarting\n"
+            "      1.000              ranks 0-1: spawned, attempt 1\n");
+}
+
+/// The last line but one of a run that `stopping` ended between two attempts.
+std::string what_ended(const std::string& reason, int signal_number, int others) {
+  const auto timeline =
+      timeline_from_events(event("1700000000.000", "run_started",
+                                 R"({"run_id":"r1","argv":["./train"],"strategy":"ddp","world_size":1,"logs":"",)"
+                                 R"("workers":[{"rank":0,"local_rank":0,"pid":11}]})") +
+                           event("1700000001.000", "stopping",
+                                 R"({"reason":")" + reason + R"(","signal":)" + std::to_string(signal_number) +
+                                     R"(,"others":)" + std::to_string(others) + "}"));
+  return timeline && !timeline->marks.empty() ? timeline->marks.front().what : std::string();
+}
+
+TEST(Timeline, SaysWhyARunEndedWhereNobodyWasLeftToBeStopped) {
+  EXPECT_EQ(what_ended("timed_out", 0, 0), "the time of --timeout is over");
+  EXPECT_EQ(what_ended("interrupted", 2, 0), "received SIGINT");
+  EXPECT_EQ(what_ended("worker_failed", 0, 0), "") << "the worker's own end says it";
+  EXPECT_EQ(what_ended("requested", 0, 1), "asked to stop: stopping 1 worker");
+  EXPECT_EQ(what_ended("interrupted", 15, 2), "received SIGTERM: stopping 2 workers");
+  EXPECT_EQ(what_ended("of a later version", 0, 3), "stopping 3 workers");
 }
 
 TEST(Timeline, PassesOverWhatItDoesNotUnderstand) {

@@ -72,7 +72,7 @@ TEST(VerdictText, EndsWithTheWorkersOwnErrorAndHintsAtItsCure) {
             "lrun: note: rank 1 left in /logs/1/error.json:\n"
             "  |   File \"train.py\", line 2, in <module>\n"
             "  | ModuleNotFoundError: No module named 'einops'\n"
-            "lrun: hint: install it for the Python that runs here; 'which python3' tells which\n"
+            "lrun: hint: install it for the Python that runs here; 'which python3' tells which runs\n"
             "lrun: error: rank 1 (local rank 1, pid 4242 on host) exited with code 3 after 0.4s: ModuleNotFoundError: "
             "No module named 'einops' at train.py:2\n");
 }
@@ -143,6 +143,23 @@ TEST(VerdictText, HintsAtTheCureOfAProgramThatCannotRun) {
   EXPECT_EQ(verdict_text(verdict, {.program = "./train"}),
             "lrun: error: cannot run './train': Permission denied\n"
             "lrun: hint: 'chmod +x ./train' makes a script or program executable\n");
+}
+
+TEST(VerdictText, SaysThatAVictimMayNotBeTheCause) {
+  Verdict verdict;
+  verdict.end.kind = RunEnd::Kind::kWorkerFailed;
+  verdict.culprit = failed(1);
+  verdict.culprit->cause = Cause::kPeerLost;
+  verdict.stopped_by_signal = {0};
+  const std::string doubt =
+      "lrun: note: rank 1 looks like a victim: another rank may have failed first; '--settle 30s' gives it time to say "
+      "so\n";
+  EXPECT_NE(verdict_text(verdict, {}).find(doubt), std::string::npos) << verdict_text(verdict, {});
+  verdict.culprit->cause = Cause::kOwnError;
+  EXPECT_EQ(verdict_text(verdict, {}).find("victim"), std::string::npos);
+  verdict.culprit->cause = Cause::kWatchdogAbort;
+  verdict.stopped_by_signal.clear();
+  EXPECT_EQ(verdict_text(verdict, {}).find("victim"), std::string::npos) << "there is nobody else";
 }
 
 }  // namespace

@@ -216,9 +216,11 @@ TEST(Policy, ResumesASuspendedRunBeforeItIsAskedToEnd) {
   EXPECT_FALSE(stopping.state.suspended);
 }
 
-TEST(Policy, KillsAtOnceWhenTheGuardIsGone) {
+TEST(Policy, KillsAtOnceWhenTheGuardIsGoneAndSaysWhyFirst) {
   const Decision decision = decide(running(2), GuardDied{});
-  EXPECT_NE(find<KillGroups>(decision), nullptr);
+  ASSERT_EQ(decision.actions.size(), 2U);
+  EXPECT_TRUE(std::holds_alternative<Announce>(decision.actions[0]));
+  EXPECT_TRUE(std::holds_alternative<KillGroups>(decision.actions[1]));
   EXPECT_EQ(decision.state.end.kind, Kind::kGuardDied);
 }
 

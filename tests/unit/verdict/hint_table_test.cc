@@ -132,5 +132,19 @@ TEST(HintFor, KnowsWhatToDoWhenMemoryRunsOut) {
   EXPECT_NE(hint_for(record).find("--shm-size"), std::string::npos);
 }
 
+TEST(HintFor, NamesThePythonThatRanTheProgram) {
+  FailureRecord record;
+  record.value = 1;
+  record.error = "ModuleNotFoundError: No module named 'x'";
+  EXPECT_EQ(hint_for(record), "install it for the Python that runs here; 'which python3' tells which runs");
+  EXPECT_EQ(hint_for(record, "/opt/py/bin/python"),
+            "install it for the Python that runs here; it is '/opt/py/bin/python'");
+  record.error = "ModuleNotFoundError: No module named 'torch'";
+  EXPECT_EQ(hint_for(record, "/opt/py/bin/python"),
+            "this Python has no torch: activate the environment that has it; it is '/opt/py/bin/python'");
+  record.error = "CUDA out of memory";
+  EXPECT_EQ(hint_for(record, "/opt/py/bin/python"), hint_for(record));
+}
+
 }  // namespace
 }  // namespace lrun
