@@ -1,6 +1,7 @@
 #include "cli/attempt.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <system_error>
@@ -40,11 +41,16 @@ Attempt::Attempt(const Surroundings& surroundings, Membership membership, std::f
       folder_(std::move(folder)),
       output_(surroundings_.plan, node(), folder_) {}
 
+Attempt::~Attempt() { later_cgroup_.remove(); }
+
 std::optional<StartFailure> Attempt::start() {
   const LaunchPlan& plan = surroundings_.plan;
   Fd nothing;
   const WorkerStart& start = surroundings_.start;
   GroupCommand command{.path = start.executable.path, .folder = start.folder, .limits = start.limits};
+  if (membership_.attempt > 0)
+    later_cgroup_ = surroundings_.cgroup.inner(fmt::format("attempt-{}", membership_.attempt));
+  command.cgroup = membership_.attempt > 0 ? later_cgroup_.fd() : surroundings_.cgroup.fd();
   if (plan.personality.standard_input == Personality::Stdin::kNull || plan.standard_input) {
     nothing = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (nothing) command.standard_input = nothing.get();
@@ -64,9 +70,10 @@ std::optional<StartFailure> Attempt::start() {
 
 void Attempt::supervise(std::function<void()> finished) {
   const LaunchPlan& plan = surroundings_.plan;
-  supervisor_.emplace(surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer,
-                      Supervisor::Facts{membership_.self().name, membership_.attempt, plan.grace.value,
-                                        plan.settle.value, plan.settle_for_victims, plan.settle_at_start, folder_});
+  supervisor_.emplace(
+      surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer,
+      Supervisor::Facts{membership_.self().name, membership_.attempt, plan.grace.value, plan.settle.value,
+                        plan.settle_for_victims, plan.settle_at_start, folder_, surroundings_.cgroup.folder()});
   output_.take_over(group_.workers(), surroundings_.logs, surroundings_.loop);
   supervisor_->begin(std::move(finished));
 }

@@ -14,6 +14,7 @@
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
 #include "process/progress.h"
+#include "process/run_cgroup.h"
 #include "process/spawn.h"
 #include "process/worker_group.h"
 #include "rendezvous/membership.h"
@@ -33,10 +34,14 @@ class Attempt {
     EventLoop& loop;
     LogRouter& logs;
     RunObserver& observer;
+    const RunCgroup& cgroup;  ///< of the run; may be none
   };
 
   /// \param folder  of this attempt's log and error files; empty: there are none.
   Attempt(const Surroundings& surroundings, Membership membership, std::filesystem::path folder);
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+  ~Attempt();
 
   /// start() makes files: their folder's parents must be there before.
   [[nodiscard]] bool needs_folder() const { return output_.writes_files_itself(); }
@@ -92,6 +97,7 @@ class Attempt {
   std::filesystem::path folder_;
   WorkerOutput output_;
   ProgressBoard progress_;  ///< without memory unless somebody will look
+  RunCgroup later_cgroup_;  ///< none in the first attempt, which has the run's
   WorkerGroup group_;
   std::optional<Supervisor> supervisor_;
   std::set<int> connected_;  ///< ranks

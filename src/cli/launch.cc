@@ -21,6 +21,7 @@
 #include "process/process_limits.h"
 #include "process/process_title.h"
 #include "process/program_path.h"
+#include "process/run_cgroup.h"
 #include "report/parent_error_file.h"
 #include "report/verdict_text.h"
 
@@ -103,6 +104,11 @@ int refuse_program(int error_number, const std::string& typed, bool given_to_pyt
   return verdict.exit_code;
 }
 
+/// What has no pidfds has no cgroup.kill either.
+bool wants_cgroup(const WorkerStart& start, const Environment& environment) {
+  return start.defaults.use_pidfds && environment.get("LRUN_NO_CGROUP") != "1";
+}
+
 int run_below_guard(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts, Guard& guard) {
   set_process_title(fmt::format("{} of process {}, run {}", kLauncherName, guard.pid(), plan.run_id));
   try {
@@ -144,8 +150,10 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
   const std::string python = plan.argv.front() != program ? start.executable.path : std::string();
   NodeRun::Facts facts{program, python, std::move(start), request.verbosity,
                        most_connections(limit, workers, static_cast<std::size_t>(plan.world_size))};
-  return run_guarded(plan.stop_signals.numbers,
-                     [&](Guard& guard) { return run_below_guard(plan, environment, std::move(facts), guard); });
+  RunCgroup cgroup = wants_cgroup(facts.start, environment) ? RunCgroup::make(plan.run_id) : RunCgroup();
+  return run_guarded(
+      plan.stop_signals.numbers,
+      [&](Guard& guard) { return run_below_guard(plan, environment, std::move(facts), guard); }, std::move(cgroup));
 }
 
 }  // namespace lrun

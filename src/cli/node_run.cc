@@ -116,8 +116,9 @@ Verdict NodeRun::run_attempts() {
 std::optional<StartFailure> NodeRun::begin_attempt(int number) {
   Membership membership = sole_membership(plan_, store_.port());
   membership.attempt = number;
-  auto next = std::make_unique<Attempt>(Attempt::Surroundings{plan_, facts_.start, loop_, *logs_, reporter_},
-                                        std::move(membership), log_folder_.attempt(number));
+  auto next =
+      std::make_unique<Attempt>(Attempt::Surroundings{plan_, facts_.start, loop_, *logs_, reporter_, guard_.cgroup()},
+                                std::move(membership), log_folder_.attempt(number));
   if (next->needs_folder()) make_folders();
   if (plan_.personality.failure == Personality::Failure::kTorchrunSummary) prepare_accounts(*next);
   if (std::optional<StartFailure> failure = next->start()) return failure;
@@ -197,6 +198,7 @@ void NodeRun::plan_housework() {
   housework_ = loop_.after(kHouseworkDelay, [this] {
     attempt_->make_rank_folders();
     prune_runs(run_folder_.parent_path(), kRunsKept, kRunsKept);
+    guard_.cgroup().remove_abandoned();
   });
 }
 
@@ -225,6 +227,7 @@ bool NodeRun::is_named(int signal_number) const {
 
 /// Also those that would hold a dead worker's pipe. What they leave behind becomes our child, and we are called again.
 void NodeRun::kill_children() {
+  guard_.cgroup().kill();
   for (const pid_t child : direct_children()) ::kill(child, SIGKILL);
 }
 
@@ -322,7 +325,7 @@ void NodeRun::restart() {
 /// Ends whatever the workers left. \return false when something cannot be ended.
 bool NodeRun::nothing_survives() {
   const bool waited = supervised() && attempt_->supervisor().gave_up();
-  const std::vector<pid_t> survivors = end_all_descendants(waited ? kLimitAfterKill : kKillLimit);
+  const std::vector<pid_t> survivors = end_all_descendants(waited ? kLimitAfterKill : kKillLimit, guard_.cgroup());
   if (survivors.empty()) return true;
   warn(survivors_in_words(survivors));
   return false;

@@ -152,7 +152,7 @@ void reap_adopted(const std::function<bool(pid_t)>& is_worker) {
   }
 }
 
-std::vector<pid_t> end_all_descendants(Duration limit) {
+std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup) {
   constexpr Duration kUsual(1000);  // what is left after it is held by the kernel
   constexpr Duration kRepeat(250);  // of a look at all processes
   const SteadyTime deadline = std::chrono::steady_clock::now() + limit;
@@ -160,6 +160,8 @@ std::vector<pid_t> end_all_descendants(Duration limit) {
   sigset_t child_signal;
   ::sigemptyset(&child_signal);
   ::sigaddset(&child_signal, SIGCHLD);
+  reap_zombies();
+  if (have_children()) cgroup.kill();
   pid_t tried = ::getpid();  // what is left is mostly younger than we
   while (true) {
     reap_zombies();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/duration.h"
+#include "process/run_cgroup.h"
 
 namespace lrun {
 
@@ -26,12 +27,12 @@ void reap_adopted(const std::function<bool(pid_t)>& is_worker);
 
 /// Ends everything below this process, which must be a subreaper, and reaps it.
 ///
-/// Direct children are signalled: their pids cannot be reused while we have not reaped them, and what they leave behind
-/// becomes a direct child in turn. A child that has not ended after a second leaves nothing behind: then all that /proc
-/// shows below it is signalled, too, through pidfds. SIGCHLD must be blocked.
+/// What is in `cgroup` is ended at once. Direct children are signalled: their pids cannot be reused while we have not
+/// reaped them, and what they leave behind becomes a direct child in turn. A child that has not ended after a second
+/// leaves nothing behind: then all that /proc shows below it is signalled, too, through pidfds. SIGCHLD is blocked.
 /// \return the direct children that did not end within `limit` (uninterruptible in the kernel), as pids; {kUnlisted}
 ///         when some are left that cannot be listed.
-std::vector<pid_t> end_all_descendants(Duration limit);
+std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup = {});
 
 /// In place of a pid.
 inline constexpr pid_t kUnlisted = 0;

@@ -17,6 +17,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/own_signals.h"
@@ -176,18 +177,30 @@ class TerminalSettings {
   bool known_;
 };
 
-int end_with_deaf_launcher() {
-  const auto survivors = end_all_descendants(kCleanUpLimit);
+int end_with_deaf_launcher(const RunCgroup& cgroup) {
+  const auto survivors = end_all_descendants(kCleanUpLimit, cgroup);
   say(fmt::format("lrun: error: the launcher itself did not answer and was killed; {}\n", what_came_of(survivors)));
   return kLrunFailed;
 }
 
-int end_what_is_left(const ExitStatus& status) {
+int end_what_is_left(const ExitStatus& status, const RunCgroup& cgroup) {
   const bool in_order = status.kind == ExitStatus::Kind::kExited;
-  const auto survivors = end_all_descendants(in_order ? kSecondLookLimit : kCleanUpLimit);
+  const auto survivors = end_all_descendants(in_order ? kSecondLookLimit : kCleanUpLimit, cgroup);
   if (in_order) return status.value;
   say(fmt::format("lrun: error: the launcher itself {}; {}\n", status.in_words(), what_came_of(survivors)));
   return kLrunFailed;
+}
+
+/// \param status  of the launcher; empty when it was deaf.
+int end_behind_launcher(const std::optional<ExitStatus>& status, bool clean, const RunCgroup& cgroup) {
+  if (!status) return end_with_deaf_launcher(cgroup);
+  return clean ? status->value : end_what_is_left(*status, cgroup);
+}
+
+/// When both processes have the cgroup, the last one removes it.
+[[noreturn]] void leave_as_launcher(int code, const Guard& guard) {
+  if (guard.has_died()) guard.cgroup().remove();
+  ::_exit(code);
 }
 
 }  // namespace
@@ -198,7 +211,7 @@ struct Guard::Page {
   std::atomic<int> heard{0};
 };
 
-Guard::Guard() : pid_(::getpid()) {
+Guard::Guard(RunCgroup cgroup) : pid_(::getpid()), cgroup_(std::move(cgroup)) {
   void* memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
   page_ = new (memory) Page;
@@ -227,11 +240,11 @@ std::vector<int> handled_signals(const std::vector<int>& stop_signals) {
   return handled;
 }
 
-int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher) {
+int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher, RunCgroup cgroup) {
   // Ignored SIGCHLD (inherited from who started us) means that children vanish unreaped, and nobody learns how they
   // ended.
   ::signal(SIGCHLD, SIG_DFL);
-  Guard guard;
+  Guard guard(std::move(cgroup));
   const TerminalSettings terminal;
   std::vector<int> numbers = handled_signals(stop_signals);
   numbers.push_back(SIGCHLD);
@@ -242,20 +255,25 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
 
   become_subreaper();  // not inherited: the launcher asks for itself
   const pid_t child = ::fork();
-  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (child < 0) {
+    const int error = errno;
+    guard.cgroup().remove();
+    throw std::system_error(error, std::generic_category(), "fork");
+  }
   if (child == 0) {
+    note_cgroup(guard.cgroup().fd());
     watch_for_death_of(guard.pid());
-    if (guard.has_died()) ::_exit(kLrunFailed);  // the guard died before the death signal was armed
+    if (guard.has_died()) leave_as_launcher(kLrunFailed, guard);  // the guard died before the death signal was armed
     ::setsid();
     ::prctl(PR_SET_NAME, kLauncherName);
     become_subreaper();
-    ::_exit(launcher(guard));
+    leave_as_launcher(launcher(guard), guard);
   }
   const std::optional<ExitStatus> status = forward_until_end(child, handled, guard.page_->heard);
   if (!status || status->kind != ExitStatus::Kind::kExited) terminal.restore();
-  if (!status) return end_with_deaf_launcher();
-  const int code = guard.page_->clean ? status->value : end_what_is_left(*status);
-  if (guard.page_->signal_number != 0) die_of(guard.page_->signal_number);
+  const int code = end_behind_launcher(status, guard.page_->clean, guard.cgroup());
+  guard.cgroup().remove();
+  if (status && guard.page_->signal_number != 0) die_of(guard.page_->signal_number);
   return code;
 }
 

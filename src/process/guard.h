@@ -5,6 +5,8 @@
 #include <functional>
 #include <vector>
 
+#include "process/run_cgroup.h"
+
 namespace lrun {
 
 /// Signals that the guard forwards and the launcher reads: those that end a run, and USR1, USR2, TSTP, CONT
@@ -22,6 +24,9 @@ class Guard {
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] bool has_died() const;
 
+  /// That the workers are to be started in; may be none. The launcher removes it when the guard has died.
+  [[nodiscard]] const RunCgroup& cgroup() const { return cgroup_; }
+
   /// To be called for each forwarded_signal() that was read. The guard ends a launcher that does not read.
   void note_heard() const;
 
@@ -30,14 +35,15 @@ class Guard {
   void mark_end(int signal_number, bool clean);
 
  private:
-  friend int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher);
-  Guard();
+  friend int run_guarded(const std::vector<int>&, const std::function<int(Guard&)>&, RunCgroup);
+  explicit Guard(RunCgroup cgroup);
   ~Guard();
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
   struct Page;
   Page* page_;
   pid_t pid_;
+  RunCgroup cgroup_;
 };
 
 /// Runs `launcher` in a child process and watches over it, so that nothing survives a run however lrun ends.
@@ -55,9 +61,11 @@ class Guard {
 /// come as themselves.
 ///
 /// \param stop_signals  signals that end the run; any other keeps its default action, which ends lrun at once.
+/// \param cgroup        of the workers; ended with them, and removed.
 /// \return what `launcher` returned, or 125 after one line when it was killed by somebody. Does not return, but dies of
 ///         the signal, after Guard::mark_end(signal, …).
 /// \throws std::system_error  no memory, no process.
-int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher);
+int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher,
+                RunCgroup cgroup = {});
 
 }  // namespace lrun

@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "base/own_signals.h"
+#include "process/run_cgroup.h"
 
 namespace lrun {
 namespace {
@@ -20,6 +21,7 @@ constexpr itimerspec kSteps{.it_interval = {20, 0}, .it_value = {1, 0}};
 
 // What a handler can reach: no destructor, no lock.
 std::array<std::atomic<pid_t>, kMostGroups> groups;
+std::atomic<int> cgroup_folder = -1;
 std::atomic<pid_t> guard_pid;
 std::atomic<bool> has_timer;
 timer_t timer;
@@ -42,6 +44,7 @@ void on_signal(int, siginfo_t* info, void*) {
       if (has_timer) ::timer_settime(timer, 0, &kSteps, nullptr);
       break;
     case 1:
+      kill_cgroup(cgroup_folder);
       for (const std::atomic<pid_t>& group : groups) {
         if (const pid_t pid = group; pid > 0) ::kill(-pid, SIGKILL);
       }
@@ -72,6 +75,8 @@ void watch_for_death_of(pid_t guard) {
   ::sigprocmask(SIG_UNBLOCK, &death, nullptr);
   ::prctl(PR_SET_PDEATHSIG, guard_died_signal());
 }
+
+void note_cgroup(int folder) { cgroup_folder = folder; }
 
 void note_group(pid_t group) {
   for (std::atomic<pid_t>& slot : groups) {

@@ -19,7 +19,19 @@ constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60U;
 
 }  // namespace
 
-MemoryWatch::MemoryWatch(std::filesystem::path root) : root_(std::move(root)) {
+MemoryWatch::MemoryWatch(const std::filesystem::path& own_cgroup, std::filesystem::path root) : root_(std::move(root)) {
+  if (!own_cgroup.empty() && counter_named(read_all(own_cgroup / "memory.events"), "oom_kill")) {
+    folder_ = own_cgroup;
+    mount_point_ = root_;  // no directory above the mount point has files of this kind
+    version_2_ = true;
+  } else {
+    find_folder();
+  }
+  cgroup_seen_ = cgroup_count();
+  machine_seen_ = machine_count();
+}
+
+void MemoryWatch::find_folder() {
   const std::string membership = read_all(root_ / "proc/self/cgroup");
   struct Place {
     const char* mount_point;
@@ -41,8 +53,6 @@ MemoryWatch::MemoryWatch(std::filesystem::path root) : root_(std::move(root)) {
     }
     if (!folder_.empty()) break;
   }
-  cgroup_seen_ = cgroup_count();
-  machine_seen_ = machine_count();
 }
 
 std::uint64_t MemoryWatch::cgroup_count() const {

@@ -13,7 +13,11 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <span>
 #include <string_view>
+#include <utility>
+
+#include "process/clone_into_cgroup.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define LRUN_NO_SANITIZE __attribute__((no_sanitize("address")))
@@ -37,6 +41,7 @@ struct ChildTask {
   int error_number = 0;
   bool in_exec = true;  ///< where the error came from
   int error_pipe = -1;  ///< where the errno goes, too; -1: nowhere
+  bool began = false;   ///< the child came to its first instruction
 };
 
 constexpr int kFirstFreeDescriptor = 3;
@@ -97,6 +102,7 @@ bool is_ignored(int signal_number) {
 /// Runs in the child, in the parent's memory, while the parent sleeps: async-signal-safe calls only.
 LRUN_NO_SANITIZE int child_main(void* argument) {
   auto* task = static_cast<ChildTask*>(argument);
+  task->began = true;
   bind_to_cpus(*task);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::setsid();
@@ -143,6 +149,16 @@ class ErrorPipe {
   Fd write_;
 };
 
+/// Linux from 6.14 on kills at birth whoever is born in a cgroup that was killed more, or less, often than the one that
+/// its parent is in. \return -1 also then: it has to be started elsewhere.
+pid_t clone_in_cgroup(ChildTask& task, std::span<char> stack, int flags, int& pidfd) {
+  const pid_t pid = clone_into_cgroup(child_main, stack, flags, &task, pidfd, task.request->cgroup);
+  if (pid < 0 || task.began) return pid;
+  ::waitid(P_PID, static_cast<id_t>(pid), nullptr, WEXITED);
+  ::close(std::exchange(pidfd, -1));
+  return -1;
+}
+
 }  // namespace
 
 SpawnDefaults SpawnDefaults::of_this_process() {
@@ -167,8 +183,11 @@ SpawnResult spawn(const SpawnRequest& request, const SpawnDefaults& defaults) {
   ::sigprocmask(SIG_SETMASK, &all, &before);
   int pidfd = -1;
   pid_t pid = -1;
-  constexpr int kFlags = CLONE_VM | CLONE_VFORK | SIGCHLD;
-  if (defaults.use_pidfds) pid = ::clone(child_main, stack.data() + stack.size(), kFlags | CLONE_PIDFD, &task, &pidfd);
+  constexpr int kShared = CLONE_VM | CLONE_VFORK;
+  constexpr int kFlags = kShared | SIGCHLD;
+  if (defaults.use_pidfds && request.cgroup >= 0) pid = clone_in_cgroup(task, stack, kShared, pidfd);
+  if (defaults.use_pidfds && pid < 0)
+    pid = ::clone(child_main, stack.data() + stack.size(), kFlags | CLONE_PIDFD, &task, &pidfd);
   ErrorPipe errors;
   if (!defaults.use_pidfds || (pid < 0 && errno == EINVAL)) {
     task.error_pipe = errors.open();

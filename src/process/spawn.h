@@ -41,7 +41,8 @@ struct SpawnRequest {
   std::span<const ProcessLimit> limits{};  ///< beside those of SpawnDefaults, or instead
   const cpu_set_t* cpus = nullptr;         ///< that it may run on; null: all that the caller may use
   std::size_t cpus_bytes = 0;
-  int extra = -1;  ///< a further descriptor, which the program gets as kExtraDescriptor; -1: none
+  int cgroup = -1;  ///< directory of the cgroup (version 2) that it is to be in; -1, or not allowed: the caller's
+  int extra = -1;   ///< a further descriptor, which the program gets as kExtraDescriptor; -1: none
 };
 
 /// Where a program finds SpawnRequest::extra.

@@ -79,6 +79,7 @@ std::optional<StartFailure> WorkerGroup::start(EventLoop& loop, const GroupComma
     if (!command.path.empty()) request.path = command.path.c_str();
     if (!group.folder.empty()) request.folder = group.folder.c_str();
     request.extra = group.progress_memory;
+    request.cgroup = group.cgroup;
     request.own_terminal = command.own_terminal;
     if (command.standard_input >= 0) request.standard_input = command.standard_input;
     try {

@@ -32,6 +32,7 @@ struct GroupCommand {
   int standard_input = 0;                       ///< descriptor that every worker gets as stdin
   std::string folder;                           ///< to start in; empty: lrun's own
   std::vector<ProcessLimit> limits;
+  int cgroup = -1;             ///< directory of the cgroup that they are to be in; -1: lrun's own
   int progress_memory = -1;    ///< given to every worker as kExtraDescriptor; -1: none
   bool capture_output = true;  ///< pipes for stdout and stderr; else the launcher's own are inherited
 };

@@ -49,6 +49,7 @@ Supervisor::Supervisor(EventLoop& loop, WorkerGroup& group, const NodePlan& node
       logs_(logs),
       observer_(observer),
       facts_(std::move(facts)),
+      memory_(facts_.cgroup),
       grace_(loop_),
       settle_(loop_),
       backoff_(loop_) {

@@ -56,6 +56,7 @@ class Supervisor {
     Duration settle_for_victims{0};
     Duration settle_at_start{0};
     std::filesystem::path error_folder = {};  ///< <local rank>/error.json below it is a worker's own account
+    std::filesystem::path cgroup = {};        ///< of the workers alone; empty: there is none
   };
 
   /// A worker that owns lrun's descriptors has no streams in `logs`. Everything must outlive the supervisor.

@@ -54,7 +54,7 @@ std::vector<std::string> wrapper() {
 
 /// Tests choose what lrun finds: nothing of its own that is there by chance.
 bool is_kept(std::string_view entry) {
-  if (entry.starts_with("LRUN_NO_PIDFD=")) return true;
+  if (entry.starts_with("LRUN_NO_PIDFD=") || entry.starts_with("LRUN_NO_CGROUP=")) return true;
   return !entry.starts_with("LRUN_") && !entry.starts_with("PET_") && !entry.starts_with("OMP_");
 }
 

@@ -30,7 +30,8 @@ struct LrunEnd {
 
 /// The built lrun, started as a person would start it, with its output read as it comes.
 ///
-/// With LRUN_TEST_UNDER='valgrind …' in the environment it runs below that; LRUN_NO_PIDFD is passed on to it.
+/// With LRUN_TEST_UNDER='valgrind …' in the environment it runs below that; LRUN_NO_CGROUP and LRUN_NO_PIDFD are passed
+/// on to it.
 ///
 /// Every process below carries a mark in its environment; the destructor fails the test when one is left, and ends it.
 class LrunProcess {

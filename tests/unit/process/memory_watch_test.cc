@@ -61,7 +61,7 @@ TEST(MemoryWatch, CountsTheKillsOfItsCgroupAndKnowsTheLimit) {
   kernel.write("sys/fs/cgroup/user/session/memory.events", "oom 0\noom_kill 4\n");
   kernel.write("sys/fs/cgroup/user/session/memory.max", "max\n");
   kernel.write("sys/fs/cgroup/user/memory.max", "67108864\n");
-  MemoryWatch watch(kernel.root());
+  MemoryWatch watch({}, kernel.root());
   EXPECT_EQ(watch.take(), MemoryKills{});
   kernel.write("sys/fs/cgroup/user/session/memory.events", "oom 2\noom_kill 6\n");
   EXPECT_EQ(watch.take(), (MemoryKills{2, true, 64 << 20}));
@@ -69,11 +69,32 @@ TEST(MemoryWatch, CountsTheKillsOfItsCgroupAndKnowsTheLimit) {
   EXPECT_EQ(watch.take(), MemoryKills{});
 }
 
+TEST(MemoryWatch, PrefersTheCgroupOfTheWorkersAlone) {
+  const FakeKernel kernel;
+  kernel.write("sys/fs/cgroup/user/session/memory.events", "oom_kill 0\n");
+  kernel.write("sys/fs/cgroup/user/memory.max", "1048576\n");
+  const std::filesystem::path own = kernel.root() / "sys/fs/cgroup/user/session/lrun-x";
+  kernel.write(own / "memory.events", "oom_kill 0\n");
+  MemoryWatch watch(own, kernel.root());
+  kernel.write("sys/fs/cgroup/user/session/memory.events", "oom_kill 1\n");
+  EXPECT_EQ(watch.take(), MemoryKills{}) << "somebody else's, in the same session";
+  kernel.write(own / "memory.events", "oom_kill 1\n");
+  EXPECT_EQ(watch.take(), (MemoryKills{1, true, 1 << 20}));
+}
+
+TEST(MemoryWatch, LooksElsewhereWhereTheOwnCgroupDoesNotCount) {
+  const FakeKernel kernel;
+  kernel.write("sys/fs/cgroup/user/session/memory.events", "oom_kill 0\n");
+  MemoryWatch watch(kernel.root() / "sys/fs/cgroup/user/session/lrun-x", kernel.root());
+  kernel.write("sys/fs/cgroup/user/session/memory.events", "oom_kill 1\n");
+  EXPECT_EQ(watch.take(), (MemoryKills{1, true, 0}));
+}
+
 TEST(MemoryWatch, ReadsVersionOneOfCgroupsToo) {
   const FakeKernel kernel;
   kernel.write("sys/fs/cgroup/memory/user/job/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n");
   kernel.write("sys/fs/cgroup/memory/user/job/memory.limit_in_bytes", "9223372036854771712\n");
-  MemoryWatch watch(kernel.root());
+  MemoryWatch watch({}, kernel.root());
   kernel.write("sys/fs/cgroup/memory/user/job/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
   kernel.write("proc/vmstat", "oom_kill 11\n");
   EXPECT_EQ(watch.take(), (MemoryKills{1, true, 0}));
@@ -84,21 +105,21 @@ TEST(MemoryWatch, FindsTheCgroupOfAContainerAtTheMountPoint) {
   const FakeKernel kernel;
   kernel.write("sys/fs/cgroup/memory.events", "oom_kill 0\n");
   kernel.write("sys/fs/cgroup/memory.max", "1048576\n");
-  MemoryWatch watch(kernel.root());
+  MemoryWatch watch({}, kernel.root());
   kernel.write("sys/fs/cgroup/memory.events", "oom_kill 1\n");
   EXPECT_EQ(watch.take(), (MemoryKills{1, true, 1 << 20}));
 }
 
 TEST(MemoryWatch, FallsBackOnTheMachinesCounter) {
   const FakeKernel kernel;
-  MemoryWatch watch(kernel.root());
+  MemoryWatch watch({}, kernel.root());
   kernel.write("proc/vmstat", "oom_kill 11\n");
   EXPECT_EQ(watch.take(), (MemoryKills{1, false, 0}));
   EXPECT_EQ(watch.take(), MemoryKills{});
 }
 
 TEST(MemoryWatch, CountsNothingWhereNothingCanBeRead) {
-  MemoryWatch watch("/nonexistent");
+  MemoryWatch watch({}, "/nonexistent");
   EXPECT_EQ(watch.take(), MemoryKills{});
 }
 

@@ -1,0 +1,123 @@
+#include "process/run_cgroup.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/kernel_text.h"
+#include "base/small_file.h"
+
+namespace lrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "lrun-";
+constexpr const char* kKillFile = "cgroup.kill";
+
+/// The directory of this process's cgroup; empty when it cannot be seen.
+fs::path own_folder(const fs::path& root) {
+  constexpr std::size_t kMostBytes = 64 * 1024;
+  const std::string membership = read_small_file(root / "proc/self/cgroup", kMostBytes).value_or("");
+  const auto path = cgroup_path(membership, "");
+  if (!path || path->starts_with("/..")) return {};  // outside of what this container sees
+  for (const char* const mount_point : {"sys/fs/cgroup", "sys/fs/cgroup/unified"}) {
+    fs::path folder = root / mount_point;
+    if (*path != "/") folder /= fs::path(*path).relative_path();
+    if (::access((folder / "cgroup.subtree_control").c_str(), F_OK) == 0) return folder;  // only version 2 has it
+  }
+  return {};
+}
+
+Fd open_folder(const fs::path& folder) { return Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); }
+
+bool lock(const Fd& folder) { return ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0; }
+
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    if (entry->is_directory(error)) found.push_back(entry->path());
+  }
+  return found;
+}
+
+/// Innermost first: the kernel removes only what has none below. \return true when it is gone.
+bool remove_with_those_below(const fs::path& folder) {
+  if (::rmdir(folder.c_str()) == 0 || errno == ENOENT) return true;
+  for (const fs::path& below : folders_in(folder)) remove_with_those_below(below);
+  return ::rmdir(folder.c_str()) == 0 || errno == ENOENT;
+}
+
+/// A process leaves its cgroup a moment after it was killed.
+void end_and_remove(int fd, const fs::path& folder) {
+  constexpr Duration kLimit(500);
+  const SteadyTime deadline = std::chrono::steady_clock::now() + kLimit;
+  while (!remove_with_those_below(folder) && std::chrono::steady_clock::now() < deadline) {
+    kill_cgroup(fd);
+    const timespec moment{0, 1'000'000};
+    ::nanosleep(&moment, nullptr);
+  }
+}
+
+}  // namespace
+
+void kill_cgroup(int folder) noexcept {
+  const int file = ::openat(folder, kKillFile, O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;
+  (void)!::write(file, "1", 1);
+  ::close(file);
+}
+
+RunCgroup RunCgroup::make(std::string_view name, const fs::path& root) {
+  const fs::path parent = own_folder(root);
+  if (parent.empty()) return {};
+  fs::path folder = parent / (std::string(kPrefix) += name);
+  constexpr int kMostTries = 3;  // a run that ends meanwhile may take what is not locked yet for abandoned
+  for (int tries = 0; tries < kMostTries && ::mkdir(folder.c_str(), 0755) == 0; ++tries) {
+    Fd fd = open_folder(folder);
+    const bool usable = !fd || ::faccessat(fd.get(), kKillFile, W_OK, 0) == 0;
+    if (usable && fd && lock(fd)) return {std::move(fd), std::move(folder)};
+    ::rmdir(folder.c_str());
+    if (!usable) break;
+  }
+  return {};
+}
+
+RunCgroup RunCgroup::inner(const std::string& name) const {
+  if (!fd_) return {};
+  fs::path folder = folder_ / name;
+  if (::mkdir(folder.c_str(), 0755) != 0) return {};
+  return {open_folder(folder), std::move(folder)};
+}
+
+void RunCgroup::kill() const {
+  if (fd_) kill_cgroup(fd_.get());
+}
+
+void RunCgroup::remove() const {
+  if (fd_) end_and_remove(fd_.get(), folder_);
+}
+
+void RunCgroup::remove_abandoned() const {
+  if (!fd_) return;
+  for (const fs::path& other : folders_in(folder_.parent_path())) {
+    if (other == folder_ || !other.filename().native().starts_with(kPrefix)) continue;
+    const Fd fd = open_folder(other);
+    if (fd && lock(fd)) end_and_remove(fd.get(), other);
+  }
+}
+
+}  // namespace lrun
