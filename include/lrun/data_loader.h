@@ -1,12 +1,19 @@
 #pragma once
 
 #include <lrun/distributed_sampler.h>
+#include <torch/data/dataloader/stateful.h>
 #include <torch/data/dataloader/stateless.h>
+#include <torch/data/iterator.h>
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <stdexcept>
 #include <utility>
+#include <vector>
 
 namespace lrun {
 
@@ -21,6 +28,14 @@ struct LoaderOptions {
   std::optional<bool> distributed = std::nullopt;
   /// Default: the session's seed.
   std::optional<std::uint64_t> seed = std::nullopt;
+  /// Only these samples of the data set. Default: all.
+  std::optional<std::vector<std::size_t>> subset = std::nullopt;
+  /// One weight a sample: samples are drawn with replacement; see DistributedSamplerOptions.
+  std::vector<double> weights = {};
+  std::size_t draws = 0;  ///< Samples that all ranks together draw in an epoch by `weights`. 0: as many as there are.
+  /// Your own sampler: the samples of an epoch in their order, the same on all ranks, which share them out. With
+  /// `distributed = false` it is left alone: each rank reads all that its own one gives.
+  std::function<std::vector<std::size_t>(std::size_t epoch)> order = nullptr;
   /// Longest wait for a batch of the loading threads; then the loop over the loader throws (a c10::Error that says so).
   /// A thread that is stuck in the data set cannot be ended: the next begin() and the loader's destructor wait for it
   /// without a deadline, so that only the end of the process ends it. Default: none.
@@ -33,8 +48,7 @@ template <class Dataset>
 class DataLoader : public torch::data::StatelessDataLoader<Dataset, DistributedSampler> {
  public:
   DataLoader(Dataset dataset, DistributedSampler sampler, const LoaderOptions& options)
-      : torch::data::StatelessDataLoader<Dataset, DistributedSampler>(std::move(dataset), sampler,
-                                                                      torch_options(options)),
+      : Loader(std::move(dataset), sampler, torch_options(options)),
         sampler_(std::move(sampler)),
         batch_size_(options.batch_size),
         drop_last_batch_(options.drop_last_batch) {}
@@ -42,12 +56,26 @@ class DataLoader : public torch::data::StatelessDataLoader<Dataset, DistributedS
   /// Begins the next epoch, also when the one before was left early (torch's own refuses that with loading threads).
   auto begin() {
     this->shuttle_.drain();
-    return torch::data::StatelessDataLoader<Dataset, DistributedSampler>::begin();
+    Loader::begin();  // for what it resets; its iterator would not tell how far it has come
+    delivered_ = 0;
+    exhausted_ = false;
+    return torch::data::Iterator<Batch>(
+        std::make_unique<torch::data::detail::ValidIterator<Batch>>([this] { return next_batch(); }));
   }
 
   /// The next begin() reads this epoch; call it only to go on from a checkpoint.
   void set_epoch(std::size_t epoch) { sampler_.set_epoch(epoch); }
   [[nodiscard]] std::size_t epoch() const { return sampler_.epoch(); }  ///< The epoch that was begun last.
+
+  /// The next begin() goes on here, with any number of ranks and any batch size: each sample of the epoch that was not
+  /// taken before is read once. The begin() after it reads the next epoch.
+  void set_position(DataPosition position) { sampler_.set_position(position); }
+  /// What a checkpoint keeps: behind the batch that the loop got last, on all ranks. What loading threads have read
+  /// ahead does not count.
+  [[nodiscard]] DataPosition position() const {
+    if (exhausted_) return {epoch() + 1, 0};
+    return sampler_.position_after(delivered_ * batch_size_);
+  }
 
   /// Batches of this rank in an epoch.
   [[nodiscard]] std::size_t batches() const {
@@ -57,6 +85,19 @@ class DataLoader : public torch::data::StatelessDataLoader<Dataset, DistributedS
   [[nodiscard]] const DistributedSampler& sampler() const { return sampler_; }
 
  private:
+  using Loader = torch::data::StatelessDataLoader<Dataset, DistributedSampler>;
+  using Batch = typename Loader::BatchType;
+
+  std::optional<Batch> next_batch() {
+    auto batch = this->next();
+    if (batch) {
+      ++delivered_;
+    } else {
+      exhausted_ = true;
+    }
+    return batch;
+  }
+
   static torch::data::DataLoaderOptions torch_options(const LoaderOptions& options) {
     torch::data::DataLoaderOptions result(options.batch_size);
     result.workers(options.workers).drop_last(options.drop_last_batch);
@@ -67,6 +108,23 @@ class DataLoader : public torch::data::StatelessDataLoader<Dataset, DistributedS
   DistributedSampler sampler_;
   std::size_t batch_size_;
   bool drop_last_batch_;
+  std::size_t delivered_ = 0;  // batches of the epoch that the loop has got
+  bool exhausted_ = false;     // the epoch's loop has ended
 };
+
+/// Session::loader() of a stateful data set: torch's own loader, and no sampler. The data set itself gives each rank
+/// its share; every rank has to give equally many batches.
+template <class Dataset>
+std::unique_ptr<torch::data::StatefulDataLoader<Dataset>> make_iterable_loader(Dataset dataset,
+                                                                               const LoaderOptions& options) {
+  if (options.subset || options.order || !options.weights.empty()) {
+    throw std::invalid_argument(
+        "an iterable data set decides itself what it reads: it takes no subset, weights or order");
+  }
+  torch::data::DataLoaderOptions result(options.batch_size);
+  result.workers(options.workers).drop_last(options.drop_last_batch);
+  if (options.timeout) result.timeout(*options.timeout);
+  return std::make_unique<torch::data::StatefulDataLoader<Dataset>>(std::move(dataset), result);
+}
 
 }  // namespace lrun

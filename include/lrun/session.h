@@ -99,10 +99,19 @@ class LRUN_EXPORT Session {
   /// Include <lrun/data_loader.h>. \return std::unique_ptr<DataLoader<Dataset>>; loop over `*loader`.
   /// \throws std::invalid_argument  a batch size of 0, or a data set that does not know its size.
   template <class Dataset>
-  std::unique_ptr<DataLoader<Dataset>> loader(Dataset dataset, const LoaderOptions& options) {
+  requires(!Dataset::is_stateful) std::unique_ptr<DataLoader<Dataset>> loader(Dataset dataset,
+                                                                              const LoaderOptions& options) {
     const auto size = dataset.size();
     if (!size) throw std::invalid_argument("the data set does not know its size: read it without a sampler");
     return std::make_unique<DataLoader<Dataset>>(std::move(dataset), sampler(*size, options), options);
+  }
+
+  /// A loader of a stateful data set (torch::data::datasets::StatefulDataset, ChunkDataset), which is left alone: no
+  /// sampler, and every rank reads what its own data set gives.
+  /// \return std::unique_ptr<torch::data::StatefulDataLoader<Dataset>>.
+  template <class Dataset>
+  requires(Dataset::is_stateful) auto loader(Dataset dataset, const LoaderOptions& options) {
+    return make_iterable_loader(std::move(dataset), options);
   }
 
   /// The sampler that loader() uses.

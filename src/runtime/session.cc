@@ -98,6 +98,10 @@ DistributedSampler Session::sampler(std::size_t dataset_size, const LoaderOption
   sampling.shuffle = options.shuffle;
   sampling.seed = options.seed.value_or(seed_);
   sampling.remainder = options.remainder;
+  sampling.subset = options.subset;
+  sampling.weights = options.weights;
+  sampling.draws = options.draws;
+  sampling.order = options.order;
   const bool distributed = options.distributed.value_or(options_.use_distributed_sampler);
   return distributed ? DistributedSampler(dataset_size, world_size(), rank(), sampling)
                      : DistributedSampler(dataset_size, 1, 0, sampling);

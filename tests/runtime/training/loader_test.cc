@@ -2,6 +2,7 @@
 #include <lrun/batch.h>
 #include <lrun/data_loader.h>
 #include <torch/data/datasets/base.h>
+#include <torch/data/datasets/stateful.h>
 #include <torch/data/example.h>
 
 #include <chrono>
@@ -130,6 +131,94 @@ TEST(Loader, DropsTheLastBatchWhenAsked) {
   auto loader = session.loader(Numbers(10), {.batch_size = 4, .drop_last_batch = true});
   EXPECT_EQ(loader->batches(), 2U);
   EXPECT_EQ(read(*loader).size(), 8U);
+}
+
+/// What the ranks of a world read of the epoch at `from`: all of it, or `batches` each, where the loop is left.
+DataPosition read_on(int world_size, std::size_t workers, DataPosition from, std::optional<std::size_t> batches,
+                     std::map<std::int64_t, int>& taken) {
+  std::mutex mutex;
+  DataPosition position;
+  run_sessions(world_size, [&](Session& session) {
+    auto loader =
+        session.loader(Numbers(61), {.batch_size = 3, .workers = workers, .remainder = Remainder::kUneven, .seed = 4});
+    loader->set_position(from);
+    std::size_t read = 0;
+    for (const at::Tensor& batch : *loader) {
+      const std::lock_guard lock(mutex);
+      for (std::int64_t index = 0; index < batch.size(0); ++index) ++taken[batch[index].item<std::int64_t>()];
+      if (++read == batches) break;
+    }
+    const std::lock_guard lock(mutex);
+    if (session.is_rank_zero()) position = loader->position();
+  });
+  return position;
+}
+
+TEST(Loader, GoesOnWithinAnEpochWithAnotherNumberOfRanks) {
+  for (const std::size_t workers : {std::size_t{0}, std::size_t{2}}) {
+    std::map<std::int64_t, int> taken;
+    DataPosition position = read_on(3, workers, {5, 0}, 4, taken);
+    EXPECT_EQ(position, (DataPosition{5, 36})) << "what was read ahead counts, with " << workers << " threads";
+    position = read_on(2, workers, position, 1, taken);
+    EXPECT_EQ(position, (DataPosition{5, 42}));
+    position = read_on(4, workers, position, std::nullopt, taken);
+    EXPECT_EQ(position, (DataPosition{6, 0}));
+    EXPECT_EQ(taken.size(), 61U);
+    for (const auto& [sample, times] : taken) EXPECT_EQ(times, 1) << "sample " << sample;
+  }
+}
+
+TEST(Loader, EvaluatesEverySampleOnceWhateverTheWorldSize) {
+  for (const int world_size : {1, 2, 3, 4}) {
+    run_sessions(world_size, [](Session& session) {
+      auto loader = session.loader(Numbers(103), {.batch_size = 5, .shuffle = false, .remainder = Remainder::kUneven});
+      double sum = 0;
+      double samples = 0;
+      for (const at::Tensor& batch : *loader) {
+        sum += batch.sum().item<double>();
+        samples += static_cast<double>(batch.size(0));
+      }
+      EXPECT_EQ(session.all_reduce(samples, ReduceOp::kSum), 103);
+      EXPECT_EQ(session.all_reduce(sum, ReduceOp::kSum), 103 * 102 / 2);
+    });
+  }
+}
+
+TEST(Loader, LeavesTheUsersOwnSamplerAloneWhenAsked) {
+  run_sessions(2, [](Session& session) {
+    const std::vector<std::size_t> mine(4, static_cast<std::size_t>(session.rank()));
+    const auto order = [mine](std::size_t) { return mine; };
+    auto loader = session.loader(Numbers(9), {.batch_size = 3, .distributed = false, .order = order});
+    EXPECT_EQ(read(*loader), std::vector<std::int64_t>(4, session.rank()));
+    const auto shared = [](std::size_t) { return std::vector<std::size_t>{8, 7, 6, 5}; };
+    auto split = session.loader(Numbers(9), {.batch_size = 3, .order = shared});
+    EXPECT_EQ(read(*split), (std::vector<std::int64_t>{8 - session.rank(), 6 - session.rank()}));
+  });
+}
+
+/// Gives `left` batches, and then no more.
+struct Stream : torch::data::datasets::StatefulDataset<Stream, at::Tensor> {
+  explicit Stream(std::int64_t batches) : all(batches) {}
+  c10::optional<at::Tensor> get_batch(std::size_t size) override {
+    if (left == 0) return std::nullopt;
+    return at::full({static_cast<std::int64_t>(size)}, --left, at::kLong);
+  }
+  [[nodiscard]] c10::optional<std::size_t> size() const override { return std::nullopt; }
+  void reset() override { left = all; }
+  void save(torch::serialize::OutputArchive&) const override {}
+  void load(torch::serialize::InputArchive&) override {}
+
+  std::int64_t all;
+  std::int64_t left = 0;
+};
+
+TEST(Loader, LeavesIterableDataAlone) {
+  run_sessions(2, [](Session& session) {
+    auto loader = session.loader(Stream(2 + session.rank()), {.batch_size = 2});
+    EXPECT_EQ(read(*loader).size(), 4U + 2U * static_cast<std::size_t>(session.rank()));
+    EXPECT_EQ(read(*loader).size(), 4U + 2U * static_cast<std::size_t>(session.rank())) << "the second epoch";
+    EXPECT_THROW(session.loader(Stream(1), {.subset = std::vector<std::size_t>{0}}), std::invalid_argument);
+  });
 }
 
 TEST(Loader, RefusesABatchOfNothing) {
