@@ -74,8 +74,15 @@ void Attempt::supervise(std::function<void()> finished) {
       surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer,
       Supervisor::Facts{membership_.self().name, membership_.attempt, plan.grace.value, plan.settle.value,
                         plan.settle_for_victims, plan.settle_at_start, folder_, surroundings_.cgroup.folder()});
-  output_.take_over(group_.workers(), surroundings_.logs, surroundings_.loop);
+  output_.take_over(group_.workers(), surroundings_.logs, surroundings_.loop, [this] { terminal_came_back(); });
   supervisor_->begin(std::move(finished));
+}
+
+void Attempt::terminal_came_back() {
+  const int rank = surroundings_.plan.output.rank_on_terminal;
+  const std::vector<RankProcess> left = running();
+  const auto others = std::count_if(left.begin(), left.end(), [&](const RankProcess& one) { return one.rank != rank; });
+  surroundings_.observer.terminal_came_back(rank, static_cast<int>(others));
 }
 
 void Attempt::open_log_files() {

@@ -90,6 +90,7 @@ class Attempt {
 
  private:
   void hand_out_progress(GroupCommand& group, std::vector<WorkerCommand>& commands);
+  void terminal_came_back();
   [[nodiscard]] const NodePlan& node() const { return surroundings_.plan.nodes.front(); }
 
   Surroundings surroundings_;

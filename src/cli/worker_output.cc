@@ -91,9 +91,13 @@ void WorkerOutput::prepare(std::vector<WorkerCommand>& commands) {
   }
 }
 
-void WorkerOutput::take_over(std::vector<Worker>& workers, LogRouter& logs, EventLoop& loop) {
+void WorkerOutput::take_over(std::vector<Worker>& workers, LogRouter& logs, EventLoop& loop,
+                             std::function<void()> terminal_left) {
   open_.clear();
-  if (relay_) relay_->begin(loop);
+  if (relay_) {
+    relay_->begin(loop, {[&logs](const ForeignLine& line) { logs.set_foreign_line(line.open(), line.drawing()); },
+                         std::move(terminal_left)});
+  }
   for (std::size_t i = 0; i < workers.size(); ++i) {
     Worker& worker = workers[i];
     for (const LogStream stream : kStreams) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -28,8 +29,9 @@ class WorkerOutput {
   /// \throws std::system_error  a file cannot be made.
   void prepare(std::vector<WorkerCommand>& commands);
 
-  /// Moves what the started workers write to into `logs`; the terminal of the one that has lrun's begins to work.
-  void take_over(std::vector<Worker>& workers, LogRouter& logs, EventLoop& loop);
+  /// Moves what the started workers write to into `logs`; the terminal of the one that has lrun's begins to work, and
+  /// `terminal_left` is told once when that one leaves it while the attempt goes on.
+  void take_over(std::vector<Worker>& workers, LogRouter& logs, EventLoop& loop, std::function<void()> terminal_left);
 
   /// Empty unless a worker has lrun's terminal.
   [[nodiscard]] std::optional<TerminalRelay>& terminal() { return relay_; }

@@ -18,7 +18,7 @@ void Console::write_out() {
 }
 
 void Console::retry() {
-  while (!queue_.empty()) {
+  while (!queue_.empty() || draw_foreign_line()) {
     const long count = descriptor_.write_some(queue_.front());
     if (count == -EAGAIN) {
       wait_until_writable();
@@ -67,6 +67,20 @@ void Console::set_live_line(const std::string& text) {
   live_is_shown_ = true;
 }
 
+void Console::set_foreign_line(bool open, const std::string& drawing) {
+  if (!descriptor_.terminal()) return;
+  foreign_line_ = drawing;
+  live_line_ = drawing;
+  live_is_shown_ = open;
+}
+
+/// \return true when there is now something to be written.
+bool Console::draw_foreign_line() {
+  if (foreign_line_.empty() || live_is_shown_) return false;
+  set_live_line(foreign_line_);
+  return live_is_shown_;
+}
+
 void Console::redraw(std::string_view sequences) {
   if (live_is_shown_) wipe_live_line();
   char* const at = queue_.room(sequences.size());
@@ -75,11 +89,11 @@ void Console::redraw(std::string_view sequences) {
 }
 
 void Console::wipe_live_line() {
-  constexpr std::string_view kWipe = "\r\x1b[K";
+  const std::string_view wipe = live_line_.empty() ? "\n" : "\r\x1b[K";
   live_is_shown_ = false;
-  char* const at = queue_.room(kWipe.size());
-  std::memcpy(at, kWipe.data(), kWipe.size());
-  queue_.commit(kWipe.size());
+  char* const at = queue_.room(wipe.size());
+  std::memcpy(at, wipe.data(), wipe.size());
+  queue_.commit(wipe.size());
 }
 
 void Console::wait_until_writable() {

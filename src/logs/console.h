@@ -77,6 +77,11 @@ class Console {
   /// while a line is unfinished or the console takes nothing.
   void set_live_line(const std::string& text);
 
+  /// Another program shares the terminal and has left an unfinished line at its end: before anything else is written
+  /// the line is wiped, and drawn again behind it. Called whenever it changes; not open: there is none any more.
+  /// \param drawing  empty: it cannot be drawn again, so that a new line is begun below it.
+  void set_foreign_line(bool open, const std::string& drawing);
+
   /// Writes control sequences and text over lines that the terminal shows, a live line wiped before.
   void redraw(std::string_view sequences);
 
@@ -109,6 +114,7 @@ class Console {
   bool leaves_out(int writer, std::string_view piece);
   void say_what_was_left_out();
   void wipe_live_line();
+  bool draw_foreign_line();
   void wait_until_writable();
   void refused(int error);
 
@@ -124,7 +130,8 @@ class Console {
   bool leaving_out_ = false;              ///< until the gap was told
   std::uint64_t lines_left_out_ = 0;      ///< of workers
   std::uint64_t own_lines_left_out_ = 0;  ///< of lrun
-  std::string live_line_;                 ///< as it is shown
+  std::string live_line_;                 ///< as it is shown; empty: another program's, which cannot be drawn again
+  std::string foreign_line_;              ///< drawn again when it was wiped; empty: there is none
   std::size_t own_bytes_while_full_ = 0;  ///< of lrun's own lines; beyond the limit they are left out, too
   bool live_is_shown_ = false;
   bool closed_ = false;

@@ -118,9 +118,11 @@ void LinePresenter::show(const std::vector<LineFolder::Output>& lines) {
 }
 
 /// Later copies of lines that still stand at the end of the terminal are added to them. Not where a person types there,
-/// or where the time is shown, which is that of the first copy.
+/// where another program draws, or
+/// where the time is shown, which is that of the first copy.
 std::string LinePresenter::redrawn(const std::vector<LineFolder::Output>& lines) const {
-  if (!terminal_ || options_.interactive || options_.timestamps || console_.queued_bytes() > 0) return {};
+  if (!terminal_ || options_.interactive || !options_.live || options_.timestamps || console_.queued_bytes() > 0)
+    return {};
   std::vector<FoldedScreen::Line> redrawn;
   for (const LineFolder::Output& line : lines) {
     if (!line.again) return {};

@@ -188,6 +188,12 @@ void LogRouter::say(std::string_view text) {
   implementation_->tell();
 }
 
+void LogRouter::set_foreign_line(bool open, const std::string& drawing) {
+  ConsoleSet& consoles = implementation_->consoles();
+  consoles.of(LogStream::kOut).set_foreign_line(open, drawing);
+  if (!consoles.shared()) consoles.of(LogStream::kErr).set_foreign_line(open, drawing);
+}
+
 void LogRouter::when_flushed(Duration limit, std::function<void(bool everything)> done) {
   implementation_->show_all();
   implementation_->consoles().when_flushed(limit, std::move(done));

@@ -87,6 +87,10 @@ class LogRouter {
   /// A missing last newline is added.
   void say(std::string_view text);
 
+  /// A program with the terminal of its own has changed the unfinished line at the end of ours: as
+  /// Console::set_foreign_line().
+  void set_foreign_line(bool open, const std::string& drawing);
+
   /// Calls `done` once, with true when both consoles took all that is queued, with false at the limit; the loop goes
   /// on meanwhile. At once, before this returns, when nothing is queued. A second call replaces the first.
   void when_flushed(Duration limit, std::function<void(bool everything)> done);

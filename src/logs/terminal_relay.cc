@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/process_stat.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::size_t kStep = 4096;
 constexpr int kScreenPatienceMs = 200;
+constexpr int kUsualColumns = 80;
 
 /// A description of our own: one that does not block, while the shell's stays as it is. Not /dev/tty: the launcher
 /// leads a session without one.
@@ -56,9 +58,13 @@ TerminalRelay::TerminalRelay() : keys_(open_terminal(O_RDONLY)), screen_(open_te
   to_screen_.to = screen_.get();
 }
 
-TerminalRelay::~TerminalRelay() { end(); }
+TerminalRelay::~TerminalRelay() {
+  events_.ended = nullptr;
+  end();
+}
 
-void TerminalRelay::begin(EventLoop& loop) {
+void TerminalRelay::begin(EventLoop& loop, Events events) {
+  events_ = std::move(events);
   pty_.programs.reset();
   loop_ = &loop;
   begun_ = true;
@@ -69,7 +75,10 @@ void TerminalRelay::begin(EventLoop& loop) {
 void TerminalRelay::release() {
   to_program_.readable.cancel();
   to_program_.writable.cancel();
-  if (begun_) (void)::tcsetattr(keys_.get(), TCSADRAIN, &before_);
+  if (!begun_) return;
+  (void)::tcsetattr(keys_.get(), TCSADRAIN, &before_);
+  line_.forget();  // whoever has the terminal now writes there
+  events_.drawn(line_);
 }
 
 void TerminalRelay::resume() {
@@ -108,11 +117,22 @@ void TerminalRelay::write_some(Direction& direction) {
   const ssize_t count = ::write(direction.to, bytes.data(), bytes.size());
   if (count < 0 && !is_only_for_now(errno)) return end();
   const bool was_reading = direction.readable.armed();
-  if (count > 0) direction.queue.consume(static_cast<std::size_t>(count));
+  if (count > 0) {
+    if (&direction == &to_screen_) drew(bytes.substr(0, static_cast<std::size_t>(count)));
+    direction.queue.consume(static_cast<std::size_t>(count));
+  }
   if (direction.queue.empty() != was_reading) watch(direction);
 }
 
+void TerminalRelay::drew(std::string_view bytes) {
+  winsize size{};
+  const bool known = ::ioctl(screen_.get(), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  line_.take(bytes, known ? size.ws_col : kUsualColumns);
+  events_.drawn(line_);
+}
+
 void TerminalRelay::finish() {
+  events_.ended = nullptr;
   while (begun_) {
     if (to_screen_.queue.empty()) {
       const ssize_t count = ::read(to_screen_.from, to_screen_.queue.room(kStep), kStep);
@@ -124,6 +144,7 @@ void TerminalRelay::finish() {
     if (::poll(&screen, 1, kScreenPatienceMs) != 1) return end();
     const ssize_t count = ::write(to_screen_.to, bytes.data(), bytes.size());
     if (count <= 0) return end();
+    drew(bytes.substr(0, static_cast<std::size_t>(count)));
     to_screen_.queue.consume(static_cast<std::size_t>(count));
   }
 }
@@ -131,8 +152,13 @@ void TerminalRelay::finish() {
 void TerminalRelay::end() {
   to_screen_.readable.cancel();
   to_screen_.writable.cancel();
+  if (!begun_) return;
+  ForeignLine left = line_;
   release();
   begun_ = false;
+  left.leave();
+  events_.drawn(left);
+  if (const auto ended = std::exchange(events_.ended, nullptr)) ended();
 }
 
 }  // namespace lrun

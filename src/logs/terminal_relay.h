@@ -2,8 +2,12 @@
 
 #include <termios.h>
 
+#include <functional>
+#include <string_view>
+
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "logs/foreign_line.h"
 #include "logs/output_queue.h"
 #include "process/pty.h"
 
@@ -25,8 +29,14 @@ class TerminalRelay {
   /// For the program's three standard streams.
   [[nodiscard]] int programs_end() const { return pty_.programs.get(); }
 
+  /// What the relay tells of, on the loop's thread. Neither may end the relay.
+  struct Events {
+    std::function<void(const ForeignLine& line)> drawn;  ///< the program has written, or leaves the terminal
+    std::function<void()> ended;                         ///< the program has closed its end, before finish()
+  };
+
   /// The program has its end. Takes lrun's terminal and passes on from now on.
-  void begin(EventLoop& loop);
+  void begin(EventLoop& loop, Events events);
 
   /// The program has ended: shows what it wrote last and gives the terminal back. A terminal that takes nothing is
   /// waited for shortly.
@@ -51,6 +61,7 @@ class TerminalRelay {
   void read_some(Direction& direction);
   void write_some(Direction& direction);
   void watch(Direction& direction);
+  void drew(std::string_view bytes);
   void end();
 
   Fd keys_;    ///< lrun's terminal, to be read
@@ -59,6 +70,8 @@ class TerminalRelay {
   termios before_{};
   EventLoop* loop_ = nullptr;
   bool begun_ = false;
+  Events events_;
+  ForeignLine line_;
   Direction to_program_;
   Direction to_screen_;
 };

@@ -35,6 +35,14 @@ void ConsoleReporter::killing(int others) {
   say_(message_line(Severity::kNote, text, facts_.colour));
 }
 
+void ConsoleReporter::terminal_came_back(int rank, int others) {
+  if (others == 0) return;  // the verdict, or a good end, follows
+  const std::string who = others == 1 ? "1 other rank runs on" : fmt::format("{} other ranks run on", others);
+  say_(message_line(Severity::kNote,
+                    fmt::format("the debugger of rank {} has ended: Ctrl-C is lrun's again; {}", rank, who),
+                    facts_.colour));
+}
+
 void ConsoleReporter::suspended() { events_.noted("suspended"); }
 
 void ConsoleReporter::resumed() { events_.noted("resumed"); }

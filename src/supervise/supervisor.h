@@ -32,6 +32,8 @@ class RunObserver {
   /// The run begins to stop. `cause` is the failed worker to blame, or nullptr when none failed. `others` still run.
   virtual void stopping(const RunEnd& end, const FailureRecord* cause, int others) = 0;
   virtual void killing(int others) = 0;
+  /// The program that had lrun's terminal has left it. `others` still run.
+  virtual void terminal_came_back(int rank, int others) = 0;
   virtual void suspended() = 0;
   virtual void resumed() = 0;
 };

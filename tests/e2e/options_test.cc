@@ -259,6 +259,71 @@ TEST(DebugRank, TheTerminalIsAsBeforeWhenTheDebuggerHasEnded) {
   EXPECT_EQ(lrun.wait().signal_number, SIGINT);
 }
 
+TEST(DebugRank, LinesOfOthersLeaveWhatIsTypedWhole) {
+  const TemporaryFolder folder;
+  const auto make = [&](const std::string& name) { std::ofstream(folder / name) << name; };
+  const std::string others = "until [ -e go ]; do sleep 0.02; done; echo hello; until [ -e end ]; do sleep 0.02; done";
+  LrunProcess::Options options = in(folder);
+  options.environment["NO_COLOR"] = "1";
+  options.terminal = true;
+  LrunProcess lrun(
+      {"-n", "2", "--debug-rank", "1", "--wrap@1", "sh -c 'printf \"(debug) \"; read -r line; exec \"$@\"' sh", "sh",
+       "-c", "[ $RANK = 1 ] || { " + others + "; }"},
+      options);
+  ASSERT_TRUE(lrun.wait_for("(debug) ")) << lrun.err();
+  lrun.type("go ");
+  ASSERT_TRUE(lrun.wait_for("(debug) go ")) << lrun.err();
+  make("go");
+  ASSERT_TRUE(lrun.wait_for("\r\x1b[K[0] hello\r\n(debug) go ")) << lrun.err() << "the prompt is below the line";
+  lrun.type("on\n");
+  ASSERT_TRUE(
+      lrun.wait_for("lrun: note: the debugger of rank 1 has ended: Ctrl-C is lrun's again; 1 other rank runs on"))
+      << lrun.err();
+  make("end");
+  EXPECT_EQ(lrun.wait().code, 0);
+}
+
+/// A shell with job control, which is the debugger of an outer run, starts an inner one with a debugger.
+TEST(DebugRank, InTheBackgroundTheTerminalIsTheShells) {
+  const TemporaryFolder folder;
+  const auto make = [&](const std::string& name) { std::ofstream(folder / name) << name; };
+  (void)folder.script("shell", "#!/bin/sh\nexec bash --norc --noprofile --noediting -i\n");
+  (void)folder.script("debugger", "#!/bin/sh\nprintf '(debug) '\nread -r line\necho \"read $line\"\n");
+  (void)folder.script("train", R"(#!/bin/sh
+[ "$RANK" = 1 ] || exit 0
+set -- $(cat /proc/$PPID/stat)
+for name in first second; do
+  until [ -e $name ]; do sleep 0.02; done
+  kill -TSTP $4
+  until [ -e $name.seen ]; do sleep 0.02; done
+  echo "went on after the $name stop"
+done
+)");
+  LrunProcess::Options options = in(folder, {{"NO_COLOR", "1"}, {"PS1", "shell> "}, {"INPUTRC", "/dev/null"}});
+  options.terminal = true;
+  LrunProcess outer({"--debug-rank", "0", "--wrap@0", "./shell", "true"}, options);
+  ASSERT_TRUE(outer.wait_for("shell> ")) << outer.err();
+  outer.type(std::string(LRUN_PROGRAM) + " -n 2 --debug-rank 0 --wrap@0 ./debugger ./train\n");
+  ASSERT_TRUE(outer.wait_for("(debug) ")) << outer.err();
+  make("first");
+  ASSERT_TRUE(outer.wait_for("Stopped")) << outer.err();
+  outer.type("bg\n");
+  make("first.seen");
+  ASSERT_TRUE(outer.wait_for("[1] went on after the first stop")) << outer.err();
+  outer.type("echo typed for $((40 + 2))\n");
+  ASSERT_TRUE(outer.wait_for("typed for 42")) << outer.err() << "the shell has the terminal";
+  make("second");
+  outer.type("until jobs -s | grep -q Stopped; do sleep 0.1; done; fg\n");
+  make("second.seen");
+  ASSERT_TRUE(outer.wait_for("[1] went on after the second stop")) << outer.err();
+  outer.type("step\n");
+  ASSERT_TRUE(outer.wait_for("read step\r")) << outer.err() << "the debugger has the terminal again";
+  const std::size_t at = outer.err().find("read step\r");
+  ASSERT_TRUE(outer.read_until([&] { return outer.err().find("shell> ", at) != std::string::npos; })) << outer.err();
+  outer.type("exit\n");
+  EXPECT_EQ(outer.wait().code, 0) << outer.err();
+}
+
 TEST(DebugRank, WithoutATerminalOrWithTimeLimitsIsRefused) {
   LrunProcess lrun({"--debug-rank", "0", "--wrap@0", "true", "true"}, {});
   EXPECT_EQ(lrun.wait().code, 125);

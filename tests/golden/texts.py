@@ -32,6 +32,7 @@ NOT_OURS = {
     "inspect/stack_fold.cc": ("std::|.*(reduce|gather|scatter|cast|barrier|toall).*|u?sleep|nanosleep|poll|syscall|select", "names of functions"),
     "inspect/stack_parsers.cc": (".*", "what debuggers print"),
     "inspect/stack_sampler.cc": ("(set|call|sharedlibrary|bt) .*", "commands for gdb"),
+    "process/clone_into_cgroup.cc": (r"(syscall|svc #0)\\n.*", "machine instructions"),
     "verdict/last_words.cc": (".*", "what runtimes print"),
     "verdict/native_error.cc": (".*", "what C++, Rust and the loader print"),
     "verdict/python_traceback.cc": (".*", "what Python prints"),

@@ -307,5 +307,41 @@ TEST_F(ConsoleTest, FlushGivesUpAtItsLimit) {
   EXPECT_FALSE(router_->flush(10ms)) << "the blocking form too";
 }
 
+TEST_F(ConsoleTest, ALineOfAnotherProgramOnTheTerminalIsDrawnAgainBelowOurs) {
+  Pipe terminal = make_terminal();
+  router(terminal.read.get(), terminal.read.get(), {.live = false, .colour = false});
+  Reader reader(loop, std::move(terminal.write));
+  put(terminal.read, "(gdb) b");
+  router_->set_foreign_line(true, "(gdb) b");
+  const Fd worker = stream_of(0);
+  put(worker, "one\n");
+  reader.read_until_it_says("one\n(gdb) b");
+  put(worker, "two\n");
+  reader.read_until_it_says("two\n(gdb) b");
+  router_->say("lrun: note: three\n");
+  EXPECT_EQ(reader.take(), "(gdb) b\r\x1b[K[0] one\n(gdb) b\r\x1b[K[0] two\n(gdb) b\r\x1b[Klrun: note: three\n(gdb) b");
+  router_->set_foreign_line(false, {});
+  router_->say("four\n");
+  EXPECT_TRUE(reader.take().ends_with("(gdb) bfour\n")) << reader.text << "who ended the line has moved on";
+}
+
+TEST_F(ConsoleTest, BelowALineThatCannotBeDrawnAgainANewOneIsBegun) {
+  Pipe terminal = make_terminal();
+  router(terminal.read.get(), terminal.read.get(), {.live = false, .colour = false});
+  Reader reader(loop, std::move(terminal.write));
+  router_->set_foreign_line(true, {});
+  router_->say("one\n");
+  router_->say("two\n");
+  EXPECT_EQ(reader.take(), "\none\ntwo\n");
+}
+
+TEST_F(ConsoleTest, ALineOfAnotherProgramIsNoneOfAPipes) {
+  Pipe pipe = make_pipe();
+  router(pipe.write.get(), pipe.write.get());
+  router_->set_foreign_line(true, "(gdb) ");
+  router_->say("one\n");
+  EXPECT_EQ(Reader(loop, std::move(pipe.read)).take(), "one\n");
+}
+
 }  // namespace
 }  // namespace lrun
