@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What lrun itself costs, beside the limit programs, in turn: starting, sleeping, noticing an end, starting again, and
 # forwarding lines. Needs LRUN_PERF (built limit programs), LRUN_PERF_SOURCE (their table scripts) and LRUN_PROGRAM;
-# ./dev bench sets them. LRUN_PEERS=hydra4,parallel,… measures these beside (names of peers.py; the absent are left out).
+# ./dev bench sets them. The launch figures become bench/launch.tsv, and from it the table of bench/README.md and
+# bench/launch.svg. LRUN_PEERS=hydra4,parallel,… measures these beside (names of peers.py; the absent are left out).
 set -euo pipefail
 : "${LRUN_PROGRAM:?}" "${LRUN_PERF:?}" "${LRUN_PERF_SOURCE:?}"
 LRUN_STATE=$(mktemp -d)
@@ -17,12 +18,13 @@ echo "launch: N x /bin/true, whole command, 15 rounds in turn (goals: at most 1.
 table launch -k 15 -n 1,2,8,32,64 \
   "limit=$LRUN_PERF/floor_launch {n} /bin/true" \
   "limit-pipes=$LRUN_PERF/floor_launch -P {n} /bin/true" \
-  "lrun=$LRUN_PROGRAM -n {n} /bin/true" "${peers[@]}"
+  "lrun=$LRUN_PROGRAM -n {n} /bin/true" "${peers[@]}" | tee "$LRUN_STATE/launch.txt"
 
 echo "launch, wide: 1024 x /bin/true with logs (goal: at most 1.2 x the limit)"
 table launch -k 7 -n 1024 \
   "limit-pipes=$LRUN_PERF/floor_launch -P {n} /bin/true" \
-  "lrun=$LRUN_PROGRAM -n {n} /bin/true"
+  "lrun=$LRUN_PROGRAM -n {n} /bin/true" | tee "$LRUN_STATE/wide.txt"
+"$(dirname "$0")/plot_launch.py" "$LRUN_STATE/launch.txt" "$LRUN_STATE/wide.txt"
 
 echo "idle: sleeping workers, 10 s (goals: memory at most 4 MiB, no wake-up)"
 table idle -n 8,256 -T 10 -k 1 \
