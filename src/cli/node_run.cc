@@ -345,7 +345,7 @@ void NodeRun::conclude() {
   verdict_.restarts = attempt_->membership().attempt;
   if (const std::string problem = leave_error_file(environment_, verdict_); !problem.empty()) warn(problem);
   RunFactsForText facts = text_facts(plan_, facts_, attempt_->written_logs());
-  facts.core_dump = core_dump_of(verdict_, plan_, facts_.start.folder);
+  facts.core_dump = core_dump_of(verdict_, outcome.records, plan_, facts_.start.folder);
   facts.restarts = restarts_in_words(last_choice_.kind, verdict_.restarts);
   facts.cause_told = verdict_.culprit && reporter_.has_told(*verdict_.culprit);
   write_result(verdict_, outcome.records, plain_text(verdict_, facts));

@@ -43,7 +43,8 @@ std::string read_own_account(const FailureRecord& record) {
   return file->call_stack.empty() ? file->message : file->call_stack;
 }
 
-std::string core_dump_of(const Verdict& verdict, const LaunchPlan& plan, const std::string& folder) {
+std::string core_dump_of(const Verdict& verdict, const std::vector<FailureRecord>& records, const LaunchPlan& plan,
+                         const std::string& folder) {
   const bool by_signal = verdict.culprit && verdict.culprit->ending == FailureRecord::Ending::kSignaled;
   if (!plan.setup.core_dumps || !by_signal) return {};
   std::error_code error;
@@ -53,6 +54,7 @@ std::string core_dump_of(const Verdict& verdict, const LaunchPlan& plan, const s
   process.limit_is_zero =
       std::any_of(plan.setup.limits.begin(), plan.setup.limits.end(),
                   [](const ResourceLimit& limit) { return limit.resource == RLIMIT_CORE && limit.soft == 0; });
+  for (const FailureRecord& record : records) process.ranks[record.pid] = record.rank;
   return core_dump_in_words(process, CorePattern::of_this_machine());
 }
 

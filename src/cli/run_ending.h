@@ -2,6 +2,7 @@
 
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "base/duration.h"
 #include "plan/launch_plan.h"
@@ -22,7 +23,8 @@ std::string read_own_account(const FailureRecord& record);
 /// Where the culprit's core dump is, in words, or why there is none; empty: nobody asked for one, or its end asks for
 /// none.
 /// \param folder  that the workers started in; empty: lrun's own
-std::string core_dump_of(const Verdict& verdict, const LaunchPlan& plan, const std::string& folder);
+std::string core_dump_of(const Verdict& verdict, const std::vector<FailureRecord>& records, const LaunchPlan& plan,
+                         const std::string& folder);
 
 /// How long a console that takes nothing may keep an ended run. Output of a run that went its way is worth any wait
 /// (`lrun … | less`); who interrupted it does not want one.

@@ -88,7 +88,10 @@ std::string place_of_core(const EndedProcess& process, const CorePattern& patter
   if (pattern.names_process()) return newest;  // it cannot be read, or tells the number of another pid namespace
   const std::string why = ": the kernel's pattern '" + pattern.text + "' has no '%p'";
   if (owners.front() == 0) return newest + " may be of another process" + why;
-  return newest + " is that of process " + std::to_string(owners.front()) + ", written over it" + why;
+  const auto rank = process.ranks.find(owners.front());
+  const std::string whose = rank != process.ranks.end() ? "rank " + std::to_string(rank->second)
+                                                        : "process " + std::to_string(owners.front());
+  return newest + " is that of " + whose + ", written over it" + why;
 }
 
 /// A pattern for glob(3) as the one name that it stands for; empty when it stands for several.

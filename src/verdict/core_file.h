@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -30,9 +31,10 @@ struct CorePattern {
 struct EndedProcess {
   pid_t pid = 0;
   int signal_number = 0;
-  std::string folder;          ///< where it ran
-  bool dumped = false;         ///< the kernel says that a core was written
-  bool limit_is_zero = false;  ///< its limit of core files was 0
+  std::string folder;               ///< where it ran
+  bool dumped = false;              ///< the kernel says that a core was written
+  bool limit_is_zero = false;       ///< its limit of core files was 0
+  std::map<pid_t, int> ranks = {};  ///< of other workers, by pid: their core files may lie there, too
 };
 
 /// Where the core of an ended process is, in words: a path, or the program that the kernel gave it to, with how to see

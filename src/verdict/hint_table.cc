@@ -78,7 +78,7 @@ constexpr HintRule kRules[] = {
     {"host-memory", "Cannot allocate memory", "", "no memory was left, or 'ulimit -v' forbids more"},
     {"missing-torch", "No module named 'torch'", "",
      "this Python has no torch: activate the environment that has it; 'which python3' tells which runs"},
-    {"missing-module", "ModuleNotFoundError: No module named", "",
+    {"missing-module", "No module named ", "",
      "install it for the Python that runs here; 'which python3' tells which runs"},
     {"import-error", "ImportError: ", "cannot open shared object file",
      "a library that the module needs is missing: 'ldd' on the module names it"},

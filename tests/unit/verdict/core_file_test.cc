@@ -93,6 +93,8 @@ TEST_F(CoreDump, OfAnotherRankIsNotTheCulprits) {
   EXPECT_EQ(words({"core"}), folder() +
                                  "/core is that of process 43, written over it: the kernel's pattern 'core' has "
                                  "no '%p'");
+  EXPECT_EQ(core_dump_in_words({42, SIGSEGV, folder(), true, false, {{42, 0}, {43, 1}}}, {"core"}),
+            folder() + "/core is that of rank 1, written over it: the kernel's pattern 'core' has no '%p'");
   (void)write("core", "cut off");
   EXPECT_EQ(words({"core"}), folder() + "/core may be of another process: the kernel's pattern 'core' has no '%p'");
   (void)write("core.42", "cut off");

@@ -52,6 +52,7 @@ constexpr Example kExamples[] = {
     {"host-memory", "MemoryError: Unable to allocate 8.00 GiB for an array"},
     {"missing-torch", "ModuleNotFoundError: No module named 'torch'"},
     {"missing-module", "ModuleNotFoundError: No module named 'einops'"},
+    {"missing-module", "/usr/bin/python3: No module named einops"},
     {"import-error", "ImportError: libcudart.so.12: cannot open shared object file: No such file or directory"},
     {"missing-library", "OSError: libfoo.so: cannot open shared object file: No such file or directory"},
     {"missing-library", "./a: error while loading shared libraries: libfoo.so: cannot open shared object file"},
