@@ -37,7 +37,8 @@ class LRUN_EXPORT CollectiveWork {
 /// Failure  the first error poisons the group: every later call throws the same error at once. Arguments that one rank
 ///          can see to be wrong are std::invalid_argument on that rank alone: nothing is posted, and the group stays
 ///          usable. Others that called wait for this rank to call too, to end, or to abort().
-/// Result   bitwise identical on all ranks: sums are taken in rank order.
+/// Result   bitwise identical on all ranks: sums are taken in rank order, with the same arithmetic by every backend of
+///          the CPU.
 /// Threads  one operation is posted at a time per rank; destroy after the last wait().
 class LRUN_EXPORT Collectives {
  public:

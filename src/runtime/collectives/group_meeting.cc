@@ -69,6 +69,12 @@ std::string prefix_of(const GroupOptions& options) {
 
 }  // namespace
 
+std::string join_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + '\n';
+  return text;
+}
+
 void GroupMeeting::note_made(const GroupOptions& options) { made_groups().add(options); }
 
 GroupMeeting::GroupMeeting(const GroupOptions& options)
@@ -212,13 +218,15 @@ void GroupMeeting::require_all_alive() {
   const std::vector<int> ended = watch_.ended(watched_);
   if (ended.empty()) return;
   const pid_t pid = members_[static_cast<std::size_t>(ended.front())].process.pid;
-  fail({Failure::Kind::kPeerLost,
-        "rank " + std::to_string(ended.front()) + " (pid " + std::to_string(pid) + ") ended while the group was made"});
+  fail({Failure::Kind::kPeerLost, "rank " + std::to_string(options_.name_of(ended.front())) + " (pid " +
+                                      std::to_string(pid) + ") ended while the group was made"});
 }
 
 void GroupMeeting::time_out(const std::vector<int>& missing) {
+  std::vector<int> names;
+  for (int rank : missing) names.push_back(options_.name_of(rank));
   fail({Failure::Kind::kTimeout, "the group of " + std::to_string(options_.world_size) + " ranks did not meet within " +
-                                     std::to_string(options_.timeout.count()) + " ms: " + name_ranks(missing) +
+                                     std::to_string(options_.timeout.count()) + " ms: " + name_ranks(names) +
                                      " did not come"});
 }
 

@@ -40,6 +40,9 @@ class GroupMeeting {
   /// This process.
   [[nodiscard]] const ProcessIdentity& process() const { return self_.process; }
 
+  /// Where others may reach this process: see StoreClient::local_address().
+  [[nodiscard]] std::string local_address() const { return store_.local_address(); }
+
   /// One round. `decide` runs on rank 0 only, with what the ranks said in their order. \return  its answer.
   std::string exchange(const std::string& line,
                        const std::function<std::string(const std::vector<std::string>&)>& decide);
@@ -79,5 +82,8 @@ class GroupMeeting {
   PeerWatch watch_;
   int round_ = 0;
 };
+
+/// An answer of rank 0 that repeats what all said, a line each: see base/split.h for the way back.
+std::string join_lines(const std::vector<std::string>& lines);
 
 }  // namespace lrun

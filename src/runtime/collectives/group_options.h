@@ -1,7 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "runtime/collectives/store_client.h"
 
@@ -19,6 +21,16 @@ struct GroupOptions {
   /// names are told apart by the order in which a process makes them.
   std::string name = "default";
   std::chrono::milliseconds timeout = std::chrono::minutes(30);
+  /// What the ranks are called in messages, when this group is a part of another one: their ranks there. Empty: the
+  /// same.
+  std::vector<int> ranks_above;
+  /// What tells this rank's host from others when a backend is chosen. Empty: what the kernel says. Tests give the
+  /// processes of one machine several hosts by it.
+  std::string host;
+
+  [[nodiscard]] int name_of(int some_rank) const {
+    return ranks_above.empty() ? some_rank : ranks_above[static_cast<std::size_t>(some_rank)];
+  }
 };
 
 }  // namespace lrun

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "runtime/collectives/failure.h"
 #include "runtime/collectives/perform.h"
 
 namespace lrun {
@@ -19,11 +20,12 @@ class PostedCollectives : public Collectives {
   void reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) final;
   void barrier() final;
 
- protected:
   /// Begins an operation. \throws the failure of the group.
   virtual std::unique_ptr<CollectiveWork> start(Post post) = 0;
   /// Performs an operation and waits for its end. \return  the post's output. \throws as CollectiveWork::wait().
   virtual at::Tensor finish(Post post) = 0;
+  /// As abort(), with any failure. \return  the group's first one. Threads  any.
+  virtual Failure fail(const Failure& failure) = 0;
 };
 
 }  // namespace lrun

@@ -10,6 +10,7 @@
 
 #include "base/nearest.h"
 #include "runtime/collectives/cuda_library.h"
+#include "runtime/collectives/gloo_collectives.h"
 #include "runtime/collectives/shm_collectives.h"
 #include "runtime/collectives/single.h"
 
@@ -25,16 +26,16 @@ std::unique_ptr<Collectives> make_single_checked(const GroupOptions& options) {
 }
 
 std::unique_ptr<Collectives> make_best(const GroupOptions& options) {
-  return options.world_size == 1 ? make_single(options.timeout) : make_shm(options);
+  if (options.world_size == 1) return make_single(options.timeout);
+  return make_shm(options);
 }
 
 std::unique_ptr<Collectives> refuse_threads(const GroupOptions& /*options*/) {
   throw Unsupported("backend 'threads' is for ranks that are threads of one program: lrun::make_thread_group()");
 }
 
-std::unique_ptr<Collectives> refuse_gloo(const GroupOptions& /*options*/) {
-  throw Unsupported("backend 'gloo' (CPUs of several hosts) is not in this version; on one host use 'shm'");
-}
+std::unique_ptr<Collectives> make_shm_group(const GroupOptions& options) { return make_shm(options); }
+std::unique_ptr<Collectives> make_gloo_group(const GroupOptions& options) { return make_gloo(options); }
 
 GroupOptions with_clamped_timeout(GroupOptions options) {
   options.timeout = std::min(options.timeout, kLongestTimeout);
@@ -47,8 +48,8 @@ struct Backend {
 };
 
 constexpr std::array kBackends = {
-    Backend{"auto", make_best},      Backend{"single", make_single_checked}, Backend{"shm", make_shm},
-    Backend{"nccl", make_with_cuda}, Backend{"gloo", refuse_gloo},           Backend{"threads", refuse_threads},
+    Backend{"auto", make_best},      Backend{"single", make_single_checked}, Backend{"shm", make_shm_group},
+    Backend{"nccl", make_with_cuda}, Backend{"gloo", make_gloo_group},       Backend{"threads", refuse_threads},
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace lrun {
 ///
 ///   single   a world of one
 ///   shm      processes of one host
+///   gloo     processes of any hosts, over TCP
 ///   nccl     GPUs; out of liblrun_cuda.so, which is opened here and by nobody else
 ///   auto     (or nothing) single for a world of one, shm for the processes of one host
 ///

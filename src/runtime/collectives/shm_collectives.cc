@@ -6,7 +6,7 @@
 
 #include "runtime/collectives/group_meeting.h"
 #include "runtime/collectives/owner_process.h"
-#include "runtime/collectives/posted_collectives.h"
+#include "runtime/collectives/queued_work.h"
 #include "runtime/collectives/shm_arena.h"
 #include "runtime/collectives/shm_barrier.h"
 #include "runtime/collectives/shm_operations.h"
@@ -15,25 +15,6 @@
 
 namespace lrun {
 namespace {
-
-class ShmWork final : public CollectiveWork {
- public:
-  ShmWork(WorkQueue& queue, std::shared_ptr<Task> task, OwnerProcess owner)
-      : queue_(queue), task_(std::move(task)), owner_(owner) {}
-
-  [[nodiscard]] bool done() const override { return task_->done.load(std::memory_order_acquire); }
-  void wait() override {
-    // A task that is done needs no queue: the group may have ended since.
-    if (!done()) owner_.require("the operation");
-    const auto failure = done() ? task_->failure : queue_.finish(*task_);
-    if (failure) failure->raise();
-  }
-
- private:
-  WorkQueue& queue_;
-  std::shared_ptr<Task> task_;  // shared: with the queue, until it is done
-  const OwnerProcess owner_;
-};
 
 class ShmCollectives final : public PostedCollectives {
  public:
@@ -77,20 +58,16 @@ class ShmCollectives final : public PostedCollectives {
     return finish({allocate_bucket_call(count, dtype), {}, {}});
   }
 
-  void abort(const std::string& reason) override {
-    owner_.require("the group");
-    barrier_.fail({Failure::Kind::kPeerLost, reason});
-  }
+  void abort(const std::string& reason) override { fail({Failure::Kind::kPeerLost, reason}); }
 
- private:
-  void require_usable() {
+  Failure fail(const Failure& failure) override {
     owner_.require("the group");
-    if (const auto failure = barrier_.failure()) failure->raise();
+    return barrier_.fail(failure);
   }
 
   std::unique_ptr<CollectiveWork> start(Post post) override {
     require_usable();
-    return std::make_unique<ShmWork>(*queue_, queue_->post(std::move(post), true), owner_);
+    return std::make_unique<QueuedWork>(*queue_, queue_->post(std::move(post), true), owner_);
   }
 
   at::Tensor finish(Post post) override {
@@ -98,6 +75,12 @@ class ShmCollectives final : public PostedCollectives {
     const std::shared_ptr<Task> task = queue_->post(std::move(post), false);
     if (const auto failure = queue_->finish(*task)) failure->raise();
     return std::move(task->post.output);
+  }
+
+ private:
+  void require_usable() {
+    owner_.require("the group");
+    if (const auto failure = barrier_.failure()) failure->raise();
   }
 
   // The edge where errors become values: the thread of the queue has nobody to throw to.
@@ -124,7 +107,7 @@ class ShmCollectives final : public PostedCollectives {
 
 }  // namespace
 
-std::unique_ptr<Collectives> make_shm(const GroupOptions& options) {
+std::unique_ptr<PostedCollectives> make_shm(const GroupOptions& options) {
   return std::make_unique<ShmCollectives>(meet_and_share(options), options);
 }
 

@@ -41,12 +41,6 @@ Identity Identity::parse(const std::string& line) {
   throw Error("a rank of the group says '" + line + "' in the store, which is not of this version of liblrun");
 }
 
-std::string join_lines(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + '\n';
-  return text;
-}
-
 /// Throws the same on all ranks when they cannot share memory.
 void check_identities(const std::vector<Identity>& identities) {
   std::set<std::string> hosts;
@@ -57,7 +51,7 @@ void check_identities(const std::vector<Identity>& identities) {
   }
   if (hosts.size() == 1) return;
   throw Unsupported("the ranks are on " + std::to_string(hosts.size()) +
-                    " hosts: 'shm' works on one host, and 'gloo' between hosts is not in this version");
+                    " hosts: backend 'shm' works on one, between several use 'auto' or 'gloo'");
 }
 
 /// The file of rank 0 in /dev/shm. Unlinks it at the end of the scope, however that is left.

@@ -26,7 +26,7 @@ struct ShmSetup {
 /// unlinked as soon as all have opened it, or have failed to: only a signal that ends rank 0 in between leaves it
 /// there.
 ///
-/// \throws Unsupported        the ranks are on several hosts; the text says what is coming for that.
+/// \throws Unsupported        the ranks are on several hosts; the text says what to use there.
 /// \throws CollectiveTimeout  not all ranks came within the timeout.
 /// \throws PeerLost           a rank ended after all had come.
 /// \throws Error              no memory can be shared, or ranks with different versions of liblrun; equal on all ranks.

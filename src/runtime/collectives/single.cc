@@ -35,12 +35,14 @@ class SingleCollectives final : public PostedCollectives {
     return at::zeros({count}, at::TensorOptions().dtype(dtype));
   }
 
-  void abort(const std::string& reason) override {
+  void abort(const std::string& reason) override { fail({Failure::Kind::kPeerLost, reason}); }
+
+  Failure fail(const Failure& failure) override {
     const std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = Failure{Failure::Kind::kPeerLost, reason};
+    if (!failure_) failure_ = failure;
+    return *failure_;
   }
 
- private:
   std::unique_ptr<CollectiveWork> start(Post post) override {
     finish(std::move(post));
     return std::make_unique<DoneWork>();
@@ -52,6 +54,7 @@ class SingleCollectives final : public PostedCollectives {
     return post.output;
   }
 
+ private:
   void require_usable() {
     const std::lock_guard lock(mutex_);
     if (failure_) failure_->raise();

@@ -11,7 +11,7 @@
 
 #include "runtime/collectives/backoff.h"
 
-// The one file of liblrun that sees c10d.
+// With gloo_link.cc the only file of liblrun that sees c10d.
 
 namespace lrun {
 namespace {

@@ -40,6 +40,8 @@ class StoreClient {
   /// \param give_up  asked before each look while it waits: true ends the wait, after that look, with an empty value.
   std::optional<std::string> get(const std::string& key, SteadyTime deadline,
                                  const std::function<bool()>& give_up = {});
+  /// The address of this machine on the way to the server, as a number.
+  [[nodiscard]] std::string local_address() const { return connection_.local_address(); }
 
  private:
   std::uint16_t port_;

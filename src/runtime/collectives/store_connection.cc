@@ -11,6 +11,7 @@
 
 #include "runtime/collectives/backoff.h"
 #include "runtime/collectives/connect_to_host.h"
+#include "runtime/collectives/local_address.h"
 
 namespace lrun {
 namespace {
@@ -76,6 +77,11 @@ std::string StoreConnection::get(const std::string& key, SteadyTime deadline) {
   const auto size = integer_of<std::uint64_t>(receive(sizeof(std::uint64_t), deadline));
   if (size > kLongestValue) give_up(EPROTO, "a value of " + std::to_string(size) + " bytes");
   return receive(size, deadline);
+}
+
+std::string StoreConnection::local_address() const {
+  if (!socket_) throw std::system_error(ENOTCONN, std::generic_category(), "given up");
+  return local_address_of(socket_.get());
 }
 
 void StoreConnection::send(const std::string& request, SteadyTime deadline) {

@@ -26,6 +26,8 @@ class StoreConnection {
   [[nodiscard]] bool check(const std::string& key, SteadyTime deadline);
   /// The value of a key that check() has seen.
   [[nodiscard]] std::string get(const std::string& key, SteadyTime deadline);
+  /// This end of the connection, as a number.
+  [[nodiscard]] std::string local_address() const;
 
  private:
   void greet(SteadyTime deadline);

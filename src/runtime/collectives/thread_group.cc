@@ -45,7 +45,7 @@ class ThreadGroup {
   void wait(int rank, const Operation& operation);
   [[nodiscard]] bool done(const Operation& operation);
   void leave(int rank) noexcept;
-  void abort(const std::string& reason);
+  Failure abort(const Failure& failure);
 
  private:
   void perform(Operation& operation);
@@ -142,9 +142,10 @@ void ThreadGroup::leave(int rank) noexcept {
   }
 }
 
-void ThreadGroup::abort(const std::string& reason) {
+Failure ThreadGroup::abort(const Failure& failure) {
   const std::lock_guard lock(mutex_);
-  fail({Failure::Kind::kPeerLost, reason});
+  fail(failure);
+  return *failure_;
 }
 
 void ThreadGroup::fail(Failure failure) {
@@ -191,9 +192,9 @@ class ThreadCollectives final : public PostedCollectives {
     return at::zeros({count}, at::TensorOptions().dtype(dtype));
   }
 
-  void abort(const std::string& reason) override { group_->abort(reason); }
+  void abort(const std::string& reason) override { fail({Failure::Kind::kPeerLost, reason}); }
+  Failure fail(const Failure& failure) override { return group_->abort(failure); }
 
- private:
   std::unique_ptr<CollectiveWork> start(Post post) override {
     return std::make_unique<ThreadWork>(group_, rank_, group_->post(rank_, std::move(post)));
   }
@@ -204,6 +205,7 @@ class ThreadCollectives final : public PostedCollectives {
     return output;
   }
 
+ private:
   std::shared_ptr<ThreadGroup> group_;  // shared: the ranks end in any order, each on its own thread
   const int rank_;
 };

@@ -287,5 +287,8 @@ INSTANTIATE_TEST_SUITE_P(Threads, CollectivesContract,
 INSTANTIATE_TEST_SUITE_P(Shm, CollectivesContract, ::testing::Combine(::testing::Values("shm"), ::testing::Range(1, 5)),
                          name_of);
 
+INSTANTIATE_TEST_SUITE_P(Gloo, CollectivesContract,
+                         ::testing::Combine(::testing::Values("gloo"), ::testing::Range(1, 4)), name_of);
+
 }  // namespace
 }  // namespace lrun::testing

@@ -163,7 +163,7 @@ TEST_P(CollectivesFailure, EndsEverybodysWaitWhenTheArithmeticThrows) {
   EXPECT_THAT(errors, Each(AllOf(StartsWith("error: "), HasSubstr("all_reduce #1: "))));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CollectivesFailure, ::testing::Values("threads", "shm"),
+INSTANTIATE_TEST_SUITE_P(All, CollectivesFailure, ::testing::Values("threads", "shm", "gloo"),
                          [](const ::testing::TestParamInfo<std::string>& backend) { return backend.param; });
 
 }  // namespace

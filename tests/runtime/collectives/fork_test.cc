@@ -34,6 +34,8 @@ std::vector<std::string> run_two(const std::string& name, const std::function<vo
   return errors;
 }
 
+class ForkedChild : public ::testing::TestWithParam<std::string> {};
+
 /// Sums ones over both ranks.
 void use(Collectives& group, at::Tensor tensor) {
   tensor.fill_(1);
@@ -41,10 +43,10 @@ void use(Collectives& group, at::Tensor tensor) {
   require_equal(tensor, at::full(tensor.sizes(), 2, at::kFloat), "the sum");
 }
 
-TEST(ForkedChild, IsRefusedEveryCall) {
-  EXPECT_THAT(run_two("fork-calls",
+TEST_P(ForkedChild, IsRefusedEveryCall) {
+  EXPECT_THAT(run_two("fork-calls-" + GetParam(),
                       [](const GroupOptions& options) {
-                        const auto group = make_collectives("shm", options);
+                        const auto group = make_collectives(GetParam(), options);
                         const at::Tensor tensor = at::full({2, 4}, 1, at::kFloat);
                         use(*group, tensor);
                         RankProcess child([&] {
@@ -63,11 +65,11 @@ TEST(ForkedChild, IsRefusedEveryCall) {
               Each(std::string()));
 }
 
-TEST(ForkedChild, IsRefusedToWaitForTheWorkOfItsParent) {
+TEST_P(ForkedChild, IsRefusedToWaitForTheWorkOfItsParent) {
   SharedCounter refused;
-  EXPECT_THAT(run_two("fork-work",
+  EXPECT_THAT(run_two("fork-work-" + GetParam(),
                       [&](const GroupOptions& options) {
-                        const auto group = make_collectives("shm", options);
+                        const auto group = make_collectives(GetParam(), options);
                         const at::Tensor tensor = at::full({100'000}, 1, at::kFloat);
                         group->barrier();
                         if (options.rank == 0) {
@@ -87,10 +89,10 @@ TEST(ForkedChild, IsRefusedToWaitForTheWorkOfItsParent) {
 }
 
 // With an idle thread of the queue, which the child does not have.
-TEST(ForkedChild, DropsItsCopiesOfAGroupAndItsBucketsWithoutTheOthersNotice) {
-  EXPECT_THAT(run_two("fork-drops",
+TEST_P(ForkedChild, DropsItsCopiesOfAGroupAndItsBucketsWithoutTheOthersNotice) {
+  EXPECT_THAT(run_two("fork-drops-" + GetParam(),
                       [](const GroupOptions& options) {
-                        auto group = make_collectives("shm", options);
+                        auto group = make_collectives(GetParam(), options);
                         at::Tensor bucket = group->allocate_bucket(100'000, at::kFloat);
                         use(*group, bucket);
                         RankProcess child([&] {
@@ -105,6 +107,9 @@ TEST(ForkedChild, DropsItsCopiesOfAGroupAndItsBucketsWithoutTheOthersNotice) {
                       }),
               Each(std::string()));
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, ForkedChild, ::testing::Values("shm", "gloo"),
+                         [](const ::testing::TestParamInfo<std::string>& backend) { return backend.param; });
 
 }  // namespace
 }  // namespace lrun::testing

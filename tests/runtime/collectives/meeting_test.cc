@@ -114,7 +114,6 @@ TEST(Registry, SaysWhatIsInPlaceOfABackendThatIsNotThere) {
   };
   EXPECT_THAT(refusal("nccl", 2),
               AllOf(StartsWith("Unsupported: backend 'nccl' needs liblrun_cuda.so"), HasSubstr("'shm'")));
-  EXPECT_THAT(refusal("gloo", 2), AllOf(StartsWith("Unsupported: backend 'gloo'"), HasSubstr("not in this version")));
   EXPECT_THAT(refusal("threads", 2), AllOf(StartsWith("Unsupported: "), HasSubstr("make_thread_group")));
   EXPECT_THAT(refusal("single", 2),
               AllOf(StartsWith("Unsupported: "), HasSubstr("world of one, this one has 2 ranks")));

@@ -37,11 +37,14 @@ std::vector<std::string> run_threads(int world_size, const RankBody& body, std::
   return errors;
 }
 
-std::vector<std::string> run_processes(int world_size, const RankBody& body, std::chrono::milliseconds timeout) {
+std::vector<std::string> run_processes(const std::string& backend, int world_size, const RankBody& body,
+                                       std::chrono::milliseconds timeout) {
   static int groups = 0;
   const std::string name = "test" + std::to_string(groups++);
   std::vector<RankProcess> processes;
-  for (int rank = 0; rank < world_size; ++rank) processes.emplace_back(group_of(rank, world_size, name, timeout), body);
+  for (int rank = 0; rank < world_size; ++rank) {
+    processes.emplace_back(group_of(rank, world_size, name, timeout), body, backend);
+  }
   std::vector<std::string> errors;
   for (RankProcess& process : processes) errors.push_back(process.result());
   return errors;
@@ -76,8 +79,8 @@ GroupOptions group_of(int rank, int world_size, const std::string& name, std::ch
   return options;
 }
 
-RankProcess::RankProcess(const GroupOptions& options, const RankBody& body)
-    : RankProcess([&] { body(*make_collectives("shm", options)); }) {}
+RankProcess::RankProcess(const GroupOptions& options, const RankBody& body, const std::string& backend)
+    : RankProcess([&] { body(*make_collectives(backend, options)); }) {}
 
 RankProcess::RankProcess(const std::function<void()>& main) {
   Pipe pipe = make_pipe();
@@ -141,8 +144,7 @@ std::vector<std::string> run_ranks(const std::string& backend, int world_size, c
     const auto single = make_single(timeout);
     return {error_of([&] { body(*single); })};
   }
-  if (backend == "shm") return run_processes(world_size, body, timeout);
-  throw std::invalid_argument("no ranks for backend " + backend);
+  return run_processes(backend, world_size, body, timeout);
 }
 
 void require(bool holds, const std::string& what) {

@@ -26,16 +26,16 @@ GroupOptions group_of(int rank, int world_size, const std::string& name,
 /// What a rank of a test does. Throws to fail: gtest's own checks would be lost in another process.
 using RankBody = std::function<void(Collectives&)>;
 
-/// Runs `body` as every rank of a group of `backend` ('threads': threads; 'single': here; 'shm': forked processes).
+/// Runs `body` as every rank of a group of `backend` ('threads': threads; 'single': here; others: forked processes).
 /// \return  per rank the text of what it threw, preceded by the type's name; empty when it returned.
 std::vector<std::string> run_ranks(const std::string& backend, int world_size, const RankBody& body,
                                    std::chrono::milliseconds timeout = std::chrono::seconds(30));
 
-/// A rank of a group 'shm' as a forked process.
+/// A rank as a forked process.
 class RankProcess {
  public:
   /// Forks; the child makes the group with `options`, runs `body` and ends.
-  RankProcess(const GroupOptions& options, const RankBody& body);
+  RankProcess(const GroupOptions& options, const RankBody& body, const std::string& backend = "shm");
   /// Forks; the child runs `main`, whatever that is.
   explicit RankProcess(const std::function<void()>& main);
   RankProcess(RankProcess&&) noexcept = default;

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <lrun/collectives.h>
+
+#include <memory>
+#include <utility>
+
+#include "runtime/collectives/owner_process.h"
+#include "runtime/collectives/work_queue.h"
+
+namespace lrun {
+
+/// What a user holds of an operation in a WorkQueue.
+class QueuedWork final : public CollectiveWork {
+ public:
+  QueuedWork(WorkQueue& queue, std::shared_ptr<Task> task, OwnerProcess owner)
+      : queue_(queue), task_(std::move(task)), owner_(owner) {}
+
+  [[nodiscard]] bool done() const override { return task_->done.load(std::memory_order_acquire); }
+  void wait() override {
+    // A task that is done needs no queue: the group may have ended since.
+    if (!done()) owner_.require("the operation");
+    const auto failure = done() ? task_->failure : queue_.finish(*task_);
+    if (failure) failure->raise();
+  }
+
+ private:
+  WorkQueue& queue_;
+  std::shared_ptr<Task> task_;  // shared: with the queue, until it is done
+  const OwnerProcess owner_;
+};
+
+}  // namespace lrun
