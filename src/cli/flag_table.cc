@@ -133,11 +133,11 @@ constexpr Flag kFirstFlags[] = {
      .value = kRequired,
      .placeholder = "NAME",
      .group = FlagGroup::kTraining,
-     .brief = "auto, nccl, gloo or shm",
+     .brief = "auto, nccl, gloo, shm or shm+gloo",
      .details =
-         "How workers exchange tensors. 'auto' takes nccl for GPUs, shm for the CPU workers of one host and gloo "
-         "between hosts.",
-     .choices = "auto nccl gloo shm",
+         "How workers exchange tensors. 'auto' takes nccl for GPUs, shm for the CPU workers of one host and shm+gloo "
+         "for those of several: shm inside each host, gloo between them. 'gloo' is TCP between all workers.",
+     .choices = "auto nccl gloo shm shm+gloo",
      .default_value = "auto",
      .apply = flag_values::process_group_backend},
     {.name = "seed",

@@ -134,6 +134,15 @@ void strategy(const GivenValue& given, LaunchRequest& request) {
 }
 
 void process_group_backend(const GivenValue& given, LaunchRequest& request) {
+  const std::string word = lower_case(given.text);
+  const std::string allowed = "; allowed: auto, nccl, gloo, shm, shm+gloo";
+  if (word == "mpi" || word == "ucc") {
+    refuse(given, "LibTorch has no " + std::string(word == "mpi" ? "MPI" : "UCC") + " inside" + allowed,
+           "between CPUs of several nodes '" + given.as_written_with("gloo") + "'");
+  }
+  if (word == "threads") {
+    refuse(given, "threads are ranks of one process, and lrun starts processes" + allowed, example(given, "shm"));
+  }
   request.process_group_backend = setting(given, choice_of(given, "backend"));
 }
 

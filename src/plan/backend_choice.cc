@@ -10,7 +10,7 @@ namespace lrun {
 namespace {
 
 void check_name(const std::string& name) {
-  static const std::vector<std::string> known = {"auto", "nccl", "gloo", "shm"};
+  static const std::vector<std::string> known = {"auto", "nccl", "gloo", "shm", "shm+gloo"};
   if (std::find(known.begin(), known.end(), name) != known.end()) return;
   const auto near = nearest_word(name, known);
   throw UserError("unknown process group backend '" + name + "'",
@@ -24,17 +24,21 @@ Setting<std::string> choose_backend(const Setting<std::string>& asked, const std
   check_name(asked.value);
   if (asked.value == "auto") {
     const std::string on_gpus = vendor == GpuVendor::kIntel ? "xccl" : "nccl";  // AMD's RCCL is called nccl, too
-    const std::string backend = accelerator == "gpu" ? on_gpus : num_nodes == 1 ? "shm" : "gloo";
+    const std::string backend = accelerator == "gpu" ? on_gpus : num_nodes == 1 ? "shm" : "shm+gloo";
     return {backend, asked.source, asked.origin};
   }
   if (asked.value == "nccl" && accelerator == "cpu") {
     throw UserError("process group backend 'nccl' works on GPUs, and this run is on CPUs",
-                    num_nodes == 1 ? "use 'shm' or 'gloo', or leave it out" : "use 'gloo', or leave it out");
+                    num_nodes == 1 ? "use 'shm' or 'gloo', or leave it out" : "use 'shm+gloo', or leave it out");
+  }
+  if (asked.value == "shm+gloo" && accelerator == "gpu") {
+    throw UserError("process group backend 'shm+gloo' is for CPUs, and this run is on GPUs",
+                    "use 'nccl', or leave it out");
   }
   if (asked.value == "shm" && (accelerator == "gpu" || num_nodes > 1)) {
     throw UserError("process group backend 'shm' is for CPUs of one node, and this run is on " +
                         (accelerator == "gpu" ? std::string("GPUs") : std::to_string(num_nodes) + " nodes"),
-                    accelerator == "gpu" ? "use 'nccl', or leave it out" : "use 'gloo', or leave it out");
+                    accelerator == "gpu" ? "use 'nccl', or leave it out" : "use 'shm+gloo', or leave it out");
   }
   return asked;
 }

@@ -62,7 +62,7 @@ struct LaunchPlan {
   Setting<std::string> strategy;     ///< resolved: 'ddp', 'dp', 'ddp2', or 'single' for one device
   Setting<std::string> accelerator;  ///< resolved: 'cpu' or 'gpu'
   Setting<std::string>
-      process_group_backend;      ///< resolved for the workers: 'nccl', 'gloo', 'shm', 'threads', or as asked
+      process_group_backend;      ///< resolved for the workers: 'nccl', 'gloo', 'shm', 'shm+gloo', or as asked
   Setting<std::string> devices;   ///< as asked, for --dry-run
   std::vector<std::string> argv;  ///< what is executed, the Python interpreter included; before macros
   WorkerSetup setup;

@@ -33,7 +33,7 @@ struct LaunchRequest {
   Setting<int> num_nodes{1};
   Setting<std::string> strategy;                       ///< lower case; empty when not given
   Setting<std::string> accelerator{"auto"};            ///< auto, cpu, gpu, tpu
-  Setting<std::string> process_group_backend{"auto"};  ///< auto, nccl, gloo, shm, ...
+  Setting<std::string> process_group_backend{"auto"};  ///< auto, nccl, gloo, shm, shm+gloo
   Setting<std::optional<std::uint64_t>> seed;
   std::string role = "default";
   bool standalone = false;

@@ -55,7 +55,7 @@ inline constexpr ContractVariable kContract[] = {
     {"LRUN_DEVICES", ContractVariable::Scope::kRank,
      "devices of this process as LibTorch spells them: 'cpu', 'cuda:1', 'cpu,cpu', 'cuda:0,cuda:1', 'xpu:0'"},
     {"LRUN_NUM_NODES", ContractVariable::Scope::kRun, "nodes of the run"},
-    {"LRUN_PROCESS_GROUP_BACKEND", ContractVariable::Scope::kRun, "'nccl', 'gloo' or 'shm'"},
+    {"LRUN_PROCESS_GROUP_BACKEND", ContractVariable::Scope::kRun, "'nccl', 'gloo', 'shm' or 'shm+gloo'"},
     {"LRUN_PROGRESS_FD", ContractVariable::Scope::kRank,
      "descriptor and offset of memory where liblrun tells each step, as in '3:64'; under torchrun's name only with "
      "--hang-timeout"},

@@ -27,7 +27,7 @@ GlooChannel::GlooChannel(std::unique_ptr<GlooLink> link, GlooPeers peers, const 
       link_(std::move(link)),
       next_calls_(static_cast<std::size_t>(options.world_size)),
       last_words_(static_cast<std::size_t>(options.world_size)),
-      watchdog_([this] { expire(); }) {
+      watchdog_([this] { look_at_awaited(); }, [this] { expire(); }) {
   for (int peer = 0; peer < world_size(); ++peer) {
     if (peer == options_.rank) continue;
     const auto index = static_cast<std::size_t>(peer);
@@ -56,10 +56,10 @@ void GlooChannel::Batch::drop() noexcept {
   entries_.clear();
 }
 
-void GlooChannel::begin(Call::Operation operation, std::uint64_t sequence) {
-  operation_ = operation;
+void GlooChannel::begin(std::uint64_t sequence, const Part& shown) {
+  shown_ = shown;
   sequence_ = sequence;
-  const SteadyTime deadline = std::chrono::steady_clock::now() + options_.timeout;
+  const SteadyTime deadline = std::chrono::steady_clock::now() + options_.timeout + shown.grace;
   {
     const std::lock_guard lock(mutex_);
     deadline_ = deadline;
@@ -104,15 +104,58 @@ GlooChannel::Batch GlooChannel::start_on(GlooLane lane, std::span<const GlooPiec
 
 /// \return  false at the deadline.
 bool GlooChannel::wait_for(GlooMessage& message, int peer) {
+  const auto await = [this](int whom) {
+    const std::lock_guard lock(mutex_);
+    awaited_ = whom;
+    ended_looks_ = 0;
+    return lost_;
+  };
+  await(peer);
   bool moved = false;
   try {
     moved = message.wait(kNoLimit);
   } catch (const std::exception&) {
+    await(kNobody);
     raise_loss(peer);
   }
+  const int lost = await(kNobody);
   if (moved) return true;
   if (const auto failure = this->failure()) failure->raise();
+  if (lost == peer) raise_loss(peer);
   return false;
+}
+
+// Gloo does not tell who waits for a message of which a part has come when its connection is lost, and does not notice
+// the end of a peer whose own children still hold the connection.
+void GlooChannel::look_at_awaited() {
+  int peer = kNobody;
+  {
+    const std::lock_guard lock(mutex_);
+    peer = awaited_;
+  }
+  if (peer == kNobody) return;
+  const bool ended = !peers_.watch.ended(std::array{peer}).empty();
+  const bool connected = is_connected(peer);
+  const std::lock_guard lock(mutex_);
+  if (awaited_ != peer) return;
+  ended_looks_ = ended ? ended_looks_ + 1 : 0;
+  constexpr int kEnough = 5;  // what it sent before its end has arrived by then
+  if (connected && ended_looks_ < kEnough) return;
+  lost_ = peer;
+  for (GlooMessage* message : in_flight_) message->interrupt();
+}
+
+/// Whether the connection lives, or has told its farewell.
+bool GlooChannel::is_connected(int peer) {
+  const std::lock_guard lock(last_words_mutex_);
+  GlooMessage& words = *last_words_[static_cast<std::size_t>(peer)];
+  words.interrupt();
+  try {
+    words.wait(1ms);  // returns at once, whatever has come
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 void GlooChannel::finish(Batch& batch) {
@@ -183,7 +226,8 @@ void GlooChannel::agree(const Call& call) {
 void GlooChannel::time_out(const std::vector<int>& missing, bool called) {
   std::vector<int> names;
   for (int rank : missing) names.push_back(options_.name_of(rank));
-  fail({Failure::Kind::kTimeout, describe_timeout(operation_, sequence_, options_.timeout, names, called)}).raise();
+  fail({Failure::Kind::kTimeout, describe_timeout(shown_.operation, shown_.sequence, options_.timeout, names, called)})
+      .raise();
 }
 
 /// The connection to a peer is lost: fails the group with what it said, or with what can be seen of it.
@@ -196,6 +240,7 @@ void GlooChannel::raise_loss(int peer) {
 
 std::optional<Failure> GlooChannel::farewell_of(int peer) {
   const auto index = static_cast<std::size_t>(peer);
+  const std::lock_guard lock(last_words_mutex_);
   try {
     if (!last_words_[index]->wait(1ms)) return std::nullopt;
   } catch (const std::exception&) {

@@ -18,6 +18,7 @@
 #include "runtime/collectives/gloo_link.h"
 #include "runtime/collectives/group_options.h"
 #include "runtime/collectives/peer_watch.h"
+#include "runtime/collectives/perform.h"
 #include "runtime/collectives/process_identity.h"
 #include "runtime/collectives/watchdog.h"
 
@@ -53,8 +54,8 @@ class GlooChannel {
   GlooChannel(const GlooChannel&) = delete;
   GlooChannel& operator=(const GlooChannel&) = delete;
 
-  /// Starts a call: its deadline runs from now, and errors name it.
-  void begin(Call::Operation operation, std::uint64_t sequence);
+  /// Starts a call: its deadline runs from now, and errors name it, or what it is a part of.
+  void begin(std::uint64_t sequence, const Part& shown);
   void end();
   /// Returns when all ranks have made the same call. \throws the group's failure.
   void agree(const Call& call);
@@ -95,16 +96,18 @@ class GlooChannel {
   [[nodiscard]] std::vector<int> stop_listening();
   void say_farewell(std::uint32_t kind, const std::string& text);
   void expire();
+  void look_at_awaited();
+  [[nodiscard]] bool is_connected(int peer);
   [[noreturn]] void raise_loss(int peer);
   [[noreturn]] void time_out(const std::vector<int>& missing, bool called);
   [[nodiscard]] bool has_ended(int peer) const;
   [[nodiscard]] std::optional<Failure> farewell_of(int peer);
   [[nodiscard]] std::string name_process(int peer) const;
-  [[nodiscard]] std::string name_call() const { return lrun::name_call(operation_, sequence_); }
+  [[nodiscard]] std::string name_call() const { return lrun::name_call(shown_.operation, shown_.sequence); }
 
   const GroupOptions options_;
   const GlooPeers peers_;
-  Call::Operation operation_ = Call::Operation::kBarrier;
+  Part shown_;
   std::uint64_t sequence_ = 0;
 
   std::mutex mutex_;
@@ -113,12 +116,17 @@ class GlooChannel {
   bool running_ = false;  // an operation, until deadline_
   bool expired_ = false;  // it has passed
   std::set<GlooMessage*> in_flight_;
+  static constexpr int kNobody = -1;
+  int awaited_ = kNobody;  // the peer that wait_for() waits for
+  int lost_ = kNobody;     // it has gone without gloo's notice
+  int ended_looks_ = 0;    // for how many looks in a row its process has ended
 
   Farewell outbox_;
   std::vector<Farewell> inbox_;                           // by rank
   std::unique_ptr<GlooLink> link_;                        // after the memory of its messages
   std::vector<NextCall> next_calls_;                      // by rank
   std::vector<std::unique_ptr<GlooMessage>> last_words_;  // to the inbox, by rank
+  std::mutex last_words_mutex_;                           // one look at a time
   Watchdog watchdog_;                                     // last: its thread uses the others
 };
 

@@ -90,8 +90,9 @@ class GlooCollectives final : public PostedCollectives {
       operations_.perform(post, sequence);
       return std::nullopt;
     } catch (const std::exception& error) {
+      const Part shown = post.shown(sequence);
       return channel_->fail({Failure::Kind::kOther, "rank " + std::to_string(options_.name_of(options_.rank)) + ": " +
-                                                        name_call(post.call.operation, sequence) + ": " +
+                                                        name_call(shown.operation, shown.sequence) + ": " +
                                                         error.what()});
     }
   }

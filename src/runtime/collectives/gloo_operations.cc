@@ -44,7 +44,7 @@ GlooOperations::GlooOperations(GlooChannel& channel, int rank, int world_size)
     : channel_(channel), rank_(rank), world_size_(world_size) {}
 
 void GlooOperations::perform(Post& post, std::uint64_t sequence) {
-  channel_.begin(post.call.operation, sequence);
+  channel_.begin(sequence, post.shown(sequence));
   channel_.agree(post.call);
   if (post.call.operation == Call::Operation::kAllocateBucket) {
     post.output = at::zeros({post.call.count}, at::TensorOptions().dtype(static_cast<at::ScalarType>(post.call.dtype)));

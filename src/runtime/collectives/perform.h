@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -11,11 +12,24 @@
 
 namespace lrun {
 
+/// The operation of a larger group that one of a smaller group is a part of: what messages name. Value.
+struct Part {
+  Call::Operation operation = Call::Operation::kBarrier;
+  std::uint64_t sequence = 0;
+  std::chrono::milliseconds grace{0};  ///< Added to the deadline.
+};
+
 /// A call of one rank with its tensors: the same one twice where the operation is in place.
 struct Post {
   Call call;
   at::Tensor input;
   at::Tensor output;
+  std::optional<Part> part_of;
+
+  /// The operation as messages name it; `sequence` is that of this group.
+  [[nodiscard]] Part shown(std::uint64_t sequence) const {
+    return part_of.value_or(Part{call.operation, sequence, {}});
+  }
 };
 
 /// What is wrong when not all ranks made the same call. Every rank has posted.

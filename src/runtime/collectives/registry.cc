@@ -11,6 +11,8 @@
 #include "base/nearest.h"
 #include "runtime/collectives/cuda_library.h"
 #include "runtime/collectives/gloo_collectives.h"
+#include "runtime/collectives/hierarchical_collectives.h"
+#include "runtime/collectives/host_layout.h"
 #include "runtime/collectives/shm_collectives.h"
 #include "runtime/collectives/single.h"
 
@@ -27,7 +29,10 @@ std::unique_ptr<Collectives> make_single_checked(const GroupOptions& options) {
 
 std::unique_ptr<Collectives> make_best(const GroupOptions& options) {
   if (options.world_size == 1) return make_single(options.timeout);
-  return make_shm(options);
+  const HostLayout layout = meet_hosts(options);
+  if (layout.hosts() == 1) return make_shm(options);
+  if (layout.most_ranks() == 1) return make_gloo(options);
+  return make_hierarchical(options, layout);
 }
 
 std::unique_ptr<Collectives> refuse_threads(const GroupOptions& /*options*/) {
@@ -36,6 +41,10 @@ std::unique_ptr<Collectives> refuse_threads(const GroupOptions& /*options*/) {
 
 std::unique_ptr<Collectives> make_shm_group(const GroupOptions& options) { return make_shm(options); }
 std::unique_ptr<Collectives> make_gloo_group(const GroupOptions& options) { return make_gloo(options); }
+
+std::unique_ptr<Collectives> make_shm_and_gloo(const GroupOptions& options) {
+  return make_hierarchical(options, meet_hosts(options));
+}
 
 GroupOptions with_clamped_timeout(GroupOptions options) {
   options.timeout = std::min(options.timeout, kLongestTimeout);
@@ -48,8 +57,9 @@ struct Backend {
 };
 
 constexpr std::array kBackends = {
-    Backend{"auto", make_best},      Backend{"single", make_single_checked}, Backend{"shm", make_shm_group},
-    Backend{"nccl", make_with_cuda}, Backend{"gloo", make_gloo_group},       Backend{"threads", refuse_threads},
+    Backend{"auto", make_best},         Backend{"single", make_single_checked}, Backend{"shm", make_shm_group},
+    Backend{"gloo", make_gloo_group},   Backend{"shm+gloo", make_shm_and_gloo}, Backend{"nccl", make_with_cuda},
+    Backend{"threads", refuse_threads},
 };
 
 }  // namespace

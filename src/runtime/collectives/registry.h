@@ -14,8 +14,10 @@ namespace lrun {
 ///   single   a world of one
 ///   shm      processes of one host
 ///   gloo     processes of any hosts, over TCP
+///   shm+gloo shm inside each host, gloo between the hosts' leaders
 ///   nccl     GPUs; out of liblrun_cuda.so, which is opened here and by nobody else
-///   auto     (or nothing) single for a world of one, shm for the processes of one host
+///   auto     (or nothing) single for a world of one, shm for the processes of one host, gloo where every host has one
+///            rank, shm+gloo elsewhere
 ///
 /// \throws Unsupported  a name that is unknown, of a later version, or does not fit this world; one line that says what
 ///                      does. 'threads' is one: its ranks are made together, by make_thread_group().

@@ -43,20 +43,21 @@ bool cores_suffice(int ranks) {
 }  // namespace
 
 ShmBarrier::ShmBarrier(const ShmRegion& region, int rank, std::vector<pid_t> pids, PeerWatch watch,
-                       std::chrono::milliseconds timeout)
+                       std::chrono::milliseconds timeout, std::vector<int> ranks_above)
     : region_(region),
       rank_(rank),
       pids_(std::move(pids)),
       watch_(std::move(watch)),
       timeout_(timeout),
+      ranks_above_(std::move(ranks_above)),
       has_spare_cores_(cores_suffice(region.world_size())) {
   region_.cell(rank_).state.store(RankCell::kPresent);
 }
 
-void ShmBarrier::begin(Call::Operation operation, std::uint64_t sequence) {
-  operation_ = operation;
+void ShmBarrier::begin(std::uint64_t sequence, const Part& shown) {
+  shown_ = shown;
   sequence_ = sequence;
-  deadline_ = std::chrono::steady_clock::now() + timeout_;
+  deadline_ = std::chrono::steady_clock::now() + timeout_ + shown.grace;
 }
 
 void ShmBarrier::arrive_and_wait(bool patient) {
@@ -144,7 +145,7 @@ void ShmBarrier::sleep(std::uint32_t phase) {
 
 void ShmBarrier::check_peers(std::uint32_t phase) {
   const std::vector<int> late = missing(phase);
-  const std::string call = name_call(operation_, sequence_);
+  const std::string call = name_call(shown_.operation, shown_.sequence);
   for (int rank : late) {
     if (region_.cell(rank).state.load() != RankCell::kLeft || reached(region_.cell(rank).arrived.load(), phase))
       continue;
@@ -162,8 +163,9 @@ void ShmBarrier::time_out(const std::vector<int>& late) {
   std::ranges::copy_if(late, std::back_inserter(not_called),
                        [this](int rank) { return region_.cell(rank).sequence.load() < sequence_; });
   const bool called = not_called.empty();
-  fail({Failure::Kind::kTimeout, describe_timeout(operation_, sequence_, timeout_, called ? late : not_called, called)})
-      .raise();
+  std::vector<int> names;
+  for (int rank : called ? late : not_called) names.push_back(name_of(rank));
+  fail({Failure::Kind::kTimeout, describe_timeout(shown_.operation, shown_.sequence, timeout_, names, called)}).raise();
 }
 
 Failure ShmBarrier::fail(const Failure& failure) {
@@ -205,8 +207,13 @@ Failure ShmBarrier::reported_failure() const {
   }
 }
 
+int ShmBarrier::name_of(int rank) const {
+  return ranks_above_.empty() ? rank : ranks_above_[static_cast<std::size_t>(rank)];
+}
+
 std::string ShmBarrier::name_process(int rank) const {
-  return "rank " + std::to_string(rank) + " (pid " + std::to_string(pids_[static_cast<std::size_t>(rank)]) + ")";
+  return "rank " + std::to_string(name_of(rank)) + " (pid " + std::to_string(pids_[static_cast<std::size_t>(rank)]) +
+         ")";
 }
 
 void ShmBarrier::leave() noexcept {

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "runtime/collectives/failure.h"
 #include "runtime/collectives/peer_watch.h"
+#include "runtime/collectives/perform.h"
 #include "runtime/collectives/shm_region.h"
 
 namespace lrun {
@@ -26,11 +27,13 @@ namespace lrun {
 class ShmBarrier {
  public:
   /// `region` outlives it. pids[r] names rank r's process in messages; `watch` knows when they end.
+  /// \param ranks_above  see GroupOptions.
   ShmBarrier(const ShmRegion& region, int rank, std::vector<pid_t> pids, PeerWatch watch,
-             std::chrono::milliseconds timeout);
+             std::chrono::milliseconds timeout, std::vector<int> ranks_above = {});
 
-  /// Starts a call: the deadline of all its barriers runs from now, and errors name it.
-  void begin(Call::Operation operation, std::uint64_t sequence);
+  /// Starts a call: the deadline of all its barriers runs from now, and errors name it, or what it is a part of.
+  void begin(Call::Operation operation, std::uint64_t sequence) { begin(sequence, Part{operation, sequence, {}}); }
+  void begin(std::uint64_t sequence, const Part& shown);
 
   /// Enters the next barrier and returns when all ranks have. What they wrote before is visible then.
   /// \param patient  spin long, for the caller has nothing else to do; else leave the core to the training thread soon.
@@ -54,6 +57,7 @@ class ShmBarrier {
   void sleep(std::uint32_t phase);
   void check_peers(std::uint32_t phase);
   [[nodiscard]] Failure reported_failure() const;  // with mutex_ held
+  [[nodiscard]] int name_of(int rank) const;
   [[nodiscard]] std::string name_process(int rank) const;
   [[noreturn]] void time_out(const std::vector<int>& late);
 
@@ -62,10 +66,11 @@ class ShmBarrier {
   const std::vector<pid_t> pids_;
   const PeerWatch watch_;
   const std::chrono::milliseconds timeout_;
+  const std::vector<int> ranks_above_;
   const bool has_spare_cores_;
 
   std::uint32_t phase_ = 0;
-  Call::Operation operation_ = Call::Operation::kBarrier;
+  Part shown_;
   std::uint64_t sequence_ = 0;
   SteadyTime deadline_;
 

@@ -20,9 +20,10 @@ class ShmCollectives final : public PostedCollectives {
  public:
   ShmCollectives(ShmSetup setup, const GroupOptions& options)
       : rank_(options.rank),
+        shown_rank_(options.name_of(options.rank)),
         timeout_(options.timeout),
         region_(std::move(setup.region)),
-        barrier_(region_, rank_, std::move(setup.pids), std::move(setup.watch), timeout_),
+        barrier_(region_, rank_, std::move(setup.pids), std::move(setup.watch), timeout_, options.ranks_above),
         arena_(std::make_shared<ShmArena>(std::move(setup.memory), ShmRegion::bytes(region_.world_size()), rank_,
                                           region_.world_size())),
         operations_(region_, barrier_, *arena_, rank_),
@@ -45,7 +46,8 @@ class ShmCollectives final : public PostedCollectives {
       return;
     }
     // What is still in flight would wait for the others up to its deadline.
-    if (!queue_->idle()) abort("rank " + std::to_string(rank_) + " left the group while operations were in flight");
+    if (!queue_->idle())
+      abort("rank " + std::to_string(shown_rank_) + " left the group while operations were in flight");
     barrier_.leave();
   }
 
@@ -90,13 +92,16 @@ class ShmCollectives final : public PostedCollectives {
       operations_.perform(post, sequence, patient);
       return std::nullopt;
     } catch (const std::exception& error) {
-      return barrier_.fail({Failure::Kind::kOther, "rank " + std::to_string(rank_) + ": " +
-                                                       name_call(post.call.operation, sequence) + ": " + error.what()});
+      const Part shown = post.shown(sequence);
+      return barrier_.fail({Failure::Kind::kOther, "rank " + std::to_string(shown_rank_) + ": " +
+                                                       name_call(shown.operation, shown.sequence) + ": " +
+                                                       error.what()});
     }
   }
 
   const OwnerProcess owner_;
   const int rank_;
+  const int shown_rank_;  // in messages
   const std::chrono::milliseconds timeout_;
   ShmRegion region_;
   ShmBarrier barrier_;

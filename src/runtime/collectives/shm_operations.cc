@@ -29,7 +29,7 @@ ShmOperations::ShmOperations(const ShmRegion& region, ShmBarrier& barrier, ShmAr
 
 void ShmOperations::perform(Post& post, std::uint64_t sequence, bool patient) {
   patient_ = patient;
-  barrier_.begin(post.call.operation, sequence);
+  barrier_.begin(sequence, post.shown(sequence));
   const bool data = has_data(post.call);
   if (data && is_short(post)) stage_short(post, sequence);
   publish(post, sequence);

@@ -16,8 +16,8 @@ constexpr auto kTick = std::chrono::milliseconds(100);
 
 }  // namespace
 
-Watchdog::Watchdog(std::function<void()> expire)
-    : expire_(std::move(expire)), thread_(start_background_thread([this] { watch(); })) {}
+Watchdog::Watchdog(std::function<void()> look, std::function<void()> expire)
+    : look_(std::move(look)), expire_(std::move(expire)), thread_(start_background_thread([this] { watch(); })) {}
 
 Watchdog::~Watchdog() {
   {
@@ -51,13 +51,15 @@ void Watchdog::watch() {
       continue;
     }
     const SteadyTime now = std::chrono::steady_clock::now();
-    if (now < deadline_) {
+    const bool over = now >= deadline_;
+    if (over) {
+      armed_ = false;
+    } else {
       changed_.wait_until(lock, std::min<SteadyTime>(deadline_, now + kTick), [this] { return stopping_; });
-      continue;
+      if (stopping_ || !armed_ || std::chrono::steady_clock::now() >= deadline_) continue;
     }
-    armed_ = false;
     lock.unlock();
-    expire_();
+    (over ? expire_ : look_)();
     lock.lock();
   }
 }

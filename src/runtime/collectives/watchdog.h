@@ -9,15 +9,16 @@
 
 namespace lrun {
 
-/// Calls a function on a thread of its own when an armed deadline has passed: for waits that know no deadline, and can
-/// only be ended from outside. Arming costs no wake-up of that thread while it is armed every now and then.
+/// Looks after waits that know no deadline, and can only be ended from outside: on a thread of its own it calls one
+/// function every tenth of a second while it is armed, and another one when the deadline has passed. Arming costs no
+/// wake-up of that thread while it is armed every now and then.
 ///
 /// Threads  any.
 class Watchdog {
  public:
-  /// \param expire  may come a little after disarm(), when both happen at once; throws nothing.
+  /// \param look, expire  may come a little after disarm(), when both happen at once; throw nothing.
   /// \throws std::system_error  the machine gives no thread.
-  explicit Watchdog(std::function<void()> expire);
+  Watchdog(std::function<void()> look, std::function<void()> expire);
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();
@@ -28,6 +29,7 @@ class Watchdog {
  private:
   void watch();
 
+  const std::function<void()> look_;
   const std::function<void()> expire_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -276,7 +276,8 @@ TEST_P(CollectivesContract, RefusesWhatOneRankCanSeeAlone) {
 }
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<std::string, int>>& info) {
-  return std::get<0>(info.param) + "_" + std::to_string(std::get<1>(info.param));
+  const std::string& backend = std::get<0>(info.param);
+  return (backend == "shm+gloo" ? "shm_and_gloo" : backend) + "_" + std::to_string(std::get<1>(info.param));
 }
 
 INSTANTIATE_TEST_SUITE_P(Single, CollectivesContract,
@@ -289,6 +290,9 @@ INSTANTIATE_TEST_SUITE_P(Shm, CollectivesContract, ::testing::Combine(::testing:
 
 INSTANTIATE_TEST_SUITE_P(Gloo, CollectivesContract,
                          ::testing::Combine(::testing::Values("gloo"), ::testing::Range(1, 4)), name_of);
+
+INSTANTIATE_TEST_SUITE_P(ShmAndGloo, CollectivesContract,
+                         ::testing::Combine(::testing::Values("shm+gloo"), ::testing::Range(1, 5)), name_of);
 
 }  // namespace
 }  // namespace lrun::testing

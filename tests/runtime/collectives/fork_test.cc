@@ -108,8 +108,10 @@ TEST_P(ForkedChild, DropsItsCopiesOfAGroupAndItsBucketsWithoutTheOthersNotice) {
               Each(std::string()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, ForkedChild, ::testing::Values("shm", "gloo"),
-                         [](const ::testing::TestParamInfo<std::string>& backend) { return backend.param; });
+INSTANTIATE_TEST_SUITE_P(Of, ForkedChild, ::testing::Values("shm", "gloo", "shm+gloo"),
+                         [](const ::testing::TestParamInfo<std::string>& backend) {
+                           return backend.param == "shm+gloo" ? std::string("shm_and_gloo") : backend.param;
+                         });
 
 }  // namespace
 }  // namespace lrun::testing

@@ -34,7 +34,7 @@ TEST(Gloo, NamesARankThatIsKilledInTheMiddleOfAnAllReduce) {
     std::vector<RankProcess> ranks;
     for (int rank = 0; rank < 3; ++rank) {
       ranks.emplace_back(
-          group_of(rank, 3, name, 60s),
+          group_of(rank, 3, name, 90s),
           [&](Collectives& group) {
             const at::Tensor tensor = at::ones({count}, at::kFloat);
             for (;;) {
@@ -116,10 +116,12 @@ TEST(LocalAddress, IsThatOfTheInterfaceOfTheRoute) {
   EXPECT_FALSE(is_loopback("fd00::1"));
 }
 
-TEST(Watchdog, ExpiresOnceAndOnlyWhileArmed) {
+TEST(Watchdog, LooksWhileArmedAndExpiresOnce) {
+  SharedCounter looked;
   SharedCounter expired;
-  Watchdog watchdog([&] { expired.add(); });
+  Watchdog watchdog([&] { looked.add(); }, [&] { expired.add(); });
   watchdog.arm(std::chrono::steady_clock::now() + 1h);
+  looked.wait_for_at_least(2);
   watchdog.disarm();
   watchdog.arm(std::chrono::steady_clock::now());
   expired.wait_for(1);

@@ -118,7 +118,8 @@ TEST(Registry, SaysWhatIsInPlaceOfABackendThatIsNotThere) {
   EXPECT_THAT(refusal("single", 2),
               AllOf(StartsWith("Unsupported: "), HasSubstr("world of one, this one has 2 ranks")));
   EXPECT_EQ(refusal("shmm", 2), "Unsupported: unknown backend 'shmm': did you mean 'shm'?");
-  EXPECT_THAT(refusal("carrier-pigeon", 2), HasSubstr("it is one of auto, single, shm, nccl, gloo and threads"));
+  EXPECT_THAT(refusal("carrier-pigeon", 2),
+              HasSubstr("it is one of auto, single, shm, gloo, shm+gloo, nccl and threads"));
   EXPECT_THAT(error_of([] { make_collectives("shm", group_of(2, 2, "refused")); }), StartsWith("invalid_argument"));
 }
 

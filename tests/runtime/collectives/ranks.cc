@@ -43,7 +43,9 @@ std::vector<std::string> run_processes(const std::string& backend, int world_siz
   const std::string name = "test" + std::to_string(groups++);
   std::vector<RankProcess> processes;
   for (int rank = 0; rank < world_size; ++rank) {
-    processes.emplace_back(group_of(rank, world_size, name, timeout), body, backend);
+    GroupOptions options = group_of(rank, world_size, name, timeout);
+    if (backend == "shm+gloo") options.host = rank + 1 < world_size ? "most" : "last";
+    processes.emplace_back(options, body, backend);
   }
   std::vector<std::string> errors;
   for (RankProcess& process : processes) errors.push_back(process.result());

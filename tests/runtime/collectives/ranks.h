@@ -26,7 +26,8 @@ GroupOptions group_of(int rank, int world_size, const std::string& name,
 /// What a rank of a test does. Throws to fail: gtest's own checks would be lost in another process.
 using RankBody = std::function<void(Collectives&)>;
 
-/// Runs `body` as every rank of a group of `backend` ('threads': threads; 'single': here; others: forked processes).
+/// Runs `body` as every rank of a group of `backend` ('threads': threads; 'single': here; others: forked
+/// processes, of 'shm+gloo' the last one on another host: so that sums, too, are in the order of ranks).
 /// \return  per rank the text of what it threw, preceded by the type's name; empty when it returned.
 std::vector<std::string> run_ranks(const std::string& backend, int world_size, const RankBody& body,
                                    std::chrono::milliseconds timeout = std::chrono::seconds(30));

@@ -113,8 +113,16 @@ TEST(Refusal, OfWordsNamesTheNearest) {
        "lrun: error: '--accelerator gpus': no such accelerator; allowed: auto, cpu, gpu\n"
        "lrun: hint: did you mean 'gpu'?\n"},
       {"--process_group_backend=ncll",
-       "lrun: error: '--process_group_backend ncll': no such backend; allowed: auto, nccl, gloo, shm\n"
+       "lrun: error: '--process_group_backend ncll': no such backend; allowed: auto, nccl, gloo, shm, shm+gloo\n"
        "lrun: hint: did you mean 'nccl'?\n"},
+      {"--process_group_backend=mpi",
+       "lrun: error: '--process_group_backend mpi': LibTorch has no MPI inside; allowed: auto, nccl, gloo, shm, "
+       "shm+gloo\n"
+       "lrun: hint: between CPUs of several nodes '--process_group_backend gloo'\n"},
+      {"--process_group_backend=threads",
+       "lrun: error: '--process_group_backend threads': threads are ranks of one process, and lrun starts processes; "
+       "allowed: auto, nccl, gloo, shm, shm+gloo\n"
+       "lrun: hint: for example '--process_group_backend shm'\n"},
       {"--compat=torchrunn",
        "lrun: error: '--compat torchrunn': no such command; allowed: lrun, torchrun\n"
        "lrun: hint: did you mean 'torchrun'?\n"},

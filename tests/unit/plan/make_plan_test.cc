@@ -18,7 +18,7 @@ TEST(MakePlan, OfEightDevicesOnFourNodesHas32Ranks) {
   EXPECT_EQ(plan.world_size, 32);
   EXPECT_EQ(plan.num_nodes, 4);
   EXPECT_EQ(plan.strategy.value, "ddp");
-  EXPECT_EQ(plan.process_group_backend.value, "gloo");
+  EXPECT_EQ(plan.process_group_backend.value, "shm+gloo");
   EXPECT_EQ(plan.master_addr, "") << "the rendezvous decides";
   ASSERT_EQ(plan.nodes.size(), 4U);
   for (const NodePlan& node : plan.nodes) {
