@@ -19,12 +19,31 @@ struct NamedTensor {
   at::Tensor tensor;
 };
 
+/// What gradients of float32 and float64 are on their way between the ranks; those of half precision travel as they
+/// are.
+enum class WireFormat {
+  kSame,      ///< As they are.
+  kFloat16,   ///< 11 significant bits; elements beyond 65504 become infinite, below 6e-8 zero.
+  kBFloat16,  ///< 8 significant bits, the range of float32.
+};
+
 struct GradientSyncOptions {
   /// Size at which a bucket is closed; it may exceed this by its last parameter. Smaller buckets overlap better with
   /// backward, larger ones cost fewer operations. Default: 25 MiB, as torch's DDP.
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
   /// The same for the first bucket, small so that communication begins early. At most bucket_bytes.
   std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
+  /// Compresses gradients on their way: fewer bytes for two conversions. Each rank's gradient is rounded once and the
+  /// average (summed in float32) once more, so it is off by at most the sum of both roundings; still bitwise equal on
+  /// every rank. For slow networks: in shared memory the conversions cost more than they save.
+  WireFormat wire = WireFormat::kSame;
+  /// Parameters that get no gradient: true, the default, averages without them (see Unused below), at no cost worth
+  /// naming. False: one that got none on some rank is std::logic_error out of backward() on every rank, and names it.
+  bool find_unused = true;
+  /// Promises that each rank's backward() reaches the same parameters every time. Buckets then do not wait until the
+  /// end of backward() for a parameter that got no gradient in the first one, which keeps communication overlapped.
+  /// \throws std::logic_error  out of backward(): such a parameter got one later; names it.
+  bool static_graph = false;
 };
 
 class GradientSyncState;
@@ -96,6 +115,10 @@ class LRUN_EXPORT GradientSync {
 
   [[nodiscard]] NoSyncGuard no_sync();
   [[nodiscard]] bool syncs() const;  ///< False under no_sync().
+
+  /// Averages over this many of the ranks, those that have a batch, from the next backward() on; the others contribute
+  /// zeros. The same on all ranks. Default: the world size. See Join.
+  void set_active_ranks(int count);
 
   /// Flat buckets in the order of their reduction, 1-D; for tests and inspection. Empty in a world of one.
   [[nodiscard]] std::vector<at::Tensor> buckets() const;

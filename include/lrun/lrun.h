@@ -3,6 +3,7 @@
 /// Everything of liblrun.
 #include <lrun/batch.h>
 #include <lrun/checkpoint.h>
+#include <lrun/clip_grad_norm.h>
 #include <lrun/collectives.h>
 #include <lrun/data_loader.h>
 #include <lrun/distributed_data_parallel.h>
@@ -12,4 +13,5 @@
 #include <lrun/model.h>
 #include <lrun/optimizer.h>
 #include <lrun/session.h>
+#include <lrun/sync_batch_norm.h>
 #include <lrun/world.h>

@@ -38,6 +38,8 @@ NoSyncGuard GradientSync::no_sync() { return NoSyncGuard(state_); }
 
 bool GradientSync::syncs() const { return state_->syncs(); }
 
+void GradientSync::set_active_ranks(int count) { state_->set_active_ranks(count); }
+
 std::vector<at::Tensor> GradientSync::buckets() const { return state_->buckets(); }
 
 }  // namespace lrun

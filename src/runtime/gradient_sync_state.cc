@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
-#include <lrun/error.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/graph_task.h>
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
@@ -11,29 +10,15 @@
 #include <algorithm>
 #include <iterator>
 #include <stdexcept>
-#include <unordered_set>
 #include <utility>
 
 #include "runtime/collectives/bucket_tag.h"
+#include "runtime/gradient_layout.h"
 
 namespace lrun {
 namespace {
 
 using torch::autograd::variable_list;
-
-void check(const NamedTensor& parameter) {
-  if (parameter.tensor.is_inference()) {
-    throw std::invalid_argument("parameter '" + parameter.name + "' was made in inference mode and cannot be trained");
-  }
-  if (!parameter.tensor.is_leaf()) {
-    throw std::invalid_argument("parameter '" + parameter.name + "' is the result of an operation, not a leaf");
-  }
-  const auto dtype = parameter.tensor.scalar_type();
-  if (dtype != at::kFloat && dtype != at::kDouble && dtype != at::kHalf && dtype != at::kBFloat16) {
-    throw Unsupported("gradients of parameter '" + parameter.name + "' cannot be averaged: its dtype is " +
-                      c10::toString(dtype));
-  }
-}
 
 /// A parameter that was frozen or thawed afterwards has no bucket, or one that never fills: ranks would drift apart.
 void refuse_change(const std::string& name, const at::Tensor& tensor, bool trained) {
@@ -42,47 +27,11 @@ void refuse_change(const std::string& name, const at::Tensor& tensor, bool train
                          "' changed after the module was wrapped: destroy the wrapped model and wrap again");
 }
 
-/// What is to be averaged: frozen parameters left out, tied ones once.
-std::vector<NamedTensor> trained(std::vector<NamedTensor> parameters) {
-  std::vector<NamedTensor> result;
-  std::unordered_set<const at::TensorImpl*> seen;
-  for (auto& parameter : parameters) {
-    if (!parameter.tensor.defined() || !parameter.tensor.requires_grad()) continue;
-    if (!seen.insert(parameter.tensor.unsafeGetTensorImpl()).second) continue;
-    check(parameter);
-    result.push_back(std::move(parameter));
-  }
-  return result;
-}
-
-std::vector<BucketItem> items_of(const std::vector<NamedTensor>& parameters) {
-  std::vector<std::pair<at::ScalarType, at::Device>> kinds;
-  std::vector<BucketItem> items;
-  for (const auto& [name, tensor] : parameters) {
-    const std::pair kind(tensor.scalar_type(), tensor.device());
-    auto found = std::find(kinds.begin(), kinds.end(), kind);
-    if (found == kinds.end()) found = kinds.insert(kinds.end(), kind);
-    items.push_back({tensor.numel(), static_cast<std::int64_t>(tensor.element_size()),
-                     static_cast<std::size_t>(found - kinds.begin())});
-  }
-  return items;
-}
-
-/// The part of `flat` that begins at `offset`, shaped and laid out like `parameter`, so that optimizers and autograd
-/// work on both in one pass.
-at::Tensor gradient_view(const at::Tensor& flat, std::int64_t offset, const at::Tensor& parameter) {
-  const auto part = flat.narrow(0, offset, parameter.numel());
-  const bool same_layout = parameter.is_non_overlapping_and_dense();
-  const auto view =
-      same_layout ? part.as_strided(parameter.sizes(), parameter.strides()) : part.view(parameter.sizes());
-  return view.variable_data();
-}
-
 }  // namespace
 
 GradientSyncState::GradientSyncState(std::vector<NamedTensor> parameters, Collectives& collectives,
                                      GradientSyncOptions options)
-    : collectives_(collectives) {
+    : collectives_(collectives), options_(options), active_ranks_(collectives.world_size()) {
   const c10::InferenceMode normal(false);  // buckets that were made within it could not take a gradient
   if (options.bucket_bytes <= 0 || options.first_bucket_bytes <= 0) {
     throw std::invalid_argument("a bucket holds at least one byte");
@@ -92,11 +41,11 @@ GradientSyncState::GradientSyncState(std::vector<NamedTensor> parameters, Collec
       return parameter.tensor.defined() && !parameter.tensor.requires_grad();
     });
   }
-  auto kept = trained(std::move(parameters));
+  auto kept = trained_parameters(std::move(parameters));
   claim_.take(kept);  // also alone, so that a program fails where it is written and not on the cluster
   if (collectives.world_size() == 1) return;  // nothing to average with
   at::NoGradGuard no_grad;
-  const auto planned = plan_buckets(items_of(kept), options.first_bucket_bytes, options.bucket_bytes);
+  const auto planned = plan_buckets(bucket_items(kept), options.first_bucket_bytes, options.bucket_bytes);
   for (auto& parameter : kept) {
     Slot slot;
     slot.name = std::move(parameter.name);
@@ -109,8 +58,12 @@ GradientSyncState::GradientSyncState(std::vector<NamedTensor> parameters, Collec
 
 void GradientSyncState::add_bucket(const PlannedBucket& planned) {
   Bucket bucket;
-  bucket.flat =
-      collectives_.allocate_bucket(planned.elements, slots_[planned.slots.front().item].parameter.scalar_type());
+  const at::Tensor& first = slots_[planned.slots.front().item].parameter;
+  const at::ScalarType wire = wire_type(options_.wire, first.scalar_type());
+  bucket.flat = collectives_.allocate_bucket(planned.elements, wire);
+  if (wire != first.scalar_type()) {
+    bucket.wire = std::exchange(bucket.flat, at::zeros({planned.elements}, first.options().requires_grad(false)));
+  }
   const auto slot_count = static_cast<std::int64_t>(planned.slots.size());
   bucket.flags = bucket.flat.narrow(0, planned.flags_offset, slot_count);
   bucket.pending = planned.slots.size();
@@ -210,7 +163,10 @@ void GradientSyncState::on_gradient(std::size_t index, bool defined) {
   if (!syncs() || !defined) return;
   begin_pass();
   if (slot.arrived) {
-    throw std::logic_error("parameter '" + slot.name + "' got its gradient twice in one backward()");
+    throw std::logic_error("parameter '" + slot.name +
+                           (slot.expected ? "' got its gradient twice in one backward()"
+                                          : "' got no gradient in the first backward() and gets one now: its graph is "
+                                            "not static"));
   }
   arrive(slot, true);
   post_complete_buckets();
@@ -236,6 +192,9 @@ void GradientSyncState::begin_pass() {
   torch::autograd::Engine::get_default_engine().queue_callback([weak = weak_from_this(), alive] {
     if (const auto self = weak.lock()) self->finish_pass();
   });
+  for (auto& slot : slots_) {
+    if (!slot.expected) complete(slot);
+  }
 }
 
 void GradientSyncState::finish_pass() {
@@ -253,10 +212,15 @@ void GradientSyncState::finish_pass() {
   const auto wait_failure = wait_for_all();
   if (!failure) failure = wait_failure;
   if (!failure) {
-    for (auto& bucket : buckets_) adopt_results(bucket);
+    for (auto& bucket : buckets_) {
+      receive(bucket);
+      adopt_results(bucket);
+    }
+    learn_graph();
   }
   forget_pass();
   if (failure) std::rethrow_exception(failure);
+  require_all_used();
 }
 
 /// Makes the bucket's part this parameter's gradient. After zero_grad() the gradient is a tensor that autograd has just
@@ -296,7 +260,15 @@ void GradientSyncState::post(std::size_t index) {
     const std::vector<double> flags(bucket.used.begin(), bucket.used.end());
     bucket.flags.copy_(at::tensor(flags));
   }
-  bucket.work = collectives_.all_reduce(bucket.flat, ReduceOp::kAverage, BucketTag{model_, pass_, index}.encode());
+  if (bucket.wire.defined()) bucket.wire.copy_(bucket.flat);
+  bucket.work = collectives_.all_reduce(bucket.wire.defined() ? bucket.wire : bucket.flat, ReduceOp::kAverage,
+                                        BucketTag{model_, pass_, index}.encode());
+}
+
+void GradientSyncState::receive(Bucket& bucket) {
+  if (bucket.wire.defined()) bucket.flat.copy_(bucket.wire);
+  if (active_ranks_ == collectives_.world_size()) return;
+  bucket.flat.mul_(static_cast<double>(collectives_.world_size()) / active_ranks_);
 }
 
 /// A parameter without a gradient here gets the average if any rank had one.
@@ -307,6 +279,35 @@ void GradientSyncState::adopt_results(Bucket& bucket) {
     const bool used_elsewhere = bucket.flags[static_cast<std::int64_t>(slot.flag)].item<double>() > 0;
     if (used_elsewhere) slot.parameter.mutable_grad() = slot.view;
   }
+}
+
+/// A rank without a batch learns nothing: it used no parameter.
+void GradientSyncState::learn_graph() {
+  if (!options_.static_graph || graph_is_known_) return;
+  for (auto& slot : slots_) slot.expected = buckets_[slot.bucket].used[slot.flag];
+  graph_is_known_ = std::ranges::any_of(slots_, [](const Slot& slot) { return slot.expected; });
+  if (graph_is_known_) return;
+  for (auto& slot : slots_) slot.expected = true;
+}
+
+/// From the averaged flags, so that all ranks come to the same.
+void GradientSyncState::require_all_used() const {
+  if (options_.find_unused) return;
+  const double all = 1 - 0.5 / active_ranks_;
+  for (const auto& slot : slots_) {
+    if (buckets_[slot.bucket].flags[static_cast<std::int64_t>(slot.flag)].item<double>() > all) continue;
+    throw std::logic_error("parameter '" + slot.name +
+                           "' got no gradient on some rank in this backward(), and find_unused is off");
+  }
+}
+
+void GradientSyncState::set_active_ranks(int count) {
+  if (count < 1 || count > collectives_.world_size()) {
+    throw std::invalid_argument("gradients of " + std::to_string(count) + " of " +
+                                std::to_string(collectives_.world_size()) + " ranks cannot be averaged");
+  }
+  const std::lock_guard lock(mutex_);
+  active_ranks_ = count;
 }
 
 std::exception_ptr GradientSyncState::wait_for_all() noexcept {

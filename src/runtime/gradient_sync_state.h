@@ -36,6 +36,7 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
   void suspend() { ++suspended_; }
   void resume() { --suspended_; }
   [[nodiscard]] bool syncs() const { return suspended_ == 0; }
+  void set_active_ranks(int count);
   [[nodiscard]] std::vector<at::Tensor> buckets() const;
 
  private:
@@ -52,10 +53,12 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
     Accumulator accumulator;
     std::uintptr_t hook = 0;
     bool arrived = false;
+    bool expected = true;  // static_graph: got a gradient in the first pass
   };
 
   struct Bucket {
     at::Tensor flat;
+    at::Tensor wire;  // what is reduced where that is compressed; else undefined
     at::Tensor flags;
     std::vector<std::size_t> slots;
     std::size_t pending = 0;
@@ -74,7 +77,10 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
   void arrive(Slot& slot, bool used);
   void post_complete_buckets();
   void post(std::size_t index);
+  void receive(Bucket& bucket);
   void adopt_results(Bucket& bucket);
+  void learn_graph();
+  void require_all_used() const;
   std::exception_ptr wait_for_all() noexcept;
   void abandon_pass() noexcept;
   void abort_pass() noexcept;
@@ -82,6 +88,7 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
 
   std::mutex mutex_;  // hooks of parameters on different devices run in different threads
   Collectives& collectives_;
+  const GradientSyncOptions options_;
   ParameterClaim claim_;  // given back with the hooks: a NoSyncGuard may keep this alive
   std::vector<Slot> slots_;
   std::vector<NamedTensor> frozen_;  // only to notice that they no longer are
@@ -92,6 +99,8 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
   std::uint64_t model_ = 0;               // for BucketTag, as is pass_
   std::uint64_t pass_ = 0;
   int suspended_ = 0;
+  int active_ranks_;
+  bool graph_is_known_ = false;
 };
 
 }  // namespace lrun

@@ -1,5 +1,6 @@
 #include <lrun/collectives.h>
 #include <lrun/model.h>
+#include <lrun/sync_batch_norm.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
@@ -77,7 +78,11 @@ ReplicatedModule::ReplicatedModule(std::shared_ptr<torch::nn::Module> module, Co
       buffers_(std::make_unique<BufferBroadcast>(*module_, collectives)),
       parameters_(equalised_parameters(*module_, collectives)),
       gradient_sync_(parameters_, collectives, options.gradients),
-      broadcast_buffers_(options.broadcast_buffers) {}
+      broadcast_buffers_(options.broadcast_buffers) {
+  module_->apply([&](torch::nn::Module& part) {
+    if (auto* batch_norm = dynamic_cast<nn::SyncBatchNormImpl*>(&part)) batch_norm->connect(collectives);
+  });
+}
 
 ReplicatedModule::~ReplicatedModule() = default;
 ReplicatedModule::ReplicatedModule(ReplicatedModule&&) noexcept = default;

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <lrun/error.h>
 #include <lrun/session.h>
-#include <torch/nn/modules/linear.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
@@ -18,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/training/ranks.h"
+#include "runtime/training/small_training.h"
 
 namespace lrun {
 namespace {
@@ -26,61 +25,17 @@ namespace {
 namespace nn = torch::nn;
 namespace optim = torch::optim;
 
-constexpr std::int64_t kGlobalBatch = 12;
+using test::expect_equal;
+using test::run_strategy;
+using Net = test::SmallNet;
 
-/// Parameters of several sizes, one that is never used, and one that is frozen.
-struct Net : nn::Module {
-  Net() {
-    torch::manual_seed(1);
-    first = register_module("first", nn::Linear(8, 24));
-    second = register_module("second", nn::Linear(24, 16));
-    last = register_module("last", nn::Linear(16, 3));
-    unused = register_parameter("unused", at::ones({5}));
-    frozen = register_parameter("frozen", at::ones({16}), false);
-    to(at::kDouble);
-  }
-  at::Tensor forward(const at::Tensor& input) { return last(at::tanh(second(at::tanh(first(input)))) * frozen); }
-
-  nn::Linear first{nullptr}, second{nullptr}, last{nullptr};
-  at::Tensor unused, frozen;
-};
-
-at::Tensor wave(double frequency, std::int64_t columns) {
-  return at::sin(at::arange(kGlobalBatch * columns, at::kDouble) * frequency).view({-1, columns});
-}
-
-/// The gradients of this rank's part of the batch of `step`, averaged.
-void train_step(Model<Net>& model, int step, const Session& session) {
-  const std::int64_t part = kGlobalBatch / session.world_size();
-  const auto target = wave(1.3 + 0.01 * step, 3).narrow(0, session.rank() * part, part);
-  model.train_step(wave(0.7 + 0.01 * step, 8).narrow(0, session.rank() * part, part),
-                   [&](Net& net, const at::Tensor& input) { return at::mse_loss(net.forward(input), target); });
-}
-
+/// `optimizer`'s steps begin … end−1.
 template <class Optimizer>
 void train(Model<Net>& model, Optimizer& optimizer, const Session& session, int begin, int end) {
   for (int step = begin; step < end; ++step) {
     optimizer.zero_grad();
-    train_step(model, step, session);
+    test::train_step(model, step, session);
     optimizer.step();
-  }
-}
-
-void run_strategy(const std::string& strategy, int world_size, const std::function<void(Session&)>& body) {
-  test::run_sessions(world_size, body, [&](int) {
-    SessionOptions options;
-    options.strategy = strategy;
-    options.gradients = {.bucket_bytes = 1024, .first_bucket_bytes = 512};
-    options.banner = false;
-    return options;
-  });
-}
-
-void expect_equal(const nn::Module& actual, const nn::Module& expected, double tolerance) {
-  for (const auto& item : expected.named_parameters()) {
-    const auto other = actual.named_parameters()[item.key()];
-    const double difference = (other - item.value()).abs().max().item<double>();
-    EXPECT_LE(difference, tolerance * item.value().abs().max().item<double>()) << item.key();
   }
 }
 
@@ -304,7 +259,7 @@ TEST(OptimizerShards, LeaveTheGradientsWhereTheyAre) {
     auto net = std::make_shared<Net>();
     auto model = session.wrap(net);
     auto optimizer = session.optimizer<optim::SGD>(model, 0.1);
-    train_step(model, 0, session);
+    test::train_step(model, 0, session);
     const auto before = net->first->weight.grad();
     optimizer.step();
     EXPECT_TRUE(net->first->weight.grad().is_same(before));

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <lrun/export.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
+
+#include <cstdint>
+#include <thread>
+
+namespace lrun {
+
+class Collectives;
+
+namespace nn {
+
+/// Batch normalisation over the samples of all ranks: what BatchNorm1d, 2d and 3d do with the whole batch. Its
+/// parameters, buffers and options are theirs, so that their checkpoints fit.
+///
+/// Session::wrap() connects it to the ranks; until then, in evaluation and in a world of one, it is an ordinary batch
+/// normalisation. Each training forward costs one all_gather of 2·features + 1 numbers, each backward one all_reduce of
+/// 2·features. Ranks may have different numbers of samples, also none.
+///
+/// Order   all ranks run the same modules in the same order; where the ranks' graphs differ while backward averages
+///         gradients (a parameter that is unused on some ranks only), they may meet in different operations, which is
+///         CollectiveMismatch.
+/// Limits  double backward is not supported; under dp and ddp2 replicas in threads cannot share it (lrun::Unsupported).
+/// Threads the training thread, which wrapped it.
+class LRUN_EXPORT SyncBatchNormImpl
+    : public torch::nn::NormImplBase<0, SyncBatchNormImpl, torch::nn::BatchNormOptions> {
+ public:
+  /// \param features  size of dimension 1 of the inputs.
+  explicit SyncBatchNormImpl(std::int64_t features) : SyncBatchNormImpl(torch::nn::BatchNormOptions(features)) {}
+  explicit SyncBatchNormImpl(const torch::nn::BatchNormOptions& as_asked);
+  ~SyncBatchNormImpl() override;
+
+  /// \param input  (samples, features, …) in floating point.
+  /// \throws std::invalid_argument  another shape; in training, fewer than two values a feature over all ranks.
+  at::Tensor forward(const at::Tensor& input);
+
+  /// Takes part with these ranks from now on. wrap() does it; `collectives` must outlive the forward and backward
+  /// calls.
+  void connect(Collectives& collectives);
+
+  void pretty_print(std::ostream& stream) const override;
+
+ protected:
+  void _check_input_dim(const at::Tensor& input) override;
+
+ private:
+  [[nodiscard]] bool syncs() const;
+  double count_batch();
+
+  Collectives* collectives_ = nullptr;  // not owned: the session's
+  std::thread::id thread_;              // that connected it
+};
+
+/// A holder, as torch's modules have them.
+class SyncBatchNorm : public torch::nn::ModuleHolder<SyncBatchNormImpl> {
+ public:
+  using torch::nn::ModuleHolder<SyncBatchNormImpl>::ModuleHolder;
+  using Impl = SyncBatchNormImpl;
+};
+
+/// A SyncBatchNorm with the options of a BatchNorm1d, 2d or 3d and copies of its parameters and statistics. Convert
+/// before wrap() and before the optimizer is made. C++ modules name their members by type, so a member is converted
+/// where it is declared; see below for Sequential.
+template <class BatchNorm>
+[[nodiscard]] SyncBatchNorm convert_batch_norm(const torch::nn::ModuleHolder<BatchNorm>& module) {
+  SyncBatchNorm result(module->options);
+  result->train(module->is_training());
+  const torch::NoGradGuard no_grad;
+  const auto copy = [](at::Tensor& to, const at::Tensor& from) {
+    if (from.defined()) to.set_data(from.detach().clone());
+  };
+  copy(result->weight, module->weight);
+  copy(result->bias, module->bias);
+  copy(result->running_mean, module->running_mean);
+  copy(result->running_var, module->running_var);
+  copy(result->num_batches_tracked, module->num_batches_tracked);
+  return result;
+}
+
+/// The same modules under the same names in a new Sequential, each BatchNorm1d, 2d and 3d converted.
+[[nodiscard]] LRUN_EXPORT torch::nn::Sequential convert_batch_norms(const torch::nn::Sequential& modules);
+
+}  // namespace nn
+}  // namespace lrun

@@ -1,0 +1,68 @@
+#include "runtime/gradient_layout.h"
+
+#include <ATen/ATen.h>
+#include <lrun/error.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <unordered_set>
+#include <utility>
+
+namespace lrun {
+namespace {
+
+void check(const NamedTensor& parameter) {
+  if (parameter.tensor.is_inference()) {
+    throw std::invalid_argument("parameter '" + parameter.name + "' was made in inference mode and cannot be trained");
+  }
+  if (!parameter.tensor.is_leaf()) {
+    throw std::invalid_argument("parameter '" + parameter.name + "' is the result of an operation, not a leaf");
+  }
+  const auto dtype = parameter.tensor.scalar_type();
+  if (dtype != at::kFloat && dtype != at::kDouble && dtype != at::kHalf && dtype != at::kBFloat16) {
+    throw Unsupported("gradients of parameter '" + parameter.name + "' cannot be averaged: its dtype is " +
+                      c10::toString(dtype));
+  }
+}
+
+}  // namespace
+
+std::vector<NamedTensor> trained_parameters(std::vector<NamedTensor> parameters) {
+  std::vector<NamedTensor> result;
+  std::unordered_set<const at::TensorImpl*> seen;
+  for (auto& parameter : parameters) {
+    if (!parameter.tensor.defined() || !parameter.tensor.requires_grad()) continue;
+    if (!seen.insert(parameter.tensor.unsafeGetTensorImpl()).second) continue;
+    check(parameter);
+    result.push_back(std::move(parameter));
+  }
+  return result;
+}
+
+std::vector<BucketItem> bucket_items(const std::vector<NamedTensor>& parameters) {
+  std::vector<std::pair<at::ScalarType, at::Device>> kinds;
+  std::vector<BucketItem> items;
+  for (const auto& [name, tensor] : parameters) {
+    const std::pair kind(tensor.scalar_type(), tensor.device());
+    auto found = std::find(kinds.begin(), kinds.end(), kind);
+    if (found == kinds.end()) found = kinds.insert(kinds.end(), kind);
+    items.push_back({tensor.numel(), static_cast<std::int64_t>(tensor.element_size()),
+                     static_cast<std::size_t>(found - kinds.begin())});
+  }
+  return items;
+}
+
+at::Tensor gradient_view(const at::Tensor& flat, std::int64_t offset, const at::Tensor& parameter) {
+  const auto part = flat.narrow(0, offset, parameter.numel());
+  const bool same_layout = parameter.is_non_overlapping_and_dense();
+  const auto view =
+      same_layout ? part.as_strided(parameter.sizes(), parameter.strides()) : part.view(parameter.sizes());
+  return view.variable_data();
+}
+
+at::ScalarType wire_type(WireFormat format, at::ScalarType dtype) {
+  if (format == WireFormat::kSame || (dtype != at::kFloat && dtype != at::kDouble)) return dtype;
+  return format == WireFormat::kFloat16 ? at::kHalf : at::kBFloat16;
+}
+
+}  // namespace lrun
