@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstring>
@@ -128,6 +129,9 @@ pid_t child_by_trial(pid_t last, SteadyTime deadline) {
   return kUnlisted;
 }
 
+/// Who may be signalled and does not end is held by the kernel.
+bool is_another_users(pid_t pid) { return ::kill(pid, 0) != 0 && errno == EPERM; }
+
 }  // namespace
 
 void become_subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
@@ -192,9 +196,9 @@ std::string survivors_in_words(const std::vector<pid_t>& survivors) {
   if (count == 1 && survivors.front() == kUnlisted) {
     return "what the workers left behind cannot be listed: /proc is not there";
   }
-  return std::to_string(count) + (count == 1 ? " process" : " processes") +
-         " cannot be ended (uninterruptible in the kernel)" + (count == 1 ? ": pid " : ", first pid ") +
-         std::to_string(survivors.front());
+  const std::string reason = is_another_users(survivors.front()) ? "another user's" : "uninterruptible in the kernel";
+  return std::to_string(count) + (count == 1 ? " process" : " processes") + " cannot be ended (" + reason + ")" +
+         (count == 1 ? ": pid " : ", first pid ") + std::to_string(survivors.front());
 }
 
 }  // namespace lrun

@@ -38,7 +38,7 @@ std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup =
 inline constexpr pid_t kUnlisted = 0;
 
 /// '2 processes cannot be ended (uninterruptible in the kernel), first pid 7': what end_all_descendants() returned,
-/// which is not empty.
+/// which is not empty, with the reason of the first.
 std::string survivors_in_words(const std::vector<pid_t>& survivors);
 
 }  // namespace lrun

@@ -12,6 +12,8 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "base/kernel_text.h"
+#include "support/lrun_process.h"
 
 namespace lrun::test {
 namespace {
@@ -80,6 +82,16 @@ void check_run_folder(const fs::path& run, const RunPlan& plan, Problems& proble
   if (!killed && !never_ran) check_events(run / "events.jsonl", problems);
 }
 
+/// What is below its run's cgroup is gone with the run, and so is the cgroup. The launcher removes it as the last thing
+/// that it does when its guard was killed.
+void check_cgroup(const fs::path& run, Problems& problems) {
+  const std::string own = cgroup_path(text_of("/proc/self/cgroup"), "").value_or("/");
+  for (const fs::path mount_point : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
+    const fs::path cgroup = mount_point / fs::path(own).relative_path() / ("lrun-" + run.filename().string());
+    if (!eventually([&] { return !fs::exists(cgroup); })) problems.push_back("a cgroup is left: " + cgroup.string());
+  }
+}
+
 void check_state(const fs::path& state, const RunPlan& plan, Problems& problems) {
   const auto runs = entries_of(state);
   const bool may_have_none = plan.expected.may_have_no_run || !plan.when_ready || launcher_was_killed(plan);
@@ -89,6 +101,7 @@ void check_state(const fs::path& state, const RunPlan& plan, Problems& problems)
   const bool removed = std::any_of(plan.deeds.begin(), plan.deeds.end(),
                                    [](const Deed& deed) { return deed.target == Deed::Target::kRunFolder; });
   for (const fs::path& run : runs) {
+    check_cgroup(run, problems);
     if (!removed) check_run_folder(run, plan, problems);
   }
 }
