@@ -119,7 +119,7 @@ std::filesystem::path Attempt::written_logs() const {
 
 void Attempt::hand_out_progress(GroupCommand& group, std::vector<WorkerCommand>& commands) {
   progress_ = ProgressBoard(commands.size());
-  group.progress_memory = progress_.fd();
+  group.shared_memory = progress_.fd();
   for (std::size_t i = 0; i < commands.size(); ++i) {
     commands[i].own_environment.push_back(std::string(kProgressVariable) + "=" +
                                           ProgressBoard::variable(kExtraDescriptor, i));

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "process/fork_child.h"
 #include "process/guard_death.h"
 
 namespace lrun {
@@ -62,6 +63,43 @@ int output_of(int asked, const GroupCommand& group, Pipe& pipe, int inherited) {
   return pipe.write.get();
 }
 
+struct Streams {
+  int in = 0;
+  int out = 1;
+  int err = 2;
+};
+
+/// \throws std::system_error  no pipe.
+Streams streams_of(const WorkerCommand& command, const GroupCommand& group, Pipe& out, Pipe& err) {
+  return {command.standard_input >= 0 ? command.standard_input : group.standard_input,
+          output_of(command.standard_output, group, out, 1), output_of(command.standard_error, group, err, 2)};
+}
+
+SpawnResult fork_worker(const WorkerCommand& command, const Streams& streams) {
+  return fork_child({command.function, streams.in, streams.out, streams.err, command.descriptors});
+}
+
+SpawnResult spawn_worker(const WorkerCommand& command, const GroupCommand& group, const Streams& streams,
+                         EnvironmentBlock& environment, const SpawnDefaults& defaults) {
+  SpawnRequest request{.path = group.path.c_str(),
+                       .standard_input = streams.in,
+                       .standard_output = streams.out,
+                       .standard_error = streams.err,
+                       .limits = group.limits};
+  if (!command.path.empty()) request.path = command.path.c_str();
+  if (!group.folder.empty()) request.folder = group.folder.c_str();
+  request.extra = group.shared_memory;
+  request.cgroup = group.cgroup;
+  request.own_terminal = command.own_terminal;
+  const std::vector<char*> argv = argument_pointers(command.argv);
+  request.argv = argv.data();
+  request.envp = environment.with(command.own_environment);
+  const std::vector<cpu_set_t> cpus = cpu_mask(command.cpus);
+  if (!cpus.empty()) request.cpus = cpus.data();
+  request.cpus_bytes = cpus.size() * sizeof(cpu_set_t);
+  return spawn(request, defaults);
+}
+
 }  // namespace
 
 WorkerGroup::~WorkerGroup() { kill_and_reap(); }
@@ -75,41 +113,33 @@ std::optional<StartFailure> WorkerGroup::start(EventLoop& loop, const GroupComma
   for (const WorkerCommand& command : commands) {
     Pipe out;
     Pipe err;
-    SpawnRequest request{.path = group.path.c_str(), .standard_input = group.standard_input, .limits = group.limits};
-    if (!command.path.empty()) request.path = command.path.c_str();
-    if (!group.folder.empty()) request.folder = group.folder.c_str();
-    request.extra = group.progress_memory;
-    request.cgroup = group.cgroup;
-    request.own_terminal = command.own_terminal;
-    if (command.standard_input >= 0) request.standard_input = command.standard_input;
+    Streams streams;
     try {
-      request.standard_output = output_of(command.standard_output, group, out, 1);
-      request.standard_error = output_of(command.standard_error, group, err, 2);
+      streams = streams_of(command, group, out, err);
     } catch (const std::system_error& error) {
       kill_and_reap();
       return StartFailure{command.local_rank, error.code().value(), false};
     }
-    const std::vector<char*> argv = argument_pointers(command.argv);
-    request.argv = argv.data();
-    request.envp = environment.with(command.own_environment);
-    const std::vector<cpu_set_t> cpus = cpu_mask(command.cpus);
-    if (!cpus.empty()) request.cpus = cpus.data();
-    request.cpus_bytes = cpus.size() * sizeof(cpu_set_t);
     const SteadyTime now = std::chrono::steady_clock::now();
-    SpawnResult result = spawn(request, defaults);
+    SpawnResult result =
+        command.function ? fork_worker(command, streams) : spawn_worker(command, group, streams, environment, defaults);
     if (!result.ok()) {
       kill_and_reap();
       return StartFailure{command.local_rank, result.error_number, result.exec_failed};
     }
     workers_.push_back(
         {command.rank, command.local_rank, std::move(*result.child), now, 0, std::move(out.read), std::move(err.read)});
-    note_group(workers_.back().process.pid());
-    const std::size_t index = watches_.size();
-    const int poll_fd = workers_.back().process.poll_fd();
-    watches_.push_back(poll_fd >= 0 ? loop.on_readable(poll_fd, [this, index] { collect(index); })
-                                    : EventLoop::Watch());
+    watch_last(loop);
   }
   return std::nullopt;
+}
+
+/// The worker that was just started.
+void WorkerGroup::watch_last(EventLoop& loop) {
+  note_group(workers_.back().process.pid());
+  const std::size_t index = watches_.size();
+  const int poll_fd = workers_.back().process.poll_fd();
+  watches_.push_back(poll_fd >= 0 ? loop.on_readable(poll_fd, [this, index] { collect(index); }) : EventLoop::Watch());
 }
 
 void WorkerGroup::collect(std::size_t index) {

@@ -23,6 +23,10 @@ struct WorkerCommand {
   int standard_output = -1;    ///< descriptor that it gets; -1: as GroupCommand::capture_output says
   int standard_error = -1;
   bool own_terminal = false;  ///< standard_input is a terminal that becomes its controlling one
+  /// Where it is there, the worker is a fork of this process that ends with the code of this function (ForkRequest),
+  /// and what concerns a program does not count.
+  std::function<int()> function = {};
+  std::vector<int> descriptors = {};  ///< that such a worker keeps open
 };
 
 /// What all workers of a start have in common.
@@ -33,7 +37,7 @@ struct GroupCommand {
   std::string folder;                           ///< to start in; empty: lrun's own
   std::vector<ProcessLimit> limits;
   int cgroup = -1;             ///< directory of the cgroup that they are to be in; -1: lrun's own
-  int progress_memory = -1;    ///< given to every worker as kExtraDescriptor; -1: none
+  int shared_memory = -1;      ///< given to every worker as kExtraDescriptor; -1: none
   bool capture_output = true;  ///< pipes for stdout and stderr; else the launcher's own are inherited
 };
 
@@ -107,6 +111,7 @@ class WorkerGroup {
   [[nodiscard]] int running() const;
 
  private:
+  void watch_last(EventLoop& loop);
   void collect(std::size_t index);
   void kill_and_reap();
 
