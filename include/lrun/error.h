@@ -65,4 +65,21 @@ class LRUN_EXPORT CheckpointError : public Error {
   ~CheckpointError() override;
 };
 
+/// Ranks that launch() started did not come to their end: one failed, their time was over, or a signal came. The first
+/// line of the text is the verdict, the others are the last lines of the rank to blame. The others were stopped.
+class LRUN_EXPORT WorkersFailed : public Error {
+ public:
+  /// \param rank       the one to blame; -1: none is
+  /// \param exit_code  what a shell would show of it: its code, or 128 + signal; 124 when the time was over
+  WorkersFailed(const std::string& text, int rank, int exit_code) : Error(text), rank_(rank), exit_code_(exit_code) {}
+  ~WorkersFailed() override;
+
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] int exit_code() const noexcept { return exit_code_; }
+
+ private:
+  int rank_;
+  int exit_code_;
+};
+
 }  // namespace lrun

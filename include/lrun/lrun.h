@@ -10,6 +10,7 @@
 #include <lrun/distributed_sampler.h>
 #include <lrun/error.h>
 #include <lrun/gradient_sync.h>
+#include <lrun/launch.h>
 #include <lrun/model.h>
 #include <lrun/optimizer.h>
 #include <lrun/session.h>

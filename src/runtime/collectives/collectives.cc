@@ -17,6 +17,7 @@ PeerLost::~PeerLost() = default;
 CollectiveMismatch::~CollectiveMismatch() = default;
 RankMismatch::~RankMismatch() = default;
 CheckpointError::~CheckpointError() = default;
+WorkersFailed::~WorkersFailed() = default;
 
 std::unique_ptr<CollectiveWork> Collectives::all_reduce(at::Tensor tensor, ReduceOp op) {
   return all_reduce(std::move(tensor), op, 0);

@@ -1,0 +1,105 @@
+#include "runtime/launch/launch_end.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+#include <utility>
+
+#include "base/rank_list.h"
+#include "base/signal_names.h"
+#include "base/split.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::string_view kWhole = "end";  // the last line
+
+std::string seconds_in_words(std::int64_t milliseconds) {
+  return fmt::format("{:g} s", static_cast<double>(milliseconds) / 1000);
+}
+
+/// '; ranks 0,2 were stopped'.
+std::string others_in_words(const Verdict& verdict) {
+  std::string text;
+  const auto add = [&text](const std::vector<int>& ranks, std::string_view one, std::string_view many) {
+    if (!ranks.empty()) text += "; " + ranks_in_words(ranks) + " " + std::string(ranks.size() == 1 ? one : many);
+  };
+  add(verdict.failed_later, "failed later", "failed later");
+  add(verdict.stopped_by_signal, "was stopped", "were stopped");
+  add(verdict.killed, "had to be killed", "had to be killed");
+  add(verdict.lost, "cannot be ended", "cannot be ended");
+  return text;
+}
+
+/// What the rank said itself is the best account of its end.
+std::string culprit_in_words(const FailureRecord& record) {
+  const std::string who = fmt::format("rank {} (pid {} on {})", record.rank, record.pid, record.node);
+  if (record.error.empty()) return who + " " + record.in_words();
+  return fmt::format("{} {}: {}", who, record.in_words(), record.error);
+}
+
+/// The lines behind the verdict, without the one that it holds already.
+std::string evidence_of(const FailureRecord& record) {
+  std::string text;
+  for (const std::string& line : record.evidence) {
+    if (line != record.error) text += "\n  " + line;
+  }
+  return text;
+}
+
+WorkersFailed failure_of_unfinished(const LaunchEnd::Unfinished& unfinished) {
+  const std::string who = fmt::format("rank {} ended with code 0 ", unfinished.rank);
+  return {who + (unfinished.reached ? "before the function that launch() runs had returned"
+                                    : "before it came to this call of launch(): a rank of 'ddp_spawn' executes the "
+                                      "program from its beginning, and has to come to the same calls"),
+          unfinished.rank, 0};
+}
+
+}  // namespace
+
+std::string LaunchEnd::text() const {
+  std::string text = fmt::format("{} {} {} {} {}\n", static_cast<int>(end.kind), end.signal_number, end.limit_ms,
+                                 unfinished ? unfinished->rank : -1, unfinished && unfinished->reached ? 1 : 0);
+  for (const FailureRecord& record : records) text += to_json(record) + "\n";
+  return text + std::string(kWhole) + "\n";
+}
+
+std::optional<LaunchEnd> LaunchEnd::parse(std::string_view text) {
+  std::vector<std::string> lines = split_lines(text);
+  if (lines.size() < 2 || lines.back() != kWhole) return std::nullopt;
+  lines.pop_back();
+  LaunchEnd end;
+  std::istringstream words(lines.front());
+  int kind = 0;
+  int unfinished_rank = -1;
+  int reached = 0;
+  if (!(words >> kind >> end.end.signal_number >> end.end.limit_ms >> unfinished_rank >> reached)) return std::nullopt;
+  end.end.kind = static_cast<RunEnd::Kind>(kind);
+  if (unfinished_rank >= 0) end.unfinished = Unfinished{unfinished_rank, reached != 0};
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    auto record = failure_record_from_json(lines[i]);
+    if (!record) return std::nullopt;
+    end.records.push_back(std::move(*record));
+  }
+  return end;
+}
+
+WorkersFailed failure_of(const LaunchEnd& end) {
+  const Verdict verdict = judge(end.end, end.records);
+  const std::string others = others_in_words(verdict);
+  if (verdict.culprit) {
+    const FailureRecord& culprit = *verdict.culprit;
+    return {culprit_in_words(culprit) + others + evidence_of(culprit), culprit.rank, verdict.exit_code};
+  }
+  if (end.unfinished) return failure_of_unfinished(*end.unfinished);
+  switch (end.end.kind) {
+    case RunEnd::Kind::kTimedOut:
+      return {"the ranks did not end within " + seconds_in_words(end.end.limit_ms) + others, -1, verdict.exit_code};
+    case RunEnd::Kind::kInterrupted:
+      return {"the launch was interrupted by " + signal_name(end.end.signal_number) + others, -1, verdict.exit_code};
+    default:
+      return {"the process that supervised the ranks was killed, and they with it", -1, verdict.exit_code};
+  }
+}
+
+}  // namespace lrun

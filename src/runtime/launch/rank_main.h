@@ -1,0 +1,23 @@
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <functional>
+
+#include "runtime/launch/board.h"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace lrun {
+
+/// Runs the function of a launch as one of its ranks, and writes on the board what came of it. All that was printed is
+/// out when it returns. \return the code that the process is to end with, by _exit: nothing of the program goes on.
+int run_rank(LaunchBoard& board, int local_rank, const std::function<c10::IValue()>& function,
+             const torch::nn::Module* module);
+
+/// Whether this process is inside run_rank().
+bool is_in_rank();
+
+}  // namespace lrun

@@ -1,0 +1,208 @@
+#include "runtime/launch/rank_supervisor.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+
+#include "base/own_signals.h"
+#include "process/descendants.h"
+#include "process/storage_space.h"
+
+namespace lrun {
+namespace {
+
+constexpr Duration kKillLimit(5000);
+constexpr Duration kSettleForVictims(250);  // the rank whose death they tell of may end a moment later
+
+std::int64_t nanoseconds(auto since_epoch) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count();
+}
+
+}  // namespace
+
+RankSupervisor::RankSupervisor(RankOrder order, const LaunchBoard& board, pid_t parent)
+    : order_(std::move(order)), board_(board), parent_(parent) {
+  for (WorkerCommand& rank : order_.ranks) {
+    errors_.push_back(std::make_unique<RankErrors>());
+    rank.standard_error = errors_.back()->rank_end();
+  }
+  watch_signals();
+}
+
+LaunchEnd RankSupervisor::run() {
+  group_.on_ended([this](const Worker& worker, const ExitStatus& status) { on_ended(worker, status); });
+  start();
+  if (group_.running() > 0) loop_.run();
+  end_descendants();
+  for (const auto& errors : errors_) errors->drain();
+  return std::move(result_);
+}
+
+void RankSupervisor::start() {
+  const auto failure = group_.start(loop_, order_.group, order_.ranks, SpawnDefaults::of_this_process());
+  if (failure) {
+    FailureRecord record;
+    record.node = order_.host;
+    record.node_rank = order_.node_rank;
+    record.local_rank = failure->local_rank;
+    record.rank = order_.ranks[static_cast<std::size_t>(failure->local_rank)].rank;
+    record.ending = FailureRecord::Ending::kExecFailed;
+    record.value = failure->error_number;
+    explain(record, {});
+    result_.end.kind = RunEnd::Kind::kStartFailed;
+    result_.records.push_back(std::move(record));
+    return;
+  }
+  for (const auto& errors : errors_) errors->begin(loop_);
+  if (order_.timeout == Duration::zero()) return;
+  deadline_ = loop_.after(
+      order_.timeout, [this] { stop({.kind = RunEnd::Kind::kTimedOut, .limit_ms = order_.timeout.count()}, SIGTERM); });
+}
+
+void RankSupervisor::watch_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, forwarded_signal()}) ::sigaddset(&set, number);
+  signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals_) throw std::system_error(errno, std::generic_category(), "signalfd");
+  signal_watch_ = loop_.on_readable(signals_.get(), [this] { read_signals(); });
+}
+
+void RankSupervisor::read_signals() {
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    on_signal(static_cast<int>(info.ssi_signo));
+  }
+}
+
+void RankSupervisor::on_signal(int signal_number) {
+  if (signal_number == SIGCHLD) {
+    group_.child_signalled();
+    reap_adopted([this](pid_t pid) {
+      return std::any_of(group_.workers().begin(), group_.workers().end(), [pid](const Worker& worker) {
+        return worker.process.pid() == pid && !worker.process.status();
+      });
+    });
+    return;
+  }
+  if (signal_number == forwarded_signal()) {
+    if (::getppid() == parent_) return;  // anybody can send it
+    result_.end.kind = RunEnd::Kind::kGuardDied;
+    stopping_ = true;
+    return kill();
+  }
+  if (result_.end.kind == RunEnd::Kind::kInterrupted) return kill();
+  if (stopping_) return;
+  stop({.kind = RunEnd::Kind::kInterrupted, .signal_number = signal_number}, signal_number);
+}
+
+void RankSupervisor::on_ended(const Worker& worker, const ExitStatus& status) {
+  errors_[static_cast<std::size_t>(worker.local_rank)]->drain();
+  const FailureRecord record = record_of(worker, status);
+  result_.records.push_back(record);
+  if (!stopping_) react_to(record);
+  if (group_.running() == 0) loop_.stop();
+}
+
+FailureRecord RankSupervisor::record_of(const Worker& worker, const ExitStatus& status) {
+  const SteadyTime now = std::chrono::steady_clock::now();
+  FailureRecord record;
+  record.node = order_.host;
+  record.node_rank = order_.node_rank;
+  record.rank = worker.rank;
+  record.local_rank = worker.local_rank;
+  record.pid = worker.process.pid();
+  record.steady_ns = nanoseconds(now.time_since_epoch());
+  record.wall_ns = nanoseconds(std::chrono::system_clock::now().time_since_epoch());
+  record.lifetime_ms = std::chrono::duration_cast<Duration>(now - worker.started).count();
+  record.stop_signal = signal_sent_;
+  record.ending =
+      status.kind == ExitStatus::Kind::kExited ? FailureRecord::Ending::kExited : FailureRecord::Ending::kSignaled;
+  record.value = status.value;
+  record.core_dumped = status.core_dumped;
+  explain(record, facts_of(record));
+  return record;
+}
+
+/// What the function threw, what the rank printed last, and what the machine knows about a signal.
+EndFacts RankSupervisor::facts_of(const FailureRecord& record) {
+  EndFacts facts;
+  if (record.success()) return facts;
+  facts.last_lines = errors_[static_cast<std::size_t>(record.local_rank)]->last_lines();
+  facts.error_lines = facts.last_lines;
+  if (board_.stage(record.local_rank) == LaunchBoard::Stage::kThrew) {
+    facts.error_file = ErrorFile{.message = board_.error(record.local_rank)};
+  }
+  if (record.stopped_by_lrun()) return facts;
+  if (record.ended_by(SIGKILL)) {
+    const MemoryKills kills = memory_.take();
+    facts.memory_kills = kills.count;
+    facts.memory_kills_are_ours = kills.in_cgroup;
+    facts.memory_limit_bytes = kills.limit_bytes;
+  }
+  if (record.ended_by(SIGBUS)) {
+    const StorageSpace space = storage_space("/dev/shm").value_or(StorageSpace{});
+    facts.shared_memory_full = space.full();
+    facts.shared_memory_bytes = space.total_bytes;
+  }
+  return facts;
+}
+
+/// One that failed, or left too early, ends all. A victim is given a moment to be no longer the first.
+void RankSupervisor::react_to(const FailureRecord& record) {
+  const LaunchBoard::Stage stage = board_.stage(record.local_rank);
+  if (record.success()) {
+    if (stage == LaunchBoard::Stage::kDone) return;
+    result_.unfinished = LaunchEnd::Unfinished{record.rank, stage == LaunchBoard::Stage::kReached};
+    return stop({}, SIGTERM);
+  }
+  const auto end_all = [this] { stop({.kind = RunEnd::Kind::kWorkerFailed}, SIGTERM); };
+  result_.end.kind = RunEnd::Kind::kWorkerFailed;
+  if (!is_victim(record.cause)) return end_all();
+  if (!patience_.armed()) patience_ = loop_.after(kSettleForVictims, end_all);
+}
+
+void RankSupervisor::stop(const RunEnd& end, int signal_number) {
+  if (stopping_) return;
+  stopping_ = true;
+  result_.end = end;
+  deadline_.cancel();
+  group_.collect_ended();  // those that ended by themselves are not stopped by us
+  signal_sent_ = signal_number;
+  group_.stop_leaders(signal_number);
+  patience_ = loop_.after(order_.grace, [this] { kill(); });
+}
+
+void RankSupervisor::kill() {
+  if (signal_sent_ == SIGKILL) return;
+  group_.collect_ended();
+  signal_sent_ = SIGKILL;
+  group_.stop_groups(SIGKILL);
+  patience_ = loop_.after(kKillLimit, [this] { give_up(); });
+}
+
+/// The kernel holds them: nobody can end them, and they are told of as such.
+void RankSupervisor::give_up() {
+  for (const Worker& worker : group_.workers()) {
+    if (worker.process.status()) continue;
+    FailureRecord record = record_of(worker, {});
+    record.ending = FailureRecord::Ending::kLost;
+    record.cause = Cause::kLost;
+    result_.records.push_back(std::move(record));
+  }
+  group_.give_up();
+  loop_.stop();
+}
+
+/// What the ranks left behind, with sessions of their own or not.
+void RankSupervisor::end_descendants() {
+  if (signal_sent_ == SIGKILL && group_.running() > 0) return;
+  (void)end_all_descendants(kKillLimit);
+}
+
+}  // namespace lrun

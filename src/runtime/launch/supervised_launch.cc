@@ -1,0 +1,128 @@
+#include "runtime/launch/supervised_launch.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <exception>
+#include <system_error>
+#include <utility>
+
+#include "base/own_signals.h"
+#include "process/descendants.h"
+#include "process/guard.h"
+#include "process/guard_death.h"
+
+namespace lrun {
+namespace {
+
+/// Blocks the signals that end a process, for this thread and this scope, and reads them.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    ::sigemptyset(&held_);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+      struct sigaction action {};
+      ::sigaction(number, nullptr, &action);
+      if (action.sa_handler != SIG_IGN) ::sigaddset(&held_, number);
+    }
+    ::pthread_sigmask(SIG_BLOCK, &held_, &before_);
+    fd_ = Fd(::signalfd(-1, &held_, SFD_CLOEXEC | SFD_NONBLOCK));
+    const int error = errno;
+    if (fd_) return;
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    throw std::system_error(error, std::generic_category(), "signalfd");
+  }
+  ~HeldSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  /// 0: none has come.
+  [[nodiscard]] int read_one() const {
+    signalfd_siginfo info{};
+    const bool came = ::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info);
+    return came ? static_cast<int>(info.ssi_signo) : 0;
+  }
+
+ private:
+  sigset_t held_{};
+  sigset_t before_{};
+  Fd fd_;
+};
+
+/// The life of the supervisor, in a fork of a process that may have other threads: what it runs takes no lock of
+/// theirs but the allocator's, which is made for it.
+[[noreturn]] void supervise(const LaunchBoard& board, pid_t parent, const Fd& report,
+                            const std::function<RankOrder(pid_t)>& order_for) {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  ::signal(SIGCHLD, SIG_DFL);  // ignored, it would make ranks vanish unseen
+  watch_for_death_of(parent);
+  if (::getppid() != parent) ::_exit(1);  // it died before its death signal was armed
+  ::setsid();
+  ::prctl(PR_SET_NAME, kLauncherName);
+  become_subreaper();
+  try {
+    RankSupervisor supervisor(order_for(::getpid()), board, parent);
+    (void)write_all(report.get(), supervisor.run().text());
+    ::_exit(0);
+  } catch (const std::exception& error) {
+    (void)write_all(STDERR_FILENO, std::string("lrun: error: launch: ") + error.what() + "\n");
+    ::_exit(1);
+  }
+}
+
+/// Reads until the supervisor has ended. \return what it said, and the last signal that came meanwhile.
+std::pair<std::string, int> hear(const Fd& report, const HeldSignals& signals, pid_t supervisor) {
+  std::string text;
+  int last_signal = 0;
+  while (true) {
+    std::array<pollfd, 2> ready{pollfd{report.get(), POLLIN, 0}, pollfd{signals.fd(), POLLIN, 0}};
+    if (::poll(ready.data(), ready.size(), -1) < 0) continue;  // a handler of the program's ran
+    if (const int number = signals.read_one(); number != 0) {
+      last_signal = number;
+      ::kill(supervisor, number);  // ours until we reap it
+    }
+    if (ready[0].revents == 0) continue;
+    std::array<char, 4096> buffer;
+    const ssize_t count = ::read(report.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return {text, last_signal};
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+}
+
+void reap(pid_t supervisor) {
+  while (::waitpid(supervisor, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace
+
+SupervisedEnd run_supervised(const LaunchBoard& board, const std::function<RankOrder(pid_t)>& order_for) {
+  Pipe report = make_pipe();
+  const HeldSignals signals;
+  const pid_t parent = ::getpid();
+  const pid_t supervisor = ::fork();
+  if (supervisor < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (supervisor == 0) supervise(board, parent, report.write, order_for);
+  report.write.reset();
+  auto [text, signal_number] = hear(report.read, signals, supervisor);
+  reap(supervisor);
+  LaunchEnd killed;
+  killed.end.kind = RunEnd::Kind::kLauncherFailed;
+  return {LaunchEnd::parse(text).value_or(std::move(killed)), signal_number};
+}
+
+void act_on_signal(int signal_number) {
+  if (signal_number != 0) ::raise(signal_number);
+}
+
+}  // namespace lrun

@@ -1,0 +1,168 @@
+// How launches end that do not go well. LrunProcess fails a test that leaves a process behind.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "support/lrun_process.h"
+
+namespace lrun {
+namespace {
+
+using test::LrunProcess;
+using namespace std::chrono_literals;
+
+std::string host() {
+  char name[256] = {};
+  EXPECT_EQ(::gethostname(name, sizeof name - 1), 0);
+  return name;
+}
+
+/// What launch() threw, with the pid left out.
+std::string verdict_of(const std::string& mode, const std::string& method, int ranks = 3,
+                       LrunProcess::Options options = {}) {
+  LrunProcess program({mode, method, std::to_string(ranks)}, std::move(options));
+  const test::LrunEnd end = program.wait();
+  EXPECT_TRUE(end.exited && end.code == 7) << end.code << " " << end.signal_number << "\n"
+                                           << program.out() << program.err();
+  std::string text = program.out();
+  const auto begin = text.find("(pid ");
+  if (begin != std::string::npos) text.erase(begin, text.find(" on ", begin) - begin + 4);
+  if (const auto at = text.find(host() + ")"); at != std::string::npos) text.erase(at, host().size() + 2);
+  return text;
+}
+
+/// A signal that a stopped process got and has not acted on.
+bool has_pending(pid_t pid, int signal_number) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("ShdPnd:")) continue;
+    return (std::stoull(line.substr(7), nullptr, 16) >> (signal_number - 1) & 1) == 1;
+  }
+  return false;
+}
+
+/// The ranks of a program that waits: its supervisor has adopted their orphans, which lead no session.
+std::vector<pid_t> ranks_of(const LrunProcess& program) {
+  std::vector<pid_t> ranks = test::living_children(test::living_children(program.pid()).at(0));
+  std::erase_if(ranks, [](pid_t pid) { return ::getsid(pid) != pid; });
+  EXPECT_EQ(ranks.size(), 2U);
+  return ranks;
+}
+
+class LaunchEnding : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Methods, LaunchEnding, testing::Values("ddp_spawn", "ddp_fork"),
+                         [](const auto& method) { return method.param; });
+
+TEST_P(LaunchEnding, NamesTheRankThatThrewAndStopsTheOthers) {
+  EXPECT_EQ(verdict_of("throw", GetParam()),
+            "rank 1 exited with code 1: std::runtime_error: no data on this rank; ranks 0,2 were stopped\n");
+}
+
+TEST_P(LaunchEnding, NamesTheSignalThatKilledARank) {
+  EXPECT_TRUE(verdict_of("crash", GetParam()).starts_with("rank 1 died of SIGSEGV (invalid memory access"));
+}
+
+TEST_P(LaunchEnding, HoldsTheLastWordsOfARankAndPassesThemOn) {
+  LrunProcess program({"complain", GetParam(), "2"});
+  EXPECT_EQ(program.wait().code, 7);
+  EXPECT_NE(program.out().find(": Own: cannot go on; rank 0 was stopped\n"), std::string::npos) << program.out();
+  EXPECT_NE(program.out().find("\n    what():  cannot go on\n"), std::string::npos) << program.out();
+  EXPECT_NE(program.err().find("first line\nterminate called"), std::string::npos) << program.err();
+}
+
+TEST_P(LaunchEnding, NamesARankThatLeftItsFunction) {
+  EXPECT_EQ(verdict_of("leave", GetParam()),
+            "rank 1 ended with code 0 before the function that launch() runs had returned\n");
+}
+
+TEST_P(LaunchEnding, KillsWhoIgnoresTheStopWhenTheGraceIsOver) {
+  EXPECT_EQ(verdict_of("refuse", GetParam(), 3, {.environment = {{"TEST_GRACE_MS", "50"}}}),
+            "rank 1 exited with code 1: std::runtime_error: no data on this rank; ranks 0,2 had to be killed\n");
+}
+
+TEST_P(LaunchEnding, StopsTheRanksAtTheDeadline) {
+  const std::string verdict = verdict_of("wait", GetParam(), 2, {.environment = {{"TEST_TIMEOUT_MS", "1500"}}});
+  EXPECT_TRUE(verdict.ends_with("the ranks did not end within 1.5 s; ranks 0-1 were stopped\n")) << verdict;
+}
+
+TEST_P(LaunchEnding, RefusesALaunchWithinALaunch) {
+  EXPECT_EQ(verdict_of("nested", GetParam(), 1),
+            "rank 0 exited with code 1: std::logic_error: launch() was called by a function that launch() runs\n");
+}
+
+TEST_P(LaunchEnding, LeavesNothingWhenTheProgramIsKilled) {
+  LrunProcess program({"wait", GetParam(), "2"});
+  ASSERT_TRUE(program.wait_for("waiting")) << program.err();
+  EXPECT_GE(program.processes().size(), 6U);  // the program, the supervisor, two ranks, two orphans of theirs
+  program.signal(SIGKILL);
+  EXPECT_EQ(program.wait().signal_number, SIGKILL);
+  EXPECT_TRUE(test::eventually([&] { return program.processes().empty(); })) << program.processes().size();
+}
+
+TEST_P(LaunchEnding, LeavesNothingWhenTheSupervisorIsKilled) {
+  LrunProcess program({"wait", GetParam(), "2"});
+  ASSERT_TRUE(program.wait_for("waiting")) << program.err();
+  const auto children = test::living_children(program.pid());
+  ASSERT_EQ(children.size(), 1U);
+  const auto ranks = ranks_of(program);
+  ::kill(children[0], SIGKILL);
+  EXPECT_EQ(program.wait().code, 7);
+  EXPECT_NE(program.out().find("the process that supervised the ranks was killed, and they with it\n"),
+            std::string::npos)
+      << program.out();
+  for (const pid_t rank : ranks) EXPECT_TRUE(test::eventually([&] { return !program.is_process(rank); }));
+  for (const pid_t orphan : program.processes()) ::kill(orphan, SIGKILL);  // nobody was left to know of them
+}
+
+TEST_P(LaunchEnding, IsThatOfTheSignalTheProgramGot) {
+  LrunProcess program({"wait", GetParam(), "2"});
+  ASSERT_TRUE(program.wait_for("waiting")) << program.err();
+  program.signal(SIGINT);
+  const test::LrunEnd end = program.wait();
+  EXPECT_EQ(end.signal_number, SIGINT) << program.out() << program.err();
+}
+
+TEST_P(LaunchEnding, ComesAtOnceWithASecondSignal) {
+  LrunProcess program({"wait", GetParam(), "2"});
+  ASSERT_TRUE(program.wait_for("waiting")) << program.err();
+  const auto ranks = ranks_of(program);
+  for (const pid_t rank : ranks) {
+    ::kill(rank, SIGSTOP);  // cannot obey
+    ASSERT_TRUE(test::eventually([rank] { return test::process_state(rank) == 'T'; }));
+  }
+  program.signal(SIGTERM);
+  ASSERT_TRUE(test::eventually([&] {  // it is pending for all
+    return std::all_of(ranks.begin(), ranks.end(), [](pid_t rank) { return has_pending(rank, SIGTERM); });
+  }));
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.wait().signal_number, SIGTERM);
+}
+
+TEST(Fork, IsRefusedBesideOtherThreads) {
+  for (const std::string mode : {"thread", "pool"}) {
+    EXPECT_EQ(verdict_of(mode, "ddp_notebook", 1, {.environment = {{"OMP_NUM_THREADS", "2"}}}),
+              "ranks cannot be forked from this process: 1 other thread runs in this process, and a fork has none of "
+              "them: the thread pool of LibTorch, for example, would hang there\n");
+  }
+}
+
+TEST(Fork, WorksAfterBackwardOnOneThread) {
+  LrunProcess program({"backward", "ddp_fork", "2"});
+  EXPECT_EQ(program.wait().code, 0) << program.out() << program.err();
+  EXPECT_EQ(program.out(), "went on\n");
+}
+
+TEST(Spawn, WorksAfterAnything) {
+  for (const std::string mode : {"backward", "thread", "pool"}) {
+    LrunProcess program({mode, "ddp_spawn", "1"}, {.environment = {{"OMP_NUM_THREADS", "2"}}});
+    EXPECT_EQ(program.wait().code, 0) << program.out() << program.err();
+    EXPECT_EQ(program.out(), "went on\n");
+  }
+}
+
+}  // namespace
+}  // namespace lrun
