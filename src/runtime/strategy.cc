@@ -11,14 +11,18 @@ namespace lrun {
 namespace {
 
 const std::vector<std::string>& later_strategies() {
-  static const std::vector<std::string> names = {"dp",           "ddp2",    "ddp_spawn", "ddp_fork",
-                                                 "ddp_notebook", "horovod", "deepspeed", "tpu"};
+  static const std::vector<std::string> names = {"dp", "ddp2", "horovod", "deepspeed", "tpu"};
   return names;
 }
 
 bool is_later(const std::string& name) {
   const auto& names = later_strategies();
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Of those the ranks of a launch see nothing: to them it is ddp.
+bool starts_ranks_from_within(const std::string& name) {
+  return name == "ddp_spawn" || name == "ddp_fork" || name == "ddp_notebook";
 }
 
 }  // namespace
@@ -31,6 +35,11 @@ std::string choose_strategy(const std::string& asked, const World& world) {
     if (world.world_size == 1) return name;
     throw Unsupported("strategy 'single' is for one rank, and there are " + std::to_string(world.world_size) +
                       ": use 'ddp'");
+  }
+  if (starts_ranks_from_within(name)) {
+    throw Unsupported("strategy '" + name +
+                      "' is for programs that start their ranks by lrun::launch(), and this session " +
+                      "is not in a function that it runs: use 'ddp'");
   }
   if (is_later(name))
     throw Unsupported("strategy '" + name + "' is not in this version of liblrun: it has 'ddp' and 'ddp_sharded'");

@@ -32,10 +32,18 @@ TEST(Strategy, IsDdpUnlessSomebodySaysOtherwise) {
 }
 
 TEST(Strategy, ThatComesLaterIsRefusedByName) {
-  for (const std::string name :
-       {"dp", "ddp2", "ddp_spawn", "ddp_fork", "ddp_notebook", "horovod", "deepspeed", "tpu"}) {
+  for (const std::string name : {"dp", "ddp2", "horovod", "deepspeed", "tpu"}) {
     EXPECT_EQ(refusal("", world_of(2, name)),
               "strategy '" + name + "' is not in this version of liblrun: it has 'ddp' and 'ddp_sharded'");
+  }
+}
+
+TEST(Strategy, ThatStartsRanksFromWithinIsForLaunch) {
+  for (const std::string name : {"ddp_spawn", "ddp_fork", "ddp_notebook"}) {
+    EXPECT_EQ(refusal("", world_of(1, name)),
+              "strategy '" + name +
+                  "' is for programs that start their ranks by lrun::launch(), and this session is not in a function "
+                  "that it runs: use 'ddp'");
   }
 }
 
