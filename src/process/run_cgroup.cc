@@ -54,18 +54,19 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return found;
 }
 
-/// Innermost first: the kernel removes only what has none below. \return true when it is gone.
-bool remove_with_those_below(const fs::path& folder) {
-  if (::rmdir(folder.c_str()) == 0 || errno == ENOENT) return true;
+/// \return 0 when it is gone, else the errno.
+int remove_folder(const fs::path& folder) { return ::rmdir(folder.c_str()) == 0 || errno == ENOENT ? 0 : errno; }
+
+/// Innermost first: the kernel removes only what has none below. \return as remove_folder().
+int remove_with_those_below(const fs::path& folder) {
+  if (const int error = remove_folder(folder); error != EBUSY && error != ENOTEMPTY) return error;
   for (const fs::path& below : folders_in(folder)) remove_with_those_below(below);
-  return ::rmdir(folder.c_str()) == 0 || errno == ENOENT;
+  return remove_folder(folder);
 }
 
-/// A process leaves its cgroup a moment after it was killed.
-void end_and_remove(int fd, const fs::path& folder) {
-  constexpr Duration kLimit(500);
-  const SteadyTime deadline = std::chrono::steady_clock::now() + kLimit;
-  while (!remove_with_those_below(folder) && std::chrono::steady_clock::now() < deadline) {
+/// A process leaves its cgroup a moment after it was killed: the kernel says for so long that it is in use.
+void end_and_remove(int fd, const fs::path& folder, SteadyTime deadline) {
+  while (remove_with_those_below(folder) == EBUSY && std::chrono::steady_clock::now() < deadline) {
     kill_cgroup(fd);
     const timespec moment{0, 1'000'000};
     ::nanosleep(&moment, nullptr);
@@ -108,15 +109,18 @@ void RunCgroup::kill() const {
 }
 
 void RunCgroup::remove() const {
-  if (fd_) end_and_remove(fd_.get(), folder_);
+  constexpr Duration kLimit(500);
+  if (fd_) end_and_remove(fd_.get(), folder_, std::chrono::steady_clock::now() + kLimit);
 }
 
 void RunCgroup::remove_abandoned() const {
+  constexpr Duration kLimit(20);  // of all together: a run goes on meanwhile
   if (!fd_) return;
+  const SteadyTime deadline = std::chrono::steady_clock::now() + kLimit;
   for (const fs::path& other : folders_in(folder_.parent_path())) {
     if (other == folder_ || !other.filename().native().starts_with(kPrefix)) continue;
     const Fd fd = open_folder(other);
-    if (fd && lock(fd)) end_and_remove(fd.get(), other);
+    if (fd && lock(fd)) end_and_remove(fd.get(), other, deadline);
   }
 }
 

@@ -44,7 +44,8 @@ class RunCgroup {
   /// ending keeps the directory, too.
   void remove() const;
 
-  /// The same for those beside this one whose run was killed without mercy: nobody holds their lock.
+  /// The same for those beside this one whose run was killed without mercy: nobody holds their lock. What does not end
+  /// at once is left to a later run.
   void remove_abandoned() const;
 
  private:
