@@ -1,6 +1,7 @@
 // All-reduce (float32, sum) of the processes of one host: microseconds until the slowest rank has the result, as
-// buckets of allocate_bucket() and as foreign tensors. With LRUN_PERF (./dev bench sets it) beside the limit program
-// shm_allreduce, in turn, so that whatever else the machine does falls on both alike.
+// buckets of allocate_bucket() and as foreign tensors, by shm, and as foreign tensors by gloo over loopback. With
+// LRUN_PERF (./dev bench sets it) beside the limit program shm_allreduce, in turn, so that whatever else the machine
+// does falls on both alike.
 //
 // usage: bench_runtime_allreduce [RANKS [ROUNDS]]
 #include <ATen/ATen.h>
@@ -26,7 +27,8 @@ namespace {
 
 constexpr std::array<std::int64_t, 5> kBytes = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20};
 
-/// Microseconds by bytes and kind ('bucket', 'foreign'; of the limit program 'zerocopy', 'copy-pipe'), one per round.
+/// Microseconds by bytes and kind ('bucket', 'foreign', 'gloo'; of the limit program 'zerocopy', 'copy-pipe'), one per
+/// round.
 using Table = std::map<std::pair<std::int64_t, std::string>, std::vector<double>>;
 
 double median(std::vector<double> values) {
@@ -65,7 +67,7 @@ double measure(lrun::Collectives& group, const at::Tensor& tensor, int repetitio
 }
 
 /// One rank's part; rank 0 writes its lines to `output`.
-void run_rank(int rank, int ranks, std::uint16_t port, std::FILE* output) {
+void run_rank(const std::string& backend, int rank, int ranks, std::uint16_t port, std::FILE* output) {
   lrun::World world;
   world.rank = world.local_rank = rank;
   world.world_size = world.local_world_size = ranks;
@@ -73,23 +75,24 @@ void run_rank(int rank, int ranks, std::uint16_t port, std::FILE* output) {
   world.master_port = port;
   lrun::SessionOptions options;
   options.world = world;
-  options.backend = "shm";
+  options.backend = backend;
   options.banner = false;
   lrun::Session session(options);
   lrun::Collectives& group = session.collectives();
   for (const std::int64_t bytes : kBytes) {
-    const std::array<std::pair<const char*, at::Tensor>, 2> kinds = {
-        {{"bucket", group.allocate_bucket(bytes / 4, at::kFloat)}, {"foreign", at::ones({bytes / 4}, at::kFloat)}}};
+    std::vector<std::pair<std::string, at::Tensor>> kinds;
+    if (backend == "shm") kinds.emplace_back("bucket", group.allocate_bucket(bytes / 4, at::kFloat));
+    kinds.emplace_back(backend == "shm" ? "foreign" : backend, at::ones({bytes / 4}, at::kFloat));
     for (const auto& [kind, tensor] : kinds) {
       tensor.fill_(0);
       const double taken = measure(group, tensor, iterations(bytes));
-      if (rank == 0) std::fprintf(output, "%lld %s %f\n", static_cast<long long>(bytes), kind, taken);
+      if (rank == 0) std::fprintf(output, "%lld %s %f\n", static_cast<long long>(bytes), kind.c_str(), taken);
     }
   }
 }
 
 /// Forks the ranks before LibTorch has done anything, and reads rank 0's lines.
-void run_ours(int ranks, Table& table) {
+void run_ours(const std::string& backend, int ranks, Table& table) {
   const std::uint16_t port = free_port();
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();
@@ -98,7 +101,7 @@ void run_ours(int ranks, Table& table) {
     const pid_t child = ::fork();
     if (child == 0) {
       std::FILE* output = ::fdopen(ends[1], "w");
-      run_rank(rank, ranks, port, output);
+      run_rank(backend, rank, ranks, port, output);
       std::fclose(output);
       ::_exit(0);
     }
@@ -140,7 +143,7 @@ void print(const Table& ours, const Table& limit) {
     const double taken = median(times);
     std::printf("%12lld %-8s %12.1f %10.2f", static_cast<long long>(bytes), kind.c_str(), taken,
                 static_cast<double>(bytes) / taken / 1e3);
-    const auto found = limit.find({bytes, kind == "bucket" ? "zerocopy" : "copy-pipe"});
+    const auto found = limit.find({bytes, kind == "bucket" ? "zerocopy" : kind == "foreign" ? "copy-pipe" : "none"});
     if (found != limit.end()) std::printf(" %12.1f %10.2f", median(found->second), median(found->second) / taken);
     std::printf("\n");
   }
@@ -156,7 +159,8 @@ int main(int argc, char** argv) {
   Table limit;
   for (int round = 0; round < rounds; ++round) {
     if (perf != nullptr) run_limit(std::string(perf) + "/shm_allreduce", ranks, limit);
-    run_ours(ranks, ours);
+    run_ours("shm", ranks, ours);
+    run_ours("gloo", ranks, ours);
   }
   std::printf("all-reduce, float32 sum, %d ranks, medians of %d rounds\n", ranks, rounds);
   print(ours, limit);

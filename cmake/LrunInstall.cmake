@@ -8,6 +8,9 @@ if(TARGET lrun_runtime)
   install(TARGETS lrun_runtime EXPORT lrunTargets
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
     FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  if(TARGET lrun_cuda)
+    install(TARGETS lrun_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")  # where liblrun looks for it
+  endif()
   install(FILES "${PROJECT_SOURCE_DIR}/cmake/LibTorch.cmake" DESTINATION "${_package}")
 endif()
 install(EXPORT lrunTargets NAMESPACE lrun:: DESTINATION "${_package}")

@@ -3,8 +3,16 @@
 #include <dlfcn.h>
 #include <lrun/error.h>
 
-#include <array>
+#include <chrono>
+#include <exception>
 #include <string>
+#include <utility>
+
+#include "base/split.h"
+#include "runtime/collectives/group_meeting.h"
+#include "runtime/collectives/peer_watch.h"
+#include "runtime/collectives/process_identity.h"
+#include "runtime/collectives/store_client.h"
 
 namespace lrun {
 namespace {
@@ -37,14 +45,71 @@ CudaEntryPoint load_entry_point() {
   return reinterpret_cast<CudaEntryPoint>(symbol);
 }
 
+/// What a CudaGroup's functions share. The group's own name keeps it apart from groups of other backends.
+class GroupOfProcesses {
+ public:
+  explicit GroupOfProcesses(GroupOptions options) : options_(std::move(options)) { options_.name += "/nccl"; }
+
+  std::string share(const std::string& text) {
+    if (options_.world_size == 1) return text;
+    GroupMeeting meeting(options_);
+    std::string first = meeting.exchange(text, [](const std::vector<std::string>& lines) { return lines.front(); });
+    const std::string all = meeting.exchange(meeting.process().text(), join_lines);
+    std::vector<pid_t> pids;
+    for (const std::string& line : split_lines(all)) {
+      const auto process = ProcessIdentity::parse(line);
+      pids.push_back(process ? process->pid_for(meeting.process()) : 0);
+    }
+    pids[static_cast<std::size_t>(options_.rank)] = 0;
+    watch_ = PeerWatch(pids);
+    for (int rank = 0; rank < options_.world_size; ++rank) others_.push_back(rank);
+    key_ = "lrun/nccl/" + std::to_string(meeting.identity()) + "/failure";
+    store_.emplace(options_.store, std::chrono::steady_clock::now() + options_.timeout);
+    GroupMeeting::note_made(options_);
+    return first;
+  }
+
+  [[nodiscard]] std::optional<std::string> ended_peer() const {
+    const std::vector<int> ended = watch_.ended(others_);
+    if (ended.empty()) return std::nullopt;
+    return "rank " + std::to_string(options_.name_of(ended.front()));
+  }
+
+  void tell(const std::string& failure) noexcept {
+    try {
+      if (store_) store_->set(key_, failure, std::chrono::steady_clock::now() + std::chrono::seconds(1));
+    } catch (const std::exception&) {
+      // They notice by themselves, later.
+    }
+  }
+
+  [[nodiscard]] std::optional<std::string> heard() noexcept {
+    try {
+      if (!store_) return std::nullopt;
+      return store_->try_get(key_, std::chrono::steady_clock::now() + std::chrono::seconds(1));
+    } catch (const std::exception&) {
+      return std::nullopt;
+    }
+  }
+
+ private:
+  GroupOptions options_;
+  PeerWatch watch_;
+  std::vector<int> others_;
+  std::string key_;
+  std::optional<StoreClient> store_;
+};
+
 }  // namespace
 
 std::unique_ptr<Collectives> make_with_cuda(const GroupOptions& options) {
   static const CudaEntryPoint make = load_entry_point();
-  std::array<char, 1024> error{};
-  std::unique_ptr<Collectives> group(make(&options, error.data()));
-  if (!group) throw Error("backend 'nccl': " + std::string(error.data()));
-  return group;
+  const auto processes = std::make_shared<GroupOfProcesses>(options);  // shared: by the functions
+  const CudaGroup group{options, [processes](const std::string& text) { return processes->share(text); },
+                        [processes] { return processes->ended_peer(); },
+                        [processes](const std::string& failure) { processes->tell(failure); },
+                        [processes] { return processes->heard(); }};
+  return std::unique_ptr<Collectives>(make(&group));
 }
 
 }  // namespace lrun

@@ -2,19 +2,35 @@
 
 #include <lrun/collectives.h>
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "runtime/collectives/group_options.h"
 
 namespace lrun {
 
+/// What liblrun does for a group of liblrun_cuda.so: everything that needs the store or other processes.
+struct CudaGroup {
+  GroupOptions options;
+  /// Waits for all ranks, once. \return  rank 0's `text`, on all ranks. \throws as GroupMeeting.
+  std::function<std::string(const std::string& text)> share;
+  /// The first of the other ranks that has ended on this host, as messages name it. After share().
+  std::function<std::optional<std::string>()> ended_peer;
+  /// Writes down for all ranks why the group fails, best effort; and what another rank has written down. After share();
+  /// one at a time; throw nothing.
+  std::function<void(const std::string& failure)> tell;
+  std::function<std::optional<std::string>()> heard;
+};
+
 /// The seam to liblrun_cuda.so, which holds everything that touches CUDA and NCCL: a CPU program neither links nor
-/// loads them. The library defines one C function under kCudaEntryPoint, of this type.
+/// loads them. The library defines one C function under kCudaEntryPoint, of this type; both are of one build.
 ///
-/// \param options  the group to make; both libraries are of one build.
-/// \param error    receives a text of at most 1023 characters when the result is null.
-/// \return  the group, owned by the caller, or null.
-using CudaEntryPoint = Collectives* (*)(const GroupOptions* options, char error[1024]);
+/// \return  the group, owned by the caller. \throws lrun::Unsupported  no GPU, or no CUDA side of LibTorch.
+///          \throws as make_collectives().
+using CudaEntryPoint = Collectives* (*)(const CudaGroup* group);
 inline constexpr char kCudaEntryPoint[] = "lrun_cuda_make_collectives_v1";
 inline constexpr char kCudaLibrary[] = "liblrun_cuda.so";
 

@@ -1,0 +1,364 @@
+#include "runtime/cuda/nccl_collectives.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <dlfcn.h>
+#include <lrun/error.h>
+#include <nccl.h>
+
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "runtime/collectives/background_thread.h"
+#include "runtime/collectives/failure.h"
+#include "runtime/cuda/nccl_communicator.h"
+
+namespace lrun {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kTick = 100ms;
+
+/// A mark in a stream. Shared by those who wait for it and the watchdog.
+class Mark {
+ public:
+  Mark() { check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreateWithFlags"); }
+  Mark(const Mark&) = delete;
+  Mark& operator=(const Mark&) = delete;
+  ~Mark() { static_cast<void>(cudaEventDestroy(event_)); }
+
+  void record(cudaStream_t stream) { check_cuda(cudaEventRecord(event_, stream), "cudaEventRecord"); }
+  void hold_back(cudaStream_t stream) const {
+    check_cuda(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent");
+  }
+  [[nodiscard]] bool is_reached() const { return cudaEventQuery(event_) != cudaErrorNotReady; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+struct InFlight {
+  std::string name;
+  SteadyTime deadline;
+  std::shared_ptr<Mark> end;
+};
+
+ncclDataType_t type_of(const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kHalf:
+      return ncclFloat16;
+    case at::kBFloat16:
+      return ncclBfloat16;
+    case at::kFloat:
+      return ncclFloat32;
+    case at::kDouble:
+      return ncclFloat64;
+    case at::kInt:
+      return ncclInt32;
+    case at::kLong:
+      return ncclInt64;
+    case at::kByte:
+      return ncclUint8;
+    default:
+      throw std::invalid_argument(std::string(c10::toString(tensor.scalar_type())) + " cannot be reduced");
+  }
+}
+
+ncclRedOp_t operation_of(const at::Tensor& tensor, ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum:
+      return ncclSum;
+    case ReduceOp::kAverage:
+      if (at::isFloatingType(tensor.scalar_type())) return ncclAvg;
+      throw std::invalid_argument("the average of integers is not a whole number; use sum");
+    case ReduceOp::kMax:
+      return ncclMax;
+    case ReduceOp::kMin:
+      return ncclMin;
+  }
+  throw std::invalid_argument("unknown reduction");
+}
+
+class NcclCollectives final : public Collectives {
+ public:
+  explicit NcclCollectives(const CudaGroup& group)
+      : group_(group),
+        device_(c10::cuda::current_device()),
+        stream_(c10::cuda::getStreamFromPool(true, device_)),
+        communicator_(group),
+        watchdog_(start_background_thread([this] { watch(); })) {}
+  NcclCollectives(const NcclCollectives&) = delete;
+  NcclCollectives& operator=(const NcclCollectives&) = delete;
+  ~NcclCollectives() override {
+    const SteadyTime deadline = std::chrono::steady_clock::now() + timeout();
+    while (is_busy()) std::this_thread::sleep_for(1ms);  // ends: the watchdog has the deadlines
+    communicator_.close(deadline);
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    watchdog_.join();
+  }
+
+  [[nodiscard]] int rank() const override { return group_.options.rank; }
+  [[nodiscard]] int world_size() const override { return group_.options.world_size; }
+  [[nodiscard]] std::string name() const override { return "nccl"; }
+  [[nodiscard]] std::chrono::milliseconds timeout() const override { return group_.options.timeout; }
+
+  at::Tensor allocate_bucket(std::int64_t count, at::ScalarType dtype) override {
+    if (count < 0) throw std::invalid_argument("allocate_bucket: a bucket of " + std::to_string(count) + " elements");
+    return at::zeros({count}, at::TensorOptions().dtype(dtype).device(at::kCUDA, device_));
+  }
+
+  using Collectives::all_reduce;
+  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t /*tag*/) override {
+    check(tensor, "all_reduce");
+    const auto type = type_of(tensor);
+    const auto operation = operation_of(tensor, op);
+    const at::Tensor here = on_gpu(tensor);
+    auto work = start("all_reduce", {here}, [&](ncclComm_t communicator) {
+      return ncclAllReduce(here.const_data_ptr(), here.mutable_data_ptr(), static_cast<std::size_t>(here.numel()), type,
+                           operation, communicator, stream_.stream());
+    });
+    if (!tensor.is_cuda()) bring_back(*work, here, tensor);
+    return work;
+  }
+
+  void broadcast(at::Tensor tensor, int root) override {
+    check(tensor, "broadcast");
+    if (root < 0 || root >= world_size()) {
+      throw std::invalid_argument("broadcast: there is no rank " + std::to_string(root));
+    }
+    const at::Tensor here = on_gpu(tensor);
+    const auto work = start("broadcast", {here}, [&](ncclComm_t communicator) {
+      return ncclBroadcast(here.const_data_ptr(), here.mutable_data_ptr(), here.nbytes(), ncclUint8, root, communicator,
+                           stream_.stream());
+    });
+    bring_back(*work, here, tensor);
+  }
+
+  void all_gather(at::Tensor output, const at::Tensor& input) override {
+    check_rows(output, input, "all_gather");
+    const at::Tensor from = on_gpu(input);
+    const at::Tensor to = on_gpu(output);
+    const auto work = start("all_gather", {from, to}, [&](ncclComm_t communicator) {
+      return ncclAllGather(from.const_data_ptr(), to.mutable_data_ptr(), from.nbytes(), ncclUint8, communicator,
+                           stream_.stream());
+    });
+    bring_back(*work, to, output);
+  }
+
+  void reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override {
+    check_rows(input, output, "reduce_scatter");
+    const auto type = type_of(output);
+    const auto operation = operation_of(output, op);
+    const at::Tensor from = on_gpu(input);
+    const at::Tensor to = on_gpu(output);
+    const auto work = start("reduce_scatter", {from, to}, [&](ncclComm_t communicator) {
+      return ncclReduceScatter(from.const_data_ptr(), to.mutable_data_ptr(), static_cast<std::size_t>(to.numel()), type,
+                               operation, communicator, stream_.stream());
+    });
+    bring_back(*work, to, output);
+  }
+
+  void barrier() override {
+    if (!barrier_.defined()) barrier_ = allocate_bucket(1, at::kFloat);
+    const auto work = all_reduce(barrier_, ReduceOp::kSum, 0);
+    while (!work->done()) std::this_thread::sleep_for(20us);  // ends: the watchdog has the deadline
+    work->wait();
+  }
+
+  void abort(const std::string& reason) override { fail({Failure::Kind::kPeerLost, reason}, true); }
+
+  void require_usable() {
+    const std::lock_guard lock(mutex_);
+    if (failure_) failure_->raise();
+  }
+  [[nodiscard]] bool has_failed() {
+    const std::lock_guard lock(mutex_);
+    return failure_.has_value();
+  }
+  [[nodiscard]] bool is_busy() {
+    const std::lock_guard lock(mutex_);
+    return !in_flight_.empty() && !failure_;
+  }
+  [[nodiscard]] c10::DeviceIndex device() const { return device_; }
+
+ private:
+  class Work final : public CollectiveWork {
+   public:
+    Work(NcclCollectives& group, std::shared_ptr<Mark> end) : group_(group), end_(std::move(end)) {}
+    [[nodiscard]] bool done() const override { return end_->is_reached() || group_.has_failed(); }
+    void wait() override {
+      group_.require_usable();
+      end_->hold_back(c10::cuda::getCurrentCUDAStream(group_.device()).stream());
+    }
+
+   private:
+    NcclCollectives& group_;
+    std::shared_ptr<Mark> end_;  // shared: with the watchdog
+  };
+
+  void check(const at::Tensor& tensor, const std::string& operation) const {
+    if (!tensor.defined()) throw std::invalid_argument(operation + ": the tensor is undefined");
+    if (!tensor.is_cpu() && (!tensor.is_cuda() || tensor.get_device() != device_)) {
+      throw std::invalid_argument(operation + ": the tensor is on " + tensor.device().str() +
+                                  ", the group on cuda:" + std::to_string(device_));
+    }
+    if (!tensor.is_contiguous()) throw std::invalid_argument(operation + ": the tensor is not contiguous");
+  }
+
+  /// The tensor, or a copy of one of the CPU.
+  [[nodiscard]] at::Tensor on_gpu(const at::Tensor& tensor) const {
+    return tensor.is_cuda() ? tensor : tensor.detach().to(at::Device(at::kCUDA, device_));
+  }
+
+  /// Waits for the operation; a tensor of the CPU gets its result.
+  static void bring_back(CollectiveWork& work, const at::Tensor& here, const at::Tensor& tensor) {
+    work.wait();
+    const at::NoGradGuard no_grad;
+    if (!tensor.is_cuda()) tensor.detach().copy_(here);
+  }
+
+  void check_rows(const at::Tensor& whole, const at::Tensor& part, const std::string& operation) const {
+    check(whole, operation);
+    check(part, operation);
+    const bool fits = whole.dim() == part.dim() + 1 && whole.size(0) == world_size() &&
+                      whole.sizes().slice(1) == part.sizes() && whole.scalar_type() == part.scalar_type();
+    if (!fits) {
+      throw std::invalid_argument(operation + ": one tensor has to be (" + std::to_string(world_size()) +
+                                  ", *shape) of the other, of its dtype");
+    }
+  }
+
+  std::unique_ptr<CollectiveWork> start(const char* name, std::initializer_list<at::Tensor> tensors,
+                                        const std::function<ncclResult_t(ncclComm_t)>& operation) {
+    require_usable();
+    const c10::cuda::CUDAGuard guard(device_);
+    const InFlight work{std::string(name) + " #" + std::to_string(++sequence_),
+                        std::chrono::steady_clock::now() + timeout(), std::make_shared<Mark>()};
+    Mark ready;
+    ready.record(c10::cuda::getCurrentCUDAStream(device_).stream());
+    ready.hold_back(stream_.stream());
+    try {
+      communicator_.enqueue(operation, work.deadline);
+    } catch (const Error&) {
+      require_usable();  // aborted meanwhile: says why
+      throw;
+    }
+    work.end->record(stream_.stream());
+    for (const at::Tensor& tensor : tensors) {  // its memory is not reused before this stream is done with it
+      c10::cuda::CUDACachingAllocator::recordStream(tensor.storage().data_ptr(), stream_);
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      in_flight_.push_back(work);
+    }
+    changed_.notify_all();
+    return std::make_unique<Work>(*this, work.end);
+  }
+
+  void fail(const Failure& failure, bool tell) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (failure_) return;
+      failure_ = failure;
+    }
+    const std::lock_guard lock(store_mutex_);
+    if (tell) group_.tell(std::to_string(static_cast<std::uint32_t>(failure.kind)) + ' ' + failure.text);
+    communicator_.abort();
+  }
+
+  void watch() {
+    static_cast<void>(cudaSetDevice(device_));  // of this thread; its queries work without it, too
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+      in_flight_.remove_if([](const InFlight& work) { return work.end->is_reached(); });
+      if (in_flight_.empty() || failure_) {
+        changed_.wait(lock, [this] { return stopping_ || (!in_flight_.empty() && !failure_); });
+        continue;
+      }
+      const InFlight oldest = in_flight_.front();
+      lock.unlock();
+      look_at(oldest);
+      lock.lock();
+      changed_.wait_for(lock, kTick, [this] { return stopping_; });
+    }
+  }
+
+  /// Looks whether an operation that is still in flight can end.
+  void look_at(const InFlight& oldest) {
+    if (const auto peer = group_.ended_peer()) {
+      return fail({Failure::Kind::kPeerLost, *peer + " ended during " + oldest.name}, true);
+    }
+    if (const auto said = hear()) return fail(*said, false);
+    if (const std::string error = communicator_.asynchronous_error(); !error.empty()) {
+      return fail({Failure::Kind::kPeerLost, "NCCL lost another rank during " + oldest.name + ": " + error}, true);
+    }
+    if (std::chrono::steady_clock::now() < oldest.deadline) return;
+    fail({Failure::Kind::kTimeout, oldest.name + " did not finish within " + std::to_string(timeout().count()) +
+                                       " ms on rank " + std::to_string(rank()) +
+                                       ": a rank did not call it; NCCL does not tell which"},
+         true);
+  }
+
+  /// What another rank has written down.
+  std::optional<Failure> hear() {
+    const std::lock_guard lock(store_mutex_);
+    const auto said = group_.heard();
+    if (!said) return std::nullopt;
+    const std::size_t space = said->find(' ');
+    if (space == std::string::npos) return Failure{Failure::Kind::kPeerLost, *said};
+    return Failure{static_cast<Failure::Kind>(std::stoul(said->substr(0, space))), said->substr(space + 1)};
+  }
+
+  const CudaGroup group_;
+  const c10::DeviceIndex device_;
+  const c10::cuda::CUDAStream stream_;
+  NcclCommunicator communicator_;
+  std::uint64_t sequence_ = 0;
+  at::Tensor barrier_;
+
+  std::mutex store_mutex_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::list<InFlight> in_flight_;
+  std::optional<Failure> failure_;
+  bool stopping_ = false;
+  std::thread watchdog_;  // last: it uses the others
+};
+
+/// A program on GPUs has it already, or could not make a tensor there.
+void load_cuda_side() {
+  if (::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) != nullptr) return;
+  const char* reason = ::dlerror();
+  throw Unsupported(std::string("backend 'nccl' needs LibTorch's CUDA library, which does not load (") +
+                    (reason == nullptr ? "no reason given" : reason) + ")");
+}
+
+}  // namespace
+
+std::unique_ptr<Collectives> make_nccl(const CudaGroup& group) {
+  int devices = 0;
+  if (const cudaError_t result = cudaGetDeviceCount(&devices); result != cudaSuccess || devices == 0) {
+    throw Unsupported("backend 'nccl' needs a GPU that CUDA can use, and there is none (" +
+                      std::string(result == cudaSuccess ? "no device" : cudaGetErrorString(result)) +
+                      "); on CPUs use 'auto'");
+  }
+  load_cuda_side();
+  return std::make_unique<NcclCollectives>(group);
+}
+
+}  // namespace lrun

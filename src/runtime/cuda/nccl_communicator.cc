@@ -1,0 +1,122 @@
+#include "runtime/cuda/nccl_communicator.h"
+
+#include <lrun/error.h>
+
+#include <chrono>
+#include <exception>
+#include <string_view>
+
+#include "runtime/collectives/backoff.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+
+std::string to_hex(const ncclUniqueId& id) {
+  std::string text;
+  for (const char byte : id.internal) {
+    const auto value = static_cast<unsigned char>(byte);
+    text += kHexDigits[value >> 4];
+    text += kHexDigits[value & 15];
+  }
+  return text;
+}
+
+ncclUniqueId from_hex(const std::string& text) {
+  ncclUniqueId id;
+  if (text.size() != 2 * sizeof id.internal) throw Error("rank 0 of the group made no NCCL identifier");
+  for (std::size_t i = 0; i < sizeof id.internal; ++i) {
+    const std::size_t high = kHexDigits.find(text[2 * i]);
+    const std::size_t low = kHexDigits.find(text[2 * i + 1]);
+    id.internal[i] = static_cast<char>(static_cast<unsigned char>(high << 4 | low));
+  }
+  return id;
+}
+
+void check_nccl(ncclResult_t result, const char* call) {
+  if (result == ncclSuccess || result == ncclInProgress) return;
+  throw Error(std::string("backend 'nccl': ") + call + ": " + ncclGetErrorString(result));
+}
+
+std::string make_identifier(int rank) {
+  if (rank != 0) return {};
+  ncclUniqueId id;
+  check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  return to_hex(id);
+}
+
+}  // namespace
+
+void check_cuda(cudaError_t result, const char* call) {
+  if (result == cudaSuccess) return;
+  throw Error(std::string("backend 'nccl': ") + call + ": " + cudaGetErrorString(result));
+}
+
+NcclCommunicator::NcclCommunicator(const CudaGroup& group) {
+  const SteadyTime deadline = std::chrono::steady_clock::now() + group.options.timeout;
+  const ncclUniqueId id = from_hex(group.share(make_identifier(group.options.rank)));
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  const ncclResult_t result =
+      ncclCommInitRankConfig(&communicator_, group.options.world_size, id, group.options.rank, &config);
+  try {
+    settle(result, deadline, [&group] {
+      if (const auto peer = group.ended_peer()) throw PeerLost(*peer + " ended while the group was made");
+    });
+  } catch (...) {
+    abort();
+    throw;
+  }
+}
+
+NcclCommunicator::~NcclCommunicator() { abort(); }
+
+/// A non-blocking call has begun when it returns: waits for its end. With mutex_ held, or in the constructor.
+void NcclCommunicator::settle(ncclResult_t result, SteadyTime deadline, const std::function<void()>& look) {
+  check_nccl(result, "a call");
+  for (Backoff backoff(deadline, std::chrono::milliseconds(5)); result == ncclInProgress; backoff.sleep()) {
+    check_nccl(ncclCommGetAsyncError(communicator_, &result), "ncclCommGetAsyncError");
+    check_nccl(result, "a call");
+    if (result != ncclInProgress) return;
+    if (aborting_) throw PeerLost("backend 'nccl': the group has been aborted");
+    look();
+    if (backoff.is_over()) throw CollectiveTimeout("backend 'nccl': the ranks did not connect before the deadline");
+  }
+}
+
+void NcclCommunicator::enqueue(const std::function<ncclResult_t(ncclComm_t)>& operation, SteadyTime deadline) {
+  const std::lock_guard lock(mutex_);
+  if (communicator_ == nullptr) throw PeerLost("backend 'nccl': the group has been aborted");
+  settle(operation(communicator_), deadline, [] {});
+}
+
+std::string NcclCommunicator::asynchronous_error() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);  // who enqueues asks by himself
+  if (!lock || communicator_ == nullptr) return {};
+  ncclResult_t state = ncclSuccess;
+  if (ncclCommGetAsyncError(communicator_, &state) != ncclSuccess) return {};
+  if (state == ncclSuccess || state == ncclInProgress) return {};
+  return ncclGetErrorString(state);
+}
+
+void NcclCommunicator::close(SteadyTime deadline) noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    if (communicator_ == nullptr) return;
+    settle(ncclCommFinalize(communicator_), deadline, [] {});
+    ncclCommDestroy(communicator_);
+    communicator_ = nullptr;
+  } catch (const std::exception&) {
+    abort();
+  }
+}
+
+void NcclCommunicator::abort() noexcept {
+  aborting_ = true;
+  const std::lock_guard lock(mutex_);
+  if (communicator_ != nullptr) ncclCommAbort(communicator_);
+  communicator_ = nullptr;
+}
+
+}  // namespace lrun

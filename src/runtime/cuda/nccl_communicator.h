@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "base/clock.h"
+#include "runtime/collectives/cuda_library.h"
+
+namespace lrun {
+
+/// A CUDA or NCCL call that failed. \throws lrun::Error  with the call and its reason, unless it succeeded.
+void check_cuda(cudaError_t result, const char* call);
+
+/// This rank's end of a non-blocking NCCL communicator: no call of it waits without a deadline.
+///
+/// Threads  any, one at a time inside; abort() ends what others wait for.
+class NcclCommunicator {
+ public:
+  /// Meets the other ranks and connects with them on the current device.
+  /// \throws CollectiveTimeout  not all ranks connected within the timeout. \throws PeerLost  one ended meanwhile.
+  explicit NcclCommunicator(const CudaGroup& group);
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
+  ~NcclCommunicator();
+
+  /// Puts an operation on its stream; the kernels run later. \throws Error, CollectiveTimeout
+  void enqueue(const std::function<ncclResult_t(ncclComm_t)>& operation, SteadyTime deadline);
+  /// What NCCL itself has noticed, such as a connection that is lost; empty when all is well.
+  [[nodiscard]] std::string asynchronous_error();
+  /// Frees the communicator once its kernels have ended on this rank and no other one needs it for them. Aborts it at
+  /// the deadline.
+  void close(SteadyTime deadline) noexcept;
+  /// Ends the kernels in flight and frees the communicator.
+  void abort() noexcept;
+
+ private:
+  void settle(ncclResult_t result, SteadyTime deadline, const std::function<void()>& look);
+
+  std::atomic<bool> aborting_{false};  // ends the waits of who holds the mutex
+  std::mutex mutex_;
+  ncclComm_t communicator_ = nullptr;  // null once aborted
+};
+
+}  // namespace lrun
