@@ -101,7 +101,8 @@ RunCgroup RunCgroup::inner(const std::string& name) const {
   if (!fd_) return {};
   fs::path folder = folder_ / name;
   if (::mkdir(folder.c_str(), 0755) != 0) return {};
-  return {open_folder(folder), std::move(folder)};
+  Fd fd = open_folder(folder);
+  return {std::move(fd), std::move(folder)};
 }
 
 void RunCgroup::kill() const {
