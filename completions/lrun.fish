@@ -32,6 +32,12 @@ function __lrun_program
                 '--master?port' \
                 '--rdzv?id' \
                 --role \
+                '--rdzv?endpoint' \
+                '--node?rank' \
+                '--rdzv?backend' \
+                '--rdzv?conf' \
+                '--master?addr' \
+                '--local?addr' \
                 --compat \
                 --chdir \
                 --env \
@@ -127,6 +133,12 @@ complete -c lrun -n 'not __lrun_program' -x -l seed -d 'Seed for all workers'
 complete -c lrun -n 'not __lrun_program' -x -l master-port -d 'Port of the workers\' store'
 complete -c lrun -n 'not __lrun_program' -x -l rdzv-id -d 'Name of the run'
 complete -c lrun -n 'not __lrun_program' -x -l role -d 'Role of all workers'
+complete -c lrun -n 'not __lrun_program' -x -l rdzv-endpoint -d 'Where the launchers of several nodes meet'
+complete -c lrun -n 'not __lrun_program' -x -l node-rank -d 'Place of this node among the nodes'
+complete -c lrun -n 'not __lrun_program' -x -l rdzv-backend -a 'static c10d' -d 'Where the store of the workers is'
+complete -c lrun -n 'not __lrun_program' -x -l rdzv-conf -d 'How launchers wait for each other'
+complete -c lrun -n 'not __lrun_program' -x -l master-addr -d 'The endpoint\'s host, in torchrun\'s words'
+complete -c lrun -n 'not __lrun_program' -x -l local-addr -d 'Where other nodes reach this one'
 complete -c lrun -n 'not __lrun_program' -s m -l module -d 'PROGRAM is a Python module'
 complete -c lrun -n 'not __lrun_program' -l no-python -d 'Execute PROGRAM itself, whatever it is'
 complete -c lrun -n 'not __lrun_program' -x -l compat -a 'lrun torchrun' -d 'Whose defaults'

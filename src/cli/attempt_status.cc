@@ -1,9 +1,12 @@
 #include "cli/attempt_status.h"
 
+#include <fmt/format.h>
+
 #include <string_view>
 #include <utility>
 
 #include "base/shortened.h"
+#include "plan/cpu_binding.h"
 
 namespace lrun {
 namespace {
@@ -51,6 +54,26 @@ RunStatus attempt_status(Attempt& attempt, const LogRouter& logs) {
                               .last_line = last_line_of(logs, worker.local_rank)});
   }
   return status;
+}
+
+AttemptWords start_in_words(const LaunchPlan& plan, const Attempt& attempt, const std::string& program,
+                            const std::string& run_folder) {
+  AttemptWords words;
+  const Membership& membership = attempt.membership();
+  words.info.push_back(fmt::format("run {}: {} workers of {}, strategy {}, backend {}", plan.run_id,
+                                   attempt.workers().size(), program, plan.strategy.value,
+                                   plan.process_group_backend.value));
+  if (plan.rendezvous) {
+    words.info.push_back(fmt::format("node {} of {}, reached at {}; world size {}", membership.node_rank,
+                                     membership.members.size(), membership.self().address, membership.world_size));
+  }
+  words.info.push_back(
+      fmt::format("store on {}:{}, run folder {}", membership.master_addr, membership.master_port, run_folder));
+  for (const std::string& line : binding_lines(plan.nodes.front())) words.info.push_back(line);
+  for (const Worker& worker : attempt.workers()) {
+    words.debug.push_back(fmt::format("rank {} is pid {}", worker.rank, worker.process.pid()));
+  }
+  return words;
 }
 
 }  // namespace lrun

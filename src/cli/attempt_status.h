@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "cli/attempt.h"
 #include "inspect/run_status.h"
 
@@ -7,5 +10,13 @@ namespace lrun {
 
 /// What a supervised attempt can say about itself now; the fields about its run are left empty.
 RunStatus attempt_status(Attempt& attempt, const LogRouter& logs);
+
+/// What -v tells about an attempt that has started, a line each; -vv also tells `debug`.
+struct AttemptWords {
+  std::vector<std::string> info;
+  std::vector<std::string> debug;
+};
+AttemptWords start_in_words(const LaunchPlan& plan, const Attempt& attempt, const std::string& program,
+                            const std::string& run_folder);
 
 }  // namespace lrun

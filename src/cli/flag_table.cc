@@ -3,8 +3,8 @@
 
 #include "cli/flag_values.h"
 #include "cli/flags.h"
+#include "cli/job_flags.h"
 #include "cli/output_flags.h"
-#include "cli/rendezvous_values.h"
 #include "cli/run_flags.h"
 #include "cli/setup_flags.h"
 
@@ -13,10 +13,9 @@ namespace {
 
 using enum ValueKind;
 
-constexpr std::string_view kOneMachine = "leave it out: this version runs on one machine";
+constexpr std::string_view kNoHosts = "leave it out, and start lrun on every node: see --rdzv-endpoint";
 constexpr auto later_value = flag_values::not_in_this_version;
 constexpr auto later_switch = flag_values::switch_not_in_this_version;
-constexpr auto later_count = flag_values::count_not_in_this_version;
 constexpr auto later_choice = flag_values::choice_not_in_this_version;
 
 constexpr Flag later(std::string_view name, ValueKind value, std::string_view pet_variable, decltype(Flag::apply) apply,
@@ -66,10 +65,11 @@ constexpr Flag kFirstFlags[] = {
     {.name = "num_nodes",
      .aliases = "nnodes",
      .value = kRequired,
-     .placeholder = "N",
+     .placeholder = "N|MIN:MAX",
      .brief = "number of nodes",
-     .details = "The number of nodes (machines). This version plans for any number, see --dry-run, and runs on one. "
-                "torchrun's range MIN:MAX is accepted when both are the same.",
+     .details = "The number of nodes (machines), on each of which lrun is started with the same options; "
+                "--rdzv-endpoint says where they meet. With a range, MIN:MAX, the job begins as soon as MAX are there, "
+                "or when MIN are and no other has come for a second.",
      .default_value = "1",
      .pet_variable = "PET_NNODES",
      .apply = flag_values::num_nodes},
@@ -151,7 +151,6 @@ constexpr Flag kFirstFlags[] = {
      .value = kRequired,
      .placeholder = "PORT",
      .group = FlagGroup::kTraining,
-     .brief = "port of the workers' store",
      .details =
          "The TCP port on which lrun serves the workers' store. With 0 the kernel chooses a free one, so that any "
          "number of runs can share a machine.",
@@ -175,7 +174,9 @@ constexpr Flag kFirstFlags[] = {
      .default_value = "default",
      .pet_variable = "PET_ROLE",
      .apply = flag_values::role},
+};
 
+constexpr Flag kProgramFlags[] = {
     {.name = "module",
      .short_names = "m",
      .group = FlagGroup::kProgram,
@@ -248,16 +249,8 @@ constexpr Flag kLastFlags[] = {
 
     // Not in this version. To switch one on: give it a group, texts, choices and its own apply(), as above.
     later("standalone", kNone, "PET_STANDALONE", flag_values::standalone, "*"),
-    later("rdzv-backend", kRequired, "PET_RDZV_BACKEND", flag_values::rdzv_backend, "static c10d", kOneMachine, true),
-    later("rdzv-endpoint", kRequired, "PET_RDZV_ENDPOINT", flag_values::rdzv_endpoint, "localhost:29400", kOneMachine,
-          true),
-    later("rdzv-conf", kRequired, "PET_RDZV_CONF", flag_values::rdzv_conf, "", kOneMachine, true),
-    later("node-rank", kRequired, "PET_NODE_RANK", later_count, "0", kOneMachine),
-    later("master-addr", kRequired, "PET_MASTER_ADDR", flag_values::master_addr, "127.0.0.1 localhost ::1",
-          kOneMachine),
-    later("local-addr", kRequired, "PET_LOCAL_ADDR", flag_values::local_addr, "127.0.0.1 localhost ::1", kOneMachine),
-    later("hosts", kRequired, "", later_value, "", kOneMachine, false, "host", "H"),
-    later("hostfile", kRequired, "", later_value, "", kOneMachine),
+    later("hosts", kRequired, "", later_value, "", kNoHosts, false, "host", "H"),
+    later("hostfile", kRequired, "", later_value, "", kNoHosts),
     later("monitor-interval", kRequired, "PET_MONITOR_INTERVAL", flag_values::monitor_interval, "*"),
     later("start-method", kRequired, "PET_START_METHOD", later_choice, "*", "", false, "", "", "spawn fork forkserver"),
     later("event-log-handler", kRequired, "PET_EVENT_LOG_HANDLER", later_value, "null", "leave it out"),
@@ -282,7 +275,8 @@ constexpr auto joined(const Flag (&... parts)[sizes]) {
 }  // namespace
 
 std::span<const Flag> flag_table() {
-  static constexpr auto kFlags = joined(kFirstFlags, kSetupFlags, kOutputFlags, kRunFlags, kLastFlags);
+  static constexpr auto kFlags =
+      joined(kFirstFlags, kJobFlags, kProgramFlags, kSetupFlags, kOutputFlags, kRunFlags, kLastFlags);
   return kFlags;
 }
 

@@ -76,11 +76,8 @@ void num_nodes(const GivenValue& given, LaunchRequest& request) {
     refuse(given, "not a number of nodes; allowed: 1 to " + std::to_string(kMostNodes), example(given, "1"));
   }
   if (*first > *last) refuse(given, "min_nodes is more than max_nodes", example(given, std::to_string(*last)));
-  if (*first != *last) {
-    refuse(given, "a range of nodes comes with rendezvous and is not in this version",
-           "give one number, such as '" + given.as_written_with(std::to_string(*last)) + "'");
-  }
-  request.num_nodes = setting(given, *first);
+  request.num_nodes = setting(given, *last);
+  request.min_nodes = *first == *last ? 0 : *first;
 }
 
 void accelerator(const GivenValue& given, LaunchRequest& request) {
@@ -196,11 +193,6 @@ void not_in_this_version(const GivenValue& given, LaunchRequest& /*request*/) {
 
 void switch_not_in_this_version(const GivenValue& given, LaunchRequest& /*request*/) {
   if (switch_value(given)) refuse_unless_neutral(given);
-}
-
-void count_not_in_this_version(const GivenValue& given, LaunchRequest& /*request*/) {
-  (void)number_between(given, 0, std::numeric_limits<int>::max());
-  refuse_unless_neutral(given);
 }
 
 void choice_not_in_this_version(const GivenValue& given, LaunchRequest& /*request*/) {

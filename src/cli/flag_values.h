@@ -33,8 +33,6 @@ void verbose(const GivenValue& given, LaunchRequest& request);
 void not_in_this_version(const GivenValue& given, LaunchRequest& request);
 /// The same for a switch: LRUN_X=0 and PET_X=0 ask for nothing.
 void switch_not_in_this_version(const GivenValue& given, LaunchRequest& request);
-/// The same for a whole number that may be 0.
-void count_not_in_this_version(const GivenValue& given, LaunchRequest& request);
 /// The same for one of the row's choices.
 void choice_not_in_this_version(const GivenValue& given, LaunchRequest& request);
 /// A positive number of seconds. lrun never polls: of torchrun's polling it keeps, up to a second, the time that a

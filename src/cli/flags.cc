@@ -51,6 +51,8 @@ std::string_view title_of(FlagGroup group) {
       return "Workers and devices";
     case FlagGroup::kTraining:
       return "Training";
+    case FlagGroup::kNodes:
+      return "Several nodes";
     case FlagGroup::kProgram:
       return "Program";
     case FlagGroup::kOutput:

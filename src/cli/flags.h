@@ -34,7 +34,7 @@ enum class ValueKind {
   kOptional,  ///< '--flag' or '--flag=VALUE'
 };
 
-enum class FlagGroup { kWorkers, kTraining, kProgram, kOutput, kRun, kInformation, kNotInThisVersion };
+enum class FlagGroup { kWorkers, kTraining, kNodes, kProgram, kOutput, kRun, kInformation, kNotInThisVersion };
 
 enum class FlagAction {
   kSetting,

@@ -173,8 +173,8 @@ std::string long_help() {
                          "v' mean the same, a unique beginning of a name is enough, and the last one wins.",
                          0) +
                      "\n" + std::string(kExamples) + "\n";
-  for (const FlagGroup group : {FlagGroup::kWorkers, FlagGroup::kTraining, FlagGroup::kProgram, FlagGroup::kOutput,
-                                FlagGroup::kRun, FlagGroup::kInformation}) {
+  for (const FlagGroup group : {FlagGroup::kWorkers, FlagGroup::kTraining, FlagGroup::kNodes, FlagGroup::kProgram,
+                                FlagGroup::kOutput, FlagGroup::kRun, FlagGroup::kInformation}) {
     text += group_help(group);
   }
   return text + verbs_help() + later_flags() + std::string(kExitCodes);

@@ -14,9 +14,10 @@
 #include "base/nearest.h"
 #include "base/user_error.h"
 #include "cli/diagnostics.h"
+#include "cli/meet.h"
 #include "cli/node_run.h"
 #include "cli/verb_table.h"
-#include "plan/make_plan.h"
+#include "plan/rendezvous_request.h"
 #include "process/guard.h"
 #include "process/process_limits.h"
 #include "process/process_title.h"
@@ -39,6 +40,7 @@ void leave_in_error_file(const Environment& environment, const auto& what) {
 /// launcher itself needs.
 constexpr std::size_t kDescriptorsPerWorker = 6;
 constexpr std::size_t kDescriptorsOfLauncher = 48;
+constexpr int kSignalBase = 128;
 
 /// Far more than programs make; never so many that there are no descriptors left for the rest.
 std::size_t most_connections(const FileLimit& limit, std::size_t workers, std::size_t world_size) {
@@ -109,15 +111,51 @@ bool wants_cgroup(const WorkerStart& start, const Environment& environment) {
   return start.defaults.use_pidfds && environment.get("LRUN_NO_CGROUP") != "1";
 }
 
+/// How long the launcher that holds the meeting stays for others, beyond the grace of their workers.
+constexpr Duration kFarewell(15'000);
+
+int refuse_meeting(const MeetingEnd& met, Guard& guard, const Environment& environment) {
+  guard.mark_end(met.signal_number, true);
+  if (met.signal_number != 0) return kSignalBase + met.signal_number;
+  if (met.why_not.empty()) return kExitRefused;  // our guard was killed
+  const std::string what = "the nodes did not meet: " + met.why_not;
+  say(Severity::kError, what);
+  say(Severity::kHint, "start lrun on every node with the same '--num_nodes' and '--rdzv-endpoint'");
+  leave_in_error_file(environment, std::string_view(what));
+  return kExitRefused;
+}
+
+/// The launchers meet before any worker starts; the one that holds the meeting is the last to leave it.
+int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts, Guard& guard) {
+  EventLoop loop;
+  Job job(loop, *plan.rendezvous, join_record_of(plan), facts.most_connections);
+  const MeetingEnd met = meet(loop, job, plan, guard);
+  if (!met.membership) return refuse_meeting(met, guard, environment);
+  const LaunchPlan placed = place(plan, *met.membership);
+  facts.job = &job;
+  facts.membership = *met.membership;
+  NodeRun run(placed, environment, std::move(facts), loop, guard);
+  const Verdict verdict = run.run();
+  job.leave(plan.grace.value + kFarewell, [&loop] { loop.stop(); });
+  loop.run();
+  guard.mark_end(verdict.die_of_signal, run.left_nothing());
+  return verdict.exit_code;
+}
+
 int run_below_guard(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts, Guard& guard) {
   set_process_title(fmt::format("{} of process {}, run {}", kLauncherName, guard.pid(), plan.run_id));
   try {
     ::signal(SIGPIPE, SIG_IGN);  // a closed console is an event, not a death
     ::signal(SIGXFSZ, SIG_IGN);  // and so is a log file that may not grow
-    NodeRun run(plan, environment, std::move(facts), guard);
+    if (plan.rendezvous) return run_in_job(plan, environment, std::move(facts), guard);
+    EventLoop loop;
+    NodeRun run(plan, environment, std::move(facts), loop, guard);
     const Verdict verdict = run.run();
     guard.mark_end(verdict.die_of_signal, run.left_nothing());
     return verdict.exit_code;
+  } catch (const UserError& error) {
+    say(error);
+    leave_in_error_file(environment, std::string_view(error.what()));
   } catch (const std::system_error& error) {
     say(Severity::kError, error.what());
     leave_in_error_file(environment, std::string_view(error.what()));
@@ -136,7 +174,7 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
 }  // namespace
 
 int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment) {
-  refuse_unsupported_run(plan);
+  check_meeting_place(plan);
   const std::string& program = request.command.front();
   WorkerStart start = prepare_start(plan, environment);
   if (const int error_number = program_error(start, plan, request); error_number != 0) {

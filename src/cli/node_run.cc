@@ -39,23 +39,10 @@ std::int64_t now_ms() {
   return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-RunFactsForText text_facts(const LaunchPlan& plan, const NodeRun::Facts& run, const std::filesystem::path& logs) {
-  return {.grace = plan.grace.value,
-          .program = run.program,
-          .logs = logs.string(),
-          .python = run.python,
-          .colour = takes_colour(STDERR_FILENO)};
-}
-
-/// For files.
-std::string plain_text(const Verdict& verdict, RunFactsForText facts) {
-  facts.colour = false;
-  return verdict_text(verdict, facts);
-}
-
 }  // namespace
 
-NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts facts, const Guard& guard)
+NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts facts, EventLoop& loop,
+                 const Guard& guard)
     : guard_(guard),
       plan_(plan),
       environment_(environment),
@@ -64,12 +51,9 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
       run_folder_(state_folder(environment) / plan.run_id),
       log_folder_(plan, environment, run_folder_),
       started_ms_(now_ms()),
-      store_(loop_, {.port = static_cast<std::uint16_t>(plan.master_port.value_or(0)),
-                     .any_port_will_do = plan.any_port_will_do,
-                     .max_connections = facts_.most_connections,
-                     .log = [this](const std::string& line) { warn(line); },
-                     .greeted = [this](pid_t pid) { worker_connected(pid); }}),
-      reporter_(text_facts(plan, facts_, {}), events_, [this](const std::string& text) { say(text); }) {
+      loop_(loop),
+      reporter_(text_facts(plan, facts_.program, facts_.python, {}), events_,
+                [this](const std::string& text) { say(text); }) {
   logs_.emplace(loop_, log_options(plan, node(), environment, plan.output.files),
                 LogEvents{.drained =
                               [this](int) {
@@ -78,12 +62,32 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
                           .console_closed =
                               [this](LogStream stream) {
                                 if (stream == LogStream::kOut && supervised())
-                                  attempt_->supervisor().handle(ConsoleClosed{});
+                                  stop_run(ConsoleClosed{}, {RunEnd::Kind::kConsoleClosed});
                               },
                           .warning =
                               [this](const std::string& text) {
                                 if (!no_logs_told_) warn(text);
                               }});
+  if (facts_.job != nullptr) {
+    join_job();
+  } else {
+    open_store();
+  }
+}
+
+/// On one node nobody else has to reach the store, unless --local-addr says under which address workers are to.
+void NodeRun::open_store() {
+  StoreServerOptions options{.port = static_cast<std::uint16_t>(plan_.master_port.value_or(0)),
+                             .any_port_will_do = plan_.any_port_will_do,
+                             .max_connections = facts_.most_connections};
+  const std::string& address = plan_.master_addr;
+  const bool numeric =
+      address.find_first_not_of("0123456789.") == std::string::npos || address.find(':') != address.npos;
+  if (numeric) options.address = address;
+  if (!numeric && address != "localhost") options.reach = StoreReach::kNetwork;
+  own_store_.emplace(loop_, std::move(options));
+  store_ = &*own_store_;
+  store_->set_listeners([this](const std::string& line) { warn(line); }, [this](pid_t pid) { worker_connected(pid); });
 }
 
 Verdict NodeRun::run() {
@@ -97,6 +101,7 @@ Verdict NodeRun::run() {
 
 Verdict NodeRun::run_attempts() {
   if (const std::optional<StartFailure> failure = begin_attempt(0)) {
+    if (job_) job_->start_failed(record_of(*failure, node(), 0));
     if (!failure->exec_failed) throw error_of(*failure, node());
     return start_failed(record_of(*failure, node(), 0));
   }
@@ -114,10 +119,10 @@ Verdict NodeRun::run_attempts() {
 
 /// The last attempt, which has a verdict, gives way only to one that runs.
 std::optional<StartFailure> NodeRun::begin_attempt(int number) {
-  Membership membership = sole_membership(plan_, store_.port());
+  Membership membership = job_ ? job_->membership() : sole_membership(plan_, store_->port());
   membership.attempt = number;
   auto next =
-      std::make_unique<Attempt>(Attempt::Surroundings{plan_, facts_.start, loop_, *logs_, reporter_, guard_.cgroup()},
+      std::make_unique<Attempt>(Attempt::Surroundings{plan_, facts_.start, loop_, *logs_, observer(), guard_.cgroup()},
                                 std::move(membership), log_folder_.attempt(number));
   if (next->needs_folder()) make_folders();
   if (plan_.personality.failure == Personality::Failure::kTorchrunSummary) prepare_accounts(*next);
@@ -139,29 +144,23 @@ void NodeRun::time_is_over(RunEnd::Kind kind, Duration limit, const std::string&
   RunEnd end{kind};
   end.limit_ms = limit.count();
   end.who = who;
-  attempt_->supervisor().handle(TimeIsOver{end});
+  stop_run(TimeIsOver{end}, end);
 }
 
 /// Programs may open more connections than one a worker, or close theirs; too few altogether means that some never
 /// came.
 void NodeRun::check_connected() {
-  if (store_.clients_seen() >= attempt_->workers().size()) return;
-  std::vector<int> missing = attempt_->without_connection(store_.port());
+  if (own_store_ && own_store_->clients_seen() >= attempt_->workers().size()) return;
+  std::vector<int> missing = attempt_->without_connection(attempt_->membership().master_port);
   if (missing.empty()) return;
   time_is_over(RunEnd::Kind::kStartTimedOut, plan_.start_timeout.value, ranks_in_words(missing));
 }
 
 void NodeRun::tell_start() const {
   if (facts_.verbosity == 0) return;
-  verbose_.info(fmt::format("run {}: {} workers of {}, strategy {}, backend {}", plan_.run_id,
-                            attempt_->workers().size(), facts_.start.executable.path, plan_.strategy.value,
-                            plan_.process_group_backend.value));
-  verbose_.info(fmt::format("store on {}:{}, run folder {}", attempt_->membership().master_addr, store_.port(),
-                            run_folder_.string()));
-  for (const std::string& line : binding_lines(node())) verbose_.info(line);
-  for (const Worker& worker : attempt_->workers()) {
-    verbose_.debug(fmt::format("rank {} is pid {}", worker.rank, worker.process.pid()));
-  }
+  const AttemptWords words = start_in_words(plan_, *attempt_, facts_.start.executable.path, run_folder_.string());
+  for (const std::string& line : words.info) verbose_.info(line);
+  for (const std::string& line : words.debug) verbose_.debug(line);
 }
 
 /// A summary in torchrun's words is made of error files, also those of programs that end within milliseconds.
@@ -183,7 +182,7 @@ void NodeRun::open_run_directory() {
   try {
     make_folders();
     events_ = EventLog(run_folder_ / "events.jsonl");
-    events_.run_started(plan_, attempt_->workers(), store_.port(), log_folder_.attempt(0));
+    events_.run_started(plan_, attempt_->workers(), attempt_->membership().master_port, log_folder_.attempt(0));
     control_.emplace(loop_, run_folder_, [this](std::string_view command) { return answer(command); });
   } catch (const std::system_error& error) {
     no_logs_told_ = log_folder_.is_below(run_folder_);
@@ -205,7 +204,7 @@ void NodeRun::plan_housework() {
 std::string NodeRun::answer(std::string_view command) {
   using Json = nlohmann::json;
   if (command == "stop") {
-    attempt_->supervisor().handle(StopRequested{});
+    stop_run(StopRequested{}, {RunEnd::Kind::kRequested});
     return Json{{"schema", 1}, {"stopping", true}}.dump();
   }
   if (command != "status") return Json{{"schema", 1}, {"error", "unknown command: 'status' or 'stop'"}}.dump();
@@ -216,7 +215,7 @@ std::string NodeRun::answer(std::string_view command) {
   status.argv = plan_.argv;
   status.strategy = plan_.strategy.value;
   status.world_size = plan_.world_size;
-  status.master_port = store_.port();
+  status.master_port = attempt_->membership().master_port;
   return to_json(status);
 }
 
@@ -259,8 +258,9 @@ void NodeRun::signal_received(const ReceivedSignal& signal) {
 void NodeRun::guard_died() {
   if (std::exchange(guard_died_, true)) return;
   if (concluding_) return loop_.stop();
-  attempt_->supervisor().handle(GuardDied{});
+  stop_run(GuardDied{}, {RunEnd::Kind::kGuardDied});
   kill_children();
+  if (job_ && job_->waits()) conclude();
 }
 
 void NodeRun::signal_arrived(int signal_number, bool forwarded) {
@@ -271,55 +271,10 @@ void NodeRun::signal_arrived(int signal_number, bool forwarded) {
     loop_.stop();
     return;
   }
-  attempt_->supervisor().handle(SignalArrived{signal_number, forwarded, is_named(signal_number)});
-}
-
-/// Another attempt follows, or the run is over.
-void NodeRun::attempt_over() {
-  hang_guard_.reset();
-  if (attempt_->terminal()) attempt_->terminal()->finish();
-  for (const auto& [rank, steady_ns] : attempt_->first_steps()) {
-    events_.first_step(rank, attempt_->membership().attempt, steady_ns);
-  }
-  Supervisor& supervisor = attempt_->supervisor();
-  const RunOutcome outcome = supervisor.outcome();
-  const Verdict verdict = judge(outcome.end, outcome.records);
-  const RestartRules rules{plan_.max_restarts.value, plan_.restart_backoff.value, plan_.personality.repeats_identical};
-  RestartChoice choice = choose_restart(rules, last_choice_.history, verdict);
-  const bool fails_for_good = choice.kind != RestartChoice::Kind::kRestart;
-  if (!fails_for_good && (supervisor.state().unwanted || !nothing_survives())) return conclude();
-  last_choice_ = std::move(choice);
-  if (fails_for_good) return conclude();
-  housework_.cancel();
-  start_timeout_.cancel();
-  events_.restarting(last_choice_.history.used, last_choice_.delay);
-  const bool said = std::any_of(outcome.records.begin(), outcome.records.end(),
-                                [](const FailureRecord& record) { return record.stopped_by_lrun(); });
-  say(restart_text(verdict, last_choice_, rules.most, said, takes_colour(STDERR_FILENO)));
-  supervisor.back_off(
-      last_choice_.delay, [this] { restart(); }, [this] { conclude(); });
-}
-
-/// Store and logs begin anew; the port stays. What keeps an attempt from starting (a full disk, no processes left) does
-/// not hide how the last one ended.
-void NodeRun::restart() {
-  const int number = last_choice_.history.used;
-  try {
-    store_.reset();
-    const std::optional<StartFailure> failure = begin_attempt(number);
-    if (failure && !failure->exec_failed) throw error_of(*failure, node());
-    if (failure) {
-      verdict_ = start_failed(record_of(*failure, node(), number));
-      loop_.stop();
-      return;
-    }
-  } catch (const std::system_error& error) {
-    warn(fmt::format("no further attempt can start: {}", error.what()));
-    return conclude();
-  }
-  events_.attempt_started(number, attempt_->workers());
-  attempt_->open_log_files();
-  plan_housework();
+  const bool for_workers = (signal_number == SIGUSR1 || signal_number == SIGUSR2) && !is_named(signal_number);
+  const SignalArrived event{signal_number, forwarded, is_named(signal_number)};
+  if (!wants_out || for_workers) return attempt_->supervisor().handle(event);
+  stop_run(event, {RunEnd::Kind::kInterrupted, signal_number});
 }
 
 /// Ends whatever the workers left. \return false when something cannot be ended.
@@ -339,12 +294,13 @@ void NodeRun::conclude() {
   control_.reset();
   log_folder_.remove_when_unused();
   left_nothing_ = nothing_survives();
-  store_.tell_refusals();
+  if (job_) job_->bye();
+  if (store_ != nullptr) store_->tell_refusals();
   const RunOutcome outcome = attempt_->supervisor().outcome();
-  verdict_ = judge(outcome.end, outcome.records);
+  verdict_ = agreed_ ? *agreed_ : judge(early_end_.value_or(outcome.end), outcome.records);
   verdict_.restarts = attempt_->membership().attempt;
   if (const std::string problem = leave_error_file(environment_, verdict_); !problem.empty()) warn(problem);
-  RunFactsForText facts = text_facts(plan_, facts_, attempt_->written_logs());
+  RunFactsForText facts = text_facts(plan_, facts_.program, facts_.python, attempt_->written_logs());
   facts.core_dump = core_dump_of(verdict_, outcome.records, plan_, facts_.start.folder);
   facts.restarts = restarts_in_words(last_choice_.kind, verdict_.restarts);
   facts.cause_told = verdict_.culprit && reporter_.has_told(*verdict_.culprit);
@@ -380,7 +336,7 @@ Verdict NodeRun::start_failed(const FailureRecord& record) {
   left_nothing_ = nothing_survives();
   Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
   verdict.restarts = record.attempt;
-  RunFactsForText facts = text_facts(plan_, facts_, {});
+  RunFactsForText facts = text_facts(plan_, facts_.program, facts_.python, {});
   facts.interpreter = interpreter_of(facts_.start.from_here(facts_.start.executable.path));
   write_result(verdict, {record}, plain_text(verdict, facts));
   say(verdict_text(verdict, facts));

@@ -11,6 +11,7 @@
 #include "base/event_loop.h"
 #include "cli/attempt.h"
 #include "cli/hang_guard.h"
+#include "cli/job_run.h"
 #include "cli/log_folder.h"
 #include "cli/verbose_log.h"
 #include "inspect/control_socket.h"
@@ -37,10 +38,12 @@ class NodeRun {
     WorkerStart start;
     int verbosity = 0;                 ///< how often -v was given
     std::size_t most_connections = 0;  ///< to the store, at the same time
+    Job* job = nullptr;                ///< with other nodes; nullptr: alone
+    Membership membership = {};        ///< of that job's first attempt
   };
 
   /// \throws std::system_error  the store's port is taken, descriptors ran out.
-  NodeRun(const LaunchPlan& plan, const Environment& environment, Facts facts, const Guard& guard);
+  NodeRun(const LaunchPlan& plan, const Environment& environment, Facts facts, EventLoop& loop, const Guard& guard);
 
   /// Starts, supervises and cleans up.
   Verdict run();
@@ -60,7 +63,13 @@ class NodeRun {
   void check_connected();
   [[nodiscard]] bool is_named(int signal_number) const;
   void attempt_over();
+  void attempt_judged(const Verdict& verdict, bool final);
   void restart();
+  void end_early(const RunEnd& end);
+  void stop_run(const Event& event, const RunEnd& end);
+  void open_store();
+  void join_job();
+  [[nodiscard]] RunObserver& observer();
   std::string answer(std::string_view command);
   void kill_children();
   void worker_connected(pid_t pid);
@@ -86,8 +95,9 @@ class NodeRun {
   LogFolder log_folder_;
   bool no_logs_told_ = false;    ///< that log files cannot be made needs no second warning
   std::int64_t started_ms_ = 0;  ///< since the epoch
-  EventLoop loop_;               ///< outlives everything that watches it
-  StoreServer store_;
+  EventLoop& loop_;
+  std::optional<StoreServer> own_store_;  ///< of a run that is alone
+  StoreServer* store_ = nullptr;          ///< nullptr: another node hosts the workers' store
   std::optional<LogRouter> logs_;
   std::optional<RunDirectory> run_directory_;
   EventLog events_;
@@ -96,10 +106,13 @@ class NodeRun {
   EventLoop::Timer timeout_;
   EventLoop::Timer start_timeout_;
   std::optional<ControlSocket> control_;
+  std::optional<JobRun> job_;
   std::unique_ptr<Attempt> attempt_;  ///< the last one that could be started
   std::optional<HangGuard> hang_guard_;
   std::optional<SignalSource> signals_;
-  RestartChoice last_choice_;  ///< and all attempts so far
+  RestartChoice last_choice_;        ///< and all attempts so far
+  std::optional<Verdict> agreed_;    ///< what all nodes of the job say about the last attempt
+  std::optional<RunEnd> early_end_;  ///< why the run ends though nothing ran here
   Verdict verdict_;
   bool concluding_ = false;
   bool guard_died_ = false;

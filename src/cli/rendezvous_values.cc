@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <optional>
 #include <string_view>
 
@@ -11,14 +12,17 @@
 namespace lrun::flag_values {
 namespace {
 
-constexpr std::array<std::string_view, 4> kTimes{"join_timeout", "last_call_timeout", "close_timeout", "read_timeout"};
-constexpr std::array<std::string_view, 7> kOtherKeys{"heartbeat_timeout",
-                                                     "keep_alive_interval",
-                                                     "keep_alive_max_attempt",
-                                                     "cas_backoff_max_seconds",
-                                                     "store_type",
-                                                     "timeout",
-                                                     "rank"};
+/// Times in whole seconds. Those that lrun has no use for are checked, too.
+constexpr std::array<std::string_view, 6> kTimes{"join_timeout", "last_call_timeout", "close_timeout",
+                                                 "read_timeout", "heartbeat_timeout", "keep_alive_interval"};
+constexpr std::array<std::string_view, 5> kOtherKeys{"keep_alive_max_attempt", "cas_backoff_max_seconds", "store_type",
+                                                     "timeout", "rank"};
+constexpr long kMostSeconds = 10L * 365 * 24 * 3600;
+/// torchrun's; a node is lost after so many of them.
+constexpr Duration kKeepAliveInterval(5000);
+constexpr int kMostNodeRank = 65'535;
+constexpr int kKeepAliveAttempts = 3;
+constexpr int kMostKeepAliveAttempts = 1000;
 
 template <std::size_t size>
 bool contains(const std::array<std::string_view, size>& words, std::string_view word) {
@@ -44,15 +48,36 @@ std::optional<bool> truth(const std::string& text) {
   return std::nullopt;
 }
 
-void check_is_host(const GivenValue& given, const std::string& value) {
+bool is_host_value(const GivenValue& given, const std::string& value) {
   const std::optional<bool> is_host = truth(value);
   if (!is_host) refuse(given, "'is_host' is neither yes nor no", example(given, "is_host=true"));
-  if (!*is_host) {
-    refuse(given, "nobody else can hold the rendezvous: this version runs on one machine", "leave 'is_host' out");
-  }
+  return *is_host;
 }
 
-void take_entry(const GivenValue& given, const std::string& entry, std::vector<std::string>& warnings) {
+Duration seconds_value(const GivenValue& given, const std::string& key, const std::string& value) {
+  const auto seconds = whole_number<long>(value);
+  if (!seconds || *seconds <= 0 || *seconds > kMostSeconds) {
+    refuse(given, "'" + key + "' is not a number of seconds above 0", example(given, key + "=600"));
+  }
+  return std::chrono::seconds(*seconds);
+}
+
+/// What is put together from several keys.
+struct KeepAlive {
+  std::optional<Duration> interval;
+  std::optional<int> attempts;
+};
+
+void take_time(const std::string& key, Duration time, RendezvousRequest& rendezvous, KeepAlive& keep_alive) {
+  if (key == "join_timeout") rendezvous.join_timeout = time;
+  if (key == "last_call_timeout") rendezvous.last_call = time;
+  if (key == "read_timeout") rendezvous.connect_timeout = time;
+  if (key == "heartbeat_timeout") rendezvous.heartbeat = time;
+  if (key == "keep_alive_interval") keep_alive.interval = time;
+}
+
+void take_entry(const GivenValue& given, const std::string& entry, RendezvousRequest& rendezvous,
+                KeepAlive& keep_alive) {
   const std::size_t equals = std::min(entry.find('='), entry.size());
   const std::string key(trimmed(std::string_view(entry).substr(0, equals)));
   const std::string value(trimmed(std::string_view(entry).substr(std::min(equals + 1, entry.size()))));
@@ -60,14 +85,16 @@ void take_entry(const GivenValue& given, const std::string& entry, std::vector<s
     refuse(given, "not a list of KEY=VALUE with commas", example(given, "join_timeout=600"));
   }
   if (key == "is_host") {
-    check_is_host(given, value);
+    rendezvous.is_host = is_host_value(given, value);
   } else if (contains(kTimes, key)) {
-    const auto seconds = whole_number<long>(value);
-    if (!seconds || *seconds <= 0) {
-      refuse(given, "'" + key + "' is not a number of seconds above 0", example(given, key + "=600"));
+    take_time(key, seconds_value(given, key, value), rendezvous, keep_alive);
+  } else if (key == "keep_alive_max_attempt") {
+    keep_alive.attempts = whole_number<int>(value);
+    if (!keep_alive.attempts || *keep_alive.attempts < 1 || *keep_alive.attempts > kMostKeepAliveAttempts) {
+      refuse(given, "'" + key + "' is not a number of attempts above 0", example(given, key + "=3"));
     }
   } else if (!contains(kOtherKeys, key)) {
-    warnings.push_back(warn_about(given, key));
+    rendezvous.warnings.push_back(warn_about(given, key));
   }
 }
 
@@ -77,7 +104,7 @@ void rdzv_backend(const GivenValue& given, LaunchRequest& request) {
   if (given.text.empty()) return;
   const std::string word = lower_case(given.text);
   if (word != "static" && word != "c10d") {
-    refuse(given, "not in this version, which runs on one machine; allowed: static, c10d", example(given, "c10d"));
+    refuse(given, "not in this version; allowed: static, c10d", example(given, "c10d"));
   }
   request.rendezvous.backend = setting(given, word);
 }
@@ -93,13 +120,28 @@ void rdzv_endpoint(const GivenValue& given, LaunchRequest& request) {
 }
 
 void rdzv_conf(const GivenValue& given, LaunchRequest& request) {
-  request.rendezvous.warnings.clear();
+  RendezvousRequest& rendezvous = request.rendezvous;
+  rendezvous.warnings.clear();
+  rendezvous.is_host.reset();
+  for (auto* time :
+       {&rendezvous.join_timeout, &rendezvous.connect_timeout, &rendezvous.last_call, &rendezvous.heartbeat}) {
+    time->reset();
+  }
   if (trimmed(given.text).empty()) return;
+  KeepAlive keep_alive;
   for (std::size_t start = 0; start <= given.text.size();) {
     const std::size_t end = std::min(given.text.find(',', start), given.text.size());
-    take_entry(given, given.text.substr(start, end - start), request.rendezvous.warnings);
+    take_entry(given, given.text.substr(start, end - start), rendezvous, keep_alive);
     start = end + 1;
   }
+  if (!rendezvous.heartbeat && (keep_alive.interval || keep_alive.attempts)) {
+    rendezvous.heartbeat =
+        keep_alive.interval.value_or(kKeepAliveInterval) * keep_alive.attempts.value_or(kKeepAliveAttempts);
+  }
+}
+
+void node_rank(const GivenValue& given, LaunchRequest& request) {
+  request.rendezvous.node_rank = setting(given, number_between<int>(given, 0, kMostNodeRank));
 }
 
 void master_addr(const GivenValue& given, LaunchRequest& request) {

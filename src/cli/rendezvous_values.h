@@ -9,8 +9,9 @@ namespace lrun::flag_values {
 
 void rdzv_backend(const GivenValue& given, LaunchRequest& request);
 void rdzv_endpoint(const GivenValue& given, LaunchRequest& request);
-/// 'key=value,key=value'. Times are checked and not needed: there is nobody to wait for.
+/// 'key=value,key=value'.
 void rdzv_conf(const GivenValue& given, LaunchRequest& request);
+void node_rank(const GivenValue& given, LaunchRequest& request);
 void master_addr(const GivenValue& given, LaunchRequest& request);
 void local_addr(const GivenValue& given, LaunchRequest& request);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -47,6 +48,7 @@ std::string core_dump_of(const Verdict& verdict, const std::vector<FailureRecord
                          const std::string& folder) {
   const bool by_signal = verdict.culprit && verdict.culprit->ending == FailureRecord::Ending::kSignaled;
   if (!plan.setup.core_dumps || !by_signal) return {};
+  if (verdict.culprit->node_rank != plan.nodes.front().node_rank) return {};  // it is on that node
   std::error_code error;
   EndedProcess process{verdict.culprit->pid, verdict.culprit->value,
                        folder.empty() ? std::filesystem::current_path(error).string() : folder,
@@ -56,6 +58,20 @@ std::string core_dump_of(const Verdict& verdict, const std::vector<FailureRecord
                   [](const ResourceLimit& limit) { return limit.resource == RLIMIT_CORE && limit.soft == 0; });
   for (const FailureRecord& record : records) process.ranks[record.pid] = record.rank;
   return core_dump_in_words(process, CorePattern::of_this_machine());
+}
+
+RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, const std::string& python,
+                           const std::filesystem::path& logs) {
+  return {.grace = plan.grace.value,
+          .program = program,
+          .logs = logs.string(),
+          .python = python,
+          .colour = takes_colour(STDERR_FILENO)};
+}
+
+std::string plain_text(const Verdict& verdict, RunFactsForText facts) {
+  facts.colour = false;
+  return verdict_text(verdict, facts);
 }
 
 Duration console_patience(RunEnd::Kind kind) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "base/duration.h"
 #include "plan/launch_plan.h"
 #include "process/worker_group.h"
+#include "report/verdict_text.h"
 #include "verdict/judge.h"
 
 namespace lrun {
@@ -25,6 +27,13 @@ std::string read_own_account(const FailureRecord& record);
 /// \param folder  that the workers started in; empty: lrun's own
 std::string core_dump_of(const Verdict& verdict, const std::vector<FailureRecord>& records, const LaunchPlan& plan,
                          const std::string& folder);
+
+/// What the texts about a run's end need besides its verdict. `logs` is empty where there are none.
+RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, const std::string& python,
+                           const std::filesystem::path& logs);
+
+/// The verdict as it is kept in files.
+std::string plain_text(const Verdict& verdict, RunFactsForText facts);
 
 /// How long a console that takes nothing may keep an ended run. Output of a run that went its way is worth any wait
 /// (`lrun … | less`); who interrupted it does not want one.

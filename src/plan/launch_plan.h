@@ -12,6 +12,7 @@
 #include "plan/launch_request.h"
 #include "plan/output_plan.h"
 #include "plan/personality.h"
+#include "plan/rendezvous_plan.h"
 #include "plan/stop_signals.h"
 
 namespace lrun {
@@ -71,9 +72,10 @@ struct LaunchPlan {
   int other_roles_before = 0;  ///< workers of other roles with lower ranks than ours
   int num_nodes = 1;
   std::vector<NodePlan> nodes;
-  std::string master_addr;         ///< '127.0.0.1' on one node; empty: the rendezvous decides
-  std::optional<int> master_port;  ///< fixed by the user; else the store's socket decides
-  bool any_port_will_do = false;   ///< when master_port is taken
+  std::string master_addr;                   ///< '127.0.0.1' on one node; empty: the rendezvous decides
+  std::optional<int> master_port;            ///< fixed by the user; else the store's socket decides
+  bool any_port_will_do = false;             ///< when master_port is taken
+  std::optional<RendezvousPlan> rendezvous;  ///< with other launchers; empty: nobody to find
   Setting<std::optional<std::uint64_t>> seed;
   Setting<std::string> log_dir;
   OutputPlan output;

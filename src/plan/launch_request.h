@@ -28,11 +28,12 @@ struct LaunchRequest {
   bool no_python = false;            ///< --no-python: execute PROGRAM whatever it is
   WorkerSetup setup;
 
-  Setting<std::string> devices;         ///< '8', '2,3', 'auto', '-1'; empty when not given
-  Setting<std::string> nproc_per_node;  ///< '8', 'auto', 'cpu', 'gpu'; empty when not given (also -n, -np)
-  Setting<int> num_nodes{1};
-  Setting<std::string> strategy;                       ///< lower case; empty when not given
-  Setting<std::string> accelerator{"auto"};            ///< auto, cpu, gpu, tpu
+  Setting<std::string> devices;              ///< '8', '2,3', 'auto', '-1'; empty when not given
+  Setting<std::string> nproc_per_node;       ///< '8', 'auto', 'cpu', 'gpu'; empty when not given (also -n, -np)
+  Setting<int> num_nodes{1};                 ///< at most
+  int min_nodes = 0;                         ///< at least; 0: as many as num_nodes
+  Setting<std::string> strategy;             ///< lower case; empty when not given
+  Setting<std::string> accelerator{"auto"};  ///< auto, cpu, gpu, tpu
   Setting<std::string> process_group_backend{"auto"};  ///< auto, nccl, gloo, shm, shm+gloo
   Setting<std::optional<std::uint64_t>> seed;
   std::string role = "default";

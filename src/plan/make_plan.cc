@@ -26,7 +26,8 @@ constexpr Duration kDefaultSettleForVictims(250);
 
 /// The allocation's nodes, as many as were asked for.
 std::vector<AllocatedNode> nodes_of_run(const LaunchRequest& request, const Allocation& allocation) {
-  const int asked = request.num_nodes.value;
+  const bool alone = request.standalone && request.min_nodes == 1;  // torchrun's '--standalone --nnodes 1:4'
+  const int asked = alone ? 1 : request.num_nodes.value;
   if (asked < 1 || asked > kMostNodes) {
     throw UserError("'" + request.num_nodes.origin + " " + std::to_string(asked) + "' is no number of nodes",
                     "use 1 to " + std::to_string(kMostNodes));
@@ -240,7 +241,7 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
     plan.warnings.push_back(std::move(warning));
   }
   plan.argv = worker_command(request, environment, program);
-  choose_master(request.rendezvous, request.master_port, nodes.front(), plan);
+  choose_master(request, nodes.front(), plan);
   plan.seed = request.seed;
   plan.bind = request.bind;
   plan.log_dir = request.log_dir;
@@ -270,12 +271,6 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   bind_all(plan, nodes, environment);
   add_warnings(plan, choices);
   return plan;
-}
-
-void refuse_unsupported_run(const LaunchPlan& plan) {
-  if (plan.num_nodes == 1) return;
-  throw UserError("this version of lrun plans " + std::to_string(plan.num_nodes) + " nodes but runs only one",
-                  "use '--dry-run' to see the plan, or '--num_nodes 1'");
 }
 
 }  // namespace lrun

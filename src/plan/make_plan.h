@@ -20,8 +20,4 @@ Questions questions_of(const LaunchRequest& request, const Environment& environm
 LaunchPlan make_plan(const LaunchRequest& request, const Environment& environment, const Allocation& allocation,
                      const ProgramFacts& program, std::string run_id);
 
-/// Plans that can be shown and not yet be run: more than one node.
-/// \throws UserError  one line that says so.
-void refuse_unsupported_run(const LaunchPlan& plan);
-
 }  // namespace lrun

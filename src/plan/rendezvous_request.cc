@@ -6,11 +6,13 @@
 #include "base/split.h"
 #include "base/user_error.h"
 #include "plan/launch_plan.h"
+#include "plan/launch_request.h"
 
 namespace lrun {
 namespace {
 
 constexpr int kPortOfC10d = 29'400;
+constexpr int kPortOfStatic = 29'500;
 constexpr int kMostPort = 65'535;
 
 bool is_host_name(std::string_view text) {
@@ -35,7 +37,7 @@ bool is_here(const std::string& host, const AllocatedNode& this_host) {
 void check_is_here(const std::string& written, const std::string& host, const AllocatedNode& this_host,
                    const std::string& hint) {
   if (host.empty() || is_here(host, this_host)) return;
-  throw UserError("'" + written + "': '" + host + "' is not this machine, and this version runs on one machine", hint);
+  throw UserError("'" + written + "': '" + host + "' is not this machine, and this run has one node", hint);
 }
 
 std::string as_written(const Endpoint& endpoint) {
@@ -47,6 +49,85 @@ std::string as_written(const Endpoint& endpoint) {
 /// '--rdzv-endpoint node0:29400', 'PET_RDZV_ENDPOINT=node0:29400'.
 std::string as_written(const std::string& origin, const std::string& value) {
   return origin + (origin.starts_with('-') ? " " : "=") + value;
+}
+
+/// The port of an endpoint, which the static backend has to be told.
+int port_of(const RendezvousRequest& request) {
+  const Endpoint& endpoint = request.endpoint.value;
+  if (endpoint.port) return *endpoint.port;
+  if (request.backend.value == "c10d") return kPortOfC10d;
+  const std::string& origin = request.endpoint.origin;
+  throw UserError("'" + as_written(origin, as_written(endpoint)) + "' has no port",
+                  "write '" + as_written(origin, as_written(Endpoint{endpoint.host, kPortOfStatic})) +
+                      "', or '--master-port 29500' instead");
+}
+
+void choose_own_store(const RendezvousRequest& request, const Setting<std::optional<int>>& master_port,
+                      const AllocatedNode& this_host, LaunchPlan& plan) {
+  const Endpoint& endpoint = request.endpoint.value;
+  const std::string& origin = request.endpoint.origin;
+  check_is_here(as_written(origin, as_written(endpoint)), endpoint.host, this_host,
+                "leave it out, or write '" + as_written(origin, "localhost:29400") + "'");
+  for (const Setting<std::string>* address : {&request.master_addr, &request.local_addr}) {
+    check_is_here(as_written(address->origin, address->value), address->value, this_host,
+                  "leave it out, or write '" + as_written(address->origin, "127.0.0.1") + "'");
+  }
+  if (request.is_host == false) {
+    throw UserError("'--rdzv-conf is_host=false': with one node nobody else can hold the rendezvous",
+                    "leave 'is_host' out");
+  }
+  plan.master_addr = request.local_addr.given() ? request.local_addr.value : "127.0.0.1";
+  int port = master_port.value.value_or(0);
+  if (!endpoint.host.empty()) {
+    const int fixed = port;
+    port = port_of(request);
+    if (fixed != 0 && fixed != port) {  // torchrun drops it without a word
+      plan.warnings.push_back("'" + as_written(master_port.origin, std::to_string(fixed)) +
+                              "' is not used: the port of '" + as_written(origin, as_written(endpoint)) + "' is " +
+                              std::to_string(port));
+    }
+    plan.any_port_will_do = request.backend.value == "c10d";
+  }
+  if (port != 0) plan.master_port = port;
+}
+
+/// 'HOST:PORT' of the meeting: the endpoint, or what torchrun's static backend calls the master; else no host.
+Endpoint meeting_place(const LaunchRequest& request) {
+  const RendezvousRequest& rendezvous = request.rendezvous;
+  if (!rendezvous.endpoint.value.host.empty()) return {rendezvous.endpoint.value.host, port_of(rendezvous)};
+  const bool c10d = rendezvous.backend.value == "c10d";
+  const int port = c10d ? kPortOfC10d : request.master_port.value.value_or(kPortOfStatic);
+  return {rendezvous.master_addr.value, port};
+}
+
+RendezvousPlan::Hosting who_holds(const RendezvousRequest& request, const std::string& host,
+                                  const AllocatedNode& this_host) {
+  using Hosting = RendezvousPlan::Hosting;
+  if (request.is_host) return *request.is_host ? Hosting::kMust : Hosting::kNever;
+  if (request.backend.value == "static" && request.node_rank.given()) {
+    return request.node_rank.value == 0 ? Hosting::kMust : Hosting::kNever;
+  }
+  return is_here(host, this_host) ? Hosting::kIfFree : Hosting::kNever;
+}
+
+void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host, LaunchPlan& plan) {
+  const RendezvousRequest& asked = request.rendezvous;
+  RendezvousPlan meeting;
+  const Endpoint place = meeting_place(request);
+  meeting.host = place.host;
+  meeting.port = place.port.value_or(0);
+  meeting.backend = asked.backend.value;
+  meeting.hosting = who_holds(asked, meeting.host, this_host);
+  meeting.workers_use_endpoint = meeting.backend == "static";
+  if (asked.node_rank.given()) meeting.node_rank = asked.node_rank.value;
+  meeting.local_addr = asked.local_addr.value;
+  meeting.max_nodes = plan.num_nodes;
+  meeting.min_nodes = request.min_nodes == 0 ? plan.num_nodes : request.min_nodes;
+  meeting.join_timeout = asked.join_timeout.value_or(meeting.join_timeout);
+  meeting.connect_timeout = std::min(meeting.join_timeout, asked.connect_timeout.value_or(meeting.join_timeout));
+  meeting.last_call = asked.last_call.value_or(meeting.last_call);
+  meeting.heartbeat = asked.heartbeat.value_or(meeting.heartbeat);
+  plan.rendezvous = std::move(meeting);
 }
 
 }  // namespace
@@ -77,36 +158,22 @@ std::vector<std::string> hosts_in(const RendezvousRequest& request) {
   return hosts;
 }
 
-void choose_master(const RendezvousRequest& request, const Setting<std::optional<int>>& master_port,
-                   const AllocatedNode& this_host, LaunchPlan& plan) {
-  const Endpoint& endpoint = request.endpoint.value;
-  const std::string& origin = request.endpoint.origin;
-  check_is_here(as_written(origin, as_written(endpoint)), endpoint.host, this_host,
-                "leave it out, or write '" + as_written(origin, "localhost:29400") + "'");
-  for (const Setting<std::string>* address : {&request.master_addr, &request.local_addr}) {
-    check_is_here(as_written(address->origin, address->value), address->value, this_host,
-                  "leave it out, or write '" + as_written(address->origin, "127.0.0.1") + "'");
+void choose_master(const LaunchRequest& request, const AllocatedNode& this_host, LaunchPlan& plan) {
+  const std::vector<std::string>& warnings = request.rendezvous.warnings;
+  plan.warnings.insert(plan.warnings.end(), warnings.begin(), warnings.end());
+  if (const Setting<int>& rank = request.rendezvous.node_rank; rank.value >= plan.num_nodes) {
+    throw UserError("'" + as_written(rank.origin, std::to_string(rank.value)) + "': there is no such node",
+                    plan.num_nodes == 1 ? "this run has one node; '--num_nodes' says how many"
+                                        : "this run has the node ranks 0 to " + std::to_string(plan.num_nodes - 1));
   }
-  plan.warnings.insert(plan.warnings.end(), request.warnings.begin(), request.warnings.end());
-  const bool c10d = request.backend.value == "c10d";
-  if (plan.num_nodes == 1) plan.master_addr = "127.0.0.1";
-  int port = master_port.value.value_or(0);
-  if (!endpoint.host.empty()) {
-    if (!endpoint.port && !c10d) {
-      throw UserError("'" + as_written(origin, as_written(endpoint)) + "' has no port",
-                      "write '" + as_written(origin, as_written(Endpoint{endpoint.host, 29'500})) +
-                          "', or '--master-port 29500' instead");
-    }
-    const int fixed = port;
-    port = endpoint.port.value_or(kPortOfC10d);
-    if (fixed != 0 && fixed != port) {  // torchrun drops it without a word
-      plan.warnings.push_back("'" + as_written(master_port.origin, std::to_string(fixed)) +
-                              "' is not used: the port of '" + as_written(origin, as_written(endpoint)) + "' is " +
-                              std::to_string(port));
-    }
-    plan.any_port_will_do = c10d;
-  }
-  if (port != 0) plan.master_port = port;
+  if (plan.num_nodes > 1) return choose_meeting(request, this_host, plan);
+  choose_own_store(request.rendezvous, request.master_port, this_host, plan);
+}
+
+void check_meeting_place(const LaunchPlan& plan) {
+  if (!plan.rendezvous || !plan.rendezvous->host.empty()) return;
+  throw UserError("the launchers of " + std::to_string(plan.num_nodes) + " nodes do not know where to meet",
+                  "on every node, write '--rdzv-endpoint HOST:29500' with the name of one of them");
 }
 
 }  // namespace lrun

@@ -5,12 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/duration.h"
 #include "cluster/allocation.h"
 #include "plan/setting.h"
 
 namespace lrun {
 
 struct LaunchPlan;
+struct LaunchRequest;
 
 /// Where launchers meet: 'node0:29400', '[fe80::1]:29400'.
 struct Endpoint {
@@ -23,13 +25,19 @@ struct Endpoint {
 /// Reads an endpoint as torchrun does, blanks around it left out. \return empty for anything that is none.
 std::optional<Endpoint> parse_endpoint(std::string_view text);
 
-/// torchrun's options about how launchers find each other. On one machine there is nobody to find: they have to mean
+/// torchrun's options about how launchers find each other. On one node there is nobody to find: they have to mean
 /// this machine, and may fix the port of the workers' store.
 struct RendezvousRequest {
   Setting<std::string> backend{"static"};  ///< 'static' or 'c10d'
   Setting<Endpoint> endpoint;              ///< --rdzv-endpoint
   Setting<std::string> master_addr;        ///< empty: not given
   Setting<std::string> local_addr;         ///< empty: not given
+  Setting<int> node_rank{-1};              ///< -1: not given
+  std::optional<bool> is_host;             ///< from here on: of --rdzv-conf; empty: not given
+  std::optional<Duration> join_timeout;
+  std::optional<Duration> connect_timeout;
+  std::optional<Duration> last_call;
+  std::optional<Duration> heartbeat;
   std::vector<std::string> warnings = {};  ///< about --rdzv-conf, one line each
 
   bool operator==(const RendezvousRequest&) const = default;
@@ -38,9 +46,13 @@ struct RendezvousRequest {
 /// The names and addresses in `request` of which it has to be known whether they are this host's.
 std::vector<std::string> hosts_in(const RendezvousRequest& request);
 
-/// Decides where the workers' store is: its address, and its port unless the kernel chooses it.
-/// \throws UserError  another machine is meant, or the backend needs a port.
-void choose_master(const RendezvousRequest& request, const Setting<std::optional<int>>& master_port,
-                   const AllocatedNode& this_host, LaunchPlan& plan);
+/// Decides where the workers' store is: its address, and its port unless the kernel chooses it; with several nodes, how
+/// their launchers meet.
+/// \throws UserError  on one node: another machine is meant; the backend needs a port; there is no such node.
+void choose_master(const LaunchRequest& request, const AllocatedNode& this_host, LaunchPlan& plan);
+
+/// A plan for several nodes can be shown without a place to meet, and not be run.
+/// \throws UserError  one line that says what to write.
+void check_meeting_place(const LaunchPlan& plan);
 
 }  // namespace lrun

@@ -109,6 +109,10 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   text += row("world size", std::to_string(plan.world_size));
   text += row("backend", plan.process_group_backend.value, who_said(plan.process_group_backend));
   text += row("master", (plan.master_addr.empty() ? std::string(kAtStart) : plan.master_addr) + ", port " + port);
+  if (plan.rendezvous && !plan.rendezvous->host.empty()) {
+    text += row("meeting", plan.rendezvous->host + ", port " + std::to_string(plan.rendezvous->port),
+                plan.rendezvous->backend);
+  }
   text += row("seed", plan.seed.value ? std::to_string(*plan.seed.value) : "none", who_said(plan.seed));
   text += thread_row(plan, base);
   if (plan.bind.given()) text += row("binding", name_of(plan.bind.value), plan.bind.origin);

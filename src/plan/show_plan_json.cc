@@ -115,6 +115,18 @@ Json json_of(const Personality& personality) {
           {"verbs", personality.verbs}};
 }
 
+Json json_of(const RendezvousPlan& plan) {
+  return {{"backend", plan.backend},
+          {"host", plan.host},
+          {"port", plan.port},
+          {"node_rank", plan.node_rank ? Json(*plan.node_rank) : Json()},
+          {"min_nodes", plan.min_nodes},
+          {"max_nodes", plan.max_nodes},
+          {"join_timeout_ms", plan.join_timeout.count()},
+          {"last_call_ms", plan.last_call.count()},
+          {"heartbeat_ms", plan.heartbeat.count()}};
+}
+
 }  // namespace
 
 std::string show_plan_json(const LaunchPlan& plan, const Environment& environment) {
@@ -135,6 +147,7 @@ std::string show_plan_json(const LaunchPlan& plan, const Environment& environmen
       {"world_size", plan.world_size},
       {"master_addr", plan.master_addr.empty() ? Json() : Json(plan.master_addr)},
       {"master_port", or_null(plan.master_port)},
+      {"rendezvous", plan.rendezvous ? json_of(*plan.rendezvous) : Json()},
       {"seed", json_of(plan.seed, or_null(plan.seed.value))},
       {"output", json_of(plan.output.console, name_of_console(plan.output))},
       {"log_dir", json_of(plan.log_dir)},

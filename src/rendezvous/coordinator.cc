@@ -47,14 +47,17 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
       end_round_when_reported();
       break;
     case Kind::kReady:
-      if (phase_ != Phase::kDeciding || message.round != round_ + 1) break;
+      if (message.round != round_ + 1) break;
+      if (phase_ == Phase::kClosed) {
+        send(from, lost(who_left_));
+        break;
+      }
+      if (phase_ != Phase::kDeciding) break;
       launcher.ready = true;
       begin_again_when_ready();
       break;
     case Kind::kBye:
-      if (phase_ != Phase::kDeciding && phase_ != Phase::kClosed) return left(from, "its launcher has left", now);
-      phase_ = Phase::kClosed;
-      remove(from);
+      leave(from, now);
       break;
     default:
       break;
@@ -165,7 +168,24 @@ void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now) {
   if (launchers_.empty()) phase_ = Phase::kClosed;
 }
 
-void Coordinator::remove(LauncherId who) { launchers_.erase(who); }
+/// Whoever has reported is not missed in this round, and none can follow: whoever is ready for one is told.
+void Coordinator::leave(LauncherId who, SteadyTime now) {
+  const bool over = phase_ == Phase::kDeciding || phase_ == Phase::kClosed;
+  if (!over && !launchers_.at(who).reported) return left(who, "its launcher has left", now);
+  if (phase_ != Phase::kClosed) who_left_ = launchers_.at(who).record.node;
+  launchers_.erase(who);
+  if (!over && !launchers_.empty()) return end_round_when_reported();
+  if (phase_ == Phase::kDeciding) {
+    for (const auto& [id, launcher] : launchers_) {
+      if (launcher.ready) send(id, lost(who_left_));
+    }
+  }
+  phase_ = Phase::kClosed;
+}
+
+LauncherMessage Coordinator::lost(const std::string& node) const {
+  return {.kind = Kind::kLost, .round = round_, .text = "its launcher has left", .node = node};
+}
 
 void Coordinator::advance(SteadyTime now) {
   if (phase_ != Phase::kMeeting) return;

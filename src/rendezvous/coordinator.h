@@ -84,8 +84,9 @@ class Coordinator {
   void stop(LauncherId from, const std::string& reason);
   void end_round_when_reported();
   void begin_again_when_ready();
+  [[nodiscard]] LauncherMessage lost(const std::string& node) const;
   void give_up(const std::string& why);
-  void remove(LauncherId who);
+  void leave(LauncherId who, SteadyTime now);
   void send(LauncherId to, LauncherMessage message, bool last = false);
   void send_to_all(const LauncherMessage& message, LauncherId except = 0);
   [[nodiscard]] int count() const { return static_cast<int>(launchers_.size()); }
@@ -100,6 +101,7 @@ class Coordinator {
   int round_ = 0;
   bool stopped_ = false;  ///< this round's reason to stop was passed on
   std::map<LauncherId, Launcher> launchers_;
+  std::string who_left_;              ///< first, when there was no next round for it
   std::vector<std::string> reports_;  ///< of this round, by node rank
   std::vector<Send> sends_;
 };

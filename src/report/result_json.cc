@@ -13,34 +13,6 @@
 
 namespace lrun {
 
-std::string_view name_of(RunEnd::Kind kind) {
-  switch (kind) {
-    case RunEnd::Kind::kSucceeded:
-      return "succeeded";
-    case RunEnd::Kind::kWorkerFailed:
-      return "worker_failed";
-    case RunEnd::Kind::kStartFailed:
-      return "start_failed";
-    case RunEnd::Kind::kInterrupted:
-      return "interrupted";
-    case RunEnd::Kind::kConsoleClosed:
-      return "console_closed";
-    case RunEnd::Kind::kRequested:
-      return "requested";
-    case RunEnd::Kind::kTimedOut:
-      return "timed_out";
-    case RunEnd::Kind::kHang:
-      return "hang";
-    case RunEnd::Kind::kStartTimedOut:
-      return "start_timed_out";
-    case RunEnd::Kind::kGuardDied:
-      return "guard_died";
-    case RunEnd::Kind::kLauncherFailed:
-      return "launcher_failed";
-  }
-  return "succeeded";
-}
-
 std::string result_json(const std::string& run_id, const Verdict& verdict, const std::vector<FailureRecord>& records,
                         const std::string& text, const std::string& hint) {
   std::string endings;

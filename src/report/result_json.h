@@ -9,9 +9,6 @@
 
 namespace lrun {
 
-/// 'succeeded', 'worker_failed', 'interrupted', ...: the reason as a word for programs.
-std::string_view name_of(RunEnd::Kind kind);
-
 /// The result of a run for programs: `schema` 1, exit code, reason, culprit, who was overruled as a victim
 /// (or null), a hint (or an empty text) and every ending. One JSON object.
 /// \param text  what people were told at the end, without colour

@@ -146,13 +146,18 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
 
 std::string start_failure_text(const FailureRecord& record, const RunFactsForText& facts) {
   if (record.ending != FailureRecord::Ending::kExecFailed) return {};
+  if (!facts.node.empty()) {
+    const std::string there =
+        fmt::format("node {} cannot run its program: {}", facts.node, std::strerror(record.value));
+    return message_line(Severity::kError, there, facts.colour);
+  }
   const std::string what = fmt::format("cannot run '{}': {}", facts.program, std::strerror(record.value));
   const std::string hint = start_hint(record, facts);
   return message_line(Severity::kError, what, facts.colour) +
          (hint.empty() ? std::string() : message_line(Severity::kHint, hint, facts.colour));
 }
 
-std::string reason_in_words(const RunEnd& end) {
+std::string reason_here_in_words(const RunEnd& end) {
   switch (end.kind) {
     case RunEnd::Kind::kInterrupted:
       return fmt::format("received {}", signal_name(end.signal_number));
@@ -171,9 +176,18 @@ std::string reason_in_words(const RunEnd& end) {
                          format_duration(Duration(end.limit_ms)));
     case RunEnd::Kind::kGuardDied:
       return "lrun itself was killed";
+    case RunEnd::Kind::kWorkerFailed:
+      return "a worker failed";
     default:
       return {};
   }
+}
+
+/// 'node a: received SIGTERM', 'node b is lost: silence for 5s'.
+std::string reason_in_words(const RunEnd& end) {
+  if (end.kind == RunEnd::Kind::kNodeLost) return terminal_safe(end.who);
+  const std::string reason = reason_here_in_words(end);
+  return end.is_ours() ? reason : fmt::format("node {}: {}", terminal_safe(end.node), reason);
 }
 
 }  // namespace
@@ -206,7 +220,9 @@ std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int oth
 std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts) {
   if (verdict.end.kind == RunEnd::Kind::kSucceeded) return {};
   if (verdict.end.kind == RunEnd::Kind::kStartFailed) {
-    return verdict.culprit ? start_failure_text(*verdict.culprit, facts) : std::string();
+    RunFactsForText there = facts;
+    there.node = verdict.end.node;
+    return verdict.culprit ? start_failure_text(*verdict.culprit, there) : std::string();
   }
   std::string text;
   if (verdict.culprit) text += evidence_lines(*verdict.culprit, facts);

@@ -21,6 +21,7 @@ struct RunFactsForText {
   bool given_to_python = false;  ///< the interpreter was to run PROGRAM
   std::string python = {};       ///< the interpreter that runs PROGRAM; empty: lrun gave it to none
   std::string core_dump;         ///< where the culprit's is, in words, or why there is none; empty: none was to be
+  std::string node = {};         ///< where the program could not be started; empty: here
   bool cause_told = false;       ///< stopping_text() has named the culprit already
   bool colour = false;
 

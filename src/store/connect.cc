@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <cstring>
 #include <system_error>
 
 namespace lrun {
@@ -43,10 +44,24 @@ socklen_t parse_address(const std::string& text, std::uint16_t port, AnyAddress&
   return 0;
 }
 
-int error_of_socket(int fd) {
-  int error = 0;
-  socklen_t size = sizeof error;
-  return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+std::string numeric_text(const sockaddr_storage& bytes) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (bytes.ss_family == AF_INET) {
+    sockaddr_in ipv4{};
+    std::memcpy(&ipv4, &bytes, sizeof ipv4);
+    return ::inet_ntop(AF_INET, &ipv4.sin_addr, text, sizeof text) != nullptr ? text : "";
+  }
+  if (bytes.ss_family != AF_INET6) return {};
+  sockaddr_in6 ipv6{};
+  std::memcpy(&ipv6, &bytes, sizeof ipv6);
+  constexpr std::size_t kPrefixOfMapped = 12;
+  const bool mapped = IN6_IS_ADDR_V4MAPPED(&ipv6.sin6_addr);
+  const void* const address = mapped ? &ipv6.sin6_addr.s6_addr[kPrefixOfMapped] : ipv6.sin6_addr.s6_addr;
+  return ::inet_ntop(mapped ? AF_INET : AF_INET6, address, text, sizeof text) != nullptr ? text : "";
+}
+
+std::string connecting_to(const std::string& address, std::uint16_t port) {
+  return "cannot connect to " + address + " port " + std::to_string(port);
 }
 
 }  // namespace
@@ -62,8 +77,19 @@ bool poll_until(int fd, short events, SteadyTime deadline) {
 }
 
 Fd connect_to(const std::string& address, std::uint16_t port, SteadyTime deadline) {
-  const std::string what = "cannot connect to " + address + " port " + std::to_string(port);
-  const auto fail = [&what](int error) { throw std::system_error(error, std::generic_category(), what); };
+  Fd socket = begin_to_connect(address, port);
+  const auto fail = [&](int error) {
+    throw std::system_error(error, std::generic_category(), connecting_to(address, port));
+  };
+  if (!poll_until(socket.get(), POLLOUT, deadline)) fail(ETIMEDOUT);
+  if (const int error = connection_error(socket.get()); error != 0) fail(error);
+  return socket;
+}
+
+Fd begin_to_connect(const std::string& address, std::uint16_t port) {
+  const auto fail = [&](int error) {
+    throw std::system_error(error, std::generic_category(), connecting_to(address, port));
+  };
   AnyAddress parsed{};
   const socklen_t size = parse_address(address, port, parsed);
   if (size == 0) fail(EINVAL);
@@ -71,12 +97,24 @@ Fd connect_to(const std::string& address, std::uint16_t port, SteadyTime deadlin
   if (!socket) fail(errno);
   const int on = 1;
   if (::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) fail(errno);
-  if (::connect(socket.get(), &parsed.any, size) != 0) {
-    if (errno != EINPROGRESS) fail(errno);
-    if (!poll_until(socket.get(), POLLOUT, deadline)) fail(ETIMEDOUT);
-    if (const int error = error_of_socket(socket.get()); error != 0) fail(error);
-  }
+  if (::connect(socket.get(), &parsed.any, size) != 0 && errno != EINPROGRESS) fail(errno);
   return socket;
+}
+
+int connection_error(int fd) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+ConnectionEnds ends_of_connection(int fd) {
+  ConnectionEnds ends;
+  sockaddr_storage bytes{};
+  socklen_t size = sizeof bytes;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&bytes), &size) == 0) ends.own = numeric_text(bytes);
+  size = sizeof bytes;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&bytes), &size) == 0) ends.peer = numeric_text(bytes);
+  return ends;
 }
 
 }  // namespace lrun

@@ -1,5 +1,6 @@
 #include "store/listening_socket.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -46,6 +47,18 @@ SocketAddress any_ipv6_address(std::uint16_t port) {
   return make_address(address, AF_INET6, "[::]");
 }
 
+SocketAddress numeric_address(std::uint16_t port, const std::string& text) {
+  sockaddr_in ipv4{};
+  ipv4.sin_family = AF_INET;
+  ipv4.sin_port = htons(port);
+  if (::inet_pton(AF_INET, text.c_str(), &ipv4.sin_addr) == 1) return make_address(ipv4, AF_INET, text.c_str());
+  sockaddr_in6 ipv6{};
+  ipv6.sin6_family = AF_INET6;
+  ipv6.sin6_port = htons(port);
+  if (::inet_pton(AF_INET6, text.c_str(), &ipv6.sin6_addr) == 1) return make_address(ipv6, AF_INET6, text.c_str());
+  throw std::system_error(EINVAL, std::generic_category(), "cannot listen on '" + text + "'");
+}
+
 void set_option(int fd, int level, int option, int value) {
   if (::setsockopt(fd, level, option, &value, sizeof value) != 0) {
     throw std::system_error(errno, std::generic_category(), "setsockopt");
@@ -75,7 +88,8 @@ Fd listen_on(const SocketAddress& address, std::uint16_t port) {
 
 }  // namespace
 
-Fd open_listening_socket(StoreReach reach, std::uint16_t port) {
+Fd open_listening_socket(StoreReach reach, std::uint16_t port, const std::string& address) {
+  if (!address.empty()) return listen_on(numeric_address(port, address), port);
   if (reach == StoreReach::kLoopback) return listen_on(ipv4_address(port, INADDR_LOOPBACK, "127.0.0.1"), port);
   try {
     return listen_on(any_ipv6_address(port), port);

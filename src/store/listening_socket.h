@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/fd.h"
 
@@ -14,9 +15,10 @@ enum class StoreReach {
 
 /// A TCP socket that listens with the longest queue the kernel allows; nonblocking, close-on-exec. Connections accepted
 /// from it have TCP_NODELAY and keep-alive already: Linux lets them inherit both.
-/// \param port  0: the kernel chooses a free one.
+/// \param port     0: the kernel chooses a free one.
+/// \param address  numeric: only this one of the host's addresses; empty: as `reach` says.
 /// \throws std::system_error  EADDRINUSE, EACCES and others; the message names address and port.
-Fd open_listening_socket(StoreReach reach, std::uint16_t port);
+Fd open_listening_socket(StoreReach reach, std::uint16_t port, const std::string& address = {});
 
 /// The port a socket is bound to.
 /// \throws std::system_error  ENOTSOCK, EBADF.

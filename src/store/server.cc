@@ -58,11 +58,11 @@ bool concerns_one_connection(int error) {
 
 Fd listen_as(const StoreServerOptions& options) {
   try {
-    return open_listening_socket(options.reach, options.port);
+    return open_listening_socket(options.reach, options.port, options.address);
   } catch (const std::system_error& error) {
     if (!options.any_port_will_do || error.code().value() != EADDRINUSE) throw;
   }
-  return open_listening_socket(options.reach, 0);
+  return open_listening_socket(options.reach, 0, options.address);
 }
 
 }  // namespace
@@ -74,6 +74,7 @@ struct StoreServer::Connection {
   Fd socket;
   StoreRequestDecoder decoder;
   bool pinged = false;
+  bool heard = false;    // at least one byte
   std::string unserved;  // bytes that were read and wait until the client takes its answers
   SendBuffer answers;
   EventLoop::Watch readable;
@@ -153,11 +154,23 @@ bool StoreServer::make_room() {
 
 void StoreServer::read_from(Connection& connection) {
   const ssize_t count = ::recv(connection.socket.get(), read_buffer_.get(), kReadBytesPerTurn, 0);
+  if (count > 0 && give_away(connection, {read_buffer_.get(), static_cast<std::size_t>(count)})) return;
   if (count > 0) {
     serve(connection, {read_buffer_.get(), static_cast<std::size_t>(count)});
   } else if (count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
     close(connection.id);
   }
+}
+
+bool StoreServer::give_away(Connection& connection, std::string_view bytes) {
+  const bool is_first = !std::exchange(connection.heard, true);
+  if (!is_first || !options_.foreign || bytes.front() != options_.foreign_byte) return false;
+  connection.readable.cancel();
+  connection.writable.cancel();
+  Fd socket = std::move(connection.socket);
+  close(connection.id);
+  options_.foreign(std::move(socket), std::string(bytes));
+  return true;
 }
 
 void StoreServer::serve(Connection& connection, std::string_view bytes) {
@@ -235,6 +248,12 @@ void StoreServer::tell_refusal(int socket, const std::string& reason) {
   if (!options_.log) return;
   const auto line = refusals_.refused(describe_peer(socket), reason, std::chrono::steady_clock::now());
   if (line) log(*line);
+}
+
+void StoreServer::set_listeners(std::function<void(const std::string& line)> log,
+                                std::function<void(std::int32_t pid)> greeted) {
+  options_.log = std::move(log);
+  options_.greeted = std::move(greeted);
 }
 
 void StoreServer::tell_refusals() {

@@ -21,6 +21,7 @@ namespace lrun {
 struct StoreServerOptions {
   StoreReach reach = StoreReach::kLoopback;
   std::uint16_t port = 0;         ///< 0: the kernel chooses
+  std::string address = {};       ///< numeric: only this one of the host's addresses; empty: as `reach` says
   bool any_port_will_do = false;  ///< when `port` is taken the kernel chooses, too
   /// A client whose unread answers exceed this is not read from until it has taken them.
   std::size_t max_unsent_bytes = std::size_t{1} << 20U;
@@ -33,6 +34,11 @@ struct StoreServerOptions {
   /// Gets what a client says is its pid in its first ping, which torch's send right after they connected; the numbers
   /// of later pings mean nothing. May be empty. Must not call the server.
   std::function<void(std::int32_t pid)> greeted = {};
+  /// Connections that begin with this byte belong to another protocol: they are given away. No client of the store
+  /// begins with anything but 0.
+  char foreign_byte = 0;
+  /// Gets such a connection and the bytes that came first. May be empty: then it is refused. Must not call the server.
+  std::function<void(Fd socket, std::string bytes)> foreign = {};
 };
 
 /// The workers' store: a TCPStore server for clients of torch 2.1 and newer, on the launcher's thread.
@@ -61,6 +67,9 @@ class StoreServer {
   /// keys. Socket and port stay.
   void reset();
 
+  /// Takes the place of StoreServerOptions::log and ::greeted: who hosts the store may change during a run.
+  void set_listeners(std::function<void(const std::string& line)> log, std::function<void(std::int32_t pid)> greeted);
+
   /// Says how many clients were refused that no line told of. For the end of a run.
   void tell_refusals();
 
@@ -76,6 +85,8 @@ class StoreServer {
   /// Carries out the requests in `bytes`; what is left when the client has too many unread answers is kept for later.
   /// The connection may be gone afterwards.
   void serve(Connection& connection, std::string_view bytes);
+  /// True when the connection was given away.
+  bool give_away(Connection& connection, std::string_view bytes);
   void write_to(Connection& connection);
   /// Sends what is there and arms the watches that the rest needs. False when the connection is gone.
   bool flush(Connection& connection);

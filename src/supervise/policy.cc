@@ -154,6 +154,16 @@ Decision on(SupervisionState state, const TimeIsOver& event) {
   return begin_stop(state, event.end, SIGTERM);
 }
 
+/// A worker's failure here, told or about to be, stays the reason here: the verdict compares it with the others'.
+Decision on(SupervisionState state, const StoppedElsewhere& event) {
+  const bool may_restart = event.end.kind == RunEnd::Kind::kWorkerFailed || event.end.kind == RunEnd::Kind::kHang;
+  if (!may_restart) state.unwanted = true;
+  if (state.phase == Phase::kSettling) return begin_stop(state, state.end, SIGTERM);
+  if (!may_begin_stop(state)) return {state, {}};
+  const bool by_signal = event.end.kind == RunEnd::Kind::kInterrupted;
+  return begin_stop(state, event.end, by_signal ? event.end.signal_number : SIGTERM);
+}
+
 /// A process in an uninterruptible sleep, or in a frozen cgroup, may never end.
 Decision on(SupervisionState state, const KillExpired&) {
   if (state.phase != Phase::kKilling || state.running == 0) return {state, {}};

@@ -58,6 +58,10 @@ struct TimeIsOver {
   RunEnd end;
   bool may_restart = false;  ///< another attempt may do better
 };
+/// Another node of the job stops, or is lost: so do we. `end` says where and why.
+struct StoppedElsewhere {
+  RunEnd end;
+};
 /// The attempt failed and is over; another one is to follow it.
 struct RestartPlanned {
   Duration delay{0};
@@ -65,8 +69,9 @@ struct RestartPlanned {
 struct BackoffExpired {};
 /// Everything that had happened when the backoff expired has been told, and nothing called the start off.
 struct StartConfirmed {};
-using Event = std::variant<WorkerEnded, SettleExpired, SignalArrived, GraceExpired, ConsoleClosed, StopRequested,
-                           GuardDied, KillExpired, TimeIsOver, RestartPlanned, BackoffExpired, StartConfirmed>;
+using Event =
+    std::variant<WorkerEnded, SettleExpired, SignalArrived, GraceExpired, ConsoleClosed, StopRequested, GuardDied,
+                 KillExpired, TimeIsOver, StoppedElsewhere, RestartPlanned, BackoffExpired, StartConfirmed>;
 
 /// What is then to be done, in this order.
 struct Announce {};  ///< say on the console why the run stops

@@ -117,10 +117,12 @@ void decide_code(Verdict& verdict) {
       break;
     case RunEnd::Kind::kGuardDied:
     case RunEnd::Kind::kLauncherFailed:
+    case RunEnd::Kind::kNodeLost:
       verdict.exit_code = kExitRefused;
       break;
   }
   if (verdict.die_of_signal != 0) verdict.exit_code = 128 + verdict.die_of_signal;
+  if (!verdict.end.is_ours()) verdict.die_of_signal = 0;  // it came to another node's lrun
 }
 
 }  // namespace

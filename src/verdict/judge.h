@@ -5,33 +5,9 @@
 #include <vector>
 
 #include "verdict/failure_record.h"
+#include "verdict/run_end.h"
 
 namespace lrun {
-
-/// Why a run ended, in one value.
-struct RunEnd {
-  enum class Kind {
-    kSucceeded,       ///< every worker ended with code 0
-    kWorkerFailed,    ///< a worker failed by itself; the others were stopped
-    kStartFailed,     ///< a worker could not be started; nothing runs
-    kInterrupted,     ///< lrun received `signal_number`
-    kConsoleClosed,   ///< whoever read lrun's output has gone
-    kRequested,       ///< stopped through the control socket
-    kGuardDied,       ///< lrun's own guard was killed
-    kLauncherFailed,  ///< lrun itself could not go on
-    kTimedOut,        ///< the run took longer than `limit`
-    kHang,            ///< no worker made progress for `limit`
-    kStartTimedOut,   ///< not all workers were connected to the store after `limit`
-  };
-
-  Kind kind = Kind::kSucceeded;
-  int signal_number = 0;
-  std::int64_t limit_ms = 0;   ///< the time that was allowed, where that is the reason
-  std::string who = {};        ///< whom the limit found, in words: 'rank 3 is in read()'; empty: not known
-  bool grace_expired = false;  ///< workers were killed because they did not end in time
-
-  bool operator==(const RunEnd&) const = default;
-};
 
 /// What a run came to, from the endings of all its workers.
 struct Verdict {

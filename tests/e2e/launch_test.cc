@@ -167,10 +167,11 @@ TEST(Launch, UnderTorchrunsNameHasTorchrunsDefaults) {
       << "no prefix, Python, one thread";
 }
 
-TEST(Launch, RefusesToRunSeveralNodesInOneLineAndPlansThem) {
+TEST(Launch, SaysWhereSeveralNodesMayMeetAndPlansThem) {
   LrunProcess refused({"--devices", "8", "--num_nodes", "4", "true"});
   EXPECT_EQ(refused.wait().code, 125);
   EXPECT_EQ(refused.out(), "");
+  EXPECT_NE(refused.err().find("--rdzv-endpoint HOST:29500"), std::string::npos) << refused.err();
   LrunProcess planned({"--devices", "8", "--num_nodes", "4", "--strategy", "ddp", "--dry-run=json", "./train"});
   EXPECT_EQ(planned.wait().code, 0) << planned.err();
   EXPECT_EQ(nlohmann::json::parse(planned.out())["world_size"], 32);

@@ -136,6 +136,9 @@ TEST(CommandLine, ReadsEveryFormOfANodeCount) {
   EXPECT_EQ(request_of({"--nnodes", "3", "p"}).num_nodes, by_flag(3, "--nnodes"));
   EXPECT_EQ(request_of({"--nnodes", "1:1", "p"}).num_nodes.value, 1) << "torchrun's own default";
   EXPECT_EQ(request_of({"--num_nodes", "4", "p"}).num_nodes.value, 4);
+  EXPECT_EQ(request_of({"--num_nodes", "4", "p"}).min_nodes, 0);
+  EXPECT_EQ(request_of({"--nnodes", "2:4", "p"}).num_nodes, by_flag(4, "--nnodes"));
+  EXPECT_EQ(request_of({"--nnodes", "2:4", "p"}).min_nodes, 2);
 }
 
 TEST(CommandLine, ReadsEveryFormOfADryRun) {
@@ -156,8 +159,7 @@ TEST(CommandLine, StrategyNamesHaveNoCase) {
 TEST(CommandLine, AcceptsTorchrunFlagsThatAskForNothingOnOneMachine) {
   const LaunchRequest plain = request_of({"p"});
   for (const Words& words :
-       {Words{"--node-rank", "0", "p"}, Words{"--rdzv-endpoint=", "p"}, Words{"--monitor-interval", "0.1", "p"},
-        Words{"--start-method=fork", "p"}, Words{"--rdzv-conf= join_timeout = 20 , is_host=Yes", "p"},
+       {Words{"--rdzv-endpoint=", "p"}, Words{"--monitor-interval", "0.1", "p"}, Words{"--start-method=fork", "p"},
         Words{"-r", "0", "-t0", "p"}, Words{"--role=default", "p"}}) {
     EXPECT_EQ(request_of(words), plain) << words.front();
   }
@@ -183,11 +185,26 @@ TEST(CommandLine, KeepsWhereLaunchersAreToMeet) {
                   "'join_timeout'?"});
 }
 
+TEST(CommandLine, ReadsHowLaunchersWaitForEachOther) {
+  const auto conf = [](const std::string& text) { return request_of({"--rdzv-conf=" + text, "p"}).rendezvous; };
+  const RendezvousRequest all = conf(" join_timeout = 20 , is_host=Yes,last_call_timeout=2,read_timeout=3");
+  EXPECT_EQ(all.join_timeout, Duration(20'000));
+  EXPECT_EQ(all.is_host, true);
+  EXPECT_EQ(all.last_call, Duration(2000));
+  EXPECT_EQ(all.connect_timeout, Duration(3000));
+  EXPECT_EQ(all.heartbeat, std::nullopt);
+  EXPECT_EQ(conf("is_host=F").is_host, false);
+  EXPECT_EQ(conf("heartbeat_timeout=1").heartbeat, Duration(1000));
+  EXPECT_EQ(conf("keep_alive_interval=1,keep_alive_max_attempt=4").heartbeat, Duration(4000)) << "as in torchrun";
+  EXPECT_EQ(conf("keep_alive_max_attempt=2").heartbeat, Duration(10'000));
+  EXPECT_EQ(request_of({"--node-rank", "3", "p"}).rendezvous.node_rank, by_flag(3, "--node-rank"));
+}
+
 TEST(CommandLine, StandaloneHidesRendezvousFlagsAsTorchrunDoes) {
   const Words words{"--standalone",        "--rdzv-id=mine",  "--rdzv-endpoint=no.such.host:1",
                     "--rdzv-backend=etcd", "--rdzv-conf=a=b", "p"};
   EXPECT_EQ(request_of(words), request_of({"--standalone", "p"}));
-  EXPECT_NE(refusal({"--standalone", "--node-rank=3", "p"}), "(accepted)") << "the others are still looked at";
+  EXPECT_NE(refusal({"--standalone", "--node-rank=x", "p"}), "(accepted)") << "the others are still looked at";
 }
 
 TEST(CommandLine, HelpAndVersionAreAnsweredBeforeValuesAreRead) {

@@ -64,7 +64,7 @@ TEST(EnvironmentValues, AVariableThatAFlagHidesIsNotRead) {
 TEST(EnvironmentValues, AnEmptyVariableIsNothingForUsAndAValueForTorchrun) {
   EXPECT_FALSE(request_of({"p"}, {{"LRUN_DEVICES", ""}}).devices.given());
   EXPECT_EQ(refusal({"p"}, {{"PET_NODE_RANK", ""}}),
-            "lrun: error: 'PET_NODE_RANK=': not a whole number; allowed: 0 to 2147483647\n"
+            "lrun: error: 'PET_NODE_RANK=': not a whole number; allowed: 0 to 65535\n"
             "lrun: hint: for example 'PET_NODE_RANK=0'\n");
   EXPECT_EQ(refusal({"p"}, {{"PET_RDZV_ENDPOINT", ""}}), "(accepted)");
   EXPECT_EQ(refusal({"p"}, {{"PET_STANDALONE", ""}, {"PET_RDZV_ENDPOINT", "a:1"}}), "(accepted)")
@@ -86,12 +86,12 @@ TEST(EnvironmentValues, RefusalsNameTheVariable) {
   EXPECT_EQ(refusal({"p"}, {{"LRUN_STRATEGY", "dpd"}}),
             "lrun: error: 'LRUN_STRATEGY=dpd': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded\n"
             "lrun: hint: did you mean 'ddp'?\n");
-  EXPECT_EQ(refusal({"p"}, {{"PET_NNODES", "1:4"}}),
-            "lrun: error: 'PET_NNODES=1:4': a range of nodes comes with rendezvous and is not in this version\n"
-            "lrun: hint: give one number, such as 'PET_NNODES=4'\n");
-  EXPECT_EQ(refusal({"p"}, {{"PET_NODE_RANK", "1"}}),
-            "lrun: error: 'PET_NODE_RANK=1' is not in this version\n"
-            "lrun: hint: leave it out: this version runs on one machine\n");
+  EXPECT_EQ(refusal({"p"}, {{"PET_NNODES", "4:1"}}),
+            "lrun: error: 'PET_NNODES=4:1': min_nodes is more than max_nodes\n"
+            "lrun: hint: for example 'PET_NNODES=1'\n");
+  EXPECT_EQ(refusal({"p"}, {{"PET_NODE_RANK", "x"}}),
+            "lrun: error: 'PET_NODE_RANK=x': not a whole number; allowed: 0 to 65535\n"
+            "lrun: hint: for example 'PET_NODE_RANK=0'\n");
 }
 
 TEST(EnvironmentValues, AnUnknownVariableIsOneWarning) {

@@ -61,11 +61,8 @@ TEST(Refusal, OfWorkersNamesWhatIsAllowed) {
   });
 }
 
-TEST(Refusal, OfNodesTellsElasticRangesFromNonsense) {
+TEST(Refusal, OfNodes) {
   expect_refused({
-      {"--nnodes=1:4",
-       "lrun: error: '--nnodes 1:4': a range of nodes comes with rendezvous and is not in this version\n"
-       "lrun: hint: give one number, such as '--nnodes 4'\n"},
       {"--nnodes=0",
        "lrun: error: '--nnodes 0': not a number of nodes; allowed: 1 to 65536\n"
        "lrun: hint: for example '--nnodes 1'\n"},
@@ -176,14 +173,14 @@ TEST(Refusal, OfNumbersNamesTheRange) {
 TEST(Refusal, OfLaterFlagsNamesTheFlagAndAWayOut) {
   expect_refused({
       {"--rdzv-backend=etcd-v2",
-       "lrun: error: '--rdzv-backend etcd-v2': not in this version, which runs on one machine; allowed: static, c10d\n"
+       "lrun: error: '--rdzv-backend etcd-v2': not in this version; allowed: static, c10d\n"
        "lrun: hint: for example '--rdzv-backend c10d'\n"},
-      {"--node-rank=1",
-       "lrun: error: '--node-rank 1' is not in this version\n"
-       "lrun: hint: leave it out: this version runs on one machine\n"},
+      {"--node-rank=-1",
+       "lrun: error: '--node-rank -1': out of range; allowed: 0 to 65535\n"
+       "lrun: hint: for example '--node-rank 0'\n"},
       {"-Ha:4,b:4",
        "lrun: error: '-H a:4,b:4' is not in this version\n"
-       "lrun: hint: leave it out: this version runs on one machine\n"},
+       "lrun: hint: leave it out, and start lrun on every node: see --rdzv-endpoint\n"},
       {"--monitor-interval=0",
        "lrun: error: '--monitor-interval 0': not a number of seconds above 0\n"
        "lrun: hint: for example '--monitor-interval 0.1'\n"},
@@ -216,9 +213,11 @@ TEST(Refusal, OfAConfigurationOfTheRendezvous) {
       {"--rdzv-conf=read_timeout=0",
        "lrun: error: '--rdzv-conf read_timeout=0': 'read_timeout' is not a number of seconds above 0\n"
        "lrun: hint: for example '--rdzv-conf read_timeout=600'\n"},
-      {"--rdzv-conf=is_host=N",
-       "lrun: error: '--rdzv-conf is_host=N': nobody else can hold the rendezvous: this version runs on one machine\n"
-       "lrun: hint: leave 'is_host' out\n"},
+      {"--rdzv-conf=keep_alive_max_attempt=0",
+       "lrun: error: '--rdzv-conf keep_alive_max_attempt=0': 'keep_alive_max_attempt' is not a number of attempts "
+       "above "
+       "0\n"
+       "lrun: hint: for example '--rdzv-conf keep_alive_max_attempt=3'\n"},
       {"--rdzv-conf=is_host=maybe",
        "lrun: error: '--rdzv-conf is_host=maybe': 'is_host' is neither yes nor no\n"
        "lrun: hint: for example '--rdzv-conf is_host=true'\n"},

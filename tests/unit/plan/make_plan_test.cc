@@ -135,12 +135,11 @@ TEST(MakePlan, SaysThatRedirectsWithoutFilesHideNothing) {
 }
 
 TEST(MakePlan, RefusesAnotherMachine) {
-  EXPECT_EQ(
-      master_of({.endpoint = endpoint_of("node0", 29400)}),
-      "'--rdzv-endpoint node0:29400': 'node0' is not this machine, and this version runs on one machine | leave it "
-      "out, or write '--rdzv-endpoint localhost:29400'");
+  EXPECT_EQ(master_of({.endpoint = endpoint_of("node0", 29400)}),
+            "'--rdzv-endpoint node0:29400': 'node0' is not this machine, and this run has one node | leave it "
+            "out, or write '--rdzv-endpoint localhost:29400'");
   EXPECT_EQ(master_of({.master_addr = flag("--master-addr", "10.0.0.9")}),
-            "'--master-addr 10.0.0.9': '10.0.0.9' is not this machine, and this version runs on one machine | leave it "
+            "'--master-addr 10.0.0.9': '10.0.0.9' is not this machine, and this run has one node | leave it "
             "out, or write '--master-addr 127.0.0.1'");
   EXPECT_EQ(
       master_of({.endpoint = endpoint_of("localhost", {})}),
@@ -241,11 +240,67 @@ TEST(QuestionsOf, AskForCpusOnlyWhenTheRequestDependsOnThem) {
   EXPECT_TRUE(questions_of(request_for_processes("auto"), threads).cpus);
 }
 
-TEST(RefuseUnsupportedRun, RefusesSeveralNodesOnly) {
-  EXPECT_EQ(refusal_of([] { refuse_unsupported_run(plan_of(request_for("8"), cpu_node())); }), "");
+LaunchRequest request_to_meet(const RendezvousRequest& rendezvous) {
+  LaunchRequest request = request_for_nodes("8", 4);
+  request.rendezvous = rendezvous;
+  return request;
+}
+
+RendezvousPlan meeting_of(const RendezvousRequest& rendezvous) {
+  AllocatedNode node = cpu_node();
+  node.also_named = {"here"};
+  return *plan_of(request_to_meet(rendezvous), node).rendezvous;
+}
+
+TEST(MakePlan, MeetsWhereTheEndpointSays) {
+  const RendezvousPlan there = meeting_of({.endpoint = endpoint_of("there", 4000)});
+  EXPECT_EQ(there.host, "there");
+  EXPECT_EQ(there.port, 4000);
+  EXPECT_EQ(there.hosting, RendezvousPlan::Hosting::kNever);
+  EXPECT_TRUE(there.workers_use_endpoint);
+  EXPECT_EQ(there.min_nodes, 4);
+  EXPECT_EQ(there.max_nodes, 4);
+  const RendezvousPlan here =
+      meeting_of({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("here", {})});
+  EXPECT_EQ(here.port, 29400);
+  EXPECT_EQ(here.hosting, RendezvousPlan::Hosting::kIfFree);
+  EXPECT_FALSE(here.workers_use_endpoint);
+  EXPECT_EQ(meeting_of({.master_addr = flag("--master-addr", "there")}).port, 29500);
+  EXPECT_FALSE(plan_of(request_for("8"), cpu_node()).rendezvous) << "alone";
+}
+
+TEST(MakePlan, LetsTheNodeWithRankZeroHoldTheStaticMeeting) {
+  using Hosting = RendezvousPlan::Hosting;
+  const auto hosting = [](int rank) {
+    return meeting_of({.endpoint = endpoint_of("here", 4000), .node_rank = {rank, Source::kFlag, "--node-rank"}})
+        .hosting;
+  };
+  EXPECT_EQ(hosting(0), Hosting::kMust);
+  EXPECT_EQ(hosting(1), Hosting::kNever);
+  EXPECT_EQ(meeting_of({.endpoint = endpoint_of("there", 4000), .is_host = true}).hosting, Hosting::kMust);
+  EXPECT_EQ(meeting_of({.endpoint = endpoint_of("here", 4000), .is_host = false}).hosting, Hosting::kNever);
+}
+
+TEST(MakePlan, TriesToReachTheMeetingAsLongAsItWaitsForOthers) {
+  const RendezvousPlan given = meeting_of({.endpoint = endpoint_of("there", 1), .join_timeout = Duration(7000)});
+  EXPECT_EQ(given.connect_timeout, Duration(7000));
+  const RendezvousPlan shorter = meeting_of(
+      {.endpoint = endpoint_of("there", 1), .join_timeout = Duration(7000), .connect_timeout = Duration(1000)});
+  EXPECT_EQ(shorter.connect_timeout, Duration(1000));
+}
+
+TEST(MakePlan, SaysWhatToTypeForSeveralNodes) {
+  const auto refusal = [](const RendezvousRequest& rendezvous) {
+    return refusal_of([&] { check_meeting_place(plan_of(request_to_meet(rendezvous), cpu_node())); });
+  };
+  EXPECT_EQ(refusal({}),
+            "the launchers of 4 nodes do not know where to meet | on every node, write '--rdzv-endpoint HOST:29500' "
+            "with the name of one of them");
   EXPECT_EQ(
-      refusal_of([] { refuse_unsupported_run(plan_of(request_for_nodes("8", 4), cpu_node())); }),
-      "this version of lrun plans 4 nodes but runs only one | use '--dry-run' to see the plan, or '--num_nodes 1'");
+      refusal({.endpoint = endpoint_of("there", {})}),
+      "'--rdzv-endpoint there' has no port | write '--rdzv-endpoint there:29500', or '--master-port 29500' instead");
+  EXPECT_EQ(refusal({.endpoint = endpoint_of("there", 1), .node_rank = {4, Source::kFlag, "--node-rank"}}),
+            "'--node-rank 4': there is no such node | this run has the node ranks 0 to 3");
 }
 
 }  // namespace

@@ -188,6 +188,30 @@ TEST(Coordinator, CallsTheNextRoundOffWhenSomebodyStops) {
   EXPECT_TRUE(meeting.coordinator.over());
 }
 
+TEST(Coordinator, TellsWhoIsReadyThatNoRoundCanFollow) {
+  Meeting meeting(3, 3);
+  for (LauncherId id = 1; id <= 3; ++id) meeting.join(id, node_at("10.0.0." + std::to_string(id)));
+  for (LauncherId id = 1; id <= 3; ++id) meeting.say(id, Kind::kReport);
+  meeting.say(1, Kind::kReady, 1);
+  (void)meeting.said();
+  meeting.say(2, Kind::kBye);
+  EXPECT_EQ(meeting.said(), "lost>1");
+  meeting.say(3, Kind::kReady, 1);
+  ASSERT_EQ(meeting.said(), "lost>3") << "also who comes later";
+  EXPECT_EQ(meeting.sent[0].message.node, "node-10.0.0.2");
+}
+
+TEST(Coordinator, DoesNotMissWhoLeavesAfterItsReport) {
+  Meeting meeting;
+  meeting.join_two();
+  meeting.say(1, Kind::kReport, 0, "a");
+  meeting.say(1, Kind::kBye);
+  EXPECT_EQ(meeting.said(), "");
+  meeting.say(2, Kind::kReport, 0, "b");
+  ASSERT_EQ(meeting.said(), "over>2");
+  EXPECT_EQ(meeting.sent[0].message.payloads, (std::vector<std::string>{"a", "b"}));
+}
+
 TEST(Coordinator, TellsTheOthersWhoIsLostAndWaitsForItNoLonger) {
   Meeting meeting;
   meeting.join_two();

@@ -183,6 +183,7 @@ class Simulation {
     const bool lost = std::find(reports.begin(), reports.end(), "") != reports.end();
     const bool failed = std::find(reports.begin(), reports.end(), "failed") != reports.end();
     if (!failed || lost || node.round >= restarts_left_) return leave(node);
+    if (draw(0, 19) == 0) return leave(node);  // it cannot go on, and nobody else knows
     send(node, Kind::kReady, node.round + 1);
     node.state = State::kReady;
   }

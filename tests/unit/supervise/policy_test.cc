@@ -346,5 +346,37 @@ TEST(Policy, NothingFollowsTheEnd) {
   }
 }
 
+RunEnd elsewhere(Kind kind, int signal_number = 0) {
+  return {.kind = kind, .signal_number = signal_number, .node = "b", .node_rank = 1};
+}
+
+TEST(Policy, StopsWhenAnotherNodeStops) {
+  const Decision failed = decide(running(2), StoppedElsewhere{elsewhere(Kind::kWorkerFailed)});
+  ASSERT_NE(find<StopWorkers>(failed), nullptr);
+  EXPECT_EQ(find<StopWorkers>(failed)->signal_number, SIGTERM);
+  EXPECT_EQ(failed.state.end, elsewhere(Kind::kWorkerFailed));
+  EXPECT_FALSE(failed.state.unwanted) << "all nodes may start again";
+  const Decision interrupted = decide(running(2), StoppedElsewhere{elsewhere(Kind::kInterrupted, SIGINT)});
+  ASSERT_NE(find<StopWorkers>(interrupted), nullptr);
+  EXPECT_EQ(find<StopWorkers>(interrupted)->signal_number, SIGINT) << "the workers get what lrun got";
+  EXPECT_TRUE(interrupted.state.unwanted);
+}
+
+TEST(Policy, KeepsItsOwnReasonWhenAnotherNodeStopsLater) {
+  const Decision own = decide(running(3), WorkerEnded{false});
+  const Decision later = decide(own.state, StoppedElsewhere{elsewhere(Kind::kNodeLost)});
+  EXPECT_EQ(later.state.end.kind, Kind::kWorkerFailed);
+  EXPECT_TRUE(later.state.unwanted);
+  EXPECT_TRUE(later.actions.empty());
+}
+
+TEST(Policy, CallsTheNextAttemptOffWhenAnotherNodeStopsMeanwhile) {
+  SupervisionState state;
+  state.phase = Phase::kBackingOff;
+  const Decision decision = decide(state, StoppedElsewhere{elsewhere(Kind::kInterrupted, SIGTERM)});
+  EXPECT_NE(find<Finish>(decision), nullptr);
+  EXPECT_EQ(decision.state.end, elsewhere(Kind::kInterrupted, SIGTERM));
+}
+
 }  // namespace
 }  // namespace lrun

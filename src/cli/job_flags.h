@@ -1,0 +1,69 @@
+#pragma once
+
+#include "cli/flags.h"
+#include "cli/rendezvous_values.h"
+
+namespace lrun {
+
+/// The rows of the flag table about how the launchers of several nodes find each other.
+inline constexpr Flag kJobFlags[] = {
+    {.name = "rdzv-endpoint",
+     .value = ValueKind::kRequired,
+     .placeholder = "HOST[:PORT]",
+     .group = FlagGroup::kNodes,
+     .brief = "where the launchers of several nodes meet",
+     .details =
+         "Where the launchers of several nodes meet: the name or address of one of the nodes, and a port. It is the "
+         "same on all nodes; the launcher on that node holds the meeting, and launchers that come before it wait. With "
+         "one node it has to mean this machine. An IPv6 address stands in brackets.",
+     .pet_variable = "PET_RDZV_ENDPOINT",
+     .apply = flag_values::rdzv_endpoint,
+     .overridden_by_standalone = true},
+    {.name = "node-rank",
+     .value = ValueKind::kRequired,
+     .placeholder = "N",
+     .group = FlagGroup::kNodes,
+     .details = "This node's place among the nodes, from 0. Without it nodes are sorted by address. With the static "
+                "backend node 0 holds the meeting.",
+     .pet_variable = "PET_NODE_RANK",
+     .apply = flag_values::node_rank},
+    {.name = "rdzv-backend",
+     .value = ValueKind::kRequired,
+     .placeholder = "static|c10d",
+     .group = FlagGroup::kNodes,
+     .details = "With 'static' the workers' store is at the endpoint, whose port has to be given; with 'c10d' node 0 "
+                "serves it on a free port, and the endpoint's port is 29400 unless it says another.",
+     .choices = "static c10d",
+     .default_value = "static",
+     .pet_variable = "PET_RDZV_BACKEND",
+     .apply = flag_values::rdzv_backend,
+     .overridden_by_standalone = true},
+    {.name = "rdzv-conf",
+     .value = ValueKind::kRequired,
+     .placeholder = "KEY=VALUE,...",
+     .group = FlagGroup::kNodes,
+     .details =
+         "How launchers wait for each other, in seconds: join_timeout=600 for enough nodes; last_call_timeout=1 for "
+         "one more when enough are there; heartbeat_timeout=5 until a silent node is lost (also keep_alive_interval "
+         "times keep_alive_max_attempt); read_timeout to reach the meeting. is_host=true or false says whether this "
+         "launcher holds the meeting.",
+     .pet_variable = "PET_RDZV_CONF",
+     .apply = flag_values::rdzv_conf,
+     .overridden_by_standalone = true},
+    {.name = "master-addr",
+     .value = ValueKind::kRequired,
+     .placeholder = "HOST",
+     .group = FlagGroup::kNodes,
+     .details = "torchrun's other way to write the endpoint's host; its port is then --master-port, or 29500.",
+     .pet_variable = "PET_MASTER_ADDR",
+     .apply = flag_values::master_addr},
+    {.name = "local-addr",
+     .value = ValueKind::kRequired,
+     .placeholder = "ADDRESS",
+     .group = FlagGroup::kNodes,
+     .details = "Where other nodes reach this one. Without it, it is the address from which the meeting is reached.",
+     .pet_variable = "PET_LOCAL_ADDR",
+     .apply = flag_values::local_addr},
+};
+
+}  // namespace lrun

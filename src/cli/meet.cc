@@ -1,0 +1,121 @@
+#include "cli/meet.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+#include <vector>
+
+#include "base/own_signals.h"
+#include "base/user_error.h"
+#include "cli/diagnostics.h"
+#include "supervise/signal_source.h"
+
+namespace lrun {
+namespace {
+
+/// The holder gives up by its own clock; whoever waits for its word waits a little longer.
+constexpr Duration kLateness(2000);
+constexpr Duration kSilenceOfMeeting(5000);
+
+bool ends_lrun(int signal_number, const std::vector<int>& stop_signals) {
+  return std::find(stop_signals.begin(), stop_signals.end(), signal_number) != stop_signals.end();
+}
+
+/// One wait for the job to begin.
+class Meeting {
+ public:
+  Meeting(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard)
+      : loop_(loop), job_(job), plan_(plan), guard_(guard) {}
+
+  MeetingEnd run() {
+    job_.set_events({.begun = [this](const Membership& membership) { end({.membership = membership}); },
+                     .waiting = [this](const std::string& text) { tell(text); },
+                     .failed = [this](const std::string& why) { end({.why_not = why}); },
+                     .stop = [](const std::string&) {},
+                     .lost = [this](const std::string&, const std::string& how) { end({.why_not = how}); },
+                     .over = [](const std::vector<std::string>&) {}});
+    std::vector<int> numbers = handled_signals(plan_.stop_signals.numbers);
+    numbers.push_back(forwarded_signal());
+    const SignalSource signals(loop_, numbers, [this](const ReceivedSignal& signal) { signal_received(signal); });
+    const EventLoop::Timer limit = loop_.after(plan_.rendezvous->join_timeout + kLateness, [this] {
+      end({.why_not = fmt::format("not enough nodes in {}", format_duration(plan_.rendezvous->join_timeout))});
+    });
+    const EventLoop::Timer unreached = loop_.after(kSilenceOfMeeting, [this] {
+      if (!job_.joined())
+        tell(fmt::format("nobody holds the meeting at {} port {} yet", plan_.rendezvous->host, port()));
+    });
+    if (!ended_) loop_.run();
+    return std::move(end_);
+  }
+
+ private:
+  [[nodiscard]] int port() const { return plan_.rendezvous->port; }
+
+  void tell(const std::string& text) { say(Severity::kNote, "waiting for other nodes: " + text); }
+
+  void end(MeetingEnd what) {
+    if (std::exchange(ended_, true)) return;
+    end_ = std::move(what);
+    loop_.stop();
+  }
+
+  void signal_received(const ReceivedSignal& signal) {
+    int number = signal.number;
+    if (number == forwarded_signal()) {
+      if (signal.sender == ::getpid() && guard_.has_died()) return end({});
+      if (signal.sender != guard_.pid()) return;
+      guard_.note_heard();
+      number = signal.value;
+    }
+    if (ends_lrun(number, plan_.stop_signals.numbers)) end({.signal_number = number});
+  }
+
+  EventLoop& loop_;
+  Job& job_;
+  const LaunchPlan& plan_;
+  const Guard& guard_;
+  bool ended_ = false;
+  MeetingEnd end_;
+};
+
+/// What has to be equal on all nodes, because each of them decides by it.
+std::string settings_in_words(const LaunchPlan& plan) {
+  return fmt::format("strategy {}, {} restarts, back-off {}, {}", plan.strategy.value, plan.max_restarts.value,
+                     format_duration(plan.restart_backoff.value),
+                     plan.personality.repeats_identical ? "--compat=torchrun" : "--compat=lrun");
+}
+
+}  // namespace
+
+JoinRecord join_record_of(const LaunchPlan& plan) {
+  const RendezvousPlan& rendezvous = *plan.rendezvous;
+  JoinRecord record;
+  record.token = fmt::format("{}/{}/{}", plan.nodes.front().name, plan.run_id, ::getpid());
+  const bool is_named = plan.run_name != plan.run_id;
+  record.run_name = is_named ? plan.run_name : std::string();
+  record.run_id = plan.run_id;
+  record.node = plan.nodes.front().name;
+  if (!rendezvous.local_addr.empty()) {
+    record.address = resolve_address(rendezvous.local_addr);
+    if (record.address.empty()) {
+      throw UserError(fmt::format("'--local-addr {}': no address of it can be found", rendezvous.local_addr),
+                      "write a numeric address, or leave it out");
+    }
+  }
+  record.workers = static_cast<int>(plan.nodes.front().workers.size());
+  record.node_rank = rendezvous.node_rank;
+  record.role = plan.role;
+  record.min_nodes = rendezvous.min_nodes;
+  record.max_nodes = rendezvous.max_nodes;
+  record.settings = settings_in_words(plan);
+  return record;
+}
+
+MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard) {
+  return Meeting(loop, job, plan, guard).run();
+}
+
+}  // namespace lrun

@@ -1,0 +1,113 @@
+// What lies between the attempts of a run: whether another one follows, and what the other nodes of a job have to do
+// with it.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+#include "cli/diagnostics.h"
+#include "cli/node_run.h"
+#include "cli/run_ending.h"
+#include "report/restart_text.h"
+
+namespace lrun {
+
+void NodeRun::join_job() {
+  store_ = facts_.job->store_for(facts_.membership);
+  if (store_ != nullptr) {
+    store_->set_listeners([this](const std::string& line) { warn(line); },
+                          [this](pid_t pid) { worker_connected(pid); });
+  }
+  job_.emplace(*facts_.job, facts_.membership, plan_.rendezvous->host, reporter_,
+               JobRun::Calls{.stop = [this](const RunEnd& end) { end_early(end); },
+                             .over = [this](const Verdict& verdict, bool final) { attempt_judged(verdict, final); },
+                             .begin = [this] { restart(); }});
+}
+
+RunObserver& NodeRun::observer() { return job_ ? static_cast<RunObserver&>(*job_) : reporter_; }
+
+/// Another node stops, or somebody here stops while nothing of ours runs. Where an attempt's workers run elsewhere, all
+/// nodes' reports still decide; who asks twice does not want to wait for them.
+void NodeRun::end_early(const RunEnd& end) {
+  if (concluding_) return;
+  if (!job_->waits()) return attempt_->supervisor().handle(StoppedElsewhere{end});
+  const bool is_second = early_end_.has_value();
+  early_end_ = end;
+  if (end.is_ours()) job_->stop_others(end);
+  if (job_->waits_to_begin() || is_second) conclude();
+}
+
+/// Somebody here wants the run to end.
+void NodeRun::stop_run(const Event& event, const RunEnd& end) {
+  if (job_ && job_->waits()) return end_early(end);
+  attempt_->supervisor().handle(event);
+}
+
+/// Another attempt follows, or the run is over.
+void NodeRun::attempt_over() {
+  hang_guard_.reset();
+  if (attempt_->terminal()) attempt_->terminal()->finish();
+  for (const auto& [rank, steady_ns] : attempt_->first_steps()) {
+    events_.first_step(rank, attempt_->membership().attempt, steady_ns);
+  }
+  const RunOutcome outcome = attempt_->supervisor().outcome();
+  if (!job_) return attempt_judged(judge(outcome.end, outcome.records), false);
+  if (outcome.end.kind != RunEnd::Kind::kSucceeded) nothing_survives();
+  job_->attempt_over(outcome, attempt_->supervisor().state().unwanted);
+  if (guard_died_ && !concluding_) conclude();
+}
+
+/// \param final  no attempt may follow
+void NodeRun::attempt_judged(const Verdict& verdict, bool final) {
+  Supervisor& supervisor = attempt_->supervisor();
+  const RunOutcome outcome = supervisor.outcome();
+  if (job_) agreed_ = verdict;
+  if (final) return conclude();
+  const RestartRules rules{plan_.max_restarts.value, plan_.restart_backoff.value, plan_.personality.repeats_identical};
+  RestartChoice choice = choose_restart(rules, last_choice_.history, verdict);
+  const bool fails_for_good = choice.kind != RestartChoice::Kind::kRestart;
+  if (!fails_for_good && (supervisor.state().unwanted || !nothing_survives())) return conclude();
+  last_choice_ = std::move(choice);
+  if (fails_for_good) return conclude();
+  agreed_.reset();
+  housework_.cancel();
+  start_timeout_.cancel();
+  events_.restarting(last_choice_.history.used, last_choice_.delay);
+  const bool said = std::any_of(outcome.records.begin(), outcome.records.end(),
+                                [](const FailureRecord& record) { return record.stopped_by_lrun(); });
+  say(restart_text(verdict, last_choice_, rules.most, said, takes_colour(STDERR_FILENO)));
+  supervisor.back_off(
+      last_choice_.delay,
+      [this] {
+        if (store_ != nullptr) store_->reset();
+        job_ ? job_->ready() : restart();
+      },
+      [this] { conclude(); });
+}
+
+/// Store and logs begin anew; the port stays. What keeps an attempt from starting (a full disk, no processes left) does
+/// not hide how the last one ended.
+void NodeRun::restart() {
+  const int number = last_choice_.history.used;
+  try {
+    const std::optional<StartFailure> failure = begin_attempt(number);
+    if (failure && job_) job_->start_failed(record_of(*failure, node(), number));
+    if (failure && !failure->exec_failed) throw error_of(*failure, node());
+    if (failure) {
+      verdict_ = start_failed(record_of(*failure, node(), number));
+      loop_.stop();
+      return;
+    }
+  } catch (const std::system_error& error) {
+    warn(fmt::format("no further attempt can start: {}", error.what()));
+    return conclude();
+  }
+  events_.attempt_started(number, attempt_->workers());
+  attempt_->open_log_files();
+  plan_housework();
+}
+
+}  // namespace lrun

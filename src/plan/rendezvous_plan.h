@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/duration.h"
+
+namespace lrun {
+
+/// How the launchers of a job on several nodes find each other.
+struct RendezvousPlan {
+  /// Who holds the meeting.
+  enum class Hosting {
+    kNever,   ///< somebody else
+    kIfFree,  ///< we, unless another launcher on this machine was first
+    kMust,    ///< we
+  };
+
+  std::string backend;  ///< 'static' or 'c10d'
+  std::string host;     ///< a name or a numeric address; empty: nobody said where
+  int port = 0;         ///< 0: the kernel chooses; then nobody else can come
+  Hosting hosting = Hosting::kNever;
+  bool workers_use_endpoint = false;  ///< static: the workers' store is at the endpoint, too; else node 0 hosts it
+  std::optional<int> node_rank;       ///< asked for
+  std::string local_addr;             ///< where others reach us; empty: the route to the meeting decides
+  int min_nodes = 1;
+  int max_nodes = 1;
+  Duration connect_timeout{600'000};  ///< to reach the meeting
+  Duration join_timeout{600'000};     ///< for enough nodes
+  Duration last_call{1000};           ///< with enough nodes, for one more: since the last one came
+  Duration heartbeat{5000};           ///< a launcher that is silent for so long is lost
+
+  bool operator==(const RendezvousPlan&) const = default;
+};
+
+}  // namespace lrun

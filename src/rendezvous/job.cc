@@ -1,0 +1,131 @@
+#include "rendezvous/job.h"
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace lrun {
+namespace {
+
+using Kind = LauncherMessage::Kind;
+
+/// Nobody outside this machine can be meant by such an endpoint.
+StoreReach reach_of(const RendezvousPlan& plan) {
+  const bool here = plan.host == "localhost" || plan.host == "127.0.0.1";
+  const bool announced = !plan.local_addr.empty() && plan.local_addr != "127.0.0.1";
+  return here && !announced ? StoreReach::kLoopback : StoreReach::kNetwork;
+}
+
+/// Each node's, once more for those that come again, and strangers.
+std::size_t most_launchers(const RendezvousPlan& plan) {
+  constexpr std::size_t kStrangers = 64;
+  return 2 * static_cast<std::size_t>(plan.max_nodes) + kStrangers;
+}
+
+std::unique_ptr<MeetingHolder> hold_meeting(EventLoop& loop, const RendezvousPlan& plan, std::size_t max_connections) {
+  if (plan.hosting == RendezvousPlan::Hosting::kNever) return nullptr;
+  const MeetingTimes times{.join = plan.join_timeout, .last_call = plan.last_call, .heartbeat = plan.heartbeat};
+  try {
+    return std::make_unique<MeetingHolder>(
+        loop, MeetingHolder::Options{static_cast<std::uint16_t>(plan.port), reach_of(plan), times, max_connections,
+                                     most_launchers(plan)});
+  } catch (const std::system_error& error) {
+    const bool taken = error.code().value() == EADDRINUSE;
+    if (!taken || plan.hosting == RendezvousPlan::Hosting::kMust) throw;
+    return nullptr;  // another launcher on this machine was first
+  }
+}
+
+}  // namespace
+
+Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::size_t max_store_connections)
+    : loop_(loop), plan_(plan), holder_(hold_meeting(loop, plan, max_store_connections)) {
+  if (!holder_ || !plan.workers_use_endpoint) {
+    store_ = std::make_unique<StoreServer>(
+        loop, StoreServerOptions{.reach = reach_of(plan), .max_connections = max_store_connections});
+  }
+  record.store_port = store_ ? store_->port() : holder_->server().port();
+  if (holder_ && plan.workers_use_endpoint && !record.node_rank) record.node_rank = 0;
+  LauncherLink::Options options{.host = holder_ ? "127.0.0.1" : plan.host,
+                                .port = holder_ ? holder_->server().port() : static_cast<std::uint16_t>(plan.port),
+                                .record = std::move(record),
+                                .connect = plan.connect_timeout,
+                                .heartbeat = plan.heartbeat};
+  link_ = std::make_unique<LauncherLink>(
+      loop, std::move(options),
+      LauncherLink::Events{.received = [this](const LauncherMessage& message) { received(message); },
+                           .broken = [this](const std::string& why, bool joined) { link_broken(why, joined); }});
+}
+
+void Job::say(LauncherMessage::Kind kind, int round, const std::string& text) {
+  link_->send({.kind = kind, .round = round, .text = text.substr(0, kMostReportBytes)});
+}
+
+void Job::set_events(Events events) {
+  events_ = std::move(events);
+  if (!std::exchange(hands_over_, false) || waiting_.empty()) return;
+  deliver_ = loop_.after(Duration::zero(), [this] {
+    for (const LauncherMessage& message : std::exchange(waiting_, {})) received(message);
+  });
+}
+
+void Job::received(const LauncherMessage& message) {
+  if (ended_) return;
+  if (hands_over_ || deliver_.armed()) return waiting_.push_back(message);
+  switch (message.kind) {
+    case Kind::kBegin:
+      round_ = message.membership->round;
+      hands_over_ = !std::exchange(begun_, true);
+      link_->settle();
+      return events_.begun(*message.membership);
+    case Kind::kWaiting:
+      return events_.waiting(message.text);
+    case Kind::kRefused:
+      ended_ = true;
+      link_->close();
+      return begun_ ? events_.lost("", message.text) : events_.failed(message.text);
+    case Kind::kStop:
+      if (message.round == round_) events_.stop(message.text);
+      return;
+    case Kind::kLost:
+      return events_.lost(message.node, message.text);
+    case Kind::kOver:
+      if (message.round == round_) events_.over(message.payloads);
+      return;
+    default:
+      return;
+  }
+}
+
+void Job::link_broken(const std::string& why, bool joined) {
+  if (std::exchange(ended_, true)) return;
+  (void)joined;
+  begun_ ? events_.lost("", why) : events_.failed(why);
+}
+
+void Job::bye() {
+  if (std::exchange(ended_, true)) return;
+  say(Kind::kBye, round_);
+  link_->close();
+}
+
+void Job::leave(Duration limit, std::function<void()> left) {
+  bye();
+  left_ = std::move(left);
+  const auto done = [this] {
+    leave_limit_.cancel();
+    if (left_) std::exchange(left_, nullptr)();
+  };
+  leave_limit_ = loop_.after(holder_ ? limit : Duration::zero(), done);
+  if (holder_) holder_->on_over(done);
+}
+
+StoreServer* Job::store_for(const Membership& membership) {
+  if (membership.node_rank != 0) {
+    store_.reset();
+    return nullptr;
+  }
+  return store_ ? store_.get() : &holder_->server();
+}
+
+}  // namespace lrun

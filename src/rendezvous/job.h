@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/event_loop.h"
+#include "plan/launch_plan.h"
+#include "rendezvous/launcher_link.h"
+#include "rendezvous/meeting_holder.h"
+#include "rendezvous/membership.h"
+
+namespace lrun {
+
+/// This launcher's part in a job of several nodes: the meeting where it is to be held here, the link to it, and the
+/// socket on which this node would host the workers' store. What the launchers tell each other about their workers is
+/// text to it. Must be the last that uses the loop. One thread.
+class Job {
+ public:
+  struct Events {
+    std::function<void(const Membership&)> begun;          ///< a round: start your workers
+    std::function<void(const std::string& text)> waiting;  ///< who is there and who is missing
+    std::function<void(const std::string& why)> failed;    ///< there was no job to take part in
+    std::function<void(const std::string& text)> stop;     ///< what another launcher said with stopping()
+    /// A node is gone: stop. Empty `node`: it held the meeting, and nothing more will come.
+    std::function<void(const std::string& node, const std::string& how)> lost;
+    std::function<void(const std::vector<std::string>& reports)> over;  ///< of all nodes, by node rank
+  };
+
+  /// Holds the meeting if it has to, or if nobody else on this machine does; begins to connect.
+  /// \param record  what is known of this node; the rest is filled in.
+  /// \throws std::system_error  a port is taken, descriptors ran out.
+  Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::size_t max_store_connections);
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  /// Who is told. What comes right behind the first `begun` waits for the next call of this.
+  void set_events(Events events);
+
+  /// Our workers are being stopped; the others' are to be, too.
+  void stopping(const std::string& text) { say(LauncherMessage::Kind::kStopping, round_, text); }
+  /// None of our workers is left.
+  void report(const std::string& text) { say(LauncherMessage::Kind::kReport, round_, text); }
+  /// For the next round.
+  void ready() { say(LauncherMessage::Kind::kReady, round_ + 1); }
+
+  /// We are done with the job; nothing more is told.
+  void bye();
+  /// After bye(). Where the meeting is held here it goes on until the others are done, too, at most for `limit`; then
+  /// `left` is called by the loop.
+  void leave(Duration limit, std::function<void()> left);
+
+  /// The workers' store, for the node that hosts it; closes ours where another node does.
+  StoreServer* store_for(const Membership& membership);
+
+  [[nodiscard]] bool holds_meeting() const { return holder_ != nullptr; }
+  [[nodiscard]] const ClockOffset& clock_offset() const { return link_->clock_offset(); }
+  [[nodiscard]] bool joined() const { return link_->joined(); }
+
+ private:
+  void say(LauncherMessage::Kind kind, int round, const std::string& text = {});
+  void received(const LauncherMessage& message);
+  void link_broken(const std::string& why, bool joined);
+
+  EventLoop& loop_;
+  const RendezvousPlan& plan_;
+  Events events_;
+  std::unique_ptr<MeetingHolder> holder_;
+  std::unique_ptr<StoreServer> store_;  ///< empty where the meeting's is the workers' store
+  std::unique_ptr<LauncherLink> link_;
+  int round_ = 0;
+  bool begun_ = false;
+  bool hands_over_ = false;               ///< the first `begun` was told, to events that are to be replaced
+  std::vector<LauncherMessage> waiting_;  ///< that came since
+  EventLoop::Timer deliver_;
+  bool ended_ = false;  ///< nothing more is told
+  std::function<void()> left_;
+  EventLoop::Timer leave_limit_;
+};
+
+}  // namespace lrun

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/event_loop.h"
+#include "base/fd.h"
+#include "rendezvous/message.h"
+#include "store/send_buffer.h"
+
+namespace lrun {
+
+/// The holder's clocks against ours, from the quickest heartbeat so far: ours plus these is the holder's time.
+struct ClockOffset {
+  std::int64_t steady_ns = 0;
+  std::int64_t wall_ns = 0;
+  std::int64_t round_trip_ns = -1;  ///< of that heartbeat; -1: there was none
+
+  bool operator==(const ClockOffset&) const = default;
+};
+
+/// A launcher's connection to the meeting of its job. Connects, again and again until `connect` has passed, and joins;
+/// sends heartbeats; tells what comes. A name is resolved in a child process with a deadline. Never blocks for longer
+/// than that. One thread.
+class LauncherLink {
+ public:
+  struct Options {
+    std::string host;  ///< a name, or a numeric address
+    std::uint16_t port = 0;
+    JoinRecord record;    ///< `address` may be empty: the route to the meeting decides
+    Duration connect{0};  ///< how long to try
+    Duration heartbeat{5000};
+  };
+  struct Events {
+    std::function<void(const LauncherMessage& message)> received;
+    /// The link is of no use any more. `joined`: it had reached the meeting before.
+    std::function<void(const std::string& why, bool joined)> broken;
+  };
+
+  LauncherLink(EventLoop& loop, Options options, Events events);
+  LauncherLink(const LauncherLink&) = delete;
+  LauncherLink& operator=(const LauncherLink&) = delete;
+
+  /// Dropped when there is no connection.
+  void send(const LauncherMessage& message);
+  /// The job was begun: from now on a lost connection is not made again.
+  void settle() { settled_ = true; }
+  /// Nothing is told any more, whatever happens.
+  void close();
+
+  [[nodiscard]] const ClockOffset& clock_offset() const { return offset_; }
+  /// Where the meeting is, numeric; empty before it was reached.
+  [[nodiscard]] const std::string& meeting_address() const { return options_.record.meeting_address; }
+  [[nodiscard]] bool joined() const { return joined_; }
+
+ private:
+  void try_to_connect();
+  void connected();
+  void join();
+  void read();
+  void flush();
+  void take_echo(const LauncherMessage& echo);
+  void beat();
+  void fail(const std::string& why);
+  [[nodiscard]] std::string numeric_host();
+
+  EventLoop& loop_;
+  Options options_;
+  Events events_;
+  SteadyTime give_up_;
+  Duration pause_{20};
+  Fd socket_;
+  LauncherMessageDecoder decoder_;
+  SendBuffer out_;
+  SteadyTime heard_;
+  bool joined_ = false;
+  bool settled_ = false;
+  bool done_ = false;
+  ClockOffset offset_;
+  EventLoop::Watch readable_;
+  EventLoop::Watch writable_;
+  EventLoop::Timer again_;
+  EventLoop::Timer attempt_limit_;
+  EventLoop::Timer beat_;
+};
+
+/// A host name's first numeric address, IPv4 before IPv6; a numeric one as it is; empty when it cannot be resolved now.
+/// The name service is asked in a child process with a deadline.
+std::string resolve_address(const std::string& host);
+
+}  // namespace lrun

@@ -1,0 +1,197 @@
+#include "rendezvous/meeting_holder.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "store/send_buffer.h"
+
+namespace lrun {
+namespace {
+
+using Kind = LauncherMessage::Kind;
+
+constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
+/// What a launcher may leave unread before it counts as one that does not read.
+constexpr std::size_t kMostUnsent = 2 * kMostBytesFromHolder;
+constexpr int kBeatsPerHeartbeat = 4;
+
+SteadyTime now() { return std::chrono::steady_clock::now(); }
+
+std::int64_t nanoseconds(auto time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+}  // namespace
+
+struct MeetingHolder::Connection {
+  Connection(LauncherId launcher, Fd descriptor) : id(launcher), socket(std::move(descriptor)) {}
+
+  LauncherId id;
+  Fd socket;
+  LauncherMessageDecoder decoder{kMostBytesFromLauncher, true};
+  SendBuffer answers;
+  SteadyTime heard = now();
+  bool joined = false;
+  bool closing = false;  ///< once everything is sent
+  bool shut = false;     ///< everything is: the other end closes
+  EventLoop::Watch readable;
+  EventLoop::Watch writable;
+};
+
+MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
+    : loop_(loop),
+      times_(options.times),
+      max_launchers_(options.max_launchers),
+      coordinator_(options.times, now()),
+      server_(loop, {.reach = options.reach,
+                     .port = options.port,
+                     .max_connections = options.max_store_connections,
+                     .foreign_byte = kLauncherGreeting.front(),
+                     .foreign = [this](Fd socket, const std::string& bytes) { take_over(std::move(socket), bytes); }}) {
+  arm();
+  look_for_silent_ones();
+}
+
+MeetingHolder::~MeetingHolder() = default;
+
+bool MeetingHolder::over() const { return coordinator_.over() && connections_.empty(); }
+
+void MeetingHolder::on_over(std::function<void()> when_over) {
+  when_over_ = std::move(when_over);
+  send_all();
+}
+
+void MeetingHolder::take_over(Fd socket, const std::string& bytes) {
+  if (connections_.size() >= max_launchers_) return;
+  const LauncherId id = ++last_id_;
+  Connection& connection = *connections_.emplace(id, std::make_unique<Connection>(id, std::move(socket))).first->second;
+  connection.readable = loop_.on_readable(connection.socket.get(), [this, &connection] { read_from(connection); });
+  connection.decoder.take(bytes);
+  serve(connection);
+}
+
+void MeetingHolder::read_from(Connection& connection) {
+  char bytes[kReadBytes];
+  const ssize_t count = ::recv(connection.socket.get(), bytes, sizeof bytes, 0);
+  if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
+  if (count <= 0) return lose(connection.id, "its launcher ended: the connection was closed");
+  if (connection.closing) return;
+  connection.heard = now();
+  connection.decoder.take({bytes, static_cast<std::size_t>(count)});
+  serve(connection);
+}
+
+/// The connection may be gone afterwards.
+void MeetingHolder::serve(Connection& connection) {
+  const LauncherId id = connection.id;
+  while (!connection.closing) {
+    const std::optional<LauncherMessage> message = connection.decoder.next();
+    if (!message) break;
+    if (message->kind == Kind::kBeat) {
+      answer_beat(connection, *message);
+    } else {
+      connection.joined = connection.joined || message->kind == Kind::kJoin;
+      if (message->kind == Kind::kBye) connection.closing = true;
+      coordinator_.received(id, *message, now());
+    }
+  }
+  if (!connection.decoder.refusal().empty()) refuse(connection, connection.decoder.refusal());
+  send_all();
+}
+
+void MeetingHolder::answer_beat(Connection& connection, const LauncherMessage& beat) {
+  append_message(connection.answers.tail(), {.kind = Kind::kEcho,
+                                             .sent_ns = beat.sent_ns,
+                                             .steady_ns = nanoseconds(now()),
+                                             .wall_ns = nanoseconds(std::chrono::system_clock::now())});
+}
+
+void MeetingHolder::refuse(Connection& connection, const std::string& why) {
+  append_message(connection.answers.tail(), {.kind = Kind::kRefused, .text = why});
+  connection.closing = true;
+  coordinator_.left(connection.id, why, now());
+}
+
+void MeetingHolder::send_all() {
+  for (Coordinator::Send& send : coordinator_.take_sends()) {
+    const auto found = connections_.find(send.to);
+    if (found == connections_.end()) continue;
+    append_message(found->second->answers.tail(), send.message);
+    if (send.last) found->second->closing = true;
+  }
+  std::vector<LauncherId> ids;
+  for (const auto& [id, connection] : connections_) {
+    if (!connection->answers.empty() || (connection->closing && !connection->shut)) ids.push_back(id);
+  }
+  for (const LauncherId id : ids) {
+    const auto found = connections_.find(id);
+    if (found != connections_.end()) flush(*found->second);
+  }
+  arm();
+  if (over() && when_over_ && !tell_over_.armed()) {
+    tell_over_ = loop_.after(Duration::zero(), std::exchange(when_over_, nullptr));
+  }
+}
+
+/// The connection may be gone afterwards.
+void MeetingHolder::flush(Connection& connection) {
+  if (!connection.answers.send_to(connection.socket.get())) {
+    return lose(connection.id, "its launcher ended: the connection broke");
+  }
+  if (connection.answers.size() > kMostUnsent) return lose(connection.id, "its launcher does not read");
+  if (connection.answers.empty()) {
+    connection.writable.cancel();
+    // Closed by the other end: closing with something unread could take back what was just sent.
+    if (connection.closing && !std::exchange(connection.shut, true)) ::shutdown(connection.socket.get(), SHUT_WR);
+  } else if (!connection.writable.armed()) {
+    connection.writable = loop_.on_writable(connection.socket.get(), [this, &connection] { flush(connection); });
+  }
+}
+
+void MeetingHolder::lose(LauncherId who, const std::string& how) {
+  close(who);
+  coordinator_.left(who, how, now());
+  send_all();
+}
+
+void MeetingHolder::close(LauncherId id) { connections_.erase(id); }
+
+void MeetingHolder::look_for_silent_ones() {
+  beat_ = loop_.after(times_.heartbeat / kBeatsPerHeartbeat, [this] { look_for_silent_ones(); });
+  std::vector<LauncherId> silent;
+  for (const auto& [id, connection] : connections_) {
+    if (now() - connection->heard >= times_.heartbeat) silent.push_back(id);
+  }
+  for (const LauncherId id : silent) {
+    // It may be us who did not listen (the machine slept, lrun was stopped): what came meanwhile is read first.
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) continue;
+    read_from(*found->second);
+    const auto still = connections_.find(id);
+    if (still == connections_.end() || now() - still->second->heard < times_.heartbeat) continue;
+    if (still->second->joined) {
+      append_message(still->second->answers.tail(), {.kind = Kind::kRefused,
+                                                     .text = "this launcher was silent for " +
+                                                             format_duration(times_.heartbeat) + " and was given up"});
+      (void)still->second->answers.send_to(still->second->socket.get());
+    }
+    lose(id, "silence for " + format_duration(times_.heartbeat));
+  }
+}
+
+void MeetingHolder::arm() {
+  deadline_.cancel();
+  const std::optional<SteadyTime> next = coordinator_.deadline();
+  if (!next) return;
+  const auto delay = std::chrono::ceil<Duration>(*next - now());
+  deadline_ = loop_.after(std::max(delay, Duration::zero()), [this] {
+    coordinator_.advance(now());
+    send_all();
+  });
+}
+
+}  // namespace lrun

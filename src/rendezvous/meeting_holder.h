@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/event_loop.h"
+#include "base/fd.h"
+#include "rendezvous/coordinator.h"
+#include "store/server.h"
+
+namespace lrun {
+
+/// The meeting point of a job, held by the launcher that owns the endpoint's address: takes the connections of all
+/// launchers, the own one included, and lets the Coordinator decide. The socket is bound in the constructor and kept:
+/// nobody can take the port. Its server is also a store, so that launchers and workers can come to one port.
+///
+/// Never blocks. A launcher that says nothing for the heartbeat is lost; whoever connects and does not join within it
+/// is closed. One thread.
+class MeetingHolder {
+ public:
+  struct Options {
+    std::uint16_t port = 0;
+    StoreReach reach = StoreReach::kNetwork;
+    MeetingTimes times;
+    std::size_t max_store_connections = 4096;
+    std::size_t max_launchers = 4096;  ///< connections of them; one more is closed at once
+  };
+
+  /// \throws std::system_error  EADDRINUSE: somebody else holds the port.
+  MeetingHolder(EventLoop& loop, const Options& options);
+  ~MeetingHolder();
+  MeetingHolder(const MeetingHolder&) = delete;
+  MeetingHolder& operator=(const MeetingHolder&) = delete;
+
+  [[nodiscard]] StoreServer& server() { return server_; }
+
+  /// Nobody is left who could need the meeting. `when_over` is called once, by the loop, when that becomes true.
+  [[nodiscard]] bool over() const;
+  void on_over(std::function<void()> when_over);
+
+ private:
+  struct Connection;
+
+  void take_over(Fd socket, const std::string& bytes);
+  void read_from(Connection& connection);
+  void serve(Connection& connection);
+  void answer_beat(Connection& connection, const LauncherMessage& beat);
+  void send_all();
+  void flush(Connection& connection);
+  void refuse(Connection& connection, const std::string& why);
+  void lose(LauncherId who, const std::string& how);
+  void close(LauncherId id);
+  void look_for_silent_ones();
+  void arm();
+
+  EventLoop& loop_;
+  MeetingTimes times_;
+  std::size_t max_launchers_;
+  Coordinator coordinator_;
+  std::map<LauncherId, std::unique_ptr<Connection>> connections_;
+  LauncherId last_id_ = 0;
+  EventLoop::Timer deadline_;
+  EventLoop::Timer beat_;
+  std::function<void()> when_over_;
+  EventLoop::Timer tell_over_;
+  StoreServer server_;  ///< the last: it calls us
+};
+
+}  // namespace lrun

@@ -1,0 +1,41 @@
+#include "verdict/run_end.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace lrun {
+namespace {
+
+using Kind = RunEnd::Kind;
+
+constexpr std::array<std::pair<Kind, std::string_view>, 12> kNames{{
+    {Kind::kSucceeded, "succeeded"},
+    {Kind::kWorkerFailed, "worker_failed"},
+    {Kind::kStartFailed, "start_failed"},
+    {Kind::kInterrupted, "interrupted"},
+    {Kind::kConsoleClosed, "console_closed"},
+    {Kind::kRequested, "requested"},
+    {Kind::kGuardDied, "guard_died"},
+    {Kind::kLauncherFailed, "launcher_failed"},
+    {Kind::kTimedOut, "timed_out"},
+    {Kind::kHang, "hang"},
+    {Kind::kStartTimedOut, "start_timed_out"},
+    {Kind::kNodeLost, "node_lost"},
+}};
+
+}  // namespace
+
+std::string_view name_of(RunEnd::Kind kind) {
+  const auto* const found =
+      std::find_if(kNames.begin(), kNames.end(), [&](const auto& entry) { return entry.first == kind; });
+  return found == kNames.end() ? kNames.front().second : found->second;
+}
+
+std::optional<RunEnd::Kind> run_end_named(std::string_view name) {
+  const auto* const found =
+      std::find_if(kNames.begin(), kNames.end(), [&](const auto& entry) { return entry.second == name; });
+  return found == kNames.end() ? std::nullopt : std::optional(found->first);
+}
+
+}  // namespace lrun

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lrun {
+
+/// Why a run ended, in one value.
+struct RunEnd {
+  enum class Kind {
+    kSucceeded,       ///< every worker ended with code 0
+    kWorkerFailed,    ///< a worker failed by itself; the others were stopped
+    kStartFailed,     ///< a worker could not be started; nothing runs
+    kInterrupted,     ///< lrun received `signal_number`
+    kConsoleClosed,   ///< whoever read lrun's output has gone
+    kRequested,       ///< stopped through the control socket
+    kGuardDied,       ///< lrun's own guard was killed
+    kLauncherFailed,  ///< lrun itself could not go on
+    kTimedOut,        ///< the run took longer than `limit`
+    kHang,            ///< no worker made progress for `limit`
+    kStartTimedOut,   ///< not all workers were connected to the store after `limit`
+    kNodeLost,        ///< a node of the job is gone; `who` says which, and how that is known
+  };
+
+  Kind kind = Kind::kSucceeded;
+  int signal_number = 0;
+  std::int64_t limit_ms = 0;   ///< the time that was allowed, where that is the reason
+  std::string who = {};        ///< whom the limit found, in words: 'rank 3 is in read()'; empty: not known
+  bool grace_expired = false;  ///< workers were killed because they did not end in time
+  std::string node = {};       ///< of a job of several nodes: where it was decided; empty: here
+  int node_rank = -1;          ///< of `node`; -1: here
+
+  /// Decided by the launcher of this node.
+  [[nodiscard]] bool is_ours() const { return node.empty(); }
+  bool operator==(const RunEnd&) const = default;
+};
+
+/// 'succeeded', 'worker_failed', 'interrupted', ...: the reason as a word for programs.
+std::string_view name_of(RunEnd::Kind kind);
+std::optional<RunEnd::Kind> run_end_named(std::string_view name);
+
+}  // namespace lrun

@@ -1,0 +1,221 @@
+// Several launchers of one job on one machine: they meet, run together, and end together.
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "support/lrun_process.h"
+
+namespace lrun::test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// Free now; below the range from which the kernel gives ports to others by itself.
+int free_port() {
+  for (int port = 20'000 + static_cast<int>(::getpid() % 5000); port < 32'000; ++port) {
+    const Fd probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_ANY);
+    if (::bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return port;
+  }
+  return 0;
+}
+
+/// The launchers of one job.
+class Job {
+ public:
+  explicit Job(Words common) : common_(std::move(common)), endpoint_("127.0.0.1:" + std::to_string(free_port())) {}
+
+  LrunProcess& start(const Words& options, const Words& command) {
+    Words words{"--rdzv-endpoint", endpoint_};
+    words.insert(words.end(), common_.begin(), common_.end());
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), command.begin(), command.end());
+    nodes_.push_back(std::make_unique<LrunProcess>(words));
+    return *nodes_.back();
+  }
+
+ private:
+  Words common_;
+  std::string endpoint_;
+  std::vector<std::unique_ptr<LrunProcess>> nodes_;
+};
+
+Words shell(const std::string& script) { return {"sh", "-c", script}; }
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(SeveralNodes, RunOneJob) {
+  Job job({"--num_nodes", "3"});
+  const Words show = shell(
+      "echo $RANK/$WORLD_SIZE local $LOCAL_RANK/$LOCAL_WORLD_SIZE node $GROUP_RANK/$GROUP_WORLD_SIZE; "
+      "echo master $MASTER_ADDR:$MASTER_PORT");
+  LrunProcess& last = job.start({"--node-rank", "2", "-n", "1"}, show);
+  LrunProcess& middle = job.start({"--node-rank", "1", "-n", "3"}, show);
+  LrunProcess& first = job.start({"--node-rank", "0", "-n", "2"}, show);
+  for (LrunProcess* node : {&first, &middle, &last}) EXPECT_EQ(node->wait().code, 0) << node->err();
+  for (const char* line : {"0/6 local 0/2 node 0/3", "1/6 local 1/2 node 0/3"})
+    EXPECT_TRUE(contains(first.out(), line));
+  for (const char* line : {"2/6 local 0/3 node 1/3", "4/6 local 2/3 node 1/3"})
+    EXPECT_TRUE(contains(middle.out(), line));
+  EXPECT_TRUE(contains(last.out(), "5/6 local 0/1 node 2/3")) << last.out();
+  const std::string master = first.out().substr(first.out().find("master "), 25);
+  EXPECT_TRUE(contains(last.out(), master.substr(0, master.find('\n')))) << last.out();
+}
+
+TEST(SeveralNodes, EndWithTheCodeOfTheCulpritEverywhere) {
+  for (const char* const backend : {"static", "c10d"}) {
+    Job job({"--num_nodes", "2", "-n", "2", "--rdzv-backend", backend});
+    const Words program = shell("if [ $RANK = 3 ]; then echo boom >&2; exit 7; fi; exec sleep 1000");
+    LrunProcess& first = job.start({"--node-rank", "0"}, program);
+    LrunProcess& second = job.start({"--node-rank", "1"}, program);
+    for (LrunProcess* node : {&first, &second}) {
+      EXPECT_EQ(node->wait().code, 7) << node->err();
+      EXPECT_TRUE(contains(node->err(), "lrun: error: rank 3 (local rank 1, ")) << node->err();
+      EXPECT_TRUE(contains(node->err(), "exited with code 7")) << node->err();
+      EXPECT_TRUE(contains(node->err(), "  | boom")) << "the last words travel, too: " << node->err();
+    }
+  }
+}
+
+TEST(SeveralNodes, WaitForEachOtherAtTheEnd) {
+  Job job({"--num_nodes", "2"});
+  LrunProcess& quick = job.start({"--node-rank", "0"}, {"true"});
+  LrunProcess& slow = job.start({"--node-rank", "1"}, shell("echo here; read line || exit 5; exit 0"));
+  EXPECT_EQ(slow.wait().code, 5);
+  EXPECT_EQ(quick.wait().code, 5) << "its own worker had succeeded, the job has not: " << quick.err();
+}
+
+TEST(SeveralNodes, StartAgainTogetherFromOneBudget) {
+  TemporaryFolder folder;
+  const std::string flag = (folder.path() / "failed").string();
+  const Words program = shell("echo attempt $TORCHELASTIC_RESTART_COUNT of rank $RANK; [ -e " + flag +
+                              " ] && exit 0; [ $RANK = 1 ] && touch " + flag + " && exit 3; exec sleep 1000");
+  for (const char* const backend : {"static", "c10d"}) {
+    std::filesystem::remove(flag);
+    Job job({"--num_nodes", "2", "--max-restarts", "1", "--rdzv-backend", backend});
+    LrunProcess& first = job.start({"--node-rank", "0"}, program);
+    LrunProcess& second = job.start({"--node-rank", "1"}, program);
+    EXPECT_EQ(first.wait().code, 0) << first.err();
+    EXPECT_EQ(second.wait().code, 0) << second.err();
+    EXPECT_TRUE(contains(first.out(), "attempt 1 of rank 0")) << first.out();
+    EXPECT_TRUE(contains(second.out(), "attempt 1 of rank 1")) << second.out();
+    EXPECT_TRUE(contains(first.err(), "restart 1 of 1")) << first.err();
+    EXPECT_TRUE(contains(second.err(), "restart 1 of 1")) << second.err();
+  }
+}
+
+TEST(SeveralNodes, UseTheirRestartsUpTogether) {
+  Job job({"--num_nodes", "2", "--max-restarts", "1"});
+  const Words program = shell("[ $RANK = 1 ] && exit 3; exec sleep 1000");
+  LrunProcess& first = job.start({"--node-rank", "0"}, program);
+  LrunProcess& second = job.start({"--node-rank", "1"}, program);
+  for (LrunProcess* node : {&first, &second}) {
+    EXPECT_EQ(node->wait().code, 3) << node->err();
+    EXPECT_TRUE(contains(node->err(), "restarted once, as often as allowed")) << node->err();
+  }
+}
+
+TEST(SeveralNodes, StopWhenOneLauncherIsKilled) {
+  for (const int victim : {0, 1}) {
+    Job job({"--num_nodes", "2"});
+    const Words program = shell("echo ready; exec sleep 1000");
+    LrunProcess& first = job.start({"--node-rank", "0"}, program);
+    LrunProcess& second = job.start({"--node-rank", "1"}, program);
+    ASSERT_TRUE(first.wait_for("ready") && second.wait_for("ready")) << first.err() << second.err();
+    LrunProcess& killed = victim == 0 ? first : second;
+    LrunProcess& other = victim == 0 ? second : first;
+    const pid_t launcher = killed.launcher_pid();
+    ::kill(launcher, SIGKILL);
+    killed.signal(SIGKILL);
+    EXPECT_EQ(other.wait().code, 125) << other.err();
+    EXPECT_TRUE(contains(other.err(), "is lost: its launcher ended")) << other.err();
+    EXPECT_EQ(killed.wait().signal_number, SIGKILL);
+    EXPECT_TRUE(eventually([&] { return killed.processes().empty(); })) << "nothing survives there either";
+  }
+}
+
+TEST(SeveralNodes, GiveUpALauncherThatIsSilent) {
+  Job job({"--num_nodes", "2", "--rdzv-conf", "heartbeat_timeout=1"});
+  const Words program = shell("echo ready; exec sleep 1000");
+  LrunProcess& first = job.start({"--node-rank", "0"}, program);
+  LrunProcess& second = job.start({"--node-rank", "1"}, program);
+  ASSERT_TRUE(first.wait_for("ready") && second.wait_for("ready"));
+  const pid_t launcher = second.launcher_pid();
+  ::kill(launcher, SIGSTOP);
+  EXPECT_EQ(first.wait().code, 125) << first.err();
+  EXPECT_TRUE(contains(first.err(), "is lost: silence for 1s")) << first.err();
+  ::kill(launcher, SIGCONT);
+  EXPECT_EQ(second.wait().code, 125) << second.err();
+}
+
+TEST(SeveralNodes, StopTogetherWhenOneIsAskedTo) {
+  for (const int asked : {0, 1}) {
+    Job job({"--num_nodes", "2"});
+    const Words program = shell("echo ready; exec sleep 1000");
+    LrunProcess& first = job.start({"--node-rank", "0"}, program);
+    LrunProcess& second = job.start({"--node-rank", "1"}, program);
+    ASSERT_TRUE(first.wait_for("ready") && second.wait_for("ready"));
+    LrunProcess& here = asked == 0 ? first : second;
+    LrunProcess& there = asked == 0 ? second : first;
+    here.signal(SIGTERM);
+    EXPECT_EQ(here.wait().signal_number, SIGTERM) << here.err();
+    EXPECT_EQ(there.wait().code, 128 + SIGTERM) << there.err();
+    EXPECT_TRUE(contains(there.err(), ": received SIGTERM")) << there.err();
+  }
+}
+
+TEST(SeveralNodes, EndWhenOneCannotStartItsProgram) {
+  TemporaryFolder folder;
+  const std::string script = (folder.path() / "script").string();
+  std::ofstream(script) << "#!/no/such/interpreter\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  Job job({"--num_nodes", "2", "--no-python"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, {script});
+  LrunProcess& second = job.start({"--node-rank", "1"}, {"sleep", "1000"});
+  EXPECT_EQ(first.wait().code, 127) << first.err();
+  EXPECT_EQ(second.wait().code, 127) << second.err();
+  EXPECT_TRUE(contains(second.err(), "cannot run its program: No such file or directory")) << second.err();
+}
+
+TEST(SeveralNodes, SayWhoIsMissingWhenTheyDoNotMeet) {
+  Job job({"--num_nodes", "2", "--rdzv-conf", "join_timeout=1"});
+  LrunProcess& alone = job.start({"--node-rank", "0"}, {"true"});
+  EXPECT_EQ(alone.wait().code, 125);
+  EXPECT_TRUE(contains(alone.err(), "the nodes did not meet: not enough nodes in 1s: joined: '")) << alone.err();
+  EXPECT_TRUE(contains(alone.err(), "missing: 1 of 2 nodes (node rank 1)")) << alone.err();
+  EXPECT_EQ(alone.out(), "");
+}
+
+TEST(SeveralNodes, CanBeInterruptedWhileTheyWait) {
+  Job job({"--num_nodes", "2"});
+  LrunProcess& alone = job.start({"--node-rank", "1"}, {"true"});
+  ASSERT_TRUE(alone.wait_for("nobody holds the meeting")) << alone.err();
+  alone.signal(SIGTERM);
+  EXPECT_EQ(alone.wait().signal_number, SIGTERM);
+}
+
+TEST(SeveralNodes, RefuseWhoBelongsToAnotherJob) {
+  Job job({"--num_nodes", "2"});
+  LrunProcess& holder = job.start({"--node-rank", "0", "--rdzv-id", "mine"}, {"true"});
+  LrunProcess& other = job.start({"--node-rank", "1", "--rdzv-id", "yours"}, {"true"});
+  EXPECT_EQ(other.wait().code, 125) << other.err();
+  EXPECT_TRUE(contains(other.err(), "this is the job 'mine', not 'yours'")) << other.err();
+  LrunProcess& different = job.start({"--node-rank", "1", "--rdzv-id", "mine", "--max-restarts", "3"}, {"true"});
+  EXPECT_EQ(different.wait().code, 125) << different.err();
+  EXPECT_TRUE(contains(different.err(), "here it is strategy ddp, 3 restarts")) << different.err();
+  LrunProcess& fitting = job.start({"--node-rank", "1", "--rdzv-id", "mine"}, {"true"});
+  EXPECT_EQ(fitting.wait().code, 0) << fitting.err();
+  EXPECT_EQ(holder.wait().code, 0) << holder.err();
+}
+
+}  // namespace
+}  // namespace lrun::test

@@ -1,0 +1,38 @@
+// Whatever comes from another launcher is taken or refused; what is taken comes back as it was.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "rendezvous/coordinator.h"
+#include "rendezvous/message.h"
+#include "verdict/job_verdict.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace lrun;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+
+  const SteadyTime now{};
+  Coordinator coordinator(MeetingTimes{}, now);
+  LauncherMessageDecoder decoder(kMostBytesFromLauncher, true);
+  decoder.take(kLauncherGreeting);
+  decoder.take(bytes);
+  LauncherId from = 1;
+  while (const auto message = decoder.next()) {
+    if (launcher_message_from_json(to_json(*message)) != message) std::abort();
+    coordinator.received(from++ % 3 + 1, *message, now);
+  }
+  (void)coordinator.take_sends();
+
+  if (const auto message = launcher_message_from_json(bytes)) {
+    if (launcher_message_from_json(to_json(*message)) != message) std::abort();
+  }
+  if (const auto report = node_report_from_json(bytes)) {
+    const Verdict verdict = judge_job({report}, 0, {});
+    if (verdict.exit_code < 0) std::abort();
+  }
+  if (const auto notice = stop_notice_from_json(bytes)) {
+    if (!stop_notice_from_json(to_json(*notice))) std::abort();
+  }
+  return 0;
+}

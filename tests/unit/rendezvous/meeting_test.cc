@@ -1,0 +1,149 @@
+// The meeting over real sockets, all ends on one loop.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "launcher_records.h"
+#include "rendezvous/launcher_link.h"
+#include "rendezvous/meeting_holder.h"
+#include "store/connect.h"
+
+namespace lrun {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = LauncherMessage::Kind;
+
+constexpr Duration kPatience(60'000);
+
+/// A loop that stops, and fails the test, when patience ends.
+class PatientLoop {
+ public:
+  void run() {
+    const EventLoop::Timer limit = loop.after(kPatience, [this] {
+      ADD_FAILURE() << "nothing happened";
+      loop.stop();
+    });
+    loop.run();
+  }
+  EventLoop loop;
+};
+
+std::unique_ptr<MeetingHolder> hold(EventLoop& loop, std::uint16_t port = 0, Duration heartbeat = kPatience) {
+  return std::make_unique<MeetingHolder>(
+      loop, MeetingHolder::Options{
+                .port = port, .reach = StoreReach::kLoopback, .times = {.join = kPatience, .heartbeat = heartbeat}});
+}
+
+struct Launcher {
+  Launcher(EventLoop& loop, std::uint16_t port, int rank, std::function<void()> told, Duration connect = kPatience)
+      : link(loop,
+             {.host = "127.0.0.1",
+              .port = port,
+              .record = test::node_at("127.0.0." + std::to_string(rank + 1), 1, rank),
+              .connect = connect,
+              .heartbeat = kPatience},
+             {.received =
+                  [this, told](const LauncherMessage& message) {
+                    last = message;
+                    told();
+                  },
+              .broken =
+                  [this, told](const std::string& reason, bool) {
+                    why = reason;
+                    told();
+                  }}) {}
+
+  [[nodiscard]] bool was_told(Kind kind) const { return last && last->kind == kind; }
+
+  std::optional<LauncherMessage> last;
+  std::string why;
+  LauncherLink link;
+};
+
+TEST(Meeting, BringsLaunchersTogetherAndTellsWhoIsLost) {
+  PatientLoop patient;
+  const auto holder = hold(patient.loop);
+  std::optional<Launcher> first;
+  std::optional<Launcher> second;
+  const auto begun = [&] {
+    if (first->was_told(Kind::kBegin) && second->was_told(Kind::kBegin)) patient.loop.stop();
+  };
+  first.emplace(patient.loop, holder->server().port(), 0, begun);
+  second.emplace(patient.loop, holder->server().port(), 1, begun);
+  patient.run();
+  ASSERT_TRUE(first->last->membership && second->last->membership);
+  EXPECT_EQ(first->last->membership->node_rank, 0);
+  EXPECT_EQ(second->last->membership->node_rank, 1);
+
+  std::optional<Launcher> late;
+  second->link.close();
+  late.emplace(patient.loop, holder->server().port(), 1, [&] { patient.loop.stop(); });
+  while (!first->was_told(Kind::kLost) || !late->last) {
+    if (HasFailure()) break;
+    patient.run();
+  }
+  EXPECT_EQ(first->last->text, "its launcher ended: the connection was closed");
+  EXPECT_TRUE(late->was_told(Kind::kRefused)) << "the job runs already";
+}
+
+TEST(Meeting, IsWaitedForByWhoComesBeforeIt) {
+  PatientLoop patient;
+  const std::uint16_t port = hold(patient.loop)->server().port();  // nobody listens there any more
+  std::unique_ptr<MeetingHolder> holder;
+  std::optional<Launcher> early;
+  std::optional<Launcher> second;
+  const auto begun = [&] {
+    if (early->was_told(Kind::kBegin)) patient.loop.stop();
+  };
+  early.emplace(patient.loop, port, 0, begun);
+  const EventLoop::Timer later = patient.loop.after(100ms, [&] {
+    holder = hold(patient.loop, port);
+    second.emplace(patient.loop, port, 1, begun);
+  });
+  patient.run();
+  EXPECT_TRUE(early->was_told(Kind::kBegin)) << early->why;
+}
+
+TEST(Meeting, IsGivenUpWhenNobodyHoldsIt) {
+  PatientLoop patient;
+  const std::uint16_t port = hold(patient.loop)->server().port();
+  Launcher alone(
+      patient.loop, port, 0, [&] { patient.loop.stop(); }, 100ms);
+  patient.run();
+  EXPECT_EQ(alone.why, "cannot connect to 127.0.0.1 port " + std::to_string(port) + ": Connection refused");
+}
+
+/// What the holder answers to these bytes before it closes the connection.
+std::string answer_to(const std::string& bytes, Duration heartbeat = kPatience) {
+  PatientLoop patient;
+  const auto holder = hold(patient.loop, 0, heartbeat);
+  const Fd socket = connect_to("127.0.0.1", holder->server().port(), std::chrono::steady_clock::now() + kPatience);
+  EXPECT_EQ(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  std::string answer;
+  const EventLoop::Watch watch = patient.loop.on_readable(socket.get(), [&] {
+    char piece[4096];
+    const ssize_t count = ::recv(socket.get(), piece, sizeof piece, 0);
+    if (count <= 0) return patient.loop.stop();
+    answer.append(piece, static_cast<std::size_t>(count));
+  });
+  patient.run();
+  return answer;
+}
+
+TEST(Meeting, ClosesWhoSpeaksNonsense) {
+  const std::string greeting(kLauncherGreeting);
+  EXPECT_NE(answer_to(greeting + "\x7f\xff\xff\xff").find("at most 262144 are taken"), std::string::npos);
+  EXPECT_NE(answer_to(greeting + std::string("\0\0\0\2{}", 6)).find("makes no sense"), std::string::npos);
+  EXPECT_NE(answer_to("lrun-job/9\n").find("no launcher of this version"), std::string::npos);
+  EXPECT_EQ(answer_to("GET / HTTP/1.1\r\n"), "") << "neither a launcher nor a client of the store";
+}
+
+TEST(Meeting, ClosesWhoDoesNotSayAnything) { EXPECT_EQ(answer_to(std::string(kLauncherGreeting), 50ms), ""); }
+
+}  // namespace
+}  // namespace lrun

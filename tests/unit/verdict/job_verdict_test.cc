@@ -1,0 +1,159 @@
+#include "verdict/job_verdict.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <functional>
+
+namespace lrun {
+namespace {
+
+using Kind = RunEnd::Kind;
+using Reports = std::vector<std::optional<NodeReport>>;
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+FailureRecord ended(int rank, int code, std::int64_t steady_ns, Cause cause = Cause::kOwnError) {
+  FailureRecord record;
+  record.node = rank < 2 ? "a" : "b";
+  record.node_rank = rank / 2;
+  record.rank = rank;
+  record.value = code;
+  record.steady_ns = record.wall_ns = steady_ns;
+  record.cause = code == 0 ? Cause::kSucceeded : cause;
+  return record;
+}
+
+FailureRecord stopped(int rank) {
+  FailureRecord record = ended(rank, 0, 50);
+  record.ending = FailureRecord::Ending::kSignaled;
+  record.value = record.stop_signal = SIGTERM;
+  record.cause = Cause::kStoppedByLrun;
+  return record;
+}
+
+NodeReport report(int node_rank, const RunEnd& end, std::int64_t end_ns, const std::vector<FailureRecord>& records,
+                  const ClockShift& shift = {}) {
+  return report_of(node_rank == 0 ? "a" : "b", node_rank, end, end_ns, records, shift);
+}
+
+RunEnd told_by_b(Kind kind, int signal_number = 0) {
+  return {.kind = kind, .signal_number = signal_number, .node = "b", .node_rank = 1};
+}
+
+TEST(JudgeJob, SucceedsWhenAllNodesDid) {
+  const Reports reports{report(0, {}, 9, {ended(0, 0, 5)}), report(1, {}, 9, {ended(2, 0, 6), ended(3, 0, 7)})};
+  const Verdict verdict = judge_job(reports, 0, {});
+  EXPECT_EQ(verdict.end.kind, Kind::kSucceeded);
+  EXPECT_EQ(verdict.succeeded, 3);
+  EXPECT_EQ(verdict.exit_code, 0);
+}
+
+TEST(JudgeJob, BlamesTheSameWorkerOnEveryNode) {
+  const Reports reports{report(0, told_by_b(Kind::kWorkerFailed), 20, {stopped(0), stopped(1)}),
+                        report(1, {Kind::kWorkerFailed}, 10, {ended(3, 7, 10), stopped(2)})};
+  for (const int node : {0, 1}) {
+    const Verdict verdict = judge_job(reports, node, {});
+    ASSERT_TRUE(verdict.culprit) << "node " << node;
+    EXPECT_EQ(verdict.culprit->rank, 3);
+    EXPECT_EQ(verdict.exit_code, 7);
+    EXPECT_EQ(verdict.stopped_by_signal, (std::vector<int>{0, 1, 2}));
+    EXPECT_TRUE(verdict.failed_later.empty());
+  }
+}
+
+TEST(JudgeJob, ComparesTimesOnOneClock) {
+  const std::vector<FailureRecord> of_a{ended(0, 3, 100 * kSecond)};
+  const std::vector<FailureRecord> of_b{ended(2, 4, 5 * kSecond)};  // by a clock that began later
+  const ClockShift shift{.steady_ns = 200 * kSecond, .wall_ns = 0};
+  const Reports reports{report(0, {Kind::kWorkerFailed}, 100 * kSecond, of_a),
+                        report(1, {Kind::kWorkerFailed}, 5 * kSecond, of_b, shift)};
+  EXPECT_EQ(judge_job(reports, 1, {}).culprit->rank, 0);
+}
+
+TEST(JudgeJob, ComparesErrorFilesOnOneClock) {
+  FailureRecord early = ended(0, 1, 10);
+  early.error_time = 1000;
+  FailureRecord late = ended(2, 1, 10);
+  late.error_time = 995;  // by a wall clock that is ten seconds behind
+  const Reports reports{report(0, {Kind::kWorkerFailed}, 1, {early}),
+                        report(1, {Kind::kWorkerFailed}, 1, {late}, {.steady_ns = 0, .wall_ns = 10 * kSecond})};
+  EXPECT_EQ(judge_job(reports, 0, {}).culprit->rank, 0);
+}
+
+TEST(JudgeJob, TakesTheLossOfANodeForTheCauseOfWhatFollowedIt) {
+  const RunEnd loss{.kind = Kind::kNodeLost, .who = "node c is lost: silence for 5s", .node = "node c"};
+  const Reports victims{report(0, {Kind::kWorkerFailed}, 10, {ended(0, 1, 10, Cause::kPeerLost)}), std::nullopt};
+  EXPECT_EQ(judge_job(victims, 0, loss).end, loss);
+  EXPECT_FALSE(judge_job(victims, 0, loss).culprit);
+  EXPECT_EQ(judge_job(victims, 0, loss).exit_code, kExitRefused);
+  const Reports own_error{report(0, {Kind::kWorkerFailed}, 10, {ended(0, 3, 10)}), std::nullopt};
+  EXPECT_EQ(judge_job(own_error, 0, loss).exit_code, 3) << "an error of its own is the cause";
+  const Reports nothing{report(0, {}, 10, {ended(0, 0, 10)}), std::nullopt};
+  EXPECT_EQ(judge_job(nothing, 0, loss).end, loss) << "what the lost node came to is not known";
+}
+
+TEST(JudgeJob, DiesOfASignalOnlyWhereItCame) {
+  const Reports reports{report(0, told_by_b(Kind::kInterrupted, SIGTERM), 20, {stopped(0)}),
+                        report(1, {Kind::kInterrupted, SIGTERM}, 10, {stopped(2)})};
+  const Verdict there = judge_job(reports, 1, {});
+  EXPECT_EQ(there.die_of_signal, SIGTERM);
+  EXPECT_TRUE(there.end.is_ours());
+  const Verdict here = judge_job(reports, 0, {});
+  EXPECT_EQ(here.die_of_signal, 0);
+  EXPECT_EQ(here.exit_code, 128 + SIGTERM);
+  EXPECT_EQ(here.end.node, "b");
+}
+
+TEST(JudgeJob, NamesWhoStoppedTheJobWhileItWaited) {
+  const Reports reports{report(0, told_by_b(Kind::kInterrupted, SIGTERM), 20, {stopped(0)}),
+                        report(1, {}, 5, {ended(2, 0, 5)})};
+  EXPECT_TRUE(judge_job(reports, 1, {}).end.is_ours());
+  EXPECT_EQ(judge_job(reports, 0, {}).end.node, "b");
+}
+
+TEST(NodeReport, ComesBackAsItWas) {
+  FailureRecord failed = ended(3, 7, 10);
+  failed.evidence = {"a \"line\"", "another\n"};
+  NodeReport before = report(1, {Kind::kHang, 0, 5000, "rank 3"}, 10, {failed, stopped(2), ended(4, 0, 1)}, {3, 4});
+  before.wants_no_more = true;
+  EXPECT_EQ(node_report_from_json(to_json(before)), before);
+}
+
+TEST(NodeReport, IsBounded) {
+  std::vector<FailureRecord> records;
+  for (int rank = 0; rank < 10'000; ++rank) {
+    records.push_back(ended(rank, 1, rank));
+    records.back().evidence = {std::string(FailureRecord::kMostEvidenceBytes - 1, '\x01')};
+  }
+  const std::string json = to_json(report(0, {Kind::kWorkerFailed}, 10, records));
+  EXPECT_LE(json.size(), std::size_t{64} << 10U);
+  const auto read = node_report_from_json(json);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->failures.front().rank, 0) << "the first ones are kept";
+}
+
+TEST(NodeReport, RefusesWhatMakesNoSense) {
+  const std::string good = to_json(report(1, {Kind::kWorkerFailed}, 10, {ended(3, 7, 10)}));
+  ASSERT_TRUE(node_report_from_json(good));
+  const auto with = [&](const std::string& old_text, const std::string& new_text) {
+    std::string bad = good;
+    const std::size_t at = bad.find(old_text);
+    return at == std::string::npos ? bad : bad.replace(at, old_text.size(), new_text);
+  };
+  EXPECT_FALSE(node_report_from_json(with("worker_failed", "dancing")));
+  EXPECT_FALSE(node_report_from_json(with("\"node_rank\":1", "\"node_rank\":-1")));
+  EXPECT_FALSE(node_report_from_json(with("\"end_ns\":10", "\"end_ns\":\"soon\"")));
+  EXPECT_FALSE(node_report_from_json(good.substr(1)));
+}
+
+TEST(StopNotice, ComesBackAsItWas) {
+  StopNotice notice{told_by_b(Kind::kWorkerFailed), ended(3, 7, 10)};
+  EXPECT_EQ(stop_notice_from_json(to_json(notice)), notice);
+  notice.cause.reset();
+  EXPECT_EQ(stop_notice_from_json(to_json(notice)), notice);
+  EXPECT_FALSE(stop_notice_from_json("{}"));
+}
+
+}  // namespace
+}  // namespace lrun
