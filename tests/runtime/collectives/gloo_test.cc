@@ -7,10 +7,12 @@
 #include <ATen/ops/ones.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/collectives/gloo_setup.h"
@@ -55,24 +57,49 @@ TEST(Gloo, NamesARankThatIsKilledInTheMiddleOfAnAllReduce) {
   }
 }
 
+TEST(Gloo, NamesAKilledRankWhoseOwnChildHoldsTheConnection) {
+  SharedCounter forked;
+  SharedCounter told;
+  std::vector<RankProcess> ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks.emplace_back(
+        group_of(rank, 2, "gloo-held", 90s),
+        [&](Collectives& group) {
+          group.barrier();
+          if (group.rank() == 0) return group.all_reduce(at::ones({100}), ReduceOp::kSum)->wait();
+          if (::fork() == 0) {
+            forked.add();
+            static_cast<void>(error_of([&] { told.wait_for(1); }));
+            ::_exit(0);
+          }
+          for (;;) ::pause();
+        },
+        "gloo");
+  }
+  forked.wait_for(1);
+  ranks[1].kill();
+  const std::string error = ranks[0].result();
+  told.add();
+  EXPECT_EQ(error, "PeerLost: rank 1 (pid " + std::to_string(ranks[1].pid()) + ") ended during all_reduce #2");
+}
+
 /// Element i of rank r: sums of these depend on their order.
 at::Tensor uneven(int rank, std::int64_t count, at::ScalarType dtype) {
   return (at::arange(count, at::kLong).add(rank * 977).remainder(1009).to(at::kDouble) * 0.1 + rank).to(dtype);
 }
 
-// Long enough for three pieces of the pipeline.
 TEST(Gloo, SumsInRankOrderWithTheBitsOfOtherBackends) {
+  const std::vector<std::pair<at::ScalarType, std::int64_t>> cases = {
+      {at::kFloat, 7}, {at::kBFloat16, 70'001}, {at::kDouble, 1'200'007}};  // the last in three pieces
   for (const std::string backend : {"gloo", "shm", "threads"}) {
     const auto errors = run_ranks(backend, 3, [&](Collectives& group) {
-      for (at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
-        for (std::int64_t count : {7, 2'500'013}) {
-          at::Tensor tensor = uneven(group.rank(), count, dtype);
-          group.all_reduce(tensor, ReduceOp::kAverage)->wait();
-          const at::ScalarType wide = dtype == at::kDouble ? at::kDouble : at::kFloat;
-          at::Tensor sum = uneven(0, count, dtype).to(wide);
-          for (int rank = 1; rank < 3; ++rank) sum += uneven(rank, count, dtype).to(wide);
-          require_equal(tensor, (sum / 3).to(dtype), backend + ": the average");
-        }
+      for (const auto& [dtype, count] : cases) {
+        at::Tensor tensor = uneven(group.rank(), count, dtype);
+        group.all_reduce(tensor, ReduceOp::kAverage)->wait();
+        const at::ScalarType wide = dtype == at::kDouble ? at::kDouble : at::kFloat;
+        at::Tensor sum = uneven(0, count, dtype).to(wide);
+        for (int rank = 1; rank < 3; ++rank) sum += uneven(rank, count, dtype).to(wide);
+        require_equal(tensor, (sum / 3).to(dtype), backend + ": the average");
       }
     });
     EXPECT_THAT(errors, Each(std::string())) << backend;
