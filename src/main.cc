@@ -46,6 +46,7 @@ int run(const std::vector<std::string>& argv) {
   const ProgramFacts program = look_at_program(request.command.front(), of_workers, request.setup.folder.value);
   const LaunchPlan plan = make_plan(request, of_workers, allocation, program, make_run_id());
   warn(plan.warnings);
+  for (const std::string& line : plan.notes) say(Severity::kNote, line);
   if (request.dry_run != DryRun::kNo) return answer_with(show_plan(plan, of_workers, request.dry_run));
   return launch(plan, request, environment);
 }

@@ -121,12 +121,14 @@ constexpr Flag kFirstFlags[] = {
      .value = kRequired,
      .placeholder = "NAME",
      .group = FlagGroup::kTraining,
-     .brief = "ddp, dp, ddp2 or ddp_sharded",
-     .details = "How the work is split. 'ddp': one worker per device, gradients averaged over all workers. 'dp': one "
-                "worker that drives all devices of one node from threads. 'ddp2': one worker per node, dp inside the "
-                "node and averaging between nodes. 'ddp_sharded': as ddp, with the optimizer's state split over the "
-                "workers. Capital letters do not matter.",
-     .choices = "ddp dp ddp2 ddp_sharded",
+     .brief = "ddp, dp, ddp2, ddp_sharded, ddp_spawn, ...",
+     .details =
+         "How the work is split. 'ddp': one worker per device, gradients averaged over all workers. 'dp': one "
+         "worker that drives all devices of one node from threads. 'ddp2': one worker per node, dp inside the "
+         "node and averaging between nodes. 'ddp_sharded': as ddp, with the optimizer's state split over the "
+         "workers. 'ddp_spawn' and 'ddp_fork' (or 'ddp_notebook'): one worker per node, which starts the ranks of "
+         "its node itself by lrun::launch(). Capital letters do not matter.",
+     .choices = "ddp dp ddp2 ddp_sharded ddp_spawn ddp_fork ddp_notebook",
      .default_value = "ddp with several devices or nodes",
      .apply = flag_values::strategy},
     {.name = "process_group_backend",

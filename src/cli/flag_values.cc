@@ -122,9 +122,12 @@ void numa_binding(const GivenValue& given, LaunchRequest& request) {
 
 void strategy(const GivenValue& given, LaunchRequest& request) {
   std::string word = lower_case(given.text);
-  for (const char* const later : {"ddp_spawn", "ddp_fork", "ddp_notebook", "horovod", "deepspeed", "tpu"}) {
+  for (const char* const later : {"horovod", "deepspeed", "tpu"}) {
     if (word == later) {
-      refuse(given, "this strategy is not in this version; allowed: ddp, dp, ddp2, ddp_sharded", example(given, "ddp"));
+      refuse(given,
+             "this strategy is not in this version; allowed: ddp, dp, ddp2, ddp_sharded, ddp_spawn, ddp_fork, "
+             "ddp_notebook",
+             example(given, "ddp"));
     }
   }
   request.strategy = setting(given, choice_of(given, "strategy"));

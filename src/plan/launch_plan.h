@@ -96,6 +96,7 @@ struct LaunchPlan {
   bool isolate_gpus = false;
   Setting<Binding> bind{Binding::kNone};
   std::vector<std::string> warnings;  ///< one line each, said before the start
+  std::vector<std::string> notes;     ///< the same of what is as it should be
 
   bool operator==(const LaunchPlan&) const = default;
 };

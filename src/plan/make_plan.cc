@@ -123,6 +123,16 @@ std::size_t most_devices(const std::vector<DeviceChoice>& choices) {
   return most;
 }
 
+/// A program that does not know of it would train with one device of many, without a word.
+void add_notes(LaunchPlan& plan) {
+  if (!starts_ranks_from_within(plan.strategy.value)) return;
+  const std::size_t devices = plan.nodes.front().devices.size();
+  plan.notes.push_back(
+      fmt::format("strategy '{}' starts one process a node; by lrun::launch() it has to start the {} of "
+                  "its node itself",
+                  plan.strategy.value, devices == 1 ? "rank" : fmt::format("{} ranks", devices)));
+}
+
 void add_warnings(LaunchPlan& plan, const std::vector<DeviceChoice>& choices) {
   for (const DeviceChoice& choice : choices) {
     for (const std::string& line : choice.warnings) {
@@ -270,6 +280,7 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   plan.omp_num_threads = threads_per_worker(plan, nodes.front().cpus, environment);
   bind_all(plan, nodes, environment);
   add_warnings(plan, choices);
+  add_notes(plan);
   return plan;
 }
 

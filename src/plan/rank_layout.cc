@@ -1,6 +1,7 @@
 #include "plan/rank_layout.h"
 
 #include "base/user_error.h"
+#include "plan/strategy_choice.h"
 
 namespace lrun {
 namespace {
@@ -19,6 +20,17 @@ std::vector<WorkerPlan> workers_of(const NodePlan& node, bool one_per_device) {
   return workers;
 }
 
+/// A program that starts its ranks knows the devices of its own node alone.
+void require_equal_nodes(const std::string& strategy, const std::vector<NodeDevices>& nodes) {
+  for (const NodeDevices& node : nodes) {
+    if (node.devices.size() == nodes.front().devices.size()) continue;
+    throw UserError("strategy '" + strategy + "' needs as many devices on every node, and '" + nodes.front().name +
+                        "' has " + std::to_string(nodes.front().devices.size()) + ", '" + node.name + "' " +
+                        std::to_string(node.devices.size()),
+                    "use '--strategy ddp', which takes nodes as they are");
+  }
+}
+
 }  // namespace
 
 std::vector<NodePlan> layout_ranks(const std::string& strategy, const std::vector<NodeDevices>& nodes) {
@@ -26,7 +38,9 @@ std::vector<NodePlan> layout_ranks(const std::string& strategy, const std::vecto
     throw UserError("strategy 'dp' is one process and cannot use " + std::to_string(nodes.size()) + " nodes",
                     "use '--strategy ddp2' for dp inside every node, or '--strategy ddp'");
   }
-  const bool one_per_device = strategy != "dp" && strategy != "ddp2";
+  const bool from_within = starts_ranks_from_within(strategy);
+  if (from_within) require_equal_nodes(strategy, nodes);
+  const bool one_per_device = strategy != "dp" && strategy != "ddp2" && !from_within;
   std::vector<NodePlan> layout;
   layout.reserve(nodes.size());
   int base_rank = 0;

@@ -236,6 +236,7 @@ std::string show_plan_text(const LaunchPlan& plan, const Environment& environmen
   std::string text =
       settings(plan, environment) + workers(plan, environment) + binding(plan) + common_environment(plan, environment);
   for (const std::string& warning : plan.warnings) text += "\nwarning: " + warning + "\n";
+  for (const std::string& note : plan.notes) text += "\nnote: " + note + "\n";
   return text;
 }
 

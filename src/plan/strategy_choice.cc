@@ -11,15 +11,13 @@ namespace lrun {
 namespace {
 
 const std::vector<std::string>& strategies() {
-  static const std::vector<std::string> names = {"ddp", "dp", "ddp2", "ddp_sharded", "single"};
+  static const std::vector<std::string> names = {"ddp",       "dp",       "ddp2",         "ddp_sharded",
+                                                 "ddp_spawn", "ddp_fork", "ddp_notebook", "single"};
   return names;
 }
 
 /// Known names whose work this version cannot do, and what to do meanwhile.
 constexpr std::pair<std::string_view, std::string_view> kLater[] = {
-    {"ddp_spawn", "use '--strategy ddp': lrun starts the processes itself"},
-    {"ddp_fork", "use '--strategy ddp': lrun starts the processes itself"},
-    {"ddp_notebook", "use '--strategy ddp': lrun starts the processes itself"},
     {"fsdp", "use '--strategy ddp'"},
     {"horovod", "use '--strategy ddp'"},
     {"deepspeed", "use '--strategy ddp'"},
@@ -43,6 +41,10 @@ void check_name(const std::string& name) {
 }
 
 }  // namespace
+
+bool starts_ranks_from_within(std::string_view strategy) {
+  return strategy == "ddp_spawn" || strategy == "ddp_fork" || strategy == "ddp_notebook";
+}
 
 Setting<std::string> choose_strategy(const Setting<std::string>& asked, int devices_per_node, int num_nodes) {
   const bool several = devices_per_node > 1 || num_nodes > 1;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "plan/setting.h"
 
@@ -11,5 +12,8 @@ namespace lrun {
 /// \throws UserError  a name that nobody knows (with the nearest one), that this version does not have, or 'single'
 ///                    for more than one device.
 Setting<std::string> choose_strategy(const Setting<std::string>& asked, int devices_per_node, int num_nodes);
+
+/// True of those under which lrun starts one process a node, and that process the ranks of the node (lrun::launch).
+bool starts_ranks_from_within(std::string_view strategy);
 
 }  // namespace lrun

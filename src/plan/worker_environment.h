@@ -50,7 +50,7 @@ inline constexpr ContractVariable kContract[] = {
     {"CUDA_DEVICE_ORDER", ContractVariable::Scope::kRun,
      "'PCI_BUS_ID' where lrun chose GPUs by number; a value of the user's is kept"},
     {"LRUN_RUN_ID", ContractVariable::Scope::kRun, "name of the run"},
-    {"LRUN_STRATEGY", ContractVariable::Scope::kRun, "'ddp', 'dp', 'ddp2', or 'single' for one device in all"},
+    {"LRUN_STRATEGY", ContractVariable::Scope::kRun, "'ddp' or another strategy, or 'single' for one device in all"},
     {"LRUN_ACCELERATOR", ContractVariable::Scope::kRun, "'cpu' or 'gpu'"},
     {"LRUN_DEVICES", ContractVariable::Scope::kRank,
      "devices of this process as LibTorch spells them: 'cpu', 'cuda:1', 'cpu,cpu', 'cuda:0,cuda:1', 'xpu:0'"},

@@ -51,7 +51,7 @@ while IFS=$'\t' read -r flag_names choices; do
   exactly "lrun $name=" "${words[@]}"
   [ "$name" = --dry-run ] || exactly "lrun $name " "${words[@]}"
 done < "$work/choices"
-exactly 'lrun --strategy ddp' ddp ddp2 ddp_sharded
+exactly 'lrun --strategy ddp' ddp ddp2 ddp_sharded ddp_spawn ddp_fork ddp_notebook
 among 'lrun --wrap sha256s' sha256sum
 among 'lrun --wrap@0,2-3 sha256s' sha256sum
 among 'lrun --wrap@0 strace --wrap@1 strace tr' train.py

@@ -144,9 +144,9 @@ TEST_P(LaunchEnding, ComesAtOnceWithASecondSignal) {
 
 TEST(Fork, IsRefusedBesideOtherThreads) {
   for (const std::string mode : {"thread", "pool"}) {
-    EXPECT_EQ(verdict_of(mode, "ddp_notebook", 1, {.environment = {{"OMP_NUM_THREADS", "2"}}}),
-              "ranks cannot be forked from this process: 1 other thread runs in this process, and a fork has none of "
-              "them: the thread pool of LibTorch, for example, would hang there\n");
+    const std::string verdict = verdict_of(mode, "ddp_notebook", 1, {.environment = {{"OMP_NUM_THREADS", "2"}}});
+    EXPECT_TRUE(verdict.starts_with("ranks cannot be forked from this process: ")) << verdict;
+    EXPECT_NE(verdict.find(" in this process, and a fork has none of them"), std::string::npos) << verdict;
   }
 }
 

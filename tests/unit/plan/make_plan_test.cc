@@ -117,6 +117,18 @@ TEST(MakePlan, SaysThatAnEndpointsPortWinsOverAnother) {
   EXPECT_TRUE(warnings_of({.endpoint = endpoint}, 0).empty()) << "any port would do";
 }
 
+TEST(MakePlan, SaysThatTheProgramStartsItsRanksItself) {
+  LaunchRequest request = request_for("2");
+  EXPECT_TRUE(plan_of(request, cpu_node()).notes.empty());
+  request.strategy = flag("--strategy", "ddp_spawn");
+  const LaunchPlan plan = plan_of(request, cpu_node());
+  EXPECT_EQ(plan.world_size, 1);
+  EXPECT_EQ(plan.nodes[0].workers[0].devices.size(), 2U);
+  EXPECT_EQ(plan.notes, std::vector<std::string>{
+                            "strategy 'ddp_spawn' starts one process a node; by lrun::launch() it has to start "
+                            "the 2 ranks of its node itself"});
+}
+
 TEST(MakePlan, SaysThatRedirectsWithoutFilesHideNothing) {
   LaunchRequest request = request_for("2");
   request.log_dir = {"/dev/null", Source::kFlag, "--log-dir"};

@@ -54,6 +54,21 @@ TEST(RankLayout, DpOnSeveralNodesIsRefusedAndNamesWhatWorks) {
   EXPECT_NE(text.find("--strategy ddp'"), std::string::npos) << text;
 }
 
+TEST(RankLayout, OneProcessANodeStartsItsRanksItself) {
+  for (const std::string strategy : {"ddp_spawn", "ddp_fork", "ddp_notebook"}) {
+    const auto layout = layout_ranks(strategy, {node_with(2, "a"), node_with(2, "b")});
+    ASSERT_EQ(layout.size(), 2U);
+    ASSERT_EQ(layout[1].workers.size(), 1U);
+    EXPECT_EQ(layout[1].workers[0].rank, 1);
+    EXPECT_EQ(ids_of(layout[1].workers[0].devices), "cpu0,cpu1");
+  }
+  EXPECT_EQ(refusal_of([] {
+              layout_ranks("ddp_spawn", {node_with(2, "a"), node_with(3, "b")});
+            }),
+            "strategy 'ddp_spawn' needs as many devices on every node, and 'a' has 2, 'b' 3 | use '--strategy ddp', "
+            "which takes nodes as they are");
+}
+
 TEST(RankLayout, Ddp2IsOneProcessANode) {
   const auto layout = layout_ranks("ddp2", {node_with(4, "a"), node_with(2, "b"), node_with(4, "c")});
   ASSERT_EQ(layout.size(), 3U);
