@@ -2,6 +2,7 @@
 
 /// Everything of liblrun.
 #include <lrun/batch.h>
+#include <lrun/batch_size.h>
 #include <lrun/checkpoint.h>
 #include <lrun/clip_grad_norm.h>
 #include <lrun/collectives.h>

@@ -79,6 +79,9 @@ class LRUN_EXPORT Session {
   /// that differ between ranks, seed again with seed() + rank() afterwards.
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
   [[nodiscard]] Collectives& collectives() { return *collectives_; }
+  /// Another seed on each rank, unrelated to those of other ranks and seeds: torch::manual_seed(session.rank_seed())
+  /// after the model was made, so that dropout and augmentation differ between the ranks. The same in every run.
+  [[nodiscard]] std::uint64_t rank_seed() const;
 
   /// Places the module, gives all ranks rank 0's parameters and buffers, and trains it under the session's strategy.
   /// Takes a shared_ptr to a module or a module holder (TORCH_MODULE).

@@ -9,6 +9,7 @@
 
 #include "runtime/banner.h"
 #include "runtime/collectives/registry.h"
+#include "runtime/split_mix.h"
 #include "runtime/strategy.h"
 
 namespace lrun {
@@ -79,6 +80,10 @@ Session::Session(SessionOptions options)
 }
 
 Session::~Session() = default;
+
+std::uint64_t Session::rank_seed() const {
+  return SplitMix64(SplitMix64(seed_).next() + static_cast<std::uint64_t>(world_.rank)).next();
+}
 
 ReplicatedModule Session::replicate(std::shared_ptr<torch::nn::Module> module,
                                     const std::optional<WrapOptions>& options) {

@@ -8,6 +8,7 @@ int main() {
   torch::manual_seed(session.seed());
   auto model = session.wrap(torch::nn::Linear(8, 1));  // every rank gets rank 0's parameters
   auto optimizer = session.optimizer<torch::optim::SGD>(model, 0.1);
+  torch::manual_seed(session.rank_seed());  // other data on every rank
   torch::Tensor loss;
   for (int step = 0; step < 20; ++step) {
     optimizer.zero_grad();

@@ -1,9 +1,11 @@
 // A training program as users write them, for process_test.cc: public headers only, no word about ranks.
 //
-// usage: training_worker train | die | mismatch
+// usage: training_worker train | mismatch | seeds | die-connect | die-broadcast | die-forward | die-reduce |
+// die-checkpoint
 //   train     20 steps; rank 0 prints the parameters, one line each, as hexadecimal doubles
-//   die       rank 1 is killed before its fifth step
 //   mismatch  rank 1 has a wider layer
+//   seeds     as train, with noise of each rank's own in its batches; every rank prints 'initial' and 'noise', too
+//   die-…     rank 1 is killed in this phase
 // Ends with 7 and the error's text on stdout when a session fails.
 #include <lrun/lrun.h>
 #include <signal.h>
@@ -12,7 +14,10 @@
 #include <torch/utils.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -37,6 +42,21 @@ std::pair<at::Tensor, at::Tensor> batch_of(int step, const lrun::Session& sessio
   return {wave(0.7, 8).narrow(0, session.rank() * part, part), wave(1.3, 3).narrow(0, session.rank() * part, part)};
 }
 
+/// Ends this process, if it is rank 1 and dies in this phase.
+void maybe_die(const std::string& mode, const std::string& phase, int rank) {
+  if (rank == 1 && mode == "die-" + phase) ::raise(SIGKILL);
+}
+
+/// Within backward(), when the gradient of the first layer comes in; that of the second is on its way by then.
+void die_in_backward(const std::string& mode, Net& net, int rank) {
+  net.first->weight.register_hook([mode, rank](const at::Tensor&) { maybe_die(mode, "reduce", rank); });
+}
+
+std::unique_ptr<lrun::CheckpointFolder> checkpoints_of(const std::string& mode, lrun::Session& session) {
+  if (mode != "die-checkpoint") return nullptr;
+  return std::make_unique<lrun::CheckpointFolder>(session, std::getenv("TEST_CHECKPOINTS"));
+}
+
 void print_parameters(const Net& net) {
   for (const auto& item : net.named_parameters()) {
     std::printf("%s", item.key().c_str());
@@ -47,19 +67,34 @@ void print_parameters(const Net& net) {
 }
 
 int train(const std::string& mode) {
-  lrun::Session session({.timeout = std::chrono::seconds(30)});
-  torch::manual_seed(session.seed() + static_cast<std::uint64_t>(session.rank()));  // wrap makes them equal
+  const lrun::World world = lrun::World::from_environment();
+  maybe_die(mode, "connect", world.rank);
+  lrun::Session session({.timeout = std::chrono::seconds(mode == "die-connect" ? 5 : 30)});
+  // wrap makes them equal
+  torch::manual_seed(session.seed() + (mode == "seeds" ? 0 : static_cast<std::uint64_t>(session.rank())));
   auto net = std::make_shared<Net>(mode == "mismatch" && session.rank() == 1 ? 17 : 16);
+  if (mode == "seeds") std::printf("initial %a\n", net->first->weight.sum().item<double>());
+  maybe_die(mode, "broadcast", session.rank());
   auto model = session.wrap(net);
   auto optimizer = session.optimizer<torch::optim::SGD>(model, 0.1);
+  auto checkpoints = checkpoints_of(mode, session);
+  die_in_backward(mode, *net, session.rank());
+  torch::manual_seed(session.rank_seed());
+  if (mode == "seeds") std::printf("noise %a\n", at::randn({}, at::kDouble).item<double>());
   for (int step = 0; step < 20; ++step) {
-    if (mode == "die" && session.rank() == 1 && step == 4) ::raise(SIGKILL);
     optimizer.zero_grad();
+    auto batch = batch_of(step, session);
+    if (mode == "seeds") batch.first = batch.first + at::randn_like(batch.first);
     model.train_step(
-        batch_of(step, session),
-        [](Net& replica, const std::pair<at::Tensor, at::Tensor>& part) { return replica.forward(part.first); },
+        batch,
+        [&](Net& replica, const std::pair<at::Tensor, at::Tensor>& part) {
+          if (step == 4) maybe_die(mode, "forward", session.rank());
+          return replica.forward(part.first);
+        },
         [](const at::Tensor& outputs, const auto& full) { return at::mse_loss(outputs, full.second); });
     optimizer.step();
+    if (step == 4) maybe_die(mode, "checkpoint", session.rank());
+    if (checkpoints) checkpoints->save_part(static_cast<std::uint64_t>(step), "part");
   }
   for (const auto& parameter : net->parameters()) {
     if (!session.all_reduce(parameter, lrun::ReduceOp::kMax).equal(parameter)) {
