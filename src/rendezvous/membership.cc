@@ -101,7 +101,7 @@ std::vector<std::size_t> order_nodes(const std::vector<JoinRecord>& nodes) {
   std::vector<std::size_t> free;
   for (std::size_t i = 0; i < nodes.size(); ++i) (nodes[i].node_rank ? placed : free).push_back(i);
   const auto by_address = [&](std::size_t i) {
-    return std::tuple(address_key(nodes[i].address), nodes[i].node, nodes[i].token);
+    return std::tuple(address_key(reachable_address(nodes[i], nodes)), nodes[i].node, nodes[i].token);
   };
   std::sort(free.begin(), free.end(), [&](auto left, auto right) { return by_address(left) < by_address(right); });
   std::sort(placed.begin(), placed.end(), [&](auto left, auto right) {
