@@ -145,7 +145,7 @@ void HierarchicalOperations::gather(const at::Tensor& all, const at::Tensor& min
 /// \return  undefined where this rank is alone on its host.
 at::Tensor HierarchicalOperations::inside(const Call& call, const at::Tensor& input, const at::Tensor& output) {
   if (inside_ == nullptr) return {};
-  const at::Tensor result = inside_->finish({call, input, output, part_});
+  at::Tensor result = inside_->finish({call, input, output, part_});
   // From now on this host may wait for others, through its leader, whose own deadline is to strike first.
   if (layout_.hosts() > 1) part_.grace = 2 * inside_->timeout() + std::chrono::seconds(5);
   return result;
