@@ -1,97 +1,221 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <lrun/export.h>
 
 #include <array>
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
 namespace lrun {
 
-/// How a batch is moved to a device. Known: at::Tensor; std::vector, std::array, std::pair, std::tuple and string-keyed
-/// std::map of known types; structs with `data` and perhaps `target` like torch::data::Example; and any type with a
-/// member `Batch to(at::Device) const`. For another type specialise BatchTraits with the same static function.
+/// Where the tensors are in a batch, or in what a step returns: what it takes to move them to a device, to split a
+/// batch over the devices of a process, and to gather the outputs of its parts.
+///
+/// Known: at::Tensor; std::vector, std::array, std::pair, std::tuple and string-keyed std::map of known types; structs
+/// with `data` and perhaps `target` like torch::data::Example; numbers, enums and std::string, which hold none; and any
+/// type with a member template
+///
+///     template <class Visitor> void for_each_tensor(Visitor&& visit) { visit(image), visit(label); }
+///
+/// For another type specialise BatchTraits with a static function like those below. What is no tensor is copied to
+/// every part of a batch; of outputs the first part's is kept. A type that only has a member `Batch to(at::Device)
+/// const` can be moved, and is refused where it had to be split.
 template <class Batch>
 struct BatchTraits;
 
-/// `batch` with all tensors on `device`. Tensors that already are there are shared, not copied.
+namespace detail {
+
+struct VisitAnything {
+  template <class Any>
+  void operator()(Any&) const {}
+};
+
 template <class Batch>
-[[nodiscard]] Batch to_device(const Batch& batch, at::Device device) {
-  return BatchTraits<Batch>::to(batch, device);
-}
+concept MovesItself = !std::is_same_v<Batch, at::Tensor> && requires(const Batch batch, at::Device device) {
+  { batch.to(device) } -> std::convertible_to<Batch>;
+};
+
+template <class Batch>
+concept VisitsItself = requires(Batch batch) {
+  batch.for_each_tensor(VisitAnything());
+};
+
+template <class Batch>
+concept HasData = !MovesItself<Batch> && !VisitsItself<Batch> && requires(Batch batch) {
+  batch.data;
+  batch.data = batch.data;
+};
+
+}  // namespace detail
+
+/// A type whose tensors lrun can find.
+template <class Batch>
+concept TensorTree = requires(Batch batch) {
+  BatchTraits<Batch>::for_each_tensor(batch, detail::VisitAnything());
+};
 
 template <>
 struct BatchTraits<at::Tensor> {
-  static at::Tensor to(const at::Tensor& batch, at::Device device) {
-    return !batch.defined() || batch.device() == device ? batch : batch.to(device);
+  template <class Visitor>
+  static void for_each_tensor(at::Tensor& batch, Visitor&& visit) {
+    visit(batch);
   }
 };
 
-template <class Element>
+template <class Value>
+requires(std::is_arithmetic_v<Value> || std::is_enum_v<Value> ||
+         std::is_same_v<Value, std::string>) struct BatchTraits<Value> {
+  template <class Visitor>
+  static void for_each_tensor(Value&, Visitor&&) {}
+};
+
+template <TensorTree Element>
 struct BatchTraits<std::vector<Element>> {
-  static std::vector<Element> to(const std::vector<Element>& batch, at::Device device) {
-    std::vector<Element> moved;
-    moved.reserve(batch.size());
-    for (const auto& element : batch) moved.push_back(to_device(element, device));
-    return moved;
+  template <class Visitor>
+  static void for_each_tensor(std::vector<Element>& batch, Visitor&& visit) {
+    if constexpr (!std::is_arithmetic_v<Element>) {  // a bool of a vector is no reference
+      for (auto& element : batch) BatchTraits<Element>::for_each_tensor(element, visit);
+    }
   }
 };
 
-template <class Element, std::size_t kSize>
+template <TensorTree Element, std::size_t kSize>
 struct BatchTraits<std::array<Element, kSize>> {
-  static std::array<Element, kSize> to(std::array<Element, kSize> batch, at::Device device) {
-    for (auto& element : batch) element = to_device(element, device);
-    return batch;
+  template <class Visitor>
+  static void for_each_tensor(std::array<Element, kSize>& batch, Visitor&& visit) {
+    for (auto& element : batch) BatchTraits<Element>::for_each_tensor(element, visit);
   }
 };
 
-template <class First, class Second>
+template <TensorTree First, TensorTree Second>
 struct BatchTraits<std::pair<First, Second>> {
-  static std::pair<First, Second> to(const std::pair<First, Second>& batch, at::Device device) {
-    return {to_device(batch.first, device), to_device(batch.second, device)};
+  template <class Visitor>
+  static void for_each_tensor(std::pair<First, Second>& batch, Visitor&& visit) {
+    BatchTraits<First>::for_each_tensor(batch.first, visit);
+    BatchTraits<Second>::for_each_tensor(batch.second, visit);
   }
 };
 
-template <class... Elements>
+template <TensorTree... Elements>
 struct BatchTraits<std::tuple<Elements...>> {
-  static std::tuple<Elements...> to(const std::tuple<Elements...>& batch, at::Device device) {
-    return std::apply([&](const auto&... element) { return std::tuple<Elements...>(to_device(element, device)...); },
-                      batch);
+  template <class Visitor>
+  static void for_each_tensor(std::tuple<Elements...>& batch, Visitor&& visit) {
+    std::apply([&](auto&... element) { (BatchTraits<Elements>::for_each_tensor(element, visit), ...); }, batch);
   }
 };
 
-template <class Element>
+template <TensorTree Element>
 struct BatchTraits<std::map<std::string, Element>> {
-  static std::map<std::string, Element> to(const std::map<std::string, Element>& batch, at::Device device) {
-    std::map<std::string, Element> moved;
-    for (const auto& [name, element] : batch) moved.emplace(name, to_device(element, device));
-    return moved;
+  template <class Visitor>
+  static void for_each_tensor(std::map<std::string, Element>& batch, Visitor&& visit) {
+    for (auto& [name, element] : batch) BatchTraits<Element>::for_each_tensor(element, visit);
   }
 };
 
-/// torch::data::Example<Data, Target> and structs like it; other members are copied.
-template <class Batch>
-requires requires(Batch batch) {
-  batch.data;
-  batch.data = batch.data;
-} &&(!requires(const Batch batch, at::Device device) { batch.to(device); }) struct BatchTraits<Batch> {
-  static Batch to(Batch batch, at::Device device) {
-    batch.data = to_device(batch.data, device);
-    if constexpr (requires { batch.target; }) batch.target = to_device(batch.target, device);
-    return batch;
+template <detail::VisitsItself Batch>
+struct BatchTraits<Batch> {
+  template <class Visitor>
+  static void for_each_tensor(Batch& batch, Visitor&& visit) {
+    batch.for_each_tensor(visit);
   }
 };
 
-template <class Batch>
-requires requires(const Batch batch, at::Device device) {
-  { batch.to(device) } -> std::convertible_to<Batch>;
-} &&(!std::is_same_v<Batch, at::Tensor>)struct BatchTraits<Batch> {
-  static Batch to(const Batch& batch, at::Device device) { return batch.to(device); }
+/// torch::data::Example<Data, Target> and structs like it.
+template <detail::HasData Batch>
+struct BatchTraits<Batch> {
+  template <class Visitor>
+  static void for_each_tensor(Batch& batch, Visitor&& visit) {
+    BatchTraits<std::decay_t<decltype(batch.data)>>::for_each_tensor(batch.data, visit);
+    if constexpr (requires { batch.target; }) {
+      BatchTraits<std::decay_t<decltype(batch.target)>>::for_each_tensor(batch.target, visit);
+    }
+  }
 };
+
+/// The visitor gets the whole value: it cannot see into it.
+template <class Batch>
+requires detail::MovesItself<Batch> &&(!detail::VisitsItself<Batch>)struct BatchTraits<Batch> {
+  template <class Visitor>
+  static void for_each_tensor(Batch& batch, Visitor&& visit) {
+    visit(batch);
+  }
+};
+
+/// Sizes of the parts of a batch over `devices`: as even as can be, larger ones first, no empty ones. 7 over 2 is 4, 3;
+/// 10 over 4 is 3, 3, 2, 2; 7 over 8 is seven times 1, and the eighth device is idle; no sample at all is one part of
+/// 0. \throws std::invalid_argument  no device.
+[[nodiscard]] LRUN_EXPORT std::vector<std::int64_t> split_evenly(std::int64_t samples, std::size_t devices);
+
+namespace detail {
+
+struct MoveTensors {
+  at::Device device;
+  void operator()(at::Tensor& tensor) const {
+    if (tensor.defined() && tensor.device() != device) tensor = tensor.to(device);
+  }
+  template <MovesItself Opaque>
+  void operator()(Opaque& opaque) const {
+    opaque = opaque.to(device);
+  }
+};
+
+[[noreturn]] LRUN_EXPORT void refuse_opaque(const char* type);
+
+/// Tensors in the order in which they are visited.
+struct CollectTensors {
+  std::vector<at::Tensor*>& tensors;
+  void operator()(at::Tensor& tensor) const { tensors.push_back(&tensor); }
+  template <MovesItself Opaque>
+  void operator()(Opaque&) const {
+    refuse_opaque(typeid(Opaque).name());
+  }
+};
+
+template <TensorTree Tree>
+std::vector<at::Tensor*> tensors_of(Tree& tree) {
+  std::vector<at::Tensor*> tensors;
+  BatchTraits<Tree>::for_each_tensor(tree, CollectTensors{tensors});
+  return tensors;
+}
+
+/// Size of dimension 0 of the tensors that have one. \throws std::invalid_argument  they differ.
+LRUN_EXPORT std::int64_t count_samples(const std::vector<at::Tensor*>& tensors);
+/// Those that have a dimension 0 become their rows from `begin`.
+LRUN_EXPORT void narrow_all(const std::vector<at::Tensor*>& tensors, std::int64_t begin, std::int64_t size);
+
+}  // namespace detail
+
+/// `batch` with all tensors on `device`. Tensors that already are there are shared, not copied.
+template <TensorTree Batch>
+[[nodiscard]] Batch to_device(Batch batch, at::Device device) {
+  BatchTraits<Batch>::for_each_tensor(batch, detail::MoveTensors{device});
+  return batch;
+}
+
+/// The parts of `batch`, split along dimension 0 of its tensors as split_evenly() says; views, not copies. Tensors
+/// without dimensions are given to every part.
+/// \throws std::invalid_argument  tensors that differ in their number of samples; lrun::Unsupported  a type that cannot
+///                                be split.
+template <TensorTree Batch>
+[[nodiscard]] std::vector<Batch> split_batch(const Batch& batch, std::size_t devices) {
+  Batch whole = batch;
+  const auto sizes = split_evenly(detail::count_samples(detail::tensors_of(whole)), devices);
+  std::vector<Batch> parts(sizes.size(), batch);
+  std::int64_t begin = 0;
+  for (std::size_t index = 0; index < parts.size(); ++index) {
+    detail::narrow_all(detail::tensors_of(parts[index]), begin, sizes[index]);
+    begin += sizes[index];
+  }
+  return parts;
+}
 
 }  // namespace lrun

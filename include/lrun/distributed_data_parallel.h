@@ -50,17 +50,17 @@ class DistributedDataParallel {
   }
 
   /// While the guard lives, backward() only accumulates on this rank; see GradientSync.
-  [[nodiscard]] NoSyncGuard no_sync() { return replicated_.gradient_sync().no_sync(); }
+  [[nodiscard]] NoSyncGuard no_sync() { return replicated_.no_sync(); }
 
   /// Rank 0's buffers to all ranks; collective.
   void broadcast_buffers() { replicated_.broadcast_buffers(); }
 
   [[nodiscard]] const std::shared_ptr<Module>& module() const { return module_; }
   [[nodiscard]] std::vector<at::Tensor> parameters() const { return replicated_.parameters(); }
-  [[nodiscard]] GradientSync& gradient_sync() { return replicated_.gradient_sync(); }
+  [[nodiscard]] GradientSync& gradient_sync() { return *replicated_.gradient_sync(); }
 
  private:
-  void watch(const at::Tensor& output) { replicated_.gradient_sync().watch(output); }
+  void watch(const at::Tensor& output) { replicated_.gradient_sync()->watch(output); }
   template <class Element>
   void watch(const std::vector<Element>& outputs) {
     for (const auto& output : outputs) watch(output);

@@ -82,4 +82,12 @@ class LRUN_EXPORT WorkersFailed : public Error {
   int exit_code_;
 };
 
+/// The step of one replica ended in an exception under dp or ddp2; the text names part and device. What it threw is
+/// nested (std::rethrow_if_nested).
+class LRUN_EXPORT ReplicaFailed : public Error {
+ public:
+  using Error::Error;
+  ~ReplicaFailed() override;
+};
+
 }  // namespace lrun

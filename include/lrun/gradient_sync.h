@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -112,6 +113,11 @@ class LRUN_EXPORT GradientSync {
   /// Makes backward() through `output` finish the synchronisation even when no parameter gets a gradient on this rank.
   /// Does nothing to a tensor without a graph.
   void watch(const at::Tensor& output);
+
+  /// Runs `backward`, which may call backward() several times and write gradients itself, then averages once what has
+  /// come together (under no_sync(): not at all).
+  /// \throws what `backward` throws: nothing is averaged then, and this rank counts one synchronisation more.
+  void average_after(const std::function<void()>& backward);
 
   [[nodiscard]] NoSyncGuard no_sync();
   [[nodiscard]] bool syncs() const;  ///< False under no_sync().

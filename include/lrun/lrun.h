@@ -14,6 +14,8 @@
 #include <lrun/launch.h>
 #include <lrun/model.h>
 #include <lrun/optimizer.h>
+#include <lrun/replicas.h>
 #include <lrun/session.h>
+#include <lrun/strategy.h>
 #include <lrun/sync_batch_norm.h>
 #include <lrun/world.h>

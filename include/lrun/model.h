@@ -5,9 +5,12 @@
 #include <lrun/batch.h>
 #include <lrun/export.h>
 #include <lrun/gradient_sync.h>
+#include <lrun/replicas.h>
+#include <lrun/strategy.h>
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -26,11 +29,13 @@ struct WrapOptions {
   /// Rank 0's buffers (running statistics, …) go to all ranks before each training forward, as in torch's DDP. Off for
   /// networks that are called several times before one backward() and must keep their own.
   bool broadcast_buffers = true;
+  /// Makes a replica for dp and ddp2. Default: the module's clone(), else its default constructor.
+  ModuleMaker make_replica = nullptr;
 };
 
-/// What train_step and the classic DistributedDataParallel have in common: the part without templates.
-/// Threads: the training thread.
-class LRUN_EXPORT ReplicatedModule {
+/// What train_step and the classic DistributedDataParallel have in common: gradients averaged over the ranks, one
+/// device a rank. Threads: the training thread.
+class LRUN_EXPORT ReplicatedModule final : public Strategy {
  public:
   /// Checks that the ranks agree, then gives all of them rank 0's parameters and buffers.
   /// \param collectives  must outlive this object.
@@ -38,21 +43,24 @@ class LRUN_EXPORT ReplicatedModule {
   ///                             or requires_grad.
   /// \throws std::invalid_argument  a parameter that another living model trains; names it.
   ReplicatedModule(std::shared_ptr<torch::nn::Module> module, Collectives& collectives, WrapOptions options);
-  ~ReplicatedModule();
+  ~ReplicatedModule() override;
   ReplicatedModule(ReplicatedModule&&) noexcept;
   ReplicatedModule& operator=(ReplicatedModule&&) noexcept;
 
   /// Before each training forward: sends rank 0's buffers out unless that was switched off or no_sync() is in effect.
   /// \throws std::logic_error  the module's parameters are not those that were wrapped: one was registered, replaced,
   ///                           removed, frozen, converted or moved since; names it.
-  void begin_forward();
+  void prepare_forward() override;
   /// Runs backward; afterwards all gradients are averaged. \return `loss`, detached.
   /// \throws std::invalid_argument  `loss` is undefined or has more than one element.
-  at::Tensor backward(const at::Tensor& loss);
+  at::Tensor backward(const at::Tensor& loss) override;
+  /// The same where the backward of `loss` is only the first part: gradients are averaged after `rest`.
+  at::Tensor backward(const at::Tensor& loss, const std::function<void()>& rest);
   /// Rank 0's buffers to all ranks, for example before evaluating on every rank.
-  void broadcast_buffers();
+  void broadcast_buffers() override;
 
-  [[nodiscard]] GradientSync& gradient_sync() { return gradient_sync_; }
+  [[nodiscard]] NoSyncGuard no_sync() override { return gradient_sync_.no_sync(); }
+  [[nodiscard]] GradientSync* gradient_sync() override { return &gradient_sync_; }
   [[nodiscard]] std::vector<at::Tensor> parameters() const;
 
  private:
@@ -68,95 +76,112 @@ class LRUN_EXPORT ReplicatedModule {
   bool broadcast_buffers_;
 };
 
-namespace detail {
-template <class Outputs>
-inline constexpr bool kGatherable = false;
-template <>
-inline constexpr bool kGatherable<at::Tensor> = true;
-template <class Element>
-inline constexpr bool kGatherable<std::vector<Element>> = kGatherable<Element>;
-template <class First, class Second>
-inline constexpr bool kGatherable<std::pair<First, Second>> = kGatherable<First>&& kGatherable<Second>;
-template <class... Elements>
-inline constexpr bool kGatherable<std::tuple<Elements...>> = (kGatherable<Elements> && ...);
-}  // namespace detail
-
 /// A module that trains under the strategy of its session; made by Session::wrap().
 ///
 /// `step` is called as step(Module&, const Batch& part) and returns outputs whose tensors have the part's samples along
-/// dimension 0: a Tensor, or vectors, pairs and tuples of such. `step_end` is called as step_end(outputs, batch) with
+/// dimension 0: a Tensor, or anything that TensorTree describes. `step_end` is called as step_end(outputs, batch) with
 /// the outputs of all parts of this process concatenated along dimension 0 and the whole batch; it is called under
-/// every strategy, and computes what couples samples (a softmax over the batch, a contrastive loss). Under ddp there is
-/// one part: the batch. Parts are moved to their device before `step`, the batch to session.device() before `step_end`.
+/// every strategy, and computes what couples samples (a softmax over the batch, a contrastive loss).
 ///
-/// Threads  the training thread.
+/// Parts   one, the batch, on one device; under dp and ddp2 one a device (split_evenly()), each in a thread of its own
+///         on a replica of its own: `step` is called several times at once there, and what it shares with the rest of
+///         the program is its own to protect. An output without dimensions becomes a vector with one element a part
+///         when there are several. The batch is moved to session.device(), and its parts from there to their devices.
+/// Threads the training thread.
 /// Lifetime must not outlive its Session.
 template <class Module>
 class Model {
  public:
-  Model(std::shared_ptr<Module> module, ReplicatedModule replicated, at::Device device)
-      : module_(std::move(module)), replicated_(std::move(replicated)), device_(device) {}
+  Model(std::shared_ptr<Module> module, std::unique_ptr<Strategy> strategy, at::Device device)
+      : module_(std::move(module)), strategy_(std::move(strategy)), device_(device) {}
 
   /// Forward, loss and backward over one batch of this rank; afterwards the gradients are averaged over all ranks
-  /// (under no_sync(): accumulated on this one).
+  /// (under no_sync(): accumulated on this one). They are those of the whole batch, however many parts it had.
   ///
   /// \return the loss, a detached scalar, of this rank's batch.
-  /// \throws std::invalid_argument  the loss has more than one element. Errors of Collectives.
-  template <class Batch, class Step, class StepEnd>
+  /// \throws std::invalid_argument  the loss has more than one element; a batch that cannot be split.
+  /// \throws lrun::ReplicaFailed    `step` or its backward threw under dp or ddp2. Errors of Collectives.
+  template <TensorTree Batch, class Step, class StepEnd>
   at::Tensor train_step(const Batch& batch, Step&& step, StepEnd&& step_end) {
-    replicated_.begin_forward();
-    const Batch part = to_device(batch, device_);
-    const auto outputs = call_step(part, step);
-    return replicated_.backward(std::invoke(step_end, outputs, part));
+    strategy_->begin_forward();
+    const Batch whole = to_device(batch, device_);
+    const auto outputs = run_parts(whole, step);
+    return strategy_->backward(std::invoke(step_end, outputs, whole));
   }
 
-  /// The same where `step` returns the loss of its part.
-  template <class Batch, class Step>
+  /// The same where `step` returns the loss of its part: a mean over its samples. That of the batch is the mean of the
+  /// parts' losses, weighted by their samples.
+  template <TensorTree Batch, class Step>
   at::Tensor train_step(const Batch& batch, Step&& step) {
-    return train_step(batch, step, [](const at::Tensor& loss, const Batch&) { return loss; });
+    return train_step(batch, step, [this](const at::Tensor& losses, const Batch& whole) {
+      Replicas* replicas = strategy_->replicas();
+      return replicas == nullptr ? losses : detail::weighted_mean(losses, samples_of(whole), replicas->size());
+    });
   }
 
   /// As train_step, without gradients and without communication; the module's mode (train(), eval()) is the caller's.
   /// \return what `step_end` returns.
-  template <class Batch, class Step, class StepEnd>
+  template <TensorTree Batch, class Step, class StepEnd>
   auto eval_step(const Batch& batch, Step&& step, StepEnd&& step_end) {
     at::NoGradGuard no_grad;
-    const Batch part = to_device(batch, device_);
-    const auto outputs = call_step(part, step);
-    return std::invoke(step_end, outputs, part);
+    const Batch whole = to_device(batch, device_);
+    const auto outputs = run_parts(whole, step);
+    return std::invoke(step_end, outputs, whole);
   }
 
-  /// \return what `step` returns.
-  template <class Batch, class Step>
+  /// \return what `step` returns, of all parts.
+  template <TensorTree Batch, class Step>
   auto eval_step(const Batch& batch, Step&& step) {
     return eval_step(batch, step, [](const auto& outputs, const Batch&) { return outputs; });
   }
 
   /// While the guard lives, train_step() accumulates gradients on this rank only; the next one without it averages all
   /// that was accumulated. Divide the loss by the number of accumulated batches.
-  [[nodiscard]] NoSyncGuard no_sync() { return replicated_.gradient_sync().no_sync(); }
+  /// \throws lrun::Unsupported  a strategy of your own that has none.
+  [[nodiscard]] NoSyncGuard no_sync() { return strategy_->no_sync(); }
 
   /// Rank 0's buffers to all ranks; collective. For example before evaluating on every rank.
-  void broadcast_buffers() { replicated_.broadcast_buffers(); }
+  void broadcast_buffers() { strategy_->broadcast_buffers(); }
 
   [[nodiscard]] Module& operator*() const { return *module_; }
   [[nodiscard]] Module* operator->() const { return module_.get(); }
   [[nodiscard]] const std::shared_ptr<Module>& module() const { return module_; }
-  [[nodiscard]] std::vector<at::Tensor> parameters() const { return replicated_.parameters(); }
-  [[nodiscard]] GradientSync& gradient_sync() { return replicated_.gradient_sync(); }
+  [[nodiscard]] std::vector<at::Tensor> parameters() const { return module_->parameters(); }
+  [[nodiscard]] Strategy& strategy() { return *strategy_; }
+  /// \pre the strategy is one of lrun's: it averages gradients.
+  [[nodiscard]] GradientSync& gradient_sync() { return *strategy_->gradient_sync(); }
 
  private:
+  /// \param batch  on the first device.
   template <class Batch, class Step>
-  auto call_step(const Batch& part, Step& step) {
+  auto run_parts(const Batch& batch, Step& step) {
     using Outputs = std::decay_t<std::invoke_result_t<Step&, Module&, const Batch&>>;
-    static_assert(detail::kGatherable<Outputs>,
-                  "step must return a Tensor, or vectors, pairs or tuples of Tensors: the outputs of the parts of a "
-                  "batch are concatenated along dimension 0");
-    return Outputs(std::invoke(step, *module_, part));
+    static_assert(
+        TensorTree<Outputs>,
+        "step must return a Tensor, or vectors, pairs, tuples, maps or structs of Tensors (lrun/batch.h): the "
+        "outputs of the parts of a batch are concatenated along dimension 0");
+    Replicas* replicas = strategy_->replicas();
+    if (replicas == nullptr) return Outputs(std::invoke(step, *module_, batch));
+    const std::vector<Batch> parts = split_batch(batch, replicas->size());
+    std::vector<std::optional<Outputs>> outputs(parts.size());
+    replicas->follow_module();
+    replicas->run(parts.size(), [&](std::size_t index) {
+      auto& replica = dynamic_cast<Module&>(replicas->module(index));
+      const Batch part = to_device(parts[index], replicas->device(index));
+      outputs[index].emplace(std::invoke(step, replica, part));
+    });
+    return detail::join_outputs(outputs,
+                                [&](const std::vector<at::Tensor>& column) { return replicas->gather(column); });
+  }
+
+  template <class Batch>
+  static std::int64_t samples_of(const Batch& batch) {
+    Batch copy = batch;
+    return detail::count_samples(detail::tensors_of(copy));
   }
 
   std::shared_ptr<Module> module_;  // shared with the program, which keeps it for checkpoints
-  ReplicatedModule replicated_;
+  std::unique_ptr<Strategy> strategy_;
   at::Device device_;
 };
 

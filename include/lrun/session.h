@@ -5,6 +5,7 @@
 #include <lrun/export.h>
 #include <lrun/model.h>
 #include <lrun/optimizer.h>
+#include <lrun/strategy.h>
 #include <lrun/world.h>
 
 #include <chrono>
@@ -32,8 +33,12 @@ class DataLoader;
 struct SessionOptions {
   /// Who this process is. Default: World::from_environment().
   std::optional<World> world;
-  /// 'ddp', 'ddp_sharded', or 'single' in a world of one. Default: LRUN_STRATEGY, else ddp.
+  /// 'ddp', 'dp', 'ddp2', 'ddp_sharded', 'single' (in a world of one), or one that register_strategy() knows. Default:
+  /// LRUN_STRATEGY, else ddp.
   std::optional<std::string> strategy;
+  /// What this process trains on: one device, several under dp and ddp2 ({"cpu", "cpu"}: two replicas on the CPU).
+  /// Default: World::devices, else the CPU.
+  std::vector<std::string> devices = {};
   /// Collectives by name ('shm', …). Default: LRUN_PROCESS_GROUP_BACKEND, else the best for this world.
   std::string backend;
   /// Longest wait of one collective operation for the other ranks.
@@ -44,7 +49,7 @@ struct SessionOptions {
   GradientSyncOptions gradients;
   /// Loaders give each rank its own samples. LoaderOptions of one loader go first.
   bool use_distributed_sampler = true;
-  /// Rank 0 says on stderr what it joined, and what the effective batch size means. Silent in a world of one.
+  /// Rank 0 says on stderr what it joined, and what the effective batch size means. Silent on a single device.
   bool banner = true;
   /// Your own way of joining (the seeds' init_ddp_connection): returns the group of this rank.
   std::function<std::unique_ptr<Collectives>(const World&)> connect;
@@ -75,6 +80,8 @@ class LRUN_EXPORT Session {
   [[nodiscard]] const std::string& strategy() const { return strategy_; }
   /// Where wrapped models live and batches are moved to.
   [[nodiscard]] at::Device device() const { return device_; }
+  /// Of this process: device() alone, or all over which dp and ddp2 split each batch.
+  [[nodiscard]] const std::vector<at::Device>& devices() const { return devices_; }
   /// The same on all ranks: torch::manual_seed(session.seed()) before the model is made. For dropout and augmentation
   /// that differ between ranks, seed again with seed() + rank() afterwards.
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
@@ -84,13 +91,14 @@ class LRUN_EXPORT Session {
   [[nodiscard]] std::uint64_t rank_seed() const;
 
   /// Places the module, gives all ranks rank 0's parameters and buffers, and trains it under the session's strategy.
-  /// Takes a shared_ptr to a module or a module holder (TORCH_MODULE).
+  /// Takes a shared_ptr to a module or a module holder (TORCH_MODULE). With several devices it makes the replicas.
   /// \throws lrun::RankMismatch     on all ranks; names the first parameter that differs.
-  /// \throws std::invalid_argument  a parameter that another living model trains; names it.
+  /// \throws std::invalid_argument  a parameter that another living model trains; names it. A replica that differs.
+  /// \throws lrun::Unsupported      a module of which no replica can be made (WrapOptions::make_replica).
   template <class Module>
   Model<Module> wrap(std::shared_ptr<Module> module, const std::optional<WrapOptions>& options = std::nullopt) {
-    ReplicatedModule replicated = replicate(module, options);
-    return Model<Module>(std::move(module), std::move(replicated), device_);
+    auto strategy = make_strategy(module, options, detail::default_maker(module));
+    return Model<Module>(std::move(module), std::move(strategy), device_);
   }
   template <class Holder>
   requires requires(const Holder& holder) { holder.ptr(); }
@@ -134,8 +142,8 @@ class LRUN_EXPORT Session {
     return Optimizer<TorchOptimizer>(groups, options, split_over());
   }
 
-  /// Samples behind one optimizer step for loaders with batches of `loader_batch`: loader_batch · devices · nodes under
-  /// ddp and ddp_sharded.
+  /// Samples behind one optimizer step for loaders with batches of `loader_batch`: loader_batch · world size, which is
+  /// devices · nodes under ddp and ddp_sharded, nodes under ddp2, and 1 under dp.
   [[nodiscard]] std::int64_t effective_batch_size(std::int64_t loader_batch) const;
 
   /// Returns when all ranks have called it.
@@ -148,13 +156,15 @@ class LRUN_EXPORT Session {
   [[nodiscard]] double all_reduce(double value, ReduceOp op = ReduceOp::kAverage);
 
  private:
-  ReplicatedModule replicate(std::shared_ptr<torch::nn::Module> module, const std::optional<WrapOptions>& options);
+  std::unique_ptr<Strategy> make_strategy(std::shared_ptr<torch::nn::Module> module,
+                                          const std::optional<WrapOptions>& options, const ModuleMaker& maker);
   [[nodiscard]] Collectives* split_over() { return strategy_ == "ddp_sharded" ? collectives_.get() : nullptr; }
 
   SessionOptions options_;
   World world_;
+  std::vector<at::Device> devices_;
   std::string strategy_;
-  at::Device device_;
+  at::Device device_;  // the first of them
   std::unique_ptr<Collectives> collectives_;
   std::uint64_t seed_ = 0;
   bool batch_size_was_said_ = false;

@@ -2,18 +2,23 @@
 
 #include <lrun/world.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lrun {
 
-/// 'lrun: ddp over shm, 8 ranks on 2 nodes, device cpu, seed 0', without a line end.
+/// 'lrun: ddp over shm, 8 ranks on 2 nodes, device cpu, seed 0', without a line end; with several devices a process
+/// 'lrun: ddp2 over shm, 2 ranks on 2 nodes, devices cpu, cpu, seed 0'; nothing is over anything in a world of one.
+/// \param devices  of this process.
 std::string describe_session(const World& world, std::string_view strategy, std::string_view backend,
-                             std::string_view device, std::uint64_t seed);
+                             const std::vector<std::string>& devices, std::uint64_t seed);
 
 /// What a loader's batch means for one optimizer step and for the learning rate: linear scaling with warm-up (Goyal et
 /// al., arXiv 1706.02677) or, for Adam and its like, by the square root.
-std::string describe_batch_size(std::int64_t loader_batch, int world_size);
+/// \param devices  of a process: over these a loader's batch is split, which changes neither.
+std::string describe_batch_size(std::int64_t loader_batch, int world_size, std::size_t devices = 1);
 
 }  // namespace lrun

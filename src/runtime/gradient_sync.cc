@@ -34,6 +34,8 @@ void GradientSync::prepare() { state_->prepare(); }
 
 void GradientSync::watch(const at::Tensor& output) { state_->watch(output); }
 
+void GradientSync::average_after(const std::function<void()>& backward) { state_->average_after(backward); }
+
 NoSyncGuard GradientSync::no_sync() { return NoSyncGuard(state_); }
 
 bool GradientSync::syncs() const { return state_->syncs(); }

@@ -148,6 +148,24 @@ void GradientSyncState::watch(const at::Tensor& output) {
   });
 }
 
+/// The pass lasts until all of it has ended: hooks only move gradients into their buckets.
+void GradientSyncState::average_after(const std::function<void()>& backward) {
+  if (slots_.empty() || !syncs()) return backward();
+  const auto alive = std::make_shared<const char>();  // when `backward` throws, prepare() finds the pass abandoned
+  {
+    const std::lock_guard lock(mutex_);
+    if (in_pass_) abandon_pass();
+    in_pass_ = true;
+    ++pass_;
+    pass_alive_ = alive;
+  }
+  {
+    const NoSyncGuard suspended(shared_from_this());
+    backward();
+  }
+  finish_pass();
+}
+
 std::vector<at::Tensor> GradientSyncState::buckets() const {
   std::vector<at::Tensor> result;
   for (const auto& bucket : buckets_) result.push_back(bucket.flat);

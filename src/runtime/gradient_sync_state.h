@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -33,6 +34,7 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
 
   void prepare();
   void watch(const at::Tensor& output);
+  void average_after(const std::function<void()>& backward);
   void suspend() { ++suspended_; }
   void resume() { --suspended_; }
   [[nodiscard]] bool syncs() const { return suspended_ == 0; }

@@ -4,12 +4,10 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <stdexcept>
 #include <unordered_set>
 #include <utility>
 
-#include "process/progress.h"
 #include "runtime/flat_broadcast.h"
 #include "runtime/model_agreement.h"
 
@@ -52,10 +50,9 @@ std::string first_unknown(const std::vector<NamedTensor>& tensors, const std::ve
   return found == tensors.end() ? std::string() : found->name;
 }
 
-/// For a launcher that looks whether the training goes on. A teller a thread: ranks may be threads.
-void tell_progress() {
-  static thread_local ProgressTeller teller(std::getenv(kProgressVariable));
-  teller.step();
+void require_loss(const at::Tensor& loss) {
+  if (loss.defined() && loss.numel() == 1) return;
+  throw std::invalid_argument("the loss of a training step is a tensor with one element");
 }
 
 }  // namespace
@@ -88,8 +85,7 @@ ReplicatedModule::~ReplicatedModule() = default;
 ReplicatedModule::ReplicatedModule(ReplicatedModule&&) noexcept = default;
 ReplicatedModule& ReplicatedModule::operator=(ReplicatedModule&&) noexcept = default;
 
-void ReplicatedModule::begin_forward() {
-  tell_progress();
+void ReplicatedModule::prepare_forward() {
   refuse_changed_parameters();
   gradient_sync_.prepare();
   if (broadcast_buffers_ && gradient_sync_.syncs()) buffers_->run();
@@ -113,11 +109,18 @@ void ReplicatedModule::refuse_changed_parameters() const {
 }
 
 at::Tensor ReplicatedModule::backward(const at::Tensor& loss) {
-  if (!loss.defined() || loss.numel() != 1) {
-    throw std::invalid_argument("the loss of a training step is a tensor with one element");
-  }
+  require_loss(loss);
   gradient_sync_.watch(loss);
   loss.backward();
+  return loss.detach();
+}
+
+at::Tensor ReplicatedModule::backward(const at::Tensor& loss, const std::function<void()>& rest) {
+  require_loss(loss);
+  gradient_sync_.average_after([&] {
+    loss.backward();
+    rest();
+  });
   return loss.detach();
 }
 

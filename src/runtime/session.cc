@@ -4,26 +4,30 @@
 #include <lrun/error.h>
 #include <lrun/session.h>
 
+#include <algorithm>
 #include <iostream>
+#include <stdexcept>
 #include <utility>
 
 #include "runtime/banner.h"
 #include "runtime/collectives/registry.h"
+#include "runtime/data_parallel.h"
 #include "runtime/split_mix.h"
 #include "runtime/strategy.h"
 
 namespace lrun {
 namespace {
 
-at::Device choose_device(const World& world) {
-  for (const auto& device : world.devices) {
+std::vector<at::Device> choose_devices(const World& world, const SessionOptions& options) {
+  const auto& names = options.devices.empty() ? world.devices : options.devices;
+  for (const auto& device : names) {
     if (device != "cpu") {
       throw Unsupported("device '" + device +
                         "' is not in this version of liblrun: it trains on the CPU "
                         "(lrun --accelerator cpu)");
     }
   }
-  return at::kCPU;
+  return std::vector<at::Device>(std::max<std::size_t>(names.size(), 1), at::kCPU);
 }
 
 std::unique_ptr<Collectives> join_own_group(const World& world, const SessionOptions& options) {
@@ -63,6 +67,12 @@ std::uint64_t agree_on_seed(std::uint64_t mine, Collectives& collectives) {
   return static_cast<std::uint64_t>(seed.item<std::int64_t>());
 }
 
+std::vector<std::string> names_of(const std::vector<at::Device>& devices) {
+  std::vector<std::string> names;
+  for (const auto& device : devices) names.push_back(device.str());
+  return names;
+}
+
 // One write, so that lines of several processes do not mix.
 void say(const std::string& line) { std::cerr << line + "\n" << std::flush; }
 
@@ -71,12 +81,13 @@ void say(const std::string& line) { std::cerr << line + "\n" << std::flush; }
 Session::Session(SessionOptions options)
     : options_(std::move(options)),
       world_(options_.world ? *options_.world : World::from_environment()),
-      strategy_(choose_strategy(options_.strategy.value_or(""), world_)),
-      device_(choose_device(world_)),
+      devices_(choose_devices(world_, options_)),
+      strategy_(choose_strategy(options_.strategy.value_or(""), world_, devices_.size())),
+      device_(devices_.front()),
       collectives_(join_group(world_, options_)) {
   seed_ = agree_on_seed(options_.seed.value_or(world_.seed.value_or(0)), *collectives_);
-  options_.banner = options_.banner && is_rank_zero() && world_size() > 1;
-  if (options_.banner) say(describe_session(world_, strategy_, collectives_->name(), device_.str(), seed_));
+  options_.banner = options_.banner && is_rank_zero() && (world_size() > 1 || devices_.size() > 1);
+  if (options_.banner) say(describe_session(world_, strategy_, collectives_->name(), names_of(devices_), seed_));
 }
 
 Session::~Session() = default;
@@ -85,19 +96,26 @@ std::uint64_t Session::rank_seed() const {
   return SplitMix64(SplitMix64(seed_).next() + static_cast<std::uint64_t>(world_.rank)).next();
 }
 
-ReplicatedModule Session::replicate(std::shared_ptr<torch::nn::Module> module,
-                                    const std::optional<WrapOptions>& options) {
+std::unique_ptr<Strategy> Session::make_strategy(std::shared_ptr<torch::nn::Module> module,
+                                                 const std::optional<WrapOptions>& given, const ModuleMaker& maker) {
   if (!module) throw std::invalid_argument("there is no module to wrap");
-  WrapOptions defaults;
-  defaults.gradients = options_.gradients;
-  return {std::move(module), *collectives_, options.value_or(defaults)};
+  WrapOptions options = given.value_or(WrapOptions{.gradients = options_.gradients});
+  if (!options.make_replica) options.make_replica = maker;
+  const StrategyContext context{std::move(module), *collectives_, world_, device_, options};
+  if (const auto make = registered_strategy(strategy_)) {
+    auto strategy = make(context);
+    if (!strategy) throw std::invalid_argument("the maker of strategy '" + strategy_ + "' returned nothing");
+    return strategy;
+  }
+  if (devices_.size() > 1) return std::make_unique<DataParallel>(context, devices_);
+  return std::make_unique<ReplicatedModule>(context.module, context.collectives, options);
 }
 
 DistributedSampler Session::sampler(std::size_t dataset_size, const LoaderOptions& options) {
   if (options.batch_size == 0) throw std::invalid_argument("a batch holds at least one sample");
   if (options_.banner && !batch_size_was_said_) {
     batch_size_was_said_ = true;
-    say(describe_batch_size(static_cast<std::int64_t>(options.batch_size), world_size()));
+    say(describe_batch_size(static_cast<std::int64_t>(options.batch_size), world_size(), devices_.size()));
   }
   DistributedSamplerOptions sampling;
   sampling.shuffle = options.shuffle;

@@ -1,51 +1,135 @@
 #include "runtime/strategy.h"
 
 #include <lrun/error.h>
+#include <lrun/gradient_sync.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/nearest.h"
+#include "process/progress.h"
 
 namespace lrun {
 namespace {
 
-const std::vector<std::string>& later_strategies() {
-  static const std::vector<std::string> names = {"dp", "ddp2", "horovod", "deepspeed", "tpu"};
+constexpr std::array<std::string_view, 5> kOwn = {"ddp", "dp", "ddp2", "ddp_sharded", "single"};
+constexpr std::array<std::string_view, 3> kLater = {"horovod", "deepspeed", "tpu"};
+/// Of those the ranks of a launch see nothing: to them it is ddp.
+constexpr std::array<std::string_view, 3> kStartsRanksFromWithin = {"ddp_spawn", "ddp_fork", "ddp_notebook"};
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, StrategyMaker> makers;
+};
+
+Registry& registry() {
+  static Registry& instance = *new Registry;  // never destroyed: a session may be global and end later
+  return instance;
+}
+
+bool is_among(const auto& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
+
+std::vector<std::string> known_names() {
+  std::vector<std::string> names(kOwn.begin(), kOwn.end());
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  for (const auto& [name, maker] : all.makers) names.push_back(name);
   return names;
 }
 
-bool is_later(const std::string& name) {
-  const auto& names = later_strategies();
-  return std::find(names.begin(), names.end(), name) != names.end();
+std::string ranks(int count) { return std::to_string(count) + " ranks"; }
+
+/// Lrun's own strategies say how many processes there are.
+void require_fit(const std::string& name, const World& world, std::size_t devices) {
+  if (name == "single" && world.world_size > 1) {
+    throw Unsupported("strategy 'single' is for one rank, and there are " + std::to_string(world.world_size) +
+                      ": use 'ddp'");
+  }
+  if (name == "dp" && world.world_size > 1) {
+    throw Unsupported("strategy 'dp' is one process on one node, and there are " + ranks(world.world_size) +
+                      ": use 'ddp2' (dp inside every node) or 'ddp'");
+  }
+  if (name == "ddp2" && world.local_world_size > 1) {
+    throw Unsupported("strategy 'ddp2' is one process a node with all its devices, and this node has " +
+                      ranks(world.local_world_size) + ": start one (lrun --strategy ddp2 does), or use 'ddp'");
+  }
+  if (!splits_batches(name) && devices > 1) {
+    throw Unsupported("strategy '" + name + "' uses one device a process, and this one has " + std::to_string(devices) +
+                      ": use 'dp' or 'ddp2'");
+  }
 }
 
-/// Of those the ranks of a launch see nothing: to them it is ddp.
-bool starts_ranks_from_within(const std::string& name) {
-  return name == "ddp_spawn" || name == "ddp_fork" || name == "ddp_notebook";
+/// For a launcher that looks whether the training goes on. A teller a thread: ranks may be threads.
+void tell_progress() {
+  static thread_local ProgressTeller teller(std::getenv(kProgressVariable));
+  teller.step();
 }
 
 }  // namespace
 
-std::string choose_strategy(const std::string& asked, const World& world) {
-  const std::string& name = !asked.empty() ? asked : world.strategy;
-  if (name.empty() || name == "ddp") return "ddp";
-  if (name == "ddp_sharded") return name;
-  if (name == "single") {
-    if (world.world_size == 1) return name;
-    throw Unsupported("strategy 'single' is for one rank, and there are " + std::to_string(world.world_size) +
-                      ": use 'ddp'");
+Strategy::~Strategy() = default;
+
+void Strategy::begin_forward() {
+  tell_progress();
+  prepare_forward();
+}
+
+void Strategy::broadcast_buffers() {}
+
+NoSyncGuard Strategy::no_sync() { throw Unsupported("this strategy has no no_sync(): it overrides no such function"); }
+
+GradientSync* Strategy::gradient_sync() { return nullptr; }
+
+Replicas* Strategy::replicas() { return nullptr; }
+
+void register_strategy(const std::string& name, StrategyMaker maker) {
+  if (name.empty()) throw std::invalid_argument("a strategy needs a name");
+  if (!maker) throw std::invalid_argument("strategy '" + name + "' needs a function that makes it");
+  if (is_among(kOwn, name) || is_among(kLater, name) || is_among(kStartsRanksFromWithin, name)) {
+    throw std::invalid_argument("strategy '" + name + "' is lrun's own: register yours under another name");
   }
-  if (starts_ranks_from_within(name)) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  if (!all.makers.emplace(name, std::move(maker)).second) {
+    throw std::invalid_argument("strategy '" + name + "' is registered already");
+  }
+}
+
+StrategyMaker registered_strategy(const std::string& name) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.makers.find(name);
+  return found == all.makers.end() ? nullptr : found->second;
+}
+
+bool splits_batches(const std::string& strategy) { return strategy == "dp" || strategy == "ddp2"; }
+
+std::string choose_strategy(const std::string& asked, const World& world, std::size_t devices) {
+  const std::string& given = !asked.empty() ? asked : world.strategy;
+  const std::string name = given.empty() ? "ddp" : given;
+  const auto names = known_names();
+  if (is_among(names, name)) {
+    require_fit(name, world, devices);
+    return name;
+  }
+  if (is_among(kStartsRanksFromWithin, name)) {
     throw Unsupported("strategy '" + name +
-                      "' is for programs that start their ranks by lrun::launch(), and this session " +
-                      "is not in a function that it runs: use 'ddp'");
+                      "' is for programs that start their ranks by lrun::launch(), and this session is not in a "
+                      "function that it runs: use 'ddp'");
   }
-  if (is_later(name))
-    throw Unsupported("strategy '" + name + "' is not in this version of liblrun: it has 'ddp' and 'ddp_sharded'");
-  const auto near = nearest_word(name, {"ddp", "ddp_sharded", "single"});
-  throw Unsupported("'" + name + "' is not a strategy" +
-                    (near ? ": did you mean '" + *near + "'?" : ": there are 'ddp' and 'ddp_sharded'"));
+  if (is_among(kLater, name)) {
+    throw Unsupported("strategy '" + name + "' is not in this version of liblrun: it has " + join_words(names));
+  }
+  const auto near = nearest_word(name, names);
+  throw Unsupported("'" + name + "' is not a strategy: " +
+                    (near ? "did you mean '" + *near + "'?" : "there is " + join_words(names)));
 }
 
 }  // namespace lrun

@@ -18,6 +18,7 @@ CollectiveMismatch::~CollectiveMismatch() = default;
 RankMismatch::~RankMismatch() = default;
 CheckpointError::~CheckpointError() = default;
 WorkersFailed::~WorkersFailed() = default;
+ReplicaFailed::~ReplicaFailed() = default;
 
 std::unique_ptr<CollectiveWork> Collectives::all_reduce(at::Tensor tensor, ReduceOp op) {
   return all_reduce(std::move(tensor), op, 0);

@@ -231,7 +231,8 @@ TEST(EvalStep, HasNoGradientsAndDoesNotCommunicate) {
     RecordingCollectives collectives(
         inner, [&](const std::string& operation, const at::Tensor&) { operations.push_back(operation); });
     Net net;
-    Model<NetImpl> model(net.ptr(), ReplicatedModule(net.ptr(), collectives, {}), at::kCPU);
+    Model<NetImpl> model(net.ptr(), std::make_unique<ReplicatedModule>(net.ptr(), collectives, WrapOptions()),
+                         at::kCPU);
     operations.clear();
     const auto step = [](NetImpl& replica, const Batch& part) { return replica.forward(part.data); };
     EXPECT_FALSE(model.eval_step(make_batch(0), step).requires_grad());

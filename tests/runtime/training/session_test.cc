@@ -8,12 +8,16 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <tuple>
+#include <vector>
 
-#include "runtime/training/ranks.h"
+#include "runtime/training/nodes.h"
 
 namespace lrun {
 namespace {
 
+using test::Layout;
+using test::run_layout;
 using test::run_sessions;
 
 std::string refusal(const SessionOptions& options) {
@@ -43,11 +47,12 @@ TEST(Session, RefusesWhatComesLaterBeforeItJoins) {
   SessionOptions options;
   options.world = World();
   options.connect = [&](const World&) -> std::unique_ptr<Collectives> { throw std::logic_error("joined"); };
-  options.strategy = "ddp2";
-  EXPECT_EQ(refusal(options), "strategy 'ddp2' is not in this version of liblrun: it has 'ddp' and 'ddp_sharded'");
+  const std::string has = "' is not in this version of liblrun: it has ddp, dp, ddp2, ddp_sharded and single";
+  options.strategy = "deepspeed";
+  EXPECT_EQ(refusal(options), "strategy 'deepspeed" + has);
   options.strategy = std::nullopt;
-  options.world->strategy = "dp";
-  EXPECT_EQ(refusal(options), "strategy 'dp' is not in this version of liblrun: it has 'ddp' and 'ddp_sharded'");
+  options.world->strategy = "tpu";
+  EXPECT_EQ(refusal(options), "strategy 'tpu" + has);
   options.world->strategy = "";
   options.world->devices = {"cuda:0"};
   EXPECT_EQ(refusal(options),
@@ -119,6 +124,52 @@ TEST(Session, IsSilentAloneAndWhenAskedTo) {
   Session alone({.world = World()});
   run_sessions(2, [](Session&) {});
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(Session, RefusesStrategiesThatDoNotFitItsProcesses) {
+  const auto refusal = [](const std::string& strategy, int world_size, int local_world_size, std::size_t devices) {
+    SessionOptions options;
+    options.world.emplace();
+    options.world->world_size = world_size;
+    options.world->local_world_size = local_world_size;
+    options.strategy = strategy;
+    options.devices = std::vector<std::string>(devices, "cpu");
+    try {
+      const Session session(options);
+      return std::string("accepted");
+    } catch (const Unsupported& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(
+      refusal("dp", 2, 1, 1),
+      "strategy 'dp' is one process on one node, and there are 2 ranks: use 'ddp2' (dp inside every node) or 'ddp'");
+  EXPECT_EQ(refusal("ddp2", 4, 2, 1),
+            "strategy 'ddp2' is one process a node with all its devices, and this node has 2 ranks: start one (lrun "
+            "--strategy ddp2 does), or use 'ddp'");
+  EXPECT_EQ(refusal("ddp", 1, 1, 3),
+            "strategy 'ddp' uses one device a process, and this one has 3: use 'dp' or 'ddp2'");
+}
+
+TEST(Session, OfDpSaysWhatABatchBecomes) {
+  SessionOptions options = test::options_of({"dp", 3}, 0);
+  options.banner = true;
+  testing::internal::CaptureStderr();
+  Session session(options);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "lrun: dp, 1 rank on 1 node, devices cpu, cpu, cpu, seed 0\n");
+  EXPECT_EQ(session.devices().size(), 3U);
+}
+
+/// The seeds' table: a loader batch of 7 on 8 devices, 1 and 10 nodes.
+TEST(Session, CountsTheSamplesOfAStepAsTheSeedsDo) {
+  const std::vector<std::tuple<Layout, std::int64_t>> cases = {
+      {{"ddp", 8, 1}, 56}, {{"ddp", 8, 10}, 560},       {{"ddp2", 8, 1}, 7},          {{"ddp2", 8, 10}, 70},
+      {{"dp", 8, 1}, 7},   {{"ddp_sharded", 8, 1}, 56}, {{"ddp_sharded", 8, 10}, 560}};
+  for (const auto& [layout, samples] : cases) {
+    run_layout(layout, [expected = samples](Session& session) {
+      EXPECT_EQ(session.effective_batch_size(7), expected) << session.strategy();
+    });
+  }
 }
 
 }  // namespace

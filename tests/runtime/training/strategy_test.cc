@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <lrun/error.h>
 
+#include <stdexcept>
+
 #include "runtime/banner.h"
 
 namespace lrun {
@@ -26,15 +28,18 @@ std::string refusal(const std::string& asked, const World& world) {
 TEST(Strategy, IsDdpUnlessSomebodySaysOtherwise) {
   EXPECT_EQ(choose_strategy("", world_of(1)), "ddp");
   EXPECT_EQ(choose_strategy("", world_of(4, "ddp")), "ddp");
-  EXPECT_EQ(choose_strategy("ddp", world_of(4, "dp")), "ddp") << "the program decides";
+  EXPECT_EQ(choose_strategy("ddp", world_of(4, "ddp2")), "ddp") << "the program decides";
   EXPECT_EQ(choose_strategy("", world_of(1, "single")), "single");
   EXPECT_EQ(choose_strategy("", world_of(4, "ddp_sharded")), "ddp_sharded");
+  EXPECT_EQ(choose_strategy("", world_of(1, "dp"), 4), "dp");
+  EXPECT_EQ(choose_strategy("", world_of(4, "ddp2"), 4), "ddp2");
 }
 
 TEST(Strategy, ThatComesLaterIsRefusedByName) {
-  for (const std::string name : {"dp", "ddp2", "horovod", "deepspeed", "tpu"}) {
-    EXPECT_EQ(refusal("", world_of(2, name)),
-              "strategy '" + name + "' is not in this version of liblrun: it has 'ddp' and 'ddp_sharded'");
+  for (const std::string name : {"horovod", "deepspeed", "tpu"}) {
+    EXPECT_EQ(
+        refusal("", world_of(2, name)),
+        "strategy '" + name + "' is not in this version of liblrun: it has ddp, dp, ddp2, ddp_sharded and single");
   }
 }
 
@@ -49,7 +54,20 @@ TEST(Strategy, ThatStartsRanksFromWithinIsForLaunch) {
 
 TEST(Strategy, ThatIsMisspeltIsRefusedWithTheNearest) {
   EXPECT_EQ(refusal("dpd", world_of(2)), "'dpd' is not a strategy: did you mean 'ddp'?");
-  EXPECT_EQ(refusal("quantum", world_of(2)), "'quantum' is not a strategy: there are 'ddp' and 'ddp_sharded'");
+  EXPECT_EQ(refusal("quantum", world_of(2)),
+            "'quantum' is not a strategy: there is ddp, dp, ddp2, ddp_sharded and single");
+}
+
+TEST(Strategy, OfYourOwnIsKnownByItsName) {
+  const StrategyMaker maker = [](const StrategyContext&) { return nullptr; };
+  register_strategy("own", maker);
+  EXPECT_EQ(choose_strategy("own", world_of(3)), "own");
+  EXPECT_TRUE(registered_strategy("own"));
+  EXPECT_FALSE(registered_strategy("ddp"));
+  for (const std::string name : {"own", "ddp", "tpu", ""}) {
+    EXPECT_THROW(register_strategy(name, maker), std::invalid_argument) << name;
+  }
+  EXPECT_THROW(register_strategy("nothing", nullptr), std::invalid_argument);
 }
 
 TEST(Strategy, SingleIsForOneRank) {
@@ -59,14 +77,24 @@ TEST(Strategy, SingleIsForOneRank) {
 TEST(Banner, SaysWhatWasJoined) {
   World world = world_of(8);
   world.nodes = 2;
-  EXPECT_EQ(describe_session(world, "ddp", "shm", "cpu", 5),
+  EXPECT_EQ(describe_session(world, "ddp", "shm", {"cpu"}, 5),
             "lrun: ddp over shm, 8 ranks on 2 nodes, device cpu, seed 5");
+  EXPECT_EQ(describe_session(world_of(1), "dp", "single", {"cpu", "cpu"}, 5),
+            "lrun: dp, 1 rank on 1 node, devices cpu, cpu, seed 5");
 }
 
 TEST(Banner, SaysWhatTheBatchMeansForTheLearningRate) {
   EXPECT_EQ(describe_batch_size(7, 80),
             "lrun: effective batch size 560 (7 samples x 80 ranks); a learning rate found with 7 in one process is to "
             "be multiplied by 80 (linear rule, with warm-up) or 8.94 (square root, for Adam and its like)");
+  EXPECT_EQ(
+      describe_batch_size(7, 10, 2),
+      "lrun: effective batch size 70 (7 samples x 10 ranks, at most 4 on each of 2 devices); a learning rate found "
+      "with 7 in one process is to be multiplied by 10 (linear rule, with warm-up) or 3.16 (square root, for Adam "
+      "and its like)");
+  EXPECT_EQ(describe_batch_size(7, 1, 8),
+            "lrun: effective batch size 7, at most 1 on each of 8 devices; a learning rate found with 7 in one process "
+            "stays as it is");
 }
 
 }  // namespace

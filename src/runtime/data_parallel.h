@@ -1,0 +1,31 @@
+#pragma once
+
+#include <lrun/model.h>
+#include <lrun/replicas.h>
+#include <lrun/strategy.h>
+
+#include <vector>
+
+namespace lrun {
+
+/// dp and ddp2: the devices of this process share each batch; gradients are summed over them (the loss is one of the
+/// whole batch), then averaged over the ranks, of which dp has one and ddp2 one a node.
+class DataParallel final : public Strategy {
+ public:
+  /// \param devices  the first is the context's.
+  DataParallel(const StrategyContext& context, std::vector<at::Device> devices);
+
+  at::Tensor backward(const at::Tensor& loss) override;
+  void broadcast_buffers() override { replicated_.broadcast_buffers(); }
+  [[nodiscard]] NoSyncGuard no_sync() override { return replicated_.no_sync(); }
+  [[nodiscard]] GradientSync* gradient_sync() override { return replicated_.gradient_sync(); }
+  [[nodiscard]] Replicas* replicas() override { return &replicas_; }
+
+ private:
+  void prepare_forward() override { replicated_.prepare_forward(); }
+
+  Replicas replicas_;
+  ReplicatedModule replicated_;
+};
+
+}  // namespace lrun

@@ -1,0 +1,199 @@
+#include "runtime/module_copies.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/Type.h>
+#include <lrun/error.h>
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <typeinfo>
+
+namespace lrun {
+namespace {
+
+/// Making modules draws initial values that nobody uses: the program's random numbers are to be those of one device.
+class UntouchedRandomness {
+ public:
+  UntouchedRandomness() : generator_(at::globalContext().defaultGenerator(at::kCPU)), state_(generator_.get_state()) {}
+  UntouchedRandomness(const UntouchedRandomness&) = delete;
+  UntouchedRandomness& operator=(const UntouchedRandomness&) = delete;
+  ~UntouchedRandomness() { generator_.set_state(state_); }
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+};
+
+std::string class_of(const torch::nn::Module& module) { return c10::demangle(typeid(module).name()); }
+
+std::shared_ptr<torch::nn::Module> make_copy(const torch::nn::Module& module, const ModuleMaker& make) {
+  auto copy = make();
+  if (!copy) throw std::invalid_argument("WrapOptions::make_replica returned nothing");
+  if (typeid(*copy) == typeid(module)) return copy;
+  throw std::invalid_argument("a replica of a '" + class_of(module) + "' cannot be a '" + class_of(*copy) +
+                              "': override clone(), or give WrapOptions::make_replica");
+}
+
+[[noreturn]] void refuse_copy(const torch::nn::Module& module, const std::string& difference) {
+  throw std::invalid_argument("a replica of '" + class_of(module) + "' is made differently than the module was: " +
+                              difference + "; give WrapOptions::make_replica");
+}
+
+using Tensors = torch::OrderedDict<std::string, at::Tensor>;
+
+void require_same_names(const torch::nn::Module& module, const Tensors& own, const Tensors& copy) {
+  for (const auto& item : own) {
+    const at::Tensor* other = copy.find(item.key());
+    if (other == nullptr || other->defined() != item.value().defined()) {
+      refuse_copy(module, "it has no '" + item.key() + "'");
+    }
+  }
+  for (const auto& item : copy) {
+    if (!own.contains(item.key())) refuse_copy(module, "it has '" + item.key() + "'");
+  }
+}
+
+bool same_memory(const at::Tensor& a, const at::Tensor& b) {
+  if (!a.has_storage() || !b.has_storage()) return false;  // sparse ones
+  return a.storage().unsafeGetStorageImpl() == b.storage().unsafeGetStorageImpl() &&
+         a.storage_offset() == b.storage_offset() && a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() &&
+         a.strides() == b.strides();
+}
+
+/// Copies may lie on another device.
+bool same_form(const at::Tensor& a, const at::Tensor& b) {
+  return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes();
+}
+
+bool adds_in_slices(const at::Tensor& into, const at::Tensor& gradient) {
+  return into.is_cpu() && gradient.is_cpu() && into.layout() == at::kStrided && gradient.layout() == at::kStrided &&
+         into.scalar_type() == gradient.scalar_type();
+}
+
+/// As autograd accumulates: what is sparse stays so among its like.
+void add(at::Tensor& into, const at::Tensor& gradient) {
+  if (into.layout() == at::kStrided) {
+    into.add_(gradient);
+  } else {
+    into = gradient.layout() == at::kStrided ? gradient + into : into + gradient;
+  }
+}
+
+}  // namespace
+
+ModuleCopies::ModuleCopies(std::shared_ptr<torch::nn::Module> module, const std::vector<at::Device>& devices,
+                           const ModuleMaker& make)
+    : modules_({std::move(module)}) {
+  const torch::nn::Module& own = *modules_.front();
+  if (devices.size() > 1 && !make) {
+    throw Unsupported("a replica of '" + class_of(own) +
+                      "' cannot be made: it has neither clone() (derive from torch::nn::Cloneable) nor a default "
+                      "constructor, and WrapOptions::make_replica is not given");
+  }
+  const c10::InferenceMode normal(false);  // copies that were made within it could not be trained
+  const UntouchedRandomness untouched;
+  for (std::size_t index = 1; index < devices.size(); ++index) {
+    modules_.push_back(make_copy(own, make));
+    pair_up(*modules_.back(), devices[index]);
+  }
+}
+
+void ModuleCopies::pair_up(torch::nn::Module& copy, at::Device device) {
+  torch::nn::Module& own = *modules_.front();
+  const auto add_pairs = [&](std::vector<Followed>& all, const Tensors& owns, const Tensors& copies) {
+    require_same_names(own, owns, copies);
+    for (const auto& item : owns) {
+      if (!item.value().defined()) continue;
+      auto followed = std::ranges::find_if(all, [&](const Followed& known) { return known.own.is_same(item.value()); });
+      if (followed == all.end()) followed = all.insert(all.end(), Followed{item.value(), {}, {}});
+      const at::Tensor& tensor = copies[item.key()];
+      if (std::ranges::any_of(followed->copies, [&](const Copy& known) { return known.tensor.is_same(tensor); }))
+        continue;
+      if (tensor.device() != device) tensor.set_data(tensor.to(device));
+      followed->copies.push_back({tensor, {}});
+    }
+  };
+  add_pairs(parameters_, own.named_parameters(), copy.named_parameters());
+  add_pairs(buffers_, own.named_buffers(), copy.named_buffers());
+  const auto owns = own.named_modules();
+  const auto copies = copy.named_modules();
+  for (const auto& item : owns) {
+    const auto* other = copies.find(item.key());
+    if (other == nullptr) refuse_copy(own, "it has no submodule '" + item.key() + "'");
+    submodules_.emplace_back(item.value().get(), other->get());
+  }
+}
+
+ModuleCopies::Value ModuleCopies::value_of(const at::Tensor& tensor) {
+  const void* storage = tensor.has_storage() ? static_cast<const void*>(tensor.storage().unsafeGetStorageImpl())
+                                             : static_cast<const void*>(tensor.unsafeGetTensorImpl());
+  return {storage, tensor.is_inference() ? 0 : tensor._version()};
+}
+
+void ModuleCopies::follow() {
+  const at::NoGradGuard no_grad;
+  for (auto& parameter : parameters_) follow_parameter(parameter);
+  for (auto& buffer : buffers_) follow_buffer(buffer);
+  for (const auto& [own, copy] : submodules_) {
+    if (own->is_training() != copy->is_training()) copy->train(own->is_training());
+  }
+}
+
+void ModuleCopies::follow_parameter(Followed& parameter) {
+  const at::Tensor& own = parameter.own;
+  const bool changed = parameter.seen != value_of(own);
+  for (auto& [copy, seen] : parameter.copies) {
+    if (own.device() == copy.device()) {
+      if (!same_memory(own, copy)) copy.set_data(own.variable_data());
+    } else if (!same_form(own, copy)) {
+      copy.set_data(own.variable_data().to(copy.device()));
+    } else if (changed || own.is_inference()) {
+      copy.variable_data().copy_(own.variable_data(), /*non_blocking=*/copy.is_cuda());
+    }
+    if (copy.requires_grad() != own.requires_grad()) copy.set_requires_grad(own.requires_grad());
+  }
+  parameter.seen = value_of(own);
+}
+
+void ModuleCopies::follow_buffer(Followed& buffer) {
+  const at::Tensor& own = buffer.own;
+  const bool changed = buffer.seen != value_of(own) || own.is_inference();
+  for (auto& [copy, seen] : buffer.copies) {
+    // A sparse tensor has no memory to copy into: variable_data() would get new values, and the copy would not.
+    if (!same_form(own, copy) || same_memory(own, copy) || !own.has_storage()) {
+      copy.set_data(own.variable_data().to(copy.device(), /*non_blocking=*/false, /*copy=*/true));
+    } else if (changed || seen != value_of(copy)) {
+      copy.variable_data().copy_(own.variable_data());
+    }
+    seen = value_of(copy);
+  }
+  buffer.seen = value_of(own);
+}
+
+std::vector<ModuleCopies::Sum> ModuleCopies::take_gradients() {
+  std::vector<Sum> sums;
+  for (auto& parameter : parameters_) {
+    at::Tensor& into = parameter.own.mutable_grad();
+    Sum sum;
+    for (auto& copy : parameter.copies) {
+      at::Tensor gradient = std::exchange(copy.tensor.mutable_grad(), at::Tensor());
+      if (!gradient.defined()) continue;
+      if (gradient.device() != parameter.own.device()) gradient = gradient.to(parameter.own.device());
+      if (!into.defined()) {
+        into = gradient;
+      } else if (adds_in_slices(into, gradient)) {
+        sum.gradients.push_back(gradient);
+      } else {
+        add(into, gradient);
+      }
+    }
+    sum.into = into;
+    if (!sum.gradients.empty()) sums.push_back(std::move(sum));
+  }
+  return sums;
+}
+
+}  // namespace lrun

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <lrun/replicas.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lrun {
+
+/// Copies of a module that follow it; what Replicas says of parameters, buffers, modes and gradients happens here.
+///
+/// Threads  any, one at a time, and none while a copy runs.
+class ModuleCopies {
+ public:
+  /// \param devices  of the module, then of each copy.
+  ModuleCopies(std::shared_ptr<torch::nn::Module> module, const std::vector<at::Device>& devices,
+               const ModuleMaker& make);
+
+  /// 0: the module itself.
+  [[nodiscard]] torch::nn::Module& operator[](std::size_t index) const { return *modules_[index]; }
+
+  /// Makes all copies what the module is now.
+  void follow();
+
+  /// Gradients to be added to one of the module's, in this order: dense ones on the CPU, all of one shape.
+  struct Sum {
+    at::Tensor into;
+    std::vector<at::Tensor> gradients;
+  };
+  /// Moves the copies' gradients into the module's. What can be added in slices by several threads is returned instead
+  /// and still to be done.
+  std::vector<Sum> take_gradients();
+
+ private:
+  /// Identifies a value of a tensor, so that it is not copied twice.
+  struct Value {
+    const void* storage = nullptr;
+    std::int64_t version = 0;
+
+    bool operator==(const Value&) const = default;
+  };
+  struct Copy {
+    at::Tensor tensor;
+    Value seen;  // the copy's own, after it was set
+  };
+  struct Followed {
+    at::Tensor own;
+    Value seen;
+    std::vector<Copy> copies;  // by replica; of a tied parameter that is untied in the copies, all
+  };
+  using Pairs = std::vector<std::pair<torch::nn::Module*, torch::nn::Module*>>;
+
+  void pair_up(torch::nn::Module& copy, at::Device device);
+  static Value value_of(const at::Tensor& tensor);
+  static void follow_parameter(Followed& parameter);
+  static void follow_buffer(Followed& buffer);
+
+  std::vector<std::shared_ptr<torch::nn::Module>> modules_;
+  std::vector<Followed> parameters_;
+  std::vector<Followed> buffers_;
+  Pairs submodules_;  // of the module and of a copy, parents first
+};
+
+}  // namespace lrun

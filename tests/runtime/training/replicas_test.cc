@@ -1,0 +1,204 @@
+// What replicas have of their module, and what it has of them.
+#include "lrun/replicas.h"
+
+#include <gtest/gtest.h>
+#include <lrun/error.h>
+#include <lrun/sync_batch_norm.h>
+#include <torch/nn/cloneable.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/utils.h>
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "runtime/training/small_net.h"
+
+namespace lrun {
+namespace {
+
+namespace nn = torch::nn;
+using test::dp_session;
+using test::expect_close;
+using test::forward;
+using test::make_batch;
+using test::Net;
+using test::NetImpl;
+
+TEST(Replicas, LeaveTheModuleTheBuffersOfItsOwnPart) {
+  const auto session = dp_session(2);
+  Net net;
+  auto model = session->wrap(net);
+  const auto batch = make_batch(8);
+  const auto step = [](NetImpl& replica, const at::Tensor& part) {
+    EXPECT_EQ(replica.norm->running_mean[0].item<double>(), replica.norm->running_mean[1].item<double>())
+        << "not what the module had";
+    return replica.norm(part);
+  };
+  net->norm->running_mean.fill_(3);
+  model.train_step(batch, step, [](const at::Tensor& outputs, const at::Tensor&) { return outputs.sum(); });
+  expect_close(net->norm->running_mean, 3 * 0.9 + 0.1 * batch.narrow(0, 0, 4).mean(0), "running mean");
+  EXPECT_EQ(net->norm->num_batches_tracked.item<std::int64_t>(), 1);
+  net->norm->running_mean.fill_(5);  // replicas follow
+  model.train_step(batch, step, [](const at::Tensor& outputs, const at::Tensor&) { return outputs.sum(); });
+}
+
+TEST(Replicas, FollowTheModule) {
+  const auto session = dp_session(2);
+  Net net;
+  auto model = session->wrap(net);
+  const auto batch = make_batch(4);
+  const auto expect_same = [&](const std::string& when) {
+    expect_close(model.eval_step(batch, forward), net->forward(batch), when);
+  };
+  expect_same("wrapped");
+  {
+    const at::NoGradGuard no_grad;
+    net->layer->weight.mul_(2);
+    expect_same("changed in place");
+    net->layer->weight.set_data(net->layer->weight * 2);  // as torch::load does
+    expect_same("given other memory");
+  }
+  net->eval();
+  net->norm->train();
+  model.eval_step(batch, [](NetImpl& replica, const at::Tensor& part) {
+    EXPECT_FALSE(replica.is_training());
+    EXPECT_FALSE(replica.layer->is_training());
+    EXPECT_TRUE(replica.norm->is_training());
+    return part;
+  });
+  net->layer->bias.set_requires_grad(false);
+  model.train_step(batch, forward, [](const at::Tensor& outputs, const at::Tensor&) { return outputs.sum(); });
+  EXPECT_FALSE(net->layer->bias.grad().defined());
+}
+
+TEST(Replicas, DropDifferentUnitsAndTheSameInEveryRun) {
+  at::Tensor first;
+  for (int run = 0; run < 2; ++run) {
+    const auto session = dp_session(3);
+    nn::Sequential net(nn::Dropout(0.5));
+    auto model = session->wrap(net);
+    torch::manual_seed(7);
+    at::Tensor all;
+    for (int step = 0; step < 2; ++step) {
+      const auto kept = model.eval_step(at::ones({3, 64}), [](nn::SequentialImpl& replica, const at::Tensor& part) {
+        return replica.forward(part) + 10 * at::rand_like(part) + at::bernoulli(part / 2);
+      });
+      all = step == 0 ? kept : at::cat({all, kept});
+    }
+    for (std::int64_t row = 1; row < all.size(0); ++row) EXPECT_FALSE(all[row].equal(all[0])) << "row " << row;
+    if (run == 0) first = all;
+    EXPECT_TRUE(all.equal(first)) << "another run, other numbers";
+  }
+}
+
+TEST(Replicas, AreMadeWithoutTheProgramsRandomNumbers) {
+  const auto session = dp_session(4);
+  Net net;
+  torch::manual_seed(1);
+  const auto expected = at::rand({4});
+  torch::manual_seed(1);
+  auto model = session->wrap(net);
+  EXPECT_TRUE(at::rand({4}).equal(expected));
+}
+
+struct Graph : nn::Module {
+  Graph() { edges = register_buffer("edges", at::eye(4, at::kDouble).to_sparse()); }
+  at::Tensor edges;
+};
+
+TEST(Replicas, HaveSparseBuffers) {
+  const auto session = dp_session(2);
+  const auto net = std::make_shared<Graph>();
+  auto model = session->wrap(net);
+  const auto batch = make_batch(4);
+  for (const double factor : {1.0, 3.0}) {
+    const at::NoGradGuard no_grad;
+    net->edges.mul_(factor);
+    const auto outputs = model.eval_step(
+        batch, [](Graph& replica, const at::Tensor& part) { return at::mm(part, replica.edges.to_dense()); });
+    expect_close(outputs, batch * factor, "edges");
+  }
+}
+
+TEST(Replicas, CannotShareASyncBatchNorm) {
+  const auto session = dp_session(2);
+  try {
+    auto model = session->wrap(nn::Sequential(lrun::nn::SyncBatchNorm(4)));
+    ADD_FAILURE() << "accepted";
+  } catch (const Unsupported& error) {
+    EXPECT_STREQ(error.what(),
+                 "submodule '0' is a SyncBatchNorm, which cannot see the parts of a batch in other replicas: use "
+                 "BatchNorm under dp and ddp2, or strategy 'ddp'");
+  }
+}
+
+struct Sized : nn::Module {
+  explicit Sized(std::int64_t width) { layer = register_module("layer", nn::Linear(4, width)); }
+  nn::Linear layer{nullptr};
+};
+
+TEST(Replicas, SayWhatAModuleNeedsToHaveThem) {
+  const auto session = dp_session(2);
+  const auto refusal = [&](const ModuleMaker& maker) -> std::string {
+    try {
+      auto model = session->wrap(std::make_shared<Sized>(5), WrapOptions{.make_replica = maker});
+      return "accepted";
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+  };
+  EXPECT_NE(
+      refusal(nullptr).find("Sized' cannot be made: it has neither clone() (derive from torch::nn::Cloneable) nor "
+                            "a default constructor, and WrapOptions::make_replica is not given"),
+      std::string::npos)
+      << refusal(nullptr);
+  EXPECT_EQ(refusal([] { return std::make_shared<Sized>(5); }), "accepted");
+  EXPECT_EQ(refusal([] { return std::make_shared<Sized>(9); }), "accepted") << "its values do not matter";
+  EXPECT_NE(refusal([] { return std::make_shared<NetImpl>(); }).find("cannot be a '"), std::string::npos);
+  EXPECT_EQ(refusal([] { return std::shared_ptr<Sized>(); }), "WrapOptions::make_replica returned nothing");
+}
+
+struct Prototype : nn::Cloneable<Prototype> {
+  explicit Prototype(std::int64_t wide) : width(wide) { reset(); }
+  void reset() override { layer = register_module("layer", nn::Linear(4, width)); }
+  std::int64_t width;
+  nn::Linear layer{nullptr};
+};
+
+TEST(Replicas, AreClonesWhereThereIsClone) {
+  const auto session = dp_session(2);
+  const auto net = std::make_shared<Prototype>(6);
+  auto model = session->wrap(net);
+  const auto batch = make_batch(4).to(at::kFloat);
+  const auto outputs = model.eval_step(
+      batch, [](Prototype& replica, const at::Tensor& part) { return replica.layer(part) + replica.width; });
+  EXPECT_TRUE(outputs.allclose(net->layer(batch) + 6));
+}
+
+struct Tied : nn::Module {
+  Tied() {
+    in = register_parameter("in", at::ones({4, 4}, at::kDouble));
+    out = register_parameter("out", in);
+  }
+  at::Tensor in, out;
+};
+
+TEST(Replicas, CountTiedParametersOnce) {
+  const auto session = dp_session(2);
+  const auto net = std::make_shared<Tied>();
+  auto model = session->wrap(net);
+  model.train_step(
+      make_batch(2),
+      [](Tied& replica, const at::Tensor& part) { return at::ones_like(part).mm(replica.in) * replica.out[0]; },
+      [](const at::Tensor& outputs, const at::Tensor&) { return outputs.sum(); });
+  // d/dw of Σ over two samples and four columns of 4·in·out at ones: 2 a column through in, 2·4 of the first row by
+  // out.
+  EXPECT_EQ(net->in.grad()[0][0].item<double>(), 2 + 8);
+  EXPECT_EQ(net->in.grad()[1][0].item<double>(), 2);
+}
+
+}  // namespace
+}  // namespace lrun
