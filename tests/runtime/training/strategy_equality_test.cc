@@ -224,7 +224,7 @@ TEST_P(StrategyEquality, OfAnMlp) { expect_on_all_devices<Mlp>(); }
 TEST_P(StrategyEquality, OfACnnWithBatchNorm) { expect_on_all_devices<BatchNormCnn>(); }
 TEST_P(StrategyEquality, OfAnEmbeddingWithSparseGradients) { expect_on_all_devices<SparseEmbedding>(); }
 
-const std::vector<std::string> kStrategies = {"ddp", "dp", "ddp2"};
+const std::vector<std::string> kStrategies = {"ddp", "dp", "ddp2", "ddp_sharded"};
 
 bool is_refused(const Layout& layout) { return layout.strategy == "dp" && layout.nodes > 1; }
 
