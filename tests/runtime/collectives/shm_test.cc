@@ -91,7 +91,7 @@ TEST(Shm, NamesARankThatEndedBeforeItsFirstCall) {
 }
 
 TEST(Shm, NamesARankThatIsStopped) {
-  GroupOptions options = group_of(2, "stopped", 400ms);
+  GroupOptions options = group_of(2, "stopped", 2000ms);
   options.rank = 1;
   RankProcess stopped(options, [](Collectives& group) {
     group.barrier();
@@ -102,7 +102,7 @@ TEST(Shm, NamesARankThatIsStopped) {
     group.barrier();
     group.all_reduce(at::ones({8}), ReduceOp::kSum)->wait();
   });
-  EXPECT_EQ(waiting.result(), "CollectiveTimeout: all_reduce #2 did not finish within 400 ms: rank 1 did not call it");
+  EXPECT_EQ(waiting.result(), "CollectiveTimeout: all_reduce #2 did not finish within 2000 ms: rank 1 did not call it");
 }
 
 TEST(Shm, TellsTheOthersWhenARankLeavesItsWorkBehind) {
