@@ -279,7 +279,8 @@ void NodeRun::signal_arrived(int signal_number, bool forwarded) {
 
 /// Ends whatever the workers left. \return false when something cannot be ended.
 bool NodeRun::nothing_survives() {
-  const bool waited = supervised() && attempt_->supervisor().gave_up();
+  // Other nodes hear nothing from us meanwhile: it has to be shorter than a heartbeat.
+  const bool waited = job_.has_value() || (supervised() && attempt_->supervisor().gave_up());
   const std::vector<pid_t> survivors = end_all_descendants(waited ? kLimitAfterKill : kKillLimit, guard_.cgroup());
   if (survivors.empty()) return true;
   warn(survivors_in_words(survivors));

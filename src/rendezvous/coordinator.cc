@@ -38,7 +38,8 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
   Launcher& launcher = found->second;
   switch (message.kind) {
     case Kind::kStopping:
-      if (message.round == round_) stop(from, message.text);
+      // Sent before it heard of the next round: it never says so of a round that it was ready to leave.
+      if (message.round == round_ || message.round + 1 == round_) stop(from, message.text);
       break;
     case Kind::kReport:
       if (phase_ != Phase::kRunning || message.round != round_ || launcher.reported) break;
@@ -65,6 +66,10 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
 }
 
 void Coordinator::join(LauncherId from, const JoinRecord& record, SteadyTime now) {
+  // Connected again: its last connection may not be known to be dead yet.
+  if (phase_ == Phase::kMeeting) {
+    std::erase_if(launchers_, [&](const auto& entry) { return entry.second.record.token == record.token; });
+  }
   if (const std::string objection = objection_to(record); !objection.empty()) {
     send(from, {.kind = Kind::kRefused, .text = objection}, true);
     return;
@@ -92,6 +97,9 @@ std::string Coordinator::objection_to(const JoinRecord& record) const {
   if (record.settings != first.settings) {
     return "the job has " + first.settings + "; here it is " + record.settings;
   }
+  std::int64_t workers = record.workers;
+  for (const auto& [id, other] : launchers_) workers += other.record.workers;
+  if (workers > kMostWorkersOfAJob) return "a job has at most " + std::to_string(kMostWorkersOfAJob) + " workers";
   for (const auto& [id, other] : launchers_) {
     if (record.node_rank && other.record.node_rank == record.node_rank) {
       return "node rank " + std::to_string(*record.node_rank) + " is taken by " + in_words(other.record);

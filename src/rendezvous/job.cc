@@ -39,7 +39,7 @@ std::unique_ptr<MeetingHolder> hold_meeting(EventLoop& loop, const RendezvousPla
 }  // namespace
 
 Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::size_t max_store_connections)
-    : loop_(loop), plan_(plan), holder_(hold_meeting(loop, plan, max_store_connections)) {
+    : loop_(loop), holder_(hold_meeting(loop, plan, max_store_connections)) {
   if (!holder_ || !plan.workers_use_endpoint) {
     store_ = std::make_unique<StoreServer>(
         loop, StoreServerOptions{.reach = reach_of(plan), .max_connections = max_store_connections});

@@ -66,7 +66,6 @@ class Job {
   void link_broken(const std::string& why, bool joined);
 
   EventLoop& loop_;
-  const RendezvousPlan& plan_;
   Events events_;
   std::unique_ptr<MeetingHolder> holder_;
   std::unique_ptr<StoreServer> store_;  ///< empty where the meeting's is the workers' store

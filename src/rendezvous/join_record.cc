@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_integer.h"
+
 namespace lrun {
 namespace {
 
@@ -55,12 +57,12 @@ std::optional<JoinRecord> join_record_from_json(std::string_view text) {
     record.node = json.at("node").get<std::string>();
     record.address = json.at("address").get<std::string>();
     record.meeting_address = json.at("meeting_address").get<std::string>();
-    record.workers = json.at("workers").get<int>();
-    if (!json.at("node_rank").is_null()) record.node_rank = json.at("node_rank").get<int>();
+    record.workers = json_integer(json.at("workers"));
+    if (!json.at("node_rank").is_null()) record.node_rank = json_integer(json.at("node_rank"));
     record.role = json.at("role").get<std::string>();
-    record.store_port = json.at("store_port").get<int>();
-    record.min_nodes = json.at("min_nodes").get<int>();
-    record.max_nodes = json.at("max_nodes").get<int>();
+    record.store_port = json_integer(json.at("store_port"));
+    record.min_nodes = json_integer(json.at("min_nodes"));
+    record.max_nodes = json_integer(json.at("max_nodes"));
     record.settings = json.at("settings").get<std::string>();
     return is_sound(record) ? std::optional(std::move(record)) : std::nullopt;
   } catch (const Json::exception&) {

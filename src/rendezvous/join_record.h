@@ -28,6 +28,7 @@ struct JoinRecord {
 
 inline constexpr int kMostNodesOfAJob = 65'536;
 inline constexpr int kMostWorkersOfANode = 1 << 20;
+inline constexpr int kMostWorkersOfAJob = 1 << 24;
 
 std::string to_json(const JoinRecord& record);
 

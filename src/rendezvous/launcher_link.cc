@@ -98,7 +98,7 @@ void LauncherLink::join() {
   if (record.address.empty()) record.address = ends.own;
   record.meeting_address = options_.record.meeting_address = ends.peer;
   joined_ = true;
-  heard_ = now();
+  heard_ = beaten_ = now();
   decoder_ = LauncherMessageDecoder(kMostBytesFromHolder, false);
   out_ = SendBuffer();
   out_.tail() = kLauncherGreeting;
@@ -144,7 +144,8 @@ void LauncherLink::read() {
 void LauncherLink::take_echo(const LauncherMessage& echo) {
   const std::int64_t received = nanoseconds(now());
   const std::int64_t round_trip = received - echo.sent_ns;
-  if (round_trip < 0 || (offset_.round_trip_ns >= 0 && round_trip >= offset_.round_trip_ns)) return;
+  if (echo.sent_ns <= 0 || round_trip < 0 || (offset_.round_trip_ns >= 0 && round_trip >= offset_.round_trip_ns))
+    return;
   offset_.round_trip_ns = round_trip;
   const ConnectionEnds ends = ends_of_connection(socket_.get());
   if (ends.own == ends.peer || (is_loopback_address(ends.own) && is_loopback_address(ends.peer))) return;
@@ -155,8 +156,11 @@ void LauncherLink::take_echo(const LauncherMessage& echo) {
 void LauncherLink::beat() {
   if (done_) return;
   const Duration silence = options_.heartbeat;
+  // The machine slept, or lrun was stopped: nobody answers beats that were not sent.
+  const SteadyTime before = std::exchange(beaten_, now());
+  if (beaten_ - before > silence / 2) heard_ = now();
   if (now() - heard_ >= silence) {
-    read();  // it may be us who did not listen
+    read();  // what came since is still unread
     if (done_ || !socket_) return;
     if (now() - heard_ >= silence) return fail("silence for " + format_duration(silence));
   }

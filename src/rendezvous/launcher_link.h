@@ -77,6 +77,7 @@ class LauncherLink {
   LauncherMessageDecoder decoder_;
   SendBuffer out_;
   SteadyTime heard_;
+  SteadyTime beaten_;
   bool joined_ = false;
   bool settled_ = false;
   bool done_ = false;

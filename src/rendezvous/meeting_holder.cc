@@ -58,7 +58,10 @@ MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
 
 MeetingHolder::~MeetingHolder() = default;
 
-bool MeetingHolder::over() const { return coordinator_.over() && connections_.empty(); }
+bool MeetingHolder::over() const {
+  const auto joined = [](const auto& entry) { return entry.second->joined; };
+  return coordinator_.over() && std::none_of(connections_.begin(), connections_.end(), joined);
+}
 
 void MeetingHolder::on_over(std::function<void()> when_over) {
   when_over_ = std::move(when_over);
@@ -80,7 +83,7 @@ void MeetingHolder::read_from(Connection& connection) {
   if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
   if (count <= 0) return lose(connection.id, "its launcher ended: the connection was closed");
   if (connection.closing) return;
-  connection.heard = now();
+  if (connection.joined) connection.heard = now();  // others have one heartbeat to join
   connection.decoder.take({bytes, static_cast<std::size_t>(count)});
   serve(connection);
 }
@@ -94,7 +97,10 @@ void MeetingHolder::serve(Connection& connection) {
     if (message->kind == Kind::kBeat) {
       answer_beat(connection, *message);
     } else {
-      connection.joined = connection.joined || message->kind == Kind::kJoin;
+      if (message->kind == Kind::kJoin) {
+        connection.joined = true;
+        connection.heard = now();
+      }
       if (message->kind == Kind::kBye) connection.closing = true;
       coordinator_.received(id, *message, now());
     }

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/json_integer.h"
+
 namespace lrun {
 namespace {
 
@@ -52,14 +54,14 @@ Json json_of(const Member& member) {
 
 Member member_from(const Json& json) {
   Member member;
-  member.node_rank = json.at("node_rank").get<int>();
+  member.node_rank = json_integer(json.at("node_rank"));
   member.name = json.at("name").get<std::string>();
-  member.base_rank = json.at("base_rank").get<int>();
-  member.workers = json.at("workers").get<int>();
+  member.base_rank = json_integer(json.at("base_rank"));
+  member.workers = json_integer(json.at("workers"));
   member.address = json.at("address").get<std::string>();
   member.role = json.at("role").get<std::string>();
-  member.base_role_rank = json.at("base_role_rank").get<int>();
-  member.role_world_size = json.at("role_world_size").get<int>();
+  member.base_role_rank = json_integer(json.at("base_role_rank"));
+  member.role_world_size = json_integer(json.at("role_world_size"));
   return member;
 }
 
@@ -178,13 +180,13 @@ std::optional<Membership> membership_from_json(std::string_view text) {
   try {
     const Json json = Json::parse(text);
     Membership membership;
-    membership.round = json.at("round").get<int>();
-    membership.attempt = json.at("attempt").get<int>();
-    membership.node_rank = json.at("node_rank").get<int>();
-    membership.world_size = json.at("world_size").get<int>();
+    membership.round = json_integer(json.at("round"));
+    membership.attempt = json_integer(json.at("attempt"));
+    membership.node_rank = json_integer(json.at("node_rank"));
+    membership.world_size = json_integer(json.at("world_size"));
     membership.run_name = json.at("run_name").get<std::string>();
     membership.master_addr = json.at("master_addr").get<std::string>();
-    membership.master_port = json.at("master_port").get<int>();
+    membership.master_port = json_integer(json.at("master_port"));
     for (const Json& member : json.at("members")) membership.members.push_back(member_from(member));
     return is_consistent(membership) ? std::optional(std::move(membership)) : std::nullopt;
   } catch (const Json::exception&) {

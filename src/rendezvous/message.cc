@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "base/json_integer.h"
+
 namespace lrun {
 namespace {
 
@@ -43,12 +45,12 @@ std::optional<Kind> kind_named(const std::string& name) {
 
 LauncherMessage read_fields(const Json& json, Kind kind) {
   LauncherMessage message{.kind = kind};
-  message.round = json.value("round", 0);
+  if (json.contains("round")) message.round = json_integer(json.at("round"));
   message.text = json.value("text", std::string());
   message.node = json.value("node", std::string());
-  message.sent_ns = json.value("sent_ns", std::int64_t{0});
-  message.steady_ns = json.value("steady_ns", std::int64_t{0});
-  message.wall_ns = json.value("wall_ns", std::int64_t{0});
+  if (json.contains("sent_ns")) message.sent_ns = json_integer<std::int64_t>(json.at("sent_ns"));
+  if (json.contains("steady_ns")) message.steady_ns = json_integer<std::int64_t>(json.at("steady_ns"));
+  if (json.contains("wall_ns")) message.wall_ns = json_integer<std::int64_t>(json.at("wall_ns"));
   if (json.contains("payloads")) message.payloads = json.at("payloads").get<std::vector<std::string>>();
   if (json.contains("join")) message.join = join_record_from_json(json.at("join").get<std::string>());
   if (json.contains("membership")) {

@@ -193,10 +193,14 @@ std::string reason_in_words(const RunEnd& end) {
 }  // namespace
 
 std::string cause_in_words(const FailureRecord& record) {
+  if (record.ending == FailureRecord::Ending::kExecFailed) {
+    return fmt::format("rank {} (local rank {} on {}) {}", record.rank, record.local_rank, terminal_safe(record.node),
+                       record.status_in_words());
+  }
   const std::string device = record.device.empty() ? "" : fmt::format(", {}", record.device);
-  std::string words =
-      fmt::format("rank {} (local rank {}, pid {}{} on {}) {} after {}", record.rank, record.local_rank, record.pid,
-                  device, record.node, record.status_in_words(), format_elapsed(Duration(record.lifetime_ms)));
+  std::string words = fmt::format("rank {} (local rank {}, pid {}{} on {}) {} after {}", record.rank, record.local_rank,
+                                  record.pid, device, terminal_safe(record.node), record.status_in_words(),
+                                  format_elapsed(Duration(record.lifetime_ms)));
   if (const std::string reason = record.reason_in_words(); !reason.empty()) words += ": " + reason;
   if (!record.error.empty()) words += ": " + shortened(terminal_safe(record.error), kMostErrorColumns);
   if (!record.location.empty()) words += " at " + shortened(terminal_safe(record.location), kMostErrorColumns);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/json_integer.h"
 #include "base/json_text.h"
 #include "base/signal_names.h"
 
@@ -43,18 +44,18 @@ std::optional<Ending> ending_named(const std::string& name) {
 FailureRecord read_fields(const Json& json) {
   FailureRecord record;
   record.node = json.at("node").get<std::string>();
-  record.node_rank = json.at("node_rank").get<int>();
-  record.rank = json.at("rank").get<int>();
-  record.local_rank = json.at("local_rank").get<int>();
-  record.pid = json.at("pid").get<pid_t>();
-  record.attempt = json.at("attempt").get<int>();
+  record.node_rank = json_integer(json.at("node_rank"));
+  record.rank = json_integer(json.at("rank"));
+  record.local_rank = json_integer(json.at("local_rank"));
+  record.pid = json_integer(json.at("pid"));
+  record.attempt = json_integer(json.at("attempt"));
   record.device = json.at("device").get<std::string>();
-  record.steady_ns = json.at("steady_ns").get<std::int64_t>();
-  record.wall_ns = json.at("wall_ns").get<std::int64_t>();
-  record.lifetime_ms = json.at("lifetime_ms").get<std::int64_t>();
-  record.value = json.at("value").get<int>();
+  record.steady_ns = json_integer<std::int64_t>(json.at("steady_ns"));
+  record.wall_ns = json_integer<std::int64_t>(json.at("wall_ns"));
+  record.lifetime_ms = json_integer<std::int64_t>(json.at("lifetime_ms"));
+  record.value = json_integer(json.at("value"));
   record.core_dumped = json.at("core_dumped").get<bool>();
-  record.stop_signal = json.at("stop_signal").get<int>();
+  record.stop_signal = json_integer(json.at("stop_signal"));
   record.evidence = bounded_evidence(json.at("evidence").get<std::vector<std::string>>());
   const auto bounded = [&](const char* key) {
     return json.at(key).get<std::string>().substr(0, FailureRecord::kMostErrorBytes);
@@ -63,7 +64,7 @@ FailureRecord read_fields(const Json& json) {
   record.location = bounded("location");
   record.detail = bounded("detail");
   record.error_file = json.at("error_file").get<std::string>();
-  record.error_time = json.at("error_time").get<std::int64_t>();
+  record.error_time = json_integer<std::int64_t>(json.at("error_time"));
   return record;
 }
 

@@ -3,7 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
+
+#include "base/json_integer.h"
 
 namespace lrun {
 namespace {
@@ -24,19 +27,28 @@ Json json_of(const RunEnd& end) {
           {"node_rank", end.node_rank}};
 }
 
+std::vector<int> ranks_from(const Json& json) {
+  std::vector<int> ranks;
+  for (const Json& rank : json) ranks.push_back(json_integer(rank));
+  return ranks;
+}
+
 std::optional<RunEnd> run_end_from(const Json& json) {
   constexpr int kMostSignal = 64;
   const auto kind = run_end_named(json.at("kind").get<std::string>());
   if (!kind) return std::nullopt;
   RunEnd end{*kind};
-  end.signal_number = json.at("signal").get<int>();
-  end.limit_ms = json.at("limit_ms").get<std::int64_t>();
+  end.signal_number = json_integer(json.at("signal"));
+  end.limit_ms = json_integer<std::int64_t>(json.at("limit_ms"));
   end.who = json.at("who").get<std::string>().substr(0, kMostTextBytes);
   end.grace_expired = json.at("grace_expired").get<bool>();
   end.node = json.at("node").get<std::string>().substr(0, kMostTextBytes);
-  end.node_rank = json.at("node_rank").get<int>();
+  end.node_rank = json_integer(json.at("node_rank"));
   const bool sound = end.signal_number >= 0 && end.signal_number <= kMostSignal && end.limit_ms >= 0;
-  return sound && end.node_rank >= -1 ? std::optional(std::move(end)) : std::nullopt;
+  // The signal is passed on to our workers.
+  const bool stops = end.kind != RunEnd::Kind::kInterrupted ||
+                     (end.signal_number > 0 && end.signal_number != SIGKILL && end.signal_number != SIGSTOP);
+  return sound && stops && end.node_rank >= -1 ? std::optional(std::move(end)) : std::nullopt;
 }
 
 /// Neither a success nor the answer to lrun's own signal without an account of its own.
@@ -139,22 +151,22 @@ std::optional<NodeReport> node_report_from_json(std::string_view text) {
     const Json json = Json::parse(text);
     NodeReport report;
     report.node = json.at("node").get<std::string>();
-    report.node_rank = json.at("node_rank").get<int>();
+    report.node_rank = json_integer(json.at("node_rank"));
     const std::optional<RunEnd> end = run_end_from(json.at("end"));
     if (!end || report.node_rank < 0) return std::nullopt;
     report.end = *end;
-    report.end_ns = json.at("end_ns").get<std::int64_t>();
+    report.end_ns = json_integer<std::int64_t>(json.at("end_ns"));
     report.wants_no_more = json.at("wants_no_more").get<bool>();
     for (const Json& record : json.at("failures")) {
       auto failure = failure_record_from_json(record.get<std::string>());
       if (!failure || report.failures.size() == NodeReport::kMostFailures) return std::nullopt;
       report.failures.push_back(std::move(*failure));
     }
-    report.stopped_by_signal = json.at("stopped_by_signal").get<std::vector<int>>();
-    report.killed = json.at("killed").get<std::vector<int>>();
-    report.lost = json.at("lost").get<std::vector<int>>();
-    report.failed = json.at("failed").get<std::vector<int>>();
-    report.succeeded = std::max(0, json.at("succeeded").get<int>());
+    report.stopped_by_signal = ranks_from(json.at("stopped_by_signal"));
+    report.killed = ranks_from(json.at("killed"));
+    report.lost = ranks_from(json.at("lost"));
+    report.failed = ranks_from(json.at("failed"));
+    report.succeeded = std::max(0, json_integer(json.at("succeeded")));
     return report;
   } catch (const Json::exception&) {
     return std::nullopt;
@@ -197,7 +209,7 @@ std::optional<StopNotice> stop_notice_from_json(std::string_view text) {
   try {
     const Json json = Json::parse(text);
     const std::optional<RunEnd> end = run_end_from(json.at("end"));
-    if (!end) return std::nullopt;
+    if (!end || end->kind == RunEnd::Kind::kSucceeded) return std::nullopt;
     StopNotice notice{*end, {}};
     if (!json.at("cause").is_null()) {
       notice.cause = failure_record_from_json(json.at("cause").get<std::string>());

@@ -140,6 +140,30 @@ TEST(Coordinator, ForgetsWhoLeavesBeforeItBegan) {
   EXPECT_EQ(meeting.said(), "begin>3 begin>2");
 }
 
+TEST(Coordinator, TakesALauncherThatConnectsAgainForTheSameOne) {
+  Meeting meeting(2, 3);
+  meeting.join(1, node_at("10.0.0.1"));
+  meeting.join(2, node_at("10.0.0.2", 1, 1));
+  meeting.join(3, node_at("10.0.0.2", 1, 1));  // nobody knows yet that its first connection is dead
+  EXPECT_EQ(meeting.said(), "") << "refused, or counted as a third node";
+  meeting.coordinator.left(2, "silence", meeting.now);
+  meeting.pass(1s);
+  EXPECT_EQ(meeting.said(), "begin>1 begin>3");
+}
+
+TEST(Coordinator, HearsWhoStopsWhileTheNextRoundBegins) {
+  Meeting meeting;
+  meeting.join_two();
+  meeting.say(1, Kind::kReport);
+  meeting.say(2, Kind::kReport);
+  meeting.say(1, Kind::kReady, 1);
+  meeting.say(2, Kind::kReady, 1);
+  (void)meeting.said();
+  meeting.say(2, Kind::kStopping, 0, "received SIGINT");
+  ASSERT_EQ(meeting.said(), "stop>1");
+  EXPECT_EQ(meeting.sent[0].message.text, "received SIGINT");
+}
+
 TEST(Coordinator, PassesTheFirstReasonToStopOnToTheOthers) {
   Meeting meeting;
   meeting.join_two();

@@ -44,6 +44,10 @@ TEST(LauncherMessage, MustHaveWhatItsKindSays) {
   EXPECT_FALSE(launcher_message_from_json(R"({"kind": "begin"})"));
   EXPECT_FALSE(launcher_message_from_json(R"({"kind": "dance"})"));
   EXPECT_FALSE(launcher_message_from_json(R"({"kind": "ready", "round": -1})"));
+  EXPECT_FALSE(launcher_message_from_json(R"({"kind": "ready", "round": 1e300})"));
+  EXPECT_FALSE(launcher_message_from_json(R"({"kind": "ready", "round": 4294967297})"));
+  EXPECT_FALSE(launcher_message_from_json(R"({"kind": "beat", "sent_ns": -9223372036854775808})"));
+  EXPECT_FALSE(launcher_message_from_json(R"({"kind": "beat", "sent_ns": 18446744073709551615})"));
   EXPECT_FALSE(launcher_message_from_json(R"({"kind": "stop", "text": 5})"));
   EXPECT_FALSE(launcher_message_from_json(R"([])"));
 }

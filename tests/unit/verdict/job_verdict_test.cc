@@ -144,6 +144,8 @@ TEST(NodeReport, RefusesWhatMakesNoSense) {
   EXPECT_FALSE(node_report_from_json(with("worker_failed", "dancing")));
   EXPECT_FALSE(node_report_from_json(with("\"node_rank\":1", "\"node_rank\":-1")));
   EXPECT_FALSE(node_report_from_json(with("\"end_ns\":10", "\"end_ns\":\"soon\"")));
+  EXPECT_FALSE(node_report_from_json(with("\"end_ns\":10", "\"end_ns\":1e300")));
+  EXPECT_FALSE(node_report_from_json(with("\"node_rank\":1", "\"node_rank\":4294967297")));
   EXPECT_FALSE(node_report_from_json(good.substr(1)));
 }
 
@@ -153,6 +155,12 @@ TEST(StopNotice, ComesBackAsItWas) {
   notice.cause.reset();
   EXPECT_EQ(stop_notice_from_json(to_json(notice)), notice);
   EXPECT_FALSE(stop_notice_from_json("{}"));
+  EXPECT_FALSE(stop_notice_from_json(to_json(StopNotice{told_by_b(Kind::kSucceeded), {}})));
+  for (const int signal : {0, SIGKILL, SIGSTOP}) {
+    RunEnd end = told_by_b(Kind::kInterrupted);
+    end.signal_number = signal;
+    EXPECT_FALSE(stop_notice_from_json(to_json(StopNotice{end, {}}))) << signal << " would be sent to workers";
+  }
 }
 
 }  // namespace
