@@ -38,7 +38,7 @@ class LRUN_EXPORT CollectiveWork {
 ///          can see to be wrong are std::invalid_argument on that rank alone: nothing is posted, and the group stays
 ///          usable. Others that called wait for this rank to call too, to end, or to abort().
 /// Result   bitwise identical on all ranks: sums are taken in rank order, with the same arithmetic by every backend of
-///          the CPU.
+///          the CPU but 'shm+gloo', which adds up the hosts' sums.
 /// Threads  one operation is posted at a time per rank; destroy after the last wait().
 class LRUN_EXPORT Collectives {
  public:

@@ -28,7 +28,8 @@ namespace lrun {
 ///          however few ranks are left; torch's Join divides by the world size unless told otherwise.
 /// State    all ranks take all steps, so that parameters and optimizers stay equal on all of them, also where a rank
 ///          owns a part of the optimizer's state. Put into the second loop what changes either (clipping, schedulers).
-/// Buffers  are those of the lowest rank that has a batch, on all ranks at the end.
+/// Buffers  are those of the lowest rank that has a batch, on all ranks at the end, also where
+///          WrapOptions::broadcast_buffers is off.
 /// Cost     an all_gather of one byte a step.
 /// Limits   gradients that are accumulated under no_sync() are one step: call begin_step() before its last batch only.
 ///          A model with SyncBatchNorm is refused, since its forward is collective.

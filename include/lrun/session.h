@@ -82,8 +82,7 @@ class LRUN_EXPORT Session {
   [[nodiscard]] at::Device device() const { return device_; }
   /// Of this process: device() alone, or all over which dp and ddp2 split each batch.
   [[nodiscard]] const std::vector<at::Device>& devices() const { return devices_; }
-  /// The same on all ranks: torch::manual_seed(session.seed()) before the model is made. For dropout and augmentation
-  /// that differ between ranks, seed again with seed() + rank() afterwards.
+  /// The same on all ranks: torch::manual_seed(session.seed()) before the model is made.
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
   [[nodiscard]] Collectives& collectives() { return *collectives_; }
   /// Another seed on each rank, unrelated to those of other ranks and seeds: torch::manual_seed(session.rank_seed())

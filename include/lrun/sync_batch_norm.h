@@ -17,9 +17,10 @@ namespace nn {
 /// Batch normalisation over the samples of all ranks: what BatchNorm1d, 2d and 3d do with the whole batch. Its
 /// parameters, buffers and options are theirs, so that their checkpoints fit.
 ///
-/// Session::wrap() connects it to the ranks; until then, in evaluation and in a world of one, it is an ordinary batch
-/// normalisation. Each training forward costs one all_gather of 2·features + 1 numbers, each backward one all_reduce of
-/// 2·features. Ranks may have different numbers of samples, also none.
+/// Session::wrap() connects it to the ranks under strategies of lrun (one of your own calls connect()); until then, in
+/// evaluation and in a world of one, it is an ordinary batch normalisation. Each training forward costs one all_gather
+/// of 2·features + 1 numbers, each backward one all_reduce of 2·features. Ranks may have different numbers of samples,
+/// also none.
 ///
 /// Order   all ranks run the same modules in the same order; where the ranks' graphs differ while backward averages
 ///         gradients (a parameter that is unused on some ranks only), they may meet in different operations, which is
@@ -41,6 +42,9 @@ class LRUN_EXPORT SyncBatchNormImpl
   /// Takes part with these ranks from now on. wrap() does it; `collectives` must outlive the forward and backward
   /// calls.
   void connect(Collectives& collectives);
+  /// Is an ordinary batch normalisation again, unless other ranks were connected since. The end of a wrapped model does
+  /// it.
+  void disconnect(const Collectives& collectives);
 
   void pretty_print(std::ostream& stream) const override;
 
@@ -81,7 +85,8 @@ template <class BatchNorm>
   return result;
 }
 
-/// The same modules under the same names in a new Sequential, each BatchNorm1d, 2d and 3d converted.
+/// The same modules under the same names in a new Sequential, each BatchNorm1d, 2d and 3d converted, also in a
+/// Sequential inside. One inside a module of your own is not found: declare it as SyncBatchNorm there.
 [[nodiscard]] LRUN_EXPORT torch::nn::Sequential convert_batch_norms(const torch::nn::Sequential& modules);
 
 }  // namespace nn

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <unordered_set>
 
 namespace lrun {
 
@@ -13,8 +14,10 @@ double clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> gradients;
   std::vector<at::Tensor> norms;
+  std::unordered_set<const at::TensorImpl*> seen;
   for (const at::Tensor& parameter : parameters) {
     if (!parameter.grad().defined()) continue;
+    if (!seen.insert(parameter.unsafeGetTensorImpl()).second) continue;  // tied weights are one parameter
     gradients.push_back(parameter.grad());
     const at::Tensor& gradient = gradients.back();
     const at::Tensor values = gradient.is_sparse() ? gradient.coalesce().values() : gradient;

@@ -38,7 +38,11 @@ Join::Join(torch::nn::Module& module, Strategy& strategy, Collectives& collectiv
   state_ = std::make_unique<State>(module, strategy, collectives);
 }
 
-Join::~Join() = default;
+// The loop may have ended while some ranks had no batch left.
+Join::~Join() {
+  const int world_size = state_->collectives.world_size();
+  if (world_size > 1) state_->strategy.gradient_sync()->set_active_ranks(world_size);
+}
 
 /// \return whether any rank has a batch.
 bool Join::agree(bool has_batch) {
@@ -49,9 +53,9 @@ bool Join::agree(bool has_batch) {
   const at::Tensor own = at::full({1}, has_batch ? 1 : 0, at::kByte);
   const at::Tensor all = at::empty({world_size, 1}, at::kByte);
   collectives.all_gather(all, own);
-  // Rank 0's buffers go to all before each forward.
-  if (state_->newest_buffers != 0) state_->buffers.run(collectives, state_->newest_buffers);
   const int active = static_cast<int>(all.sum().item<std::int64_t>());
+  // Rank 0's buffers go to all before each forward; after the last one nobody sends them.
+  if (state_->newest_buffers != 0 || active == 0) state_->buffers.run(collectives, state_->newest_buffers);
   state_->newest_buffers = active == 0 ? 0 : static_cast<int>(all.flatten().argmax().item<std::int64_t>());
   state_->strategy.gradient_sync()->set_active_ranks(active == 0 ? world_size : active);
   return active > 0;

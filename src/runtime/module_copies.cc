@@ -110,10 +110,10 @@ void ModuleCopies::pair_up(torch::nn::Module& copy, at::Device device) {
       auto followed = std::ranges::find_if(all, [&](const Followed& known) { return known.own.is_same(item.value()); });
       if (followed == all.end()) followed = all.insert(all.end(), Followed{item.value(), {}, {}});
       const at::Tensor& tensor = copies[item.key()];
-      if (std::ranges::any_of(followed->copies, [&](const Copy& known) { return known.tensor.is_same(tensor); }))
+      if (std::ranges::any_of(followed->copies, [&](const at::Tensor& known) { return known.is_same(tensor); }))
         continue;
       if (tensor.device() != device) tensor.set_data(tensor.to(device));
-      followed->copies.push_back({tensor, {}});
+      followed->copies.push_back(tensor);
     }
   };
   add_pairs(parameters_, own.named_parameters(), copy.named_parameters());
@@ -145,7 +145,7 @@ void ModuleCopies::follow() {
 void ModuleCopies::follow_parameter(Followed& parameter) {
   const at::Tensor& own = parameter.own;
   const bool changed = parameter.seen != value_of(own);
-  for (auto& [copy, seen] : parameter.copies) {
+  for (const at::Tensor& copy : parameter.copies) {
     if (own.device() == copy.device()) {
       if (!same_memory(own, copy)) copy.set_data(own.variable_data());
     } else if (!same_form(own, copy)) {
@@ -154,23 +154,21 @@ void ModuleCopies::follow_parameter(Followed& parameter) {
       copy.variable_data().copy_(own.variable_data(), /*non_blocking=*/copy.is_cuda());
     }
     if (copy.requires_grad() != own.requires_grad()) copy.set_requires_grad(own.requires_grad());
+    copy.mutable_grad().reset();  // of a backward that failed in another part: all others were taken
   }
   parameter.seen = value_of(own);
 }
 
 void ModuleCopies::follow_buffer(Followed& buffer) {
   const at::Tensor& own = buffer.own;
-  const bool changed = buffer.seen != value_of(own) || own.is_inference();
-  for (auto& [copy, seen] : buffer.copies) {
+  for (const at::Tensor& copy : buffer.copies) {
     // A sparse tensor has no memory to copy into: variable_data() would get new values, and the copy would not.
     if (!same_form(own, copy) || same_memory(own, copy) || !own.has_storage()) {
       copy.set_data(own.variable_data().to(copy.device(), /*non_blocking=*/false, /*copy=*/true));
-    } else if (changed || seen != value_of(copy)) {
+    } else {  // always: batch normalisation and broadcasts write values that no version tells of
       copy.variable_data().copy_(own.variable_data());
     }
-    seen = value_of(copy);
   }
-  buffer.seen = value_of(own);
 }
 
 std::vector<ModuleCopies::Sum> ModuleCopies::take_gradients() {
@@ -178,8 +176,8 @@ std::vector<ModuleCopies::Sum> ModuleCopies::take_gradients() {
   for (auto& parameter : parameters_) {
     at::Tensor& into = parameter.own.mutable_grad();
     Sum sum;
-    for (auto& copy : parameter.copies) {
-      at::Tensor gradient = std::exchange(copy.tensor.mutable_grad(), at::Tensor());
+    for (const at::Tensor& copy : parameter.copies) {
+      at::Tensor gradient = std::exchange(copy.mutable_grad(), at::Tensor());
       if (!gradient.defined()) continue;
       if (gradient.device() != parameter.own.device()) gradient = gradient.to(parameter.own.device());
       if (!into.defined()) {

@@ -45,14 +45,10 @@ class ModuleCopies {
 
     bool operator==(const Value&) const = default;
   };
-  struct Copy {
-    at::Tensor tensor;
-    Value seen;  // the copy's own, after it was set
-  };
   struct Followed {
     at::Tensor own;
-    Value seen;
-    std::vector<Copy> copies;  // by replica; of a tied parameter that is untied in the copies, all
+    Value seen;                      // of a parameter
+    std::vector<at::Tensor> copies;  // by replica; of a tied parameter that is untied in the copies, all
   };
   using Pairs = std::vector<std::pair<torch::nn::Module*, torch::nn::Module*>>;
 

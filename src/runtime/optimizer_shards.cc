@@ -30,6 +30,14 @@ std::int64_t bytes_of(const at::Tensor& parameter) {
   return parameter.requires_grad() ? static_cast<std::int64_t>(parameter.nbytes()) : 0;
 }
 
+/// Where the optimizer's parameters are; a group may be empty.
+at::Device device_of(const torch::optim::Optimizer& optimizer) {
+  for (const auto& group : optimizer.param_groups()) {
+    if (!group.params().empty()) return group.params().front().device();
+  }
+  return at::kCPU;
+}
+
 void refuse_coupled(const torch::optim::Optimizer& optimizer) {
   if (dynamic_cast<const torch::optim::LBFGS*>(&optimizer) == nullptr) return;
   throw Unsupported(
@@ -156,7 +164,7 @@ void OptimizerShards::gather_state(torch::optim::Optimizer& optimizer, int rank)
   drop_foreign_state(optimizer);
   Collectives& collectives = state_->collectives;
   if (collectives.world_size() == 1) return;
-  const at::Device device = optimizer.param_groups().front().params().front().device();
+  const at::Device device = device_of(optimizer);
   std::string mine = bytes_of_state(optimizer);
   for (int root = 0; root < collectives.world_size(); ++root) {
     const bool is_mine = root == collectives.rank();

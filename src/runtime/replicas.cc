@@ -179,8 +179,9 @@ at::Tensor weighted_mean(const at::Tensor& losses, std::int64_t samples, std::si
     throw std::invalid_argument("a step without step_end returns the loss of its part: a tensor with one element");
   }
   if (sizes.size() == 1) return losses;
-  const auto weights = at::tensor(sizes).to(losses.options().requires_grad(false));
-  return (losses.view({-1}) * weights).sum() / static_cast<double>(samples);
+  // Divided before they are made the losses' dtype, which may be too narrow for a number of samples.
+  const auto weights = at::tensor(sizes, at::kDouble).div(static_cast<double>(samples));
+  return (losses.view({-1}) * weights.to(losses.options().requires_grad(false))).sum();
 }
 
 void refuse_outputs(std::size_t first, std::size_t part, std::size_t count) {

@@ -63,6 +63,7 @@ class ReplicatedModule::BufferBroadcast {
       : plan_(tensors_of(defined_ones(module.named_buffers()))), collectives_(collectives) {}
 
   void run() { plan_.run(collectives_); }
+  [[nodiscard]] const Collectives& collectives() const { return collectives_; }
 
  private:
   FlatBroadcast plan_;
@@ -81,7 +82,14 @@ ReplicatedModule::ReplicatedModule(std::shared_ptr<torch::nn::Module> module, Co
   });
 }
 
-ReplicatedModule::~ReplicatedModule() = default;
+ReplicatedModule::~ReplicatedModule() {
+  if (!module_) return;  // moved from
+  // The program may keep the module longer than the session.
+  module_->apply([&](torch::nn::Module& part) {
+    if (auto* batch_norm = dynamic_cast<nn::SyncBatchNormImpl*>(&part)) batch_norm->disconnect(buffers_->collectives());
+  });
+}
+
 ReplicatedModule::ReplicatedModule(ReplicatedModule&&) noexcept = default;
 ReplicatedModule& ReplicatedModule::operator=(ReplicatedModule&&) noexcept = default;
 

@@ -41,6 +41,10 @@ void SyncBatchNormImpl::connect(Collectives& collectives) {
   thread_ = std::this_thread::get_id();
 }
 
+void SyncBatchNormImpl::disconnect(const Collectives& collectives) {
+  if (collectives_ == &collectives) collectives_ = nullptr;
+}
+
 void SyncBatchNormImpl::_check_input_dim(const at::Tensor& input) {
   if (input.dim() >= 2 && input.size(1) == options.num_features() && input.is_floating_point()) return;
   throw std::invalid_argument("SyncBatchNorm takes inputs of floating point with " +
@@ -91,6 +95,10 @@ torch::nn::Sequential convert_batch_norms(const torch::nn::Sequential& modules) 
     if (insert_converted<torch::nn::BatchNorm1dImpl>(result, item.key(), item.value())) continue;
     if (insert_converted<torch::nn::BatchNorm2dImpl>(result, item.key(), item.value())) continue;
     if (insert_converted<torch::nn::BatchNorm3dImpl>(result, item.key(), item.value())) continue;
+    if (const auto inner = std::dynamic_pointer_cast<torch::nn::SequentialImpl>(item.value())) {
+      result.insert(item.key(), torch::nn::AnyModule(convert_batch_norms(torch::nn::Sequential(inner))));
+      continue;
+    }
     result.insert(item.key(), module);
   }
   return torch::nn::Sequential(std::move(result));

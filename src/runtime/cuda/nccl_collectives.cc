@@ -225,11 +225,14 @@ class NcclCollectives final : public Collectives {
     return tensor.is_cuda() ? tensor : tensor.detach().to(at::Device(at::kCUDA, device_));
   }
 
-  /// Waits for the operation; a tensor of the CPU gets its result.
-  static void bring_back(CollectiveWork& work, const at::Tensor& here, const at::Tensor& tensor) {
+  /// Waits for the operation; a tensor of the CPU gets its result. An operation that was aborted meanwhile ends without
+  /// one, and the copy waits for it.
+  void bring_back(CollectiveWork& work, const at::Tensor& here, const at::Tensor& tensor) {
     work.wait();
     const at::NoGradGuard no_grad;
-    if (!tensor.is_cuda()) tensor.detach().copy_(here);
+    if (tensor.is_cuda()) return;
+    tensor.detach().copy_(here);
+    require_usable();
   }
 
   void check_rows(const at::Tensor& whole, const at::Tensor& part, const std::string& operation) const {

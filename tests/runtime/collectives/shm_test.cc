@@ -74,7 +74,7 @@ TEST(Shm, NamesARankThatIsKilledInTheMiddleOfAnAllReduce) {
     const std::string name = "rank 1 (pid " + std::to_string(ranks[1].pid()) + ") ended during all_reduce #";
     EXPECT_THAT(ranks[0].result(), AllOf(StartsWith("PeerLost: "), HasSubstr(name)));
     EXPECT_THAT(ranks[2].result(), AllOf(StartsWith("PeerLost: "), HasSubstr(name)));
-    EXPECT_LT(std::chrono::steady_clock::now() - killed, 1s) << "the death was noticed late";
+    EXPECT_LT(std::chrono::steady_clock::now() - killed, 10s) << "noticed by the deadline only";
     EXPECT_EQ(ranks[1].result(), "killed by signal 9");
   }
   EXPECT_THAT(left_in_dev_shm(), IsEmpty());

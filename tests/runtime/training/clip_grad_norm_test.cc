@@ -87,6 +87,14 @@ TEST(ClipGradNorm, DoesWhatTorchDoes) {
   }
 }
 
+TEST(ClipGradNorm, CountsTiedParametersOnce) {
+  const auto once = with_gradients({1, -2});
+  auto twice = with_gradients({1, -2});
+  twice.push_back(twice.front());
+  EXPECT_EQ(clip_grad_norm(twice, 0.5), clip_grad_norm(once, 0.5));
+  EXPECT_TRUE(twice.front().grad().equal(once.front().grad()));
+}
+
 TEST(ClipGradNorm, LeavesGradientsThatAreNotFinite) {
   const auto parameters = with_gradients({1, std::numeric_limits<double>::infinity()});
   EXPECT_FALSE(std::isfinite(clip_grad_norm(parameters, 1)));

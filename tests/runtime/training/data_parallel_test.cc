@@ -237,5 +237,35 @@ TEST(Dp, NamesThePartAndDeviceThatFailed) {
   EXPECT_TRUE(model->layer->weight.grad().defined()) << "the next step works";
 }
 
+TEST(Dp, ForgetsTheGradientsOfABackwardThatFailed) {
+  const auto session = dp_session(3);
+  Net net;
+  Net alone = copy_of(net);
+  auto model = session->wrap(net);
+  const auto sum = [](const at::Tensor& outputs, const at::Tensor&) { return outputs.sum(); };
+  const auto failing = [](NetImpl& replica, const at::Tensor& part) {
+    auto outputs = replica.layer(part);
+    if (part[0][0].item<double>() == make_batch(3)[1][0].item<double>()) {
+      outputs.register_hook([](const at::Tensor&) { throw std::out_of_range("no such word"); });
+    }
+    return outputs;
+  };
+  const auto linear = [](NetImpl& replica, const at::Tensor& part) { return replica.layer(part); };
+  EXPECT_THROW(model.train_step(make_batch(3), failing, sum), ReplicaFailed);
+  net->zero_grad();
+  model.train_step(make_batch(3), linear, sum);
+  alone->layer(make_batch(3)).sum().backward();
+  expect_close(net->layer->weight.grad(), alone->layer->weight.grad(), "gradient");
+}
+
+TEST(Dp, WeighsPartsInADtypeThatCannotCountTheirSamples) {
+  // 257 samples are 256 in bfloat16, and 8 · 8192 is beyond float16.
+  const auto mean_of = [](double loss, at::ScalarType type, std::int64_t samples) {
+    return detail::weighted_mean(at::full({2}, loss, type), samples, 2).item<double>();
+  };
+  EXPECT_EQ(mean_of(1, at::kBFloat16, 514), 1);
+  EXPECT_EQ(mean_of(8, at::kHalf, 16384), 8);
+}
+
 }  // namespace
 }  // namespace lrun

@@ -113,13 +113,38 @@ TEST(Join, LeavesTheNewestBuffersOnAllRanks) {
   test::run_strategy("ddp", 3, [](Session& session) {
     auto net = std::make_shared<Counting>();
     auto model = session.wrap(net);
-    Join join(session, model);
-    for (int step = 0; step < 2 + 2 * session.rank(); ++step) {
-      join.begin_step();
-      model.train_step(at::ones({2}), [](Counting& part, const at::Tensor& input) { return part.forward(input); });
+    const auto train_epoch = [&](int steps) {
+      Join join(session, model);
+      net->count.zero_();
+      for (int step = 0; step < steps; ++step) {
+        join.begin_step();
+        model.train_step(at::ones({2}), [](Counting& part, const at::Tensor& input) { return part.forward(input); });
+      }
+      while (join.others_go_on()) join.train_step_without_batch();
+      return net->count.item<float>();
+    };
+    EXPECT_EQ(train_epoch(2 + 2 * session.rank()), 6) << "the longest rank took six steps";
+    EXPECT_EQ(train_epoch(6 - 2 * session.rank()), 6) << "rank 0 is the longest";
+  });
+}
+
+TEST(Join, LeavesTheAverageOverAllRanksBehindWhenItEndsEarly) {
+  test::run_strategy("ddp", 2, [](Session& session) {
+    auto net = std::make_shared<Counting>();
+    auto model = session.wrap(net);
+    const auto step = [](Counting& part, const at::Tensor& input) { return part.forward(input); };
+    {
+      Join join(session, model);
+      if (session.rank() == 0) {
+        join.begin_step();
+        model.train_step(at::ones({2}), step);
+      } else if (join.others_go_on()) {
+        join.train_step_without_batch();
+      }
     }
-    while (join.others_go_on()) join.train_step_without_batch();
-    EXPECT_EQ(net->count.item<float>(), 6) << "the longest rank took six steps";
+    net->zero_grad();
+    model.train_step(at::full({2}, session.rank() + 1.0), step);
+    EXPECT_TRUE(net->weight.grad().eq(1.5).all().item<bool>()) << net->weight.grad();
   });
 }
 

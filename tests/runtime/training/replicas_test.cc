@@ -45,6 +45,24 @@ TEST(Replicas, LeaveTheModuleTheBuffersOfItsOwnPart) {
   model.train_step(batch, step, [](const at::Tensor& outputs, const at::Tensor&) { return outputs.sum(); });
 }
 
+TEST(Replicas, HaveTheRunningStatisticsOfTheModule) {
+  const auto session = dp_session(2);
+  Net net;
+  auto model = session->wrap(net);
+  const auto batch = make_batch(8);
+  const auto sum = [](const at::Tensor& outputs, const at::Tensor&) { return outputs.sum(); };
+  for (int step = 0; step < 2; ++step) model.train_step(batch, forward, sum);
+  const auto have_the_same = [&](NetImpl& replica, const at::Tensor& part) {
+    EXPECT_TRUE(replica.norm->running_mean.equal(net->norm->running_mean));
+    EXPECT_TRUE(replica.norm->running_var.equal(net->norm->running_var));
+    return part;
+  };
+  net->eval();
+  model.eval_step(batch, have_the_same);
+  net->norm->running_mean.variable_data().fill_(7);  // as a broadcast does: no version tells of it
+  model.eval_step(batch, have_the_same);
+}
+
 TEST(Replicas, FollowTheModule) {
   const auto session = dp_session(2);
   Net net;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/training/ranks.h"
+#include "runtime/training/small_training.h"
 
 namespace lrun {
 namespace {
@@ -173,6 +174,20 @@ TEST(SyncBatchNorm, RefusesOtherShapesAndTooFewValues) {
   });
 }
 
+TEST(SyncBatchNorm, OutlivesTheRanks) {
+  nn::SyncBatchNorm norm(plain());
+  test::run_strategy("ddp", 2, [&](Session& session) {
+    if (session.rank() == 0) {
+      auto model = session.wrap(norm);
+    } else {
+      auto model = session.wrap(nn::SyncBatchNorm(plain()));
+    }
+  });
+  torch::nn::BatchNorm1d theirs(plain());
+  const auto batch = at::randn({6, kFeatures});
+  EXPECT_TRUE(norm(batch).equal(theirs(batch)));
+}
+
 TEST(ConvertBatchNorm, KeepsOptionsParametersAndStatistics) {
   torch::nn::BatchNorm2d theirs(plain().eps(0.5).momentum(0.25));
   theirs->to(at::kDouble);
@@ -188,9 +203,13 @@ TEST(ConvertBatchNorm, KeepsOptionsParametersAndStatistics) {
 
 TEST(ConvertBatchNorm, FindsThemInASequential) {
   torch::nn::Sequential theirs(torch::nn::Conv2d(torch::nn::Conv2dOptions(2, kFeatures, 1)),
-                               torch::nn::BatchNorm2d(kFeatures), torch::nn::ReLU());
+                               torch::nn::BatchNorm2d(kFeatures), torch::nn::ReLU(),
+                               torch::nn::Sequential(torch::nn::BatchNorm2d(kFeatures)));
   auto ours = nn::convert_batch_norms(theirs);
-  EXPECT_EQ(ours->size(), 3U);
+  EXPECT_EQ(ours->size(), 4U);
+  const auto inner = std::dynamic_pointer_cast<torch::nn::SequentialImpl>(ours->ptr(3));
+  ASSERT_NE(inner, nullptr);
+  EXPECT_NE(dynamic_cast<nn::SyncBatchNormImpl*>(inner->ptr(0).get()), nullptr);
   EXPECT_NE(dynamic_cast<nn::SyncBatchNormImpl*>(ours->ptr(1).get()), nullptr);
   EXPECT_EQ(ours->ptr(0), theirs->ptr(0)) << "others are the same modules";
   const auto batch = at::randn({4, 2, 3, 3});
