@@ -98,7 +98,7 @@ check_lab() {
   ctest --test-dir build/dev -N -L '^cluster$' | grep -q 'Total Tests: [1-9]' || return 0
   stage "tests on real clusters in namespaces"
   [ "$(id -u)" -eq 0 ] || { note "the lab needs root: left out"; return 0; }
-  "$lab/lab" install
+  "$lab/lab" install || { note "the lab's packages cannot be installed: left out"; return 0; }
   LRUN_LAB=$lab/lab ctest --preset dev -L '^cluster$'
 }
 
