@@ -42,7 +42,7 @@ class LRUN_EXPORT ReplicatedModule final : public Strategy {
   /// \throws lrun::RankMismatch  on all ranks; names the first parameter or buffer that differs in name, shape, dtype
   ///                             or requires_grad.
   /// \throws std::invalid_argument  a parameter that another living model trains; names it.
-  ReplicatedModule(std::shared_ptr<torch::nn::Module> module, Collectives& collectives, WrapOptions options);
+  ReplicatedModule(std::shared_ptr<torch::nn::Module> module, Collectives& collectives, const WrapOptions& options);
   ~ReplicatedModule() override;
   ReplicatedModule(ReplicatedModule&&) noexcept;
   ReplicatedModule& operator=(ReplicatedModule&&) noexcept;

@@ -32,8 +32,9 @@ std::string class_of(const torch::nn::Module& module) { return c10::demangle(typ
 std::shared_ptr<torch::nn::Module> make_copy(const torch::nn::Module& module, const ModuleMaker& make) {
   auto copy = make();
   if (!copy) throw std::invalid_argument("WrapOptions::make_replica returned nothing");
-  if (typeid(*copy) == typeid(module)) return copy;
-  throw std::invalid_argument("a replica of a '" + class_of(module) + "' cannot be a '" + class_of(*copy) +
+  const torch::nn::Module& made = *copy;
+  if (typeid(made) == typeid(module)) return copy;
+  throw std::invalid_argument("a replica of a '" + class_of(module) + "' cannot be a '" + class_of(made) +
                               "': override clone(), or give WrapOptions::make_replica");
 }
 

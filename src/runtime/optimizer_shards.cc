@@ -165,10 +165,10 @@ void OptimizerShards::gather_state(torch::optim::Optimizer& optimizer, int rank)
   Collectives& collectives = state_->collectives;
   if (collectives.world_size() == 1) return;
   const at::Device device = device_of(optimizer);
-  std::string mine = bytes_of_state(optimizer);
+  const std::string mine = bytes_of_state(optimizer);
   for (int root = 0; root < collectives.world_size(); ++root) {
     const bool is_mine = root == collectives.rank();
-    const std::string bytes = broadcast_bytes(is_mine ? std::move(mine) : std::string(), collectives, root);
+    const std::string bytes = broadcast_bytes(is_mine ? mine : std::string(), collectives, root);
     if (is_mine || (rank != kAllRanks && rank != collectives.rank())) continue;
     torch::serialize::InputArchive archive;
     archive.load_from(bytes.data(), bytes.size(), device);

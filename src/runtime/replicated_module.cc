@@ -71,7 +71,7 @@ class ReplicatedModule::BufferBroadcast {
 };
 
 ReplicatedModule::ReplicatedModule(std::shared_ptr<torch::nn::Module> module, Collectives& collectives,
-                                   WrapOptions options)
+                                   const WrapOptions& options)
     : module_(std::move(module)),
       buffers_(std::make_unique<BufferBroadcast>(*module_, collectives)),
       parameters_(equalised_parameters(*module_, collectives)),

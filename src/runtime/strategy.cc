@@ -113,7 +113,7 @@ bool splits_batches(const std::string& strategy) { return strategy == "dp" || st
 
 std::string choose_strategy(const std::string& asked, const World& world, std::size_t devices) {
   const std::string& given = !asked.empty() ? asked : world.strategy;
-  const std::string name = given.empty() ? "ddp" : given;
+  std::string name = given.empty() ? "ddp" : given;
   const auto names = known_names();
   if (is_among(names, name)) {
     require_fit(name, world, devices);

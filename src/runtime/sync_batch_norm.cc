@@ -95,10 +95,6 @@ torch::nn::Sequential convert_batch_norms(const torch::nn::Sequential& modules) 
     if (insert_converted<torch::nn::BatchNorm1dImpl>(result, item.key(), item.value())) continue;
     if (insert_converted<torch::nn::BatchNorm2dImpl>(result, item.key(), item.value())) continue;
     if (insert_converted<torch::nn::BatchNorm3dImpl>(result, item.key(), item.value())) continue;
-    if (const auto inner = std::dynamic_pointer_cast<torch::nn::SequentialImpl>(item.value())) {
-      result.insert(item.key(), torch::nn::AnyModule(convert_batch_norms(torch::nn::Sequential(inner))));
-      continue;
-    }
     result.insert(item.key(), module);
   }
   return torch::nn::Sequential(std::move(result));
