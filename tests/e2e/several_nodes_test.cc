@@ -134,6 +134,7 @@ TEST(SeveralNodes, StopWhenOneLauncherIsKilled) {
     LrunProcess& killed = victim == 0 ? first : second;
     LrunProcess& other = victim == 0 ? second : first;
     const pid_t launcher = killed.launcher_pid();
+    killed.signal(SIGSTOP);  // its guard would end by itself between the two
     ::kill(launcher, SIGKILL);
     killed.signal(SIGKILL);
     EXPECT_EQ(other.wait().code, 125) << other.err();
