@@ -202,7 +202,10 @@ class Program {
     if (mode_ == "thread" || mode_ == "pool") return;
     if (!is_rank_one()) wait_for_ever();
     if (mode_ == "throw" || mode_ == "refuse") throw std::runtime_error("no data on this rank");
-    if (mode_ == "crash") ::raise(SIGSEGV);
+    if (mode_ == "crash") {
+      ::signal(SIGSEGV, SIG_DFL);  // a sanitizer would end the process with a code of its own
+      ::raise(SIGSEGV);
+    }
     if (mode_ == "leave") std::exit(0);
     if (mode_ == "complain") {
       std::cerr << "first line\nterminate called after throwing an instance of 'Own'\n  what():  cannot go on\n";
