@@ -97,7 +97,8 @@ TEST_P(LaunchEnding, RefusesALaunchWithinALaunch) {
 TEST_P(LaunchEnding, LeavesNothingWhenTheProgramIsKilled) {
   LrunProcess program({"wait", GetParam(), "2"});
   ASSERT_TRUE(program.wait_for("waiting")) << program.err();
-  EXPECT_GE(program.processes().size(), 6U);  // the program, the supervisor, two ranks, two orphans of theirs
+  // The program, the supervisor, two ranks, two orphans of theirs.
+  EXPECT_TRUE(test::eventually([&] { return program.processes().size() >= 6; })) << program.processes().size();
   program.signal(SIGKILL);
   EXPECT_EQ(program.wait().signal_number, SIGKILL);
   EXPECT_TRUE(test::eventually([&] { return program.processes().empty(); })) << program.processes().size();
