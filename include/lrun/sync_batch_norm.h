@@ -85,8 +85,8 @@ template <class BatchNorm>
   return result;
 }
 
-/// The same modules under the same names in a new Sequential, each BatchNorm1d, 2d and 3d converted. One inside a module
-/// of your own is not found: declare it as SyncBatchNorm there.
+/// The same modules under the same names in a new Sequential, each BatchNorm1d, 2d and 3d converted. One inside a
+/// module of your own is not found: declare it as SyncBatchNorm there.
 [[nodiscard]] LRUN_EXPORT torch::nn::Sequential convert_batch_norms(const torch::nn::Sequential& modules);
 
 }  // namespace nn
