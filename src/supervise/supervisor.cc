@@ -9,8 +9,8 @@
 
 #include "base/small_file.h"
 #include "process/descendants.h"
-#include "process/storage_space.h"
 #include "verdict/judge.h"
+#include "verdict/machine_evidence.h"
 
 namespace lrun {
 namespace {
@@ -151,18 +151,7 @@ EndFacts Supervisor::end_facts(const FailureRecord& record) {
   constexpr std::size_t kBufferBytes = 8192;  // of stdout, in Python and in C
   if (later_bytes > kBufferBytes) facts.error_lines.clear();
   read_error_file(facts_.error_folder, facts, record.local_rank);
-  if (record.stopped_by_lrun()) return facts;
-  if (record.ended_by(SIGKILL)) {
-    const MemoryKills kills = memory_.take();
-    facts.memory_kills = kills.count;
-    facts.memory_kills_are_ours = kills.in_cgroup;
-    facts.memory_limit_bytes = kills.limit_bytes;
-  }
-  if (record.ended_by(SIGBUS)) {
-    const StorageSpace space = storage_space("/dev/shm").value_or(StorageSpace{});
-    facts.shared_memory_full = space.full();
-    facts.shared_memory_bytes = space.total_bytes;
-  }
+  add_machine_evidence(record, memory_, facts);
   return facts;
 }
 

@@ -11,7 +11,7 @@
 
 #include "base/own_signals.h"
 #include "process/descendants.h"
-#include "process/storage_space.h"
+#include "verdict/machine_evidence.h"
 
 namespace lrun {
 namespace {
@@ -138,18 +138,7 @@ EndFacts RankSupervisor::facts_of(const FailureRecord& record) {
   if (board_.stage(record.local_rank) == LaunchBoard::Stage::kThrew) {
     facts.error_file = ErrorFile{.message = board_.error(record.local_rank)};
   }
-  if (record.stopped_by_lrun()) return facts;
-  if (record.ended_by(SIGKILL)) {
-    const MemoryKills kills = memory_.take();
-    facts.memory_kills = kills.count;
-    facts.memory_kills_are_ours = kills.in_cgroup;
-    facts.memory_limit_bytes = kills.limit_bytes;
-  }
-  if (record.ended_by(SIGBUS)) {
-    const StorageSpace space = storage_space("/dev/shm").value_or(StorageSpace{});
-    facts.shared_memory_full = space.full();
-    facts.shared_memory_bytes = space.total_bytes;
-  }
+  add_machine_evidence(record, memory_, facts);
   return facts;
 }
 

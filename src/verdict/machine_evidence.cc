@@ -1,0 +1,24 @@
+#include "verdict/machine_evidence.h"
+
+#include <csignal>
+
+#include "process/storage_space.h"
+
+namespace lrun {
+
+void add_machine_evidence(const FailureRecord& record, MemoryWatch& memory, EndFacts& facts) {
+  if (record.stopped_by_lrun()) return;
+  if (record.ended_by(SIGKILL)) {
+    const MemoryKills kills = memory.take();
+    facts.memory_kills = kills.count;
+    facts.memory_kills_are_ours = kills.in_cgroup;
+    facts.memory_limit_bytes = kills.limit_bytes;
+  }
+  if (record.ended_by(SIGBUS)) {
+    const StorageSpace space = storage_space("/dev/shm").value_or(StorageSpace{});
+    facts.shared_memory_full = space.full();
+    facts.shared_memory_bytes = space.total_bytes;
+  }
+}
+
+}  // namespace lrun
