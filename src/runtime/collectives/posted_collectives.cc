@@ -28,4 +28,6 @@ void PostedCollectives::reduce_scatter(at::Tensor output, const at::Tensor& inpu
 
 void PostedCollectives::barrier() { finish({barrier_call(), {}, {}}); }
 
+void PostedCollectives::abort(const std::string& reason) { fail({Failure::Kind::kPeerLost, reason}); }
+
 }  // namespace lrun

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "runtime/collectives/failure.h"
 #include "runtime/collectives/perform.h"
@@ -19,6 +20,7 @@ class PostedCollectives : public Collectives {
   void all_gather(at::Tensor output, const at::Tensor& input) final;
   void reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) final;
   void barrier() final;
+  void abort(const std::string& reason) final;
 
   /// Begins an operation. \throws the failure of the group.
   virtual std::unique_ptr<CollectiveWork> start(Post post) = 0;

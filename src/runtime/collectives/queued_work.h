@@ -30,4 +30,16 @@ class QueuedWork final : public CollectiveWork {
   const OwnerProcess owner_;
 };
 
+/// Posts an operation that its caller waits for by itself.
+inline std::unique_ptr<CollectiveWork> start_queued(WorkQueue& queue, Post post, OwnerProcess owner) {
+  return std::make_unique<QueuedWork>(queue, queue.post(std::move(post), true), owner);
+}
+
+/// Posts an operation and waits for it. \return its output. \throws the failure of the group.
+inline at::Tensor finish_queued(WorkQueue& queue, Post post) {
+  const std::shared_ptr<Task> task = queue.post(std::move(post), false);
+  if (const auto failure = queue.finish(*task)) failure->raise();
+  return std::move(task->post.output);
+}
+
 }  // namespace lrun

@@ -60,8 +60,6 @@ class ShmCollectives final : public PostedCollectives {
     return finish({allocate_bucket_call(count, dtype), {}, {}});
   }
 
-  void abort(const std::string& reason) override { fail({Failure::Kind::kPeerLost, reason}); }
-
   Failure fail(const Failure& failure) override {
     owner_.require("the group");
     return barrier_.fail(failure);
@@ -69,14 +67,12 @@ class ShmCollectives final : public PostedCollectives {
 
   std::unique_ptr<CollectiveWork> start(Post post) override {
     require_usable();
-    return std::make_unique<QueuedWork>(*queue_, queue_->post(std::move(post), true), owner_);
+    return start_queued(*queue_, std::move(post), owner_);
   }
 
   at::Tensor finish(Post post) override {
     require_usable();
-    const std::shared_ptr<Task> task = queue_->post(std::move(post), false);
-    if (const auto failure = queue_->finish(*task)) failure->raise();
-    return std::move(task->post.output);
+    return finish_queued(*queue_, std::move(post));
   }
 
  private:

@@ -35,8 +35,6 @@ class SingleCollectives final : public PostedCollectives {
     return at::zeros({count}, at::TensorOptions().dtype(dtype));
   }
 
-  void abort(const std::string& reason) override { fail({Failure::Kind::kPeerLost, reason}); }
-
   Failure fail(const Failure& failure) override {
     const std::lock_guard lock(mutex_);
     if (!failure_) failure_ = failure;

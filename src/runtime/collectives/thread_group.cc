@@ -192,7 +192,6 @@ class ThreadCollectives final : public PostedCollectives {
     return at::zeros({count}, at::TensorOptions().dtype(dtype));
   }
 
-  void abort(const std::string& reason) override { fail({Failure::Kind::kPeerLost, reason}); }
   Failure fail(const Failure& failure) override { return group_->abort(failure); }
 
   std::unique_ptr<CollectiveWork> start(Post post) override {
