@@ -3,12 +3,16 @@
 include(CMakePackageConfigHelpers)
 set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/lrun")
 
+# product: all that is installed, without tests, examples and benchmarks.
+add_custom_target(product DEPENDS lrun)
 install(TARGETS lrun EXPORT lrunTargets RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 if(TARGET lrun_runtime)
+  add_dependencies(product lrun_runtime)
   install(TARGETS lrun_runtime EXPORT lrunTargets
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
     FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
   if(TARGET lrun_cuda)
+    add_dependencies(product lrun_cuda)
     install(TARGETS lrun_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")  # where liblrun looks for it
   endif()
   install(FILES "${PROJECT_SOURCE_DIR}/cmake/LibTorch.cmake" DESTINATION "${_package}")

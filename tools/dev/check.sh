@@ -19,12 +19,16 @@ part() {
   fi
 }
 
-# What failed, once more at the end: the parts print thousands of lines.
+# What failed, once more at the end: the parts print thousands of lines. A failed expectation says what it means in
+# the lines below it; the workers' own lines (those of a launcher under test) are left out.
 tell_failures() {
   local name
   for name in "${check_failed[@]}"; do
     printf '\n== failed: %s\n' "$name"
-    grep -E '^(FAILED|ERROR) |\*\*\*(Failed|Timeout|Exception)|(error|warning):|FAILED:' "build/check/$name.log" | tail -30 || true
+    grep -E -A 8 ': Failure$|^CMake Error|^(FAILED|ERROR) |\*\*\*(Failed|Timeout|Exception)|(error|warning):|FAILED:|runtime error:|ERROR: [A-Z]' "build/check/$name.log" \
+      | grep -vE '^lrun: ' | head -60 || true
+    printf -- '-- the last lines of %s:\n' "$name"
+    tail -15 "build/check/$name.log"
   done
   fail "failed: ${check_failed[*]}" "all of a part's output is in build/check/PART.log"
 }
@@ -49,7 +53,7 @@ check_release() {
   local PREFIX
   PREFIX=$(mktemp -d)
   cmake --preset release > build/release.log || { cat build/release.log; return 1; }
-  cmake --build --preset release --target lrun lrun_runtime
+  cmake --build --preset release --target product
   cmake --install build/release --prefix "$PREFIX" > build/release.log || { cat build/release.log; return 1; }
   tests/style/launcher_needs.sh "$PREFIX/bin/lrun" optimised
   rm -rf "$PREFIX"
