@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "base/nearest.h"
 #include "base/user_error.h"
@@ -111,9 +112,6 @@ bool wants_cgroup(const WorkerStart& start, const Environment& environment) {
   return start.defaults.use_pidfds && environment.get("LRUN_NO_CGROUP") != "1";
 }
 
-/// How long the launcher that holds the meeting stays for others, beyond the grace of their workers.
-constexpr Duration kFarewell(15'000);
-
 int refuse_meeting(const MeetingEnd& met, Guard& guard, const Environment& environment) {
   guard.mark_end(met.signal_number, true);
   if (met.signal_number != 0) return kSignalBase + met.signal_number;
@@ -125,6 +123,14 @@ int refuse_meeting(const MeetingEnd& met, Guard& guard, const Environment& envir
   return kExitRefused;
 }
 
+/// \return its verdict, and whether nothing is left of its workers.
+std::pair<Verdict, bool> run_workers(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts,
+                                     EventLoop& loop, const Guard& guard) {
+  NodeRun run(plan, environment, std::move(facts), loop, guard);
+  Verdict verdict = run.run();
+  return {std::move(verdict), run.left_nothing()};
+}
+
 /// The launchers meet before any worker starts; the one that holds the meeting is the last to leave it.
 int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts, Guard& guard) {
   EventLoop loop;
@@ -134,12 +140,16 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::
   const LaunchPlan placed = place(plan, *met.membership);
   facts.job = &job;
   facts.membership = *met.membership;
-  NodeRun run(placed, environment, std::move(facts), loop, guard);
-  const Verdict verdict = run.run();
-  job.leave(plan.grace.value + kFarewell, [&loop] { loop.stop(); });
-  loop.run();
-  guard.mark_end(verdict.die_of_signal, run.left_nothing());
-  return verdict.exit_code;
+  const auto left_the_job = [&] { leave(loop, job, plan, guard); };
+  try {
+    const auto [verdict, left_nothing] = run_workers(placed, environment, std::move(facts), loop, guard);
+    left_the_job();
+    guard.mark_end(verdict.die_of_signal, left_nothing);
+    return verdict.exit_code;
+  } catch (...) {
+    left_the_job();
+    throw;
+  }
 }
 
 int run_below_guard(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts, Guard& guard) {
@@ -149,9 +159,8 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
     ::signal(SIGXFSZ, SIG_IGN);  // and so is a log file that may not grow
     if (plan.rendezvous) return run_in_job(plan, environment, std::move(facts), guard);
     EventLoop loop;
-    NodeRun run(plan, environment, std::move(facts), loop, guard);
-    const Verdict verdict = run.run();
-    guard.mark_end(verdict.die_of_signal, run.left_nothing());
+    const auto [verdict, left_nothing] = run_workers(plan, environment, std::move(facts), loop, guard);
+    guard.mark_end(verdict.die_of_signal, left_nothing);
     return verdict.exit_code;
   } catch (const UserError& error) {
     say(error);

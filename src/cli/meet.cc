@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -19,10 +19,47 @@ namespace {
 /// The holder gives up by its own clock; whoever waits for its word waits a little longer.
 constexpr Duration kLateness(2000);
 constexpr Duration kSilenceOfMeeting(5000);
+/// How long the launcher that holds the meeting stays for others, beyond the grace of their workers.
+constexpr Duration kFarewell(15'000);
+constexpr Duration kQuietFarewell(1000);
 
 bool ends_lrun(int signal_number, const std::vector<int>& stop_signals) {
   return std::find(stop_signals.begin(), stop_signals.end(), signal_number) != stop_signals.end();
 }
+
+/// The signals that ask for the end of an lrun that has no workers.
+class EndSignals {
+ public:
+  /// \param asked  gets the signal; 0: the guard was killed.
+  EndSignals(EventLoop& loop, const LaunchPlan& plan, const Guard& guard, std::function<void(int)> asked)
+      : guard_(guard),
+        stop_signals_(plan.stop_signals.numbers),
+        asked_(std::move(asked)),
+        source_(loop, numbers(), [this](const ReceivedSignal& signal) { received(signal); }) {}
+
+ private:
+  [[nodiscard]] std::vector<int> numbers() const {
+    std::vector<int> all = handled_signals(stop_signals_);
+    all.push_back(forwarded_signal());
+    return all;
+  }
+
+  void received(const ReceivedSignal& signal) {
+    int number = signal.number;
+    if (number == forwarded_signal()) {
+      if (signal.sender == ::getpid() && guard_.has_died()) return asked_(0);
+      if (signal.sender != guard_.pid()) return;
+      guard_.note_heard();
+      number = signal.value;
+    }
+    if (ends_lrun(number, stop_signals_)) asked_(number);
+  }
+
+  const Guard& guard_;
+  const std::vector<int>& stop_signals_;
+  std::function<void(int)> asked_;
+  SignalSource source_;
+};
 
 /// One wait for the job to begin.
 class Meeting {
@@ -37,9 +74,7 @@ class Meeting {
                      .stop = [](const std::string&) {},
                      .lost = [this](const std::string&, const std::string& how) { end({.why_not = how}); },
                      .over = [](const std::vector<std::string>&) {}});
-    std::vector<int> numbers = handled_signals(plan_.stop_signals.numbers);
-    numbers.push_back(forwarded_signal());
-    const SignalSource signals(loop_, numbers, [this](const ReceivedSignal& signal) { signal_received(signal); });
+    const EndSignals signals(loop_, plan_, guard_, [this](int number) { end({.signal_number = number}); });
     const EventLoop::Timer limit = loop_.after(plan_.rendezvous->join_timeout + kLateness, [this] {
       end({.why_not = fmt::format("not enough nodes in {}", format_duration(plan_.rendezvous->join_timeout))});
     });
@@ -60,17 +95,6 @@ class Meeting {
     if (std::exchange(ended_, true)) return;
     end_ = std::move(what);
     loop_.stop();
-  }
-
-  void signal_received(const ReceivedSignal& signal) {
-    int number = signal.number;
-    if (number == forwarded_signal()) {
-      if (signal.sender == ::getpid() && guard_.has_died()) return end({});
-      if (signal.sender != guard_.pid()) return;
-      guard_.note_heard();
-      number = signal.value;
-    }
-    if (ends_lrun(number, plan_.stop_signals.numbers)) end({.signal_number = number});
   }
 
   EventLoop& loop_;
@@ -116,6 +140,20 @@ JoinRecord join_record_of(const LaunchPlan& plan) {
 
 MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard) {
   return Meeting(loop, job, plan, guard).run();
+}
+
+void leave(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard) {
+  bool left = false;
+  const auto end = [&] {
+    left = true;
+    loop.stop();
+  };
+  const EndSignals signals(loop, plan, guard, [&](int) { end(); });
+  const EventLoop::Timer note = loop.after(kQuietFarewell, [] {
+    say(Severity::kNote, "the job's launchers meet here: waiting until the other nodes have ended, too");
+  });
+  job.leave(plan.grace.value + kFarewell, end);
+  if (!left) loop.run();
 }
 
 }  // namespace lrun

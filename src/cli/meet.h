@@ -26,4 +26,8 @@ JoinRecord join_record_of(const LaunchPlan& plan);
 /// Runs the loop until the job begins, fails, or a signal asks for the end. Says on stderr who is missing.
 MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard);
 
+/// This node is done with the job. Where the meeting is held here, runs the loop until the other nodes are done, too,
+/// or a signal asks for the end; after a while it says on stderr what lrun waits for.
+void leave(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard);
+
 }  // namespace lrun

@@ -75,6 +75,11 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
   }
 }
 
+/// The job, and with it the workers' store, goes on for the other nodes' sake.
+NodeRun::~NodeRun() {
+  if (store_ != nullptr) store_->set_listeners({}, {});
+}
+
 /// On one node nobody else has to reach the store, unless --local-addr says under which address workers are to.
 void NodeRun::open_store() {
   StoreServerOptions options{.port = static_cast<std::uint16_t>(plan_.master_port.value_or(0)),
@@ -95,6 +100,7 @@ Verdict NodeRun::run() {
     return run_attempts();
   } catch (const std::exception& error) {
     leave_result_of(error);
+    if (job_) nothing_survives();  // leaving the job may take a while
     throw;
   }
 }
@@ -267,6 +273,8 @@ void NodeRun::signal_arrived(int signal_number, bool forwarded) {
   if (attempt_->terminal() && signal_number == SIGTSTP) attempt_->terminal()->release();
   if (attempt_->terminal() && signal_number == SIGCONT) attempt_->terminal()->resume();
   const bool wants_out = signal_number != SIGTSTP && signal_number != SIGCONT;
+  const bool is_echo = echo_.is_echo(signal_number, forwarded, std::chrono::steady_clock::now());
+  if (is_echo && (concluding_ || (job_ && job_->waits()))) return;
   if (concluding_ && wants_out) {  // only a console that takes nothing keeps us here
     loop_.stop();
     return;

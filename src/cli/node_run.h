@@ -23,6 +23,7 @@
 #include "report/console_reporter.h"
 #include "store/server.h"
 #include "supervise/restart_policy.h"
+#include "supervise/signal_echo.h"
 #include "supervise/signal_source.h"
 
 namespace lrun {
@@ -44,6 +45,9 @@ class NodeRun {
 
   /// \throws std::system_error  the store's port is taken, descriptors ran out.
   NodeRun(const LaunchPlan& plan, const Environment& environment, Facts facts, EventLoop& loop, const Guard& guard);
+  ~NodeRun();
+  NodeRun(const NodeRun&) = delete;
+  NodeRun& operator=(const NodeRun&) = delete;
 
   /// Starts, supervises and cleans up.
   Verdict run();
@@ -66,6 +70,7 @@ class NodeRun {
   void attempt_judged(const Verdict& verdict, bool final);
   void restart();
   void end_early(const RunEnd& end);
+  void tell_waiting();
   void stop_run(const Event& event, const RunEnd& end);
   void open_store();
   void join_job();
@@ -105,11 +110,13 @@ class NodeRun {
   EventLoop::Timer housework_;
   EventLoop::Timer timeout_;
   EventLoop::Timer start_timeout_;
+  EventLoop::Timer waiting_note_;  ///< while the other nodes' workers go on
   std::optional<ControlSocket> control_;
   std::optional<JobRun> job_;
   std::unique_ptr<Attempt> attempt_;  ///< the last one that could be started
   std::optional<HangGuard> hang_guard_;
   std::optional<SignalSource> signals_;
+  SignalEcho echo_;
   RestartChoice last_choice_;        ///< and all attempts so far
   std::optional<Verdict> agreed_;    ///< what all nodes of the job say about the last attempt
   std::optional<RunEnd> early_end_;  ///< why the run ends though nothing ran here

@@ -14,6 +14,24 @@
 #include "report/restart_text.h"
 
 namespace lrun {
+namespace {
+
+/// Nodes of one job end a moment apart.
+constexpr Duration kQuietWait(2000);
+constexpr std::size_t kMostNodesInWords = 8;
+
+std::string waiting_in_words(const Membership& membership) {
+  std::string names;
+  std::size_t others = 0;
+  for (const Member& member : membership.members) {
+    if (member.node_rank == membership.node_rank || others++ >= kMostNodesInWords) continue;
+    names += fmt::format("{}'{}' (node rank {})", names.empty() ? "" : ", ", member.name, member.node_rank);
+  }
+  if (others > kMostNodesInWords) names += fmt::format(" and {} more", others - kMostNodesInWords);
+  return fmt::format("the workers of this node have ended; waiting for those of {}", names);
+}
+
+}  // namespace
 
 void NodeRun::join_job() {
   store_ = facts_.job->store_for(facts_.membership);
@@ -58,12 +76,19 @@ void NodeRun::attempt_over() {
   if (outcome.end.kind != RunEnd::Kind::kSucceeded) nothing_survives();
   job_->attempt_over(outcome, attempt_->supervisor().state().unwanted);
   if (guard_died_ && !concluding_) conclude();
+  if (job_->waits()) waiting_note_ = loop_.after(kQuietWait, [this] { tell_waiting(); });
+}
+
+void NodeRun::tell_waiting() {
+  if (concluding_ || !job_->waits()) return;
+  say(message_line(Severity::kNote, waiting_in_words(job_->membership()), takes_colour(STDERR_FILENO)));
 }
 
 /// \param final  no attempt may follow
 void NodeRun::attempt_judged(const Verdict& verdict, bool final) {
   Supervisor& supervisor = attempt_->supervisor();
   const RunOutcome outcome = supervisor.outcome();
+  waiting_note_.cancel();
   if (job_) agreed_ = verdict;
   if (final) return conclude();
   const RestartRules rules{plan_.max_restarts.value, plan_.restart_backoff.value, plan_.personality.repeats_identical};

@@ -62,6 +62,18 @@ int port_of(const RendezvousRequest& request) {
                       "', or '--master-port 29500' instead");
 }
 
+/// torchrun drops it without a word.
+void warn_of_unused_port(const RendezvousRequest& request, const Setting<std::optional<int>>& master_port,
+                         LaunchPlan& plan) {
+  if (request.endpoint.value.host.empty()) return;
+  const int fixed = master_port.value.value_or(0);
+  const int port = port_of(request);
+  if (fixed == 0 || fixed == port) return;
+  plan.warnings.push_back("'" + as_written(master_port.origin, std::to_string(fixed)) + "' is not used: the port of '" +
+                          as_written(request.endpoint.origin, as_written(request.endpoint.value)) + "' is " +
+                          std::to_string(port));
+}
+
 void choose_own_store(const RendezvousRequest& request, const Setting<std::optional<int>>& master_port,
                       const AllocatedNode& this_host, LaunchPlan& plan) {
   const Endpoint& endpoint = request.endpoint.value;
@@ -79,13 +91,8 @@ void choose_own_store(const RendezvousRequest& request, const Setting<std::optio
   plan.master_addr = request.local_addr.given() ? request.local_addr.value : "127.0.0.1";
   int port = master_port.value.value_or(0);
   if (!endpoint.host.empty()) {
-    const int fixed = port;
     port = port_of(request);
-    if (fixed != 0 && fixed != port) {  // torchrun drops it without a word
-      plan.warnings.push_back("'" + as_written(master_port.origin, std::to_string(fixed)) +
-                              "' is not used: the port of '" + as_written(origin, as_written(endpoint)) + "' is " +
-                              std::to_string(port));
-    }
+    warn_of_unused_port(request, master_port, plan);
     plan.any_port_will_do = request.backend.value == "c10d";
   }
   if (port != 0) plan.master_port = port;
@@ -98,6 +105,20 @@ Endpoint meeting_place(const LaunchRequest& request) {
   const bool c10d = rendezvous.backend.value == "c10d";
   const int port = c10d ? kPortOfC10d : request.master_port.value.value_or(kPortOfStatic);
   return {rendezvous.master_addr.value, port};
+}
+
+/// What the kernel chooses on one node, the others cannot know.
+void check_port_is_known(const LaunchRequest& request, int port) {
+  if (port != 0) return;
+  const Setting<Endpoint>& endpoint = request.rendezvous.endpoint;
+  const bool by_endpoint = !endpoint.value.host.empty();
+  const std::string written = by_endpoint ? as_written(endpoint.origin, as_written(endpoint.value))
+                                          : as_written(request.master_port.origin, "0");
+  const std::string better = by_endpoint
+                                 ? as_written(endpoint.origin, as_written(Endpoint{endpoint.value.host, kPortOfC10d}))
+                                 : as_written(request.master_port.origin, std::to_string(kPortOfStatic));
+  throw UserError("'" + written + "': with several nodes the port has to be one that all of them know",
+                  "write '" + better + "' on every node");
 }
 
 RendezvousPlan::Hosting who_holds(const RendezvousRequest& request, const std::string& host,
@@ -114,6 +135,8 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   const RendezvousRequest& asked = request.rendezvous;
   RendezvousPlan meeting;
   const Endpoint place = meeting_place(request);
+  check_port_is_known(request, place.port.value_or(0));
+  warn_of_unused_port(asked, request.master_port, plan);
   meeting.host = place.host;
   meeting.port = place.port.value_or(0);
   meeting.backend = asked.backend.value;

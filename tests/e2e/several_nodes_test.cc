@@ -1,13 +1,22 @@
 // Several launchers of one job on one machine: they meet, run together, and end together.
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <sched.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
+#include <utility>
 
 #include "support/lrun_process.h"
 
@@ -34,12 +43,12 @@ class Job {
  public:
   explicit Job(Words common) : common_(std::move(common)), endpoint_("127.0.0.1:" + std::to_string(free_port())) {}
 
-  LrunProcess& start(const Words& options, const Words& command) {
+  LrunProcess& start(const Words& options, const Words& command, LrunProcess::Options process = {}) {
     Words words{"--rdzv-endpoint", endpoint_};
     words.insert(words.end(), common_.begin(), common_.end());
     words.insert(words.end(), options.begin(), options.end());
     words.insert(words.end(), command.begin(), command.end());
-    nodes_.push_back(std::make_unique<LrunProcess>(words));
+    nodes_.push_back(std::make_unique<LrunProcess>(words, std::move(process)));
     return *nodes_.back();
   }
 
@@ -50,6 +59,23 @@ class Job {
 };
 
 Words shell(const std::string& script) { return {"sh", "-c", script}; }
+
+/// As on a machine that has no room for more processes: what lrun itself needs, fork makes.
+void forbid_to_start_workers() {
+  sock_filter rules[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_clone3, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_clone, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_VFORK, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog program{static_cast<unsigned short>(std::size(rules)), rules};
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -185,6 +211,50 @@ TEST(SeveralNodes, EndWhenOneCannotStartItsProgram) {
   EXPECT_EQ(first.wait().code, 127) << first.err();
   EXPECT_EQ(second.wait().code, 127) << second.err();
   EXPECT_TRUE(contains(second.err(), "cannot run its program: No such file or directory")) << second.err();
+}
+
+TEST(SeveralNodes, HearWhyOneCannotStartWorkersAtAll) {
+  Job job({"--num_nodes", "2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, {"sleep", "1000"}, {.before_exec = forbid_to_start_workers});
+  LrunProcess& second = job.start({"--node-rank", "1"}, {"sleep", "1000"});
+  EXPECT_EQ(first.wait().code, 125) << first.err();
+  EXPECT_NE(second.wait().code, 0) << second.err();
+  EXPECT_TRUE(contains(second.err(), "Resource temporarily unavailable")) << second.err();
+}
+
+TEST(SeveralNodes, CanBeInterruptedWhileTheyWaitForOthersToLeave) {
+  TemporaryFolder folder;
+  const std::string script = (folder.path() / "script").string();
+  std::ofstream(script) << "#!/no/such/interpreter\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  Job job({"--num_nodes", "3", "--no-python", "--rdzv-conf", "heartbeat_timeout=300"});
+  LrunProcess& holder = job.start({"--node-rank", "0"}, {script});
+  LrunProcess& stopped = job.start({"--node-rank", "1"}, {"sleep", "1000"});
+  ASSERT_TRUE(holder.wait_for("missing: 1 of 3 nodes")) << holder.err();
+  const pid_t launcher = stopped.launcher_pid();
+  ::kill(launcher, SIGSTOP);
+  LrunProcess& third = job.start({"--node-rank", "2"}, {"sleep", "1000"});
+  ASSERT_TRUE(holder.wait_for("waiting until the other nodes have ended, too")) << holder.err();
+  holder.signal(SIGTERM);
+  EXPECT_EQ(holder.wait().code, 127) << "its verdict stands: " << holder.err();
+  EXPECT_NE(third.wait().code, 0) << third.err();
+  ::kill(launcher, SIGCONT);
+  EXPECT_NE(stopped.wait().code, 0) << stopped.err();
+}
+
+TEST(SeveralNodes, TakeASignalToBothProcessesForOne) {
+  Job job({"--num_nodes", "2", "--grace", "300"});
+  LrunProcess& quick = job.start({"--node-rank", "0"}, {"true"});
+  LrunProcess& slow = job.start({"--node-rank", "1"}, shell("trap 'sleep 1; exit 3' TERM; echo ready; "
+                                                            "while :; do sleep 1000 & wait; done"));
+  ASSERT_TRUE(slow.wait_for("ready")) << slow.err();
+  ASSERT_TRUE(quick.wait_for("the workers of this node have ended; waiting for those of '")) << quick.err();
+  EXPECT_TRUE(contains(quick.err(), "(node rank 1)")) << quick.err();
+  ::kill(quick.launcher_pid(), SIGTERM);
+  quick.signal(SIGTERM);
+  EXPECT_EQ(slow.wait().code, 128 + SIGTERM) << slow.err();
+  EXPECT_FALSE(contains(slow.err(), "is lost")) << "the other node waited for this one: " << slow.err();
+  EXPECT_EQ(quick.wait().signal_number, SIGTERM) << quick.err();
 }
 
 TEST(SeveralNodes, SayWhoIsMissingWhenTheyDoNotMeet) {

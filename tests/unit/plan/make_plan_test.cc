@@ -313,6 +313,23 @@ TEST(MakePlan, SaysWhatToTypeForSeveralNodes) {
       "'--rdzv-endpoint there' has no port | write '--rdzv-endpoint there:29500', or '--master-port 29500' instead");
   EXPECT_EQ(refusal({.endpoint = endpoint_of("there", 1), .node_rank = {4, Source::kFlag, "--node-rank"}}),
             "'--node-rank 4': there is no such node | this run has the node ranks 0 to 3");
+  EXPECT_EQ(refusal({.endpoint = endpoint_of("there", 0)}),
+            "'--rdzv-endpoint there:0': with several nodes the port has to be one that all of them know | write "
+            "'--rdzv-endpoint there:29400' on every node");
+  LaunchRequest any_port = request_to_meet({.master_addr = flag("--master-addr", "there")});
+  any_port.master_port = {0, Source::kFlag, "--master-port"};
+  EXPECT_EQ(refusal_of([&] { plan_of(any_port, cpu_node()); }),
+            "'--master-port 0': with several nodes the port has to be one that all of them know | write "
+            "'--master-port 29500' on every node");
+}
+
+TEST(MakePlan, SaysThatAnEndpointsPortWinsAlsoWithSeveralNodes) {
+  LaunchRequest request = request_to_meet({.endpoint = endpoint_of("there", 4000)});
+  request.master_port = {5000, Source::kFlag, "--master-port"};
+  const LaunchPlan plan = plan_of(request, cpu_node());
+  EXPECT_EQ(plan.rendezvous->port, 4000);
+  EXPECT_EQ(plan.warnings, std::vector<std::string>{"'--master-port 5000' is not used: the port of '--rdzv-endpoint "
+                                                    "there:4000' is 4000"});
 }
 
 }  // namespace
