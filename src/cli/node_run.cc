@@ -275,8 +275,8 @@ void NodeRun::signal_arrived(int signal_number, bool forwarded) {
   const bool wants_out = signal_number != SIGTSTP && signal_number != SIGCONT;
   const bool is_echo = echo_.is_echo(signal_number, forwarded, std::chrono::steady_clock::now());
   if (is_echo && (concluding_ || (job_ && job_->waits()))) return;
-  if (concluding_ && wants_out) {  // only a console that takes nothing keeps us here
-    loop_.stop();
+  if (concluding_ && wants_out) {  // only a console that takes little or nothing keeps us here
+    if (!logs_->hurry_last_words(kHurriedPatience)) loop_.stop();
     return;
   }
   const bool for_workers = (signal_number == SIGUSR1 || signal_number == SIGUSR2) && !is_named(signal_number);
@@ -317,6 +317,7 @@ void NodeRun::conclude() {
   const bool summary = plan_.personality.failure == Personality::Failure::kTorchrunSummary;
   const std::string text = summary ? torchrun_summary(verdict_, outcome.records, facts_.program, read_own_account)
                                    : verdict_text(verdict_, facts);
+  logs_->begin_last_words();
   if (!text.empty()) say(text);
   const Duration patience = guard_died_ ? Duration::zero() : console_patience(verdict_.end.kind);
   logs_->when_flushed(patience, [this](bool) { loop_.stop(); });

@@ -39,6 +39,9 @@ std::string plain_text(const Verdict& verdict, RunFactsForText facts);
 /// (`lrun … | less`); who interrupted it does not want one.
 Duration console_patience(RunEnd::Kind kind);
 
+/// The same once a signal came meanwhile, for the last words alone.
+inline constexpr Duration kHurriedPatience(1000);
+
 /// The same for those who have no loop any more: to say a last word, at most.
 inline constexpr Duration kLastWordPatience(5000);
 

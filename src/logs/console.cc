@@ -28,11 +28,25 @@ void Console::retry() {
       refused(static_cast<int>(-count));
       break;
     }
-    queue_.consume(static_cast<std::size_t>(count));
+    const auto taken = static_cast<std::size_t>(count);
+    in_line_ = queue_.front()[taken - 1] != '\n';
+    before_last_words_ -= std::min(before_last_words_, taken);
+    queue_.consume(taken);
     if (!full()) own_bytes_while_full_ = 0;
     if (leaving_out_ && relieved()) say_what_was_left_out();
   }
   writable_.cancel();
+}
+
+void Console::begin_last_words() {
+  end_line(open_writer_);
+  before_last_words_ = queue_.size();
+}
+
+bool Console::skip_to_last_words() {
+  if (before_last_words_ == 0) return false;
+  queue_.consume(std::exchange(before_last_words_, 0) - (in_line_ ? 1 : 0));  // what goes is whole lines
+  return true;
 }
 
 /// Once lines are left out they all are until the gap is told, so that there is one gap and not many.
@@ -115,6 +129,7 @@ void Console::wait_until_writable() {
 
 void Console::refused(int error) {
   queue_.clear();
+  before_last_words_ = 0;
   if (descriptor_.means_closed(error)) {
     closed_ = true;
     events_.closed();

@@ -94,6 +94,12 @@ class Console {
   /// As write_out() when the loop does not run: also when the console did not take anything before.
   void retry();
 
+  /// What is appended from now on matters more than what is still queued.
+  void begin_last_words();
+  /// Drops what is queued before the last words; a line that the console has a part of ends there. \return something
+  /// was in their way.
+  bool skip_to_last_words();
+
   [[nodiscard]] std::size_t queued_bytes() const { return queue_.size(); }
   /// The console does not take what is queued, and that is more than the limit.
   [[nodiscard]] bool full() const { return queue_.size() > limit_ && blocked(); }
@@ -123,7 +129,9 @@ class Console {
   std::size_t limit_;
   Events events_;
   OutputQueue queue_;
-  int open_writer_ = kNobody;  ///< whose line is unfinished at the end of the queue
+  std::size_t before_last_words_ = 0;  ///< queued bytes that skip_to_last_words() drops
+  bool in_line_ = false;               ///< what the console took last was not the end of a line
+  int open_writer_ = kNobody;          ///< whose line is unfinished at the end of the queue
   std::uint64_t lines_ = 0;
   std::optional<std::string> place_of_all_;
   bool gaps_forbidden_ = false;

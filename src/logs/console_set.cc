@@ -60,6 +60,19 @@ void ConsoleSet::when_flushed(Duration limit, std::function<void(bool everything
   }
 }
 
+void ConsoleSet::begin_last_words() {
+  out_.begin_last_words();
+  if (err_) err_->begin_last_words();
+}
+
+bool ConsoleSet::hurry_last_words(Duration limit) {
+  const bool out_skipped = out_.skip_to_last_words();
+  const bool err_skipped = err_ && err_->skip_to_last_words();
+  if ((!out_skipped && !err_skipped) || !done_) return false;
+  when_flushed(limit, std::move(done_));
+  return true;
+}
+
 bool ConsoleSet::flush(Duration limit) {
   const SteadyTime deadline = std::chrono::steady_clock::now() + limit;
   for (;;) {

@@ -200,6 +200,17 @@ void LogRouter::when_flushed(Duration limit, std::function<void(bool everything)
   implementation_->tell();
 }
 
+void LogRouter::begin_last_words() {
+  implementation_->show_all();
+  implementation_->consoles().begin_last_words();
+}
+
+bool LogRouter::hurry_last_words(Duration limit) {
+  const bool hurried = implementation_->consoles().hurry_last_words(limit);
+  implementation_->tell();
+  return hurried;
+}
+
 bool LogRouter::flush(Duration limit) {
   implementation_->show_all();
   const bool everything = implementation_->consoles().flush(limit);

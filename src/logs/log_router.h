@@ -95,7 +95,14 @@ class LogRouter {
   /// on meanwhile. At once, before this returns, when nothing is queued. A second call replaces the first.
   void when_flushed(Duration limit, std::function<void(bool everything)> done);
 
-  /// The same, blocking: for the very end, when the loop no longer runs. \return everything was written.
+  /// What is said from now on is the run's last words, which matter more than what is still queued.
+  void begin_last_words();
+
+  /// While when_flushed() waits: drops what is queued before the last words, and waits for those at most `limit`.
+  /// \return false: nothing is in their way, the console just takes nothing.
+  bool hurry_last_words(Duration limit);
+
+  /// As when_flushed(), blocking: for the very end, when the loop no longer runs. \return everything was written.
   bool flush(Duration limit);
 
  private:

@@ -307,6 +307,25 @@ TEST_F(ConsoleTest, FlushGivesUpAtItsLimit) {
   EXPECT_FALSE(router_->flush(10ms)) << "the blocking form too";
 }
 
+TEST_F(ConsoleTest, InAHurryTheLastWordsComeBeforeWhatIsStillQueued) {
+  for (const char* const line : {"", "\n"}) {
+    Pipe console = make_pipe();
+    router(console.write.get(), console.write.get());
+    // What the pipe takes (65536 bytes) ends inside a line, or with one.
+    router_->say(std::string(65'535, 'x') + (*line != 0 ? line : "x") + std::string(300'000, 'y'));
+    router_->begin_last_words();
+    router_->say("the verdict");
+    bool everything = false;
+    router_->when_flushed(60s, [&](bool all) { everything = all; });
+    EXPECT_TRUE(router_->hurry_last_words(60s));
+    EXPECT_FALSE(router_->hurry_last_words(60s)) << "nothing is in their way any more";
+    Reader reader(loop, std::move(console.read));
+    reader.read_until([](const std::string& text) { return text.ends_with("the verdict\n"); });
+    EXPECT_EQ(reader.text.substr(65'535), (*line != 0 ? "" : "x") + std::string("\nthe verdict\n"));
+    EXPECT_TRUE(everything);
+  }
+}
+
 TEST_F(ConsoleTest, ALineOfAnotherProgramOnTheTerminalIsDrawnAgainBelowOurs) {
   Pipe terminal = make_terminal();
   router(terminal.read.get(), terminal.read.get(), {.live = false, .colour = false});
