@@ -94,11 +94,11 @@ void add_message(LastWords& words, const Lines& lines, std::size_t named) {
   }
 }
 
-/// Reads a traceback whose header is line `header`.
-std::optional<FoundError> read_traceback(const Lines& lines, std::size_t header) {
-  std::size_t frame = header + 1;
+/// Reads a traceback whose header is the line before `first`.
+std::optional<FoundError> read_traceback(const Lines& lines, std::size_t first) {
+  std::size_t frame = first;
   std::size_t own = frame;  // the innermost one of the user's own
-  std::size_t i = header + 1;
+  std::size_t i = first;
   // '~~~^^^' below a source line and '[Previous line repeated ...]' are indented, too.
   for (; i < lines.size() && is_indented(lines[i]); ++i) {
     if (!lines[i].starts_with(kFrame)) continue;
@@ -114,6 +114,14 @@ std::optional<FoundError> read_traceback(const Lines& lines, std::size_t header)
   add_frame(found.words, lines, frame, i, kMostFrameLines);
   add_message(found.words, lines, i);
   return found;
+}
+
+/// What was kept may begin within a traceback: those of programs on a framework are longer than what is kept of a
+/// write.
+std::optional<FoundError> read_beheaded_traceback(const Lines& lines) {
+  std::size_t first = 0;
+  while (is_indented(lines[first]) && !lines[first].starts_with(kFrame)) ++first;
+  return lines[first].starts_with(kFrame) ? read_traceback(lines, first) : std::nullopt;
 }
 
 /// A SyntaxError in the program itself comes without a traceback.
@@ -178,7 +186,7 @@ std::optional<FoundError> find_python_error(const std::vector<std::string>& all)
     const std::string_view line = lines[i];
     std::optional<FoundError> found;
     if (line == kHeader || line == "Original Traceback (most recent call last):") {
-      if (!is_ignored(lines, i)) found = read_traceback(lines, i);
+      if (!is_ignored(lines, i)) found = read_traceback(lines, i + 1);
     } else if (line.starts_with(kFatal)) {
       found = read_fatal_error(lines, i);
     } else if (names_syntax_error(line)) {
@@ -188,7 +196,7 @@ std::optional<FoundError> find_python_error(const std::vector<std::string>& all)
     }
     if (found) return found;
   }
-  return std::nullopt;
+  return read_beheaded_traceback(lines);
 }
 
 }  // namespace lrun

@@ -106,6 +106,12 @@ check_lab() {
   LRUN_LAB=$lab/lab ctest --preset dev -L '^cluster$'
 }
 
+check_programs() {
+  need_programs_python || { note "programs of other frameworks are left out"; return 0; }
+  stage "PyTorch, Lightning and accelerate under lrun, a minute"
+  ctest --test-dir build/dev -L '^programs$' -E '^DeepSpeed/' --output-on-failure --no-tests=error
+}
+
 dev_check() {
   need_packages "${build_packages[@]}" "${test_packages[@]}" "${check_packages[@]}"
   need_libtorch
@@ -121,6 +127,7 @@ dev_check() {
   part ThreadSanitizer check_tsan
   need_python_torch || true
   export_test_python
+  part programs check_programs
   part AddressSanitizer check_asan
   [ ${#check_failed[@]} -eq 0 ] || tell_failures
 }

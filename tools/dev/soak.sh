@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# soak: long runs by hand. soak [chroot | faults [COUNT [SEED]] | launches [COUNT] | repeat [MINUTES [SEED]] | tests |
-# valgrind [COUNT [SEED]]]; without a part all of them.
+# soak: long runs by hand. soak [chroot | faults [COUNT [SEED]] | launches [COUNT] | programs | repeat [MINUTES [SEED]] |
+# tests | valgrind [COUNT [SEED]]]; without a part all of them.
 
 # A bare Debian with nothing but a clone of what is committed here, and this machine's cache.
 soak_chroot() {
@@ -112,6 +112,14 @@ soak_launches() {
   build/dev/tests/faults/random_faults '--gtest_filter=ManyLaunches.*' "--launches=$count"
 }
 
+soak_programs() {
+  configure_and_build dev lrun real_programs
+  need_programs_python || fail "the frameworks cannot be set up here"
+  need_deepspeed || fail "DeepSpeed cannot be set up here"
+  stage "programs of all frameworks under lrun"
+  ctest --test-dir build/dev -L '^programs$' --output-on-failure --no-tests=error
+}
+
 soak_tests() {
   configure_and_build dev
   dev_lint
@@ -129,11 +137,12 @@ dev_soak() {
       soak_tests
       soak_faults
       soak_launches
+      soak_programs
       soak_valgrind
       soak_chroot
       soak_repeat
       ;;
-    chroot | faults | launches | repeat | tests | valgrind) "soak_$what" "$@" ;;
-    *) fail "unknown part '$what'" "chroot, faults, launches, repeat, tests or valgrind" ;;
+    chroot | faults | launches | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
+    *) fail "unknown part '$what'" "chroot, faults, launches, programs, repeat, tests or valgrind" ;;
   esac
 }

@@ -34,6 +34,25 @@ TEST(LastWords, AreReadThroughTheRankPrefixThatTorchPutsBeforeEachLine) {
   EXPECT_EQ(words.location, "a.py:1") << "the module itself needs no name";
 }
 
+TEST(LastWords, AreFoundWhereTheBeginningOfTheTracebackWasNotKept) {
+  const LastWords words = find_last_words({
+      "[rank1]:     return function(*args, **kwargs)",
+      "[rank1]:            ^^^^^^^^",
+      "[rank1]:   File \"/venv/lib/python3.11/site-packages/lightning/pytorch/strategies/strategy.py\", line 634, in "
+      "forward",
+      "[rank1]:     out = method(*_args, **_kwargs)",
+      "[rank1]:   File \"/home/me/train.py\", line 6, in training_step",
+      "[rank1]:     raise ValueError(\"bad batch\")",
+      "[rank1]: ValueError: bad batch",
+  });
+  EXPECT_EQ(words.error, "ValueError: bad batch");
+  EXPECT_EQ(words.location, "train.py:6 in training_step");
+  EXPECT_EQ(find_last_words({"  File \"a.py\", line 1, in f"}).error, "");
+  EXPECT_EQ(find_last_words({"    return f()", "ValueError: x"}).error, "") << "there is no frame, it may be a print";
+  EXPECT_EQ(find_last_words({"epoch 1", "  File \"a.py\", line 1, in f", "ValueError: x"}).error, "")
+      << "a list of files is no traceback";
+}
+
 TEST(LastWords, AreLocatedInTheUsersOwnCode) {
   const LastWords words = find_last_words({
       "Traceback (most recent call last):",

@@ -1,0 +1,156 @@
+// Programs of other people's frameworks under lrun: each does the training of small_problem.py with two ranks and has
+// to come to what one process comes to. LRUN_PROGRAMS_PYTHON names a Python that has them; tools/dev/programs.sh makes
+// one.
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include "support/lrun_process.h"
+
+namespace lrun::test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// What the ranks told, without the prefix of lrun: "rank=0 world=2 restart=0 loss=…".
+std::multiset<std::string> results(const std::string& out) {
+  std::multiset<std::string> found;
+  std::istringstream lines(out);
+  constexpr std::string_view kMark = "result ";
+  for (std::string line; std::getline(lines, line);) {
+    if (const auto at = line.find(kMark); at != std::string::npos) found.insert(line.substr(at + kMark.size()));
+  }
+  return found;
+}
+
+std::string loss_in(const std::string& result) {
+  const auto at = result.find("loss=");
+  return at == std::string::npos ? std::string() : result.substr(at, std::string("loss=0.12345678").size());
+}
+
+class RealPrograms : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const char* const python = std::getenv("LRUN_PROGRAMS_PYTHON");
+    if (python == nullptr) GTEST_SKIP() << "LRUN_PROGRAMS_PYTHON names no Python with the frameworks";
+    python_ = python;
+  }
+
+  /// \param options  of lrun, how many ranks among them.
+  std::unique_ptr<LrunProcess> start(Words options, const std::string& program, const Words& arguments = {}) const {
+    const Words command{python_, LRUN_PROGRAMS "/" + program + ".py"};
+    options.insert(options.end(), command.begin(), command.end());
+    options.insert(options.end(), arguments.begin(), arguments.end());
+    // The source folder stays as it is, nothing is looked for in the network, and a host name need not resolve.
+    const std::map<std::string, std::string> environment{{"PYTHONDONTWRITEBYTECODE", "1"},
+                                                         {"PYTHONWARNINGS", "ignore"},
+                                                         {"GLOO_SOCKET_IFNAME", "lo"},
+                                                         {"TP_SOCKET_IFNAME", "lo"},
+                                                         {"HF_HUB_OFFLINE", "1"}};
+    return std::make_unique<LrunProcess>(options, LrunProcess::Options{.environment = environment});
+  }
+
+  /// The loss of the same training in one process, to eight digits.
+  std::string loss_of_one_process() const {
+    const auto run = start({"--devices", "1"}, "small_problem");
+    EXPECT_EQ(run->wait().code, 0) << run->err();
+    const auto told = results(run->out());
+    return told.size() == 1 ? loss_in(*told.begin()) : std::string();
+  }
+
+  /// Both ranks told that they are of a world of two, and the loss that one process comes to.
+  void expect_trained(const std::string& out, const std::string& err, int restart = 0) const {
+    const auto told = results(out);
+    const std::string loss = loss_of_one_process();
+    ASSERT_FALSE(loss.empty());
+    ASSERT_EQ(told.size(), 2U) << out << err;
+    int rank = 0;
+    for (const std::string& result : told) {
+      const std::string expected = "rank=" + std::to_string(rank++) + " world=2 restart=" + std::to_string(restart);
+      EXPECT_TRUE(contains(result, expected + " " + loss)) << result << "\nexpected: " << expected << " " << loss;
+    }
+  }
+
+  std::string python_;
+};
+
+std::string name_of(const testing::TestParamInfo<const char*>& info) { return info.param; }
+
+class Training : public RealPrograms {};
+
+TEST_P(Training, OfTwoRanksComesToTheLossOfOneProcess) {
+  const auto run = start({"--devices", "2"}, GetParam());
+  EXPECT_EQ(run->wait().code, 0) << run->out() << run->err();
+  expect_trained(run->out(), run->err());
+}
+
+TEST_P(Training, EndsWithTheExceptionOfTheRankThatRaisedIt) {
+  const auto run = start({"--devices", "2"}, GetParam(), {"--fail", "always"});
+  const LrunEnd end = run->wait();
+  ASSERT_TRUE(end.exited);
+  // With torch's threads still there an interpreter that ends of an exception may abort in its exit.
+  const bool aborted = end.code == 134;
+  EXPECT_EQ(end.code, aborted ? 134 : 1) << run->err();
+  std::string verdict;
+  std::istringstream lines(run->err());
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("lrun: error: ")) verdict = line;
+  }
+  EXPECT_TRUE(contains(verdict, aborted ? "died of SIGABRT" : "exited with code 1")) << verdict;
+  EXPECT_TRUE(contains(verdict, ": ValueError: bad batch at small_problem.py:")) << run->err();
+  // The exception of a remote call is raised where the call was made.
+  const bool in_the_caller = GetParam() == std::string("torch_rpc");
+  EXPECT_TRUE(contains(verdict, in_the_caller ? "error: rank 0 (" : "error: rank 1 (")) << verdict;
+}
+
+INSTANTIATE_TEST_SUITE_P(RealPrograms, Training,
+                         testing::Values("torch_ddp", "torch_rpc", "lightning_trainer", "lightning_fabric",
+                                         "accelerate_loop"),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(DeepSpeed, Training, testing::Values("deepspeed_init"), name_of);
+
+TEST_F(RealPrograms, PassOnTheExitCodeOfOneRank) {
+  const auto run = start({"--devices", "2"}, "torch_ddp", {"--exit-code", "17"});
+  EXPECT_EQ(run->wait().code, 17) << run->err();
+  EXPECT_TRUE(contains(run->err(), "lrun: error: rank 1 (")) << run->err();
+  EXPECT_TRUE(contains(run->err(), "exited with code 17")) << run->err();
+}
+
+TEST_F(RealPrograms, MeetAgainAfterARestart) {
+  const auto run = start({"--devices", "2", "--max-restarts", "1"}, "torch_ddp", {"--fail", "once"});
+  EXPECT_EQ(run->wait().code, 0) << run->err();
+  expect_trained(run->out(), run->err(), 1);
+}
+
+/// Free now; below the range from which the kernel gives ports to others by itself.
+int free_port() {
+  for (int port = 25'000 + static_cast<int>(::getpid() % 5000); port < 32'000; ++port) {
+    const Fd probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_ANY);
+    if (::bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return port;
+  }
+  return 0;
+}
+
+TEST_F(RealPrograms, RunOnSeveralNodes) {
+  const Words options{
+      "--num_nodes", "2", "--devices", "1", "--rdzv-endpoint", "127.0.0.1:" + std::to_string(free_port())};
+  const auto first = start(options, "lightning_trainer", {"--nodes", "2"});
+  const auto second = start(options, "lightning_trainer", {"--nodes", "2"});
+  EXPECT_EQ(first->wait().code, 0) << first->err();
+  EXPECT_EQ(second->wait().code, 0) << second->err();
+  EXPECT_EQ(results(first->out()).size(), 1U) << first->out();
+  expect_trained(first->out() + second->out(), first->err() + second->err());
+}
+
+}  // namespace
+}  // namespace lrun::test
