@@ -39,7 +39,7 @@ void Console::retry() {
 }
 
 void Console::begin_last_words() {
-  end_line(open_writer_);
+  if (open_writer_ != kNobody) end_line(open_writer_);
   before_last_words_ = queue_.size();
 }
 

@@ -307,6 +307,21 @@ TEST_F(ConsoleTest, FlushGivesUpAtItsLimit) {
   EXPECT_FALSE(router_->flush(10ms)) << "the blocking form too";
 }
 
+TEST_F(ConsoleTest, BeforeTheLastWordsOnlyAnOpenLineEnds) {
+  for (const char* const said : {"", "all lines have ended\n", "this one has not"}) {
+    Pipe console = make_pipe();
+    router(console.write.get(), console.write.get());
+    if (*said != 0) router_->say(said);
+    router_->begin_last_words();
+    router_->say("the verdict\n");
+    EXPECT_TRUE(router_->flush(60s));
+    Reader reader(loop, std::move(console.read));
+    reader.read_until([](const std::string& text) { return text.ends_with("the verdict\n"); });
+    const std::string before = said;
+    EXPECT_EQ(reader.text, before + (before.empty() || before.back() == '\n' ? "" : "\n") + "the verdict\n");
+  }
+}
+
 TEST_F(ConsoleTest, InAHurryTheLastWordsComeBeforeWhatIsStillQueued) {
   for (const char* const line : {"", "\n"}) {
     Pipe console = make_pipe();
