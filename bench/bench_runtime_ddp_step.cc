@@ -6,6 +6,7 @@
 //   local   wrapped, under no_sync()
 //   synced  wrapped, gradients averaged
 //   kept    as synced, with zero_grad(false): gradients are zeroed and added to in the bucket instead of copied into it
+//   watched as synced, where the guards compare the parameters of all ranks in every step, not in every 500th
 // Efficiency is plain / synced in wall time; beside it stands the same ratio in processor time of rank 0 (all its
 // threads), which other programs on the machine hardly move, but which does not count waiting.
 #include <lrun/data_loader.h>
@@ -17,6 +18,7 @@
 #include <sys/wait.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
+#include <torch/utils.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -53,7 +55,7 @@ struct Row {
 };
 
 struct Times {
-  Row plain, local, synced, kept;
+  Row plain, local, synced, kept, watched;
 };
 
 double median(std::vector<double> values) {
@@ -86,12 +88,17 @@ Times measure(lrun::Session& session, std::int64_t batch_size, int steps) {
   auto model = session.wrap(net);
   torch::optim::SGD plain_optimizer(plain->parameters(), 1e-4);
   auto optimizer = session.optimizer<torch::optim::SGD>(model, 1e-4);
+  auto apart = session.wrap(std::make_shared<Net>());  // steps without averaging: its parameters drift apart
+  auto apart_optimizer = session.optimizer<torch::optim::SGD>(apart, 1e-4);
+  auto watched = session.wrap(std::make_shared<Net>(), lrun::WrapOptions{.guards = {.compare_parameters_every = 1}});
+  auto watched_optimizer = session.optimizer<torch::optim::SGD>(watched, 1e-4);
+  torch::manual_seed(session.rank_seed());
   const auto batch = at::randn({batch_size, kWidth});
   const auto step = [](Net& replica, const at::Tensor& part) { return replica.forward(part).square().mean(); };
-  const auto wrapped = [&](bool set_to_none) {
-    optimizer.zero_grad(set_to_none);
-    model.train_step(batch, step);
-    optimizer.step();
+  const auto wrapped = [&](auto& of_model, auto& with_optimizer, bool set_to_none) {
+    with_optimizer.zero_grad(set_to_none);
+    of_model.train_step(batch, step);
+    with_optimizer.step();
   };
   Times times;
   for (int turn = -kWarmUp; turn < steps; ++turn) {
@@ -102,11 +109,12 @@ Times measure(lrun::Session& session, std::int64_t batch_size, int steps) {
       plain_optimizer.step();
     });
     time_step(session, times.local, [&] {
-      const auto guard = model.no_sync();
-      wrapped(true);
+      const auto guard = apart.no_sync();
+      wrapped(apart, apart_optimizer, true);
     });
-    time_step(session, times.synced, [&] { wrapped(true); });
-    time_step(session, times.kept, [&] { wrapped(false); });
+    time_step(session, times.synced, [&] { wrapped(model, optimizer, true); });
+    time_step(session, times.kept, [&] { wrapped(model, optimizer, false); });
+    time_step(session, times.watched, [&] { wrapped(watched, watched_optimizer, true); });
   }
   return times;
 }
@@ -117,9 +125,10 @@ int run_rank(int steps) {
     const auto times = measure(session, batch_size, steps);
     if (!session.is_rank_zero()) continue;
     const auto print = [&](const char* what, std::vector<double> Row::*of) {
-      std::printf("ddp_step batch=%-3ld %-9s plain=%.2f local=%.2f synced=%.2f kept=%.2f ms efficiency=%.1f%%\n",
-                  batch_size, what, median(times.plain.*of), median(times.local.*of), median(times.synced.*of),
-                  median(times.kept.*of), 100 * median(times.plain.*of) / median(times.synced.*of));
+      std::printf(
+          "ddp_step batch=%-3ld %-9s plain=%.2f local=%.2f synced=%.2f kept=%.2f watched=%.2f ms efficiency=%.1f%%\n",
+          batch_size, what, median(times.plain.*of), median(times.local.*of), median(times.synced.*of),
+          median(times.kept.*of), median(times.watched.*of), 100 * median(times.plain.*of) / median(times.synced.*of));
     };
     print("wall", &Row::wall);
     print("processor", &Row::processor);

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <lrun/export.h>
+#include <lrun/guards.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -125,6 +126,17 @@ class LRUN_EXPORT GradientSync {
   /// Averages over this many of the ranks, those that have a batch, from the next backward() on; the others contribute
   /// zeros. The same on all ranks. Default: the world size. See Join.
   void set_active_ranks(int count);
+
+  /// Watches every synchronisation from now on: see lrun/guards.h. Collective in the steps that compare something; the
+  /// same options on all ranks.
+  /// \param parameters  those that are to be compared, frozen ones too, on one device.
+  void guard(std::vector<NamedTensor> parameters, GuardOptions options);
+  /// Whether the tensors of the batch of this step are to be shown to look_at_batch() before backward().
+  [[nodiscard]] bool compares_batches() const;
+  void look_at_batch(const std::vector<at::Tensor>& tensors);
+  /// Runs a collective operation that belongs to a step, as backward() runs its own: when it fails, the error says
+  /// which step that was, once guard() was called.
+  void within_step(const std::function<void()>& operation) const;
 
   /// Flat buckets in the order of their reduction, 1-D; for tests and inspection. Empty in a world of one.
   [[nodiscard]] std::vector<at::Tensor> buckets() const;

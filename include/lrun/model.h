@@ -5,6 +5,7 @@
 #include <lrun/batch.h>
 #include <lrun/export.h>
 #include <lrun/gradient_sync.h>
+#include <lrun/guards.h>
 #include <lrun/replicas.h>
 #include <lrun/strategy.h>
 
@@ -31,6 +32,8 @@ struct WrapOptions {
   bool broadcast_buffers = true;
   /// Makes a replica for dp and ddp2. Default: the module's clone(), else its default constructor.
   ModuleMaker make_replica = nullptr;
+  /// What is watched while training.
+  GuardOptions guards = {};
 };
 
 /// What train_step and the classic DistributedDataParallel have in common: gradients averaged over the ranks, one
@@ -53,12 +56,15 @@ class LRUN_EXPORT ReplicatedModule final : public Strategy {
   void prepare_forward() override;
   /// Runs backward; afterwards all gradients are averaged. \return `loss`, detached.
   /// \throws std::invalid_argument  `loss` is undefined or has more than one element.
+  /// \throws lrun::RankMismatch     the guards found a parameter that is not the same on all ranks.
   at::Tensor backward(const at::Tensor& loss) override;
   /// The same where the backward of `loss` is only the first part: gradients are averaged after `rest`.
   at::Tensor backward(const at::Tensor& loss, const std::function<void()>& rest);
   /// Rank 0's buffers to all ranks, for example before evaluating on every rank.
   void broadcast_buffers() override;
 
+  [[nodiscard]] bool compares_batches() const override;
+  void look_at_batch(const std::vector<at::Tensor>& tensors) override;
   [[nodiscard]] NoSyncGuard no_sync() override { return gradient_sync_.no_sync(); }
   [[nodiscard]] GradientSync* gradient_sync() override { return &gradient_sync_; }
   [[nodiscard]] std::vector<at::Tensor> parameters() const;
@@ -75,6 +81,18 @@ class LRUN_EXPORT ReplicatedModule final : public Strategy {
   GradientSync gradient_sync_;
   bool broadcast_buffers_;
 };
+
+namespace detail {
+
+/// What can be seen of a batch.
+struct CopyTensors {
+  std::vector<at::Tensor>& tensors;
+  void operator()(const at::Tensor& tensor) const { tensors.push_back(tensor); }
+  template <class Opaque>
+  void operator()(const Opaque&) const {}
+};
+
+}  // namespace detail
 
 /// A module that trains under the strategy of its session; made by Session::wrap().
 ///
@@ -105,6 +123,7 @@ class Model {
   at::Tensor train_step(const Batch& batch, Step&& step, StepEnd&& step_end) {
     strategy_->begin_forward();
     const Batch whole = to_device(batch, device_);
+    if (strategy_->compares_batches()) look_at(whole);
     const auto outputs = run_parts(whole, step);
     return strategy_->backward(std::invoke(step_end, outputs, whole));
   }
@@ -172,6 +191,13 @@ class Model {
     });
     return detail::join_outputs(outputs,
                                 [&](const std::vector<at::Tensor>& column) { return replicas->gather(column); });
+  }
+
+  template <class Batch>
+  void look_at(Batch batch) {
+    std::vector<at::Tensor> tensors;
+    BatchTraits<Batch>::for_each_tensor(batch, detail::CopyTensors{tensors});
+    strategy_->look_at_batch(tensors);
   }
 
   template <class Batch>

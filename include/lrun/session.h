@@ -47,6 +47,8 @@ struct SessionOptions {
   std::optional<std::uint64_t> seed;
   /// How gradients are packed; WrapOptions of one model go first.
   GradientSyncOptions gradients;
+  /// What is watched while training; WrapOptions of one model go first.
+  GuardOptions guards = {};
   /// Loaders give each rank its own samples. LoaderOptions of one loader go first.
   bool use_distributed_sampler = true;
   /// Rank 0 says on stderr what it joined, and what the effective batch size means. Silent on a single device.
@@ -84,10 +86,10 @@ class LRUN_EXPORT Session {
   [[nodiscard]] const std::vector<at::Device>& devices() const { return devices_; }
   /// The same on all ranks: torch::manual_seed(session.seed()) before the model is made.
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
-  [[nodiscard]] Collectives& collectives() { return *collectives_; }
-  /// Another seed on each rank, unrelated to those of other ranks and seeds: torch::manual_seed(session.rank_seed())
+  /// Another one on each rank, unrelated to those of other ranks and seeds: torch::manual_seed(session.rank_seed())
   /// after the model was made, so that dropout and augmentation differ between the ranks. The same in every run.
   [[nodiscard]] std::uint64_t rank_seed() const;
+  [[nodiscard]] Collectives& collectives() { return *collectives_; }
 
   /// Places the module, gives all ranks rank 0's parameters and buffers, and trains it under the session's strategy.
   /// Takes a shared_ptr to a module or a module holder (TORCH_MODULE). With several devices it makes the replicas.

@@ -32,6 +32,11 @@ class LRUN_EXPORT Strategy {
   /// Before each training forward. Tells the launcher that a step begins, then calls prepare_forward().
   void begin_forward();
 
+  /// Whether the tensors of the batch of this step are to be shown to look_at_batch() before backward(); see
+  /// lrun/guards.h. Default: no.
+  [[nodiscard]] virtual bool compares_batches() const;
+  virtual void look_at_batch(const std::vector<at::Tensor>& tensors);  ///< Default: nothing.
+
   /// Runs backward, and whatever makes the gradients those of all ranks. \return `loss`, detached.
   /// \throws std::invalid_argument  `loss` is undefined or has more than one element (lrun's own strategies).
   virtual at::Tensor backward(const at::Tensor& loss) = 0;

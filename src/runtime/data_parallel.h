@@ -16,6 +16,8 @@ class DataParallel final : public Strategy {
   DataParallel(const StrategyContext& context, std::vector<at::Device> devices);
 
   at::Tensor backward(const at::Tensor& loss) override;
+  [[nodiscard]] bool compares_batches() const override { return replicated_.compares_batches(); }
+  void look_at_batch(const std::vector<at::Tensor>& tensors) override { replicated_.look_at_batch(tensors); }
   void broadcast_buffers() override { replicated_.broadcast_buffers(); }
   [[nodiscard]] NoSyncGuard no_sync() override { return replicated_.no_sync(); }
   [[nodiscard]] GradientSync* gradient_sync() override { return replicated_.gradient_sync(); }

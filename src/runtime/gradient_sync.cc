@@ -42,6 +42,16 @@ bool GradientSync::syncs() const { return state_->syncs(); }
 
 void GradientSync::set_active_ranks(int count) { state_->set_active_ranks(count); }
 
+void GradientSync::guard(std::vector<NamedTensor> parameters, GuardOptions options) {
+  state_->guard(std::move(parameters), std::move(options));
+}
+
+bool GradientSync::compares_batches() const { return state_->compares_batches(); }
+
+void GradientSync::look_at_batch(const std::vector<at::Tensor>& tensors) { state_->look_at_batch(tensors); }
+
+void GradientSync::within_step(const std::function<void()>& operation) const { state_->within_step(operation); }
+
 std::vector<at::Tensor> GradientSync::buckets() const { return state_->buckets(); }
 
 }  // namespace lrun

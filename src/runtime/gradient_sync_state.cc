@@ -142,7 +142,8 @@ void GradientSyncState::refuse_foreign_gradient(const Slot& slot) const {
 }
 
 void GradientSyncState::watch(const at::Tensor& output) {
-  if (slots_.empty() || !output.defined() || output.grad_fn() == nullptr) return;
+  const bool is_watched = !slots_.empty() || (guards_ && guards_->looks_for_unused());
+  if (!is_watched || !output.defined() || output.grad_fn() == nullptr) return;
   output.register_hook([weak = weak_from_this()](const at::Tensor&) {
     if (const auto self = weak.lock()) self->on_output();
   });
@@ -150,7 +151,7 @@ void GradientSyncState::watch(const at::Tensor& output) {
 
 /// The pass lasts until all of it has ended: hooks only move gradients into their buckets.
 void GradientSyncState::average_after(const std::function<void()>& backward) {
-  if (slots_.empty() || !syncs()) return backward();
+  if ((slots_.empty() && !guards_) || !syncs()) return backward();
   const auto alive = std::make_shared<const char>();  // when `backward` throws, prepare() finds the pass abandoned
   {
     const std::lock_guard lock(mutex_);
@@ -187,7 +188,7 @@ void GradientSyncState::on_gradient(std::size_t index, bool defined) {
                                             "not static"));
   }
   arrive(slot, true);
-  post_complete_buckets();
+  within_step([this] { post_complete_buckets(); });
 }
 
 void GradientSyncState::on_output() {
@@ -237,8 +238,9 @@ void GradientSyncState::finish_pass() {
     learn_graph();
   }
   forget_pass();
-  if (failure) std::rethrow_exception(failure);
+  if (failure) std::rethrow_exception(explain(failure));
   require_all_used();
+  if (guards_) within_step([this] { guards_->end_step(); });
 }
 
 /// Makes the bucket's part this parameter's gradient. After zero_grad() the gradient is a tensor that autograd has just
@@ -272,6 +274,7 @@ void GradientSyncState::post_complete_buckets() {
 
 void GradientSyncState::post(std::size_t index) {
   Bucket& bucket = buckets_[index];
+  if (guards_) guards_->look_at_gradients(bucket.flat.narrow(0, 0, bucket.flat.numel() - bucket.flags.numel()));
   if (std::all_of(bucket.used.begin(), bucket.used.end(), [](bool used) { return used; })) {
     bucket.flags.fill_(1);
   } else {
@@ -326,6 +329,27 @@ void GradientSyncState::set_active_ranks(int count) {
   }
   const std::lock_guard lock(mutex_);
   active_ranks_ = count;
+}
+
+void GradientSyncState::guard(std::vector<NamedTensor> parameters, GuardOptions options) {
+  const std::lock_guard lock(mutex_);
+  guards_.emplace(std::move(parameters), collectives_, std::move(options));
+}
+
+void GradientSyncState::look_at_batch(const std::vector<at::Tensor>& tensors) {
+  if (guards_) guards_->look_at_batch(tensors);
+}
+
+void GradientSyncState::within_step(const std::function<void()>& operation) const {
+  try {
+    operation();
+  } catch (...) {
+    std::rethrow_exception(explain(std::current_exception()));
+  }
+}
+
+std::exception_ptr GradientSyncState::explain(const std::exception_ptr& failure) const {
+  return guards_ ? in_step(failure, guards_->steps() + 1) : failure;
 }
 
 std::exception_ptr GradientSyncState::wait_for_all() noexcept {

@@ -12,11 +12,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/bucket_plan.h"
 #include "runtime/parameter_claim.h"
+#include "runtime/training_guards.h"
 
 namespace lrun {
 
@@ -39,6 +41,10 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
   void resume() { --suspended_; }
   [[nodiscard]] bool syncs() const { return suspended_ == 0; }
   void set_active_ranks(int count);
+  void guard(std::vector<NamedTensor> parameters, GuardOptions options);
+  [[nodiscard]] bool compares_batches() const { return guards_ && syncs() && guards_->compares_batches(); }
+  void look_at_batch(const std::vector<at::Tensor>& tensors);
+  void within_step(const std::function<void()>& operation) const;
   [[nodiscard]] std::vector<at::Tensor> buckets() const;
 
  private:
@@ -83,6 +89,7 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
   void adopt_results(Bucket& bucket);
   void learn_graph();
   void require_all_used() const;
+  [[nodiscard]] std::exception_ptr explain(const std::exception_ptr& failure) const;
   std::exception_ptr wait_for_all() noexcept;
   void abandon_pass() noexcept;
   void abort_pass() noexcept;
@@ -95,6 +102,7 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
   std::vector<Slot> slots_;
   std::vector<NamedTensor> frozen_;  // only to notice that they no longer are
   std::vector<Bucket> buckets_;
+  std::optional<TrainingGuards> guards_;
   std::size_t next_bucket_ = 0;  // the first that is not posted
   bool in_pass_ = false;
   std::weak_ptr<const char> pass_alive_;  // expires with the backward() of the pass; held by its callback alone

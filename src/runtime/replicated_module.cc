@@ -1,4 +1,5 @@
 #include <lrun/collectives.h>
+#include <lrun/error.h>
 #include <lrun/model.h>
 #include <lrun/sync_batch_norm.h>
 #include <torch/nn/module.h>
@@ -77,6 +78,7 @@ ReplicatedModule::ReplicatedModule(std::shared_ptr<torch::nn::Module> module, Co
       parameters_(equalised_parameters(*module_, collectives)),
       gradient_sync_(parameters_, collectives, options.gradients),
       broadcast_buffers_(options.broadcast_buffers) {
+  gradient_sync_.guard(parameters_, options.guards);
   module_->apply([&](torch::nn::Module& part) {
     if (auto* batch_norm = dynamic_cast<nn::SyncBatchNormImpl*>(&part)) batch_norm->connect(collectives);
   });
@@ -96,7 +98,9 @@ ReplicatedModule& ReplicatedModule::operator=(ReplicatedModule&&) noexcept = def
 void ReplicatedModule::prepare_forward() {
   refuse_changed_parameters();
   gradient_sync_.prepare();
-  if (broadcast_buffers_ && gradient_sync_.syncs()) buffers_->run();
+  if (broadcast_buffers_ && gradient_sync_.syncs()) {
+    gradient_sync_.within_step([this] { buffers_->run(); });
+  }
 }
 
 /// A parameter that came afterwards would be trained by the optimizer and averaged by nobody.
@@ -131,6 +135,10 @@ at::Tensor ReplicatedModule::backward(const at::Tensor& loss, const std::functio
   });
   return loss.detach();
 }
+
+bool ReplicatedModule::compares_batches() const { return gradient_sync_.compares_batches(); }
+
+void ReplicatedModule::look_at_batch(const std::vector<at::Tensor>& tensors) { gradient_sync_.look_at_batch(tensors); }
 
 void ReplicatedModule::broadcast_buffers() { buffers_->run(); }
 

@@ -99,7 +99,7 @@ std::uint64_t Session::rank_seed() const {
 std::unique_ptr<Strategy> Session::make_strategy(std::shared_ptr<torch::nn::Module> module,
                                                  const std::optional<WrapOptions>& given, const ModuleMaker& maker) {
   if (!module) throw std::invalid_argument("there is no module to wrap");
-  WrapOptions options = given.value_or(WrapOptions{.gradients = options_.gradients});
+  WrapOptions options = given.value_or(WrapOptions{.gradients = options_.gradients, .guards = options_.guards});
   if (!options.make_replica) options.make_replica = maker;
   const StrategyContext context{std::move(module), *collectives_, world_, device_, options};
   if (const auto make = registered_strategy(strategy_)) {

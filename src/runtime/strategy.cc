@@ -81,6 +81,10 @@ void Strategy::begin_forward() {
   prepare_forward();
 }
 
+bool Strategy::compares_batches() const { return false; }
+
+void Strategy::look_at_batch(const std::vector<at::Tensor>&) {}
+
 void Strategy::broadcast_buffers() {}
 
 NoSyncGuard Strategy::no_sync() { throw Unsupported("this strategy has no no_sync(): it overrides no such function"); }

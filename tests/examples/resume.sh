@@ -33,3 +33,8 @@ grep -q '^resumed' "$work/killed.out" && fail "resumed from nothing" "$work/kill
 [ "$(head -n 1 "$work/out")" = "resumed after epoch 2" ] || fail "not resumed" "$work/out"
 [ -z "$(loss_of 2 "$work/out")" ] || fail "an epoch was done twice" "$work/out"
 "$SAME_CHECKPOINT" "$work/whole" "$work/third" || fail "another state than without the stop" "$work/whole.out" "$work/out"
+
+# The environment names another checkpoint, on both ranks of a launched run.
+LRUN_RESUME="$work/whole" "$LRUN" --devices 2 --output raw "$FASHION_MNIST" "${options[@]}" > "$work/out" 2> "$work/err" ||
+  fail "exit code $?" "$work/err"
+grep -qx "resumed after epoch 3" "$work/out" || fail "LRUN_RESUME was not followed" "$work/out" "$work/err"
