@@ -11,9 +11,10 @@
 #include <cerrno>
 #include <csignal>
 #include <system_error>
+#include <utility>
 
+#include "base/answering_child.h"
 #include "base/clock.h"
-#include "base/fd.h"
 
 namespace lrun {
 namespace {
@@ -41,18 +42,14 @@ int milliseconds_until(SteadyTime deadline) {
   ::_exit(0);
 }
 
-/// Everything the child writes until it ends or `deadline` passes; false when it passed.
-bool read_all(const Fd& pipe, SteadyTime deadline, std::string& text) {
+/// \return false when the deadline passed.
+bool read_all(AnsweringChild& child, SteadyTime deadline) {
   while (true) {
-    pollfd readable{pipe.get(), POLLIN, 0};
+    pollfd readable{child.fd(), POLLIN, 0};
     const int ready = ::poll(&readable, 1, milliseconds_until(deadline));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return false;
-    char buffer[4096];
-    const ssize_t length = ::read(pipe.get(), buffer, sizeof buffer);
-    if (length < 0 && errno == EINTR) continue;
-    if (length <= 0) return true;
-    text.append(buffer, static_cast<std::size_t>(length));
+    if (!child.read_some()) return true;
   }
 }
 
@@ -71,30 +68,47 @@ int reap(pid_t child, SteadyTime deadline) {
 
 }  // namespace
 
+AnsweringChild::AnsweringChild(const std::function<std::string()>& question) {
+  Pipe pipe = make_pipe();
+  const pid_t parent = ::getpid();
+  child_ = ::fork();
+  if (child_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (child_ == 0) answer(question, pipe.write, parent);
+  pipe_ = std::move(pipe.read);
+}
+
+AnsweringChild::~AnsweringChild() {
+  if (child_ > 0) (void)end(false);
+}
+
+bool AnsweringChild::read_some() {
+  char buffer[4096];
+  const ssize_t length = ::read(pipe_.get(), buffer, sizeof buffer);
+  if (length < 0 && errno == EINTR) return true;
+  if (length <= 0) return false;
+  text_.append(buffer, static_cast<std::size_t>(length));
+  return true;
+}
+
+ChildAnswer AnsweringChild::end(bool in_time) {
+  const bool whole = text_.ends_with(kWhole);
+  if (!whole) ::kill(child_, SIGKILL);  // our own unreaped child: its number cannot be another's
+  const int signal_number = reap(std::exchange(child_, 0), std::chrono::steady_clock::now() + kReapLimit);
+  if (!in_time) return {.end = ChildAnswer::End::kTimedOut};
+  if (!whole) return {.end = ChildAnswer::End::kCrashed, .signal_number = signal_number};
+  text_.pop_back();
+  return {.end = ChildAnswer::End::kAnswered, .text = std::move(text_)};
+}
+
 ChildAnswer ask_in_child(const std::function<std::string()>& question, Duration limit) {
   const SteadyTime deadline = std::chrono::steady_clock::now() + limit;
-  ChildAnswer result;
   try {
-    Pipe pipe = make_pipe();
-    const pid_t parent = ::getpid();
-    const pid_t child = ::fork();
-    if (child < 0) return {.error_number = errno};
-    if (child == 0) answer(question, pipe.write, parent);
-    pipe.write.reset();
-    const bool in_time = read_all(pipe.read, deadline, result.text);
-    const bool whole = result.text.ends_with(kWhole);
-    if (!whole) ::kill(child, SIGKILL);  // our own unreaped child: its number cannot be another's
-    result.signal_number = reap(child, std::chrono::steady_clock::now() + kReapLimit);
-    result.end = !in_time ? ChildAnswer::End::kTimedOut
-                 : whole  ? ChildAnswer::End::kAnswered
-                          : ChildAnswer::End::kCrashed;
-    if (whole) result.text.pop_back();
+    AnsweringChild child(question);
+    const bool in_time = read_all(child, deadline);
+    return child.end(in_time);
   } catch (const std::system_error& error) {
     return {.error_number = error.code().value()};
   }
-  if (result.end != ChildAnswer::End::kAnswered) result.text.clear();
-  if (result.end != ChildAnswer::End::kCrashed) result.signal_number = 0;
-  return result;
 }
 
 }  // namespace lrun

@@ -21,7 +21,7 @@ JobRun::JobRun(Job& job, Membership membership, std::string meeting, RunObserver
       calls_(std::move(calls)) {
   job_.set_events({.begun = [this](const Membership& next_round) { begun(next_round); },
                    .waiting = [](const std::string&) {},
-                   .failed = [](const std::string&) {},
+                   .failed = [](const std::string&, const std::string&) {},
                    .stop = [this](const std::string& text) { told_to_stop(text); },
                    .lost = [this](const std::string& node, const std::string& how) { node_lost(node, how); },
                    .over = [this](const std::vector<std::string>& reports) { round_over(reports); }});

@@ -118,7 +118,8 @@ int refuse_meeting(const MeetingEnd& met, Guard& guard, const Environment& envir
   if (met.why_not.empty()) return kExitRefused;  // our guard was killed
   const std::string what = "the nodes did not meet: " + met.why_not;
   say(Severity::kError, what);
-  say(Severity::kHint, "start lrun on every node with the same '--num_nodes' and '--rdzv-endpoint'");
+  say(Severity::kHint,
+      met.hint.empty() ? "start lrun on every node with the same '--num_nodes' and '--rdzv-endpoint'" : met.hint);
   leave_in_error_file(environment, std::string_view(what));
   return kExitRefused;
 }
@@ -134,7 +135,9 @@ std::pair<Verdict, bool> run_workers(const LaunchPlan& plan, const Environment& 
 /// The launchers meet before any worker starts; the one that holds the meeting is the last to leave it.
 int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts, Guard& guard) {
   EventLoop loop;
-  Job job(loop, *plan.rendezvous, join_record_of(plan), facts.most_connections);
+  const std::string secret = job_secret(environment);
+  Job job(loop, *plan.rendezvous, join_record_of(plan, facts.program), facts.most_connections, secret);
+  warn_of_strangers(job, secret);
   const MeetingEnd met = meet(loop, job, plan, guard);
   if (!met.membership) return refuse_meeting(met, guard, environment);
   const LaunchPlan placed = place(plan, *met.membership);
@@ -184,6 +187,7 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
 
 int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment) {
   check_meeting_place(plan);
+  hide_job_secret();
   const std::string& program = request.command.front();
   WorkerStart start = prepare_start(plan, environment);
   if (const int error_number = program_error(start, plan, request); error_number != 0) {

@@ -4,11 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <functional>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/own_signals.h"
+#include "base/sha256.h"
+#include "base/shortened.h"
 #include "base/user_error.h"
 #include "cli/diagnostics.h"
 #include "supervise/signal_source.h"
@@ -22,6 +29,9 @@ constexpr Duration kSilenceOfMeeting(5000);
 /// How long the launcher that holds the meeting stays for others, beyond the grace of their workers.
 constexpr Duration kFarewell(15'000);
 constexpr Duration kQuietFarewell(1000);
+constexpr const char* kJobSecret = "LRUN_JOB_SECRET";
+constexpr std::size_t kMostProgramBytes = 200;
+constexpr std::string_view kUnnamed = "none";  // torchrun's word for a run without --rdzv-id
 
 bool ends_lrun(int signal_number, const std::vector<int>& stop_signals) {
   return std::find(stop_signals.begin(), stop_signals.end(), signal_number) != stop_signals.end();
@@ -68,26 +78,36 @@ class Meeting {
       : loop_(loop), job_(job), plan_(plan), guard_(guard) {}
 
   MeetingEnd run() {
-    job_.set_events({.begun = [this](const Membership& membership) { end({.membership = membership}); },
-                     .waiting = [this](const std::string& text) { tell(text); },
-                     .failed = [this](const std::string& why) { end({.why_not = why}); },
-                     .stop = [](const std::string&) {},
-                     .lost = [this](const std::string&, const std::string& how) { end({.why_not = how}); },
-                     .over = [](const std::vector<std::string>&) {}});
+    job_.set_events(
+        {.begun = [this](const Membership& membership) { end({.membership = membership}); },
+         .waiting = [this](const std::string& text) { tell(text); },
+         .failed = [this](const std::string& why, const std::string& hint) { end({.why_not = why, .hint = hint}); },
+         .stop = [](const std::string&) {},
+         .lost = [this](const std::string&, const std::string& how) { end({.why_not = how}); },
+         .over = [](const std::vector<std::string>&) {},
+         .turned_away = [](const std::string& line) { say(Severity::kWarning, line); }});
     const EndSignals signals(loop_, plan_, guard_, [this](int number) { end({.signal_number = number}); });
     const EventLoop::Timer limit = loop_.after(plan_.rendezvous->join_timeout + kLateness, [this] {
       end({.why_not = fmt::format("not enough nodes in {}", format_duration(plan_.rendezvous->join_timeout))});
     });
-    const EventLoop::Timer unreached = loop_.after(kSilenceOfMeeting, [this] {
-      if (!job_.joined())
-        tell(fmt::format("nobody holds the meeting at {} port {} yet", plan_.rendezvous->host, port()));
-    });
+    look_for_meeting();
     if (!ended_) loop_.run();
     return std::move(end_);
   }
 
  private:
   [[nodiscard]] int port() const { return plan_.rendezvous->port; }
+
+  /// Says so when there is something new to say.
+  void look_for_meeting() {
+    unreached_ = loop_.after(kSilenceOfMeeting, [this] {
+      look_for_meeting();
+      if (job_.joined() || (told_trouble_ && *told_trouble_ == job_.trouble())) return;
+      told_trouble_ = job_.trouble();
+      const std::string why = told_trouble_->empty() ? "" : ": " + *told_trouble_;
+      tell(fmt::format("nobody holds the meeting at {} port {} yet{}", plan_.rendezvous->host, port(), why));
+    });
+  }
 
   void tell(const std::string& text) { say(Severity::kNote, "waiting for other nodes: " + text); }
 
@@ -102,6 +122,8 @@ class Meeting {
   const LaunchPlan& plan_;
   const Guard& guard_;
   bool ended_ = false;
+  std::optional<std::string> told_trouble_;
+  EventLoop::Timer unreached_;
   MeetingEnd end_;
 };
 
@@ -112,9 +134,20 @@ std::string settings_in_words(const LaunchPlan& plan) {
                      plan.personality.repeats_identical ? "--compat=torchrun" : "--compat=lrun");
 }
 
+/// A job without a name is known by what it runs. Programs written for torchrun may get arguments of their node.
+void describe_command(const LaunchPlan& plan, const std::string& program, JoinRecord& record) {
+  if (plan.run_name != plan.run_id && plan.run_name != kUnnamed) return;
+  record.program = shortened(std::filesystem::path(program).filename().string(), kMostProgramBytes);
+  std::string command = record.program;
+  auto argument = std::find(plan.argv.begin(), plan.argv.end(), program);
+  if (plan.personality.unnamed_run_is_none) argument = plan.argv.end();
+  while (argument != plan.argv.end() && ++argument != plan.argv.end()) command.append(1, '\0').append(*argument);
+  record.command_digest = in_hexadecimal(sha256(command));
+}
+
 }  // namespace
 
-JoinRecord join_record_of(const LaunchPlan& plan) {
+JoinRecord join_record_of(const LaunchPlan& plan, const std::string& program) {
   const RendezvousPlan& rendezvous = *plan.rendezvous;
   JoinRecord record;
   record.token = fmt::format("{}/{}/{}", plan.nodes.front().name, plan.run_id, ::getpid());
@@ -135,7 +168,23 @@ JoinRecord join_record_of(const LaunchPlan& plan) {
   record.min_nodes = rendezvous.min_nodes;
   record.max_nodes = rendezvous.max_nodes;
   record.settings = settings_in_words(plan);
+  describe_command(plan, program, record);
   return record;
+}
+
+std::string job_secret(const Environment& environment) { return environment.get(kJobSecret).value_or(""); }
+
+void hide_job_secret() {
+  char* const value = ::getenv(kJobSecret);
+  if (value == nullptr) return;
+  std::fill(value, value + std::strlen(value), '\0');
+  ::unsetenv(kJobSecret);
+}
+
+void warn_of_strangers(const Job& job, const std::string& secret) {
+  if (!secret.empty() || !job.is_open_to_network()) return;
+  say(Severity::kWarning,
+      "whoever reaches this port can take part in the job: set LRUN_JOB_SECRET to the same value on every node");
 }
 
 MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard) {

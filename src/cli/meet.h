@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "base/environment.h"
 #include "base/event_loop.h"
 #include "plan/launch_plan.h"
 #include "process/guard.h"
@@ -14,14 +15,25 @@ namespace lrun {
 struct MeetingEnd {
   std::optional<Membership> membership;  ///< the job begins
   std::string why_not;                   ///< else, in words; empty when somebody stopped lrun
+  std::string hint;                      ///< what to do about it; empty: the usual
   int signal_number = 0;                 ///< that somebody sent
 
   bool operator==(const MeetingEnd&) const = default;
 };
 
-/// What this node says about itself to the other launchers.
+/// What this node says about itself to the other launchers. \param program  as the user typed it.
 /// \throws UserError  --local-addr cannot be resolved.
-JoinRecord join_record_of(const LaunchPlan& plan);
+JoinRecord join_record_of(const LaunchPlan& plan, const std::string& program);
+
+/// LRUN_JOB_SECRET, which all launchers of a job share; empty: there is none.
+std::string job_secret(const Environment& environment);
+
+/// Takes it out of this process's own environment: neither a program that lrun starts nor who reads /proc/PID/environ
+/// finds it any more.
+void hide_job_secret();
+
+/// One line on stderr when this launcher lets in whoever reaches it over a network.
+void warn_of_strangers(const Job& job, const std::string& secret);
 
 /// Runs the loop until the job begins, fails, or a signal asks for the end. Says on stderr who is missing.
 MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard);

@@ -26,6 +26,19 @@ std::string nodes_in_words(const JoinRecord& record) {
   return record.min_nodes == record.max_nodes ? most : std::to_string(record.min_nodes) + ":" + most;
 }
 
+/// Jobs without a name that came to one endpoint by chance. Nodes of different roles may run different programs.
+bool runs_something_else(const JoinRecord& record, const JoinRecord& other) {
+  return !record.command_digest.empty() && !other.command_digest.empty() && record.role == other.role &&
+         record.command_digest != other.command_digest;
+}
+
+std::string another_job(const JoinRecord& record, const JoinRecord& other) {
+  const std::string theirs =
+      record.program == other.program ? "with other arguments" : "and not '" + record.program + "'";
+  return "another job meets here: node '" + other.node + "' runs '" + other.program + "' " + theirs +
+         "; another port keeps two jobs apart, the same --rdzv-id on all nodes makes them one";
+}
+
 }  // namespace
 
 void Coordinator::received(LauncherId from, const LauncherMessage& message, SteadyTime now) {
@@ -96,6 +109,9 @@ std::string Coordinator::objection_to(const JoinRecord& record) const {
   }
   if (record.settings != first.settings) {
     return "the job has " + first.settings + "; here it is " + record.settings;
+  }
+  for (const auto& [id, other] : launchers_) {
+    if (runs_something_else(record, other.record)) return another_job(record, other.record);
   }
   std::int64_t workers = record.workers;
   for (const auto& [id, other] : launchers_) workers += other.record.workers;

@@ -22,13 +22,15 @@ std::size_t most_launchers(const RendezvousPlan& plan) {
   return 2 * static_cast<std::size_t>(plan.max_nodes) + kStrangers;
 }
 
-std::unique_ptr<MeetingHolder> hold_meeting(EventLoop& loop, const RendezvousPlan& plan, std::size_t max_connections) {
+std::unique_ptr<MeetingHolder> hold_meeting(EventLoop& loop, const RendezvousPlan& plan,
+                                            MeetingHolder::Options options) {
   if (plan.hosting == RendezvousPlan::Hosting::kNever) return nullptr;
-  const MeetingTimes times{.join = plan.join_timeout, .last_call = plan.last_call, .heartbeat = plan.heartbeat};
+  options.port = static_cast<std::uint16_t>(plan.port);
+  options.reach = reach_of(plan);
+  options.times = {.join = plan.join_timeout, .last_call = plan.last_call, .heartbeat = plan.heartbeat};
+  options.max_launchers = most_launchers(plan);
   try {
-    return std::make_unique<MeetingHolder>(
-        loop, MeetingHolder::Options{static_cast<std::uint16_t>(plan.port), reach_of(plan), times, max_connections,
-                                     most_launchers(plan)});
+    return std::make_unique<MeetingHolder>(loop, options);
   } catch (const std::system_error& error) {
     const bool taken = error.code().value() == EADDRINUSE;
     if (!taken || plan.hosting == RendezvousPlan::Hosting::kMust) throw;
@@ -38,8 +40,17 @@ std::unique_ptr<MeetingHolder> hold_meeting(EventLoop& loop, const RendezvousPla
 
 }  // namespace
 
-Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::size_t max_store_connections)
-    : loop_(loop), holder_(hold_meeting(loop, plan, max_store_connections)) {
+Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::size_t max_store_connections,
+         const std::string& secret)
+    : loop_(loop),
+      holder_(hold_meeting(loop, plan,
+                           {.max_store_connections = max_store_connections,
+                            .secret = secret,
+                            .turned_away =
+                                [this](const std::string& line) {
+                                  if (events_.turned_away) events_.turned_away(line);
+                                }})),
+      is_open_to_network_(holder_ && reach_of(plan) == StoreReach::kNetwork) {
   if (!holder_ || !plan.workers_use_endpoint) {
     store_ = std::make_unique<StoreServer>(
         loop, StoreServerOptions{.reach = reach_of(plan), .max_connections = max_store_connections});
@@ -50,11 +61,13 @@ Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::si
                                 .port = holder_ ? holder_->server().port() : static_cast<std::uint16_t>(plan.port),
                                 .record = std::move(record),
                                 .connect = plan.connect_timeout,
-                                .heartbeat = plan.heartbeat};
+                                .heartbeat = plan.heartbeat,
+                                .secret = secret};
   link_ = std::make_unique<LauncherLink>(
       loop, std::move(options),
-      LauncherLink::Events{.received = [this](const LauncherMessage& message) { received(message); },
-                           .broken = [this](const std::string& why, bool joined) { link_broken(why, joined); }});
+      LauncherLink::Events{
+          .received = [this](const LauncherMessage& message) { received(message); },
+          .broken = [this](const std::string& why, const std::string& hint) { link_broken(why, hint); }});
 }
 
 void Job::say(LauncherMessage::Kind kind, int round, const std::string& text) {
@@ -83,7 +96,7 @@ void Job::received(const LauncherMessage& message) {
     case Kind::kRefused:
       ended_ = true;
       link_->close();
-      return begun_ ? events_.lost("", message.text) : events_.failed(message.text);
+      return begun_ ? events_.lost("", message.text) : events_.failed(message.text, "");
     case Kind::kStop:
       if (message.round == round_) events_.stop(message.text);
       return;
@@ -97,10 +110,9 @@ void Job::received(const LauncherMessage& message) {
   }
 }
 
-void Job::link_broken(const std::string& why, bool joined) {
+void Job::link_broken(const std::string& why, const std::string& hint) {
   if (std::exchange(ended_, true)) return;
-  (void)joined;
-  begun_ ? events_.lost("", why) : events_.failed(why);
+  begun_ ? events_.lost("", why) : events_.failed(why, hint);
 }
 
 void Job::bye() {

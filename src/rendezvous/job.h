@@ -23,17 +23,22 @@ class Job {
   struct Events {
     std::function<void(const Membership&)> begun;          ///< a round: start your workers
     std::function<void(const std::string& text)> waiting;  ///< who is there and who is missing
-    std::function<void(const std::string& why)> failed;    ///< there was no job to take part in
-    std::function<void(const std::string& text)> stop;     ///< what another launcher said with stopping()
+    /// There was no job to take part in. `hint` says what to do about it; empty: nothing special.
+    std::function<void(const std::string& why, const std::string& hint)> failed;
+    std::function<void(const std::string& text)> stop;  ///< what another launcher said with stopping()
     /// A node is gone: stop. Empty `node`: it held the meeting, and nothing more will come.
     std::function<void(const std::string& node, const std::string& how)> lost;
     std::function<void(const std::vector<std::string>& reports)> over;  ///< of all nodes, by node rank
+    /// Somebody came to the meeting that is held here and was not let in. May be empty.
+    std::function<void(const std::string& line)> turned_away = {};
   };
 
   /// Holds the meeting if it has to, or if nobody else on this machine does; begins to connect.
   /// \param record  what is known of this node; the rest is filled in.
+  /// \param secret  that all launchers of the job share; empty: none.
   /// \throws std::system_error  a port is taken, descriptors ran out.
-  Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::size_t max_store_connections);
+  Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::size_t max_store_connections,
+      const std::string& secret = {});
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
@@ -57,19 +62,24 @@ class Job {
   StoreServer* store_for(const Membership& membership);
 
   [[nodiscard]] bool holds_meeting() const { return holder_ != nullptr; }
+  /// The meeting is held here, and other machines can reach it.
+  [[nodiscard]] bool is_open_to_network() const { return is_open_to_network_; }
   [[nodiscard]] const ClockOffset& clock_offset() const { return link_->clock_offset(); }
   [[nodiscard]] bool joined() const { return link_->joined(); }
+  /// Why the meeting could not be reached so far; empty: no attempt has failed.
+  [[nodiscard]] const std::string& trouble() const { return link_->trouble(); }
 
  private:
   void say(LauncherMessage::Kind kind, int round, const std::string& text = {});
   void received(const LauncherMessage& message);
-  void link_broken(const std::string& why, bool joined);
+  void link_broken(const std::string& why, const std::string& hint);
 
   EventLoop& loop_;
   Events events_;
   std::unique_ptr<MeetingHolder> holder_;
   std::unique_ptr<StoreServer> store_;  ///< empty where the meeting's is the workers' store
   std::unique_ptr<LauncherLink> link_;
+  bool is_open_to_network_;
   int round_ = 0;
   bool begun_ = false;
   bool hands_over_ = false;               ///< the first `begun` was told, to events that are to be replaced

@@ -21,8 +21,8 @@ bool is_numeric_address(const std::string& address) {
 bool is_within(int value, int least, int most) { return value >= least && value <= most; }
 
 bool is_sound(const JoinRecord& record) {
-  for (const std::string* text :
-       {&record.token, &record.run_name, &record.run_id, &record.node, &record.role, &record.settings}) {
+  for (const std::string* text : {&record.token, &record.run_name, &record.run_id, &record.node, &record.role,
+                                  &record.settings, &record.program, &record.command_digest}) {
     if (text->size() > kMostTextBytes) return false;
   }
   const bool addresses = is_numeric_address(record.address) && is_numeric_address(record.meeting_address);
@@ -36,14 +36,21 @@ bool is_sound(const JoinRecord& record) {
 }  // namespace
 
 std::string to_json(const JoinRecord& record) {
-  const Json json = {
-      {"token", record.token},         {"run_name", record.run_name},
-      {"run_id", record.run_id},       {"node", record.node},
-      {"address", record.address},     {"meeting_address", record.meeting_address},
-      {"workers", record.workers},     {"node_rank", record.node_rank ? Json(*record.node_rank) : Json()},
-      {"role", record.role},           {"store_port", record.store_port},
-      {"min_nodes", record.min_nodes}, {"max_nodes", record.max_nodes},
-      {"settings", record.settings}};
+  const Json json = {{"token", record.token},
+                     {"run_name", record.run_name},
+                     {"run_id", record.run_id},
+                     {"node", record.node},
+                     {"address", record.address},
+                     {"meeting_address", record.meeting_address},
+                     {"workers", record.workers},
+                     {"node_rank", record.node_rank ? Json(*record.node_rank) : Json()},
+                     {"role", record.role},
+                     {"store_port", record.store_port},
+                     {"min_nodes", record.min_nodes},
+                     {"max_nodes", record.max_nodes},
+                     {"settings", record.settings},
+                     {"program", record.program},
+                     {"command_digest", record.command_digest}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -64,6 +71,8 @@ std::optional<JoinRecord> join_record_from_json(std::string_view text) {
     record.min_nodes = json_integer(json.at("min_nodes"));
     record.max_nodes = json_integer(json.at("max_nodes"));
     record.settings = json.at("settings").get<std::string>();
+    record.program = json.at("program").get<std::string>();
+    record.command_digest = json.at("command_digest").get<std::string>();
     return is_sound(record) ? std::optional(std::move(record)) : std::nullopt;
   } catch (const Json::exception&) {
     return std::nullopt;

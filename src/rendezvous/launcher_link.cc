@@ -47,12 +47,19 @@ std::string first_address(const std::string& host) {
   return {};
 }
 
+/// Of what nobody has to be asked about; empty for any other name.
+std::string known_address(const std::string& host) {
+  in6_addr bytes{};
+  if (::inet_pton(AF_INET, host.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, host.c_str(), &bytes) == 1) return host;
+  return host == "localhost" ? "127.0.0.1" : std::string();
+}
+
+Handshake handshake_with(const std::string& secret) { return {Handshake::Side::kLauncher, secret, random_nonce()}; }
+
 }  // namespace
 
 std::string resolve_address(const std::string& host) {
-  in6_addr bytes{};
-  if (::inet_pton(AF_INET, host.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, host.c_str(), &bytes) == 1) return host;
-  if (host == "localhost") return "127.0.0.1";
+  if (std::string known = known_address(host); !known.empty()) return known;
   const ChildAnswer answer = ask_in_child([&] { return first_address(host); }, kNameServiceLimit);
   return answer.end == ChildAnswer::End::kAnswered ? answer.text : std::string();
 }
@@ -62,34 +69,54 @@ LauncherLink::LauncherLink(EventLoop& loop, Options options, Events events)
       options_(std::move(options)),
       events_(std::move(events)),
       give_up_(now() + options_.connect),
-      decoder_(kMostBytesFromHolder, false),
+      handshake_(handshake_with(options_.secret)),
+      decoder_(kMostBytesFromHolder),
       heard_(now()) {
   again_ = loop_.after(Duration::zero(), [this] { try_to_connect(); });
 }
 
+std::string LauncherLink::place() const { return options_.host + " port " + std::to_string(options_.port); }
+
 void LauncherLink::try_to_connect() {
-  readable_.cancel();
-  writable_.cancel();
-  socket_.reset();
-  const std::string address = resolve_address(options_.host);
-  if (address.empty()) return fail("no address of '" + options_.host + "' can be found");
+  disconnect();
+  if (const std::string known = known_address(options_.host); !known.empty()) return connect_to(known);
+  resolve();
+}
+
+/// It may take seconds: whatever else this launcher does goes on.
+void LauncherLink::resolve() {
+  const auto resolved = [this](const ChildAnswer& answer) {
+    const bool found = answer.end == ChildAnswer::End::kAnswered && !answer.text.empty();
+    found ? connect_to(answer.text) : fail("no address of '" + options_.host + "' can be found");
+  };
+  resolving_.emplace(
+      loop_, [host = options_.host] { return first_address(host); }, kNameServiceLimit, resolved);
+}
+
+void LauncherLink::connect_to(const std::string& address) {
   try {
     socket_ = begin_to_connect(address, options_.port);
   } catch (const std::system_error& error) {
     return fail(error.what());
   }
   writable_ = loop_.on_writable(socket_.get(), [this] { connected(); });
-  attempt_limit_ = loop_.after(kAttemptLimit, [this] { fail("no answer from '" + options_.host + "'"); });
+  attempt_limit_ = loop_.after(kAttemptLimit, [this] { fail("no answer from " + place()); });
 }
 
 void LauncherLink::connected() {
   attempt_limit_.cancel();
   writable_.cancel();
   if (const int error = connection_error(socket_.get()); error != 0) {
-    return fail("cannot connect to " + options_.host + " port " + std::to_string(options_.port) + ": " +
-                std::generic_category().message(error));
+    return fail("cannot connect to " + place() + ": " + std::generic_category().message(error));
   }
-  join();
+  attempt_limit_ =
+      loop_.after(kAttemptLimit, [this] { fail("what listens at " + place() + " says nothing: is it lrun?"); });
+  handshake_ = handshake_with(options_.secret);
+  decoder_ = LauncherMessageDecoder(kMostBytesFromHolder);
+  out_ = SendBuffer();
+  out_.tail() = handshake_.take_output();
+  readable_ = loop_.on_readable(socket_.get(), [this] { read(); });
+  flush();
 }
 
 void LauncherLink::join() {
@@ -99,11 +126,7 @@ void LauncherLink::join() {
   record.meeting_address = options_.record.meeting_address = ends.peer;
   joined_ = true;
   heard_ = beaten_ = now();
-  decoder_ = LauncherMessageDecoder(kMostBytesFromHolder, false);
-  out_ = SendBuffer();
-  out_.tail() = kLauncherGreeting;
   append_message(out_.tail(), {.kind = Kind::kJoin, .join = std::move(record)});
-  readable_ = loop_.on_readable(socket_.get(), [this] { read(); });
   beat();
 }
 
@@ -127,9 +150,40 @@ void LauncherLink::read() {
   char bytes[kReadBytes];
   const ssize_t count = ::recv(socket_.get(), bytes, sizeof bytes, 0);
   if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
-  if (count <= 0) return fail("its launcher ended: the connection was closed");
+  if (count <= 0) {
+    return fail(joined_ ? "its launcher ended: the connection was closed"
+                        : "what listens at " + place() + " closed the connection without a word: is it lrun?");
+  }
   heard_ = now();
-  decoder_.take({bytes, static_cast<std::size_t>(count)});
+  take({bytes, static_cast<std::size_t>(count)});
+}
+
+void LauncherLink::take(std::string_view bytes) {
+  if (handshake_.done()) {
+    decoder_.take(bytes);
+  } else if (!shake_hands(bytes)) {
+    return;
+  }
+  take_messages();
+}
+
+/// \return whether the meeting was reached.
+bool LauncherLink::shake_hands(std::string_view bytes) {
+  handshake_.take(bytes);
+  out_.tail() += handshake_.take_output();
+  if (!handshake_.refusal().empty()) {
+    give_up("what answers at " + place() + " is not this job's launcher: " + handshake_.refusal(), handshake_.hint());
+    return false;
+  }
+  flush();
+  if (!handshake_.done()) return false;
+  attempt_limit_.cancel();
+  decoder_.take(handshake_.take_rest());
+  join();
+  return !done_;
+}
+
+void LauncherLink::take_messages() {
   while (const std::optional<LauncherMessage> message = decoder_.next()) {
     if (message->kind == Kind::kEcho) {
       take_echo(*message);
@@ -171,25 +225,27 @@ void LauncherLink::beat() {
 /// Tries again while the job has not begun and there is time.
 void LauncherLink::fail(const std::string& why) {
   if (done_) return;
-  const bool had_joined = joined_;
-  attempt_limit_.cancel();
-  beat_.cancel();
-  readable_.cancel();
-  writable_.cancel();
-  socket_.reset();
-  joined_ = false;
-  if (settled_ || now() + pause_ >= give_up_) {
-    done_ = true;
-    again_ = loop_.after(Duration::zero(), [this, why, had_joined] { events_.broken(why, had_joined); });
-    return;
-  }
+  if (settled_ || now() + pause_ >= give_up_) return give_up(why);
+  disconnect();
+  trouble_ = why;
   again_ = loop_.after(pause_, [this] { try_to_connect(); });
   pause_ = std::min(pause_ * 2, kLongestPause);
+}
+
+void LauncherLink::give_up(const std::string& why, const std::string& hint) {
+  close();
+  again_ = loop_.after(Duration::zero(), [this, why, hint] { events_.broken(why, hint); });
 }
 
 void LauncherLink::close() {
   done_ = true;
   again_.cancel();
+  disconnect();
+}
+
+void LauncherLink::disconnect() {
+  joined_ = false;
+  resolving_.reset();
   attempt_limit_.cancel();
   beat_.cancel();
   readable_.cancel();

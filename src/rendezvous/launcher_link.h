@@ -4,11 +4,14 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "base/child_question.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "rendezvous/handshake.h"
 #include "rendezvous/message.h"
 #include "store/send_buffer.h"
 
@@ -24,8 +27,8 @@ struct ClockOffset {
 };
 
 /// A launcher's connection to the meeting of its job. Connects, again and again until `connect` has passed, and joins;
-/// sends heartbeats; tells what comes. A name is resolved in a child process with a deadline. Never blocks for longer
-/// than that. One thread.
+/// sends heartbeats; tells what comes. A name is resolved in a child process with a deadline. What answers and is no
+/// launcher of this version with the same secret is not tried again. Never blocks. One thread.
 class LauncherLink {
  public:
   struct Options {
@@ -34,11 +37,12 @@ class LauncherLink {
     JoinRecord record;    ///< `address` may be empty: the route to the meeting decides
     Duration connect{0};  ///< how long to try
     Duration heartbeat{5000};
+    std::string secret = {};  ///< that the other end has to know; empty: none
   };
   struct Events {
     std::function<void(const LauncherMessage& message)> received;
-    /// The link is of no use any more. `joined`: it had reached the meeting before.
-    std::function<void(const std::string& why, bool joined)> broken;
+    /// The link is of no use any more. `hint` says what a person can do about it; empty: nothing special.
+    std::function<void(const std::string& why, const std::string& hint)> broken;
   };
 
   LauncherLink(EventLoop& loop, Options options, Events events);
@@ -56,17 +60,26 @@ class LauncherLink {
   /// Where the meeting is, numeric; empty before it was reached.
   [[nodiscard]] const std::string& meeting_address() const { return options_.record.meeting_address; }
   [[nodiscard]] bool joined() const { return joined_; }
+  /// Why the last attempt to reach the meeting failed; empty before one has.
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
  private:
   void try_to_connect();
+  void resolve();
+  void connect_to(const std::string& address);
   void connected();
   void join();
   void read();
+  void take(std::string_view bytes);
+  bool shake_hands(std::string_view bytes);
+  void take_messages();
   void flush();
   void take_echo(const LauncherMessage& echo);
   void beat();
   void fail(const std::string& why);
-  [[nodiscard]] std::string numeric_host();
+  void give_up(const std::string& why, const std::string& hint = {});
+  void disconnect();
+  [[nodiscard]] std::string place() const;
 
   EventLoop& loop_;
   Options options_;
@@ -74,6 +87,7 @@ class LauncherLink {
   SteadyTime give_up_;
   Duration pause_{20};
   Fd socket_;
+  Handshake handshake_;
   LauncherMessageDecoder decoder_;
   SendBuffer out_;
   SteadyTime heard_;
@@ -81,7 +95,9 @@ class LauncherLink {
   bool joined_ = false;
   bool settled_ = false;
   bool done_ = false;
+  std::string trouble_;
   ClockOffset offset_;
+  std::optional<ChildQuestion> resolving_;
   EventLoop::Watch readable_;
   EventLoop::Watch writable_;
   EventLoop::Timer again_;
@@ -90,7 +106,7 @@ class LauncherLink {
 };
 
 /// A host name's first numeric address, IPv4 before IPv6; a numeric one as it is; empty when it cannot be resolved now.
-/// The name service is asked in a child process with a deadline.
+/// The name service is asked in a child process with a deadline of three seconds, which the caller waits for.
 std::string resolve_address(const std::string& host);
 
 }  // namespace lrun

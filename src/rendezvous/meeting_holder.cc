@@ -2,11 +2,14 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <utility>
 #include <vector>
 
+#include "rendezvous/handshake.h"
+#include "store/connect.h"
 #include "store/send_buffer.h"
 
 namespace lrun {
@@ -28,11 +31,13 @@ std::int64_t nanoseconds(auto time) {
 }  // namespace
 
 struct MeetingHolder::Connection {
-  Connection(LauncherId launcher, Fd descriptor) : id(launcher), socket(std::move(descriptor)) {}
+  Connection(LauncherId launcher, Fd descriptor, const std::string& secret)
+      : id(launcher), socket(std::move(descriptor)), handshake(Handshake::Side::kHolder, secret, random_nonce()) {}
 
   LauncherId id;
   Fd socket;
-  LauncherMessageDecoder decoder{kMostBytesFromLauncher, true};
+  Handshake handshake;
+  LauncherMessageDecoder decoder{kMostBytesFromLauncher};
   SendBuffer answers;
   SteadyTime heard = now();
   bool joined = false;
@@ -46,11 +51,13 @@ MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
     : loop_(loop),
       times_(options.times),
       max_launchers_(options.max_launchers),
+      secret_(options.secret),
+      turned_away_(options.turned_away),
       coordinator_(options.times, now()),
       server_(loop, {.reach = options.reach,
                      .port = options.port,
                      .max_connections = options.max_store_connections,
-                     .foreign_byte = kLauncherGreeting.front(),
+                     .foreign_byte = kLauncherProtocol.front(),
                      .foreign = [this](Fd socket, const std::string& bytes) { take_over(std::move(socket), bytes); }}) {
   arm();
   look_for_silent_ones();
@@ -71,10 +78,10 @@ void MeetingHolder::on_over(std::function<void()> when_over) {
 void MeetingHolder::take_over(Fd socket, const std::string& bytes) {
   if (connections_.size() >= max_launchers_) return;
   const LauncherId id = ++last_id_;
-  Connection& connection = *connections_.emplace(id, std::make_unique<Connection>(id, std::move(socket))).first->second;
+  Connection& connection =
+      *connections_.emplace(id, std::make_unique<Connection>(id, std::move(socket), secret_)).first->second;
   connection.readable = loop_.on_readable(connection.socket.get(), [this, &connection] { read_from(connection); });
-  connection.decoder.take(bytes);
-  serve(connection);
+  take(connection, bytes);
 }
 
 void MeetingHolder::read_from(Connection& connection) {
@@ -84,8 +91,31 @@ void MeetingHolder::read_from(Connection& connection) {
   if (count <= 0) return lose(connection.id, "its launcher ended: the connection was closed");
   if (connection.closing) return;
   if (connection.joined) connection.heard = now();  // others have one heartbeat to join
-  connection.decoder.take({bytes, static_cast<std::size_t>(count)});
+  take(connection, {bytes, static_cast<std::size_t>(count)});
+}
+
+/// The connection may be gone afterwards.
+void MeetingHolder::take(Connection& connection, std::string_view bytes) {
+  if (connection.handshake.done()) {
+    connection.decoder.take(bytes);
+  } else if (!shake_hands(connection, bytes)) {
+    return send_all();
+  }
   serve(connection);
+}
+
+/// \return whether the launcher may speak now.
+bool MeetingHolder::shake_hands(Connection& connection, std::string_view bytes) {
+  connection.handshake.take(bytes);
+  connection.answers.tail() += connection.handshake.take_output();
+  connection.decoder.take(connection.handshake.take_rest());
+  if (const std::string& why = connection.handshake.refusal(); !why.empty()) {
+    connection.closing = true;
+    const std::string peer = ends_of_connection(connection.socket.get()).peer;
+    const auto line = refusals_.refused(peer.empty() ? "somebody who is gone" : peer, why, now());
+    if (line && turned_away_) turned_away_(*line);
+  }
+  return connection.handshake.done();
 }
 
 /// The connection may be gone afterwards.

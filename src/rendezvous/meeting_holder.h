@@ -5,10 +5,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/event_loop.h"
 #include "base/fd.h"
 #include "rendezvous/coordinator.h"
+#include "store/refusal_log.h"
 #include "store/server.h"
 
 namespace lrun {
@@ -17,8 +19,9 @@ namespace lrun {
 /// launchers, the own one included, and lets the Coordinator decide. The socket is bound in the constructor and kept:
 /// nobody can take the port. Its server is also a store, so that launchers and workers can come to one port.
 ///
-/// Never blocks. A launcher that says nothing for the heartbeat is lost; whoever connects and does not join within it
-/// is closed. One thread.
+/// Never blocks. Whoever connects has to show that it is a launcher, with the same secret where there is one, before
+/// anything else is taken from it. A launcher that says nothing for the heartbeat is lost; whoever connects and does
+/// not join within it is closed. One thread.
 class MeetingHolder {
  public:
   struct Options {
@@ -27,6 +30,10 @@ class MeetingHolder {
     MeetingTimes times;
     std::size_t max_store_connections = 4096;
     std::size_t max_launchers = 4096;  ///< connections of them; one more is closed at once
+    std::string secret = {};           ///< that every launcher has to know; empty: none
+    /// Gets a line about launchers that were turned away before they could say anything, as RefusalLog has it. May be
+    /// empty. Must not call the holder.
+    std::function<void(const std::string& line)> turned_away = {};
   };
 
   /// \throws std::system_error  EADDRINUSE: somebody else holds the port.
@@ -46,6 +53,8 @@ class MeetingHolder {
 
   void take_over(Fd socket, const std::string& bytes);
   void read_from(Connection& connection);
+  void take(Connection& connection, std::string_view bytes);
+  bool shake_hands(Connection& connection, std::string_view bytes);
   void serve(Connection& connection);
   void answer_beat(Connection& connection, const LauncherMessage& beat);
   void send_all();
@@ -59,6 +68,9 @@ class MeetingHolder {
   EventLoop& loop_;
   MeetingTimes times_;
   std::size_t max_launchers_;
+  std::string secret_;
+  std::function<void(const std::string& line)> turned_away_;
+  RefusalLog refusals_{"turned away a launcher at"};
   Coordinator coordinator_;
   std::map<LauncherId, std::unique_ptr<Connection>> connections_;
   LauncherId last_id_ = 0;

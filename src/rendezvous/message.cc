@@ -101,19 +101,8 @@ void append_message(std::string& out, const LauncherMessage& message) {
   out += json;
 }
 
-bool LauncherMessageDecoder::take_greeting() {
-  const std::size_t size = std::min(greeting_left_.size(), bytes_.size());
-  if (bytes_.compare(0, size, greeting_left_, 0, size) != 0) {
-    refusal_ = "it is no launcher of this version of lrun";
-    return false;
-  }
-  greeting_left_.remove_prefix(size);
-  bytes_.erase(0, size);
-  return greeting_left_.empty();
-}
-
 std::optional<LauncherMessage> LauncherMessageDecoder::next() {
-  if (!refusal_.empty() || (!greeting_left_.empty() && !take_greeting())) return std::nullopt;
+  if (!refusal_.empty()) return std::nullopt;
   const std::string_view left = std::string_view(bytes_).substr(taken_);
   std::size_t length = 0;
   for (std::size_t i = 0; i < std::min(kLengthBytes, left.size()); ++i) {

@@ -50,10 +50,6 @@ struct LauncherMessage {
 std::string to_json(const LauncherMessage& message);
 std::optional<LauncherMessage> launcher_message_from_json(std::string_view json);
 
-/// What a connection of a launcher begins with. No client of the store begins with its first byte, so that both can
-/// come to one port.
-inline constexpr std::string_view kLauncherGreeting = "lrun-job/1\n";
-
 /// The longest message that is taken from a launcher, and from the holder, which passes on what all launchers say.
 inline constexpr std::size_t kMostBytesFromLauncher = std::size_t{256} << 10U;
 inline constexpr std::size_t kMostBytesFromHolder = std::size_t{32} << 20U;
@@ -63,12 +59,11 @@ inline constexpr std::size_t kMostReportBytes = std::size_t{64} << 10U;
 /// Appends a message as it travels: its length (32 bits, big end first), then JSON.
 void append_message(std::string& out, const LauncherMessage& message);
 
-/// Turns the bytes of one connection into messages, wherever they were cut. Memory grows with the bytes that came.
+/// Turns the bytes of one connection, behind its handshake, into messages, wherever they were cut. Memory grows with
+/// the bytes that came.
 class LauncherMessageDecoder {
  public:
-  /// \param begins_with_greeting  the other end connected: it has to say kLauncherGreeting first
-  explicit LauncherMessageDecoder(std::size_t most_bytes, bool begins_with_greeting)
-      : most_bytes_(most_bytes), greeting_left_(begins_with_greeting ? kLauncherGreeting : std::string_view()) {}
+  explicit LauncherMessageDecoder(std::size_t most_bytes) : most_bytes_(most_bytes) {}
 
   void take(std::string_view bytes) { bytes_.append(bytes); }
 
@@ -79,10 +74,7 @@ class LauncherMessageDecoder {
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
  private:
-  bool take_greeting();
-
   std::size_t most_bytes_;
-  std::string_view greeting_left_;
   std::string bytes_;
   std::size_t taken_ = 0;
   std::string refusal_;

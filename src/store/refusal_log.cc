@@ -25,7 +25,7 @@ std::optional<std::string> RefusalLog::refused(std::string_view peer, const std:
   }
   if (is_new) reasons_.push_back(reason);
   last_ = now;
-  std::string line = "store: closed the connection of " + std::string(peer) + ": " + reason;
+  std::string line = what_ + " " + std::string(peer) + ": " + reason;
   if (const std::uint64_t count = std::exchange(counted_, 0); count > 0) {
     line += "; and " + more_connections(count) + " before";
   }

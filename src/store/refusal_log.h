@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -16,6 +17,9 @@ namespace lrun {
 /// reasons, and else one a minute; the others are counted.
 class RefusalLog {
  public:
+  /// \param what  was done; the peer follows
+  explicit RefusalLog(std::string what = "store: closed the connection of") : what_(std::move(what)) {}
+
   /// \return the line to say, if it is one of those.
   std::optional<std::string> refused(std::string_view peer, const std::string& reason, SteadyTime now);
 
@@ -23,6 +27,7 @@ class RefusalLog {
   std::string take_rest();
 
  private:
+  std::string what_;
   std::vector<std::string> reasons_;  ///< that were said
   std::uint64_t counted_ = 0;
   SteadyTime last_{};  ///< when a line was said

@@ -16,6 +16,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <sstream>
 #include <utility>
 
 #include "support/lrun_process.h"
@@ -44,7 +45,7 @@ class Job {
   explicit Job(Words common) : common_(std::move(common)), endpoint_("127.0.0.1:" + std::to_string(free_port())) {}
 
   LrunProcess& start(const Words& options, const Words& command, LrunProcess::Options process = {}) {
-    Words words{"--rdzv-endpoint", endpoint_};
+    Words words{"--rdzv-endpoint", endpoint_, "--rdzv-id", "named"};
     words.insert(words.end(), common_.begin(), common_.end());
     words.insert(words.end(), options.begin(), options.end());
     words.insert(words.end(), command.begin(), command.end());
@@ -286,6 +287,54 @@ TEST(SeveralNodes, RefuseWhoBelongsToAnotherJob) {
   LrunProcess& fitting = job.start({"--node-rank", "1", "--rdzv-id", "mine"}, {"true"});
   EXPECT_EQ(fitting.wait().code, 0) << fitting.err();
   EXPECT_EQ(holder.wait().code, 0) << holder.err();
+}
+
+/// Without a name the job is known by what it runs.
+TEST(SeveralNodes, AreNotMergedWithAnotherJobByChance) {
+  Job job({"--num_nodes", "2", "--rdzv-id", ""});
+  LrunProcess& holder = job.start({"--node-rank", "0"}, {"echo", "a"});
+  LrunProcess& other = job.start({"--node-rank", "1"}, {"echo", "b"});
+  EXPECT_EQ(other.wait().code, 125) << other.err();
+  EXPECT_TRUE(contains(other.err(), "another job meets here: node '")) << other.err();
+  EXPECT_TRUE(contains(other.err(), "runs 'echo' with other arguments")) << other.err();
+  EXPECT_EQ(other.out(), "");
+  LrunProcess& fitting = job.start({"--node-rank", "1"}, {"echo", "a"});
+  EXPECT_EQ(fitting.wait().code, 0) << fitting.err();
+  EXPECT_EQ(holder.wait().code, 0) << holder.err();
+}
+
+TEST(SeveralNodes, KeepOutWhoDoesNotKnowTheSecret) {
+  Job job({"--num_nodes", "2"});
+  const std::string kHush = "a secret of this test";
+  const Words program = shell("env; tr '\\0' '\\n' < /proc/$PPID/environ; tr '\\0' ' ' < /proc/$PPID/cmdline");
+  const auto with_secret = [](const std::string& secret) {
+    return LrunProcess::Options{.environment = {{"LRUN_JOB_SECRET", secret}}};
+  };
+  LrunProcess& holder = job.start({"--node-rank", "0", "-v"}, program, with_secret(kHush));
+  for (const char* const wrong : {"another", ""}) {
+    LrunProcess& stranger = job.start({"--node-rank", "1"}, program, with_secret(wrong));
+    EXPECT_EQ(stranger.wait().code, 125) << stranger.err();
+    EXPECT_TRUE(contains(stranger.err(), "LRUN_JOB_SECRET")) << stranger.err();
+    EXPECT_TRUE(contains(stranger.err(), "hint: set LRUN_JOB_SECRET to the same value on every node"))
+        << stranger.err();
+    EXPECT_EQ(stranger.out(), "") << "nothing was started";
+  }
+  LrunProcess& friendly = job.start({"--node-rank", "1", "-v"}, program, with_secret(kHush));
+  EXPECT_EQ(friendly.wait().code, 0) << friendly.err();
+  EXPECT_EQ(holder.wait().code, 0) << holder.err();
+  EXPECT_TRUE(contains(holder.err(), "turned away a launcher at 127.0.0.1: it has another LRUN_JOB_SECRET"))
+      << holder.err();
+  EXPECT_TRUE(contains(holder.err(), "it has no LRUN_JOB_SECRET, and this launcher has one")) << holder.err();
+  for (const LrunProcess* node : {&holder, &friendly}) {
+    EXPECT_TRUE(contains(node->out(), "RANK=")) << node->out();
+    EXPECT_FALSE(contains(node->out() + node->err(), kHush)) << node->out() << node->err();
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(node->state())) {
+      if (!entry.is_regular_file()) continue;
+      std::ostringstream text;
+      text << std::ifstream(entry.path()).rdbuf();
+      EXPECT_FALSE(contains(text.str(), kHush)) << entry.path();
+    }
+  }
 }
 
 }  // namespace

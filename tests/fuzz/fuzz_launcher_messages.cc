@@ -1,10 +1,13 @@
 // Whatever comes from another launcher is taken or refused; what is taken comes back as it was.
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "rendezvous/coordinator.h"
+#include "rendezvous/handshake.h"
 #include "rendezvous/message.h"
 #include "verdict/job_verdict.h"
 
@@ -14,8 +17,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   const SteadyTime now{};
   Coordinator coordinator(MeetingTimes{}, now);
-  LauncherMessageDecoder decoder(kMostBytesFromLauncher, true);
-  decoder.take(kLauncherGreeting);
+  for (const auto side : {Handshake::Side::kLauncher, Handshake::Side::kHolder}) {
+    Handshake open(side, "", "nonce");
+    Handshake secret(side, "a secret that no input knows", "nonce");
+    for (std::string_view left = bytes; !left.empty(); left.remove_prefix(std::min<std::size_t>(left.size(), 7))) {
+      open.take(left.substr(0, 7));
+      secret.take(left.substr(0, 7));
+    }
+    if (open.done() && !open.refusal().empty()) std::abort();
+    if (secret.done()) std::abort();
+  }
+
+  LauncherMessageDecoder decoder(kMostBytesFromLauncher);
   decoder.take(bytes);
   LauncherId from = 1;
   while (const auto message = decoder.next()) {

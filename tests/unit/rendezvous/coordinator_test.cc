@@ -122,6 +122,31 @@ TEST(Coordinator, RefusesWhoDoesNotFit) {
             "node rank 0 is taken by 'node-10.0.0.1' from 10.0.0.1 (1 worker, node rank 0)");
 }
 
+TEST(Coordinator, TellsJobsWithoutANameApartByWhatTheyRun) {
+  const auto record_of = [](const std::string& address, const std::string& program, const std::string& digest) {
+    JoinRecord record = node_at(address);
+    record.min_nodes = record.max_nodes = 2;
+    record.program = program;
+    record.command_digest = digest;
+    return record;
+  };
+  const auto what_is_said_to = [&](const JoinRecord& second) {
+    Meeting meeting;
+    meeting.join(1, record_of("10.0.0.1", "train.py", "aa"));
+    meeting.coordinator.received(2, {.kind = Kind::kJoin, .join = second}, meeting.now);
+    const std::string said = meeting.said();
+    return said == "refused>2" ? meeting.sent[0].message.text : said;
+  };
+  const std::string advice = "; another port keeps two jobs apart, the same --rdzv-id on all nodes makes them one";
+  EXPECT_EQ(what_is_said_to(record_of("10.0.0.2", "train.py", "bb")),
+            "another job meets here: node 'node-10.0.0.1' runs 'train.py' with other arguments" + advice);
+  EXPECT_EQ(what_is_said_to(record_of("10.0.0.2", "eval.py", "bb")),
+            "another job meets here: node 'node-10.0.0.1' runs 'train.py' and not 'eval.py'" + advice);
+  EXPECT_EQ(what_is_said_to(record_of("10.0.0.2", "train.py", "aa")), "begin>1 begin>2");
+  EXPECT_EQ(what_is_said_to(record_of("10.0.0.2", "", "")), "begin>1 begin>2") << "nothing to compare";
+  EXPECT_EQ(what_is_said_to(test::with_role(record_of("10.0.0.2", "server.py", "bb"), "server")), "begin>1 begin>2");
+}
+
 TEST(Coordinator, RefusesWhoComesToAJobThatRuns) {
   Meeting meeting;
   meeting.join_two();

@@ -8,9 +8,11 @@
 #include <optional>
 
 #include "launcher_records.h"
+#include "rendezvous/handshake.h"
 #include "rendezvous/launcher_link.h"
 #include "rendezvous/meeting_holder.h"
 #include "store/connect.h"
+#include "store/listening_socket.h"
 
 namespace lrun {
 namespace {
@@ -53,7 +55,7 @@ struct Launcher {
                     told();
                   },
               .broken =
-                  [this, told](const std::string& reason, bool) {
+                  [this, told](const std::string& reason, const std::string&) {
                     why = reason;
                     told();
                   }}) {}
@@ -136,14 +138,86 @@ std::string answer_to(const std::string& bytes, Duration heartbeat = kPatience) 
 }
 
 TEST(Meeting, ClosesWhoSpeaksNonsense) {
-  const std::string greeting(kLauncherGreeting);
+  const std::string greeting = Handshake(Handshake::Side::kLauncher, "", random_nonce()).take_output();
   EXPECT_NE(answer_to(greeting + "\x7f\xff\xff\xff").find("at most 262144 are taken"), std::string::npos);
   EXPECT_NE(answer_to(greeting + std::string("\0\0\0\2{}", 6)).find("makes no sense"), std::string::npos);
-  EXPECT_NE(answer_to("lrun-job/9\n").find("no launcher of this version"), std::string::npos);
+  EXPECT_TRUE(answer_to("lrun-job/9\n").starts_with("lrun-job/2 ")) << "the other end can say which version this is";
+  EXPECT_EQ(answer_to("lrun-job/" + std::string(1000, 'x')), "") << "a line without an end";
   EXPECT_EQ(answer_to("GET / HTTP/1.1\r\n"), "") << "neither a launcher nor a client of the store";
 }
 
-TEST(Meeting, ClosesWhoDoesNotSayAnything) { EXPECT_EQ(answer_to(std::string(kLauncherGreeting), 50ms), ""); }
+TEST(Meeting, ClosesWhoDoesNotSayAnything) { EXPECT_EQ(answer_to("lrun-job/2", 50ms), ""); }
+
+TEST(Meeting, IsNotLookedForWhereSomethingElseAnswers) {
+  PatientLoop patient;
+  const Fd listener = open_listening_socket(StoreReach::kLoopback, 0);
+  Fd client;
+  const EventLoop::Watch watch = patient.loop.on_readable(listener.get(), [&] {
+    client = Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const std::string words = "SSH-2.0-OpenSSH_9.2\r\n";
+    EXPECT_EQ(::send(client.get(), words.data(), words.size(), MSG_NOSIGNAL), static_cast<ssize_t>(words.size()));
+  });
+  const Launcher launcher(patient.loop, port_of_socket(listener.get()), 0, [&] { patient.loop.stop(); });
+  patient.run();
+  EXPECT_NE(launcher.why.find("it is no lrun: it said 'SSH-2.0-OpenSSH_9.2' (an SSH server)"), std::string::npos)
+      << launcher.why;
+}
+
+TEST(Meeting, IsLookedForAgainWhereAConnectionIsClosed) {
+  PatientLoop patient;
+  const Fd listener = open_listening_socket(StoreReach::kLoopback, 0);
+  int connections = 0;
+  const EventLoop::Watch watch = patient.loop.on_readable(listener.get(), [&] {
+    (void)Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (++connections == 3) patient.loop.stop();
+  });
+  const Launcher launcher(patient.loop, port_of_socket(listener.get()), 0, [] {});
+  patient.run();
+  EXPECT_EQ(launcher.why, "");
+  EXPECT_NE(launcher.link.trouble().find("closed the connection without a word: is it lrun?"), std::string::npos)
+      << launcher.link.trouble();
+}
+
+TEST(Meeting, LetsInOnlyWhoKnowsTheSecret) {
+  for (const char* const secret : {"hush", "Hush", ""}) {
+    PatientLoop patient;
+    std::string line;
+    MeetingHolder holder(patient.loop, {.reach = StoreReach::kLoopback,
+                                        .times = {.join = kPatience, .heartbeat = kPatience},
+                                        .secret = "hush",
+                                        .turned_away = [&](const std::string& text) { line = text; }});
+    JoinRecord record = test::node_at("127.0.0.1", 1, 0);
+    record.min_nodes = record.max_nodes = 1;
+    std::optional<LauncherMessage> told;
+    std::string why;
+    LauncherLink link(patient.loop,
+                      {.host = "127.0.0.1",
+                       .port = holder.server().port(),
+                       .record = record,
+                       .connect = kPatience,
+                       .heartbeat = kPatience,
+                       .secret = secret},
+                      {.received =
+                           [&](const LauncherMessage& message) {
+                             told = message;
+                             patient.loop.stop();
+                           },
+                       .broken =
+                           [&](const std::string& reason, const std::string&) {
+                             why = reason;
+                             patient.loop.stop();
+                           }});
+    patient.run();
+    if (std::string_view(secret) == "hush") {
+      EXPECT_TRUE(told && told->kind == Kind::kBegin) << why;
+      EXPECT_EQ(line, "");
+    } else {
+      EXPECT_FALSE(told);
+      EXPECT_NE(why.find("LRUN_JOB_SECRET"), std::string::npos) << why;
+      EXPECT_TRUE(line.starts_with("turned away a launcher at 127.0.0.1: it has ")) << line;
+    }
+  }
+}
 
 }  // namespace
 }  // namespace lrun

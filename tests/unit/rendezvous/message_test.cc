@@ -28,7 +28,7 @@ std::vector<LauncherMessage> messages_of_all_kinds() {
 }
 
 std::string bytes_of(const std::vector<LauncherMessage>& messages) {
-  std::string bytes(kLauncherGreeting);
+  std::string bytes;
   for (const LauncherMessage& message : messages) append_message(bytes, message);
   return bytes;
 }
@@ -69,7 +69,7 @@ TEST(LauncherMessageDecoder, TakesMessagesWhereverTheyAreCut) {
   const std::vector<LauncherMessage> messages = messages_of_all_kinds();
   const std::string bytes = bytes_of(messages);
   for (const std::size_t step : {std::size_t{1}, std::size_t{3}, std::size_t{100}, bytes.size()}) {
-    LauncherMessageDecoder decoder(kMostBytesFromLauncher, true);
+    LauncherMessageDecoder decoder(kMostBytesFromLauncher);
     std::vector<LauncherMessage> decoded;
     for (std::size_t at = 0; at < bytes.size(); at += step) {
       decoder.take(std::string_view(bytes).substr(at, step));
@@ -80,22 +80,15 @@ TEST(LauncherMessageDecoder, TakesMessagesWhereverTheyAreCut) {
   }
 }
 
-TEST(LauncherMessageDecoder, RefusesWhoIsNoLauncher) {
-  LauncherMessageDecoder decoder(kMostBytesFromLauncher, true);
-  decoder.take("GET / HTTP/1.1\r\n");
-  EXPECT_FALSE(decoder.next());
-  EXPECT_EQ(decoder.refusal(), "it is no launcher of this version of lrun");
-}
-
 TEST(LauncherMessageDecoder, RefusesALengthBeforeItsBytesCome) {
-  LauncherMessageDecoder decoder(1000, false);
+  LauncherMessageDecoder decoder(1000);
   decoder.take(std::string_view("\x00\x00\x10\x00", 4));
   EXPECT_FALSE(decoder.next());
   EXPECT_EQ(decoder.refusal(), "a message of 4096 bytes, and at most 1000 are taken");
 }
 
 TEST(LauncherMessageDecoder, StopsAtAMessageThatMakesNoSense) {
-  LauncherMessageDecoder decoder(1000, false);
+  LauncherMessageDecoder decoder(1000);
   decoder.take(std::string_view("\x00\x00\x00\x02{}\x00\x00\x00\x02{}", 12));
   EXPECT_FALSE(decoder.next());
   EXPECT_EQ(decoder.refusal(), "a message that makes no sense");

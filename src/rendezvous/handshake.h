@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace lrun {
+
+/// What a connection between launchers begins with, and the version of all that follows. No client of the store begins
+/// with its first byte, so that both can come to one port.
+inline constexpr std::string_view kLauncherProtocol = "lrun-job/2";
+
+/// The first words between a launcher and the holder of its job's meeting: that both are lrun and speak the same
+/// version, and, where they share a secret, that each of them knows it. Nothing else is taken before.
+///
+/// Both send 'lrun-job/2 NONCE secret|open', the launcher first. With a secret the launcher then sends 'proof HMAC'
+/// over both lines, and the holder answers with its own, or with 'no': a stranger who connects learns nothing that he
+/// could try secrets against, and no answer can be sent back to where it came from. The secret itself is never sent.
+/// What comes later is neither encrypted nor signed.
+///
+/// A value: bytes go in, bytes come out; no I/O, at most kMostBytesOfLine are kept.
+class Handshake {
+ public:
+  enum class Side { kLauncher, kHolder };
+
+  /// \param secret  empty: none
+  /// \param nonce   random bytes that no other handshake uses
+  Handshake(Side side, std::string secret, std::string_view nonce);
+
+  /// Bytes came from the other end.
+  void take(std::string_view bytes);
+
+  /// What is to be sent since the last call.
+  std::string take_output();
+
+  /// The other end is one of us.
+  [[nodiscard]] bool done() const { return step_ == Step::kDone; }
+  /// Why the connection must be closed, as a clause about the other end; empty while all is well.
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
+  /// What a person can do about it; empty: nothing but read the refusal.
+  [[nodiscard]] const std::string& hint() const { return hint_; }
+
+  /// After done(): the bytes that came behind the handshake.
+  std::string take_rest();
+
+  static constexpr std::size_t kMostBytesOfLine = 128;
+
+ private:
+  enum class Step { kHello, kProof, kDone, kRefused };
+
+  void take_line(std::string_view line);
+  void take_hello(std::string_view line);
+  void take_proof(std::string_view line);
+  void compare_secrets(bool theirs);
+  void refuse(std::string why, std::string hint);
+  void refuse_stranger();
+  [[nodiscard]] std::string proof_of(Side side) const;
+
+  Side side_;
+  std::string secret_;
+  std::string own_hello_;
+  std::string their_hello_;
+  Step step_ = Step::kHello;
+  std::string bytes_;  ///< that came and are not a whole line yet
+  std::string out_;
+  std::string refusal_;
+  std::string hint_;
+};
+
+/// Bytes for a Handshake.
+/// \throws std::system_error  the kernel has none.
+std::string random_nonce();
+
+}  // namespace lrun

@@ -1,0 +1,129 @@
+#include "rendezvous/handshake.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+namespace lrun {
+namespace {
+
+using Side = Handshake::Side;
+
+const std::string kNonce(32, 'n');
+const std::string kOther(32, 'o');
+
+/// Both ends talk until neither has anything to say; all bytes are cut into pieces of `step`.
+void talk(Handshake& launcher, Handshake& holder, std::size_t step = 1000) {
+  const auto pass = [step](Handshake& from, Handshake& to) {
+    const std::string bytes = from.take_output();
+    for (std::size_t at = 0; at < bytes.size(); at += step) to.take(std::string_view(bytes).substr(at, step));
+    return !bytes.empty();
+  };
+  while (pass(launcher, holder) || pass(holder, launcher)) {
+  }
+}
+
+TEST(Handshake, BringsTogetherWhoSharesASecretOrHasNone) {
+  for (const char* const secret : {"", "hush"}) {
+    for (const std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{1000}}) {
+      Handshake launcher(Side::kLauncher, secret, kNonce);
+      Handshake holder(Side::kHolder, secret, kOther);
+      talk(launcher, holder, step);
+      EXPECT_TRUE(launcher.done()) << launcher.refusal();
+      EXPECT_TRUE(holder.done()) << holder.refusal();
+    }
+  }
+}
+
+TEST(Handshake, TellsBothEndsWhichSecretIsWrong) {
+  struct Case {
+    const char* of_launcher;
+    const char* of_holder;
+    const char* launcher_hears;
+    const char* holder_hears;
+  };
+  for (const Case& secrets : {
+           Case{"hush", "", "it has no LRUN_JOB_SECRET, and this launcher has one",
+                "it has an LRUN_JOB_SECRET, and this launcher has none"},
+           Case{"", "hush", "it has an LRUN_JOB_SECRET, and this launcher has none",
+                "it has no LRUN_JOB_SECRET, and this launcher has one"},
+           Case{"hush", "Hush", "it has another LRUN_JOB_SECRET", "it has another LRUN_JOB_SECRET"},
+       }) {
+    Handshake launcher(Side::kLauncher, secrets.of_launcher, kNonce);
+    Handshake holder(Side::kHolder, secrets.of_holder, kOther);
+    talk(launcher, holder);
+    EXPECT_FALSE(launcher.done() || holder.done());
+    EXPECT_EQ(launcher.refusal(), secrets.launcher_hears);
+    EXPECT_EQ(holder.refusal(), secrets.holder_hears);
+    EXPECT_EQ(launcher.hint(), "set LRUN_JOB_SECRET to the same value on every node, or on none");
+  }
+}
+
+TEST(Handshake, NeverSaysTheSecretAndNeverTheSameTwice) {
+  const auto said = [](const std::string& nonce) {
+    Handshake launcher(Side::kLauncher, "hush", nonce);
+    Handshake holder(Side::kHolder, "hush", kOther);
+    holder.take(launcher.take_output());
+    launcher.take(holder.take_output());
+    return launcher.take_output();
+  };
+  EXPECT_EQ(said(kNonce).find("hush"), std::string::npos);
+  EXPECT_TRUE(said(kNonce).starts_with("proof "));
+  EXPECT_NE(said(kNonce), said(kOther)) << "a proof that was overheard is of no use later";
+}
+
+TEST(Handshake, TakesNoEchoForAProof) {
+  Handshake launcher(Side::kLauncher, "hush", kNonce);
+  std::string hello = launcher.take_output();
+  launcher.take(hello);  // a stranger who sends everything back
+  launcher.take(launcher.take_output());
+  EXPECT_FALSE(launcher.done());
+  EXPECT_EQ(launcher.refusal(), "it has another LRUN_JOB_SECRET");
+}
+
+TEST(Handshake, GivesAStrangerNothingToTrySecretsAgainst) {
+  Handshake holder(Side::kHolder, "hush", kNonce);
+  Handshake stranger(Side::kLauncher, "guess", kOther);
+  holder.take(stranger.take_output());
+  const std::string hello = holder.take_output();
+  stranger.take(hello);
+  holder.take(stranger.take_output());
+  EXPECT_EQ(holder.take_output(), "no\n");
+  EXPECT_EQ(hello.find("proof"), std::string::npos);
+}
+
+TEST(Handshake, KeepsWhatComesBehindIt) {
+  Handshake launcher(Side::kLauncher, "", kNonce);
+  Handshake holder(Side::kHolder, "", kOther);
+  holder.take(launcher.take_output() + "more");
+  EXPECT_TRUE(holder.done());
+  EXPECT_EQ(holder.take_rest(), "more");
+}
+
+TEST(Handshake, NamesWhoIsNoLauncher) {
+  const auto refusal_of = [](const std::string& said) {
+    Handshake launcher(Side::kLauncher, "", kNonce);
+    launcher.take(said);
+    return launcher.refusal();
+  };
+  EXPECT_EQ(refusal_of("SSH-2.0-OpenSSH_9.2\r\n"), "it is no lrun: it said 'SSH-2.0-OpenSSH_9.2' (an SSH server)");
+  EXPECT_EQ(refusal_of("HTTP/1.1 400 Bad Request\r\nServer: x"),
+            "it is no lrun: it said 'HTTP/1.1 400 Bad Request' (a web server)");
+  EXPECT_EQ(refusal_of("-ERR \x1b[2J\n"), "it is no lrun: it said '-ERR \\x1b[2J'");
+  EXPECT_EQ(refusal_of("lrun-job/9 something\n"),
+            "it is another version of lrun: it speaks lrun-job/9, not lrun-job/2");
+  EXPECT_EQ(refusal_of("lrun-job/2 short open\n"), "it sent a greeting that makes no sense");
+  EXPECT_EQ(refusal_of("lrun-job/2 " + std::string(200, 'a')), "it sent a line that is too long");
+  EXPECT_EQ(refusal_of("lrun-j"), "") << "the rest may come";
+}
+
+TEST(Handshake, TellsAnotherVersionWhichOneThisIs) {
+  Handshake holder(Side::kHolder, "", kNonce);
+  holder.take("lrun-job/9 something\n");
+  EXPECT_TRUE(holder.take_output().starts_with("lrun-job/2 "));
+  EXPECT_FALSE(holder.done());
+}
+
+}  // namespace
+}  // namespace lrun
