@@ -60,9 +60,9 @@ AttemptWords start_in_words(const LaunchPlan& plan, const Attempt& attempt, cons
                             const std::string& run_folder) {
   AttemptWords words;
   const Membership& membership = attempt.membership();
-  words.info.push_back(fmt::format("run {}: {} workers of {}, strategy {}, backend {}", plan.run_id,
-                                   attempt.workers().size(), program, plan.strategy.value,
-                                   plan.process_group_backend.value));
+  words.info.push_back(fmt::format("run {}: {} {} of {}, strategy {}, backend {}", plan.run_id,
+                                   attempt.workers().size(), attempt.workers().size() == 1 ? "worker" : "workers",
+                                   program, plan.strategy.value, plan.process_group_backend.value));
   if (plan.rendezvous) {
     words.info.push_back(fmt::format("node {} of {}, reached at {}; world size {}", membership.node_rank,
                                      membership.members.size(), membership.self().address, membership.world_size));

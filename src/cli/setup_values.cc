@@ -63,7 +63,7 @@ void rlimit(const GivenValue& given, LaunchRequest& request) {
   auto limit = equals == std::string::npos ? std::nullopt : parse_limit(*resource, given.text.substr(equals + 1));
   if (!limit) {
     refuse(given, "not a limit; allowed: NAME=SOFT or NAME=SOFT:HARD, numbers or 'unlimited', SOFT not above HARD",
-           "for example '" + given.as_written_with(name + "=unlimited") + "'");
+           "for example '" + given.as_written_with(name + (name == "nofile" ? "=65536" : "=unlimited")) + "'");
   }
   const Setting<std::string> named = setting(given, std::string());
   limit->source = named.source;

@@ -38,7 +38,8 @@ std::vector<ProcessLimit> allowed_limits(const std::vector<ResourceLimit>& asked
     ::getrlimit(static_cast<__rlimit_resource_t>(limit.resource), &now);
     throw UserError(
         fmt::format("'{} {}': the hard limit is {} and may not be raised", limit.origin, in_words(limit), now.rlim_max),
-        fmt::format("at most '{}={}'; only root raises hard limits", resource_name(limit.resource), now.rlim_max));
+        fmt::format("at most '{}={}'; a hard limit is raised before lrun starts", resource_name(limit.resource),
+                    now.rlim_max));
   }
   return limits;
 }

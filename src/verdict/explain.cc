@@ -10,6 +10,7 @@
 #include "base/split.h"
 #include "verdict/has_any.h"
 #include "verdict/last_words.h"
+#include "verdict/plain_error.h"
 
 namespace lrun {
 namespace {
@@ -94,6 +95,13 @@ LastWords words_of(const FailureRecord& record, const EndFacts& facts) {
   return words;
 }
 
+/// By exit() and not as a shell that tells of a signal.
+bool chose_to_end(const FailureRecord& record) {
+  constexpr int kSignalBase = 128;
+  constexpr int kMinusOne = 255;
+  return record.ending == Ending::kExited && (record.value < kSignalBase || record.value == kMinusOne);
+}
+
 std::string detail_of(Cause cause, const EndFacts& facts) {
   switch (cause) {
     case Cause::kOutOfMemory:
@@ -133,6 +141,10 @@ void explain(FailureRecord& record, const EndFacts& facts) {
   }
   record.cause = classify(record, facts);
   record.detail = detail_of(record.cause, facts);
+  // Only now: who is a victim is told by what several lines say.
+  if (record.error.empty() && record.cause == Cause::kOwnError && chose_to_end(record)) {
+    record.error = find_plain_error(facts.last_lines, facts.error_lines).substr(0, FailureRecord::kMostErrorBytes);
+  }
 }
 
 }  // namespace lrun

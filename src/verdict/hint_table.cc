@@ -43,11 +43,12 @@ constexpr HintRule kRules[] = {
      "some parameters had no part in the loss: DistributedDataParallel(find_unused_parameters=True)"},
     {"gloo-interface", "ifa != nullptr", "",
      "GLOO_SOCKET_IFNAME names no interface of this host: see 'ip -brief address'"},
-    {"address-in-use", "EADDRINUSE", "", "another program has the port: without '--master-port' a free one is chosen"},
+    {"address-in-use", "EADDRINUSE", "",
+     "another program or rank has it: add LOCAL_RANK to the program's own ports; MASTER_PORT is free by default"},
     {"address-in-use", "Address already in use", "",
-     "another program has the port: without '--master-port' a free one is chosen"},
+     "another program or rank has it: add LOCAL_RANK to the program's own ports; MASTER_PORT is free by default"},
     {"address-in-use", "address already in use", "",
-     "another program has the port: without '--master-port' a free one is chosen"},
+     "another program or rank has it: add LOCAL_RANK to the program's own ports; MASTER_PORT is free by default"},
     {"name-resolution", "Temporary failure in name resolution", "",
      "the host's name cannot be resolved: use its address"},
     {"name-resolution", "Name or service not known", "", "no such host name: check it, or use the address"},
@@ -96,6 +97,7 @@ constexpr HintRule kRules[] = {
     {"permission", "Permission denied", "", "see who owns it with 'ls -l'; a script needs 'chmod +x' to be executed"},
     {"permission", "PermissionError: ", "", "see who owns it with 'ls -l'"},
     {"command-not-found", ": command not found", "", "the script calls a program that is not on PATH"},
+    {"missing-file", "FileNotFoundError: ", "'/", "'namei PATH' shows which part of it is missing"},
     {"missing-file", "FileNotFoundError: ", "", "relative names count from the folder where lrun was started"},
     {"illegal-instruction", "Illegal instruction", "", "the program uses instructions that this processor lacks"},
     {"thread-at-exit", "terminate called without an active exception", "",
@@ -109,6 +111,8 @@ std::string_view hint_of_signal(int signal_number) {
   switch (signal_number) {
     case SIGKILL:
       return "lrun did not send it: look into the scheduler's log, 'dmesg', and who else may have";
+    case SIGBUS:
+      return "often a /dev/shm that was full ('df -h /dev/shm'), or a mapped file that somebody cut short";
     case SIGILL:
       return "often a program built for a newer processor: build it here, or without '-march=native'";
     case SIGXCPU:
@@ -126,6 +130,7 @@ std::string_view hint_of_signal(int signal_number) {
 std::string_view hint_of_ending(const FailureRecord& record) {
   if (record.ending == FailureRecord::Ending::kSignaled) return hint_of_signal(record.value);
   if (record.ending != FailureRecord::Ending::kExited) return {};
+  if (record.value == 127 && record.error.ends_with(": unbound variable")) return {};  // bash, under 'set -u'
   if (record.value == 127) return "a shell's code for a program that it did not find";
   if (record.value == 126) return "a shell's code for a program that it could not execute";
   return {};

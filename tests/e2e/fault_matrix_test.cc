@@ -58,6 +58,9 @@ class Files {
     (void)folder_.script("missing-library.py",
                          "raise OSError('libno-such.so: cannot open shared object file: No such file')\n");
     (void)folder_.script("missing-file.py", "open('no-such-file.bin')\n");
+    (void)folder_.script("arguments.py",
+                         "import argparse\nparser = argparse.ArgumentParser()\n"
+                         "parser.add_argument('--lr', required=True)\nparser.parse_args()\n");
     (void)folder_.script("exit-text.py", "import sys\nsys.exit('bad arguments')\n");
     (void)folder_.script("interrupt.py", "raise KeyboardInterrupt\n");
     (void)folder_.script("assertion.py", "batch = []\nassert batch, 'empty batch'\n");
@@ -140,6 +143,7 @@ const Ending kPython[] = {
     alone("python-missing-module", {"missing-module.py"}),
     alone("python-missing-library", {"missing-library.py"}),
     alone("python-missing-file", {"missing-file.py"}),
+    alone("python-arguments", {"arguments.py"}),
     alone("python-exit-text", {"exit-text.py"}),
     alone("python-interrupt", {"interrupt.py"}),
     alone("python-assertion", {"assertion.py"}),

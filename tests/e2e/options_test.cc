@@ -157,7 +157,7 @@ TEST(Rlimit, ThatMayNotBeSetIsRefusedBeforeAnythingIsStarted) {
   EXPECT_EQ(lrun.wait().code, 125);
   EXPECT_EQ(lrun.err(),
             "lrun: error: '--rlimit sigpending=1000': the hard limit is 100 and may not be raised\n"
-            "lrun: hint: at most 'sigpending=100'; only root raises hard limits\n");
+            "lrun: hint: at most 'sigpending=100'; a hard limit is raised before lrun starts\n");
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "started"));
 }
 

@@ -51,6 +51,9 @@ TEST(SetupValues, RefusalsSayWhatToTypeInstead) {
       {{"--rlimit", "core"},
        "lrun: error: '--rlimit core': not a limit; allowed: NAME=SOFT or NAME=SOFT:HARD, numbers or 'unlimited', SOFT "
        "not above HARD\nlrun: hint: for example '--rlimit core=unlimited'\n"},
+      {{"--rlimit", "nofile=many"},  // which Linux never gives without a bound
+       "lrun: error: '--rlimit nofile=many': not a limit; allowed: NAME=SOFT or NAME=SOFT:HARD, numbers or "
+       "'unlimited', SOFT not above HARD\nlrun: hint: for example '--rlimit nofile=65536'\n"},
       {{"--wrap", "a 'b"},
        "lrun: error: '--wrap a 'b': a quote is not closed, or a backslash protects nothing\n"
        "lrun: hint: quote as for a shell\n"},

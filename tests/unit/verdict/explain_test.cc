@@ -123,6 +123,23 @@ TEST(Explain, FindsTheErrorOnStderrBelowWhatStdoutHeldBack) {
       << "an interpreter that ends of an exception exits with 1";
 }
 
+TEST(Explain, TakesTheProgramsOwnWordsWhereItChoseToEnd) {
+  const std::vector<std::string> lines{"train: error: no data"};
+  EXPECT_EQ(explained(Ending::kExited, 2, {.last_lines = lines, .error_lines = lines}).error, lines.front());
+  EXPECT_EQ(explained(Ending::kExited, 2, {.last_lines = lines, .error_lines = lines}).in_words(),
+            "exited with code 2");
+  EXPECT_EQ(explained(Ending::kExited, 2, {.last_lines = lines}).error, "") << "on stdout it may be anything";
+  EXPECT_EQ(explained(Ending::kSignaled, SIGSEGV, {.last_lines = lines, .error_lines = lines}).error, "");
+  EXPECT_EQ(explained(Ending::kExited, 139, {.last_lines = {"Killed"}, .error_lines = {"Killed"}}).error, "");
+}
+
+TEST(Explain, SeesTheVictimBehindItsOwnWords) {
+  const std::vector<std::string> lines{"Connection closed by peer", "train: error: cannot go on"};
+  const FailureRecord record = explained(Ending::kExited, 1, {.last_lines = lines, .error_lines = lines});
+  EXPECT_EQ(record.cause, Cause::kPeerLost);
+  EXPECT_EQ(record.error, "");
+}
+
 TEST(Explain, SeesNoVictimInATimeoutThatWasOvercome) {
   std::vector<std::string> lines{"Watchdog caught collective operation timeout (recovered)"};
   for (int i = 0; i < 10; ++i) lines.push_back("step " + std::to_string(i));

@@ -69,6 +69,23 @@ constexpr Example kExamples[] = {
     {"missing-rank", "ValueError: environment variable RANK expected, but not set"},
 };
 
+TEST(HintFor, OfAMissingFileDependsOnItsPath) {
+  FailureRecord record;
+  record.value = 1;
+  record.error = "FileNotFoundError: [Errno 2] No such file or directory: 'data.bin'";
+  EXPECT_EQ(hint_for(record), "relative names count from the folder where lrun was started");
+  record.error = "FileNotFoundError: [Errno 2] No such file or directory: '/data/x.bin'";
+  EXPECT_EQ(hint_for(record), "'namei PATH' shows which part of it is missing");
+}
+
+TEST(HintFor, OfCode127IsNotThatOfAnUnsetVariable) {
+  FailureRecord record;
+  record.value = 127;
+  EXPECT_EQ(hint_for(record), "a shell's code for a program that it did not find");
+  record.error = "run.sh: line 1: DATA: unbound variable";
+  EXPECT_EQ(hint_for(record), "") << "bash under 'set -u'";
+}
+
 TEST(HintTable, FindsTheCureForWhatProgramsPrint) {
   for (const Example& example : kExamples) {
     const HintRule* const rule = find_hint(example.line);

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lrun {
+
+/// The line on stderr in which a program that ended by its own will said why: 'train.py: error: the following arguments
+/// are required: --lr', 'fatal: no such configuration', 'ls: cannot access 'x': No such file or directory'. Empty when
+/// nothing is marked like that, or other things were printed after it: a last line alone may be a progress bar. Pure.
+/// \param last_lines   what was printed last
+/// \param error_lines  those of them that came on stderr
+std::string find_plain_error(const std::vector<std::string>& last_lines, const std::vector<std::string>& error_lines);
+
+/// True of 'error: text', 'Error: text', 'FATAL: text' and the like, also behind a program's name: 'train: error:
+/// text'.
+bool is_marked_as_error(std::string_view line);
+
+}  // namespace lrun
