@@ -142,12 +142,18 @@ std::vector<std::pair<int, std::int64_t>> Attempt::first_steps() const {
   return first;
 }
 
-std::vector<RankProcess> Attempt::running() const {
-  std::vector<RankProcess> processes;
+std::vector<RankProcess> Attempt::processes() const {
+  std::vector<RankProcess> all;
   for (const Worker& worker : group_.workers()) {
-    if (!worker.process.status()) processes.push_back({worker.rank, worker.process.pid()});
+    all.push_back({worker.rank, worker.process.status() ? 0 : worker.process.pid()});
   }
-  return processes;
+  return all;
+}
+
+std::vector<RankProcess> Attempt::running() const {
+  std::vector<RankProcess> alive = processes();
+  std::erase_if(alive, [](const RankProcess& process) { return process.pid == 0; });
+  return alive;
 }
 
 std::vector<int> Attempt::without_connection(int store_port) const {

@@ -74,6 +74,8 @@ class Attempt {
   [[nodiscard]] std::uint64_t steps() const;
   /// When ranks told their first step, in nanoseconds of the steady clock. Those that told none are left out.
   [[nodiscard]] std::vector<std::pair<int, std::int64_t>> first_steps() const;
+  /// All workers, those that have ended with the pid 0.
+  [[nodiscard]] std::vector<RankProcess> processes() const;
   /// The workers that have not ended.
   [[nodiscard]] std::vector<RankProcess> running() const;
   /// Ranks of running workers that have no connection to `store_port`.

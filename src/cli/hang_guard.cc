@@ -62,7 +62,7 @@ void HangGuard::hangs() {
   say_(message_line(Severity::kWarning,
                     "no progress for " + format_duration(plan_.hang_timeout.value) + "; looking where every rank is",
                     takes_colour(STDERR_FILENO)));
-  stacks_ = std::make_unique<ToolRun>(loop_, stack_request(attempt_.running()),
+  stacks_ = std::make_unique<ToolRun>(loop_, stack_request(attempt_.processes()),
                                       [this](const ToolOutcome& outcome) { stacks_told(outcome); });
 }
 

@@ -63,7 +63,9 @@ std::vector<StackSample> sample(const std::vector<RankProcess>& processes, const
 }
 
 void refuse_when_none_lives(const std::vector<RankProcess>& processes) {
-  const auto lives = [](const RankProcess& process) { return ::kill(process.pid, 0) == 0 || errno != ESRCH; };
+  const auto lives = [](const RankProcess& process) {
+    return process.pid > 0 && (::kill(process.pid, 0) == 0 || errno != ESRCH);
+  };
   if (std::any_of(processes.begin(), processes.end(), lives)) return;
   throw UserError(processes.size() == 1 ? "there is no process " + std::to_string(processes.front().pid)
                                         : "none of the processes of '--pids' is there",

@@ -17,12 +17,12 @@ std::optional<int> positive_number(std::string_view text) {
   return number;
 }
 
-/// 'RANK:PID', or 'PID' alone, whose rank is its place in the list.
+/// 'RANK:PID', or 'PID' alone, whose rank is its place in the list. 'RANK:0' is a rank that has ended.
 RankProcess read_process(std::string_view word, int place, const std::string& list) {
   const auto colon = word.find(':');
   const auto rank = colon == std::string_view::npos ? std::optional(place) : positive_number(word.substr(0, colon));
   const auto pid = positive_number(colon == std::string_view::npos ? word : word.substr(colon + 1));
-  if (rank && pid && *pid > 0) return {*rank, *pid};
+  if (rank && pid && (*pid > 0 || colon != std::string_view::npos)) return {*rank, *pid};
   throw UserError("'--pids " + list + "': '" + std::string(word) + "' is no process",
                   "write '--pids 4242,4243' or '--pids 0:4242,1:4243' (RANK:PID)");
 }

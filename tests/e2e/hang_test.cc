@@ -19,6 +19,14 @@ TEST(Hang, IsSeenExplainedAndStopped) {
       << lrun.err();
 }
 
+TEST(Hang, IsExplainedByARankThatHasEnded) {
+  LrunProcess lrun({"-n", "3", "--hang-timeout", "400ms", "sh", "-c", "[ $RANK = 1 ] && exit 0; exec sleep 1000"});
+  EXPECT_EQ(lrun.wait().code, 124) << lrun.err();
+  EXPECT_NE(lrun.err().find("2 ranks are in clock_nanosleep(); rank 1 has ended; stopping 2 workers"),
+            std::string::npos)
+      << lrun.err();
+}
+
 TEST(Hang, ARunThatPrintsDoesNotHang) {
   LrunProcess lrun(
       {"-n", "1", "--hang-timeout", "1s", "sh", "-c", "for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done"});

@@ -64,7 +64,9 @@ TEST(Verb, DoctorTakesHostsAndNoRun) {
 TEST(Verb, StackTakesProcessesWithOrWithoutRanks) {
   EXPECT_EQ(parse({"stack", "--pids", "7:42,43"}).verb.processes, (std::vector<RankProcess>{{7, 42}, {1, 43}}));
   EXPECT_EQ(parse({"stack", "--pids=42"}).verb.processes, (std::vector<RankProcess>{{0, 42}}));
-  for (const std::string list : {"", "0", "-1", "x", "1:", ":2", "1:2:3", "1,,2", "99999999999", "0:0"}) {
+  EXPECT_EQ(parse({"stack", "--pids=0:42,1:0"}).verb.processes, (std::vector<RankProcess>{{0, 42}, {1, 0}}))
+      << "rank 1 has ended";
+  for (const std::string list : {"", "0", "-1", "x", "1:", ":2", "1:2:3", "1,,2", "99999999999"}) {
     EXPECT_NE(refusal({"stack", "--pids", list}).find("is no process\nlrun: hint: write '--pids 4242,4243' or "),
               std::string::npos)
         << list;
