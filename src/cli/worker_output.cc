@@ -121,6 +121,15 @@ bool WorkerOutput::writes_files_itself() const {
   });
 }
 
+namespace {
+
+/// As for lrun's own messages; whether there is a terminal is seen later.
+bool wants_colour(const Environment& environment) {
+  return environment.get("NO_COLOR").value_or("").empty() && environment.get("TERM").value_or("dumb") != "dumb";
+}
+
+}  // namespace
+
 LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, const Environment& environment, bool files) {
   const OutputPlan& output = plan.output;
   return {.prefix = output.console.value == ConsoleMode::kPrefix || output.console.value == ConsoleMode::kFold,
@@ -134,7 +143,7 @@ LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, const Envir
           .role = plan.role,
           .host = node.name,
           .rank_width = rank_width(plan.world_size),
-          .colour = !environment.has("NO_COLOR"),
+          .colour = wants_colour(environment),
           .files = files,
           .stdout_filters = output.stdout_filters,
           .stderr_filters = output.stderr_filters,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <system_error>
 
@@ -22,7 +23,16 @@ std::string write(const std::string& file, std::string_view text) {
   }
 }
 
-std::string wanted_at(const Environment& environment) { return environment.get(kErrorFileVariable).value_or(""); }
+/// Empty: nobody wants one. An lrun around this one makes the folders of its ranks only when a run has lived for a
+/// moment: what fails before that makes its own.
+std::string wanted_at(const Environment& environment) {
+  std::string file = environment.get(kErrorFileVariable).value_or("");
+  std::error_code ignored;
+  if (!file.empty() && environment.has("LRUN_RUN_ID")) {
+    std::filesystem::create_directory(std::filesystem::path(file).parent_path(), ignored);
+  }
+  return file;
+}
 
 }  // namespace
 

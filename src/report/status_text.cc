@@ -47,6 +47,13 @@ std::string phase_in_words(const RunStatus& status) {
   return status.phase == "killing" ? "killing its workers" : status.phase;
 }
 
+/// Only of the run itself is known since when it is what it is.
+std::string since_when(const RunStatus& status, std::int64_t now_ms) {
+  const std::string age = format_elapsed(Duration(std::max<std::int64_t>(0, now_ms - status.started_ms)));
+  const std::string phase = phase_in_words(status);
+  return phase == "running" ? fmt::format("running for {}", age) : fmt::format("{}, started {} ago", phase, age);
+}
+
 bool needs_quotes(std::string_view word) {
   constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+";
   return word.empty() || word.find_first_not_of(kPlain) != std::string_view::npos;
@@ -77,11 +84,10 @@ std::string command_in_words(const std::vector<std::string>& argv, std::size_t m
 }
 
 std::string status_text(const RunStatus& status, std::int64_t now_ms) {
-  const Duration age(std::max<std::int64_t>(0, now_ms - status.started_ms));
-  std::string text = fmt::format("run {} (pid {}): {} for {}, attempt {}, world size {}, {}: {}\n",
-                                 terminal_safe(status.run_id), status.pid, terminal_safe(phase_in_words(status)),
-                                 format_elapsed(age), status.attempt, status.world_size, terminal_safe(status.strategy),
-                                 command_in_words(status.argv, kMostCommandColumns));
+  std::string text =
+      fmt::format("run {} (pid {}): {}, attempt {}, world size {}, {}: {}\n", terminal_safe(status.run_id), status.pid,
+                  terminal_safe(since_when(status, now_ms)), status.attempt, status.world_size,
+                  terminal_safe(status.strategy), command_in_words(status.argv, kMostCommandColumns));
   const std::vector<StatusGroup> groups = grouped(status.workers);
   std::size_t widest_ranks = 0;
   std::size_t widest_state = 0;

@@ -127,6 +127,17 @@ TEST(Output, WorkersSeeATerminalWhenTheyAskForOne) {
   EXPECT_EQ(contents(lrun.run_folder() / "attempt_0" / "1" / "stdout.log"), "yes\n24 76\n");
 }
 
+TEST(Output, HasColourOnlyOnATerminalThatKnowsIt) {
+  const auto shown = [](std::map<std::string, std::string> environment) {
+    LrunProcess lrun({"-n", "1", "echo", "hi"}, {.environment = std::move(environment), .terminal = true});
+    EXPECT_EQ(lrun.wait().code, 0);
+    return lrun.err();
+  };
+  EXPECT_NE(shown({{"TERM", "xterm"}, {"NO_COLOR", ""}}).find("\x1b["), std::string::npos) << "empty is not set";
+  EXPECT_EQ(shown({{"TERM", "xterm"}, {"NO_COLOR", "1"}}), "[0] hi\r\n");
+  EXPECT_EQ(shown({{"TERM", "dumb"}, {"NO_COLOR", ""}}), "[0] hi\r\n");
+}
+
 TEST(Output, RankZeroReadsThePersonsAnswer) {
   LrunProcess lrun({"-n", "2", "--stdin", "sh", "-c", "[ $RANK = 0 ] && printf 'name? '; read name; echo got $name"},
                    {.environment = {{"NO_COLOR", "1"}}, .terminal = true});

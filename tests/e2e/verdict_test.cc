@@ -162,6 +162,16 @@ TEST(ErrorFile, OfTheParentStaysAwayWhenNobodyIsToBlame) {
   EXPECT_FALSE(std::filesystem::exists(file)) << "a stop is no error: an outer launcher would blame it";
 }
 
+TEST(ErrorFile, OfAnLrunAroundItMayBeBeforeThatMadeTheFolder) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() / "0" / "error.json";
+  LrunProcess lrun({"-n", "1", "sh", "-c", "exit 3"},
+                   {.environment = {{"LRUN_RUN_ID", "outer"}, {"TORCHELASTIC_ERROR_FILE", file}}});
+  EXPECT_EQ(lrun.wait().code, 3);
+  EXPECT_EQ(lrun.err().find("warning"), std::string::npos) << lrun.err();
+  EXPECT_TRUE(std::filesystem::exists(file));
+}
+
 TEST(ErrorFile, OfTheParentThatCannotBeWrittenIsAWarning) {
   LrunProcess lrun({"-n", "1", "sh", "-c", "exit 3"},
                    {.environment = {{"TORCHELASTIC_ERROR_FILE", "/nonexistent/upper.json"}}});

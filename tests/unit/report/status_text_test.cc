@@ -32,15 +32,20 @@ TEST(StatusText, SaysTheSameOfManyRanksOnce) {
 TEST(StatusText, SaysWhatTheRunIsDoing) {
   RunStatus status = four_ranks();
   const auto first_line = [&] {
-    const std::string text = status_text(status, 0);  // a clock that was set back
-    return text.substr(0, text.find(','));
+    const std::string text = status_text(status, 1'192'000);
+    return text.substr(0, text.find(", attempt"));
   };
   status.phase = "killing";
-  EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): killing its workers for 0.0s");
+  EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): killing its workers, started 3m12s ago");
   status.phase = "lingering";
-  EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): waiting for what its workers left for 0.0s");
+  EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): waiting for what its workers left, started 3m12s ago");
   status.suspended = true;
-  EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): suspended for 0.0s");
+  EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): suspended, started 3m12s ago");
+}
+
+TEST(StatusText, NeverSaysALessThanZeroTime) {
+  const std::string text = status_text(four_ranks(), 0);  // a clock that was set back
+  EXPECT_NE(text.find("running for 0.0s"), std::string::npos) << text;
 }
 
 TEST(StatusText, AWorkersWordsCannotMoveTheCursor) {
