@@ -15,6 +15,7 @@
 #include "cluster/detect.h"
 #include "cluster/program_facts.h"
 #include "inspect/run_directory.h"
+#include "plan/job_place.h"
 #include "plan/make_plan.h"
 #include "plan/show_plan.h"
 #include "process/process_title.h"
@@ -40,9 +41,9 @@ int run(const std::vector<std::string>& argv) {
   if (parsed.action == ParsedCommandLine::Action::kPrintConfig) return answer_with(config_text(parsed.settings));
   if (parsed.action != ParsedCommandLine::Action::kLaunch) return answer_with(help_text(parsed.action));
 
-  const LaunchRequest& request = parsed.request;
-  const Environment of_workers = changed(environment, request.setup.environment);
-  const Allocation allocation = detect_allocation(questions_of(request, of_workers), of_workers);
+  const Environment of_workers = changed(environment, parsed.request.setup.environment);
+  const Allocation allocation = detect_allocation(questions_of(parsed.request, of_workers), of_workers);
+  const LaunchRequest request = placed(parsed.request, allocation);
   const ProgramFacts program = look_at_program(request.command.front(), of_workers, request.setup.folder.value);
   const LaunchPlan plan = make_plan(request, of_workers, allocation, program, make_run_id());
   warn(plan.warnings);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,7 @@ struct Questions {
   bool cpus = false;      ///< read the cgroups' CPU quotas; without, `cpus` of a node is by affinity alone
   bool topology = false;  ///< read cores and NUMA nodes, and the GPUs' places
   std::vector<std::string> names = {};  ///< which of these hosts is this one
+  bool manager = false;                 ///< whether a cluster's manager started this launcher as one of several
 };
 
 /// One machine of an allocation.
@@ -82,11 +84,24 @@ struct AllocatedNode {
   bool operator==(const AllocatedNode&) const = default;
 };
 
-/// Where a run may be placed, in rank order, and who says so.
+/// What a cluster's manager tells each of the launchers that it started, one a node: all find the same but for the
+/// rank.
+struct JobPlace {
+  std::string run_name;  ///< no other run has it
+  std::string host;      ///< that launchers meet on: the one of node rank 0
+  int port = 0;
+  int node_rank = 0;  ///< of this host
+
+  bool operator==(const JobPlace&) const = default;
+};
+
+/// Where a run may be placed, and who says so.
 struct Allocation {
-  std::vector<AllocatedNode> nodes;  ///< never empty; the first is this host
-  std::string source;                ///< 'this host'
+  std::vector<AllocatedNode> nodes;  ///< never empty; the first is this host, the others are in rank order
+  std::string source;                ///< 'this host', 'Slurm'
   std::string reason;                ///< why that source was chosen, from which variables
+  std::optional<JobPlace> job = {};  ///< empty: the user says how nodes meet
+  int idle_nodes = 0;                ///< of an allocation that this launcher alone does not use
 
   bool operator==(const Allocation&) const = default;
 };

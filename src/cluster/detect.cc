@@ -1,11 +1,41 @@
 #include "cluster/detect.h"
 
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
 #include "cluster/local_host.h"
+#include "cluster/slurm.h"
 
 namespace lrun {
+namespace {
+
+/// The nodes of a step: this host, then the others, which are taken to be like it until they say what they have.
+Allocation of_step(const SlurmStep& step, AllocatedNode here) {
+  Allocation allocation{{std::move(here)},
+                        fmt::format("Slurm step {}.{}", step.job, step.step),
+                        "SLURM_STEP_ID, SLURM_STEP_NODELIST",
+                        meeting_of(step)};
+  for (int rank = 0; rank < static_cast<int>(step.hosts.size()); ++rank) {
+    if (rank == step.node_rank) continue;
+    AllocatedNode other = allocation.nodes.front();
+    other.name = step.hosts[static_cast<std::size_t>(rank)];
+    allocation.nodes.push_back(std::move(other));
+  }
+  return allocation;
+}
+
+}  // namespace
 
 Allocation detect_allocation(const Questions& questions, const Environment& environment) {
-  return {{local_host(questions, environment)}, "this host", "nothing names other nodes"};
+  const std::optional<SlurmStep> step = questions.manager ? slurm_step(environment) : std::nullopt;
+  AllocatedNode here = local_host(questions, environment);
+  if (step) return of_step(*step, std::move(here));
+  Allocation allocation{{std::move(here)}, "this host", "nothing names other nodes"};
+  if (questions.manager) allocation.idle_nodes = nodes_beside_batch_script(environment);
+  if (allocation.idle_nodes > 0) allocation.reason = "SLURM_JOB_ID without SLURM_STEP_ID: no task of srun's";
+  return allocation;
 }
 
 }  // namespace lrun

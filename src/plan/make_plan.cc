@@ -9,6 +9,7 @@
 #include "plan/cpu_binding.h"
 #include "plan/device_choice.h"
 #include "plan/gpu_visibility.h"
+#include "plan/job_place.h"
 #include "plan/rank_layout.h"
 #include "plan/strategy_choice.h"
 #include "plan/worker_command.h"
@@ -24,7 +25,8 @@ constexpr int kMostThreads = 1 << 20;
 // Longer than a culprit needs to end once its connections are gone, and not felt as a wait.
 constexpr Duration kDefaultSettleForVictims(250);
 
-/// The allocation's nodes, as many as were asked for.
+/// The allocation's nodes, as many as were asked for. This host is the first where it is to run, and in its place among
+/// them where the plan is shown.
 std::vector<AllocatedNode> nodes_of_run(const LaunchRequest& request, const Allocation& allocation) {
   const bool alone = request.standalone && request.min_nodes == 1;  // torchrun's '--standalone --nnodes 1:4'
   const int asked = alone ? 1 : request.num_nodes.value;
@@ -35,10 +37,14 @@ std::vector<AllocatedNode> nodes_of_run(const LaunchRequest& request, const Allo
   std::vector<AllocatedNode> nodes = allocation.nodes;
   const auto count = static_cast<std::size_t>(asked);
   if (request.num_nodes.given() && nodes.size() > count) nodes.resize(count);
+  const auto rank = static_cast<std::size_t>(std::max(0, request.rendezvous.node_rank.value));
   while (nodes.size() < count) {
     AllocatedNode like_the_first = nodes.front();
-    like_the_first.name = "node" + std::to_string(nodes.size());
+    like_the_first.name = "node" + std::to_string(nodes.size() <= rank ? nodes.size() - 1 : nodes.size());
     nodes.push_back(std::move(like_the_first));
+  }
+  if (request.dry_run != DryRun::kNo && rank < count) {
+    std::rotate(nodes.begin(), nodes.begin() + 1, nodes.begin() + static_cast<std::ptrdiff_t>(rank) + 1);
   }
   return nodes;
 }
@@ -133,6 +139,13 @@ void add_notes(LaunchPlan& plan) {
                   plan.strategy.value, devices == 1 ? "rank" : fmt::format("{} ranks", devices)));
 }
 
+/// Who wrote a batch script for several nodes did not want to wait for one.
+std::string idle_nodes_problem(const LaunchRequest& request, const Allocation& allocation) {
+  if (allocation.idle_nodes == 0 || request.num_nodes.given()) return {};
+  return fmt::format("this job has {} nodes, and this run uses one of them: 'srun --ntasks-per-node=1 lrun …' uses all",
+                     allocation.idle_nodes);
+}
+
 void add_warnings(LaunchPlan& plan, const std::vector<DeviceChoice>& choices) {
   for (const DeviceChoice& choice : choices) {
     for (const std::string& line : choice.warnings) {
@@ -216,7 +229,7 @@ std::string program_problem(const LaunchRequest& request, const ProgramFacts& pr
 
 Questions questions_of(const LaunchRequest& request, const Environment& environment) {
   return {needs_gpus(request, environment), needs_cpus(request, environment), request.bind.value != Binding::kNone,
-          hosts_in(request.rendezvous)};
+          hosts_in(request.rendezvous), leaves_nodes_to_manager(request)};
 }
 
 LaunchPlan make_plan(const LaunchRequest& request, const Environment& environment, const Allocation& allocation,
@@ -262,6 +275,9 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
     check_local_ranks(request.output, static_cast<int>(most));
   }
   plan.output = decide_output(request.output, plan.personality, request.log_dir.value, environment);
+  if (const std::string problem = idle_nodes_problem(request, allocation); !problem.empty()) {
+    plan.warnings.push_back(problem);
+  }
   if (const std::string problem = redirects_problem(request); !problem.empty()) plan.warnings.push_back(problem);
   plan.output.rank_on_terminal = plan.setup.debug_rank.value;
   plan.grace = grace_of(request, environment);

@@ -1,0 +1,79 @@
+#include "cluster/slurm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/user_error.h"
+#include "cluster/slurm_lists.h"
+
+namespace lrun {
+namespace {
+
+constexpr const char* kSwitchedOff = "or give '--standalone' to every lrun that is to stay alone";
+
+/// 'SLURM_NODEID=x' is not a number from 0 to `most`.
+int number_of(const Environment& environment, const char* name, int most) {
+  const std::string text = environment.get(name).value_or("");
+  int number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size() && number >= 0 && number <= most) return number;
+  throw UserError(fmt::format("'{}={}' is not a number from 0 to {}", name, text, most), kSwitchedOff);
+}
+
+/// The value of the step's variable, or of the job's where an old Slurm has no other.
+std::string first_of(const Environment& environment, const char* of_step, const char* of_job) {
+  return environment.get(of_step).value_or(environment.get(of_job).value_or(""));
+}
+
+[[noreturn]] void refuse_several_tasks(const std::vector<int>& tasks) {
+  const int most = *std::max_element(tasks.begin(), tasks.end());
+  throw UserError(
+      fmt::format("srun starts {} tasks a node, and each is an lrun that would start all workers of its node", most),
+      fmt::format("write 'srun --ntasks-per-node=1 lrun …', {}", kSwitchedOff));
+}
+
+}  // namespace
+
+std::optional<SlurmStep> slurm_step(const Environment& environment) {
+  const bool in_step = environment.has("SLURM_STEP_ID") && environment.has("SLURM_PROCID");
+  const bool nested = environment.has("LRUN_RUN_ID") || environment.has("TORCHELASTIC_RUN_ID");
+  if (!in_step || nested) return std::nullopt;
+  const std::string tasks_text = first_of(environment, "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
+  const auto tasks = parse_slurm_counts(tasks_text);
+  if (!tasks) {
+    throw UserError(fmt::format("'SLURM_STEP_TASKS_PER_NODE={}' cannot be read", tasks_text), kSwitchedOff);
+  }
+  if (std::any_of(tasks->begin(), tasks->end(), [](int count) { return count > 1; })) refuse_several_tasks(*tasks);
+  if (tasks->size() == 1) return std::nullopt;
+
+  const std::string list = first_of(environment, "SLURM_STEP_NODELIST", "SLURM_NODELIST");
+  auto hosts = parse_slurm_hosts(list);
+  if (!hosts || hosts->size() != tasks->size() || environment.has("SLURM_HET_SIZE")) {
+    throw UserError(fmt::format("the step's nodes '{}' and tasks '{}' do not say which node this is", list, tasks_text),
+                    "give '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
+  }
+  return SlurmStep{environment.get("SLURM_JOB_ID").value_or(""), environment.get("SLURM_STEP_ID").value_or(""),
+                   number_of(environment, "SLURM_NODEID", static_cast<int>(hosts->size()) - 1), std::move(*hosts)};
+}
+
+JobPlace meeting_of(const SlurmStep& step) {
+  constexpr unsigned kFirstPort = 15'000;
+  constexpr unsigned kPorts = 17'000;  // to 31,999
+  unsigned mixed = 0;
+  for (const char letter : step.job + "." + step.step) mixed = mixed * 31 + static_cast<unsigned char>(letter);
+  return {.run_name = fmt::format("slurm-{}.{}", step.job, step.step),
+          .host = step.hosts.front(),
+          .port = static_cast<int>(kFirstPort + mixed % kPorts),
+          .node_rank = step.node_rank};
+}
+
+int nodes_beside_batch_script(const Environment& environment) {
+  const bool script = environment.has("SLURM_JOB_ID") && !environment.has("SLURM_STEP_ID");
+  if (!script || environment.has("LRUN_RUN_ID") || environment.has("TORCHELASTIC_RUN_ID")) return 0;
+  const auto hosts = parse_slurm_hosts(environment.get("SLURM_JOB_NODELIST").value_or(""));
+  return hosts && hosts->size() > 1 ? static_cast<int>(hosts->size()) : 0;
+}
+
+}  // namespace lrun

@@ -1,0 +1,127 @@
+#include "cluster/slurm_lists.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+
+#include "base/split.h"
+
+namespace lrun {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+/// All of `text` is a number that fits.
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = !text.empty() && error == std::errc() && end == text.data() + text.size();
+  return whole ? std::optional(number) : std::nullopt;
+}
+
+/// Adds the numbers of '08-10' or '7', as text. \return false: none, or too many.
+bool add_range(std::string_view range, Texts& numbers) {
+  const bool is_one = range.find('-') == std::string_view::npos;
+  const std::string_view first_text = cut(range, '-');
+  const auto first = number_in<std::uint32_t>(first_text);
+  const auto last = is_one ? first : number_in<std::uint32_t>(range);
+  if (!first || !last || *last < *first || *last - *first >= kMostSlurmEntries - numbers.size()) return false;
+  for (std::uint64_t number = *first; number <= *last; ++number) {
+    std::string text = std::to_string(number);
+    if (text.size() < first_text.size()) text.insert(0, first_text.size() - text.size(), '0');
+    numbers.push_back(std::move(text));
+  }
+  return true;
+}
+
+/// Each beginning with each number behind it. \return false: too many.
+bool multiply(Texts& beginnings, const Texts& numbers) {
+  if (beginnings.size() * numbers.size() > kMostSlurmEntries) return false;
+  Texts products;
+  products.reserve(beginnings.size() * numbers.size());
+  for (const std::string& beginning : beginnings) {
+    for (const std::string& number : numbers) products.push_back(beginning + number);
+  }
+  beginnings = std::move(products);
+  return true;
+}
+
+void append(Texts& beginnings, std::string_view text) {
+  for (std::string& beginning : beginnings) beginning += text;
+}
+
+/// The hosts of one item, 'rack[1-2]n[08-10]'; none: no item.
+Texts hosts_of(std::string_view item) {
+  Texts hosts{""};
+  while (!item.empty()) {
+    const std::size_t bracket = item.find('[');
+    append(hosts, item.substr(0, bracket));
+    if (bracket == std::string_view::npos) break;
+    item.remove_prefix(bracket + 1);
+    const std::size_t end = item.find(']');
+    if (end == std::string_view::npos) return {};
+    std::string_view ranges = item.substr(0, end);
+    item.remove_prefix(end + 1);
+    Texts numbers;
+    for (bool more = true; more;) {
+      more = ranges.find(',') != std::string_view::npos;
+      if (!add_range(cut(ranges, ','), numbers)) return {};
+    }
+    if (!multiply(hosts, numbers)) return {};
+  }
+  return hosts;
+}
+
+/// Names are letters, digits and what host names and addresses have between them.
+bool are_names(const Texts& hosts) {
+  return !hosts.empty() && std::all_of(hosts.begin(), hosts.end(), [](const std::string& host) {
+    return !host.empty() &&
+           host.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:") ==
+               std::string::npos;
+  });
+}
+
+/// Where the item that `rest` begins with ends: at the next comma outside of brackets, or with all of it.
+std::size_t end_of_item(std::string_view rest) {
+  std::size_t end = 0;
+  for (bool inside = false; end < rest.size() && (inside || rest[end] != ','); ++end) {
+    inside = rest[end] == '[' || (inside && rest[end] != ']');
+  }
+  return end;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> parse_slurm_hosts(std::string_view text) {
+  Texts hosts;
+  for (bool more = true; more;) {
+    const std::size_t end = end_of_item(text);
+    const Texts item = hosts_of(trimmed(text.substr(0, end)));
+    if (!are_names(item) || hosts.size() + item.size() > kMostSlurmEntries) return std::nullopt;
+    hosts.insert(hosts.end(), item.begin(), item.end());
+    more = end < text.size();
+    text.remove_prefix(more ? end + 1 : end);
+  }
+  return hosts;
+}
+
+std::optional<std::vector<int>> parse_slurm_counts(std::string_view text) {
+  std::vector<int> counts;
+  for (bool more = true; more;) {
+    more = text.find(',') != std::string_view::npos;
+    std::string_view times = cut(text, ',');
+    const auto count = number_in<int>(cut(times, '('));
+    std::optional<int> repeat = 1;
+    if (!times.empty()) {
+      if (!times.starts_with('x') || !times.ends_with(')')) return std::nullopt;
+      repeat = number_in<int>(times.substr(1, times.size() - 2));
+    }
+    if (!count || *count < 0 || !repeat || *repeat < 1) return std::nullopt;
+    if (static_cast<std::size_t>(*repeat) > kMostSlurmEntries - counts.size()) return std::nullopt;
+    counts.insert(counts.end(), static_cast<std::size_t>(*repeat), *count);
+  }
+  return counts;
+}
+
+}  // namespace lrun

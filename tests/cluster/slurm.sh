@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# lrun as the one task a node of a real Slurm of three nodes: `srun lrun …` is one run.
+# usage: slurm.sh LRUN
+set -euo pipefail
+lrun=$1
+lab=${LRUN_LAB:-}
+[ -n "$lab" ] || { echo "skipped: LRUN_LAB names no lab"; exit 77; }
+[ "$(id -u)" -eq 0 ] || { echo "skipped: the lab needs root"; exit 77; }
+"$lab" has slurm > /dev/null 2>&1 || { echo "skipped: the lab has no Slurm here"; exit 77; }
+unset LRUN_LAB  # lrun knows no such variable
+export LAB=slurm$$  # small letters and digits
+out=$(mktemp -d)
+trap '"$lab" down > /dev/null 2>&1; rm -rf "$out"' EXIT
+"$lab" slurm up 3 > "$out/lab" 2>&1 || { echo "skipped: no Slurm here: $(tail -n 1 "$out/lab")"; exit 77; }
+fail() { echo "FAILED: $1"; tail -n 30 "$out/out" "$out/err"; exit 1; }
+
+# step WANTED-STATUS SRUN-OPTIONS -- LRUN-ARGUMENTS
+step() {
+  local wanted=$1 status=0 options=()
+  shift
+  while [ "$1" != -- ]; do options+=("$1"); shift; done
+  shift
+  timeout 90 "$lab" exec h0 srun "${options[@]}" "$lrun" "$@" > "$out/out" 2> "$out/err" || status=$?
+  [ "$status" -eq "$wanted" ] || fail "'srun ${options[*]} lrun $*' ended with $status, not $wanted"
+}
+
+# shellcheck disable=SC2016 # expanded by the workers
+show='echo "$RANK/$WORLD_SIZE local $LOCAL_RANK node $GROUP_RANK at $MASTER_ADDR on $SLURMD_NODENAME id $TORCHELASTIC_RUN_ID"'
+step 0 -N3 --ntasks-per-node=1 -- -n 2 --output raw sh -c "$show"
+[ "$(wc -l < "$out/out")" -eq 6 ] || fail "three nodes of two workers are not six ranks"
+for rank in 0 1 2 3 4 5; do
+  node=$((rank / 2))
+  grep -Eq "^$rank/6 local $((rank % 2)) node $node at [^ ]+ on h$((node + 1)) id slurm-[0-9]+\.0$" "$out/out" ||
+    fail "rank $rank is not where it belongs"
+done
+[ "$(sed 's/.* at \([^ ]*\) .*/\1/' "$out/out" | sort -u | wc -l)" -eq 1 ] || fail "the ranks have several masters"
+
+# A failure ends all, with its code, and every node names the culprit.
+# shellcheck disable=SC2016
+step 7 -N3 --ntasks-per-node=1 -- -n 2 --grace 1s sh -c 'if [ $RANK = 3 ]; then exit 7; fi; exec sleep 1000'
+[ "$(grep -c 'rank 3 (local rank 1, .* exited with code 7' "$out/err")" -ge 3 ] || fail "not all nodes name rank 3"
+
+# What would start every worker several times, or on one node of three.
+step 125 -N3 --ntasks-per-node=2 --overcommit -- -n 2 true
+grep -q "srun starts 2 tasks a node" "$out/err" || fail "two tasks a node are not explained"
+step 125 -N3 --ntasks-per-node=1 -- --num_nodes 2 -n 2 true
+grep -q "'--num_nodes 2': Slurm step .* has 3 nodes" "$out/err" || fail "the wrong number of nodes is not explained"
+
+# Alone where it was asked for, and in a step of one task.
+# shellcheck disable=SC2016
+step 0 -N3 --ntasks-per-node=1 -- --standalone -n 1 --output raw sh -c 'echo $WORLD_SIZE'
+[ "$(sort -u "$out/out")" = 1 ] || fail "--standalone is not alone"
+step 0 -N1 -n1 -- -n 2 true
+
+# shellcheck disable=SC2016
+"$lab" exec h0 sbatch -W -N3 -o "$out/out" --wrap "$lrun -n 2 --output raw sh -c 'echo \$WORLD_SIZE'" > "$out/err" 2>&1 ||
+  fail "the batch script failed"
+grep -q "this job has 3 nodes, and this run uses one of them" "$out/out" || fail "idle nodes are not told"
+echo "one task a node of a Slurm of three nodes: well"
