@@ -171,7 +171,12 @@ void StoreRequestDecoder::take_length(std::uint64_t length) {
 
 bool StoreRequestDecoder::take_string(std::string_view& bytes) {
   const std::size_t taken = static_cast<std::size_t>(std::min<std::uint64_t>(string_missing_, bytes.size()));
-  request_.strings.back().append(bytes.substr(0, taken));
+  std::string& string = request_.strings.back();
+  if (string.empty()) {
+    string = std::string(bytes.substr(0, taken));  // of its exact size: a value may be kept for long
+  } else {
+    string.append(bytes.substr(0, taken));
+  }
   bytes.remove_prefix(taken);
   string_missing_ -= taken;
   if (string_missing_ > 0) return false;

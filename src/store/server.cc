@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <system_error>
@@ -77,8 +76,7 @@ struct StoreServer::Connection {
   bool heard = false;    // at least one byte
   std::string unserved;  // bytes that were read and wait until the client takes its answers
   SendBuffer answers;
-  EventLoop::Watch readable;
-  EventLoop::Watch writable;
+  SocketEvents watched = {.readable = true};
 };
 
 StoreServer::StoreServer(EventLoop& loop, StoreServerOptions options)
@@ -86,17 +84,17 @@ StoreServer::StoreServer(EventLoop& loop, StoreServerOptions options)
       options_(std::move(options)),
       listener_(listen_as(options_)),
       port_(port_of_socket(listener_.get())),
+      poll_(loop_, [this](StoreClientId id, SocketEvents events) { serve_ready(id, events); }),
       accepting_(loop_.on_readable(listener_.get(), [this] { accept_batch(); })) {}
 
 StoreServer::~StoreServer() = default;
 
-std::size_t StoreServer::num_clients() const {
-  return static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(),
-                                                [](const auto& entry) { return entry.second->decoder.validated(); }));
-}
+std::size_t StoreServer::num_clients() const { return connections_.size() - strangers_.size(); }
 
 void StoreServer::reset() {
+  for (const auto& [id, connection] : connections_) poll_.remove(connection->socket.get());
   connections_.clear();
+  strangers_.clear();
   table_ = KeyValueTable();
   clients_seen_ = 0;
   // A worker of the last round may have connected and written before it died: its requests are not for this table.
@@ -137,19 +135,25 @@ void StoreServer::add_connection(Fd socket) {
   }
   if (!read_buffer_) read_buffer_ = std::make_unique_for_overwrite<char[]>(kReadBytesPerTurn);
   const StoreClientId id = ++last_id_;
-  Connection& connection = *connections_.emplace(id, std::make_unique<Connection>(id, std::move(socket))).first->second;
-  watch(connection);
+  const int fd = socket.get();
+  const auto& [entry, added] = connections_.emplace(id, std::make_unique<Connection>(id, std::move(socket)));
+  strangers_.insert(id);
+  poll_.add(fd, id, entry->second->watched);
 }
 
 bool StoreServer::make_room() {
-  StoreClientId oldest = last_id_ + 1;
-  for (const auto& [id, connection] : connections_) {
-    if (id < oldest && !connection->decoder.validated()) oldest = id;
-  }
-  const auto found = connections_.find(oldest);
-  if (found == connections_.end()) return false;
-  refuse(*found->second, "it says nothing, and others want to connect");
+  if (strangers_.empty()) return false;
+  refuse(*connections_.at(*strangers_.begin()), "it says nothing, and others want to connect");
   return true;
+}
+
+void StoreServer::serve_ready(StoreClientId id, SocketEvents events) {
+  const auto entry = connections_.find(id);
+  if (entry == connections_.end()) return;
+  Connection& connection = *entry->second;
+  const SocketEvents asked_for = connection.watched;
+  if (events.readable && asked_for.readable) return read_from(connection);
+  if (events.writable && asked_for.writable) write_to(connection);
 }
 
 void StoreServer::read_from(Connection& connection) {
@@ -165,8 +169,7 @@ void StoreServer::read_from(Connection& connection) {
 bool StoreServer::give_away(Connection& connection, std::string_view bytes) {
   const bool is_first = !std::exchange(connection.heard, true);
   if (!is_first || !options_.foreign || bytes.front() != options_.foreign_byte) return false;
-  connection.readable.cancel();
-  connection.writable.cancel();
+  poll_.remove(connection.socket.get());
   Fd socket = std::move(connection.socket);
   close(connection.id);
   options_.foreign(std::move(socket), std::string(bytes));
@@ -186,7 +189,10 @@ void StoreServer::serve(Connection& connection, std::string_view bytes) {
     reason = handle_request(table_, connection.id, std::move(*request), connection.answers.tail());
     tell_released(connection);
   }
-  if (!was_known && connection.decoder.validated()) ++clients_seen_;
+  if (!was_known && connection.decoder.validated()) {
+    ++clients_seen_;
+    strangers_.erase(connection.id);
+  }
   if (!reason.empty()) return refuse(connection, reason);
   connection.unserved.assign(bytes);
   flush(connection);
@@ -217,17 +223,10 @@ void StoreServer::watch(Connection& connection) {
   // Unserved requests wait for the next turn even when all answers could be sent at once: the others come first.
   const bool write = !connection.answers.empty() || !connection.unserved.empty();
   const bool read = connection.unserved.empty() && connection.answers.size() <= options_.max_unsent_bytes;
-  const int fd = connection.socket.get();
-  if (write && !connection.writable.armed()) {
-    connection.writable = loop_.on_writable(fd, [this, &connection] { write_to(connection); });
-  } else if (!write) {
-    connection.writable.cancel();
-  }
-  if (read && !connection.readable.armed()) {
-    connection.readable = loop_.on_readable(fd, [this, &connection] { read_from(connection); });
-  } else if (!read) {
-    connection.readable.cancel();
-  }
+  const SocketEvents wanted{.readable = read, .writable = write};
+  if (wanted == connection.watched) return;
+  connection.watched = wanted;
+  poll_.change(connection.socket.get(), connection.id, wanted);
 }
 
 void StoreServer::tell_released(const Connection& served) {
@@ -262,7 +261,11 @@ void StoreServer::tell_refusals() {
 
 void StoreServer::close(StoreClientId id) {
   table_.cancel_wait(id);
-  connections_.erase(id);
+  const auto entry = connections_.find(id);
+  if (entry == connections_.end()) return;
+  if (entry->second->socket) poll_.remove(entry->second->socket.get());
+  connections_.erase(entry);
+  strangers_.erase(id);
 }
 
 void StoreServer::log(const std::string& line) const {

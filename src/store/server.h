@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,6 +16,7 @@
 #include "store/protocol.h"
 #include "store/refusal_log.h"
 #include "store/send_buffer.h"
+#include "store/socket_poll.h"
 
 namespace lrun {
 
@@ -81,6 +83,8 @@ class StoreServer {
   void add_connection(Fd socket);
   /// False when there is no room for one more connection.
   bool make_room();
+  /// A connection that is not there any more is passed over.
+  void serve_ready(StoreClientId id, SocketEvents events);
   void read_from(Connection& connection);
   /// Carries out the requests in `bytes`; what is left when the client has too many unread answers is kept for later.
   /// The connection may be gone afterwards.
@@ -88,7 +92,7 @@ class StoreServer {
   /// True when the connection was given away.
   bool give_away(Connection& connection, std::string_view bytes);
   void write_to(Connection& connection);
-  /// Sends what is there and arms the watches that the rest needs. False when the connection is gone.
+  /// Sends what is there and watches for what the rest needs. False when the connection is gone.
   bool flush(Connection& connection);
   void watch(Connection& connection);
   void tell_released(const Connection& served);
@@ -104,9 +108,11 @@ class StoreServer {
   std::uint16_t port_ = 0;
   KeyValueTable table_;
   std::unordered_map<StoreClientId, std::unique_ptr<Connection>> connections_;
+  std::set<StoreClientId> strangers_;  // connections that have not shown the magic number; the oldest comes first
   StoreClientId last_id_ = 0;
   std::size_t clients_seen_ = 0;
   std::unique_ptr<char[]> read_buffer_;  // shared by all connections; made for the first
+  SocketPoll poll_;
   EventLoop::Watch accepting_;
   EventLoop::Timer accept_again_;  // only while descriptors have run out
   bool accept_failed_ = false;     // said once, until a connection could be accepted again

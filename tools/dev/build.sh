@@ -55,6 +55,8 @@ dev_bench() {
   if perf=$(shared perf); then
     stage "building the limit programs"
     make -s -C "$perf" O="$root/build/perf"
+    make -s -C "$perf" O="$root/build/perf" TORCH="$libtorch_home/torch" "$root/build/perf/store_torch" ||
+      note "torch's own clients of its store are left out: store_torch does not compile with this LibTorch"
     export LRUN_PERF=$root/build/perf LRUN_PERF_SOURCE=$perf
   else
     note "../shared/perf is not here: no limits beside the figures"
@@ -63,9 +65,12 @@ dev_bench() {
   if [ -n "${LRUN_PERF:-}" ]; then
     stage "launcher.sh"
     bench/launcher.sh
+    stage "store.sh"
+    export_test_python
+    LRUN_BENCH=$root/build/release/bench bench/store.sh
   fi
   for program in build/release/bench/bench_*; do
-    [ -x "$program" ] || continue
+    [ -x "$program" ] && [ "${program##*/}" != bench_store ] || continue  # store.sh has run it
     stage "$(basename "$program")"
     "$program" "$@"
   done
