@@ -172,7 +172,8 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
     say(Severity::kError, error.what());
     leave_in_error_file(environment, std::string_view(error.what()));
     if (error.code() == std::errc::address_in_use)
-      say(Severity::kHint, "without '--master-port' and '--rdzv-endpoint' a free port is chosen");
+      say(Severity::kHint, plan.rendezvous ? "name another port with '--rdzv-endpoint', on every node"
+                                           : "without '--master-port' and '--rdzv-endpoint' a free port is chosen");
     if (error.code() == std::errc::resource_unavailable_try_again) {
       say(Severity::kHint, "the number of processes is limited: see 'ulimit -u' and the cgroup's pids.max");
     }

@@ -24,14 +24,13 @@ std::string write(const std::string& file, std::string_view text) {
 }
 
 /// Empty: nobody wants one. An lrun around this one makes the folders of its ranks only when a run has lived for a
-/// moment: what fails before that makes its own.
+/// moment; what fails before that it learns from our stderr.
 std::string wanted_at(const Environment& environment) {
   std::string file = environment.get(kErrorFileVariable).value_or("");
-  std::error_code ignored;
-  if (!file.empty() && environment.has("LRUN_RUN_ID")) {
-    std::filesystem::create_directory(std::filesystem::path(file).parent_path(), ignored);
-  }
-  return file;
+  std::error_code error;
+  const bool comes_later =
+      environment.has("LRUN_RUN_ID") && !std::filesystem::exists(std::filesystem::path(file).parent_path(), error);
+  return comes_later ? std::string() : file;
 }
 
 }  // namespace

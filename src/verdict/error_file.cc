@@ -85,7 +85,11 @@ std::string error_file_for_parent(const FailureRecord& record, const std::option
   } else {
     std::string stack;
     for (const std::string& line : record.evidence) stack += line + "\n";
-    const std::string message = record.error.empty() ? record.in_words() : record.error;
+    std::string message = record.error.empty() ? record.in_words() : record.error;
+    // Whoever reads it knows our exit code, but not whose it is.
+    if (record.error.empty() && record.ending == FailureRecord::Ending::kExited) {
+      message = "rank " + std::to_string(record.rank) + " " + message;
+    }
     json = {{"message", details(message, stack, record.wall_ns / 1'000'000'000)}};
   }
   json["message"]["errorCode"] = exit_code;

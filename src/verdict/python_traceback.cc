@@ -7,6 +7,7 @@ namespace lrun {
 namespace {
 
 constexpr std::string_view kHeader = "Traceback (most recent call last):";
+constexpr std::string_view kGroupHeader = "+ Exception Group Traceback (most recent call last):";
 constexpr std::string_view kIgnored = "Exception ignored in";
 constexpr std::string_view kFatal = "Fatal Python error: ";
 constexpr std::string_view kFrame = "  File \"";
@@ -124,6 +125,29 @@ std::optional<FoundError> read_beheaded_traceback(const Lines& lines) {
   return lines[first].starts_with(kFrame) ? read_traceback(lines, first) : std::nullopt;
 }
 
+/// What stands behind the margin of a group's report, '  | ' or '    | '; empty for the lines that part its members.
+std::string_view behind_margin(std::string_view line) {
+  const auto margin = line.find_first_not_of(' ');
+  if (margin == std::string_view::npos || !line.substr(margin).starts_with("| ")) return {};
+  return line.substr(margin + 2);
+}
+
+/// An ExceptionGroup, as TaskGroup raises it: what failed is among its members, of which the first is told.
+std::optional<FoundError> read_group(const Lines& lines, std::size_t header) {
+  std::vector<std::string> inner;
+  for (std::size_t i = header + 1; i < lines.size(); ++i) inner.emplace_back(behind_margin(lines[i]));
+  std::optional<FoundError> found = read_traceback(Lines(inner), 0);
+  if (!found) return std::nullopt;
+  const auto member = std::find_if(inner.begin() + static_cast<std::ptrdiff_t>(found->line) + 1, inner.end(),
+                                   [](const std::string& line) { return names_exception(line); });
+  if (member != inner.end()) {
+    found->words.error += ": " + *member;
+    found->words.lines.push_back(*member);
+  }
+  found->line += header + 1;
+  return found;
+}
+
 /// A SyntaxError in the program itself comes without a traceback.
 std::optional<FoundError> read_syntax_error(const Lines& lines, std::size_t named) {
   std::size_t frame = named;
@@ -187,6 +211,8 @@ std::optional<FoundError> find_python_error(const std::vector<std::string>& all)
     std::optional<FoundError> found;
     if (line == kHeader || line == "Original Traceback (most recent call last):") {
       if (!is_ignored(lines, i)) found = read_traceback(lines, i + 1);
+    } else if (line.ends_with(kGroupHeader)) {
+      found = read_group(lines, i);
     } else if (line.starts_with(kFatal)) {
       found = read_fatal_error(lines, i);
     } else if (names_syntax_error(line)) {

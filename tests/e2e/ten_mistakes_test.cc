@@ -174,6 +174,16 @@ TEST(TenMistakes, APortThatIsInUse) {
   expect_refused(lrun, {"cannot listen on 127.0.0.1:" + port.number() + ": Address already in use"});
 }
 
+TEST(TenMistakes, APortThatIsInUseWhereNodesAreToMeet) {
+  const TakenPort port;
+  LrunProcess lrun({"--num_nodes", "2", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:" + port.number(), "true"});
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_NE(lrun.err().find("cannot listen on 127.0.0.1:" + port.number() + ": Address already in use\n"
+                            "lrun: hint: name another port with '--rdzv-endpoint', on every node\n"),
+            std::string::npos)
+      << lrun.err();
+}
+
 TEST(TenMistakes, GpusWhereThereAreNone) {
   LrunProcess lrun({"--accelerator", "gpu", "-n", "2", "echo", "started"},
                    {.environment = {{"CUDA_VISIBLE_DEVICES", ""}}});

@@ -162,14 +162,17 @@ TEST(ErrorFile, OfTheParentStaysAwayWhenNobodyIsToBlame) {
   EXPECT_FALSE(std::filesystem::exists(file)) << "a stop is no error: an outer launcher would blame it";
 }
 
-TEST(ErrorFile, OfAnLrunAroundItMayBeBeforeThatMadeTheFolder) {
+TEST(ErrorFile, OfAnLrunAroundItMayHaveNoFolderYet) {
   const TemporaryFolder folder;
-  const std::string file = folder.path() / "0" / "error.json";
-  LrunProcess lrun({"-n", "1", "sh", "-c", "exit 3"},
-                   {.environment = {{"LRUN_RUN_ID", "outer"}, {"TORCHELASTIC_ERROR_FILE", file}}});
-  EXPECT_EQ(lrun.wait().code, 3);
-  EXPECT_EQ(lrun.err().find("warning"), std::string::npos) << lrun.err();
-  EXPECT_TRUE(std::filesystem::exists(file));
+  const auto shown = [&](const std::string& file) {
+    LrunProcess lrun({"-n", "1", "sh", "-c", "exit 3"},
+                     {.environment = {{"LRUN_RUN_ID", "outer"}, {"TORCHELASTIC_ERROR_FILE", file}}});
+    EXPECT_EQ(lrun.wait().code, 3);
+    return lrun.err();
+  };
+  EXPECT_EQ(shown(folder.path() / "attempt_0" / "0" / "error.json").find("warning"), std::string::npos);
+  EXPECT_EQ(shown(folder.path() / "error.json").find("warning"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "error.json"));
 }
 
 TEST(ErrorFile, OfTheParentThatCannotBeWrittenIsAWarning) {

@@ -80,6 +80,14 @@ TEST(ErrorFileForParent, WithoutOneOfTheWorkerTellsWhatIsKnown) {
   EXPECT_EQ(json["message"]["errorCode"], 9);
 }
 
+TEST(ErrorFileForParent, WithoutAnyWordsTellsWhoseTheCodeIs) {
+  FailureRecord record;
+  record.rank = 3;
+  record.value = 9;
+  const auto json = nlohmann::json::parse(error_file_for_parent(record, std::nullopt, 9));
+  EXPECT_EQ(json["message"]["message"], "rank 3 exited with code 9");
+}
+
 TEST(ErrorFileOfTheLauncher, HasTheFormOfTorchs) {
   const auto file = parse_error_file(error_file_of_launcher("no such option", 1'700'000'000));
   ASSERT_TRUE(file);

@@ -69,6 +69,28 @@ TEST(LastWords, AreLocatedInTheUsersOwnCode) {
   EXPECT_EQ(words.lines[3], "    return F.linear(input, self.weight, self.bias)");
 }
 
+TEST(LastWords, OfAGroupOfExceptionsAreItsFirstMember) {
+  const LastWords words = find_last_words({
+      "  + Exception Group Traceback (most recent call last):",
+      "  |   File \"/home/me/train.py\", line 40, in main",
+      "  |     async with asyncio.TaskGroup() as tasks:",
+      "  | ExceptionGroup: unhandled errors in a TaskGroup (2 sub-exceptions)",
+      "  +-+---------------- 1 ----------------",
+      "    | Traceback (most recent call last):",
+      "    |   File \"/home/me/train.py\", line 12, in load",
+      "    |     raise ValueError(\"bad batch\")",
+      "    | ValueError: bad batch",
+      "    +---------------- 2 ----------------",
+      "    | TypeError: no",
+      "    +------------------------------------",
+  });
+  EXPECT_EQ(words.error, "ExceptionGroup: unhandled errors in a TaskGroup (2 sub-exceptions): ValueError: bad batch");
+  EXPECT_EQ(words.location, "train.py:40 in main");
+  EXPECT_EQ(words.lines,
+            (Lines{"  File \"/home/me/train.py\", line 40, in main", "    async with asyncio.TaskGroup() as tasks:",
+                   "ExceptionGroup: unhandled errors in a TaskGroup (2 sub-exceptions)", "ValueError: bad batch"}));
+}
+
 TEST(LastWords, OfAChainOfExceptionsAreTheLast) {
   const LastWords words = find_last_words({
       "Traceback (most recent call last):",
