@@ -84,6 +84,15 @@ void need_terminal(const Setting<int>& debug_rank) {
                   "start lrun from a shell; 'ssh -t' and 'docker run -it' make a terminal");
 }
 
+/// Of a shell's background jobs the kernel stops who reads the terminal. Workers have sessions of their own, where it
+/// cannot: rank 0 would take what the user types to the shell.
+void refuse_a_shells_terminal() {
+  const pid_t foreground = ::isatty(STDIN_FILENO) == 1 ? ::tcgetpgrp(STDIN_FILENO) : -1;
+  if (foreground <= 0 || foreground == ::getpgrp()) return;
+  throw UserError("'--stdin' would read a terminal that another job has: lrun runs in the background",
+                  "start lrun in the foreground, or give it a file: '< FILE'");
+}
+
 }  // namespace
 
 std::string WorkerStart::from_here(const std::string& path) const {
@@ -101,6 +110,7 @@ WorkerStart prepare_start(const LaunchPlan& plan, const Environment& environment
   start.executable = find_program(plan.argv.front(), start.environment.get("PATH").value_or(""), start.folder);
   find_wrappers(plan, start);
   if (plan.setup.debug_rank.given()) need_terminal(plan.setup.debug_rank);
+  if (plan.standard_input) refuse_a_shells_terminal();
   return start;
 }
 

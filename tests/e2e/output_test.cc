@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <sstream>
 
@@ -146,6 +148,32 @@ TEST(Output, RankZeroReadsThePersonsAnswer) {
   EXPECT_EQ(lrun.wait().code, 0);
   EXPECT_NE(lrun.err().find("got Ada"), std::string::npos) << lrun.err();
   EXPECT_NE(lrun.err().find("got\r\n"), std::string::npos) << "rank 1 reads nothing\n" << lrun.err();
+}
+
+/// Gives the terminal to another process group, as a shell does that starts lrun in the background. The group ends with
+/// the session.
+void be_in_background() {
+  Pipe ready = make_pipe();
+  const pid_t shell = ::fork();
+  if (shell == 0) {
+    ::setpgid(0, 0);
+    ready.write.reset();
+    for (;;) ::pause();
+  }
+  ready.write.reset();
+  char none = 0;
+  (void)!::read(ready.read.get(), &none, 1);
+  ::signal(SIGTTOU, SIG_IGN);
+  ::tcsetpgrp(STDIN_FILENO, shell);
+  ::signal(SIGTTOU, SIG_DFL);
+}
+
+TEST(Output, RankZeroNeverTakesWhatIsTypedToAShell) {
+  LrunProcess lrun({"-n", "1", "--stdin", "cat"},
+                   {.environment = {{"NO_COLOR", "1"}}, .terminal = true, .before_exec = be_in_background});
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_NE(lrun.err().find("lrun: error: '--stdin' would read a terminal that another job has"), std::string::npos)
+      << lrun.err();
 }
 
 /// What stands on a terminal after these bytes, row by row. It knows what lrun uses: '\r', '\n', and ESC [ with A and B
