@@ -70,7 +70,8 @@ dev_bench() {
     LRUN_BENCH=$root/build/release/bench bench/store.sh
   fi
   for program in build/release/bench/bench_*; do
-    [ -x "$program" ] && [ "${program##*/}" != bench_store ] || continue  # store.sh has run it
+    [ -x "$program" ] || continue
+    [ "${program##*/}" != bench_store ] || [ -z "${LRUN_PERF:-}" ] || continue  # store.sh has run it
     stage "$(basename "$program")"
     "$program" "$@"
   done
