@@ -97,9 +97,9 @@ LastWords words_of(const FailureRecord& record, const EndFacts& facts) {
 
 /// By exit() and not as a shell that tells of a signal.
 bool chose_to_end(const FailureRecord& record) {
-  constexpr int kSignalBase = 128;
+  constexpr int kSignalBase = 128;  // which itself is git's code
   constexpr int kMinusOne = 255;
-  return record.ending == Ending::kExited && (record.value < kSignalBase || record.value == kMinusOne);
+  return record.ending == Ending::kExited && (record.value <= kSignalBase || record.value == kMinusOne);
 }
 
 std::string detail_of(Cause cause, const EndFacts& facts) {

@@ -40,10 +40,11 @@ bool starts_with_any(std::string_view line, const auto& all_words) {
 
 bool is_beside(std::string_view line) { return line.empty() || starts_with_any(line, kBeside); }
 
-/// Nothing but a few lines came after it.
+/// Nothing but a few lines and call stacks came after it.
 bool is_near_the_end(const std::vector<std::string>& lines, const std::string& line) {
-  const auto count = static_cast<std::ptrdiff_t>(lines.size());
-  return std::find(lines.end() - std::min(count, kMostAfter + 1), lines.end(), line) != lines.end();
+  const auto found = std::find(lines.rbegin(), lines.rend(), line);
+  return found != lines.rend() &&
+         std::count_if(lines.rbegin(), found, [](const std::string& later) { return !is_beside(later); }) <= kMostAfter;
 }
 
 /// Behind a program's name: one word and a colon.

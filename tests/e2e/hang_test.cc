@@ -20,11 +20,9 @@ TEST(Hang, IsSeenExplainedAndStopped) {
 }
 
 TEST(Hang, IsExplainedByARankThatHasEnded) {
-  LrunProcess lrun({"-n", "3", "--hang-timeout", "400ms", "sh", "-c", "[ $RANK = 1 ] && exit 0; exec sleep 1000"});
+  LrunProcess lrun({"-n", "3", "--hang-timeout", "2s", "sh", "-c", "[ $RANK = 1 ] && exit 0; exec sleep 1000"});
   EXPECT_EQ(lrun.wait().code, 124) << lrun.err();
-  EXPECT_NE(lrun.err().find("2 ranks are in clock_nanosleep(); rank 1 has ended; stopping 2 workers"),
-            std::string::npos)
-      << lrun.err();
+  EXPECT_NE(lrun.err().find("rank 1 has ended; stopping 2 workers"), std::string::npos) << lrun.err();
 }
 
 TEST(Hang, ARunThatPrintsDoesNotHang) {

@@ -130,7 +130,8 @@ TEST(Explain, TakesTheProgramsOwnWordsWhereItChoseToEnd) {
             "exited with code 2");
   EXPECT_EQ(explained(Ending::kExited, 2, {.last_lines = lines}).error, "") << "on stdout it may be anything";
   EXPECT_EQ(explained(Ending::kSignaled, SIGSEGV, {.last_lines = lines, .error_lines = lines}).error, "");
-  EXPECT_EQ(explained(Ending::kExited, 139, {.last_lines = {"Killed"}, .error_lines = {"Killed"}}).error, "");
+  EXPECT_EQ(explained(Ending::kExited, 128, {.last_lines = lines, .error_lines = lines}).error, lines.front());
+  EXPECT_EQ(explained(Ending::kExited, 139, {.last_lines = lines, .error_lines = lines}).error, "");
 }
 
 TEST(Explain, SeesTheVictimBehindItsOwnWords) {

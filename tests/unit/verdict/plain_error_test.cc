@@ -34,6 +34,14 @@ TEST(PlainError, IsWhatShellsAndToolsSay) {
   EXPECT_EQ(found({"I was told: No such file or directory"}), "") << "no program's name stands before it";
 }
 
+TEST(PlainError, MayHaveALongCallStackBehindIt) {
+  Lines lines{"train.js:1", "throw new Error('no data')", "^", "", "Error: no data"};
+  lines.insert(lines.end(), 12, "    at load (train.js:1:7)");
+  lines.emplace_back("");
+  lines.emplace_back("Node.js v20.20.2");
+  EXPECT_EQ(found(lines), "Error: no data");
+}
+
 TEST(PlainError, IsNotJustTheLastLine) {
   EXPECT_EQ(found({"epoch 1: 30%"}), "") << "a progress bar";
   EXPECT_EQ(found({"a.py:3: UserWarning: this is slow"}), "");
