@@ -8,7 +8,8 @@ import pathlib
 import re
 import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
+from plot import BLUE, HERE, ORANGE, curve, line, svg, text, with_table, write_or_check
+
 BEGIN, END = "<!-- launch: made by plot_launch.py -->", "<!-- end of launch -->"
 SERIES = {"limit": "limit", "lrun": "lrun", "hydra4": "MPICH's hydra 4.0", "parallel": "GNU parallel"}
 GOALS = {8: 1.5, 64: 1.25, 1024: 1.2}  # times the limit
@@ -61,22 +62,7 @@ def markdown_of(rows):
 # The picture: how many times the limit each needs. Who needs far more is told in words.
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 380, 64, 150, 64, 52
 FAR = 8  # times the limit
-STYLE = """
-  text { font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #24292f }
-  .title { font-size: 15px; font-weight: 600 } .soft { fill: #57606a } .end { text-anchor: end }
-  .middle { text-anchor: middle } .strong { font-weight: 600 }
-  .grid { stroke: #d0d7de; stroke-width: 1 } .limit { stroke: #57606a; stroke-width: 2 }
-  polyline { fill: none; stroke-width: 2.5; stroke-linejoin: round }
-  .goal { stroke: #1a7f37; stroke-width: 3 } text.goal { stroke: none; fill: #1a7f37 }
-  polyline.lrun { stroke: #0969da } circle.lrun, text.lrun { fill: #0969da }
-  polyline.hydra4 { stroke: #bc4c00 } circle.hydra4, text.hydra4 { fill: #bc4c00 }
-  @media (prefers-color-scheme: dark) {
-    text { fill: #e6edf3 } .soft { fill: #9198a1 } .grid { stroke: #3d444d } .limit { stroke: #9198a1 }
-    .goal { stroke: #3fb950 } text.goal { fill: #3fb950 }
-    polyline.lrun { stroke: #4493f8 } circle.lrun, text.lrun { fill: #4493f8 }
-    polyline.hydra4 { stroke: #f0883e } circle.hydra4, text.hydra4 { fill: #f0883e }
-  }
-"""
+COLORS = {"lrun": BLUE, "hydra4": ORANGE}
 
 
 def ratios(name, rows):
@@ -95,15 +81,6 @@ class Scale:
 
     def y(self, ratio):
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * ratio / self.top
-
-
-def text(x, y, words, classes=""):
-    words = words.replace("&", "&amp;").replace("<", "&lt;")
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{classes}">{words}</text>'
-
-
-def line(x1, y1, x2, y2, classes):
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{classes}"/>'
 
 
 def frame(rows, scale):
@@ -137,10 +114,9 @@ def goals(rows, scale):
 
 def series(name, rows, scale):
     points = [(workers, scale.x(workers), scale.y(ratio)) for workers, ratio in ratios(name, rows).items()]
-    parts = [f'<polyline class="{name}" points="{" ".join(f"{x:.1f},{y:.1f}" for _, x, y in points)}"/>']
+    parts = curve([point[1:] for point in points], name)
     for index, (workers, x, y) in enumerate(points):
         comes_from_above = index > 0 and points[index - 1][2] < y - 8  # the line is where the words would begin
-        parts.append(f'<circle class="{name}" cx="{x:.1f}" cy="{y:.1f}" r="4"/>')
         parts.append(text(x + (18 if comes_from_above else 0), y - 10, milliseconds(rows[workers][name]),
                           f"middle {name}"))
     _, x, y = points[-1]
@@ -155,14 +131,7 @@ def svg_of(rows):
         found = ratios(name, rows)
         if found and min(found.values()) < FAR:
             parts += series(name, rows, scale)
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
-            f'height="{HEIGHT}" role="img" aria-label="launch times as multiples of the limit">\n'
-            f"<style>{STYLE}</style>\n" + "\n".join(parts) + "\n</svg>\n")
-
-
-def with_table(readme, table):
-    before, rest = readme.split(BEGIN + "\n", 1)
-    return before + BEGIN + "\n" + table + rest[rest.index(END):]
+    return svg(WIDTH, HEIGHT, "launch times as multiples of the limit", COLORS, parts)
 
 
 def main(arguments):
@@ -175,12 +144,8 @@ def main(arguments):
         (HERE / "launch.tsv").write_text(tsv_of(rows))
     rows = read_tsv((HERE / "launch.tsv").read_text())
     readme = HERE / "README.md"
-    made = {HERE / "launch.svg": svg_of(rows), readme: with_table(readme.read_text(), markdown_of(rows))}
-    for file, content in made.items():
-        if not check:
-            file.write_text(content)
-        elif not file.exists() or file.read_text() != content:
-            sys.exit(f"bench/{file.name} is not what bench/launch.tsv says: run bench/plot_launch.py")
+    made = {HERE / "launch.svg": svg_of(rows), readme: with_table(readme.read_text(), BEGIN, END, markdown_of(rows))}
+    write_or_check(made, check, "launch")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ dev_build() {
   need_packages "${build_packages[@]}" "${test_packages[@]}"
   case $preset in
     fuzz) need_packages "${check_packages[@]}" ;;
-    release) need_packages libbenchmark-dev ;;
   esac
   need_libtorch
   configure_and_build "$preset" "$@"
@@ -47,11 +46,17 @@ dev_demo() {
   "${run[@]}"
 }
 
+# dev_bench [launcher|store|spawn|runtime [ARGS...]]: one part, or all of them.
 dev_bench() {
-  need_packages "${build_packages[@]}" "${test_packages[@]}" libbenchmark-dev
+  local part=${1:-all} perf
+  [ $# -eq 0 ] || shift
+  case $part in
+    all | launcher | store | spawn | runtime) ;;
+    *) fail "there is no benchmark '$part'" "./dev bench [launcher|store|spawn|runtime]" ;;
+  esac
+  need_packages "${build_packages[@]}" "${test_packages[@]}"
   need_libtorch
   configure_and_build release lrun lrun_bench
-  local perf program
   if perf=$(shared perf); then
     stage "building the limit programs"
     make -s -C "$perf" O="$root/build/perf"
@@ -61,20 +66,34 @@ dev_bench() {
   else
     note "../shared/perf is not here: no limits beside the figures"
   fi
-  export LRUN_PROGRAM=$root/build/release/lrun
-  if [ -n "${LRUN_PERF:-}" ]; then
-    stage "launcher.sh"
-    bench/launcher.sh
-    stage "store.sh"
-    export_test_python
-    LRUN_BENCH=$root/build/release/bench bench/store.sh
-  fi
-  for program in build/release/bench/bench_*; do
-    [ -x "$program" ] || continue
-    [ "${program##*/}" != bench_store ] || [ -z "${LRUN_PERF:-}" ] || continue  # store.sh has run it
-    stage "$(basename "$program")"
-    "$program" "$@"
-  done
+  export LRUN_BUILD=$root/build/release LRUN_PROGRAM=$root/build/release/lrun
+  case $part in
+    all | launcher)
+      if [ -n "${LRUN_PERF:-}" ]; then
+        stage "launcher.sh"
+        bench/launcher.sh
+      fi ;;&
+    all | store)
+      if [ -n "${LRUN_PERF:-}" ]; then
+        stage "store.sh"
+        export_test_python
+        LRUN_BENCH=$root/build/release/bench bench/store.sh
+      else
+        stage "bench_store"
+        build/release/bench/bench_store
+      fi ;;&
+    all | spawn)
+      stage "bench_spawn"
+      build/release/bench/bench_spawn ;;&
+    all | runtime) bench_runtime "$@" ;;
+  esac
+}
+
+bench_runtime() {
+  need_python_torch || true  # it says why
+  ! python_torch_is_there || export LRUN_TORCH_PYTHON=$python_home/bin/python
+  stage "runtime.py"
+  bench/runtime.py "$@"
 }
 
 dev_clean() {

@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""runtime.py [-k ROUNDS] [--try] [FIGURE...]: what the runtime costs, beside the limit programs and torch's own Python.
+
+Figures: first_step, allreduce, step, sharded; all without a name. Programs take turns: they sleep while another one
+measures, and every round begins with another one. $LRUN_BUILD is a build folder with benchmarks; $LRUN_PERF has the
+built limit programs and $LRUN_TORCH_PYTHON a Python with torch: what is not there is left out, and said.
+
+Medians go to bench/runtime.tsv, and plot_runtime.py makes the tables of bench/README.md and the pictures from it."""
+import argparse
+import contextlib
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import tempfile
+import time
+
+
+import plot_runtime
+from figures import Row, replace, tsv_of
+from ranks import Ranks
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = pathlib.Path(os.environ.get("LRUN_BUILD", HERE.parent / "build/release")).resolve()
+PERF = os.environ.get("LRUN_PERF")
+PYTHON = os.environ.get("LRUN_TORCH_PYTHON")
+KILO, MEGA = 1 << 10, 1 << 20
+REPETITIONS = {4 * KILO: 200, 64 * KILO: 200, MEGA: 30, 16 * MEGA: 15, 64 * MEGA: 7, 256 * MEGA: 3}  # by bytes
+LIMIT_LINE = re.compile(r"P=\d+\s+\d+ B (\S+)\s+med=\s*([\d.]+) us")
+LIMITS = {"zerocopy": "limit", "copy-pipe": "limit with copies", "copy": "limit with copies"}
+RUN_WITHIN_S = 120
+
+
+class Figures:
+    """What was measured: {(figure, case, series, unit): [value of each round]}."""
+
+    def __init__(self):
+        self.values = {}
+
+    def add(self, figure, case, series, unit, value):
+        self.values.setdefault((figure, case, series, unit), []).append(value)
+
+    def rows(self):
+        return [Row(*key, statistics.median(values), min(values), max(values), len(values))
+                for key, values in self.values.items()]
+
+
+def bench(name):
+    return [str(BUILD / "bench" / f"bench_runtime_{name}")]
+
+
+def torch_rank(what):
+    return [PYTHON, str(HERE / "torch_rank.py"), what]
+
+
+def in_turn(names, turn):
+    """Each round begins with another one: what comes first finds other caches than what comes last."""
+    names = list(names)
+    return names[turn % len(names):] + names[:turn % len(names)]
+
+
+def limit_of_allreduce(ranks, size):
+    """\\return {series: microseconds}. With copies there are two ways: the better one counts."""
+    unit = f"{size // MEGA}M" if size >= MEGA else f"{size // KILO}K"
+    output = subprocess.run([f"{PERF}/shm_allreduce", "-p", str(ranks), "-s", unit], check=True, text=True,
+                            stdout=subprocess.PIPE, timeout=RUN_WITHIN_S).stdout
+    found = {}
+    for mode, median in LIMIT_LINE.findall(output):
+        if mode in LIMITS:
+            found[LIMITS[mode]] = min(float(median), found.get(LIMITS[mode], float("inf")))
+    return found
+
+
+def measure_allreduce(figures, options):
+    sizes = [4 * KILO, MEGA] if options.small else list(REPETITIONS)
+    series = {("shm", "bucket"): "shm, bucket", ("shm", "own"): "shm, own tensor", ("gloo", "own"): "gloo",
+              ("torch", "own"): "torch's gloo"}
+    for count in (2, 4):
+        with contextlib.ExitStack() as stack:
+            programs = {backend: stack.enter_context(Ranks(bench("allreduce"), count,
+                                                           {"LRUN_PROCESS_GROUP_BACKEND": backend}))
+                        for backend in ("shm", "gloo")}
+            if PYTHON:
+                programs["torch"] = stack.enter_context(Ranks(torch_rank("allreduce"), count))
+            for turn in range(-1, options.rounds):
+                for size in sizes:
+                    found = {}
+                    for name in in_turn([*programs, *(["limit"] if PERF else [])], turn):
+                        if name == "limit":
+                            found.update(limit_of_allreduce(count, size))
+                        else:
+                            answer = programs[name].order(size, REPETITIONS[size])
+                            found.update({series[name, kind]: value for kind, value in answer.items()})
+                    for name, value in found.items() if turn >= 0 else ():
+                        figures.add("allreduce", f"{count} x {size}", name, "us", value)
+
+
+def measure_step(figures, options):
+    """Two devices in all, and the batch is that of one: dp has both devices in one process, and so the whole batch."""
+    two = {"LRUN_DEVICES": "cpu,cpu"}
+    one = {"LRUN_DEVICES": "cpu", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "GROUP_RANK": "{rank}",
+           "GROUP_WORLD_SIZE": "2", "LRUN_PROCESS_GROUP_BACKEND": "gloo"}
+    nets = [("linear", 8, 1)] if options.small else [("linear", 256, 1), ("linear", 64, 3), ("cnn", 64, 7)]
+    with contextlib.ExitStack() as stack:
+        def start(command, count, variables=None):
+            return stack.enter_context(Ranks(command, count, variables))
+
+        programs = {"ddp": start(bench("step"), 2, {"LRUN_STRATEGY": "ddp"}),
+                    "dp": start(bench("step"), 1, {"LRUN_STRATEGY": "dp", **two}),
+                    "ddp2, 1 x 2": start(bench("step"), 1, {"LRUN_STRATEGY": "ddp2", **two}),
+                    "ddp2, 2 x 1": start(bench("step"), 2, {"LRUN_STRATEGY": "ddp2", **one})}
+        if PYTHON:
+            programs["torch"] = start(torch_rank("step"), 2)
+        kinds = {"ddp": ("plain", "no_sync", "synced", "watched", "trained"),
+                 "torch": ("plain", "no_sync", "synced", "trained")}
+        orders = [(name, kind) for name in programs for kind in kinds.get(name, ("trained",))]
+        for net, batch, repetitions in nets:
+            for turn in range(-2, options.rounds):
+                for name, kind in in_turn(orders, turn):
+                    devices = 2 if name in ("dp", "ddp2, 1 x 2") else 1
+                    found = programs[name].order(net, batch * devices, kind, repetitions)
+                    if turn >= 0:
+                        figures.add("step", f"{net} {batch}", f"{name}, {kind}", "ms", found[kind])
+
+
+def measure_sharded(figures, options):
+    for count in (1, 2, 4):
+        with contextlib.ExitStack() as stack:
+            programs = {"lrun": stack.enter_context(Ranks(bench("sharded"), count))}
+            if PYTHON and not options.small:
+                programs["torch"] = stack.enter_context(Ranks(torch_rank("sharded"), count))
+            for turn in range(-1, options.rounds):
+                for name in in_turn(programs, turn):
+                    for kind, value in programs[name].order("step").items() if turn >= 0 else ():
+                        is_bytes = kind.endswith("_bytes")
+                        figures.add("sharded", str(count), f"{name}, {kind.removesuffix('_bytes')}",
+                                    "MiB" if is_bytes else "ms", value / MEGA if is_bytes else value)
+
+
+def first_step_of(command):
+    """Milliseconds from the command to the slowest rank's first all-reduce and first step."""
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.clock_gettime(time.CLOCK_MONOTONIC)
+        subprocess.run([*command, f"{folder}/rank"], check=True, timeout=RUN_WITHIN_S, stdin=subprocess.DEVNULL,
+                       stderr=None if os.environ.get("LRUN_BENCH_VERBOSE") else subprocess.DEVNULL,
+                       env={**os.environ, "OMP_NUM_THREADS": "1", "LRUN_STATE": f"{folder}/state"})
+        lines = [line.split() for file in pathlib.Path(folder).glob("rank.*") for line in file.read_text().splitlines()]
+        assert len(lines) == 4, lines
+        return {what: 1e3 * (max(float(time) for name, time in lines if name == what) - begin)
+                for what in ("all_reduce", "step")}
+
+
+def measure_first_step(figures, options):
+    lrun = [os.environ.get("LRUN_PROGRAM", str(BUILD / "lrun")), "-n", "2"]
+    commands = {"lrun, C++": lrun + bench("first_step")}
+    if PYTHON:
+        script = str(HERE / "first_step.py")
+        commands["lrun, Python"] = [*lrun, PYTHON, script]
+        commands["torchrun, Python"] = [PYTHON, "-m", "torch.distributed.run", "--nproc-per-node", "2", script]
+    if options.small:
+        commands = {"lrun, C++": commands["lrun, C++"]}
+    for turn in range(-1, options.rounds):
+        for name in in_turn(commands, turn):
+            found = first_step_of(commands[name])
+            for what, value in found.items() if turn >= 0 else ():
+                figures.add("first_step", what, name, "ms", value)
+
+
+MEASURES = {"first_step": measure_first_step, "allreduce": measure_allreduce, "step": measure_step,
+            "sharded": measure_sharded}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-k", type=int, default=7, dest="rounds", help="rounds, at least 7 for what is published [7]")
+    parser.add_argument("--real-time", action="store_true", help="before all other programs of a busy machine")
+    parser.add_argument("--try", action="store_true", dest="small", help="small work, nothing is written")
+    parser.add_argument("names", nargs="*", metavar="FIGURE")
+    options = parser.parse_args()
+    if options.small:
+        options.rounds = 1
+    unknown = set(options.names) - set(MEASURES)
+    if unknown:
+        parser.error(f"unknown figure '{unknown.pop()}': {', '.join(MEASURES)}")
+    for there, what in ((PERF, "LRUN_PERF names no limit programs"), (PYTHON, "LRUN_TORCH_PYTHON names no Python")):
+        if not there:
+            print(f"{what}: left out", flush=True)
+
+    if options.real_time:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    measured = Figures()
+    measured.add("run", "real-time", "priority", "-", float(options.real_time))
+    measured.add("run", "load", "before", "-", os.getloadavg()[0])
+    for name in options.names or MEASURES:
+        begin = time.monotonic()
+        MEASURES[name](measured, options)
+        print(f"{name}: {time.monotonic() - begin:.0f} s", flush=True)
+    rows = measured.rows()
+    print(tsv_of(rows), end="")
+    if options.small:
+        return
+    if not PERF or not PYTHON:
+        print("bench/runtime.tsv is left as it was: it is to have all peers of one run")
+        return
+    replace(rows)
+    plot_runtime.main([])
+
+
+if __name__ == "__main__":
+    main()
