@@ -25,7 +25,7 @@ int executable_error(const std::string& name, std::string_view folder) {
 
 ProgramPath find_program(std::string_view name, std::string_view search_path, std::string_view folder) {
   if (name.empty()) return {"", ENOENT};
-  if (name.find('/') != std::string_view::npos) {
+  if (name.find('/') != std::string_view::npos || name == "." || name == "..") {
     std::string path(name);
     const int error_number = executable_error(path, folder);
     return {std::move(path), error_number};

@@ -57,6 +57,11 @@ TEST_F(FindProgram, TakesANameWithASlashAsItIs) {
   EXPECT_EQ(find_program(folder_.string(), "").error_number, EISDIR);
 }
 
+TEST_F(FindProgram, TakesADotForTheFolder) {
+  EXPECT_EQ(find_program(".", search_path()).error_number, EISDIR);
+  EXPECT_EQ(find_program("..", search_path()).error_number, EISDIR);
+}
+
 TEST_F(FindProgram, ReadsTheInterpreterOfAScript) {
   const auto interpreter = [&](const std::string& text) {
     std::ofstream(folder_ / "script", std::ios::trunc) << text;
