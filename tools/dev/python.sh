@@ -47,9 +47,26 @@ fetch_python_torch() {
   python_torch_is_there
 }
 
-# Tests find it by this variable; without it they are skipped and say so.
+# Tests find them by these variables; without them they are skipped and say so.
 export_test_python() {
   ! python_torch_is_there || export LRUN_TEST_PYTHON=$python_home/bin/python
+  ! notebook_python_is_there || export LRUN_TEST_NOTEBOOK_PYTHON=$notebook_home/bin/python
+}
+
+notebook_home=$LRUN_CACHE/notebook
+notebook_python_is_there() { "$notebook_home/bin/python" -c 'import cppyy, ipykernel, nbconvert' > /dev/null 2>&1; }
+
+# notebook: Cling and Jupyter, for examples/notebook.ipynb.
+dev_notebook() {
+  if ! notebook_python_is_there; then
+    python3 -c 'import ensurepip, venv' 2> /dev/null || need_packages python3 python3-venv
+    need_packages g++ python3-dev  # cppyy compiles its bindings
+    stage "making a Python with cppyy and Jupyter in $notebook_home"
+    python3 -m venv --clear "$notebook_home"
+    "$notebook_home/bin/pip" install --quiet cppyy==3.5.0 ipykernel nbconvert
+  fi
+  notebook_python_is_there || fail "cppyy and Jupyter cannot be set up here" "the notebook's test is skipped, all others run"
+  "$notebook_home/bin/python" -c 'import cppyy; print("cppyy", cppyy.__version__)'
 }
 
 dev_python() {
