@@ -48,9 +48,8 @@ std::optional<StartFailure> Attempt::start() {
   Fd nothing;
   const WorkerStart& start = surroundings_.start;
   GroupCommand command{.path = start.executable.path, .folder = start.folder, .limits = start.limits};
-  if (membership_.attempt > 0)
-    later_cgroup_ = surroundings_.cgroup.inner(fmt::format("attempt-{}", membership_.attempt));
-  command.cgroup = membership_.attempt > 0 ? later_cgroup_.fd() : surroundings_.cgroup.fd();
+  if (membership_.round > 0) later_cgroup_ = surroundings_.cgroup.inner(fmt::format("attempt-{}", membership_.round));
+  command.cgroup = membership_.round > 0 ? later_cgroup_.fd() : surroundings_.cgroup.fd();
   if (plan.personality.standard_input == Personality::Stdin::kNull || plan.standard_input) {
     nothing = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (nothing) command.standard_input = nothing.get();
@@ -70,7 +69,7 @@ std::optional<StartFailure> Attempt::start() {
 
 void Attempt::supervise(std::function<void()> finished) {
   const LaunchPlan& plan = surroundings_.plan;
-  const bool has_cgroup = (membership_.attempt > 0 ? later_cgroup_ : surroundings_.cgroup).fd() >= 0;
+  const bool has_cgroup = (membership_.round > 0 ? later_cgroup_ : surroundings_.cgroup).fd() >= 0;
   supervisor_.emplace(surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer,
                       Supervisor::Facts{membership_.self().name, membership_.attempt, plan.grace.value,
                                         plan.settle.value, plan.settle_for_victims, plan.settle_at_start, folder_,

@@ -100,7 +100,7 @@ class Attempt {
   std::filesystem::path folder_;
   WorkerOutput output_;
   ProgressBoard progress_;  ///< without memory unless somebody will look
-  RunCgroup later_cgroup_;  ///< none in the first attempt, which has the run's
+  RunCgroup later_cgroup_;  ///< none in the first round, which has the run's
   WorkerGroup group_;
   std::optional<Supervisor> supervisor_;
   std::set<int> connected_;  ///< ranks

@@ -1,6 +1,7 @@
 #include "cli/job_run.h"
 
 #include <chrono>
+#include <csignal>
 #include <utility>
 
 namespace lrun {
@@ -13,18 +14,18 @@ std::int64_t steady_now_ns() {
 
 }  // namespace
 
-JobRun::JobRun(Job& job, Membership membership, std::string meeting, RunObserver& next, Calls calls)
-    : job_(job),
-      membership_(std::move(membership)),
-      meeting_(std::move(meeting)),
-      next_(next),
-      calls_(std::move(calls)) {
+JobRun::JobRun(Job& job, Membership membership, const RendezvousPlan& rendezvous, RunObserver& next, Calls calls)
+    : job_(job), membership_(std::move(membership)), rendezvous_(rendezvous), next_(next), calls_(std::move(calls)) {
   job_.set_events({.begun = [this](const Membership& next_round) { begun(next_round); },
-                   .waiting = [](const std::string&) {},
+                   .waiting = [this](const std::string& text) { calls_.note("waiting for other nodes: " + text); },
+                   .spare = [](const std::string&) {},
                    .failed = [](const std::string&, const std::string&) {},
                    .stop = [this](const std::string& text) { told_to_stop(text); },
-                   .lost = [this](const std::string& node, const std::string& how) { node_lost(node, how); },
-                   .over = [this](const std::vector<std::string>& reports) { round_over(reports); }});
+                   .lost = [this](const std::string& node, const std::string& how,
+                                  std::int64_t heard_ns) { node_lost(node, how, heard_ns); },
+                   .resize = [this](const std::string& node, const std::string& text) { node_joined(node, text); },
+                   .over = [this](const std::vector<std::string>& reports) { round_over(reports); },
+                   .ended = [this](const std::string& why) { ended(why); }});
 }
 
 void JobRun::attempt_over(const RunOutcome& outcome, bool wants_no_more) {
@@ -36,9 +37,9 @@ void JobRun::attempt_over(const RunOutcome& outcome, bool wants_no_more) {
   job_.report(to_json(own_report_));
 }
 
-void JobRun::ready() {
+void JobRun::ready(const RestartHistory& history) {
   state_ = State::kIsReady;
-  job_.ready();
+  job_.ready(history.used, to_json(history));
 }
 
 void JobRun::stop_others(const RunEnd& end) {
@@ -54,9 +55,9 @@ void JobRun::start_failed(const FailureRecord& record) {
   state_ = State::kDone;
 }
 
-void JobRun::bye() {
+void JobRun::bye(const std::string& text) {
   state_ = State::kDone;
-  job_.bye();
+  job_.bye(text);
 }
 
 /// A reason that came from another node is known there.
@@ -70,7 +71,21 @@ void JobRun::stopping(const RunEnd& end, const FailureRecord* cause, int others)
   next_.stopping(end, cause, others);
 }
 
+/// What ends this node's launcher need not end the job: a scheduler takes a node away, somebody kills lrun there.
+bool JobRun::may_leave(const RunEnd& end) const {
+  if (job_.holds_meeting()) return false;
+  if (end.kind == RunEnd::Kind::kGuardDied) return true;
+  const int others = static_cast<int>(membership_.members.size()) - lost_ - 1;
+  const bool taken_away = end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGTERM;
+  return taken_away && rendezvous_.min_nodes < rendezvous_.max_nodes && others >= rendezvous_.min_nodes;
+}
+
 void JobRun::tell(const RunEnd& end, const FailureRecord* cause) {
+  if (may_leave(end)) {
+    alone_ = final_ = true;
+    return job_.drop_out(end.kind == RunEnd::Kind::kGuardDied ? "its lrun was killed"
+                                                              : "its lrun received SIGTERM and left the job");
+  }
   StopNotice notice{end, {}};
   notice.end.node = membership_.self().name;
   notice.end.node_rank = membership_.node_rank;
@@ -80,22 +95,55 @@ void JobRun::tell(const RunEnd& end, const FailureRecord* cause) {
 
 void JobRun::told_to_stop(const std::string& text) {
   const std::optional<StopNotice> notice = stop_notice_from_json(text);
-  const RunEnd end = notice ? notice->end : RunEnd{.kind = RunEnd::Kind::kWorkerFailed, .node = meeting_};
-  final_ = final_ || (end.kind != RunEnd::Kind::kWorkerFailed && end.kind != RunEnd::Kind::kHang);
+  const RunEnd end = notice ? notice->end : RunEnd{.kind = RunEnd::Kind::kWorkerFailed, .node = rendezvous_.host};
+  final_ = final_ || !end.may_go_on();
   if (state_ == State::kReported || state_ == State::kDone) return;  // what is to be judged comes with the reports
   if (notice) their_cause_ = notice->cause;
   calls_.stop(end);
 }
 
-void JobRun::node_lost(const std::string& node, const std::string& how) {
+void JobRun::node_lost(const std::string& node, const std::string& how, std::int64_t heard_ns) {
   if (state_ == State::kDone) return;
+  ++lost_;
   alone_ = alone_ || node.empty();
-  if (!loss_) {
-    const std::string who = node.empty() ? "the meeting at " + meeting_ : "node " + node;
-    loss_ = RunEnd{.kind = RunEnd::Kind::kNodeLost, .who = who + " is lost: " + how, .node = who};
-  }
-  if (state_ != State::kReported) return calls_.stop(*loss_);
+  const std::string who = node.empty() ? "the meeting at " + rendezvous_.host : "node " + node;
+  const RunEnd end{
+      .kind = RunEnd::Kind::kNodeLost, .who = who + " is lost: " + how + (alone_ ? "" : who_goes_on()), .node = who};
+  const bool between = state_ == State::kDeciding || state_ == State::kIsReady;
+  if (!loss_) loss_ = NodeLoss{end, heard_ns};
+  if (between && !alone_) return calls_.note(end.who);  // the next attempt is without it
+  if (state_ != State::kReported) return calls_.stop(end);
   if (alone_) judge_round({own_report_});
+}
+
+/// '; 3 of 2:4 nodes go on'.
+std::string JobRun::who_goes_on() const {
+  const int left = static_cast<int>(membership_.members.size()) - lost_;
+  if (left >= rendezvous_.min_nodes) return "; " + nodes_in_words(left) + (left == 1 ? " goes on" : " go on");
+  return "; " + nodes_in_words(left) + (left == 1 ? " is left, which waits" : " are left, which wait") + " up to " +
+         format_duration(rendezvous_.join_timeout) + " for others";
+}
+
+std::string JobRun::nodes_in_words(int nodes) const {
+  const std::string most = std::to_string(rendezvous_.max_nodes);
+  const bool fixed = rendezvous_.min_nodes == rendezvous_.max_nodes;
+  return std::to_string(nodes) + " of " + (fixed ? most : std::to_string(rendezvous_.min_nodes) + ":" + most) +
+         " nodes";
+}
+
+void JobRun::node_joined(const std::string& node, const std::string& text) {
+  if (state_ == State::kRunning) {
+    calls_.stop({.kind = RunEnd::Kind::kNodeJoined, .who = text, .node = "node " + node});
+  }
+}
+
+/// Too few nodes are left and nobody has come, or one cannot go on.
+void JobRun::ended(const std::string& why) {
+  if (state_ == State::kDone) return;
+  alone_ = true;
+  RunEnd end = loss_ ? loss_->end : RunEnd{.kind = RunEnd::Kind::kNodeLost, .node = "the job"};
+  end.who += (end.who.empty() ? "" : "; ") + why;
+  calls_.stop(end);
 }
 
 void JobRun::round_over(const std::vector<std::string>& reports) {
@@ -107,8 +155,8 @@ void JobRun::round_over(const std::vector<std::string>& reports) {
 }
 
 void JobRun::judge_round(const std::vector<std::optional<NodeReport>>& reports) {
-  bool final = final_ || loss_.has_value();
-  for (const std::optional<NodeReport>& report : reports) final = final || !report || report->wants_no_more;
+  bool final = final_ || alone_;
+  for (const std::optional<NodeReport>& report : reports) final = final || (report ? report->wants_no_more : !loss_);
   state_ = State::kDeciding;
   calls_.over(judge_job(reports, membership_.node_rank, loss_), final);
 }
@@ -118,6 +166,8 @@ void JobRun::begun(const Membership& membership) {
   membership_ = membership;
   state_ = State::kRunning;
   end_ns_ = 0;
+  lost_ = 0;
+  loss_.reset();
   their_cause_.reset();
   calls_.begin();
 }

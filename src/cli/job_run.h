@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "plan/rendezvous_plan.h"
 #include "rendezvous/job.h"
+#include "supervise/restart_policy.h"
 #include "supervise/supervisor.h"
 #include "verdict/job_verdict.h"
 
@@ -19,29 +21,36 @@ class JobRun : public RunObserver {
     std::function<void(const RunEnd& end)> stop;  ///< what runs here, or waits to run
     /// An attempt is over on all nodes. `final`: none may follow.
     std::function<void(const Verdict& verdict, bool final)> over;
-    std::function<void()> begin;  ///< the next attempt, as membership() says
+    std::function<void()> begin;                        ///< the next attempt, as membership() says
+    std::function<void(const std::string& text)> note;  ///< for people: what happens to the job while we wait
   };
 
   /// Everything must outlive this. `membership` is that of the first attempt.
-  JobRun(Job& job, Membership membership, std::string meeting, RunObserver& next, Calls calls);
+  JobRun(Job& job, Membership membership, const RendezvousPlan& rendezvous, RunObserver& next, Calls calls);
 
   [[nodiscard]] const Membership& membership() const { return membership_; }
 
   /// Nothing of this node's attempt is left; `over` follows.
   void attempt_over(const RunOutcome& outcome, bool wants_no_more);
-  /// For the next attempt; `begin` or `stop` follows.
-  void ready();
+  /// For the next attempt; `begin` or `stop` follows. Pointers to the workers' store are void.
+  void ready(const RestartHistory& history);
   /// Somebody here wants the job to end while this node waits for others.
   void stop_others(const RunEnd& end);
   /// This node could not start its workers: the job stops, and does not hear of us again.
   void start_failed(const FailureRecord& record);
-  /// We are done; nothing more is called.
-  void bye();
+  /// We are done; nothing more is called. `text`: what the job came to, empty when it succeeded.
+  void bye(const std::string& text);
+
+  /// '3 of 2:4 nodes'.
+  [[nodiscard]] std::string nodes_in_words(int nodes) const;
 
   /// Nothing runs here, and the others are waited for.
   [[nodiscard]] bool waits() const { return state_ == State::kReported || state_ == State::kIsReady; }
 
-  /// The same, between two attempts.
+  /// The meeting is gone, or we have left it: nobody will say how the attempt ended elsewhere.
+  [[nodiscard]] bool is_alone() const { return alone_; }
+
+  /// Nothing runs here between two attempts.
   [[nodiscard]] bool waits_to_begin() const { return state_ == State::kIsReady; }
 
   void worker_ended(const FailureRecord& record) override { next_.worker_ended(record); }
@@ -56,22 +65,27 @@ class JobRun : public RunObserver {
   enum class State { kRunning, kReported, kDeciding, kIsReady, kDone };
 
   void told_to_stop(const std::string& text);
-  void node_lost(const std::string& node, const std::string& how);
+  void node_lost(const std::string& node, const std::string& how, std::int64_t heard_ns);
+  void node_joined(const std::string& node, const std::string& text);
+  void ended(const std::string& why);
   void round_over(const std::vector<std::string>& reports);
   void judge_round(const std::vector<std::optional<NodeReport>>& reports);
   void begun(const Membership& membership);
   void tell(const RunEnd& end, const FailureRecord* cause);
+  [[nodiscard]] bool may_leave(const RunEnd& end) const;
+  [[nodiscard]] std::string who_goes_on() const;
   [[nodiscard]] ClockShift shift() const;
 
   Job& job_;
   Membership membership_;
-  std::string meeting_;
+  const RendezvousPlan& rendezvous_;
   RunObserver& next_;
   Calls calls_;
   State state_ = State::kRunning;
-  std::optional<RunEnd> loss_;                ///< of a node, in this attempt or since
+  std::optional<NodeLoss> loss_;              ///< of a node, in this attempt or since
+  int lost_ = 0;                              ///< nodes, of those of this attempt
   bool final_ = false;                        ///< somebody wants no further attempt
-  bool alone_ = false;                        ///< the meeting is gone: nothing more comes
+  bool alone_ = false;                        ///< the meeting is gone, or we have left it: nothing more comes
   std::optional<FailureRecord> their_cause_;  ///< why another node stops
   std::int64_t end_ns_ = 0;                   ///< when this node began to stop
   NodeReport own_report_;

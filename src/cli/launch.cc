@@ -112,8 +112,21 @@ bool wants_cgroup(const WorkerStart& start, const Environment& environment) {
   return start.defaults.use_pidfds && environment.get("LRUN_NO_CGROUP") != "1";
 }
 
-int refuse_meeting(const MeetingEnd& met, Guard& guard, const Environment& environment) {
+/// A spare's part in a job that did not need it.
+int end_as_spare(const MeetingEnd& met, const Environment& environment) {
+  if (met.why_not.empty()) {
+    say(Severity::kNote, "the job has succeeded; it did not need this node");
+    return 0;
+  }
+  const std::string what = "the job has ended: " + met.why_not;
+  say(Severity::kError, what);
+  leave_in_error_file(environment, std::string_view(what));
+  return kExitRefused;
+}
+
+int end_without_job(const MeetingEnd& met, Guard& guard, const Environment& environment) {
   guard.mark_end(met.signal_number, true);
+  if (met.not_needed) return end_as_spare(met, environment);
   if (met.signal_number != 0) return kSignalBase + met.signal_number;
   if (met.why_not.empty()) return kExitRefused;  // our guard was killed
   const std::string what = "the nodes did not meet: " + met.why_not;
@@ -139,7 +152,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::
   Job job(loop, *plan.rendezvous, join_record_of(plan, facts.program), facts.most_connections, secret);
   warn_of_strangers(job, secret);
   const MeetingEnd met = meet(loop, job, plan, guard);
-  if (!met.membership) return refuse_meeting(met, guard, environment);
+  if (!met.membership) return end_without_job(met, guard, environment);
   const LaunchPlan placed = place(plan, *met.membership);
   facts.job = &job;
   facts.membership = *met.membership;

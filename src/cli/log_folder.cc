@@ -57,9 +57,9 @@ bool LogFolder::is_below(const std::filesystem::path& folder) const {
   return inside == folder.string() || inside.starts_with(folder.string() + "/");
 }
 
-std::filesystem::path LogFolder::attempt(int number) const {
+std::filesystem::path LogFolder::attempt(int number, int again) const {
   if (folder_.empty()) return {};
-  return folder_ / ("attempt_" + std::to_string(number));
+  return folder_ / ("attempt_" + std::to_string(number) + (again == 0 ? "" : "_again_" + std::to_string(again)));
 }
 
 void LogFolder::make() const {

@@ -20,7 +20,8 @@ class LogFolder {
   [[nodiscard]] bool is_below(const std::filesystem::path& folder) const;
 
   /// The folder of an attempt's files; empty: the run has none.
-  [[nodiscard]] std::filesystem::path attempt(int number) const;
+  /// \param again  how often an attempt with this number was started before, as after a change of nodes
+  [[nodiscard]] std::filesystem::path attempt(int number, int again) const;
 
   /// Makes the base where it is a new one, for its owner only. Harmless when called again.
   /// \throws std::system_error  it cannot be made.

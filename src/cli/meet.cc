@@ -81,13 +81,16 @@ class Meeting {
     job_.set_events(
         {.begun = [this](const Membership& membership) { end({.membership = membership}); },
          .waiting = [this](const std::string& text) { tell(text); },
+         .spare = [this](const std::string& text) { become_spare(text); },
          .failed = [this](const std::string& why, const std::string& hint) { end({.why_not = why, .hint = hint}); },
          .stop = [](const std::string&) {},
-         .lost = [this](const std::string&, const std::string& how) { end({.why_not = how}); },
+         .lost = [this](const std::string&, const std::string& how, std::int64_t) { end({.why_not = how}); },
+         .resize = [](const std::string&, const std::string&) {},
          .over = [](const std::vector<std::string>&) {},
+         .ended = [this](const std::string& why) { job_ended(why); },
          .turned_away = [](const std::string& line) { say(Severity::kWarning, line); }});
     const EndSignals signals(loop_, plan_, guard_, [this](int number) { end({.signal_number = number}); });
-    const EventLoop::Timer limit = loop_.after(plan_.rendezvous->join_timeout + kLateness, [this] {
+    limit_ = loop_.after(plan_.rendezvous->join_timeout + kLateness, [this] {
       end({.why_not = fmt::format("not enough nodes in {}", format_duration(plan_.rendezvous->join_timeout))});
     });
     look_for_meeting();
@@ -111,6 +114,14 @@ class Meeting {
 
   void tell(const std::string& text) { say(Severity::kNote, "waiting for other nodes: " + text); }
 
+  /// The job runs and can do without us: we wait as long as it does.
+  void become_spare(const std::string& text) {
+    limit_.cancel();
+    say(Severity::kNote, text);
+  }
+
+  void job_ended(const std::string& why) { end({.why_not = why, .not_needed = true}); }
+
   void end(MeetingEnd what) {
     if (std::exchange(ended_, true)) return;
     end_ = std::move(what);
@@ -121,6 +132,7 @@ class Meeting {
   Job& job_;
   const LaunchPlan& plan_;
   const Guard& guard_;
+  EventLoop::Timer limit_;
   bool ended_ = false;
   std::optional<std::string> told_trouble_;
   EventLoop::Timer unreached_;

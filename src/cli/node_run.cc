@@ -49,7 +49,7 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
       facts_(std::move(facts)),
       verbose_(facts_.verbosity, [this](const std::string& line) { say(line); }),
       run_folder_(state_folder(environment) / plan.run_id),
-      log_folder_(plan, environment, run_folder_),
+      log_folder_(plan_, environment, run_folder_),
       started_ms_(now_ms()),
       loop_(loop),
       reporter_(text_facts(plan, facts_.program, facts_.python, {}), events_,
@@ -106,10 +106,11 @@ Verdict NodeRun::run() {
 }
 
 Verdict NodeRun::run_attempts() {
-  if (const std::optional<StartFailure> failure = begin_attempt(0)) {
-    if (job_) job_->start_failed(record_of(*failure, node(), 0));
+  const int number = first_attempt();
+  if (const std::optional<StartFailure> failure = begin_attempt(number)) {
+    if (job_) job_->start_failed(record_of(*failure, node(), number));
     if (!failure->exec_failed) throw error_of(*failure, node());
-    return start_failed(record_of(*failure, node(), 0));
+    return start_failed(record_of(*failure, node(), number));
   }
   std::vector<int> signals = handled_signals(plan_.stop_signals.numbers);
   for (const int own : {SIGCHLD, forwarded_signal()}) signals.push_back(own);
@@ -127,9 +128,10 @@ Verdict NodeRun::run_attempts() {
 std::optional<StartFailure> NodeRun::begin_attempt(int number) {
   Membership membership = job_ ? job_->membership() : sole_membership(plan_, store_->port());
   membership.attempt = number;
+  if (!job_) membership.round = number;
   auto next =
       std::make_unique<Attempt>(Attempt::Surroundings{plan_, facts_.start, loop_, *logs_, observer(), guard_.cgroup()},
-                                std::move(membership), log_folder_.attempt(number));
+                                std::move(membership), log_folder_.attempt(number, starts_[number]++));
   if (next->needs_folder()) make_folders();
   if (plan_.personality.failure == Personality::Failure::kTorchrunSummary) prepare_accounts(*next);
   if (std::optional<StartFailure> failure = next->start()) return failure;
@@ -188,7 +190,8 @@ void NodeRun::open_run_directory() {
   try {
     make_folders();
     events_ = EventLog(run_folder_ / "events.jsonl");
-    events_.run_started(plan_, attempt_->workers(), attempt_->membership().master_port, log_folder_.attempt(0));
+    events_.run_started(plan_, attempt_->workers(), attempt_->membership().master_port,
+                        log_folder_.attempt(first_attempt(), 0));
     control_.emplace(loop_, run_folder_, [this](std::string_view command) { return answer(command); });
   } catch (const std::system_error& error) {
     no_logs_told_ = log_folder_.is_below(run_folder_);
@@ -303,11 +306,11 @@ void NodeRun::conclude() {
   control_.reset();
   log_folder_.remove_when_unused();
   left_nothing_ = nothing_survives();
-  if (job_) job_->bye();
   if (store_ != nullptr) store_->tell_refusals();
   const RunOutcome outcome = attempt_->supervisor().outcome();
   verdict_ = agreed_ ? *agreed_ : judge(early_end_.value_or(outcome.end), outcome.records);
   verdict_.restarts = attempt_->membership().attempt;
+  if (job_) job_->bye(what_became_of_job(verdict_));
   if (const std::string problem = leave_error_file(environment_, verdict_); !problem.empty()) warn(problem);
   RunFactsForText facts = text_facts(plan_, facts_.program, facts_.python, attempt_->written_logs());
   facts.core_dump = core_dump_of(verdict_, outcome.records, plan_, facts_.start.folder);
@@ -358,6 +361,8 @@ Verdict NodeRun::start_failed(const FailureRecord& record) {
 void NodeRun::say(const std::string& text) {
   logs_->say(text);  // never blocks, also where the workers own the console
 }
+
+void NodeRun::note(const std::string& text) { say(message_line(Severity::kNote, text, takes_colour(STDERR_FILENO))); }
 
 void NodeRun::warn(const std::string& text) {
   say(message_line(Severity::kWarning, text, takes_colour(STDERR_FILENO)));

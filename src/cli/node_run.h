@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,7 +41,7 @@ class NodeRun {
     int verbosity = 0;                 ///< how often -v was given
     std::size_t most_connections = 0;  ///< to the store, at the same time
     Job* job = nullptr;                ///< with other nodes; nullptr: alone
-    Membership membership = {};        ///< of that job's first attempt
+    Membership membership = {};        ///< of that job's first attempt here
   };
 
   /// \throws std::system_error  the store's port is taken, descriptors ran out.
@@ -58,6 +59,7 @@ class NodeRun {
  private:
   Verdict run_attempts();
   std::optional<StartFailure> begin_attempt(int number);
+  [[nodiscard]] int first_attempt() const { return job_ ? job_->membership().attempt : 0; }
   void tell_start() const;
   void prepare_accounts(const Attempt& attempt);
   void make_folders();
@@ -69,11 +71,13 @@ class NodeRun {
   void attempt_over();
   void attempt_judged(const Verdict& verdict, bool final);
   void restart();
+  void enter_round();
   void end_early(const RunEnd& end);
   void tell_waiting();
   void stop_run(const Event& event, const RunEnd& end);
   void open_store();
   void join_job();
+  void use_store_of_job();
   [[nodiscard]] RunObserver& observer();
   std::string answer(std::string_view command);
   void kill_children();
@@ -87,12 +91,13 @@ class NodeRun {
   void write_result(const Verdict& verdict, const std::vector<FailureRecord>& records, const std::string& text);
   Verdict start_failed(const FailureRecord& record);
   void say(const std::string& text);
+  void note(const std::string& text);
   void warn(const std::string& text);
   [[nodiscard]] bool supervised() const { return attempt_ && attempt_->supervised(); }
   [[nodiscard]] const NodePlan& node() const { return plan_.nodes.front(); }
 
   const Guard& guard_;
-  const LaunchPlan& plan_;
+  LaunchPlan plan_;  ///< with our place among the nodes of the job, which changes with them
   const Environment& environment_;
   Facts facts_;
   VerboseLog verbose_;
@@ -118,6 +123,7 @@ class NodeRun {
   std::optional<SignalSource> signals_;
   SignalEcho echo_;
   RestartChoice last_choice_;        ///< and all attempts so far
+  std::map<int, int> starts_;        ///< by the number of the attempt: a change of nodes does not count
   std::optional<Verdict> agreed_;    ///< what all nodes of the job say about the last attempt
   std::optional<RunEnd> early_end_;  ///< why the run ends though nothing ran here
   Verdict verdict_;

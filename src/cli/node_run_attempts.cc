@@ -34,15 +34,31 @@ std::string waiting_in_words(const Membership& membership) {
 }  // namespace
 
 void NodeRun::join_job() {
-  store_ = facts_.job->store_for(facts_.membership);
-  if (store_ != nullptr) {
-    store_->set_listeners([this](const std::string& line) { warn(line); },
-                          [this](pid_t pid) { worker_connected(pid); });
-  }
-  job_.emplace(*facts_.job, facts_.membership, plan_.rendezvous->host, reporter_,
+  job_.emplace(*facts_.job, facts_.membership, *plan_.rendezvous, reporter_,
                JobRun::Calls{.stop = [this](const RunEnd& end) { end_early(end); },
                              .over = [this](const Verdict& verdict, bool final) { attempt_judged(verdict, final); },
-                             .begin = [this] { restart(); }});
+                             .begin = [this] { restart(); },
+                             .note = [this](const std::string& text) { note(text); }});
+  if (auto history = restart_history_from_json(facts_.membership.history)) last_choice_.history = *std::move(history);
+  use_store_of_job();
+}
+
+/// The node that hosts the workers' store may change from round to round.
+void NodeRun::use_store_of_job() {
+  store_ = facts_.job->store_for(job_->membership());
+  if (store_ == nullptr) return;
+  store_->set_listeners([this](const std::string& line) { warn(line); }, [this](pid_t pid) { worker_connected(pid); });
+}
+
+/// The nodes of the job may be others than before, and so may our place among them.
+void NodeRun::enter_round() {
+  const Membership& membership = job_->membership();
+  place_anew(plan_, membership);
+  use_store_of_job();
+  if (auto history = restart_history_from_json(membership.history)) last_choice_.history = *std::move(history);
+  if (last_choice_.kind != RestartChoice::Kind::kResize) return;
+  note(fmt::format("all workers start again on {}: world size {}",
+                   job_->nodes_in_words(static_cast<int>(membership.members.size())), membership.world_size));
 }
 
 RunObserver& NodeRun::observer() { return job_ ? static_cast<RunObserver&>(*job_) : reporter_; }
@@ -55,7 +71,7 @@ void NodeRun::end_early(const RunEnd& end) {
   const bool is_second = early_end_.has_value();
   early_end_ = end;
   if (end.is_ours()) job_->stop_others(end);
-  if (job_->waits_to_begin() || is_second) conclude();
+  if (job_->waits_to_begin() || job_->is_alone() || is_second) conclude();
 }
 
 /// Somebody here wants the run to end.
@@ -93,22 +109,30 @@ void NodeRun::attempt_judged(const Verdict& verdict, bool final) {
   if (final) return conclude();
   const RestartRules rules{plan_.max_restarts.value, plan_.restart_backoff.value, plan_.personality.repeats_identical};
   RestartChoice choice = choose_restart(rules, last_choice_.history, verdict);
-  const bool fails_for_good = choice.kind != RestartChoice::Kind::kRestart;
+  const bool fails_for_good = !choice.goes_on();
   if (!fails_for_good && (supervisor.state().unwanted || !nothing_survives())) return conclude();
   last_choice_ = std::move(choice);
   if (fails_for_good) return conclude();
   agreed_.reset();
   housework_.cancel();
   start_timeout_.cancel();
-  events_.restarting(last_choice_.history.used, last_choice_.delay);
+  if (last_choice_.kind == RestartChoice::Kind::kResize) {
+    events_.noted("nodes_changed");
+  } else {
+    events_.restarting(last_choice_.history.used, last_choice_.delay);
+  }
   const bool said = std::any_of(outcome.records.begin(), outcome.records.end(),
                                 [](const FailureRecord& record) { return record.stopped_by_lrun(); });
   say(restart_text(verdict, last_choice_, rules.most, said, takes_colour(STDERR_FILENO)));
   supervisor.back_off(
       last_choice_.delay,
       [this] {
-        if (store_ != nullptr) store_->reset();
-        job_ ? job_->ready() : restart();
+        if (!job_) {
+          store_->reset();
+          return restart();
+        }
+        store_ = nullptr;
+        job_->ready(last_choice_.history);
       },
       [this] { conclude(); });
 }
@@ -116,7 +140,8 @@ void NodeRun::attempt_judged(const Verdict& verdict, bool final) {
 /// Store and logs begin anew; the port stays. What keeps an attempt from starting (a full disk, no processes left) does
 /// not hide how the last one ended.
 void NodeRun::restart() {
-  const int number = last_choice_.history.used;
+  if (job_) enter_round();
+  const int number = job_ ? job_->membership().attempt : last_choice_.history.used;
   try {
     const std::optional<StartFailure> failure = begin_attempt(number);
     if (failure && job_) job_->start_failed(record_of(*failure, node(), number));

@@ -60,6 +60,11 @@ std::string core_dump_of(const Verdict& verdict, const std::vector<FailureRecord
   return core_dump_in_words(process, CorePattern::of_this_machine());
 }
 
+std::string what_became_of_job(const Verdict& verdict) {
+  if (verdict.end.kind == RunEnd::Kind::kSucceeded) return {};
+  return verdict.culprit ? cause_in_words(*verdict.culprit) : reason_in_words(verdict.end);
+}
+
 RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, const std::string& python,
                            const std::filesystem::path& logs) {
   return {.grace = plan.grace.value,

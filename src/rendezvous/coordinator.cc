@@ -1,7 +1,11 @@
 #include "rendezvous/coordinator.h"
 
 #include <algorithm>
+#include <chrono>
+#include <set>
 #include <utility>
+
+#include "rendezvous/admission.h"
 
 namespace lrun {
 namespace {
@@ -11,33 +15,6 @@ using Kind = LauncherMessage::Kind;
 /// Reports of all nodes go to all nodes: those that would make it more than this are left out.
 constexpr std::size_t kMostBytesOfReports = kMostBytesFromHolder / 4;
 constexpr std::size_t kMostNodesInWords = 16;
-
-std::string counted(int count, const std::string& word) {
-  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
-}
-
-std::string in_words(const JoinRecord& record) {
-  return "'" + record.node + "' from " + record.address + " (" + counted(record.workers, "worker") +
-         (record.node_rank ? ", node rank " + std::to_string(*record.node_rank) : "") + ")";
-}
-
-std::string nodes_in_words(const JoinRecord& record) {
-  const std::string most = std::to_string(record.max_nodes);
-  return record.min_nodes == record.max_nodes ? most : std::to_string(record.min_nodes) + ":" + most;
-}
-
-/// Jobs without a name that came to one endpoint by chance. Nodes of different roles may run different programs.
-bool runs_something_else(const JoinRecord& record, const JoinRecord& other) {
-  return !record.command_digest.empty() && !other.command_digest.empty() && record.role == other.role &&
-         record.command_digest != other.command_digest;
-}
-
-std::string another_job(const JoinRecord& record, const JoinRecord& other) {
-  const std::string theirs =
-      record.program == other.program ? "with other arguments" : "and not '" + record.program + "'";
-  return "another job meets here: node '" + other.node + "' runs '" + other.program + "' " + theirs +
-         "; another port keeps two jobs apart, the same --rdzv-id on all nodes makes them one";
-}
 
 }  // namespace
 
@@ -52,26 +29,19 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
   switch (message.kind) {
     case Kind::kStopping:
       // Sent before it heard of the next round: it never says so of a round that it was ready to leave.
-      if (message.round == round_ || message.round + 1 == round_) stop(from, message.text);
+      if (launcher.in_round && (message.round == round_ || message.round + 1 == round_)) stop(from, message.text);
       break;
     case Kind::kReport:
-      if (phase_ != Phase::kRunning || message.round != round_ || launcher.reported) break;
-      launcher.reported = true;
-      reports_.at(static_cast<std::size_t>(launcher.node_rank)) = message.text;
-      end_round_when_reported();
+      take_report(launcher, message, now);
       break;
     case Kind::kReady:
-      if (message.round != round_ + 1) break;
-      if (phase_ == Phase::kClosed) {
-        send(from, lost(who_left_));
-        break;
-      }
-      if (phase_ != Phase::kDeciding) break;
-      launcher.ready = true;
-      begin_again_when_ready();
+      take_ready(from, launcher, message, now);
+      break;
+    case Kind::kLeave:
+      left(from, message.text, now, now);
       break;
     case Kind::kBye:
-      leave(from, now);
+      leave(from, message.text, now);
       break;
     default:
       break;
@@ -79,74 +49,88 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
 }
 
 void Coordinator::join(LauncherId from, const JoinRecord& record, SteadyTime now) {
-  // Connected again: its last connection may not be known to be dead yet.
-  if (phase_ == Phase::kMeeting) {
-    std::erase_if(launchers_, [&](const auto& entry) { return entry.second.record.token == record.token; });
-  }
+  forget_earlier_connection_of(record, now);
   if (const std::string objection = objection_to(record); !objection.empty()) {
     send(from, {.kind = Kind::kRefused, .text = objection}, true);
     return;
   }
   launchers_[from].record = record;
   last_joined_ = now;
-  begin_when_complete(now);
+  if (phase_ == Phase::kMeeting) return begin_when_complete(now);
+  const std::string all = nodes_in_words(record);
+  send(from, {.kind = Kind::kSpare,
+              .text = "the job runs with " + std::to_string(members_) + " of " + all +
+                      " nodes: this one waits until it is needed"});
+  take_newcomers_in(now);
+  begin_again_when_ready(now);
 }
 
-/// Why this launcher may not join; empty when it may.
+/// Connected again: its last connection may not be known to be dead yet.
+void Coordinator::forget_earlier_connection_of(const JoinRecord& record, SteadyTime now) {
+  for (const auto& [id, launcher] : launchers_) {
+    if (launcher.record.token != record.token) continue;
+    return left(id, "it has connected again", now, now);
+  }
+}
+
 std::string Coordinator::objection_to(const JoinRecord& record) const {
-  if (phase_ != Phase::kMeeting) {
-    return phase_ == Phase::kClosed ? "the job is over"
-                                    : "the job runs already, with " + counted(count(), "node") + ": " + who_is_there();
-  }
-  if (launchers_.empty()) return {};
-  const JoinRecord& first = launchers_.begin()->second.record;
-  const std::string of_first = " as '" + first.node + "' says";
-  if (record.run_name != first.run_name) {
-    return "this is the job '" + first.run_name + "', not '" + record.run_name + "'" + of_first + ": see --rdzv-id";
-  }
-  if (record.min_nodes != first.min_nodes || record.max_nodes != first.max_nodes) {
-    return "the job has " + nodes_in_words(first) + " nodes, not " + nodes_in_words(record) + "," + of_first;
-  }
-  if (record.settings != first.settings) {
-    return "the job has " + first.settings + "; here it is " + record.settings;
-  }
-  for (const auto& [id, other] : launchers_) {
-    if (runs_something_else(record, other.record)) return another_job(record, other.record);
-  }
-  std::int64_t workers = record.workers;
-  for (const auto& [id, other] : launchers_) workers += other.record.workers;
-  if (workers > kMostWorkersOfAJob) return "a job has at most " + std::to_string(kMostWorkersOfAJob) + " workers";
-  for (const auto& [id, other] : launchers_) {
-    if (record.node_rank && other.record.node_rank == record.node_rank) {
-      return "node rank " + std::to_string(*record.node_rank) + " is taken by " + in_words(other.record);
-    }
-  }
-  return {};
+  if (phase_ == Phase::kClosed) return "the job is over";
+  std::vector<const JoinRecord*> joined;
+  for (const auto& [id, launcher] : launchers_) joined.push_back(&launcher.record);
+  return lrun::objection_to(record, joined, phase_ != Phase::kMeeting);
 }
 
 void Coordinator::begin_when_complete(SteadyTime now) {
-  if (phase_ != Phase::kMeeting || launchers_.empty() || count() < least()) return;
-  if (count() == most() || now >= last_joined_ + times_.last_call) begin(0);
+  if (phase_ != Phase::kMeeting || launchers_.empty() || static_cast<int>(launchers_.size()) < least()) return;
+  const std::vector<LauncherId> ids = next_members();
+  if (static_cast<int>(ids.size()) >= least() && last_call_is_over(ids.size(), now)) begin(0, ids);
 }
 
-void Coordinator::begin(int round) {
-  std::vector<JoinRecord> records;
+/// Those of the last round that are still there, and as many newcomers as there is a place for, in the order in which
+/// they came. Who asked for a rank that is taken waits.
+std::vector<LauncherId> Coordinator::next_members() const {
   std::vector<LauncherId> ids;
-  for (const auto& [id, launcher] : launchers_) {
-    ids.push_back(id);
-    records.push_back(launcher.record);
+  std::set<int> ranks;
+  std::int64_t workers = 0;
+  for (const bool of_last_round : {true, false}) {
+    for (const auto& [id, launcher] : launchers_) {
+      const JoinRecord& record = launcher.record;
+      if (launcher.in_round != of_last_round || static_cast<int>(ids.size()) == most()) continue;
+      if (!of_last_round && record.node_rank && ranks.count(*record.node_rank) != 0) continue;
+      if (workers + record.workers > kMostWorkersOfAJob) continue;
+      workers += record.workers;
+      if (record.node_rank) ranks.insert(*record.node_rank);
+      ids.push_back(id);
+    }
   }
+  return ids;
+}
+
+/// Nobody who came a moment ago is to be followed by another who would start everything anew.
+bool Coordinator::last_call_is_over(std::size_t nodes, SteadyTime now) const {
+  return static_cast<int>(nodes) == most() || now >= last_joined_ + times_.last_call;
+}
+
+void Coordinator::begin(int round, const std::vector<LauncherId>& ids) {
+  std::vector<JoinRecord> records;
+  for (auto& [id, launcher] : launchers_) launcher.in_round = false;
+  for (const LauncherId id : ids) records.push_back(launchers_.at(id).record);
   Membership membership = assign_ranks(records);
   membership.round = round;
-  membership.attempt = round;
+  membership.attempt = attempt_;
+  membership.history = history_;
   phase_ = Phase::kRunning;
   round_ = round;
-  stopped_ = false;
-  reports_.assign(launchers_.size(), "");
+  stopped_ = ends_ = some_reported_ = false;
+  short_since_.reset();
+  reports_.assign(ids.size(), "");
+  members_ = static_cast<int>(ids.size());
+  ready_ = 0;
   const std::vector<std::size_t> order = order_nodes(records);
   for (std::size_t rank = 0; rank < order.size(); ++rank) {
     Launcher& launcher = launchers_.at(ids[order[rank]]);
     launcher.node_rank = static_cast<int>(rank);
+    launcher.in_round = true;
     launcher.reported = launcher.ready = false;
     membership.node_rank = launcher.node_rank;
     send(ids[order[rank]], {.kind = Kind::kBegin, .round = round, .membership = membership});
@@ -156,13 +140,45 @@ void Coordinator::begin(int round) {
 /// Also between two rounds: then nobody is to begin the next one.
 void Coordinator::stop(LauncherId from, const std::string& reason) {
   if (phase_ == Phase::kMeeting || std::exchange(stopped_, true)) return;
-  send_to_all({.kind = Kind::kStop, .round = round_, .text = reason}, from);
+  send_to_members({.kind = Kind::kStop, .round = round_, .text = reason}, from);
 }
 
-void Coordinator::end_round_when_reported() {
+/// Not where some are done: the others may be, too, in a moment.
+bool Coordinator::may_take_in() const {
+  if (phase_ != Phase::kRunning || stopped_ || ends_ || some_reported_) return false;
+  if (static_cast<int>(launchers_.size()) == members_ || members_ == most())
+    return false;  // looked at for each message
+  return static_cast<int>(next_members().size()) > members_;
+}
+
+void Coordinator::take_newcomers_in(SteadyTime now) {
+  if (!may_take_in()) return;
+  const std::vector<LauncherId> ids = next_members();
+  if (!last_call_is_over(ids.size(), now)) return;
+  ends_ = true;
+  std::string names;
+  for (const LauncherId id : ids) {
+    const Launcher& launcher = launchers_.at(id);
+    if (!launcher.in_round) names += (names.empty() ? "" : ", ") + launcher.record.node;
+  }
+  const bool one = static_cast<int>(ids.size()) == members_ + 1;
+  const std::string all = nodes_in_words(launchers_.at(ids.front()).record);
+  const std::string text = (one ? "node " : "nodes ") + names + (one ? " has" : " have") +
+                           " joined: all start again on " + std::to_string(ids.size()) + " of " + all + " nodes";
+  send_to_members({.kind = Kind::kResize, .round = round_, .text = text, .node = names});
+}
+
+void Coordinator::take_report(Launcher& launcher, const LauncherMessage& report, SteadyTime now) {
+  if (phase_ != Phase::kRunning || !launcher.in_round || report.round != round_ || launcher.reported) return;
+  launcher.reported = some_reported_ = true;
+  reports_.at(static_cast<std::size_t>(launcher.node_rank)) = report.text;
+  end_round_when_reported(now);
+}
+
+void Coordinator::end_round_when_reported(SteadyTime now) {
   if (phase_ != Phase::kRunning) return;
   for (const auto& [id, launcher] : launchers_) {
-    if (!launcher.reported) return;
+    if (launcher.in_round && !launcher.reported) return;
   }
   std::size_t bytes = 0;
   for (std::string& report : reports_) {
@@ -171,69 +187,130 @@ void Coordinator::end_round_when_reported() {
   }
   phase_ = Phase::kDeciding;
   stopped_ = false;
-  send_to_all({.kind = Kind::kOver, .round = round_, .payloads = reports_});
+  send_to_members({.kind = Kind::kOver, .round = round_, .payloads = reports_});
+  begin_again_when_ready(now);  // with spares alone, where nobody else is left
 }
 
-void Coordinator::begin_again_when_ready() {
-  for (const auto& [id, launcher] : launchers_) {
-    if (!launcher.ready) return;
+void Coordinator::take_ready(LauncherId from, Launcher& launcher, const LauncherMessage& message, SteadyTime now) {
+  if (message.round != round_ + 1 || !launcher.in_round) return;
+  if (phase_ == Phase::kClosed) return tell_end(from);
+  if (phase_ != Phase::kDeciding || std::exchange(launcher.ready, true)) return;
+  ++ready_;
+  if (message.port != 0) launcher.record.store_port = message.port;
+  attempt_ = message.attempt;
+  history_ = message.text;
+  begin_again_when_ready(now);
+}
+
+void Coordinator::begin_again_when_ready(SteadyTime now) {
+  if (phase_ != Phase::kDeciding || stopped_ || launchers_.empty() || !all_ready()) return;
+  const std::vector<LauncherId> ids = next_members();
+  if (static_cast<int>(ids.size()) < least()) {
+    if (!short_since_) short_since_ = progress_ = now;
+    return;
   }
-  begin(round_ + 1);
+  short_since_.reset();
+  if (last_call_is_over(ids.size(), now)) begin(round_ + 1, ids);
 }
 
-void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now) {
-  const auto found = launchers_.find(who);
-  if (found == launchers_.end()) return;
-  const std::string node = found->second.record.node;
-  launchers_.erase(found);
+/// Whoever has reported is not missed in this round, unless the workers' store was with it.
+void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, SteadyTime heard) {
+  if (launchers_.count(who) == 0) return;
+  const Launcher gone = take_away(who);
   if (phase_ == Phase::kMeeting) return begin_when_complete(now);
-  if (phase_ != Phase::kClosed) send_to_all({.kind = Kind::kLost, .round = round_, .text = how, .node = node});
-  if (phase_ == Phase::kRunning) end_round_when_reported();
-  if (launchers_.empty()) phase_ = Phase::kClosed;
+  const bool done = phase_ == Phase::kRunning && gone.reported && gone.node_rank != 0;
+  if (gone.in_round && phase_ != Phase::kClosed && !done) {
+    ends_ = true;
+    const auto heard_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(heard.time_since_epoch()).count();
+    send_to_members(
+        {.kind = Kind::kLost, .round = round_, .text = how, .node = gone.record.node, .steady_ns = heard_ns});
+  }
+  end_round_when_reported(now);
+  begin_again_when_ready(now);
+  if (launchers_.empty() || (stopped_ && members_ == 0)) close("its nodes are lost");
 }
 
-/// Whoever has reported is not missed in this round, and none can follow: whoever is ready for one is told.
-void Coordinator::leave(LauncherId who, SteadyTime now) {
-  const bool over = phase_ == Phase::kDeciding || phase_ == Phase::kClosed;
-  if (!over && !launchers_.at(who).reported) return left(who, "its launcher has left", now);
-  if (phase_ != Phase::kClosed) who_left_ = launchers_.at(who).record.node;
+Coordinator::Launcher Coordinator::take_away(LauncherId who) {
+  const Launcher gone = launchers_.at(who);
   launchers_.erase(who);
-  if (!over && !launchers_.empty()) return end_round_when_reported();
+  if (gone.in_round) --members_;
+  if (gone.ready) --ready_;
+  return gone;
+}
+
+/// None can follow: whoever is ready for one is told.
+void Coordinator::leave(LauncherId who, const std::string& end, SteadyTime now) {
+  const Launcher launcher = launchers_.at(who);
+  const bool over = phase_ == Phase::kDeciding || phase_ == Phase::kClosed;
+  if (!launcher.in_round || (!over && !launcher.reported)) return left(who, "its launcher has left", now, now);
+  if (phase_ != Phase::kClosed) who_left_ = launcher.record.node;
+  take_away(who);
+  if (!over && members_ > 0) return end_round_when_reported(now);
   if (phase_ == Phase::kDeciding) {
-    for (const auto& [id, launcher] : launchers_) {
-      if (launcher.ready) send(id, lost(who_left_));
+    for (const auto& [id, other] : launchers_) {
+      if (other.in_round && other.ready) tell_end(id);
     }
   }
-  phase_ = Phase::kClosed;
+  close(end);
 }
 
-LauncherMessage Coordinator::lost(const std::string& node) const {
-  return {.kind = Kind::kLost, .round = round_, .text = "its launcher has left", .node = node};
+/// \param end  what the job came to, for those that were not needed
+void Coordinator::close(const std::string& end) {
+  phase_ = Phase::kClosed;
+  std::erase_if(launchers_, [&](const auto& entry) {
+    if (entry.second.in_round) return false;
+    send(entry.first, {.kind = Kind::kEnded, .text = end}, true);
+    return true;
+  });
+}
+
+/// To one that is ready for a round which does not come.
+void Coordinator::tell_end(LauncherId who) {
+  send(who, {.kind = Kind::kEnded, .text = "node " + who_left_ + " has left the job"}, true);
 }
 
 void Coordinator::advance(SteadyTime now) {
-  if (phase_ != Phase::kMeeting) return;
-  begin_when_complete(now);
-  if (phase_ != Phase::kMeeting) return;
-  if (now >= opened_ + times_.join) {
-    return give_up("not enough nodes in " + format_duration(times_.join) + ": " + who_is_there());
-  }
-  if (now < progress_ + times_.progress) return;
-  progress_ = now;
-  send_to_all({.kind = Kind::kWaiting, .text = who_is_there()});
+  if (phase_ == Phase::kMeeting) return advance_meeting(now);
+  take_newcomers_in(now);
+  begin_again_when_ready(now);
+  if (phase_ == Phase::kDeciding && short_since_) advance_while_short(now);
 }
 
-void Coordinator::give_up(const std::string& why) {
+void Coordinator::advance_meeting(SteadyTime now) {
+  begin_when_complete(now);
+  if (phase_ != Phase::kMeeting) return;
+  if (now >= opened_ + times_.join) return give_up(Kind::kRefused);
+  if (now < progress_ + times_.progress) return;
+  progress_ = now;
+  for (const auto& [id, launcher] : launchers_) send(id, {.kind = Kind::kWaiting, .text = who_is_there()});
+}
+
+/// Some nodes are lost, and too few are left.
+void Coordinator::advance_while_short(SteadyTime now) {
+  if (now >= *short_since_ + times_.join) return give_up(Kind::kEnded);
+  if (now < progress_ + times_.progress) return;
+  progress_ = now;
+  send_to_members({.kind = Kind::kWaiting, .text = who_is_there()});
+}
+
+void Coordinator::give_up(Kind kind) {
+  const std::string why = "not enough nodes in " + format_duration(times_.join) + ": " + who_is_there();
   phase_ = Phase::kClosed;
-  for (const auto& [id, launcher] : launchers_) send(id, {.kind = Kind::kRefused, .text = why}, true);
+  for (const auto& [id, launcher] : launchers_) send(id, {.kind = kind, .text = why}, true);
   launchers_.clear();
+  members_ = ready_ = 0;
 }
 
 std::optional<SteadyTime> Coordinator::deadline() const {
-  if (phase_ != Phase::kMeeting) return std::nullopt;
-  SteadyTime next = std::min(opened_ + times_.join, progress_ + times_.progress);
-  if (!launchers_.empty() && count() >= least()) next = std::min(next, last_joined_ + times_.last_call);
-  return next;
+  if (phase_ == Phase::kMeeting) {
+    const SteadyTime next = std::min(opened_ + times_.join, progress_ + times_.progress);
+    const bool enough = !launchers_.empty() && static_cast<int>(launchers_.size()) >= least();
+    return enough ? std::min(next, last_joined_ + times_.last_call) : next;
+  }
+  if (may_take_in()) return last_joined_ + times_.last_call;
+  if (phase_ != Phase::kDeciding || stopped_ || launchers_.empty() || !all_ready()) return std::nullopt;
+  if (!short_since_) return last_joined_ + times_.last_call;
+  return std::min(*short_since_ + times_.join, progress_ + times_.progress);
 }
 
 std::vector<Coordinator::Send> Coordinator::take_sends() { return std::exchange(sends_, {}); }
@@ -248,9 +325,12 @@ std::string Coordinator::who_is_there() const {
   }
   if (told > kMostNodesInWords) text += " and " + std::to_string(told - kMostNodesInWords) + " more";
   text = launchers_.empty() ? "nobody has joined" : "joined: " + text;
-  if (phase_ != Phase::kMeeting || launchers_.empty() || count() >= most()) return text;
-  text += "; missing: " + std::to_string(most() - count()) + " of " + counted(most(), "node");
-  if (static_cast<int>(ranks.size()) != count() || ranks.empty()) return text;
+  const int count = static_cast<int>(launchers_.size());
+  const bool gathers = phase_ == Phase::kMeeting || phase_ == Phase::kDeciding;
+  if (!gathers || launchers_.empty() || count >= most()) return text;
+  text += "; missing: " + std::to_string(most() - count) + " of " +
+          (most() == 1 ? "1 node" : std::to_string(most()) + " nodes");
+  if (static_cast<int>(ranks.size()) != count || ranks.empty()) return text;
   std::string missing;
   told = 0;
   for (int rank = 0; rank < most() && told < kMostNodesInWords; ++rank) {
@@ -265,9 +345,9 @@ void Coordinator::send(LauncherId to, LauncherMessage message, bool last) {
   sends_.push_back({to, std::move(message), last});
 }
 
-void Coordinator::send_to_all(const LauncherMessage& message, LauncherId except) {
+void Coordinator::send_to_members(const LauncherMessage& message, LauncherId except) {
   for (const auto& [id, launcher] : launchers_) {
-    if (id != except) send(id, message);
+    if (launcher.in_round && id != except) send(id, message);
   }
 }
 

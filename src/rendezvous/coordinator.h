@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -13,7 +12,7 @@
 
 namespace lrun {
 
-/// Names one connection of a launcher for as long as the meeting is held; never used twice.
+/// Names one connection of a launcher for as long as the meeting is held; never used twice, and a later one is larger.
 using LauncherId = std::uint64_t;
 
 /// How long launchers wait for each other.
@@ -29,8 +28,12 @@ struct MeetingTimes {
 /// when it is over everywhere. Pure: what happened and the time go in, what is to be said comes out. A value.
 ///
 /// A round: all join (or say that they are ready again) → kBegin to all → the first kStopping, or the loss of a
-/// launcher, is passed on to all others → all have reported → kOver to all. What follows, everybody decides alike from
-/// the same reports: ready for the next round, or bye. Each costs a fixed number of messages a launcher.
+/// launcher, or kResize where one came for whom there is a place, is told to all others → all have reported → kOver to
+/// all. What follows, everybody decides alike from the same reports: ready for the next round, or bye. The next round
+/// begins with those that are ready and with newcomers, as many as the job may have; with too few of them it waits for
+/// more. Each costs a fixed number of messages a launcher.
+///
+/// A newcomer for whom there is no place is a spare: it waits for a round that has one, or for the end.
 class Coordinator {
  public:
   struct Send {
@@ -45,8 +48,8 @@ class Coordinator {
 
   /// A message came. The first of a connection has to be kJoin.
   void received(LauncherId from, const LauncherMessage& message, SteadyTime now);
-  /// A connection ended, or was silent for too long: `how` says it in words.
-  void left(LauncherId who, const std::string& how, SteadyTime now);
+  /// A connection ended, or was silent for too long: `how` says it in words. `heard`: its last sign of life.
+  void left(LauncherId who, const std::string& how, SteadyTime now, SteadyTime heard);
   /// Time has passed.
   void advance(SteadyTime now);
 
@@ -71,25 +74,36 @@ class Coordinator {
   };
   struct Launcher {
     JoinRecord record;
+    bool in_round = false;  ///< of the round that runs, or was the last; else it waits for one
     int node_rank = 0;
     bool reported = false;
-    std::string report;
     bool ready = false;
   };
 
   void join(LauncherId from, const JoinRecord& record, SteadyTime now);
+  void forget_earlier_connection_of(const JoinRecord& record, SteadyTime now);
   [[nodiscard]] std::string objection_to(const JoinRecord& record) const;
+  void take_report(Launcher& launcher, const LauncherMessage& report, SteadyTime now);
+  void take_ready(LauncherId from, Launcher& launcher, const LauncherMessage& message, SteadyTime now);
   void begin_when_complete(SteadyTime now);
-  void begin(int round);
+  void begin(int round, const std::vector<LauncherId>& ids);
   void stop(LauncherId from, const std::string& reason);
-  void end_round_when_reported();
-  void begin_again_when_ready();
-  [[nodiscard]] LauncherMessage lost(const std::string& node) const;
-  void give_up(const std::string& why);
-  void leave(LauncherId who, SteadyTime now);
+  void take_newcomers_in(SteadyTime now);
+  void end_round_when_reported(SteadyTime now);
+  void begin_again_when_ready(SteadyTime now);
+  void advance_meeting(SteadyTime now);
+  void advance_while_short(SteadyTime now);
+  [[nodiscard]] std::vector<LauncherId> next_members() const;
+  [[nodiscard]] bool may_take_in() const;
+  [[nodiscard]] bool all_ready() const { return ready_ == members_; }
+  [[nodiscard]] bool last_call_is_over(std::size_t nodes, SteadyTime now) const;
+  void tell_end(LauncherId who);
+  void give_up(LauncherMessage::Kind kind);
+  void leave(LauncherId who, const std::string& end, SteadyTime now);
+  Launcher take_away(LauncherId who);
+  void close(const std::string& end);
   void send(LauncherId to, LauncherMessage message, bool last = false);
-  void send_to_all(const LauncherMessage& message, LauncherId except = 0);
-  [[nodiscard]] int count() const { return static_cast<int>(launchers_.size()); }
+  void send_to_members(const LauncherMessage& message, LauncherId except = 0);
   [[nodiscard]] int most() const { return launchers_.empty() ? 1 : launchers_.begin()->second.record.max_nodes; }
   [[nodiscard]] int least() const { return launchers_.empty() ? 1 : launchers_.begin()->second.record.min_nodes; }
 
@@ -99,7 +113,14 @@ class Coordinator {
   SteadyTime last_joined_{};
   Phase phase_ = Phase::kMeeting;
   int round_ = 0;
-  bool stopped_ = false;  ///< this round's reason to stop was passed on
+  int members_ = 0;             ///< launchers in the round
+  int ready_ = 0;               ///< of them, for the next one
+  bool stopped_ = false;        ///< a reason to stop was passed on; no round follows where that was between two rounds
+  bool ends_ = false;           ///< this round stops, for nodes that came or went
+  bool some_reported_ = false;  ///< in this round
+  std::optional<SteadyTime> short_since_;  ///< all are ready, and they are too few
+  int attempt_ = 0;                        ///< of the next round, as those say that are ready
+  std::string history_;                    ///< the same
   std::map<LauncherId, Launcher> launchers_;
   std::string who_left_;              ///< first, when there was no next round for it
   std::vector<std::string> reports_;  ///< of this round, by node rank

@@ -43,6 +43,8 @@ std::unique_ptr<MeetingHolder> hold_meeting(EventLoop& loop, const RendezvousPla
 Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::size_t max_store_connections,
          const std::string& secret)
     : loop_(loop),
+      reach_(reach_of(plan)),
+      max_store_connections_(max_store_connections),
       holder_(hold_meeting(loop, plan,
                            {.max_store_connections = max_store_connections,
                             .secret = secret,
@@ -50,11 +52,9 @@ Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::si
                                 [this](const std::string& line) {
                                   if (events_.turned_away) events_.turned_away(line);
                                 }})),
-      is_open_to_network_(holder_ && reach_of(plan) == StoreReach::kNetwork) {
-  if (!holder_ || !plan.workers_use_endpoint) {
-    store_ = std::make_unique<StoreServer>(
-        loop, StoreServerOptions{.reach = reach_of(plan), .max_connections = max_store_connections});
-  }
+      store_is_meeting_(holder_ && plan.workers_use_endpoint),
+      is_open_to_network_(holder_ && reach_ == StoreReach::kNetwork) {
+  if (!store_is_meeting_) open_store();
   record.store_port = store_ ? store_->port() : holder_->server().port();
   if (holder_ && plan.workers_use_endpoint && !record.node_rank) record.node_rank = 0;
   LauncherLink::Options options{.host = holder_ ? "127.0.0.1" : plan.host,
@@ -68,6 +68,23 @@ Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::si
       LauncherLink::Events{
           .received = [this](const LauncherMessage& message) { received(message); },
           .broken = [this](const std::string& why, const std::string& hint) { link_broken(why, hint); }});
+}
+
+/// With a port that the user fixed the socket stays, and only what is in the store goes.
+void Job::open_store() {
+  if (store_is_meeting_) return holder_->server().reset();
+  store_ = std::make_unique<StoreServer>(
+      loop_, StoreServerOptions{.reach = reach_, .max_connections = max_store_connections_});
+}
+
+void Job::ready(int attempt, const std::string& history) {
+  open_store();
+  const StoreServer& store = store_is_meeting_ ? holder_->server() : *store_;
+  link_->send({.kind = Kind::kReady,
+               .round = round_ + 1,
+               .text = history.substr(0, kMostReportBytes),
+               .attempt = attempt,
+               .port = store.port()});
 }
 
 void Job::say(LauncherMessage::Kind kind, int round, const std::string& text) {
@@ -96,12 +113,21 @@ void Job::received(const LauncherMessage& message) {
     case Kind::kRefused:
       ended_ = true;
       link_->close();
-      return begun_ ? events_.lost("", message.text) : events_.failed(message.text, "");
+      return begun_ ? events_.lost("", message.text, 0) : events_.failed(message.text, "");
+    case Kind::kSpare:
+      return events_.spare(message.text);
+    case Kind::kEnded:
+      ended_ = true;
+      link_->close();
+      return events_.ended(message.text);
+    case Kind::kResize:
+      if (message.round == round_) events_.resize(message.node, message.text);
+      return;
     case Kind::kStop:
       if (message.round == round_) events_.stop(message.text);
       return;
     case Kind::kLost:
-      return events_.lost(message.node, message.text);
+      return events_.lost(message.node, message.text, message.steady_ns);
     case Kind::kOver:
       if (message.round == round_) events_.over(message.payloads);
       return;
@@ -112,12 +138,12 @@ void Job::received(const LauncherMessage& message) {
 
 void Job::link_broken(const std::string& why, const std::string& hint) {
   if (std::exchange(ended_, true)) return;
-  begun_ ? events_.lost("", why) : events_.failed(why, hint);
+  begun_ ? events_.lost("", why, 0) : events_.failed(why, hint);
 }
 
-void Job::bye() {
+void Job::end_with(Kind kind, const std::string& text) {
   if (std::exchange(ended_, true)) return;
-  say(Kind::kBye, round_);
+  say(kind, round_, text);
   link_->close();
 }
 

@@ -23,12 +23,17 @@ class Job {
   struct Events {
     std::function<void(const Membership&)> begun;          ///< a round: start your workers
     std::function<void(const std::string& text)> waiting;  ///< who is there and who is missing
+    std::function<void(const std::string& text)> spare;    ///< the job runs, and may need us later
     /// There was no job to take part in. `hint` says what to do about it; empty: nothing special.
     std::function<void(const std::string& why, const std::string& hint)> failed;
     std::function<void(const std::string& text)> stop;  ///< what another launcher said with stopping()
-    /// A node is gone: stop. Empty `node`: it held the meeting, and nothing more will come.
-    std::function<void(const std::string& node, const std::string& how)> lost;
-    std::function<void(const std::vector<std::string>& reports)> over;  ///< of all nodes, by node rank
+    /// A node is gone: stop. Empty `node`: it held the meeting, and nothing more will come. `heard_ns`: its last sign
+    /// of life, on the holder's steady clock.
+    std::function<void(const std::string& node, const std::string& how, std::int64_t heard_ns)> lost;
+    std::function<void(const std::string& node, const std::string& text)> resize;  ///< a node has joined: stop
+    std::function<void(const std::vector<std::string>& reports)> over;             ///< of all nodes, by node rank
+    /// The job is over for us, and nothing more will come. Empty: it succeeded without us.
+    std::function<void(const std::string& why)> ended;
     /// Somebody came to the meeting that is held here and was not let in. May be empty.
     std::function<void(const std::string& line)> turned_away = {};
   };
@@ -49,11 +54,16 @@ class Job {
   void stopping(const std::string& text) { say(LauncherMessage::Kind::kStopping, round_, text); }
   /// None of our workers is left.
   void report(const std::string& text) { say(LauncherMessage::Kind::kReport, round_, text); }
-  /// For the next round.
-  void ready() { say(LauncherMessage::Kind::kReady, round_ + 1); }
+  /// For the next round. The store that this node would host begins anew, with c10d on another port: pointers to the
+  /// last one are void.
+  /// \param attempt  restarts used so far
+  /// \param history  of the attempts, for those that join; the same on all nodes
+  void ready(int attempt, const std::string& history);
 
-  /// We are done with the job; nothing more is told.
-  void bye();
+  /// We leave the job, which may go on without us; nothing more is told. Not for the one that holds the meeting.
+  void drop_out(const std::string& why) { end_with(LauncherMessage::Kind::kLeave, why); }
+  /// We are done with the job; nothing more is told. `text`: what it came to, empty when it succeeded.
+  void bye(const std::string& text = {}) { end_with(LauncherMessage::Kind::kBye, text); }
   /// After bye(). Where the meeting is held here it goes on until the others are done, too, at most for `limit`; then
   /// `left` is called by the loop.
   void leave(Duration limit, std::function<void()> left);
@@ -71,13 +81,18 @@ class Job {
 
  private:
   void say(LauncherMessage::Kind kind, int round, const std::string& text = {});
+  void end_with(LauncherMessage::Kind kind, const std::string& text);
+  void open_store();
   void received(const LauncherMessage& message);
   void link_broken(const std::string& why, const std::string& hint);
 
   EventLoop& loop_;
   Events events_;
+  StoreReach reach_;
+  std::size_t max_store_connections_;
   std::unique_ptr<MeetingHolder> holder_;
-  std::unique_ptr<StoreServer> store_;  ///< empty where the meeting's is the workers' store
+  bool store_is_meeting_;               ///< the workers' store is at the endpoint, which is here
+  std::unique_ptr<StoreServer> store_;  ///< empty where the meeting's is the workers' store, or another node hosts it
   std::unique_ptr<LauncherLink> link_;
   bool is_open_to_network_;
   int round_ = 0;

@@ -131,7 +131,7 @@ void MeetingHolder::serve(Connection& connection) {
         connection.joined = true;
         connection.heard = now();
       }
-      if (message->kind == Kind::kBye) connection.closing = true;
+      if (message->kind == Kind::kBye || message->kind == Kind::kLeave) connection.closing = true;
       coordinator_.received(id, *message, now());
     }
   }
@@ -149,7 +149,7 @@ void MeetingHolder::answer_beat(Connection& connection, const LauncherMessage& b
 void MeetingHolder::refuse(Connection& connection, const std::string& why) {
   append_message(connection.answers.tail(), {.kind = Kind::kRefused, .text = why});
   connection.closing = true;
-  coordinator_.left(connection.id, why, now());
+  coordinator_.left(connection.id, why, now(), connection.heard);
 }
 
 void MeetingHolder::send_all() {
@@ -189,8 +189,10 @@ void MeetingHolder::flush(Connection& connection) {
 }
 
 void MeetingHolder::lose(LauncherId who, const std::string& how) {
+  const auto found = connections_.find(who);
+  const SteadyTime heard = found == connections_.end() ? now() : found->second->heard;
   close(who);
-  coordinator_.left(who, how, now());
+  coordinator_.left(who, how, now(), heard);
   send_all();
 }
 

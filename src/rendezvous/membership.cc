@@ -143,8 +143,13 @@ Membership assign_ranks(const std::vector<JoinRecord>& nodes) {
 
 LaunchPlan place(const LaunchPlan& plan, const Membership& membership) {
   LaunchPlan placed = plan;
-  const Member& self = membership.self();
   placed.nodes.resize(1);
+  place_anew(placed, membership);
+  return placed;
+}
+
+void place_anew(LaunchPlan& placed, const Membership& membership) {
+  const Member& self = membership.self();
   NodePlan& node = placed.nodes.front();
   node.node_rank = self.node_rank;
   node.base_rank = self.base_rank;
@@ -159,7 +164,6 @@ LaunchPlan place(const LaunchPlan& plan, const Membership& membership) {
   if (!membership.run_name.empty()) placed.run_name = membership.run_name;
   placed.other_roles_before = self.base_rank - self.base_role_rank;
   placed.role_world_size = self.role_world_size;
-  return placed;
 }
 
 std::string to_json(const Membership& membership) {
@@ -167,6 +171,7 @@ std::string to_json(const Membership& membership) {
   for (const Member& member : membership.members) members.push_back(json_of(member));
   const Json json = {{"round", membership.round},
                      {"attempt", membership.attempt},
+                     {"history", membership.history},
                      {"node_rank", membership.node_rank},
                      {"world_size", membership.world_size},
                      {"run_name", membership.run_name},
@@ -182,6 +187,7 @@ std::optional<Membership> membership_from_json(std::string_view text) {
     Membership membership;
     membership.round = json_integer(json.at("round"));
     membership.attempt = json_integer(json.at("attempt"));
+    membership.history = json.at("history").get<std::string>();
     membership.node_rank = json_integer(json.at("node_rank"));
     membership.world_size = json_integer(json.at("world_size"));
     membership.run_name = json.at("run_name").get<std::string>();

@@ -28,9 +28,10 @@ struct Member {
 /// What a rendezvous agrees on: who takes part in one round of a job, and where the workers' store is. Everything right
 /// of it (workers, supervision, reports) reads this and not how it came about.
 struct Membership {
-  int round = 0;      ///< grows with every new agreement
-  int attempt = 0;    ///< restarts used so far; workers see it as TORCHELASTIC_RESTART_COUNT
-  int node_rank = 0;  ///< which member we are
+  int round = 0;             ///< grows with every new agreement; alone: with every attempt
+  int attempt = 0;           ///< restarts used so far; workers see it as TORCHELASTIC_RESTART_COUNT
+  std::string history = {};  ///< of the attempts so far, as kReady told it; not looked at here
+  int node_rank = 0;         ///< which member we are
   int world_size = 1;
   std::string run_name = {};  ///< of the job, equal on all nodes; empty on one node: the plan's
   std::string master_addr;
@@ -57,6 +58,8 @@ std::vector<std::size_t> order_nodes(const std::vector<JoinRecord>& nodes);
 
 /// The plan of our own node in a job that has met: one node, with its place among all.
 LaunchPlan place(const LaunchPlan& plan, const Membership& membership);
+/// The same for a plan that has a place, in another round: its node stays where it is in memory.
+void place_anew(LaunchPlan& plan, const Membership& membership);
 
 std::string to_json(const Membership& membership);
 

@@ -17,20 +17,24 @@ using Kind = LauncherMessage::Kind;
 constexpr std::size_t kLengthBytes = 4;
 constexpr unsigned kBitsOfByte = 8;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 13> kKinds{{
+constexpr std::array<std::pair<Kind, std::string_view>, 17> kKinds{{
     {Kind::kJoin, "join"},
     {Kind::kBeat, "beat"},
     {Kind::kStopping, "stopping"},
     {Kind::kReport, "report"},
     {Kind::kReady, "ready"},
+    {Kind::kLeave, "leave"},
     {Kind::kBye, "bye"},
     {Kind::kRefused, "refused"},
     {Kind::kWaiting, "waiting"},
+    {Kind::kSpare, "spare"},
     {Kind::kBegin, "begin"},
     {Kind::kEcho, "echo"},
     {Kind::kStop, "stop"},
     {Kind::kLost, "lost"},
+    {Kind::kResize, "resize"},
     {Kind::kOver, "over"},
+    {Kind::kEnded, "ended"},
 }};
 
 std::string_view name_of(Kind kind) {
@@ -51,6 +55,8 @@ LauncherMessage read_fields(const Json& json, Kind kind) {
   if (json.contains("sent_ns")) message.sent_ns = json_integer<std::int64_t>(json.at("sent_ns"));
   if (json.contains("steady_ns")) message.steady_ns = json_integer<std::int64_t>(json.at("steady_ns"));
   if (json.contains("wall_ns")) message.wall_ns = json_integer<std::int64_t>(json.at("wall_ns"));
+  if (json.contains("attempt")) message.attempt = json_integer(json.at("attempt"));
+  if (json.contains("port")) message.port = json_integer(json.at("port"));
   if (json.contains("payloads")) message.payloads = json.at("payloads").get<std::vector<std::string>>();
   if (json.contains("join")) message.join = join_record_from_json(json.at("join").get<std::string>());
   if (json.contains("membership")) {
@@ -60,6 +66,8 @@ LauncherMessage read_fields(const Json& json, Kind kind) {
 }
 
 bool is_whole(const LauncherMessage& message) {
+  constexpr int kMostPort = 65'535;
+  if (message.attempt < 0 || message.port < 0 || message.port > kMostPort) return false;
   if (message.round < 0 || message.text.size() > kMostReportBytes) return false;
   if (message.kind == Kind::kJoin) return message.join.has_value();
   return message.kind != Kind::kBegin || message.membership.has_value();
@@ -76,6 +84,8 @@ std::string to_json(const LauncherMessage& message) {
   if (message.sent_ns != 0) json["sent_ns"] = message.sent_ns;
   if (message.steady_ns != 0) json["steady_ns"] = message.steady_ns;
   if (message.wall_ns != 0) json["wall_ns"] = message.wall_ns;
+  if (message.attempt != 0) json["attempt"] = message.attempt;
+  if (message.port != 0) json["port"] = message.port;
   if (message.join) json["join"] = to_json(*message.join);
   if (message.membership) json["membership"] = to_json(*message.membership);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -21,16 +21,20 @@ struct LauncherMessage {
     kBeat,      ///< still there; `sent_ns` is the sender's steady clock
     kStopping,  ///< `text`: why our workers are being stopped in `round`
     kReport,    ///< `text`: what our workers of `round` came to; none of them is left
-    kReady,     ///< for `round`, the next one
-    kBye,       ///< we are done with the job
+    kReady,     ///< for `round`, the next one; `text` and `attempt` are the same on all nodes and are passed on with it
+    kLeave,     ///< `text`: why we leave the job, which may go on without us
+    kBye,       ///< we are done with the job; `text`: what it came to, empty when it succeeded
     // from the holder to a launcher
     kRefused,  ///< `text`: why not; the connection is closed
     kWaiting,  ///< `text`: who is there and who is missing
+    kSpare,    ///< `text`: the job runs, and takes this node in when there is a place
     kBegin,    ///< `membership` of a new round
     kEcho,     ///< answer to kBeat: `sent_ns` is that one's, `steady_ns` and `wall_ns` are the holder's clocks
     kStop,     ///< `text` as some launcher said it with kStopping; the first of the round
-    kLost,     ///< `node` is gone: `text` says how we know
+    kLost,     ///< `node` is gone: `text` says how we know; it was last heard at `steady_ns` of the holder's clock
+    kResize,   ///< `node` is there: `text` says so; the round stops and the next one begins with it
     kOver,     ///< `round` is over everywhere: `payloads` are all reports, by node rank; one that is missing is empty
+    kEnded,    ///< the job is over for this node: `text` says why; empty: it succeeded without it
   };
 
   Kind kind = Kind::kBeat;
@@ -41,6 +45,8 @@ struct LauncherMessage {
   std::int64_t sent_ns = 0;
   std::int64_t steady_ns = 0;
   std::int64_t wall_ns = 0;
+  int attempt = 0;  ///< restarts used so far
+  int port = 0;     ///< on which this node would host the workers' store of the round; 0: as it said when it joined
   std::optional<JoinRecord> join = {};
   std::optional<Membership> membership = {};
 

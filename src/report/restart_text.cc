@@ -10,6 +10,9 @@ std::string times_in_words(int times) { return times == 1 ? "once" : fmt::format
 }  // namespace
 
 std::string restart_text(const Verdict& attempt, const RestartChoice& choice, int most, bool said, bool colour) {
+  if (choice.kind == RestartChoice::Kind::kResize) {
+    return said ? std::string() : message_line(Severity::kNote, reason_in_words(attempt.end), colour);
+  }
   std::string text = fmt::format("restart {} of {}", choice.history.used, most);
   if (choice.delay > Duration::zero()) text += " in " + format_duration(choice.delay);
   if (!said && attempt.culprit) text = cause_in_words(*attempt.culprit) + "; " + text;
@@ -25,6 +28,7 @@ std::string restarts_in_words(RestartChoice::Kind last, int used) {
                          times_in_words(used));
     case RestartChoice::Kind::kNone:
     case RestartChoice::Kind::kRestart:
+    case RestartChoice::Kind::kResize:
       break;
   }
   return used > 0 ? "restarted " + times_in_words(used) : std::string();

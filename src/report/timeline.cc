@@ -25,10 +25,11 @@ std::int64_t time_of(const Json& event) {
 }
 
 WorkerSpan* find_worker(Timeline& timeline, int rank, int attempt) {
-  const auto found = std::find_if(timeline.workers.begin(), timeline.workers.end(), [&](const WorkerSpan& worker) {
+  // The last one: after a change of nodes there are others with the same numbers.
+  const auto found = std::find_if(timeline.workers.rbegin(), timeline.workers.rend(), [&](const WorkerSpan& worker) {
     return worker.rank == rank && worker.attempt == attempt;
   });
-  return found == timeline.workers.end() ? nullptr : &*found;
+  return found == timeline.workers.rend() ? nullptr : &*found;
 }
 
 void add_workers(Timeline& timeline, const Json& event, int attempt, int order) {

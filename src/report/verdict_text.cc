@@ -183,14 +183,13 @@ std::string reason_here_in_words(const RunEnd& end) {
   }
 }
 
-/// 'node a: received SIGTERM', 'node b is lost: silence for 5s'.
+}  // namespace
+
 std::string reason_in_words(const RunEnd& end) {
-  if (end.kind == RunEnd::Kind::kNodeLost) return terminal_safe(end.who);
+  if (end.changes_nodes()) return terminal_safe(end.who);
   const std::string reason = reason_here_in_words(end);
   return end.is_ours() ? reason : fmt::format("node {}: {}", terminal_safe(end.node), reason);
 }
-
-}  // namespace
 
 std::string cause_in_words(const FailureRecord& record) {
   if (record.ending == FailureRecord::Ending::kExecFailed) {

@@ -28,6 +28,9 @@ struct RunFactsForText {
   bool operator==(const RunFactsForText&) const = default;
 };
 
+/// 'node a: received SIGTERM', 'node b is lost: silence for 5s'.
+std::string reason_in_words(const RunEnd& end);
+
 /// 'rank 1 (local rank 1, pid 4242, GPU 2 on gpu-node-1) exited with code 3 after 0.4s: ValueError: boom at a.py:3'.
 std::string cause_in_words(const FailureRecord& record);
 

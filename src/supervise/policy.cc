@@ -156,8 +156,7 @@ Decision on(SupervisionState state, const TimeIsOver& event) {
 
 /// A worker's failure here, told or about to be, stays the reason here: the verdict compares it with the others'.
 Decision on(SupervisionState state, const StoppedElsewhere& event) {
-  const bool may_restart = event.end.kind == RunEnd::Kind::kWorkerFailed || event.end.kind == RunEnd::Kind::kHang;
-  if (!may_restart) state.unwanted = true;
+  if (!event.end.may_go_on()) state.unwanted = true;
   if (state.phase == Phase::kSettling) return begin_stop(state, state.end, SIGTERM);
   if (!may_begin_stop(state)) return {state, {}};
   const bool by_signal = event.end.kind == RunEnd::Kind::kInterrupted;

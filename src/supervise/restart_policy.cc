@@ -1,8 +1,13 @@
 #include "supervise/restart_policy.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <csignal>
 #include <string>
+#include <utility>
+
+#include "base/json_integer.h"
 
 namespace lrun {
 namespace {
@@ -49,6 +54,10 @@ bool is_same_start_up_error(const FailureRecord& before, const FailureRecord& no
 
 RestartChoice choose_restart(const RestartRules& rules, const RestartHistory& history, const Verdict& verdict) {
   RestartChoice choice{.history = history};
+  if (verdict.end.changes_nodes()) {
+    choice.kind = RestartChoice::Kind::kResize;
+    return choice;
+  }
   const bool failed = verdict.end.kind == RunEnd::Kind::kWorkerFailed || verdict.end.kind == RunEnd::Kind::kHang;
   if (!failed || rules.most == 0) return choice;
   const std::optional<FailureRecord>& culprit = verdict.culprit;
@@ -64,6 +73,26 @@ RestartChoice choose_restart(const RestartRules& rules, const RestartHistory& hi
     choice.delay = delay_before(choice.history.in_a_row, rules.backoff);
   }
   return choice;
+}
+
+std::string to_json(const RestartHistory& history) {
+  return nlohmann::json{{"used", history.used},
+                        {"in_a_row", history.in_a_row},
+                        {"last", history.last ? to_json(*history.last) : std::string()}}
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::optional<RestartHistory> restart_history_from_json(std::string_view text) {
+  try {
+    const auto json = nlohmann::json::parse(text);
+    RestartHistory history{json_integer(json.at("used")), json_integer(json.at("in_a_row")), {}};
+    const std::string last = json.at("last").get<std::string>();
+    if (!last.empty()) history.last = failure_record_from_json(last);
+    const bool sound = history.used >= 0 && history.in_a_row >= 0 && history.last.has_value() == !last.empty();
+    return sound ? std::optional(std::move(history)) : std::nullopt;
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace lrun

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "base/duration.h"
 #include "verdict/judge.h"
@@ -25,10 +27,16 @@ struct RestartHistory {
   bool operator==(const RestartHistory&) const = default;
 };
 
+/// For the launchers of nodes that join a job later.
+std::string to_json(const RestartHistory& history);
+/// Empty for what is not JSON, lacks a field, or holds a value out of its range.
+std::optional<RestartHistory> restart_history_from_json(std::string_view json);
+
 struct RestartChoice {
   enum class Kind {
     kNone,     ///< the attempt did not fail, or restarts were not asked for
     kRestart,  ///< after `delay`
+    kResize,   ///< at once, on other nodes: that is no restart
     kUsedUp,   ///< as often as allowed
     kRepeats,  ///< it would fail in the same way again
   };
@@ -37,6 +45,7 @@ struct RestartChoice {
   Duration delay{0};
   RestartHistory history;  ///< with this attempt in it
 
+  [[nodiscard]] bool goes_on() const { return kind == Kind::kRestart || kind == Kind::kResize; }
   bool operator==(const RestartChoice&) const = default;
 };
 

@@ -95,6 +95,10 @@ RunEnd end_for(const NodeReport& decided, int own_rank) {
   return end;
 }
 
+bool is_after(const FailureRecord& failure, std::int64_t heard_ns) {
+  return heard_ns != 0 && failure.steady_ns >= heard_ns;
+}
+
 void append(std::vector<int>& all, const std::vector<int>& more, const Verdict& verdict) {
   for (const int rank : more) {
     if (!verdict.culprit || verdict.culprit->rank != rank) all.push_back(rank);
@@ -174,7 +178,7 @@ std::optional<NodeReport> node_report_from_json(std::string_view text) {
 }
 
 Verdict judge_job(const std::vector<std::optional<NodeReport>>& reports, int own_rank,
-                  const std::optional<RunEnd>& loss) {
+                  const std::optional<NodeLoss>& loss) {
   const NodeReport* const decided = first_reason(reports);
   std::vector<FailureRecord> failures;
   for (const std::optional<NodeReport>& report : reports) {
@@ -182,8 +186,10 @@ Verdict judge_job(const std::vector<std::optional<NodeReport>>& reports, int own
   }
   Verdict verdict = judge(decided == nullptr ? RunEnd{} : end_for(*decided, own_rank), failures);
   const bool by_worker = verdict.end.kind == RunEnd::Kind::kWorkerFailed;
-  const bool consequence = by_worker && (!verdict.culprit || is_victim(verdict.culprit->cause));
-  if (loss && (decided == nullptr || consequence)) verdict = judge(*loss, failures);
+  const bool consequence =
+      by_worker && loss &&
+      (!verdict.culprit || is_victim(verdict.culprit->cause) || is_after(*verdict.culprit, loss->heard_ns));
+  if (loss && (decided == nullptr || consequence)) verdict = judge(loss->end, failures);
   verdict.stopped_by_signal.clear();
   verdict.killed.clear();
   verdict.lost.clear();

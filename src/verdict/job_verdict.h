@@ -38,6 +38,14 @@ struct ClockShift {
   bool operator==(const ClockShift&) const = default;
 };
 
+/// That a node of the job is gone.
+struct NodeLoss {
+  RunEnd end;                 ///< kNodeLost
+  std::int64_t heard_ns = 0;  ///< its last sign of life, on the clock that reports use; 0: not known
+
+  bool operator==(const NodeLoss&) const = default;
+};
+
 /// The report of a node whose attempt came to `end` at `end_ns` of its own clock, with the records of all its workers.
 NodeReport report_of(const std::string& node, int node_rank, const RunEnd& end, std::int64_t end_ns,
                      const std::vector<FailureRecord>& records, const ClockShift& shift);
@@ -49,13 +57,13 @@ std::optional<NodeReport> node_report_from_json(std::string_view json);
 
 /// Judges an attempt of the whole job; the same on every node for the same reports. Pure.
 ///
-/// The reason is the one that was decided first; but a node's loss wins over failures that look like its
-/// consequences. The culprit is found among all nodes' failures as judge() finds it among one's.
+/// The reason is the one that was decided first; but a node's loss wins over failures that look like its consequences,
+/// or came after its last sign of life. The culprit is found among all nodes' failures as judge() finds it among one's.
 /// \param reports    of all nodes, by node rank; empty where one is missing
 /// \param own_rank   our node: its reasons are 'here'
 /// \param loss       that a node is lost, where one is
 Verdict judge_job(const std::vector<std::optional<NodeReport>>& reports, int own_rank,
-                  const std::optional<RunEnd>& loss);
+                  const std::optional<NodeLoss>& loss);
 
 /// Why a node stops, with the worker to blame so far, as it is told while it happens.
 struct StopNotice {

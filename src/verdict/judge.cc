@@ -118,6 +118,7 @@ void decide_code(Verdict& verdict) {
     case RunEnd::Kind::kGuardDied:
     case RunEnd::Kind::kLauncherFailed:
     case RunEnd::Kind::kNodeLost:
+    case RunEnd::Kind::kNodeJoined:
       verdict.exit_code = kExitRefused;
       break;
   }

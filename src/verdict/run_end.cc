@@ -9,7 +9,7 @@ namespace {
 
 using Kind = RunEnd::Kind;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 12> kNames{{
+constexpr std::array<std::pair<Kind, std::string_view>, 13> kNames{{
     {Kind::kSucceeded, "succeeded"},
     {Kind::kWorkerFailed, "worker_failed"},
     {Kind::kStartFailed, "start_failed"},
@@ -22,6 +22,7 @@ constexpr std::array<std::pair<Kind, std::string_view>, 12> kNames{{
     {Kind::kHang, "hang"},
     {Kind::kStartTimedOut, "start_timed_out"},
     {Kind::kNodeLost, "node_lost"},
+    {Kind::kNodeJoined, "node_joined"},
 }};
 
 }  // namespace

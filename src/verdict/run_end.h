@@ -22,6 +22,7 @@ struct RunEnd {
     kHang,            ///< no worker made progress for `limit`
     kStartTimedOut,   ///< not all workers were connected to the store after `limit`
     kNodeLost,        ///< a node of the job is gone; `who` says which, and how that is known
+    kNodeJoined,      ///< a node has joined the job, and all start again with it; `who` says which
   };
 
   Kind kind = Kind::kSucceeded;
@@ -34,6 +35,10 @@ struct RunEnd {
 
   /// Decided by the launcher of this node.
   [[nodiscard]] bool is_ours() const { return node.empty(); }
+  /// The job has other nodes from now on, and may go on with them.
+  [[nodiscard]] bool changes_nodes() const { return kind == Kind::kNodeLost || kind == Kind::kNodeJoined; }
+  /// Another attempt may follow, as far as this reason goes.
+  [[nodiscard]] bool may_go_on() const { return kind == Kind::kWorkerFailed || kind == Kind::kHang || changes_nodes(); }
   bool operator==(const RunEnd&) const = default;
 };
 

@@ -2,12 +2,9 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -15,51 +12,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <sstream>
-#include <utility>
 
-#include "support/lrun_process.h"
+#include "support/launchers_of_a_job.h"
 
 namespace lrun::test {
 namespace {
-
-using Words = std::vector<std::string>;
-
-/// Free now; below the range from which the kernel gives ports to others by itself.
-int free_port() {
-  for (int port = 20'000 + static_cast<int>(::getpid() % 5000); port < 32'000; ++port) {
-    const Fd probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_ANY);
-    if (::bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return port;
-  }
-  return 0;
-}
-
-/// The launchers of one job.
-class Job {
- public:
-  explicit Job(Words common) : common_(std::move(common)), endpoint_("127.0.0.1:" + std::to_string(free_port())) {}
-
-  LrunProcess& start(const Words& options, const Words& command, LrunProcess::Options process = {}) {
-    Words words{"--rdzv-endpoint", endpoint_, "--rdzv-id", "named"};
-    words.insert(words.end(), common_.begin(), common_.end());
-    words.insert(words.end(), options.begin(), options.end());
-    words.insert(words.end(), command.begin(), command.end());
-    nodes_.push_back(std::make_unique<LrunProcess>(words, std::move(process)));
-    return *nodes_.back();
-  }
-
- private:
-  Words common_;
-  std::string endpoint_;
-  std::vector<std::unique_ptr<LrunProcess>> nodes_;
-};
-
-Words shell(const std::string& script) { return {"sh", "-c", script}; }
 
 /// As on a machine that has no room for more processes: what lrun itself needs, fork makes.
 void forbid_to_start_workers() {
@@ -77,8 +35,6 @@ void forbid_to_start_workers() {
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(SeveralNodes, RunOneJob) {
   Job job({"--num_nodes", "3"});
@@ -151,38 +107,16 @@ TEST(SeveralNodes, UseTheirRestartsUpTogether) {
   }
 }
 
-TEST(SeveralNodes, StopWhenOneLauncherIsKilled) {
-  for (const int victim : {0, 1}) {
-    Job job({"--num_nodes", "2"});
-    const Words program = shell("echo ready; exec sleep 1000");
-    LrunProcess& first = job.start({"--node-rank", "0"}, program);
-    LrunProcess& second = job.start({"--node-rank", "1"}, program);
-    ASSERT_TRUE(first.wait_for("ready") && second.wait_for("ready")) << first.err() << second.err();
-    LrunProcess& killed = victim == 0 ? first : second;
-    LrunProcess& other = victim == 0 ? second : first;
-    const pid_t launcher = killed.launcher_pid();
-    killed.signal(SIGSTOP);  // its guard would end by itself between the two
-    ::kill(launcher, SIGKILL);
-    killed.signal(SIGKILL);
-    EXPECT_EQ(other.wait().code, 125) << other.err();
-    EXPECT_TRUE(contains(other.err(), "is lost: its launcher ended")) << other.err();
-    EXPECT_EQ(killed.wait().signal_number, SIGKILL);
-    EXPECT_TRUE(eventually([&] { return killed.processes().empty(); })) << "nothing survives there either";
-  }
-}
-
-TEST(SeveralNodes, GiveUpALauncherThatIsSilent) {
-  Job job({"--num_nodes", "2", "--rdzv-conf", "heartbeat_timeout=1"});
+TEST(SeveralNodes, StopWhenTheOneThatHoldsTheMeetingIsKilled) {
+  Job job({"--nnodes", "1:2"});
   const Words program = shell("echo ready; exec sleep 1000");
   LrunProcess& first = job.start({"--node-rank", "0"}, program);
   LrunProcess& second = job.start({"--node-rank", "1"}, program);
-  ASSERT_TRUE(first.wait_for("ready") && second.wait_for("ready"));
-  const pid_t launcher = second.launcher_pid();
-  ::kill(launcher, SIGSTOP);
-  EXPECT_EQ(first.wait().code, 125) << first.err();
-  EXPECT_TRUE(contains(first.err(), "is lost: silence for 1s")) << first.err();
-  ::kill(launcher, SIGCONT);
+  ASSERT_TRUE(first.wait_for("ready") && second.wait_for("ready")) << first.err() << second.err();
+  kill_whole(first);
   EXPECT_EQ(second.wait().code, 125) << second.err();
+  EXPECT_TRUE(contains(second.err(), "the meeting at 127.0.0.1 is lost: its launcher ended")) << second.err();
+  EXPECT_TRUE(eventually([&] { return first.processes().empty(); })) << "nothing survives there either";
 }
 
 TEST(SeveralNodes, StopTogetherWhenOneIsAskedTo) {

@@ -1,8 +1,6 @@
-#include "rendezvous/coordinator.h"
-
 #include <gtest/gtest.h>
 
-#include "launcher_records.h"
+#include "told_meeting.h"
 
 namespace lrun {
 namespace {
@@ -10,49 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 using Kind = LauncherMessage::Kind;
 using test::node_at;
-
-/// A coordinator and a clock that stands still.
-class Meeting {
- public:
-  explicit Meeting(int min_nodes = 2, int max_nodes = 2) : least_(min_nodes), most_(max_nodes) {}
-
-  void join(LauncherId id, JoinRecord record) {
-    record.min_nodes = least_;
-    record.max_nodes = most_;
-    coordinator.received(id, {.kind = Kind::kJoin, .join = std::move(record)}, now);
-  }
-  void say(LauncherId id, Kind kind, int round = 0, const std::string& text = {}) {
-    coordinator.received(id, {.kind = kind, .round = round, .text = text}, now);
-  }
-  void pass(Duration time) {
-    now += time;
-    coordinator.advance(now);
-  }
-  /// 'begin>1 begin>2': what was said since the last call, to whom.
-  std::string said() {
-    std::string text;
-    sent = coordinator.take_sends();
-    for (const Coordinator::Send& send : sent) {
-      const std::string json = to_json(send.message);
-      const std::string kind = json.substr(json.find("\"kind\":\"") + 8);
-      text += (text.empty() ? "" : " ") + kind.substr(0, kind.find('"')) + ">" + std::to_string(send.to);
-    }
-    return text;
-  }
-  void join_two() {
-    join(1, node_at("10.0.0.1"));
-    join(2, node_at("10.0.0.2"));
-    EXPECT_EQ(said(), "begin>1 begin>2");
-  }
-
-  SteadyTime now = SteadyTime(100s);
-  Coordinator coordinator{MeetingTimes{.join = 60s, .last_call = 1s, .progress = 5s}, now};
-  std::vector<Coordinator::Send> sent;
-
- private:
-  int least_;
-  int most_;
-};
+using Meeting = test::ToldMeeting;
 
 TEST(Coordinator, BeginsWhenAllAreThere) {
   Meeting meeting;
@@ -147,18 +103,10 @@ TEST(Coordinator, TellsJobsWithoutANameApartByWhatTheyRun) {
   EXPECT_EQ(what_is_said_to(test::with_role(record_of("10.0.0.2", "server.py", "bb"), "server")), "begin>1 begin>2");
 }
 
-TEST(Coordinator, RefusesWhoComesToAJobThatRuns) {
-  Meeting meeting;
-  meeting.join_two();
-  meeting.join(3, node_at("10.0.0.3"));
-  ASSERT_EQ(meeting.said(), "refused>3");
-  EXPECT_EQ(meeting.sent[0].message.text.find("the job runs already, with 2 nodes: joined: 'node-10.0.0.1'"), 0U);
-}
-
 TEST(Coordinator, ForgetsWhoLeavesBeforeItBegan) {
   Meeting meeting;
   meeting.join(1, node_at("10.0.0.1"));
-  meeting.coordinator.left(1, "gone", meeting.now);
+  meeting.lose(1, "gone");
   meeting.join(2, node_at("10.0.0.2"));
   EXPECT_EQ(meeting.said(), "");
   meeting.join(3, node_at("10.0.0.1"));
@@ -171,7 +119,7 @@ TEST(Coordinator, TakesALauncherThatConnectsAgainForTheSameOne) {
   meeting.join(2, node_at("10.0.0.2", 1, 1));
   meeting.join(3, node_at("10.0.0.2", 1, 1));  // nobody knows yet that its first connection is dead
   EXPECT_EQ(meeting.said(), "") << "refused, or counted as a third node";
-  meeting.coordinator.left(2, "silence", meeting.now);
+  meeting.lose(2, "silence");
   meeting.pass(1s);
   EXPECT_EQ(meeting.said(), "begin>1 begin>3");
 }
@@ -215,9 +163,9 @@ TEST(Coordinator, BeginsAgainWhenAllAreReady) {
   meeting.say(1, Kind::kReport);
   meeting.say(2, Kind::kReport);
   (void)meeting.said();
-  meeting.say(1, Kind::kReady, 1);
+  meeting.ready(1, 1, 1);
   EXPECT_EQ(meeting.said(), "");
-  meeting.say(2, Kind::kReady, 1);
+  meeting.ready(2, 1, 1);
   ASSERT_EQ(meeting.said(), "begin>1 begin>2");
   EXPECT_EQ(meeting.sent[1].message.membership->attempt, 1);
   EXPECT_EQ(meeting.sent[1].message.membership->round, 1);
@@ -244,10 +192,10 @@ TEST(Coordinator, TellsWhoIsReadyThatNoRoundCanFollow) {
   meeting.say(1, Kind::kReady, 1);
   (void)meeting.said();
   meeting.say(2, Kind::kBye);
-  EXPECT_EQ(meeting.said(), "lost>1");
+  EXPECT_EQ(meeting.said(), "ended>1");
   meeting.say(3, Kind::kReady, 1);
-  ASSERT_EQ(meeting.said(), "lost>3") << "also who comes later";
-  EXPECT_EQ(meeting.sent[0].message.node, "node-10.0.0.2");
+  ASSERT_EQ(meeting.said(), "ended>3") << "also who comes later";
+  EXPECT_EQ(meeting.sent[0].message.text, "node node-10.0.0.2 has left the job");
 }
 
 TEST(Coordinator, DoesNotMissWhoLeavesAfterItsReport) {
@@ -265,7 +213,7 @@ TEST(Coordinator, TellsTheOthersWhoIsLostAndWaitsForItNoLonger) {
   Meeting meeting;
   meeting.join_two();
   meeting.say(1, Kind::kReport, 0, "a");
-  meeting.coordinator.left(2, "silence for 5s", meeting.now);
+  meeting.lose(2, "silence for 5s");
   ASSERT_EQ(meeting.said(), "lost>1 over>1");
   EXPECT_EQ(meeting.sent[0].message.node, "node-10.0.0.2");
   EXPECT_EQ(meeting.sent[0].message.text, "silence for 5s");

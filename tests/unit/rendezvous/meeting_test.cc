@@ -90,7 +90,7 @@ TEST(Meeting, BringsLaunchersTogetherAndTellsWhoIsLost) {
     patient.run();
   }
   EXPECT_EQ(first->last->text, "its launcher ended: the connection was closed");
-  EXPECT_TRUE(late->was_told(Kind::kRefused)) << "the job runs already";
+  EXPECT_TRUE(late->was_told(Kind::kSpare)) << "it waits for the next round";
 }
 
 TEST(Meeting, IsWaitedForByWhoComesBeforeIt) {

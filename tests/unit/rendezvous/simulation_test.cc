@@ -5,6 +5,9 @@
 #include <deque>
 #include <map>
 #include <random>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "launcher_records.h"
 #include "rendezvous/coordinator.h"
@@ -16,13 +19,13 @@ using namespace std::chrono_literals;
 using Kind = LauncherMessage::Kind;
 
 /// One launcher as the coordinator sees it: joins, runs its workers, stops when told, reports, and goes on or leaves as
-/// all agree to.
+/// all agree to. Or it dies, is cut off (the others hear nothing of it, nor it of them), or leaves.
 struct Node {
-  enum class State { kAway, kJoined, kRunning, kStopping, kReported, kReady, kGone, kDead };
+  enum class State { kAway, kJoined, kRunning, kStopping, kReported, kReady, kCut, kGone, kDead };
 
   JoinRecord record;
   State state = State::kAway;
-  int round = 0;
+  int round = -1;
   Membership membership;
   std::deque<LauncherMessage> to_holder;  ///< on their way; in order
   std::deque<LauncherMessage> from_holder;
@@ -32,20 +35,18 @@ struct Node {
 class Simulation {
  public:
   explicit Simulation(unsigned seed) : random_(seed) {
-    const int most = draw(1, 5);
-    const int least = draw(1, most);
-    restarts_left_ = draw(0, 3);
-    nodes_.resize(static_cast<std::size_t>(draw(least, most)));
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      nodes_[i].record = test::node_at("10.0.0." + std::to_string(i + 1), draw(1, 4));
-      nodes_[i].record.min_nodes = least;
-      nodes_[i].record.max_nodes = most;
-    }
+    most_ = draw(1, 5);
+    least_ = draw(1, most_);
+    restarts_ = draw(0, 3);
+    comebacks_left_ = draw(0, 3);
+    const int spares = draw(0, 2);
+    const int nodes = draw(least_, most_ + spares);
+    for (int i = 0; i < nodes; ++i) add_node(i + 1);
   }
 
   /// Until nobody can do anything any more. Some time passes now and then.
   void run() {
-    for (int step = 0; step < 20'000; ++step) {
+    for (int step = 0; step < 40'000; ++step) {
       if (settled()) return;
       step_of(static_cast<std::size_t>(draw(0, static_cast<int>(nodes_.size()) - 1)));
       if (draw(0, 9) == 0) {
@@ -63,7 +64,7 @@ class Simulation {
     });
   }
 
-  /// Only the living count as members of the same round; they must agree on everything.
+  /// The nodes of a round agree on everything; rounds are as large as they may be, and count restarts.
   void check() const {
     std::map<int, Membership> rounds;
     for (const Membership& begun : begun_) {
@@ -72,8 +73,13 @@ class Simulation {
       same.node_rank = entry->second.node_rank;
       EXPECT_EQ(same, entry->second) << "nodes of one round disagree";
     }
+    const Membership* last = nullptr;
     for (const auto& [round, membership] : rounds) {
       EXPECT_EQ(membership_from_json(to_json(membership)), membership) << "round " << round << " contradicts itself";
+      const int size = static_cast<int>(membership.members.size());
+      EXPECT_TRUE(size >= least_ && size <= most_) << "round " << round << " has " << size << " nodes";
+      if (last != nullptr) check_follows(*last, membership);
+      last = &membership;
     }
   }
 
@@ -82,8 +88,35 @@ class Simulation {
 
   int draw(int least, int most) { return std::uniform_int_distribution<int>(least, most)(random_); }
 
-  void send(Node& node, Kind kind, int round = 0, const std::string& text = {}) {
-    node.to_holder.push_back({.kind = kind, .round = round, .text = text});
+  void add_node(int host) {
+    Node node;
+    node.record = test::node_at("10.0.0." + std::to_string(host), draw(1, 4));
+    node.record.token = "launcher " + std::to_string(nodes_.size());
+    node.record.min_nodes = least_;
+    node.record.max_nodes = most_;
+    nodes_.push_back(std::move(node));
+  }
+
+  void check_follows(const Membership& before, const Membership& after) const {
+    const bool failed = failed_rounds_.count(before.round) != 0;
+    EXPECT_GE(after.attempt, before.attempt);
+    EXPECT_LE(after.attempt, before.attempt + (failed ? 1 : 0)) << "only a failure costs a restart";
+    EXPECT_LE(after.attempt, restarts_);
+    std::vector<std::string> stayed;
+    for (const Member& member : before.members) {
+      for (const Member& other : after.members) {
+        if (other.name == member.name) stayed.push_back(member.name);
+      }
+    }
+    std::size_t next = 0;
+    for (const Member& member : after.members) {
+      if (next < stayed.size() && member.name == stayed[next]) ++next;
+    }
+    EXPECT_EQ(next, stayed.size()) << "the order of those that stayed has changed";
+  }
+
+  void send(Node& node, Kind kind, int round = 0, const std::string& text = {}, int attempt = 0) {
+    node.to_holder.push_back({.kind = kind, .round = round, .text = text, .attempt = attempt});
   }
 
   /// One thing happens to one node: it acts, or a message of its arrives somewhere.
@@ -106,26 +139,46 @@ class Simulation {
 
   void act(std::size_t index) {
     Node& node = nodes_[index];
-    if (draw(0, 99) == 0) return die(index);
+    if (node.state == State::kCut) {
+      node.state = State::kDead;  // it has noticed that it hears nothing, and stopped its workers
+      return;
+    }
+    const int fate = draw(0, 149);
+    if (fate == 0) return part(index, State::kDead, "killed");
+    if (fate == 1 && node.state != State::kAway) return part(index, State::kCut, "silence for 5s");
+    if (fate == 2 && node.state != State::kAway) return drop_out(node);
     if (node.state == State::kAway) {
       node.to_holder.push_back({.kind = Kind::kJoin, .join = node.record});
       node.state = State::kJoined;
     } else if (node.state == State::kRunning) {
-      const bool fails = draw(0, 3) == 0;
-      if (fails) send(node, Kind::kStopping, node.round, "failed");
-      send(node, Kind::kReport, node.round, fails ? "failed" : "succeeded");
-      node.state = State::kReported;
+      end_workers(node);
     } else if (node.state == State::kStopping) {
       send(node, Kind::kReport, node.round, "stopped");
       node.state = State::kReported;
     }
   }
 
-  void die(std::size_t index) {
-    nodes_[index].state = State::kDead;
+  /// Some workers take their time, so that others may come.
+  void end_workers(Node& node) {
+    if (draw(0, 2) != 0) return;
+    const bool fails = draw(0, 3) == 0;
+    if (fails) send(node, Kind::kStopping, node.round, "failed");
+    send(node, Kind::kReport, node.round, fails ? "failed" : "succeeded");
+    node.state = State::kReported;
+  }
+
+  void part(std::size_t index, State state, const std::string& how) {
+    nodes_[index].state = state;
     nodes_[index].to_holder.clear();
-    coordinator_.left(index + 1, "killed", now_);
+    nodes_[index].from_holder.clear();
+    coordinator_.left(index + 1, how, now_, now_);
     deliver();
+    if (comebacks_left_-- > 0) add_node(static_cast<int>(nodes_.size()) + 1);
+  }
+
+  void drop_out(Node& node) {
+    send(node, Kind::kLeave, node.round, "received SIGTERM");
+    node.state = State::kGone;
   }
 
   void arrive_at_holder(std::size_t index) {
@@ -133,13 +186,24 @@ class Simulation {
     if (node.to_holder.empty()) return;
     const LauncherMessage message = node.to_holder.front();
     node.to_holder.pop_front();
+    if (message.kind == Kind::kReport && message.text == "failed") failed_rounds_.insert(message.round);
     coordinator_.received(index + 1, message, now_);
     deliver();
   }
 
   void deliver() {
     for (Coordinator::Send& send : coordinator_.take_sends()) {
-      nodes_.at(send.to - 1).from_holder.push_back(std::move(send.message));
+      Node& node = nodes_.at(send.to - 1);
+      if (send.message.kind == Kind::kBegin) expect_quiet_before(send.message.round);
+      if (node.state != State::kDead && node.state != State::kCut) node.from_holder.push_back(std::move(send.message));
+    }
+  }
+
+  /// Workers of the last round run nowhere any more but where nobody can know.
+  void expect_quiet_before(int round) const {
+    for (const Node& node : nodes_) {
+      const bool works = node.state == State::kRunning || node.state == State::kStopping;
+      EXPECT_FALSE(works && node.round < round) << "round " << round << " begins while another one runs";
     }
   }
 
@@ -161,9 +225,11 @@ class Simulation {
         node.state = State::kRunning;
         break;
       case Kind::kStop:
-      case Kind::kLost:
-        if (node.state == State::kRunning) node.state = State::kStopping;
         if (node.state == State::kReady) leave(node);
+        [[fallthrough]];
+      case Kind::kLost:
+      case Kind::kResize:
+        if (node.state == State::kRunning) node.state = State::kStopping;
         break;
       case Kind::kOver:
         EXPECT_EQ(node.state, State::kReported) << "a round is over only when all have reported";
@@ -171,6 +237,7 @@ class Simulation {
         decide(node, message.payloads);
         break;
       case Kind::kRefused:
+      case Kind::kEnded:
         node.state = State::kGone;
         break;
       default:
@@ -180,20 +247,28 @@ class Simulation {
 
   /// Everybody decides alike from the same reports.
   void decide(Node& node, const std::vector<std::string>& reports) {
-    const bool lost = std::find(reports.begin(), reports.end(), "") != reports.end();
-    const bool failed = std::find(reports.begin(), reports.end(), "failed") != reports.end();
-    if (!failed || lost || node.round >= restarts_left_) return leave(node);
+    const auto has = [&](const char* report) {
+      return std::find(reports.begin(), reports.end(), report) != reports.end();
+    };
+    const bool failed = has("failed");
+    const int attempt = node.membership.attempt + (failed ? 1 : 0);
+    const bool goes_on = failed || has("") || has("stopped");
+    if (!goes_on || attempt > restarts_) return leave(node);
     if (draw(0, 19) == 0) return leave(node);  // it cannot go on, and nobody else knows
-    send(node, Kind::kReady, node.round + 1);
+    send(node, Kind::kReady, node.round + 1, "", attempt);
     node.state = State::kReady;
   }
 
   std::mt19937 random_;
+  int most_ = 1;
+  int least_ = 1;
+  int restarts_ = 0;
+  int comebacks_left_ = 0;
   SteadyTime now_ = SteadyTime(100s);
-  Coordinator coordinator_{MeetingTimes{.join = 600s}, now_};
+  Coordinator coordinator_{MeetingTimes{.join = 60s}, now_};
   std::vector<Node> nodes_;
   std::vector<Membership> begun_;
-  int restarts_left_ = 0;
+  std::set<int> failed_rounds_;
 };
 
 /// LRUN_SEED=n replays one schedule.

@@ -364,10 +364,21 @@ TEST(Policy, StopsWhenAnotherNodeStops) {
 
 TEST(Policy, KeepsItsOwnReasonWhenAnotherNodeStopsLater) {
   const Decision own = decide(running(3), WorkerEnded{false});
-  const Decision later = decide(own.state, StoppedElsewhere{elsewhere(Kind::kNodeLost)});
+  const Decision later = decide(own.state, StoppedElsewhere{elsewhere(Kind::kTimedOut)});
   EXPECT_EQ(later.state.end.kind, Kind::kWorkerFailed);
   EXPECT_TRUE(later.state.unwanted);
   EXPECT_TRUE(later.actions.empty());
+}
+
+TEST(Policy, StopsAndMayGoOnWhenTheNodesOfTheJobChange) {
+  for (const Kind kind : {Kind::kNodeLost, Kind::kNodeJoined}) {
+    const Decision change = decide(running(2), StoppedElsewhere{elsewhere(kind)});
+    EXPECT_EQ(change.state.end.kind, kind);
+    EXPECT_FALSE(change.state.unwanted);
+    ASSERT_NE(find<StopWorkers>(change), nullptr);
+    EXPECT_EQ(find<StopWorkers>(change)->signal_number, SIGTERM);
+    EXPECT_NE(find<ArmGrace>(change), nullptr) << "they have the same grace as ever";
+  }
 }
 
 TEST(Policy, CallsTheNextAttemptOffWhenAnotherNodeStopsMeanwhile) {

@@ -51,6 +51,29 @@ TEST(RestartPolicy, OnlyAFailureIsFollowedByARestart) {
   EXPECT_EQ(choose_restart({.most = 0}, {}, failed(exited(1, "a"))).kind, Kind::kNone);
 }
 
+TEST(RestartPolicy, AChangeOfNodesCostsNoRestart) {
+  for (const RunEnd::Kind end : {RunEnd::Kind::kNodeLost, RunEnd::Kind::kNodeJoined}) {
+    Verdict verdict;
+    verdict.end.kind = end;
+    const RestartHistory used_up{3, 2, exited(3, "boom")};
+    const RestartChoice choice = choose_restart({.most = 3}, used_up, verdict);
+    EXPECT_EQ(choice.kind, Kind::kResize);
+    EXPECT_TRUE(choice.goes_on());
+    EXPECT_EQ(choice.history, used_up);
+    EXPECT_EQ(choice.delay, Duration::zero());
+  }
+}
+
+TEST(RestartPolicy, HistoryReachesNodesThatJoinLater) {
+  for (const RestartHistory& history : {RestartHistory{}, RestartHistory{3, 2, exited(3, "boom")}}) {
+    EXPECT_EQ(restart_history_from_json(to_json(history)), history);
+  }
+  for (const char* const bad : {"", "{}", R"({"used":-1,"in_a_row":0,"last":""})",
+                                R"({"used":1,"in_a_row":1,"last":"no record"})"}) {
+    EXPECT_FALSE(restart_history_from_json(bad)) << bad;
+  }
+}
+
 TEST(RestartPolicy, ThreeRestartsAreFourAttempts) {
   const RestartRules rules{.most = 3};
   EXPECT_EQ(after(rules, {exited(1, "a"), exited(1, "b"), exited(1, "c")}).kind, Kind::kRestart);

@@ -82,15 +82,23 @@ TEST(JudgeJob, ComparesErrorFilesOnOneClock) {
 }
 
 TEST(JudgeJob, TakesTheLossOfANodeForTheCauseOfWhatFollowedIt) {
-  const RunEnd loss{.kind = Kind::kNodeLost, .who = "node c is lost: silence for 5s", .node = "node c"};
+  const NodeLoss loss{{.kind = Kind::kNodeLost, .who = "node c is lost: silence for 5s", .node = "node c"}};
   const Reports victims{report(0, {Kind::kWorkerFailed}, 10, {ended(0, 1, 10, Cause::kPeerLost)}), std::nullopt};
-  EXPECT_EQ(judge_job(victims, 0, loss).end, loss);
+  EXPECT_EQ(judge_job(victims, 0, loss).end, loss.end);
   EXPECT_FALSE(judge_job(victims, 0, loss).culprit);
   EXPECT_EQ(judge_job(victims, 0, loss).exit_code, kExitRefused);
   const Reports own_error{report(0, {Kind::kWorkerFailed}, 10, {ended(0, 3, 10)}), std::nullopt};
   EXPECT_EQ(judge_job(own_error, 0, loss).exit_code, 3) << "an error of its own is the cause";
   const Reports nothing{report(0, {}, 10, {ended(0, 0, 10)}), std::nullopt};
-  EXPECT_EQ(judge_job(nothing, 0, loss).end, loss) << "what the lost node came to is not known";
+  EXPECT_EQ(judge_job(nothing, 0, loss).end, loss.end) << "what the lost node came to is not known";
+}
+
+TEST(JudgeJob, BlamesNobodyForWhatCameAfterALostNodeWasLastHeard) {
+  const NodeLoss loss{{.kind = Kind::kNodeLost, .who = "node c is lost: silence for 5s", .node = "node c"}, 10};
+  const Reports after{report(0, {Kind::kWorkerFailed}, 11, {ended(0, 3, 11)}), std::nullopt};
+  EXPECT_EQ(judge_job(after, 0, loss).end, loss.end) << "its connection to the lost node may have broken";
+  const Reports before{report(0, {Kind::kWorkerFailed}, 9, {ended(0, 3, 9)}), std::nullopt};
+  EXPECT_EQ(judge_job(before, 0, loss).exit_code, 3) << "the lost node was well";
 }
 
 TEST(JudgeJob, DiesOfASignalOnlyWhereItCame) {

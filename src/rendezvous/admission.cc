@@ -1,0 +1,65 @@
+#include "rendezvous/admission.h"
+
+#include <cstdint>
+
+namespace lrun {
+namespace {
+
+std::string counted(int count, const std::string& word) {
+  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
+}
+
+/// Jobs without a name that came to one endpoint by chance. Nodes of different roles may run different programs.
+bool runs_something_else(const JoinRecord& record, const JoinRecord& other) {
+  return !record.command_digest.empty() && !other.command_digest.empty() && record.role == other.role &&
+         record.command_digest != other.command_digest;
+}
+
+std::string another_job(const JoinRecord& record, const JoinRecord& other) {
+  const std::string theirs =
+      record.program == other.program ? "with other arguments" : "and not '" + record.program + "'";
+  return "another job meets here: node '" + other.node + "' runs '" + other.program + "' " + theirs +
+         "; another port keeps two jobs apart, the same --rdzv-id on all nodes makes them one";
+}
+
+}  // namespace
+
+std::string in_words(const JoinRecord& record) {
+  return "'" + record.node + "' from " + record.address + " (" + counted(record.workers, "worker") +
+         (record.node_rank ? ", node rank " + std::to_string(*record.node_rank) : "") + ")";
+}
+
+std::string nodes_in_words(const JoinRecord& record) {
+  const std::string most = std::to_string(record.max_nodes);
+  return record.min_nodes == record.max_nodes ? most : std::to_string(record.min_nodes) + ":" + most;
+}
+
+std::string objection_to(const JoinRecord& record, const std::vector<const JoinRecord*>& joined, bool runs) {
+  if (joined.empty()) return {};
+  const JoinRecord& first = *joined.front();
+  const std::string of_first = " as '" + first.node + "' says";
+  if (record.run_name != first.run_name) {
+    return "this is the job '" + first.run_name + "', not '" + record.run_name + "'" + of_first + ": see --rdzv-id";
+  }
+  if (record.min_nodes != first.min_nodes || record.max_nodes != first.max_nodes) {
+    return "the job has " + nodes_in_words(first) + " nodes, not " + nodes_in_words(record) + "," + of_first;
+  }
+  if (record.settings != first.settings) {
+    return "the job has " + first.settings + "; here it is " + record.settings;
+  }
+  for (const JoinRecord* other : joined) {
+    if (runs_something_else(record, *other)) return another_job(record, *other);
+  }
+  if (runs) return {};  // a place may become free
+  std::int64_t workers = record.workers;
+  for (const JoinRecord* other : joined) workers += other->workers;
+  if (workers > kMostWorkersOfAJob) return "a job has at most " + std::to_string(kMostWorkersOfAJob) + " workers";
+  for (const JoinRecord* other : joined) {
+    if (record.node_rank && other->node_rank == record.node_rank) {
+      return "node rank " + std::to_string(*record.node_rank) + " is taken by " + in_words(*other);
+    }
+  }
+  return {};
+}
+
+}  // namespace lrun

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rendezvous/join_record.h"
+
+namespace lrun {
+
+/// Why a launcher may not take part in a job that these have joined; empty when it may.
+/// \param runs  the job has begun: a place that is taken may become free
+std::string objection_to(const JoinRecord& record, const std::vector<const JoinRecord*>& joined, bool runs);
+
+/// ''b' from 10.0.0.2 (2 workers, node rank 1)'.
+std::string in_words(const JoinRecord& record);
+
+/// How many nodes its job may have: '2', '2:4'.
+std::string nodes_in_words(const JoinRecord& record);
+
+}  // namespace lrun

@@ -1,0 +1,202 @@
+// Several launchers of one job on one machine, whose nodes come and go.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "support/launchers_of_a_job.h"
+
+namespace lrun::test {
+namespace {
+
+/// Workers that say who they are and run until the test ends them.
+class Elastic : public ::testing::Test {
+ protected:
+  Words program() const {
+    return shell("echo rank $RANK/$WORLD_SIZE of $GROUP_WORLD_SIZE count $TORCHELASTIC_RESTART_COUNT.; while [ ! -e " +
+                 end_.string() + " ]; do sleep 0.1; done");
+  }
+  void end() const { std::ofstream(end_) << "end\n"; }
+
+  TemporaryFolder folder_;
+  const std::filesystem::path end_ = folder_.path() / "end";
+};
+
+/// Both launchers end well.
+void expect_success(std::initializer_list<LrunProcess*> nodes) {
+  for (LrunProcess* node : nodes) EXPECT_EQ(node->wait().code, 0) << node->err();
+}
+
+TEST_F(Elastic, JobsBeginWithFewerNodesThanTheyMayHave) {
+  Job job({"--nnodes", "2:3"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program());
+  LrunProcess& second = job.start({"--node-rank", "1"}, program());
+  ASSERT_TRUE(first.wait_for("rank 0/2 of 2 count 0.")) << first.err();
+  ASSERT_TRUE(second.wait_for("rank 1/2 of 2 count 0.")) << second.err();
+  end();
+  expect_success({&first, &second});
+}
+
+TEST_F(Elastic, JobsGoOnWithoutANodeWhoseLauncherIsKilled) {
+  for (const char* const backend : {"static", "c10d"}) {
+    std::filesystem::remove(end_);
+    Job job({"--nnodes", "2:3", "--rdzv-backend", backend});
+    LrunProcess& first = job.start({"--node-rank", "0"}, program());
+    ASSERT_TRUE(eventually([&] { return !first.processes().empty(); }));
+    LrunProcess& killed = job.start({"--node-rank", "1", "--rdzv-conf", "is_host=false"}, program());
+    LrunProcess& third = job.start({"--node-rank", "2", "--rdzv-conf", "is_host=false"}, program());
+    ASSERT_TRUE(first.wait_for("rank 0/3 of 3") && killed.wait_for("rank 1/3") && third.wait_for("rank 2/3"))
+        << first.err();
+    kill_whole(killed);
+    EXPECT_TRUE(eventually([&] { return killed.processes().empty(); })) << "a worker outlived its launcher";
+    ASSERT_TRUE(first.wait_for("rank 0/2 of 2 count 0.")) << first.err();
+    ASSERT_TRUE(third.wait_for("rank 1/2 of 2 count 0.")) << third.err();
+    for (LrunProcess* node : {&first, &third}) {
+      EXPECT_TRUE(node->wait_for("is lost: its launcher ended: the connection was closed; 2 of 2:3 nodes go on"))
+          << node->err();
+    }
+    end();
+    expect_success({&first, &third});
+  }
+}
+
+TEST_F(Elastic, JobsGoOnWithoutANodeWhoseGuardIsKilled) {
+  Job job({"--nnodes", "1:2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program());
+  LrunProcess& second = job.start({"--node-rank", "1"}, program());
+  ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
+  second.signal(SIGKILL);
+  ASSERT_TRUE(first.wait_for("rank 0/1 of 1 count 0.")) << first.err();
+  end();
+  expect_success({&first});
+}
+
+TEST_F(Elastic, JobsGoOnWithoutANodeThatIsSilent) {
+  Job job({"--nnodes", "1:2", "--rdzv-conf", "heartbeat_timeout=3"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program());
+  LrunProcess& second = job.start({"--node-rank", "1"}, program());
+  ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
+  const pid_t launcher = second.launcher_pid();
+  ::kill(launcher, SIGSTOP);
+  ASSERT_TRUE(first.wait_for("rank 0/1 of 1 count 0.")) << first.err();
+  EXPECT_TRUE(contains(first.err(), "is lost: silence for 3s; 1 of 1:2 nodes goes on")) << first.err();
+  ::kill(launcher, SIGCONT);
+  EXPECT_EQ(second.wait().code, 125) << "it was given up: there are no two jobs; " << second.err();
+  end();
+  expect_success({&first});
+}
+
+TEST_F(Elastic, JobsGoOnWithoutANodeThatIsTakenAway) {
+  Job job({"--nnodes", "1:2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program());
+  LrunProcess& second = job.start({"--node-rank", "1"}, program());
+  ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
+  second.signal(SIGTERM);
+  EXPECT_EQ(second.wait().signal_number, SIGTERM) << second.err();
+  ASSERT_TRUE(first.wait_for("rank 0/1 of 1 count 0.")) << first.err();
+  EXPECT_TRUE(contains(first.err(), "its lrun received SIGTERM and left the job; 1 of 1:2 nodes goes on"))
+      << first.err();
+  end();
+  expect_success({&first});
+}
+
+TEST_F(Elastic, JobsTakeInANodeThatComesLater) {
+  for (const char* const backend : {"static", "c10d"}) {
+    std::filesystem::remove(end_);
+    Job job({"--nnodes", "1:2", "--rdzv-backend", backend});
+    LrunProcess& first = job.start({"--node-rank", "0"}, program());
+    ASSERT_TRUE(first.wait_for("rank 0/1 of 1 count 0.")) << first.err();
+    LrunProcess& late = job.start({"--node-rank", "1"}, program());
+    ASSERT_TRUE(late.wait_for("rank 1/2 of 2 count 0.")) << late.err();
+    ASSERT_TRUE(first.wait_for("rank 0/2 of 2 count 0.")) << first.err();
+    EXPECT_TRUE(contains(first.err(), "has joined: all start again on 2 of 1:2 nodes")) << first.err();
+    end();
+    expect_success({&first, &late});
+    for (const char* const attempt : {"attempt_0", "attempt_0_again_1"}) {
+      EXPECT_TRUE(std::filesystem::exists(first.run_folder() / attempt / "0" / "stdout.log"))
+          << attempt << " was not kept";
+    }
+  }
+}
+
+TEST_F(Elastic, SparesTakeThePlaceOfALostNode) {
+  Job job({"--num_nodes", "2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program());
+  LrunProcess& killed = job.start({}, program());
+  ASSERT_TRUE(first.wait_for("rank 0/2") && killed.wait_for("rank 1/2")) << first.err() << killed.err();
+  LrunProcess& spare = job.start({}, program());
+  ASSERT_TRUE(spare.wait_for("the job runs with 2 of 2 nodes: this one waits until it is needed")) << spare.err();
+  kill_whole(killed);
+  ASSERT_TRUE(spare.wait_for("rank 1/2 of 2 count 0.")) << spare.err();
+  end();
+  expect_success({&first, &spare});
+}
+
+TEST_F(Elastic, SparesThatAreNotNeededEndAsTheJobDoes) {
+  for (const bool fails : {false, true}) {
+    std::filesystem::remove(end_);
+    Job job({"--num_nodes", "2"});
+    const Words program_of_first = fails ? shell("echo ready; while [ ! -e " + end_.string() +
+                                                 " ]; do sleep 0.1; done; [ $RANK = 0 ] || exec sleep 1000; exit 7")
+                                         : program();
+    LrunProcess& first = job.start({"--node-rank", "0"}, program_of_first);
+    LrunProcess& second = job.start({"--node-rank", "1"}, program_of_first);
+    ASSERT_TRUE(first.wait_for(fails ? "ready" : "rank 0/2")) << first.err();
+    LrunProcess& spare = job.start({}, program_of_first);
+    ASSERT_TRUE(spare.wait_for("waits until it is needed")) << spare.err();
+    end();
+    for (LrunProcess* node : {&first, &second}) EXPECT_EQ(node->wait().code, fails ? 7 : 0) << node->err();
+    EXPECT_EQ(spare.wait().code, fails ? 125 : 0) << spare.err();
+    const char* const words =
+        fails ? "the job has ended: rank 0 (" : "the job has succeeded; it did not need this node";
+    EXPECT_TRUE(contains(spare.err(), words)) << spare.err();
+    EXPECT_FALSE(contains(spare.out(), "rank")) << spare.out();
+  }
+}
+
+TEST_F(Elastic, JobsWaitForAnotherNodeWhenTooFewAreLeft) {
+  Job job({"--num_nodes", "2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program());
+  LrunProcess& killed = job.start({"--node-rank", "1"}, program());
+  ASSERT_TRUE(first.wait_for("rank 0/2") && killed.wait_for("rank 1/2")) << first.err() << killed.err();
+  kill_whole(killed);
+  ASSERT_TRUE(first.wait_for("1 of 2 nodes is left, which waits up to 10m for others")) << first.err();
+  LrunProcess& another = job.start({"--node-rank", "1"}, program());
+  ASSERT_TRUE(another.wait_for("rank 1/2 of 2 count 0.")) << another.err();
+  end();
+  expect_success({&first, &another});
+}
+
+TEST_F(Elastic, JobsEndWhenNobodyTakesThePlaceOfALostNode) {
+  Job job({"--num_nodes", "2", "--rdzv-conf", "join_timeout=15"});  // in which both have to meet, too
+  LrunProcess& first = job.start({"--node-rank", "0"}, program());
+  LrunProcess& killed = job.start({"--node-rank", "1"}, program());
+  ASSERT_TRUE(first.wait_for("rank 0/2") && killed.wait_for("rank 1/2")) << first.err() << killed.err();
+  kill_whole(killed);
+  EXPECT_EQ(first.wait().code, 125) << first.err();
+  EXPECT_TRUE(contains(first.err(), "error: the run was stopped: node ")) << first.err();
+  EXPECT_TRUE(contains(first.err(), "; not enough nodes in 15s: joined: '")) << first.err();
+}
+
+TEST_F(Elastic, NodesThatComeLaterCountTheRestartsOfAll) {
+  const std::string failed = (folder_.path() / "failed").string();
+  const std::string fail = (folder_.path() / "fail").string();
+  const Words script = shell("echo rank $RANK/$WORLD_SIZE count $TORCHELASTIC_RESTART_COUNT.; [ -e " + failed +
+                             " ] || { touch " + failed + "; exit 3; }; while [ ! -e " + fail +
+                             " ]; do sleep 0.1; done; [ $RANK = 0 ] && exit 4; exec sleep 1000");
+  Job job({"--nnodes", "1:2", "--max-restarts", "1"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, script);
+  ASSERT_TRUE(first.wait_for("rank 0/1 count 1.")) << first.err();
+  LrunProcess& late = job.start({"--node-rank", "1"}, script);
+  ASSERT_TRUE(late.wait_for("rank 1/2 count 1.")) << late.err();
+  ASSERT_TRUE(first.wait_for("rank 0/2 count 1.")) << first.err();
+  std::ofstream(fail) << "now\n";
+  for (LrunProcess* node : {&first, &late}) {
+    EXPECT_EQ(node->wait().code, 4) << node->err();
+    EXPECT_TRUE(contains(node->err(), "restarted once, as often as allowed")) << node->err();
+  }
+}
+
+}  // namespace
+}  // namespace lrun::test

@@ -1,0 +1,217 @@
+// Rounds of a job whose nodes come and go.
+#include <gtest/gtest.h>
+
+#include "told_meeting.h"
+
+namespace lrun {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = LauncherMessage::Kind;
+using test::node_at;
+using Meeting = test::ToldMeeting;
+
+/// Three nodes of a job of 2:4 that has begun.
+Meeting three_of_four() {
+  Meeting meeting(2, 4);
+  for (LauncherId id = 1; id <= 3; ++id) meeting.join(id, node_at("10.0.0." + std::to_string(id)));
+  meeting.pass(1s);
+  EXPECT_EQ(meeting.said(), "begin>1 begin>2 begin>3");
+  return meeting;
+}
+
+TEST(ElasticCoordinator, GoesOnWithoutANodeThatIsLost) {
+  Meeting meeting = three_of_four();
+  meeting.lose(2, "silence for 5s");
+  ASSERT_EQ(meeting.said(), "lost>1 lost>3");
+  EXPECT_EQ(meeting.sent[0].message.steady_ns, std::chrono::nanoseconds(meeting.now.time_since_epoch() - 1s).count());
+  meeting.say(1, Kind::kReport, 0, "a");
+  meeting.say(3, Kind::kReport, 0, "c");
+  ASSERT_EQ(meeting.said(), "over>1 over>3");
+  EXPECT_EQ(meeting.sent[0].message.payloads, (std::vector<std::string>{"a", "", "c"}));
+  meeting.ready(1, 1, 0);
+  meeting.ready(3, 1, 0);
+  ASSERT_EQ(meeting.said(), "begin>1 begin>3");
+  const Membership& membership = *meeting.sent[1].message.membership;
+  EXPECT_EQ(membership.members.size(), 2U);
+  EXPECT_EQ(membership.node_rank, 1);
+  EXPECT_EQ(membership.round, 1);
+  EXPECT_EQ(membership.attempt, 0) << "a change of nodes costs no restart";
+}
+
+TEST(ElasticCoordinator, PassesOnWhatTheOthersSayAboutTheAttempts) {
+  Meeting meeting = three_of_four();
+  for (LauncherId id = 1; id <= 3; ++id) meeting.say(id, Kind::kReport);
+  (void)meeting.said();
+  for (LauncherId id = 1; id <= 3; ++id) {
+    const int port = 5000 + static_cast<int>(id);
+    meeting.coordinator.received(
+        id, {.kind = Kind::kReady, .round = 1, .text = "one restart", .attempt = 1, .port = port}, meeting.now);
+  }
+  ASSERT_EQ(meeting.said(), "begin>1 begin>2 begin>3");
+  EXPECT_EQ(meeting.sent[0].message.membership->attempt, 1);
+  EXPECT_EQ(meeting.sent[0].message.membership->history, "one restart");
+  EXPECT_EQ(meeting.sent[0].message.membership->master_port, 5001) << "the store of the last round was on another";
+}
+
+TEST(ElasticCoordinator, TakesInWhoComesLater) {
+  Meeting meeting = three_of_four();
+  meeting.pass(60s);
+  meeting.join(4, node_at("10.0.0.4"));
+  ASSERT_EQ(meeting.said(), "spare>4 resize>1 resize>2 resize>3") << "the job is full: nobody else is waited for";
+  EXPECT_EQ(meeting.sent[1].message.text, "node node-10.0.0.4 has joined: all start again on 4 of 2:4 nodes");
+  for (LauncherId id = 1; id <= 3; ++id) meeting.say(id, Kind::kReport);
+  for (LauncherId id = 1; id <= 3; ++id) meeting.ready(id, 1, 0);
+  EXPECT_EQ(meeting.said(), "over>1 over>2 over>3 begin>1 begin>2 begin>3 begin>4");
+}
+
+TEST(ElasticCoordinator, WaitsAMomentForAnotherNewcomer) {
+  Meeting meeting(1, 4);
+  meeting.join(1, node_at("10.0.0.1"));
+  meeting.pass(1s);
+  meeting.join(2, node_at("10.0.0.2"));
+  meeting.pass(900ms);
+  meeting.join(3, node_at("10.0.0.3"));
+  EXPECT_EQ(meeting.said(), "begin>1 spare>2 spare>3");
+  EXPECT_EQ(meeting.coordinator.deadline(), meeting.now + 1s);
+  meeting.pass(1s);
+  ASSERT_EQ(meeting.said(), "resize>1");
+  EXPECT_EQ(meeting.sent[0].message.text,
+            "nodes node-10.0.0.2, node-10.0.0.3 have joined: all start again on 3 of 1:4 nodes");
+}
+
+TEST(ElasticCoordinator, LeavesAJobAloneOfWhichAPartIsDone) {
+  Meeting meeting = three_of_four();
+  meeting.say(1, Kind::kReport, 0, "succeeded");
+  meeting.join(4, node_at("10.0.0.4"));
+  meeting.pass(60s);
+  EXPECT_EQ(meeting.said(), "spare>4") << "to start again would undo what is done";
+}
+
+TEST(ElasticCoordinator, KeepsASpareUntilANodeIsLost) {
+  Meeting meeting;
+  meeting.join_two();
+  meeting.join(3, node_at("10.0.0.3"));
+  meeting.pass(60s);
+  ASSERT_EQ(meeting.said(), "spare>3");
+  EXPECT_EQ(meeting.sent[0].message.text, "the job runs with 2 of 2 nodes: this one waits until it is needed");
+  meeting.lose(2, "silence for 5s");
+  meeting.say(1, Kind::kReport);
+  meeting.ready(1, 1, 0);
+  ASSERT_EQ(meeting.said(), "lost>1 over>1 begin>1 begin>3");
+  EXPECT_EQ(meeting.sent[3].message.membership->members[1].name, "node-10.0.0.3");
+}
+
+TEST(ElasticCoordinator, LetsASpareWaitWhoseRankIsTaken) {
+  Meeting meeting(2, 3);
+  meeting.join(1, node_at("10.0.0.1", 1, 0));
+  meeting.join(2, node_at("10.0.0.2", 1, 1));
+  meeting.pass(1s);
+  JoinRecord again = node_at("10.0.0.2", 1, 1);
+  again.token = "started again";
+  meeting.join(3, again);
+  meeting.pass(60s);
+  EXPECT_EQ(meeting.said(), "begin>1 begin>2 spare>3") << "it is not known yet that its last launcher is dead";
+  meeting.lose(2, "silence for 5s");
+  meeting.say(1, Kind::kReport);
+  meeting.ready(1, 1, 0);
+  EXPECT_EQ(meeting.said(), "lost>1 over>1 begin>1 begin>3");
+}
+
+TEST(ElasticCoordinator, TellsSparesHowTheJobEnds) {
+  for (const std::string end : {"", "rank 1 exited with code 7"}) {
+    Meeting meeting;
+    meeting.join_two();
+    meeting.join(3, node_at("10.0.0.3"));
+    meeting.say(1, Kind::kReport);
+    meeting.say(2, Kind::kReport);
+    (void)meeting.said();
+    meeting.say(1, Kind::kBye, 0, end);
+    ASSERT_EQ(meeting.said(), "ended>3");
+    EXPECT_EQ(meeting.sent[0].message.text, end);
+    EXPECT_TRUE(meeting.sent[0].last);
+    meeting.say(2, Kind::kBye, 0, end);
+    EXPECT_TRUE(meeting.coordinator.over());
+  }
+}
+
+TEST(ElasticCoordinator, GoesOnWhenANodeLeavesByItself) {
+  Meeting meeting = three_of_four();
+  meeting.say(3, Kind::kLeave, 0, "its lrun received SIGTERM and left the job");
+  ASSERT_EQ(meeting.said(), "lost>1 lost>2");
+  EXPECT_EQ(meeting.sent[0].message.text, "its lrun received SIGTERM and left the job");
+  for (LauncherId id = 1; id <= 2; ++id) meeting.say(id, Kind::kReport);
+  for (LauncherId id = 1; id <= 2; ++id) meeting.ready(id, 1, 0);
+  EXPECT_EQ(meeting.said(), "over>1 over>2 begin>1 begin>2");
+}
+
+TEST(ElasticCoordinator, WaitsForOthersWhenTooFewAreLeft) {
+  Meeting meeting;
+  meeting.join_two();
+  meeting.lose(2, "silence for 5s");
+  meeting.say(1, Kind::kReport);
+  meeting.ready(1, 1, 0);
+  EXPECT_EQ(meeting.said(), "lost>1 over>1");
+  meeting.pass(5s);
+  ASSERT_EQ(meeting.said(), "waiting>1");
+  EXPECT_EQ(meeting.sent[0].message.text, "joined: 'node-10.0.0.1' from 10.0.0.1 (1 worker); missing: 1 of 2 nodes");
+  meeting.join(3, node_at("10.0.0.2"));
+  EXPECT_EQ(meeting.said(), "spare>3 begin>1 begin>3");
+}
+
+TEST(ElasticCoordinator, EndsWhenNobodyTakesThePlaceOfALostNode) {
+  Meeting meeting;
+  meeting.join_two();
+  meeting.lose(2, "silence for 5s");
+  meeting.say(1, Kind::kReport);
+  meeting.ready(1, 1, 0);
+  (void)meeting.said();
+  meeting.pass(60s);
+  ASSERT_EQ(meeting.said(), "ended>1");
+  EXPECT_EQ(meeting.sent[0].message.text,
+            "not enough nodes in 1m: joined: 'node-10.0.0.1' from 10.0.0.1 (1 worker); missing: 1 of 2 nodes");
+  EXPECT_TRUE(meeting.coordinator.over());
+}
+
+TEST(ElasticCoordinator, GoesOnWhenANodeIsLostBetweenTwoRounds) {
+  Meeting meeting = three_of_four();
+  for (LauncherId id = 1; id <= 3; ++id) meeting.say(id, Kind::kReport);
+  meeting.ready(1, 1, 1);
+  meeting.ready(3, 1, 1);
+  (void)meeting.said();
+  meeting.lose(2, "its launcher ended");
+  EXPECT_EQ(meeting.said(), "lost>1 lost>3 begin>1 begin>3") << "nobody else is waited for";
+}
+
+TEST(ElasticCoordinator, DoesNotMissWhoIsLostAfterItsReport) {
+  Meeting meeting = three_of_four();
+  meeting.say(3, Kind::kReport, 0, "c");
+  meeting.lose(3, "its launcher ended");
+  EXPECT_EQ(meeting.said(), "") << "its workers were done";
+  meeting.say(1, Kind::kReport, 0, "a");
+  meeting.say(2, Kind::kReport, 0, "b");
+  ASSERT_EQ(meeting.said(), "over>1 over>2");
+  EXPECT_EQ(meeting.sent[0].message.payloads, (std::vector<std::string>{"a", "b", "c"}));
+}
+
+TEST(ElasticCoordinator, BeginsWithSparesAloneWhenAllNodesAreLost) {
+  Meeting meeting(1, 1);
+  meeting.join(1, node_at("10.0.0.1"));
+  meeting.join(2, node_at("10.0.0.2"));
+  meeting.lose(1, "silence for 5s");
+  EXPECT_EQ(meeting.said(), "begin>1 spare>2 begin>2");
+}
+
+TEST(ElasticCoordinator, TakesAMemberThatConnectsAgainForANewcomer) {
+  Meeting meeting(1, 2);
+  meeting.join(1, node_at("10.0.0.1"));
+  meeting.join(2, node_at("10.0.0.2"));
+  meeting.join(3, node_at("10.0.0.2"));  // kBegin did not reach it, and nobody knows yet that its connection is dead
+  EXPECT_EQ(meeting.said(), "begin>1 begin>2 lost>1 spare>3");
+  meeting.say(1, Kind::kReport);
+  meeting.ready(1, 1, 0);
+  EXPECT_EQ(meeting.said(), "over>1 begin>1 begin>3");
+}
+
+}  // namespace
+}  // namespace lrun

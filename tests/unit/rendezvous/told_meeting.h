@@ -1,0 +1,65 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launcher_records.h"
+#include "rendezvous/coordinator.h"
+
+namespace lrun::test {
+
+/// A coordinator and a clock that stands still.
+class ToldMeeting {
+ public:
+  explicit ToldMeeting(int min_nodes = 2, int max_nodes = 2) : least_(min_nodes), most_(max_nodes) {}
+
+  void join(LauncherId id, JoinRecord record) {
+    record.min_nodes = least_;
+    record.max_nodes = most_;
+    coordinator.received(id, {.kind = LauncherMessage::Kind::kJoin, .join = std::move(record)}, now);
+  }
+  void say(LauncherId id, LauncherMessage::Kind kind, int round = 0, const std::string& text = {}) {
+    coordinator.received(id, {.kind = kind, .round = round, .text = text}, now);
+  }
+  void ready(LauncherId id, int round, int attempt) {
+    coordinator.received(id, {.kind = LauncherMessage::Kind::kReady, .round = round, .attempt = attempt}, now);
+  }
+  void lose(LauncherId id, const std::string& how) { coordinator.left(id, how, now, now - std::chrono::seconds(1)); }
+  void pass(Duration time) {
+    now += time;
+    coordinator.advance(now);
+  }
+  /// 'begin>1 begin>2': what was said since the last call, to whom.
+  std::string said() {
+    std::string text;
+    sent = coordinator.take_sends();
+    for (const Coordinator::Send& send : sent) {
+      const std::string json = to_json(send.message);
+      const std::string kind = json.substr(json.find("\"kind\":\"") + 8);
+      text += (text.empty() ? "" : " ") + kind.substr(0, kind.find('"')) + ">" + std::to_string(send.to);
+    }
+    return text;
+  }
+  void join_two() {
+    join(1, node_at("10.0.0.1"));
+    join(2, node_at("10.0.0.2"));
+    EXPECT_EQ(said(), "begin>1 begin>2");
+  }
+
+  SteadyTime now = SteadyTime(std::chrono::seconds(100));
+  Coordinator coordinator{
+      MeetingTimes{
+          .join = std::chrono::seconds(60), .last_call = std::chrono::seconds(1), .progress = std::chrono::seconds(5)},
+      now};
+  std::vector<Coordinator::Send> sent;
+
+ private:
+  int least_;
+  int most_;
+};
+
+}  // namespace lrun::test
