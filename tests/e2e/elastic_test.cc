@@ -123,7 +123,7 @@ TEST_F(Elastic, JobsTakeInANodeThatComesLater) {
 TEST_F(Elastic, SparesTakeThePlaceOfALostNode) {
   Job job({"--num_nodes", "2"});
   LrunProcess& first = job.start({"--node-rank", "0"}, program());
-  LrunProcess& killed = job.start({}, program());
+  LrunProcess& killed = job.start({"--node-rank", "1"}, program());
   ASSERT_TRUE(first.wait_for("rank 0/2") && killed.wait_for("rank 1/2")) << first.err() << killed.err();
   LrunProcess& spare = job.start({}, program());
   ASSERT_TRUE(spare.wait_for("the job runs with 2 of 2 nodes: this one waits until it is needed")) << spare.err();
