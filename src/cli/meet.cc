@@ -18,6 +18,7 @@
 #include "base/shortened.h"
 #include "base/user_error.h"
 #include "cli/diagnostics.h"
+#include "cli/told_before.h"
 #include "supervise/signal_source.h"
 
 namespace lrun {
@@ -80,7 +81,10 @@ class Meeting {
   MeetingEnd run() {
     job_.set_events(
         {.begun = [this](const Membership& membership) { end({.membership = membership}); },
-         .waiting = [this](const std::string& text) { tell(text); },
+         .waiting =
+             [this](const std::string& text) {
+               if (told_.is_worth_a_line(text)) tell(text);
+             },
          .spare = [this](const std::string& text) { become_spare(text); },
          .failed = [this](const std::string& why, const std::string& hint) { end({.why_not = why, .hint = hint}); },
          .stop = [](const std::string&) {},
@@ -134,6 +138,7 @@ class Meeting {
   const Guard& guard_;
   EventLoop::Timer limit_;
   bool ended_ = false;
+  ToldBefore told_;
   std::optional<std::string> told_trouble_;
   EventLoop::Timer unreached_;
   MeetingEnd end_;
