@@ -59,15 +59,18 @@ LRUN_EXPORT c10::IValue launch(const std::function<c10::IValue()>& function, con
 ///
 /// Method   ddp_spawn executes this program again with the same arguments: everything before the call happens in every
 ///          rank, too, where the call runs the function and the process ends with it. Earlier launches of the program
-///          are not repeated there: they return what they returned here. ddp_fork goes on in copies of this process; it
-///          is refused where those could not work: after CUDA was used, or threads (LibTorch's own, too) were started
-///          here.
+///          are not repeated there: they return what they returned here. For that the program keeps, in a file without
+///          a name in the folder for temporary files (TMPDIR, else /tmp), what each launch returned: a result and the
+///          parameters each time, for as long as it lives, and nothing in an interactive interpreter. ddp_fork goes on
+///          in copies of this process; it is refused where those could not work: after CUDA was used, or threads
+///          (LibTorch's own, too) were started here.
 /// Returns  the function's result and the parameters and buffers of `options.module`, nothing else: whatever else the
 ///          ranks changed is theirs. On further nodes they are those of the node's first rank. Results are nothing,
 ///          numbers, strings, tensors, and vectors, tuples, optionals and c10::Dict of those.
 /// Failure  the first rank that throws or ends otherwise ends all. Nothing survives the call, nor this process: also
-///          when it is killed, the ranks and what they started are. SIGINT, SIGTERM, SIGHUP and SIGQUIT end the ranks
-///          first and act on this process when they are gone.
+///          when it is killed, the ranks and what they started are. Ctrl-Z stops them with it, and they and the timeout
+///          go on when it does (where SIGTSTP has its default action). SIGINT, SIGTERM, SIGHUP and SIGQUIT end the
+///          ranks first and act on this process when they are gone.
 /// Streams  stdout is inherited; stderr passes through, for its last lines; stdin is /dev/null.
 /// Started by a launcher  where this process is a rank already (lrun --strategy ddp, torchrun, srun), the function runs
 ///          in it. Under `lrun --strategy ddp_spawn` (ddp_fork) it is one process a node and starts the node's ranks.

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/appended_file.h"
-#include "logs/console_descriptor.h"
+#include "base/console_descriptor.h"
 #include "logs/log_files.h"
 #include "logs/rank_prefix.h"
 #include "process/pty.h"

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/console_descriptor.h"
 #include "base/event_loop.h"
 #include "base/fd.h"
-#include "logs/console_descriptor.h"
 #include "logs/output_queue.h"
 
 namespace lrun {

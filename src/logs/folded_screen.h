@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "logs/console_descriptor.h"
+#include "base/console_descriptor.h"
 
 namespace lrun {
 

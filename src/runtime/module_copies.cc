@@ -57,6 +57,25 @@ void require_same_names(const torch::nn::Module& module, const Tensors& own, con
   }
 }
 
+/// \throws  a parameter of the copy has another size. Its dtype may differ: the module was converted since.
+void require_same_sizes(const torch::nn::Module& module, const Tensors& own, const Tensors& copy) {
+  const auto text_of = [](const at::Tensor& tensor) {
+    std::string text;
+    for (const auto size : tensor.sizes()) text += (text.empty() ? "" : ", ") + std::to_string(size);
+    return "[" + text + "]";
+  };
+  for (const auto& item : own) {
+    if (!item.value().defined() || item.value().sizes() == copy[item.key()].sizes()) continue;
+    const std::string name = class_of(module);
+    throw std::invalid_argument("a replica of '" + name + "' is made differently than the module was: its '" +
+                                item.key() + "' is " + text_of(copy[item.key()]) + ", and the module's " +
+                                text_of(item.value()) +
+                                "; a default constructor does not repeat the arguments of the module's: give "
+                                "WrapOptions{.make_replica = [=] { return std::make_shared<" +
+                                name + ">(arguments); }}");
+  }
+}
+
 bool same_memory(const at::Tensor& a, const at::Tensor& b) {
   if (!a.has_storage() || !b.has_storage()) return false;  // sparse ones
   return a.storage().unsafeGetStorageImpl() == b.storage().unsafeGetStorageImpl() &&
@@ -106,6 +125,7 @@ void ModuleCopies::pair_up(torch::nn::Module& copy, at::Device device) {
   torch::nn::Module& own = *modules_.front();
   const auto add_pairs = [&](std::vector<Followed>& all, const Tensors& owns, const Tensors& copies) {
     require_same_names(own, owns, copies);
+    if (&all == &parameters_) require_same_sizes(own, owns, copies);  // buffers may grow in training
     for (const auto& item : owns) {
       if (!item.value().defined()) continue;
       auto followed = std::ranges::find_if(all, [&](const Followed& known) { return known.own.is_same(item.value()); });

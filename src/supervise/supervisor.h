@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/event_loop.h"
+#include "base/pausable_timer.h"
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
 #include "process/memory_watch.h"
 #include "process/worker_group.h"
-#include "supervise/pausable_timer.h"
 #include "supervise/policy.h"
 #include "verdict/explain.h"
 

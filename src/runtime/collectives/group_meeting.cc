@@ -189,7 +189,23 @@ std::string GroupMeeting::hear_answer() {
 std::string GroupMeeting::hear(int rank, const std::string& key) {
   if (auto said = look_for(key)) return *said;
   require_all_alive();
-  time_out({rank});
+  time_out(who_is_missing(rank));
+}
+
+/// When rank 0, which came, does not answer in time, it waits for others: those that are not in the store. A rank whose
+/// own time is up a moment before rank 0's would else name the wrong one.
+std::vector<int> GroupMeeting::who_is_missing(int silent) {
+  if (options_.rank == 0) return {silent};
+  std::vector<int> missing;
+  try {
+    const SteadyTime soon = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    for (int rank = 1; rank < options_.world_size; ++rank) {
+      if (!store_.try_get(prefix_ + "/rank/" + std::to_string(rank), soon)) missing.push_back(rank);
+    }
+  } catch (const Error&) {
+    missing.clear();  // it took the store along
+  }
+  return missing.empty() ? std::vector<int>{silent} : missing;
 }
 
 /// The value, once it is there; empty when a watched rank has ended, or at the deadline.

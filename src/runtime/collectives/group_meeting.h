@@ -62,6 +62,7 @@ class GroupMeeting {
   void join();
   void watch(int rank);
   [[nodiscard]] std::string hear(int rank, const std::string& key);
+  [[nodiscard]] std::vector<int> who_is_missing(int silent);
   [[nodiscard]] std::optional<std::string> look_for(const std::string& key);
   [[nodiscard]] std::vector<int> ended_soon() const;
   [[nodiscard]] std::string key(std::uint64_t number, const std::string& what) const;

@@ -24,6 +24,7 @@
 #include "runtime/launch/fork_safety.h"
 #include "runtime/launch/interpreter.h"
 #include "runtime/launch/launch_end.h"
+#include "runtime/launch/launch_history.h"
 #include "runtime/launch/past_launches.h"
 #include "runtime/launch/placement.h"
 #include "runtime/launch/port_reservation.h"
@@ -74,8 +75,7 @@ std::string program_path() {
 /// One launch from here, with all that its ranks need while they run.
 class Launch {
  public:
-  Launch(const RankFunction& function, const LaunchOptions& options, Placement placement, int call,
-         const std::vector<PastLaunch>& past)
+  Launch(const RankFunction& function, const LaunchOptions& options, Placement placement, int call, int history)
       : function_(function),
         options_(options),
         placement_(std::move(placement)),
@@ -83,7 +83,7 @@ class Launch {
         timeout_(clamped(options.timeout, "timeout")),
         grace_(clamped(options.grace, "grace")),
         descriptors_(open_descriptors()),
-        board_(LaunchBoard::create(placement_.local_world_size(), past)) {
+        board_(LaunchBoard::create(placement_.local_world_size(), history)) {
     if (placement_.master_port == 0) port_.emplace();
   }
 
@@ -170,23 +170,32 @@ class Launch {
   Fd null_;
 };
 
+/// That of the program which launched this rank: its supervisor has the descriptor from it.
+LaunchHistory open_history(const LaunchBoard& board, pid_t supervisor) {
+  if (board.history() < 0) return {};
+  const std::string path = "/proc/" + std::to_string(supervisor) + "/fd/" + std::to_string(board.history());
+  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) throw std::system_error(errno, std::generic_category(), "what earlier launches returned: " + path);
+  return LaunchHistory(std::move(file));
+}
+
 /// In a rank that executes the program again: this call of launch() is the one that started it, or one before.
 c10::IValue go_on_to_own_call(PastLaunches& past, const RankFunction& function, const LaunchOptions& options) {
-  static LaunchBoard board = LaunchBoard::open(std::move(process_start().board));
-  static const std::vector<PastLaunch> launches = board.past();
   const LaunchCall& own = *process_start().call;
+  static LaunchBoard board = LaunchBoard::open(std::move(process_start().board));
+  static LaunchHistory history = open_history(board, own.parent);
   if (past.next() == own.call) ::_exit(run_rank(board, own.local_rank, function, options.module.get()));
-  return unpack(past.replay(launches), options.module.get());
+  return unpack(past.replay(history), options.module.get());
 }
 
 std::string start_ranks(const RankFunction& function, const LaunchOptions& options, Placement placement,
                         const PastLaunches& past) {
   if (placement.method == LaunchMethod::kSpawn) {
-    return Launch(function, options, std::move(placement), past.next(), past.all()).run();
+    return Launch(function, options, std::move(placement), past.next(), past.history()).run();
   }
   const std::string reason = why_not_fork(fork_facts());
   if (!reason.empty()) throw Unsupported("ranks cannot be forked from this process: " + reason);
-  return Launch(function, options, std::move(placement), past.next(), {}).run();
+  return Launch(function, options, std::move(placement), past.next(), -1).run();
 }
 
 /// One launch at a time; none in a rank.

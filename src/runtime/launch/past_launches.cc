@@ -30,21 +30,39 @@ PastLaunch run(const std::function<std::string()>& launch, std::exception_ptr& t
 
 }  // namespace
 
+int PastLaunches::history() const {
+  if (loss_.empty()) return history_.fd();
+  throw Error(
+      "ranks of 'ddp_spawn' execute the program again, and what an earlier launch returned could not be kept for "
+      "them: " +
+      loss_ + "; name a folder with room in TMPDIR, or use 'ddp_fork'");
+}
+
 std::string PastLaunches::record(bool keeps, const std::function<std::string()>& launch) {
   std::exception_ptr thrown;
   PastLaunch outcome = run(launch, thrown);
   ++count_;
-  std::string returned = thrown ? std::string() : outcome.bytes;
-  if (keeps) launches_.push_back(std::move(outcome));
+  if (keeps) keep(outcome);
   if (thrown) std::rethrow_exception(thrown);
-  return returned;
+  return std::move(outcome.bytes);
 }
 
-std::string PastLaunches::replay(const std::vector<PastLaunch>& launches) {
-  const PastLaunch& launch = launches.at(static_cast<std::size_t>(count_++));
+/// The launch itself went well, or has an error of its own: that it cannot be kept matters to a later one only.
+void PastLaunches::keep(const PastLaunch& outcome) {
+  if (!loss_.empty()) return;
+  try {
+    history_.append(outcome);
+  } catch (const std::exception& error) {
+    loss_ = error.what();
+  }
+}
+
+std::string PastLaunches::replay(LaunchHistory& history) {
+  ++count_;
+  PastLaunch launch = history.read_next();
   switch (launch.outcome) {
     case Outcome::kReturned:
-      return launch.bytes;
+      return std::move(launch.bytes);
     case Outcome::kWorkersFailed:
       throw WorkersFailed(launch.bytes, launch.rank, launch.exit_code);
     case Outcome::kUnsupported:

@@ -13,10 +13,11 @@ namespace lrun {
 namespace {
 
 constexpr std::size_t kMostTailBytes = 16 * 1024;
+constexpr std::size_t kMostInPipe = 1024 * 1024;  // that an orphan which goes on writing cannot hold the supervisor
 
 }  // namespace
 
-RankErrors::RankErrors() {
+RankErrors::RankErrors(ErrorRelay& relay) : relay_(relay) {
   Pipe pipe = make_pipe();
   read_ = std::move(pipe.read);
   write_ = std::move(pipe.write);
@@ -25,11 +26,24 @@ RankErrors::RankErrors() {
 
 void RankErrors::begin(EventLoop& loop) {
   write_.reset();
-  watch_ = loop.on_readable(read_.get(), [this] { read_some(); });
+  loop_ = &loop;
+  watch();
+}
+
+void RankErrors::watch() {
+  watch_ = loop_->on_readable(read_.get(), [this] {
+    (void)read_some();
+    if (relay_.blocked()) watch_.cancel();
+  });
+}
+
+void RankErrors::resume() {
+  if (loop_ != nullptr && !watch_.armed()) watch();
 }
 
 void RankErrors::drain() {
-  while (watch_.armed() && read_some()) {
+  for (std::size_t before = read_bytes_; loop_ != nullptr && read_bytes_ - before < kMostInPipe;) {
+    if (!read_some()) return;
   }
 }
 
@@ -40,10 +54,12 @@ bool RankErrors::read_some() {
   if (count < 0 && (errno == EINTR || errno == EAGAIN)) return false;
   if (count <= 0) {
     watch_.cancel();
+    loop_ = nullptr;
     return false;
   }
   const std::string_view bytes(buffer.data(), static_cast<std::size_t>(count));
-  (void)write_all(STDERR_FILENO, std::string_view(bytes.data(), bytes.size()));  // nobody may be there to read it
+  read_bytes_ += bytes.size();
+  relay_.write(bytes);
   tail_ += bytes;
   if (tail_.size() > kMostTailBytes) tail_.erase(0, tail_.size() - kMostTailBytes / 2);
   return true;

@@ -28,9 +28,13 @@ std::int64_t nanoseconds(auto since_epoch) {
 RankSupervisor::RankSupervisor(RankOrder order, const LaunchBoard& board, pid_t parent)
     : order_(std::move(order)), board_(board), parent_(parent) {
   for (WorkerCommand& rank : order_.ranks) {
-    errors_.push_back(std::make_unique<RankErrors>());
+    errors_.push_back(std::make_unique<RankErrors>(relay_));
     rank.standard_error = errors_.back()->rank_end();
   }
+  relay_.on_room([this] {
+    for (const auto& errors : errors_) errors->resume();
+    if (group_.running() == 0) all_ended();
+  });
   watch_signals();
 }
 
@@ -60,14 +64,16 @@ void RankSupervisor::start() {
   }
   for (const auto& errors : errors_) errors->begin(loop_);
   if (order_.timeout == Duration::zero()) return;
-  deadline_ = loop_.after(
-      order_.timeout, [this] { stop({.kind = RunEnd::Kind::kTimedOut, .limit_ms = order_.timeout.count()}, SIGTERM); });
+  deadline_.arm(order_.timeout,
+                [this] { stop({.kind = RunEnd::Kind::kTimedOut, .limit_ms = order_.timeout.count()}, SIGTERM); });
 }
 
 void RankSupervisor::watch_signals() {
   sigset_t set;
   ::sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, forwarded_signal()}) ::sigaddset(&set, number);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGCHLD, forwarded_signal()}) {
+    ::sigaddset(&set, number);
+  }
   signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_) throw std::system_error(errno, std::generic_category(), "signalfd");
   signal_watch_ = loop_.on_readable(signals_.get(), [this] { read_signals(); });
@@ -94,11 +100,31 @@ void RankSupervisor::on_signal(int signal_number) {
     if (::getppid() == parent_) return;  // anybody can send it
     result_.end.kind = RunEnd::Kind::kGuardDied;
     stopping_ = true;
-    return kill();
+    return group_.running() == 0 ? loop_.stop() : kill();
   }
+  if (signal_number == SIGTSTP) return suspend();
+  if (signal_number == SIGCONT) return resume();
+  if (group_.running() == 0) return loop_.stop();  // only their last words are waited for
   if (result_.end.kind == RunEnd::Kind::kInterrupted) return kill();
   if (stopping_) return;
   stop({.kind = RunEnd::Kind::kInterrupted, .signal_number = signal_number}, signal_number);
+}
+
+/// The program is about to stop. What the ranks moved into sessions of their own goes on, as below the launcher.
+void RankSupervisor::suspend() {
+  if (suspended_ || signal_sent_ == SIGKILL) return;
+  suspended_ = true;
+  deadline_.pause();
+  patience_.pause();
+  group_.signal_groups(SIGSTOP);
+}
+
+void RankSupervisor::resume() {
+  if (!suspended_) return;
+  suspended_ = false;
+  group_.signal_groups(SIGCONT);
+  deadline_.resume();
+  patience_.resume();
 }
 
 void RankSupervisor::on_ended(const Worker& worker, const ExitStatus& status) {
@@ -106,7 +132,15 @@ void RankSupervisor::on_ended(const Worker& worker, const ExitStatus& status) {
   const FailureRecord record = record_of(worker, status);
   result_.records.push_back(record);
   if (!stopping_) react_to(record);
-  if (group_.running() == 0) loop_.stop();
+  if (group_.running() == 0) all_ended();
+}
+
+/// What they said last may have to wait for a reader of stderr: as long as a rank that is told to end may take.
+void RankSupervisor::all_ended() {
+  deadline_.cancel();
+  patience_.cancel();
+  if (!relay_.blocked() || signal_sent_ == SIGKILL) return loop_.stop();
+  patience_.arm(order_.grace, [this] { loop_.stop(); });
 }
 
 FailureRecord RankSupervisor::record_of(const Worker& worker, const ExitStatus& status) {
@@ -153,7 +187,7 @@ void RankSupervisor::react_to(const FailureRecord& record) {
   const auto end_all = [this] { stop({.kind = RunEnd::Kind::kWorkerFailed}, SIGTERM); };
   result_.end.kind = RunEnd::Kind::kWorkerFailed;
   if (!is_victim(record.cause)) return end_all();
-  if (!patience_.armed()) patience_ = loop_.after(kSettleForVictims, end_all);
+  if (!patience_.armed()) patience_.arm(kSettleForVictims, end_all);
 }
 
 void RankSupervisor::stop(const RunEnd& end, int signal_number) {
@@ -161,10 +195,11 @@ void RankSupervisor::stop(const RunEnd& end, int signal_number) {
   stopping_ = true;
   result_.end = end;
   deadline_.cancel();
+  resume();                // a stopped process cannot obey
   group_.collect_ended();  // those that ended by themselves are not stopped by us
   signal_sent_ = signal_number;
   group_.stop_leaders(signal_number);
-  patience_ = loop_.after(order_.grace, [this] { kill(); });
+  patience_.arm(order_.grace, [this] { kill(); });
 }
 
 void RankSupervisor::kill() {
@@ -172,7 +207,7 @@ void RankSupervisor::kill() {
   group_.collect_ended();
   signal_sent_ = SIGKILL;
   group_.stop_groups(SIGKILL);
-  patience_ = loop_.after(kKillLimit, [this] { give_up(); });
+  patience_.arm(kKillLimit, [this] { give_up(); });
 }
 
 /// The kernel holds them: nobody can end them, and they are told of as such.

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <exception>
 #include <system_error>
@@ -54,6 +55,51 @@ class HeldSignals {
   sigset_t held_{};
   sigset_t before_{};
   Fd fd_;
+};
+
+/// While it lives, Ctrl-Z (SIGTSTP) stops the ranks before this process, and they go on with it: whichever thread the
+/// kernel gives the signal to, hence no signalfd. A program that ignores or handles the signal keeps that.
+class SharedSuspension {
+ public:
+  explicit SharedSuspension(pid_t supervisor) {
+    supervisor_ = supervisor;
+    ::sigaction(SIGTSTP, nullptr, &before_);
+    if (before_.sa_handler != SIG_DFL) return;
+    struct sigaction action {};
+    action.sa_handler = stop_with_ranks;
+    action.sa_flags = SA_RESTART;
+    ours_ = ::sigaction(SIGTSTP, &action, nullptr) == 0;
+  }
+  ~SharedSuspension() {
+    if (ours_) ::sigaction(SIGTSTP, &before_, nullptr);
+  }
+  SharedSuspension(const SharedSuspension&) = delete;
+  SharedSuspension& operator=(const SharedSuspension&) = delete;
+
+ private:
+  /// The default action decides whether to stop: the kernel ignores the signal where no shell could continue us.
+  static void stop_with_ranks(int) {
+    const int error = errno;
+    ::kill(supervisor_, SIGTSTP);
+    struct sigaction standard {};
+    standard.sa_handler = SIG_DFL;
+    struct sigaction ours {};
+    ::sigaction(SIGTSTP, &standard, &ours);
+    sigset_t only;
+    sigset_t before;
+    ::sigemptyset(&only);
+    ::sigaddset(&only, SIGTSTP);
+    ::raise(SIGTSTP);
+    ::pthread_sigmask(SIG_UNBLOCK, &only, &before);  // stands still here
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    ::sigaction(SIGTSTP, &ours, nullptr);
+    ::kill(supervisor_, SIGCONT);
+    errno = error;
+  }
+
+  static inline std::atomic<pid_t> supervisor_ = 0;
+  struct sigaction before_ {};
+  bool ours_ = false;
 };
 
 /// The life of the supervisor, in a fork of a process that may have other threads: what it runs takes no lock of
@@ -114,7 +160,10 @@ SupervisedEnd run_supervised(const LaunchBoard& board, const std::function<RankO
   if (supervisor < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (supervisor == 0) supervise(board, parent, report.write, order_for);
   report.write.reset();
-  auto [text, signal_number] = hear(report.read, signals, supervisor);
+  auto [text, signal_number] = [&] {
+    const SharedSuspension suspension(supervisor);
+    return hear(report.read, signals, supervisor);
+  }();
   reap(supervisor);
   LaunchEnd killed;
   killed.end.kind = RunEnd::Kind::kLauncherFailed;

@@ -18,7 +18,8 @@ struct SupervisedEnd {
 };
 
 /// Runs ranks below a supervisor process that is forked for them, and waits for its end. While it waits, this thread's
-/// INT, TERM, HUP and QUIT (those that are not ignored) are passed on to the ranks. When this process is killed, the
+/// INT, TERM, HUP and QUIT (those that are not ignored) are passed on to the ranks, and a TSTP of this process that has
+/// its default action stops them, too, until this process goes on. When this process is killed, the
 /// supervisor and all below it end, too.
 /// \param order_for  called in the supervisor, whose pid it is given. Ranks that are forked go on from there.
 /// \throws std::system_error  no process, no descriptor.

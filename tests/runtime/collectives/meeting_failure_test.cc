@@ -100,15 +100,24 @@ TEST(MeetingFailure, AtTheDeadlineNamesWhoDidNotComeToAll) {
   SharedCounter come;
   std::vector<RankProcess> waiting;
   waiting.emplace_back(comes(group_of(1, 3, "incomplete"), come));
-  waiting.emplace_back([options = group_of(0, 3, "incomplete", 500ms)] {
+  waiting.emplace_back([options = group_of(0, 3, "incomplete", 3000ms)] {
     StoreClient store(options.store, std::chrono::steady_clock::now() + 20s);
     require(store.get("lrun/incomplete/0/rank/1", std::chrono::steady_clock::now() + 20s).has_value(),
             "rank 1 is late");
     make_collectives("shm", options);
   });
   for (RankProcess& rank : waiting) {
-    EXPECT_EQ(rank.result(), "CollectiveTimeout: the group of 3 ranks did not meet within 500 ms: rank 2 did not come");
+    EXPECT_EQ(rank.result(),
+              "CollectiveTimeout: the group of 3 ranks did not meet within 3000 ms: rank 2 did not come");
   }
+}
+
+TEST(MeetingFailure, AtTheDeadlineOfARankNamesWhomRankZeroWaitsFor) {
+  SharedCounter come;
+  const RankProcess rank_zero(makes_the_group(group_of(0, 3, "patient")));
+  RankProcess impatient(comes(group_of(1, 3, "patient", 5s), come));  // rank 0 has more time than it
+  EXPECT_EQ(impatient.result(),
+            "CollectiveTimeout: the group of 3 ranks did not meet within 5000 ms: rank 2 did not come");
 }
 
 /// A group whose rank 0 serves the store, as without a launcher that does.

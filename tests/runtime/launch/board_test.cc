@@ -11,14 +11,11 @@ namespace {
 
 using Stage = LaunchBoard::Stage;
 
-const std::vector<PastLaunch> kPast = {{PastLaunch::Outcome::kReturned, -1, 0, std::string("a\0b", 3)},
-                                       {PastLaunch::Outcome::kWorkersFailed, 2, 139, "rank 2 died"}};
-
 TEST(LaunchBoard, GivesARankWhatTheLaunchWroteAndBack) {
-  LaunchBoard launch = LaunchBoard::create(3, kPast);
+  LaunchBoard launch = LaunchBoard::create(3, 17);
   LaunchBoard rank = LaunchBoard::open(Fd(::dup(launch.fd())));
   EXPECT_EQ(rank.ranks(), 3);
-  EXPECT_EQ(rank.past(), kPast);
+  EXPECT_EQ(rank.history(), 17);
   EXPECT_EQ(launch.result(), "");
   rank.set_stage(2, Stage::kThrew);
   rank.set_error(2, "what it threw");
@@ -32,7 +29,7 @@ TEST(LaunchBoard, GivesARankWhatTheLaunchWroteAndBack) {
 }
 
 TEST(LaunchBoard, CutsALongError) {
-  LaunchBoard board = LaunchBoard::create(2, {});
+  LaunchBoard board = LaunchBoard::create(2);
   board.set_error(0, std::string(10'000, 'x'));
   EXPECT_EQ(board.error(0).find_first_not_of('x'), std::string::npos);
   EXPECT_GT(board.error(0).size(), 4000U);

@@ -1,4 +1,5 @@
 // How launches end that do not go well. LrunProcess fails a test that leaves a process behind.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -125,6 +126,55 @@ TEST_P(LaunchEnding, IsThatOfTheSignalTheProgramGot) {
   program.signal(SIGINT);
   const test::LrunEnd end = program.wait();
   EXPECT_EQ(end.signal_number, SIGINT) << program.out() << program.err();
+}
+
+/// A stderr that nobody reads, like a terminal that was stopped.
+void give_full_errors() {
+  int ends[2];
+  if (::pipe(ends) != 0) ::_exit(99);
+  ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
+  const std::string bytes(4096, '.');
+  while (::write(ends[1], bytes.data(), bytes.size()) > 0) {
+  }
+  ::fcntl(ends[1], F_SETFL, 0);
+  ::dup2(ends[1], STDERR_FILENO);
+}
+
+TEST_P(LaunchEnding, DoesNotWaitForEverForAReaderOfStderr) {
+  const std::string verdict = verdict_of(
+      "shout", GetParam(), 2,
+      {.environment = {{"TEST_TIMEOUT_MS", "1500"}, {"TEST_GRACE_MS", "500"}}, .before_exec = give_full_errors});
+  EXPECT_TRUE(verdict.starts_with("the ranks did not end within 1.5 s; ranks 0-1 were stopped\n")) << verdict;
+}
+
+TEST_P(LaunchEnding, WaitsWhileCtrlZStopsProgramAndRanks) {
+  // In a group of its own below this process, as a shell with job control starts it.
+  LrunProcess program({"wait", GetParam(), "2"}, {.before_exec = [] { ::setpgid(0, 0); }});
+  ASSERT_TRUE(program.wait_for("waiting")) << program.err();
+  auto all = ranks_of(program);
+  all.push_back(program.pid());
+  const auto are_all = [&](bool stopped) {
+    return std::all_of(all.begin(), all.end(), [&](pid_t pid) { return (test::process_state(pid) == 'T') == stopped; });
+  };
+  for (int turn = 0; turn < 2; ++turn) {
+    program.signal(SIGTSTP);
+    EXPECT_TRUE(test::eventually([&] { return are_all(true); })) << "all must stop, also the second time";
+    program.signal(SIGCONT);
+    EXPECT_TRUE(test::eventually([&] { return are_all(false); })) << "all must go on";
+  }
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.wait().signal_number, SIGTERM) << program.out() << program.err();
+}
+
+TEST_P(LaunchEnding, LeavesNothingWhenAStoppedProgramIsKilled) {
+  LrunProcess program({"wait", GetParam(), "2"}, {.before_exec = [] { ::setpgid(0, 0); }});
+  ASSERT_TRUE(program.wait_for("waiting")) << program.err();
+  const auto ranks = ranks_of(program);
+  program.signal(SIGTSTP);
+  for (const pid_t rank : ranks) EXPECT_TRUE(test::eventually([&] { return test::process_state(rank) == 'T'; }));
+  program.signal(SIGKILL);
+  EXPECT_EQ(program.wait().signal_number, SIGKILL);
+  EXPECT_TRUE(test::eventually([&] { return program.processes().empty(); })) << program.processes().size();
 }
 
 TEST_P(LaunchEnding, ComesAtOnceWithASecondSignal) {

@@ -9,6 +9,7 @@
 //   throw, crash, complain, leave   rank 1 throws, dies of SIGSEGV, aborts with words on stderr, calls exit(0)
 //   wait      prints 'waiting' once all ranks are there, each with a process of its own in another session
 //   refuse    all ranks ignore SIGTERM
+//   shout     all ranks write to stderr without end
 //   leak      prints what the launch left: descriptors, children
 //   nested    the function launches
 //   backward, thread, pool   backward(), a thread, LibTorch's pool were used in this process before
@@ -196,8 +197,8 @@ class Program {
   }
 
   void run_leak() {
+    lrun::launch(barrier, options_);  // what it returned stays in an open file
     const std::size_t before = entries_of("/proc/self/fd");
-    lrun::launch(barrier, options_);
     lrun::launch(barrier, options_);
     std::printf("%d descriptors more, %s\n", static_cast<int>(entries_of("/proc/self/fd") - before),
                 ::waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD ? "no child" : "a child");
@@ -209,6 +210,7 @@ class Program {
     barrier();
     if (mode_ == "nested") lrun::launch([] {}, options_);
     if (mode_ == "wait") wait_with_orphan();
+    if (mode_ == "shout") shout();
     if (mode_ == "backward") return backward();
     if (mode_ == "thread" || mode_ == "pool") return;
     if (!is_rank_one()) wait_for_ever();
@@ -222,6 +224,11 @@ class Program {
       std::cerr << "first line\nterminate called after throwing an instance of 'Own'\n  what():  cannot go on\n";
       std::abort();
     }
+  }
+
+  [[noreturn]] static void shout() {
+    const std::string line(1000, '!');
+    while (true) std::cerr << line << std::endl;
   }
 
   static void wait_with_orphan() {

@@ -12,6 +12,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/environment.h"
@@ -80,9 +81,9 @@ class Worker {
 std::vector<Worker::Ending> run_world(const std::string& mode, int world_size, const Variables& store) {
   std::vector<Worker> workers;
   for (int rank = 0; rank < world_size; ++rank) {
-    Variables contract = store;
-    contract["RANK"] = contract["LOCAL_RANK"] = std::to_string(rank);
-    contract["WORLD_SIZE"] = contract["LOCAL_WORLD_SIZE"] = std::to_string(world_size);
+    Variables contract = store;  // goes first
+    contract.insert({{"RANK", std::to_string(rank)}, {"LOCAL_RANK", std::to_string(rank)}});
+    contract.insert({{"WORLD_SIZE", std::to_string(world_size)}, {"LOCAL_WORLD_SIZE", std::to_string(world_size)}});
     workers.emplace_back(mode, contract);
   }
   std::vector<Worker::Ending> endings;
@@ -167,26 +168,40 @@ TEST(Process, OfRankZeroServesTheStoreWithoutALauncher) {
   EXPECT_EQ(parse(endings[0].output).size(), 4U);
 }
 
-class KilledProcess : public testing::TestWithParam<const char*> {};
+/// The same where each rank is a node with two devices.
+void make_nodes_of(Variables& contract) {
+  contract["LRUN_STRATEGY"] = "ddp2";
+  contract["LRUN_DEVICES"] = "cpu,cpu";
+  contract["LOCAL_RANK"] = "0";
+  contract["LOCAL_WORLD_SIZE"] = "1";
+}
+
+using StrategyAndPhase = std::tuple<const char*, const char*>;
+class KilledProcess : public testing::TestWithParam<StrategyAndPhase> {};
 
 TEST_P(KilledProcess, IsNamedByTheOthers) {
   const test::TemporaryFolder folder;
+  const auto& [strategy, phase] = GetParam();
   auto variables = launchers_store();
   variables["TEST_CHECKPOINTS"] = folder.path().string();
-  const auto endings = run_world(std::string("die-") + GetParam(), 3, variables);
+  if (strategy == std::string("ddp2")) make_nodes_of(variables);
+  const auto endings = run_world(std::string("die-") + phase, 3, variables);
   EXPECT_TRUE(WIFSIGNALED(endings[1].status));
   for (const std::size_t rank : {std::size_t{0}, std::size_t{2}}) {
     EXPECT_TRUE(WIFEXITED(endings[rank].status) && WEXITSTATUS(endings[rank].status) == 7) << endings[rank].output;
     // While ranks meet they look at rank 0 alone: it names who is missing, and another rank's time may be up before.
-    if (rank != 0 && std::string(GetParam()) == "connect") continue;
+    if (rank != 0 && phase == std::string("connect")) continue;
     const std::string& text = endings[rank].output;
     EXPECT_TRUE(text.find("rank 1") != text.npos || text.find("ranks 1") != text.npos) << text;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Phases, KilledProcess,
-                         testing::Values("connect", "broadcast", "forward", "reduce", "checkpoint"),
-                         [](const auto& phase) { return phase.param; });
+                         testing::Combine(testing::Values("ddp", "ddp2"),
+                                          testing::Values("connect", "broadcast", "forward", "reduce", "checkpoint")),
+                         [](const auto& cell) {
+                           return std::string(std::get<0>(cell.param)) + "_" + std::get<1>(cell.param);
+                         });
 
 /// The lines of a worker that begin with `word`.
 std::string line_of(const std::string& output, const std::string& word) {

@@ -174,9 +174,41 @@ TEST(Replicas, SayWhatAModuleNeedsToHaveThem) {
       std::string::npos)
       << refusal(nullptr);
   EXPECT_EQ(refusal([] { return std::make_shared<Sized>(5); }), "accepted");
-  EXPECT_EQ(refusal([] { return std::make_shared<Sized>(9); }), "accepted") << "its values do not matter";
   EXPECT_NE(refusal([] { return std::make_shared<NetImpl>(); }).find("cannot be a '"), std::string::npos);
   EXPECT_EQ(refusal([] { return std::shared_ptr<Sized>(); }), "WrapOptions::make_replica returned nothing");
+}
+
+struct ByDefault : nn::Module {
+  explicit ByDefault(std::int64_t width = 3) { layer = register_module("layer", nn::Linear(4, width)); }
+  nn::Linear layer{nullptr};
+};
+
+TEST(Replicas, AreRefusedWhereTheDefaultConstructorMakesAnotherSize) {
+  const auto session = dp_session(2);
+  EXPECT_NO_THROW((void)session->wrap(std::make_shared<ByDefault>()));
+  try {
+    (void)session->wrap(std::make_shared<ByDefault>(5));
+    ADD_FAILURE() << "accepted";
+  } catch (const std::invalid_argument& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("its 'layer.weight' is [3, 4], and the module's [5, 4]; a default constructor does not repeat "
+                        "the arguments of the module's: give WrapOptions{.make_replica = [=] { return "
+                        "std::make_shared<"),
+              std::string::npos)
+        << text;
+  }
+  const ModuleMaker make = [] { return std::make_shared<ByDefault>(5); };
+  EXPECT_NO_THROW((void)session->wrap(std::make_shared<ByDefault>(5), WrapOptions{.make_replica = make}));
+}
+
+TEST(Replicas, MayHaveAnotherDtypeThanTheModuleWasGiven) {
+  const auto session = dp_session(2);
+  const auto net = std::make_shared<ByDefault>();
+  net->to(at::kDouble);
+  auto model = session->wrap(net);
+  const auto batch = make_batch(4);
+  const auto step = [](ByDefault& replica, const at::Tensor& part) { return replica.layer(part); };
+  EXPECT_TRUE(model.eval_step(batch, step).allclose(net->layer(batch)));
 }
 
 struct Prototype : nn::Cloneable<Prototype> {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <lrun/distributed_data_parallel.h>
+#include <lrun/error.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/optim/sgd.h>
@@ -12,6 +13,8 @@
 #include <numeric>
 #include <sstream>
 #include <stdexcept>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/training/ranks.h"
@@ -210,6 +213,24 @@ TEST(ConvertBatchNorm, FindsThemInASequential) {
   EXPECT_EQ(ours->ptr(0), theirs->ptr(0)) << "others are the same modules";
   const auto batch = at::randn({4, 2, 3, 3});
   EXPECT_TRUE(ours->forward(batch).equal(theirs->forward(batch)));
+}
+
+/// Its sums would meet those of the training thread in another order than on other ranks.
+TEST(SyncBatchNorm, RefusesAnotherThreadThanTheOneThatWrappedIt) {
+  test::run_ranks(2, [](int, Collectives& collectives) {
+    nn::SyncBatchNorm norm(kFeatures);
+    const DistributedDataParallel<nn::SyncBatchNormImpl> ddp(norm.ptr(), collectives);
+    std::string refusal;
+    std::thread([&] {
+      try {
+        (void)norm(at::ones({4, kFeatures}));
+      } catch (const Unsupported& error) {
+        refusal = error.what();
+      }
+    }).join();
+    EXPECT_EQ(refusal, "SyncBatchNorm is called in another thread than wrapped it: under dp and ddp2 use BatchNorm");
+    EXPECT_NO_THROW((void)norm(at::ones({4, kFeatures}))) << "the group is as it was";
+  });
 }
 
 }  // namespace

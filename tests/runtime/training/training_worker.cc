@@ -75,7 +75,7 @@ int train(const std::string& mode) {
   auto net = std::make_shared<Net>(mode == "mismatch" && session.rank() == 1 ? 17 : 16);
   if (mode == "seeds") std::printf("initial %a\n", net->first->weight.sum().item<double>());
   maybe_die(mode, "broadcast", session.rank());
-  auto model = session.wrap(net);
+  auto model = session.wrap(net, lrun::WrapOptions{.make_replica = [] { return std::make_shared<Net>(16); }});
   auto optimizer = session.optimizer<torch::optim::SGD>(model, 0.1);
   auto checkpoints = checkpoints_of(mode, session);
   die_in_backward(mode, *net, session.rank());

@@ -1,4 +1,4 @@
-#include "supervise/pausable_timer.h"
+#include "base/pausable_timer.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,6 +9,11 @@ void PausableTimer::arm(Duration delay, std::function<void()> expired) {
   left_ = delay;
   expired_ = std::move(expired);
   start();
+}
+
+void PausableTimer::cancel() {
+  timer_.cancel();
+  expired_ = nullptr;
 }
 
 void PausableTimer::pause() {

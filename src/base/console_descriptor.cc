@@ -1,4 +1,4 @@
-#include "logs/console_descriptor.h"
+#include "base/console_descriptor.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "supervise/pausable_timer.h"
+#include "base/pausable_timer.h"
 
 #include <gtest/gtest.h>
 

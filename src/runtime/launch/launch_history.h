@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/fd.h"
+
+namespace lrun {
+
+/// What came of a launch of this program: what it returned, or what it threw.
+struct PastLaunch {
+  enum class Outcome : std::uint32_t { kReturned, kWorkersFailed, kUnsupported, kBadEnvironment, kOtherError };
+
+  Outcome outcome = Outcome::kReturned;
+  int rank = -1;      ///< of WorkersFailed
+  int exit_code = 0;  ///< of WorkersFailed
+  std::string bytes;  ///< what the first rank returned (pack()); else the text of the exception
+
+  bool operator==(const PastLaunch&) const = default;
+};
+
+/// Past launches in their order, in a file without a name in the folder for temporary files (TMPDIR, else /tmp): the
+/// parameters of many launches are more than memory should hold. The file is made with the first one and goes with the
+/// last process that has it open. One thread.
+class LaunchHistory {
+ public:
+  LaunchHistory() = default;
+  /// To read one that another process writes, from its beginning.
+  explicit LaunchHistory(Fd file) : file_(std::move(file)) {}
+
+  /// \throws std::system_error, std::filesystem::filesystem_error  no file, no room; nothing was added then.
+  void append(const PastLaunch& launch);
+  /// The one behind that which was read last.
+  /// \throws std::system_error  ENODATA: there is none.
+  PastLaunch read_next();
+
+  [[nodiscard]] int fd() const { return file_.get(); }  ///< -1: nothing was appended yet
+
+ private:
+  Fd file_;
+  std::uint64_t written_ = 0;
+  std::uint64_t read_ = 0;
+};
+
+}  // namespace lrun
