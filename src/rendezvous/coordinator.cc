@@ -231,7 +231,7 @@ void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, S
 }
 
 Coordinator::Launcher Coordinator::take_away(LauncherId who) {
-  const Launcher gone = launchers_.at(who);
+  Launcher gone = launchers_.at(who);
   launchers_.erase(who);
   if (gone.in_round) --members_;
   if (gone.ready) --ready_;
