@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <exception>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +22,7 @@
 #include "plan/make_plan.h"
 #include "plan/show_plan.h"
 #include "process/process_title.h"
+#include "remote/srun.h"
 #include "report/parent_error_file.h"
 #include "verdict/judge.h"
 
@@ -29,6 +33,15 @@ int answer_with(const std::string& text) { return print(text) ? 0 : kExitRefused
 
 void warn(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) say(Severity::kWarning, warning);
+}
+
+/// The launchers that srun starts then parse, detect and plan, each on its node.
+[[noreturn]] void start_on_nodes(int nodes, const std::vector<std::string>& argv, const LaunchRequest& request,
+                                 const Allocation& allocation, const Environment& environment) {
+  std::vector<std::string> launcher{std::filesystem::read_symlink("/proc/self/exe").string()};
+  launcher.insert(launcher.end(), argv.begin() + 1, argv.end());
+  say(Severity::kNote, fmt::format("srun starts lrun on {} nodes of {}", nodes, allocation.source));
+  become_srun(srun_command(nodes, launcher, request.standard_input), environment);
 }
 
 /// parse → detect → plan → run → report
@@ -44,6 +57,8 @@ int run(const std::vector<std::string>& argv) {
   const Environment of_workers = changed(environment, parsed.request.setup.environment);
   const Allocation allocation = detect_allocation(questions_of(parsed.request, of_workers), of_workers);
   const LaunchRequest request = placed(parsed.request, allocation);
+  const int nodes = nodes_to_start(request, allocation);
+  if (nodes > 0 && request.dry_run == DryRun::kNo) start_on_nodes(nodes, argv, request, allocation, environment);
   const ProgramFacts program = look_at_program(request.command.front(), of_workers, request.setup.folder.value);
   const LaunchPlan plan = make_plan(request, of_workers, allocation, program, make_run_id());
   warn(plan.warnings);

@@ -101,7 +101,7 @@ struct Allocation {
   std::string source;                ///< 'this host', 'Slurm'
   std::string reason;                ///< why that source was chosen, from which variables
   std::optional<JobPlace> job = {};  ///< empty: the user says how nodes meet
-  int idle_nodes = 0;                ///< of an allocation that this launcher alone does not use
+  int nodes_to_start = 0;            ///< of the manager's job: nothing runs there before its starter does it; 0: none
 
   bool operator==(const Allocation&) const = default;
 };

@@ -33,8 +33,11 @@ Allocation detect_allocation(const Questions& questions, const Environment& envi
   AllocatedNode here = local_host(questions, environment);
   if (step) return of_step(*step, std::move(here));
   Allocation allocation{{std::move(here)}, "this host", "nothing names other nodes"};
-  if (questions.manager) allocation.idle_nodes = nodes_beside_batch_script(environment);
-  if (allocation.idle_nodes > 0) allocation.reason = "SLURM_JOB_ID without SLURM_STEP_ID: no task of srun's";
+  if (questions.manager) allocation.nodes_to_start = nodes_of_batch_script(environment);
+  if (allocation.nodes_to_start > 0) {
+    allocation.source = fmt::format("Slurm job {}", environment.get("SLURM_JOB_ID").value_or(""));
+    allocation.reason = "SLURM_JOB_ID without SLURM_STEP_ID";
+  }
   return allocation;
 }
 

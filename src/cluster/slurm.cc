@@ -69,7 +69,7 @@ JobPlace meeting_of(const SlurmStep& step) {
           .node_rank = step.node_rank};
 }
 
-int nodes_beside_batch_script(const Environment& environment) {
+int nodes_of_batch_script(const Environment& environment) {
   const bool script = environment.has("SLURM_JOB_ID") && !environment.has("SLURM_STEP_ID");
   if (!script || environment.has("LRUN_RUN_ID") || environment.has("TORCHELASTIC_RUN_ID")) return 0;
   const auto hosts = parse_slurm_hosts(environment.get("SLURM_JOB_NODELIST").value_or(""));

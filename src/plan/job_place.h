@@ -9,6 +9,10 @@ namespace lrun {
 /// and endpoint themselves, also inside of an allocation.
 bool leaves_nodes_to_manager(const LaunchRequest& request);
 
+/// On how many nodes a launcher has to be started, each as a part of this run, before anything else; 0: this launcher
+/// is all, or one of them. \param request  as placed() gave it
+int nodes_to_start(const LaunchRequest& request, const Allocation& allocation);
+
 /// The request as somebody would have written it who knows the allocation: number of nodes, node rank, where to meet,
 /// name of the run. What he did say of these stays. Without a job in it, as it is.
 /// \throws UserError  another number of nodes was asked for.

@@ -139,13 +139,6 @@ void add_notes(LaunchPlan& plan) {
                   plan.strategy.value, devices == 1 ? "rank" : fmt::format("{} ranks", devices)));
 }
 
-/// Who wrote a batch script for several nodes did not want to wait for one.
-std::string idle_nodes_problem(const LaunchRequest& request, const Allocation& allocation) {
-  if (allocation.idle_nodes == 0 || request.num_nodes.given()) return {};
-  return fmt::format("this job has {} nodes, and this run uses one of them: 'srun --ntasks-per-node=1 lrun …' uses all",
-                     allocation.idle_nodes);
-}
-
 void add_warnings(LaunchPlan& plan, const std::vector<DeviceChoice>& choices) {
   for (const DeviceChoice& choice : choices) {
     for (const std::string& line : choice.warnings) {
@@ -275,9 +268,6 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
     check_local_ranks(request.output, static_cast<int>(most));
   }
   plan.output = decide_output(request.output, plan.personality, request.log_dir.value, environment);
-  if (const std::string problem = idle_nodes_problem(request, allocation); !problem.empty()) {
-    plan.warnings.push_back(problem);
-  }
   if (const std::string problem = redirects_problem(request); !problem.empty()) plan.warnings.push_back(problem);
   plan.output.rank_on_terminal = plan.setup.debug_rank.value;
   plan.grace = grace_of(request, environment);

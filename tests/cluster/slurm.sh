@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# lrun as the one task a node of a real Slurm of three nodes: `srun lrun …` is one run.
+# lrun on a real Slurm of three nodes: `srun lrun …`, and `lrun …` in a batch script, are one run of all nodes.
 # usage: slurm.sh LRUN
 set -euo pipefail
 lrun=$1
@@ -52,8 +52,24 @@ step 0 -N3 --ntasks-per-node=1 -- --standalone -n 1 --output raw sh -c 'echo $WO
 [ "$(sort -u "$out/out")" = 1 ] || fail "--standalone is not alone"
 step 0 -N1 -n1 -- -n 2 true
 
-# shellcheck disable=SC2016
-"$lab" exec h0 sbatch -W -N3 -o "$out/out" --wrap "$lrun -n 2 --output raw sh -c 'echo \$WORLD_SIZE'" > "$out/err" 2>&1 ||
-  fail "the batch script failed"
-grep -q "this job has 3 nodes, and this run uses one of them" "$out/out" || fail "idle nodes are not told"
-echo "one task a node of a Slurm of three nodes: well"
+# A batch script runs it on all nodes of the job, or on as many as it asks for, and gets its status.
+# batch WANTED-STATUS SCRIPT
+batch() {
+  local status=0
+  : > "$out/out"
+  timeout 90 "$lab" exec h0 sbatch -W -N3 -o "$out/out" --wrap "$2" > "$out/err" 2>&1 || status=$?
+  [ "$status" -eq "$1" ] || fail "the batch script '$2' ended with $status, not $1"
+}
+batch 0 "$lrun -n 2 --output raw sh -c 'echo \$RANK/\$WORLD_SIZE on \$SLURMD_NODENAME'"
+for rank in 0 1 2 3 4 5; do
+  grep -qx "$rank/6 on h$((rank / 2 + 1))" "$out/out" || fail "rank $rank of the batch script is not where it belongs"
+done
+batch 0 "$lrun --num_nodes 2 -n 1 --output raw sh -c 'echo \$RANK/\$WORLD_SIZE'"
+grep -qx "1/2" "$out/out" || fail "the batch script does not run on two nodes"
+batch 0 "$lrun --num_nodes 1 -n 1 --output raw sh -c 'echo \$RANK/\$WORLD_SIZE'"
+grep -qx "0/1" "$out/out" || fail "the batch script does not run on its node alone"
+batch 9 "$lrun -n 2 sh -c 'if [ \$RANK = 5 ]; then exit 9; fi; exec sleep 1000'"
+grep -q "rank 5 (local rank 1, .* exited with code 9" "$out/out" || fail "the batch script's failure is not explained"
+batch 0 "$lrun --dry-run -n 2 true"
+grep -q "^nodes  *3  *Slurm job" "$out/out" || fail "the plan of the batch script is not that of three nodes"
+echo "steps and batch scripts of a Slurm of three nodes: well"

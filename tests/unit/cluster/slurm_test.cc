@@ -39,8 +39,8 @@ TEST(SlurmStep, IsNoneInABatchScriptWhichHasRankZeroAndTheJobsTasks) {
   Environment script = second_of_three();
   script.unset("SLURM_STEP_ID");
   EXPECT_EQ(slurm_step(script), std::nullopt);
-  EXPECT_EQ(nodes_beside_batch_script(script), 4);
-  EXPECT_EQ(nodes_beside_batch_script(second_of_three()), 0);
+  EXPECT_EQ(nodes_of_batch_script(script), 4);
+  EXPECT_EQ(nodes_of_batch_script(second_of_three()), 0);
 }
 
 TEST(SlurmStep, OfOneTaskIsALaunchOnThisHost) {

@@ -83,16 +83,22 @@ TEST(JobPlace, IsNotAskedForWhereTheUserNamesNodesOrTorchrunWould) {
   EXPECT_FALSE(leaves_nodes_to_manager(by_hand));
 }
 
-TEST(JobPlace, WarnsOfNodesThatStayIdle) {
-  Allocation script{{cpu_node()}, "this host", "SLURM_JOB_ID without SLURM_STEP_ID: no task of srun's"};
-  script.idle_nodes = 3;
-  const LaunchPlan plan = plan_in(script, request_for("2"));
-  ASSERT_EQ(plan.warnings.size(), 1U);
-  EXPECT_EQ(plan.warnings.front(),
-            "this job has 3 nodes, and this run uses one of them: 'srun --ntasks-per-node=1 lrun …' uses all");
-  LaunchRequest one = request_for("2");
-  one.num_nodes = {1, Source::kFlag, "--num_nodes"};
-  EXPECT_TRUE(plan_in(script, one).warnings.empty());
+TEST(JobPlace, OfABatchScriptIsAllItsNodesOrAsManyAsWereAskedFor) {
+  Allocation script{{cpu_node()}, "Slurm job 12", "SLURM_JOB_ID without SLURM_STEP_ID"};
+  script.nodes_to_start = 3;
+  const auto nodes = [&](int asked, int least) {
+    LaunchRequest request = request_for("2");
+    if (asked > 0) request.num_nodes = {asked, Source::kFlag, "--num_nodes"};
+    request.min_nodes = least;
+    return nodes_to_start(placed(request, script), script);
+  };
+  EXPECT_EQ(nodes(0, 0), 3);
+  EXPECT_EQ(nodes(3, 0), 3);
+  EXPECT_EQ(nodes(2, 0), 2);
+  EXPECT_EQ(nodes(1, 0), 0) << "this node alone";
+  EXPECT_EQ(nodes(4, 2), 3) << "3 are 2 to 4";
+  EXPECT_THROW((void)nodes(4, 0), UserError);
+  EXPECT_EQ(nodes_to_start(placed(request_for("2"), step_of_three(0)), step_of_three(0)), 0) << "they have started";
 }
 
 }  // namespace
