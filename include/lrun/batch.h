@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -20,9 +21,9 @@ namespace lrun {
 /// Where the tensors are in a batch, or in what a step returns: what it takes to move them to a device, to split a
 /// batch over the devices of a process, and to gather the outputs of its parts.
 ///
-/// Known: at::Tensor; std::vector, std::array, std::pair, std::tuple and string-keyed std::map of known types; structs
-/// with `data` and perhaps `target` like torch::data::Example; numbers, enums and std::string, which hold none; and any
-/// type with a member template
+/// Known: at::Tensor; std::vector, std::array, std::pair, std::tuple, std::optional and string-keyed std::map of known
+/// types; structs with `data` and perhaps `target` like torch::data::Example; numbers, enums and std::string, which
+/// hold none; and any type with a member template
 ///
 ///     template <class Visitor> void for_each_tensor(Visitor&& visit) { visit(image), visit(label); }
 ///
@@ -118,6 +119,14 @@ struct BatchTraits<std::map<std::string, Element>> {
   template <class Visitor>
   static void for_each_tensor(std::map<std::string, Element>& batch, Visitor&& visit) {
     for (auto& [name, element] : batch) BatchTraits<Element>::for_each_tensor(element, visit);
+  }
+};
+
+template <TensorTree Element>
+struct BatchTraits<std::optional<Element>> {
+  template <class Visitor>
+  static void for_each_tensor(std::optional<Element>& batch, Visitor&& visit) {
+    if (batch) BatchTraits<Element>::for_each_tensor(*batch, visit);
   }
 };
 

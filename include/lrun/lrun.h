@@ -7,6 +7,7 @@
 #include <lrun/clip_grad_norm.h>
 #include <lrun/collectives.h>
 #include <lrun/data_loader.h>
+#include <lrun/device_transfer.h>
 #include <lrun/distributed_data_parallel.h>
 #include <lrun/distributed_sampler.h>
 #include <lrun/error.h>

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <lrun/batch.h>
+#include <lrun/device_transfer.h>
 #include <lrun/export.h>
 #include <lrun/gradient_sync.h>
 #include <lrun/guards.h>
@@ -104,14 +105,16 @@ struct CopyTensors {
 /// Parts   one, the batch, on one device; under dp and ddp2 one a device (split_evenly()), each in a thread of its own
 ///         on a replica of its own: `step` is called several times at once there, and what it shares with the rest of
 ///         the program is its own to protect. An output without dimensions becomes a vector with one element a part
-///         when there are several. The batch is moved to session.device(), and its parts from there to their devices.
+///         when there are several.
+/// Devices every tensor of the batch is moved to session.device(), and those of a part to the part's (DeviceTransfer).
+///         The batch itself stays as it is, and is the caller's again when the step returns.
 /// Threads the training thread.
 /// Lifetime must not outlive its Session.
 template <class Module>
 class Model {
  public:
   Model(std::shared_ptr<Module> module, std::unique_ptr<Strategy> strategy, at::Device device)
-      : module_(std::move(module)), strategy_(std::move(strategy)), device_(device) {}
+      : module_(std::move(module)), strategy_(std::move(strategy)), device_(device), transfer_(device) {}
 
   /// Forward, loss and backward over one batch of this rank; afterwards the gradients are averaged over all ranks
   /// (under no_sync(): accumulated on this one). They are those of the whole batch, however many parts it had.
@@ -122,9 +125,10 @@ class Model {
   template <TensorTree Batch, class Step, class StepEnd>
   at::Tensor train_step(const Batch& batch, Step&& step, StepEnd&& step_end) {
     strategy_->begin_forward();
-    const Batch whole = to_device(batch, device_);
-    if (strategy_->compares_batches()) look_at(whole);
-    const auto outputs = run_parts(whole, step);
+    const TransferWait wait(transfer_);
+    const Batch whole = transfer_(batch);
+    if (strategy_->compares_batches()) look_at(batch);
+    const auto outputs = run_parts(batch, whole, step);
     return strategy_->backward(std::invoke(step_end, outputs, whole));
   }
 
@@ -143,8 +147,9 @@ class Model {
   template <TensorTree Batch, class Step, class StepEnd>
   auto eval_step(const Batch& batch, Step&& step, StepEnd&& step_end) {
     at::NoGradGuard no_grad;
-    const Batch whole = to_device(batch, device_);
-    const auto outputs = run_parts(whole, step);
+    const TransferWait wait(transfer_);
+    const Batch whole = transfer_(batch);
+    const auto outputs = run_parts(batch, whole, step);
     return std::invoke(step_end, outputs, whole);
   }
 
@@ -171,22 +176,26 @@ class Model {
   [[nodiscard]] GradientSync& gradient_sync() { return *strategy_->gradient_sync(); }
 
  private:
-  /// \param batch  on the first device.
+  /// \param batch  where the caller has it. \param whole  the same on the first device.
   template <class Batch, class Step>
-  auto run_parts(const Batch& batch, Step& step) {
+  auto run_parts(const Batch& batch, const Batch& whole, Step& step) {
     using Outputs = std::decay_t<std::invoke_result_t<Step&, Module&, const Batch&>>;
     static_assert(
         TensorTree<Outputs>,
         "step must return a Tensor, or vectors, pairs, tuples, maps or structs of Tensors (lrun/batch.h): the "
         "outputs of the parts of a batch are concatenated along dimension 0");
     Replicas* replicas = strategy_->replicas();
-    if (replicas == nullptr) return Outputs(std::invoke(step, *module_, batch));
-    const std::vector<Batch> parts = split_batch(batch, replicas->size());
+    if (replicas == nullptr) return Outputs(std::invoke(step, *module_, whole));
+    const std::vector<Batch> parts = split_batch(whole, replicas->size());
+    // Other devices take their parts from where the batch is: the first one is busy with its own.
+    const auto elsewhere = replicas->spans_devices() ? split_batch(batch, replicas->size()) : std::vector<Batch>();
     std::vector<std::optional<Outputs>> outputs(parts.size());
     replicas->follow_module();
     replicas->run(parts.size(), [&](std::size_t index) {
       auto& replica = dynamic_cast<Module&>(replicas->module(index));
-      const Batch part = to_device(parts[index], replicas->device(index));
+      DeviceTransfer& transfer = replicas->transfer(index);
+      const TransferWait wait_for_part(transfer);
+      const Batch part = transfer(replicas->device(index) == device_ ? parts[index] : elsewhere[index]);
       outputs[index].emplace(std::invoke(step, replica, part));
     });
     return detail::join_outputs(outputs,
@@ -209,6 +218,7 @@ class Model {
   std::shared_ptr<Module> module_;  // shared with the program, which keeps it for checkpoints
   std::unique_ptr<Strategy> strategy_;
   at::Device device_;
+  DeviceTransfer transfer_;
 };
 
 }  // namespace lrun

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 #include <lrun/batch.h>
+#include <lrun/device_transfer.h>
 #include <lrun/export.h>
 
 #include <cstddef>
@@ -49,13 +50,15 @@ ModuleMaker default_maker(const std::shared_ptr<Module>& module) {
 /// live as long as this does and follow it.
 ///
 /// Parameters  on the module's own device they are the module's memory, with gradients of their own; on another device
-///             a copy, refreshed in place before each forward when the module's have changed.
+///             a copy, refreshed in place before each forward.
 /// Buffers     copies, refreshed before each forward: what a forward writes into them is kept of the module itself
 ///             (part 0 of the batch) alone, as in torch's DataParallel.
 /// Modes       train(), eval() of every submodule, and requires_grad, follow the module too. Other members are what
 ///             clone() or the constructor made them.
 /// Random      numbers of the other replicas come from generators of their own, seeded from the default one at each
-///             run(), so that replicas differ and a run can be repeated.
+///             run(), so that replicas differ and a run can be repeated. On a GPU of their own that is the GPU's
+///             default generator; replicas that share a GPU share its.
+/// Streams     on GPUs each replica's thread works on the streams that are current in the caller's.
 /// Gradients   of one batch are summed in the order of the replicas, so that runs are bitwise repeatable. Hooks on the
 ///             module's parameters see the gradients of part 0 and of step_end only.
 /// Threads     one a replica, kept; the caller's runs the first. All calls come from one thread.
@@ -73,6 +76,9 @@ class LRUN_EXPORT Replicas {
 
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] at::Device device(std::size_t index) const;
+  [[nodiscard]] bool spans_devices() const;  ///< They are on more than one.
+  /// What brings parts of a batch to a replica; for its thread.
+  [[nodiscard]] DeviceTransfer& transfer(std::size_t index) const;
   [[nodiscard]] torch::nn::Module& module(std::size_t index) const;
 
   /// Before each forward: the replicas become what the module is now, and outputs of an earlier batch are forgotten.

@@ -36,10 +36,13 @@ struct SessionOptions {
   /// 'ddp', 'dp', 'ddp2', 'ddp_sharded', 'single' (in a world of one), or one that register_strategy() knows. Default:
   /// LRUN_STRATEGY, else ddp.
   std::optional<std::string> strategy;
-  /// What this process trains on: one device, several under dp and ddp2 ({"cpu", "cpu"}: two replicas on the CPU).
-  /// Default: World::devices, else the CPU.
+  /// What this process trains on: one device, several under dp and ddp2 ({"cpu", "cpu"}: two replicas on the CPU;
+  /// {"cuda:0", "cuda:1"}: one on each GPU). 'cuda' alone is the GPU of the local rank.
+  /// Default: World::devices. Where that is empty, `world` and `connect` are not given and `backend` names none for
+  /// CPUs: the GPU of the local rank (under dp and ddp2 all that are visible), and the CPU where there is none.
   std::vector<std::string> devices = {};
-  /// Collectives by name ('shm', …). Default: LRUN_PROCESS_GROUP_BACKEND, else the best for this world.
+  /// Collectives by name ('shm', …). Default: LRUN_PROCESS_GROUP_BACKEND, else the best for this world: 'nccl' on GPUs.
+  /// Others take the tensors of a GPU through copies on the CPU.
   std::string backend;
   /// Longest wait of one collective operation for the other ranks.
   std::chrono::milliseconds timeout = std::chrono::minutes(30);
@@ -62,13 +65,19 @@ struct SessionOptions {
 /// Same program for every strategy and for one device; `lrun --strategy` decides. Alone it is a world of one, in which
 /// nothing is communicated.
 ///
+/// Devices  a session on GPUs makes device() the current one of its thread. Where LibTorch's CUDA library is not
+/// linked,
+///          the session loads it; LibTorch takes it only as long as it was not used, so the session comes first in
+///          main().
 /// Threads  the training thread. Several sessions may live in one process if their `connect` allows it. LibTorch takes
 ///          the number of its own threads from OMP_NUM_THREADS, which the launcher sets; a session leaves it alone.
 /// Lifetime must outlive the models made by wrap().
 class LRUN_EXPORT Session {
  public:
   /// \throws lrun::BadEnvironment     the worker environment is malformed.
-  /// \throws lrun::Unsupported        strategy or backend is not in this version or build; before any tensor work.
+  /// \throws lrun::Unsupported        strategy or backend is not in this version or build; a device that is not there,
+  /// or
+  ///                                  that LibTorch or its driver cannot use. Before any tensor work.
   /// \throws lrun::CollectiveTimeout  not all ranks came within `timeout`.
   explicit Session(SessionOptions options = {});
   ~Session();
@@ -91,7 +100,8 @@ class LRUN_EXPORT Session {
   [[nodiscard]] std::uint64_t rank_seed() const;
   [[nodiscard]] Collectives& collectives() { return *collectives_; }
 
-  /// Places the module, gives all ranks rank 0's parameters and buffers, and trains it under the session's strategy.
+  /// Moves the module to device(), gives all ranks rank 0's parameters and buffers, and trains it under the session's
+  /// strategy. Its tensors stay the same objects: an optimizer may have been made before.
   /// Takes a shared_ptr to a module or a module holder (TORCH_MODULE). With several devices it makes the replicas.
   /// \throws lrun::RankMismatch     on all ranks; names the first parameter that differs.
   /// \throws std::invalid_argument  a parameter that another living model trains; names it. A replica that differs.

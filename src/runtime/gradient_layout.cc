@@ -60,6 +60,19 @@ at::Tensor gradient_view(const at::Tensor& flat, std::int64_t offset, const at::
   return view.variable_data();
 }
 
+void refuse_other_device(const std::string& name, const at::Tensor& parameter, const at::Tensor& bucket) {
+  if (parameter.device() == bucket.device()) return;
+  throw std::invalid_argument("parameter '" + name + "' is on " + parameter.device().str() +
+                              ", and the group averages gradients on " + bucket.device().str() +
+                              ": move the module there, or let Session::wrap() do it");
+}
+
+std::vector<double> numbers_of(const at::Tensor& flags) {
+  const at::Tensor numbers = flags.to(at::kCPU, at::kDouble).contiguous();
+  const auto* first = numbers.const_data_ptr<double>();
+  return {first, first + numbers.numel()};
+}
+
 at::ScalarType wire_type(WireFormat format, at::ScalarType dtype) {
   if (format == WireFormat::kSame || (dtype != at::kFloat && dtype != at::kDouble)) return dtype;
   return format == WireFormat::kFloat16 ? at::kHalf : at::kBFloat16;

@@ -8,6 +8,7 @@
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <stdexcept>
 #include <utility>
@@ -61,6 +62,7 @@ void GradientSyncState::add_bucket(const PlannedBucket& planned) {
   const at::Tensor& first = slots_[planned.slots.front().item].parameter;
   const at::ScalarType wire = wire_type(options_.wire, first.scalar_type());
   bucket.flat = collectives_.allocate_bucket(planned.elements, wire);
+  refuse_other_device(slots_[planned.slots.front().item].name, first, bucket.flat);
   if (wire != first.scalar_type()) {
     bucket.wire = std::exchange(bucket.flat, at::zeros({planned.elements}, first.options().requires_grad(false)));
   }
@@ -294,11 +296,11 @@ void GradientSyncState::receive(Bucket& bucket) {
 
 /// A parameter without a gradient here gets the average if any rank had one.
 void GradientSyncState::adopt_results(Bucket& bucket) {
+  if (std::ranges::all_of(bucket.used, std::identity())) return;
+  const std::vector<double> flags = numbers_of(bucket.flags);
   for (const auto index : bucket.slots) {
     Slot& slot = slots_[index];
-    if (bucket.used[slot.flag]) continue;
-    const bool used_elsewhere = bucket.flags[static_cast<std::int64_t>(slot.flag)].item<double>() > 0;
-    if (used_elsewhere) slot.parameter.mutable_grad() = slot.view;
+    if (!bucket.used[slot.flag] && flags[slot.flag] > 0) slot.parameter.mutable_grad() = slot.view;
   }
 }
 
@@ -315,8 +317,10 @@ void GradientSyncState::learn_graph() {
 void GradientSyncState::require_all_used() const {
   if (options_.find_unused) return;
   const double all = 1 - 0.5 / active_ranks_;
+  std::vector<std::vector<double>> flags;
+  for (const auto& bucket : buckets_) flags.push_back(numbers_of(bucket.flags));
   for (const auto& slot : slots_) {
-    if (buckets_[slot.bucket].flags[static_cast<std::int64_t>(slot.flag)].item<double>() > all) continue;
+    if (flags[slot.bucket][slot.flag] > all) continue;
     throw std::logic_error("parameter '" + slot.name +
                            "' got no gradient on some rank in this backward(), and find_unused is off");
   }

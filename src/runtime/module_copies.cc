@@ -129,7 +129,7 @@ void ModuleCopies::pair_up(torch::nn::Module& copy, at::Device device) {
     for (const auto& item : owns) {
       if (!item.value().defined()) continue;
       auto followed = std::ranges::find_if(all, [&](const Followed& known) { return known.own.is_same(item.value()); });
-      if (followed == all.end()) followed = all.insert(all.end(), Followed{item.value(), {}, {}});
+      if (followed == all.end()) followed = all.insert(all.end(), Followed{item.value(), {}});
       const at::Tensor& tensor = copies[item.key()];
       if (std::ranges::any_of(followed->copies, [&](const at::Tensor& known) { return known.is_same(tensor); }))
         continue;
@@ -148,12 +148,6 @@ void ModuleCopies::pair_up(torch::nn::Module& copy, at::Device device) {
   }
 }
 
-ModuleCopies::Value ModuleCopies::value_of(const at::Tensor& tensor) {
-  const void* storage = tensor.has_storage() ? static_cast<const void*>(tensor.storage().unsafeGetStorageImpl())
-                                             : static_cast<const void*>(tensor.unsafeGetTensorImpl());
-  return {storage, tensor.is_inference() ? 0 : tensor._version()};
-}
-
 void ModuleCopies::follow() {
   const at::NoGradGuard no_grad;
   for (auto& parameter : parameters_) follow_parameter(parameter);
@@ -163,21 +157,20 @@ void ModuleCopies::follow() {
   }
 }
 
+/// No version tells of new values: torch's optimizers write into Tensor::data(), which has a version of its own.
 void ModuleCopies::follow_parameter(Followed& parameter) {
   const at::Tensor& own = parameter.own;
-  const bool changed = parameter.seen != value_of(own);
   for (const at::Tensor& copy : parameter.copies) {
     if (own.device() == copy.device()) {
       if (!same_memory(own, copy)) copy.set_data(own.variable_data());
     } else if (!same_form(own, copy)) {
       copy.set_data(own.variable_data().to(copy.device()));
-    } else if (changed || own.is_inference()) {
-      copy.variable_data().copy_(own.variable_data(), /*non_blocking=*/copy.is_cuda());
+    } else {
+      copy.variable_data().copy_(own.variable_data(), /*non_blocking=*/true);
     }
     if (copy.requires_grad() != own.requires_grad()) copy.set_requires_grad(own.requires_grad());
     copy.mutable_grad().reset();  // of a backward that failed in another part: all others were taken
   }
-  parameter.seen = value_of(own);
 }
 
 void ModuleCopies::follow_buffer(Followed& buffer) {

@@ -4,7 +4,6 @@
 #include <lrun/replicas.h>
 #include <torch/nn/module.h>
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -38,22 +37,13 @@ class ModuleCopies {
   std::vector<Sum> take_gradients();
 
  private:
-  /// Identifies a value of a tensor, so that it is not copied twice.
-  struct Value {
-    const void* storage = nullptr;
-    std::int64_t version = 0;
-
-    bool operator==(const Value&) const = default;
-  };
   struct Followed {
     at::Tensor own;
-    Value seen;                      // of a parameter
     std::vector<at::Tensor> copies;  // by replica; of a tied parameter that is untied in the copies, all
   };
   using Pairs = std::vector<std::pair<torch::nn::Module*, torch::nn::Module*>>;
 
   void pair_up(torch::nn::Module& copy, at::Device device);
-  static Value value_of(const at::Tensor& tensor);
   static void follow_parameter(Followed& parameter);
   static void follow_buffer(Followed& buffer);
 

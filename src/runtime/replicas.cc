@@ -2,6 +2,8 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/DeviceGuard.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <lrun/error.h>
 #include <lrun/replicas.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -51,6 +53,21 @@ void add_slice(const ModuleCopies::Sum& sum, std::size_t position, std::size_t i
   for (const auto& gradient : sum.gradients) into.add_(slice(gradient));
 }
 
+/// Those in which the caller's work on the devices is queued.
+std::vector<c10::Stream> current_streams(const std::vector<at::Device>& devices) {
+  std::vector<c10::Stream> streams;
+  if (!at::isAccelerator(devices.front().type())) return streams;
+  const c10::impl::VirtualGuardImpl guard(devices.front().type());
+  for (const at::Device& device : devices) streams.push_back(guard.getStream(device));
+  return streams;
+}
+
+void seed_device(at::Device device, std::uint64_t seed) {
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  const std::lock_guard lock(generator.mutex());
+  generator.set_current_seed(seed);
+}
+
 }  // namespace
 
 class Replicas::State {
@@ -61,6 +78,7 @@ class Replicas::State {
         generators(devices.size() - 1),
         threads(devices.size()) {
     for (auto& generator : generators) generator = at::make_generator<at::CPUGeneratorImpl>();
+    for (const at::Device& device : devices) transfers.emplace_back(device);
   }
 
   /// Where the backward of one part goes on: its output, and the leaf that stood for it in the gathered one.
@@ -73,16 +91,20 @@ class Replicas::State {
   void raise(const std::vector<std::exception_ptr>& failures) const;
 
   const std::vector<at::Device> devices;
+  std::vector<DeviceTransfer> transfers;
   ModuleCopies copies;
   std::vector<at::Generator> generators;  // of all replicas but the first
   std::vector<std::vector<Joint>> joints;
   ReplicaThreads threads;  // last: they end first
 };
 
-/// On the device of the part, with its random numbers.
+/// On the device of the part, with its random numbers. A stream that is current belongs to a thread: what other threads
+/// put on other streams would not be ordered with it.
 void Replicas::State::run(std::size_t parts, const std::function<void(std::size_t)>& work) {
+  const std::vector<c10::Stream> streams = current_streams(devices);
   raise(threads.run(parts, [&](std::size_t index) {
     const auto device = devices[index];
+    const c10::MultiStreamGuard same_streams(streams);
     const c10::OptionalDeviceGuard guard(device.is_cpu() ? std::nullopt : std::optional(device));
     std::optional<ThreadGenerator> generator;
     if (index > 0 && device.is_cpu()) generator.emplace(generators[index - 1]);
@@ -112,6 +134,12 @@ std::size_t Replicas::size() const { return state_->devices.size(); }
 
 at::Device Replicas::device(std::size_t index) const { return state_->devices.at(index); }
 
+bool Replicas::spans_devices() const {
+  return std::ranges::any_of(state_->devices, [&](at::Device device) { return device != state_->devices.front(); });
+}
+
+DeviceTransfer& Replicas::transfer(std::size_t index) const { return state_->transfers.at(index); }
+
 torch::nn::Module& Replicas::module(std::size_t index) const { return state_->copies[index]; }
 
 void Replicas::follow_module() {
@@ -122,7 +150,9 @@ void Replicas::follow_module() {
 void Replicas::run(std::size_t parts, const std::function<void(std::size_t)>& work) {
   const std::uint64_t seed = draw_from_default_generator();
   for (std::size_t index = 1; index < parts; ++index) {
+    const at::Device device = state_->devices[index];
     state_->generators[index - 1].set_current_seed(seed_of_stream(seed, index));
+    if (!device.is_cpu() && device != state_->devices.front()) seed_device(device, seed_of_stream(seed, index));
   }
   state_->joints.assign(parts, {});
   state_->run(parts, work);
@@ -138,7 +168,7 @@ at::Tensor Replicas::gather(const std::vector<at::Tensor>& outputs) {
   for (std::size_t part = 0; part < outputs.size(); ++part) {
     at::Tensor row = outputs[part];
     if (at::GradMode::is_enabled() && row.requires_grad()) {
-      row = row.detach().set_requires_grad(true);
+      row = row.detach().to(state_->devices[0]).set_requires_grad(true);
       state_->joints[part].push_back({outputs[part], row});
     }
     if (row.device() != state_->devices[0]) row = row.to(state_->devices[0]);
@@ -157,7 +187,7 @@ void Replicas::backward() {
     for (const auto& [output, leaf] : joints[part]) {
       if (!leaf.grad().defined()) continue;  // step_end did not use it
       outputs.push_back(output);
-      gradients.push_back(leaf.grad());
+      gradients.push_back(leaf.grad().to(output.device()));
     }
     joints[part].clear();  // outputs keeps what is needed, and its graph is freed in this thread
     if (!outputs.empty()) torch::autograd::backward(outputs, gradients);

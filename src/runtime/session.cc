@@ -3,6 +3,7 @@
 #include <lrun/data_loader.h>
 #include <lrun/error.h>
 #include <lrun/session.h>
+#include <torch/nn/module.h>
 
 #include <algorithm>
 #include <iostream>
@@ -11,24 +12,14 @@
 
 #include "runtime/banner.h"
 #include "runtime/collectives/registry.h"
+#include "runtime/collectives/staged_collectives.h"
 #include "runtime/data_parallel.h"
+#include "runtime/devices.h"
 #include "runtime/split_mix.h"
 #include "runtime/strategy.h"
 
 namespace lrun {
 namespace {
-
-std::vector<at::Device> choose_devices(const World& world, const SessionOptions& options) {
-  const auto& names = options.devices.empty() ? world.devices : options.devices;
-  for (const auto& device : names) {
-    if (device != "cpu") {
-      throw Unsupported("device '" + device +
-                        "' is not in this version of liblrun: it trains on the CPU "
-                        "(lrun --accelerator cpu)");
-    }
-  }
-  return std::vector<at::Device>(std::max<std::size_t>(names.size(), 1), at::kCPU);
-}
 
 std::unique_ptr<Collectives> join_own_group(const World& world, const SessionOptions& options) {
   auto collectives = options.connect(world);
@@ -47,8 +38,7 @@ StoreAddress store_of(const World& world) {
   return {world.master_address, world.master_port, world.rank == 0 && !world.uses_agent_store};
 }
 
-std::unique_ptr<Collectives> join_group(const World& world, const SessionOptions& options) {
-  if (options.connect) return join_own_group(world, options);
+std::unique_ptr<Collectives> join_lruns_group(const World& world, const SessionOptions& options, at::Device device) {
   GroupOptions group;
   group.rank = world.rank;
   group.world_size = world.world_size;
@@ -57,7 +47,23 @@ std::unique_ptr<Collectives> join_group(const World& world, const SessionOptions
   group.store = store_of(world);
   // A store may outlive an attempt: ranks of a new one must not meet the keys of the last.
   group.name = world.run_id + "/" + std::to_string(world.restart_count);
-  return make_collectives(options.backend.empty() ? world.backend : options.backend, group);
+  const std::string& asked = options.backend.empty() ? world.backend : options.backend;
+  return make_collectives(choose_backend(asked, device, world.world_size), group);
+}
+
+/// One whose memory is the CPU's gets copies of what is on another device.
+std::unique_ptr<Collectives> join_group(const World& world, const SessionOptions& options, at::Device device) {
+  auto group = options.connect ? join_own_group(world, options) : join_lruns_group(world, options, device);
+  if (device.is_cpu() || group->allocate_bucket(1, at::kFloat).device() == device) return group;
+  return make_staged(std::move(group), device);
+}
+
+/// To the device, unless it is there.
+void place(torch::nn::Module& module, at::Device device) {
+  const auto is_elsewhere = [&](const at::Tensor& tensor) { return tensor.defined() && tensor.device() != device; };
+  const bool moves =
+      std::ranges::any_of(module.parameters(), is_elsewhere) || std::ranges::any_of(module.buffers(), is_elsewhere);
+  if (moves) module.to(device);
 }
 
 /// Rank 0's, so that ranks whose programs disagree still make the same model.
@@ -84,7 +90,7 @@ Session::Session(SessionOptions options)
       devices_(choose_devices(world_, options_)),
       strategy_(choose_strategy(options_.strategy.value_or(""), world_, devices_.size())),
       device_(devices_.front()),
-      collectives_(join_group(world_, options_)) {
+      collectives_(join_group(world_, options_, device_)) {
   seed_ = agree_on_seed(options_.seed.value_or(world_.seed.value_or(0)), *collectives_);
   options_.banner = options_.banner && is_rank_zero() && (world_size() > 1 || devices_.size() > 1);
   if (options_.banner) say(describe_session(world_, strategy_, collectives_->name(), names_of(devices_), seed_));
@@ -99,6 +105,7 @@ std::uint64_t Session::rank_seed() const {
 std::unique_ptr<Strategy> Session::make_strategy(std::shared_ptr<torch::nn::Module> module,
                                                  const std::optional<WrapOptions>& given, const ModuleMaker& maker) {
   if (!module) throw std::invalid_argument("there is no module to wrap");
+  place(*module, device_);
   WrapOptions options = given.value_or(WrapOptions{.gradients = options_.gradients, .guards = options_.guards});
   if (!options.make_replica) options.make_replica = maker;
   const StrategyContext context{std::move(module), *collectives_, world_, device_, options};

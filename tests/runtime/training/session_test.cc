@@ -54,9 +54,11 @@ TEST(Session, RefusesWhatComesLaterBeforeItJoins) {
   options.world->strategy = "tpu";
   EXPECT_EQ(refusal(options), "strategy 'tpu" + has);
   options.world->strategy = "";
-  options.world->devices = {"cuda:0"};
-  EXPECT_EQ(refusal(options),
-            "device 'cuda:0' is not in this version of liblrun: it trains on the CPU (lrun --accelerator cpu)");
+  const std::string on_cpus = "; on CPUs: lrun --accelerator cpu, or SessionOptions::devices = {\"cpu\"}";
+  options.world->devices = {"xpu:0"};
+  EXPECT_EQ(refusal(options), "device 'xpu:0' is of a kind that this LibTorch was built without" + on_cpus);
+  options.devices = {"gpu:0"};
+  EXPECT_EQ(refusal(options), "device 'gpu:0' is none that LibTorch knows: it has names such as 'cuda:1'" + on_cpus);
   EXPECT_FALSE(joined);
 }
 
