@@ -101,7 +101,7 @@ def measure_step(figures, options):
     two = {"LRUN_DEVICES": "cpu,cpu"}
     one = {"LRUN_DEVICES": "cpu", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "GROUP_RANK": "{rank}",
            "GROUP_WORLD_SIZE": "2", "LRUN_PROCESS_GROUP_BACKEND": "gloo"}
-    nets = [("linear", 8, 1)] if options.small else [("linear", 256, 1), ("linear", 64, 3), ("cnn", 64, 7)]
+    nets = [("linear", 8, 1)] if options.small else [("linear", 256, 3), ("linear", 64, 3), ("cnn", 64, 7)]
     with contextlib.ExitStack() as stack:
         def start(command, count, variables=None):
             return stack.enter_context(Ranks(command, count, variables))

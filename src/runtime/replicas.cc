@@ -12,6 +12,7 @@
 #include <numeric>
 #include <string>
 
+#include "runtime/freed_memory.h"
 #include "runtime/module_copies.h"
 #include "runtime/replica_threads.h"
 #include "runtime/thread_generator.h"
@@ -79,6 +80,7 @@ class Replicas::State {
         threads(devices.size()) {
     for (auto& generator : generators) generator = at::make_generator<at::CPUGeneratorImpl>();
     for (const at::Device& device : devices) transfers.emplace_back(device);
+    if (std::ranges::count_if(devices, [](at::Device device) { return device.is_cpu(); }) > 1) keep_freed_memory();
   }
 
   /// Where the backward of one part goes on: its output, and the leaf that stood for it in the gathered one.
