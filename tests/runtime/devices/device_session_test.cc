@@ -30,12 +30,15 @@ constexpr int kSteps = 4;
 
 struct Net : torch::nn::Module {
   Net() {
-    torch::manual_seed(1);
     first = register_module("first", torch::nn::Linear(4, 8));
     last = register_module("last", torch::nn::Linear(8, 2));
     seen = register_buffer("seen", at::zeros({1}));
     unused = register_parameter("unused", at::ones({3}));
     to(at::kDouble);
+    const at::NoGradGuard no_grad;  // ranks that are threads share one random generator: no initial values of it
+    for (const at::Tensor& parameter : parameters()) {
+      parameter.copy_(at::sin(at::arange(parameter.numel(), at::kDouble)).view(parameter.sizes()));
+    }
   }
   at::Tensor forward(const at::Tensor& input) {
     {
