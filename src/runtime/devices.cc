@@ -44,7 +44,7 @@ std::string load_cuda_side() {
 
 /// \throws Unsupported  this LibTorch has no such devices. \param name  of the device, for messages.
 void open_device_type(at::DeviceType type, const std::string& name) {
-  if (c10::impl::hasDeviceGuardImpl(type)) return;
+  // Also where there is a guard: it is in libc10_cuda, which liblrun_cuda.so links.
   const std::string reason = type == at::kCUDA ? load_cuda_side() : std::string();
   if (!reason.empty()) refuse(name, "needs LibTorch's CUDA library, which does not load (" + reason + ")");
   if (!c10::impl::hasDeviceGuardImpl(type)) refuse(name, "is of a kind that this LibTorch was built without");
@@ -91,7 +91,7 @@ bool trains_split(const World& world, const SessionOptions& options) {
 
 std::vector<at::Device> find_gpus(const World& world, const SessionOptions& options) {
   if (!may_choose_gpus(options) || !may_have_gpus()) return {};
-  if (!c10::impl::hasDeviceGuardImpl(at::kCUDA) && !load_cuda_side().empty()) return {};  // a LibTorch for CPUs
+  if (!load_cuda_side().empty()) return {};  // a LibTorch for CPUs
   const VisibleGpus gpus = visible(at::kCUDA);
   if (gpus.count == 0) return {};
   require_that_libtorch_knows(at::kCUDA, "cuda");

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/split.h"
+#include "runtime/collectives/call_log.h"
 #include "runtime/collectives/group_meeting.h"
 #include "runtime/collectives/peer_watch.h"
 #include "runtime/collectives/process_identity.h"
@@ -48,7 +49,14 @@ CudaEntryPoint load_entry_point() {
 /// What a CudaGroup's functions share. The group's own name keeps it apart from groups of other backends.
 class GroupOfProcesses {
  public:
-  explicit GroupOfProcesses(GroupOptions options) : options_(std::move(options)) { options_.name += "/nccl"; }
+  explicit GroupOfProcesses(GroupOptions options)
+      : options_(std::move(options)),
+        calls_(
+            options_.rank, options_.world_size,
+            [this](const std::string& text) { set(calls_key(options_.rank), text); },
+            [this](int rank) { return get(calls_key(rank)); }) {
+    options_.name += "/nccl";
+  }
 
   std::string share(const std::string& text) {
     if (options_.world_size == 1) return text;
@@ -63,7 +71,7 @@ class GroupOfProcesses {
     pids[static_cast<std::size_t>(options_.rank)] = 0;
     watch_ = PeerWatch(pids);
     for (int rank = 0; rank < options_.world_size; ++rank) others_.push_back(rank);
-    key_ = "lrun/nccl/" + std::to_string(meeting.identity()) + "/failure";
+    prefix_ = "lrun/nccl/" + std::to_string(meeting.identity());
     store_.emplace(options_.store, std::chrono::steady_clock::now() + options_.timeout);
     GroupMeeting::note_made(options_);
     return first;
@@ -75,29 +83,37 @@ class GroupOfProcesses {
     return "rank " + std::to_string(options_.name_of(ended.front()));
   }
 
-  void tell(const std::string& failure) noexcept {
+  void tell(const std::string& failure) noexcept { set(prefix_ + "/failure", failure); }
+  [[nodiscard]] std::optional<std::string> heard() noexcept { return get(prefix_ + "/failure"); }
+
+  [[nodiscard]] CallLog& calls() { return calls_; }
+  [[nodiscard]] Failure explain(std::uint64_t sequence) { return calls_.explain(sequence, options_.timeout); }
+
+ private:
+  [[nodiscard]] std::string calls_key(int rank) const { return prefix_ + "/calls/" + std::to_string(rank); }
+
+  // Best effort, both: who does not hear of it notices by himself, later.
+  void set(const std::string& key, const std::string& value) noexcept {
     try {
-      if (store_) store_->set(key_, failure, std::chrono::steady_clock::now() + std::chrono::seconds(1));
+      if (store_) store_->set(key, value, std::chrono::steady_clock::now() + std::chrono::seconds(1));
     } catch (const std::exception&) {
-      // They notice by themselves, later.
     }
   }
-
-  [[nodiscard]] std::optional<std::string> heard() noexcept {
+  [[nodiscard]] std::optional<std::string> get(const std::string& key) noexcept {
     try {
       if (!store_) return std::nullopt;
-      return store_->try_get(key_, std::chrono::steady_clock::now() + std::chrono::seconds(1));
+      return store_->try_get(key, std::chrono::steady_clock::now() + std::chrono::seconds(1));
     } catch (const std::exception&) {
       return std::nullopt;
     }
   }
 
- private:
   GroupOptions options_;
   PeerWatch watch_;
   std::vector<int> others_;
-  std::string key_;
+  std::string prefix_;  // of keys
   std::optional<StoreClient> store_;
+  CallLog calls_;
 };
 
 }  // namespace
@@ -105,10 +121,14 @@ class GroupOfProcesses {
 std::unique_ptr<Collectives> make_with_cuda(const GroupOptions& options) {
   static const CudaEntryPoint make = load_entry_point();
   const auto processes = std::make_shared<GroupOfProcesses>(options);  // shared: by the functions
-  const CudaGroup group{options, [processes](const std::string& text) { return processes->share(text); },
+  const CudaGroup group{options,
+                        [processes](const std::string& text) { return processes->share(text); },
                         [processes] { return processes->ended_peer(); },
                         [processes](const std::string& failure) { processes->tell(failure); },
-                        [processes] { return processes->heard(); }};
+                        [processes] { return processes->heard(); },
+                        [processes](const Call& call) { processes->calls().add(call); },
+                        [processes] { return processes->calls().compare(); },
+                        [processes](std::uint64_t sequence) { return processes->explain(sequence); }};
   return std::unique_ptr<Collectives>(make(&group));
 }
 

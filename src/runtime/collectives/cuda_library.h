@@ -2,12 +2,15 @@
 
 #include <lrun/collectives.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/collectives/call.h"
+#include "runtime/collectives/failure.h"
 #include "runtime/collectives/group_options.h"
 
 namespace lrun {
@@ -23,6 +26,13 @@ struct CudaGroup {
   /// one at a time; throw nothing.
   std::function<void(const std::string& failure)> tell;
   std::function<std::optional<std::string>()> heard;
+  /// Remembers a call, in the order of sequence numbers from 1. Before share(), too; throws nothing, never waits.
+  std::function<void(const Call& call)> note;
+  /// Nothing has moved for a while: compares the ranks' calls. \return  what is wrong with them, if anything. As
+  /// tell().
+  std::function<std::optional<Failure>()> compare;
+  /// Why a call has not ended in time. As tell().
+  std::function<Failure(std::uint64_t sequence)> explain;
 };
 
 /// The seam to liblrun_cuda.so, which holds everything that touches CUDA and NCCL: a CPU program neither links nor
@@ -31,7 +41,7 @@ struct CudaGroup {
 /// \return  the group, owned by the caller. \throws lrun::Unsupported  no GPU, or no CUDA side of LibTorch.
 ///          \throws as make_collectives().
 using CudaEntryPoint = Collectives* (*)(const CudaGroup* group);
-inline constexpr char kCudaEntryPoint[] = "lrun_cuda_make_collectives_v1";
+inline constexpr char kCudaEntryPoint[] = "lrun_cuda_make_collectives_v2";
 inline constexpr char kCudaLibrary[] = "liblrun_cuda.so";
 
 /// Opens the library from the folder of liblrun (or where the loader looks) and makes the group with it.

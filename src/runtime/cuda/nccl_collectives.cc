@@ -20,8 +20,12 @@
 #include <utility>
 
 #include "runtime/collectives/background_thread.h"
+#include "runtime/collectives/call.h"
+#include "runtime/collectives/call_log.h"
 #include "runtime/collectives/failure.h"
 #include "runtime/cuda/nccl_communicator.h"
+#include "runtime/cuda/nccl_types.h"
+#include "runtime/cuda/stream_mark.h"
 
 namespace lrun {
 namespace {
@@ -30,65 +34,13 @@ using namespace std::chrono_literals;
 
 constexpr auto kTick = 100ms;
 
-/// A mark in a stream. Shared by those who wait for it and the watchdog.
-class Mark {
- public:
-  Mark() { check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreateWithFlags"); }
-  Mark(const Mark&) = delete;
-  Mark& operator=(const Mark&) = delete;
-  ~Mark() { static_cast<void>(cudaEventDestroy(event_)); }
-
-  void record(cudaStream_t stream) { check_cuda(cudaEventRecord(event_, stream), "cudaEventRecord"); }
-  void hold_back(cudaStream_t stream) const {
-    check_cuda(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent");
-  }
-  [[nodiscard]] bool is_reached() const { return cudaEventQuery(event_) != cudaErrorNotReady; }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
 struct InFlight {
+  std::uint64_t sequence;
   std::string name;
+  SteadyTime begin;
   SteadyTime deadline;
   std::shared_ptr<Mark> end;
 };
-
-ncclDataType_t type_of(const at::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case at::kHalf:
-      return ncclFloat16;
-    case at::kBFloat16:
-      return ncclBfloat16;
-    case at::kFloat:
-      return ncclFloat32;
-    case at::kDouble:
-      return ncclFloat64;
-    case at::kInt:
-      return ncclInt32;
-    case at::kLong:
-      return ncclInt64;
-    case at::kByte:
-      return ncclUint8;
-    default:
-      throw std::invalid_argument(std::string(c10::toString(tensor.scalar_type())) + " cannot be reduced");
-  }
-}
-
-ncclRedOp_t operation_of(const at::Tensor& tensor, ReduceOp op) {
-  switch (op) {
-    case ReduceOp::kSum:
-      return ncclSum;
-    case ReduceOp::kAverage:
-      if (at::isFloatingType(tensor.scalar_type())) return ncclAvg;
-      throw std::invalid_argument("the average of integers is not a whole number; use sum");
-    case ReduceOp::kMax:
-      return ncclMax;
-    case ReduceOp::kMin:
-      return ncclMin;
-  }
-  throw std::invalid_argument("unknown reduction");
-}
 
 class NcclCollectives final : public Collectives {
  public:
@@ -123,17 +75,12 @@ class NcclCollectives final : public Collectives {
   }
 
   using Collectives::all_reduce;
-  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t /*tag*/) override {
+  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) override {
     check(tensor, "all_reduce");
-    const auto type = type_of(tensor);
-    const auto operation = operation_of(tensor, op);
-    const at::Tensor here = on_gpu(tensor);
-    auto work = start("all_reduce", {here}, [&](ncclComm_t communicator) {
-      return ncclAllReduce(here.const_data_ptr(), here.mutable_data_ptr(), static_cast<std::size_t>(here.numel()), type,
-                           operation, communicator, stream_.stream());
-    });
-    if (!tensor.is_cuda()) bring_back(*work, here, tensor);
-    return work;
+    Call call = call_with(Call::Operation::kAllReduce, tensor);
+    call.op = static_cast<std::int32_t>(op);
+    call.tag = tag;
+    return reduce("all_reduce", call, tensor, op);
   }
 
   void broadcast(at::Tensor tensor, int root) override {
@@ -141,8 +88,10 @@ class NcclCollectives final : public Collectives {
     if (root < 0 || root >= world_size()) {
       throw std::invalid_argument("broadcast: there is no rank " + std::to_string(root));
     }
+    Call call = call_with(Call::Operation::kBroadcast, tensor);
+    call.root = root;
     const at::Tensor here = on_gpu(tensor);
-    const auto work = start("broadcast", {here}, [&](ncclComm_t communicator) {
+    const auto work = start("broadcast", call, {here}, [&](ncclComm_t communicator) {
       return ncclBroadcast(here.const_data_ptr(), here.mutable_data_ptr(), here.nbytes(), ncclUint8, root, communicator,
                            stream_.stream());
     });
@@ -153,7 +102,8 @@ class NcclCollectives final : public Collectives {
     check_rows(output, input, "all_gather");
     const at::Tensor from = on_gpu(input);
     const at::Tensor to = on_gpu(output);
-    const auto work = start("all_gather", {from, to}, [&](ncclComm_t communicator) {
+    const Call call = call_with(Call::Operation::kAllGather, input);
+    const auto work = start("all_gather", call, {from, to}, [&](ncclComm_t communicator) {
       return ncclAllGather(from.const_data_ptr(), to.mutable_data_ptr(), from.nbytes(), ncclUint8, communicator,
                            stream_.stream());
     });
@@ -166,7 +116,9 @@ class NcclCollectives final : public Collectives {
     const auto operation = operation_of(output, op);
     const at::Tensor from = on_gpu(input);
     const at::Tensor to = on_gpu(output);
-    const auto work = start("reduce_scatter", {from, to}, [&](ncclComm_t communicator) {
+    Call call = call_with(Call::Operation::kReduceScatter, output);
+    call.op = static_cast<std::int32_t>(op);
+    const auto work = start("reduce_scatter", call, {from, to}, [&](ncclComm_t communicator) {
       return ncclReduceScatter(from.const_data_ptr(), to.mutable_data_ptr(), static_cast<std::size_t>(to.numel()), type,
                                operation, communicator, stream_.stream());
     });
@@ -175,7 +127,7 @@ class NcclCollectives final : public Collectives {
 
   void barrier() override {
     if (!barrier_.defined()) barrier_ = allocate_bucket(1, at::kFloat);
-    const auto work = all_reduce(barrier_, ReduceOp::kSum, 0);
+    const auto work = reduce("barrier", Call(), barrier_, ReduceOp::kSum);
     while (!work->done()) std::this_thread::sleep_for(20us);  // ends: the watchdog has the deadline
     work->wait();
   }
@@ -246,31 +198,61 @@ class NcclCollectives final : public Collectives {
     }
   }
 
-  std::unique_ptr<CollectiveWork> start(const char* name, std::initializer_list<at::Tensor> tensors,
+  std::unique_ptr<CollectiveWork> reduce(const char* name, const Call& call, const at::Tensor& tensor, ReduceOp op) {
+    const auto type = type_of(tensor);
+    const auto operation = operation_of(tensor, op);
+    const at::Tensor here = on_gpu(tensor);
+    auto work = start(name, call, {here}, [&](ncclComm_t communicator) {
+      return ncclAllReduce(here.const_data_ptr(), here.mutable_data_ptr(), static_cast<std::size_t>(here.numel()), type,
+                           operation, communicator, stream_.stream());
+    });
+    if (!tensor.is_cuda()) bring_back(*work, here, tensor);
+    return work;
+  }
+
+  std::unique_ptr<CollectiveWork> start(const char* name, const Call& call, std::initializer_list<at::Tensor> tensors,
                                         const std::function<ncclResult_t(ncclComm_t)>& operation) {
     require_usable();
     const c10::cuda::CUDAGuard guard(device_);
-    const InFlight work{std::string(name) + " #" + std::to_string(++sequence_),
-                        std::chrono::steady_clock::now() + timeout(), std::make_shared<Mark>()};
-    Mark ready;
-    ready.record(c10::cuda::getCurrentCUDAStream(device_).stream());
-    ready.hold_back(stream_.stream());
+    const InFlight work = note(name, call);
     try {
+      Mark ready;
+      ready.record(c10::cuda::getCurrentCUDAStream(device_).stream());
+      ready.hold_back(stream_.stream());
       communicator_.enqueue(operation, work.deadline);
-    } catch (const Error&) {
+      work.end->record(stream_.stream());
+    } catch (const CollectiveTimeout&) {
+      time_out(work);
+      require_usable();
+      throw;
+    } catch (...) {
+      forget(work);
       require_usable();  // aborted meanwhile: says why
       throw;
     }
-    work.end->record(stream_.stream());
     for (const at::Tensor& tensor : tensors) {  // its memory is not reused before this stream is done with it
       c10::cuda::CUDACachingAllocator::recordStream(tensor.storage().data_ptr(), stream_);
     }
+    return std::make_unique<Work>(*this, work.end);
+  }
+
+  /// From now on the watchdog looks after the call: NCCL connects in the first ones, and waits for other ranks there.
+  InFlight note(const char* name, const Call& call) {
+    group_.note(call);
+    const SteadyTime now = std::chrono::steady_clock::now();
+    const InFlight work{++sequence_, std::string(name) + " #" + std::to_string(sequence_), now, now + timeout(),
+                        std::make_shared<Mark>()};
     {
       const std::lock_guard lock(mutex_);
       in_flight_.push_back(work);
     }
     changed_.notify_all();
-    return std::make_unique<Work>(*this, work.end);
+    return work;
+  }
+
+  void forget(const InFlight& work) {
+    const std::lock_guard lock(mutex_);
+    in_flight_.remove_if([&](const InFlight& other) { return other.sequence == work.sequence; });
   }
 
   void fail(const Failure& failure, bool tell) {
@@ -310,11 +292,25 @@ class NcclCollectives final : public Collectives {
     if (const std::string error = communicator_.asynchronous_error(); !error.empty()) {
       return fail({Failure::Kind::kPeerLost, "NCCL lost another rank during " + oldest.name + ": " + error}, true);
     }
-    if (std::chrono::steady_clock::now() < oldest.deadline) return;
-    fail({Failure::Kind::kTimeout, oldest.name + " did not finish within " + std::to_string(timeout().count()) +
-                                       " ms on rank " + std::to_string(rank()) +
-                                       ": a rank did not call it; NCCL does not tell which"},
-         true);
+    if (const auto difference = compare(oldest)) return fail(*difference, true);
+    if (std::chrono::steady_clock::now() >= oldest.deadline) time_out(oldest);
+  }
+
+  /// NCCL compares nothing: ranks that called different operations wait for each other, or get what makes no sense.
+  std::optional<Failure> compare(const InFlight& oldest) {
+    const SteadyTime now = std::chrono::steady_clock::now();
+    const auto patience = patience_before_comparing(timeout());
+    if (now < oldest.begin + patience || now < next_comparison_) return std::nullopt;
+    next_comparison_ = now + patience / 2;
+    const std::lock_guard lock(store_mutex_);
+    return group_.compare();
+  }
+
+  void time_out(const InFlight& work) {
+    std::unique_lock lock(store_mutex_);
+    const Failure failure = group_.explain(work.sequence);
+    lock.unlock();
+    fail(failure, true);
   }
 
   /// What another rank has written down.
@@ -332,6 +328,7 @@ class NcclCollectives final : public Collectives {
   const c10::cuda::CUDAStream stream_;
   NcclCommunicator communicator_;
   std::uint64_t sequence_ = 0;
+  SteadyTime next_comparison_{};  // of the watchdog
   at::Tensor barrier_;
 
   std::mutex store_mutex_;

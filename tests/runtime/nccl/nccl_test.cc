@@ -1,10 +1,12 @@
 // liblrun_cuda.so: that it loads everywhere, and where there are GPUs that its sums are right and its waits end.
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <lrun/session.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -37,6 +39,12 @@ TEST(NcclWithoutGpu, LoadsAndSaysWhatIsMissing) {
   EXPECT_THAT(error_of([] { make_collectives("nccl", group_of(0, 2, "no-gpu")); }),
               AllOf(StartsWith("Unsupported: backend 'nccl' needs a GPU that CUDA can use, and there is none ("),
                     HasSubstr("on CPUs use 'auto'")));
+}
+
+TEST(NcclWithoutGpu, SessionsOnGpusSayWhatIsMissing) {
+  if (gpus() > 0) GTEST_SKIP() << "this machine has a GPU";
+  EXPECT_THAT(error_of([] { Session({.world = World(), .devices = {"cuda:0"}}); }),
+              AllOf(StartsWith("Unsupported: device 'cuda:0' needs "), HasSubstr("lrun --accelerator cpu")));
 }
 
 /// Runs `body` as processes with a GPU each.
@@ -101,10 +109,24 @@ TEST(NcclOnTwoGpus, EndsTheWaitForARankThatIsSilent) {
                     if (group.rank() == 1) return timed_out.wait_for(1);
                     const std::string error = error_of([&] { group.barrier(); });
                     timed_out.add();
-                    require(error.starts_with("CollectiveTimeout: all_reduce #2 did not finish within 5000 ms"), error);
+                    require(error.starts_with(
+                                "CollectiveTimeout: barrier #2 did not finish within 5000 ms: rank 1 did not call it"),
+                            error);
                   },
                   5s),
               Each(std::string()));
+}
+
+TEST(NcclOnTwoGpus, NamesCallsThatDiffer) {
+  if (gpus() < 2) GTEST_SKIP() << "NCCL wants a GPU for each rank, and there are " << gpus();
+  const auto errors = run_on_gpus(2, "different-calls", [](Collectives& group) {
+    group.barrier();
+    at::Tensor tensor = at::ones({4}, on_gpu(at::kFloat));
+    if (group.rank() == 0) return group.broadcast(tensor, 1), group.barrier();
+    group.all_gather(at::empty({2, 4}, on_gpu(at::kFloat)), tensor), group.barrier();
+  });
+  EXPECT_THAT(errors, Each(StartsWith("CollectiveMismatch: rank 0 called broadcast #2 of float32[4] from rank 1, but "
+                                      "rank 1 called all_gather #2 of float32[4]")));
 }
 
 TEST(NcclOnTwoGpus, NamesARankThatEnds) {
@@ -114,7 +136,7 @@ TEST(NcclOnTwoGpus, NamesARankThatEnds) {
     if (group.rank() == 1) ::_exit(0);
     group.barrier();
   });
-  EXPECT_THAT(errors[0], StartsWith("PeerLost: rank 1 ended during all_reduce #2"));
+  EXPECT_THAT(errors[0], StartsWith("PeerLost: rank 1 ended during barrier #2"));
 }
 
 }  // namespace

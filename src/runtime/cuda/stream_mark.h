@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+
+#include "runtime/cuda/nccl_communicator.h"
+
+namespace lrun {
+
+/// A mark in a stream, once it is recorded. Shared by those who wait for it and the watchdog.
+class Mark {
+ public:
+  Mark() { check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreateWithFlags"); }
+  Mark(const Mark&) = delete;
+  Mark& operator=(const Mark&) = delete;
+  ~Mark() { static_cast<void>(cudaEventDestroy(event_)); }
+
+  void record(cudaStream_t stream) {
+    check_cuda(cudaEventRecord(event_, stream), "cudaEventRecord");
+    recorded_ = true;
+  }
+  void hold_back(cudaStream_t stream) const {
+    check_cuda(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent");
+  }
+  // CUDA takes an event that is in no stream yet for one that has been reached.
+  [[nodiscard]] bool is_reached() const { return recorded_ && cudaEventQuery(event_) != cudaErrorNotReady; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+  std::atomic<bool> recorded_{false};
+};
+
+}  // namespace lrun
