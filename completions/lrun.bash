@@ -29,6 +29,7 @@ declare -gA _lrun_values=(
   [--local-addr]=''
   [-m]=-
   [--module]=-
+  [--run-path]=-
   [--no-python]=-
   [--compat]='lrun torchrun'
   [--chdir]=@directory

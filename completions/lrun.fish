@@ -140,6 +140,7 @@ complete -c lrun -n 'not __lrun_program' -x -l rdzv-conf -d 'How launchers wait 
 complete -c lrun -n 'not __lrun_program' -x -l master-addr -d 'The endpoint\'s host, in torchrun\'s words'
 complete -c lrun -n 'not __lrun_program' -x -l local-addr -d 'Where other nodes reach this one'
 complete -c lrun -n 'not __lrun_program' -s m -l module -d 'PROGRAM is a Python module'
+complete -c lrun -n 'not __lrun_program' -l run-path -d 'PROGRAM is a Python script, whatever it is called'
 complete -c lrun -n 'not __lrun_program' -l no-python -d 'Execute PROGRAM itself, whatever it is'
 complete -c lrun -n 'not __lrun_program' -x -l compat -a 'lrun torchrun' -d 'Whose defaults'
 complete -c lrun -n 'not __lrun_program' -x -l chdir -a '(__fish_complete_directories)' -d 'Start the workers there'

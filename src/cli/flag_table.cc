@@ -15,7 +15,6 @@ using enum ValueKind;
 
 constexpr std::string_view kNoHosts = "leave it out, and start lrun on every node: see --rdzv-endpoint";
 constexpr auto later_value = flag_values::not_in_this_version;
-constexpr auto later_switch = flag_values::switch_not_in_this_version;
 constexpr auto later_choice = flag_values::choice_not_in_this_version;
 
 constexpr Flag later(std::string_view name, ValueKind value, std::string_view pet_variable, decltype(Flag::apply) apply,
@@ -186,6 +185,11 @@ constexpr Flag kProgramFlags[] = {
      .details = "PROGRAM is the name of a Python module and is run with 'python -u -m'.",
      .pet_variable = "PET_MODULE",
      .apply = flag_values::module},
+    {.name = "run-path",
+     .group = FlagGroup::kProgram,
+     .details = "PROGRAM is a Python script, whatever it is called; wins over --no-python.",
+     .pet_variable = "PET_RUN_PATH",
+     .apply = flag_values::run_path},
     {.name = "no-python",
      .group = FlagGroup::kProgram,
      .brief = "execute PROGRAM itself, whatever it is",
@@ -256,7 +260,6 @@ constexpr Flag kLastFlags[] = {
     later("monitor-interval", kRequired, "PET_MONITOR_INTERVAL", flag_values::monitor_interval, "*"),
     later("start-method", kRequired, "PET_START_METHOD", later_choice, "*", "", false, "", "", "spawn fork forkserver"),
     later("event-log-handler", kRequired, "PET_EVENT_LOG_HANDLER", later_value, "null", "leave it out"),
-    later("run-path", kNone, "PET_RUN_PATH", later_switch, "", "leave it out: a '.py' file is run by Python anyway"),
     later("logs-specs", kRequired, "", later_value, "default", "leave it out"),
     later("print-completion", kRequired, "", later_value, "",
           "completions for bash, zsh and fish are installed with lrun"),

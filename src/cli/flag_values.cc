@@ -157,6 +157,8 @@ void master_port(const GivenValue& given, LaunchRequest& request) {
 
 void module(const GivenValue& given, LaunchRequest& request) { request.module = switch_value(given); }
 
+void run_path(const GivenValue& given, LaunchRequest& request) { request.run_path = switch_value(given); }
+
 void no_python(const GivenValue& given, LaunchRequest& request) { request.no_python = switch_value(given); }
 
 void compat(const GivenValue& given, LaunchRequest& request) {
@@ -192,10 +194,6 @@ void verbose(const GivenValue& given, LaunchRequest& request) {
 
 void not_in_this_version(const GivenValue& given, LaunchRequest& /*request*/) {
   if (!given.text.empty()) refuse_unless_neutral(given);
-}
-
-void switch_not_in_this_version(const GivenValue& given, LaunchRequest& /*request*/) {
-  if (switch_value(given)) refuse_unless_neutral(given);
 }
 
 void choice_not_in_this_version(const GivenValue& given, LaunchRequest& /*request*/) {

@@ -20,6 +20,7 @@ void process_group_backend(const GivenValue& given, LaunchRequest& request);
 void seed(const GivenValue& given, LaunchRequest& request);
 void master_port(const GivenValue& given, LaunchRequest& request);
 void module(const GivenValue& given, LaunchRequest& request);
+void run_path(const GivenValue& given, LaunchRequest& request);
 void no_python(const GivenValue& given, LaunchRequest& request);
 void compat(const GivenValue& given, LaunchRequest& request);
 void role(const GivenValue& given, LaunchRequest& request);
@@ -31,8 +32,6 @@ void verbose(const GivenValue& given, LaunchRequest& request);
 
 /// For flags of a later version: takes a neutral value in silence, refuses any other.
 void not_in_this_version(const GivenValue& given, LaunchRequest& request);
-/// The same for a switch: LRUN_X=0 and PET_X=0 ask for nothing.
-void switch_not_in_this_version(const GivenValue& given, LaunchRequest& request);
 /// The same for one of the row's choices.
 void choice_not_in_this_version(const GivenValue& given, LaunchRequest& request);
 /// A positive number of seconds. lrun never polls: of torchrun's polling it keeps, up to a second, the time that a

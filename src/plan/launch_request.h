@@ -25,6 +25,7 @@ struct LaunchRequest {
   Compat compat = Compat::kLrun;
   std::vector<std::string> command;  ///< PROGRAM and its arguments, untouched. Never empty.
   bool module = false;               ///< -m: PROGRAM is a Python module
+  bool run_path = false;             ///< --run-path: PROGRAM is a Python script whatever it is called
   bool no_python = false;            ///< --no-python: execute PROGRAM whatever it is
   WorkerSetup setup;
 

@@ -12,6 +12,7 @@ namespace {
 constexpr std::string_view kMacro = "local_rank";
 
 bool runs_in_python(const LaunchRequest& request, const ProgramFacts& program) {
+  if (request.run_path) return true;
   if (request.no_python) return false;
   if (request.module || personality_of(request.compat).every_program_is_python) return true;
   if (request.command.front().ends_with(".py")) return true;
@@ -71,6 +72,9 @@ std::string expand(std::string_view argument, const std::string& local_rank, boo
 
 std::vector<std::string> worker_command(const LaunchRequest& request, const Environment& environment,
                                         const ProgramFacts& program) {
+  if (request.module && request.run_path) {
+    throw UserError("'--module' names a module and '--run-path' a file", "leave one of them out");
+  }
   if (request.module && request.no_python) {
     throw UserError("'--module' runs Python and '--no-python' forbids it", "leave one of them out");
   }

@@ -28,6 +28,7 @@ TEST(EnvironmentValues, EveryValueComesFromItsVariable) {
                                                    {"LRUN_VERBOSE", "2"},
                                                    {"LRUN_DRY_RUN", "1"},
                                                    {"PET_NO_PYTHON", "1"},
+                                                   {"PET_RUN_PATH", "1"},
                                                    {"PET_VIRTUAL_LOCAL_RANK", "1"}});
   EXPECT_EQ(request.devices.value, "2");
   EXPECT_EQ(request.num_nodes.value, 4);
@@ -39,6 +40,7 @@ TEST(EnvironmentValues, EveryValueComesFromItsVariable) {
   EXPECT_EQ(request.verbosity, 2);
   EXPECT_EQ(request.dry_run, DryRun::kText);
   EXPECT_TRUE(request.no_python);
+  EXPECT_TRUE(request.run_path);
   EXPECT_TRUE(request.isolate_gpus);
 }
 

@@ -58,6 +58,18 @@ TEST(WorkerCommand, NoPythonExecutesWhateverItIs) {
   EXPECT_EQ(command_of(request), Words{"t.py"});
 }
 
+TEST(WorkerCommand, RunPathGivesAnyFileToPython) {
+  LaunchRequest request = request_of({"./train", "a"});
+  request.run_path = true;
+  EXPECT_EQ(command_of(request, {true, ""}), (Words{"python3", "-u", "./train", "a"}));
+  request.no_python = true;
+  EXPECT_EQ(command_of(request), (Words{"python3", "-u", "./train", "a"})) << "it wins, as with torchrun";
+  request.no_python = false;
+  request.module = true;
+  EXPECT_EQ(refusal_of([&] { command_of(request); }),
+            "'--module' names a module and '--run-path' a file | leave one of them out");
+}
+
 TEST(WorkerCommand, TorchrunGivesEveryProgramToPython) {
   LaunchRequest request = request_of({"train"});
   request.compat = Compat::kTorchrun;
