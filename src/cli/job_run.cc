@@ -4,6 +4,8 @@
 #include <csignal>
 #include <utility>
 
+#include "report/verdict_text.h"
+
 namespace lrun {
 namespace {
 
@@ -17,7 +19,10 @@ std::int64_t steady_now_ns() {
 JobRun::JobRun(Job& job, Membership membership, const RendezvousPlan& rendezvous, RunObserver& next, Calls calls)
     : job_(job), membership_(std::move(membership)), rendezvous_(rendezvous), next_(next), calls_(std::move(calls)) {
   job_.set_events({.begun = [this](const Membership& next_round) { begun(next_round); },
-                   .waiting = [this](const std::string& text) { calls_.note("waiting for other nodes: " + text); },
+                   .waiting =
+                       [this](const std::string& text) {
+                         if (told_.is_worth_a_line(text)) calls_.note("waiting for other nodes: " + text);
+                       },
                    .spare = [](const std::string&) {},
                    .failed = [](const std::string&, const std::string&) {},
                    .stop = [this](const std::string& text) { told_to_stop(text); },
@@ -52,7 +57,7 @@ void JobRun::start_failed(const FailureRecord& record) {
   tell(end, &record);
   job_.report(
       to_json(report_of(membership_.self().name, membership_.node_rank, end, steady_now_ns(), {record}, shift())));
-  state_ = State::kDone;
+  bye(cause_in_words(record));
 }
 
 void JobRun::bye(const std::string& text) {
@@ -120,8 +125,10 @@ void JobRun::node_lost(const std::string& node, const std::string& how, std::int
 std::string JobRun::who_goes_on() const {
   const int left = static_cast<int>(membership_.members.size()) - lost_;
   if (left >= rendezvous_.min_nodes) return "; " + nodes_in_words(left) + (left == 1 ? " goes on" : " go on");
-  return "; " + nodes_in_words(left) + (left == 1 ? " is left, which waits" : " are left, which wait") + " up to " +
-         format_duration(rendezvous_.join_timeout) + " for others";
+  const std::string are_left = "; " + nodes_in_words(left) + (left == 1 ? " is left" : " are left");
+  if (rendezvous_.replacement == Duration::zero()) return are_left + ", and no other can come";
+  return are_left + (left == 1 ? ", which waits" : ", which wait") + " up to " +
+         format_duration(rendezvous_.replacement) + " for others";
 }
 
 std::string JobRun::nodes_in_words(int nodes) const {
@@ -168,6 +175,7 @@ void JobRun::begun(const Membership& membership) {
   end_ns_ = 0;
   lost_ = 0;
   loss_.reset();
+  told_ = {};
   their_cause_.reset();
   calls_.begin();
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/told_before.h"
 #include "plan/rendezvous_plan.h"
 #include "rendezvous/job.h"
 #include "supervise/restart_policy.h"
@@ -89,6 +90,7 @@ class JobRun : public RunObserver {
   std::optional<FailureRecord> their_cause_;  ///< why another node stops
   std::int64_t end_ns_ = 0;                   ///< when this node began to stop
   NodeReport own_report_;
+  ToldBefore told_;
 };
 
 }  // namespace lrun

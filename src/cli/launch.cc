@@ -17,6 +17,7 @@
 #include "cli/diagnostics.h"
 #include "cli/meet.h"
 #include "cli/node_run.h"
+#include "cli/run_ending.h"
 #include "cli/verb_table.h"
 #include "plan/rendezvous_request.h"
 #include "process/guard.h"
@@ -156,14 +157,13 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::
   const LaunchPlan placed = place(plan, *met.membership);
   facts.job = &job;
   facts.membership = *met.membership;
-  const auto left_the_job = [&] { leave(loop, job, plan, guard); };
   try {
     const auto [verdict, left_nothing] = run_workers(placed, environment, std::move(facts), loop, guard);
-    left_the_job();
+    leave(loop, job, what_became_of_job(verdict), plan, guard);
     guard.mark_end(verdict.die_of_signal, left_nothing);
     return verdict.exit_code;
   } catch (...) {
-    left_the_job();
+    leave(loop, job, "a launcher of it failed", plan, guard);
     throw;
   }
 }

@@ -208,7 +208,7 @@ MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& 
   return Meeting(loop, job, plan, guard).run();
 }
 
-void leave(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard) {
+void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan& plan, const Guard& guard) {
   bool left = false;
   const auto end = [&] {
     left = true;
@@ -218,7 +218,7 @@ void leave(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard
   const EventLoop::Timer note = loop.after(kQuietFarewell, [] {
     say(Severity::kNote, "the job's launchers meet here: waiting until the other nodes have ended, too");
   });
-  job.leave(plan.grace.value + kFarewell, end);
+  job.leave(text, plan.grace.value + kFarewell, end);
   if (!left) loop.run();
 }
 

@@ -131,7 +131,7 @@ void NodeRun::attempt_judged(const Verdict& verdict, bool final) {
           store_->reset();
           return restart();
         }
-        store_ = nullptr;
+        if (store_ != nullptr) std::exchange(store_, nullptr)->set_listeners({}, {});  // it may outlive us
         job_->ready(last_choice_.history);
       },
       [this] { conclude(); });

@@ -28,10 +28,10 @@ std::string read_own_account(const FailureRecord& record);
 std::string core_dump_of(const Verdict& verdict, const std::vector<FailureRecord>& records, const LaunchPlan& plan,
                          const std::string& folder);
 
-/// What the texts about a run's end need besides its verdict. `logs` is empty where there are none.
 /// For the launchers that the job did not need: empty when it succeeded.
 std::string what_became_of_job(const Verdict& verdict);
 
+/// What the texts about a run's end need besides its verdict. `logs` is empty where there are none.
 RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, const std::string& python,
                            const std::filesystem::path& logs);
 

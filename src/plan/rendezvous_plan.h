@@ -27,6 +27,7 @@ struct RendezvousPlan {
   int max_nodes = 1;
   Duration connect_timeout{600'000};  ///< to reach the meeting
   Duration join_timeout{600'000};     ///< for enough nodes
+  Duration replacement{600'000};      ///< for others in the place of lost nodes
   Duration last_call{1000};           ///< with enough nodes, for one more: since the last one came
   Duration heartbeat{5000};           ///< a launcher that is silent for so long is lost
 

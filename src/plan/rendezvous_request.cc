@@ -147,6 +147,9 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   meeting.max_nodes = plan.num_nodes;
   meeting.min_nodes = request.min_nodes == 0 ? plan.num_nodes : request.min_nodes;
   meeting.join_timeout = asked.join_timeout.value_or(meeting.join_timeout);
+  // Nobody outside of a manager's job can come.
+  const bool is_managed = asked.endpoint.source == Source::kScheduler && !asked.join_timeout;
+  meeting.replacement = is_managed ? Duration::zero() : meeting.join_timeout;
   meeting.connect_timeout = std::min(meeting.join_timeout, asked.connect_timeout.value_or(meeting.join_timeout));
   meeting.last_call = asked.last_call.value_or(meeting.last_call);
   meeting.heartbeat = asked.heartbeat.value_or(meeting.heartbeat);

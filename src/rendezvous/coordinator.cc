@@ -21,7 +21,7 @@ constexpr std::size_t kMostNodesInWords = 16;
 void Coordinator::received(LauncherId from, const LauncherMessage& message, SteadyTime now) {
   const auto found = launchers_.find(from);
   if (message.kind == Kind::kJoin) {
-    if (found == launchers_.end() && message.join) join(from, *message.join, now);
+    if (found == launchers_.end() && message.join) knock(from, *message.join, now);
     return;
   }
   if (found == launchers_.end()) return;
@@ -46,6 +46,16 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
     default:
       break;
   }
+}
+
+void Coordinator::knock(LauncherId from, const JoinRecord& record, SteadyTime now) {
+  if (!host_.empty() && record.token != host_) {
+    early_.emplace_back(from, record);
+    return;
+  }
+  host_.clear();
+  join(from, record, now);
+  for (const auto& [id, waiting] : std::exchange(early_, {})) join(id, waiting, now);
 }
 
 void Coordinator::join(LauncherId from, const JoinRecord& record, SteadyTime now) {
@@ -215,6 +225,7 @@ void Coordinator::begin_again_when_ready(SteadyTime now) {
 
 /// Whoever has reported is not missed in this round, unless the workers' store was with it.
 void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, SteadyTime heard) {
+  std::erase_if(early_, [who](const auto& waiting) { return waiting.first == who; });
   if (launchers_.count(who) == 0) return;
   const Launcher gone = take_away(who);
   if (phase_ == Phase::kMeeting) return begin_when_complete(now);
@@ -279,7 +290,7 @@ void Coordinator::advance(SteadyTime now) {
 void Coordinator::advance_meeting(SteadyTime now) {
   begin_when_complete(now);
   if (phase_ != Phase::kMeeting) return;
-  if (now >= opened_ + times_.join) return give_up(Kind::kRefused);
+  if (now >= opened_ + times_.join) return give_up(Kind::kRefused, times_.join);
   if (now < progress_ + times_.progress) return;
   progress_ = now;
   for (const auto& [id, launcher] : launchers_) send(id, {.kind = Kind::kWaiting, .text = who_is_there()});
@@ -287,14 +298,15 @@ void Coordinator::advance_meeting(SteadyTime now) {
 
 /// Some nodes are lost, and too few are left.
 void Coordinator::advance_while_short(SteadyTime now) {
-  if (now >= *short_since_ + times_.join) return give_up(Kind::kEnded);
+  if (now >= *short_since_ + times_.replacement) return give_up(Kind::kEnded, times_.replacement);
   if (now < progress_ + times_.progress) return;
   progress_ = now;
   send_to_members({.kind = Kind::kWaiting, .text = who_is_there()});
 }
 
-void Coordinator::give_up(Kind kind) {
-  const std::string why = "not enough nodes in " + format_duration(times_.join) + ": " + who_is_there();
+void Coordinator::give_up(Kind kind, Duration after) {
+  const std::string waited = after == Duration::zero() ? "" : " in " + format_duration(after);
+  const std::string why = "not enough nodes" + waited + ": " + who_is_there();
   phase_ = Phase::kClosed;
   for (const auto& [id, launcher] : launchers_) send(id, {.kind = kind, .text = why}, true);
   launchers_.clear();
@@ -310,7 +322,7 @@ std::optional<SteadyTime> Coordinator::deadline() const {
   if (may_take_in()) return last_joined_ + times_.last_call;
   if (phase_ != Phase::kDeciding || stopped_ || launchers_.empty() || !all_ready()) return std::nullopt;
   if (!short_since_) return last_joined_ + times_.last_call;
-  return std::min(*short_since_ + times_.join, progress_ + times_.progress);
+  return std::min(*short_since_ + times_.replacement, progress_ + times_.progress);
 }
 
 std::vector<Coordinator::Send> Coordinator::take_sends() { return std::exchange(sends_, {}); }

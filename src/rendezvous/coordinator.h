@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -17,10 +18,11 @@ using LauncherId = std::uint64_t;
 
 /// How long launchers wait for each other.
 struct MeetingTimes {
-  Duration join{600'000};    ///< for enough of them
-  Duration last_call{1000};  ///< with enough of them, for one more: since the last one came
-  Duration heartbeat{5000};  ///< a launcher that is silent for so long is lost
-  Duration progress{5000};   ///< between two tables of who is missing
+  Duration join{600'000};         ///< for enough of them
+  Duration replacement{600'000};  ///< for others in the place of lost ones, where too few are left
+  Duration last_call{1000};       ///< with enough of them, for one more: since the last one came
+  Duration heartbeat{5000};       ///< a launcher that is silent for so long is lost
+  Duration progress{5000};        ///< between two tables of who is missing
   bool operator==(const MeetingTimes&) const = default;
 };
 
@@ -44,7 +46,10 @@ class Coordinator {
     bool operator==(const Send&) const = default;
   };
 
-  Coordinator(MeetingTimes times, SteadyTime now) : times_(times), opened_(now), progress_(now) {}
+  /// \param host  the token of the launcher that holds the meeting: whoever is quicker than it waits, so that it is the
+  ///              others who have to fit; empty: nobody is waited for
+  Coordinator(MeetingTimes times, SteadyTime now, std::string host = {})
+      : times_(times), opened_(now), progress_(now), host_(std::move(host)) {}
 
   /// A message came. The first of a connection has to be kJoin.
   void received(LauncherId from, const LauncherMessage& message, SteadyTime now);
@@ -80,6 +85,7 @@ class Coordinator {
     bool ready = false;
   };
 
+  void knock(LauncherId from, const JoinRecord& record, SteadyTime now);
   void join(LauncherId from, const JoinRecord& record, SteadyTime now);
   void forget_earlier_connection_of(const JoinRecord& record, SteadyTime now);
   [[nodiscard]] std::string objection_to(const JoinRecord& record) const;
@@ -98,7 +104,7 @@ class Coordinator {
   [[nodiscard]] bool all_ready() const { return ready_ == members_; }
   [[nodiscard]] bool last_call_is_over(std::size_t nodes, SteadyTime now) const;
   void tell_end(LauncherId who);
-  void give_up(LauncherMessage::Kind kind);
+  void give_up(LauncherMessage::Kind kind, Duration after);
   void leave(LauncherId who, const std::string& end, SteadyTime now);
   Launcher take_away(LauncherId who);
   void close(const std::string& end);
@@ -111,6 +117,8 @@ class Coordinator {
   SteadyTime opened_;
   SteadyTime progress_;  ///< of the last table
   SteadyTime last_joined_{};
+  std::string host_;                                      ///< until it has joined
+  std::vector<std::pair<LauncherId, JoinRecord>> early_;  ///< came before it
   Phase phase_ = Phase::kMeeting;
   int round_ = 0;
   int members_ = 0;             ///< launchers in the round

@@ -27,7 +27,10 @@ std::unique_ptr<MeetingHolder> hold_meeting(EventLoop& loop, const RendezvousPla
   if (plan.hosting == RendezvousPlan::Hosting::kNever) return nullptr;
   options.port = static_cast<std::uint16_t>(plan.port);
   options.reach = reach_of(plan);
-  options.times = {.join = plan.join_timeout, .last_call = plan.last_call, .heartbeat = plan.heartbeat};
+  options.times = {.join = plan.join_timeout,
+                   .replacement = plan.replacement,
+                   .last_call = plan.last_call,
+                   .heartbeat = plan.heartbeat};
   options.max_launchers = most_launchers(plan);
   try {
     return std::make_unique<MeetingHolder>(loop, options);
@@ -47,6 +50,7 @@ Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::si
       max_store_connections_(max_store_connections),
       holder_(hold_meeting(loop, plan,
                            {.max_store_connections = max_store_connections,
+                            .host = record.token,
                             .secret = secret,
                             .turned_away =
                                 [this](const std::string& line) {
@@ -147,8 +151,8 @@ void Job::end_with(Kind kind, const std::string& text) {
   link_->close();
 }
 
-void Job::leave(Duration limit, std::function<void()> left) {
-  bye();
+void Job::leave(const std::string& text, Duration limit, std::function<void()> left) {
+  bye(text);
   left_ = std::move(left);
   const auto done = [this] {
     leave_limit_.cancel();

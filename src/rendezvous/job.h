@@ -63,10 +63,10 @@ class Job {
   /// We leave the job, which may go on without us; nothing more is told. Not for the one that holds the meeting.
   void drop_out(const std::string& why) { end_with(LauncherMessage::Kind::kLeave, why); }
   /// We are done with the job; nothing more is told. `text`: what it came to, empty when it succeeded.
-  void bye(const std::string& text = {}) { end_with(LauncherMessage::Kind::kBye, text); }
-  /// After bye(). Where the meeting is held here it goes on until the others are done, too, at most for `limit`; then
-  /// `left` is called by the loop.
-  void leave(Duration limit, std::function<void()> left);
+  void bye(const std::string& text) { end_with(LauncherMessage::Kind::kBye, text); }
+  /// After bye(), or with `text` instead of it. Where the meeting is held here it goes on until the others are done,
+  /// too, at most for `limit`; then `left` is called by the loop.
+  void leave(const std::string& text, Duration limit, std::function<void()> left);
 
   /// The workers' store, for the node that hosts it; closes ours where another node does.
   StoreServer* store_for(const Membership& membership);

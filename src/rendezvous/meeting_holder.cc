@@ -53,7 +53,7 @@ MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
       max_launchers_(options.max_launchers),
       secret_(options.secret),
       turned_away_(options.turned_away),
-      coordinator_(options.times, now()),
+      coordinator_(options.times, now(), options.host),
       server_(loop, {.reach = options.reach,
                      .port = options.port,
                      .max_connections = options.max_store_connections,

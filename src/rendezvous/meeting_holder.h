@@ -30,6 +30,7 @@ class MeetingHolder {
     MeetingTimes times;
     std::size_t max_store_connections = 4096;
     std::size_t max_launchers = 4096;  ///< connections of them; one more is closed at once
+    std::string host = {};             ///< the token of the own launcher, which joins first; empty: any may
     std::string secret = {};           ///< that every launcher has to know; empty: none
     /// Gets a line about launchers that were turned away before they could say anything, as RefusalLog has it. May be
     /// empty. Must not call the holder.

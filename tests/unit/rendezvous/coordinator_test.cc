@@ -103,6 +103,35 @@ TEST(Coordinator, TellsJobsWithoutANameApartByWhatTheyRun) {
   EXPECT_EQ(what_is_said_to(test::with_role(record_of("10.0.0.2", "server.py", "bb"), "server")), "begin>1 begin>2");
 }
 
+/// Else who is quicker would say what the job is, and the one that holds the meeting would not fit.
+TEST(Coordinator, LetsItsOwnLauncherJoinFirst) {
+  Meeting meeting;
+  const JoinRecord host = node_at("10.0.0.1");
+  JoinRecord other = node_at("10.0.0.2");
+  other.settings = "strategy dp";
+  meeting.coordinator = Coordinator(MeetingTimes{}, meeting.now, host.token);
+  meeting.join(1, other);
+  meeting.join(2, node_at("10.0.0.3"));
+  meeting.join(3, node_at("10.0.0.4"));
+  EXPECT_EQ(meeting.said(), "");
+  meeting.lose(2, "gone");
+  meeting.join(4, host);
+  EXPECT_EQ(meeting.said(), "refused>1 begin>4 begin>3");
+}
+
+TEST(Coordinator, EndsAtOnceWhenNobodyCanReplaceALostNode) {
+  Meeting meeting;
+  meeting.coordinator = Coordinator(MeetingTimes{.replacement = Duration::zero()}, meeting.now);
+  meeting.join_two();
+  meeting.lose(2, "silence");
+  meeting.say(1, Kind::kReport);
+  EXPECT_EQ(meeting.said(), "lost>1 over>1");
+  meeting.ready(1, 1, 0);
+  EXPECT_EQ(meeting.coordinator.deadline(), meeting.now);
+  meeting.pass(Duration::zero());
+  EXPECT_EQ(meeting.said(), "ended>1");
+}
+
 TEST(Coordinator, ForgetsWhoLeavesBeforeItBegan) {
   Meeting meeting;
   meeting.join(1, node_at("10.0.0.1"));

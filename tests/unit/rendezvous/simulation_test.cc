@@ -265,7 +265,7 @@ class Simulation {
   int restarts_ = 0;
   int comebacks_left_ = 0;
   SteadyTime now_ = SteadyTime(100s);
-  Coordinator coordinator_{MeetingTimes{.join = 60s}, now_};
+  Coordinator coordinator_{MeetingTimes{.join = 60s, .replacement = 60s}, now_};
   std::vector<Node> nodes_;
   std::vector<Membership> begun_;
   std::set<int> failed_rounds_;

@@ -51,10 +51,11 @@ class ToldMeeting {
   }
 
   SteadyTime now = SteadyTime(std::chrono::seconds(100));
-  Coordinator coordinator{
-      MeetingTimes{
-          .join = std::chrono::seconds(60), .last_call = std::chrono::seconds(1), .progress = std::chrono::seconds(5)},
-      now};
+  Coordinator coordinator{MeetingTimes{.join = std::chrono::seconds(60),
+                                       .replacement = std::chrono::seconds(60),
+                                       .last_call = std::chrono::seconds(1),
+                                       .progress = std::chrono::seconds(5)},
+                          now};
   std::vector<Coordinator::Send> sent;
 
  private:
