@@ -40,6 +40,14 @@ bool differs(const std::vector<std::vector<std::int64_t>>& rows, std::size_t col
   return std::ranges::any_of(rows, [&](const auto& row) { return row[column] != rows.front()[column]; });
 }
 
+std::string difference_in_words(const std::string& name, std::int64_t step, std::int64_t rank, double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2g", share);
+  return "parameter '" + name + "' is not the same on all ranks after " +
+         (step == 2 ? "the first update" : std::to_string(step - 1) + " updates") + ": rank " + std::to_string(rank) +
+         " differs from rank 0, by up to " + text + " of its largest element on some rank";
+}
+
 }  // namespace
 
 TrainingGuards::TrainingGuards(std::vector<NamedTensor> parameters, Collectives& collectives, GuardOptions options)
@@ -94,7 +102,7 @@ void TrainingGuards::compare(std::int64_t step, bool parameters, bool batches) {
     for (std::size_t rank = 0; rank < rows.size(); ++rank) batches_[rank].push_back(rows[rank][1]);
     if (step == options_.compare_batches_for) name_identical_batches();
   }
-  if (parameters && differs(rows, 0)) report_different_parameter(step);
+  if (parameters && differs(rows, 0)) report_different_parameters(step);
 }
 
 void TrainingGuards::name_identical_batches() const {
@@ -114,19 +122,24 @@ void TrainingGuards::name_identical_batches() const {
   }
 }
 
-void TrainingGuards::report_different_parameter(std::int64_t step) {
+void TrainingGuards::report_different_parameters(std::int64_t step) {
   std::vector<std::int64_t> sums;
   for (const auto& parameter : parameters_) sums.push_back(checksum(parameter.tensor, 0));
   const auto rows = gather(sums);
+  std::string drift;  // of the first parameter: a later one may differ by more
   for (std::size_t index = 0; index < parameters_.size(); ++index) {
-    for (std::size_t rank = 1; rank < rows.size(); ++rank) {
-      if (rows[rank][index] != rows[0][index]) return report_difference(step, parameters_[index], rank);
-    }
+    const auto other = std::ranges::find_if(rows, [&](const auto& row) { return row[index] != rows[0][index]; });
+    if (other == rows.end()) continue;
+    const double share = share_of_difference(parameters_[index].tensor);
+    const std::string what = difference_in_words(parameters_[index].name, step, other - rows.begin(), share);
+    if (share > kDrift) throw RankMismatch(what + "; something changes parameters on some ranks only");
+    if (drift.empty()) drift = what;
   }
+  if (!std::exchange(drift_was_said_, true)) warn(drift + "; do the ranks run on unlike processors?");
 }
 
-void TrainingGuards::report_difference(std::int64_t step, const NamedTensor& parameter, std::size_t rank) {
-  const at::Tensor mine = parameter.tensor.detach().contiguous();
+double TrainingGuards::share_of_difference(const at::Tensor& parameter) {
+  const at::Tensor mine = parameter.detach().contiguous();
   at::Tensor rank_zeros = mine.clone();
   collectives_.broadcast(rank_zeros, 0);
   const auto numbers_of = [](const at::Tensor& tensor) {
@@ -134,17 +147,10 @@ void TrainingGuards::report_difference(std::int64_t step, const NamedTensor& par
   };
   const auto largest_of = [](const at::Tensor& numbers) { return numbers.abs().max(); };
   const at::Tensor difference_here = largest_of(numbers_of(mine) - numbers_of(rank_zeros));
-  auto share = (difference_here / largest_of(numbers_of(rank_zeros))).view({1}).nan_to_num(1, 1, 1);
+  auto share = (difference_here / largest_of(numbers_of(rank_zeros))).nan_to_num(1, 1, 1);
+  share = share.masked_fill(difference_here == 0, 0).view({1});  // 0 / 0 where rank 0's are all zero
   collectives_.all_reduce(share, ReduceOp::kMax)->wait();
-  const auto difference = share.item<double>();
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2g", difference);
-  const std::string what = "parameter '" + parameter.name + "' is not the same on all ranks after " +
-                           (step == 2 ? "the first update" : std::to_string(step - 1) + " updates") + ": rank " +
-                           std::to_string(rank) + " differs from rank 0, by up to " + text +
-                           " of its largest element on some rank";
-  if (difference > kDrift) throw RankMismatch(what + "; something changes parameters on some ranks only");
-  if (!std::exchange(drift_was_said_, true)) warn(what + "; do the ranks run on unlike processors?");
+  return share.item<double>();
 }
 
 void TrainingGuards::name_unused(std::int64_t step) {

@@ -49,8 +49,10 @@ class TrainingGuards {
 
   void compare(std::int64_t step, bool parameters, bool batches);
   void name_identical_batches() const;
-  void report_different_parameter(std::int64_t step);
-  void report_difference(std::int64_t step, const NamedTensor& parameter, std::size_t rank);
+  /// All that differ: drift of the first must not hide that a later one is another.
+  void report_different_parameters(std::int64_t step);
+  /// Of rank 0's largest element, the largest of all ranks. Collective.
+  [[nodiscard]] double share_of_difference(const at::Tensor& parameter);
   void name_unused(std::int64_t step);
   /// Every rank's `numbers`, in rank order.
   [[nodiscard]] std::vector<std::vector<std::int64_t>> gather(const std::vector<std::int64_t>& numbers);

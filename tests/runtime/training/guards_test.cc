@@ -116,8 +116,8 @@ TEST(Guards, SayNothingOfBatchesThatAreAlikeOnceOrAreNotCompared) {
   EXPECT_EQ(heard.texts(), std::vector<std::string>());
 }
 
-/// What each rank hears when rank 2 changes an element of a parameter by `change` after the first step.
-std::vector<std::string> with_a_change(double change, Heard& heard, GuardOptions guards = {}) {
+/// What each rank hears when `harm(net, rank)` was done after the first step.
+std::vector<std::string> with_harm(const std::function<void(Net&, int)>& harm, Heard& heard, GuardOptions guards = {}) {
   std::mutex mutex;
   std::vector<std::string> errors;
   run_sessions(
@@ -126,7 +126,7 @@ std::vector<std::string> with_a_change(double change, Heard& heard, GuardOptions
         try {
           train(session, 7, other_for_all, [&](Net& net, int step) {
             at::NoGradGuard no_grad;
-            if (session.rank() == 2 && step == 1) net.spare->weight[0][1] += change;
+            if (step == 1) harm(net, session.rank());
           });
         } catch (const RankMismatch& error) {
           const std::lock_guard lock(mutex);
@@ -135,6 +135,14 @@ std::vector<std::string> with_a_change(double change, Heard& heard, GuardOptions
       },
       heard.options(guards));
   return errors;
+}
+
+/// The same when rank 2 changes an element of a parameter by `change`.
+std::vector<std::string> with_a_change(double change, Heard& heard, GuardOptions guards = {}) {
+  const auto harm = [change](Net& net, int rank) {
+    if (rank == 2) net.spare->weight[0][1] += change;
+  };
+  return with_harm(harm, heard, guards);
 }
 
 TEST(Guards, RefuseParametersThatAreNotTheSameOnAllRanks) {
@@ -155,6 +163,26 @@ TEST(Guards, WarnOnceOfParametersThatDriftApart) {
   ASSERT_EQ(heard.texts().size(), 1U);
   EXPECT_NE(heard.texts()[0].find("'spare.weight'"), std::string::npos) << heard.texts()[0];
   EXPECT_NE(heard.texts()[0].find("rank 2 differs from rank 0"), std::string::npos) << heard.texts()[0];
+}
+
+TEST(Guards, RefuseAParameterBehindOneThatDrifts) {
+  Heard heard;
+  const auto harm = [](Net& net, int rank) {
+    if (rank != 2) return;
+    net.spare->weight[0][1] += 1e-6;
+    net.spare->bias += 0.5;
+  };
+  const auto errors = with_harm(harm, heard);
+  ASSERT_EQ(errors.size(), 3U);
+  EXPECT_NE(errors[0].find("'spare.bias' is not the same"), std::string::npos) << errors[0];
+  EXPECT_EQ(heard.texts(), std::vector<std::string>());
+}
+
+TEST(Guards, TakeTheSignOfZeroForDrift) {
+  Heard heard;
+  const auto harm = [](Net& net, int rank) { net.spare->bias.fill_(rank == 2 ? -0.0 : 0.0); };
+  EXPECT_EQ(with_harm(harm, heard), std::vector<std::string>());
+  EXPECT_EQ(heard.texts().size(), 1U);
 }
 
 TEST(Guards, NameParametersThatGetNoGradientOnce) {
