@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 #include "base/fd.h"
@@ -54,6 +56,11 @@ TEST(ErrorRelay, SwallowsWhatNobodyReads) {
   EXPECT_FALSE(relay.blocked());
 }
 
+bool has_room(int fd) {
+  pollfd writable{fd, POLLOUT, 0};
+  return ::poll(&writable, 1, 0) != 0;
+}
+
 TEST(RankErrors, AreNotReadWhileTheRelayHasNoRoom) {
   EventLoop loop;
   Pipe console = make_pipe();
@@ -72,9 +79,18 @@ TEST(RankErrors, AreNotReadWhileTheRelayHasNoRoom) {
     if (count > 0) written += static_cast<std::size_t>(count);
     if (written > 10'000'000) loop.stop();
   });
-  auto quiet = loop.after(std::chrono::milliseconds(300), [&] { loop.stop(); });
+  EventLoop::Timer quiet;
+  std::size_t before = 0;
+  const std::function<void()> look = [&] {
+    if (relay.blocked() && !has_room(rank.get()) && written == before) return loop.stop();
+    before = written;
+    quiet = loop.after(std::chrono::milliseconds(50), look);
+  };
+  look();
+  auto limit = loop.after(std::chrono::seconds(60), [&] { loop.stop(); });
   loop.run();
   EXPECT_TRUE(relay.blocked());
+  EXPECT_FALSE(has_room(rank.get())) << "the rank goes on after " << written << " bytes";
   EXPECT_LT(written, 10'000'000U) << "read into memory without bound";
   writer.cancel();
   std::string got;
@@ -82,7 +98,7 @@ TEST(RankErrors, AreNotReadWhileTheRelayHasNoRoom) {
     got += read_all_there(console.read.get());
     if (got.size() == written) loop.stop();
   });
-  const auto limit = loop.after(std::chrono::seconds(60), [&] { loop.stop(); });
+  limit = loop.after(std::chrono::seconds(60), [&] { loop.stop(); });
   loop.run();
   EXPECT_EQ(got.size(), written) << "all of it follows";
 }
