@@ -99,8 +99,8 @@ TEST(MeetingFailure, OfRankZeroReachesThoseWhoWaitForAnother) {
 TEST(MeetingFailure, AtTheDeadlineNamesWhoDidNotComeToAll) {
   SharedCounter come;
   std::vector<RankProcess> waiting;
-  waiting.emplace_back(comes(group_of(1, 3, "incomplete"), come));
-  waiting.emplace_back([options = group_of(0, 3, "incomplete", 3000ms)] {
+  waiting.emplace_back(comes(group_of(1, 3, "incomplete", 60s), come));
+  waiting.emplace_back([options = group_of(0, 3, "incomplete", 5s)] {
     StoreClient store(options.store, std::chrono::steady_clock::now() + 20s);
     require(store.get("lrun/incomplete/0/rank/1", std::chrono::steady_clock::now() + 20s).has_value(),
             "rank 1 is late");
@@ -108,16 +108,18 @@ TEST(MeetingFailure, AtTheDeadlineNamesWhoDidNotComeToAll) {
   });
   for (RankProcess& rank : waiting) {
     EXPECT_EQ(rank.result(),
-              "CollectiveTimeout: the group of 3 ranks did not meet within 3000 ms: rank 2 did not come");
+              "CollectiveTimeout: the group of 3 ranks did not meet within 5000 ms: rank 2 did not come");
   }
 }
 
 TEST(MeetingFailure, AtTheDeadlineOfARankNamesWhomRankZeroWaitsFor) {
   SharedCounter come;
-  const RankProcess rank_zero(makes_the_group(group_of(0, 3, "patient")));
-  RankProcess impatient(comes(group_of(1, 3, "patient", 5s), come));  // rank 0 has more time than it
+  const RankProcess rank_zero(makes_the_group(group_of(0, 4, "patient", 60s)));
+  const RankProcess witness(comes(group_of(2, 4, "patient", 60s), come));
+  come.wait_for(1);                                                   // rank 0 calls those who come
+  RankProcess impatient(comes(group_of(1, 4, "patient", 5s), come));  // rank 0 has more time than it
   EXPECT_EQ(impatient.result(),
-            "CollectiveTimeout: the group of 3 ranks did not meet within 5000 ms: rank 2 did not come");
+            "CollectiveTimeout: the group of 4 ranks did not meet within 5000 ms: rank 3 did not come");
 }
 
 /// A group whose rank 0 serves the store, as without a launcher that does.
