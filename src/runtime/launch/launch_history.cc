@@ -42,8 +42,10 @@ Fd file_without_name() {
 void LaunchHistory::append(const PastLaunch& launch) {
   if (!file_) file_ = file_without_name();
   const EntryHeader header{launch.outcome, launch.rank, launch.exit_code, 0, launch.bytes.size()};
-  if (const int error = write_at(fd(), &header, sizeof header, written_)) fail(error, "write");
-  if (const int error = write_at(fd(), launch.bytes.data(), launch.bytes.size(), written_ + sizeof header)) {
+  int error = write_at(fd(), &header, sizeof header, written_);
+  if (error == 0) error = write_at(fd(), launch.bytes.data(), launch.bytes.size(), written_ + sizeof header);
+  if (error != 0) {
+    [[maybe_unused]] const int shortened = ::ftruncate(fd(), static_cast<off_t>(written_));  // gives room back
     fail(error, "write");
   }
   written_ += sizeof header + launch.bytes.size();

