@@ -13,7 +13,8 @@ namespace lrun {
 ///          wrapped module, a join's. When a collective operation of a step fails, the error says which step it was,
 ///          and that a rank that has left ran fewer.
 /// Cost     by default one all_gather of 16 bytes in each of the first three steps and in every 500th, in which each
-///          rank also reads its parameters once: no more than a thousandth of the time of a step, on average.
+///          rank also reads its parameters once: on x86 CPUs no more than a thousandth of the time of a step, on
+///          average. On a GPU the parameters are copied to the CPU in those steps.
 /// Limits   in a world of one only parameters without a gradient are told of, and not where the program neither calls
 ///          train_step() nor DistributedDataParallel::forward().
 struct GuardOptions {

@@ -66,18 +66,16 @@ struct SessionOptions {
 /// nothing is communicated.
 ///
 /// Devices  a session on GPUs makes device() the current one of its thread. Where LibTorch's CUDA library is not
-/// linked,
-///          the session loads it; LibTorch takes it only as long as it was not used, so the session comes first in
-///          main().
+///          linked, the session loads it; LibTorch takes it only as long as it was not used, so the session comes
+///          first in main().
 /// Threads  the training thread. Several sessions may live in one process if their `connect` allows it. LibTorch takes
 ///          the number of its own threads from OMP_NUM_THREADS, which the launcher sets; a session leaves it alone.
 /// Lifetime must outlive the models made by wrap().
 class LRUN_EXPORT Session {
  public:
   /// \throws lrun::BadEnvironment     the worker environment is malformed.
-  /// \throws lrun::Unsupported        strategy or backend is not in this version or build; a device that is not there,
-  /// or
-  ///                                  that LibTorch or its driver cannot use. Before any tensor work.
+  /// \throws lrun::Unsupported        strategy or backend is not in this version or build; a device that is not
+  ///                                  there, or that LibTorch or its driver cannot use. Before any tensor work.
   /// \throws lrun::CollectiveTimeout  not all ranks came within `timeout`.
   explicit Session(SessionOptions options = {});
   ~Session();

@@ -36,8 +36,7 @@ void require_visible(const std::vector<at::Device>& devices, const VisibleGpus& 
 /// the environment, the GPUs that there are, else the CPU. Loads LibTorch's CUDA side when a GPU is wanted, and makes
 /// the first device the current one of the calling thread.
 /// \throws lrun::Unsupported  a device that cannot be used: its side of LibTorch is missing, there is no driver, no
-/// such
-///                            GPU. Before any tensor is made.
+///                            such GPU. Before any tensor is made.
 std::vector<at::Device> choose_devices(const World& world, const SessionOptions& options);
 
 /// The backend of a group by default: what was asked for, else nccl where GPUs of several ranks meet.
