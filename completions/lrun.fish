@@ -168,7 +168,7 @@ complete -c lrun -n 'not __lrun_program' -x -l start-timeout -d 'Time for all wo
 complete -c lrun -n 'not __lrun_program' -x -l hang-timeout -d 'Time without progress that is a hang'
 complete -c lrun -n 'not __lrun_program' -x -l hang-signal -a 'progress cpu' -d 'What counts as progress'
 complete -c lrun -n 'not __lrun_program' -x -l on-hang -a 'dump kill restart' -d 'What follows a hang'
-complete -c lrun -n 'not __lrun_program' -x -l signals-to-handle -d 'Signals that end the run'
+complete -c lrun -n 'not __lrun_program' -x -l signals-to-handle -a 'SIGTERM SIGINT SIGHUP SIGQUIT SIGUSR1 SIGUSR2' -d 'Signals that end the run'
 complete -c lrun -n 'not __lrun_program' -x -l settle -d 'Wait after a failure before the others are stopped'
 complete -c lrun -n 'not __lrun_program' -x -l max-restarts -d 'Start again after a failure, so many times at most'
 complete -c lrun -n 'not __lrun_program' -x -l restart-backoff -d 'Wait before the second restart in a row'

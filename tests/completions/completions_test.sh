@@ -79,6 +79,7 @@ among 'lrun doc' doctor
 among 'lrun doctor --ho' --hosts
 never 'lrun doctor ' 20260102-run-one
 among 'lrun --bind n' numa
+among 'lrun --signals-to-handle SIGT' SIGTERM
 exactly 'lrun status ' 20260102-run-one 20260103-run-two
 exactly 'lrun status 20260103' 20260103-run-two
 among 'lrun status --js' --json
