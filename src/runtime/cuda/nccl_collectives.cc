@@ -240,8 +240,8 @@ class NcclCollectives final : public Collectives {
   InFlight note(const char* name, const Call& call) {
     group_.note(call);
     const SteadyTime now = std::chrono::steady_clock::now();
-    const InFlight work{++sequence_, std::string(name) + " #" + std::to_string(sequence_), now, now + timeout(),
-                        std::make_shared<Mark>()};
+    InFlight work{++sequence_, std::string(name) + " #" + std::to_string(sequence_), now, now + timeout(),
+                  std::make_shared<Mark>()};
     {
       const std::lock_guard lock(mutex_);
       in_flight_.push_back(work);
