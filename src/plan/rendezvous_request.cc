@@ -107,9 +107,10 @@ Endpoint meeting_place(const LaunchRequest& request) {
   return {rendezvous.master_addr.value, port};
 }
 
-/// What the kernel chooses on one node, the others cannot know.
+/// What the kernel chooses on one node, the others cannot know. torchrun takes it for a job that may begin alone.
 void check_port_is_known(const LaunchRequest& request, int port) {
-  if (port != 0) return;
+  const bool may_be_alone = request.compat == Compat::kTorchrun && request.min_nodes == 1;
+  if (port != 0 || may_be_alone) return;
   const Setting<Endpoint>& endpoint = request.rendezvous.endpoint;
   const bool by_endpoint = !endpoint.value.host.empty();
   const std::string written = by_endpoint ? as_written(endpoint.origin, as_written(endpoint.value))

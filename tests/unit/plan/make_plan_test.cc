@@ -323,6 +323,16 @@ TEST(MakePlan, SaysWhatToTypeForSeveralNodes) {
             "'--master-port 29500' on every node");
 }
 
+TEST(MakePlan, TakesTorchrunsAnyPortForAJobThatMayBeginAlone) {
+  LaunchRequest request =
+      request_to_meet({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("there", 0)});
+  request.compat = Compat::kTorchrun;
+  request.min_nodes = 1;
+  EXPECT_EQ(plan_of(request, cpu_node()).rendezvous->port, 0);
+  request.min_nodes = 2;
+  EXPECT_THROW((void)plan_of(request, cpu_node()), UserError);
+}
+
 TEST(MakePlan, SaysThatAnEndpointsPortWinsAlsoWithSeveralNodes) {
   LaunchRequest request = request_to_meet({.endpoint = endpoint_of("there", 4000)});
   request.master_port = {5000, Source::kFlag, "--master-port"};
