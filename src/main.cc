@@ -1,7 +1,4 @@
-#include <fmt/format.h>
-
 #include <exception>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +11,7 @@
 #include "cli/launch.h"
 #include "cli/parse_args.h"
 #include "cli/print_config.h"
+#include "cli/start_on_nodes.h"
 #include "cli/verbs.h"
 #include "cluster/detect.h"
 #include "cluster/program_facts.h"
@@ -22,7 +20,6 @@
 #include "plan/make_plan.h"
 #include "plan/show_plan.h"
 #include "process/process_title.h"
-#include "remote/srun.h"
 #include "report/parent_error_file.h"
 #include "verdict/judge.h"
 
@@ -33,15 +30,6 @@ int answer_with(const std::string& text) { return print(text) ? 0 : kExitRefused
 
 void warn(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) say(Severity::kWarning, warning);
-}
-
-/// The launchers that srun starts then parse, detect and plan, each on its node.
-[[noreturn]] void start_on_nodes(int nodes, const std::vector<std::string>& argv, const LaunchRequest& request,
-                                 const Allocation& allocation, const Environment& environment) {
-  std::vector<std::string> launcher{std::filesystem::read_symlink("/proc/self/exe").string()};
-  launcher.insert(launcher.end(), argv.begin() + 1, argv.end());
-  say(Severity::kNote, fmt::format("srun starts lrun on {} nodes of {}", nodes, allocation.source));
-  become_srun(srun_command(nodes, launcher, request.standard_input), environment);
 }
 
 /// parse → detect → plan → run → report

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <utility>
 
+#include "rendezvous/admission.h"
 #include "report/verdict_text.h"
 
 namespace lrun {
@@ -132,10 +133,7 @@ std::string JobRun::who_goes_on() const {
 }
 
 std::string JobRun::nodes_in_words(int nodes) const {
-  const std::string most = std::to_string(rendezvous_.max_nodes);
-  const bool fixed = rendezvous_.min_nodes == rendezvous_.max_nodes;
-  return std::to_string(nodes) + " of " + (fixed ? most : std::to_string(rendezvous_.min_nodes) + ":" + most) +
-         " nodes";
+  return std::to_string(nodes) + " of " + lrun::nodes_in_words(rendezvous_.min_nodes, rendezvous_.max_nodes) + " nodes";
 }
 
 void JobRun::node_joined(const std::string& node, const std::string& text) {

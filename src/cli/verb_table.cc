@@ -1,9 +1,9 @@
 #include "cli/verb_table.h"
 
-#include <charconv>
 #include <optional>
 
 #include "base/user_error.h"
+#include "base/whole_number.h"
 
 namespace lrun {
 namespace {
@@ -11,10 +11,8 @@ namespace {
 using Kind = VerbRequest::Kind;
 
 std::optional<int> positive_number(std::string_view text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
-  return number;
+  const std::optional<int> number = whole_number<int>(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 /// 'RANK:PID', or 'PID' alone, whose rank is its place in the list. 'RANK:0' is a rank that has ended.

@@ -98,7 +98,7 @@ struct JobPlace {
 /// Where a run may be placed, and who says so.
 struct Allocation {
   std::vector<AllocatedNode> nodes;  ///< never empty; the first is this host, the others are in rank order
-  std::string source;                ///< 'this host', 'Slurm'
+  std::string source;                ///< 'this host', 'Slurm step 12.0'
   std::string reason;                ///< why that source was chosen, from which variables
   std::optional<JobPlace> job = {};  ///< empty: the user says how nodes meet
   int nodes_to_start = 0;            ///< of the manager's job: nothing runs there before its starter does it; 0: none

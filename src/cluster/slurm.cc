@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/crc32c.h"
 #include "base/user_error.h"
+#include "base/whole_number.h"
 #include "cluster/slurm_lists.h"
 
 namespace lrun {
@@ -16,10 +17,14 @@ constexpr const char* kSwitchedOff = "or give '--standalone' to every lrun that 
 /// 'SLURM_NODEID=x' is not a number from 0 to `most`.
 int number_of(const Environment& environment, const char* name, int most) {
   const std::string text = environment.get(name).value_or("");
-  int number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && end == text.data() + text.size() && number >= 0 && number <= most) return number;
+  const std::optional<int> number = whole_number<int>(text);
+  if (number && *number >= 0 && *number <= most) return *number;
   throw UserError(fmt::format("'{}={}' is not a number from 0 to {}", name, text, most), kSwitchedOff);
+}
+
+/// A worker of another launcher has its variables and, inherited, those of that launcher's step.
+bool is_worker(const Environment& environment) {
+  return environment.has("LRUN_RUN_ID") || environment.has("TORCHELASTIC_RUN_ID");
 }
 
 /// The value of the step's variable, or of the job's where an old Slurm has no other.
@@ -38,8 +43,7 @@ std::string first_of(const Environment& environment, const char* of_step, const 
 
 std::optional<SlurmStep> slurm_step(const Environment& environment) {
   const bool in_step = environment.has("SLURM_STEP_ID") && environment.has("SLURM_PROCID");
-  const bool nested = environment.has("LRUN_RUN_ID") || environment.has("TORCHELASTIC_RUN_ID");
-  if (!in_step || nested) return std::nullopt;
+  if (!in_step || is_worker(environment)) return std::nullopt;
   const std::string tasks_text = first_of(environment, "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
   const auto tasks = parse_slurm_counts(tasks_text);
   if (!tasks) {
@@ -61,17 +65,16 @@ std::optional<SlurmStep> slurm_step(const Environment& environment) {
 JobPlace meeting_of(const SlurmStep& step) {
   constexpr unsigned kFirstPort = 15'000;
   constexpr unsigned kPorts = 17'000;  // to 31,999
-  unsigned mixed = 0;
-  for (const char letter : step.job + "." + step.step) mixed = mixed * 31 + static_cast<unsigned char>(letter);
-  return {.run_name = fmt::format("slurm-{}.{}", step.job, step.step),
+  const std::string name = step.job + "." + step.step;
+  return {.run_name = "slurm-" + name,
           .host = step.hosts.front(),
-          .port = static_cast<int>(kFirstPort + mixed % kPorts),
+          .port = static_cast<int>(kFirstPort + crc32c(name) % kPorts),
           .node_rank = step.node_rank};
 }
 
 int nodes_of_batch_script(const Environment& environment) {
   const bool script = environment.has("SLURM_JOB_ID") && !environment.has("SLURM_STEP_ID");
-  if (!script || environment.has("LRUN_RUN_ID") || environment.has("TORCHELASTIC_RUN_ID")) return 0;
+  if (!script || is_worker(environment)) return 0;
   const auto hosts = parse_slurm_hosts(environment.get("SLURM_JOB_NODELIST").value_or(""));
   return hosts && hosts->size() > 1 ? static_cast<int>(hosts->size()) : 0;
 }

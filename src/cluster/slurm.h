@@ -21,9 +21,8 @@ struct SlurmStep {
 
 /// The step that `environment` is in. SLURM_JOB_ID alone is no step: the batch script and the shell of salloc have it.
 /// \return empty: no step, one of a single task, or a worker of another launcher in a step.
-/// \throws UserError  a node has several tasks, which would each start all of its workers; the variables cannot be
-/// read,
-///                    or do not agree (a heterogeneous job).
+/// \throws UserError  a node has several tasks, which would each start all of its workers; the variables cannot be read
+/// or do not agree (a heterogeneous job).
 std::optional<SlurmStep> slurm_step(const Environment& environment);
 
 /// Where the launchers of a step meet: the first host of the step, and a port that follows from job and step, so that

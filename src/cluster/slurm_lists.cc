@@ -1,31 +1,22 @@
 #include "cluster/slurm_lists.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 
 #include "base/split.h"
+#include "base/whole_number.h"
 
 namespace lrun {
 namespace {
 
 using Texts = std::vector<std::string>;
 
-/// All of `text` is a number that fits.
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = !text.empty() && error == std::errc() && end == text.data() + text.size();
-  return whole ? std::optional(number) : std::nullopt;
-}
-
 /// Adds the numbers of '08-10' or '7', as text. \return false: none, or too many.
 bool add_range(std::string_view range, Texts& numbers) {
   const bool is_one = range.find('-') == std::string_view::npos;
   const std::string_view first_text = cut(range, '-');
-  const auto first = number_in<std::uint32_t>(first_text);
-  const auto last = is_one ? first : number_in<std::uint32_t>(range);
+  const auto first = whole_number<std::uint32_t>(first_text);
+  const auto last = is_one ? first : whole_number<std::uint32_t>(range);
   if (!first || !last || *last < *first || *last - *first >= kMostSlurmEntries - numbers.size()) return false;
   for (std::uint64_t number = *first; number <= *last; ++number) {
     std::string text = std::to_string(number);
@@ -111,11 +102,11 @@ std::optional<std::vector<int>> parse_slurm_counts(std::string_view text) {
   for (bool more = true; more;) {
     more = text.find(',') != std::string_view::npos;
     std::string_view times = cut(text, ',');
-    const auto count = number_in<int>(cut(times, '('));
+    const auto count = whole_number<int>(cut(times, '('));
     std::optional<int> repeat = 1;
     if (!times.empty()) {
       if (!times.starts_with('x') || !times.ends_with(')')) return std::nullopt;
-      repeat = number_in<int>(times.substr(1, times.size() - 2));
+      repeat = whole_number<int>(times.substr(1, times.size() - 2));
     }
     if (!count || *count < 0 || !repeat || *repeat < 1) return std::nullopt;
     if (static_cast<std::size_t>(*repeat) > kMostSlurmEntries - counts.size()) return std::nullopt;

@@ -1,13 +1,13 @@
 #include "plan/device_request.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 
 #include "base/nearest.h"
 #include "base/split.h"
 #include "base/user_error.h"
+#include "base/whole_number.h"
 
 namespace lrun {
 namespace {
@@ -17,13 +17,6 @@ using Kind = DeviceRequest::Kind;
 constexpr int kMostPerNode = 65'536;  // far above any machine; a typing mistake must not become a plan of gigabytes
 constexpr const char* kAllowedDevices = "use a count, 'auto', '-1' for all GPUs, or a list such as '2,3'";
 constexpr const char* kAllowedProcesses = "use a count, 'auto', 'cpu' or 'gpu'";
-
-std::optional<long> number_in(std::string_view text) {
-  long number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 int checked_count(const Setting<std::string>& setting, long number, const char* allowed) {
   if (number < 1) throw UserError("'" + as_written(setting) + "' asks for no device at all", allowed);
@@ -41,7 +34,7 @@ DeviceRequest read_list(const Setting<std::string>& setting) {
   while (true) {
     const auto comma = rest.find(',');
     const std::string id(trimmed(rest.substr(0, comma)));
-    const auto index = number_in(id);
+    const auto index = whole_number<long>(id);
     if (!id.empty() && !id.starts_with("GPU-") && !id.starts_with("MIG-") && (!index || *index < 0)) {
       throw UserError("'" + id + "' in '" + as_written(setting) + "' is not the number of a GPU", kAllowedDevices);
     }
@@ -68,7 +61,8 @@ DeviceRequest read_devices(const Setting<std::string>& devices) {
   const std::string_view text = trimmed(devices.value);
   if (text == "auto") return {Kind::kAuto, 0, {}};
   if (text == "-1") return {Kind::kAllGpus, 0, {}};
-  if (const auto number = number_in(text)) return {Kind::kCount, checked_count(devices, *number, kAllowedDevices), {}};
+  if (const auto number = whole_number<long>(text))
+    return {Kind::kCount, checked_count(devices, *number, kAllowedDevices), {}};
   if (text.find(',') != std::string_view::npos || text.starts_with("GPU-") || text.starts_with("MIG-")) {
     return read_list(devices);
   }
@@ -83,7 +77,7 @@ DeviceRequest read_processes(const Setting<std::string>& nproc_per_node) {
   if (text == "auto") return {Kind::kAutoCount, 0, {}};
   if (text == "cpu") return {Kind::kCpuCount, 0, {}};
   if (text == "gpu") return {Kind::kAllGpus, 0, {}};
-  if (const auto number = number_in(text)) {
+  if (const auto number = whole_number<long>(text)) {
     return {Kind::kProcesses, checked_count(nproc_per_node, *number, kAllowedProcesses), {}};
   }
   const auto near = nearest_word(text, {"auto", "cpu", "gpu"});

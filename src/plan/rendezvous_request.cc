@@ -1,10 +1,10 @@
 #include "plan/rendezvous_request.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/split.h"
 #include "base/user_error.h"
+#include "base/whole_number.h"
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 
@@ -24,10 +24,8 @@ bool is_host_name(std::string_view text) {
 }
 
 std::optional<int> port_in(std::string_view text) {
-  int port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  const bool number = error == std::errc() && end == text.data() + text.size();
-  return number && port >= 0 && port <= kMostPort ? std::optional(port) : std::nullopt;
+  const std::optional<int> port = whole_number<int>(text);
+  return port && *port >= 0 && *port <= kMostPort ? port : std::nullopt;
 }
 
 bool is_here(const std::string& host, const AllocatedNode& this_host) {

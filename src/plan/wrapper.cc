@@ -1,18 +1,16 @@
 #include "plan/wrapper.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/user_error.h"
+#include "base/whole_number.h"
 
 namespace lrun {
 namespace {
 
 std::optional<int> parse_rank(std::string_view text) {
-  int rank = -1;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-  if (error != std::errc() || stop != text.data() + text.size() || rank < 0) return std::nullopt;
-  return rank;
+  const std::optional<int> rank = whole_number<int>(text);
+  return rank && *rank >= 0 ? rank : std::nullopt;
 }
 
 std::optional<std::string> value_of(char macro, const WrapperFacts& facts) {

@@ -3,8 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "base/environment.h"
-
 namespace lrun {
 
 /// The command that starts `launcher`, a command line of lrun, as the one task of each of `nodes` nodes of the Slurm
@@ -12,10 +10,5 @@ namespace lrun {
 /// CPUs, and no launcher ends because another did: they tell each other. \param reads_input  the first task gets this
 /// process's standard input; else nobody does.
 std::vector<std::string> srun_command(int nodes, const std::vector<std::string>& launcher, bool reads_input);
-
-/// Becomes `command`. Returns only by an exception.
-/// \throws UserError  there is no srun on PATH.
-/// \throws std::system_error  it cannot be executed.
-[[noreturn]] void become_srun(const std::vector<std::string>& command, const Environment& environment);
 
 }  // namespace lrun

@@ -29,9 +29,9 @@ std::string in_words(const JoinRecord& record) {
          (record.node_rank ? ", node rank " + std::to_string(*record.node_rank) : "") + ")";
 }
 
-std::string nodes_in_words(const JoinRecord& record) {
-  const std::string most = std::to_string(record.max_nodes);
-  return record.min_nodes == record.max_nodes ? most : std::to_string(record.min_nodes) + ":" + most;
+std::string nodes_in_words(int least, int most) {
+  const std::string text = std::to_string(most);
+  return least == most ? text : std::to_string(least) + ":" + text;
 }
 
 std::string objection_to(const JoinRecord& record, const std::vector<const JoinRecord*>& joined, bool runs) {
@@ -42,7 +42,8 @@ std::string objection_to(const JoinRecord& record, const std::vector<const JoinR
     return "this is the job '" + first.run_name + "', not '" + record.run_name + "'" + of_first + ": see --rdzv-id";
   }
   if (record.min_nodes != first.min_nodes || record.max_nodes != first.max_nodes) {
-    return "the job has " + nodes_in_words(first) + " nodes, not " + nodes_in_words(record) + "," + of_first;
+    return "the job has " + nodes_in_words(first.min_nodes, first.max_nodes) + " nodes, not " +
+           nodes_in_words(record.min_nodes, record.max_nodes) + "," + of_first;
   }
   if (record.settings != first.settings) {
     return "the job has " + first.settings + "; here it is " + record.settings;

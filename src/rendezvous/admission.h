@@ -14,7 +14,7 @@ std::string objection_to(const JoinRecord& record, const std::vector<const JoinR
 /// ''b' from 10.0.0.2 (2 workers, node rank 1)'.
 std::string in_words(const JoinRecord& record);
 
-/// How many nodes its job may have: '2', '2:4'.
-std::string nodes_in_words(const JoinRecord& record);
+/// How many nodes a job may have: '2', '2:4'.
+std::string nodes_in_words(int least, int most);
 
 }  // namespace lrun

@@ -67,7 +67,7 @@ void Coordinator::join(LauncherId from, const JoinRecord& record, SteadyTime now
   launchers_[from].record = record;
   last_joined_ = now;
   if (phase_ == Phase::kMeeting) return begin_when_complete(now);
-  const std::string all = nodes_in_words(record);
+  const std::string all = nodes_in_words(least(), most());
   send(from, {.kind = Kind::kSpare,
               .text = "the job runs with " + std::to_string(members_) + " of " + all +
                       " nodes: this one waits until it is needed"});
@@ -172,7 +172,7 @@ void Coordinator::take_newcomers_in(SteadyTime now) {
     if (!launcher.in_round) names += (names.empty() ? "" : ", ") + launcher.record.node;
   }
   const bool one = static_cast<int>(ids.size()) == members_ + 1;
-  const std::string all = nodes_in_words(launchers_.at(ids.front()).record);
+  const std::string all = nodes_in_words(least(), most());
   const std::string text = (one ? "node " : "nodes ") + names + (one ? " has" : " have") +
                            " joined: all start again on " + std::to_string(ids.size()) + " of " + all + " nodes";
   send_to_members({.kind = Kind::kResize, .round = round_, .text = text, .node = names});

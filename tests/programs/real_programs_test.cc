@@ -2,21 +2,16 @@
 // to come to what one process comes to. LRUN_PROGRAMS_PYTHON names a Python that has them; tools/dev/programs.sh makes
 // one.
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <cstdlib>
 #include <set>
 #include <sstream>
 
+#include "support/launchers_of_a_job.h"
 #include "support/lrun_process.h"
 
 namespace lrun::test {
 namespace {
-
-using Words = std::vector<std::string>;
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// What the ranks told, without the prefix of lrun: "rank=0 world=2 restart=0 loss=…".
 std::multiset<std::string> results(const std::string& out) {
@@ -126,19 +121,6 @@ TEST_F(RealPrograms, MeetAgainAfterARestart) {
   const auto run = start({"--devices", "2", "--max-restarts", "1"}, "torch_ddp", {"--fail", "once"});
   EXPECT_EQ(run->wait().code, 0) << run->err();
   expect_trained(run->out(), run->err(), 1);
-}
-
-/// Free now; below the range from which the kernel gives ports to others by itself.
-int free_port() {
-  for (int port = 25'000 + static_cast<int>(::getpid() % 5000); port < 32'000; ++port) {
-    const Fd probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_ANY);
-    if (::bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return port;
-  }
-  return 0;
 }
 
 TEST_F(RealPrograms, RunOnSeveralNodes) {

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace lrun {
+
+/// The number that all of `text` is, in decimal digits, with '-' before them where `Number` has a sign. \return empty:
+/// it is none, or does not fit.
+template <class Number>
+std::optional<Number> whole_number(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool all = error == std::errc() && end == text.data() + text.size();
+  return all ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace lrun

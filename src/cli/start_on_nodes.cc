@@ -1,0 +1,41 @@
+#include "cli/start_on_nodes.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "base/user_error.h"
+#include "cli/diagnostics.h"
+#include "process/program_path.h"
+#include "remote/srun.h"
+
+namespace lrun {
+namespace {
+
+[[noreturn]] void become_srun(const std::vector<std::string>& command, const Environment& environment) {
+  const ProgramPath srun = find_program(command.front(), environment.get("PATH").value_or(""));
+  if (srun.path.empty()) {
+    throw UserError("srun, which starts lrun on the other nodes of this Slurm job, is not on PATH",
+                    "'--num_nodes 1' uses this node alone");
+  }
+  std::vector<char*> argv;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  ::execv(srun.path.c_str(), argv.data());
+  throw std::system_error(errno, std::generic_category(), "cannot execute '" + srun.path + "'");
+}
+
+}  // namespace
+
+void start_on_nodes(int nodes, const std::vector<std::string>& argv, const LaunchRequest& request,
+                    const Allocation& allocation, const Environment& environment) {
+  std::vector<std::string> launcher{std::filesystem::read_symlink("/proc/self/exe").string()};
+  launcher.insert(launcher.end(), argv.begin() + 1, argv.end());
+  say(Severity::kNote, fmt::format("srun starts lrun on {} nodes of {}", nodes, allocation.source));
+  become_srun(srun_command(nodes, launcher, request.standard_input), environment);
+}
+
+}  // namespace lrun
