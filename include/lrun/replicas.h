@@ -61,8 +61,9 @@ ModuleMaker default_maker(const std::shared_ptr<Module>& module) {
 /// Streams     on GPUs each replica's thread works on the streams that are current in the caller's.
 /// Gradients   of one batch are summed in the order of the replicas, so that runs are bitwise repeatable. Hooks on the
 ///             module's parameters see the gradients of part 0 and of step_end only.
-/// Memory      with several CPU replicas the process keeps what it frees, up to 1 GiB, for the next step (glibc's malloc
-///             thresholds, left alone where MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ or GLIBC_TUNABLES is set).
+/// Memory      with several CPU replicas the process keeps what it frees, up to 1 GiB, for the next step (thresholds
+///             of glibc's malloc, left alone where MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ or GLIBC_TUNABLES is
+///             set).
 /// Threads     one a replica, kept; the caller's runs the first. All calls come from one thread.
 class LRUN_EXPORT Replicas {
  public:

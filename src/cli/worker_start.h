@@ -29,8 +29,8 @@ struct WorkerStart {
 };
 
 /// To be called before lrun changes its own limits and signals. That the program cannot be executed is in the result.
-/// \throws UserError  the folder is not there, a limit may not be set, a wrapper cannot be executed, rank 0 is to read a
-///                    terminal that is not lrun's.
+/// \throws UserError  the folder is not there, a limit may not be set, a wrapper cannot be executed, rank 0 is to read
+///                    a terminal that is not lrun's.
 WorkerStart prepare_start(const LaunchPlan& plan, const Environment& environment);
 
 }  // namespace lrun

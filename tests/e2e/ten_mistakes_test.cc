@@ -178,7 +178,8 @@ TEST(TenMistakes, APortThatIsInUseWhereNodesAreToMeet) {
   const TakenPort port;
   LrunProcess lrun({"--num_nodes", "2", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:" + port.number(), "true"});
   EXPECT_EQ(lrun.wait().code, 125);
-  EXPECT_NE(lrun.err().find("cannot listen on 127.0.0.1:" + port.number() + ": Address already in use\n"
+  EXPECT_NE(lrun.err().find("cannot listen on 127.0.0.1:" + port.number() +
+                            ": Address already in use\n"
                             "lrun: hint: name another port with '--rdzv-endpoint', on every node\n"),
             std::string::npos)
       << lrun.err();

@@ -68,8 +68,8 @@ TEST(RestartPolicy, HistoryReachesNodesThatJoinLater) {
   for (const RestartHistory& history : {RestartHistory{}, RestartHistory{3, 2, exited(3, "boom")}}) {
     EXPECT_EQ(restart_history_from_json(to_json(history)), history);
   }
-  for (const char* const bad : {"", "{}", R"({"used":-1,"in_a_row":0,"last":""})",
-                                R"({"used":1,"in_a_row":1,"last":"no record"})"}) {
+  for (const char* const bad :
+       {"", "{}", R"({"used":-1,"in_a_row":0,"last":""})", R"({"used":1,"in_a_row":1,"last":"no record"})"}) {
     EXPECT_FALSE(restart_history_from_json(bad)) << bad;
   }
 }
