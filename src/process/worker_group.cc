@@ -147,6 +147,7 @@ void WorkerGroup::collect(std::size_t index) {
   if (given_up_ || worker.process.status() || !worker.process.has_ended()) return;
   // While the leader is unreaped the group's number is ours: what is left of it gets its signal now or never.
   if (stop_signal_ != 0 && worker.process.signal_group(stop_signal_)) worker.left_signal = stop_signal_;
+  if (worker.left_signal != 0) worker.process.signal_group(SIGCONT);
   forget_group(worker.process.pid());
   const std::optional<ExitStatus> status = worker.process.try_wait();
   watches_[index].cancel();
@@ -172,11 +173,13 @@ void WorkerGroup::child_signalled() {
 void WorkerGroup::stop_leaders(int signal_number) {
   stop_signal_ = signal_number;
   signal_leaders(signal_number);
+  signal_groups(SIGCONT);
 }
 
 void WorkerGroup::stop_groups(int signal_number) {
   stop_signal_ = signal_number;
   signal_groups(signal_number);
+  signal_groups(SIGCONT);
 }
 
 void WorkerGroup::signal_leaders(int signal_number) {

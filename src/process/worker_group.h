@@ -87,7 +87,8 @@ class WorkerGroup {
   void child_signalled();
 
   /// To each running worker itself, not to its children: a worker ends its own children as it sees fit. Its group gets
-  /// the signal when the worker has ended and left some of it (a shell that started the real program).
+  /// the signal when the worker has ended and left some of it (a shell that started the real program). Whoever of the
+  /// group was stopped is continued: a stopped process cannot obey.
   void stop_leaders(int signal_number);
   /// To each running worker itself, as news.
   void signal_leaders(int signal_number);

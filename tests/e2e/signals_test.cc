@@ -108,6 +108,38 @@ TEST(Signals, TheGraceStandsStillWhileStopped) {
   EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
 }
 
+TEST(Signals, AStoppedWorkerIsContinuedToEndPolitely) {
+  LrunProcess lrun({"-n", "2", "--grace", "1000s", "sh", "-c",
+                    "trap 'echo saved; exit 0' TERM; echo ready; while :; do sleep 0.01; done"});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  const std::vector<pid_t> workers = living_children(lrun.launcher_pid());
+  ASSERT_EQ(workers.size(), 2U);
+  for (const pid_t worker : workers) ::kill(worker, SIGSTOP);
+  ASSERT_TRUE(eventually([&] { return all_stopped(workers); }));
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+  EXPECT_NE(lrun.out().find("[0] saved"), std::string::npos) << lrun.out() << lrun.err();
+  EXPECT_NE(lrun.out().find("[1] saved"), std::string::npos) << lrun.out() << lrun.err();
+}
+
+TEST(Signals, AStoppedWorkerBesideAFailedOneIsContinued) {
+  LrunProcess lrun(
+      {"-n", "2", "--grace", "1000s", "sh", "-c",
+       "[ $RANK = 1 ] && { trap 'echo saved; exit 0' TERM; kill -STOP $$; while :; do sleep 0.01; done; }; "
+       "trap 'exit 3' USR1; echo ready; while :; do sleep 0.01; done"});
+  ASSERT_TRUE(lrun.wait_for("[0] ready"));
+  const auto stopped = [&] {
+    const std::vector<pid_t> workers = living_children(lrun.launcher_pid());
+    return std::any_of(workers.begin(), workers.end(), [](pid_t pid) { return process_state(pid) == 'T'; });
+  };
+  ASSERT_TRUE(eventually(stopped));
+  for (const pid_t pid : living_children(lrun.launcher_pid())) {
+    if (process_state(pid) != 'T') ::kill(pid, SIGUSR1);
+  }
+  EXPECT_EQ(lrun.wait().code, 3) << lrun.err();
+  EXPECT_NE(lrun.out().find("[1] saved"), std::string::npos) << lrun.out() << lrun.err();
+}
+
 TEST(Signals, NohupIsRespected) {
   LrunProcess lrun({"-n", "1", "sh", "-c", kSleeper}, {.before_exec = [] { ::signal(SIGHUP, SIG_IGN); }});
   ASSERT_TRUE(lrun.wait_for("[0] ready"));

@@ -29,6 +29,7 @@
 #include <iostream>
 #include <latch>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <tuple>
 
@@ -86,6 +87,10 @@ void print_state(const Net& net) {
 }
 
 bool is_rank_one() { return std::string(std::getenv("RANK")) == "1"; }
+
+void write_to_stdout(std::string_view text) {
+  if (::write(STDOUT_FILENO, text.data(), text.size()) < 0) ::_exit(99);
+}
 
 [[noreturn]] void wait_for_ever() {
   while (true) ::pause();
@@ -207,9 +212,10 @@ class Program {
   /// What the function of the other modes does.
   void misbehave() const {
     if (mode_ == "refuse") ::signal(SIGTERM, SIG_IGN);
+    if (mode_ == "deaf") ::signal(SIGTERM, [](int) { write_to_stdout("asked\n"); });
     barrier();
     if (mode_ == "nested") lrun::launch([] {}, options_);
-    if (mode_ == "wait") wait_with_orphan();
+    if (mode_ == "wait" || mode_ == "deaf") wait_with_orphan();
     if (mode_ == "shout") shout();
     if (mode_ == "backward") return backward();
     if (mode_ == "thread" || mode_ == "pool") return;

@@ -63,6 +63,33 @@ TEST(WorkerGroup, KillsItsWorkersWhenItGoes) {
   EXPECT_EQ(::kill(pid, 0), -1) << "the worker outlived its group";
 }
 
+/// Stops a child and waits until it has.
+void stop(pid_t pid) {
+  ::kill(pid, SIGSTOP);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED), 0);
+}
+
+TEST(WorkerGroup, ContinuesStoppedWorkersThatAreToEnd) {
+  for (const auto tell : {&WorkerGroup::stop_leaders, &WorkerGroup::stop_groups}) {
+    EventLoop loop;
+    WorkerGroup group;
+    ASSERT_EQ(
+        group.start(loop, {.path = "/bin/sh"}, shell_workers({"exec sleep 1000"}), SpawnDefaults::of_this_process()),
+        std::nullopt);
+    std::vector<ExitStatus> ends;
+    group.on_ended([&](Worker&, const ExitStatus& status) {
+      ends.push_back(status);
+      loop.stop();
+    });
+    stop(group.workers().front().process.pid());
+    (group.*tell)(SIGTERM);
+    const EventLoop::Timer limit = loop.after(Duration(30'000), [&] { loop.stop(); });
+    loop.run();
+    EXPECT_EQ(ends, (std::vector<ExitStatus>{{ExitStatus::Kind::kSignaled, SIGTERM}}));
+  }
+}
+
 TEST(WorkerGroup, CollectsDeathsThatHappenedBeforeASignalIsSent) {
   EventLoop loop;
   WorkerGroup group;
