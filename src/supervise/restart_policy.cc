@@ -8,23 +8,10 @@
 #include <utility>
 
 #include "base/json_integer.h"
+#include "base/without_numbers.h"
 
 namespace lrun {
 namespace {
-
-/// Every run of digits as one '#'.
-std::string without_numbers(const std::string& text) {
-  std::string result;
-  for (const char letter : text) {
-    const bool digit = letter >= '0' && letter <= '9';
-    if (!digit) {
-      result += letter;
-    } else if (result.empty() || result.back() != '#') {
-      result += '#';
-    }
-  }
-  return result;
-}
 
 std::string what_it_said(const FailureRecord& record) {
   if (!record.error.empty()) return without_numbers(record.error + " at " + record.location);

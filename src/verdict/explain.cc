@@ -95,10 +95,14 @@ LastWords words_of(const FailureRecord& record, const EndFacts& facts) {
   return words;
 }
 
+constexpr int kMinusOne = 255;
+
+/// What programs exit with that have said why: Python's sys.exit('text'), Go's log.Fatal, Perl's die.
+bool is_code_of_words(int code) { return code == 1 || code == kMinusOne; }
+
 /// By exit() and not as a shell that tells of a signal.
 bool chose_to_end(const FailureRecord& record) {
   constexpr int kSignalBase = 128;  // which itself is git's code
-  constexpr int kMinusOne = 255;
   return record.ending == Ending::kExited && (record.value <= kSignalBase || record.value == kMinusOne);
 }
 
@@ -143,7 +147,8 @@ void explain(FailureRecord& record, const EndFacts& facts) {
   record.detail = detail_of(record.cause, facts);
   // Only now: who is a victim is told by what several lines say.
   if (record.error.empty() && record.cause == Cause::kOwnError && chose_to_end(record)) {
-    record.error = find_plain_error(facts.last_lines, facts.error_lines).substr(0, FailureRecord::kMostErrorBytes);
+    const std::string said = find_plain_error(facts.last_lines, facts.error_lines, is_code_of_words(record.value));
+    record.error = said.substr(0, FailureRecord::kMostErrorBytes);
   }
 }
 

@@ -6,6 +6,10 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/without_numbers.h"
+#include "verdict/has_any.h"
+#include "verdict/python_traceback.h"
+
 namespace lrun {
 namespace {
 
@@ -13,13 +17,26 @@ constexpr std::ptrdiff_t kNearTheEndOfErrors = 3;
 constexpr std::ptrdiff_t kMostAfter = 8;  // lines on the other stream, which may have waited in a buffer
 
 constexpr std::array kMarks{
-    std::string_view("error: "), std::string_view("Error: "), std::string_view("ERROR: "),
-    std::string_view("fatal: "), std::string_view("Fatal: "), std::string_view("FATAL: "),
+    std::string_view("error: "), std::string_view("Error: "),   std::string_view("ERROR: "),
+    std::string_view("fatal: "), std::string_view("Fatal: "),   std::string_view("FATAL: "),
+    std::string_view("ERROR:"),  std::string_view("CRITICAL:"),  // Python's logging
 };
 
-/// What programs say beside the error: how they are used, where it is written, the rest of a report.
-constexpr std::array kBeside{std::string_view("usage:"), std::string_view("Usage:"), std::string_view("Try '"),
-                             std::string_view(" "), std::string_view("\t")};
+/// What programs say beside the error: how they are used, where it is written, the rest of a report, and what is
+/// printed whenever a process of theirs ends.
+constexpr std::array kBeside{std::string_view("usage:"),
+                             std::string_view("Usage:"),
+                             std::string_view("Try '"),
+                             std::string_view(" "),
+                             std::string_view("\t"),
+                             std::string_view("Node.js v"),
+                             std::string_view("Execution halted"),
+                             std::string_view("stack traceback:"),
+                             std::string_view("wandb: ")};
+
+/// A log speaks like that while all is well.
+constexpr std::array kNoErrors{std::string_view("INFO"), std::string_view("DEBUG"), std::string_view("TRACE"),
+                               std::string_view("WARN"), std::string_view("Warn"),  std::string_view("warn")};
 
 /// How shells and tools end the line in which they say what failed: 'ls: cannot access 'x': No such file or directory'.
 constexpr std::array kReasons{
@@ -38,7 +55,44 @@ bool starts_with_any(std::string_view line, const auto& all_words) {
                      [&](std::string_view words) { return line.starts_with(words); });
 }
 
-bool is_beside(std::string_view line) { return line.empty() || starts_with_any(line, kBeside); }
+bool is_beside(std::string_view line) {
+  return line.empty() || starts_with_any(line, kBeside) || without_rank_prefix(line).starts_with("[W");
+}
+
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+
+/// Of Perl's die: 'no data at train.pl line 3.'
+bool tells_line_of_source(std::string_view line) {
+  const auto words = line.rfind(" line ");
+  if (words == std::string_view::npos || !line.ends_with('.') || line.rfind(" at ", words) == std::string_view::npos) {
+    return false;
+  }
+  const std::string_view number = line.substr(words + 6, line.size() - words - 7);
+  return !number.empty() && std::all_of(number.begin(), number.end(), is_digit);
+}
+
+/// 'epoch 3: 40%', which also Perl's and C's formats may say; rather nothing than that.
+bool is_progress(std::string_view line) {
+  const auto percent = line.find('%');
+  return percent != std::string_view::npos && percent > 0 && is_digit(line[percent - 1]);
+}
+
+/// The same line but for its numbers: a log that goes on and on.
+bool repeats(const std::vector<std::string>& said, std::string_view last) {
+  const std::string pattern = without_numbers(last);
+  return std::count_if(said.begin(), said.end(),
+                       [&](const std::string& line) { return without_numbers(line) == pattern; }) > 1;
+}
+
+/// Words, and not those of a log, a shell's trace or a progress bar.
+bool may_be_the_reason(const std::vector<std::string>& said) {
+  const std::string_view last = said.back();
+  const bool words = std::any_of(last.begin(), last.end(), [](char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+           static_cast<unsigned char>(letter) > 127;
+  });
+  return words && !last.starts_with("+ ") && !has_any(last, kNoErrors) && !is_progress(last) && !repeats(said, last);
+}
 
 /// Nothing but a few lines and call stacks came after it.
 bool is_near_the_end(const std::vector<std::string>& lines, const std::string& line) {
@@ -55,6 +109,7 @@ std::string_view behind_name(std::string_view line) {
 }
 
 bool tells_reason(std::string_view line) {
+  if (tells_line_of_source(line)) return true;
   return !behind_name(line).empty() &&
          std::any_of(kReasons.begin(), kReasons.end(), [&](std::string_view words) { return line.ends_with(words); });
 }
@@ -65,14 +120,16 @@ bool is_marked_as_error(std::string_view line) {
   return starts_with_any(line, kMarks) || starts_with_any(behind_name(line), kMarks);
 }
 
-std::string find_plain_error(const std::vector<std::string>& last_lines, const std::vector<std::string>& error_lines) {
+std::string find_plain_error(const std::vector<std::string>& last_lines, const std::vector<std::string>& error_lines,
+                             bool may_be_unmarked) {
   std::vector<std::string> said;
   std::copy_if(error_lines.begin(), error_lines.end(), std::back_inserter(said),
                [](const std::string& line) { return !is_beside(line); });
   if (said.empty()) return {};
   const auto most = std::min(kNearTheEndOfErrors, static_cast<std::ptrdiff_t>(said.size()));
   auto found = std::find_if(said.rbegin(), said.rbegin() + most, is_marked_as_error);
-  if (found == said.rbegin() + most && tells_reason(said.back())) found = said.rbegin();
+  const bool last = tells_reason(said.back()) || (may_be_unmarked && may_be_the_reason(said));
+  if (found == said.rbegin() + most && last) found = said.rbegin();
   const bool seen = found != said.rbegin() + most && is_near_the_end(last_lines, *found);
   return seen ? *found : std::string();
 }

@@ -156,6 +156,8 @@ const Ending kPython[] = {
 const Ending kShell[] = {
     alone("shell-missing-command", {"./calls-missing.sh"}),
     alone("shell-false", {"false"}),
+    alone("shell-says-why", {"sh", "-c", "echo 'no data for this rank' >&2; exit 1"}),
+    alone("shell-logs-on", {"sh", "-c", "echo step 1 done >&2; echo step 2 done >&2; exit 1"}),
     alone("shell-child-killed", {"sh", "-c", "sh -c 'kill -s KILL $$'; exit $?"}),
 };
 

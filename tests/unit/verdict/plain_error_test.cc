@@ -10,7 +10,14 @@ using Lines = std::vector<std::string>;
 std::string found(const Lines& on_stderr, const Lines& later_on_stdout = {}) {
   Lines all = on_stderr;
   all.insert(all.end(), later_on_stdout.begin(), later_on_stdout.end());
-  return find_plain_error(all, on_stderr);
+  return find_plain_error(all, on_stderr, false);
+}
+
+/// Of a program that exits with the code of those that say why.
+std::string found_unmarked(const Lines& on_stderr, const Lines& later_on_stdout = {}) {
+  Lines all = on_stderr;
+  all.insert(all.end(), later_on_stdout.begin(), later_on_stdout.end());
+  return find_plain_error(all, on_stderr, true);
 }
 
 TEST(PlainError, IsWhatArgparseSays) {
@@ -46,6 +53,34 @@ TEST(PlainError, IsNotJustTheLastLine) {
   EXPECT_EQ(found({"epoch 1: 30%"}), "") << "a progress bar";
   EXPECT_EQ(found({"a.py:3: UserWarning: this is slow"}), "");
   EXPECT_EQ(found({}), "");
+}
+
+TEST(PlainError, IsWhatPerlAndLoggersSay) {
+  EXPECT_EQ(found({"no data for rank 1 at train.pl line 3."}), "no data for rank 1 at train.pl line 3.");
+  EXPECT_EQ(found({"wait at the line 3"}), "");
+  EXPECT_EQ(found({"ERROR:root:no data"}), "ERROR:root:no data");
+}
+
+TEST(PlainError, IsTheLastLineWhereTheCodeIsThatOfOneWhoSaysWhy) {
+  EXPECT_EQ(found({"cannot read shard 3"}), "");
+  EXPECT_EQ(found_unmarked({"cannot read shard 3"}), "cannot read shard 3");
+  EXPECT_EQ(found_unmarked({"loading", "2026/11/22 13:00:00 no data"}, {"step 1"}), "2026/11/22 13:00:00 no data");
+  EXPECT_EQ(found_unmarked({"error: bad cache", "giving up"}), "error: bad cache") << "what is marked comes first";
+  EXPECT_EQ(found_unmarked({"TypeError: x is not a function", "    at load (a.js:1:7)", "", "Node.js v20.20.2"}),
+            "TypeError: x is not a function");
+  EXPECT_EQ(found_unmarked({"no data", "[rank0]:[W1122 13:00:00.1 ProcessGroup.cpp:1] Warning: not destroyed"}),
+            "no data");
+  EXPECT_EQ(found_unmarked({"no data"}, Lines(9, "step")), "") << "much else followed";
+}
+
+TEST(PlainError, IsNoLineOfALog) {
+  EXPECT_EQ(found_unmarked({"epoch 1: 30%"}), "");
+  EXPECT_EQ(found_unmarked({"a.py:3: UserWarning: this is slow"}), "");
+  EXPECT_EQ(found_unmarked({"INFO:root:epoch 3"}), "");
+  EXPECT_EQ(found_unmarked({"step 1 loss 0.5", "step 2 loss 0.4"}), "");
+  EXPECT_EQ(found_unmarked({"+ exit 1"}), "");
+  EXPECT_EQ(found_unmarked({"========"}), "");
+  EXPECT_EQ(found_unmarked({}), "");
 }
 
 TEST(PlainError, IsNothingThatMuchElseFollowed) {

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lrun {
+
+/// Every run of digits as one '#': what a program says again and again, whichever step or pid it names. Pure.
+std::string without_numbers(std::string_view text);
+
+}  // namespace lrun
