@@ -8,9 +8,14 @@ find_package(nlohmann_json REQUIRED)      # plan, events, results
 find_package(tomlplusplus REQUIRED)       # lrun.toml: a value knows its line. Header-only, one translation unit.
 
 # The launcher is to start anywhere, with no run-time dependency but libc. Distributions ship fmt and spdlog as shared
-# libraries only, so both are used header-only.
+# libraries only. spdlog is used header-only; fmt is compiled once, in src/base/fmt_library.cc: header-only, g++ leaves a
+# copy of its number formatting in every unit, 0.9 MB in all. That file knows what fmt 9 needs; any other is header-only.
 add_library(lrun_fmt INTERFACE)
-target_link_libraries(lrun_fmt INTERFACE fmt::fmt-header-only)
+get_target_property(_fmt_include fmt::fmt-header-only INTERFACE_INCLUDE_DIRECTORIES)
+target_include_directories(lrun_fmt SYSTEM INTERFACE ${_fmt_include})
+if(fmt_VERSION VERSION_LESS 9 OR fmt_VERSION VERSION_GREATER_EQUAL 10)
+  target_compile_definitions(lrun_fmt INTERFACE FMT_HEADER_ONLY=1)
+endif()
 add_library(lrun_spdlog INTERFACE)
 get_target_property(_spdlog_include spdlog::spdlog_header_only INTERFACE_INCLUDE_DIRECTORIES)
 target_include_directories(lrun_spdlog SYSTEM INTERFACE ${_spdlog_include})

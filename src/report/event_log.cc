@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -105,8 +104,7 @@ void EventLog::write(std::string_view event, std::string_view fields, Duration a
   const auto now = std::chrono::system_clock::now().time_since_epoch() - ago;
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
   std::string line = std::exchange(cut_, false) ? "\n" : "";
-  fmt::format_to(std::back_inserter(line), R"({{"schema":1,"time":{}.{:03},"event":"{}")", milliseconds / 1000,
-                 milliseconds % 1000, event);
+  line += fmt::format(R"({{"schema":1,"time":{}.{:03},"event":"{}")", milliseconds / 1000, milliseconds % 1000, event);
   const std::string_view inside = fields.substr(1, fields.size() - 2);
   if (!inside.empty()) line.append(",").append(inside);
   line += "}\n";
