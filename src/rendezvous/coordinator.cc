@@ -60,7 +60,7 @@ void Coordinator::knock(LauncherId from, const JoinRecord& record, SteadyTime no
 
 void Coordinator::join(LauncherId from, const JoinRecord& record, SteadyTime now) {
   forget_earlier_connection_of(record, now);
-  if (const std::string objection = objection_to(record); !objection.empty()) {
+  if (const std::string objection = objection_to(record, now); !objection.empty()) {
     send(from, {.kind = Kind::kRefused, .text = objection}, true);
     return;
   }
@@ -83,8 +83,12 @@ void Coordinator::forget_earlier_connection_of(const JoinRecord& record, SteadyT
   }
 }
 
-std::string Coordinator::objection_to(const JoinRecord& record) const {
+std::string Coordinator::objection_to(const JoinRecord& record, SteadyTime now) const {
   if (phase_ == Phase::kClosed) return "the job is over";
+  if (const Duration wait = departures_.wait(record, now); wait > Duration::zero()) {
+    return "node " + record.node + " has left the job " + Departures::limit_in_words() + ": it is let in again after " +
+           format_duration(wait);
+  }
   std::vector<const JoinRecord*> joined;
   for (const auto& [id, launcher] : launchers_) joined.push_back(&launcher.record);
   return lrun::objection_to(record, joined, phase_ != Phase::kMeeting);
@@ -166,16 +170,23 @@ void Coordinator::take_newcomers_in(SteadyTime now) {
   const std::vector<LauncherId> ids = next_members();
   if (!last_call_is_over(ids.size(), now)) return;
   ends_ = true;
-  std::string names;
-  for (const LauncherId id : ids) {
-    const Launcher& launcher = launchers_.at(id);
-    if (!launcher.in_round) names += (names.empty() ? "" : ", ") + launcher.record.node;
-  }
+  const std::string names = newcomers_in_words(ids);
   const bool one = static_cast<int>(ids.size()) == members_ + 1;
   const std::string all = nodes_in_words(least(), most());
   const std::string text = (one ? "node " : "nodes ") + names + (one ? " has" : " have") +
                            " joined: all start again on " + std::to_string(ids.size()) + " of " + all + " nodes";
   send_to_members({.kind = Kind::kResize, .round = round_, .text = text, .node = names});
+}
+
+std::string Coordinator::newcomers_in_words(const std::vector<LauncherId>& ids) const {
+  std::string names;
+  std::size_t told = 0;
+  for (const LauncherId id : ids) {
+    const Launcher& launcher = launchers_.at(id);
+    if (launcher.in_round || told++ >= kMostNodesInWords) continue;
+    names += (names.empty() ? "" : ", ") + launcher.record.node;
+  }
+  return told <= kMostNodesInWords ? names : names + " and " + std::to_string(told - kMostNodesInWords) + " more";
 }
 
 void Coordinator::take_report(Launcher& launcher, const LauncherMessage& report, SteadyTime now) {
@@ -196,7 +207,7 @@ void Coordinator::end_round_when_reported(SteadyTime now) {
     if (bytes > kMostBytesOfReports) report.clear();
   }
   phase_ = Phase::kDeciding;
-  stopped_ = false;
+  stopped_ = goes_on_ = false;
   send_to_members({.kind = Kind::kOver, .round = round_, .payloads = reports_});
   begin_again_when_ready(now);  // with spares alone, where nobody else is left
 }
@@ -206,6 +217,7 @@ void Coordinator::take_ready(LauncherId from, Launcher& launcher, const Launcher
   if (phase_ == Phase::kClosed) return tell_end(from);
   if (phase_ != Phase::kDeciding || std::exchange(launcher.ready, true)) return;
   ++ready_;
+  goes_on_ = true;
   if (message.port != 0) launcher.record.store_port = message.port;
   attempt_ = message.attempt;
   history_ = message.text;
@@ -232,14 +244,27 @@ void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, S
   const bool done = phase_ == Phase::kRunning && gone.reported && gone.node_rank != 0;
   if (gone.in_round && phase_ != Phase::kClosed && !done) {
     ends_ = true;
-    const auto heard_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(heard.time_since_epoch()).count();
-    send_to_members(
-        {.kind = Kind::kLost, .round = round_, .text = how, .node = gone.record.node, .steady_ns = heard_ns});
+    departures_.note(gone.record, now);
+    tell_loss(gone.record, how, now, heard);
   }
+  if (launchers_.empty() || (gone.in_round && members_ == 0 && is_called_off())) return close("its nodes are lost");
   end_round_when_reported(now);
   begin_again_when_ready(now);
-  if (launchers_.empty() || (stopped_ && members_ == 0)) close("its nodes are lost");
 }
+
+void Coordinator::tell_loss(const JoinRecord& gone, const std::string& how, SteadyTime now, SteadyTime heard) {
+  std::string text = how;
+  if (departures_.wait(gone, now) > Duration::zero()) {
+    text += "; it has left the job " + Departures::limit_in_words() + " and is not let in for a while";
+  }
+  const auto heard_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(heard.time_since_epoch()).count();
+  send_to_members(
+      {.kind = Kind::kLost, .round = round_, .text = std::move(text), .node = gone.node, .steady_ns = heard_ns});
+}
+
+/// Spares that are alone cannot know whether somebody asked for the job's end, or whether it was done: where it was
+/// told to stop, or was over and nobody had said that it goes on, they are not to begin it anew.
+bool Coordinator::is_called_off() const { return stopped_ || (phase_ == Phase::kDeciding && !goes_on_); }
 
 Coordinator::Launcher Coordinator::take_away(LauncherId who) {
   Launcher gone = launchers_.at(who);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
+#include "rendezvous/departures.h"
 #include "rendezvous/message.h"
 
 namespace lrun {
@@ -34,6 +35,9 @@ struct MeetingTimes {
 /// all. What follows, everybody decides alike from the same reports: ready for the next round, or bye. The next round
 /// begins with those that are ready and with newcomers, as many as the job may have; with too few of them it waits for
 /// more. Each costs a fixed number of messages a launcher.
+///
+/// A node that leaves rounds again and again is not let in for a while (Departures), so that nobody makes a job start
+/// anew for ever.
 ///
 /// A newcomer for whom there is no place is a spare: it waits for a round that has one, or for the end.
 class Coordinator {
@@ -88,13 +92,14 @@ class Coordinator {
   void knock(LauncherId from, const JoinRecord& record, SteadyTime now);
   void join(LauncherId from, const JoinRecord& record, SteadyTime now);
   void forget_earlier_connection_of(const JoinRecord& record, SteadyTime now);
-  [[nodiscard]] std::string objection_to(const JoinRecord& record) const;
+  [[nodiscard]] std::string objection_to(const JoinRecord& record, SteadyTime now) const;
   void take_report(Launcher& launcher, const LauncherMessage& report, SteadyTime now);
   void take_ready(LauncherId from, Launcher& launcher, const LauncherMessage& message, SteadyTime now);
   void begin_when_complete(SteadyTime now);
   void begin(int round, const std::vector<LauncherId>& ids);
   void stop(LauncherId from, const std::string& reason);
   void take_newcomers_in(SteadyTime now);
+  [[nodiscard]] std::string newcomers_in_words(const std::vector<LauncherId>& ids) const;
   void end_round_when_reported(SteadyTime now);
   void begin_again_when_ready(SteadyTime now);
   void advance_meeting(SteadyTime now);
@@ -106,6 +111,8 @@ class Coordinator {
   void tell_end(LauncherId who);
   void give_up(LauncherMessage::Kind kind, Duration after);
   void leave(LauncherId who, const std::string& end, SteadyTime now);
+  void tell_loss(const JoinRecord& gone, const std::string& how, SteadyTime now, SteadyTime heard);
+  [[nodiscard]] bool is_called_off() const;
   Launcher take_away(LauncherId who);
   void close(const std::string& end);
   void send(LauncherId to, LauncherMessage message, bool last = false);
@@ -126,11 +133,13 @@ class Coordinator {
   bool stopped_ = false;        ///< a reason to stop was passed on; no round follows where that was between two rounds
   bool ends_ = false;           ///< this round stops, for nodes that came or went
   bool some_reported_ = false;  ///< in this round
+  bool goes_on_ = false;        ///< of a round that is over: somebody is ready for the next one
   std::optional<SteadyTime> short_since_;  ///< all are ready, and they are too few
   int attempt_ = 0;                        ///< of the next round, as those say that are ready
   std::string history_;                    ///< the same
   std::map<LauncherId, Launcher> launchers_;
-  std::string who_left_;              ///< first, when there was no next round for it
+  std::string who_left_;  ///< first, when there was no next round for it
+  Departures departures_;
   std::vector<std::string> reports_;  ///< of this round, by node rank
   std::vector<Send> sends_;
 };

@@ -71,6 +71,11 @@ class Job {
   /// The workers' store, for the node that hosts it; closes ours where another node does.
   StoreServer* store_for(const Membership& membership);
 
+  /// A last line to Events::turned_away about those that had none of their own; none where there are none.
+  void tell_refusals() {
+    if (holder_) holder_->tell_refusals();
+  }
+
   [[nodiscard]] bool holds_meeting() const { return holder_ != nullptr; }
   /// The meeting is held here, and other machines can reach it.
   [[nodiscard]] bool is_open_to_network() const { return is_open_to_network_; }

@@ -76,12 +76,33 @@ void MeetingHolder::on_over(std::function<void()> when_over) {
 }
 
 void MeetingHolder::take_over(Fd socket, const std::string& bytes) {
-  if (connections_.size() >= max_launchers_) return;
+  if (connections_.size() >= max_launchers_ && !make_room()) return;
   const LauncherId id = ++last_id_;
   Connection& connection =
       *connections_.emplace(id, std::make_unique<Connection>(id, std::move(socket), secret_)).first->second;
   connection.readable = loop_.on_readable(connection.socket.get(), [this, &connection] { read_from(connection); });
   take(connection, bytes);
+}
+
+/// Strangers may come as often as they like: the one that has had the longest time to join gives way, never a launcher
+/// of the job. \return whether there is room now.
+bool MeetingHolder::make_room() {
+  const auto oldest = std::find_if(connections_.begin(), connections_.end(),
+                                   [](const auto& entry) { return !entry.second->joined || entry.second->shut; });
+  if (oldest == connections_.end()) return false;
+  if (!oldest->second->closing) tell_refusal(*oldest->second, "it did not join before too many others came");
+  connections_.erase(oldest);
+  return true;
+}
+
+void MeetingHolder::tell_refusal(const Connection& connection, const std::string& why) {
+  const std::string peer = ends_of_connection(connection.socket.get()).peer;
+  const auto line = refusals_.refused(peer.empty() ? "somebody who is gone" : peer, why, now());
+  if (line && turned_away_) turned_away_(*line);
+}
+
+void MeetingHolder::tell_refusals() {
+  if (const std::string line = refusals_.take_rest(); !line.empty() && turned_away_) turned_away_(line);
 }
 
 void MeetingHolder::read_from(Connection& connection) {
@@ -111,9 +132,7 @@ bool MeetingHolder::shake_hands(Connection& connection, std::string_view bytes) 
   connection.decoder.take(connection.handshake.take_rest());
   if (const std::string& why = connection.handshake.refusal(); !why.empty()) {
     connection.closing = true;
-    const std::string peer = ends_of_connection(connection.socket.get()).peer;
-    const auto line = refusals_.refused(peer.empty() ? "somebody who is gone" : peer, why, now());
-    if (line && turned_away_) turned_away_(*line);
+    tell_refusal(connection, why);
   }
   return connection.handshake.done();
 }

@@ -29,7 +29,7 @@ class MeetingHolder {
     StoreReach reach = StoreReach::kNetwork;
     MeetingTimes times;
     std::size_t max_store_connections = 4096;
-    std::size_t max_launchers = 4096;  ///< connections of them; one more is closed at once
+    std::size_t max_launchers = 4096;  ///< connections of them; one more takes the place of one that has not joined
     std::string host = {};             ///< the token of the own launcher, which joins first; empty: any may
     std::string secret = {};           ///< that every launcher has to know; empty: none
     /// Gets a line about launchers that were turned away before they could say anything, as RefusalLog has it. May be
@@ -45,6 +45,9 @@ class MeetingHolder {
 
   [[nodiscard]] StoreServer& server() { return server_; }
 
+  /// A last line to turned_away, about those that were only counted; none when there are none.
+  void tell_refusals();
+
   /// Nobody is left who could need the meeting. `when_over` is called once, by the loop, when that becomes true.
   [[nodiscard]] bool over() const;
   void on_over(std::function<void()> when_over);
@@ -53,6 +56,8 @@ class MeetingHolder {
   struct Connection;
 
   void take_over(Fd socket, const std::string& bytes);
+  bool make_room();
+  void tell_refusal(const Connection& connection, const std::string& why);
   void read_from(Connection& connection);
   void take(Connection& connection, std::string_view bytes);
   bool shake_hands(Connection& connection, std::string_view bytes);
@@ -71,7 +76,7 @@ class MeetingHolder {
   std::size_t max_launchers_;
   std::string secret_;
   std::function<void(const std::string& line)> turned_away_;
-  RefusalLog refusals_{"turned away a launcher at"};
+  RefusalLog refusals_{"turned away a launcher at", "turned away"};
   Coordinator coordinator_;
   std::map<LauncherId, std::unique_ptr<Connection>> connections_;
   LauncherId last_id_ = 0;

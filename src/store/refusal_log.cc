@@ -34,7 +34,7 @@ std::optional<std::string> RefusalLog::refused(std::string_view peer, const std:
 
 std::string RefusalLog::take_rest() {
   const std::uint64_t count = std::exchange(counted_, 0);
-  return count == 0 ? std::string() : "store: refused " + more_connections(count);
+  return count == 0 ? std::string() : rest_ + " " + more_connections(count);
 }
 
 }  // namespace lrun

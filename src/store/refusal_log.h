@@ -18,7 +18,9 @@ namespace lrun {
 class RefusalLog {
  public:
   /// \param what  was done; the peer follows
-  explicit RefusalLog(std::string what = "store: closed the connection of") : what_(std::move(what)) {}
+  /// \param rest  the same of those that are only counted
+  explicit RefusalLog(std::string what = "store: closed the connection of", std::string rest = "store: refused")
+      : what_(std::move(what)), rest_(std::move(rest)) {}
 
   /// \return the line to say, if it is one of those.
   std::optional<std::string> refused(std::string_view peer, const std::string& reason, SteadyTime now);
@@ -28,6 +30,7 @@ class RefusalLog {
 
  private:
   std::string what_;
+  std::string rest_;
   std::vector<std::string> reasons_;  ///< that were said
   std::uint64_t counted_ = 0;
   SteadyTime last_{};  ///< when a line was said

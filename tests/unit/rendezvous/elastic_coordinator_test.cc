@@ -213,5 +213,128 @@ TEST(ElasticCoordinator, TakesAMemberThatConnectsAgainForANewcomer) {
   EXPECT_EQ(meeting.said(), "over>1 begin>1 begin>3");
 }
 
+TEST(ElasticCoordinator, NamesAFewOfManyNewcomers) {
+  Meeting meeting(1, 40);
+  meeting.join(1, node_at("10.0.0.1"));
+  meeting.pass(1s);
+  for (LauncherId id = 2; id <= 20; ++id) meeting.join(id, node_at("10.0.0." + std::to_string(id)));
+  (void)meeting.said();
+  meeting.pass(1s);
+  ASSERT_EQ(meeting.said(), "resize>1");
+  const std::string& text = meeting.sent[0].message.text;
+  EXPECT_NE(text.find("node-10.0.0.17 and 3 more have joined: all start again on 20 of 1:40 nodes"), text.npos) << text;
+  EXPECT_EQ(text.find("node-10.0.0.18"), text.npos) << text;
+  EXPECT_EQ(meeting.sent[0].message.node.find("node-10.0.0.18"), text.npos);
+}
+
+TEST(ElasticCoordinator, DoesNotBeginAgainWithSparesWhatWasToldToStop) {
+  Meeting meeting(1, 2);
+  meeting.join_two();
+  meeting.join(3, node_at("10.0.0.3"));
+  meeting.say(1, Kind::kStopping, 0, "received SIGINT");
+  (void)meeting.said();
+  meeting.lose(1, "its launcher ended");
+  meeting.lose(2, "its launcher ended");
+  ASSERT_EQ(meeting.said(), "lost>2 ended>3");
+  EXPECT_EQ(meeting.sent[1].message.text, "its nodes are lost");
+  EXPECT_TRUE(meeting.coordinator.over());
+}
+
+TEST(ElasticCoordinator, DoesNotBeginAgainWithSparesWhatMayBeDone) {
+  Meeting meeting(1, 2);
+  meeting.join_two();
+  meeting.join(3, node_at("10.0.0.3"));
+  for (LauncherId id = 1; id <= 2; ++id) meeting.say(id, Kind::kReport, 0, "nobody here can read it");
+  (void)meeting.said();
+  meeting.lose(1, "its launcher ended");
+  meeting.lose(2, "its launcher ended");
+  EXPECT_EQ(meeting.said(), "lost>2 ended>3");
+}
+
+TEST(ElasticCoordinator, BeginsAgainWithSparesWhatWasToGoOn) {
+  Meeting meeting(1, 2);
+  meeting.join_two();
+  meeting.join(3, node_at("10.0.0.3"));
+  for (LauncherId id = 1; id <= 2; ++id) meeting.say(id, Kind::kReport);
+  meeting.ready(1, 1, 1);
+  (void)meeting.said();
+  meeting.lose(1, "its launcher ended");
+  meeting.lose(2, "its launcher ended");
+  meeting.pass(1s);
+  ASSERT_EQ(meeting.said(), "lost>2 begin>3");
+  EXPECT_EQ(meeting.sent[1].message.membership->attempt, 1);
+}
+
+TEST(ElasticCoordinator, GoesOnWithoutANodeThatLeavesBetweenTwoRounds) {
+  Meeting meeting = three_of_four();
+  meeting.lose(3, "silence for 5s");
+  for (LauncherId id = 1; id <= 2; ++id) meeting.say(id, Kind::kReport);
+  meeting.join(4, node_at("10.0.0.4"));
+  (void)meeting.said();
+  meeting.say(2, Kind::kLeave, 0, "a worker of it cannot be ended");
+  meeting.ready(1, 1, 0);
+  meeting.pass(1s);
+  ASSERT_EQ(meeting.said(), "lost>1 begin>1 begin>4");
+  EXPECT_EQ(meeting.sent[0].message.text, "a worker of it cannot be ended");
+}
+
+/// A job of one node and one that comes and goes.
+class ComingAndGoing : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    meeting_.join(1, node_at("10.0.0.1"));
+    meeting_.pass(1s);
+    (void)meeting_.said();
+  }
+  void come_and_go(JoinRecord node) {
+    const int round = 2 * times_++;
+    meeting_.join(++last_, std::move(node));
+    meeting_.say(1, Kind::kReport, round);
+    meeting_.ready(1, round + 1, 0);
+    (void)meeting_.said();
+    meeting_.lose(last_, "silence for 5s");
+    meeting_.say(1, Kind::kReport, round + 1);
+    meeting_.ready(1, round + 2, 0);
+    meeting_.pass(1s);
+  }
+
+  Meeting meeting_{1, 2};
+  LauncherId last_ = 1;
+  int times_ = 0;
+};
+
+TEST_F(ComingAndGoing, EndsForANodeThatDoesItAgainAndAgain) {
+  for (int i = 0; i < 5; ++i) {
+    come_and_go(node_at("10.0.0.2"));
+    ASSERT_EQ(meeting_.said(), "lost>1 over>1 begin>1") << i;
+    const std::string& text = meeting_.sent[0].message.text;
+    EXPECT_EQ(text == "silence for 5s", i < 4) << text;
+  }
+  EXPECT_EQ(meeting_.sent[0].message.text,
+            "silence for 5s; it has left the job 5 times within 10m and is not let in for a while");
+  meeting_.join(++last_, node_at("10.0.0.2"));
+  ASSERT_EQ(meeting_.said(), "refused>7");
+  EXPECT_EQ(meeting_.sent[0].message.text,
+            "node node-10.0.0.2 has left the job 5 times within 10m: it is let in again after 595s");
+  meeting_.join(++last_, node_at("10.0.0.3"));
+  EXPECT_EQ(meeting_.said(), "spare>8 resize>1") << "other nodes may come";
+}
+
+TEST_F(ComingAndGoing, IsForgivenAfterAWhile) {
+  for (int i = 0; i < 5; ++i) come_and_go(node_at("10.0.0.2"));
+  meeting_.pass(10min);
+  (void)meeting_.said();
+  meeting_.join(++last_, node_at("10.0.0.2"));
+  EXPECT_EQ(meeting_.said(), "spare>7 resize>1");
+}
+
+TEST_F(ComingAndGoing, IsNoMatterWhereItIsRare) {
+  for (int i = 0; i < 10; ++i) {
+    come_and_go(node_at("10.0.0.2"));
+    ASSERT_EQ(meeting_.said(), "lost>1 over>1 begin>1") << i;
+    meeting_.pass(3min);
+  }
+}
+
 }  // namespace
 }  // namespace lrun

@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "launcher_records.h"
 #include "rendezvous/handshake.h"
@@ -217,6 +219,47 @@ TEST(Meeting, LetsInOnlyWhoKnowsTheSecret) {
       EXPECT_TRUE(line.starts_with("turned away a launcher at 127.0.0.1: it has ")) << line;
     }
   }
+}
+
+/// Connections that begin as a launcher does and then say nothing.
+std::vector<Fd> silent_strangers(std::uint16_t port, int count) {
+  std::vector<Fd> strangers;
+  for (int i = 0; i < count; ++i) {
+    strangers.push_back(connect_to("127.0.0.1", port, std::chrono::steady_clock::now() + kPatience));
+    EXPECT_EQ(::send(strangers.back().get(), "l", 1, MSG_NOSIGNAL), 1);
+  }
+  return strangers;
+}
+
+TEST(Meeting, HasRoomForLaunchersHoweverManyStrangersCome) {
+  constexpr int kStrangers = 20;
+  PatientLoop patient;
+  std::vector<std::string> lines;
+  MeetingHolder holder(patient.loop, {.reach = StoreReach::kLoopback,
+                                      .times = {.join = kPatience, .heartbeat = kPatience},
+                                      .max_launchers = 4,
+                                      .turned_away = [&](const std::string& text) { lines.push_back(text); }});
+  const std::uint16_t port = holder.server().port();
+  std::optional<Launcher> first;
+  std::optional<Launcher> second;
+  const auto told = [&] {
+    if (!first->why.empty() || (second && !second->why.empty())) patient.loop.stop();
+    if (second && first->was_told(Kind::kBegin) && second->was_told(Kind::kBegin)) patient.loop.stop();
+  };
+  const std::vector<Fd> before = silent_strangers(port, kStrangers);
+  first.emplace(patient.loop, port, 0, told);
+  second.emplace(patient.loop, port, 1, told);
+  patient.run();
+  ASSERT_TRUE(first->was_told(Kind::kBegin) && second->was_told(Kind::kBegin)) << first->why << second->why;
+
+  const std::vector<Fd> later = silent_strangers(port, kStrangers);
+  const EventLoop::Watch turned_out = patient.loop.on_readable(later.front().get(), [&] { patient.loop.stop(); });
+  patient.run();
+  EXPECT_TRUE(first->was_told(Kind::kBegin) && second->was_told(Kind::kBegin)) << "strangers pushed out a member";
+  holder.tell_refusals();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0], "turned away a launcher at 127.0.0.1: it did not join before too many others came");
+  EXPECT_TRUE(lines[1].starts_with("turned away ")) << lines[1];
 }
 
 }  // namespace

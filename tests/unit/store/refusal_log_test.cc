@@ -41,6 +41,13 @@ TEST_F(RefusalLogTest, TellsTheRestOnce) {
   EXPECT_EQ(log_.take_rest(), "");
 }
 
+TEST_F(RefusalLogTest, SpeaksOfWhateverRefuses) {
+  RefusalLog log("turned away a launcher at", "turned away");
+  EXPECT_EQ(log.refused("10.0.0.7", "a", start_).value_or(""), "turned away a launcher at 10.0.0.7: a");
+  (void)log.refused("10.0.0.7", "a", start_);
+  EXPECT_EQ(log.take_rest(), "turned away 1 more connection");
+}
+
 TEST_F(RefusalLogTest, IsBoundedWhateverReasonsAStrangerGives) {
   int lines = 0;
   for (int i = 0; i < 256; ++i) lines += refused("unknown request " + std::to_string(i), start_).empty() ? 0 : 1;
