@@ -31,8 +31,7 @@ std::vector<RankProcess> last_known_processes(const RunEntry& run) {
   }
   say(Severity::kWarning, "run '" + run.id + "' does not answer: these are the workers that its events tell of");
   std::vector<RankProcess> processes;
-  for (const WorkerSpan& worker : timeline->workers) {
-    if (worker.attempt != timeline->workers.back().attempt) continue;
+  for (const WorkerSpan& worker : timeline->last_workers()) {
     processes.push_back({worker.rank, worker.ended_ms == 0 ? worker.pid : 0});
   }
   return processes;

@@ -128,6 +128,14 @@ void read_event(Timeline& timeline, const Json& event, std::string_view line, in
 
 }  // namespace
 
+std::vector<WorkerSpan> Timeline::last_workers() const {
+  std::vector<WorkerSpan> last;
+  for (const WorkerSpan& worker : workers) {
+    if (worker.spawned_order == workers.back().spawned_order) last.push_back(worker);
+  }
+  return last;
+}
+
 std::vector<std::string> Timeline::milestone_names() const {
   std::vector<Milestone> all;
   for (const WorkerSpan& worker : workers) all.insert(all.end(), worker.milestones.begin(), worker.milestones.end());

@@ -54,6 +54,8 @@ struct Timeline {
 
   /// The time that a picture must reach: the end, or the last thing known.
   [[nodiscard]] std::int64_t last_ms() const;
+  /// Those that were started last: of a time before the nodes of the job changed there may be others with their ranks.
+  [[nodiscard]] std::vector<WorkerSpan> last_workers() const;
   /// The kinds of milestones, in the order in which they were first reached.
   [[nodiscard]] std::vector<std::string> milestone_names() const;
   bool operator==(const Timeline&) const = default;

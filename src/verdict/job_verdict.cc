@@ -95,8 +95,31 @@ RunEnd end_for(const NodeReport& decided, int own_rank) {
   return end;
 }
 
-bool is_after(const FailureRecord& failure, std::int64_t heard_ns) {
-  return heard_ns != 0 && failure.steady_ns >= heard_ns;
+bool is_after(const FailureRecord& failure, std::int64_t since_ns) {
+  return since_ns != 0 && failure.steady_ns >= since_ns;
+}
+
+/// That nodes of the job changed, and from when on what fails may be a consequence of it; 0: not known.
+struct NodeChange {
+  RunEnd end;
+  std::int64_t since_ns = 0;
+};
+
+/// A lost node is told to all; workers are stopped for one that has joined, on one node before another.
+std::optional<NodeChange> node_change(const std::vector<std::optional<NodeReport>>& reports,
+                                      const std::optional<NodeLoss>& loss) {
+  if (loss) return NodeChange{loss->end, loss->heard_ns};
+  const NodeReport* first = nullptr;
+  for (const std::optional<NodeReport>& report : reports) {
+    if (!report || report->end.kind != RunEnd::Kind::kNodeJoined) continue;
+    if (first == nullptr || report->end_ns < first->end_ns) first = &*report;
+  }
+  return first == nullptr ? std::nullopt : std::optional(NodeChange{first->end, first->end_ns});
+}
+
+bool may_follow_from(const Verdict& verdict, const NodeChange& change) {
+  if (verdict.end.kind != RunEnd::Kind::kWorkerFailed) return false;
+  return !verdict.culprit || is_victim(verdict.culprit->cause) || is_after(*verdict.culprit, change.since_ns);
 }
 
 void append(std::vector<int>& all, const std::vector<int>& more, const Verdict& verdict) {
@@ -185,11 +208,8 @@ Verdict judge_job(const std::vector<std::optional<NodeReport>>& reports, int own
     if (report) failures.insert(failures.end(), report->failures.begin(), report->failures.end());
   }
   Verdict verdict = judge(decided == nullptr ? RunEnd{} : end_for(*decided, own_rank), failures);
-  const bool by_worker = verdict.end.kind == RunEnd::Kind::kWorkerFailed;
-  const bool consequence =
-      by_worker && loss &&
-      (!verdict.culprit || is_victim(verdict.culprit->cause) || is_after(*verdict.culprit, loss->heard_ns));
-  if (loss && (decided == nullptr || consequence)) verdict = judge(loss->end, failures);
+  const std::optional<NodeChange> change = node_change(reports, loss);
+  if (change && (decided == nullptr || may_follow_from(verdict, *change))) verdict = judge(change->end, failures);
   verdict.stopped_by_signal.clear();
   verdict.killed.clear();
   verdict.lost.clear();

@@ -58,7 +58,8 @@ std::optional<NodeReport> node_report_from_json(std::string_view json);
 /// Judges an attempt of the whole job; the same on every node for the same reports. Pure.
 ///
 /// The reason is the one that was decided first; but a node's loss wins over failures that look like its consequences,
-/// or came after its last sign of life. The culprit is found among all nodes' failures as judge() finds it among one's.
+/// or came after its last sign of life, and so does a node that has joined over failures since workers were stopped for
+/// it. The culprit is found among all nodes' failures as judge() finds it among one's.
 /// \param reports    of all nodes, by node rank; empty where one is missing
 /// \param own_rank   our node: its reasons are 'here'
 /// \param loss       that a node is lost, where one is

@@ -133,6 +133,25 @@ TEST(Timeline, PassesOverWhatItDoesNotUnderstand) {
   EXPECT_TRUE(timeline_from_events(whole + strange));
 }
 
+TEST(Timeline, KnowsTheWorkersOfTheLastRound) {
+  const auto started = [](const std::string& name, const std::string& workers) {
+    return event(
+        "1700000001.000", name,
+        R"({"run_id":"r","argv":["p"],"strategy":"ddp","world_size":2,"attempt":0,"workers":[)" + workers + "]}");
+  };
+  const std::string events =
+      started("run_started", R"({"rank":0,"local_rank":0,"pid":11},{"rank":1,"local_rank":1,"pid":12})") +
+      event("1700000002.000", "nodes_changed", "{}") +
+      started("attempt_started", R"({"rank":2,"local_rank":0,"pid":21},{"rank":3,"local_rank":1,"pid":22})");
+  const auto timeline = timeline_from_events(events);
+  ASSERT_TRUE(timeline);
+  const std::vector<WorkerSpan> last = timeline->last_workers();
+  ASSERT_EQ(last.size(), 2U) << "the ranks of the smaller world are gone";
+  EXPECT_EQ(last[0].pid, 21);
+  EXPECT_EQ(last[1].pid, 22);
+  EXPECT_TRUE(Timeline().last_workers().empty());
+}
+
 TEST(Timeline, OfARunThatGoesOnHasNoEnd) {
   const std::string whole = two_attempts();
   const auto timeline = timeline_from_events(whole.substr(0, whole.find(R"("event":"stopping")")));

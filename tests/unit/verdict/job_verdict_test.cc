@@ -101,6 +101,22 @@ TEST(JudgeJob, BlamesNobodyForWhatCameAfterALostNodeWasLastHeard) {
   EXPECT_EQ(judge_job(before, 0, loss).exit_code, 3) << "the lost node was well";
 }
 
+TEST(JudgeJob, BlamesNobodyForWhatAJoinedNodeBroughtAbout) {
+  const RunEnd joined{.kind = Kind::kNodeJoined, .who = "node c has joined", .node = "node c"};
+  for (const FailureRecord& torn : {ended(2, 1, 11), ended(2, 1, 9, Cause::kPeerLost)}) {
+    const Reports reports{report(0, joined, 10, {stopped(0), stopped(1)}),
+                          report(1, {Kind::kWorkerFailed}, 11, {torn, stopped(3)})};
+    for (const int node : {0, 1}) {
+      const Verdict verdict = judge_job(reports, node, {});
+      EXPECT_EQ(verdict.end, joined) << "its peers on the other node had been stopped";
+      EXPECT_FALSE(verdict.culprit);
+    }
+  }
+  const Reports before{report(0, joined, 10, {stopped(0), stopped(1)}),
+                       report(1, {Kind::kWorkerFailed}, 9, {ended(2, 3, 9), stopped(3)})};
+  EXPECT_EQ(judge_job(before, 0, {}).exit_code, 3) << "nobody had been stopped yet";
+}
+
 TEST(JudgeJob, DiesOfASignalOnlyWhereItCame) {
   const Reports reports{report(0, told_by_b(Kind::kInterrupted, SIGTERM), 20, {stopped(0)}),
                         report(1, {Kind::kInterrupted, SIGTERM}, 10, {stopped(2)})};
