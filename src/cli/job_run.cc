@@ -10,9 +10,17 @@
 namespace lrun {
 namespace {
 
+constexpr const char* kLeaves = "this node leaves the job, which goes on without it";
+
 std::int64_t steady_now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+std::string why_it_left(const RunEnd& end, const FailureRecord* cause) {
+  if (end.kind == RunEnd::Kind::kGuardDied) return "its lrun was killed";
+  if (end.kind != RunEnd::Kind::kStartFailed) return "its lrun received SIGTERM and left the job";
+  return "its workers could not be started: " + (cause != nullptr ? cause_in_words(*cause) : std::string());
 }
 
 }  // namespace
@@ -31,7 +39,8 @@ JobRun::JobRun(Job& job, Membership membership, const RendezvousPlan& rendezvous
                                   std::int64_t heard_ns) { node_lost(node, how, heard_ns); },
                    .resize = [this](const std::string& node, const std::string& text) { node_joined(node, text); },
                    .over = [this](const std::vector<std::string>& reports) { round_over(reports); },
-                   .ended = [this](const std::string& why) { ended(why); }});
+                   .ended = [this](const std::string& why) { ended(why); },
+                   .turned_away = [this](const std::string& line) { calls_.warn(line); }});
 }
 
 void JobRun::attempt_over(const RunOutcome& outcome, bool wants_no_more) {
@@ -53,12 +62,24 @@ void JobRun::stop_others(const RunEnd& end) {
   tell(end, nullptr);
 }
 
+bool JobRun::leave_while_stopping(const RunEnd& end) {
+  if (alone_ || !may_leave(end)) return false;
+  tell(end, nullptr);
+  calls_.note(kLeaves);
+  return true;
+}
+
 void JobRun::start_failed(const FailureRecord& record) {
   const RunEnd end{RunEnd::Kind::kStartFailed};
   tell(end, &record);
+  if (alone_) return calls_.note(kLeaves);
   job_.report(
       to_json(report_of(membership_.self().name, membership_.node_rank, end, steady_now_ns(), {record}, shift())));
   bye(cause_in_words(record));
+}
+
+void JobRun::cannot_clean_up() {
+  if (!job_.holds_meeting()) drop_out("what runs there cannot be ended");
 }
 
 void JobRun::bye(const std::string& text) {
@@ -77,21 +98,24 @@ void JobRun::stopping(const RunEnd& end, const FailureRecord* cause, int others)
   next_.stopping(end, cause, others);
 }
 
-/// What ends this node's launcher need not end the job: a scheduler takes a node away, somebody kills lrun there.
+/// What ends this node's launcher need not end the job: a scheduler takes a node away, somebody kills lrun there, or
+/// the program is missing there.
 bool JobRun::may_leave(const RunEnd& end) const {
   if (job_.holds_meeting()) return false;
   if (end.kind == RunEnd::Kind::kGuardDied) return true;
   const int others = static_cast<int>(membership_.members.size()) - lost_ - 1;
   const bool taken_away = end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGTERM;
-  return taken_away && rendezvous_.min_nodes < rendezvous_.max_nodes && others >= rendezvous_.min_nodes;
+  const bool of_this_node = taken_away || end.kind == RunEnd::Kind::kStartFailed;
+  return of_this_node && rendezvous_.min_nodes < rendezvous_.max_nodes && others >= rendezvous_.min_nodes;
+}
+
+void JobRun::drop_out(const std::string& why) {
+  alone_ = final_ = true;
+  job_.drop_out(why);
 }
 
 void JobRun::tell(const RunEnd& end, const FailureRecord* cause) {
-  if (may_leave(end)) {
-    alone_ = final_ = true;
-    return job_.drop_out(end.kind == RunEnd::Kind::kGuardDied ? "its lrun was killed"
-                                                              : "its lrun received SIGTERM and left the job");
-  }
+  if (may_leave(end)) return drop_out(why_it_left(end, cause));
   StopNotice notice{end, {}};
   notice.end.node = membership_.self().name;
   notice.end.node_rank = membership_.node_rank;
@@ -117,7 +141,8 @@ void JobRun::node_lost(const std::string& node, const std::string& how, std::int
       .kind = RunEnd::Kind::kNodeLost, .who = who + " is lost: " + how + (alone_ ? "" : who_goes_on()), .node = who};
   const bool between = state_ == State::kDeciding || state_ == State::kIsReady;
   if (!loss_) loss_ = NodeLoss{end, heard_ns};
-  if (between && !alone_) return calls_.note(end.who);  // the next attempt is without it
+  if (between && !alone_) return calls_.note(end.who);                             // the next attempt is without it
+  if (state_ == State::kRunning && end_ns_ != 0 && !alone_) calls_.note(end.who);  // the stop has another reason
   if (state_ != State::kReported) return calls_.stop(end);
   if (alone_) judge_round({own_report_});
 }

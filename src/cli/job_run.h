@@ -23,7 +23,8 @@ class JobRun : public RunObserver {
     /// An attempt is over on all nodes. `final`: none may follow.
     std::function<void(const Verdict& verdict, bool final)> over;
     std::function<void()> begin;                        ///< the next attempt, as membership() says
-    std::function<void(const std::string& text)> note;  ///< for people: what happens to the job while we wait
+    std::function<void(const std::string& text)> note;  ///< for people: what happens to the job
+    std::function<void(const std::string& line)> warn;  ///< the same, of what should not happen
   };
 
   /// Everything must outlive this. `membership` is that of the first attempt.
@@ -37,8 +38,13 @@ class JobRun : public RunObserver {
   void ready(const RestartHistory& history);
   /// Somebody here wants the job to end while this node waits for others.
   void stop_others(const RunEnd& end);
-  /// This node could not start its workers: the job stops, and does not hear of us again.
+  /// Somebody here wants the end while workers are being stopped for another node's sake. \return true: the others can
+  /// do without this node, which has left; nothing more is called.
+  bool leave_while_stopping(const RunEnd& end);
+  /// This node could not start its workers. It leaves the job where the others can do without it, else the job stops.
   void start_failed(const FailureRecord& record);
+  /// What this node started does not end: it cannot take part in another attempt, but others may.
+  void cannot_clean_up();
   /// We are done; nothing more is called. `text`: what the job came to, empty when it succeeded.
   void bye(const std::string& text);
 
@@ -73,6 +79,7 @@ class JobRun : public RunObserver {
   void judge_round(const std::vector<std::optional<NodeReport>>& reports);
   void begun(const Membership& membership);
   void tell(const RunEnd& end, const FailureRecord* cause);
+  void drop_out(const std::string& why);
   [[nodiscard]] bool may_leave(const RunEnd& end) const;
   [[nodiscard]] std::string who_goes_on() const;
   [[nodiscard]] ClockShift shift() const;

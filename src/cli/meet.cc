@@ -218,8 +218,10 @@ void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan&
   const EventLoop::Timer note = loop.after(kQuietFarewell, [] {
     say(Severity::kNote, "the job's launchers meet here: waiting until the other nodes have ended, too");
   });
+  job.set_events({.turned_away = [](const std::string& line) { say(Severity::kWarning, line); }});
   job.leave(text, plan.grace.value + kFarewell, end);
   if (!left) loop.run();
+  job.tell_refusals();
 }
 
 }  // namespace lrun

@@ -75,6 +75,7 @@ class NodeRun {
   void end_early(const RunEnd& end);
   void tell_waiting();
   void stop_run(const Event& event, const RunEnd& end);
+  [[nodiscard]] bool stops_for_others() const;
   void open_store();
   void join_job();
   void use_store_of_job();

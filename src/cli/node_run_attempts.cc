@@ -38,7 +38,8 @@ void NodeRun::join_job() {
                JobRun::Calls{.stop = [this](const RunEnd& end) { end_early(end); },
                              .over = [this](const Verdict& verdict, bool final) { attempt_judged(verdict, final); },
                              .begin = [this] { restart(); },
-                             .note = [this](const std::string& text) { note(text); }});
+                             .note = [this](const std::string& text) { note(text); },
+                             .warn = [this](const std::string& line) { warn(line); }});
   if (auto history = restart_history_from_json(facts_.membership.history)) last_choice_.history = *std::move(history);
   use_store_of_job();
 }
@@ -77,7 +78,14 @@ void NodeRun::end_early(const RunEnd& end) {
 /// Somebody here wants the run to end.
 void NodeRun::stop_run(const Event& event, const RunEnd& end) {
   if (job_ && job_->waits()) return end_early(end);
+  if (job_ && stops_for_others() && job_->leave_while_stopping(end)) early_end_ = end;
   attempt_->supervisor().handle(event);
+}
+
+/// The workers are being stopped for a reason that came from another node and after which the job goes on.
+bool NodeRun::stops_for_others() const {
+  const SupervisionState& state = attempt_->supervisor().state();
+  return state.phase != SupervisionState::Phase::kBackingOff && !state.end.is_ours() && state.end.may_go_on();
 }
 
 /// Another attempt follows, or the run is over.
@@ -90,6 +98,7 @@ void NodeRun::attempt_over() {
   const RunOutcome outcome = attempt_->supervisor().outcome();
   if (!job_) return attempt_judged(judge(outcome.end, outcome.records), false);
   if (outcome.end.kind != RunEnd::Kind::kSucceeded) nothing_survives();
+  if (early_end_) return conclude();  // the job goes on without us
   job_->attempt_over(outcome, attempt_->supervisor().state().unwanted);
   if (guard_died_ && !concluding_) conclude();
   if (job_->waits()) waiting_note_ = loop_.after(kQuietWait, [this] { tell_waiting(); });
@@ -110,7 +119,11 @@ void NodeRun::attempt_judged(const Verdict& verdict, bool final) {
   const RestartRules rules{plan_.max_restarts.value, plan_.restart_backoff.value, plan_.personality.repeats_identical};
   RestartChoice choice = choose_restart(rules, last_choice_.history, verdict);
   const bool fails_for_good = !choice.goes_on();
-  if (!fails_for_good && (supervisor.state().unwanted || !nothing_survives())) return conclude();
+  if (!fails_for_good && supervisor.state().unwanted) return conclude();
+  if (!fails_for_good && !nothing_survives()) {
+    if (job_) job_->cannot_clean_up();
+    return conclude();
+  }
   last_choice_ = std::move(choice);
   if (fails_for_good) return conclude();
   agreed_.reset();

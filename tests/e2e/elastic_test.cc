@@ -198,5 +198,50 @@ TEST_F(Elastic, NodesThatComeLaterCountTheRestartsOfAll) {
   }
 }
 
+TEST_F(Elastic, JobsGoOnWithoutANewcomerThatCannotStartItsWorkers) {
+  Job job({"--nnodes", "1:2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program());
+  ASSERT_TRUE(first.wait_for("rank 0/1 of 1 count 0.")) << first.err();
+  LrunProcess& late = job.start({"--node-rank", "1"}, {folder_.script("train", "#!/no/such/interpreter\n")});
+  ASSERT_TRUE(first.wait_for("is lost: its workers could not be started: rank 1 (local rank 0 on ")) << first.err();
+  ASSERT_TRUE(first.wait_for("; 1 of 1:2 nodes goes on")) << first.err();
+  ASSERT_TRUE(first.wait_for("all workers start again on 1 of 1:2 nodes: world size 1")) << first.err();
+  EXPECT_EQ(late.wait().code, 127) << late.err();
+  EXPECT_TRUE(contains(late.err(), "this node leaves the job, which goes on without it")) << late.err();
+  EXPECT_TRUE(contains(late.err(), "/no/such/interpreter")) << late.err();
+  end();
+  expect_success({&first});
+}
+
+TEST_F(Elastic, JobsEndWhenANodeThatTheyNeedCannotStartItsWorkers) {
+  Job job({"--num_nodes", "2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program());
+  LrunProcess& second = job.start({"--node-rank", "1"}, {folder_.script("train", "#!/no/such/interpreter\n")});
+  EXPECT_EQ(second.wait().code, 127) << second.err();
+  EXPECT_EQ(first.wait().code, 127) << first.err();
+  EXPECT_FALSE(contains(second.err(), "goes on without it")) << second.err();
+}
+
+TEST_F(Elastic, JobsGoOnWithoutANodeThatIsTakenAwayWhileAnotherJoins) {
+  const std::string go = folder_.path() / "go";
+  const Words slow_to_stop =
+      shell("trap stop=1 TERM; echo rank $RANK/$WORLD_SIZE of $GROUP_WORLD_SIZE.; while [ ! -e " + end_.string() +
+            " ]; do sleep 0.1; [ -z \"$stop\" ] || [ ! -e " + go + " ] || exit 0; done");
+  Job job({"--nnodes", "1:3"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, slow_to_stop);
+  LrunProcess& second = job.start({"--node-rank", "1"}, slow_to_stop);
+  ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
+  LrunProcess& third = job.start({"--node-rank", "2"}, slow_to_stop);
+  ASSERT_TRUE(second.wait_for("has joined: all start again on 3 of 1:3 nodes")) << second.err();
+  second.signal(SIGTERM);
+  ASSERT_TRUE(second.wait_for("this node leaves the job, which goes on without it")) << second.err();
+  ASSERT_TRUE(first.wait_for("its lrun received SIGTERM and left the job; 1 of 1:3 nodes goes on")) << first.err();
+  (void)folder_.script("go", "");
+  EXPECT_EQ(second.wait().signal_number, SIGTERM) << second.err();
+  ASSERT_TRUE(first.wait_for("rank 0/2 of 2.") && third.wait_for("rank 1/2 of 2.")) << first.err() << third.err();
+  end();
+  expect_success({&first, &third});
+}
+
 }  // namespace
 }  // namespace lrun::test

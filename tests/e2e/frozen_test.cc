@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "support/lrun_process.h"
+#include "support/launchers_of_a_job.h"
 
 namespace lrun::test {
 namespace {
@@ -79,6 +79,31 @@ TEST(Frozen, WhatIsBelowAWorkerThatCannotBeKilledIsKilled) {
   for (const pid_t pid : below) EXPECT_FALSE(lrun.is_process(pid)) << "its parent cannot end: " << pid;
   freezer.set("THAWED");
   EXPECT_TRUE(eventually([&] { return lrun.processes().empty(); }));
+}
+
+TEST(Frozen, AJobGoesOnWithoutTheNodeOfAWorkerThatCannotBeKilled) {
+  const Freezer freezer;
+  if (freezer.path().empty()) GTEST_SKIP() << "no cgroup of version 1 with a freezer can be made here";
+  const TemporaryFolder folder;
+  const std::string go = folder.path() / "go";
+  const Words program{"sh", "-c",
+                      "echo rank $RANK/$WORLD_SIZE.; [ $TORCHELASTIC_RESTART_COUNT = 0 ] || exit 0; "
+                      "if [ $RANK = 0 ]; then until [ -e $1 ]; do sleep 0.01; done; exit 3; fi; "
+                      "echo 0 > $0/cgroup.procs; echo armed; exec sleep 1000",
+                      freezer.path(), go};
+  Job job({"--nnodes", "1:2", "--grace", "0", "--max-restarts", "1"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program);
+  LrunProcess& frozen = job.start({"--node-rank", "1"}, program);
+  ASSERT_TRUE(first.wait_for("rank 0/2.") && frozen.wait_for("armed")) << first.err() << frozen.err();
+  freezer.set("FROZEN");
+  (void)folder.script("go", "");
+  EXPECT_EQ(first.wait().code, 0) << first.err();
+  EXPECT_TRUE(contains(first.out(), "rank 0/1.")) << first.out();
+  EXPECT_TRUE(contains(first.err(), "is lost: what runs there cannot be ended; 1 of 1:2 nodes goes on")) << first.err();
+  EXPECT_NE(frozen.wait().code, 0);
+  EXPECT_TRUE(contains(frozen.err(), "1 process cannot be ended")) << frozen.err();
+  freezer.set("THAWED");  // the kill is carried out now
+  EXPECT_TRUE(eventually([&] { return frozen.processes().empty(); }));
 }
 
 }  // namespace
