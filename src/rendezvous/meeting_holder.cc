@@ -20,7 +20,6 @@ using Kind = LauncherMessage::Kind;
 constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
 /// What a launcher may leave unread before it counts as one that does not read.
 constexpr std::size_t kMostUnsent = 2 * kMostBytesFromHolder;
-constexpr int kBeatsPerHeartbeat = 4;
 
 SteadyTime now() { return std::chrono::steady_clock::now(); }
 
@@ -60,6 +59,7 @@ MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
                      .foreign_byte = kLauncherProtocol.front(),
                      .foreign = [this](Fd socket, const std::string& bytes) { take_over(std::move(socket), bytes); }}) {
   arm();
+  look_at_ = now();
   look_for_silent_ones();
 }
 
@@ -218,13 +218,16 @@ void MeetingHolder::lose(LauncherId who, const std::string& how) {
 void MeetingHolder::close(LauncherId id) { connections_.erase(id); }
 
 void MeetingHolder::look_for_silent_ones() {
-  beat_ = loop_.after(times_.heartbeat / kBeatsPerHeartbeat, [this] { look_for_silent_ones(); });
+  // The machine slept, or lrun was stopped, and with it the link of this launcher: all may begin to speak again.
+  if (now() - look_at_ > times_.heartbeat / 2) {
+    for (const auto& [id, connection] : connections_) connection->heard = now();
+  }
   std::vector<LauncherId> silent;
   for (const auto& [id, connection] : connections_) {
     if (now() - connection->heard >= times_.heartbeat) silent.push_back(id);
   }
   for (const LauncherId id : silent) {
-    // It may be us who did not listen (the machine slept, lrun was stopped): what came meanwhile is read first.
+    // It may be us who did not listen for a moment: what came meanwhile is read first.
     const auto found = connections_.find(id);
     if (found == connections_.end()) continue;
     read_from(*found->second);
@@ -238,6 +241,10 @@ void MeetingHolder::look_for_silent_ones() {
     }
     lose(id, "silence for " + format_duration(times_.heartbeat));
   }
+  look_at_ = now() + times_.heartbeat;
+  for (const auto& [id, connection] : connections_) look_at_ = std::min(look_at_, connection->heard + times_.heartbeat);
+  const auto delay = std::chrono::ceil<Duration>(look_at_ - now());
+  look_again_ = loop_.after(std::max(delay, Duration::zero()), [this] { look_for_silent_ones(); });
 }
 
 void MeetingHolder::arm() {

@@ -81,7 +81,8 @@ class MeetingHolder {
   std::map<LauncherId, std::unique_ptr<Connection>> connections_;
   LauncherId last_id_ = 0;
   EventLoop::Timer deadline_;
-  EventLoop::Timer beat_;
+  EventLoop::Timer look_again_;
+  SteadyTime look_at_;  ///< when the next one can have been silent for too long
   std::function<void()> when_over_;
   EventLoop::Timer tell_over_;
   StoreServer server_;  ///< the last: it calls us
