@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -36,8 +35,9 @@ class Tally {
     to_the_last_.push_back(played.to_the_last);
     culprits_ += played.has_culprit ? 1 : 0;
     named_ += played.has_culprit && played.named ? 1 : 0;
-    const std::string about = fmt::format("run {}: {}repeat it with: {} --seed={} --only={}\n{}", number, to_text(plan),
-                                          settings().program, settings().seed, number, played.transcript);
+    const std::string about =
+        fmt::format("run {}: {}repeat it with: {} --seed={} --only={}\n{}", number, to_text(plan),
+                    settings().program + " --gtest_filter=RandomFaults.*", settings().seed, number, played.transcript);
     for (const std::string& problem : played.problems) ADD_FAILURE() << problem << "\n" << about;
     if (played.has_culprit && !played.named) std::cout << "not named: " << about << std::endl;
     constexpr std::chrono::milliseconds kPromised{1000};
@@ -104,16 +104,3 @@ TEST(ManyLaunches, OfThirtyTwoWorkersNeverHang) {
 
 }  // namespace
 }  // namespace lrun::test
-
-int main(int argc, char** argv) {
-  ::testing::InitGoogleTest(&argc, argv);
-  lrun::test::settings().program = std::string(argv[0]) + " --gtest_filter=RandomFaults.*";
-  for (int i = 1; i < argc; ++i) {
-    if (lrun::test::take(argv[i])) continue;
-    std::cerr << "unknown argument '" << argv[i] << "'\n";
-    return 2;
-  }
-  // What a shell's background job ignores, lrun would ignore as well.
-  for (const int number : {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGPIPE}) std::signal(number, SIG_DFL);
-  return RUN_ALL_TESTS();
-}

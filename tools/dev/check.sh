@@ -92,7 +92,7 @@ check_conformance() {
 
 # Short runs with random faults; another seed each time, and a failure prints how to repeat the one run.
 check_faults() {
-  stage "100 runs with random faults, 20 launches of 32 workers"
+  stage "100 runs and 10 jobs of several launchers with random faults, 20 launches of 32 workers"
   ctest --test-dir build/dev -L '^check$' --output-on-failure --no-tests=error
 }
 

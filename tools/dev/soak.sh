@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# soak: long runs by hand. soak [chroot | faults [COUNT [SEED]] | launches [COUNT] | programs | repeat [MINUTES [SEED]] |
-# tests | valgrind [COUNT [SEED]]]; without a part all of them.
+# soak: long runs by hand. soak [chroot | elastic [COUNT [SEED]] | faults [COUNT [SEED]] | launches [COUNT] | programs |
+# repeat [MINUTES [SEED]] | tests | valgrind [COUNT [SEED]]]; without a part all of them.
 
 # A bare Debian with nothing but a clone of what is committed here, and this machine's cache.
 soak_chroot() {
@@ -83,6 +83,14 @@ soak_faults() {
   LRUN_NO_PIDFD=1 "${run[@]}" "--runs=$((count / 4))" "--seed=$seed"
 }
 
+# Jobs of several launchers that are killed, stopped and cut off by chance. A failure prints how to repeat the one job.
+soak_elastic() {
+  local count=${1:-200} seed=${2:-$(date +%s)}
+  configure_and_build dev lrun random_jobs
+  stage "$count jobs of several launchers to which anything happens, seed $seed"
+  build/dev/tests/faults/random_jobs "--runs=$count" "--seed=$seed"
+}
+
 # lrun below valgrind, which knows no pidfds. Whatever it finds is in a file of its own and fails the part.
 soak_valgrind() {
   local count=${1:-200} seed=${2:-$(date +%s)} found
@@ -136,13 +144,14 @@ dev_soak() {
     all)
       soak_tests
       soak_faults
+      soak_elastic
       soak_launches
       soak_programs
       soak_valgrind
       soak_chroot
       soak_repeat
       ;;
-    chroot | faults | launches | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
-    *) fail "unknown part '$what'" "chroot, faults, launches, programs, repeat, tests or valgrind" ;;
+    chroot | elastic | faults | launches | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
+    *) fail "unknown part '$what'" "chroot, elastic, faults, launches, programs, repeat, tests or valgrind" ;;
   esac
 }
