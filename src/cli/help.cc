@@ -186,7 +186,9 @@ std::string verb_help(VerbRequest::Kind kind) {
     if (verb.kind != kind) continue;
     text += "usage: lrun " + std::string(verb.name) + (verb.takes_run ? " [options] [RUN]\n\n" : " [options]\n\n") +
             wrapped(verb.details, 0) + "\n" + verb_options(verb) +
-            (verb.takes_run ? wrapped("RUN is the id of a run, how it begins or ends, or its folder.", 0) : "");
+            (verb.takes_run
+                 ? wrapped("RUN is the id of a run, how it begins or ends, what --rdzv-id called it, or its folder.", 0)
+                 : "");
   }
   return text;
 }

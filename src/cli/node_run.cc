@@ -181,7 +181,7 @@ void NodeRun::prepare_accounts(const Attempt& attempt) {
 }
 
 void NodeRun::make_folders() {
-  if (!run_directory_) run_directory_.emplace(run_folder_);
+  if (!run_directory_) run_directory_.emplace(run_folder_, plan_.run_name);
   log_folder_.make();
 }
 

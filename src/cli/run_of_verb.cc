@@ -26,27 +26,42 @@ RunEntry run_in(const std::string& name) {
   std::filesystem::path folder = std::filesystem::absolute(name, error).lexically_normal();
   if (folder.filename().empty()) folder = folder.parent_path();
   if (!is_run(folder)) throw UserError("'" + name + "' is no folder of a run", "'lrun status' lists what runs");
-  return {folder.filename().string(), folder, !is_stale(folder)};
+  return run_entry(folder);
 }
 
-}  // namespace
+/// Of several that are meant.
+[[noreturn]] void refuse_several(const std::string& name, const std::vector<RunEntry>& found) {
+  throw UserError("several runs are meant by '" + name + "'", "name one: " + newest_of(found));
+}
 
-RunEntry run_named(const std::string& name, const std::filesystem::path& state_folder) {
-  if (name.find('/') != std::string::npos) return run_in(name);
+/// Those that are meant, at least one.
+std::vector<RunEntry> all_named(const std::string& name, const std::filesystem::path& state_folder) {
+  if (name.find('/') != std::string::npos && is_run(name)) return {run_in(name)};
   const std::vector<RunEntry> runs = list_runs(state_folder);
-  const std::vector<RunEntry> found = runs_named(runs, name);
-  if (found.size() == 1) return found.front();
-  if (found.size() > 1) throw UserError("several runs are meant by '" + name + "'", "name one: " + newest_of(found));
+  std::vector<RunEntry> found = runs_named(runs, name);
+  if (!found.empty()) return found;
+  if (name.find('/') != std::string::npos) return {run_in(name)};
   throw UserError(
       "no run '" + name + "' in '" + state_folder.string() + "'",
       runs.empty() ? "no run is kept there; LRUN_STATE names another place" : "the last ones are " + newest_of(runs));
 }
 
+}  // namespace
+
+RunEntry run_named(const std::string& name, const std::filesystem::path& state_folder) {
+  std::vector<RunEntry> found = all_named(name, state_folder);
+  if (found.size() > 1) refuse_several(name, found);
+  return found.front();
+}
+
 RunEntry living_run(const std::string& name, const std::filesystem::path& state_folder, const std::string& command) {
   if (!name.empty()) {
-    RunEntry run = run_named(name, state_folder);
-    if (run.alive) return run;
-    throw UserError("run '" + run.id + "' has ended", "'lrun report " + run.id + "' says how");
+    const std::vector<RunEntry> found = all_named(name, state_folder);
+    std::vector<RunEntry> alive = found;
+    std::erase_if(alive, [](const RunEntry& run) { return !run.alive; });
+    if (alive.size() == 1) return alive.front();
+    if (found.size() > 1) refuse_several(name, alive.empty() ? found : alive);
+    throw UserError("run '" + found.front().id + "' has ended", "'lrun report " + found.front().id + "' says how");
   }
   std::vector<RunEntry> runs = list_runs(state_folder);
   std::erase_if(runs, [](const RunEntry& run) { return !run.alive; });

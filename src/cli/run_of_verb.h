@@ -8,13 +8,14 @@
 
 namespace lrun {
 
-/// The run that the user named: by its id, by how its id begins or ends, or by its folder.
+/// The run that the user named: by its id, by how its id begins or ends, by the name of its job (--rdzv-id) or how that
+/// begins, or by its folder.
 /// \throws UserError  there is none, or several.
 RunEntry run_named(const std::string& name, const std::filesystem::path& state_folder);
 
-/// The same of a run that must be alive; with an empty name the only one that is.
-/// \param command  for the hint: 'lrun stack'
-/// \throws UserError  there is none, there are several, or it has ended.
+/// The same of a run that must be alive: of several that are meant the only one that is; with an empty name the only
+/// one of all. \param command  for the hint: 'lrun stack' \throws UserError  there is none, there are several, or it
+/// has ended.
 RunEntry living_run(const std::string& name, const std::filesystem::path& state_folder, const std::string& command);
 
 }  // namespace lrun

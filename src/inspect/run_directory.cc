@@ -15,10 +15,13 @@
 #include <system_error>
 #include <vector>
 
+#include "base/small_file.h"
+
 namespace lrun {
 namespace {
 
 constexpr const char* kLockName = "lock";
+constexpr std::size_t kMostNameBytes = 4096;
 
 Fd make_lock(const std::filesystem::path& run_directory) {
   return Fd(::open((run_directory / kLockName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
@@ -92,12 +95,13 @@ std::string make_run_id() {
   return id;
 }
 
-RunDirectory::RunDirectory(std::filesystem::path path) : path_(std::move(path)) {
+RunDirectory::RunDirectory(std::filesystem::path path, std::string_view run_name) : path_(std::move(path)) {
   make_private_folder(path_);
   lock_ = make_lock(path_);
   if (!lock_ || !take_lock(lock_.get())) {
     throw std::system_error(errno, std::generic_category(), "lock '" + path_.string() + "'");
   }
+  (void)write_all(lock_.get(), run_name);  // without room on the disk the run is known by its folder alone
 }
 
 bool is_run_id(std::string_view name) {
@@ -113,8 +117,12 @@ bool is_run(const std::filesystem::path& folder) {
   return ::lstat((folder / kLockName).c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
+std::string run_name_of(const std::filesystem::path& run_directory) {
+  return read_small_file(run_directory / kLockName, kMostNameBytes).value_or("");
+}
+
 std::filesystem::file_time_type time_of_run(const std::filesystem::path& run_directory) {
-  std::error_code gone;  // nobody writes the lock after it was made
+  std::error_code gone;  // nobody writes the lock after the folder was made
   const auto time = std::filesystem::last_write_time(run_directory / kLockName, gone);
   return gone ? std::filesystem::file_time_type() : time;
 }

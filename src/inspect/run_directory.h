@@ -22,8 +22,9 @@ bool is_run_id(std::string_view name);
 /// --log-dir names another place, the log files. Made after the workers were started, so that nobody waits for it.
 class RunDirectory {
  public:
+  /// \param run_name  what the job is called besides (--rdzv-id), for run_name_of(); may be empty.
   /// \throws std::system_error  the folder or its lock cannot be made.
-  explicit RunDirectory(std::filesystem::path path);
+  explicit RunDirectory(std::filesystem::path path, std::string_view run_name = {});
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
@@ -34,6 +35,9 @@ class RunDirectory {
 
 /// True of a folder that an lrun made for a run: it has a lock.
 bool is_run(const std::filesystem::path& folder);
+
+/// What the run's job is called besides the name of the folder; empty: nothing, or it cannot be read.
+std::string run_name_of(const std::filesystem::path& run_directory);
 
 /// When the run made its folder, finer than its id says; the epoch when it is gone.
 std::filesystem::file_time_type time_of_run(const std::filesystem::path& run_directory);

@@ -9,6 +9,8 @@
 namespace lrun {
 namespace {
 
+constexpr std::string_view kUnnamed = "none";  // torchrun's word
+
 /// The second in which a run began is in its id; the rest of its id is chance.
 struct DatedRun {
   RunEntry run;
@@ -32,7 +34,7 @@ std::vector<RunEntry> list_runs(const std::filesystem::path& state_folder) {
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::filesystem::path& folder = entry->path();
     if (!is_run(folder)) continue;
-    dated.push_back({{folder.filename().string(), folder, !is_stale(folder)}, time_of_run(folder)});
+    dated.push_back({run_entry(folder), time_of_run(folder)});
   }
   std::sort(dated.begin(), dated.end(), began_before);
   std::vector<RunEntry> runs;
@@ -40,13 +42,22 @@ std::vector<RunEntry> list_runs(const std::filesystem::path& state_folder) {
   return runs;
 }
 
+RunEntry run_entry(const std::filesystem::path& folder) {
+  RunEntry run{folder.filename().string(), folder, !is_stale(folder), run_name_of(folder)};
+  if (run.name == run.id || run.name == kUnnamed) run.name.clear();
+  return run;
+}
+
 std::vector<RunEntry> runs_named(const std::vector<RunEntry>& runs, std::string_view name) {
+  std::vector<RunEntry> called;
   std::vector<RunEntry> found;
   for (const RunEntry& run : runs) {
     if (run.id == name) return {run};
-    if (run.id.starts_with(name) || run.id.ends_with(name)) found.push_back(run);
+    if (run.name == name) called.push_back(run);
+    const bool in_id = run.id.starts_with(name) || run.id.ends_with(name);
+    if (in_id || run.name.starts_with(name)) found.push_back(run);
   }
-  return found;
+  return called.empty() ? found : called;
 }
 
 }  // namespace lrun

@@ -69,6 +69,26 @@ TEST(Status, OfARunThatIsOverIsOneLineAndAHint) {
                                "'\nlrun: hint: the last ones are '" + id + "'\n");
 }
 
+TEST(Status, KnowsARunByTheNameOfItsJob) {
+  const auto start = [](const std::string& job) {
+    return std::vector<std::string>{"--rdzv-id", job, "-n", "1", "sh", "-c", "echo here; exec sleep 1000"};
+  };
+  LrunProcess run(start("resnet"));
+  ASSERT_TRUE(run.wait_for("[0] here"));
+  const std::filesystem::path folder = run.run_folder();
+  Beside ended(run, {"--rdzv-id", "resnet", "-n", "1", "sh", "-c", "echo was here; exit 3"});
+  ASSERT_EQ(ended.wait().code, 3);
+  for (const std::string name : {"resnet", "resn"}) {
+    Beside status(run, {"status", name});
+    EXPECT_EQ(status.wait().code, 0) << status.err();
+    EXPECT_EQ(status.out().find("run " + folder.filename().string() + " "), 0U) << status.out() << "the living one";
+  }
+  Beside report(run, {"report", "resnet"});
+  EXPECT_EQ(report.wait().code, 125);
+  EXPECT_EQ(report.err().find("lrun: error: several runs are meant by 'resnet'\nlrun: hint: name one: '"), 0U)
+      << report.err();
+}
+
 TEST(Status, ReportsALauncherThatDoesNotAnswer) {
   LrunProcess run({"-n", "1", "sh", "-c", "echo ready; exec sleep 1000"});
   ASSERT_TRUE(run.wait_for("[0] ready"));

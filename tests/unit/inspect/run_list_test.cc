@@ -53,6 +53,30 @@ TEST(RunList, ARunIsNamedByItsIdItsBeginningOrItsEnd) {
   EXPECT_EQ(runs_named({{"a", "", false}, {"ab", "", false}}, "a").size(), 1U) << "the whole id beats a beginning";
 }
 
+TEST(RunList, ARunIsNamedByItsJobToo) {
+  const RunEntry first{"20260101-aaa", "", false, "resnet"};
+  const RunEntry second{"20260102-bbb", "", true, "resnet"};
+  const RunEntry other{"20260103-ccc", "", true, "resnet-50"};
+  const std::vector<RunEntry> runs{first, second, other};
+  EXPECT_EQ(runs_named(runs, "resnet"), (std::vector{first, second})) << "the whole name beats a beginning";
+  EXPECT_EQ(runs_named(runs, "resnet-"), std::vector{other});
+  EXPECT_EQ(runs_named(runs, "res"), runs);
+  EXPECT_TRUE(runs_named(runs, "-50").empty());
+}
+
+TEST(RunList, KnowsTheNameOfAJobFromItsFolder) {
+  std::string pattern = ::testing::TempDir() + "lrun-state-XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  const std::filesystem::path state = pattern;
+  { const RunDirectory named(state / "a", "resnet"); }
+  { const RunDirectory unnamed(state / "b", "b"); }
+  { const RunDirectory torchruns(state / "c", "none"); }
+  EXPECT_EQ(run_entry(state / "a").name, "resnet");
+  EXPECT_EQ(run_entry(state / "b").name, "");
+  EXPECT_EQ(run_entry(state / "c").name, "");
+  std::filesystem::remove_all(state);
+}
+
 TEST(RunStatus, ComesBackFromItsJson) {
   RunStatus status{.run_id = "r",
                    .pid = 10,
