@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cluster/local_host.h"
+#include "cluster/mpi.h"
 #include "cluster/slurm.h"
 
 namespace lrun {
@@ -29,6 +30,7 @@ Allocation of_step(const SlurmStep& step, AllocatedNode here) {
 }  // namespace
 
 Allocation detect_allocation(const Questions& questions, const Environment& environment) {
+  if (questions.manager) refuse_mpi_tasks(environment);  // before Slurm, whose step may be that of mpirun's daemons
   const std::optional<SlurmStep> step = questions.manager ? slurm_step(environment) : std::nullopt;
   AllocatedNode here = local_host(questions, environment);
   if (step) return of_step(*step, std::move(here));

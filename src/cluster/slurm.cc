@@ -7,6 +7,7 @@
 #include "base/crc32c.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
+#include "cluster/outer_launcher.h"
 #include "cluster/slurm_lists.h"
 
 namespace lrun {
@@ -20,11 +21,6 @@ int number_of(const Environment& environment, const char* name, int most) {
   const std::optional<int> number = whole_number<int>(text);
   if (number && *number >= 0 && *number <= most) return *number;
   throw UserError(fmt::format("'{}={}' is not a number from 0 to {}", name, text, most), kSwitchedOff);
-}
-
-/// A worker of another launcher has its variables and, inherited, those of that launcher's step.
-bool is_worker(const Environment& environment) {
-  return environment.has("LRUN_RUN_ID") || environment.has("TORCHELASTIC_RUN_ID");
 }
 
 /// The value of the step's variable, or of the job's where an old Slurm has no other.
