@@ -134,8 +134,7 @@ void Console::refused(int error) {
     closed_ = true;
     events_.closed();
   } else if (!std::exchange(warned_, true)) {
-    events_.warning(fmt::format("the console cannot be written: {}; lines are missing there",
-                                std::generic_category().message(error)));
+    events_.warning("cannot be written: " + std::generic_category().message(error));
   }
 }
 

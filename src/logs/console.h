@@ -33,7 +33,7 @@ class Console {
   struct Events {
     std::function<void()> progressed;                      ///< a blocked console took bytes
     std::function<void()> closed;                          ///< nobody reads any more; once
-    std::function<void(const std::string& text)> warning;  ///< one line for people; once
+    std::function<void(const std::string& text)> warning;  ///< why bytes were lost, for people; once
   };
 
   /// \param limit_bytes  queued before full() says so.
@@ -71,6 +71,7 @@ class Console {
   void allow_gaps(std::string place) { place_of_all_ = std::move(place); }
   /// Every line counts from now on, whatever allow_gaps() says, as some are nowhere else.
   void forbid_gaps() { gaps_forbidden_ = true; }
+  [[nodiscard]] bool gaps_forbidden() const { return gaps_forbidden_; }
   [[nodiscard]] bool may_have_gaps() const { return place_of_all_ && !gaps_forbidden_ && descriptor_.terminal(); }
 
   /// Shows `text` below all lines until something is written or it is set again; empty: nothing any more. Ignored

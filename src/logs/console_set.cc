@@ -14,6 +14,7 @@ namespace lrun {
 ConsoleSet::ConsoleSet(EventLoop& loop, const LogOptions& options, Events events)
     : loop_(loop),
       events_(std::move(events)),
+      files_(options.files),
       out_(loop, options.stdout_fd, options.console_bytes, events_of(LogStream::kOut)) {
   const ConsoleDescriptor err(options.stderr_fd);
   if (err.same_as(out_.descriptor())) return;
@@ -22,8 +23,10 @@ ConsoleSet::ConsoleSet(EventLoop& loop, const LogOptions& options, Events events
 
 Console::Events ConsoleSet::events_of(LogStream stream) {
   return {[this] { progressed(); }, [this, stream] { events_.closed(stream); },
-          [this, stream](const std::string& text) {
-            events_.warning((stream == LogStream::kOut ? "stdout: " : "stderr: ") + text);
+          [this, stream](const std::string& what) {
+            const std::string which = stream == LogStream::kOut ? "standard output " : "standard error ";
+            const bool kept = files_ && !of(stream).gaps_forbidden();
+            events_.warning(which + what + (kept ? "; the log files have what it lacks" : "; lines are lost"));
           }};
 }
 

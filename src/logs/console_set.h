@@ -48,6 +48,7 @@ class ConsoleSet {
 
   EventLoop& loop_;
   Events events_;
+  bool files_;  ///< what the workers print is in log files, too, unless a stream forbids gaps
   Console out_;
   std::unique_ptr<Console> err_;  ///< empty: the same as out_
   std::function<void(bool everything)> done_;

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -55,6 +56,35 @@ TEST(Output, AWorkerWritesToARedirectsFileItself) {
   lrun.wait();
   const auto log = lrun.run_folder() / "attempt_0" / "0" / "stdout.log";
   EXPECT_EQ(contents(log), log.string() + "\n");
+}
+
+void fill_stdout() {
+  const int full = ::open("/dev/full", O_WRONLY);
+  ::dup2(full, STDOUT_FILENO);
+  ::close(full);
+}
+
+TEST(Output, AFullStdoutIsOneWarningAndTheWorkersEndCounts) {
+  LrunProcess lrun({"-n", "2", "sh", "-c", "echo one; echo two"}, {.before_exec = fill_stdout});
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_EQ(lrun.err(),
+            "lrun: warning: standard output cannot be written: No space left on device; the log files have what it "
+            "lacks\n");
+  LrunProcess without({"-n", "1", "--log-dir", "/dev/null", "sh", "-c", "echo one; exit 3"},
+                      {.before_exec = fill_stdout});
+  EXPECT_EQ(without.wait().code, 3);
+  EXPECT_NE(without.err().find("standard output cannot be written: No space left on device; lines are lost\n"),
+            std::string::npos)
+      << without.err();
+}
+
+TEST(Output, AnAnswerThatCannotBeWrittenIsAnError) {
+  for (const Lines& words : {Lines{"--help"}, Lines{"--version"}, Lines{"--print-config"}, Lines{"--dry-run", "true"},
+                             Lines{"status"}, Lines{"doctor", "--verbose"}}) {
+    LrunProcess lrun(words, {.before_exec = fill_stdout});
+    EXPECT_EQ(lrun.wait().code, 125) << words.front();
+    EXPECT_EQ(lrun.err(), "lrun: error: cannot write to standard output: No space left on device\n") << words.front();
+  }
 }
 
 TEST(Output, APipeInTheLogFilesPlaceIsAWarning) {
