@@ -151,6 +151,7 @@ EndFacts Supervisor::end_facts(const FailureRecord& record) {
   constexpr std::size_t kBufferBytes = 8192;  // of stdout, in Python and in C
   if (later_bytes > kBufferBytes) facts.error_lines.clear();
   read_error_file(facts_.error_folder, facts, record.local_rank);
+  facts.passed_on = record.ending == FailureRecord::Ending::kSignaled && passed_on_.contains(record.value);
   add_machine_evidence(record, memory_, facts);
   return facts;
 }
@@ -184,7 +185,10 @@ void Supervisor::apply(const StopWorkers& action) {
   }
 }
 
-void Supervisor::apply(const PassOn& action) { group_.signal_leaders(action.signal_number); }
+void Supervisor::apply(const PassOn& action) {
+  passed_on_.insert(action.signal_number);
+  group_.signal_leaders(action.signal_number);
+}
 
 void Supervisor::apply(const ArmGrace& action) {
   grace_.arm(action.grace, [this] { handle(GraceExpired{}); });

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -129,6 +130,7 @@ class Supervisor {
   EventLoop::Timer finish_;
   std::vector<FailureRecord> records_;
   std::vector<int> stop_signals_;  ///< by worker index: the last signal lrun sent to it
+  std::set<int> passed_on_;        ///< signals that all workers were sent because lrun was
   std::map<pid_t, std::size_t> pids_;
 };
 

@@ -108,6 +108,8 @@ bool chose_to_end(const FailureRecord& record) {
 
 std::string detail_of(Cause cause, const EndFacts& facts) {
   switch (cause) {
+    case Cause::kFatalSignal:
+      return facts.passed_on ? "sent to lrun and passed on; the program has no handler for it" : std::string();
     case Cause::kOutOfMemory:
       return facts.memory_limit_bytes == 0 ? std::string() : "memory limit " + bytes_in_words(facts.memory_limit_bytes);
     case Cause::kSharedMemoryFull:

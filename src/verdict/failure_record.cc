@@ -114,6 +114,8 @@ std::string FailureRecord::reason_in_words() const {
       return itself ? std::string() : "the kernel's out-of-memory killer ended a process of it" + in_brackets;
     case Cause::kProbablyOutOfMemory:
       return itself ? std::string() : "probably the kernel's out-of-memory killer ended a process of it";
+    case Cause::kFatalSignal:
+      return detail;
     case Cause::kSharedMemoryFull:
       return "/dev/shm is full" + in_brackets;
     case Cause::kWatchdogAbort:

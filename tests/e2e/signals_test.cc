@@ -182,6 +182,16 @@ TEST(Signals, UserSignalsReachTheWorkersAndStopNothing) {
   EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
 }
 
+TEST(Signals, AUserSignalThatEndsAWorkerIsSaidToBePassedOn) {
+  LrunProcess lrun({"-n", "1", "sh", "-c", kSleeper});
+  ASSERT_TRUE(lrun.wait_for("[0] ready"));
+  lrun.signal(SIGUSR2);
+  EXPECT_EQ(lrun.wait().code, 128 + SIGUSR2);
+  EXPECT_NE(lrun.err().find("died of SIGUSR2 after "), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find(": sent to lrun and passed on; the program has no handler for it\n"), std::string::npos)
+      << lrun.err();
+}
+
 TEST(Signals, AUserSignalIsNotLostInOneThatCameDirectly) {
   LrunProcess lrun({"-n", "1", "sh", "-c", "trap 'echo checkpoint' USR1; echo ready; while :; do sleep 0.01; done"});
   ASSERT_TRUE(lrun.wait_for("[0] ready"));

@@ -61,6 +61,12 @@ TEST(Explain, BlamesAFullSharedMemoryForABusError) {
   EXPECT_EQ(explained(Ending::kSignaled, SIGBUS).cause, Cause::kFatalSignal);
 }
 
+TEST(Explain, SaysOfASignalThatLrunPassedItOn) {
+  EXPECT_EQ(explained(Ending::kSignaled, SIGUSR2, {.passed_on = true}).in_words(),
+            "died of SIGUSR2: sent to lrun and passed on; the program has no handler for it");
+  EXPECT_EQ(explained(Ending::kSignaled, SIGUSR2).in_words(), "died of SIGUSR2");
+}
+
 TEST(Explain, SeesAVictimInAWatchdogsAbort) {
   const EndFacts facts{.last_lines = {"[Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)",
                                       "terminate called after throwing an instance of 'std::runtime_error'",
