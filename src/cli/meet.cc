@@ -146,9 +146,10 @@ class Meeting {
 
 /// What has to be equal on all nodes, because each of them decides by it.
 std::string settings_in_words(const LaunchPlan& plan) {
-  return fmt::format("strategy {}, {} restarts, back-off {}, {}", plan.strategy.value, plan.max_restarts.value,
+  return fmt::format("strategy {}, {} restarts, back-off {}, {}{}", plan.strategy.value, plan.max_restarts.value,
                      format_duration(plan.restart_backoff.value),
-                     plan.personality.repeats_identical ? "--compat=torchrun" : "--compat=lrun");
+                     plan.personality.repeats_identical ? "--compat=torchrun" : "--compat=lrun",
+                     plan.rank_0_hosts_store ? ", the store with rank 0" : "");
 }
 
 /// A job without a name is known by what it runs. Programs written for torchrun may get arguments of their node.

@@ -84,6 +84,7 @@ NodeRun::~NodeRun() {
 void NodeRun::open_store() {
   StoreServerOptions options{.port = static_cast<std::uint16_t>(plan_.master_port.value_or(0)),
                              .any_port_will_do = plan_.any_port_will_do,
+                             .only_keeps_port = plan_.rank_0_hosts_store,
                              .max_connections = facts_.most_connections};
   const std::string& address = plan_.master_addr;
   const bool numeric =

@@ -75,6 +75,7 @@ struct LaunchPlan {
   std::string master_addr;                   ///< '127.0.0.1' on one node; empty: the rendezvous decides
   std::optional<int> master_port;            ///< fixed by the user; else the store's socket decides
   bool any_port_will_do = false;             ///< when master_port is taken
+  bool rank_0_hosts_store = false;           ///< its worker does; lrun only keeps the port for it
   std::optional<RendezvousPlan> rendezvous;  ///< with other launchers; empty: nobody to find
   Setting<std::optional<std::uint64_t>> seed;
   Setting<std::string> log_dir;

@@ -101,6 +101,12 @@ Setting<Duration> grace_of(const LaunchRequest& request, const Environment& envi
                   "give a number of seconds, such as '30'");
 }
 
+/// Torchrun's variable for it, which its static backend does not look at.
+bool rank_0_hosts_store(const LaunchRequest& request, const Environment& environment) {
+  const bool may = request.standalone || request.rendezvous.backend.value != "static";
+  return may && environment.get("TORCH_DISABLE_SHARE_RDZV_TCP_STORE") == "1";
+}
+
 /// Binds every node's workers. Their threads follow from the CPUs that they got, where lrun sets them at all.
 void bind_all(LaunchPlan& plan, const std::vector<AllocatedNode>& nodes, const Environment& environment) {
   if (plan.bind.value == Binding::kNone) return;
@@ -257,6 +263,7 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
     plan.warnings.push_back(std::move(warning));
   }
   plan.argv = worker_command(request, environment, program);
+  plan.rank_0_hosts_store = rank_0_hosts_store(request, environment);
   choose_master(request, nodes.front(), plan);
   plan.seed = request.seed;
   plan.bind = request.bind;

@@ -21,6 +21,7 @@ struct RendezvousPlan {
   int port = 0;         ///< 0: the kernel chooses; then nobody else can come
   Hosting hosting = Hosting::kNever;
   bool workers_use_endpoint = false;  ///< static: the workers' store is at the endpoint, too; else node 0 hosts it
+  bool rank_0_hosts_store = false;    ///< its worker does; the launcher only keeps the port for it
   std::optional<int> node_rank;       ///< asked for
   std::string local_addr;             ///< where others reach us; empty: the route to the meeting decides
   int min_nodes = 1;

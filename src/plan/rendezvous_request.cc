@@ -141,6 +141,7 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   meeting.backend = asked.backend.value;
   meeting.hosting = who_holds(asked, meeting.host, this_host);
   meeting.workers_use_endpoint = meeting.backend == "static";
+  meeting.rank_0_hosts_store = plan.rank_0_hosts_store;
   if (asked.node_rank.given()) meeting.node_rank = asked.node_rank.value;
   meeting.local_addr = asked.local_addr.value;
   meeting.max_nodes = plan.num_nodes;

@@ -114,7 +114,7 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
       {"TORCHELASTIC_RUN_ID", plan.run_name},
       {"TORCHELASTIC_RESTART_COUNT", std::to_string(facts.restart_count)},
       {"TORCHELASTIC_MAX_RESTARTS", std::to_string(plan.max_restarts.value)},
-      {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+      {"TORCHELASTIC_USE_AGENT_STORE", plan.rank_0_hosts_store ? "False" : "True"},
       {"TORCHELASTIC_SIGNALS_TO_HANDLE", plan.stop_signals.names},
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", base.get("TORCH_NCCL_ASYNC_ERROR_HANDLING").value_or("1")},
   };

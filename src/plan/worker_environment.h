@@ -36,7 +36,7 @@ inline constexpr ContractVariable kContract[] = {
     {"TORCHELASTIC_RESTART_COUNT", ContractVariable::Scope::kRun, "restarts so far"},
     {"TORCHELASTIC_MAX_RESTARTS", ContractVariable::Scope::kRun, "restarts allowed"},
     {"TORCHELASTIC_USE_AGENT_STORE", ContractVariable::Scope::kRun,
-     "'True': workers are clients of the launcher's store"},
+     "'True': workers are clients of the launcher's store; 'False': rank 0 hosts it"},
     {"TORCHELASTIC_ERROR_FILE", ContractVariable::Scope::kRank,
      "where the worker may leave its exception as JSON; empty without log files"},
     {"TORCHELASTIC_SIGNALS_TO_HANDLE", ContractVariable::Scope::kRun, "signals on which the launcher stops the run"},

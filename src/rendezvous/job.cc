@@ -57,6 +57,7 @@ Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::si
                                   if (events_.turned_away) events_.turned_away(line);
                                 }})),
       store_is_meeting_(holder_ && plan.workers_use_endpoint),
+      only_keeps_port_(plan.rank_0_hosts_store),
       is_open_to_network_(holder_ && reach_ == StoreReach::kNetwork) {
   if (!store_is_meeting_) open_store();
   record.store_port = store_ ? store_->port() : holder_->server().port();
@@ -78,7 +79,8 @@ Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::si
 void Job::open_store() {
   if (store_is_meeting_) return holder_->server().reset();
   store_ = std::make_unique<StoreServer>(
-      loop_, StoreServerOptions{.reach = reach_, .max_connections = max_store_connections_});
+      loop_, StoreServerOptions{
+                 .reach = reach_, .only_keeps_port = only_keeps_port_, .max_connections = max_store_connections_});
 }
 
 void Job::ready(int attempt, const std::string& history) {

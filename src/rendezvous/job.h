@@ -16,8 +16,8 @@
 namespace lrun {
 
 /// This launcher's part in a job of several nodes: the meeting where it is to be held here, the link to it, and the
-/// socket on which this node would host the workers' store. What the launchers tell each other about their workers is
-/// text to it. Must be the last that uses the loop. One thread.
+/// socket on which this node would host the workers' store, or which keeps the port for its worker of rank 0. What the
+/// launchers tell each other about their workers is text to it. Must be the last that uses the loop. One thread.
 class Job {
  public:
   struct Events {
@@ -97,6 +97,7 @@ class Job {
   std::size_t max_store_connections_;
   std::unique_ptr<MeetingHolder> holder_;
   bool store_is_meeting_;               ///< the workers' store is at the endpoint, which is here
+  bool only_keeps_port_;                ///< rank 0's worker hosts its store
   std::unique_ptr<StoreServer> store_;  ///< empty where the meeting's is the workers' store, or another node hosts it
   std::unique_ptr<LauncherLink> link_;
   bool is_open_to_network_;

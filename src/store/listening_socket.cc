@@ -70,7 +70,7 @@ void set_option(int fd, int level, int option, int value) {
                           std::string("cannot listen on ") + address.name + ":" + std::to_string(port));
 }
 
-Fd listen_on(const SocketAddress& address, std::uint16_t port) {
+Fd bind_to(const SocketAddress& address, std::uint16_t port) {
   Fd socket(::socket(address.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) throw_cannot_listen(address, port);
   // A port that the user fixed is to be free again as soon as the last run's listener is gone. Not for a port of the
@@ -81,22 +81,38 @@ Fd listen_on(const SocketAddress& address, std::uint16_t port) {
   set_option(socket.get(), SOL_SOCKET, SO_KEEPALIVE, 1);
   const auto* bytes = reinterpret_cast<const sockaddr*>(&address.bytes);
   if (::bind(socket.get(), bytes, address.size) != 0) throw_cannot_listen(address, port);
+  return socket;
+}
+
+Fd listen_on(const SocketAddress& address, std::uint16_t port) {
+  Fd socket = bind_to(address, port);
   // The kernel cuts the backlog down to net.core.somaxconn.
   if (::listen(socket.get(), INT_MAX) != 0) throw_cannot_listen(address, port);
   return socket;
 }
 
-}  // namespace
-
-Fd open_listening_socket(StoreReach reach, std::uint16_t port, const std::string& address) {
-  if (!address.empty()) return listen_on(numeric_address(port, address), port);
-  if (reach == StoreReach::kLoopback) return listen_on(ipv4_address(port, INADDR_LOOPBACK, "127.0.0.1"), port);
+/// \param open  listen_on() or bind_to()
+Fd open_on(decltype(listen_on)& open, StoreReach reach, std::uint16_t port, const std::string& address) {
+  if (!address.empty()) return open(numeric_address(port, address), port);
+  if (reach == StoreReach::kLoopback) return open(ipv4_address(port, INADDR_LOOPBACK, "127.0.0.1"), port);
   try {
-    return listen_on(any_ipv6_address(port), port);
+    return open(any_ipv6_address(port), port);
   } catch (const std::system_error& error) {
     if (error.code().value() != EAFNOSUPPORT && error.code().value() != EADDRNOTAVAIL) throw;
   }
-  return listen_on(ipv4_address(port, INADDR_ANY, "0.0.0.0"), port);
+  return open(ipv4_address(port, INADDR_ANY, "0.0.0.0"), port);
+}
+
+}  // namespace
+
+Fd open_listening_socket(StoreReach reach, std::uint16_t port, const std::string& address) {
+  return open_on(listen_on, reach, port, address);
+}
+
+Fd keep_port(StoreReach reach, std::uint16_t port, const std::string& address) {
+  Fd socket = open_on(bind_to, reach, port, address);
+  set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);  // looked at when another one is bound
+  return socket;
 }
 
 std::uint16_t port_of_socket(int fd) {

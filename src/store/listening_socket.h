@@ -20,6 +20,10 @@ enum class StoreReach {
 /// \throws std::system_error  EADDRINUSE, EACCES and others; the message names address and port.
 Fd open_listening_socket(StoreReach reach, std::uint16_t port, const std::string& address = {});
 
+/// A TCP socket that is bound and does not listen, for a process that is to listen on its port later: the kernel gives
+/// the port to nobody who asks for any, and to who names it only with SO_REUSEADDR. Else as open_listening_socket().
+Fd keep_port(StoreReach reach, std::uint16_t port, const std::string& address = {});
+
 /// The port a socket is bound to.
 /// \throws std::system_error  ENOTSOCK, EBADF.
 std::uint16_t port_of_socket(int fd);

@@ -56,12 +56,13 @@ bool concerns_one_connection(int error) {
 }
 
 Fd listen_as(const StoreServerOptions& options) {
+  auto& open = options.only_keeps_port ? keep_port : open_listening_socket;
   try {
-    return open_listening_socket(options.reach, options.port, options.address);
+    return open(options.reach, options.port, options.address);
   } catch (const std::system_error& error) {
     if (!options.any_port_will_do || error.code().value() != EADDRINUSE) throw;
   }
-  return open_listening_socket(options.reach, 0, options.address);
+  return open(options.reach, 0, options.address);
 }
 
 }  // namespace
@@ -84,8 +85,9 @@ StoreServer::StoreServer(EventLoop& loop, StoreServerOptions options)
       options_(std::move(options)),
       listener_(listen_as(options_)),
       port_(port_of_socket(listener_.get())),
-      poll_(loop_, [this](StoreClientId id, SocketEvents events) { serve_ready(id, events); }),
-      accepting_(loop_.on_readable(listener_.get(), [this] { accept_batch(); })) {}
+      poll_(loop_, [this](StoreClientId id, SocketEvents events) { serve_ready(id, events); }) {
+  if (!options_.only_keeps_port) accepting_ = loop_.on_readable(listener_.get(), [this] { accept_batch(); });
+}
 
 StoreServer::~StoreServer() = default;
 
@@ -97,6 +99,7 @@ void StoreServer::reset() {
   strangers_.clear();
   table_ = KeyValueTable();
   clients_seen_ = 0;
+  if (options_.only_keeps_port) return;
   // A worker of the last round may have connected and written before it died: its requests are not for this table.
   while (true) {
     const Fd stale(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));

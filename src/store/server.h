@@ -25,6 +25,8 @@ struct StoreServerOptions {
   std::uint16_t port = 0;         ///< 0: the kernel chooses
   std::string address = {};       ///< numeric: only this one of the host's addresses; empty: as `reach` says
   bool any_port_will_do = false;  ///< when `port` is taken the kernel chooses, too
+  /// Serve nobody and keep the port for a process that is to listen on it, as keep_port() does.
+  bool only_keeps_port = false;
   /// A client whose unread answers exceed this is not read from until it has taken them.
   std::size_t max_unsent_bytes = std::size_t{1} << 20U;
   /// Open at the same time. One more takes the place of the oldest that has not shown the magic number; where all have,

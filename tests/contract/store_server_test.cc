@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "store/client.h"
+#include "store/connect.h"
 #include "store/server.h"
 #include "support/raw_socket.h"
 #include "support/store_server_thread.h"
@@ -274,6 +275,29 @@ TEST(StoreServerStart, TakesAnotherPortWhereAnyWillDo) {
   StoreServer second(loop, {.port = first.port(), .any_port_will_do = true});
   EXPECT_NE(second.port(), first.port());
   EXPECT_NE(second.port(), 0);
+}
+
+/// What a store of torch does: any address of the host, with SO_REUSEADDR.
+int errno_of_listening(std::uint16_t port) {
+  const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int yes = 1;
+  EXPECT_EQ(::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  const bool bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  return bound && ::listen(socket.get(), 1) == 0 ? 0 : errno;
+}
+
+TEST(StoreServerStart, KeepsAPortForWhoIsToListenOnIt) {
+  EventLoop loop;
+  for (const StoreReach reach : {StoreReach::kLoopback, StoreReach::kNetwork}) {
+    StoreServer keeper(loop, {.reach = reach, .only_keeps_port = true});
+    EXPECT_THROW((void)connect_to("127.0.0.1", keeper.port(), soon()), std::system_error) << "it listens itself";
+    keeper.reset();
+    EXPECT_EQ(errno_of_listening(keeper.port()), 0);
+    EXPECT_EQ(errno_of_listening(keeper.port()), 0) << "the worker of the next attempt does it again";
+  }
 }
 
 TEST(StoreServerStart, TakesAFixedPortAgainRightAfterAnEarlierServer) {

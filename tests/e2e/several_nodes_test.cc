@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string_view>
 
 #include "support/launchers_of_a_job.h"
 
@@ -267,6 +268,26 @@ TEST(SeveralNodes, KeepOutWhoDoesNotKnowTheSecret) {
       std::ostringstream text;
       text << std::ifstream(entry.path()).rdbuf();
       EXPECT_FALSE(contains(text.str(), kHush)) << entry.path();
+    }
+  }
+}
+
+/// Whether anybody listens where the workers' store is to be.
+const char* const kLookForStore =
+    "(exec 3<>/dev/tcp/$MASTER_ADDR/$MASTER_PORT) 2> /dev/null && found=served || found=kept; "
+    "echo $TORCHELASTIC_USE_AGENT_STORE $found";
+
+TEST(SeveralNodes, LeaveTheStoreToRank0WhereTheyAreToldTo) {
+  for (const char* const value : {"1", "0"}) {
+    const LrunProcess::Options told{.environment = {{"TORCH_DISABLE_SHARE_RDZV_TCP_STORE", value}}};
+    const std::string expected = std::string_view(value) == "1" ? "False kept" : "True served";
+    Job job({"--num_nodes", "2", "--rdzv-backend", "c10d"});
+    LrunProcess& first = job.start({}, {"bash", "-c", kLookForStore}, told);
+    LrunProcess& second = job.start({}, {"bash", "-c", kLookForStore}, told);
+    LrunProcess alone({"--standalone", "-n", "1", "bash", "-c", kLookForStore}, told);
+    for (LrunProcess* node : {&first, &second, &alone}) {
+      EXPECT_EQ(node->wait().code, 0) << node->err();
+      EXPECT_TRUE(contains(node->out(), expected)) << node->out();
     }
   }
 }

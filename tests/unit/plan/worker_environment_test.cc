@@ -52,6 +52,21 @@ TEST(WorkerEnvironment, IsTheWorkedExampleOfTheContract) {
   }
 }
 
+TEST(WorkerEnvironment, SaysWhetherRank0HostsTheStore) {
+  const auto says = [](const std::string& value, const std::string& backend, bool standalone) {
+    LaunchRequest request = request_for("2");
+    request.standalone = standalone;
+    request.rendezvous.backend = flag("--rdzv-backend", backend);
+    const Environment base = environment_with({{"TORCH_DISABLE_SHARE_RDZV_TCP_STORE", value}});
+    const LaunchPlan plan = plan_of(request, cpu_node(), base);
+    return worker(plan, 0, base)["TORCHELASTIC_USE_AGENT_STORE"];
+  };
+  EXPECT_EQ(says("1", "c10d", false), "False");
+  EXPECT_EQ(says("1", "static", true), "False");
+  EXPECT_EQ(says("0", "c10d", false), "True");
+  EXPECT_EQ(says("1", "static", false), "True") << "as torchrun";
+}
+
 TEST(WorkerEnvironment, CarriesTheFactsOfTheStart) {
   const LaunchPlan plan = plan_of(request_for("2"), cpu_node());
   Variables seen = worker(plan, 1, Environment(), {41234, "", 2, "/logs/demo/attempt_2"});
