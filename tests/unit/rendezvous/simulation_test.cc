@@ -26,10 +26,14 @@ struct Node {
   JoinRecord record;
   State state = State::kAway;
   int round = -1;
+  bool final = false;  ///< somebody asked for the end of the job, as far as it knows
   Membership membership;
   std::deque<LauncherMessage> to_holder;  ///< on their way; in order
   std::deque<LauncherMessage> from_holder;
 };
+
+/// What a launcher says that somebody wants to end.
+constexpr const char* kInterrupted = "interrupted";
 
 /// A job of several nodes in one process: every step is drawn from the seed.
 class Simulation {
@@ -143,7 +147,7 @@ class Simulation {
       node.state = State::kDead;  // it has noticed that it hears nothing, and stopped its workers
       return;
     }
-    const int fate = draw(0, 149);
+    const int fate = draw(0, node.final ? 5 : 149);  // who asks for the end often takes the node away, too
     if (fate == 0) return part(index, State::kDead, "killed");
     if (fate == 1 && node.state != State::kAway) return part(index, State::kCut, "silence for 5s");
     if (fate == 2 && node.state != State::kAway) return drop_out(node);
@@ -161,9 +165,11 @@ class Simulation {
   /// Some workers take their time, so that others may come.
   void end_workers(Node& node) {
     if (draw(0, 2) != 0) return;
-    const bool fails = draw(0, 3) == 0;
-    if (fails) send(node, Kind::kStopping, node.round, "failed");
-    send(node, Kind::kReport, node.round, fails ? "failed" : "succeeded");
+    const int how = draw(0, 11);
+    node.final = how == 0;
+    const std::string reason = node.final ? kInterrupted : how < 4 ? "failed" : "";
+    if (!reason.empty()) send(node, Kind::kStopping, node.round, reason);
+    send(node, Kind::kReport, node.round, reason.empty() ? "succeeded" : reason);
     node.state = State::kReported;
   }
 
@@ -194,7 +200,11 @@ class Simulation {
   void deliver() {
     for (Coordinator::Send& send : coordinator_.take_sends()) {
       Node& node = nodes_.at(send.to - 1);
-      if (send.message.kind == Kind::kBegin) expect_quiet_before(send.message.round);
+      if (send.message.kind == Kind::kBegin) {
+        expect_quiet_before(send.message.round);
+        EXPECT_FALSE(called_off_) << "round " << send.message.round << " begins though the job was told to end";
+      }
+      if (send.message.kind == Kind::kStop && send.message.text == kInterrupted) called_off_ = true;
       if (node.state != State::kDead && node.state != State::kCut) node.from_holder.push_back(std::move(send.message));
     }
   }
@@ -225,6 +235,7 @@ class Simulation {
         node.state = State::kRunning;
         break;
       case Kind::kStop:
+        node.final = node.final || message.text == kInterrupted;
         if (node.state == State::kReady) leave(node);
         [[fallthrough]];
       case Kind::kLost:
@@ -253,7 +264,7 @@ class Simulation {
     const bool failed = has("failed");
     const int attempt = node.membership.attempt + (failed ? 1 : 0);
     const bool goes_on = failed || has("") || has("stopped");
-    if (!goes_on || attempt > restarts_) return leave(node);
+    if (node.final || has(kInterrupted) || !goes_on || attempt > restarts_) return leave(node);
     if (draw(0, 19) == 0) return leave(node);  // it cannot go on, and nobody else knows
     send(node, Kind::kReady, node.round + 1, "", attempt);
     node.state = State::kReady;
@@ -269,6 +280,7 @@ class Simulation {
   std::vector<Node> nodes_;
   std::vector<Membership> begun_;
   std::set<int> failed_rounds_;
+  bool called_off_ = false;  ///< somebody asked for its end, and others were told
 };
 
 /// LRUN_SEED=n replays one schedule.
