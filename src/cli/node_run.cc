@@ -191,8 +191,7 @@ void NodeRun::open_run_directory() {
   try {
     make_folders();
     events_ = EventLog(run_folder_ / "events.jsonl");
-    events_.run_started(plan_, attempt_->workers(), attempt_->membership().master_port,
-                        log_folder_.attempt(first_attempt(), 0));
+    events_.run_started(plan_, attempt_->membership(), attempt_->workers(), log_folder_.attempt(first_attempt(), 0));
     control_.emplace(loop_, run_folder_, [this](std::string_view command) { return answer(command); });
   } catch (const std::system_error& error) {
     no_logs_told_ = log_folder_.is_below(run_folder_);

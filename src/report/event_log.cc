@@ -40,15 +40,15 @@ EventLog::EventLog(const std::filesystem::path& file) : file_(open_to_append(fil
   if (!file_) throw std::system_error(errno, std::generic_category(), "open '" + file.string() + "'");
 }
 
-void EventLog::run_started(const LaunchPlan& plan, const std::vector<Worker>& workers, int master_port,
+void EventLog::run_started(const LaunchPlan& plan, const Membership& membership, const std::vector<Worker>& workers,
                            const std::filesystem::path& logs) {
   if (!file_) return;
   write(
       "run_started",
       fmt::format(
-          R"({{"run_id":{},"argv":{},"strategy":{},"world_size":{},"master_port":{},"launcher_pid":{},"logs":{},"workers":{}}})",
+          R"({{"run_id":{},"argv":{},"strategy":{},"world_size":{},"master_port":{},"launcher_pid":{},"logs":{},"attempt":{},"workers":{}}})",
           json_string(plan.run_id), json_array(plan.argv), json_string(plan.strategy.value), plan.world_size,
-          master_port, ::getpid(), json_string(logs.string()), started(workers)));
+          membership.master_port, ::getpid(), json_string(logs.string()), membership.attempt, started(workers)));
 }
 
 void EventLog::attempt_started(int attempt, const std::vector<Worker>& workers) {

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "plan/launch_plan.h"
 #include "process/worker_group.h"
+#include "rendezvous/membership.h"
 #include "verdict/judge.h"
 
 namespace lrun {
@@ -21,8 +22,9 @@ class EventLog {
   /// \throws std::system_error  the file cannot be made.
   explicit EventLog(const std::filesystem::path& file);
 
-  /// \param logs  the folder of the first attempt's log files; empty: there are none
-  void run_started(const LaunchPlan& plan, const std::vector<Worker>& workers, int master_port,
+  /// \param membership  of the first attempt here, which is a later one of a job that this node has joined
+  /// \param logs  the folder of its log files; empty: there are none
+  void run_started(const LaunchPlan& plan, const Membership& membership, const std::vector<Worker>& workers,
                    const std::filesystem::path& logs);
   /// The next attempt's workers run; the first attempt's are told with run_started().
   void attempt_started(int attempt, const std::vector<Worker>& workers);

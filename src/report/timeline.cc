@@ -52,7 +52,7 @@ void begin(Timeline& timeline, const Json& event, int order) {
   timeline.world_size = event.at("world_size").get<int>();
   timeline.logs = event.value("logs", std::string());
   timeline.started_ms = time_of(event);
-  add_workers(timeline, event, 0, order);
+  add_workers(timeline, event, event.value("attempt", 0), order);
 }
 
 Fate fate_of(const FailureRecord& record) {

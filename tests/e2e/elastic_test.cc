@@ -196,6 +196,10 @@ TEST_F(Elastic, NodesThatComeLaterCountTheRestartsOfAll) {
     EXPECT_EQ(node->wait().code, 4) << node->err();
     EXPECT_TRUE(contains(node->err(), "restarted once, as often as allowed")) << node->err();
   }
+  std::ifstream events(late.run_folder() / "events.jsonl");
+  std::string start;
+  std::getline(events, start);
+  EXPECT_TRUE(contains(start, R"("event":"run_started")") && contains(start, R"("attempt":1)")) << start;
 }
 
 TEST_F(Elastic, JobsGoOnWithoutANewcomerThatCannotStartItsWorkers) {

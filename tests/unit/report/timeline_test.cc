@@ -133,6 +133,16 @@ TEST(Timeline, PassesOverWhatItDoesNotUnderstand) {
   EXPECT_TRUE(timeline_from_events(whole + strange));
 }
 
+TEST(Timeline, OfANodeThatJoinedLaterKnowsHowItsWorkersEnded) {
+  const std::string fields = R"({"run_id":"r","argv":["p"],"strategy":"ddp","world_size":2,"attempt":2,)";
+  const auto timeline = timeline_from_events(
+      event("1700000000.000", "run_started", fields + R"("workers":[{"rank":1,"local_rank":0,"pid":11}]})") +
+      ended("1700000001.000", 1, 2, kExited, 3));
+  ASSERT_TRUE(timeline);
+  EXPECT_EQ(timeline->workers.at(0).fate, Fate::kFailed);
+  EXPECT_EQ(timeline->workers.at(0).attempt, 2);
+}
+
 TEST(Timeline, KnowsTheWorkersOfTheLastRound) {
   const auto started = [](const std::string& name, const std::string& workers) {
     return event(
