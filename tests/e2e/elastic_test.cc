@@ -179,6 +179,18 @@ TEST_F(Elastic, JobsEndWhenNobodyTakesThePlaceOfALostNode) {
   EXPECT_TRUE(contains(first.err(), "; not enough nodes in 15s: joined: '")) << first.err();
 }
 
+TEST_F(Elastic, JobsSayWhoIsTurnedAwayWhileTheirWorkersRun) {
+  Job job({"--nnodes", "1:2"});
+  const LrunProcess::Options with_secret{.environment = {{"LRUN_JOB_SECRET", "known to one"}}};
+  LrunProcess& first = job.start({"--node-rank", "0"}, program(), with_secret);
+  ASSERT_TRUE(first.wait_for("rank 0/1 of 1 count 0.")) << first.err();
+  LrunProcess& stranger = job.start({"--node-rank", "1"}, program());
+  EXPECT_EQ(stranger.wait().code, 125) << stranger.err();
+  EXPECT_TRUE(first.wait_for("warning: turned away a launcher at 127.0.0.1: it has no LRUN_JOB_SECRET")) << first.err();
+  end();
+  expect_success({&first});
+}
+
 TEST_F(Elastic, NodesThatComeLaterCountTheRestartsOfAll) {
   const std::string failed = (folder_.path() / "failed").string();
   const std::string fail = (folder_.path() / "fail").string();
