@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Elastic jobs on hosts of the lab that lose workers, launchers, whole hosts and their network: each ends in success or
-# with a verdict, never as two jobs, and nothing is left. Four groups of cases run beside each other, each on hosts of
-# its own.
+# with a verdict, never as two jobs, and nothing is left. Groups of cases run beside each other, each on hosts of its
+# own.
 # usage: elastic_hosts.sh LRUN WORKER CLOCK [GROUP...]
 set -euo pipefail
 lrun=$1 worker=$2 clock=$3
 shift 3
 groups=("${@}")
-[ ${#groups[@]} -gt 0 ] || groups=(killed gone partition apart)
+[ ${#groups[@]} -gt 0 ] || groups=(killed gone partition apart chance)
 lab=${LRUN_LAB:-}
 [ -n "$lab" ] || { echo "skipped: LRUN_LAB names no lab"; exit 77; }
 [ "$(id -u)" -eq 0 ] || { echo "skipped: the lab needs root"; exit 77; }
@@ -17,101 +17,8 @@ trap 'rm -rf "$out"' EXIT
 patience=60   # seconds: nothing takes as long, also on a loaded machine
 heartbeat=3   # seconds
 
-# ---- one job at a time in a group ---------------------------------------------------------------------------------
-
-job=        # its folder
-declare -A launcher  # by host: the process on this machine that has lrun as its only child
-
-fail() {
-  echo "FAILED: $job: $1"
-  tail -n 8 "$job"/err.* "$job/log" 2> /dev/null
-  exit 1
-}
-
-# until WORDS... : waits until the command succeeds.
-until_true() {
-  local what=$1 tries
-  shift
-  for ((tries = 0; tries < patience * 20; ++tries)); do
-    ! "$@" || return 0
-    sleep 0.05
-  done
-  fail "it did not happen in ${patience}s: $what"
-}
-
-# new_job NAME ENDPOINT-HOST LRUN-OPTIONS...
-new_job() {
-  job=$out/$group.$1
-  mkdir "$job"
-  launcher=()
-  port=$((port + 1))
-  common=(--rdzv-backend c10d --rdzv-endpoint "$2:$port" --rdzv-id "$1" --grace 2s
-    --rdzv-conf "heartbeat_timeout=$heartbeat,join_timeout=${join:-60}")
-  shift 2
-  common+=("$@")
-}
-
-# start HOST [ENVIRONMENT... --] LRUN-OPTIONS: the job's launcher on a host, with one worker.
-start() {
-  local host=$1 environment=()
-  shift
-  while [[ "${1:-}" == *=* && "$1" != --* ]]; do environment+=("$1"); shift; done
-  mkdir -p "$job/state.$host"
-  "$lab" exec "$host" env LRUN_STATE="$job/state.$host" "${environment[@]}" "$lrun" "${common[@]}" "$@" \
-    "${program[@]:-$worker}" "$job" "$host" > "$job/out.$host" 2>> "$job/err.$host" < /dev/null &
-  launcher[$host]=$!
-}
-
-# steps NODES AT-LEAST: whether a world of so many nodes has made steps since the last job or change.
-has_steps() { [ "$(awk -v from="$since" -v nodes="$1" '$3 > from && $1 == "step" && $7 == nodes' "$job/log" 2> /dev/null | wc -l)" -ge 3 ]; }
-steps_of() { until_true "steps of $1 nodes" has_steps "$1"; }
-# What comes is to come after now, on the clock of all workers (nanoseconds since the boot).
-mark() { since=$(awk '{printf "%.0f", $1 * 1e9}' /proc/uptime); }
-last_round() { awk '$1 == "step" {round = $4} END {print round}' "$job/log"; }
-
-children() { tr -s ' ' '\n' < "/proc/$1/task/$1/children" | sed '/^$/d'; }
-guard_of() { children "${launcher[$1]}"; }
-
-# ended HOST STATUS...: waits for the launcher, whose status is to be one of these.
-ended() {
-  local host=$1 status=0 pid=${launcher[$1]}
-  shift
-  until_true "the end of lrun on $host" has_ended "$pid"
-  wait "$pid" 2> /dev/null || status=$?
-  unset "launcher[$host]"
-  [[ " $* " == *" $status "* ]] || fail "lrun on $host ended with $status, not with $*"
-}
-has_ended() { [ ! -e "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status" 2> /dev/null; }
-
-# Nobody holds the sign of life of a worker on this host any more.
-no_worker_on() { flock -w 10 -x "$job/alive.$1" true || fail "a worker on $1 outlived its launcher"; }
-
-says() { until_true "lrun on $1 says: $2" grep -qE "$2" "$job/err.$1"; }
-
-# All that is left ends well, nothing survives, and what the workers wrote is one job.
-end_well() {
-  local host
-  touch "$job/end"
-  for host in "${!launcher[@]}"; do ended "$host" 0; done
-  is_one_job
-}
-is_one_job() {
-  local alive
-  for alive in "$job"/alive.*; do no_worker_on "${alive##*alive.}"; done
-  "$worker" --check "$job" > "$job/problems" || fail "$(cat "$job/problems")"
-  echo "$group: ${job##*.}: $((SECONDS - begun))s, $(tail -n 1 "$job/log" | awk '{print $9}') samples, each once"
-  begun=$SECONDS
-}
-
-kill_launcher() {
-  local guard inner
-  guard=$(guard_of "$1")
-  inner=$(children "$guard")
-  # shellcheck disable=SC2086 # numbers
-  kill -KILL $guard $inner
-  wait "${launcher[$1]}" 2> /dev/null || true
-  unset "launcher[$1]"
-}
+# shellcheck source=tests/cluster/elastic_job.sh
+source "$(dirname "$0")/elastic_job.sh"
 
 # ---- the cases ----------------------------------------------------------------------------------------------------
 
@@ -121,8 +28,8 @@ killed() {
   new_job worker h1 --nnodes 2:3 --max-restarts 1
   for host in h1 h2 h3; do start $host; done
   steps_of 3
+  kill -KILL "$(workers_on h2)"
   mark
-  kill -KILL "$(children "$(children "$(guard_of h2)")")"
   steps_of 3
   [ "$(tail -n 1 "$job/log" | awk '{print $8}')" -eq 1 ] || fail "a killed worker does not cost one restart"
   end_well
@@ -130,8 +37,8 @@ killed() {
   new_job launcher h1 --nnodes 2:3
   for host in h1 h2 h3; do start $host; done
   steps_of 3
-  mark
   kill_launcher h3
+  mark
   no_worker_on h3
   steps_of 2
   says h1 "node h3 is lost: its launcher ended"
@@ -143,10 +50,9 @@ killed() {
   new_job guard h1 --nnodes 2:3
   for host in h1 h2 h3; do start $host; done
   steps_of 3
-  mark
   kill -KILL "$(guard_of h2)"
-  wait "${launcher[h2]}" 2> /dev/null || true
-  unset "launcher[h2]"
+  forget h2
+  mark
   no_worker_on h2
   steps_of 2
   end_well
@@ -157,8 +63,8 @@ killed() {
   steps_of 2
   start h3
   says h3 "this one waits until it is needed"
-  mark
   kill_launcher h2
+  mark
   steps_of 2
   says h1 "node h2 is lost"
   end_well
@@ -166,10 +72,8 @@ killed() {
   new_job host h1 --nnodes 2:3
   for host in h1 h2 h3; do start $host; done
   steps_of 3
+  lose_host kill h3
   mark
-  "$lab" hosts kill h3
-  wait "${launcher[h3]}" 2> /dev/null || true
-  unset "launcher[h3]"
   steps_of 2
   end_well
 
@@ -177,10 +81,8 @@ killed() {
   new_job first h1 --nnodes 2:3
   for host in h1 h2 h3; do start $host; done
   steps_of 3
+  lose_host kill h1
   mark
-  "$lab" hosts kill h1
-  wait "${launcher[h1]}" 2> /dev/null || true
-  unset "launcher[h1]"
   until_true "an end or a new world" is_settled h2 h3
   if has_steps 2; then
     end_well
@@ -199,15 +101,13 @@ gone() {
   new_job power h1 --nnodes 2:3
   for host in h1 h2 h3; do start $host; done
   steps_of 3
+  lose_host off h3
   mark
-  "$lab" hosts off h3
-  wait "${launcher[h3]}" 2> /dev/null || true
-  unset "launcher[h3]"
   steps_of 2
   says h1 "node h3 is lost: silence for ${heartbeat}s"
-  mark
   "$lab" hosts on h3
   start h3
+  mark
   steps_of 3
   says h1 "node h3 has joined"
   end_well
@@ -221,14 +121,14 @@ gone() {
   mark
   steps_of 3
   [ "$(last_round)" = "$before" ] || fail "a network that was gone for a moment has ended the round"
-  mark
   "$lab" hosts cut h3
+  mark
   steps_of 2
   ended h3 125
   no_worker_on h3
   "$lab" hosts heal h3
-  mark
   start h3
+  mark
   steps_of 3
   end_well
 }
@@ -239,8 +139,8 @@ partition() {
   join=15 new_job meeting h1 --nnodes 2:3
   for host in h1 h2 h3; do start $host; done
   steps_of 3
-  mark
   "$lab" hosts cut h1
+  mark
   until_true "an end or a new world" is_settled h1 h2 h3
   "$lab" hosts heal h1
   if has_steps 2; then
@@ -257,14 +157,14 @@ partition() {
     start h1
     start h2
     steps_of 2
-    mark
     silence $deaf replace
+    mark
     steps_of 1
     ended h2 125
     no_worker_on h2
     silence $deaf delete
-    mark
     start h2
+    mark
     steps_of 2
     end_well
   done
@@ -281,25 +181,6 @@ partition() {
   [ "$(last_round)" = "$before" ] || fail "a slow network has ended the round"
   "$lab" hosts heal h2
   end_well
-}
-
-# silence DEAF replace|delete: the other of h1 and h2 sends to a neighbour that is not there; what DEAF sends arrives.
-silence() {
-  local mute=h2 address
-  [ "$1" = h1 ] || mute=h1
-  address=$("$lab" exec h1 getent ahostsv4 "$1" | awk '{print $1; exit}')
-  if [ "$2" = replace ]; then
-    "$lab" exec $mute ip neigh replace "$address" lladdr 02:00:00:00:00:fe nud permanent dev eth0
-  else
-    "$lab" exec $mute ip neigh del "$address" dev eth0
-  fi
-}
-
-# Whether a new world of two has begun, or lrun has ended on all these hosts.
-is_settled() {
-  ! has_steps 2 || return 0
-  local host
-  for host in "$@"; do has_ended "${launcher[$host]}" || return 1; done
 }
 
 # Clocks differ; jobs of one name are two where they meet at two places; one of another name is turned away.
@@ -355,6 +236,60 @@ apart() {
   [ ! -e "$job/log" ] || fail "a job of another name has begun"
   job=$first launcher=([h1]="${first_launchers[0]}" [h2]="${first_launchers[1]}")
   end_well
+}
+
+# What happens to three hosts follows from a seed; ELASTIC_SEED and ELASTIC_JOBS choose.
+chance() {
+  "$lab" hosts up 3
+  local seed=${ELASTIC_SEED:-$(($(date +%s) % 30000))} jobs=${ELASTIC_JOBS:-3} number deeds host
+  declare -A state
+  echo "$group: seed $seed"
+  for ((number = seed; number < seed + jobs; ++number)); do
+    RANDOM=$number
+    state=([h1]=well [h2]=well [h3]=well)
+    join=12 new_job "seed$number" h1 --nnodes $((RANDOM % 2 + 1)):3 --max-restarts 2
+    for host in h1 h2 h3; do start $host; done
+    [ $((RANDOM % 4)) -eq 0 ] || until_true "a step of the training" grep -q ^step "$job/log"
+    for ((deeds = RANDOM % 5 + 1; deeds > 0; --deeds)); do
+      host=h$((RANDOM % 3 + 1))
+      happens_to $host
+      sleep $((RANDOM % 2 * RANDOM % 5)).$((RANDOM % 10))
+    done
+    for host in h1 h2 h3; do undo $host; done
+    touch "$job/end"
+    for host in "${!launcher[@]}"; do ended "$host" 0 125 137 143; done
+    is_one_job
+  done
+}
+
+# happens_to HOST: something that can follow what has happened to it. Without h1 the job often ends: that is seldom.
+happens_to() {
+  local what=$((RANDOM % 6))
+  [ "$1" != h1 ] || [ $((RANDOM % 3)) -eq 0 ] || what=0
+  [ "${state[$1]}" = well ] || { undo "$1"; what=-1; }
+  [ ! -v "launcher[$1]" ] || until_true "lrun on $1" has_begun "$1"
+  if ! runs_on "$1"; then
+    echo "  $1 starts" >> "$job/deeds"
+    ! [ -v "launcher[$1]" ] || ended "$1" 0 125 137 143
+    start "$1"
+    return 0
+  fi
+  echo "  $1: $what" >> "$job/deeds"
+  case $what in
+    0) for worker_pid in $(workers_on "$1" | head -n 1); do kill -KILL "$worker_pid" 2> /dev/null || true; done ;;
+    1) kill_launcher "$1" ;;
+    2) kill -TERM "$(guard_of "$1")" 2> /dev/null || true ;;
+    3) "$lab" hosts cut "$1"; state[$1]="cut" ;;
+    4) "$lab" hosts delay "$1" 50 20; state[$1]=slow ;;
+    5) lose_host off "$1"; state[$1]=off ;;
+  esac
+}
+undo() {
+  case ${state[$1]} in
+    cut | slow) "$lab" hosts heal "$1" ;;
+    off) "$lab" hosts on "$1" ;;
+  esac
+  state[$1]=well
 }
 
 # ---- all groups ---------------------------------------------------------------------------------------------------
