@@ -46,17 +46,18 @@ dev_demo() {
   "${run[@]}"
 }
 
-# dev_bench [launcher|store|spawn|runtime [ARGS...]]: one part, or all of them.
+# dev_bench [launcher|store|spawn|rendezvous|runtime [ARGS...]]: one part, or all of them.
 dev_bench() {
-  local part=${1:-all} perf
+  local part=${1:-all} perf targets=(lrun lrun_bench)
   [ $# -eq 0 ] || shift
   case $part in
     all | launcher | store | spawn | runtime) ;;
-    *) fail "there is no benchmark '$part'" "./dev bench [launcher|store|spawn|runtime]" ;;
+    rendezvous) targets=(lrun) ;;
+    *) fail "there is no benchmark '$part'" "./dev bench [launcher|store|spawn|rendezvous|runtime]" ;;
   esac
   need_packages "${build_packages[@]}" "${test_packages[@]}"
   need_libtorch
-  configure_and_build release lrun lrun_bench
+  configure_and_build release "${targets[@]}"
   if perf=$(shared perf); then
     stage "building the limit programs"
     make -s -C "$perf" O="$root/build/perf"
@@ -85,8 +86,17 @@ dev_bench() {
     all | spawn)
       stage "bench_spawn"
       build/release/bench/bench_spawn ;;&
+    all | rendezvous) bench_rendezvous ;;&
     all | runtime) bench_runtime "$@" ;;
   esac
+}
+
+bench_rendezvous() {
+  [ -n "${LRUN_PERF:-}" ] || return 0
+  need_python_torch || true  # it says why
+  ! python_torch_is_there || export LRUN_TORCH_PYTHON=$python_home/bin/python
+  stage "rendezvous.py"
+  bench/rendezvous.py
 }
 
 bench_runtime() {
