@@ -45,6 +45,8 @@ int run(const std::vector<std::string>& argv) {
   const Environment of_workers = changed(environment, parsed.request.setup.environment);
   const Allocation allocation = detect_allocation(questions_of(parsed.request, of_workers), of_workers);
   const LaunchRequest request = placed(parsed.request, allocation);
+  const std::string place = describe_place(request, allocation);
+  if (request.verbosity > 0 && !place.empty()) say(Severity::kNote, place);
   const int nodes = nodes_to_start(request, allocation);
   if (nodes > 0 && request.dry_run == DryRun::kNo) start_on_nodes(nodes, argv, request, allocation, environment);
   const ProgramFacts program = look_at_program(request.command.front(), of_workers, request.setup.folder.value);

@@ -70,7 +70,8 @@ struct Questions {
   bool cpus = false;      ///< read the cgroups' CPU quotas; without, `cpus` of a node is by affinity alone
   bool topology = false;  ///< read cores and NUMA nodes, and the GPUs' places
   std::vector<std::string> names = {};  ///< which of these hosts is this one
-  bool manager = false;                 ///< whether a cluster's manager started this launcher as one of several
+  bool manager = false;                 ///< whether Slurm started this launcher as one of several
+  bool other_managers = false;          ///< whether any other manager did
 };
 
 /// One machine of an allocation.
@@ -87,10 +88,20 @@ struct AllocatedNode {
 /// What a cluster's manager tells each of the launchers that it started, one a node: all find the same but for the
 /// rank.
 struct JobPlace {
-  std::string run_name;  ///< no other run has it
-  std::string host;      ///< that launchers meet on: the one of node rank 0
-  int port = 0;
-  int node_rank = 0;  ///< of this host
+  std::string run_name;  ///< no other run has it; empty: the manager gives none
+  std::string host;      ///< that launchers meet on: the one of node rank 0; empty: the manager does not say it
+  int port = 0;          ///< 0: the usual one
+  int node_rank = 0;     ///< of this host
+
+  std::string nodes_by = {};      ///< which variable tells the number of nodes; empty: the manager as a whole
+  std::string node_rank_by = {};  ///< the same of the rank
+  std::string host_by = {};       ///< and of the host
+  std::string port_by = {};       ///< and of the port
+  bool knows_nodes = true;        ///< the allocation's nodes are all of the job; else only the user knows how many
+  bool replaces_nodes = false;    ///< the manager starts a node again that ended
+  int tasks = 1;                  ///< launchers of the job, where it counts these and not nodes
+  int tasks_here = 1;             ///< those of them on this host; several would each start all of its workers
+  std::string one_a_node = {};    ///< how one task a node is asked for: 'mpirun --map-by ppr:1:node'
 
   bool operator==(const JobPlace&) const = default;
 };
@@ -102,6 +113,7 @@ struct Allocation {
   std::string reason;                ///< why that source was chosen, from which variables
   std::optional<JobPlace> job = {};  ///< empty: the user says how nodes meet
   int nodes_to_start = 0;            ///< of the manager's job: nothing runs there before its starter does it; 0: none
+  std::vector<std::string> listed_hosts = {};  ///< of a job whose manager starts nothing on them; empty: no such job
 
   bool operator==(const Allocation&) const = default;
 };

@@ -5,9 +5,11 @@
 #include <optional>
 #include <utility>
 
+#include "cluster/host_lists.h"
 #include "cluster/local_host.h"
-#include "cluster/mpi.h"
+#include "cluster/managed_job.h"
 #include "cluster/slurm.h"
+#include "cluster/system_file.h"
 
 namespace lrun {
 namespace {
@@ -27,19 +29,72 @@ Allocation of_step(const SlurmStep& step, AllocatedNode here) {
   return allocation;
 }
 
+std::string reason_of(const ManagedJob& job) {
+  std::string reason;
+  for (const std::string& by : {job.nodes.by, job.node_rank.by, job.host.by, job.port.by}) {
+    const bool is_new = !by.empty() && reason.find(by) == std::string::npos;
+    if (is_new) reason += (reason.empty() ? "" : ", ") + by;
+  }
+  return reason.empty() ? fmt::format("{} tasks", job.tasks) : reason;
+}
+
+/// This host, then the others, under their names where the manager tells them.
+std::vector<AllocatedNode> nodes_of(const ManagedJob& job, AllocatedNode here) {
+  std::vector<AllocatedNode> nodes{std::move(here)};
+  for (int rank = 0; rank < job.nodes.value; ++rank) {
+    if (rank == job.node_rank.value) continue;
+    AllocatedNode other = nodes.front();
+    const auto place = static_cast<std::size_t>(rank);
+    other.name = place < job.hosts.size() ? job.hosts[place] : fmt::format("node{}", rank);
+    nodes.push_back(std::move(other));
+  }
+  return nodes;
+}
+
+Allocation of_managed_job(const ManagedJob& job, AllocatedNode here) {
+  JobPlace place{
+      .run_name = job.run_name, .host = job.host.value, .port = job.port.value, .node_rank = job.node_rank.value};
+  place.nodes_by = job.nodes.by;
+  place.node_rank_by = job.node_rank.by;
+  place.host_by = job.host.by;
+  place.port_by = job.port.by;
+  place.knows_nodes = job.nodes.known();
+  place.replaces_nodes = job.replaces_nodes;
+  place.tasks = job.tasks;
+  place.tasks_here = job.tasks_here;
+  place.one_a_node = job.one_a_node;
+  return {nodes_of(job, std::move(here)), job.manager, reason_of(job), std::move(place)};
+}
+
+/// A batch script, whose manager starts one program of a job of several nodes.
+void look_for_other_nodes(Allocation& allocation, const Environment& environment) {
+  allocation.nodes_to_start = nodes_of_batch_script(environment);
+  if (allocation.nodes_to_start == 0) return;
+  allocation.source = fmt::format("Slurm job {}", environment.get("SLURM_JOB_ID").value_or(""));
+  allocation.reason = "SLURM_JOB_ID without SLURM_STEP_ID";
+}
+
+void look_at_list(Allocation& allocation, const ManagerView& view) {
+  std::optional<ListedHosts> list = find_listed_hosts(view);
+  if (!list) return;
+  allocation.source = std::move(list->manager);
+  allocation.reason = std::move(list->by);
+  allocation.listed_hosts = std::move(list->hosts);
+}
+
 }  // namespace
 
 Allocation detect_allocation(const Questions& questions, const Environment& environment) {
-  if (questions.manager) refuse_mpi_tasks(environment);  // before Slurm, whose step may be that of mpirun's daemons
-  const std::optional<SlurmStep> step = questions.manager ? slurm_step(environment) : std::nullopt;
+  const ManagerView view{environment, own_host_name(), text_of};
+  // An mpirun inside of a Slurm job numbers its tasks itself.
+  const std::optional<ManagedJob> job = questions.other_managers ? find_managed_job(view) : std::nullopt;
+  const std::optional<SlurmStep> step = questions.manager && !job ? slurm_step(environment) : std::nullopt;
   AllocatedNode here = local_host(questions, environment);
+  if (job) return of_managed_job(*job, std::move(here));
   if (step) return of_step(*step, std::move(here));
   Allocation allocation{{std::move(here)}, "this host", "nothing names other nodes"};
-  if (questions.manager) allocation.nodes_to_start = nodes_of_batch_script(environment);
-  if (allocation.nodes_to_start > 0) {
-    allocation.source = fmt::format("Slurm job {}", environment.get("SLURM_JOB_ID").value_or(""));
-    allocation.reason = "SLURM_JOB_ID without SLURM_STEP_ID";
-  }
+  if (questions.manager) look_for_other_nodes(allocation, environment);
+  if (questions.other_managers && allocation.nodes_to_start == 0) look_at_list(allocation, view);
   return allocation;
 }
 

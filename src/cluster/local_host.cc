@@ -12,19 +12,16 @@
 #include "cluster/visible_gpus.h"
 
 namespace lrun {
-namespace {
 
-std::string host_name() {
+std::string own_host_name() {
   char name[HOST_NAME_MAX + 1] = {};
   if (gethostname(name, sizeof name - 1) != 0) throw std::system_error(errno, std::generic_category(), "gethostname");
   return name;
 }
 
-}  // namespace
-
 AllocatedNode local_host(const Questions& questions, const Environment& environment) {
   AllocatedNode node;
-  node.name = host_name();
+  node.name = own_host_name();
   node.cpus = questions.cpus ? usable_cpus() : cpus_by_affinity();
   node.also_named = own_names(questions.names);
   if (questions.gpus) node.gpus = visible_gpus(find_gpus(), environment);

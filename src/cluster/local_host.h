@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "base/environment.h"
 #include "cluster/allocation.h"
 
@@ -9,5 +11,9 @@ namespace lrun {
 /// GPUs that a program started here would see, and where cores and GPUs are.
 /// \throws std::system_error  the host's name or CPUs cannot be read.
 AllocatedNode local_host(const Questions& questions, const Environment& environment);
+
+/// This machine's name, as uname gives it.
+/// \throws std::system_error  it cannot be read.
+std::string own_host_name();
 
 }  // namespace lrun

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "base/crc32c.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
+#include "cluster/managed_job.h"
 #include "cluster/outer_launcher.h"
 #include "cluster/slurm_lists.h"
 
@@ -59,13 +59,8 @@ std::optional<SlurmStep> slurm_step(const Environment& environment) {
 }
 
 JobPlace meeting_of(const SlurmStep& step) {
-  constexpr unsigned kFirstPort = 15'000;
-  constexpr unsigned kPorts = 17'000;  // to 31,999
   const std::string name = step.job + "." + step.step;
-  return {.run_name = "slurm-" + name,
-          .host = step.hosts.front(),
-          .port = static_cast<int>(kFirstPort + crc32c(name) % kPorts),
-          .node_rank = step.node_rank};
+  return {.run_name = "slurm-" + name, .host = step.hosts.front(), .port = port_for(name), .node_rank = step.node_rank};
 }
 
 int nodes_of_batch_script(const Environment& environment) {

@@ -7,12 +7,132 @@
 #include "base/user_error.h"
 
 namespace lrun {
+namespace {
+
+bool names_place(const LaunchRequest& request) {
+  return request.rendezvous.endpoint.given() || request.rendezvous.master_addr.given();
+}
+
+/// Everything that launchers need to meet but for their ranks, which they would else give out themselves.
+bool is_by_hand(const LaunchRequest& request) { return names_place(request) && request.num_nodes.given(); }
+
+const std::string& or_source(const std::string& by, const Allocation& allocation) {
+  return by.empty() ? allocation.source : by;
+}
+
+/// \param by  the variable, or what stands for it; \param said  'RANK says node rank 1'
+[[noreturn]] void refuse_contradiction(const std::string& origin, const std::string& value, const std::string& said) {
+  const bool is_variable = origin.find(':') == std::string::npos;  // else 'lrun.toml:3: num_nodes'
+  throw UserError(fmt::format("'{}{}{}', and {}", origin, is_variable ? "=" : " ", value, said),
+                  "remove one of them; '--num_nodes', '--node-rank' and '--rdzv-endpoint' come before both");
+}
+
+/// Several launchers a host would each start all workers of it.
+void refuse_several_tasks(const Allocation& allocation, const LaunchRequest& request) {
+  const JobPlace& job = *allocation.job;
+  if (job.tasks_here <= 1) return;
+  const std::string devices = request.devices.given() ? request.devices.value : fmt::format("{}", job.tasks_here);
+  const bool one_host = job.tasks == job.tasks_here;
+  const std::string line = one_host ? fmt::format("lrun --devices {} …", devices)
+                                    : fmt::format("{} lrun --devices {} …", job.one_a_node, devices);
+  throw UserError(fmt::format("{} starts {} tasks on this host, and each is an lrun that would start all workers of it",
+                              allocation.source, job.tasks_here),
+                  fmt::format("write '{}', or give '--standalone' to every lrun that is to stay alone", line));
+}
+
+/// A job of several hosts, of which only this one would do anything.
+void refuse_idle_hosts(const Allocation& allocation, const LaunchRequest& request) {
+  const std::vector<std::string>& hosts = allocation.listed_hosts;
+  const bool alone = request.num_nodes.given() && request.num_nodes.value == 1;
+  if (hosts.empty() || alone || is_by_hand(request)) return;
+  throw UserError(fmt::format("{} gives this job {} hosts ('{}' is the first) and starts lrun on this one alone",
+                              allocation.source, hosts.size(), hosts.front()),
+                  fmt::format("write 'mpirun --map-by ppr:1:node lrun --rdzv-endpoint {}:29500 …', or '--num_nodes 1' "
+                              "for this host alone",
+                              hosts.front()));
+}
+
+void refuse_unknown_place(const Allocation& allocation, const LaunchRequest& request) {
+  const JobPlace& job = *allocation.job;
+  if (!job.host.empty() || names_place(request) || request.dry_run != DryRun::kNo) return;
+  const std::string host = job.node_rank == 0 ? allocation.nodes.front().name : "HOST";
+  const std::string which = job.node_rank == 0 ? "this is node rank 0" : "HOST is that of node rank 0";
+  throw UserError(fmt::format("{} tells {} launchers their ranks, and not where to meet", allocation.source,
+                              request.num_nodes.value),
+                  fmt::format("give each '--rdzv-endpoint {}:29500', or MASTER_ADDR={}; {}", host, host, which));
+}
+
+/// The number of nodes: as the manager started launchers, unless fewer are to be used of those that wait to be started.
+void take_nodes(LaunchRequest& request, const Allocation& allocation) {
+  const int nodes = std::max(allocation.nodes_to_start, static_cast<int>(allocation.nodes.size()));
+  const Setting<int>& asked = request.num_nodes;
+  const int least = request.min_nodes == 0 ? asked.value : request.min_nodes;
+  const bool fewer = asked.given() && asked.value < nodes;
+  const std::string& by = allocation.job ? allocation.job->nodes_by : std::string();
+  if (asked.given() && (least > nodes || (fewer && allocation.job))) {
+    const bool is_flag = asked.source == Source::kFlag;
+    if (!is_flag && !by.empty()) {
+      refuse_contradiction(asked.origin, std::to_string(asked.value), fmt::format("{} says {} nodes", by, nodes));
+    }
+    const bool by_srun = allocation.job && by.empty();
+    throw UserError(fmt::format("'{} {}': {} has {} nodes", asked.origin, asked.value, allocation.source, nodes),
+                    by_srun ? fmt::format("leave '{}' out, or write 'srun --nodes {} --ntasks-per-node=1 lrun …'",
+                                          asked.origin, asked.value)
+                            : fmt::format("leave '{}' out", asked.origin));
+  }
+  if (!fewer) request.num_nodes = {nodes, Source::kScheduler, or_source(by, allocation)};
+}
+
+void take_node_rank(LaunchRequest& request, const Allocation& allocation) {
+  const JobPlace& job = *allocation.job;
+  Setting<int>& rank = request.rendezvous.node_rank;
+  if (!rank.given()) {
+    rank = {job.node_rank, Source::kScheduler, or_source(job.node_rank_by, allocation)};
+  } else if (rank.source != Source::kFlag && rank.value != job.node_rank) {
+    refuse_contradiction(rank.origin, std::to_string(rank.value),
+                         fmt::format("node rank is {} by {}", job.node_rank, or_source(job.node_rank_by, allocation)));
+  }
+}
+
+void take_meeting(LaunchRequest& request, const Allocation& allocation) {
+  constexpr int kUsualPort = 29'500;
+  const JobPlace& job = *allocation.job;
+  RendezvousRequest& rendezvous = request.rendezvous;
+  const Setting<std::string>& master = rendezvous.master_addr;
+  if (master.given() && master.source != Source::kFlag && job.host_by == "MASTER_ADDR" && master.value != job.host) {
+    refuse_contradiction(master.origin, master.value, fmt::format("'MASTER_ADDR={}'", job.host));
+  }
+  if (request.rdzv_id.empty()) request.rdzv_id = job.run_name;
+  if (names_place(request) || job.host.empty()) return;
+  const std::string& origin = or_source(job.host_by, allocation);
+  rendezvous.backend = {"static", Source::kScheduler, origin};
+  const int port = request.master_port.value.value_or(job.port > 0 ? job.port : kUsualPort);
+  rendezvous.endpoint = {{job.host, port}, Source::kScheduler, origin};
+  rendezvous.manager_replaces_nodes = job.replaces_nodes;
+}
+
+/// A manager's job of which this request is to be a part.
+bool takes_part(const LaunchRequest& request, const Allocation& allocation) {
+  if (!allocation.job) return false;
+  const JobPlace& job = *allocation.job;
+  if (!job.knows_nodes && job.tasks_here == 1) return request.num_nodes.value > 1;
+  if (!is_by_hand(request)) return true;
+  return job.tasks_here == 1 && static_cast<int>(allocation.nodes.size()) == request.num_nodes.value;
+}
+
+}  // namespace
 
 bool leaves_nodes_to_manager(const LaunchRequest& request) {
-  const RendezvousRequest& rendezvous = request.rendezvous;
-  const bool names_nodes =
-      rendezvous.endpoint.given() || rendezvous.master_addr.given() || rendezvous.node_rank.given();
-  return request.compat == Compat::kLrun && !request.standalone && !names_nodes;
+  return request.compat == Compat::kLrun && !request.standalone && !names_place(request) &&
+         !request.rendezvous.node_rank.given();
+}
+
+bool leaves_anything_to_manager(const LaunchRequest& request) {
+  const bool ranks_by_arrival = request.rendezvous.backend.given() && request.rendezvous.backend.value == "c10d";
+  // A rank in a variable may contradict the manager's.
+  const bool rank_said = request.rendezvous.node_rank.source == Source::kFlag;
+  const bool all_said = is_by_hand(request) && (rank_said || ranks_by_arrival);
+  return request.compat == Compat::kLrun && !request.standalone && !all_said;
 }
 
 int nodes_to_start(const LaunchRequest& request, const Allocation& allocation) {
@@ -20,27 +140,31 @@ int nodes_to_start(const LaunchRequest& request, const Allocation& allocation) {
 }
 
 LaunchRequest placed(LaunchRequest request, const Allocation& allocation) {
-  const int nodes = std::max(allocation.nodes_to_start, static_cast<int>(allocation.nodes.size()));
-  if (!allocation.job && allocation.nodes_to_start == 0) return request;
-  const Setting<int>& asked = request.num_nodes;
-  const int least = request.min_nodes == 0 ? asked.value : request.min_nodes;
-  const bool fewer = asked.given() && asked.value < nodes;
-  if (asked.given() && (least > nodes || (fewer && allocation.job))) {
-    throw UserError(fmt::format("'{} {}': {} has {} nodes", asked.origin, asked.value, allocation.source, nodes),
-                    allocation.job
-                        ? fmt::format("leave '{}' out, or write 'srun --nodes {} --ntasks-per-node=1 lrun …'",
-                                      asked.origin, asked.value)
-                        : fmt::format("leave '{}' out", asked.origin));
-  }
-  const std::string& origin = allocation.source;
-  if (!fewer) request.num_nodes = {nodes, Source::kScheduler, origin};
-  if (!allocation.job) return request;
-  request.rendezvous.backend = {"static", Source::kScheduler, origin};
-  const int port = request.master_port.value.value_or(allocation.job->port);
-  request.rendezvous.endpoint = {{allocation.job->host, port}, Source::kScheduler, origin};
-  request.rendezvous.node_rank = {allocation.job->node_rank, Source::kScheduler, origin};
-  if (request.rdzv_id.empty()) request.rdzv_id = allocation.job->run_name;
+  refuse_idle_hosts(allocation, request);
+  if (allocation.nodes_to_start > 0) take_nodes(request, allocation);
+  if (!takes_part(request, allocation)) return request;
+  refuse_several_tasks(allocation, request);
+  if (allocation.job->knows_nodes) take_nodes(request, allocation);
+  refuse_unknown_place(allocation, request);
+  take_node_rank(request, allocation);
+  take_meeting(request, allocation);
   return request;
+}
+
+std::string describe_place(const LaunchRequest& request, const Allocation& allocation) {
+  const RendezvousRequest& rendezvous = request.rendezvous;
+  if (!allocation.job || !rendezvous.node_rank.given()) return {};
+  std::string text =
+      fmt::format("{}: {} nodes ({}), this is node rank {} ({})", allocation.source, request.num_nodes.value,
+                  request.num_nodes.origin, rendezvous.node_rank.value, rendezvous.node_rank.origin);
+  const Endpoint& place = rendezvous.endpoint.value;
+  if (place.host.empty()) return text;
+  text += fmt::format("; they meet at {}, port {} ({}", place.host, place.port.value_or(0), rendezvous.endpoint.origin);
+  const std::string& port_by = allocation.job->port_by;
+  if (rendezvous.endpoint.source == Source::kScheduler && !port_by.empty() && port_by != rendezvous.endpoint.origin) {
+    text += ", " + port_by;
+  }
+  return text + ")";
 }
 
 }  // namespace lrun

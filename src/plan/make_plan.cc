@@ -228,7 +228,7 @@ std::string program_problem(const LaunchRequest& request, const ProgramFacts& pr
 
 Questions questions_of(const LaunchRequest& request, const Environment& environment) {
   return {needs_gpus(request, environment), needs_cpus(request, environment), request.bind.value != Binding::kNone,
-          hosts_in(request.rendezvous), leaves_nodes_to_manager(request)};
+          hosts_in(request.rendezvous),     leaves_nodes_to_manager(request), leaves_anything_to_manager(request)};
 }
 
 LaunchPlan make_plan(const LaunchRequest& request, const Environment& environment, const Allocation& allocation,

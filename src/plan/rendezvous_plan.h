@@ -23,6 +23,8 @@ struct RendezvousPlan {
   bool workers_use_endpoint = false;  ///< static: the workers' store is at the endpoint, too; else node 0 hosts it
   bool rank_0_hosts_store = false;    ///< its worker does; the launcher only keeps the port for it
   std::optional<int> node_rank;       ///< asked for
+  std::string node_rank_from;         ///< who did: '--node-rank', 'RANK'
+  std::string host_from;              ///< who said the host: '--rdzv-endpoint', 'MASTER_ADDR'; empty: nobody
   std::string local_addr;             ///< where others reach us; empty: the route to the meeting decides
   int min_nodes = 1;
   int max_nodes = 1;

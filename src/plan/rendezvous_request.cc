@@ -143,12 +143,15 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   meeting.workers_use_endpoint = meeting.backend == "static";
   meeting.rank_0_hosts_store = plan.rank_0_hosts_store;
   if (asked.node_rank.given()) meeting.node_rank = asked.node_rank.value;
+  meeting.node_rank_from = asked.node_rank.origin;
+  meeting.host_from = asked.endpoint.given() ? asked.endpoint.origin : asked.master_addr.origin;
   meeting.local_addr = asked.local_addr.value;
   meeting.max_nodes = plan.num_nodes;
   meeting.min_nodes = request.min_nodes == 0 ? plan.num_nodes : request.min_nodes;
   meeting.join_timeout = asked.join_timeout.value_or(meeting.join_timeout);
-  // Nobody outside of a manager's job can come.
-  const bool is_managed = asked.endpoint.source == Source::kScheduler && !asked.join_timeout;
+  // Nobody outside of a manager's job can come, and a node comes back only where the manager starts it again.
+  const bool is_fixed = asked.endpoint.source == Source::kScheduler && !asked.manager_replaces_nodes;
+  const bool is_managed = is_fixed && !asked.join_timeout;
   meeting.replacement = is_managed ? Duration::zero() : meeting.join_timeout;
   meeting.connect_timeout = std::min(meeting.join_timeout, asked.connect_timeout.value_or(meeting.join_timeout));
   meeting.last_call = asked.last_call.value_or(meeting.last_call);

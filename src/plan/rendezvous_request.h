@@ -39,6 +39,7 @@ struct RendezvousRequest {
   std::optional<Duration> last_call;
   std::optional<Duration> heartbeat;
   std::vector<std::string> warnings = {};  ///< about --rdzv-conf, one line each
+  bool manager_replaces_nodes = false;     ///< who named the endpoint starts a node again that ended
 
   bool operator==(const RendezvousRequest&) const = default;
 };

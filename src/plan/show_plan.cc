@@ -110,8 +110,12 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   text += row("backend", plan.process_group_backend.value, who_said(plan.process_group_backend));
   text += row("master", (plan.master_addr.empty() ? std::string(kAtStart) : plan.master_addr) + ", port " + port);
   if (plan.rendezvous && !plan.rendezvous->host.empty()) {
-    text += row("meeting", plan.rendezvous->host + ", port " + std::to_string(plan.rendezvous->port),
-                plan.rendezvous->backend);
+    text +=
+        row("meeting", plan.rendezvous->host + ", port " + std::to_string(plan.rendezvous->port),
+            plan.rendezvous->backend + (plan.rendezvous->host_from.empty() ? "" : ", " + plan.rendezvous->host_from));
+  }
+  if (plan.rendezvous && plan.rendezvous->node_rank) {
+    text += row("node rank", std::to_string(*plan.rendezvous->node_rank), plan.rendezvous->node_rank_from);
   }
   text += row("seed", plan.seed.value ? std::to_string(*plan.seed.value) : "none", who_said(plan.seed));
   text += thread_row(plan, base);

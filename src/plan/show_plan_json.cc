@@ -120,6 +120,8 @@ Json json_of(const RendezvousPlan& plan) {
           {"host", plan.host},
           {"port", plan.port},
           {"node_rank", plan.node_rank ? Json(*plan.node_rank) : Json()},
+          {"node_rank_from", plan.node_rank_from},
+          {"host_from", plan.host_from},
           {"min_nodes", plan.min_nodes},
           {"max_nodes", plan.max_nodes},
           {"join_timeout_ms", plan.join_timeout.count()},

@@ -101,5 +101,124 @@ TEST(JobPlace, OfABatchScriptIsAllItsNodesOrAsManyAsWereAskedFor) {
   EXPECT_EQ(nodes_to_start(placed(request_for("2"), step_of_three(0)), step_of_three(0)), 0) << "they have started";
 }
 
+/// What mpirun tells node `node_rank` of three; nobody says where node rank 0 is.
+Allocation tasks_of_three(int node_rank) {
+  Allocation tasks{{cpu_node(16, "here"), cpu_node(16, "node1"), cpu_node(16, "node2")}, "Open MPI", "its variables"};
+  tasks.job = JobPlace{"77", "", 0, node_rank};
+  tasks.job->nodes_by = "SIZE";
+  tasks.job->node_rank_by = "TASK";
+  tasks.job->one_a_node = "mpirun --map-by ppr:1:node";
+  return tasks;
+}
+
+std::string refusal_of(const LaunchRequest& request, const Allocation& allocation) {
+  try {
+    (void)placed(request, allocation);
+  } catch (const UserError& error) {
+    return std::string(error.what()) + "; " + error.hint();
+  }
+  return "none";
+}
+
+TEST(JobPlace, WithoutAPlaceToMeetIsRefusedWithThisHostsNameAndCanBeShown) {
+  EXPECT_EQ(refusal_of(request_for("2"), tasks_of_three(0)),
+            "Open MPI tells 3 launchers their ranks, and not where to meet; give each '--rdzv-endpoint here:29500', or "
+            "MASTER_ADDR=here; this is node rank 0");
+  EXPECT_EQ(refusal_of(request_for("2"), tasks_of_three(1)),
+            "Open MPI tells 3 launchers their ranks, and not where to meet; give each '--rdzv-endpoint HOST:29500', or "
+            "MASTER_ADDR=HOST; HOST is that of node rank 0");
+  LaunchRequest shown = request_for("2");
+  shown.dry_run = DryRun::kText;
+  EXPECT_EQ(placed(shown, tasks_of_three(1)).num_nodes, (Setting<int>{3, Source::kScheduler, "SIZE"}));
+}
+
+TEST(JobPlace, TakesNodesAndRankWhereOnlyTheEndpointIsSaid) {
+  LaunchRequest request = request_for("2");
+  request.rendezvous.endpoint = {{"n1", 29'111}, Source::kFlag, "--rdzv-endpoint"};
+  ASSERT_TRUE(leaves_anything_to_manager(request));
+  const LaunchRequest whole = placed(request, tasks_of_three(1));
+  EXPECT_EQ(whole.num_nodes.value, 3);
+  EXPECT_EQ(whole.rendezvous.node_rank, (Setting<int>{1, Source::kScheduler, "TASK"}));
+  EXPECT_EQ(whole.rendezvous.endpoint, request.rendezvous.endpoint);
+  EXPECT_EQ(describe_place(whole, tasks_of_three(1)),
+            "Open MPI: 3 nodes (SIZE), this is node rank 1 (TASK); they meet at n1, port 29111 (--rdzv-endpoint)");
+}
+
+TEST(JobPlace, OfARunThatIsSaidWholeIsTheUsers) {
+  LaunchRequest request = request_for("2");
+  request.rendezvous.endpoint = {{"n1", 29'111}, Source::kFlag, "--rdzv-endpoint"};
+  request.num_nodes = {2, Source::kFlag, "--num_nodes"};
+  Allocation crowded = tasks_of_three(1);
+  crowded.job->tasks_here = 3;
+  EXPECT_EQ(placed(request, crowded), request) << "two nodes on one host, say";
+  EXPECT_EQ(placed(request, tasks_of_three(1)), request) << "other nodes than the manager's";
+  request.rendezvous.node_rank = {0, Source::kFlag, "--node-rank"};
+  EXPECT_FALSE(leaves_anything_to_manager(request));
+  request.num_nodes.value = 3;
+  EXPECT_EQ(placed(request, tasks_of_three(1)).rendezvous.node_rank.value, 0) << "a flag comes first";
+  request.rendezvous.node_rank = {0, Source::kEnvironment, "PET_NODE_RANK"};
+  EXPECT_TRUE(leaves_anything_to_manager(request)) << "a variable may contradict the manager";
+  EXPECT_EQ(refusal_of(request, tasks_of_three(1)),
+            "'PET_NODE_RANK=0', and node rank is 1 by TASK; remove one of them; '--num_nodes', '--node-rank' and "
+            "'--rdzv-endpoint' come before both");
+}
+
+TEST(JobPlace, ContradictedByAVariableIsRefusedNamingBoth) {
+  LaunchRequest request = request_for("2");
+  request.num_nodes = {2, Source::kEnvironment, "PET_NNODES"};
+  EXPECT_TRUE(refusal_of(request, tasks_of_three(1)).starts_with("'PET_NNODES=2', and SIZE says 3 nodes; "));
+  Allocation with_master = tasks_of_three(1);
+  with_master.job->host = "n1";
+  with_master.job->host_by = "MASTER_ADDR";
+  request = request_for("2");
+  request.rendezvous.master_addr = {"n2", Source::kEnvironment, "PET_MASTER_ADDR"};
+  EXPECT_TRUE(refusal_of(request, with_master).starts_with("'PET_MASTER_ADDR=n2', and 'MASTER_ADDR=n1'; "));
+}
+
+TEST(JobPlace, OfSeveralTasksOnAHostIsRefusedWithTheLineToType) {
+  Allocation crowded = tasks_of_three(0);
+  crowded.job->tasks_here = 2;
+  crowded.job->tasks = 4;
+  EXPECT_EQ(refusal_of(request_for(""), crowded),
+            "Open MPI starts 2 tasks on this host, and each is an lrun that would start all workers of it; write "
+            "'mpirun --map-by ppr:1:node lrun --devices 2 …', or give '--standalone' to every lrun that is to stay "
+            "alone");
+  crowded.job->tasks = 2;
+  EXPECT_EQ(refusal_of(request_for("8"), crowded),
+            "Open MPI starts 2 tasks on this host, and each is an lrun that would start all workers of it; write "
+            "'lrun --devices 8 …', or give '--standalone' to every lrun that is to stay alone");
+}
+
+TEST(JobPlace, WithoutANumberOfNodesIsTakenOnlyWhereTheUserSaysOne) {
+  Allocation pod{{cpu_node(16, "train-2")}, "Kubernetes indexed Job", "JOB_COMPLETION_INDEX"};
+  pod.job = JobPlace{"train-0", "train-0.train", 0, 2};
+  pod.job->knows_nodes = false;
+  pod.job->replaces_nodes = true;
+  EXPECT_EQ(placed(request_for("2"), pod), request_for("2")) << "many such jobs are of single pods";
+  LaunchRequest request = request_for("2");
+  request.num_nodes = {4, Source::kFlag, "--num_nodes"};
+  const LaunchPlan plan = plan_in(pod, request);
+  EXPECT_EQ(plan.num_nodes, 4);
+  EXPECT_EQ(plan.rendezvous->node_rank, 2);
+  EXPECT_EQ(plan.rendezvous->host, "train-0.train");
+  EXPECT_EQ(plan.rendezvous->port, 29'500);
+  EXPECT_GT(plan.rendezvous->replacement, Duration::zero()) << "a pod that ended is started again";
+  EXPECT_EQ(plan_in(step_of_three(1), request_for("2")).rendezvous->replacement, Duration::zero());
+}
+
+TEST(JobPlace, OnHostsThatNobodyStartsLrunOnIsRefusedUnlessThisOneIsToBeAlone) {
+  Allocation script{{cpu_node(16, "h1")}, "PBS", "PBS_NODEFILE"};
+  script.listed_hosts = {"h1", "h2"};
+  EXPECT_EQ(refusal_of(request_for("2"), script),
+            "PBS gives this job 2 hosts ('h1' is the first) and starts lrun on this one alone; write 'mpirun --map-by "
+            "ppr:1:node lrun --rdzv-endpoint h1:29500 …', or '--num_nodes 1' for this host alone");
+  LaunchRequest request = request_for("2");
+  request.num_nodes = {1, Source::kFlag, "--num_nodes"};
+  EXPECT_EQ(refusal_of(request, script), "none");
+  request.num_nodes.value = 2;
+  request.rendezvous.endpoint = {{"h1", 29'500}, Source::kFlag, "--rdzv-endpoint"};
+  EXPECT_EQ(refusal_of(request, script), "none") << "somebody starts it on the others";
+}
+
 }  // namespace
 }  // namespace lrun

@@ -1,0 +1,113 @@
+#include "cluster/kubernetes_job.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/split.h"
+
+namespace lrun {
+namespace {
+
+/// In a pod HOSTNAME is its name; a process of this machine may have been given another's.
+std::string pod_name(const ManagerView& view) {
+  const Told<std::string> name = told_text(view.environment, "HOSTNAME");
+  return name.known() ? name.value : view.this_host;
+}
+
+bool has_torch_variables(const Environment& environment) {
+  constexpr std::array kNames{"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"};
+  return !environment.has("LOCAL_RANK") &&
+         std::all_of(kNames.begin(), kNames.end(), [&](const char* name) { return environment.has(name); });
+}
+
+/// \param names  of hosts, with commas between them
+void append_hosts(std::vector<std::string>& hosts, std::string_view names) {
+  while (!names.empty()) {
+    const std::string_view host = trimmed(cut(names, ','));
+    if (!host.empty()) hosts.emplace_back(host);
+  }
+}
+
+/// 'job-worker-0.job' of 'job-worker-0'.
+bool is_name_of(std::string_view host, const std::string& pod) { return host == pod || host.starts_with(pod + "."); }
+
+/// This pod's place among `hosts`. \return unknown: it is none of them.
+Told<int> place_of(const std::string& pod, const std::vector<std::string>& hosts) {
+  const auto found =
+      std::find_if(hosts.begin(), hosts.end(), [&pod](const std::string& host) { return is_name_of(host, pod); });
+  if (found == hosts.end()) return {};
+  return {static_cast<int>(found - hosts.begin()), "the place of '" + pod + "' in VC_MASTER_HOSTS and VC_WORKER_HOSTS"};
+}
+
+}  // namespace
+
+std::optional<ManagedJob> pytorch_job(const ManagerView& view) {
+  const Environment& environment = view.environment;
+  const bool in_pod = environment.has("KUBERNETES_SERVICE_HOST") || environment.has("PET_NNODES");
+  if (!in_pod || !has_torch_variables(environment)) return std::nullopt;
+  ManagedJob job;
+  job.manager = "PyTorchJob";
+  job.replaces_nodes = true;
+  job.node_rank = told_number(environment, "RANK", 0);
+  if (!environment.has("PET_NNODES")) job.nodes = told_number(environment, "WORLD_SIZE", 1);
+  return job;
+}
+
+std::optional<ManagedJob> volcano_job(const ManagerView& view) {
+  const Environment& environment = view.environment;
+  if (!environment.has("VC_TASK_INDEX") && !environment.has("VK_TASK_INDEX")) return std::nullopt;
+  ManagedJob job;
+  job.manager = "Volcano";
+  job.replaces_nodes = true;
+  append_hosts(job.hosts, environment.get("VC_MASTER_HOSTS").value_or(""));
+  append_hosts(job.hosts, environment.get("VC_WORKER_HOSTS").value_or(""));
+  const Told<int> place = place_of(pod_name(view), job.hosts);
+  if (has_torch_variables(environment)) {
+    job.nodes = told_number(environment, "WORLD_SIZE", 1);
+    job.node_rank = told_number(environment, "RANK", 0);
+    require_agreement("node rank", job.node_rank, place);
+    return job;
+  }
+  if (!place.known()) return std::nullopt;
+  job.nodes = {static_cast<int>(job.hosts.size()), "VC_MASTER_HOSTS and VC_WORKER_HOSTS"};
+  job.node_rank = place;
+  job.host = {job.hosts.front(), environment.has("VC_MASTER_HOSTS") ? "VC_MASTER_HOSTS" : "VC_WORKER_HOSTS"};
+  return job;
+}
+
+std::optional<ManagedJob> indexed_job(const ManagerView& view) {
+  const Told<int> index = told_number(view.environment, "JOB_COMPLETION_INDEX", 0);
+  if (!index.known()) return std::nullopt;
+  ManagedJob job;
+  job.manager = "Kubernetes indexed Job";
+  job.replaces_nodes = true;
+  job.node_rank = index;
+  const std::string pod = pod_name(view);
+  const std::string first = first_pod_of(view.read("/etc/hosts"), pod, index.value);
+  if (first.empty()) return job;
+  job.run_name = first.substr(0, first.find('.'));
+  job.host = {first, "the name of this pod, '" + pod + "', in /etc/hosts"};
+  job.derives_host = true;
+  return job;
+}
+
+std::string first_pod_of(std::string_view hosts_file, std::string_view pod, int index) {
+  const std::string ending = "-" + std::to_string(index);
+  if (!pod.ends_with(ending) || pod.size() == ending.size()) return {};
+  const std::string beginning(pod.substr(0, pod.size() - ending.size()));
+  while (!hosts_file.empty()) {
+    std::string_view line = cut(hosts_file, '\n');
+    line = cut(line, '#');
+    while (!line.empty()) {
+      const auto end = line.find_first_of(" \t\r");
+      const std::string_view name = line.substr(0, end);
+      line.remove_prefix(end == std::string_view::npos ? line.size() : end + 1);
+      if (name.size() > pod.size() + 1 && name.starts_with(pod) && name[pod.size()] == '.') {
+        return beginning + "-0" + std::string(name.substr(pod.size()));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace lrun

@@ -1,0 +1,88 @@
+#include "cluster/managed_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/crc32c.h"
+#include "base/user_error.h"
+#include "base/whole_number.h"
+#include "cluster/cloud_job.h"
+#include "cluster/kubernetes_job.h"
+#include "cluster/mpi_job.h"
+#include "cluster/outer_launcher.h"
+
+namespace lrun {
+namespace {
+
+constexpr int kMostPort = 65'535;
+
+/// MASTER_ADDR that names another of the job's hosts than the first.
+void refuse_other_master(const ManagedJob& job, const Told<std::string>& master) {
+  const auto named = std::find(job.hosts.begin(), job.hosts.end(), master.value);
+  if (named == job.hosts.end() || named == job.hosts.begin()) return;
+  throw UserError(fmt::format("'MASTER_ADDR={}', and {} says that node rank 0 is on '{}'", master.value, job.host.by,
+                              job.host.value),
+                  "unset MASTER_ADDR, or name all with '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
+}
+
+/// Kubernetes sets MASTER_PORT=tcp://… for a Service that is named 'master': that is no port.
+void take_master(ManagedJob& job, const Environment& environment) {
+  const Told<std::string> master = told_text(environment, "MASTER_ADDR");
+  if (master.known() && job.host.known()) refuse_other_master(job, master);
+  if (master.known() && (!job.host.known() || job.derives_host)) job.host = master;
+  const auto port = whole_number<int>(environment.get("MASTER_PORT").value_or(""));
+  const bool is_port = port && *port > 0 && *port <= kMostPort;
+  if (is_port && job.host.by == "MASTER_ADDR") job.port = {*port, "MASTER_PORT"};
+}
+
+}  // namespace
+
+Told<int> told_number(const Environment& environment, const std::string& name, int least) {
+  const auto text = environment.get(name);
+  if (!text) return {};
+  const std::optional<int> number = whole_number<int>(*text);
+  if (number && *number >= least) return {*number, name};
+  throw UserError(fmt::format("'{}={}' is not a number from {} on", name, *text, least),
+                  "unset it, or give '--standalone' to an lrun that is to stay alone");
+}
+
+Told<std::string> told_text(const Environment& environment, const std::string& name) {
+  const std::string text = environment.get(name).value_or("");
+  return text.empty() ? Told<std::string>() : Told<std::string>{text, name};
+}
+
+void require_agreement(std::string_view what, const Told<int>& one, const Told<int>& other) {
+  if (!one.known() || !other.known() || one.value == other.value) return;
+  throw UserError(fmt::format("{} is {} by {} and {} by {}", what, one.value, one.by, other.value, other.by),
+                  "unset the wrong one, or name all with '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
+}
+
+int port_for(std::string_view name) {
+  constexpr unsigned kFirstPort = 15'000;
+  constexpr unsigned kPorts = 17'000;  // to 31,999
+  return static_cast<int>(kFirstPort + crc32c(name) % kPorts);
+}
+
+std::optional<ManagedJob> find_managed_job(const ManagerView& view) {
+  if (is_worker(view.environment)) return std::nullopt;
+  for (const auto reader :
+       {azure_job, mpi_job, sagemaker_job, vertex_job, aws_batch_job, volcano_job, pytorch_job, indexed_job}) {
+    std::optional<ManagedJob> job = reader(view);
+    if (!job) continue;
+    if (job->nodes.known() && job->nodes.value == 1) return std::nullopt;
+    take_master(*job, view.environment);
+    if (job->nodes.known()) {
+      const Told<int> last{job->nodes.value - 1, job->nodes.by};
+      if (job->node_rank.value > last.value) {
+        throw UserError(fmt::format("node rank is {} by {}, and {} says that there are {} nodes", job->node_rank.value,
+                                    job->node_rank.by, job->nodes.by, job->nodes.value),
+                        "name all with '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
+      }
+    }
+    return job;
+  }
+  return std::nullopt;
+}
+
+}  // namespace lrun

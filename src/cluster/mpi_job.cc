@@ -1,0 +1,80 @@
+#include "cluster/mpi_job.h"
+
+#include <array>
+
+#include "cluster/host_lists.h"
+
+namespace lrun {
+namespace {
+
+/// Under which names a starter of tasks tells what.
+struct TaskNames {
+  const char* manager;
+  const char* rank;
+  const char* size;
+  const char* local_size;
+  const char* nodes;  ///< empty: not told
+  const char* job;    ///< the same for all tasks; empty: none
+  const char* one_a_node;
+};
+
+// Flux sets PMI_RANK, too, and is known by its own names before. Slurm's PMI does not count the tasks of a host: there
+// the step's variables say more.
+constexpr std::array kStarters{
+    TaskNames{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+              "OMPI_MCA_orte_num_nodes", "PMIX_NAMESPACE", "mpirun --map-by ppr:1:node"},
+    TaskNames{"jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_SIZE", "", "LSB_JOBID",
+              "jsrun --rs_per_host 1 --tasks_per_rs 1"},
+    TaskNames{"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "", "FLUX_JOB_NNODES", "FLUX_JOB_ID",
+              "flux run --tasks-per-node=1"},
+    TaskNames{"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "", "", "mpiexec -ppn 1"}};
+
+/// The tasks on this host; where nodes are counted, on the fullest at least; where nothing is, all.
+int tasks_here(const Environment& environment, const TaskNames& names, int tasks) {
+  const Told<int> here = told_number(environment, names.local_size, 1);
+  const Told<int> nodes = told_number(environment, names.nodes, 1);
+  if (here.known() && (here.value > 1 || !nodes.known())) return here.value;
+  return nodes.known() ? (tasks + nodes.value - 1) / nodes.value : tasks;
+}
+
+ManagedJob job_of(const TaskNames& names, const Environment& environment) {
+  ManagedJob job;
+  job.manager = names.manager;
+  const Told<int> tasks = told_number(environment, names.size, 1);
+  job.tasks = tasks.value;
+  job.tasks_here = tasks_here(environment, names, tasks.value);
+  job.one_a_node = names.one_a_node;
+  if (job.tasks_here == 1) {
+    job.nodes = tasks;
+    job.node_rank = told_number(environment, names.rank, 0);
+  }
+  const Told<std::string> name = told_text(environment, names.job);
+  if (!name.known()) return job;
+  job.run_name = name.value;
+  job.port = {port_for(name.value), name.by};
+  return job;
+}
+
+/// jsrun's file begins with the node that it was typed on, which has no tasks.
+void take_first_host(ManagedJob& job, const ManagerView& view) {
+  const Told<std::string> path = told_text(view.environment, "LSB_DJOB_RANKFILE");
+  if (!path.known()) return;
+  const std::vector<std::string> hosts = hosts_in_lines(view.read(path.value));
+  if (hosts.size() > 1) job.host = {hosts[1], path.by};
+}
+
+}  // namespace
+
+std::optional<ManagedJob> mpi_job(const ManagerView& view) {
+  for (const TaskNames& names : kStarters) {
+    const Environment& environment = view.environment;
+    const bool of_slurm = environment.has("SLURM_STEP_ID") && !environment.has(names.local_size);
+    if (of_slurm || !environment.has(names.rank) || !environment.has(names.size)) continue;
+    ManagedJob job = job_of(names, environment);
+    if (job.manager == "jsrun") take_first_host(job, view);
+    return job;
+  }
+  return std::nullopt;
+}
+
+}  // namespace lrun

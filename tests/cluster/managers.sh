@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# lrun where others start it once a node: Open MPI and MPICH for real on two hosts, and pods with the variables of
+# Kubeflow, Volcano, SageMaker and others, in which lrun is PID 1.
+# usage: managers.sh LRUN
+set -euo pipefail
+lrun=$1
+lab=${LRUN_LAB:-}
+[ -n "$lab" ] || { echo "skipped: LRUN_LAB names no lab"; exit 77; }
+[ "$(id -u)" -eq 0 ] || { echo "skipped: the lab needs root"; exit 77; }
+unset LRUN_LAB  # lrun knows no such variable
+export LAB=managers$$  # small letters and digits
+out=$(mktemp -d)
+trap '"$lab" down > /dev/null 2>&1; rm -rf "$out"' EXIT
+"$lab" hosts up 2 > "$out/lab" 2>&1 || { echo "skipped: no namespace hosts here: $(tail -n 1 "$out/lab")"; exit 77; }
+fail() { echo "FAILED: $1"; tail -n 30 "$out/out" "$out/err"; exit 1; }
+
+# run WANTED-STATUS COMMAND...
+run() {
+  local wanted=$1 status=0
+  shift
+  timeout 120 "$@" > "$out/out" 2> "$out/err" || status=$?
+  [ "$status" -eq "$wanted" ] || fail "'$*' ended with $status, not $wanted"
+}
+
+# shellcheck disable=SC2016 # expanded by the workers
+show='echo "rank $RANK/$WORLD_SIZE local $LOCAL_RANK node $GROUP_RANK"'
+# two_nodes WHO: two nodes of two workers have shown themselves.
+two_nodes() {
+  local rank
+  for rank in 0 1 2 3; do
+    grep -qx "rank $rank/4 local $((rank % 2)) node $((rank / 2))" "$out/out" || fail "$1: rank $rank is not there"
+  done
+}
+
+if command -v mpirun.openmpi > /dev/null; then
+  mpirun=("$lab" exec h1 mpirun.openmpi --allow-run-as-root -H "h1:2,h2:2")
+  run 0 "${mpirun[@]}" --map-by ppr:1:node -x MASTER_ADDR=h1 "$lrun" -n 2 --output raw sh -c "$show"
+  two_nodes "Open MPI with MASTER_ADDR"
+  run 0 "${mpirun[@]}" --map-by ppr:1:node "$lrun" --rdzv-endpoint h1:29511 -n 2 --output raw sh -c "$show"
+  two_nodes "Open MPI with --rdzv-endpoint"
+  run 125 "${mpirun[@]}" --map-by ppr:1:node "$lrun" -n 2 true
+  grep -q "Open MPI tells 2 launchers their ranks, and not where to meet" "$out/err" || fail "who misses an address?"
+  run 125 "${mpirun[@]}" -np 4 "$lrun" -n 2 true
+  grep -q "write 'mpirun --map-by ppr:1:node lrun -" "$out/err" || fail "two tasks a host are not explained"
+else
+  echo "not tested: Open MPI is not installed"
+fi
+
+if command -v mpirun.mpich > /dev/null; then
+  mpirun=("$lab" exec h1 mpirun.mpich -launcher ssh -hosts "h1,h2")
+  run 0 "${mpirun[@]}" -ppn 1 -np 2 -genv MASTER_ADDR h1 "$lrun" -n 2 --output raw sh -c "$show"
+  two_nodes "MPICH with MASTER_ADDR"
+  run 125 "${mpirun[@]}" -ppn 2 -np 4 "$lrun" -n 2 true
+  grep -q "write 'mpiexec -ppn 1 lrun -" "$out/err" || fail "two tasks a host are not explained"
+else
+  echo "not tested: MPICH is not installed"
+fi
+
+# Every pod has a service's variable; that is how a PyTorchJob is told from somebody's own RANK.
+pod=(env KUBERNETES_SERVICE_HOST=10.0.0.1)
+for kind in kubeflow kubeflow-old kubeflow-elastic trainer volcano sagemaker vertex azureml aws-batch; do
+  run 0 "$lab" pods run -n 2 -p 1 "$kind" "${pod[@]}" "$lrun" --devices 2 --output raw sh -c "$show"
+  two_nodes "$kind"
+done
+# An indexed Job says the rank alone; the user says how many there are, and where the first is.
+run 0 "$lab" pods run -n 2 -p 1 jobset "${pod[@]}" MASTER_ADDR=job-node-0-0.job "$lrun" --num_nodes 2 --devices 2 \
+  --output raw sh -c "$show"
+two_nodes "an indexed Job"
+
+# Where a manager only lists hosts, lrun says what to type.
+for kind in lsf pbs torque sge; do
+  run 125 "$lab" pods exec -n 2 "$kind" 0 "$lrun" -n 2 true
+  grep -q "gives this job 2 hosts ('h1' is the first) and starts lrun on this one alone" "$out/err" ||
+    fail "$kind: an idle host is not explained"
+  run 0 "$lab" pods exec -n 2 "$kind" 0 "$lrun" --num_nodes 1 -n 2 true
+done
+echo "two nodes of Open MPI, MPICH and pods: well"

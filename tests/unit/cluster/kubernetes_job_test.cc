@@ -1,0 +1,88 @@
+#include "cluster/kubernetes_job.h"
+
+#include <gtest/gtest.h>
+
+#include "unit/cluster/manager_view.h"
+
+namespace lrun {
+namespace {
+
+constexpr const char* kPodsHosts =
+    "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n"
+    "10.1.0.7\ttrain-2.train.default.svc.cluster.local\ttrain-2\n";
+
+FakeNode old_pytorch_job() {
+  return FakeNode({{"KUBERNETES_SERVICE_HOST", "10.0.0.1"},
+                   {"MASTER_ADDR", "job-master-0"},
+                   {"MASTER_PORT", "23456"},
+                   {"WORLD_SIZE", "4"},
+                   {"RANK", "1"}});
+}
+
+TEST(PytorchJob, OfOldCountsPodsInWorldSize) {
+  const auto job = old_pytorch_job().job();
+  EXPECT_EQ(in_words(job), "PyTorchJob: node 1 of 4 at job-master-0:23456");
+  EXPECT_TRUE(job->replaces_nodes);
+}
+
+TEST(PytorchJob, OfTodayCountsRanksInWorldSizeAndLeavesNodesToPetNnodes) {
+  const auto job = old_pytorch_job().without("KUBERNETES_SERVICE_HOST").with("PET_NNODES", "2").job();
+  EXPECT_EQ(in_words(job), "PyTorchJob: node 1 of ? at job-master-0:23456");
+}
+
+TEST(PytorchJob, IsNoneOutsideOfAPodOrInAWorker) {
+  EXPECT_EQ(in_words(old_pytorch_job().without("KUBERNETES_SERVICE_HOST").job()), "none") << "somebody's own variables";
+  EXPECT_EQ(in_words(old_pytorch_job().with("LOCAL_RANK", "0").job()), "none") << "a worker of another launcher";
+}
+
+FakeNode volcano() {
+  return FakeNode({{"VC_TASK_INDEX", "0"},
+                   {"VC_MASTER_HOSTS", "job-master-0.job"},
+                   {"VC_WORKER_HOSTS", "job-worker-0.job,job-worker-1.job"},
+                   {"HOSTNAME", "job-worker-1"}});
+}
+
+TEST(VolcanoJob, IsReadFromTheListsOfHosts) {
+  const auto job = volcano().job();
+  EXPECT_EQ(in_words(job), "Volcano: node 2 of 3 at job-master-0.job:?");
+  EXPECT_EQ(job->hosts, (std::vector<std::string>{"job-master-0.job", "job-worker-0.job", "job-worker-1.job"}));
+}
+
+TEST(VolcanoJob, OfThePytorchPluginHasRankAndWorldSize) {
+  FakeNode pod = volcano();
+  pod.with("MASTER_ADDR", "job-master-0.job").with("MASTER_PORT", "23456").with("WORLD_SIZE", "3").with("RANK", "2");
+  EXPECT_EQ(in_words(pod.job()), "Volcano: node 2 of 3 at job-master-0.job:23456");
+  EXPECT_EQ(pod.with("RANK", "1").refusal(),
+            "node rank is 1 by RANK and 2 by the place of 'job-worker-1' in VC_MASTER_HOSTS and VC_WORKER_HOSTS");
+}
+
+TEST(VolcanoJob, WithoutAPlaceIsNone) {
+  EXPECT_EQ(in_words(volcano().with("HOSTNAME", "job-evaluator-0").job()), "none");
+}
+
+TEST(IndexedJob, HasItsRankAndTheNameOfPodZeroButNoNumber) {
+  FakeNode pod({{"JOB_COMPLETION_INDEX", "2"}, {"HOSTNAME", "train-2"}});
+  EXPECT_EQ(in_words(pod.job()), "Kubernetes indexed Job: node 2 of ? at ?:?") << "no headless service";
+  pod.with_file("/etc/hosts", kPodsHosts);
+  const auto job = pod.job();
+  EXPECT_EQ(in_words(job), "Kubernetes indexed Job: node 2 of ? at train-0.train.default.svc.cluster.local:?");
+  EXPECT_EQ(job->run_name, "train-0");
+  pod.with("MASTER_ADDR", "elsewhere").with("MASTER_PORT", "1234");
+  EXPECT_EQ(in_words(pod.job()), "Kubernetes indexed Job: node 2 of ? at elsewhere:1234") << "somebody wrote it";
+}
+
+TEST(IndexedJob, ThatCannotBeReadIsRefused) {
+  EXPECT_EQ(FakeNode({{"JOB_COMPLETION_INDEX", "x"}}).refusal(), "'JOB_COMPLETION_INDEX=x' is not a number from 0 on");
+}
+
+TEST(FirstPod, HasTheNameOfThisOneWithIndexZero) {
+  EXPECT_EQ(first_pod_of(kPodsHosts, "train-2", 2), "train-0.train.default.svc.cluster.local");
+  EXPECT_EQ(first_pod_of("10.1.0.7 set-node-0-1.set set-node-0-1", "set-node-0-1", 1), "set-node-0-0.set") << "JobSet";
+  EXPECT_EQ(first_pod_of(kPodsHosts, "train-2", 12), "") << "another index";
+  EXPECT_EQ(first_pod_of("10.1.0.7 train-2\n", "train-2", 2), "") << "no service";
+  EXPECT_EQ(first_pod_of("# train-2.train", "train-2", 2), "") << "a comment";
+  EXPECT_EQ(first_pod_of(kPodsHosts, "-2", 2), "");
+}
+
+}  // namespace
+}  // namespace lrun

@@ -1,0 +1,94 @@
+#include "cluster/mpi_job.h"
+
+#include <gtest/gtest.h>
+
+#include "unit/cluster/manager_view.h"
+
+namespace lrun {
+namespace {
+
+/// Task 1 of `mpirun --map-by ppr:1:node -np 3` of Open MPI 4.1.
+FakeNode second_of_three() {
+  return FakeNode({{"OMPI_COMM_WORLD_RANK", "1"},
+                   {"OMPI_COMM_WORLD_SIZE", "3"},
+                   {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"},
+                   {"OMPI_COMM_WORLD_NODE_RANK", "0"},
+                   {"OMPI_MCA_orte_num_nodes", "3"},
+                   {"PMIX_NAMESPACE", "3407872001"}});
+}
+
+TEST(MpiJob, WithOneTaskANodeHasTheTasksRankAsTheNodes) {
+  const auto job = second_of_three().job();
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->nodes, (Told<int>{3, "OMPI_COMM_WORLD_SIZE"}));
+  EXPECT_EQ(job->node_rank, (Told<int>{1, "OMPI_COMM_WORLD_RANK"})) << "OMPI_COMM_WORLD_NODE_RANK is a local rank";
+  EXPECT_FALSE(job->host.known()) << "mpirun tells nobody where rank 0 is";
+  EXPECT_EQ(job->run_name, "3407872001");
+}
+
+TEST(MpiJob, MeetsWhereMasterAddrSaysAtAPortOfTheJob) {
+  const auto job = second_of_three().with("MASTER_ADDR", "h1").job();
+  EXPECT_EQ(job->host, (Told<std::string>{"h1", "MASTER_ADDR"}));
+  EXPECT_EQ(job->port, (Told<int>{port_for("3407872001"), "PMIX_NAMESPACE"}));
+  const auto with_port = second_of_three().with("MASTER_ADDR", "h1").with("MASTER_PORT", "29511").job();
+  EXPECT_EQ(with_port->port, (Told<int>{29'511, "MASTER_PORT"}));
+  const auto of_service = second_of_three().with("MASTER_ADDR", "h1").with("MASTER_PORT", "tcp://10.0.0.1:80").job();
+  EXPECT_EQ(of_service->port.by, "PMIX_NAMESPACE") << "Kubernetes' variable of a service";
+}
+
+TEST(MpiJob, IsKnownOfMpichJsrunAndFluxToo) {
+  EXPECT_EQ(in_words(FakeNode({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALNRANKS", "1"}}).job()),
+            "MPICH: node 1 of 2 at ?:?");
+  FakeNode jsrun({{"JSM_NAMESPACE_RANK", "1"},
+                  {"JSM_NAMESPACE_SIZE", "2"},
+                  {"JSM_NAMESPACE_LOCAL_SIZE", "1"},
+                  {"LSB_JOBID", "4242"},
+                  {"LSB_DJOB_RANKFILE", "/ranks"}});
+  jsrun.with_file("/ranks", "login\nc1\nc1\nc2\n");
+  EXPECT_EQ(in_words(jsrun.job()), "jsrun: node 1 of 2 at c1:" + std::to_string(port_for("4242")));
+  const FakeNode flux({{"FLUX_TASK_RANK", "1"},
+                       {"FLUX_JOB_SIZE", "2"},
+                       {"FLUX_JOB_NNODES", "2"},
+                       {"FLUX_JOB_ID", "f2Xy"},
+                       {"PMI_RANK", "1"},
+                       {"PMI_SIZE", "2"},
+                       {"MASTER_ADDR", "n0"}});
+  EXPECT_EQ(in_words(flux.job()), "Flux: node 1 of 2 at n0:" + std::to_string(port_for("f2Xy")));
+}
+
+TEST(MpiJob, WithSeveralTasksOnAHostTellsHowMany) {
+  const auto crowded = second_of_three().with("OMPI_COMM_WORLD_LOCAL_SIZE", "2").job();
+  EXPECT_EQ(crowded->tasks_here, 2);
+  EXPECT_EQ(crowded->tasks, 3);
+  EXPECT_FALSE(crowded->nodes.known());
+  const auto elsewhere = second_of_three().with("OMPI_MCA_orte_num_nodes", "2").job();
+  EXPECT_EQ(elsewhere->tasks_here, 2) << "three tasks on two nodes, of which this one has one";
+  const auto uncounted = FakeNode({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}).job();
+  EXPECT_EQ(uncounted->tasks_here, 2) << "nothing says that they are on several hosts";
+}
+
+TEST(MpiJob, IsNoneForASingleTaskAWorkerOrATaskOfSlurm) {
+  EXPECT_EQ(in_words(second_of_three()
+                         .with("OMPI_COMM_WORLD_SIZE", "1")
+                         .with("OMPI_COMM_WORLD_RANK", "0")
+                         .with("OMPI_MCA_orte_num_nodes", "1")
+                         .job()),
+            "none");
+  for (const char* const outer : {"LRUN_RUN_ID", "TORCHELASTIC_RUN_ID"}) {
+    EXPECT_EQ(in_words(second_of_three().with(outer, "x").job()), "none") << outer;
+  }
+  const FakeNode by_pmi2({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"PMI_JOBID", "1.0"}, {"SLURM_STEP_ID", "0"}});
+  EXPECT_EQ(in_words(by_pmi2.job()), "none") << "the step's variables say more";
+  const FakeNode by_pmix({{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "slurm.pmix.1.0"}, {"SLURM_STEP_ID", "0"}});
+  EXPECT_EQ(in_words(by_pmix.job()), "none");
+}
+
+TEST(MpiJob, ThatCannotBeReadIsRefused) {
+  EXPECT_EQ(second_of_three().with("OMPI_COMM_WORLD_SIZE", "many").refusal(),
+            "'OMPI_COMM_WORLD_SIZE=many' is not a number from 1 on");
+  EXPECT_EQ(second_of_three().with("OMPI_COMM_WORLD_RANK", "3").refusal(),
+            "node rank is 3 by OMPI_COMM_WORLD_RANK, and OMPI_COMM_WORLD_SIZE says that there are 3 nodes");
+}
+
+}  // namespace
+}  // namespace lrun
