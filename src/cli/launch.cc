@@ -218,7 +218,8 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
   RunCgroup cgroup = wants_cgroup(facts.start, environment) ? RunCgroup::make(plan.run_id) : RunCgroup();
   return run_guarded(
       plan.stop_signals.numbers,
-      [&](Guard& guard) { return run_below_guard(plan, environment, std::move(facts), guard); }, std::move(cgroup));
+      [&](Guard& guard) { return run_below_guard(plan, environment, std::move(facts), guard); }, std::move(cgroup),
+      plan.standard_input);
 }
 
 }  // namespace lrun

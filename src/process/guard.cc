@@ -77,6 +77,17 @@ void stop_with_the_job(pid_t launcher) {
   ::raise(SIGSTOP);
 }
 
+/// A shell continues in the background what reads its terminal. The kernel would stop a worker that does so were it of
+/// this session; as it is not, it would take what is typed to the shell. So the job stops again, as any other would.
+bool stop_for_terminal(pid_t launcher) {
+  const pid_t foreground = ::tcgetpgrp(STDIN_FILENO);
+  if (foreground <= 0 || foreground == ::getpgrp() || !can_be_continued()) return false;
+  say("lrun: note: stopped: with '--stdin' rank 0 reads the terminal, which another job has; 'fg' goes on\n");
+  ::kill(launcher, SIGTSTP);
+  ::kill(0, SIGTTIN);
+  return true;
+}
+
 /// Passes signals on to the launcher and notices when it does not read them: it may be held by a file system or a
 /// terminal that does not answer. Who asks for the end once may wait for it; who asks again while the first time is
 /// still unread gets it from the guard.
@@ -94,6 +105,7 @@ class Forwarder {
       return;
     }
     ++sent_;
+    if (signal_number != SIGUSR1 && signal_number != SIGUSR2) may_end_ = true;
     if (signal_number != SIGINT && signal_number != SIGTERM && signal_number != SIGQUIT) return;
     if (!unheard()) {
       asked_ = sent_;
@@ -101,6 +113,9 @@ class Forwarder {
       deadline_ = std::chrono::steady_clock::now() + kDeafLimit;
     }
   }
+
+  /// Something was sent that may end the run: it is not to be stopped any more.
+  [[nodiscard]] bool may_end() const { return may_end_; }
 
   /// The next of `handled`, or nothing when the launcher has not heard in time.
   std::optional<siginfo_t> next(const sigset_t& handled) {
@@ -126,12 +141,14 @@ class Forwarder {
   pid_t launcher_;
   const std::atomic<int>& heard_;  ///< how many of those sent
   int sent_ = 0;
+  bool may_end_ = false;
   int asked_ = 0;  ///< the number of the first that asks for the end since the launcher last listened; 0: none
   SteadyTime deadline_ = kNever;
 };
 
 /// Waits for the launcher to end, forwarding everything else. \return nothing when it is deaf.
-std::optional<ExitStatus> forward_until_end(pid_t launcher, const sigset_t& handled, const std::atomic<int>& heard) {
+std::optional<ExitStatus> forward_until_end(pid_t launcher, const sigset_t& handled, const std::atomic<int>& heard,
+                                            bool reads_terminal) {
   Forwarder forwarder(launcher, heard);
   while (true) {
     const std::optional<siginfo_t> next = forwarder.next(handled);
@@ -141,6 +158,7 @@ std::optional<ExitStatus> forward_until_end(pid_t launcher, const sigset_t& hand
       stop_with_the_job(launcher);
       continue;
     }
+    if (info.si_signo == SIGCONT && reads_terminal && !forwarder.may_end() && stop_for_terminal(launcher)) continue;
     if (info.si_signo != SIGCHLD) {
       forwarder.forward(info.si_signo);
       continue;
@@ -240,7 +258,8 @@ std::vector<int> handled_signals(const std::vector<int>& stop_signals) {
   return handled;
 }
 
-int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher, RunCgroup cgroup) {
+int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher, RunCgroup cgroup,
+                bool reads_terminal) {
   // Ignored SIGCHLD (inherited from who started us) means that children vanish unreaped, and nobody learns how they
   // ended.
   ::signal(SIGCHLD, SIG_DFL);
@@ -269,7 +288,7 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
     become_subreaper();
     leave_as_launcher(launcher(guard), guard);
   }
-  const std::optional<ExitStatus> status = forward_until_end(child, handled, guard.page_->heard);
+  const std::optional<ExitStatus> status = forward_until_end(child, handled, guard.page_->heard, reads_terminal);
   if (!status || status->kind != ExitStatus::Kind::kExited) terminal.restore();
   const int code = end_behind_launcher(status, guard.page_->clean, guard.cgroup());
   guard.cgroup().remove();

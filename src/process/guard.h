@@ -35,7 +35,7 @@ class Guard {
   void mark_end(int signal_number, bool clean);
 
  private:
-  friend int run_guarded(const std::vector<int>&, const std::function<int(Guard&)>&, RunCgroup);
+  friend int run_guarded(const std::vector<int>&, const std::function<int(Guard&)>&, RunCgroup, bool);
   explicit Guard(RunCgroup cgroup);
   ~Guard();
   Guard(const Guard&) = delete;
@@ -60,12 +60,15 @@ class Guard {
 /// as forwarded_signal() with the number as its value; only TSTP, CONT and WINCH, which replace what they find pending,
 /// come as themselves.
 ///
-/// \param stop_signals  signals that end the run; any other keeps its default action, which ends lrun at once.
-/// \param cgroup        of the workers; ended with them, and removed.
+/// \param stop_signals    signals that end the run; any other keeps its default action, which ends lrun at once.
+/// \param cgroup          of the workers; ended with them, and removed.
+/// \param reads_terminal  a worker reads lrun's standard input: where that is a terminal, a run that is continued in
+/// the
+///                        background stops again, as the kernel stops a shell's jobs that read.
 /// \return what `launcher` returned, or 125 after one line when it was killed by somebody. Does not return, but dies of
 ///         the signal, after Guard::mark_end(signal, …).
 /// \throws std::system_error  no memory, no process.
-int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher,
-                RunCgroup cgroup = {});
+int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher, RunCgroup cgroup = {},
+                bool reads_terminal = false);
 
 }  // namespace lrun

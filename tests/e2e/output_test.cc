@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -204,6 +205,47 @@ TEST(Output, RankZeroNeverTakesWhatIsTypedToAShell) {
   EXPECT_EQ(lrun.wait().code, 125);
   EXPECT_NE(lrun.err().find("lrun: error: '--stdin' would read a terminal that another job has"), std::string::npos)
       << lrun.err();
+}
+
+/// Stays as the shell of the terminal and lets a child of it go on to become lrun: its job in the foreground, which it
+/// continues in the background when it has stopped, and in the foreground when it has stopped again.
+void have_a_shell() {
+  const pid_t job = ::fork();
+  if (job == 0) {
+    ::setpgid(0, 0);
+    while (::tcgetpgrp(STDIN_FILENO) != ::getpgrp()) ::usleep(1000);
+    return;
+  }
+  ::signal(SIGTTOU, SIG_IGN);
+  ::setpgid(job, job);
+  ::tcsetpgrp(STDIN_FILENO, job);
+  int status = 0;
+  ::waitpid(job, &status, WUNTRACED);
+  ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
+  ::kill(-job, SIGCONT);
+  ::waitpid(job, &status, WUNTRACED);
+  const bool reads = WIFSTOPPED(status) && WSTOPSIG(status) == SIGTTIN;
+  ::tcsetpgrp(STDIN_FILENO, job);
+  ::kill(-job, SIGCONT);
+  ::dprintf(STDOUT_FILENO, "%s; fg\n", reads ? "tty input" : "not stopped");
+  ::waitpid(job, &status, 0);
+  ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 99);
+}
+
+TEST(Output, ARunThatReadsTheTerminalStopsInTheBackground) {
+  LrunProcess lrun({"-n", "2", "--stdin", "sh", "-c", "echo ready; read name; echo got $name"},
+                   {.environment = {{"NO_COLOR", "1"}}, .terminal = true, .before_exec = have_a_shell});
+  ASSERT_TRUE(lrun.wait_for("[0] ready"));
+  lrun.type("\x1a");
+  ASSERT_TRUE(lrun.wait_for("; fg")) << lrun.err();
+  EXPECT_NE(lrun.err().find("tty input; fg"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("lrun: note: stopped: with '--stdin' rank 0 reads the terminal, which another job has; "
+                            "'fg' goes on"),
+            std::string::npos)
+      << lrun.err();
+  lrun.type("Ada\n");
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_NE(lrun.err().find("[0] got Ada"), std::string::npos) << lrun.err();
 }
 
 /// What stands on a terminal after these bytes, row by row. It knows what lrun uses: '\r', '\n', and ESC [ with A and B
