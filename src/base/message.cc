@@ -60,11 +60,13 @@ std::string message_line(Severity severity, std::string_view text, bool colour) 
   return line + printable(text) + "\n";
 }
 
-bool takes_colour(int fd) {
+bool wants_colour() {
   const char* const no_colour = std::getenv("NO_COLOR");
   if (no_colour != nullptr && *no_colour != '\0') return false;
   const char* const terminal = std::getenv("TERM");
-  return terminal != nullptr && std::string_view(terminal) != "dumb" && ::isatty(fd) == 1;
+  return terminal != nullptr && std::string_view(terminal) != "dumb";
 }
+
+bool takes_colour(int fd) { return wants_colour() && ::isatty(fd) == 1; }
 
 }  // namespace lrun

@@ -52,4 +52,10 @@ std::string join_words(const std::vector<std::string>& words, std::string_view l
   return text;
 }
 
+std::string join_first(const std::vector<std::string>& words, std::size_t most, std::string_view last_separator) {
+  if (words.size() <= most) return join_words(words, last_separator);
+  const std::vector<std::string> first(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(most));
+  return join_words(first, ", ") + " and " + std::to_string(words.size() - most) + " more";
+}
+
 }  // namespace lrun

@@ -14,4 +14,8 @@ std::optional<std::string> nearest_word(std::string_view word, const std::vector
 /// 'a, b and c', for lists in messages.
 std::string join_words(const std::vector<std::string>& words, std::string_view last_separator = " and ");
 
+/// 'a, b, c', or 'a, b and 7 more' where there are more than `most`, for lists in messages that may be long.
+/// \param last_separator  before the last one of a list that is told whole.
+std::string join_first(const std::vector<std::string>& words, std::size_t most, std::string_view last_separator = ", ");
+
 }  // namespace lrun

@@ -54,7 +54,7 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
       loop_(loop),
       reporter_(text_facts(plan, facts_.program, facts_.python, {}), events_,
                 [this](const std::string& text) { say(text); }) {
-  logs_.emplace(loop_, log_options(plan, node(), environment, plan.output.files),
+  logs_.emplace(loop_, log_options(plan, node(), plan.output.files),
                 LogEvents{.drained =
                               [this](int) {
                                 if (supervised()) attempt_->supervisor().look_again();

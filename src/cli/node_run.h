@@ -78,6 +78,7 @@ class NodeRun {
   [[nodiscard]] bool stops_for_others() const;
   void open_store();
   void join_job();
+  void take_history(const Membership& membership);
   void use_store_of_job();
   [[nodiscard]] RunObserver& observer();
   std::string answer(std::string_view command);

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/nearest.h"
 #include "cli/diagnostics.h"
 #include "cli/node_run.h"
 #include "cli/run_ending.h"
@@ -21,14 +22,13 @@ constexpr Duration kQuietWait(2000);
 constexpr std::size_t kMostNodesInWords = 8;
 
 std::string waiting_in_words(const Membership& membership) {
-  std::string names;
-  std::size_t others = 0;
+  std::vector<std::string> others;
   for (const Member& member : membership.members) {
-    if (member.node_rank == membership.node_rank || others++ >= kMostNodesInWords) continue;
-    names += fmt::format("{}'{}' (node rank {})", names.empty() ? "" : ", ", member.name, member.node_rank);
+    if (member.node_rank == membership.node_rank) continue;
+    others.push_back(fmt::format("'{}' (node rank {})", member.name, member.node_rank));
   }
-  if (others > kMostNodesInWords) names += fmt::format(" and {} more", others - kMostNodesInWords);
-  return fmt::format("the workers of this node have ended; waiting for those of {}", names);
+  return fmt::format("the workers of this node have ended; waiting for those of {}",
+                     join_first(others, kMostNodesInWords));
 }
 
 }  // namespace
@@ -40,8 +40,13 @@ void NodeRun::join_job() {
                              .begin = [this] { restart(); },
                              .note = [this](const std::string& text) { note(text); },
                              .warn = [this](const std::string& line) { warn(line); }});
-  if (auto history = restart_history_from_json(facts_.membership.history)) last_choice_.history = *std::move(history);
+  take_history(facts_.membership);
   use_store_of_job();
+}
+
+/// What the attempts came to before we came, or in the round before.
+void NodeRun::take_history(const Membership& membership) {
+  if (auto history = restart_history_from_json(membership.history)) last_choice_.history = *std::move(history);
 }
 
 /// The node that hosts the workers' store may change from round to round.
@@ -56,7 +61,7 @@ void NodeRun::enter_round() {
   const Membership& membership = job_->membership();
   place_anew(plan_, membership);
   use_store_of_job();
-  if (auto history = restart_history_from_json(membership.history)) last_choice_.history = *std::move(history);
+  take_history(membership);
   if (last_choice_.kind != RestartChoice::Kind::kResize) return;
   note(fmt::format("all workers start again on {}: world size {}",
                    job_->nodes_in_words(static_cast<int>(membership.members.size())), membership.world_size));

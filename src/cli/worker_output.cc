@@ -10,6 +10,7 @@
 
 #include "base/appended_file.h"
 #include "base/console_descriptor.h"
+#include "base/message.h"
 #include "logs/log_files.h"
 #include "logs/rank_prefix.h"
 #include "process/pty.h"
@@ -121,16 +122,7 @@ bool WorkerOutput::writes_files_itself() const {
   });
 }
 
-namespace {
-
-/// As for lrun's own messages; whether there is a terminal is seen later.
-bool wants_colour(const Environment& environment) {
-  return environment.get("NO_COLOR").value_or("").empty() && environment.get("TERM").value_or("dumb") != "dumb";
-}
-
-}  // namespace
-
-LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, const Environment& environment, bool files) {
+LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, bool files) {
   const OutputPlan& output = plan.output;
   return {.prefix = output.console.value == ConsoleMode::kPrefix || output.console.value == ConsoleMode::kFold,
           .fold = output.console.value == ConsoleMode::kFold,
@@ -143,7 +135,7 @@ LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, const Envir
           .role = plan.role,
           .host = node.name,
           .rank_width = rank_width(plan.world_size),
-          .colour = wants_colour(environment),
+          .colour = wants_colour(),
           .files = files,
           .stdout_filters = output.stdout_filters,
           .stderr_filters = output.stderr_filters,

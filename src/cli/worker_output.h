@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/environment.h"
 #include "base/event_loop.h"
 #include "base/fd.h"
 #include "logs/log_router.h"
@@ -54,6 +53,6 @@ class WorkerOutput {
 };
 
 /// How the router is to treat what it takes over.
-LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, const Environment& environment, bool files);
+LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, bool files);
 
 }  // namespace lrun

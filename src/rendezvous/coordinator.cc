@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/nearest.h"
 #include "rendezvous/admission.h"
 
 namespace lrun {
@@ -179,14 +180,12 @@ void Coordinator::take_newcomers_in(SteadyTime now) {
 }
 
 std::string Coordinator::newcomers_in_words(const std::vector<LauncherId>& ids) const {
-  std::string names;
-  std::size_t told = 0;
+  std::vector<std::string> names;
   for (const LauncherId id : ids) {
     const Launcher& launcher = launchers_.at(id);
-    if (launcher.in_round || told++ >= kMostNodesInWords) continue;
-    names += (names.empty() ? "" : ", ") + launcher.record.node;
+    if (!launcher.in_round) names.push_back(launcher.record.node);
   }
-  return told <= kMostNodesInWords ? names : names + " and " + std::to_string(told - kMostNodesInWords) + " more";
+  return join_first(names, kMostNodesInWords);
 }
 
 void Coordinator::take_report(Launcher& launcher, const LauncherMessage& report, SteadyTime now) {
@@ -353,15 +352,13 @@ std::optional<SteadyTime> Coordinator::deadline() const {
 std::vector<Coordinator::Send> Coordinator::take_sends() { return std::exchange(sends_, {}); }
 
 std::string Coordinator::who_is_there() const {
-  std::string text;
-  std::size_t told = 0;
+  std::vector<std::string> joined;
   std::set<int> ranks;
   for (const auto& [id, launcher] : launchers_) {
     if (launcher.record.node_rank) ranks.insert(*launcher.record.node_rank);
-    if (told++ < kMostNodesInWords) text += (text.empty() ? "" : ", ") + in_words(launcher.record);
+    joined.push_back(in_words(launcher.record));
   }
-  if (told > kMostNodesInWords) text += " and " + std::to_string(told - kMostNodesInWords) + " more";
-  text = launchers_.empty() ? "nobody has joined" : "joined: " + text;
+  std::string text = launchers_.empty() ? "nobody has joined" : "joined: " + join_first(joined, kMostNodesInWords);
   const int count = static_cast<int>(launchers_.size());
   const bool gathers = phase_ == Phase::kMeeting || phase_ == Phase::kDeciding;
   if (!gathers || launchers_.empty() || count >= most()) return text;
@@ -369,7 +366,7 @@ std::string Coordinator::who_is_there() const {
           (most() == 1 ? "1 node" : std::to_string(most()) + " nodes");
   if (static_cast<int>(ranks.size()) != count || ranks.empty()) return text;
   std::string missing;
-  told = 0;
+  std::size_t told = 0;
   for (int rank = 0; rank < most() && told < kMostNodesInWords; ++rank) {
     if (ranks.count(rank) != 0) continue;
     missing += (missing.empty() ? "" : ", ") + std::to_string(rank);

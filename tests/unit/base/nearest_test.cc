@@ -24,6 +24,10 @@ TEST(NearestWord, SaysNothingWhenNothingIsNear) {
 TEST(JoinWords, ReadsAsAList) {
   EXPECT_EQ(join_words({"a"}), "a");
   EXPECT_EQ(join_words({"a", "b", "c"}, " or "), "a, b or c");
+  EXPECT_EQ(join_first({"a", "b", "c"}, 3), "a, b, c");
+  EXPECT_EQ(join_first({"a", "b", "c"}, 3, " and "), "a, b and c");
+  EXPECT_EQ(join_first({"a", "b", "c", "d"}, 2), "a, b and 2 more");
+  EXPECT_EQ(join_first({}, 2), "");
 }
 
 }  // namespace
