@@ -29,6 +29,8 @@ if(LibTorch_FOUND)
     VERIFY_INTERFACE_HEADER_SETS ON      # target all_verify_interface_header_sets: each header compiles alone
     INSTALL_RPATH_USE_LINK_PATH ON)      # the installed library finds the LibTorch it was built with
   target_compile_features(lrun_runtime PUBLIC cxx_std_20)
+  # Its units find LibTorch's fmt before ours, and no library has the functions of that one.
+  target_compile_definitions(lrun_runtime PRIVATE FMT_HEADER_ONLY=1)
   file(GLOB _headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/lrun/*.h")
   target_sources(lrun_runtime PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${_headers})
   target_link_libraries(lrun_runtime
