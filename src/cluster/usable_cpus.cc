@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cmath>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -130,8 +129,9 @@ int usable_cpus() {
   if (by_affinity <= 1) return 1;
   const std::optional<double> limit = cgroup_cpu_limit();
   if (!limit) return by_affinity;
-  const double whole = std::ceil(std::min(*limit, static_cast<double>(by_affinity)));
-  return std::max(1, static_cast<int>(whole));
+  const double most = std::min(*limit, static_cast<double>(by_affinity));
+  const int whole = static_cast<int>(most);
+  return std::max(1, whole < most ? whole + 1 : whole);  // std::ceil() would need libm
 }
 
 }  // namespace lrun

@@ -9,7 +9,7 @@ namespace lrun {
 inline sockaddr_un control_address(int folder_fd) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/control.sock", folder_fd);
+  fmt::format("/proc/self/fd/{}/control.sock", folder_fd).copy(address.sun_path, sizeof address.sun_path - 1);
   return address;
 }
 

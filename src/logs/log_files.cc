@@ -27,7 +27,7 @@ std::filesystem::path LogFiles::path_of(const std::filesystem::path& attempt_dir
 }
 
 void LogFiles::name(LogSource& source) {
-  if (!source.to_file || attempt_dir_.empty()) return;
+  if (attempt_dir_.empty()) return;
   refused(source.file, source.file.open_at(path_of(attempt_dir_, source.worker->local_rank, source.stream)));
 }
 
@@ -45,8 +45,8 @@ void LogFiles::copy_if_wanted(LogSource& source, std::string_view piece) {
 
 void LogFiles::refused(const RankLogFile& file, int error) {
   if (error == 0 || std::exchange(warned_, true)) return;
-  warning_(fmt::format("log file '{}' cannot be written: {}; the run goes on without what is lost",
-                       file.path().string(), file_refusal_in_words(error)));
+  warning_(fmt::format("log file '{}' cannot be written: {}; the run goes on without what is lost", file.path(),
+                       file_refusal_in_words(error)));
 }
 
 }  // namespace lrun

@@ -23,11 +23,15 @@ class LogFiles {
 
   /// From now on files have names; `attempt_dir` empty: they have none, bytes are kept until they have.
   void open(std::filesystem::path attempt_dir);
-  /// Gives a source's file its name, once there is a folder.
-  void name(LogSource& source);
+  /// Writes what a source's file kept until there was a folder.
+  void write_kept(LogSource& source) {
+    if (source.file.keeps_bytes()) name(source);
+  }
   /// Takes over what was read from a source.
   void write(LogSource& source, std::string_view bytes) {
-    if (source.to_file) refused(source.file, source.file.write(bytes));
+    if (!source.to_file) return;
+    if (source.file.path().empty()) name(source);
+    refused(source.file, source.file.write(bytes));
   }
 
   /// Lines of the stream are looked at.
@@ -39,6 +43,8 @@ class LogFiles {
   static std::filesystem::path path_of(const std::filesystem::path& attempt_dir, int local_rank, LogStream stream);
 
  private:
+  /// Gives a source's file its name, once there is a folder.
+  void name(LogSource& source);
   [[nodiscard]] const std::vector<std::string>& texts(LogStream stream) const {
     return stream == LogStream::kOut ? options_.stdout_filters : options_.stderr_filters;
   }

@@ -66,7 +66,6 @@ void LogRouter::Implementation::add_stream(int rank, int local_rank, LogStream s
   if (options_.prefix && route.prefix) name_lines(source, rank);
   source.rank = rank;
   if (route.console && !source.to_file) console(stream).forbid_gaps();
-  files_.name(source);
   readable(stream).add(read_end.get(), &source);
   source.read_end = std::move(read_end);
 }
@@ -93,7 +92,7 @@ void LogRouter::Implementation::open_files(std::filesystem::path attempt_dir) {
   }
   files_.open(std::move(attempt_dir));
   for (auto& [local_rank, worker] : workers_) {
-    for (LogSource& source : worker->sources) files_.name(source);
+    for (LogSource& source : worker->sources) files_.write_kept(source);
   }
 }
 
@@ -153,7 +152,7 @@ std::filesystem::path LogRouter::file(int local_rank, LogStream stream) const {
   if (worker == nullptr) return {};
   const LogSource& source = worker->source(stream);
   if (!source.own_file.empty()) return source.own_file;
-  return source.file.made() ? source.file.path() : std::filesystem::path();
+  return source.file.made() ? std::filesystem::path(source.file.path()) : std::filesystem::path();
 }
 
 void LogRouter::worker_ended(int local_rank) {

@@ -14,7 +14,7 @@
 
 namespace lrun {
 
-int RankLogFile::open_at(std::filesystem::path path) {
+int RankLogFile::open_at(std::string path) {
   path_ = std::move(path);
   if (kept_.empty()) return 0;
   return write(std::exchange(kept_, {}));
@@ -80,8 +80,7 @@ int RankLogFile::store_in_turns(std::string_view bytes) {
 }
 
 int RankLogFile::begin_anew() {
-  std::filesystem::path older = path_;
-  older += ".1";
+  const std::string older = path_ + ".1";
   // Of two names of one file rename() makes none, and says that all is well.
   if (::unlink(older.c_str()) != 0 && errno != ENOENT) return errno;
   if (::rename(path_.c_str(), older.c_str()) != 0 && errno != ENOENT) return errno;
@@ -95,7 +94,7 @@ int RankLogFile::make() {
   Fd fd = open_to_append(path_, kMode);
   if (!fd && errno == ENOENT) {
     std::error_code error;
-    std::filesystem::create_directories(path_.parent_path(), error);
+    std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
     if (error) return error.value();
     fd = open_to_append(path_, kMode);
   }

@@ -25,7 +25,7 @@ class RankLogFile {
   explicit RankLogFile(std::uint64_t max_bytes = 0) : max_bytes_(max_bytes) {}
 
   /// Says where the file is to be, and writes what was kept. \return as write().
-  int open_at(std::filesystem::path path);
+  int open_at(std::string path);
 
   /// \return 0, or the errno of the machine's refusal; never throws for one.
   int write(std::string_view bytes);
@@ -33,7 +33,9 @@ class RankLogFile {
   void close() { fd_.reset(); }
 
   /// Empty until the file was named.
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// Bytes wait for the name.
+  [[nodiscard]] bool keeps_bytes() const { return !kept_.empty(); }
   /// The file was made.
   [[nodiscard]] bool made() const { return made_; }
 
@@ -45,7 +47,7 @@ class RankLogFile {
   [[nodiscard]] std::size_t fitting(std::string_view bytes) const;
   int begin_anew();
 
-  std::filesystem::path path_;
+  std::string path_;  ///< a path of the library takes six times as much, and there is one a rank and stream
   Fd fd_;
   bool made_ = false;
   std::uint64_t max_bytes_;
