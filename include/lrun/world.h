@@ -12,7 +12,7 @@
 namespace lrun {
 
 /// Where a World was read from.
-enum class WorldSource { kAlone, kLrun, kTorchrun, kSlurm, kOpenMpi };
+enum class WorldSource { kAlone, kLrun, kTorchrun, kSlurm, kOpenMpi, kPmi };
 
 /// Who this process is among the workers of a run: a value read from the worker environment, without joining anything.
 ///
@@ -20,9 +20,10 @@ enum class WorldSource { kAlone, kLrun, kTorchrun, kSlurm, kOpenMpi };
 ///   1. RANK and WORLD_SIZE, set by lrun, torchrun or anything that speaks torch's `env://`;
 ///   2. WORLD_SIZE, LOCAL_RANK and (when not on node 0) NODE_RANK and LOCAL_WORLD_SIZE without RANK: the rank is
 ///      NODE_RANK · LOCAL_WORLD_SIZE + LOCAL_RANK;
-///   3. a task of a Slurm step (SLURM_STEP_ID, SLURM_PROCID, SLURM_NTASKS) or of Open MPI (OMPI_COMM_WORLD_RANK,
-///   _SIZE),
-///      only when MASTER_ADDR and MASTER_PORT are there too: without them the tasks could not find each other;
+///   3. one of several tasks of Open MPI (OMPI_COMM_WORLD_RANK, …), of MPICH's or Intel's mpiexec (PMI_RANK,
+///      MPI_LOCALRANKID, …) or of a Slurm step (SLURM_STEP_ID, SLURM_PROCID, …). They meet at MASTER_ADDR and
+///      MASTER_PORT; without these on the step's first host, or on this one if mpirun's tasks all are, at the job's
+///      port;
 ///   4. nothing: alone, one rank.
 struct LRUN_EXPORT World {
   using Variables = std::map<std::string, std::string, std::less<>>;
@@ -39,7 +40,7 @@ struct LRUN_EXPORT World {
   bool uses_agent_store =
       false;  ///< The launcher serves the store (TORCHELASTIC_USE_AGENT_STORE=True); else rank 0 does.
 
-  std::string run_id;     ///< LRUN_RUN_ID, else TORCHELASTIC_RUN_ID; empty without a launcher.
+  std::string run_id;     ///< LRUN_RUN_ID, else TORCHELASTIC_RUN_ID, 'slurm-JOB.STEP' or 'mpi-JOB'; empty: no name.
   int restart_count = 0;  ///< 0 in the first attempt.
   int max_restarts = 0;
 

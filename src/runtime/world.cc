@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/environment.h"
+#include "runtime/task_meeting.h"
 
 namespace lrun {
 namespace {
@@ -66,12 +67,21 @@ constexpr Names kOpenMpiNames = {WorldSource::kOpenMpi,
                                  "",
                                  ""};
 
-/// Under Slurm and MPI the tasks find each other only through an address that the user gave.
+constexpr Names kPmiNames = {WorldSource::kPmi, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "", ""};
+
+/// Somebody else's where it is not one of several.
+bool is_task(const Reader& reader, const Names& names) {
+  const bool told = reader.has(names.rank) && reader.has(names.world_size) && reader.has(names.local_rank);
+  return told && reader.count(names.world_size, 1).value_or(1) > 1;
+}
+
+/// Whose task this is when no launcher of torch's kind started it. An mpirun below Slurm numbers its tasks itself, and
+/// the batch script has SLURM_PROCID too, but no step.
 const Names* task_names(const Reader& reader) {
-  if (reader.has("RANK") || !reader.has("MASTER_ADDR") || !reader.has("MASTER_PORT")) return nullptr;
-  // The batch script has SLURM_PROCID too, but no step.
-  if (reader.has("SLURM_STEP_ID") && reader.has("SLURM_PROCID") && reader.has("SLURM_NTASKS")) return &kSlurmNames;
-  if (reader.has("OMPI_COMM_WORLD_RANK") && reader.has("OMPI_COMM_WORLD_SIZE")) return &kOpenMpiNames;
+  if (reader.has("RANK")) return nullptr;
+  if (is_task(reader, kOpenMpiNames)) return &kOpenMpiNames;
+  if (is_task(reader, kPmiNames)) return &kPmiNames;
+  if (reader.has("SLURM_STEP_ID") && is_task(reader, kSlurmNames)) return &kSlurmNames;
   return nullptr;
 }
 
@@ -165,6 +175,15 @@ void read_master(World& world, const Reader& reader) {
   world.uses_agent_store = reader.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
 }
 
+/// What the starter of tasks does not say follows from what it does.
+void complete_master(World& world, const World::Variables& variables) {
+  const bool of_slurm = world.source == WorldSource::kSlurm;
+  TaskMeeting meeting = of_slurm ? slurm_meeting(variables) : mpi_meeting(variables, world);
+  world.master_address = std::move(meeting.address);
+  if (world.master_port == 0) world.master_port = meeting.port;
+  if (world.run_id.empty()) world.run_id = std::move(meeting.run_id);
+}
+
 void read_run(World& world, const Reader& reader) {
   world.run_id = reader.text(reader.has("LRUN_RUN_ID") ? "LRUN_RUN_ID" : "TORCHELASTIC_RUN_ID");
   world.restart_count = reader.count("TORCHELASTIC_RESTART_COUNT", 0).value_or(0);
@@ -186,7 +205,8 @@ World World::from_variables(const Variables& variables) {
   const Reader reader(variables);
   World world;
   read_run(world, reader);
-  if (const Names* names = task_names(reader)) {
+  const Names* const names = task_names(reader);
+  if (names != nullptr) {
     read_tasks(world, reader, *names);
   } else if (reader.has("WORLD_SIZE")) {
     read_ranks(world, reader, kTorchNames);
@@ -196,6 +216,7 @@ World World::from_variables(const Variables& variables) {
   }
   // Alone, it is somebody else's: Kubernetes sets MASTER_PORT=tcp://… for a Service that is named 'master'.
   if (world.source != WorldSource::kAlone) read_master(world, reader);
+  if (names != nullptr) complete_master(world, variables);
   return world;
 }
 

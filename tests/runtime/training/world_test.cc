@@ -150,9 +150,32 @@ TEST(World, ReadsATaskOfASlurmStep) {
   EXPECT_EQ(sixth.local_world_size, 1);
 }
 
-TEST(World, IsAloneInASlurmTaskWithoutAnAddressAndInABatchScript) {
-  EXPECT_EQ(World::from_variables(without(kSlurm, "MASTER_PORT")).world_size, 1);
-  EXPECT_EQ(World::from_variables(without(kSlurm, "SLURM_STEP_ID")).world_size, 1);
+TEST(World, OfASlurmStepMeetsOnItsFirstHostAtThePortOfJobAndStep) {
+  Variables step = without(without(kSlurm, "MASTER_ADDR"), "MASTER_PORT");
+  EXPECT_EQ(complaint(step),
+            "environment variable 'MASTER_ADDR' is missing: the step's list of hosts, '', does not say the first");
+  step["SLURM_STEP_NODELIST"] = "rack[07-09,11]n[2-3],b";
+  EXPECT_EQ(complaint(step), "environment variable 'MASTER_PORT' is missing: without 'SLURM_JOB_ID' no port follows");
+  step["SLURM_JOB_ID"] = "12";
+  const World world = World::from_variables(step);
+  EXPECT_EQ(world.rank, 3);
+  EXPECT_EQ(world.master_address, "rack07n2");
+  EXPECT_GE(world.master_port, 15'000);
+  EXPECT_LT(world.master_port, 32'000);
+  EXPECT_EQ(world.run_id, "slurm-12.0");
+  EXPECT_FALSE(world.uses_agent_store) << "rank 0 hosts the store";
+  EXPECT_NE(World::from_variables(with(step, {{"SLURM_STEP_ID", "1"}})).master_port, world.master_port);
+  EXPECT_EQ(World::from_variables(with(step, {{"MASTER_ADDR", "mine"}})).master_address, "mine");
+  EXPECT_EQ(World::from_variables(with(step, {{"MASTER_PORT", "29500"}})).master_port, 29500);
+  EXPECT_EQ(
+      complaint(with(step, {{"SLURM_HET_SIZE", "2"}})),
+      "environment variable 'MASTER_ADDR' is missing: in a heterogeneous job Slurm's list of hosts does not begin "
+      "with that of rank 0");
+}
+
+TEST(World, IsAloneInABatchScriptAndInAStepOfOneTask) {
+  EXPECT_EQ(World::from_variables(without(kSlurm, "SLURM_STEP_ID")), World());
+  EXPECT_EQ(World::from_variables(with(kSlurm, {{"SLURM_NTASKS", "1"}, {"SLURM_PROCID", "0"}})), World());
 }
 
 TEST(World, BelievesALauncherBeforeTheScheduler) {
@@ -177,6 +200,52 @@ TEST(World, ReadsAnOpenMpiTask) {
   EXPECT_EQ(world.rank, 5);
   EXPECT_EQ(world.local_rank, 1);
   EXPECT_EQ(world.nodes, 2);
+}
+
+TEST(World, OfMpirunOnOneHostMeetsThereAtAPortOfTheJob) {
+  const Variables task = {{"OMPI_COMM_WORLD_RANK", "1"},
+                          {"OMPI_COMM_WORLD_SIZE", "2"},
+                          {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                          {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                          {"PMIX_NAMESPACE", "1210974209"},
+                          {"SLURM_STEP_ID", "0"},
+                          {"SLURM_PROCID", "0"},
+                          {"SLURM_LOCALID", "0"},
+                          {"SLURM_NTASKS", "7"}};
+  const World world = World::from_variables(task);
+  EXPECT_EQ(world.source, WorldSource::kOpenMpi) << "mpirun's daemons are the step's tasks";
+  EXPECT_EQ(world.rank, 1);
+  EXPECT_EQ(world.master_address, "127.0.0.1");
+  EXPECT_GE(world.master_port, 15'000);
+  EXPECT_EQ(world.run_id, "mpi-1210974209");
+  EXPECT_EQ(World::from_variables(with(task, {{"MASTER_ADDR", "h1"}})).master_address, "h1");
+}
+
+TEST(World, OfMpirunOnSeveralHostsNeedsAnAddress) {
+  const Variables task = {{"OMPI_COMM_WORLD_RANK", "1"},
+                          {"OMPI_COMM_WORLD_SIZE", "4"},
+                          {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                          {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                          {"PMIX_NAMESPACE", "1210974209"}};
+  EXPECT_EQ(
+      complaint(task),
+      "environment variable 'MASTER_ADDR' is missing: mpirun starts 4 tasks on several hosts and tells none where "
+      "rank 0 is; start lrun once a host, 'mpirun --map-by ppr:1:node -x MASTER_ADDR=HOST lrun …', or give "
+      "MASTER_ADDR and MASTER_PORT to all tasks");
+  EXPECT_EQ(complaint(with(task, {{"MASTER_ADDR", "h1"}})), "accepted");
+}
+
+TEST(World, ReadsATaskOfMpichWhichHasNoNameOfItsJob) {
+  const Variables task = {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
+  EXPECT_EQ(complaint(task),
+            "environment variable 'MASTER_PORT' is missing: this mpirun gives its job no name that a port could follow "
+            "from; give the same free one to all tasks, 'mpiexec -genv MASTER_PORT 29500 …', or use 'lrun -n 2 …'");
+  const World world = World::from_variables(with(task, {{"MASTER_PORT", "29500"}}));
+  EXPECT_EQ(world.source, WorldSource::kPmi);
+  EXPECT_EQ(world.rank, 1);
+  EXPECT_EQ(world.local_rank, 1);
+  EXPECT_EQ(world.master_address, "127.0.0.1");
+  EXPECT_EQ(World::from_variables({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}), World()) << "PMI of something else";
 }
 
 TEST(World, NamesTheVariableThatIsWrong) {
