@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Ranks of liblrun that srun or mpirun starts and no launcher: they find each other, or say what is missing.
+# usage: no_launcher.sh WORKER
+set -euo pipefail
+worker=$1
+lab=${LRUN_LAB:-}
+[ -n "$lab" ] || { echo "skipped: LRUN_LAB names no lab"; exit 77; }
+[ "$(id -u)" -eq 0 ] || { echo "skipped: the lab needs root"; exit 77; }
+"$lab" has slurm > /dev/null 2>&1 || { echo "skipped: the lab has no Slurm here"; exit 77; }
+unset LRUN_LAB
+export LAB=tasks$$ OMP_NUM_THREADS=1  # small letters and digits
+out=$(mktemp -d)
+trap '"$lab" down > /dev/null 2>&1; rm -rf "$out"' EXIT
+"$lab" slurm up 2 > "$out/lab" 2>&1 || { echo "skipped: no Slurm here: $(tail -n 1 "$out/lab")"; exit 77; }
+fail() { echo "FAILED: $1"; tail -n 30 "$out/out" "$out/err"; exit 1; }
+
+# sum WANTED RANKS COMMAND...: each of the ranks says WANTED, the backend and the sum of rank + 1.
+sum() {
+  local wanted=$1 ranks=$2
+  shift 2
+  timeout 180 "$@" > "$out/out" 2> "$out/err" || fail "'$*' ended with $?"
+  [ "$(grep -cx "$wanted" "$out/out")" -eq "$ranks" ] || fail "not all ranks of '$*' say '$wanted'"
+}
+
+sum "gloo 3" 2 "$lab" exec h0 srun -N2 --ntasks-per-node=1 "$worker"
+sum "shm+gloo 10" 4 "$lab" exec h0 srun -N2 --ntasks-per-node=2 --overcommit "$worker"
+sum "shm 3" 2 "$lab" exec h0 srun -N1 --ntasks=2 --overcommit "$worker"
+if command -v mpirun.openmpi > /dev/null; then
+  sum "shm 3" 2 "$lab" exec h1 mpirun.openmpi --allow-run-as-root --oversubscribe -np 2 "$worker"
+  two_hosts=("$lab" exec h1 mpirun.openmpi --allow-run-as-root -H "h1:1,h2:1")
+  sum "gloo 3" 2 "${two_hosts[@]}" -x MASTER_ADDR=h1 "$worker"
+  ! timeout 180 "${two_hosts[@]}" "$worker" > "$out/out" 2> "$out/err" || fail "nobody misses an address"
+  grep -q "MASTER_ADDR' is missing: mpirun starts 2 tasks on several hosts" "$out/out" || fail "which address is missing?"
+fi
+if command -v mpirun.mpich > /dev/null; then
+  sum "shm 3" 2 "$lab" exec h1 mpirun.mpich -np 2 -genv MASTER_PORT 29517 "$worker"
+fi
+echo "ranks without a launcher: well"
