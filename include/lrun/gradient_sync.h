@@ -43,7 +43,8 @@ struct GradientSyncOptions {
   /// naming. False: one that got none on some rank is std::logic_error out of backward() on every rank, and names it.
   bool find_unused = true;
   /// Promises that each rank's backward() reaches the same parameters every time. Buckets then do not wait until the
-  /// end of backward() for a parameter that got no gradient in the first one, which keeps communication overlapped.
+  /// end of backward() for a parameter that got no gradient in the first one. Without it such parameters are in the
+  /// last buckets if they got none on rank 0, and only these wait; where ranks use different ones the promise helps.
   /// \throws std::logic_error  out of backward(): such a parameter got one later; names it.
   bool static_graph = false;
 };
@@ -68,10 +69,14 @@ class LRUN_EXPORT NoSyncGuard {
 
 /// Averages gradients over all ranks while backward() runs.
 ///
-/// Parameters are packed in reverse registration order into flat buckets; a bucket is all-reduced as soon as its last
-/// gradient has arrived and all buckets before it were, so that every rank reduces the same buckets in the same order.
-/// The end of backward() waits for all of them: afterwards the gradients are final.
+/// Parameters are packed into flat buckets; a bucket is all-reduced as soon as its last gradient has arrived and all
+/// buckets before it were, so that every rank reduces the same buckets in the same order. The end of backward() waits
+/// for all of them: afterwards the gradients are final.
 ///
+/// Order    at first that of registration, reversed, as gradients come where layers are used in that order. Where the
+///          first backward() that averages finds another one, its end makes new buckets, in the order in which
+///          gradients arrived on rank 0, with those that did not arrive last; so the reduction overlaps with backward
+///          for every model. That costs one small broadcast, and one copy of all gradients where the order was another.
 /// Result   grad_i = (1/W) · Σ_r grad_i^(r), W = world size; bitwise equal on every rank. A rank on which a parameter
 ///          got no gradient counts as zeros. A parameter that got none on any rank keeps the gradient that it had
 ///          (undefined after zero_grad(), so that optimizers pass it by, as they do in one process). A gradient that
@@ -83,8 +88,8 @@ class LRUN_EXPORT NoSyncGuard {
 ///          gradients to undefined, the next backward() puts them back into the bucket. Assigning to grad() is allowed;
 ///          clone() what is assigned if it is another parameter's gradient or a part of a bucket.
 /// Types    float16, bfloat16, float32, float64; sparse gradients are made dense. One dtype and device a bucket.
-/// Cost     memory for one more copy of all gradients only while a backward() produces them; no all-reduce beyond the
-///          buckets. One rank: nothing at all.
+/// Cost     memory for one more copy of all gradients only while a backward() produces them, and while new buckets are
+///          made; no all-reduce beyond the buckets. One rank: nothing at all.
 /// Limits   backward(create_graph=true) is not averaged through; a parameter must get its gradient once a backward(),
 ///          and belongs to one GradientSync at a time; one backward() runs through one wrapped model (several end in
 ///          CollectiveMismatch when ranks differ in their order); requires_grad stays as it was when the model was

@@ -32,10 +32,28 @@ struct PlannedBucket {
   bool operator==(const PlannedBucket&) const = default;
 };
 
-/// Packs parameters in reverse order, because gradients arrive roughly so. A bucket is closed when it has reached the
-/// limit (the first of each kind: `first_bucket_bytes`), so it exceeds it by its last parameter at most. The buckets
-/// come in the order in which they are expected to be complete.
-std::vector<PlannedBucket> plan_buckets(const std::vector<BucketItem>& items, std::int64_t first_bucket_bytes,
-                                        std::int64_t bucket_bytes);
+/// Sizes at which a bucket is closed.
+struct BucketLimits {
+  std::int64_t first_bucket_bytes = 1;  ///< Of the first of each kind; at most bucket_bytes counts.
+  std::int64_t bucket_bytes = 1;
+};
+
+/// Items in the order in which their gradients arrive: each index once.
+using ArrivalOrder = std::vector<std::size_t>;
+
+/// What is expected before any backward(): the last one first.
+ArrivalOrder reverse_order(std::size_t items);
+
+/// `arrived` first, then the others as reverse_order() has them.
+ArrivalOrder with_the_others_last(ArrivalOrder arrived, std::size_t items);
+
+/// Packs items in the order in which their gradients arrive. A bucket is closed when it has reached the limit, so it
+/// exceeds it by its last item at most. The buckets come in the order in which they are expected to be complete.
+std::vector<PlannedBucket> plan_buckets(const std::vector<BucketItem>& items, const ArrivalOrder& order,
+                                        BucketLimits limits);
+
+/// Whether each bucket is complete before the first gradient of the next one arrives: another plan would not let the
+/// reduction begin sooner.
+bool follows(const std::vector<PlannedBucket>& plan, const ArrivalOrder& order);
 
 }  // namespace lrun

@@ -13,7 +13,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "runtime/collectives/bucket_tag.h"
 #include "runtime/gradient_layout.h"
 
 namespace lrun {
@@ -28,63 +27,46 @@ void refuse_change(const std::string& name, const at::Tensor& tensor, bool train
                          "' changed after the module was wrapped: destroy the wrapped model and wrap again");
 }
 
+std::vector<NamedTensor> frozen_ones(std::vector<NamedTensor> parameters) {
+  std::erase_if(parameters, [](const NamedTensor& parameter) {
+    return !parameter.tensor.defined() || parameter.tensor.requires_grad();
+  });
+  return parameters;
+}
+
+/// Also alone, so that a program fails where it is written and not on the cluster.
+std::vector<NamedTensor> claimed(std::vector<NamedTensor> parameters, ParameterClaim& claim) {
+  auto trained = trained_parameters(std::move(parameters));
+  claim.take(trained);
+  return trained;
+}
+
+/// Those that were made within inference mode could not take a gradient.
+GradientBuckets outside_inference(std::vector<NamedTensor> trained, Collectives& collectives,
+                                  const GradientSyncOptions& options) {
+  const c10::InferenceMode normal(false);
+  const at::NoGradGuard no_grad;
+  return {std::move(trained), collectives, options};
+}
+
 }  // namespace
 
 GradientSyncState::GradientSyncState(std::vector<NamedTensor> parameters, Collectives& collectives,
                                      GradientSyncOptions options)
-    : collectives_(collectives), options_(options), active_ranks_(collectives.world_size()) {
-  const c10::InferenceMode normal(false);  // buckets that were made within it could not take a gradient
-  if (options.bucket_bytes <= 0 || options.first_bucket_bytes <= 0) {
-    throw std::invalid_argument("a bucket holds at least one byte");
-  }
-  if (collectives.world_size() > 1) {
-    std::copy_if(parameters.begin(), parameters.end(), std::back_inserter(frozen_), [](const NamedTensor& parameter) {
-      return parameter.tensor.defined() && !parameter.tensor.requires_grad();
-    });
-  }
-  auto kept = trained_parameters(std::move(parameters));
-  claim_.take(kept);  // also alone, so that a program fails where it is written and not on the cluster
-  if (collectives.world_size() == 1) return;  // nothing to average with
-  at::NoGradGuard no_grad;
-  const auto planned = plan_buckets(bucket_items(kept), options.first_bucket_bytes, options.bucket_bytes);
-  for (auto& parameter : kept) {
-    Slot slot;
-    slot.name = std::move(parameter.name);
-    slot.parameter = std::move(parameter.tensor);
-    slots_.push_back(std::move(slot));
-  }
-  for (const auto& bucket : planned) add_bucket(bucket);
-  model_ = collectives_.next_number();
-}
-
-void GradientSyncState::add_bucket(const PlannedBucket& planned) {
-  Bucket bucket;
-  const at::Tensor& first = slots_[planned.slots.front().item].parameter;
-  const at::ScalarType wire = wire_type(options_.wire, first.scalar_type());
-  bucket.flat = collectives_.allocate_bucket(planned.elements, wire);
-  refuse_other_device(slots_[planned.slots.front().item].name, first, bucket.flat);
-  if (wire != first.scalar_type()) {
-    bucket.wire = std::exchange(bucket.flat, at::zeros({planned.elements}, first.options().requires_grad(false)));
-  }
-  const auto slot_count = static_cast<std::int64_t>(planned.slots.size());
-  bucket.flags = bucket.flat.narrow(0, planned.flags_offset, slot_count);
-  bucket.pending = planned.slots.size();
-  bucket.used.assign(planned.slots.size(), false);
-  for (const auto& [item, offset] : planned.slots) {
-    Slot& slot = slots_[item];
-    slot.view = gradient_view(bucket.flat, offset, slot.parameter);
-    slot.bucket = buckets_.size();
-    slot.flag = bucket.slots.size();
-    bucket.slots.push_back(item);
-  }
-  buckets_.push_back(std::move(bucket));
+    : collectives_(collectives),
+      options_(options),
+      frozen_(collectives.world_size() > 1 ? frozen_ones(parameters) : std::vector<NamedTensor>()),
+      buckets_(outside_inference(claimed(std::move(parameters), claim_), collectives, options)),
+      hooks_(buckets_.size()),
+      active_ranks_(collectives.world_size()) {
+  if (collectives.world_size() > 1) model_ = collectives_.next_number();
 }
 
 void GradientSyncState::attach_hooks() {
-  for (std::size_t index = 0; index < slots_.size(); ++index) {
-    Slot& slot = slots_[index];
-    slot.accumulator = torch::autograd::impl::grad_accumulator(slot.parameter);
-    slot.hook = slot.accumulator->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
+  for (std::size_t index = 0; index < hooks_.size(); ++index) {
+    Hook& hook = hooks_[index];
+    hook.accumulator = torch::autograd::impl::grad_accumulator(buckets_.parameter(index).tensor);
+    hook.key = hook.accumulator->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
         [weak = weak_from_this(), index](const variable_list& outputs, const variable_list& gradients) {
           if (const auto self = weak.lock()) self->on_gradient(index, gradients.at(0).defined());
           return outputs;
@@ -95,9 +77,9 @@ void GradientSyncState::attach_hooks() {
 void GradientSyncState::detach_hooks() noexcept {
   const std::lock_guard lock(mutex_);
   abort_pass();
-  wait_for_all();
-  for (auto& slot : slots_) {
-    if (slot.accumulator) slot.accumulator->del_post_hook(slot.hook);
+  buckets_.wait();
+  for (auto& hook : hooks_) {
+    if (hook.accumulator) hook.accumulator->del_post_hook(hook.key);
   }
   claim_.release();
 }
@@ -116,35 +98,19 @@ void GradientSyncState::prepare() {
   const std::lock_guard lock(mutex_);
   if (in_pass_) abandon_pass();
   for (const auto& [name, tensor] : frozen_) refuse_change(name, tensor, false);
-  for (const auto& slot : slots_) {
-    refuse_change(slot.name, slot.parameter, true);
-    if (torch::autograd::impl::grad_accumulator(slot.parameter) != slot.accumulator) {
-      throw std::logic_error("parameter '" + slot.name +
+  for (std::size_t index = 0; index < hooks_.size(); ++index) {
+    const auto& [name, tensor] = buckets_.parameter(index);
+    refuse_change(name, tensor, true);
+    if (torch::autograd::impl::grad_accumulator(tensor) != hooks_[index].accumulator) {
+      throw std::logic_error("parameter '" + name +
                              "' was converted or moved after the module was wrapped: do that before");
     }
-    refuse_foreign_gradient(slot);
+    buckets_.refuse_foreign_gradient(index);
   }
-}
-
-/// One that lies in a bucket at another place than its own would be changed by what autograd adds to either of them.
-void GradientSyncState::refuse_foreign_gradient(const Slot& slot) const {
-  const at::Tensor& gradient = slot.parameter.grad();
-  if (!gradient.defined() || gradient.is_same(slot.view) || !gradient.has_storage()) return;
-  const bool in_bucket = std::ranges::any_of(buckets_, [&](const Bucket& bucket) {
-    return gradient.storage().unsafeGetStorageImpl() == bucket.flat.storage().unsafeGetStorageImpl();
-  });
-  if (!in_bucket) return;
-  const at::Tensor& own = slot.view;
-  if (gradient.storage_offset() == own.storage_offset() && gradient.sizes() == own.sizes() &&
-      gradient.strides() == own.strides() && gradient.storage().is_alias_of(own.storage())) {
-    return;
-  }
-  throw std::logic_error("the gradient that was assigned to parameter '" + slot.name +
-                         "' is that of another parameter, or a part of a bucket: assign a clone()");
 }
 
 void GradientSyncState::watch(const at::Tensor& output) {
-  const bool is_watched = !slots_.empty() || (guards_ && guards_->looks_for_unused());
+  const bool is_watched = !hooks_.empty() || (guards_ && guards_->looks_for_unused());
   if (!is_watched || !output.defined() || output.grad_fn() == nullptr) return;
   output.register_hook([weak = weak_from_this()](const at::Tensor&) {
     if (const auto self = weak.lock()) self->on_output();
@@ -153,14 +119,12 @@ void GradientSyncState::watch(const at::Tensor& output) {
 
 /// The pass lasts until all of it has ended: hooks only move gradients into their buckets.
 void GradientSyncState::average_after(const std::function<void()>& backward) {
-  if ((slots_.empty() && !guards_) || !syncs()) return backward();
+  if ((hooks_.empty() && !guards_) || !syncs()) return backward();
   const auto alive = std::make_shared<const char>();  // when `backward` throws, prepare() finds the pass abandoned
   {
     const std::lock_guard lock(mutex_);
     if (in_pass_) abandon_pass();
-    in_pass_ = true;
-    ++pass_;
-    pass_alive_ = alive;
+    start_pass(alive);
   }
   {
     const NoSyncGuard suspended(shared_from_this());
@@ -169,27 +133,20 @@ void GradientSyncState::average_after(const std::function<void()>& backward) {
   finish_pass();
 }
 
-std::vector<at::Tensor> GradientSyncState::buckets() const {
-  std::vector<at::Tensor> result;
-  for (const auto& bucket : buckets_) result.push_back(bucket.flat);
-  return result;
-}
-
 void GradientSyncState::on_gradient(std::size_t index, bool defined) {
   const std::lock_guard lock(mutex_);
   at::NoGradGuard no_grad;
   if (in_pass_ && pass_alive_.expired()) abandon_pass();  // before anything is written into its buckets
-  Slot& slot = slots_[index];
-  move_into_bucket(slot);
+  buckets_.move_in(index);
   if (!syncs() || !defined) return;
   begin_pass();
-  if (slot.arrived) {
-    throw std::logic_error("parameter '" + slot.name +
-                           (slot.expected ? "' got its gradient twice in one backward()"
-                                          : "' got no gradient in the first backward() and gets one now: its graph is "
-                                            "not static"));
+  if (buckets_.arrived(index)) {
+    throw std::logic_error("parameter '" + buckets_.parameter(index).name +
+                           (hooks_[index].expected ? "' got its gradient twice in one backward()"
+                                                   : "' got no gradient in the first backward() and gets one now: its "
+                                                     "graph is not static"));
   }
-  arrive(slot, true);
+  buckets_.arrive(index);
   within_step([this] { post_complete_buckets(); });
 }
 
@@ -204,25 +161,30 @@ void GradientSyncState::on_output() {
 void GradientSyncState::begin_pass() {
   if (in_pass_ && pass_alive_.expired()) abandon_pass();
   if (in_pass_) return;
-  in_pass_ = true;
-  ++pass_;
   // The engine drops the callback with the backward() that it belongs to, however that ends. A backward() within
   // another one, as checkpointing has them, is part of the outer one's pass; so the engine's task is no measure.
   const auto alive = std::make_shared<const char>();
-  pass_alive_ = alive;
+  start_pass(alive);
   torch::autograd::Engine::get_default_engine().queue_callback([weak = weak_from_this(), alive] {
     if (const auto self = weak.lock()) self->finish_pass();
   });
-  for (auto& slot : slots_) {
-    if (!slot.expected) complete(slot);
+  for (std::size_t index = 0; index < hooks_.size(); ++index) {
+    if (!hooks_[index].expected) buckets_.complete(index);
   }
+}
+
+void GradientSyncState::start_pass(const std::shared_ptr<const char>& alive) {
+  buckets_.begin_pass();
+  in_pass_ = true;
+  ++pass_;
+  pass_alive_ = alive;
 }
 
 void GradientSyncState::finish_pass() {
   const std::lock_guard lock(mutex_);
   at::NoGradGuard no_grad;
-  for (auto& slot : slots_) {
-    if (!slot.arrived) complete(slot);
+  for (std::size_t index = 0; index < hooks_.size(); ++index) {
+    if (!buckets_.arrived(index)) buckets_.complete(index);
   }
   std::exception_ptr failure;
   try {
@@ -230,98 +192,44 @@ void GradientSyncState::finish_pass() {
   } catch (...) {
     failure = std::current_exception();
   }
-  const auto wait_failure = wait_for_all();
+  const auto wait_failure = buckets_.wait();
   if (!failure) failure = wait_failure;
   if (!failure) {
-    for (auto& bucket : buckets_) {
-      receive(bucket);
-      adopt_results(bucket);
-    }
+    buckets_.receive(active_ranks_);
     learn_graph();
   }
-  forget_pass();
+  in_pass_ = false;
   if (failure) std::rethrow_exception(explain(failure));
   require_all_used();
-  if (guards_) within_step([this] { guards_->end_step(); });
-}
-
-/// Makes the bucket's part this parameter's gradient. After zero_grad() the gradient is a tensor that autograd has just
-/// written; one copy into the bucket is cheaper than zeroing the bucket before backward and adding to it.
-void GradientSyncState::move_into_bucket(Slot& slot) {
-  at::Tensor& gradient = slot.parameter.mutable_grad();
-  if (!gradient.defined() || gradient.is_same(slot.view)) return;
-  refuse_foreign_gradient(slot);
-  slot.view.copy_(gradient.layout() == at::kStrided ? gradient : gradient.to_dense());
-  gradient = slot.view;
-}
-
-/// Nothing arrived in this pass. What was accumulated before (under no_sync()) still is to be averaged.
-void GradientSyncState::complete(Slot& slot) {
-  move_into_bucket(slot);
-  const bool used = slot.parameter.grad().defined();
-  if (!used) slot.view.zero_();
-  arrive(slot, used);
-}
-
-void GradientSyncState::arrive(Slot& slot, bool used) {
-  Bucket& bucket = buckets_[slot.bucket];
-  slot.arrived = true;
-  bucket.used[slot.flag] = used;
-  --bucket.pending;
+  within_step([this] {
+    buckets_.settle_order();
+    if (guards_) guards_->end_step();
+  });
 }
 
 void GradientSyncState::post_complete_buckets() {
-  while (next_bucket_ < buckets_.size() && buckets_[next_bucket_].pending == 0) post(next_bucket_++);
-}
-
-void GradientSyncState::post(std::size_t index) {
-  Bucket& bucket = buckets_[index];
-  if (guards_) guards_->look_at_gradients(bucket.flat.narrow(0, 0, bucket.flat.numel() - bucket.flags.numel()));
-  if (std::all_of(bucket.used.begin(), bucket.used.end(), [](bool used) { return used; })) {
-    bucket.flags.fill_(1);
-  } else {
-    const std::vector<double> flags(bucket.used.begin(), bucket.used.end());
-    bucket.flags.copy_(at::tensor(flags));
-  }
-  if (bucket.wire.defined()) bucket.wire.copy_(bucket.flat);
-  bucket.work = collectives_.all_reduce(bucket.wire.defined() ? bucket.wire : bucket.flat, ReduceOp::kAverage,
-                                        BucketTag{model_, pass_, index}.encode());
-}
-
-void GradientSyncState::receive(Bucket& bucket) {
-  if (bucket.wire.defined()) bucket.flat.copy_(bucket.wire);
-  if (active_ranks_ == collectives_.world_size()) return;
-  bucket.flat.mul_(static_cast<double>(collectives_.world_size()) / active_ranks_);
-}
-
-/// A parameter without a gradient here gets the average if any rank had one.
-void GradientSyncState::adopt_results(Bucket& bucket) {
-  if (std::ranges::all_of(bucket.used, std::identity())) return;
-  const std::vector<double> flags = numbers_of(bucket.flags);
-  for (const auto index : bucket.slots) {
-    Slot& slot = slots_[index];
-    if (!bucket.used[slot.flag] && flags[slot.flag] > 0) slot.parameter.mutable_grad() = slot.view;
-  }
+  buckets_.post_complete(model_, pass_, [this](const at::Tensor& gradients) {
+    if (guards_) guards_->look_at_gradients(gradients);
+  });
 }
 
 /// A rank without a batch learns nothing: it used no parameter.
 void GradientSyncState::learn_graph() {
   if (!options_.static_graph || graph_is_known_) return;
-  for (auto& slot : slots_) slot.expected = buckets_[slot.bucket].used[slot.flag];
-  graph_is_known_ = std::ranges::any_of(slots_, [](const Slot& slot) { return slot.expected; });
+  for (std::size_t index = 0; index < hooks_.size(); ++index) hooks_[index].expected = buckets_.used(index);
+  graph_is_known_ = std::ranges::any_of(hooks_, &Hook::expected);
   if (graph_is_known_) return;
-  for (auto& slot : slots_) slot.expected = true;
+  for (auto& hook : hooks_) hook.expected = true;
 }
 
 /// From the averaged flags, so that all ranks come to the same.
 void GradientSyncState::require_all_used() const {
   if (options_.find_unused) return;
   const double all = 1 - 0.5 / active_ranks_;
-  std::vector<std::vector<double>> flags;
-  for (const auto& bucket : buckets_) flags.push_back(numbers_of(bucket.flags));
-  for (const auto& slot : slots_) {
-    if (flags[slot.bucket][slot.flag] > all) continue;
-    throw std::logic_error("parameter '" + slot.name +
+  const std::vector<double> shares = buckets_.shares();
+  for (std::size_t index = 0; index < shares.size(); ++index) {
+    if (shares[index] > all) continue;
+    throw std::logic_error("parameter '" + buckets_.parameter(index).name +
                            "' got no gradient on some rank in this backward(), and find_unused is off");
   }
 }
@@ -356,36 +264,12 @@ std::exception_ptr GradientSyncState::explain(const std::exception_ptr& failure)
   return guards_ ? in_step(failure, guards_->steps() + 1) : failure;
 }
 
-std::exception_ptr GradientSyncState::wait_for_all() noexcept {
-  std::exception_ptr first;
-  for (auto& bucket : buckets_) {
-    if (!bucket.work) continue;
-    try {
-      bucket.work->wait();
-    } catch (...) {
-      if (!first) first = std::current_exception();
-    }
-    bucket.work.reset();
-  }
-  return first;
-}
-
 /// Its backward() ended in an exception. A rank where it did not counts one pass less from now on, so that its buckets
 /// do not match this rank's any more: it has taken a step that this rank has not.
 void GradientSyncState::abandon_pass() noexcept {
-  wait_for_all();  // a failure there is the group's, and comes out of the next operation
-  forget_pass();
-  ++pass_;
-}
-
-void GradientSyncState::forget_pass() {
-  for (auto& slot : slots_) slot.arrived = false;
-  for (auto& bucket : buckets_) {
-    bucket.pending = bucket.slots.size();
-    std::fill(bucket.used.begin(), bucket.used.end(), false);
-  }
-  next_bucket_ = 0;
+  buckets_.wait();  // a failure there is the group's, and comes out of the next operation
   in_pass_ = false;
+  ++pass_;
 }
 
 }  // namespace lrun

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/bucket_plan.h"
+#include "runtime/gradient_buckets.h"
 #include "runtime/parameter_claim.h"
 #include "runtime/training_guards.h"
 
@@ -24,9 +24,8 @@ namespace lrun {
 
 /// What GradientSync's hooks work on.
 ///
-/// A pass begins with the first hook of a backward() and ends with the callback that the engine runs at its end. In
-/// between each parameter's gradient arrives at most once; a bucket is posted when all of its own have, and all buckets
-/// before it are posted.
+/// A pass of the buckets begins with the first hook of a backward() and ends with the callback that the engine runs at
+/// its end.
 class GradientSyncState : public std::enable_shared_from_this<GradientSyncState> {
  public:
   GradientSyncState(std::vector<NamedTensor> parameters, Collectives& collectives, GradientSyncOptions options);
@@ -45,65 +44,39 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
   [[nodiscard]] bool compares_batches() const { return guards_ && syncs() && guards_->compares_batches(); }
   void look_at_batch(const std::vector<at::Tensor>& tensors);
   void within_step(const std::function<void()>& operation) const;
-  [[nodiscard]] std::vector<at::Tensor> buckets() const;
+  [[nodiscard]] std::vector<at::Tensor> buckets() const { return buckets_.flat(); }
 
  private:
   // LibTorch 2.13 changes the pointer's type: never spell it.
   using Accumulator = decltype(torch::autograd::impl::grad_accumulator(std::declval<const at::Tensor&>()));
 
-  struct Slot {
-    std::string name;
-    at::Tensor parameter;
-    at::Tensor
-        view;  // the gradient's place in the bucket; not a view to autograd, which could not be detached in place
-    std::size_t bucket = 0;
-    std::size_t flag = 0;  // index in the bucket's flags
+  /// On a parameter.
+  struct Hook {
     Accumulator accumulator;
-    std::uintptr_t hook = 0;
-    bool arrived = false;
-    bool expected = true;  // static_graph: got a gradient in the first pass
+    std::uintptr_t key = 0;
+    bool expected = true;  // static_graph: the parameter got a gradient in the first pass
   };
 
-  struct Bucket {
-    at::Tensor flat;
-    at::Tensor wire;  // what is reduced where that is compressed; else undefined
-    at::Tensor flags;
-    std::vector<std::size_t> slots;
-    std::size_t pending = 0;
-    std::vector<bool> used;  // this rank's flags
-    std::unique_ptr<CollectiveWork> work;
-  };
-
-  void add_bucket(const PlannedBucket& planned);
   void on_gradient(std::size_t index, bool defined);
   void on_output();
   void begin_pass();
+  void start_pass(const std::shared_ptr<const char>& alive);
   void finish_pass();
-  void refuse_foreign_gradient(const Slot& slot) const;
-  void move_into_bucket(Slot& slot);
-  void complete(Slot& slot);
-  void arrive(Slot& slot, bool used);
   void post_complete_buckets();
-  void post(std::size_t index);
-  void receive(Bucket& bucket);
-  void adopt_results(Bucket& bucket);
   void learn_graph();
   void require_all_used() const;
   [[nodiscard]] std::exception_ptr explain(const std::exception_ptr& failure) const;
-  std::exception_ptr wait_for_all() noexcept;
   void abandon_pass() noexcept;
   void abort_pass() noexcept;
-  void forget_pass();
 
   std::mutex mutex_;  // hooks of parameters on different devices run in different threads
   Collectives& collectives_;
   const GradientSyncOptions options_;
-  ParameterClaim claim_;  // given back with the hooks: a NoSyncGuard may keep this alive
-  std::vector<Slot> slots_;
+  ParameterClaim claim_;             // given back with the hooks: a NoSyncGuard may keep this alive
   std::vector<NamedTensor> frozen_;  // only to notice that they no longer are
-  std::vector<Bucket> buckets_;
+  GradientBuckets buckets_;
+  std::vector<Hook> hooks_;  // of the buckets' parameters
   std::optional<TrainingGuards> guards_;
-  std::size_t next_bucket_ = 0;  // the first that is not posted
   bool in_pass_ = false;
   std::weak_ptr<const char> pass_alive_;  // expires with the backward() of the pass; held by its callback alone
   std::uint64_t model_ = 0;               // for BucketTag, as is pass_

@@ -1,12 +1,14 @@
 // DDP on W ranks gives the parameters of one process on the whole batch.
 #include <gtest/gtest.h>
 #include <lrun/distributed_data_parallel.h>
+#include <lrun/optimizer_shards.h>
 #include <sys/wait.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -14,6 +16,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -34,13 +37,19 @@ constexpr std::int64_t kClasses = 5;
 /// A perceptron with a layer that is applied twice (shared), an expert that sees only some samples (so it is unused on
 /// some ranks in some steps, and on all ranks in others), and a frozen layer.
 struct Perceptron : nn::Module {
-  Perceptron() {
-    first = register_module("first", nn::Linear(kFeatures, 32));
-    shared = register_module("shared", nn::Linear(32, 32));
-    expert = register_module("expert", nn::Linear(32, 32));
-    frozen = register_module("frozen", nn::Linear(32, 32));
-    never = register_module("never", nn::Linear(3, 3));
-    last = register_module("last", nn::Linear(32, kClasses));
+  enum class Registered { kAsUsed, kInReverse };
+
+  explicit Perceptron(Registered order = Registered::kAsUsed) {
+    std::vector<std::function<void()>> steps = {
+        [this] { first = register_module("first", nn::Linear(kFeatures, 32)); },
+        [this] { shared = register_module("shared", nn::Linear(32, 32)); },
+        [this] { expert = register_module("expert", nn::Linear(32, 32)); },
+        [this] { frozen = register_module("frozen", nn::Linear(32, 32)); },
+        [this] { never = register_module("never", nn::Linear(3, 3)); },
+        [this] { last = register_module("last", nn::Linear(32, kClasses)); },
+    };
+    if (order == Registered::kInReverse) std::ranges::reverse(steps);
+    for (const auto& step : steps) step();
     for (auto& parameter : frozen->parameters()) parameter.set_requires_grad(false);
   }
 
@@ -53,6 +62,11 @@ struct Perceptron : nn::Module {
   }
 
   nn::Linear first{nullptr}, shared{nullptr}, expert{nullptr}, frozen{nullptr}, never{nullptr}, last{nullptr};
+};
+
+/// Gradients arrive in the order of registration, so that buckets are made anew after the first step.
+struct Reversed : Perceptron {
+  Reversed() : Perceptron(Registered::kInReverse) {}
 };
 
 struct Convolutional : nn::Module {
@@ -120,11 +134,14 @@ void train_alone(Net& net, const Data& data, std::int64_t accumulated) {
 }
 
 template <class Net>
-void train_rank(std::shared_ptr<Net> net, const Data& data, std::int64_t accumulated, Collectives& collectives) {
+void train_rank(std::shared_ptr<Net> net, const Data& data, std::int64_t accumulated, bool sharded,
+                Collectives& collectives) {
   WrapOptions options;
-  options.gradients = {.bucket_bytes = 4096, .first_bucket_bytes = 1024};  // several buckets
+  options.gradients = GradientSyncOptions{.bucket_bytes = 4096, .first_bucket_bytes = 1024};  // several buckets
   DistributedDataParallel<Net> ddp(net, collectives, options);
   auto optimizer = make_optimizer(*net);
+  std::optional<OptimizerShards> shards;
+  if (sharded) shards.emplace(optimizer, collectives);
   const std::int64_t part = kGlobalBatch / collectives.world_size();
   for (std::int64_t step = 0; step < kSteps; ++step) {
     optimizer.zero_grad();
@@ -140,7 +157,11 @@ void train_rank(std::shared_ptr<Net> net, const Data& data, std::int64_t accumul
         backward();
       }
     }
-    optimizer.step();
+    if (shards) {
+      shards->step(optimizer);
+    } else {
+      optimizer.step();
+    }
   }
 }
 
@@ -164,6 +185,7 @@ double normwise_difference(const nn::Module& a, const nn::Module& b) {
 struct Case {
   std::int64_t world_size;
   std::int64_t accumulated;
+  bool sharded = false;  // the optimizer's state
 };
 
 class DdpEquality : public testing::TestWithParam<Case> {
@@ -171,7 +193,7 @@ class DdpEquality : public testing::TestWithParam<Case> {
   /// Trains alone and on all ranks, and hands the results to `compare`.
   template <class Net>
   void run(at::ScalarType dtype, const std::function<void(const Net& rank, const Net& alone)>& compare) {
-    const auto [world_size, accumulated] = GetParam();
+    const auto [world_size, accumulated, sharded] = GetParam();
     at::set_num_threads(1);
     auto alone = make_net<Net>(1, dtype);
     std::vector<std::shared_ptr<Net>> nets;
@@ -180,9 +202,10 @@ class DdpEquality : public testing::TestWithParam<Case> {
     }
     const auto data = make_data(kSteps * accumulated, dtype);
     train_alone(*alone, data, accumulated);
-    test::run_ranks(static_cast<int>(world_size), [&, steps = accumulated](int rank, Collectives& collectives) {
-      train_rank(nets[static_cast<std::size_t>(rank)], data, steps, collectives);
-    });
+    test::run_ranks(static_cast<int>(world_size),
+                    [&, steps = accumulated, split = sharded](int rank, Collectives& collectives) {
+                      train_rank(nets[static_cast<std::size_t>(rank)], data, steps, split, collectives);
+                    });
     compare(*nets[0], *alone);
     for (const auto& net : nets) {
       for (const auto& item : net->named_parameters()) {
@@ -193,12 +216,16 @@ class DdpEquality : public testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(DdpEquality, HoldsInDoubleForEveryElement) {
-  run<Perceptron>(at::kDouble, [](const Perceptron& rank, const Perceptron& alone) {
-    for (const auto& item : alone.named_parameters()) {
-      EXPECT_LE(elementwise_difference(rank.named_parameters()[item.key()], item.value()), 1e-6) << item.key();
-    }
-  });
+void expect_equal_elements(const nn::Module& rank, const nn::Module& alone) {
+  for (const auto& item : alone.named_parameters()) {
+    EXPECT_LE(elementwise_difference(rank.named_parameters()[item.key()], item.value()), 1e-6) << item.key();
+  }
+}
+
+TEST_P(DdpEquality, HoldsInDoubleForEveryElement) { run<Perceptron>(at::kDouble, expect_equal_elements); }
+
+TEST_P(DdpEquality, HoldsInDoubleWhereLayersAreRegisteredInReverse) {
+  run<Reversed>(at::kDouble, expect_equal_elements);
 }
 
 TEST_P(DdpEquality, HoldsInFloatForTheNormOfAPerceptron) {
@@ -214,10 +241,12 @@ TEST_P(DdpEquality, HoldsInFloatForTheNormOfAConvolutionalNetwork) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, DdpEquality,
-                         testing::Values(Case{1, 1}, Case{2, 1}, Case{3, 1}, Case{4, 1}, Case{2, 3}, Case{4, 2}),
+                         testing::Values(Case{1, 1}, Case{2, 1}, Case{3, 1}, Case{4, 1}, Case{2, 3}, Case{4, 2},
+                                         Case{2, 1, true}, Case{3, 2, true}),
                          [](const auto& test_case) {
                            return std::to_string(test_case.param.world_size) + "RanksAccumulating" +
-                                  std::to_string(test_case.param.accumulated);
+                                  std::to_string(test_case.param.accumulated) +
+                                  (test_case.param.sharded ? "Sharded" : "");
                          });
 
 /// What ddp_oracle.py does: values that two programs can make without telling each other.
@@ -296,7 +325,7 @@ TEST(DdpOracle, TorchsOwnDdpInPythonGivesTheSameParameters) {
   }
   const auto data = make_oracle_data(kSteps * kAccumulated);
   test::run_ranks(kWorldSize, [&](int rank, Collectives& collectives) {
-    train_rank(nets[static_cast<std::size_t>(rank)], data, kAccumulated, collectives);
+    train_rank(nets[static_cast<std::size_t>(rank)], data, kAccumulated, false, collectives);
   });
   std::istringstream lines(oracle.output);
   std::size_t compared = 0;

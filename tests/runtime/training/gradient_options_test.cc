@@ -129,15 +129,16 @@ TEST(FindUnused, OffNamesOnAllRanksWhatOneRankDidNotUse) {
   });
 }
 
-/// A chain early → late, and a parameter in the first bucket that never is used.
+/// A chain early → late, and a parameter in the first bucket that some ranks do not use.
 struct Chain {
   at::Tensor early = parameter({4});
   at::Tensor late = parameter({4});
-  at::Tensor unused = parameter({4});
-  [[nodiscard]] std::vector<NamedTensor> names() const { return named({early, late, unused}); }
+  at::Tensor extra = parameter({4});
+  [[nodiscard]] std::vector<NamedTensor> names() const { return named({early, late, extra}); }
 };
 
-/// How many buckets were on their way when backward() came between late and early, in each of three steps.
+/// How many buckets were on their way when backward() came between late and early, in each of three steps, on a rank
+/// that does not use `extra`. Rank 0 does, so that its bucket is the first.
 std::vector<int> buckets_in_flight(bool static_graph) {
   std::vector<int> counts;
   run_ranks(2, [&](int rank, Collectives& inner) {
@@ -150,23 +151,24 @@ std::vector<int> buckets_in_flight(bool static_graph) {
     options.static_graph = static_graph;
     GradientSync sync(chain.names(), collectives, options);
     for (int step = 0; step < 3; ++step) {
-      for (auto tensor : {chain.early, chain.late}) test::zero_grad_to_none(tensor);
+      for (auto tensor : {chain.early, chain.late, chain.extra}) test::zero_grad_to_none(tensor);
       posted = 0;
       const auto middle = chain.early * (rank + 1);
       middle.register_hook([&](const at::Tensor&) {
-        if (rank == 0) counts.push_back(posted);
+        if (rank == 1) counts.push_back(posted);
       });
-      (middle * chain.late).sum().backward();
+      const auto output = middle * chain.late;
+      (rank == 0 ? output * chain.extra : output).sum().backward();
       EXPECT_EQ(posted, 3) << "a bucket was left out";
       expect_gradient(chain.early, 1.5);
       expect_gradient(chain.late, 1.5);
-      EXPECT_FALSE(chain.unused.grad().defined());
+      expect_gradient(chain.extra, 0.5);
     }
   });
   return counts;
 }
 
-TEST(StaticGraph, DoesNotWaitForWhatIsNeverUsed) {
+TEST(StaticGraph, DoesNotWaitForWhatThisRankNeverUses) {
   EXPECT_EQ(buckets_in_flight(false), (std::vector<int>{0, 0, 0}));
   EXPECT_EQ(buckets_in_flight(true), (std::vector<int>{0, 2, 2}));
 }
@@ -176,7 +178,7 @@ TEST(StaticGraph, RefusesAGraphThatChanges) {
     const Chain chain;
     GradientSync sync(chain.names(), collectives, {.static_graph = true});
     (chain.early * chain.late).sum().backward();
-    EXPECT_EQ(error_of([&] { (chain.early * chain.late * chain.unused).sum().backward(); }),
+    EXPECT_EQ(error_of([&] { (chain.early * chain.late * chain.extra).sum().backward(); }),
               "parameter 'p2' got no gradient in the first backward() and gets one now: its graph is not static");
   });
 }

@@ -27,6 +27,7 @@ inline SessionOptions options_of(const Layout& layout, int rank) {
   SessionOptions options;
   options.banner = false;
   options.strategy = layout.strategy;
+  options.gradients = {.bucket_bytes = 1024, .first_bucket_bytes = 512};  // several, made anew after the first step
   const auto devices = static_cast<std::size_t>(layout.one_process_a_device() ? 1 : layout.devices);
   options.devices = std::vector<std::string>(devices, "cpu");
   options.world.emplace();
