@@ -65,18 +65,29 @@ std::optional<std::string> find_difference(const CallHistory& first, int first_r
 }
 
 std::string explain_silence(Call::Operation operation, std::uint64_t sequence, std::chrono::milliseconds timeout,
-                            const std::vector<std::optional<CallHistory>>& said) {
+                            const std::vector<HeardOf>& ranks) {
   std::vector<int> missing;
-  for (std::size_t rank = 0; rank < said.size(); ++rank) {
-    if (!said[rank] || said[rank]->last() < sequence) missing.push_back(static_cast<int>(rank));
+  std::vector<int> unknown;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const auto& [is_known, history] = ranks[rank];
+    if (!is_known) {
+      unknown.push_back(static_cast<int>(rank));
+    } else if (!history || history->last() < sequence) {
+      missing.push_back(static_cast<int>(rank));
+    }
   }
-  if (!missing.empty()) return describe_timeout(operation, sequence, timeout, missing);
-  return name_call(operation, sequence) + " did not finish within " + std::to_string(timeout.count()) +
-         " ms, although all ranks called it: the connection between them does not work (NCCL_DEBUG=INFO tells more)";
+  const std::string not_known =
+      unknown.empty() ? "" : "; what " + name_ranks(unknown) + " called is not known: the store does not tell";
+  if (!missing.empty()) return describe_timeout(operation, sequence, timeout, missing) + not_known;
+  const std::string late =
+      name_call(operation, sequence) + " did not finish within " + std::to_string(timeout.count()) + " ms";
+  if (!unknown.empty()) return late + not_known;
+  return late +
+         ", although all ranks called it: the connection between them does not work (NCCL_DEBUG=INFO tells more)";
 }
 
 CallLog::CallLog(int rank, int world_size, std::function<void(const std::string&)> tell,
-                 std::function<std::optional<std::string>(int rank)> hear)
+                 std::function<Answer(int rank)> hear)
     : rank_(rank), world_size_(world_size), tell_(std::move(tell)), hear_(std::move(hear)) {}
 
 void CallLog::add(const Call& call) {
@@ -91,16 +102,18 @@ CallHistory CallLog::history() const {
   return {count_ - calls_.size() + 1, {calls_.begin(), calls_.end()}};
 }
 
-std::optional<CallHistory> CallLog::hear_from(int rank) const {
-  const auto text = hear_(rank);
-  return text ? CallHistory::parse(*text) : std::nullopt;
+HeardOf CallLog::hear_from(int rank) const {
+  const auto [is_known, text] = hear_(rank);
+  if (!is_known || !text) return {is_known, std::nullopt};
+  auto history = CallHistory::parse(*text);
+  return {history.has_value(), std::move(history)};
 }
 
 std::optional<Failure> CallLog::compare() {
   const CallHistory own = history();
   if (std::exchange(told_, own.last()) != own.last()) tell_(own.text());
   const int neighbour = (rank_ + world_size_ - 1) % world_size_;
-  const auto other = hear_from(neighbour);
+  const auto other = hear_from(neighbour).history;
   if (neighbour == rank_ || !other) return std::nullopt;
   const bool first = rank_ < neighbour;  // both of two ranks say the same words
   const auto difference =
@@ -111,13 +124,13 @@ std::optional<Failure> CallLog::compare() {
 
 Failure CallLog::explain(std::uint64_t sequence, std::chrono::milliseconds timeout) {
   const CallHistory own = history();
-  std::vector<std::optional<CallHistory>> said;
+  std::vector<HeardOf> ranks;
   for (int rank = 0; rank < world_size_; ++rank) {
-    said.push_back(rank == rank_ ? std::optional(own) : hear_from(rank));
+    ranks.push_back(rank == rank_ ? HeardOf{true, own} : hear_from(rank));
   }
   const bool kept = sequence >= own.first && sequence <= own.last();
   const auto operation = kept ? own.calls[sequence - own.first].operation : Call::Operation::kAllReduce;
-  return {Failure::Kind::kTimeout, explain_silence(operation, sequence, timeout, said)};
+  return {Failure::Kind::kTimeout, explain_silence(operation, sequence, timeout, ranks)};
 }
 
 }  // namespace lrun

@@ -45,10 +45,16 @@ struct CallHistory {
 std::optional<std::string> find_difference(const CallHistory& first, int first_rank, const CallHistory& other,
                                            int other_rank);
 
-/// Why an operation has not ended in time, of what each rank has said (nothing: it waits for none): names the ranks
-/// that did not call it.
+/// What is known of a rank's calls.
+struct HeardOf {
+  bool is_known = true;  ///< False: it could not be asked for, so that nothing follows from there being no history.
+  std::optional<CallHistory> history;  ///< Nothing: it has told none, as it waits for none.
+};
+
+/// Why an operation has not ended in time, of what was heard of each rank: names the ranks that did not call it, and
+/// those of which that is not known.
 std::string explain_silence(Call::Operation operation, std::uint64_t sequence, std::chrono::milliseconds timeout,
-                            const std::vector<std::optional<CallHistory>>& said);
+                            const std::vector<HeardOf>& ranks);
 
 /// How long nothing moves before the ranks compare what they called.
 constexpr std::chrono::milliseconds patience_before_comparing(std::chrono::milliseconds timeout) {
@@ -64,9 +70,14 @@ class CallLog {
  public:
   static constexpr std::size_t kKept = 64;
 
+  /// What a rank has told last.
+  struct Answer {
+    bool is_known = true;             ///< False: it cannot be asked for.
+    std::optional<std::string> text;  ///< Nothing: it has told nothing.
+  };
+
   /// \param tell, hear  what the others hear of this rank, and what a rank has told last; one at a time.
-  CallLog(int rank, int world_size, std::function<void(const std::string&)> tell,
-          std::function<std::optional<std::string>(int rank)> hear);
+  CallLog(int rank, int world_size, std::function<void(const std::string&)> tell, std::function<Answer(int rank)> hear);
 
   void add(const Call& call);
 
@@ -79,12 +90,12 @@ class CallLog {
 
  private:
   [[nodiscard]] CallHistory history() const;
-  [[nodiscard]] std::optional<CallHistory> hear_from(int rank) const;
+  [[nodiscard]] HeardOf hear_from(int rank) const;
 
   const int rank_;
   const int world_size_;
   const std::function<void(const std::string&)> tell_;
-  const std::function<std::optional<std::string>(int rank)> hear_;
+  const std::function<Answer(int rank)> hear_;
   mutable std::mutex mutex_;
   std::deque<Call> calls_;  // the last ones
   std::uint64_t count_ = 0;

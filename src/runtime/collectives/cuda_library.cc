@@ -54,7 +54,7 @@ class GroupOfProcesses {
         calls_(
             options_.rank, options_.world_size,
             [this](const std::string& text) { set(calls_key(options_.rank), text); },
-            [this](int rank) { return get(calls_key(rank)); }) {
+            [this](int rank) { return ask(calls_key(rank)); }) {
     options_.name += "/nccl";
   }
 
@@ -84,7 +84,7 @@ class GroupOfProcesses {
   }
 
   void tell(const std::string& failure) noexcept { set(prefix_ + "/failure", failure); }
-  [[nodiscard]] std::optional<std::string> heard() noexcept { return get(prefix_ + "/failure"); }
+  [[nodiscard]] std::optional<std::string> heard() noexcept { return ask(prefix_ + "/failure").text; }
 
   [[nodiscard]] CallLog& calls() { return calls_; }
   [[nodiscard]] Failure explain(std::uint64_t sequence) { return calls_.explain(sequence, options_.timeout); }
@@ -99,12 +99,13 @@ class GroupOfProcesses {
     } catch (const std::exception&) {
     }
   }
-  [[nodiscard]] std::optional<std::string> get(const std::string& key) noexcept {
+  [[nodiscard]] CallLog::Answer ask(const std::string& key) noexcept {
+    constexpr CallLog::Answer kNotKnown{.is_known = false, .text = std::nullopt};
     try {
-      if (!store_) return std::nullopt;
-      return store_->try_get(key, std::chrono::steady_clock::now() + std::chrono::seconds(1));
+      if (!store_) return kNotKnown;
+      return {.text = store_->try_get(key, std::chrono::steady_clock::now() + std::chrono::seconds(1))};
     } catch (const std::exception&) {
-      return std::nullopt;
+      return kNotKnown;
     }
   }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,15 +34,17 @@ struct Group {
     for (int rank = 0; rank < world_size; ++rank) {
       logs.push_back(std::make_unique<CallLog>(
           rank, world_size, [this, rank](const std::string& text) { ++told, said[rank] = text; },
-          [this](int other) {
+          [this](int other) -> CallLog::Answer {
             ++heard;
+            if (unreachable.contains(other)) return {.is_known = false, .text = std::nullopt};
             const auto found = said.find(other);
-            return found == said.end() ? std::nullopt : std::optional(found->second);
+            return {.text = found == said.end() ? std::nullopt : std::optional(found->second)};
           }));
     }
   }
 
   std::map<int, std::string> said;
+  std::set<int> unreachable;  // ranks of which the store does not answer
   int told = 0;
   int heard = 0;
   std::vector<std::unique_ptr<CallLog>> logs;
@@ -123,6 +126,22 @@ TEST(CallLog, NamesTheRanksThatDidNotCall) {
   const Failure failure = group.logs[0]->explain(2, 5s);
   EXPECT_EQ(failure.kind, Failure::Kind::kTimeout);
   EXPECT_EQ(failure.text, "all_reduce #2 did not finish within 5000 ms: ranks 1 and 3 did not call it");
+}
+
+TEST(CallLog, DoesNotSayThatARankDidNotCallWhenThatIsNotKnown) {
+  Group group(3);
+  for (const auto& log : group.logs) log->add(Call());
+  group.unreachable = {1};
+  EXPECT_FALSE(group.logs[2]->compare()) << "its neighbour's calls are not known";
+  EXPECT_EQ(group.logs[0]->explain(1, 5s).text,
+            "barrier #1 did not finish within 5000 ms; what rank 1 called is not known: the store does not tell");
+  group.said.erase(2);
+  EXPECT_EQ(group.logs[0]->explain(1, 5s).text,
+            "barrier #1 did not finish within 5000 ms: rank 2 did not call it; what rank 1 called is not known: the "
+            "store does not tell");
+  group.unreachable = {};
+  group.said[1] = "of another version";
+  EXPECT_NE(group.logs[0]->explain(1, 5s).text.find("what rank 1 called is not known"), std::string::npos);
 }
 
 TEST(CallLog, SaysSoWhenAllRanksCalled) {
