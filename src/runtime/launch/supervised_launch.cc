@@ -59,32 +59,66 @@ class HeldSignals {
 
 /// While it lives, Ctrl-Z (SIGTSTP) stops the ranks before this process, and they go on with it: whichever thread the
 /// kernel gives the signal to, hence no signalfd. A program that ignores or handles the signal keeps that.
+///
+/// A handler may run in another thread when this ends, or be about to: it is waited for as long as it knows of the
+/// supervisor, whose pid may be another process's afterwards, and only then the signal has its old action for good.
 class SharedSuspension {
  public:
   explicit SharedSuspension(pid_t supervisor) {
+    struct sigaction before {};
+    ::sigaction(SIGTSTP, nullptr, &before);
+    if (before.sa_handler != SIG_DFL) return;
     supervisor_ = supervisor;
-    ::sigaction(SIGTSTP, nullptr, &before_);
-    if (before_.sa_handler != SIG_DFL) return;
-    struct sigaction action {};
-    action.sa_handler = stop_with_ranks;
-    action.sa_flags = SA_RESTART;
-    ours_ = ::sigaction(SIGTSTP, &action, nullptr) == 0;
+    ours_ = handle();
   }
   ~SharedSuspension() {
-    if (ours_) ::sigaction(SIGTSTP, &before_, nullptr);
+    if (!ours_) return;
+    supervisor_ = 0;
+    while (handlers_ > 0) ::poll(nullptr, 0, 1);
+    give_up();
   }
   SharedSuspension(const SharedSuspension&) = delete;
   SharedSuspension& operator=(const SharedSuspension&) = delete;
 
  private:
-  /// The default action decides whether to stop: the kernel ignores the signal where no shell could continue us.
+  static bool handle() {
+    struct sigaction action {};
+    action.sa_handler = stop_with_ranks;
+    action.sa_flags = SA_RESTART;
+    return ::sigaction(SIGTSTP, &action, nullptr) == 0;
+  }
+
   static void stop_with_ranks(int) {
     const int error = errno;
-    ::kill(supervisor_, SIGTSTP);
+    ++handlers_;  // before the pid is read: so either it is 0, or the destructor sees this handler
+    if (const pid_t supervisor = supervisor_; supervisor != 0) {
+      ::kill(supervisor, SIGTSTP);
+      stop_here();
+      handle();
+      ::kill(supervisor, SIGCONT);
+    } else {
+      give_up();
+      ::raise(SIGTSTP);  // comes when this handler returns
+    }
+    --handlers_;
+    errno = error;
+  }
+
+  /// Back to the default action, which was there before; not if the program has set another one since.
+  static void give_up() {
+    struct sigaction now {};
+    ::sigaction(SIGTSTP, nullptr, &now);
+    if (now.sa_handler != stop_with_ranks) return;
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
-    struct sigaction ours {};
-    ::sigaction(SIGTSTP, &standard, &ours);
+    ::sigaction(SIGTSTP, &standard, nullptr);
+  }
+
+  /// The default action decides whether to stop: the kernel ignores the signal where no shell could continue us.
+  static void stop_here() {
+    struct sigaction standard {};
+    standard.sa_handler = SIG_DFL;
+    ::sigaction(SIGTSTP, &standard, nullptr);
     sigset_t only;
     sigset_t before;
     ::sigemptyset(&only);
@@ -92,13 +126,10 @@ class SharedSuspension {
     ::raise(SIGTSTP);
     ::pthread_sigmask(SIG_UNBLOCK, &only, &before);  // stands still here
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    ::sigaction(SIGTSTP, &ours, nullptr);
-    ::kill(supervisor_, SIGCONT);
-    errno = error;
   }
 
-  static inline std::atomic<pid_t> supervisor_ = 0;
-  struct sigaction before_ {};
+  static inline std::atomic<pid_t> supervisor_ = 0;  // 0: none lives
+  static inline std::atomic<int> handlers_ = 0;      // that run
   bool ours_ = false;
 };
 
