@@ -15,9 +15,10 @@ namespace lrun {
 /// The operations of a shared-memory group, as one rank does its part of them.
 ///
 /// Three ways, chosen alike on all ranks from what all posted:
-///   short   the message goes into the small slot before the first barrier, and everybody reads everybody's: one
-///   barrier direct  all ranks passed the same part of the same bucket: no copy; each rank reduces its share of all
-///   copies piecewise  any other memory: through the chunk slots, one barrier a chunk
+///   short      the message goes into the small slot before the first barrier, and everybody reads everybody's: one
+///              barrier
+///   direct     all ranks passed the same part of the same bucket: no copy; each rank reduces its share of all copies
+///   piecewise  any other memory: through the chunk slots, one barrier a chunk
 ///
 /// Threads  perform() on one thread at a time.
 class ShmOperations {

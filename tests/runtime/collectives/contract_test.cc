@@ -102,6 +102,27 @@ TEST_P(CollectivesContract, SumsAPartOfABucket) {
   });
 }
 
+/// Around the sizes from which on a bucket takes another way than other memory.
+TEST_P(CollectivesContract, TakesMemoryThatIsInABucketOnSomeRanksOnly) {
+  expect_all_well([](Collectives& group) {
+    const at::Tensor bucket = group.allocate_bucket(100'000, at::kFloat);
+    for (const std::int64_t count : {1'000, 4'095, 4'096, 4'097, 8'192, 8'193, 12'000, 16'384, 16'385, 70'000}) {
+      for (const int with_bucket : {0, 1, 2}) {  // rank 0, the others, all of them
+        const bool in_bucket = with_bucket == 2 || (group.rank() == 0) == (with_bucket == 0);
+        const at::Tensor tensor = in_bucket ? bucket.narrow(0, 3, count) : at::empty({count}, at::kFloat);
+        const std::string what = std::to_string(count) + ", case " + std::to_string(with_bucket);
+        tensor.copy_(numbers(group.rank(), count, at::kFloat));
+        group.all_reduce(tensor, ReduceOp::kSum)->wait();
+        require_equal(tensor, sum_of_numbers(group.world_size(), count, at::kFloat), "sum of " + what);
+        const int root = group.world_size() - 1;
+        tensor.copy_(numbers(group.rank(), count, at::kFloat));
+        group.broadcast(tensor, root);
+        require_equal(tensor, numbers(root, count, at::kFloat), "broadcast of " + what);
+      }
+    }
+  });
+}
+
 TEST_P(CollectivesContract, TakesAverageMaximumAndMinimum) {
   expect_all_well([](Collectives& group) {
     const int last = group.world_size() - 1;
