@@ -66,7 +66,8 @@ class Pair {
   explicit Pair(lrun::Session& session)
       : session_(session),
         model_(session.wrap(std::make_shared<Net>())),
-        watched_(session.wrap(std::make_shared<Net>(), lrun::WrapOptions{.guards = {.compare_parameters_every = 1}})),
+        watched_(session.wrap(std::make_shared<Net>(),
+                              lrun::WrapOptions{.guards = lrun::GuardOptions{.compare_parameters_every = 1}})),
         optimizer_(session.optimizer<torch::optim::SGD>(model_, 1e-4)) {}
 
   /// \return milliseconds of the slowest rank, the median of all repetitions.

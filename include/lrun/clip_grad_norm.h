@@ -21,8 +21,7 @@ namespace lrun {
 ///
 /// \param norm_type  p of the p-norm; infinity: the largest absolute value.
 /// \return the norm before, computed in double; 0 where no parameter has a gradient. When it is not finite the
-/// gradients
-///         are left as they are: pass over the step.
+///         gradients are left as they are: pass over the step.
 /// \throws std::invalid_argument  `max_norm` is negative or not a number, or `norm_type` not above 0.
 LRUN_EXPORT double clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type = 2);
 

@@ -62,8 +62,7 @@ class LRUN_EXPORT DistributedSampler {
 
   /// \param size  samples in the data set.
   /// \throws std::invalid_argument  world_size < 1, or rank not in 0 … world_size−1; a subset, weights or own order
-  /// that
-  ///                                do not fit.
+  ///                                that do not fit.
   DistributedSampler(std::size_t size, int world_size, int rank, DistributedSamplerOptions options = {});
 
   /// Starts an epoch: the one of set_epoch(), else the one after the last.

@@ -28,7 +28,8 @@ struct GuardOptions {
   std::int64_t compare_batches_for = 3;
   /// Which parameters got no gradient in the first so many steps? One warning that names them. 0: never.
   std::int64_t name_unused_after = 100;
-  /// Who hears of warnings, on rank 0; called within backward(). Default: stderr.
+  /// Who hears of warnings, on rank 0; called within backward(), so what it throws goes no further: the warning and
+  /// the exception's text are then told on stderr. Default: stderr.
   std::function<void(const std::string&)> warn = nullptr;
 };
 

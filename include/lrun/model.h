@@ -27,14 +27,15 @@ class Collectives;
 
 /// How a module is wrapped.
 struct WrapOptions {
-  GradientSyncOptions gradients;
+  /// How gradients are packed. Default: as the session says; without a session GradientSyncOptions' own.
+  std::optional<GradientSyncOptions> gradients = std::nullopt;
   /// Rank 0's buffers (running statistics, …) go to all ranks before each training forward, as in torch's DDP. Off for
   /// networks that are called several times before one backward() and must keep their own.
   bool broadcast_buffers = true;
   /// Makes a replica for dp and ddp2. Default: the module's clone(), else its default constructor.
   ModuleMaker make_replica = nullptr;
-  /// What is watched while training.
-  GuardOptions guards = {};
+  /// What is watched while training. Default: as the session says; without a session GuardOptions' own.
+  std::optional<GuardOptions> guards = std::nullopt;
 };
 
 /// What train_step and the classic DistributedDataParallel have in common: gradients averaged over the ranks, one

@@ -39,7 +39,8 @@ struct SessionOptions {
   /// What this process trains on: one device, several under dp and ddp2 ({"cpu", "cpu"}: two replicas on the CPU;
   /// {"cuda:0", "cuda:1"}: one on each GPU). 'cuda' alone is the GPU of the local rank.
   /// Default: World::devices. Where that is empty, `world` and `connect` are not given and `backend` names none for
-  /// CPUs: the GPU of the local rank (under dp and ddp2 all that are visible), and the CPU where there is none.
+  /// CPUs: the GPU of the local rank (under dp and ddp2 all that are visible), and the CPU where there is none. Where
+  /// the node has a driver of GPUs and yet none can be used, local rank 0 says so on stderr, unless `banner` is off.
   std::vector<std::string> devices = {};
   /// Collectives by name ('shm', …). Default: LRUN_PROCESS_GROUP_BACKEND, else the best for this world: 'nccl' on GPUs.
   /// Others take the tensors of a GPU through copies on the CPU.
@@ -48,9 +49,9 @@ struct SessionOptions {
   std::chrono::milliseconds timeout = std::chrono::minutes(30);
   /// The same on all ranks (rank 0's counts). Default: LRUN_SEED, else 0.
   std::optional<std::uint64_t> seed;
-  /// How gradients are packed; WrapOptions of one model go first.
+  /// How gradients are packed, for models whose WrapOptions do not say.
   GradientSyncOptions gradients;
-  /// What is watched while training; WrapOptions of one model go first.
+  /// What is watched while training, for models whose WrapOptions do not say.
   GuardOptions guards = {};
   /// Loaders give each rank its own samples. LoaderOptions of one loader go first.
   bool use_distributed_sampler = true;

@@ -89,13 +89,13 @@ bool trains_split(const World& world, const SessionOptions& options) {
   return splits_batches(options.strategy.value_or("").empty() ? world.strategy : *options.strategy);
 }
 
-std::vector<at::Device> find_gpus(const World& world, const SessionOptions& options) {
+ChosenDevices find_gpus(const World& world, const SessionOptions& options) {
   if (!may_choose_gpus(options) || !may_have_gpus()) return {};
-  if (!load_cuda_side().empty()) return {};  // a LibTorch for CPUs
-  const VisibleGpus gpus = visible(at::kCUDA);
-  if (gpus.count == 0) return {};
+  const std::string reason = load_cuda_side();
+  const VisibleGpus gpus = reason.empty() ? visible(at::kCUDA) : VisibleGpus();
+  if (auto warning = why_on_cpus(reason, gpus)) return {{}, std::move(warning)};
   require_that_libtorch_knows(at::kCUDA, "cuda");
-  return default_gpus(world, trains_split(world, options), gpus);
+  return {default_gpus(world, trains_split(world, options), gpus), std::nullopt};
 }
 
 at::Device parse(const std::string& name) {
@@ -130,6 +130,15 @@ std::vector<at::Device> default_gpus(const World& world, bool splits_batches, co
   return all;
 }
 
+std::optional<std::string> why_on_cpus(const std::string& cuda_side, const VisibleGpus& gpus) {
+  if (cuda_side.empty() && gpus.count > 0) return std::nullopt;
+  const std::string named = gpus.named ? " (CUDA_VISIBLE_DEVICES is '" + *gpus.named + "')" : "";
+  return "trains on the CPU, although this node has a driver of GPUs: " +
+         (cuda_side.empty() ? "there is no GPU that this process can use" + named + ", and lrun doctor says why"
+                            : "LibTorch's CUDA library does not load (" + cuda_side + ")") +
+         "; if CPUs are meant: lrun --accelerator cpu, or SessionOptions::devices = {\"cpu\"}";
+}
+
 std::vector<at::Device> parse_devices(const std::vector<std::string>& names, const World& world,
                                       const VisibleGpus& gpus) {
   std::vector<at::Device> devices;
@@ -156,11 +165,12 @@ void require_visible(const std::vector<at::Device>& devices, const VisibleGpus& 
   }
 }
 
-std::vector<at::Device> choose_devices(const World& world, const SessionOptions& options) {
+ChosenDevices choose_devices(const World& world, const SessionOptions& options) {
   const auto& names = options.devices.empty() ? world.devices : options.devices;
-  std::vector<at::Device> devices;
+  ChosenDevices chosen;
+  std::vector<at::Device>& devices = chosen.devices;
   if (names.empty()) {
-    devices = find_gpus(world, options);
+    chosen = find_gpus(world, options);
   } else if (const at::Device first = parse(names.front()); first.is_cpu()) {
     devices = parse_devices(names, world, {});
   } else {
@@ -171,9 +181,9 @@ std::vector<at::Device> choose_devices(const World& world, const SessionOptions&
     require_visible(devices, gpus);
     require_that_libtorch_knows(first.type(), names.front());
   }
-  if (devices.empty()) return {at::kCPU};
+  if (devices.empty()) devices = {at::kCPU};
   if (!devices.front().is_cpu()) c10::impl::VirtualGuardImpl(devices.front().type()).setDevice(devices.front());
-  return devices;
+  return chosen;
 }
 
 std::string choose_backend(std::string_view asked, at::Device device, int world_size) {

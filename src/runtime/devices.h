@@ -32,12 +32,22 @@ std::vector<at::Device> parse_devices(const std::vector<std::string>& names, con
 /// \throws lrun::Unsupported  a device whose number is not below the count; says what there is.
 void require_visible(const std::vector<at::Device>& devices, const VisibleGpus& gpus);
 
+/// Why a process that nobody gave devices does not train on GPUs although its node seems to have some, as a warning;
+/// nothing where it does.
+/// \param cuda_side  why LibTorch's CUDA side does not load; empty: it does.
+std::optional<std::string> why_on_cpus(const std::string& cuda_side, const VisibleGpus& gpus);
+
+struct ChosenDevices {
+  std::vector<at::Device> devices;     ///< At least one.
+  std::optional<std::string> warning;  ///< That of why_on_cpus().
+};
+
 /// What the session trains on: what the program says, else the launcher; where neither does and the world is that of
 /// the environment, the GPUs that there are, else the CPU. Loads LibTorch's CUDA side when a GPU is wanted, and makes
 /// the first device the current one of the calling thread.
 /// \throws lrun::Unsupported  a device that cannot be used: its side of LibTorch is missing, there is no driver, no
 ///                            such GPU. Before any tensor is made.
-std::vector<at::Device> choose_devices(const World& world, const SessionOptions& options);
+ChosenDevices choose_devices(const World& world, const SessionOptions& options);
 
 /// The backend of a group by default: what was asked for, else nccl where GPUs of several ranks meet.
 std::string choose_backend(std::string_view asked, at::Device device, int world_size);

@@ -76,9 +76,9 @@ ReplicatedModule::ReplicatedModule(std::shared_ptr<torch::nn::Module> module, Co
     : module_(std::move(module)),
       buffers_(std::make_unique<BufferBroadcast>(*module_, collectives)),
       parameters_(equalised_parameters(*module_, collectives)),
-      gradient_sync_(parameters_, collectives, options.gradients),
+      gradient_sync_(parameters_, collectives, options.gradients.value_or(GradientSyncOptions())),
       broadcast_buffers_(options.broadcast_buffers) {
-  gradient_sync_.guard(parameters_, options.guards);
+  gradient_sync_.guard(parameters_, options.guards.value_or(GuardOptions()));
   module_->apply([&](torch::nn::Module& part) {
     if (auto* batch_norm = dynamic_cast<nn::SyncBatchNormImpl*>(&part)) batch_norm->connect(collectives);
   });

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/message.h"
 #include "runtime/banner.h"
 #include "runtime/collectives/registry.h"
 #include "runtime/collectives/staged_collectives.h"
@@ -82,12 +83,21 @@ std::vector<std::string> names_of(const std::vector<at::Device>& devices) {
 // One write, so that lines of several processes do not mix.
 void say(const std::string& line) { std::cerr << line + "\n" << std::flush; }
 
+/// What choose_devices() says. A process of each node may find other GPUs than the next node's: its first rank warns.
+std::vector<at::Device> devices_of(const World& world, const SessionOptions& options) {
+  auto [devices, warning] = choose_devices(world, options);
+  if (warning && options.banner && world.local_rank == 0) {
+    std::cerr << message_line(Severity::kWarning, *warning) << std::flush;
+  }
+  return devices;
+}
+
 }  // namespace
 
 Session::Session(SessionOptions options)
     : options_(std::move(options)),
       world_(options_.world ? *options_.world : World::from_environment()),
-      devices_(choose_devices(world_, options_)),
+      devices_(devices_of(world_, options_)),
       strategy_(choose_strategy(options_.strategy.value_or(""), world_, devices_.size())),
       device_(devices_.front()),
       collectives_(join_group(world_, options_, device_)) {
@@ -106,7 +116,9 @@ std::unique_ptr<Strategy> Session::make_strategy(std::shared_ptr<torch::nn::Modu
                                                  const std::optional<WrapOptions>& given, const ModuleMaker& maker) {
   if (!module) throw std::invalid_argument("there is no module to wrap");
   place(*module, device_);
-  WrapOptions options = given.value_or(WrapOptions{.gradients = options_.gradients, .guards = options_.guards});
+  WrapOptions options = given.value_or(WrapOptions());
+  if (!options.gradients) options.gradients = options_.gradients;
+  if (!options.guards) options.guards = options_.guards;
   if (!options.make_replica) options.make_replica = maker;
   const StrategyContext context{std::move(module), *collectives_, world_, device_, options};
   if (const auto make = registered_strategy(strategy_)) {

@@ -175,10 +175,20 @@ std::vector<std::vector<std::int64_t>> TrainingGuards::gather(const std::vector<
   return rows;
 }
 
+/// An exception would end backward() on this rank alone.
 void TrainingGuards::warn(const std::string& text) const {
   if (collectives_.rank() != 0) return;
-  if (options_.warn) return options_.warn(text);
-  std::cerr << message_line(Severity::kWarning, text) << std::flush;
+  std::string line = message_line(Severity::kWarning, text);
+  if (options_.warn) {
+    try {
+      return options_.warn(text);
+    } catch (const std::exception& error) {
+      line += message_line(Severity::kWarning, std::string("GuardOptions::warn threw: ") + error.what());
+    } catch (...) {
+      line += message_line(Severity::kWarning, "GuardOptions::warn threw what is no std::exception");
+    }
+  }
+  std::cerr << line << std::flush;
 }
 
 namespace {

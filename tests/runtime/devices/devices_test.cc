@@ -57,6 +57,19 @@ TEST(DefaultGpus, AreRefusedToMoreRanksThanThereAre) {
             "this node has 2 ranks, and each sees 1 GPU: start one rank a GPU" + kOnCpus);
 }
 
+TEST(DefaultGpus, AreMissedAloudWhereTheNodeSeemsToHaveSome) {
+  EXPECT_EQ(why_on_cpus("", {.count = 1}), std::nullopt);
+  const std::string hint = "; if CPUs are meant" + kOnCpus.substr(std::string("; on CPUs").size());
+  EXPECT_EQ(why_on_cpus("libtorch_cuda.so: no such file", {}),
+            "trains on the CPU, although this node has a driver of GPUs: LibTorch's CUDA library does not load "
+            "(libtorch_cuda.so: no such file)" +
+                hint);
+  EXPECT_EQ(why_on_cpus("", {.count = 0, .named = "7"}),
+            "trains on the CPU, although this node has a driver of GPUs: there is no GPU that this process can use "
+            "(CUDA_VISIBLE_DEVICES is '7'), and lrun doctor says why" +
+                hint);
+}
+
 TEST(Devices, AreSpelledAsLibTorchDoes) {
   EXPECT_EQ(parse_devices({"cpu", "cpu:0"}, World(), {}), (Devices{at::kCPU, at::kCPU}));
   EXPECT_EQ(parse_devices({"cuda:2", "cuda:0"}, World(), {.count = 4}), (Devices{cuda(2), cuda(0)}));

@@ -9,11 +9,13 @@
 #include <torch/optim/sgd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -318,6 +320,41 @@ TEST(Guards, NameUnusedParametersOfTheClassicFormAlsoAlone) {
   run_sessions(
       1, [&](Session& session) { train_in_own_loop(Loop::kClassic, session, guards, 6, other_for_all, no_harm); });
   EXPECT_EQ(heard.texts().size(), 1U);
+}
+
+TEST(Guards, StayAsTheSessionSaysWhereOtherOptionsOfAModelAreGiven) {
+  Heard heard;
+  for (const std::int64_t batches : {0, 3}) {
+    run_sessions(
+        2,
+        [](Session& session) {
+          auto model = session.wrap(std::make_shared<Net>(), WrapOptions{.broadcast_buffers = false});
+          for (int step = 0; step < 4; ++step) {
+            model.train_step(at::ones({2, 4}), [](Net& net, const at::Tensor& part) { return net.used(part).mean(); });
+          }
+        },
+        heard.options({.compare_batches_for = batches}));
+    EXPECT_EQ(heard.texts().size(), batches == 0 ? 0U : 1U) << "off by the session, then heard by its listener";
+  }
+}
+
+TEST(Guards, ContainWhatTheirListenerThrows) {
+  const auto options_of_rank = [](int) {
+    SessionOptions options{.banner = false};
+    options.guards.warn = [](const std::string&) { throw std::runtime_error("the log is full"); };
+    return options;
+  };
+  testing::internal::CaptureStderr();
+  run_sessions(
+      2,
+      [](Session& session) {
+        train(
+            session, 4, [](int, int step) { return 1.0 * step; }, no_harm);
+      },
+      options_of_rank);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("lrun: warning: ranks 0, 1 got identical batches"), std::string::npos) << text;
+  EXPECT_NE(text.find("lrun: warning: GuardOptions::warn threw: the log is full"), std::string::npos) << text;
 }
 
 TEST(Guards, SayInWhichStepRanksCalledDifferentOperations) {

@@ -249,7 +249,7 @@ TEST(Buffers, OfRankZeroGoToAllBeforeEachTrainingForward) {
   for (const bool broadcast : {true, false}) {
     run_sessions(2, [broadcast](Session& session) {
       Net net;
-      auto model = session.wrap(net, WrapOptions{.gradients = {}, .broadcast_buffers = broadcast});
+      auto model = session.wrap(net, WrapOptions{.broadcast_buffers = broadcast});
       net->norm->running_var.fill_(session.rank() + 5.0);
       const auto step = [](NetImpl& replica, const Batch&) { return replica.layer->weight.sum(); };
       {
