@@ -287,6 +287,13 @@ at::Tensor view(const at::Tensor& self, c10::IntArrayRef sizes) { return at::nat
 
 at::Tensor& set_storage(at::Tensor& self, at::Storage storage) { return at::native::set_(self, std::move(storage)); }
 
+at::Tensor& set_storage_at(at::Tensor& self, at::Storage storage, std::int64_t offset, c10::IntArrayRef sizes,
+                           c10::IntArrayRef strides) {
+  self.unsafeGetTensorImpl()->set_storage_keep_dtype(std::move(storage));
+  self.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, offset);
+  return self;
+}
+
 at::Scalar local_scalar(const at::Tensor& self) {
   wait_for_current_stream(self);
   return as_cpu(self).item();
@@ -304,6 +311,7 @@ TORCH_LIBRARY_IMPL(aten, HPU, library) {
   library.impl("as_strided", &as_strided);
   library.impl("view", &view);
   library.impl("set_.source_Storage", &set_storage);
+  library.impl("set_.source_Storage_storage_offset", &set_storage_at);
   library.impl("_local_scalar_dense", &local_scalar);
 }
 
