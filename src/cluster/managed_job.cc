@@ -26,11 +26,17 @@ void refuse_other_master(const ManagedJob& job, const Told<std::string>& master)
                   "unset MASTER_ADDR, or name all with '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
 }
 
-/// Kubernetes sets MASTER_PORT=tcp://… for a Service that is named 'master': that is no port.
-void take_master(ManagedJob& job, const Environment& environment) {
+bool is_loopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
+
+/// Kubernetes sets MASTER_PORT=tcp://… for a Service that is named 'master': that is no port. Older operators tell the
+/// master itself that it is on localhost, where nobody else would reach it.
+void take_master(ManagedJob& job, const ManagerView& view) {
+  const Environment& environment = view.environment;
   const Told<std::string> master = told_text(environment, "MASTER_ADDR");
   if (master.known() && job.host.known()) refuse_other_master(job, master);
   if (master.known() && (!job.host.known() || job.derives_host)) job.host = master;
+  const bool is_first = job.node_rank.known() && job.node_rank.value == 0;
+  if (is_first && is_loopback(job.host.value)) job.host.value = view.this_host;
   const auto port = whole_number<int>(environment.get("MASTER_PORT").value_or(""));
   const bool is_port = port && *port > 0 && *port <= kMostPort;
   if (is_port && job.host.by == "MASTER_ADDR") job.port = {*port, "MASTER_PORT"};
@@ -71,7 +77,7 @@ std::optional<ManagedJob> find_managed_job(const ManagerView& view) {
     std::optional<ManagedJob> job = reader(view);
     if (!job) continue;
     if (job->nodes.known() && job->nodes.value == 1) return std::nullopt;
-    take_master(*job, view.environment);
+    take_master(*job, view);
     if (job->nodes.known()) {
       const Told<int> last{job->nodes.value - 1, job->nodes.by};
       if (job->node_rank.value > last.value) {

@@ -62,6 +62,11 @@ for kind in kubeflow kubeflow-old kubeflow-elastic trainer volcano sagemaker ver
   run 0 "$lab" pods run -n 2 -p 1 "$kind" "${pod[@]}" "$lrun" --devices 2 --output raw sh -c "$show"
   two_nodes "$kind"
 done
+# Older operators tell the master that it is on localhost.
+# shellcheck disable=SC2016 # expanded in the pod
+run 0 "$lab" pods run -n 2 -p 1 kubeflow-old "${pod[@]}" sh -c \
+  'if [ $RANK = 0 ]; then export MASTER_ADDR=localhost; fi; exec "$@"' sh "$lrun" --devices 2 --output raw sh -c "$show"
+two_nodes "kubeflow-old with a master on localhost"
 # An indexed Job says the rank alone; the user says how many there are, and where the first is.
 run 0 "$lab" pods run -n 2 -p 1 jobset "${pod[@]}" MASTER_ADDR=job-node-0-0.job "$lrun" --num_nodes 2 --devices 2 \
   --output raw sh -c "$show"

@@ -25,6 +25,14 @@ TEST(PytorchJob, OfOldCountsPodsInWorldSize) {
   EXPECT_TRUE(job->replaces_nodes);
 }
 
+TEST(PytorchJob, WhoseMasterIsToldLocalhostMeetsUnderItsName) {
+  FakeNode master = old_pytorch_job();
+  master.with("RANK", "0").with("MASTER_ADDR", "localhost");
+  EXPECT_EQ(in_words(master.job()), "PyTorchJob: node 0 of 4 at here:23456") << "others come from elsewhere";
+  EXPECT_EQ(in_words(old_pytorch_job().with("MASTER_ADDR", "localhost").job()),
+            "PyTorchJob: node 1 of 4 at localhost:23456");
+}
+
 TEST(PytorchJob, OfTodayCountsRanksInWorldSizeAndLeavesNodesToPetNnodes) {
   const auto job = old_pytorch_job().without("KUBERNETES_SERVICE_HOST").with("PET_NNODES", "2").job();
   EXPECT_EQ(in_words(job), "PyTorchJob: node 1 of ? at job-master-0:23456");
