@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string_view>
 #include <utility>
 
+#include "base/process_stat.h"
 #include "base/shortened.h"
 #include "plan/cpu_binding.h"
 
@@ -26,6 +28,11 @@ std::string_view name_of(SupervisionState::Phase phase) {
     default:
       return "running";
   }
+}
+
+bool is_stopped(pid_t pid) {
+  const std::optional<ProcessStat> stat = stat_of_process(pid);
+  return stat && stat->state == 'T';
 }
 
 std::string last_line_of(const LogRouter& logs, int local_rank) {
@@ -51,7 +58,8 @@ RunStatus attempt_status(Attempt& attempt, const LogRouter& logs) {
                               .pid = worker.process.pid(),
                               .running = !ended,
                               .ending = ended ? ended->in_words() : std::string(),
-                              .last_line = last_line_of(logs, worker.local_rank)});
+                              .last_line = last_line_of(logs, worker.local_rank),
+                              .stopped = !ended && is_stopped(worker.process.pid())});
   }
   return status;
 }

@@ -8,8 +8,9 @@ namespace {
 using Json = nlohmann::json;
 
 Json json_of(const WorkerStatus& worker) {
-  return {{"rank", worker.rank},       {"local_rank", worker.local_rank}, {"pid", worker.pid},
-          {"running", worker.running}, {"ending", worker.ending},         {"last_line", worker.last_line}};
+  return {{"rank", worker.rank},          {"local_rank", worker.local_rank}, {"pid", worker.pid},
+          {"running", worker.running},    {"stopped", worker.stopped},       {"ending", worker.ending},
+          {"last_line", worker.last_line}};
 }
 
 WorkerStatus worker_from(const Json& json) {
@@ -18,6 +19,7 @@ WorkerStatus worker_from(const Json& json) {
   worker.local_rank = json.at("local_rank").get<int>();
   worker.pid = json.at("pid").get<pid_t>();
   worker.running = json.at("running").get<bool>();
+  worker.stopped = json.value("stopped", false);  // a run of an older lrun does not say it
   worker.ending = json.at("ending").get<std::string>();
   worker.last_line = json.at("last_line").get<std::string>();
   return worker;

@@ -18,6 +18,7 @@ struct WorkerStatus {
   bool running = true;
   std::string ending;     ///< 'exited with code 0'; empty while it runs
   std::string last_line;  ///< what it printed last, safe for a terminal; empty: nothing, or lrun does not see it
+  bool stopped = false;   ///< it runs, but a signal has stopped it (SIGSTOP)
 
   bool operator==(const WorkerStatus&) const = default;
 };

@@ -23,7 +23,10 @@ struct StatusGroup {
   std::string last_line;
 };
 
-std::string state_of(const WorkerStatus& worker) { return worker.running ? "running" : worker.ending; }
+std::string state_of(const WorkerStatus& worker) {
+  if (!worker.running) return worker.ending;
+  return worker.stopped ? "stopped" : "running";
+}
 
 std::vector<StatusGroup> grouped(const std::vector<WorkerStatus>& workers) {
   std::vector<StatusGroup> groups;

@@ -69,6 +69,17 @@ TEST(Status, OfARunThatIsOverIsOneLineAndAHint) {
                                "'\nlrun: hint: the last ones are '" + id + "'\n");
 }
 
+TEST(Status, TellsAStoppedWorkerFromOneThatRuns) {
+  LrunProcess run({"-n", "2", "sh", "-c", "[ $RANK = 1 ] && kill -s STOP $$; exec sleep 1000"});
+  std::string said;
+  EXPECT_TRUE(eventually([&] {
+    Beside status(run, {"status"});
+    EXPECT_EQ(status.wait().code, 0) << status.err();
+    said = status.out();
+    return said.find("  rank 0  running\n  rank 1  stopped\n") != std::string::npos;
+  })) << said;
+}
+
 TEST(Status, KnowsARunByTheNameOfItsJob) {
   const auto start = [](const std::string& job) {
     return std::vector<std::string>{"--rdzv-id", job, "-n", "1", "sh", "-c", "echo here; exec sleep 1000"};

@@ -89,6 +89,7 @@ TEST(RunStatus, ComesBackFromItsJson) {
                    .phase = "stopping",
                    .suspended = true};
   status.workers = {{0, 0, 11, true, "", "epoch \"3\""}, {1, 1, 12, false, "exited with code 0", ""}};
+  status.workers.front().stopped = true;
   EXPECT_EQ(run_status_from_json(to_json(status)), status);
 }
 
