@@ -161,6 +161,7 @@ class Play {
   }
 
   static void signal_all(const LrunProcess& process, int number) {
+    process.signal(number);  // it may not have executed lrun yet, by which the others are known
     for (const pid_t pid : process.processes()) ::kill(pid, number);
   }
 
