@@ -66,7 +66,7 @@ void Coordinator::join(LauncherId from, const JoinRecord& record, SteadyTime now
     return;
   }
   launchers_[from].record = record;
-  last_joined_ = now;
+  last_call_.joined(now);
   if (phase_ == Phase::kMeeting) return begin_when_complete(now);
   const std::string all = nodes_in_words(least(), most());
   send(from, {.kind = Kind::kSpare,
@@ -96,9 +96,11 @@ std::string Coordinator::objection_to(const JoinRecord& record, SteadyTime now) 
 }
 
 void Coordinator::begin_when_complete(SteadyTime now) {
-  if (phase_ != Phase::kMeeting || launchers_.empty() || static_cast<int>(launchers_.size()) < least()) return;
+  if (phase_ != Phase::kMeeting || launchers_.empty()) return;
+  if (static_cast<int>(launchers_.size()) < least()) return last_call_.reset();
   const std::vector<LauncherId> ids = next_members();
-  if (static_cast<int>(ids.size()) >= least() && last_call_is_over(ids.size(), now)) begin(0, ids);
+  if (static_cast<int>(ids.size()) < least()) return last_call_.reset();
+  if (last_call_is_over(ids.size(), now)) begin(0, ids);
 }
 
 /// Those of the last round that are still there, and as many newcomers as there is a place for, in the order in which
@@ -121,9 +123,10 @@ std::vector<LauncherId> Coordinator::next_members() const {
   return ids;
 }
 
-/// Nobody who came a moment ago is to be followed by another who would start everything anew.
-bool Coordinator::last_call_is_over(std::size_t nodes, SteadyTime now) const {
-  return static_cast<int>(nodes) == most() || now >= last_joined_ + times_.last_call;
+/// For enough nodes.
+bool Coordinator::last_call_is_over(std::size_t nodes, SteadyTime now) {
+  last_call_.enough(now);
+  return static_cast<int>(nodes) == most() || now >= last_call_.end();
 }
 
 void Coordinator::begin(int round, const std::vector<LauncherId>& ids) {
@@ -138,6 +141,7 @@ void Coordinator::begin(int round, const std::vector<LauncherId>& ids) {
   round_ = round;
   stopped_ = ends_ = some_reported_ = false;
   short_since_.reset();
+  last_call_.reset();
   reports_.assign(ids.size(), "");
   members_ = static_cast<int>(ids.size());
   ready_ = 0;
@@ -207,6 +211,7 @@ void Coordinator::end_round_when_reported(SteadyTime now) {
   }
   phase_ = Phase::kDeciding;
   stopped_ = goes_on_ = false;
+  last_call_.reset();
   send_to_members({.kind = Kind::kOver, .round = round_, .payloads = reports_});
   begin_again_when_ready(now);  // with spares alone, where nobody else is left
 }
@@ -228,7 +233,7 @@ void Coordinator::begin_again_when_ready(SteadyTime now) {
   const std::vector<LauncherId> ids = next_members();
   if (static_cast<int>(ids.size()) < least()) {
     if (!short_since_) short_since_ = progress_ = now;
-    return;
+    return last_call_.reset();
   }
   short_since_.reset();
   if (last_call_is_over(ids.size(), now)) begin(round_ + 1, ids);
@@ -240,6 +245,7 @@ void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, S
   if (launchers_.count(who) == 0) return;
   const Launcher gone = take_away(who);
   if (phase_ == Phase::kMeeting) return begin_when_complete(now);
+  if (phase_ == Phase::kRunning && !may_take_in()) last_call_.reset();
   const bool done = phase_ == Phase::kRunning && gone.reported && gone.node_rank != 0;
   if (gone.in_round && phase_ != Phase::kClosed && !done) {
     ends_ = true;
@@ -341,11 +347,11 @@ std::optional<SteadyTime> Coordinator::deadline() const {
   if (phase_ == Phase::kMeeting) {
     const SteadyTime next = std::min(opened_ + times_.join, progress_ + times_.progress);
     const bool enough = !launchers_.empty() && static_cast<int>(launchers_.size()) >= least();
-    return enough ? std::min(next, last_joined_ + times_.last_call) : next;
+    return enough ? std::min(next, last_call_.end()) : next;
   }
-  if (may_take_in()) return last_joined_ + times_.last_call;
+  if (may_take_in()) return last_call_.end();
   if (phase_ != Phase::kDeciding || stopped_ || launchers_.empty() || !all_ready()) return std::nullopt;
-  if (!short_since_) return last_joined_ + times_.last_call;
+  if (!short_since_) return last_call_.end();
   return std::min(*short_since_ + times_.replacement, progress_ + times_.progress);
 }
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "rendezvous/departures.h"
+#include "rendezvous/last_call.h"
 #include "rendezvous/message.h"
 
 namespace lrun {
@@ -53,7 +54,7 @@ class Coordinator {
   /// \param host  the token of the launcher that holds the meeting: whoever is quicker than it waits, so that it is the
   ///              others who have to fit; empty: nobody is waited for
   Coordinator(MeetingTimes times, SteadyTime now, std::string host = {})
-      : times_(times), opened_(now), progress_(now), host_(std::move(host)) {}
+      : times_(times), opened_(now), progress_(now), last_call_(times.last_call), host_(std::move(host)) {}
 
   /// A message came. The first of a connection has to be kJoin.
   void received(LauncherId from, const LauncherMessage& message, SteadyTime now);
@@ -107,7 +108,7 @@ class Coordinator {
   [[nodiscard]] std::vector<LauncherId> next_members() const;
   [[nodiscard]] bool may_take_in() const;
   [[nodiscard]] bool all_ready() const { return ready_ == members_; }
-  [[nodiscard]] bool last_call_is_over(std::size_t nodes, SteadyTime now) const;
+  [[nodiscard]] bool last_call_is_over(std::size_t nodes, SteadyTime now);
   void tell_end(LauncherId who);
   void give_up(LauncherMessage::Kind kind, Duration after);
   void leave(LauncherId who, const std::string& end, SteadyTime now);
@@ -123,7 +124,7 @@ class Coordinator {
   MeetingTimes times_;
   SteadyTime opened_;
   SteadyTime progress_;  ///< of the last table
-  SteadyTime last_joined_{};
+  LastCall last_call_;
   std::string host_;                                      ///< until it has joined
   std::vector<std::pair<LauncherId, JoinRecord>> early_;  ///< came before it
   Phase phase_ = Phase::kMeeting;

@@ -278,6 +278,63 @@ TEST(ElasticCoordinator, GoesOnWithoutANodeThatLeavesBetweenTwoRounds) {
   EXPECT_EQ(meeting.sent[0].message.text, "a worker of it cannot be ended");
 }
 
+/// Twice in each last call a node comes and goes, until something else happens than that it is told to wait.
+/// \return what, and after how many seconds of its doing: 'resize>1 after 9'.
+std::string said_despite_restless_node(Meeting& meeting) {
+  for (LauncherId id = 100; id < 200; ++id) {
+    meeting.join(id, node_at("10.0.1.1"));
+    meeting.lose(id, "its launcher ended");
+    meeting.pass(500ms);
+    std::string said = meeting.said();
+    const std::string waits = "spare>" + std::to_string(id);
+    if (said.starts_with(waits)) said.erase(0, std::min(said.size(), waits.size() + 1));
+    if (!said.empty() && !said.starts_with("waiting")) return said + " after " + std::to_string((id - 99) / 2);
+  }
+  return "nothing";
+}
+
+TEST(ElasticCoordinator, BeginsThoughANodeComesAndGoes) {
+  Meeting meeting(2, 4);
+  meeting.join(1, node_at("10.0.0.1"));
+  meeting.join(2, node_at("10.0.0.2"));
+  EXPECT_EQ(said_despite_restless_node(meeting), "begin>1 begin>2 after 10");
+}
+
+TEST(ElasticCoordinator, TakesInANodeThoughAnotherComesAndGoes) {
+  Meeting meeting(1, 4);
+  meeting.join(1, node_at("10.0.0.1"));
+  meeting.pass(60s);
+  meeting.join(2, node_at("10.0.0.2"));
+  EXPECT_EQ(meeting.said(), "begin>1 spare>2");
+  EXPECT_EQ(said_despite_restless_node(meeting), "resize>1 after 10");
+}
+
+TEST(ElasticCoordinator, BeginsAgainThoughANodeComesAndGoes) {
+  Meeting meeting = three_of_four();
+  meeting.lose(3, "silence for 5s");
+  for (LauncherId id = 1; id <= 2; ++id) meeting.say(id, Kind::kReport);
+  meeting.join(4, node_at("10.0.1.1"));
+  meeting.lose(4, "its launcher ended");
+  for (LauncherId id = 1; id <= 2; ++id) meeting.ready(id, 1, 0);
+  (void)meeting.said();
+  EXPECT_EQ(said_despite_restless_node(meeting), "begin>1 begin>2 after 10");
+}
+
+TEST(ElasticCoordinator, WaitsAWholeLastCallForWhoComesAfterOneThatLeft) {
+  Meeting meeting(1, 4);
+  meeting.join(1, node_at("10.0.0.1"));
+  meeting.pass(1s);
+  meeting.join(2, node_at("10.0.0.2"));
+  meeting.lose(2, "its launcher ended");
+  meeting.pass(60s);
+  meeting.join(3, node_at("10.0.0.3"));
+  (void)meeting.said();
+  meeting.pass(900ms);
+  EXPECT_EQ(meeting.said(), "");
+  meeting.pass(100ms);
+  EXPECT_EQ(meeting.said(), "resize>1");
+}
+
 /// A job of one node and one that comes and goes.
 class ComingAndGoing : public ::testing::Test {
  protected:
