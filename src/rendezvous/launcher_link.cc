@@ -219,7 +219,9 @@ void LauncherLink::beat() {
     if (now() - heard_ >= silence) return fail("silence for " + format_duration(silence));
   }
   send({.kind = Kind::kBeat, .sent_ns = nanoseconds(now())});
-  beat_ = loop_.after(silence / kBeatsPerHeartbeat, [this] { beat(); });
+  // Silence is noticed when it is long enough: who holds the meeting begins the next round without us then.
+  const auto until_silent = std::chrono::ceil<Duration>(heard_ + silence - now());
+  beat_ = loop_.after(std::clamp(until_silent, Duration(1), silence / kBeatsPerHeartbeat), [this] { beat(); });
 }
 
 /// Tries again while the job has not begun and there is time.

@@ -186,32 +186,36 @@ partition() {
 # Clocks differ; jobs of one name are two where they meet at two places; one of another name is turned away.
 apart() {
   "$lab" hosts up 4
-  local monotonic=()
-  ! "$lab" exec h1 unshare --time --monotonic 100000 true 2> /dev/null || monotonic=(unshare --time --monotonic)
+  local monotonic=(unshare --time --monotonic "-$(awk '{printf "%d", $1 / 2}' /proc/uptime)")
+  "$lab" exec h1 "${monotonic[@]}" true 2> /dev/null || monotonic=()
   new_job skew h1 --nnodes 3
-  # The second to fail has the earliest time of day, and lrun there another steady clock.
+  # Rank 2 fails after rank 1, before it can be told to end, by an earlier time of day, and lrun there has another steady
+  # clock.
   # shellcheck disable=SC2016 # expanded by the workers
-  program=(sh -c 'touch $0/started.$RANK
-    [ $RANK = 1 ] || until [ -e $0/failed ]; do sleep 0.02; done
-    until [ -e $0/started.0 -a -e $0/started.1 -a -e $0/started.2 ]; do sleep 0.02; done
-    [ $RANK != 1 ] || { touch $0/failed; exit 9; }
-    [ $RANK != 2 ] || exit 5
+  program=(sh -c '[ $RANK != 1 ] || { exec 9> $0/held; flock 9; }
+    touch $0/started.$RANK
+    until [ -e $0/go ]; do sleep 0.02; done
+    [ $RANK != 1 ] || exit 9
+    [ $RANK != 2 ] || { flock $0/held true; sleep 0.3; exit 5; }
     exec sleep 1000')
   local now
   now=$("$lab" exec h2 env LD_PRELOAD="$clock" TEST_CLOCK_SHIFT=60 date +%s)
   [ "$now" -ge $(($(date +%s) + 30)) ] || fail "the clock of h2 is not shifted"
   start h1
   start h2 LD_PRELOAD="$clock" TEST_CLOCK_SHIFT=60 --node-rank 1
-  lrun_here=$lrun
-  [ ${#monotonic[@]} -eq 0 ] || lrun=$out/$group.lrun
-  printf '#!/bin/sh\nexec %s 100000 "%s" "$@"\n' "${monotonic[*]}" "$lrun_here" > "$out/$group.lrun"
-  chmod +x "$out/$group.lrun"
+  lrun_here=$lrun lrun=$out/$group.lrun
+  printf '#!/bin/sh\nexec %s "%s" "$@"\n' "${monotonic[*]}" "$lrun_here" > "$lrun"
+  chmod +x "$lrun"
   start h3 LD_PRELOAD="$clock" TEST_CLOCK_SHIFT=-60 --node-rank 2
   lrun=$lrun_here
+  for rank in 0 1 2; do until_true "the start of rank $rank" test -e "$job/started.$rank"; done
+  "$lab" hosts delay h3 500
+  touch "$job/go"
   for host in h1 h2 h3; do
     ended $host 9
-    tail -n 1 "$job/err.$host" | grep -q 'rank 1 (.*exited with code 9' || fail "lrun on $host does not blame rank 1"
+    grep '^lrun: error: ' "$job/err.$host" | tail -n 1 | grep -q 'rank 1 (.*exited with code 9' || fail "lrun on $host does not blame rank 1"
   done
+  "$lab" hosts heal h3
   echo "$group: skew: $((SECONDS - begun))s"
   begun=$SECONDS
   program=()
@@ -295,10 +299,11 @@ undo() {
 # ---- all groups ---------------------------------------------------------------------------------------------------
 
 run_group() {
-  local group=$1 host port=29400 since=0 begun=$SECONDS program=() common=()
+  local group=$1 host port=29400 since=0 begun=$SECONDS longest=0 program=() common=()
   export LAB=e$1$$  # small letters and digits
   trap '"$lab" down > /dev/null 2>&1' EXIT
   "$group"
+  echo "$group: at most $longest ms from the end of a launcher to that of its workers"
 }
 
 export LAB=eprobe$$
