@@ -16,15 +16,32 @@ constexpr std::array<std::string_view, 14> kContractVariables{
     "LRUN_RESUME",      "LRUN_STATE",     "LRUN_CACHE",    "LRUN_LIBTORCH",    "LRUN_JOB_SECRET",
     "LRUN_LAUNCH_CALL", "LRUN_NO_CGROUP", "LRUN_NO_PIDFD", "LRUN_WITH_PYTORCH"};
 
+constexpr std::string_view kPrefix = "LRUN_";
+
+/// Looks through the variables that begin with LRUN_, which are few, and not for those of a hundred flags.
+std::optional<GivenValue> value_of_lrun_variable(const Flag& flag, const Environment& environment) {
+  const auto& variables = environment.variables();
+  for (auto entry = variables.lower_bound(kPrefix); entry != variables.end() && entry->first.starts_with(kPrefix);
+       ++entry) {
+    const auto& [name, value] = *entry;
+    if (value.empty() || name.size() != kPrefix.size() + flag.name.size() || name != lrun_variable_of(flag)) continue;
+    return GivenValue{&flag, value, Source::kEnvironment, name};
+  }
+  return std::nullopt;
+}
+
 std::optional<GivenValue> value_of(const Flag& flag, const Environment& environment, bool inside_a_run) {
-  if (std::string name = lrun_variable_of(flag); !name.empty() && !inside_a_run) {
-    auto value = environment.get(name);
-    if (value && !value->empty()) return GivenValue{&flag, std::move(*value), Source::kEnvironment, std::move(name)};
+  if (!inside_a_run) {
+    if (auto value = value_of_lrun_variable(flag, environment)) return value;
   }
   if (flag.pet_variable.empty()) return std::nullopt;
   auto value = environment.get(flag.pet_variable);
   if (!value) return std::nullopt;
   return GivenValue{&flag, std::move(*value), Source::kEnvironment, std::string(flag.pet_variable)};
+}
+
+bool is_contract(std::string_view name) {
+  return std::find(kContractVariables.begin(), kContractVariables.end(), name) != kContractVariables.end();
 }
 
 std::vector<std::string> known_variables() {
@@ -47,11 +64,11 @@ std::vector<GivenValue> values_from_environment(const Environment& environment) 
 }
 
 std::vector<std::string> warn_about_unknown_variables(const Environment& environment) {
-  constexpr std::string_view kPrefix = "LRUN_";
   std::vector<std::string> warnings;
   const auto& variables = environment.variables();
   for (auto entry = variables.lower_bound(kPrefix); entry != variables.end() && entry->first.starts_with(kPrefix);
        ++entry) {
+    if (is_contract(entry->first)) continue;
     const std::vector<std::string> known = known_variables();
     if (std::find(known.begin(), known.end(), entry->first) != known.end()) continue;
     const auto nearest = nearest_word(entry->first, known);

@@ -216,10 +216,11 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
   NodeRun::Facts facts{program, python, std::move(start), request.verbosity,
                        most_connections(limit, workers, static_cast<std::size_t>(plan.world_size))};
   RunCgroup cgroup = wants_cgroup(facts.start, environment) ? RunCgroup::make(plan.run_id) : RunCgroup();
-  return run_guarded(
+  const int code = run_guarded(
       plan.stop_signals.numbers,
       [&](Guard& guard) { return run_below_guard(plan, environment, std::move(facts), guard); }, std::move(cgroup),
       plan.standard_input);
+  ::_exit(code);  // nothing is buffered, and somebody waits: the plan need not be taken apart before
 }
 
 }  // namespace lrun

@@ -6,8 +6,8 @@
 
 namespace lrun {
 
-/// Runs a plan on this node, guarded, and gives the exit code of lrun. Dies by the signal instead when lrun was
-/// interrupted. Every failure has been told on stderr when this returns.
+/// Runs a plan on this node, guarded, and ends the process with the exit code of lrun, or by the signal when lrun was
+/// interrupted; returns the code when nothing was started. Every failure has been told on stderr before.
 /// \throws UserError          the plan cannot be run here.
 /// \throws std::system_error  the machine refused before anything was started.
 int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment);

@@ -73,8 +73,8 @@ void LogRouter::Implementation::add_stream(int rank, int local_rank, LogStream s
 void LogRouter::Implementation::name_lines(LogSource& source, int rank) {
   if (options_.prefix_template.empty()) {
     const bool colour = options_.colour && console(source.stream).descriptor().terminal();
-    source.prefix = rank_prefix(rank, options_.rank_width, colour);
     source.plain_prefix = rank_prefix(rank, options_.rank_width, false);
+    source.prefix = colour ? rank_prefix(rank, options_.rank_width, true) : source.plain_prefix;
   } else {
     source.plain_prefix =
         expand_prefix(options_.prefix_template, {options_.role, source.worker->local_rank, rank, options_.host});

@@ -1,6 +1,7 @@
 #include "process/memory_watch.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/kernel_text.h"
@@ -20,14 +21,16 @@ constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60U;
 }  // namespace
 
 MemoryWatch::MemoryWatch(const std::filesystem::path& own_cgroup, std::filesystem::path root) : root_(std::move(root)) {
-  if (!own_cgroup.empty() && counter_named(read_all(own_cgroup / "memory.events"), "oom_kill")) {
+  const std::optional<std::uint64_t> own =
+      own_cgroup.empty() ? std::nullopt : counter_named(read_all(own_cgroup / "memory.events"), "oom_kill");
+  if (own) {
     folder_ = own_cgroup;
     mount_point_ = root_;  // no directory above the mount point has files of this kind
     version_2_ = true;
+    cgroup_seen_ = *own;
   } else {
     find_folder();
   }
-  cgroup_seen_ = cgroup_count();
   machine_seen_ = machine_count();
 }
 
@@ -46,7 +49,10 @@ void MemoryWatch::find_folder() {
     const std::filesystem::path mount_point = root_ / place.mount_point;
     // In a container without a namespace of its own the path is the host's, and what is mounted is the cgroup itself.
     for (const auto& folder : {mount_point / std::filesystem::path(*path).relative_path(), mount_point}) {
-      if (!folder_.empty() || !counter_named(read_all(folder / place.file), "oom_kill")) continue;
+      if (!folder_.empty()) continue;
+      const std::optional<std::uint64_t> count = counter_named(read_all(folder / place.file), "oom_kill");
+      if (!count) continue;
+      cgroup_seen_ = *count;
       folder_ = folder;
       mount_point_ = mount_point;
       version_2_ = place.version_2;

@@ -30,7 +30,7 @@ class MemoryWatch {
   MemoryKills take();
 
  private:
-  void find_folder();
+  void find_folder();  ///< and what its counter says
   [[nodiscard]] std::uint64_t cgroup_count() const;
   [[nodiscard]] std::uint64_t machine_count() const;
   [[nodiscard]] std::uint64_t limit() const;
