@@ -90,6 +90,25 @@ std::string nearest_verb(const std::string& program, const LaunchPlan& plan) {
   return nearest_word(program, verbs).value_or("");
 }
 
+/// The file that was probably meant by a program that is nowhere, as it would have to be typed.
+std::string nearest_file(const std::filesystem::path& program, const LaunchPlan& plan) {
+  constexpr std::size_t kMostFiles = 1000;
+  if (!plan.setup.folder.value.empty()) return {};  // names count from there
+  const std::filesystem::path folder = program.parent_path();
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder.empty() ? std::filesystem::path(".") : folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator() && names.size() < kMostFiles;
+       entry.increment(error)) {
+    std::error_code gone;
+    if (entry->is_regular_file(gone)) names.push_back(entry->path().filename().string());
+  }
+  const std::optional<std::string> nearest = nearest_word(program.filename().string(), names);
+  if (!nearest) return {};
+  const bool as_it_is = !folder.empty() || nearest->ends_with(".py");
+  return as_it_is ? (folder / *nearest).string() : "./" + *nearest;
+}
+
 /// \param typed  PROGRAM, also where the Python that was to run it is what is missing.
 int refuse_program(int error_number, const std::string& typed, bool given_to_python, const LaunchPlan& plan,
                    const Environment& environment) {
@@ -101,6 +120,7 @@ int refuse_program(int error_number, const std::string& typed, bool given_to_pyt
   const Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
   write_to_stderr(verdict_text(verdict, {.program = program,
                                          .nearest_verb = nearest_verb(program, plan),
+                                         .nearest_file = nearest_file(program, plan),
                                          .script = program != typed ? typed : std::string(),
                                          .given_to_python = given_to_python,
                                          .colour = takes_colour(STDERR_FILENO)}));

@@ -12,17 +12,18 @@ namespace lrun {
 /// What the texts of a run need besides its endings.
 struct RunFactsForText {
   Duration grace{0};
-  std::string program;           ///< as the user typed it
-  std::string logs;              ///< folder of the log files; empty without files
-  std::string restarts;          ///< 'restarted twice'; empty without restarts
-  std::string interpreter;       ///< of a script that cannot run: what its first line names
-  std::string nearest_verb;      ///< of lrun's own, when PROGRAM is not there and is nearly one
-  std::string script = {};       ///< PROGRAM, where `program` is the Python that was to run it
-  bool given_to_python = false;  ///< the interpreter was to run PROGRAM
-  std::string python = {};       ///< the interpreter that runs PROGRAM; empty: lrun gave it to none
-  std::string core_dump;         ///< where the culprit's is, in words, or why there is none; empty: none was to be
-  std::string node = {};         ///< where the program could not be started; empty: here
-  bool cause_told = false;       ///< stopping_text() has named the culprit already
+  std::string program;            ///< as the user typed it
+  std::string logs;               ///< folder of the log files; empty without files
+  std::string restarts;           ///< 'restarted twice'; empty without restarts
+  std::string interpreter;        ///< of a script that cannot run: what its first line names
+  std::string nearest_verb;       ///< of lrun's own, when PROGRAM is not there and is nearly one
+  std::string nearest_file = {};  ///< where PROGRAM was looked for, when it is not there and is nearly called so
+  std::string script = {};        ///< PROGRAM, where `program` is the Python that was to run it
+  bool given_to_python = false;   ///< the interpreter was to run PROGRAM
+  std::string python = {};        ///< the interpreter that runs PROGRAM; empty: lrun gave it to none
+  std::string core_dump;          ///< where the culprit's is, in words, or why there is none; empty: none was to be
+  std::string node = {};          ///< where the program could not be started; empty: here
+  bool cause_told = false;        ///< stopping_text() has named the culprit already
   bool colour = false;
 
   bool operator==(const RunFactsForText&) const = default;

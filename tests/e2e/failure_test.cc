@@ -56,6 +56,20 @@ TEST(Failure, AMissingPythonScriptIs127) {
   EXPECT_EQ(lrun.err().find("lrun: error: cannot run 'no-such-script.py'"), 0U) << lrun.err();
 }
 
+TEST(Failure, AProgramThatIsNearlyCalledLikeAFileIsAskedAbout) {
+  const TemporaryFolder folder;
+  (void)folder.script("train.py", "");
+  (void)folder.script("worker", "#!/bin/sh\n");
+  const std::map<std::string, std::string> meant{
+      {"trian.py", "train.py"}, {"./trian.py", "./train.py"}, {"wroker", "./worker"}, {"worker", "./worker"}};
+  for (const auto& [typed, file] : meant) {
+    LrunProcess lrun({typed}, {.before_exec = [&] { (void)!::chdir(folder.path().c_str()); }});
+    EXPECT_EQ(lrun.wait().code, 127);
+    EXPECT_EQ(lrun.err(), "lrun: error: cannot run '" + typed +
+                              "': No such file or directory\nlrun: hint: did you mean '" + file + "'?\n");
+  }
+}
+
 TEST(Failure, AProgramThatIsNotExecutableIs126) {
   const TemporaryFolder folder;
   const std::string program = folder.script("program", "#!/bin/sh\n", false);

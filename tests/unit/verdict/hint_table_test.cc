@@ -76,6 +76,10 @@ TEST(HintFor, OfAMissingFileDependsOnItsPath) {
   EXPECT_EQ(hint_for(record), "relative names count from the folder where lrun was started");
   record.error = "FileNotFoundError: [Errno 2] No such file or directory: '/data/x.bin'";
   EXPECT_EQ(hint_for(record), "'namei PATH' shows which part of it is missing");
+  record.error = "FileNotFoundError: no checkpoint in /data";
+  EXPECT_EQ(hint_for(record), "'namei PATH' shows which part of it is missing");
+  record.error = "FileNotFoundError: no checkpoint";
+  EXPECT_EQ(hint_for(record), "");
 }
 
 TEST(HintFor, OfCode127IsNotThatOfAnUnsetVariable) {
