@@ -9,13 +9,14 @@ namespace lrun {
 inline constexpr Flag kJobFlags[] = {
     {.name = "rdzv-endpoint",
      .value = ValueKind::kRequired,
-     .placeholder = "HOST[:PORT]",
+     .placeholder = "HOST[:PORT][,...]",
      .group = FlagGroup::kNodes,
      .brief = "where the launchers of several nodes meet",
      .details =
          "Where the launchers of several nodes meet: the name or address of one of the nodes, and a port. It is the "
          "same on all nodes; the launcher on that node holds the meeting, and launchers that come before it wait. With "
-         "one node it has to mean this machine. An IPv6 address stands in brackets.",
+         "one node it has to mean this machine. An IPv6 address stands in brackets. With etcd: its members, with "
+         "commas, at port 2379 unless it says another.",
      .pet_variable = "PET_RDZV_ENDPOINT",
      .apply = flag_values::rdzv_endpoint,
      .overridden_by_standalone = true},
@@ -29,11 +30,13 @@ inline constexpr Flag kJobFlags[] = {
      .apply = flag_values::node_rank},
     {.name = "rdzv-backend",
      .value = ValueKind::kRequired,
-     .placeholder = "static|c10d",
+     .placeholder = "static|c10d|etcd",
      .group = FlagGroup::kNodes,
      .details = "With 'static' the workers' store is at the endpoint, whose port has to be given; with 'c10d' node 0 "
-                "serves it on a free port, and the endpoint's port is 29400 unless it says another.",
-     .choices = "static c10d",
+                "serves it on a free port, and the endpoint's port is 29400 unless it says another. With 'etcd' (or "
+                "'etcd-v2') the launchers find each other through an etcd of version 3, which chooses the one that "
+                "holds the meeting, and another when that is lost; the job needs --rdzv-id.",
+     .choices = "static c10d etcd etcd-v2",
      .default_value = "static",
      .pet_variable = "PET_RDZV_BACKEND",
      .apply = flag_values::rdzv_backend,
@@ -46,7 +49,7 @@ inline constexpr Flag kJobFlags[] = {
          "How launchers wait for each other, in seconds: join_timeout=600 for enough nodes; last_call_timeout=1 for "
          "one more when enough are there; heartbeat_timeout=5 until a silent node is lost (also keep_alive_interval "
          "times keep_alive_max_attempt); read_timeout to reach the meeting. is_host=true or false says whether this "
-         "launcher holds the meeting.",
+         "launcher holds the meeting. etcd_prefix=/lrun is the folder of jobs in etcd.",
      .pet_variable = "PET_RDZV_CONF",
      .apply = flag_values::rdzv_conf,
      .overridden_by_standalone = true},

@@ -40,6 +40,7 @@ JobRun::JobRun(Job& job, Membership membership, const RendezvousPlan& rendezvous
                    .resize = [this](const std::string& node, const std::string& text) { node_joined(node, text); },
                    .over = [this](const std::vector<std::string>& reports) { round_over(reports); },
                    .ended = [this](const std::string& why) { ended(why); },
+                   .adrift = [this](const std::string& how, std::int64_t heard_ns) { meeting_lost(how, heard_ns); },
                    .turned_away = [this](const std::string& line) { calls_.warn(line); }});
 }
 
@@ -79,7 +80,7 @@ void JobRun::start_failed(const FailureRecord& record) {
 }
 
 void JobRun::cannot_clean_up() {
-  if (!job_.holds_meeting()) drop_out("what runs there cannot be ended");
+  if (job_.may_drop_out()) drop_out("what runs there cannot be ended");
 }
 
 void JobRun::bye(const std::string& text) {
@@ -101,7 +102,7 @@ void JobRun::stopping(const RunEnd& end, const FailureRecord* cause, int others)
 /// What ends this node's launcher need not end the job: a scheduler takes a node away, somebody kills lrun there, or
 /// the program is missing there.
 bool JobRun::may_leave(const RunEnd& end) const {
-  if (job_.holds_meeting()) return false;
+  if (!job_.may_drop_out()) return false;
   if (end.kind == RunEnd::Kind::kGuardDied) return true;
   const int others = static_cast<int>(membership_.members.size()) - lost_ - 1;
   const bool taken_away = end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGTERM;
@@ -145,6 +146,18 @@ void JobRun::node_lost(const std::string& node, const std::string& how, std::int
   if (state_ == State::kRunning && end_ns_ != 0 && !alone_) calls_.note(end.who);  // the stop has another reason
   if (state_ != State::kReported) return calls_.stop(end);
   if (alone_) judge_round({own_report_});
+}
+
+/// Who is there in the next round is not known yet.
+void JobRun::meeting_lost(const std::string& how, std::int64_t heard_ns) {
+  if (state_ == State::kDone) return;
+  const RunEnd end{
+      .kind = RunEnd::Kind::kNodeLost, .who = how + "; the nodes that are left meet anew", .node = "meeting"};
+  const bool between = state_ == State::kDeciding || state_ == State::kIsReady;
+  if (!loss_) loss_ = NodeLoss{end, heard_ns};
+  if (between) return calls_.note(end.who);
+  if (state_ == State::kRunning && end_ns_ != 0) calls_.note(end.who);  // the stop has another reason
+  if (state_ != State::kReported) calls_.stop(end);
 }
 
 /// '; 3 of 2:4 nodes go on'.

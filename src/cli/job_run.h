@@ -73,6 +73,7 @@ class JobRun : public RunObserver {
 
   void told_to_stop(const std::string& text);
   void node_lost(const std::string& node, const std::string& how, std::int64_t heard_ns);
+  void meeting_lost(const std::string& how, std::int64_t heard_ns);
   void node_joined(const std::string& node, const std::string& text);
   void ended(const std::string& why);
   void round_over(const std::vector<std::string>& reports);

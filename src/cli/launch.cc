@@ -170,7 +170,8 @@ std::pair<Verdict, bool> run_workers(const LaunchPlan& plan, const Environment& 
 int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts, Guard& guard) {
   EventLoop loop;
   const std::string secret = job_secret(environment);
-  Job job(loop, *plan.rendezvous, join_record_of(plan, facts.program), facts.most_connections, secret);
+  Job job(loop, *plan.rendezvous, join_record_of(plan, facts.program), facts.most_connections, secret,
+          etcd_user(environment));
   warn_of_strangers(job, secret);
   const MeetingEnd met = meet(loop, job, plan, guard);
   if (!met.membership) return end_without_job(met, guard, environment);
@@ -221,7 +222,7 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
 
 int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment) {
   check_meeting_place(plan);
-  hide_job_secret();
+  hide_secrets();
   const std::string& program = request.command.front();
   WorkerStart start = prepare_start(plan, environment);
   if (const int error_number = program_error(start, plan, request); error_number != 0) {

@@ -19,6 +19,7 @@
 #include "base/user_error.h"
 #include "cli/diagnostics.h"
 #include "cli/told_before.h"
+#include "store/host_address.h"
 #include "supervise/signal_source.h"
 
 namespace lrun {
@@ -31,6 +32,7 @@ constexpr Duration kSilenceOfMeeting(5000);
 constexpr Duration kFarewell(15'000);
 constexpr Duration kQuietFarewell(1000);
 constexpr const char* kJobSecret = "LRUN_JOB_SECRET";
+constexpr const char* kEtcdUser = "LRUN_ETCD_USER";
 constexpr std::size_t kMostProgramBytes = 200;
 constexpr std::string_view kUnnamed = "none";  // torchrun's word for a run without --rdzv-id
 
@@ -112,7 +114,10 @@ class Meeting {
       if (job_.joined() || (told_trouble_ && *told_trouble_ == job_.trouble())) return;
       told_trouble_ = job_.trouble();
       const std::string why = told_trouble_->empty() ? "" : ": " + *told_trouble_;
-      tell(fmt::format("nobody holds the meeting at {} port {} yet{}", plan_.rendezvous->host, port(), why));
+      const bool etcd = !plan_.rendezvous->etcd.empty();
+      const std::string place = fmt::format("{} port {}", plan_.rendezvous->host, port());
+      tell(etcd ? fmt::format("no meeting was reached through etcd at {} yet{}", place, why)
+                : fmt::format("nobody holds the meeting at {} yet{}", place, why));
     });
   }
 
@@ -192,11 +197,15 @@ JoinRecord join_record_of(const LaunchPlan& plan, const std::string& program) {
 
 std::string job_secret(const Environment& environment) { return environment.get(kJobSecret).value_or(""); }
 
-void hide_job_secret() {
-  char* const value = ::getenv(kJobSecret);
-  if (value == nullptr) return;
-  std::fill(value, value + std::strlen(value), '\0');
-  ::unsetenv(kJobSecret);
+std::string etcd_user(const Environment& environment) { return environment.get(kEtcdUser).value_or(""); }
+
+void hide_secrets() {
+  for (const char* const name : {kJobSecret, kEtcdUser}) {
+    char* const value = ::getenv(name);
+    if (value == nullptr) continue;
+    std::fill(value, value + std::strlen(value), '\0');
+    ::unsetenv(name);
+  }
 }
 
 void warn_of_strangers(const Job& job, const std::string& secret) {

@@ -29,9 +29,12 @@ JoinRecord join_record_of(const LaunchPlan& plan, const std::string& program);
 /// LRUN_JOB_SECRET, which all launchers of a job share; empty: there is none.
 std::string job_secret(const Environment& environment);
 
-/// Takes it out of this process's own environment: neither a program that lrun starts nor who reads /proc/PID/environ
-/// finds it any more.
-void hide_job_secret();
+/// LRUN_ETCD_USER, NAME:PASSWORD for an etcd that asks for them; empty: it does not.
+std::string etcd_user(const Environment& environment);
+
+/// Takes both out of this process's own environment: neither a program that lrun starts nor who reads
+/// /proc/PID/environ finds them any more.
+void hide_secrets();
 
 /// One line on stderr when this launcher lets in whoever reaches it over a network.
 void warn_of_strangers(const Job& job, const std::string& secret);

@@ -15,8 +15,16 @@ namespace {
 /// Times in whole seconds. Those that lrun has no use for are checked, too.
 constexpr std::array<std::string_view, 6> kTimes{"join_timeout", "last_call_timeout", "close_timeout",
                                                  "read_timeout", "heartbeat_timeout", "keep_alive_interval"};
-constexpr std::array<std::string_view, 5> kOtherKeys{"keep_alive_max_attempt", "cas_backoff_max_seconds", "store_type",
-                                                     "timeout", "rank"};
+constexpr std::array<std::string_view, 10> kOtherKeys{"keep_alive_max_attempt",
+                                                      "cas_backoff_max_seconds",
+                                                      "store_type",
+                                                      "timeout",
+                                                      "rank",
+                                                      "protocol",
+                                                      "etcd_prefix",
+                                                      "ssl_cert",
+                                                      "ssl_cert_key",
+                                                      "ca_cert"};
 constexpr long kMostSeconds = 10L * 365 * 24 * 3600;
 /// torchrun's; a node is lost after so many of them.
 constexpr Duration kKeepAliveInterval(5000);
@@ -62,6 +70,20 @@ Duration seconds_value(const GivenValue& given, const std::string& key, const st
   return std::chrono::seconds(*seconds);
 }
 
+void check_protocol(const GivenValue& given, const std::string& value) {
+  const std::string word = lower_case(value);
+  if (word == "http") return;
+  if (word != "https") refuse(given, "'protocol' is neither http nor https", example(given, "protocol=http"));
+  refuse(given, "TLS to etcd is not in this version",
+         "name an http endpoint: etcd's own, or one of a TLS tunnel on this host, such as stunnel");
+}
+
+/// '/lrun', without the last slash of '/lrun/'.
+std::string etcd_prefix_value(const std::string& value) {
+  const std::size_t last = value.find_last_not_of('/');
+  return last == std::string::npos ? std::string() : value.substr(0, last + 1);
+}
+
 /// What is put together from several keys.
 struct KeepAlive {
   std::optional<Duration> interval;
@@ -93,6 +115,10 @@ void take_entry(const GivenValue& given, const std::string& entry, RendezvousReq
     if (!keep_alive.attempts || *keep_alive.attempts < 1 || *keep_alive.attempts > kMostKeepAliveAttempts) {
       refuse(given, "'" + key + "' is not a number of attempts above 0", example(given, key + "=3"));
     }
+  } else if (key == "protocol") {
+    check_protocol(given, value);
+  } else if (key == "etcd_prefix") {
+    rendezvous.etcd_prefix = etcd_prefix_value(value);
   } else if (!contains(kOtherKeys, key)) {
     rendezvous.warnings.push_back(warn_about(given, key));
   }
@@ -102,27 +128,34 @@ void take_entry(const GivenValue& given, const std::string& entry, RendezvousReq
 
 void rdzv_backend(const GivenValue& given, LaunchRequest& request) {
   if (given.text.empty()) return;
-  const std::string word = lower_case(given.text);
-  if (word != "static" && word != "c10d") {
-    refuse(given, "not in this version; allowed: static, c10d", example(given, "c10d"));
-  }
-  request.rendezvous.backend = setting(given, word);
+  std::string word = choice_of(given, "rendezvous backend");
+  request.rendezvous.backend = setting(given, std::move(word));
 }
 
+/// Several, with commas, are the members of an etcd.
 void rdzv_endpoint(const GivenValue& given, LaunchRequest& request) {
   if (trimmed(given.text).empty()) return;
-  auto endpoint = parse_endpoint(given.text);
-  if (!endpoint) {
-    refuse(given, "not HOST:PORT; an IPv6 address stands in brackets and has a port",
-           example(given, "localhost:29400"));
+  std::vector<Endpoint> endpoints;
+  for (std::size_t start = 0; start <= given.text.size();) {
+    const std::size_t end = std::min(given.text.find(',', start), given.text.size());
+    auto endpoint = parse_endpoint(std::string_view(given.text).substr(start, end - start));
+    if (!endpoint) {
+      refuse(given, "not HOST:PORT; an IPv6 address stands in brackets and has a port",
+             example(given, "localhost:29400"));
+    }
+    endpoints.push_back(std::move(*endpoint));
+    start = end + 1;
   }
-  request.rendezvous.endpoint = setting(given, std::move(*endpoint));
+  request.rendezvous.endpoint = setting(given, std::move(endpoints.front()));
+  endpoints.erase(endpoints.begin());
+  request.rendezvous.more_endpoints = std::move(endpoints);
 }
 
 void rdzv_conf(const GivenValue& given, LaunchRequest& request) {
   RendezvousRequest& rendezvous = request.rendezvous;
   rendezvous.warnings.clear();
   rendezvous.is_host.reset();
+  rendezvous.etcd_prefix = RendezvousRequest().etcd_prefix;
   for (auto* time :
        {&rendezvous.join_timeout, &rendezvous.connect_timeout, &rendezvous.last_call, &rendezvous.heartbeat}) {
     time->reset();

@@ -2,10 +2,19 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/duration.h"
 
 namespace lrun {
+
+/// Where launchers meet: 'node0:29400', '[fe80::1]:29400'.
+struct Endpoint {
+  std::string host;         ///< without brackets; empty: none was given
+  std::optional<int> port;  ///< empty: the backend's own
+
+  bool operator==(const Endpoint&) const = default;
+};
 
 /// How the launchers of a job on several nodes find each other.
 struct RendezvousPlan {
@@ -16,9 +25,11 @@ struct RendezvousPlan {
     kMust,    ///< we
   };
 
-  std::string backend;  ///< 'static' or 'c10d'
-  std::string host;     ///< a name or a numeric address; empty: nobody said where
-  int port = 0;         ///< 0: the kernel chooses; then nobody else can come
+  std::string backend;         ///< 'static', 'c10d' or 'etcd'
+  std::string host;            ///< a name or a numeric address; empty: nobody said where
+  int port = 0;                ///< 0: the kernel chooses; then nobody else can come
+  std::vector<Endpoint> etcd;  ///< of an etcd that knows who holds the meeting; the first is host and port, too
+  std::string etcd_folder;     ///< of the job's keys there: '/lrun/NAME'
   Hosting hosting = Hosting::kNever;
   bool workers_use_endpoint = false;  ///< static: the workers' store is at the endpoint, too; else node 0 hosts it
   bool rank_0_hosts_store = false;    ///< its worker does; the launcher only keeps the port for it

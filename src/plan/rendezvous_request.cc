@@ -12,6 +12,7 @@ namespace lrun {
 namespace {
 
 constexpr int kPortOfC10d = 29'400;
+constexpr int kPortOfEtcd = 2379;
 constexpr int kPortOfStatic = 29'500;
 constexpr int kMostPort = 65'535;
 
@@ -53,6 +54,7 @@ std::string as_written(const std::string& origin, const std::string& value) {
 int port_of(const RendezvousRequest& request) {
   const Endpoint& endpoint = request.endpoint.value;
   if (endpoint.port) return *endpoint.port;
+  if (request.uses_etcd()) return kPortOfEtcd;
   if (request.backend.value == "c10d") return kPortOfC10d;
   const std::string& origin = request.endpoint.origin;
   throw UserError("'" + as_written(origin, as_written(endpoint)) + "' has no port",
@@ -76,8 +78,11 @@ void choose_own_store(const RendezvousRequest& request, const Setting<std::optio
                       const AllocatedNode& this_host, LaunchPlan& plan) {
   const Endpoint& endpoint = request.endpoint.value;
   const std::string& origin = request.endpoint.origin;
-  check_is_here(as_written(origin, as_written(endpoint)), endpoint.host, this_host,
-                "leave it out, or write '" + as_written(origin, "localhost:29400") + "'");
+  const bool names_store = !endpoint.host.empty() && !request.uses_etcd();  // alone, nobody has to be found
+  if (names_store) {
+    check_is_here(as_written(origin, as_written(endpoint)), endpoint.host, this_host,
+                  "leave it out, or write '" + as_written(origin, "localhost:29400") + "'");
+  }
   for (const Setting<std::string>* address : {&request.master_addr, &request.local_addr}) {
     check_is_here(as_written(address->origin, address->value), address->value, this_host,
                   "leave it out, or write '" + as_written(address->origin, "127.0.0.1") + "'");
@@ -88,7 +93,7 @@ void choose_own_store(const RendezvousRequest& request, const Setting<std::optio
   }
   plan.master_addr = request.local_addr.given() ? request.local_addr.value : "127.0.0.1";
   int port = master_port.value.value_or(0);
-  if (!endpoint.host.empty()) {
+  if (names_store) {
     port = port_of(request);
     warn_of_unused_port(request, master_port, plan);
     plan.any_port_will_do = request.backend.value == "c10d";
@@ -100,6 +105,7 @@ void choose_own_store(const RendezvousRequest& request, const Setting<std::optio
 Endpoint meeting_place(const LaunchRequest& request) {
   const RendezvousRequest& rendezvous = request.rendezvous;
   if (!rendezvous.endpoint.value.host.empty()) return {rendezvous.endpoint.value.host, port_of(rendezvous)};
+  if (rendezvous.uses_etcd()) return {"", kPortOfEtcd};
   const bool c10d = rendezvous.backend.value == "c10d";
   const int port = c10d ? kPortOfC10d : request.master_port.value.value_or(kPortOfStatic);
   return {rendezvous.master_addr.value, port};
@@ -130,6 +136,34 @@ RendezvousPlan::Hosting who_holds(const RendezvousRequest& request, const std::s
   return is_here(host, this_host) ? Hosting::kIfFree : Hosting::kNever;
 }
 
+/// One etcd serves many jobs, and knows each by its name. torchrun's 'none' is one, too.
+void choose_etcd(const RendezvousRequest& request, RendezvousPlan& meeting, LaunchPlan& plan) {
+  if (plan.run_name == plan.run_id) {
+    throw UserError("'" + as_written(request.backend.origin, request.backend.value) +
+                        "': a job that meets through etcd has to have a name",
+                    "give it the same one on every node, such as '--rdzv-id my-job'");
+  }
+  if (request.is_host)
+    plan.warnings.emplace_back("'--rdzv-conf is_host' is not used: etcd decides who holds the meeting");
+  constexpr Duration kSilence(30'000);
+  meeting.backend = "etcd";
+  meeting.connect_timeout = std::min(meeting.join_timeout, request.connect_timeout.value_or(kSilence));
+  meeting.etcd.push_back({meeting.host, meeting.port});
+  for (const Endpoint& endpoint : request.more_endpoints) {
+    meeting.etcd.push_back({endpoint.host, endpoint.port.value_or(kPortOfEtcd)});
+  }
+  meeting.etcd_folder = request.etcd_prefix + "/" + plan.run_name;
+  meeting.hosting = RendezvousPlan::Hosting::kNever;
+}
+
+/// Only members of one etcd are the same wherever one asks.
+void check_endpoints(const RendezvousRequest& request) {
+  if (request.more_endpoints.empty() || request.uses_etcd()) return;
+  throw UserError(
+      "'" + request.endpoint.origin + "' names several endpoints, and the backend is '" + request.backend.value + "'",
+      "write one, or '--rdzv-backend etcd' where they are members of an etcd");
+}
+
 void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host, LaunchPlan& plan) {
   const RendezvousRequest& asked = request.rendezvous;
   RendezvousPlan meeting;
@@ -156,6 +190,7 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   meeting.connect_timeout = std::min(meeting.join_timeout, asked.connect_timeout.value_or(meeting.join_timeout));
   meeting.last_call = asked.last_call.value_or(meeting.last_call);
   meeting.heartbeat = asked.heartbeat.value_or(meeting.heartbeat);
+  if (asked.uses_etcd()) choose_etcd(asked, meeting, plan);
   plan.rendezvous = std::move(meeting);
 }
 
@@ -195,12 +230,17 @@ void choose_master(const LaunchRequest& request, const AllocatedNode& this_host,
                     plan.num_nodes == 1 ? "this run has one node; '--num_nodes' says how many"
                                         : "this run has the node ranks 0 to " + std::to_string(plan.num_nodes - 1));
   }
+  check_endpoints(request.rendezvous);
   if (plan.num_nodes > 1) return choose_meeting(request, this_host, plan);
   choose_own_store(request.rendezvous, request.master_port, this_host, plan);
 }
 
 void check_meeting_place(const LaunchPlan& plan) {
   if (!plan.rendezvous || !plan.rendezvous->host.empty()) return;
+  if (!plan.rendezvous->etcd.empty()) {
+    throw UserError("'--rdzv-backend etcd': nobody said where etcd is",
+                    "on every node, write '--rdzv-endpoint HOST:2379' with one or more of its members, with commas");
+  }
   throw UserError("the launchers of " + std::to_string(plan.num_nodes) + " nodes do not know where to meet",
                   "on every node, write '--rdzv-endpoint HOST:29500' with the name of one of them");
 }

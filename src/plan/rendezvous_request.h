@@ -7,6 +7,7 @@
 
 #include "base/duration.h"
 #include "cluster/allocation.h"
+#include "plan/rendezvous_plan.h"
 #include "plan/setting.h"
 
 namespace lrun {
@@ -14,22 +15,15 @@ namespace lrun {
 struct LaunchPlan;
 struct LaunchRequest;
 
-/// Where launchers meet: 'node0:29400', '[fe80::1]:29400'.
-struct Endpoint {
-  std::string host;         ///< without brackets; empty: none was given
-  std::optional<int> port;  ///< empty: the backend's own
-
-  bool operator==(const Endpoint&) const = default;
-};
-
 /// Reads an endpoint as torchrun does, blanks around it left out. \return empty for anything that is none.
 std::optional<Endpoint> parse_endpoint(std::string_view text);
 
 /// torchrun's options about how launchers find each other. On one node there is nobody to find: they have to mean
 /// this machine, and may fix the port of the workers' store.
 struct RendezvousRequest {
-  Setting<std::string> backend{"static"};  ///< 'static' or 'c10d'
-  Setting<Endpoint> endpoint;              ///< --rdzv-endpoint
+  Setting<std::string> backend{"static"};  ///< 'static', 'c10d', 'etcd' or 'etcd-v2'
+  Setting<Endpoint> endpoint;              ///< --rdzv-endpoint; of an etcd the first
+  std::vector<Endpoint> more_endpoints;    ///< the others of an etcd
   Setting<std::string> master_addr;        ///< empty: not given
   Setting<std::string> local_addr;         ///< empty: not given
   Setting<int> node_rank{-1};              ///< -1: not given
@@ -38,8 +32,12 @@ struct RendezvousRequest {
   std::optional<Duration> connect_timeout;
   std::optional<Duration> last_call;
   std::optional<Duration> heartbeat;
+  std::string etcd_prefix = "/lrun";       ///< folder of all jobs in etcd
   std::vector<std::string> warnings = {};  ///< about --rdzv-conf, one line each
   bool manager_replaces_nodes = false;     ///< who named the endpoint starts a node again that ended
+
+  /// Of version 3, whatever torchrun's names say.
+  [[nodiscard]] bool uses_etcd() const { return backend.value == "etcd" || backend.value == "etcd-v2"; }
 
   bool operator==(const RendezvousRequest&) const = default;
 };

@@ -110,8 +110,10 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   text += row("backend", plan.process_group_backend.value, who_said(plan.process_group_backend));
   text += row("master", (plan.master_addr.empty() ? std::string(kAtStart) : plan.master_addr) + ", port " + port);
   if (plan.rendezvous && !plan.rendezvous->host.empty()) {
+    std::string place = plan.rendezvous->host + ", port " + std::to_string(plan.rendezvous->port);
+    if (!plan.rendezvous->etcd.empty()) place = "as '" + plan.rendezvous->etcd_folder + "' says in etcd at " + place;
     text +=
-        row("meeting", plan.rendezvous->host + ", port " + std::to_string(plan.rendezvous->port),
+        row("meeting", place,
             plan.rendezvous->backend + (plan.rendezvous->host_from.empty() ? "" : ", " + plan.rendezvous->host_from));
   }
   if (plan.rendezvous && plan.rendezvous->node_rank) {

@@ -116,9 +116,13 @@ Json json_of(const Personality& personality) {
 }
 
 Json json_of(const RendezvousPlan& plan) {
+  Json etcd = Json::array();
+  for (const Endpoint& endpoint : plan.etcd) etcd.push_back({{"host", endpoint.host}, {"port", *endpoint.port}});
   return {{"backend", plan.backend},
           {"host", plan.host},
           {"port", plan.port},
+          {"etcd", std::move(etcd)},
+          {"etcd_folder", plan.etcd_folder},
           {"node_rank", plan.node_rank ? Json(*plan.node_rank) : Json()},
           {"node_rank_from", plan.node_rank_from},
           {"host_from", plan.host_from},

@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "base/nearest.h"
 #include "rendezvous/admission.h"
 
 namespace lrun {
@@ -15,14 +14,13 @@ using Kind = LauncherMessage::Kind;
 
 /// Reports of all nodes go to all nodes: those that would make it more than this are left out.
 constexpr std::size_t kMostBytesOfReports = kMostBytesFromHolder / 4;
-constexpr std::size_t kMostNodesInWords = 16;
 
 }  // namespace
 
 void Coordinator::received(LauncherId from, const LauncherMessage& message, SteadyTime now) {
   const auto found = launchers_.find(from);
   if (message.kind == Kind::kJoin) {
-    if (found == launchers_.end() && message.join) knock(from, *message.join, now);
+    if (found == launchers_.end() && message.join) knock(from, message, now);
     return;
   }
   if (found == launchers_.end()) return;
@@ -49,24 +47,28 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
   }
 }
 
-void Coordinator::knock(LauncherId from, const JoinRecord& record, SteadyTime now) {
-  if (!host_.empty() && record.token != host_) {
-    early_.emplace_back(from, record);
+void Coordinator::knock(LauncherId from, const LauncherMessage& message, SteadyTime now) {
+  if (!host_.empty() && message.join->token != host_) {
+    early_.emplace_back(from, message);
     return;
   }
   host_.clear();
-  join(from, record, now);
+  join(from, message, now);
   for (const auto& [id, waiting] : std::exchange(early_, {})) join(id, waiting, now);
 }
 
-void Coordinator::join(LauncherId from, const JoinRecord& record, SteadyTime now) {
+void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTime now) {
+  const JoinRecord& record = *message.join;
   forget_earlier_connection_of(record, now);
   if (const std::string objection = objection_to(record, now); !objection.empty()) {
     send(from, {.kind = Kind::kRefused, .text = objection}, true);
     return;
   }
-  launchers_[from].record = record;
+  Launcher& launcher = launchers_[from];
+  launcher.record = record;
   last_call_.joined(now);
+  if (message.takes_up) take_back(launcher, message.round, now);
+  if (launcher.in_round) return;
   if (phase_ == Phase::kMeeting) return begin_when_complete(now);
   const std::string all = nodes_in_words(least(), most());
   send(from, {.kind = Kind::kSpare,
@@ -112,7 +114,7 @@ std::vector<LauncherId> Coordinator::next_members() const {
   for (const bool of_last_round : {true, false}) {
     for (const auto& [id, launcher] : launchers_) {
       const JoinRecord& record = launcher.record;
-      if (launcher.in_round != of_last_round || static_cast<int>(ids.size()) == most()) continue;
+      if (launcher.busy || launcher.in_round != of_last_round || static_cast<int>(ids.size()) == most()) continue;
       if (!of_last_round && record.node_rank && ranks.count(*record.node_rank) != 0) continue;
       if (workers + record.workers > kMostWorkersOfAJob) continue;
       workers += record.workers;
@@ -130,6 +132,7 @@ bool Coordinator::last_call_is_over(std::size_t nodes, SteadyTime now) {
 }
 
 void Coordinator::begin(int round, const std::vector<LauncherId>& ids) {
+  round = std::max(round, newest_ + 1);
   std::vector<JoinRecord> records;
   for (auto& [id, launcher] : launchers_) launcher.in_round = false;
   for (const LauncherId id : ids) records.push_back(launchers_.at(id).record);
@@ -142,6 +145,8 @@ void Coordinator::begin(int round, const std::vector<LauncherId>& ids) {
   stopped_ = ends_ = some_reported_ = false;
   short_since_.reset();
   last_call_.reset();
+  resumed_.reset();
+  ++rounds_begun_;
   reports_.assign(ids.size(), "");
   members_ = static_cast<int>(ids.size());
   ready_ = 0;
@@ -183,15 +188,6 @@ void Coordinator::take_newcomers_in(SteadyTime now) {
   send_to_members({.kind = Kind::kResize, .round = round_, .text = text, .node = names});
 }
 
-std::string Coordinator::newcomers_in_words(const std::vector<LauncherId>& ids) const {
-  std::vector<std::string> names;
-  for (const LauncherId id : ids) {
-    const Launcher& launcher = launchers_.at(id);
-    if (!launcher.in_round) names.push_back(launcher.record.node);
-  }
-  return join_first(names, kMostNodesInWords);
-}
-
 void Coordinator::take_report(Launcher& launcher, const LauncherMessage& report, SteadyTime now) {
   if (phase_ != Phase::kRunning || !launcher.in_round || report.round != round_ || launcher.reported) return;
   launcher.reported = some_reported_ = true;
@@ -217,19 +213,27 @@ void Coordinator::end_round_when_reported(SteadyTime now) {
 }
 
 void Coordinator::take_ready(LauncherId from, Launcher& launcher, const LauncherMessage& message, SteadyTime now) {
-  if (message.round != round_ + 1 || !launcher.in_round) return;
+  if (std::exchange(launcher.busy, false)) {
+    launcher.record.store_port = message.port;
+    take_newcomers_in(now);
+    return begin_again_when_ready(now);
+  }
+  const bool is_next = message.round == round_ + 1 || (resumed_ && message.round <= round_);
+  if (!is_next || !launcher.in_round) return;
   if (phase_ == Phase::kClosed) return tell_end(from);
   if (phase_ != Phase::kDeciding || std::exchange(launcher.ready, true)) return;
   ++ready_;
   goes_on_ = true;
   if (message.port != 0) launcher.record.store_port = message.port;
-  attempt_ = message.attempt;
-  history_ = message.text;
+  if (message.attempt >= attempt_) {
+    attempt_ = message.attempt;
+    history_ = message.text;
+  }
   begin_again_when_ready(now);
 }
 
 void Coordinator::begin_again_when_ready(SteadyTime now) {
-  if (phase_ != Phase::kDeciding || stopped_ || launchers_.empty() || !all_ready()) return;
+  if (phase_ != Phase::kDeciding || stopped_ || launchers_.empty() || !all_ready() || waits_for_others(now)) return;
   const std::vector<LauncherId> ids = next_members();
   if (static_cast<int>(ids.size()) < least()) {
     if (!short_since_) short_since_ = progress_ = now;
@@ -351,35 +355,12 @@ std::optional<SteadyTime> Coordinator::deadline() const {
   }
   if (may_take_in()) return last_call_.end();
   if (phase_ != Phase::kDeciding || stopped_ || launchers_.empty() || !all_ready()) return std::nullopt;
+  if (!short_since_ && resumed_ && !all_are_back()) return std::max(last_call_.end(), *resumed_ + times_.heartbeat);
   if (!short_since_) return last_call_.end();
   return std::min(*short_since_ + times_.replacement, progress_ + times_.progress);
 }
 
 std::vector<Coordinator::Send> Coordinator::take_sends() { return std::exchange(sends_, {}); }
-
-std::string Coordinator::who_is_there() const {
-  std::vector<std::string> joined;
-  std::set<int> ranks;
-  for (const auto& [id, launcher] : launchers_) {
-    if (launcher.record.node_rank) ranks.insert(*launcher.record.node_rank);
-    joined.push_back(in_words(launcher.record));
-  }
-  std::string text = launchers_.empty() ? "nobody has joined" : "joined: " + join_first(joined, kMostNodesInWords);
-  const int count = static_cast<int>(launchers_.size());
-  const bool gathers = phase_ == Phase::kMeeting || phase_ == Phase::kDeciding;
-  if (!gathers || launchers_.empty() || count >= most()) return text;
-  text += "; missing: " + std::to_string(most() - count) + " of " +
-          (most() == 1 ? "1 node" : std::to_string(most()) + " nodes");
-  if (static_cast<int>(ranks.size()) != count || ranks.empty()) return text;
-  std::string missing;
-  std::size_t told = 0;
-  for (int rank = 0; rank < most() && told < kMostNodesInWords; ++rank) {
-    if (ranks.count(rank) != 0) continue;
-    missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
-    ++told;
-  }
-  return text + " (node rank " + missing + ")";
-}
 
 void Coordinator::send(LauncherId to, LauncherMessage message, bool last) {
   sends_.push_back({to, std::move(message), last});

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "rendezvous/departures.h"
+#include "rendezvous/job_state.h"
 #include "rendezvous/last_call.h"
 #include "rendezvous/message.h"
 
@@ -41,6 +42,10 @@ struct MeetingTimes {
 /// anew for ever.
 ///
 /// A newcomer for whom there is no place is a spare: it waits for a round that has one, or for the end.
+///
+/// A job can go on under another holder: its launchers join again, each as one that took part in a round, and say that
+/// they are ready when none of their workers is left. The next round begins when all of the last one are back but the
+/// one that held the meeting, or a heartbeat later with those that are.
 class Coordinator {
  public:
   struct Send {
@@ -55,6 +60,13 @@ class Coordinator {
   ///              others who have to fit; empty: nobody is waited for
   Coordinator(MeetingTimes times, SteadyTime now, std::string host = {})
       : times_(times), opened_(now), progress_(now), last_call_(times.last_call), host_(std::move(host)) {}
+
+  /// Before anybody has joined: the job has begun under another holder.
+  void resume(const JobState& state, SteadyTime now);
+  /// What another holder has to know, since a round has begun.
+  [[nodiscard]] JobState state() const;
+  /// By this coordinator.
+  [[nodiscard]] int rounds_begun() const { return rounds_begun_; }
 
   /// A message came. The first of a connection has to be kJoin.
   void received(LauncherId from, const LauncherMessage& message, SteadyTime now);
@@ -88,10 +100,14 @@ class Coordinator {
     int node_rank = 0;
     bool reported = false;
     bool ready = false;
+    bool busy = false;  ///< its workers are being stopped: it waits for no round yet
   };
 
-  void knock(LauncherId from, const JoinRecord& record, SteadyTime now);
-  void join(LauncherId from, const JoinRecord& record, SteadyTime now);
+  void knock(LauncherId from, const LauncherMessage& message, SteadyTime now);
+  void join(LauncherId from, const LauncherMessage& message, SteadyTime now);
+  void take_back(Launcher& launcher, int round, SteadyTime now);
+  [[nodiscard]] bool all_are_back() const;
+  [[nodiscard]] bool waits_for_others(SteadyTime now) const;
   void forget_earlier_connection_of(const JoinRecord& record, SteadyTime now);
   [[nodiscard]] std::string objection_to(const JoinRecord& record, SteadyTime now) const;
   void take_report(Launcher& launcher, const LauncherMessage& report, SteadyTime now);
@@ -125,8 +141,8 @@ class Coordinator {
   SteadyTime opened_;
   SteadyTime progress_;  ///< of the last table
   LastCall last_call_;
-  std::string host_;                                      ///< until it has joined
-  std::vector<std::pair<LauncherId, JoinRecord>> early_;  ///< came before it
+  std::string host_;                                           ///< until it has joined
+  std::vector<std::pair<LauncherId, LauncherMessage>> early_;  ///< came before it
   Phase phase_ = Phase::kMeeting;
   int round_ = 0;
   int members_ = 0;             ///< launchers in the round
@@ -136,8 +152,12 @@ class Coordinator {
   bool some_reported_ = false;  ///< in this round
   bool goes_on_ = false;        ///< of a round that is over: somebody is ready for the next one
   std::optional<SteadyTime> short_since_;  ///< all are ready, and they are too few
-  int attempt_ = 0;                        ///< of the next round, as those say that are ready
-  std::string history_;                    ///< the same
+  std::optional<SteadyTime> resumed_;      ///< goes on with a job, of which no round has begun here
+  std::vector<std::string> expected_;      ///< tokens of those that are to come back; empty: nobody knows
+  int newest_ = -1;                        ///< round that one of those that came back has seen
+  int rounds_begun_ = 0;
+  int attempt_ = 0;      ///< of the next round, as those say that are ready
+  std::string history_;  ///< the same
   std::map<LauncherId, Launcher> launchers_;
   std::string who_left_;  ///< first, when there was no next round for it
   Departures departures_;

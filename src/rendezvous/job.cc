@@ -1,5 +1,6 @@
 #include "rendezvous/job.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -11,89 +12,127 @@ using Kind = LauncherMessage::Kind;
 
 /// Nobody outside this machine can be meant by such an endpoint.
 StoreReach reach_of(const RendezvousPlan& plan) {
-  const bool here = plan.host == "localhost" || plan.host == "127.0.0.1";
+  const bool here = plan.etcd.empty() ? plan.host == "localhost" || plan.host == "127.0.0.1"
+                                      : std::all_of(plan.etcd.begin(), plan.etcd.end(), [](const Endpoint& endpoint) {
+                                          return endpoint.host == "localhost" || is_loopback_address(endpoint.host);
+                                        });
   const bool announced = !plan.local_addr.empty() && plan.local_addr != "127.0.0.1";
   return here && !announced ? StoreReach::kLoopback : StoreReach::kNetwork;
-}
-
-/// Each node's, once more for those that come again, and strangers.
-std::size_t most_launchers(const RendezvousPlan& plan) {
-  constexpr std::size_t kStrangers = 64;
-  return 2 * static_cast<std::size_t>(plan.max_nodes) + kStrangers;
-}
-
-std::unique_ptr<MeetingHolder> hold_meeting(EventLoop& loop, const RendezvousPlan& plan,
-                                            MeetingHolder::Options options) {
-  if (plan.hosting == RendezvousPlan::Hosting::kNever) return nullptr;
-  options.port = static_cast<std::uint16_t>(plan.port);
-  options.reach = reach_of(plan);
-  options.times = {.join = plan.join_timeout,
-                   .replacement = plan.replacement,
-                   .last_call = plan.last_call,
-                   .heartbeat = plan.heartbeat};
-  options.max_launchers = most_launchers(plan);
-  try {
-    return std::make_unique<MeetingHolder>(loop, options);
-  } catch (const std::system_error& error) {
-    const bool taken = error.code().value() == EADDRINUSE;
-    if (!taken || plan.hosting == RendezvousPlan::Hosting::kMust) throw;
-    return nullptr;  // another launcher on this machine was first
-  }
 }
 
 }  // namespace
 
 Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::size_t max_store_connections,
-         const std::string& secret)
+         std::string secret, const std::string& etcd_user)
     : loop_(loop),
+      plan_(plan),
+      secret_(std::move(secret)),
       reach_(reach_of(plan)),
       max_store_connections_(max_store_connections),
-      holder_(hold_meeting(loop, plan,
-                           {.max_store_connections = max_store_connections,
-                            .host = record.token,
-                            .secret = secret,
-                            .turned_away =
-                                [this](const std::string& line) {
-                                  if (events_.turned_away) events_.turned_away(line);
-                                }})),
-      store_is_meeting_(holder_ && plan.workers_use_endpoint),
-      only_keeps_port_(plan.rank_0_hosts_store),
-      is_open_to_network_(holder_ && reach_ == StoreReach::kNetwork) {
+      record_(std::move(record)) {
+  hold_meeting_if_ours();
+  store_is_meeting_ = holder_ && plan_.workers_use_endpoint;
+  is_open_to_network_ = (holder_ || !plan_.etcd.empty()) && reach_ == StoreReach::kNetwork;
   if (!store_is_meeting_) open_store();
-  record.store_port = store_ ? store_->port() : holder_->server().port();
-  if (holder_ && plan.workers_use_endpoint && !record.node_rank) record.node_rank = 0;
-  LauncherLink::Options options{.host = holder_ ? "127.0.0.1" : plan.host,
-                                .port = holder_ ? holder_->server().port() : static_cast<std::uint16_t>(plan.port),
-                                .record = std::move(record),
-                                .connect = plan.connect_timeout,
-                                .heartbeat = plan.heartbeat,
-                                .secret = secret};
+  record_.store_port = store_ ? store_->port() : holder_->server().port();
+  if (holder_ && plan_.workers_use_endpoint && !record_.node_rank) record_.node_rank = 0;
+  if (!plan_.etcd.empty()) {
+    look_in_etcd(etcd_user);
+    return;
+  }
+  open_link(holder_ ? "127.0.0.1" : plan_.host, holder_ ? holder_->server().port() : plan_.port, plan_.connect_timeout);
+}
+
+void Job::hold_meeting_if_ours() {
+  if (plan_.hosting == RendezvousPlan::Hosting::kNever) return;
+  try {
+    hold_meeting(plan_.port);
+  } catch (const std::system_error& error) {
+    const bool taken = error.code().value() == EADDRINUSE;
+    if (!taken || plan_.hosting == RendezvousPlan::Hosting::kMust) throw;
+    // another launcher on this machine was first
+  }
+}
+
+void Job::hold_meeting(int port) {
+  constexpr std::size_t kStrangers = 64;
+  MeetingHolder::Options options{.port = static_cast<std::uint16_t>(port),
+                                 .reach = reach_,
+                                 .times = {.join = plan_.join_timeout,
+                                           .replacement = plan_.replacement,
+                                           .last_call = plan_.last_call,
+                                           .heartbeat = plan_.heartbeat},
+                                 .max_store_connections = max_store_connections_,
+                                 // each node's, once more for those that come again, and strangers
+                                 .max_launchers = 2 * static_cast<std::size_t>(plan_.max_nodes) + kStrangers,
+                                 .host = record_.token,
+                                 .secret = secret_,
+                                 .turned_away = [this](const std::string& line) {
+                                   if (events_.turned_away) events_.turned_away(line);
+                                 }};
+  if (!plan_.etcd.empty()) {
+    options.begun = [this](JobState state) {
+      state.holder = record_.token;
+      election_->keep(state);
+    };
+  }
+  holder_ = std::make_unique<MeetingHolder>(loop_, options);
+}
+
+void Job::open_link(const std::string& host, int port, Duration patience) {
+  LauncherLink::Options options{.host = host,
+                                .port = static_cast<std::uint16_t>(port),
+                                .record = record_,
+                                .connect = patience,
+                                .heartbeat = plan_.heartbeat,
+                                .secret = secret_};
+  if (begun_) options.takes_up = round_;
   link_ = std::make_unique<LauncherLink>(
-      loop, std::move(options),
+      loop_, std::move(options),
       LauncherLink::Events{
           .received = [this](const LauncherMessage& message) { received(message); },
-          .broken = [this](const std::string& why, const std::string& hint) { link_broken(why, hint); }});
+          .broken = [this](const std::string& why, const std::string& hint) { link_broken(why, hint); },
+          .joined = [this] { linked(); }});
+}
+
+/// What the meeting has to know of us where it is another than before.
+void Job::linked() {
+  search_limit_.cancel();
+  if (ready_ && link_) link_->send(*ready_);
+}
+
+std::string Job::trouble() const {
+  if (link_ && !link_->trouble().empty()) return link_->trouble();
+  return election_ ? election_->trouble() : std::string();
 }
 
 /// With a port that the user fixed the socket stays, and only what is in the store goes.
 void Job::open_store() {
   if (store_is_meeting_) return holder_->server().reset();
-  store_ = std::make_unique<StoreServer>(
-      loop_, StoreServerOptions{
-                 .reach = reach_, .only_keeps_port = only_keeps_port_, .max_connections = max_store_connections_});
+  store_ = std::make_unique<StoreServer>(loop_, StoreServerOptions{.reach = reach_,
+                                                                   .only_keeps_port = plan_.rank_0_hosts_store,
+                                                                   .max_connections = max_store_connections_});
 }
 
 void Job::ready(int attempt, const std::string& history) {
   open_store();
   const StoreServer& store = store_is_meeting_ ? holder_->server() : *store_;
-  link_->send({.kind = Kind::kReady,
-               .round = round_ + 1,
-               .text = history.substr(0, kMostReportBytes),
-               .attempt = attempt,
-               .port = store.port()});
+  record_.store_port = store.port();
+  ready_ = {.kind = Kind::kReady,
+            .round = round_ + 1,
+            .text = history.substr(0, kMostReportBytes),
+            .attempt = attempt,
+            .port = store.port()};
+  if (link_) link_->send(*ready_);
+}
+
+void Job::report(const std::string& text) {
+  report_ = text;
+  is_adrift_ ? judge_alone() : say(Kind::kReport, round_, text);
 }
 
 void Job::say(LauncherMessage::Kind kind, int round, const std::string& text) {
+  if (!link_) return;
   link_->send({.kind = kind, .round = round, .text = text.substr(0, kMostReportBytes)});
 }
 
@@ -111,14 +150,21 @@ void Job::received(const LauncherMessage& message) {
   switch (message.kind) {
     case Kind::kBegin:
       round_ = message.membership->round;
+      nodes_ = message.membership->members.size();
+      node_rank_ = message.membership->node_rank;
+      is_adrift_ = false;
+      ready_.reset();
+      report_.reset();
       hands_over_ = !std::exchange(begun_, true);
       link_->settle();
       return events_.begun(*message.membership);
     case Kind::kWaiting:
       return events_.waiting(message.text);
     case Kind::kRefused:
+      if (election_ && begun_ && !is_adrift_) return meeting_lost(message.text, "");  // there may be another place
       ended_ = true;
       link_->close();
+      if (election_ && begun_) return events_.ended(message.text);
       return begun_ ? events_.lost("", message.text, 0) : events_.failed(message.text, "");
     case Kind::kSpare:
       return events_.spare(message.text);
@@ -135,14 +181,16 @@ void Job::received(const LauncherMessage& message) {
     case Kind::kLost:
       return events_.lost(message.node, message.text, message.steady_ns);
     case Kind::kOver:
-      if (message.round == round_) events_.over(message.payloads);
-      return;
+      if (message.round != round_) return;
+      report_.reset();
+      return events_.over(message.payloads);
     default:
       return;
   }
 }
 
 void Job::link_broken(const std::string& why, const std::string& hint) {
+  if (election_ && !ended_) return meeting_lost(why, hint);
   if (std::exchange(ended_, true)) return;
   begun_ ? events_.lost("", why, 0) : events_.failed(why, hint);
 }
@@ -150,7 +198,7 @@ void Job::link_broken(const std::string& why, const std::string& hint) {
 void Job::end_with(Kind kind, const std::string& text) {
   if (std::exchange(ended_, true)) return;
   say(kind, round_, text);
-  link_->close();
+  if (link_) link_->close();
 }
 
 void Job::leave(const std::string& text, Duration limit, std::function<void()> left) {
@@ -161,7 +209,8 @@ void Job::leave(const std::string& text, Duration limit, std::function<void()> l
     if (left_) std::exchange(left_, nullptr)();
   };
   leave_limit_ = loop_.after(holder_ ? limit : Duration::zero(), done);
-  if (holder_) holder_->on_over(done);
+  if (!holder_) return;
+  holder_->on_over([this, done] { election_ ? election_->release(true, done) : done(); });
 }
 
 StoreServer* Job::store_for(const Membership& membership) {

@@ -9,6 +9,7 @@
 
 #include "base/event_loop.h"
 #include "plan/launch_plan.h"
+#include "rendezvous/holder_election.h"
 #include "rendezvous/launcher_link.h"
 #include "rendezvous/meeting_holder.h"
 #include "rendezvous/membership.h"
@@ -34,16 +35,20 @@ class Job {
     std::function<void(const std::vector<std::string>& reports)> over;             ///< of all nodes, by node rank
     /// The job is over for us, and nothing more will come. Empty: it succeeded without us.
     std::function<void(const std::string& why)> ended;
+    /// The one that held the meeting is lost, and the others meet anew: stop, and be ready for the next round. Only
+    /// with an etcd; before a round, nobody is told. May be empty.
+    std::function<void(const std::string& how, std::int64_t heard_ns)> adrift = {};
     /// Somebody came to the meeting that is held here and was not let in. May be empty.
     std::function<void(const std::string& line)> turned_away = {};
   };
 
   /// Holds the meeting if it has to, or if nobody else on this machine does; begins to connect.
   /// \param record  what is known of this node; the rest is filled in.
-  /// \param secret  that all launchers of the job share; empty: none.
-  /// \throws std::system_error  a port is taken, descriptors ran out.
+  /// With an etcd in the plan nobody has to: one of the launchers is chosen through it, and again when that one is
+  /// lost. \param secret  that all launchers of the job share; empty: none. \param etcd_user  NAME:PASSWORD; empty:
+  /// none. \throws std::system_error  a port is taken, descriptors ran out.
   Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::size_t max_store_connections,
-      const std::string& secret = {});
+      std::string secret = {}, const std::string& etcd_user = {});
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
@@ -53,15 +58,15 @@ class Job {
   /// Our workers are being stopped; the others' are to be, too.
   void stopping(const std::string& text) { say(LauncherMessage::Kind::kStopping, round_, text); }
   /// None of our workers is left.
-  void report(const std::string& text) { say(LauncherMessage::Kind::kReport, round_, text); }
+  void report(const std::string& text);
   /// For the next round. The store that this node would host begins anew, with c10d on another port: pointers to the
   /// last one are void.
   /// \param attempt  restarts used so far
   /// \param history  of the attempts, for those that join; the same on all nodes
   void ready(int attempt, const std::string& history);
 
-  /// We leave the job, which may go on without us; nothing more is told. Not for the one that holds the meeting.
-  void drop_out(const std::string& why) { end_with(LauncherMessage::Kind::kLeave, why); }
+  /// We leave the job, which may go on without us; nothing more is told. Only for who may_drop_out().
+  void drop_out(const std::string& why);
   /// We are done with the job; nothing more is told. `text`: what it came to, empty when it succeeded.
   void bye(const std::string& text) { end_with(LauncherMessage::Kind::kBye, text); }
   /// After bye(), or with `text` instead of it. Where the meeting is held here it goes on until the others are done,
@@ -76,13 +81,14 @@ class Job {
     if (holder_) holder_->tell_refusals();
   }
 
-  [[nodiscard]] bool holds_meeting() const { return holder_ != nullptr; }
-  /// The meeting is held here, and other machines can reach it.
+  /// The others can go on without us: they meet elsewhere, or can do so.
+  [[nodiscard]] bool may_drop_out() const { return holder_ == nullptr || election_ != nullptr; }
+  /// The meeting is, or may be, held here, and other machines can reach it.
   [[nodiscard]] bool is_open_to_network() const { return is_open_to_network_; }
-  [[nodiscard]] const ClockOffset& clock_offset() const { return link_->clock_offset(); }
-  [[nodiscard]] bool joined() const { return link_->joined(); }
+  [[nodiscard]] ClockOffset clock_offset() const { return link_ ? link_->clock_offset() : ClockOffset(); }
+  [[nodiscard]] bool joined() const { return link_ && link_->joined(); }
   /// Why the meeting could not be reached so far; empty: no attempt has failed.
-  [[nodiscard]] const std::string& trouble() const { return link_->trouble(); }
+  [[nodiscard]] std::string trouble() const;
 
  private:
   void say(LauncherMessage::Kind kind, int round, const std::string& text = {});
@@ -90,17 +96,40 @@ class Job {
   void open_store();
   void received(const LauncherMessage& message);
   void link_broken(const std::string& why, const std::string& hint);
+  void hold_meeting_if_ours();
+  void hold_meeting(int port);
+  void open_link(const std::string& host, int port, Duration patience);
+  void linked();
+
+  void look_in_etcd(const std::string& etcd_user);
+  void meeting_found(const HolderRecord& holder, bool is_self, const std::optional<JobState>& state);
+  void meeting_taken_away(const std::string& why);
+  void meeting_lost(const std::string& why, const std::string& hint);
+  void etcd_failed(const std::string& why, const std::string& hint);
+  void judge_alone();
 
   EventLoop& loop_;
   Events events_;
+  RendezvousPlan plan_;
+  std::string secret_;
   StoreReach reach_;
   std::size_t max_store_connections_;
   std::unique_ptr<MeetingHolder> holder_;
-  bool store_is_meeting_;               ///< the workers' store is at the endpoint, which is here
-  bool only_keeps_port_;                ///< rank 0's worker hosts its store
+  bool store_is_meeting_ = false;       ///< the workers' store is at the endpoint, which is here
   std::unique_ptr<StoreServer> store_;  ///< empty where the meeting's is the workers' store, or another node hosts it
-  std::unique_ptr<LauncherLink> link_;
-  bool is_open_to_network_;
+  JoinRecord record_;                   ///< of this node
+  std::unique_ptr<LauncherLink> link_;  ///< empty: the meeting is looked for
+  std::unique_ptr<HolderElection> election_;  ///< with an etcd
+  std::string where_;                         ///< the node on which the meeting is held, as etcd says
+  std::string taken_away_;                    ///< why we hold the meeting no longer
+  bool is_adrift_ = false;                    ///< the job has lost its meeting, and no round has begun since
+  std::optional<std::string> report_;         ///< of this round, which is not over yet
+  std::optional<LauncherMessage> ready_;      ///< for a round that has not begun
+  std::size_t nodes_ = 0;                     ///< of this round
+  int node_rank_ = 0;                         ///< in it
+  EventLoop::Timer search_limit_;
+  EventLoop::Timer judge_;
+  bool is_open_to_network_ = false;
   int round_ = 0;
   bool begun_ = false;
   bool hands_over_ = false;               ///< the first `begun` was told, to events that are to be replaced

@@ -1,19 +1,15 @@
 #include "rendezvous/launcher_link.h"
 
-#include <arpa/inet.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <memory>
 #include <system_error>
 #include <utility>
 
-#include "base/ask_in_child.h"
 #include "store/connect.h"
+#include "store/host_address.h"
 
 namespace lrun {
 namespace {
@@ -24,7 +20,6 @@ using Kind = LauncherMessage::Kind;
 constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
 constexpr Duration kLongestPause(1000);
 constexpr Duration kAttemptLimit(5000);
-constexpr Duration kNameServiceLimit(3000);
 constexpr int kBeatsPerHeartbeat = 4;
 
 SteadyTime now() { return std::chrono::steady_clock::now(); }
@@ -33,36 +28,9 @@ std::int64_t nanoseconds(auto time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
-std::string first_address(const std::string& host) {
-  for (const int family : {AF_INET, AF_INET6}) {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_family = family;
-    addrinfo* list = nullptr;
-    if (::getaddrinfo(host.c_str(), nullptr, &hints, &list) != 0) continue;
-    const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
-    char text[NI_MAXHOST];
-    if (::getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0) return text;
-  }
-  return {};
-}
-
-/// Of what nobody has to be asked about; empty for any other name.
-std::string known_address(const std::string& host) {
-  in6_addr bytes{};
-  if (::inet_pton(AF_INET, host.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, host.c_str(), &bytes) == 1) return host;
-  return host == "localhost" ? "127.0.0.1" : std::string();
-}
-
 Handshake handshake_with(const std::string& secret) { return {Handshake::Side::kLauncher, secret, random_nonce()}; }
 
 }  // namespace
-
-std::string resolve_address(const std::string& host) {
-  if (std::string known = known_address(host); !known.empty()) return known;
-  const ChildAnswer answer = ask_in_child([&] { return first_address(host); }, kNameServiceLimit);
-  return answer.end == ChildAnswer::End::kAnswered ? answer.text : std::string();
-}
 
 LauncherLink::LauncherLink(EventLoop& loop, Options options, Events events)
     : loop_(loop),
@@ -77,6 +45,8 @@ LauncherLink::LauncherLink(EventLoop& loop, Options options, Events events)
 
 std::string LauncherLink::place() const { return options_.host + " port " + std::to_string(options_.port); }
 
+std::int64_t LauncherLink::heard_ns() const { return nanoseconds(heard_) + offset_.steady_ns; }
+
 void LauncherLink::try_to_connect() {
   disconnect();
   if (const std::string known = known_address(options_.host); !known.empty()) return connect_to(known);
@@ -90,7 +60,7 @@ void LauncherLink::resolve() {
     found ? connect_to(answer.text) : fail("no address of '" + options_.host + "' can be found");
   };
   resolving_.emplace(
-      loop_, [host = options_.host] { return first_address(host); }, kNameServiceLimit, resolved);
+      loop_, [host = options_.host] { return ask_for_address(host); }, kNameServiceLimit, resolved);
 }
 
 void LauncherLink::connect_to(const std::string& address) {
@@ -126,7 +96,11 @@ void LauncherLink::join() {
   record.meeting_address = options_.record.meeting_address = ends.peer;
   joined_ = true;
   heard_ = beaten_ = now();
-  append_message(out_.tail(), {.kind = Kind::kJoin, .join = std::move(record)});
+  append_message(out_.tail(), {.kind = Kind::kJoin,
+                               .round = options_.takes_up.value_or(0),
+                               .takes_up = options_.takes_up.has_value(),
+                               .join = std::move(record)});
+  if (events_.joined) events_.joined();
   beat();
 }
 

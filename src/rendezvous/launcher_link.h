@@ -38,11 +38,14 @@ class LauncherLink {
     Duration connect{0};  ///< how long to try
     Duration heartbeat{5000};
     std::string secret = {};  ///< that the other end has to know; empty: none
+    /// The last round in which this launcher took part, where it belongs to a job that has lost its holder.
+    std::optional<int> takes_up = {};
   };
   struct Events {
     std::function<void(const LauncherMessage& message)> received;
     /// The link is of no use any more. `hint` says what a person can do about it; empty: nothing special.
     std::function<void(const std::string& why, const std::string& hint)> broken;
+    std::function<void()> joined = {};  ///< the meeting takes messages now; may be empty
   };
 
   LauncherLink(EventLoop& loop, Options options, Events events);
@@ -57,6 +60,8 @@ class LauncherLink {
   void close();
 
   [[nodiscard]] const ClockOffset& clock_offset() const { return offset_; }
+  /// The last sign of life of the other end, on its steady clock.
+  [[nodiscard]] std::int64_t heard_ns() const;
   /// Where the meeting is, numeric; empty before it was reached.
   [[nodiscard]] const std::string& meeting_address() const { return options_.record.meeting_address; }
   [[nodiscard]] bool joined() const { return joined_; }
@@ -104,9 +109,5 @@ class LauncherLink {
   EventLoop::Timer attempt_limit_;
   EventLoop::Timer beat_;
 };
-
-/// A host name's first numeric address, IPv4 before IPv6; a numeric one as it is; empty when it cannot be resolved now.
-/// The name service is asked in a child process with a deadline of three seconds, which the caller waits for.
-std::string resolve_address(const std::string& host);
 
 }  // namespace lrun

@@ -52,6 +52,7 @@ MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
       max_launchers_(options.max_launchers),
       secret_(options.secret),
       turned_away_(options.turned_away),
+      begun_(options.begun),
       coordinator_(options.times, now(), options.host),
       server_(loop, {.reach = options.reach,
                      .port = options.port,
@@ -64,6 +65,11 @@ MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
 }
 
 MeetingHolder::~MeetingHolder() = default;
+
+void MeetingHolder::resume(const JobState& state) {
+  coordinator_.resume(state, now());
+  arm();
+}
 
 bool MeetingHolder::over() const {
   const auto joined = [](const auto& entry) { return entry.second->joined; };
@@ -177,6 +183,9 @@ void MeetingHolder::send_all() {
     if (found == connections_.end()) continue;
     append_message(found->second->answers.tail(), send.message);
     if (send.last) found->second->closing = true;
+  }
+  if (begun_ && std::exchange(rounds_told_, coordinator_.rounds_begun()) != coordinator_.rounds_begun()) {
+    begun_(coordinator_.state());
   }
   std::vector<LauncherId> ids;
   for (const auto& [id, connection] : connections_) {

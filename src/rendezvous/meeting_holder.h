@@ -35,6 +35,9 @@ class MeetingHolder {
     /// Gets a line about launchers that were turned away before they could say anything, as RefusalLog has it. May be
     /// empty. Must not call the holder.
     std::function<void(const std::string& line)> turned_away = {};
+    /// A round has begun: what another launcher has to know to hold the meeting instead. May be empty. Must not call
+    /// the holder.
+    std::function<void(const JobState& state)> begun = {};
   };
 
   /// \throws std::system_error  EADDRINUSE: somebody else holds the port.
@@ -42,6 +45,9 @@ class MeetingHolder {
   ~MeetingHolder();
   MeetingHolder(const MeetingHolder&) = delete;
   MeetingHolder& operator=(const MeetingHolder&) = delete;
+
+  /// Before anybody has joined: the job has begun under another holder.
+  void resume(const JobState& state);
 
   [[nodiscard]] StoreServer& server() { return server_; }
 
@@ -76,6 +82,8 @@ class MeetingHolder {
   std::size_t max_launchers_;
   std::string secret_;
   std::function<void(const std::string& line)> turned_away_;
+  std::function<void(const JobState& state)> begun_;
+  int rounds_told_ = 0;
   RefusalLog refusals_{"turned away a launcher at", "turned away"};
   Coordinator coordinator_;
   std::map<LauncherId, std::unique_ptr<Connection>> connections_;

@@ -56,6 +56,7 @@ LauncherMessage read_fields(const Json& json, Kind kind) {
   if (json.contains("steady_ns")) message.steady_ns = json_integer<std::int64_t>(json.at("steady_ns"));
   if (json.contains("wall_ns")) message.wall_ns = json_integer<std::int64_t>(json.at("wall_ns"));
   if (json.contains("attempt")) message.attempt = json_integer(json.at("attempt"));
+  message.takes_up = json.value("takes_up", false);
   if (json.contains("port")) message.port = json_integer(json.at("port"));
   if (json.contains("payloads")) message.payloads = json.at("payloads").get<std::vector<std::string>>();
   if (json.contains("join")) message.join = join_record_from_json(json.at("join").get<std::string>());
@@ -68,7 +69,8 @@ LauncherMessage read_fields(const Json& json, Kind kind) {
 bool is_whole(const LauncherMessage& message) {
   constexpr int kMostPort = 65'535;
   if (message.attempt < 0 || message.port < 0 || message.port > kMostPort) return false;
-  if (message.round < 0 || message.text.size() > kMostReportBytes) return false;
+  constexpr int kMostRounds = 1 << 30;
+  if (message.round < 0 || message.round > kMostRounds || message.text.size() > kMostReportBytes) return false;
   if (message.kind == Kind::kJoin) return message.join.has_value();
   return message.kind != Kind::kBegin || message.membership.has_value();
 }
@@ -85,6 +87,7 @@ std::string to_json(const LauncherMessage& message) {
   if (message.steady_ns != 0) json["steady_ns"] = message.steady_ns;
   if (message.wall_ns != 0) json["wall_ns"] = message.wall_ns;
   if (message.attempt != 0) json["attempt"] = message.attempt;
+  if (message.takes_up) json["takes_up"] = true;
   if (message.port != 0) json["port"] = message.port;
   if (message.join) json["join"] = to_json(*message.join);
   if (message.membership) json["membership"] = to_json(*message.membership);

@@ -17,7 +17,7 @@ namespace lrun {
 struct LauncherMessage {
   enum class Kind {
     // from a launcher to the holder of the meeting
-    kJoin,      ///< `join`: the first message of a connection
+    kJoin,      ///< `join`: the first message of a connection; `takes_up`: it took part in `round`, and goes on
     kBeat,      ///< still there; `sent_ns` is the sender's steady clock
     kStopping,  ///< `text`: why our workers are being stopped in `round`
     kReport,    ///< `text`: what our workers of `round` came to; none of them is left
@@ -45,8 +45,9 @@ struct LauncherMessage {
   std::int64_t sent_ns = 0;
   std::int64_t steady_ns = 0;
   std::int64_t wall_ns = 0;
-  int attempt = 0;  ///< restarts used so far
-  int port = 0;     ///< on which this node would host the workers' store of the round; 0: as it said when it joined
+  int attempt = 0;        ///< restarts used so far
+  bool takes_up = false;  ///< of kJoin: the launcher belongs to a job whose holder it has lost; kReady follows
+  int port = 0;  ///< on which this node would host the workers' store of the round; 0: as it said when it joined
   std::optional<JoinRecord> join = {};
   std::optional<Membership> membership = {};
 

@@ -33,6 +33,8 @@ NOT_OURS = {
     "inspect/stack_parsers.cc": (".*", "what debuggers print"),
     "inspect/stack_sampler.cc": ("(set|call|sharedlibrary|bt) .*", "commands for gdb"),
     "process/clone_into_cgroup.cc": (r"(syscall|svc #0)\\n.*", "machine instructions"),
+    "store/etcd_client.cc": ("(POST|Authorization:) .*", "HTTP"),
+    "store/etcd_message.cc": ("not (base64|a whole number)", "caught where it is thrown"),
     "verdict/last_words.cc": (".*", "what runtimes print"),
     "verdict/native_error.cc": (".*", "what C++, Rust and the loader print"),
     "verdict/python_traceback.cc": (".*", "what Python prints"),

@@ -200,6 +200,18 @@ TEST(CommandLine, ReadsHowLaunchersWaitForEachOther) {
   EXPECT_EQ(request_of({"--node-rank", "3", "p"}).rendezvous.node_rank, by_flag(3, "--node-rank"));
 }
 
+TEST(CommandLine, TakesTheMembersOfAnEtcd) {
+  const RendezvousRequest asked = request_of({"--rdzv-backend=ETCD-v2", "--rdzv-endpoint=a,b:3, [::1]:4",
+                                              "--rdzv-conf=protocol=http,etcd_prefix=/x/", "p"})
+                                      .rendezvous;
+  EXPECT_TRUE(asked.uses_etcd());
+  EXPECT_EQ(asked.endpoint.value, (Endpoint{"a", std::nullopt}));
+  EXPECT_EQ(asked.more_endpoints, (std::vector<Endpoint>{{"b", 3}, {"::1", 4}}));
+  EXPECT_EQ(asked.etcd_prefix, "/x");
+  EXPECT_EQ(request_of({"--rdzv-conf=join_timeout=3", "p"}).rendezvous.etcd_prefix, "/lrun");
+  EXPECT_NE(refusal({"--rdzv-endpoint=a,,b", "p"}), "(accepted)");
+}
+
 TEST(CommandLine, StandaloneHidesRendezvousFlagsAsTorchrunDoes) {
   const Words words{"--standalone",        "--rdzv-id=mine",  "--rdzv-endpoint=no.such.host:1",
                     "--rdzv-backend=etcd", "--rdzv-conf=a=b", "p"};

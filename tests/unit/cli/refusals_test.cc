@@ -175,9 +175,12 @@ TEST(Refusal, OfNumbersNamesTheRange) {
 
 TEST(Refusal, OfLaterFlagsNamesTheFlagAndAWayOut) {
   expect_refused({
-      {"--rdzv-backend=etcd-v2",
-       "lrun: error: '--rdzv-backend etcd-v2': not in this version; allowed: static, c10d\n"
-       "lrun: hint: for example '--rdzv-backend c10d'\n"},
+      {"--rdzv-backend=ectd",
+       "lrun: error: '--rdzv-backend ectd': no such rendezvous backend; allowed: static, c10d, etcd, etcd-v2\n"
+       "lrun: hint: did you mean 'etcd'?\n"},
+      {"--rdzv-conf=protocol=https",
+       "lrun: error: '--rdzv-conf protocol=https': TLS to etcd is not in this version\n"
+       "lrun: hint: name an http endpoint: etcd's own, or one of a TLS tunnel on this host, such as stunnel\n"},
       {"--node-rank=-1",
        "lrun: error: '--node-rank -1': out of range; allowed: 0 to 65535\n"
        "lrun: hint: for example '--node-rank 0'\n"},

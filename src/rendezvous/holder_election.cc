@@ -1,0 +1,230 @@
+#include "rendezvous/holder_election.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "base/json_integer.h"
+#include "rendezvous/join_record.h"
+#include "store/connect.h"
+
+namespace lrun {
+namespace {
+
+using Json = nlohmann::json;
+using Step = EtcdStep;
+
+constexpr Duration kFirstPause(50);
+constexpr Duration kLongestPause(500);
+constexpr Duration kProbeLimit(1000);
+constexpr Duration kFarewell(1000);
+constexpr int kRenewalsPerLease = 4;
+constexpr int kMostPort = 65'535;
+
+SteadyTime now() { return std::chrono::steady_clock::now(); }
+
+std::int64_t in_seconds(Duration time) { return std::chrono::ceil<std::chrono::seconds>(time).count(); }
+
+}  // namespace
+
+std::string to_json(const HolderRecord& record) {
+  const Json json = {
+      {"token", record.token}, {"node", record.node}, {"address", record.address}, {"port", record.port}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<HolderRecord> holder_record_from_json(std::string_view text) {
+  try {
+    const Json json = Json::parse(text);
+    const int port = json_integer(json.at("port"));
+    if (port <= 0 || port > kMostPort) return std::nullopt;
+    return HolderRecord{json.at("token").get<std::string>(), json.at("node").get<std::string>(),
+                        json.at("address").get<std::string>(), static_cast<std::uint16_t>(port)};
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+HolderElection::HolderElection(EventLoop& loop, Options options, Events events)
+    : loop_(loop), options_(std::move(options)), events_(std::move(events)), client_(loop, options_.etcd) {}
+
+/// Whatever keeps etcd from answering for so long is final.
+void HolderElection::ask(EtcdRequest request, std::function<void(const EtcdAnswer&)> answered) {
+  client_.ask(std::move(request), options_.patience, [this, answered = std::move(answered)](const auto& result) {
+    if (!result.trouble.empty()) return events_.failed(result.trouble, result.hint);
+    if (!result.answer.error.empty() && result.answer.code != kEtcdNotFound) {
+      return events_.failed("etcd says '" + result.answer.error + "'", "");
+    }
+    answered(result.answer);
+  });
+}
+
+void HolderElection::look() {
+  again_.cancel();
+  ask(etcd_get(holder_key()), [this](const EtcdAnswer& answer) {
+    const bool held = !answer.entries.empty() && answer.entries.front();
+    held ? take_holder(*answer.entries.front()) : campaign();
+  });
+}
+
+void HolderElection::take_holder(const EtcdEntry& entry) {
+  const auto record = holder_record_from_json(entry.value);
+  if (!record) {
+    return events_.failed("'" + holder_key() + "' in etcd is not what lrun writes",
+                          "another --rdzv-id, or --rdzv-conf etcd_prefix, keeps lrun's keys apart");
+  }
+  if (is_loopback_address(record->address) && record->node != options_.self.node) {
+    return events_.failed(
+        "the meeting is held on node " + record->node + ", which only knows itself as " + record->address,
+        "say with '--local-addr' where others reach a node that has its etcd on itself");
+  }
+  pause_ = entry.create_revision == found_revision_ ? std::clamp(pause_ * 2, kFirstPause, kLongestPause) : Duration(0);
+  found_revision_ = entry.create_revision;
+  holder_ = *record;
+  events_.found(*record, false, std::nullopt);
+}
+
+void HolderElection::campaign() {
+  granted_ = now();
+  ask(etcd_grant(in_seconds(options_.lease)), [this](const EtcdAnswer& answer) {
+    options_.lease = std::chrono::seconds(std::max<std::int64_t>(answer.seconds, 1));
+    lease_ = answer.lease;
+    ask(etcd_grant(in_seconds(kStateLife)), [this](const EtcdAnswer& second) {
+      state_lease_ = second.lease;
+      stand();
+    });
+  });
+}
+
+/// The state that another left behind becomes ours with the key; what answers is the same whoever wins.
+void HolderElection::stand() {
+  own_ = options_.self;
+  if (own_.address.empty()) own_.address = client_.own_address();
+  try {
+    own_.port = events_.open(own_.address);
+  } catch (const std::system_error& error) {
+    return events_.failed(error.what(), "");
+  }
+  const Step get_holder{.kind = Step::Kind::kGet, .key = holder_key()};
+  const Step get_state{.kind = Step::Kind::kGet, .key = state_key()};
+  const Step put{.kind = Step::Kind::kPut, .key = holder_key(), .value = to_json(own_), .lease = lease_};
+  ask(etcd_transaction(holder_key(), 0, {put, get_holder, get_state}, {get_holder, get_state}),
+      [this](const EtcdAnswer& answer) { take_vote(answer); });
+}
+
+/// A vote that was asked for twice may have been won the first time.
+void HolderElection::take_vote(const EtcdAnswer& answer) {
+  const bool whole = answer.entries.size() == 2 && answer.entries[0];
+  if (whole && answer.entries[0]->value == to_json(own_)) return take_office(*answer.entries[0], answer.entries[1]);
+  events_.close();
+  for (const std::int64_t lease : {lease_, state_lease_}) {
+    client_.ask(etcd_revoke(lease), kFarewell, [](const EtcdClient::Result&) {});
+  }
+  if (whole) return take_holder(*answer.entries[0]);
+  pause_and_look();  // the lease was over, or the other's key has gone already
+}
+
+void HolderElection::take_office(const EtcdEntry& own, const std::optional<EtcdEntry>& state) {
+  found_revision_ = revision_ = own.create_revision;
+  holder_ = own_;
+  pause_ = Duration(0);
+  prolong(granted_);
+  renew_ = loop_.after(options_.lease / kRenewalsPerLease, [this] { renew(); });
+  events_.found(own_, true, state ? job_state_from_json(state->value) : std::nullopt);
+}
+
+void HolderElection::prolong(SteadyTime asked) {
+  const auto left = std::chrono::ceil<Duration>(asked + options_.lease - now());
+  expiry_ = loop_.after(std::max(left, Duration::zero()), [this] {
+    const std::string why = client_.trouble().empty() ? "etcd does not answer" : client_.trouble();
+    depose("no word from etcd for " + format_duration(options_.lease) + ": " + why);
+  });
+}
+
+void HolderElection::renew() {
+  const SteadyTime asked = now();
+  client_.ask(etcd_keep_alive(lease_), options_.lease / 2,
+              [this, asked](const EtcdClient::Result& result) { take_renewal(result, asked); });
+  client_.ask(etcd_keep_alive(state_lease_), options_.lease / 2, [](const EtcdClient::Result&) {});
+  check_office();
+}
+
+void HolderElection::take_renewal(const EtcdClient::Result& result, SteadyTime asked) {
+  if (!holds()) return;
+  const bool answered = result.trouble.empty() && result.answer.error.empty();
+  if (answered && result.answer.seconds == 0) return depose("etcd has given its lease up");
+  if (answered) prolong(asked);
+  renew_ = loop_.after(answered ? options_.lease / kRenewalsPerLease : kFirstPause, [this] { renew(); });
+}
+
+/// Somebody may have taken the key away, for whom we seem to be dead.
+void HolderElection::check_office() {
+  client_.ask(etcd_get(holder_key()), options_.lease / 2, [this](const EtcdClient::Result& result) {
+    if (!holds() || !result.trouble.empty() || !result.answer.error.empty()) return;
+    const bool there = !result.answer.entries.empty() && result.answer.entries.front();
+    if (!there || result.answer.entries.front()->create_revision != revision_) depose("another launcher holds it now");
+  });
+}
+
+void HolderElection::depose(const std::string& why) {
+  if (std::exchange(revision_, 0) == 0) return;
+  renew_.cancel();
+  expiry_.cancel();
+  events_.deposed(why);
+}
+
+void HolderElection::keep(const JobState& state) {
+  if (!holds()) return;
+  const Step put{.kind = Step::Kind::kPut, .key = state_key(), .value = to_json(state), .lease = state_lease_};
+  client_.ask(etcd_transaction(holder_key(), revision_, {put}, {}), options_.lease, [](const EtcdClient::Result&) {});
+}
+
+void HolderElection::look_again() {
+  if (!holder_) return look();
+  probe();
+}
+
+void HolderElection::probe() {
+  try {
+    probe_ = begin_to_connect(holder_->address, holder_->port);
+  } catch (const std::system_error&) {
+    return pause_and_look();
+  }
+  const auto done = [this](bool refused) {
+    probed_.cancel();
+    probe_limit_.cancel();
+    probe_.reset();
+    refused ? proved_dead() : pause_and_look();
+  };
+  probed_ = loop_.on_writable(probe_.get(), [this, done] { done(connection_error(probe_.get()) == ECONNREFUSED); });
+  probe_limit_ = loop_.after(kProbeLimit, [done] { done(false); });
+}
+
+void HolderElection::proved_dead() {
+  const Step remove{.kind = Step::Kind::kDelete, .key = holder_key()};
+  ask(etcd_transaction(holder_key(), found_revision_, {remove}, {}), [this](const EtcdAnswer&) { look(); });
+}
+
+void HolderElection::pause_and_look() {
+  again_ = loop_.after(std::max(pause_, kFirstPause), [this] { look(); });
+}
+
+void HolderElection::release(bool job_over, std::function<void()> released) {
+  again_.cancel();
+  renew_.cancel();
+  expiry_.cancel();
+  if (std::exchange(revision_, 0) == 0) {
+    again_ = loop_.after(Duration::zero(), std::move(released));
+    return;
+  }
+  client_.forget_all();
+  if (job_over) client_.ask(etcd_revoke(state_lease_), kFarewell, [](const EtcdClient::Result&) {});
+  client_.ask(etcd_revoke(lease_), kFarewell,
+              [released = std::move(released)](const EtcdClient::Result&) { released(); });
+}
+
+}  // namespace lrun

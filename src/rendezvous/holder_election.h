@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/event_loop.h"
+#include "base/fd.h"
+#include "rendezvous/job_state.h"
+#include "store/etcd_client.h"
+
+namespace lrun {
+
+/// The launcher that holds a meeting, as etcd knows it.
+struct HolderRecord {
+  std::string token;    ///< of its JoinRecord
+  std::string node;     ///< host name
+  std::string address;  ///< numeric
+  std::uint16_t port = 0;
+
+  bool operator==(const HolderRecord&) const = default;
+};
+
+std::string to_json(const HolderRecord& record);
+std::optional<HolderRecord> holder_record_from_json(std::string_view json);
+
+/// Finds the launcher that holds the meeting of a job through an etcd, or makes it this one: whoever creates the key
+/// PREFIX/NAME/holder holds it, for as long as it keeps the key's lease alive. One that cannot reach etcd for that long
+/// stops to hold it before etcd gives the key away, so that no two hold it at a time. PREFIX/NAME/state is what the
+/// next one has to know; it outlives its holder by kStateLife.
+///
+/// Nobody talks to etcd but who holds the meeting or looks for it. Never blocks. One thread.
+class HolderElection {
+ public:
+  struct Options {
+    EtcdClient::Options etcd;
+    std::string folder;    ///< of the job's keys: '/lrun/NAME'
+    HolderRecord self;     ///< `address` may be empty: the route to etcd decides; the port is that of Events::open
+    Duration lease{5000};  ///< of who holds the meeting; etcd rounds it up to seconds, and to at least two
+    Duration patience{600'000};  ///< for etcd to answer who looks for the meeting
+  };
+  struct Events {
+    /// We are about to hold the meeting at `address`. \return its port. \throws std::system_error
+    std::function<std::uint16_t(const std::string& address)> open;
+    std::function<void()> close;  ///< another launcher was faster: open() was in vain
+    /// The meeting is there. `state`: we hold it, and take it over from another; else empty.
+    std::function<void(const HolderRecord& holder, bool is_self, const std::optional<JobState>& state)> found;
+    /// We hold it no longer: it must end now, before another begins.
+    std::function<void(const std::string& why)> deposed;
+    /// etcd cannot be used. `hint` may be empty.
+    std::function<void(const std::string& why, const std::string& hint)> failed;
+  };
+
+  HolderElection(EventLoop& loop, Options options, Events events);
+  HolderElection(const HolderElection&) = delete;
+  HolderElection& operator=(const HolderElection&) = delete;
+
+  /// Begins to look; `found`, perhaps of the same holder as before, or `failed` follows.
+  void look();
+  /// The one that was found is out of reach. A host that lives and on which nobody listens there any more proves that
+  /// it is gone: then nobody waits for its lease. Looks again.
+  void look_again();
+
+  /// From now on this is how long etcd may take to answer.
+  void set_patience(Duration patience) { options_.patience = patience; }
+
+  /// We hold the meeting: what the next holder has to know.
+  void keep(const JobState& state);
+
+  /// We are done. \param job_over  nobody has to take the meeting over. `released` is called by the loop, soon, whether
+  /// etcd answers or not.
+  void release(bool job_over, std::function<void()> released);
+
+  [[nodiscard]] bool holds() const { return revision_ != 0; }
+  [[nodiscard]] const std::string& trouble() const { return client_.trouble(); }
+
+  static constexpr Duration kStateLife{60'000};
+
+ private:
+  void take_holder(const EtcdEntry& entry);
+  void campaign();
+  void stand();
+  void take_vote(const EtcdAnswer& answer);
+  void take_office(const EtcdEntry& own, const std::optional<EtcdEntry>& state);
+  void renew();
+  void take_renewal(const EtcdClient::Result& result, SteadyTime asked);
+  void check_office();
+  void prolong(SteadyTime asked);
+  void depose(const std::string& why);
+  void probe();
+  void proved_dead();
+  void pause_and_look();
+  void ask(EtcdRequest request, std::function<void(const EtcdAnswer&)> answered);
+  [[nodiscard]] std::string holder_key() const { return options_.folder + "/holder"; }
+  [[nodiscard]] std::string state_key() const { return options_.folder + "/state"; }
+
+  EventLoop& loop_;
+  Options options_;
+  Events events_;
+  EtcdClient client_;
+  std::optional<HolderRecord> holder_;  ///< the last that was found
+  std::int64_t found_revision_ = 0;     ///< of its key
+  HolderRecord own_;                    ///< as it stands, or would, in etcd
+  SteadyTime granted_{};                ///< when the lease was asked for: it is no older than that
+  std::int64_t lease_ = 0;
+  std::int64_t state_lease_ = 0;
+  std::int64_t revision_ = 0;  ///< of our key, while we hold the meeting
+  Duration pause_{0};
+  Fd probe_;
+  EventLoop::Watch probed_;
+  EventLoop::Timer probe_limit_;
+  EventLoop::Timer again_;
+  EventLoop::Timer renew_;
+  EventLoop::Timer expiry_;
+};
+
+}  // namespace lrun

@@ -1,0 +1,113 @@
+// A job whose launchers find their meeting through an etcd, and hold it elsewhere when its holder is lost.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "rendezvous/job.h"
+
+namespace lrun {
+namespace {
+
+/// An election costs etcd a second or two where it has to choose a leader of its own first.
+constexpr Duration kShortestLease(3000);
+constexpr Duration kShortestAttempt(500);
+constexpr Duration kFirstContact(2000);
+constexpr int kAttemptsPerLease = 4;
+
+EtcdClient::Options etcd_options(const RendezvousPlan& plan, const std::string& user, Duration lease) {
+  EtcdClient::Options options;
+  for (const Endpoint& endpoint : plan.etcd) {
+    options.endpoints.push_back({endpoint.host, static_cast<std::uint16_t>(endpoint.port.value_or(0))});
+  }
+  options.user = user.substr(0, user.find(':'));
+  options.password = user.substr(std::min(user.size(), options.user.size() + 1));
+  options.attempt = std::max(lease / kAttemptsPerLease, kShortestAttempt);
+  return options;
+}
+
+}  // namespace
+
+void Job::look_in_etcd(const std::string& etcd_user) {
+  const Duration lease = std::max(plan_.heartbeat, kShortestLease);
+  election_ = std::make_unique<HolderElection>(
+      loop_,
+      HolderElection::Options{.etcd = etcd_options(plan_, etcd_user, lease),
+                              .folder = plan_.etcd_folder,
+                              .self = {.token = record_.token, .node = record_.node, .address = record_.address},
+                              .lease = lease,
+                              .patience = plan_.connect_timeout},
+      HolderElection::Events{
+          .open =
+              [this](const std::string&) {
+                hold_meeting(0);
+                return holder_->server().port();
+              },
+          .close = [this] { holder_.reset(); },
+          .found = [this](const HolderRecord& holder, bool is_self,
+                          const std::optional<JobState>& state) { meeting_found(holder, is_self, state); },
+          .deposed = [this](const std::string& why) { meeting_taken_away(why); },
+          .failed = [this](const std::string& why, const std::string& hint) { etcd_failed(why, hint); }});
+  election_->look();
+}
+
+void Job::meeting_found(const HolderRecord& holder, bool is_self, const std::optional<JobState>& state) {
+  if (ended_) return;
+  election_->set_patience(plan_.replacement);
+  where_ = holder.node;
+  taken_away_.clear();
+  if (is_self && state) {
+    holder_->resume(*state);
+    election_->keep(*state);  // under our lease
+  }
+  open_link(holder.address, holder.port, kFirstContact);
+}
+
+/// The others must not find it any more: what was said last is lost, and nothing is sure that was.
+void Job::meeting_taken_away(const std::string& why) {
+  taken_away_ = why;
+  holder_.reset();
+}
+
+void Job::meeting_lost(const std::string& why, const std::string& hint) {
+  if (!begun_ && !hint.empty()) {
+    ended_ = true;
+    return events_.failed(why, hint);
+  }
+  if (begun_ && !std::exchange(is_adrift_, true)) {
+    const std::string how = taken_away_.empty() ? why : taken_away_;
+    search_limit_ = loop_.after(plan_.replacement, [this] {
+      etcd_failed("nobody holds a meeting after " + format_duration(plan_.replacement) + ": " + trouble(), "");
+    });
+    if (events_.adrift) events_.adrift("the meeting on node " + where_ + " is lost: " + how, link_->heard_ns());
+    if (report_) judge_alone();
+  }
+  election_->look_again();
+}
+
+void Job::etcd_failed(const std::string& why, const std::string& hint) {
+  if (std::exchange(ended_, true)) return;
+  if (link_) link_->close();
+  if (begun_) return events_.ended(why);
+  events_.failed(why, hint.empty() ? "'--rdzv-endpoint' names the addresses at which etcd serves its clients" : hint);
+}
+
+/// Nobody gathers what the workers of this round came to: each node goes on with what it knows, which is that the
+/// round was lost.
+void Job::judge_alone() {
+  judge_ = loop_.after(Duration::zero(), [this] {
+    if (ended_ || !report_) return;
+    std::vector<std::string> reports(nodes_);
+    reports.at(static_cast<std::size_t>(node_rank_)) = *std::exchange(report_, std::nullopt);
+    events_.over(reports);
+  });
+}
+
+/// The key goes at once, so that the others need not wait for the end of our lease.
+void Job::drop_out(const std::string& why) {
+  end_with(LauncherMessage::Kind::kLeave, why);
+  if (!election_ || !holder_) return;
+  election_->release(false, [] {});
+  judge_ = loop_.after(Duration::zero(), [this] { holder_.reset(); });
+}
+
+}  // namespace lrun

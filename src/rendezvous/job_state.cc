@@ -1,0 +1,38 @@
+#include "rendezvous/job_state.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/json_integer.h"
+#include "rendezvous/join_record.h"
+#include "rendezvous/message.h"
+
+namespace lrun {
+
+using Json = nlohmann::json;
+
+std::string to_json(const JobState& state) {
+  const Json json = {{"round", state.round},
+                     {"attempt", state.attempt},
+                     {"history", state.history},
+                     {"holder", state.holder},
+                     {"members", state.members}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<JobState> job_state_from_json(std::string_view text) {
+  try {
+    const Json json = Json::parse(text);
+    JobState state{.round = json_integer(json.at("round")),
+                   .attempt = json_integer(json.at("attempt")),
+                   .history = json.at("history").get<std::string>(),
+                   .holder = json.at("holder").get<std::string>(),
+                   .members = json.at("members").get<std::vector<std::string>>()};
+    const bool in_range = state.round >= 0 && state.attempt >= 0 && state.history.size() <= kMostReportBytes &&
+                          state.members.size() <= static_cast<std::size_t>(kMostNodesOfAJob);
+    return in_range ? std::optional(std::move(state)) : std::nullopt;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace lrun

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lrun {
+
+/// What a launcher has to know to hold the meeting of a job in another's place.
+struct JobState {
+  int round = 0;                          ///< the last that has begun
+  int attempt = 0;                        ///< restarts used so far
+  std::string history = {};               ///< of the attempts, as kReady told it
+  std::string holder = {};                ///< the token of the launcher that held the meeting
+  std::vector<std::string> members = {};  ///< tokens of those in the round
+
+  bool operator==(const JobState&) const = default;
+};
+
+std::string to_json(const JobState& state);
+
+/// Empty for what is not JSON, lacks a field, or holds a value out of its range.
+std::optional<JobState> job_state_from_json(std::string_view json);
+
+}  // namespace lrun

@@ -1,0 +1,212 @@
+#include "store/etcd_client.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "base/shortened.h"
+#include "store/connect.h"
+#include "store/host_address.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kReadBytes = std::size_t{16} << 10U;
+constexpr Duration kPause(200);  // between two rounds through the endpoints
+constexpr std::size_t kMostShown = 200;
+constexpr int kNotFound = 404;
+constexpr const char* kVersionHint =
+    "--rdzv-backend etcd needs the JSON gateway of an etcd v3, which 3.4 and newer have";
+constexpr const char* kUserHint = "set LRUN_ETCD_USER=NAME:PASSWORD on every node";
+
+SteadyTime now() { return std::chrono::steady_clock::now(); }
+
+/// Another member of the cluster may do better, or this one a moment later.
+bool is_passing(const EtcdAnswer& answer) {
+  return answer.code == kEtcdUnavailable || answer.code == kEtcdDeadlineExceeded;
+}
+
+/// Of a connection that was not logged in, or no longer is.
+bool wants_token(const EtcdAnswer& answer) {
+  return answer.code == kEtcdUnauthenticated || answer.error.find("user name is empty") != std::string::npos;
+}
+
+}  // namespace
+
+void EtcdClient::ask(EtcdRequest request, Duration limit, Told told) {
+  pending_.push_back({std::move(request), now() + limit, std::move(told)});
+  if (!busy_ && !next_.armed()) next_ = loop_.after(Duration::zero(), [this] { go_on(); });
+}
+
+void EtcdClient::forget_all() {
+  pending_.clear();
+  next_.cancel();
+  disconnect();
+}
+
+void EtcdClient::go_on() {
+  if (busy_ || pending_.empty()) return;
+  busy_ = true;
+  socket_ ? send() : connect();
+}
+
+Duration EtcdClient::time_left() const {
+  const auto left = std::chrono::ceil<Duration>(pending_.front().give_up - now());
+  return std::clamp(left, Duration(1), options_.attempt);
+}
+
+void EtcdClient::connect() {
+  if (const std::string known = known_address(place().host); !known.empty()) return connect_to(known);
+  resolving_.emplace(
+      loop_, [host = place().host] { return ask_for_address(host); }, kNameServiceLimit,
+      [this](const ChildAnswer& answer) {
+        const bool found = answer.end == ChildAnswer::End::kAnswered && !answer.text.empty();
+        found ? connect_to(answer.text) : fail("no address of '" + place().host + "' can be found");
+      });
+}
+
+void EtcdClient::connect_to(const std::string& address) {
+  try {
+    socket_ = begin_to_connect(address, place().port);
+  } catch (const std::system_error& error) {
+    return fail(error.what());
+  }
+  writable_ = loop_.on_writable(socket_.get(), [this] { connected(); });
+  attempt_limit_ = loop_.after(time_left(), [this] { fail("no answer from " + place_in_words()); });
+}
+
+void EtcdClient::connected() {
+  writable_.cancel();
+  attempt_limit_.cancel();
+  if (const int error = connection_error(socket_.get()); error != 0) {
+    return fail("cannot connect to " + place_in_words() + ": " + std::generic_category().message(error));
+  }
+  readable_ = loop_.on_readable(socket_.get(), [this] { read(); });
+  send();
+}
+
+void EtcdClient::send() {
+  asks_for_token_ = logs_in();
+  const EtcdRequest request =
+      asks_for_token_ ? etcd_authenticate(options_.user, options_.password) : pending_.front().request;
+  reader_ = HttpResponseReader();
+  out_ = SendBuffer();
+  const bool bare = place().host.find(':') == std::string::npos;
+  out_.tail() = "POST " + request.path + " HTTP/1.1\r\nHost: " + (bare ? place().host : "[" + place().host + "]") +
+                ":" + std::to_string(place().port) +
+                "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(request.body.size()) + "\r\n";
+  if (token_ && !token_->empty()) out_.tail() += "Authorization: " + *token_ + "\r\n";
+  out_.tail() += "\r\n" + request.body;
+  attempt_limit_ = loop_.after(time_left(), [this] {
+    fail("no answer from " + place_in_words() + ", which is connected: has etcd lost its quorum?");
+  });
+  flush();
+}
+
+/// A connection that breaks is seen where it is read.
+void EtcdClient::flush() {
+  if (!out_.send_to(socket_.get()) || out_.empty()) return writable_.cancel();
+  if (!writable_.armed()) writable_ = loop_.on_writable(socket_.get(), [this] { flush(); });
+}
+
+void EtcdClient::read() {
+  char bytes[kReadBytes];
+  const ssize_t count = ::recv(socket_.get(), bytes, sizeof bytes, 0);
+  if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
+  if (!busy_) return disconnect();  // closed by etcd while nobody asks, or words that nobody asked for
+  const auto response = count > 0 ? reader_.take({bytes, static_cast<std::size_t>(count)}) : reader_.end();
+  if (response) return take(*response);
+  if (!reader_.refusal().empty()) {
+    return refuse("what answers at " + place_in_words() + " is no etcd: " + reader_.refusal(), kVersionHint);
+  }
+  if (count <= 0) fail(place_in_words() + " closed the connection");
+}
+
+void EtcdClient::take(const HttpResponse& response) {
+  attempt_limit_.cancel();
+  own_address_ = ends_of_connection(socket_.get()).own;
+  if (!response.keeps_connection) disconnect();
+  busy_ = true;
+  const std::optional<EtcdAnswer> answer = etcd_answer_from_json(response.body);
+  if (!answer) {
+    const bool old = response.status == kNotFound;
+    return refuse("what answers at " + place_in_words() + " is no etcd v3: status " + std::to_string(response.status) +
+                      (old ? " for " + pending_.front().request.path : ""),
+                  kVersionHint);
+  }
+  if (is_passing(*answer)) return fail(place_in_words() + " says '" + shortened(answer->error, kMostShown) + "'");
+  failed_ = 0;
+  trouble_.clear();
+  if (asks_for_token_) return take_token(*answer);
+  if (wants_token(*answer)) {
+    if (options_.user.empty()) return refuse("etcd lets nobody in without a name", kUserHint);
+    token_.reset();
+    return now() < pending_.front().give_up ? send_again()
+                                            : finish({.trouble = "etcd lets '" + options_.user + "' in and out again"});
+  }
+  if (answer->code == kEtcdPermissionDenied) {
+    return refuse("etcd says '" + shortened(answer->error, kMostShown) + "'",
+                  "give the user of LRUN_ETCD_USER the right to read and write below --rdzv-conf etcd_prefix");
+  }
+  finish({.answer = *answer});
+}
+
+/// An etcd that asks nobody for a name is as good.
+void EtcdClient::take_token(const EtcdAnswer& answer) {
+  if (!answer.error.empty() && answer.code != kEtcdFailedPrecondition) {
+    return refuse("etcd says '" + shortened(answer.error, kMostShown) + "'", kUserHint);
+  }
+  token_ = answer.token;
+  send_again();
+}
+
+/// The same request, now that who asks has a name.
+void EtcdClient::send_again() { socket_ ? send() : connect(); }
+
+/// Another endpoint is asked, while there is time.
+void EtcdClient::fail(const std::string& why) {
+  disconnect();
+  trouble_ = why;
+  endpoint_ = (endpoint_ + 1) % options_.endpoints.size();
+  const bool all_failed = ++failed_ % options_.endpoints.size() == 0;
+  const Duration pause = all_failed ? kPause : Duration::zero();
+  if (now() + pause >= pending_.front().give_up) return finish({.trouble = why});
+  busy_ = true;
+  next_ = loop_.after(pause, [this] {
+    busy_ = false;
+    go_on();
+  });
+}
+
+void EtcdClient::refuse(const std::string& why, const std::string& hint) {
+  disconnect();
+  trouble_ = why;
+  finish({.trouble = why, .hint = hint});
+}
+
+/// Told by the loop: whoever is told may ask again, or destroy this.
+void EtcdClient::finish(Result result) {
+  busy_ = true;
+  next_ = loop_.after(Duration::zero(), [this, result = std::move(result)] {
+    const Told told = std::move(pending_.front().told);
+    pending_.pop_front();
+    busy_ = false;
+    if (!pending_.empty()) next_ = loop_.after(Duration::zero(), [this] { go_on(); });
+    told(result);
+  });
+}
+
+void EtcdClient::disconnect() {
+  busy_ = false;
+  resolving_.reset();
+  attempt_limit_.cancel();
+  readable_.cancel();
+  writable_.cancel();
+  socket_.reset();
+}
+
+}  // namespace lrun

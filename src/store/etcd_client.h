@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/child_question.h"
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/event_loop.h"
+#include "base/fd.h"
+#include "store/etcd_message.h"
+#include "store/http_response.h"
+#include "store/send_buffer.h"
+
+namespace lrun {
+
+/// Talks to an etcd v3 through its JSON gateway: one request after another over one connection that is kept. Where an
+/// endpoint does not answer, the next one is asked; so a request may be carried out twice, and has to bear that. Never
+/// blocks. One thread.
+class EtcdClient {
+ public:
+  struct Place {
+    std::string host;  ///< a name, or a numeric address
+    std::uint16_t port = 0;
+
+    bool operator==(const Place&) const = default;
+  };
+  struct Options {
+    std::vector<Place> endpoints;  ///< of one cluster; at least one
+    std::string user = {};         ///< empty: nobody logs in
+    std::string password = {};
+    Duration attempt{2000};  ///< for one endpoint to answer one request
+  };
+  struct Result {
+    EtcdAnswer answer;         ///< also an error that etcd tells and that may be an answer
+    std::string trouble = {};  ///< why there is no answer, as a clause; empty: there is one
+    std::string hint = {};     ///< what a person can do about it; then it is of no use to ask again
+  };
+  using Told = std::function<void(const Result&)>;
+
+  EtcdClient(EventLoop& loop, Options options) : loop_(loop), options_(std::move(options)) {}
+  EtcdClient(const EtcdClient&) = delete;
+  EtcdClient& operator=(const EtcdClient&) = delete;
+
+  /// Asks when what was asked before is answered, and again until `limit` has passed since this call. `told` is called
+  /// once, by the loop, never from here.
+  void ask(EtcdRequest request, Duration limit, Told told);
+
+  /// Forgets whatever was asked: nobody is told.
+  void forget_all();
+
+  /// Our end of the connection over which the last answer came, numeric; empty before there was one.
+  [[nodiscard]] const std::string& own_address() const { return own_address_; }
+  /// Why the last attempt failed; empty: none has since there was an answer.
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
+
+ private:
+  struct Pending {
+    EtcdRequest request;
+    SteadyTime give_up;
+    Told told;
+  };
+
+  void go_on();
+  void connect();
+  void connect_to(const std::string& address);
+  void connected();
+  void send();
+  void flush();
+  void read();
+  void take(const HttpResponse& response);
+  void take_token(const EtcdAnswer& answer);
+  void send_again();
+  void fail(const std::string& why);
+  void refuse(const std::string& why, const std::string& hint);
+  void finish(Result result);
+  void disconnect();
+  [[nodiscard]] Duration time_left() const;
+  [[nodiscard]] const Place& place() const { return options_.endpoints[endpoint_]; }
+  [[nodiscard]] std::string place_in_words() const { return place().host + " port " + std::to_string(place().port); }
+  [[nodiscard]] bool logs_in() const { return !options_.user.empty() && !token_; }
+
+  EventLoop& loop_;
+  Options options_;
+  std::deque<Pending> pending_;
+  std::size_t endpoint_ = 0;
+  std::size_t failed_ = 0;  ///< endpoints, one after another, since one has answered
+  bool busy_ = false;       ///< something is under way for the first of `pending_`
+  bool asks_for_token_ = false;
+  std::optional<std::string> token_;  ///< empty text: nobody has to log in
+  std::string trouble_;
+  std::string own_address_;
+  Fd socket_;
+  SendBuffer out_;
+  HttpResponseReader reader_;
+  std::optional<ChildQuestion> resolving_;
+  EventLoop::Watch readable_;
+  EventLoop::Watch writable_;
+  EventLoop::Timer attempt_limit_;
+  EventLoop::Timer next_;
+};
+
+}  // namespace lrun

@@ -1,0 +1,40 @@
+#include "store/host_address.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <memory>
+
+#include "base/ask_in_child.h"
+
+namespace lrun {
+
+std::string known_address(const std::string& host) {
+  in6_addr bytes{};
+  if (::inet_pton(AF_INET, host.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, host.c_str(), &bytes) == 1) return host;
+  return host == "localhost" ? "127.0.0.1" : std::string();
+}
+
+std::string ask_for_address(const std::string& host) {
+  for (const int family : {AF_INET, AF_INET6}) {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_family = family;
+    addrinfo* list = nullptr;
+    if (::getaddrinfo(host.c_str(), nullptr, &hints, &list) != 0) continue;
+    const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
+    char text[NI_MAXHOST];
+    if (::getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0) return text;
+  }
+  return {};
+}
+
+std::string resolve_address(const std::string& host) {
+  if (std::string known = known_address(host); !known.empty()) return known;
+  const ChildAnswer answer = ask_in_child([&] { return ask_for_address(host); }, kNameServiceLimit);
+  return answer.end == ChildAnswer::End::kAnswered ? answer.text : std::string();
+}
+
+}  // namespace lrun

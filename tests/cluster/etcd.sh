@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# Launchers that meet through a real etcd, of one member and of three, on the loopback interface: members and launchers
+# are killed. usage: etcd.sh LRUN
+set -euo pipefail
+lrun=$1
+lab=${LRUN_LAB:-}
+[ -n "$lab" ] || { echo "skipped: LRUN_LAB names no lab"; exit 77; }
+"$lab" has etcd > /dev/null 2>&1 || { echo "skipped: the lab has no etcd here"; exit 77; }
+command -v etcdctl > /dev/null || { echo "skipped: no etcdctl"; exit 77; }
+unset LRUN_LAB  # lrun knows no such variable
+export LAB=etcd$$  # small letters and digits
+out=$(mktemp -d)
+export LRUN_STATE=$out/state
+trap 'touch "$out/end"; "$lab" down > /dev/null 2>&1; rm -rf "$out"' EXIT
+patience=60  # seconds, for anything to happen
+
+fail() { echo "FAILED: $1"; tail -n 30 "$out"/*.log; exit 1; }
+etcd_up() { "$lab" etcd up "$1" > "$out/lab" 2>&1 || { echo "skipped: no etcd here: $(tail -n 1 "$out/lab")"; exit 77; }
+  endpoints=$("$lab" etcd endpoints); }
+ctl() { ETCDCTL_API=3 etcdctl --endpoints "$endpoints" "$@"; }
+
+# begin NAME NODES JOB [OPTIONS]: a launcher in the background; its workers go on until the file 'end' is there.
+declare -A launchers
+begin() {
+  local name=$1 nodes=$2 job=$3
+  shift 3
+  : > "$out/$name.log"  # not what an earlier one said
+  # shellcheck disable=SC2016 # expanded by the workers
+  "$lrun" --rdzv-backend etcd --rdzv-endpoint "$endpoints" --rdzv-id "$job" --nnodes "$nodes" -n 1 --grace 2s "$@" \
+    sh -c 'echo "rank $RANK/$WORLD_SIZE count $TORCHELASTIC_RESTART_COUNT."; while [ ! -e "$0" ]; do sleep 0.1; done' \
+    "$out/end" > "$out/$name.log" 2>&1 &
+  launchers[$name]=$!
+}
+# said NAME TEXT: waits until a launcher, or one of its workers, says so.
+said() {
+  local deadline=$((SECONDS + patience))
+  until grep -q -- "$2" "$out/$1.log"; do
+    [ "$SECONDS" -lt "$deadline" ] || fail "$1 does not say '$2'"
+    sleep 0.05
+  done
+}
+# ends NAME STATUS
+ends() {
+  local status=0
+  wait "${launchers[$1]}" || status=$?
+  [ "$status" -eq "$2" ] || fail "$1 ended with $status, not $2"
+}
+# kill -9 of both processes of a launcher, while neither can act
+kill_launcher() {
+  local guard=${launchers[$1]} child
+  child=$(< "/proc/$guard/task/$guard/children")
+  kill -STOP "$guard"
+  kill -KILL "${child%% *}" "$guard"
+  wait "$guard" 2> /dev/null || true
+}
+no_keys_left() { [ -z "$(ctl get --prefix /lrun/ --keys-only)" ] || fail "keys are left: $(ctl get --prefix /lrun/ --keys-only)"; }
+
+etcd_up 1
+# Two launchers, none of which owns the endpoint.
+touch "$out/end"
+begin a 2 two; begin b 2 two
+ends a 0; ends b 0
+cat "$out"/[ab].log > "$out/both.log"
+said both 'rank 0/2'; said both 'rank 1/2'
+no_keys_left
+# Two jobs at one etcd.
+begin a 1:2 one --rdzv-conf last_call_timeout=1; begin b 1:2 other --rdzv-conf last_call_timeout=1
+ends a 0; ends b 0
+said a 'rank 0/1'; said b 'rank 0/1'
+rm "$out/end"
+
+# The launcher that holds the meeting is killed, and then the one that came after it: the job goes on, without a restart.
+begin a 1:3 lost; said a 'rank 0/1'
+begin b 1:3 lost; begin c 1:3 lost
+said b 'rank ./3'; said c 'rank ./3'
+kill_launcher a
+said b 'rank ./2 count 0'; said c 'rank ./2 count 0'
+said b 'the meeting on node .* is lost: its launcher ended'
+holder=$(ctl get --print-value-only /lrun/lost/holder)
+second=b third=c
+child=$(< "/proc/${launchers[c]}/task/${launchers[c]}/children")
+if grep -q "/${child%% *}\"" <<< "$holder"; then second=c third=b; fi
+kill_launcher "$second"
+said "$third" 'rank 0/1 count 0'
+touch "$out/end"
+ends "$third" 0
+no_keys_left
+rm "$out/end"
+
+# A TERM takes a node away, also the one that holds the meeting.
+begin a 2:3 taken; begin b 2:3 taken; begin c 2:3 taken
+said a 'rank ./3'; said b 'rank ./3'; said c 'rank ./3'
+kill -TERM "${launchers[a]}"
+said b 'rank ./2 count 0'; said c 'rank ./2 count 0'
+kill -TERM "${launchers[b]}"
+said c 'received SIGTERM'
+touch "$out/end"
+ends a 143; ends b 143; ends c 143
+no_keys_left
+rm "$out/end"
+
+# A name and a password.
+ctl user add root:secret > /dev/null; ctl role add root > /dev/null 2>&1 || true
+ctl user grant-role root root > /dev/null; ctl auth enable > /dev/null
+touch "$out/end"
+begin a 2 named; ends a 125; said a 'etcd lets nobody in without a name'
+LRUN_ETCD_USER=root:wrong begin a 2 named; ends a 125; said a 'invalid user ID or password'
+export LRUN_ETCD_USER=root:secret
+begin a 2 named; begin b 2 named
+ends a 0; ends b 0
+unset LRUN_ETCD_USER
+rm "$out/end"
+
+# The leader of three members is killed under a running job, and the job does not notice; without a quorum it stops.
+"$lab" down > /dev/null 2>&1
+etcd_up 3
+begin a 2 three; begin b 2 three
+said a 'rank ./2'; said b 'rank ./2'
+"$lab" etcd kill leader > "$out/killed"
+deadline=$((SECONDS + 12))  # more than two leases
+while [ "$SECONDS" -lt "$deadline" ]; do
+  ! grep -q 'is lost' "$out/a.log" "$out/b.log" || fail "one member of three was killed, and the job noticed"
+  sleep 0.2
+done
+touch "$out/end"
+ends a 0; ends b 0
+rm "$out/end"
+"$lab" etcd kill leader > /dev/null 2>&1 || "$lab" etcd kill m1 > /dev/null 2>&1 || "$lab" etcd kill m2 > /dev/null
+begin a 2 quorum --rdzv-conf read_timeout=3
+ends a 125
+said a 'the nodes did not meet: '
+echo "passed"

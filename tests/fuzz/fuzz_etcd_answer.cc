@@ -1,0 +1,41 @@
+// Whatever answers in the place of an etcd is read or refused, and memory stays bounded.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "rendezvous/holder_election.h"
+#include "rendezvous/job_state.h"
+#include "store/base64.h"
+#include "store/etcd_message.h"
+#include "store/http_response.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace lrun;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+
+  HttpResponseReader whole;
+  auto response = whole.take(bytes);
+  HttpResponseReader pieces;
+  std::optional<HttpResponse> cut;
+  for (std::string_view left = bytes; !left.empty() && !cut;
+       left.remove_prefix(std::min<std::size_t>(left.size(), 5))) {
+    cut = pieces.take(left.substr(0, 5));
+  }
+  if (response && cut && *response != *cut) std::abort();
+  if (!response) response = whole.end();
+  if (response && response->body.size() > HttpResponseReader::kMostBytes) std::abort();
+
+  (void)etcd_answer_from_json(bytes);
+  if (response) (void)etcd_answer_from_json(response->body);
+  if (const auto text = from_base64(bytes); text && to_base64(*text) != bytes) std::abort();
+  if (from_base64(to_base64(bytes)) != bytes) std::abort();
+  if (const auto state = job_state_from_json(bytes); state && job_state_from_json(to_json(*state)) != state)
+    std::abort();
+  if (const auto record = holder_record_from_json(bytes)) {
+    if (holder_record_from_json(to_json(*record)) != record) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,271 @@
+// A job goes on under another holder.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "rendezvous/job_state.h"
+#include "told_meeting.h"
+
+namespace lrun {
+namespace {
+
+using test::node_at;
+using test::ToldMeeting;
+using Kind = LauncherMessage::Kind;
+
+std::string token_of(int host) { return "token of 10.0.0." + std::to_string(host); }
+
+/// A meeting that goes on after round 3 of nodes 1 to `nodes`, of which the first held the last one.
+ToldMeeting resumed(int least, int most, int nodes) {
+  ToldMeeting meeting(least, most);
+  JobState state{.round = 3, .attempt = 1, .history = "so far", .holder = token_of(1)};
+  for (int host = 1; host <= nodes; ++host) state.members.push_back(token_of(host));
+  meeting.coordinator.resume(state, meeting.now);
+  return meeting;
+}
+
+void come_back(ToldMeeting& meeting, int host, int round, int least, int most) {
+  JoinRecord record = node_at("10.0.0." + std::to_string(host));
+  record.min_nodes = least;
+  record.max_nodes = most;
+  meeting.coordinator.received(static_cast<LauncherId>(host),
+                               {.kind = Kind::kJoin, .round = round, .takes_up = true, .join = record}, meeting.now);
+}
+
+void be_ready(ToldMeeting& meeting, int host, int round, int attempt = 1) {
+  meeting.coordinator.received(
+      static_cast<LauncherId>(host),
+      {.kind = Kind::kReady, .round = round, .text = "told", .attempt = attempt, .port = 5000 + host}, meeting.now);
+}
+
+TEST(Takeover, BeginsTheNextRoundWhenAllAreBackAndReady) {
+  ToldMeeting meeting = resumed(2, 3, 3);
+  come_back(meeting, 2, 3, 2, 3);
+  come_back(meeting, 3, 3, 2, 3);
+  meeting.pass(Duration(1500));
+  EXPECT_EQ(meeting.said(), "") << "their workers are being stopped";
+  be_ready(meeting, 2, 4);
+  be_ready(meeting, 3, 4, 2);
+  EXPECT_EQ(meeting.said(), "begin>2 begin>3");
+  const Membership& membership = *meeting.sent.front().message.membership;
+  EXPECT_EQ(membership.round, 4);
+  EXPECT_EQ(membership.attempt, 2) << "whoever knows of more restarts is believed";
+  EXPECT_EQ(membership.history, "told");
+  EXPECT_EQ(membership.master_port, 5002);
+  const JobState state = meeting.coordinator.state();
+  EXPECT_EQ(state.round, 4);
+  EXPECT_EQ(state.members, (std::vector<std::string>{token_of(2), token_of(3)}));
+}
+
+TEST(Takeover, WaitsAHeartbeatForThoseThatDoNotComeBack) {
+  ToldMeeting meeting = resumed(1, 3, 3);
+  come_back(meeting, 2, 3, 1, 3);
+  be_ready(meeting, 2, 4);
+  meeting.pass(Duration(4900));
+  EXPECT_EQ(meeting.said(), "");
+  EXPECT_EQ(meeting.coordinator.deadline(), meeting.now + Duration(100));
+  meeting.pass(Duration(100));
+  EXPECT_EQ(meeting.said(), "begin>2");
+}
+
+TEST(Takeover, GoesOnWithSparesAloneAndTheSameBudget) {
+  ToldMeeting meeting = resumed(1, 1, 1);
+  meeting.join(5, node_at("10.0.0.5"));
+  EXPECT_EQ(meeting.said(), "spare>5");
+  meeting.pass(Duration(5000));
+  EXPECT_EQ(meeting.said(), "begin>5");
+  EXPECT_EQ(meeting.sent.front().message.membership->round, 4);
+  EXPECT_EQ(meeting.sent.front().message.membership->attempt, 1);
+  EXPECT_EQ(meeting.sent.front().message.membership->history, "so far");
+}
+
+TEST(Takeover, BelievesThoseThatHaveSeenALaterRound) {
+  ToldMeeting meeting = resumed(2, 2, 2);
+  come_back(meeting, 2, 3, 2, 2);
+  be_ready(meeting, 2, 4);
+  come_back(meeting, 3, 4, 2, 2);
+  be_ready(meeting, 3, 5);
+  meeting.pass(Duration(1000));
+  EXPECT_EQ(meeting.said(), "begin>2 begin>3");
+  EXPECT_EQ(meeting.sent.front().message.membership->round, 5);
+}
+
+TEST(Takeover, NeedsNoStateWhereOneComesBack) {
+  ToldMeeting meeting(2, 3);
+  come_back(meeting, 2, 7, 2, 3);
+  come_back(meeting, 3, 7, 2, 3);
+  be_ready(meeting, 2, 8);
+  be_ready(meeting, 3, 8);
+  meeting.pass(Duration(4000));
+  EXPECT_EQ(meeting.said(), "") << "nobody knows who else will come";
+  meeting.pass(Duration(1000));
+  EXPECT_EQ(meeting.said(), "begin>2 begin>3");
+  EXPECT_EQ(meeting.sent.front().message.membership->round, 8);
+}
+
+TEST(Takeover, IsNoMatterOfAMeetingThatLives) {
+  ToldMeeting meeting(2, 3);
+  meeting.join(1, node_at("10.0.0.1"));
+  meeting.join(2, node_at("10.0.0.2"));
+  meeting.pass(Duration(1000));
+  EXPECT_EQ(meeting.said(), "begin>1 begin>2");
+  come_back(meeting, 3, 0, 2, 3);
+  EXPECT_EQ(meeting.said(), "spare>3");
+  meeting.pass(Duration(2000));
+  EXPECT_EQ(meeting.said(), "") << "its workers are being stopped";
+  be_ready(meeting, 3, 1);
+  EXPECT_EQ(meeting.said(), "resize>1 resize>2");
+}
+
+TEST(JobState, IsReadAsItWasWritten) {
+  const JobState state{.round = 4, .attempt = 2, .history = "a \"b\"", .holder = "h/1", .members = {"h/1", "i/2"}};
+  EXPECT_EQ(job_state_from_json(to_json(state)), state);
+  for (const char* const text : {"", "{}", R"({"round":-1,"attempt":0,"history":"","holder":"","members":[]})",
+                                 R"({"round":1,"attempt":0,"history":"","holder":"","members":[3]})"}) {
+    EXPECT_FALSE(job_state_from_json(text)) << text;
+  }
+}
+
+/// Launchers of one job and the one of them that holds its meeting, which dies again and again. What it left behind is
+/// that of its last round, or of the one before.
+class HolderLosses {
+ public:
+  explicit HolderLosses(unsigned seed) : random_(seed) {
+    most_ = draw(2, 5);
+    least_ = draw(1, most_);
+    const int nodes = draw(most_, most_ + 2) + draw(0, 2);
+    for (int host = 1; host <= nodes; ++host) launchers_[host] = {};
+    open(1, std::nullopt);
+  }
+
+  void run() {
+    while (static_cast<int>(launchers_.size()) >= least_ && !launchers_.empty()) {
+      for (int step = 0; step < 400 && !all_run(); ++step) pass_some_time();
+      ASSERT_TRUE(all_run()) << "the job does not go on; " << meeting_->coordinator.who_is_there();
+      check();
+      kill_holder();
+    }
+  }
+
+ private:
+  struct Launcher {
+    std::optional<Membership> membership;
+    bool ready = false;
+  };
+
+  int draw(int least, int most) { return std::uniform_int_distribution<int>(least, most)(random_); }
+
+  [[nodiscard]] bool all_run() const {
+    std::size_t running = 0;
+    for (const auto& [host, launcher] : launchers_) {
+      if (launcher.membership && launcher.membership->round > last_round_) ++running;
+    }
+    return running == std::min(launchers_.size(), static_cast<std::size_t>(most_));
+  }
+
+  void open(int holder, const std::optional<JobState>& state) {
+    holder_ = holder;
+    meeting_.emplace(least_, most_);
+    meeting_->now += Duration(draw(0, 1000));
+    if (state) meeting_->coordinator.resume(*state, meeting_->now);
+    joins_left_.clear();
+    for (const auto& [host, launcher] : launchers_) joins_left_.push_back(host);
+    std::shuffle(joins_left_.begin(), joins_left_.end(), random_);
+  }
+
+  /// One launcher finds the meeting, or one is ready, or neither.
+  void pass_some_time() {
+    if (!joins_left_.empty() && draw(0, 2) == 0) {
+      const int host = joins_left_.back();
+      joins_left_.pop_back();
+      const auto& membership = launchers_[host].membership;
+      membership ? come_back(*meeting_, host, membership->round, least_, most_)
+                 : meeting_->join(static_cast<LauncherId>(host), node_at("10.0.0." + std::to_string(host)));
+      joined_.push_back(host);
+    } else if (!joined_.empty() && draw(0, 1) == 0) {
+      const int host = joined_.back();
+      joined_.pop_back();
+      if (launchers_[host].membership) be_ready(*meeting_, host, launchers_[host].membership->round + 1, attempt_);
+    }
+    meeting_->pass(Duration(draw(0, 400)));
+    deliver();
+  }
+
+  /// A round that costs nothing stops at once: newcomers have come.
+  void deliver() {
+    for (const Coordinator::Send& send : meeting_->coordinator.take_sends()) {
+      const int host = static_cast<int>(send.to);
+      if (send.message.kind == Kind::kBegin) {
+        launchers_[host].membership = send.message.membership;
+        before_last_ = std::exchange(last_, meeting_->coordinator.state());
+      }
+      if (send.message.kind == Kind::kResize) {
+        meeting_->say(send.to, Kind::kReport, send.message.round);
+        resized_.push_back(host);
+      }
+      EXPECT_NE(send.message.kind, Kind::kRefused) << send.message.text;
+      EXPECT_NE(send.message.kind, Kind::kEnded) << send.message.text;
+    }
+    for (const int host : std::exchange(resized_, {})) {
+      be_ready(*meeting_, host, launchers_[host].membership->round + 1, attempt_);
+    }
+  }
+
+  void check() const {
+    std::map<int, int> sizes;
+    int newest = 0;
+    for (const auto& [host, launcher] : launchers_) {
+      if (launcher.membership) newest = std::max(newest, launcher.membership->round);
+    }
+    for (const auto& [host, launcher] : launchers_) {
+      if (!launcher.membership || launcher.membership->round != newest) continue;
+      ++sizes[newest];
+      EXPECT_EQ(launcher.membership->attempt, attempt_) << "the budget is that of the job, whoever holds its meeting";
+    }
+    EXPECT_GT(newest, last_round_);
+    EXPECT_GE(sizes[newest], least_);
+    EXPECT_LE(sizes[newest], most_);
+  }
+
+  /// Its state may be older than the round by one; those that are left know better.
+  void kill_holder() {
+    for (const auto& [host, launcher] : launchers_) {
+      if (launcher.membership) last_round_ = std::max(last_round_, launcher.membership->round);
+    }
+    launchers_.erase(holder_);
+    if (launchers_.empty()) return;
+    JobState state = draw(0, 3) == 0 && before_last_.round > 0 ? before_last_ : last_;
+    state.holder = token_of(holder_);
+    joined_.clear();
+    const auto next = std::next(launchers_.begin(), draw(0, static_cast<int>(launchers_.size()) - 1));
+    open(next->first, state);
+  }
+
+  std::mt19937 random_;
+  int least_ = 1;
+  int most_ = 1;
+  int attempt_ = 0;
+  int holder_ = 1;
+  int last_round_ = -1;
+  std::map<int, Launcher> launchers_;
+  std::optional<ToldMeeting> meeting_;
+  std::vector<int> joins_left_;
+  std::vector<int> joined_;
+  std::vector<int> resized_;
+  JobState last_;
+  JobState before_last_;
+};
+
+TEST(Takeover, GoesOnHoweverOftenAndWheneverTheHolderIsLost) {
+  for (unsigned seed = 0; seed < 500 && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    HolderLosses(seed).run();
+  }
+}
+
+}  // namespace
+}  // namespace lrun

@@ -1,0 +1,137 @@
+#include "store/etcd_client.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "support/fake_etcd.h"
+
+namespace lrun {
+namespace {
+
+using test::FakeEtcd;
+
+constexpr Duration kPatience(30'000);
+
+/// Runs the loop until the question is answered.
+EtcdClient::Result ask(EventLoop& loop, EtcdClient& client, Duration limit = kPatience) {
+  std::optional<EtcdClient::Result> told;
+  client.ask(etcd_get("key"), limit, [&](const EtcdClient::Result& result) {
+    told = result;
+    loop.stop();
+  });
+  loop.run();
+  return told ? *told : EtcdClient::Result{.answer = {}, .trouble = "nobody was told"};
+}
+
+EtcdClient::Options at(std::initializer_list<std::uint16_t> ports, const std::string& user = {}) {
+  EtcdClient::Options options{.endpoints = {}, .user = user, .password = "pw", .attempt = kPatience};
+  for (const std::uint16_t port : ports) options.endpoints.push_back({"127.0.0.1", port});
+  return options;
+}
+
+std::string found() { return FakeEtcd::response(R"({"kvs":[{"value":"aGVsbG8=","create_revision":"3"}]})"); }
+
+std::string error(int code, const std::string& text) {
+  return FakeEtcd::response(R"({"error":")" + text + R"(","code":)" + std::to_string(code) + "}", "400 Bad Request");
+}
+
+TEST(EtcdClient, AsksAgainOverTheSameConnection) {
+  EventLoop loop;
+  FakeEtcd etcd(loop, [](const std::string&) { return found(); });
+  EtcdClient client(loop, at({etcd.port()}));
+  for (int i = 0; i < 3; ++i) {
+    const EtcdClient::Result result = ask(loop, client);
+    EXPECT_EQ(result.trouble, "");
+    ASSERT_EQ(result.answer.entries.size(), 1U);
+    EXPECT_EQ(result.answer.entries[0], (EtcdEntry{"hello", 3}));
+  }
+  EXPECT_EQ(client.own_address(), "127.0.0.1");
+  EXPECT_EQ(etcd.paths, std::vector<std::string>(3, "/v3/kv/range"));
+}
+
+TEST(EtcdClient, AsksTheNextEndpoint) {
+  EventLoop loop;
+  const std::uint16_t nobody = FakeEtcd(loop, nullptr).port();
+  FakeEtcd silent(loop, [](const std::string&) { return std::string(); });
+  FakeEtcd leaderless(loop, [](const std::string&) { return error(kEtcdUnavailable, "etcdserver: no leader"); });
+  FakeEtcd sound(loop, [](const std::string&) { return found(); });
+  EtcdClient::Options options = at({nobody, silent.port(), leaderless.port(), sound.port()});
+  options.attempt = Duration(500);
+  EtcdClient client(loop, options);
+  EXPECT_EQ(ask(loop, client).trouble, "");
+  EXPECT_EQ(ask(loop, client).trouble, "");
+  EXPECT_EQ(silent.paths.size(), 1U);
+  EXPECT_EQ(leaderless.paths.size(), 1U);
+  EXPECT_EQ(sound.paths.size(), 2U) << "it stays where it was answered";
+}
+
+TEST(EtcdClient, SaysWhyNobodyAnswers) {
+  EventLoop loop;
+  const std::uint16_t nobody = FakeEtcd(loop, nullptr).port();
+  EtcdClient refused(loop, at({nobody}));
+  EXPECT_EQ(ask(loop, refused, Duration(1)).trouble,
+            "cannot connect to 127.0.0.1 port " + std::to_string(nobody) + ": Connection refused");
+  FakeEtcd etcd(loop, [](const std::string&) { return std::string(); });
+  EtcdClient unanswered(loop, at({etcd.port()}));
+  EXPECT_EQ(ask(loop, unanswered, Duration(300)).trouble, "no answer from 127.0.0.1 port " +
+                                                              std::to_string(etcd.port()) +
+                                                              ", which is connected: has etcd lost its quorum?");
+}
+
+TEST(EtcdClient, LogsInOnceAndAgainWhenItsTokenIsOver) {
+  EventLoop loop;
+  int logins = 0;
+  FakeEtcd etcd(loop, [&](const std::string& request) {
+    if (request.starts_with("POST /v3/auth/authenticate")) {
+      return FakeEtcd::response(R"({"token":"token )" + std::to_string(++logins) + R"("})");
+    }
+    const bool valid = request.find("Authorization: token " + std::to_string(logins) + "\r\n") != std::string::npos;
+    return valid ? found() : error(kEtcdUnauthenticated, "etcdserver: invalid auth token");
+  });
+  EtcdClient client(loop, at({etcd.port()}, "somebody"));
+  EXPECT_EQ(ask(loop, client).trouble, "");
+  EXPECT_EQ(ask(loop, client).trouble, "");
+  EXPECT_EQ(logins, 1);
+  logins = 7;  // etcd began anew
+  EXPECT_EQ(ask(loop, client).trouble, "");
+  EXPECT_EQ(logins, 8);
+}
+
+TEST(EtcdClient, GivesUpAtOnceWhatNoTimeMends) {
+  const std::string html = "HTTP/1.0 501 Unsupported\r\nContent-Length: 6\r\n\r\n<html>";
+  const struct {
+    std::string answer;
+    std::string trouble;
+    std::string hint;
+  } cases[] = {
+      {error(3, "etcdserver: user name is empty"), "etcd lets nobody in without a name", "LRUN_ETCD_USER"},
+      {error(7, "etcdserver: permission denied"), "etcd says 'etcdserver: permission denied'", "LRUN_ETCD_USER"},
+      {FakeEtcd::response("404 page not found", "404 Not Found"), "is no etcd v3: status 404 for /v3/kv/range",
+       "etcd v3"},
+      {html, "is no etcd v3: status 501", "etcd v3"},
+      {"SSH-2.0-OpenSSH_9.2\r\n", "is no etcd: ", "etcd v3"},
+  };
+  for (const auto& known : cases) {
+    EventLoop loop;
+    FakeEtcd etcd(loop, [&](const std::string&) { return known.answer; });
+    EtcdClient client(loop, at({etcd.port()}));
+    const EtcdClient::Result result = ask(loop, client);
+    EXPECT_NE(result.trouble.find(known.trouble), std::string::npos) << result.trouble;
+    EXPECT_NE(result.hint.find(known.hint), std::string::npos) << result.hint;
+    EXPECT_EQ(etcd.paths.size(), 1U);
+  }
+}
+
+TEST(EtcdClient, TellsAWrongPassword) {
+  EventLoop loop;
+  FakeEtcd etcd(loop, [](const std::string&) { return error(3, "etcdserver: authentication failed"); });
+  EtcdClient client(loop, at({etcd.port()}, "somebody"));
+  const EtcdClient::Result result = ask(loop, client);
+  EXPECT_EQ(result.trouble, "etcd says 'etcdserver: authentication failed'");
+  EXPECT_EQ(result.hint, "set LRUN_ETCD_USER=NAME:PASSWORD on every node");
+}
+
+}  // namespace
+}  // namespace lrun
