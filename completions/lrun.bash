@@ -1,7 +1,7 @@
 # bash completion for lrun(1). Words before PROGRAM are lrun's, PROGRAM and what follows complete as without lrun.
 
 # Every option with the words its value may be: '-' for an option without a value, '=' before words that stand only
-# behind '=', @file and @directory for names of these, nothing for a value that cannot be guessed.
+# behind '=', @file, @directory and @hostname for names of these, nothing for a value that cannot be guessed.
 declare -gA _lrun_values=(
   [--devices]='auto -1'
   [-n]='auto cpu gpu'
@@ -21,6 +21,14 @@ declare -gA _lrun_values=(
   [--master-port]=''
   [--rdzv-id]=''
   [--role]=''
+  [-H]=@hostname
+  [--hosts]=@hostname
+  [--host]=@hostname
+  [--hostfile]=@file
+  [--include]=@hostname
+  [--exclude]=@hostname
+  [--ssh]=@command
+  [--copy]=-
   [--rdzv-endpoint]=''
   [--node-rank]=''
   [--rdzv-backend]='static c10d etcd etcd-v2'

@@ -32,6 +32,13 @@ function __lrun_program
                 '--master?port' \
                 '--rdzv?id' \
                 --role \
+                -H \
+                --hosts \
+                --host \
+                --hostfile \
+                --include \
+                --exclude \
+                --ssh \
                 '--rdzv?endpoint' \
                 '--node?rank' \
                 '--rdzv?backend' \
@@ -133,6 +140,12 @@ complete -c lrun -n 'not __lrun_program' -x -l seed -d 'Seed for all workers'
 complete -c lrun -n 'not __lrun_program' -x -l master-port -d 'Port of the workers\' store'
 complete -c lrun -n 'not __lrun_program' -x -l rdzv-id -d 'Name of the run'
 complete -c lrun -n 'not __lrun_program' -x -l role -d 'Role of all workers'
+complete -c lrun -n 'not __lrun_program' -x -s H -l hosts -l host -a '(__fish_print_hostnames)' -d 'Run on these hosts, over ssh'
+complete -c lrun -n 'not __lrun_program' -r -F -l hostfile -d 'The same, a host a line'
+complete -c lrun -n 'not __lrun_program' -x -l include -a '(__fish_print_hostnames)' -d 'Only these of the hosts'
+complete -c lrun -n 'not __lrun_program' -x -l exclude -a '(__fish_print_hostnames)' -d 'All but these of the hosts'
+complete -c lrun -n 'not __lrun_program' -x -l ssh -d 'How the other hosts are reached'
+complete -c lrun -n 'not __lrun_program' -l copy -d 'Copy lrun to the other hosts'
 complete -c lrun -n 'not __lrun_program' -x -l rdzv-endpoint -d 'Where the launchers of several nodes meet'
 complete -c lrun -n 'not __lrun_program' -x -l node-rank -d 'Place of this node among the nodes'
 complete -c lrun -n 'not __lrun_program' -x -l rdzv-backend -a 'static c10d etcd etcd-v2' -d 'Where the store of the workers is'

@@ -8,18 +8,19 @@
 #include "base/user_error.h"
 #include "cli/diagnostics.h"
 #include "cli/help.h"
-#include "cli/launch.h"
+#include "cli/named_hosts.h"
 #include "cli/parse_args.h"
 #include "cli/print_config.h"
+#include "cli/run_request.h"
+#include "cli/serve_node.h"
+#include "cli/start_on_hosts.h"
 #include "cli/start_on_nodes.h"
 #include "cli/verbs.h"
 #include "cluster/detect.h"
-#include "cluster/program_facts.h"
-#include "inspect/run_directory.h"
 #include "plan/job_place.h"
 #include "plan/make_plan.h"
-#include "plan/show_plan.h"
 #include "process/process_title.h"
+#include "remote/ssh.h"
 #include "report/parent_error_file.h"
 #include "verdict/judge.h"
 
@@ -28,20 +29,19 @@ namespace {
 
 int answer_with(const std::string& text) { return print(text) ? 0 : kExitRefused; }
 
-void warn(const std::vector<std::string>& warnings) {
-  for (const std::string& warning : warnings) say(Severity::kWarning, warning);
-}
-
 /// parse → detect → plan → run → report
 int run(const std::vector<std::string>& argv) {
   fill_standard_descriptors();
+  if (argv.size() == 2 && argv.back() == kNodeWord) return serve_node();
   const Environment environment = Environment::of_this_process();
   const ParsedCommandLine parsed = parse_command_line(argv, environment, read_file);
-  warn(parsed.warnings);
+  for (const std::string& warning : parsed.warnings) say(Severity::kWarning, warning);
   if (parsed.action == ParsedCommandLine::Action::kVerb) return run_verb(parsed.verb, environment);
   if (parsed.action == ParsedCommandLine::Action::kPrintConfig) return answer_with(config_text(parsed.settings));
   if (parsed.action != ParsedCommandLine::Action::kLaunch) return answer_with(help_text(parsed.action));
 
+  const std::vector<Host> hosts = named_hosts(parsed.request, environment);
+  if (!hosts.empty()) return run_on_hosts(parsed, hosts, environment);
   const Environment of_workers = changed(environment, parsed.request.setup.environment);
   const Allocation allocation = detect_allocation(questions_of(parsed.request, of_workers), of_workers);
   const LaunchRequest request = placed(parsed.request, allocation);
@@ -49,12 +49,7 @@ int run(const std::vector<std::string>& argv) {
   if (request.verbosity > 0 && !place.empty()) say(Severity::kNote, place);
   const int nodes = nodes_to_start(request, allocation);
   if (nodes > 0 && request.dry_run == DryRun::kNo) start_on_nodes(nodes, argv, request, allocation, environment);
-  const ProgramFacts program = look_at_program(request.command.front(), of_workers, request.setup.folder.value);
-  const LaunchPlan plan = make_plan(request, of_workers, allocation, program, make_run_id());
-  warn(plan.warnings);
-  for (const std::string& line : plan.notes) say(Severity::kNote, line);
-  if (request.dry_run != DryRun::kNo) return answer_with(show_plan(plan, of_workers, request.dry_run));
-  return launch(plan, request, environment);
+  return run_request(request, allocation, environment, of_workers);
 }
 
 }  // namespace

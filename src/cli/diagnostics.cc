@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "base/fd.h"
+#include "cli/head_words.h"
 
 namespace lrun {
 
@@ -16,6 +17,7 @@ std::string render(const UserError& error, bool colour) {
 }
 
 void say(Severity severity, std::string_view text) noexcept {
+  if (speaks_through_head()) return tell_head(severity, text);
   try {
     (void)write_all(STDERR_FILENO, message_line(severity, text, takes_colour(STDERR_FILENO)));
   } catch (const std::exception&) {
@@ -28,7 +30,10 @@ void say(const UserError& error) noexcept {
   if (!error.hint().empty()) say(Severity::kHint, error.hint());
 }
 
-void write_to_stderr(std::string_view text) noexcept { (void)write_all(STDERR_FILENO, text); }
+void write_to_stderr(std::string_view text) noexcept {
+  if (speaks_through_head()) return tell_head(NodeFrame::Kind::kOwnWords, text);
+  (void)write_all(STDERR_FILENO, text);
+}
 
 bool print(std::string_view text) noexcept {
   const int error = write_all(STDOUT_FILENO, text);

@@ -13,7 +13,6 @@ namespace {
 
 using enum ValueKind;
 
-constexpr std::string_view kNoHosts = "leave it out, and start lrun on every node: see --rdzv-endpoint";
 constexpr auto later_value = flag_values::not_in_this_version;
 constexpr auto later_choice = flag_values::choice_not_in_this_version;
 
@@ -255,8 +254,6 @@ constexpr Flag kLastFlags[] = {
 
     // Not in this version. To switch one on: give it a group, texts, choices and its own apply(), as above.
     later("standalone", kNone, "PET_STANDALONE", flag_values::standalone, "*"),
-    later("hosts", kRequired, "", later_value, "", kNoHosts, false, "host", "H"),
-    later("hostfile", kRequired, "", later_value, "", kNoHosts),
     later("monitor-interval", kRequired, "PET_MONITOR_INTERVAL", flag_values::monitor_interval, "*"),
     later("start-method", kRequired, "PET_START_METHOD", later_choice, "*", "", false, "", "", "spawn fork forkserver"),
     later("event-log-handler", kRequired, "PET_EVENT_LOG_HANDLER", later_value, "null", "leave it out"),

@@ -1,12 +1,63 @@
 #pragma once
 
 #include "cli/flags.h"
+#include "cli/host_values.h"
 #include "cli/rendezvous_values.h"
 
 namespace lrun {
 
 /// The rows of the flag table about how the launchers of several nodes find each other.
 inline constexpr Flag kJobFlags[] = {
+    {.name = "hosts",
+     .aliases = "host",
+     .short_names = "H",
+     .value = ValueKind::kRequired,
+     .placeholder = "HOST[:N],...",
+     .group = FlagGroup::kNodes,
+     .brief = "run on these hosts, over ssh",
+     .details =
+         "The hosts of the run, with the number of workers of each: 'a:4,b:4'. A host may also be written '4*a', "
+         "'bob@a:4' for a user of another name, or 'n[01-16]:4' for several; without a number it has as many workers "
+         "as --devices says. lrun starts itself on each over one ssh, which must not ask for a password; it has to be "
+         "at the same path there, or is copied with --copy. The environment is carried over but for what belongs to a "
+         "host or a login (HOME, TMPDIR, SSH_*), and so is the working directory. The launchers meet on the first "
+         "host.",
+     .apply = flag_values::hosts},
+    {.name = "hostfile",
+     .value = ValueKind::kRequired,
+     .placeholder = "FILE",
+     .group = FlagGroup::kNodes,
+     .brief = "the same, a host a line",
+     .details =
+         "A file that names the hosts, one a line: 'a slots=4', 'a:4', '4*a', or 'a', which counts once for each line. "
+         "'user=bob' and 'port=2222' may follow; '#' begins a comment.",
+     .apply = flag_values::hostfile,
+     .same_as = "hosts"},
+    {.name = "include",
+     .value = ValueKind::kRequired,
+     .placeholder = "HOST[:N,...]@...",
+     .group = FlagGroup::kNodes,
+     .details = "Of the hosts only these, and of a host only these devices, as DeepSpeed writes it: 'a@b:0,2'.",
+     .apply = flag_values::include},
+    {.name = "exclude",
+     .value = ValueKind::kRequired,
+     .placeholder = "HOST[:N,...]@...",
+     .group = FlagGroup::kNodes,
+     .details = "Of the hosts all but these, or all but these devices of them, in the same grammar.",
+     .apply = flag_values::exclude},
+    {.name = "ssh",
+     .value = ValueKind::kRequired,
+     .placeholder = "COMMAND",
+     .group = FlagGroup::kNodes,
+     .details = "How the other hosts are reached: a command with its options, to which lrun adds its own, the host and "
+                "what to "
+                "run there.",
+     .default_value = "ssh",
+     .apply = flag_values::ssh},
+    {.name = "copy",
+     .group = FlagGroup::kNodes,
+     .details = "Copies lrun to the other hosts over their ssh, into a private folder that goes with the run.",
+     .apply = flag_values::copy},
     {.name = "rdzv-endpoint",
      .value = ValueKind::kRequired,
      .placeholder = "HOST[:PORT][,...]",

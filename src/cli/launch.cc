@@ -15,6 +15,7 @@
 #include "base/nearest.h"
 #include "base/user_error.h"
 #include "cli/diagnostics.h"
+#include "cli/head_words.h"
 #include "cli/meet.h"
 #include "cli/node_run.h"
 #include "cli/run_ending.h"
@@ -175,6 +176,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::
   warn_of_strangers(job, secret);
   const MeetingEnd met = meet(loop, job, plan, guard);
   if (!met.membership) return end_without_job(met, guard, environment);
+  if (speaks_through_head()) tell_head(NodeFrame::Kind::kBegun, "");
   const LaunchPlan placed = place(plan, *met.membership);
   facts.job = &job;
   facts.membership = *met.membership;

@@ -14,6 +14,7 @@
 #include "base/rank_list.h"
 #include "cli/attempt_status.h"
 #include "cli/diagnostics.h"
+#include "cli/head_words.h"
 #include "cli/run_ending.h"
 #include "plan/cpu_binding.h"
 #include "process/descendants.h"
@@ -359,12 +360,14 @@ Verdict NodeRun::start_failed(const FailureRecord& record) {
 }
 
 void NodeRun::say(const std::string& text) {
+  if (speaks_through_head()) return tell_head(NodeFrame::Kind::kJobWords, text);
   logs_->say(text);  // never blocks, also where the workers own the console
 }
 
 void NodeRun::note(const std::string& text) { say(message_line(Severity::kNote, text, takes_colour(STDERR_FILENO))); }
 
 void NodeRun::warn(const std::string& text) {
+  if (speaks_through_head()) return tell_head(Severity::kWarning, text);
   say(message_line(Severity::kWarning, text, takes_colour(STDERR_FILENO)));
 }
 

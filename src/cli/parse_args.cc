@@ -113,14 +113,6 @@ bool asks_for_standalone(const std::vector<GivenValue>& values) {
   });
 }
 
-void apply_all(const std::vector<GivenValue>& values, LaunchRequest& request) {
-  const bool standalone = asks_for_standalone(values);
-  for (const GivenValue& given : values) {
-    if (standalone && given.flag->overridden_by_standalone) continue;
-    if (given.flag->apply != nullptr) given.flag->apply(given, request);
-  }
-}
-
 /// PROGRAM and its arguments. torchrun also drops the line's first '--' when it stands right after the script; lrun
 /// never touches what follows PROGRAM.
 std::vector<std::string> command_of(std::vector<std::string> command, bool double_dash_before, Compat compat) {
@@ -137,6 +129,14 @@ std::vector<std::string> command_of(std::vector<std::string> command, bool doubl
 }
 
 }  // namespace
+
+void apply_all(const std::vector<GivenValue>& values, LaunchRequest& request) {
+  const bool standalone = asks_for_standalone(values);
+  for (const GivenValue& given : values) {
+    if (standalone && given.flag->overridden_by_standalone) continue;
+    if (given.flag->apply != nullptr) given.flag->apply(given, request);
+  }
+}
 
 ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const Environment& environment,
                                      const ReadFile& read_file) {

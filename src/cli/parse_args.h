@@ -33,4 +33,8 @@ struct ParsedCommandLine {
 ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const Environment& environment,
                                      const ReadFile& read_file);
 
+/// Puts values that parse_command_line() decided on into a request.
+/// \throws UserError  as parse_command_line().
+void apply_all(const std::vector<GivenValue>& values, LaunchRequest& request);
+
 }  // namespace lrun

@@ -80,6 +80,8 @@ struct AllocatedNode {
   int cpus = 1;  ///< usable ones: affinity and cgroup quota are taken off
   GpuInventory gpus;
   CpuTopology topology = {};                 ///< of the CPUs that may be used; empty when it was not asked
+  std::string devices = {};                  ///< that the user said of this node: '4', '0,2'; empty: as of all nodes
+  std::string devices_origin = {};           ///< where that was said: 'hosts.txt'
   std::vector<std::string> also_named = {};  ///< of the names that were asked about, those that mean this node
 
   bool operator==(const AllocatedNode&) const = default;
@@ -102,6 +104,7 @@ struct JobPlace {
   int tasks = 1;                  ///< launchers of the job, where it counts these and not nodes
   int tasks_here = 1;             ///< those of them on this host; several would each start all of its workers
   std::string one_a_node = {};    ///< how one task a node is asked for: 'mpirun --map-by ppr:1:node'
+  int listener = -1;  ///< a socket that listens there already, for node rank 0; -1: none. Belongs to the process.
 
   bool operator==(const JobPlace&) const = default;
 };

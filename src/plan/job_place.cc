@@ -106,8 +106,10 @@ void take_meeting(LaunchRequest& request, const Allocation& allocation) {
   if (names_place(request) || job.host.empty()) return;
   const std::string& origin = or_source(job.host_by, allocation);
   rendezvous.backend = {"static", Source::kScheduler, origin};
-  const int port = request.master_port.value.value_or(job.port > 0 ? job.port : kUsualPort);
+  const bool listens = job.listener >= 0;
+  const int port = listens ? job.port : request.master_port.value.value_or(job.port > 0 ? job.port : kUsualPort);
   rendezvous.endpoint = {{job.host, port}, Source::kScheduler, origin};
+  rendezvous.listener = job.listener;
   rendezvous.manager_replaces_nodes = job.replaces_nodes;
 }
 

@@ -33,6 +33,12 @@ struct LaunchRequest {
   Setting<std::string> nproc_per_node;       ///< '8', 'auto', 'cpu', 'gpu'; empty when not given (also -n, -np)
   Setting<int> num_nodes{1};                 ///< at most
   int min_nodes = 0;                         ///< at least; 0: as many as num_nodes
+  Setting<std::string> hosts;                ///< -H: 'a:4,b:4'; empty when not given
+  Setting<std::string> hostfile;             ///< a path; empty when not given
+  Setting<std::string> include;              ///< of those hosts: 'a@b:0,2'; empty: all
+  Setting<std::string> exclude;              ///< the same of what is left out
+  Setting<std::string> ssh{"ssh"};           ///< how the other hosts are reached: a command line
+  bool copy = false;                         ///< lrun is copied to the other hosts
   Setting<std::string> strategy;             ///< lower case; empty when not given
   Setting<std::string> accelerator{"auto"};  ///< auto, cpu, gpu, tpu
   Setting<std::string> process_group_backend{"auto"};  ///< auto, nccl, gloo, shm, shm+gloo

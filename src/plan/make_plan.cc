@@ -8,6 +8,7 @@
 #include "plan/backend_choice.h"
 #include "plan/cpu_binding.h"
 #include "plan/device_choice.h"
+#include "plan/device_request.h"
 #include "plan/gpu_visibility.h"
 #include "plan/job_place.h"
 #include "plan/rank_layout.h"
@@ -56,11 +57,24 @@ std::string who_named(std::size_t nodes, const LaunchRequest& request, const All
   return text + ", " + std::to_string(nodes - allocation.nodes.size()) + " more by " + request.num_nodes.origin;
 }
 
+/// What is asked of one node: its own devices, where the user said them of it.
+DeviceChoice choose_for(const LaunchRequest& request, const AllocatedNode& node) {
+  if (node.devices.empty()) return choose_devices(request, node);
+  LaunchRequest of_node = request;
+  of_node.nproc_per_node = {};
+  of_node.devices = {node.devices, Source::kFlag, node.devices_origin};
+  const bool is_list = node.devices.find(',') != std::string::npos;
+  if (request.dry_run != DryRun::kNo && is_list && node.gpus.gpus.empty() && request.accelerator.value != "cpu") {
+    of_node.devices.value = std::to_string(read_devices(of_node.devices).ids.size());  // another host may have them
+  }
+  return choose_devices(of_node, node);
+}
+
 std::vector<DeviceChoice> choose_for_all(const LaunchRequest& request, const std::vector<AllocatedNode>& nodes) {
   std::vector<DeviceChoice> choices;
   std::size_t total = 0;
   for (const AllocatedNode& node : nodes) {
-    choices.push_back(choose_devices(request, node));
+    choices.push_back(choose_for(request, node));
     total += choices.back().devices.size();
     if (total > kMostWorkers) {
       throw UserError("more than " + std::to_string(kMostWorkers) + " devices were asked for",

@@ -28,6 +28,7 @@ struct RendezvousPlan {
   std::string backend;         ///< 'static', 'c10d' or 'etcd'
   std::string host;            ///< a name or a numeric address; empty: nobody said where
   int port = 0;                ///< 0: the kernel chooses; then nobody else can come
+  int listener = -1;           ///< a socket that listens at `port` already, for who holds the meeting; -1: none
   std::vector<Endpoint> etcd;  ///< of an etcd that knows who holds the meeting; the first is host and port, too
   std::string etcd_folder;     ///< of the job's keys there: '/lrun/NAME'
   Hosting hosting = Hosting::kNever;

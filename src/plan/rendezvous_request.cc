@@ -172,6 +172,7 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   warn_of_unused_port(asked, request.master_port, plan);
   meeting.host = place.host;
   meeting.port = place.port.value_or(0);
+  meeting.listener = asked.listener;
   meeting.backend = asked.backend.value;
   meeting.hosting = who_holds(asked, meeting.host, this_host);
   meeting.workers_use_endpoint = meeting.backend == "static";

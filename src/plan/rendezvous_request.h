@@ -27,6 +27,7 @@ struct RendezvousRequest {
   Setting<std::string> master_addr;        ///< empty: not given
   Setting<std::string> local_addr;         ///< empty: not given
   Setting<int> node_rank{-1};              ///< -1: not given
+  int listener = -1;                       ///< a socket that listens at the endpoint already; -1: none
   std::optional<bool> is_host;             ///< from here on: of --rdzv-conf; empty: not given
   std::optional<Duration> join_timeout;
   std::optional<Duration> connect_timeout;

@@ -57,6 +57,17 @@ std::string device_names(const std::vector<DeviceId>& devices) {
   return (devices.size() == 1 ? "GPU " : "GPUs ") + ids;
 }
 
+std::string devices_in_words(const LaunchPlan& plan) {
+  const std::vector<DeviceId>& first = plan.nodes.front().devices;
+  if (plan.num_nodes == 1) return device_names(first);
+  const bool equal =
+      std::all_of(plan.nodes.begin(), plan.nodes.end(), [&](const NodePlan& node) { return node.devices == first; });
+  if (equal) return device_names(first) + ", on every node";
+  std::size_t all = 0;
+  for (const NodePlan& node : plan.nodes) all += node.devices.size();
+  return fmt::format("{} on all nodes together", all);
+}
+
 std::string thread_row(const LaunchPlan& plan, const Environment& base) {
   if (const auto users = base.get("OMP_NUM_THREADS"); users && plan.omp_num_threads == 0) {
     return row("OMP threads", *users, "OMP_NUM_THREADS");
@@ -91,7 +102,7 @@ std::string setup_rows(const WorkerSetup& setup) {
 }
 
 std::string settings(const LaunchPlan& plan, const Environment& base) {
-  const std::string devices = device_names(plan.nodes.front().devices) + (plan.num_nodes > 1 ? ", on every node" : "");
+  const std::string devices = devices_in_words(plan);
   const bool by_default = !plan.strategy.given();
   const std::string strategy_from = !by_default                    ? plan.strategy.origin
                                     : plan.strategy.value == "ddp" ? "default for more than one device or node"

@@ -57,6 +57,7 @@ void Job::hold_meeting_if_ours() {
 void Job::hold_meeting(int port) {
   constexpr std::size_t kStrangers = 64;
   MeetingHolder::Options options{.port = static_cast<std::uint16_t>(port),
+                                 .listener = plan_.listener,
                                  .reach = reach_,
                                  .times = {.join = plan_.join_timeout,
                                            .replacement = plan_.replacement,

@@ -56,6 +56,7 @@ MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
       coordinator_(options.times, now(), options.host),
       server_(loop, {.reach = options.reach,
                      .port = options.port,
+                     .listener = options.listener,
                      .max_connections = options.max_store_connections,
                      .foreign_byte = kLauncherProtocol.front(),
                      .foreign = [this](Fd socket, const std::string& bytes) { take_over(std::move(socket), bytes); }}) {

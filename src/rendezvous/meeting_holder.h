@@ -26,6 +26,7 @@ class MeetingHolder {
  public:
   struct Options {
     std::uint16_t port = 0;
+    int listener = -1;  ///< as StoreServerOptions has it
     StoreReach reach = StoreReach::kNetwork;
     MeetingTimes times;
     std::size_t max_store_connections = 4096;

@@ -56,6 +56,7 @@ bool concerns_one_connection(int error) {
 }
 
 Fd listen_as(const StoreServerOptions& options) {
+  if (options.listener >= 0) return Fd(options.listener);
   auto& open = options.only_keeps_port ? keep_port : open_listening_socket;
   try {
     return open(options.reach, options.port, options.address);

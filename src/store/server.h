@@ -23,6 +23,7 @@ namespace lrun {
 struct StoreServerOptions {
   StoreReach reach = StoreReach::kLoopback;
   std::uint16_t port = 0;         ///< 0: the kernel chooses
+  int listener = -1;              ///< a socket that listens already, which the server takes over; -1: none
   std::string address = {};       ///< numeric: only this one of the host's addresses; empty: as `reach` says
   bool any_port_will_do = false;  ///< when `port` is taken the kernel chooses, too
   /// Serve nobody and keep the port for a process that is to listen on it, as keep_port() does.

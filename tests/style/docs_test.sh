@@ -18,7 +18,7 @@ spoil() {
 
 spoil man/lrun.1 '/^\.It Fl -seed/d'
 spoil man/lrun.1 's/^\.It Fl -seed Ar N/.It Fl -sead Ar N/'
-spoil man/lrun.1 's/^\.Fl -hostfile ,/,/'
+spoil man/lrun.1 '/^\.Fl -start-method$/d'
 spoil man/lrun.1 '/^\.It Ev ROLE_NAME/d'
 spoil man/lrun.1 's/^\.It Cm status/.It Cm state/'
 spoil completions/lrun.bash 's/status/state/g'

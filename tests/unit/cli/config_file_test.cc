@@ -143,9 +143,9 @@ TEST(ConfigFile, ValuesAreCheckedAsThoseOfTheLine) {
   EXPECT_EQ(refused("grace = 'soon'"),
             "lrun: error: lrun.toml:1: 'grace = \"soon\"': not a time; allowed: a number with ms, s, m, h or d\n"
             "lrun: hint: for example 'grace = \"30s\"'\n");
-  EXPECT_EQ(refused("hostfile = 'hosts'"),
-            "lrun: error: lrun.toml:1: 'hostfile = \"hosts\"' is not in this version\n"
-            "lrun: hint: leave it out, and start lrun on every node: see --rdzv-endpoint\n");
+  EXPECT_EQ(refused("logs-specs = 'mine'"),
+            "lrun: error: lrun.toml:1: 'logs-specs = \"mine\"' is not in this version\n"
+            "lrun: hint: leave it out\n");
 }
 
 TEST(ConfigFile, SwitchesReadYesAndNo) {

@@ -184,9 +184,15 @@ TEST(Refusal, OfLaterFlagsNamesTheFlagAndAWayOut) {
       {"--node-rank=-1",
        "lrun: error: '--node-rank -1': out of range; allowed: 0 to 65535\n"
        "lrun: hint: for example '--node-rank 0'\n"},
-      {"-Ha:4,b:4",
-       "lrun: error: '-H a:4,b:4' is not in this version\n"
-       "lrun: hint: leave it out, and start lrun on every node: see --rdzv-endpoint\n"},
+      {"-Ha:4,b:x",
+       "lrun: error: '-H a:4,b:x': 'b:x' has no number of workers from 1 to 65536\n"
+       "lrun: hint: write 'a:4' for host a with 4 workers, 'bob@a:4' for user bob\n"},
+      {"--hostfile=",
+       "lrun: error: '--hostfile=': the name of a file is missing\n"
+       "lrun: hint: for example '--hostfile hosts.txt'\n"},
+      {"--ssh='ssh",
+       "lrun: error: '--ssh 'ssh': a quote is not closed, or a backslash protects nothing\n"
+       "lrun: hint: quote as for a shell\n"},
       {"--monitor-interval=0",
        "lrun: error: '--monitor-interval 0': not a number of seconds above 0\n"
        "lrun: hint: for example '--monitor-interval 0.1'\n"},

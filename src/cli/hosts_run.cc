@@ -1,0 +1,294 @@
+#include "cli/hosts_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "base/message.h"
+#include "base/split.h"
+#include "base/whole_number.h"
+#include "cli/head_words.h"
+#include "cli/run_ending.h"
+#include "remote/ssh.h"
+#include "verdict/judge.h"
+
+namespace lrun {
+namespace {
+
+using Kind = NodeFrame::Kind;
+
+constexpr Duration kAnswerLimit(30'000);
+constexpr Duration kEndMargin(20'000);   // the holder of the meeting waits so long for others, and some more
+constexpr Duration kHurriedEnd(10'000);  // after a second signal
+constexpr Duration kUnfinishedLine(100);
+
+}  // namespace
+
+HostsRun::HostsRun(EventLoop& loop, std::vector<Start> hosts, Options options)
+    : loop_(loop),
+      options_(std::move(options)),
+      words_(hosts.size()),
+      consoles_(loop, LogOptions{},
+                {.progressed = [this] { hold_back_when_full(); },
+                 .closed =
+                     [this](LogStream stream) {
+                       if (stream == LogStream::kOut) send_to_all(Kind::kCloseOut, "");
+                     },
+                 .warning = [this](const std::string& text) { say(message_line(Severity::kWarning, text, colour_)); }}),
+      colour_(takes_colour(STDERR_FILENO)),
+      signals_(loop, options_.signals, [this](const ReceivedSignal& signal) { signal_arrived(signal.number); }) {
+  for (Start& start : hosts) hosts_.push_back({std::move(start), nullptr, {}, {}, false, false, {}, {}, {}});
+}
+
+HostsRun::End HostsRun::run() {
+  for (std::size_t i = 0; i < hosts_.size(); ++i) connect(i);
+  answer_limit_ = loop_.after(kAnswerLimit, [this] {
+    for (std::size_t i = 0; i < hosts_.size(); ++i) {
+      Host& host = hosts_[i];
+      if (!host.ready && host.problem.empty()) {
+        host.problem = fmt::format("no answer in {}", format_duration(kAnswerLimit));
+      }
+    }
+    start_when_all_answered();
+  });
+  start_when_all_answered();
+  loop_.run();
+  for (Host& host : hosts_) host.link.reset();
+  return end_;
+}
+
+void HostsRun::connect(std::size_t index) {
+  Host& host = hosts_[index];
+  try {
+    host.link = std::make_unique<HostLink>(
+        loop_, host.start.command, host.start.here ? std::string() : options_.first_bytes,
+        HostLink::Events{
+            .frame = [this, index](const NodeFrame& frame) { received(index, frame); },
+            .ended = [this, index](const ExitStatus& status,
+                                   const std::string& last_line) { link_ended(index, status, last_line); }});
+    host.link->send(Kind::kOrder, encode(host.start.order));
+  } catch (const std::system_error& error) {
+    host.problem = error.what();
+    host.over = true;
+  }
+}
+
+void HostsRun::received(std::size_t index, const NodeFrame& frame) {
+  Host& host = hosts_[index];
+  switch (frame.kind) {
+    case Kind::kAnswer:
+      host.ready = decode_ready(frame.payload);
+      if (!host.ready) return cannot_be_used(index, "what it answered cannot be read");
+      return start_when_all_answered();
+    case Kind::kRefusal:
+      return cannot_be_used(index, frame.payload);
+    case Kind::kOut:
+      return show(index, host.out, LogStream::kOut, frame.payload);
+    case Kind::kErr:
+      return show(index, host.err, LogStream::kErr, frame.payload);
+    case Kind::kJobWords:
+      return say(words_.of_job(index, frame.payload));
+    case Kind::kOwnWords:
+      if (words_.is_new(frame.payload)) {
+        say(words_of_node(frame.payload, hosts_.size() > 1 ? host.start.name : std::string(), colour_));
+      }
+      return;
+    case Kind::kBegun:
+      host.begun = true;
+      return;
+    case Kind::kEnded: {
+      std::string_view rest = frame.payload;
+      const int signal_number = whole_number<int>(cut(rest, ' ')).value_or(0);
+      const int code = whole_number<int>(rest).value_or(kExitRefused);
+      host.end = signal_number != 0 ? ExitStatus{ExitStatus::Kind::kSignaled, signal_number}
+                                    : ExitStatus{ExitStatus::Kind::kExited, code};
+      return host_ended(index);
+    }
+    default:
+      return;
+  }
+}
+
+void HostsRun::cannot_be_used(std::size_t index, const std::string& why) {
+  hosts_[index].problem = why;
+  start_when_all_answered();
+}
+
+void HostsRun::link_ended(std::size_t index, const ExitStatus& status, const std::string& last_line) {
+  Host& host = hosts_[index];
+  host.over = true;
+  if (!started_) {
+    const std::string why = failure_in_words(status.shell_code(), last_line, host.start.program);
+    if (host.problem.empty()) host.problem = host.ready ? "the connection ended: " + why : why;
+    return start_when_all_answered();
+  }
+  if (!host.end) {
+    const std::string why =
+        last_line.empty() ? fmt::format("ssh ended with status {}", status.shell_code()) : last_line;
+    say(message_line(Severity::kError, fmt::format("{}: the connection to its lrun ended: {}", host.start.name, why),
+                     colour_));
+    say(words_.lost(index));
+    host_ended(index);
+  }
+  finish_when_all_ended();
+}
+
+void HostsRun::start_when_all_answered() {
+  if (started_ || done_) return;
+  const auto answered = [](const Host& host) { return host.ready || !host.problem.empty(); };
+  if (!std::all_of(hosts_.begin(), hosts_.end(), answered)) return;
+  answer_limit_.cancel();
+  const bool all_well =
+      std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.problem.empty(); });
+  all_well ? begin() : refuse_hosts();
+}
+
+void HostsRun::refuse_hosts() {
+  std::vector<HostProblem> problems;
+  for (const Host& host : hosts_) {
+    if (!host.problem.empty()) problems.push_back({host.start.name, host.problem});
+  }
+  say(hosts_problem_text(problems, hosts_.size(), colour_));
+  end_.code = kExitRefused;
+  done_ = true;
+  consoles_.when_flushed(kLastWordPatience, [this](bool) { loop_.stop(); });
+}
+
+/// Where the first host is, as `host` reaches it.
+std::string HostsRun::meeting_for(const Host& host) const {
+  const Host& first = hosts_.front();
+  if (!options_.master_addr.empty()) return options_.master_addr;
+  if (first.start.here) {
+    if (host.start.here) return "127.0.0.1";
+    return host.ready->head_address.empty() ? first.start.name : host.ready->head_address;
+  }
+  return first.ready->own_address.empty() ? first.start.name : first.ready->own_address;
+}
+
+void HostsRun::begin() {
+  started_ = true;
+  const int port = hosts_.front().ready->port;
+  for (Host& host : hosts_) {
+    host.begun = hosts_.size() == 1;
+    host.link->send(Kind::kGo, fmt::format("{} {}", port, meeting_for(host)));
+  }
+}
+
+/// What it printed last may have no newline.
+void HostsRun::host_ended(std::size_t index) {
+  show_unfinished();
+  const Host& host = hosts_[index];
+  const bool failed = !host.end || !host.end->success();
+  if (failed && !host.begun) stop_those_who_wait();
+}
+
+/// The others would wait for a host that does not come.
+void HostsRun::stop_those_who_wait() {
+  const auto left =
+      std::count_if(hosts_.begin(), hosts_.end(), [](const Host& host) { return !host.over && !host.end; });
+  if (left >= options_.min_nodes || std::exchange(stopping_those_who_wait_, true)) return;
+  for (Host& host : hosts_) {
+    if (!host.begun && !host.over && !host.end) host.link->send(Kind::kSignal, std::to_string(SIGTERM));
+  }
+}
+
+void HostsRun::show(std::size_t index, LineSplitter& splitter, LogStream stream, std::string_view bytes) {
+  const int writer = static_cast<int>(2 * index) + (stream == LogStream::kErr ? 1 : 0);
+  Console& console = consoles_.of(stream);
+  splitter.split(bytes, [&](std::string_view piece) { console.append(writer, {}, piece); });
+  console.write_out();
+  if (splitter.held_bytes() > 0 && !unfinished_.armed()) {
+    unfinished_ = loop_.after(kUnfinishedLine, [this] { show_unfinished(); });
+  }
+  hold_back_when_full();
+}
+
+void HostsRun::show_unfinished() {
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    const int writer = static_cast<int>(2 * i);
+    hosts_[i].out.finish([&](std::string_view piece) { consoles_.of(LogStream::kOut).append(writer, {}, piece); });
+    hosts_[i].err.finish([&](std::string_view piece) { consoles_.of(LogStream::kErr).append(writer + 1, {}, piece); });
+  }
+  consoles_.write_out();
+}
+
+void HostsRun::say(const std::string& text) {
+  if (text.empty()) return;
+  consoles_.of(LogStream::kErr).append(Console::kLauncher, {}, text);
+  consoles_.write_out();
+}
+
+/// A slow console makes the workers wait, as on one host.
+void HostsRun::hold_back_when_full() {
+  Console& out = consoles_.of(LogStream::kOut);
+  Console& err = consoles_.of(LogStream::kErr);
+  const bool full = out.full() || err.full();
+  const bool relieved = out.relieved() && err.relieved();
+  if (paused_ ? !relieved : !full) return;
+  paused_ = !paused_;
+  for (Host& host : hosts_) {
+    if (host.link) host.link->pause(paused_);
+  }
+}
+
+void HostsRun::signal_arrived(int signal_number) {
+  const bool ends = std::find(options_.stop_signals.begin(), options_.stop_signals.end(), signal_number) !=
+                    options_.stop_signals.end();
+  if (!started_) {
+    if (!ends) return;
+    end_ = {128 + signal_number, signal_number};
+    done_ = true;
+    return loop_.stop();
+  }
+  send_to_all(Kind::kSignal, std::to_string(signal_number));
+  if (!ends) return;
+  const bool first = end_.signal_number == 0;
+  if (first) end_.signal_number = signal_number;
+  end_limit_ = loop_.after(first ? options_.grace + kEndMargin : kHurriedEnd, [this] { give_up(); });
+}
+
+void HostsRun::send_to_all(NodeFrame::Kind kind, const std::string& payload) {
+  for (Host& host : hosts_) {
+    if (host.link && !host.over && !host.end) host.link->send(kind, payload);
+  }
+}
+
+/// Without their connection the hosts end what they run.
+void HostsRun::give_up() {
+  std::string names;
+  for (const Host& host : hosts_) {
+    if (!host.over) names += (names.empty() ? "" : ", ") + host.start.name;
+  }
+  say(message_line(Severity::kWarning, "no end was heard of from " + names, colour_));
+  for (Host& host : hosts_) host.over = true;
+  finish_when_all_ended();
+}
+
+void HostsRun::finish_when_all_ended() {
+  if (done_ || !std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.over; })) return;
+  done_ = true;
+  end_limit_.cancel();
+  end_.code = code_of_run();
+  if (end_.code == 0) end_.signal_number = 0;  // it was done before the signal came
+  show_unfinished();
+  consoles_.when_flushed(console_patience(end_.code == 0 ? RunEnd::Kind::kSucceeded : RunEnd::Kind::kWorkerFailed),
+                         [this](bool) { loop_.stop(); });
+}
+
+/// That of the host whose words were shown; of a job that never began, that of the host which kept it from that.
+int HostsRun::code_of_run() const {
+  const auto failed_to_begin = [](const Host& host) {
+    return host.end && !host.begun && host.end->kind == ExitStatus::Kind::kExited && host.end->value != 0 &&
+           host.end->value != 128 + SIGTERM;
+  };
+  const auto culprit = std::find_if(hosts_.begin(), hosts_.end(), failed_to_begin);
+  if (culprit != hosts_.end()) return culprit->end->value;
+  const auto spoke = std::find_if(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.end.has_value(); });
+  if (spoke == hosts_.end()) return kExitRefused;
+  return spoke->end->shell_code();
+}
+
+}  // namespace lrun

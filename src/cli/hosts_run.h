@@ -1,0 +1,105 @@
+#pragma once
+
+#include <csignal>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/event_loop.h"
+#include "cli/hosts_words.h"
+#include "cluster/user_hosts.h"
+#include "logs/console_set.h"
+#include "logs/line_splitter.h"
+#include "process/exit_status.h"
+#include "remote/host_link.h"
+#include "remote/node_frames.h"
+#include "report/hosts_text.h"
+#include "supervise/signal_source.h"
+
+namespace lrun {
+
+/// The head of a run on several hosts: starts a launcher on each, tells them where to meet once all have answered,
+/// shows what they say and what the workers print, passes signals on, and waits for all of them. It has no workers
+/// itself. One thread.
+class HostsRun {
+ public:
+  /// One host of the run.
+  struct Start {
+    std::string name;                  ///< as typed
+    bool here = false;                 ///< this machine: no ssh
+    std::vector<std::string> command;  ///< that starts its launcher
+    std::string program;               ///< lrun's path there, for messages
+    NodeOrder order;
+  };
+  struct Options {
+    std::string master_addr;        ///< of the first host, as the user says; empty: where ssh reaches it
+    int min_nodes = 1;              ///< fewer hosts cannot begin
+    Duration grace{0};              ///< of the workers
+    std::vector<int> signals;       ///< to be passed on, blocked
+    std::vector<int> stop_signals;  ///< those of them that end the run
+    std::string first_bytes;        ///< that every host which is not here gets before anything else
+  };
+
+  HostsRun(EventLoop& loop, std::vector<Start> hosts, Options options);
+  HostsRun(const HostsRun&) = delete;
+  HostsRun& operator=(const HostsRun&) = delete;
+
+  struct End {
+    int code = 0;
+    int signal_number = 0;  ///< lrun is to die of it; 0: of none
+  };
+  End run();
+
+ private:
+  struct Host {
+    Start start;
+    std::unique_ptr<HostLink> link;
+    std::string problem;  ///< why it cannot be used
+    std::optional<NodeReady> ready;
+    bool begun = false;
+    bool over = false;  ///< its link has ended
+    std::optional<ExitStatus> end;
+    LineSplitter out;
+    LineSplitter err;
+  };
+
+  void connect(std::size_t index);
+  void received(std::size_t index, const NodeFrame& frame);
+  void cannot_be_used(std::size_t index, const std::string& why);
+  void link_ended(std::size_t index, const ExitStatus& status, const std::string& last_line);
+  void start_when_all_answered();
+  void refuse_hosts();
+  void begin();
+  [[nodiscard]] std::string meeting_for(const Host& host) const;
+  void host_ended(std::size_t index);
+  void stop_those_who_wait();
+  void show(std::size_t index, LineSplitter& splitter, LogStream stream, std::string_view bytes);
+  void show_unfinished();
+  void say(const std::string& text);
+  void hold_back_when_full();
+  void signal_arrived(int signal_number);
+  void send_to_all(NodeFrame::Kind kind, const std::string& payload);
+  void give_up();
+  void finish_when_all_ended();
+  [[nodiscard]] int code_of_run() const;
+
+  EventLoop& loop_;
+  Options options_;
+  std::vector<Host> hosts_;
+  HostsWords words_;
+  ConsoleSet consoles_;
+  bool colour_;
+  bool started_ = false;
+  bool stopping_those_who_wait_ = false;
+  bool paused_ = false;
+  bool done_ = false;
+  End end_;
+  SignalSource signals_;
+  EventLoop::Timer answer_limit_;
+  EventLoop::Timer end_limit_;
+  EventLoop::Timer unfinished_;
+};
+
+}  // namespace lrun

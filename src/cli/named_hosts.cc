@@ -1,0 +1,98 @@
+#include "cli/named_hosts.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "base/small_file.h"
+#include "base/user_error.h"
+#include "cluster/host_filter.h"
+#include "cluster/own_names.h"
+#include "plan/device_request.h"
+#include "plan/host_place.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostFileBytes = std::size_t{8} << 20U;
+
+std::vector<Host> hosts_of_file(const std::string& path, const std::string& written) {
+  errno = 0;
+  const auto text = read_small_file(path, kMostFileBytes);
+  if (!text) {
+    throw UserError(fmt::format("'{}' cannot be read: {}", written, std::strerror(errno == 0 ? EIO : errno)),
+                    "name a file with a host a line");
+  }
+  return parse_hostfile(*text, path);
+}
+
+void check_selection(const LaunchRequest& request) {
+  const Setting<std::string>& selection = request.include.given() ? request.include : request.exclude;
+  if (!selection.given()) return;
+  if (request.include.given() && request.exclude.given()) {
+    throw UserError(fmt::format("'{}' and '{}' cannot be together", request.include.origin, request.exclude.origin),
+                    "give one of them");
+  }
+  if (!names_hosts(request)) {
+    throw UserError(fmt::format("'{}' selects of hosts, and none are named", selection.origin),
+                    "name them with '-H a:4,b:4' or '--hostfile FILE'");
+  }
+}
+
+/// Slurm has its own idea of where the job is.
+void check_manager(const LaunchRequest& request, const Environment& environment) {
+  const auto job = environment.get("SLURM_JOB_ID");
+  const bool of_worker = environment.has("LRUN_RUN_ID") || environment.has("TORCHELASTIC_RUN_ID");
+  if (!job || of_worker) return;
+  const std::string written = hosts_as_written(request);
+  throw UserError(fmt::format("'{}' and Slurm job {} (SLURM_JOB_ID) both say which nodes to use", written, *job),
+                  fmt::format("leave '{}' out, or write 'env -u SLURM_JOB_ID lrun …'", written));
+}
+
+bool may_be_here(const Host& host) {
+  char own[HOST_NAME_MAX + 1] = {};
+  if (::gethostname(own, sizeof own - 1) != 0) return false;
+  const bool is_numeric =
+      host.name.find_first_not_of("0123456789.") == std::string::npos || host.name.find(':') != std::string::npos;
+  const auto first_label = [](std::string_view name) { return name.substr(0, name.find('.')); };
+  return is_numeric || host.name == "localhost" || first_label(host.name) == first_label(own);
+}
+
+}  // namespace
+
+std::vector<Host> named_hosts(const LaunchRequest& request, const Environment& environment) {
+  check_selection(request);
+  if (!names_hosts(request)) return {};
+  check_manager(request, environment);
+  if (request.hosts.given() && request.hostfile.given()) {
+    throw UserError(
+        fmt::format("'{}' and '{}' both name the hosts", as_written(request.hosts), as_written(request.hostfile)),
+        "give one of them");
+  }
+  const std::string written = hosts_as_written(request);
+  const std::vector<Host> hosts = request.hosts.given() ? parse_host_list(request.hosts.value, written)
+                                                        : hosts_of_file(request.hostfile.value, written);
+  if (request.include.given()) return included(hosts, request.include.value, as_written(request.include));
+  if (request.exclude.given()) return excluded(hosts, request.exclude.value, as_written(request.exclude));
+  return hosts;
+}
+
+std::vector<bool> which_are_here(const std::vector<Host>& hosts) {
+  std::vector<std::string> names;
+  for (const Host& host : hosts) {
+    if (host.user.empty() && host.port == 0 && may_be_here(host)) names.push_back(host.name);
+  }
+  const std::vector<std::string> own = own_names(names);
+  std::vector<bool> here;
+  for (const Host& host : hosts) {
+    const bool plain = host.user.empty() && host.port == 0;
+    here.push_back(plain && std::find(own.begin(), own.end(), host.name) != own.end());
+  }
+  return here;
+}
+
+}  // namespace lrun

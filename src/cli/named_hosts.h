@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include "base/environment.h"
+#include "cluster/user_hosts.h"
+#include "plan/launch_request.h"
+
+namespace lrun {
+
+/// The hosts that the user names, less those that --include and --exclude leave out; empty: none are named. Reads the
+/// hostfile.
+/// \throws UserError  they cannot be read; options or a cluster's manager contradict each other.
+std::vector<Host> named_hosts(const LaunchRequest& request, const Environment& environment);
+
+/// Which of the hosts are this machine and need no ssh.
+std::vector<bool> which_are_here(const std::vector<Host>& hosts);
+
+}  // namespace lrun

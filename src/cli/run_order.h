@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "remote/node_frames.h"
+
+namespace lrun {
+
+/// What a node gets to know when the job is to begin.
+struct NodeStart {
+  int port = 0;         ///< where the launchers meet
+  std::string address;  ///< of the node that holds the meeting, as this one reaches it
+  int listener = -1;    ///< the socket that listens there, on the node that holds it
+  int words = -1;       ///< a pipe for lrun's own words, as frames
+};
+
+/// Runs the workers of one node of a job as its order says, in this process, which is the order's alone: its
+/// environment is replaced. \return the exit code of lrun.
+int run_order(const NodeOrder& order, const NodeStart& start);
+
+}  // namespace lrun

@@ -1,0 +1,30 @@
+#include "cli/run_request.h"
+
+#include "cli/diagnostics.h"
+#include "cli/launch.h"
+#include "cluster/program_facts.h"
+#include "inspect/run_directory.h"
+#include "plan/make_plan.h"
+#include "plan/show_plan.h"
+#include "verdict/judge.h"
+
+namespace lrun {
+namespace {
+
+void tell_about(const LaunchPlan& plan) {
+  for (const std::string& warning : plan.warnings) say(Severity::kWarning, warning);
+  for (const std::string& line : plan.notes) say(Severity::kNote, line);
+}
+
+}  // namespace
+
+int run_request(const LaunchRequest& request, const Allocation& allocation, const Environment& own,
+                const Environment& of_workers) {
+  const ProgramFacts program = look_at_program(request.command.front(), of_workers, request.setup.folder.value);
+  const LaunchPlan plan = make_plan(request, of_workers, allocation, program, make_run_id());
+  tell_about(plan);
+  if (request.dry_run == DryRun::kNo) return launch(plan, request, own);
+  return print(show_plan(plan, of_workers, request.dry_run)) ? 0 : kExitRefused;
+}
+
+}  // namespace lrun

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "base/environment.h"
+#include "cluster/allocation.h"
+#include "plan/launch_plan.h"
+#include "plan/launch_request.h"
+
+namespace lrun {
+
+/// Shows the plan of a request, or runs it on this node. `request` has its place in `allocation`, which was detected
+/// with `environment`: that of the workers.
+/// \return the exit code of lrun. \throws as launch().
+int run_request(const LaunchRequest& request, const Allocation& allocation, const Environment& own,
+                const Environment& of_workers);
+
+}  // namespace lrun

@@ -1,0 +1,191 @@
+#include "cli/start_on_hosts.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/event_loop.h"
+#include "base/sha256.h"
+#include "base/shell_words.h"
+#include "cli/diagnostics.h"
+#include "cli/hosts_run.h"
+#include "cli/meet.h"
+#include "cli/named_hosts.h"
+#include "cli/run_request.h"
+#include "cluster/detect.h"
+#include "inspect/run_directory.h"
+#include "lrun_version.h"
+#include "plan/host_place.h"
+#include "plan/make_plan.h"
+#include "plan/stop_signals.h"
+#include "process/process_limits.h"
+#include "remote/ssh.h"
+#include "rendezvous/handshake.h"
+
+namespace lrun {
+namespace {
+
+/// Options that are the head's alone.
+bool is_for_head(std::string_view name) {
+  constexpr std::array<std::string_view, 9> kNames{"hosts", "hostfile", "include", "exclude",    "ssh",
+                                                   "copy",  "config",   "dry-run", "master-addr"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+std::vector<CarriedValue> carried_values(const std::vector<GivenValue>& settings) {
+  std::vector<CarriedValue> carried;
+  for (const GivenValue& given : settings) {
+    if (is_for_head(given.flag->name)) continue;
+    carried.push_back({std::string(given.flag->name), given.text, static_cast<int>(given.source), given.origin,
+                       given.place, given.ranks});
+  }
+  return carried;
+}
+
+std::vector<std::string> carried_variables(const Environment& environment, const WorkerSetup& setup) {
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : environment.variables()) variables.push_back(name + "=" + value);
+  std::vector<std::string> wanted;
+  for (const EnvironmentChange& change : setup.environment) {
+    if (change.kind == EnvironmentChange::Kind::kPassOn) wanted.push_back(change.name);
+  }
+  return carried_environment(variables, wanted);
+}
+
+std::string new_secret() { return in_hexadecimal(sha256(random_nonce())); }
+
+/// What is the same on all hosts.
+NodeOrder common_order(const ParsedCommandLine& parsed, const LaunchRequest& request, const std::vector<Host>& hosts,
+                       const Environment& environment) {
+  NodeOrder order;
+  order.version = LRUN_VERSION;
+  order.as_torchrun = request.compat == Compat::kTorchrun;
+  order.values = carried_values(parsed.settings);
+  order.command = request.command;
+  order.environment = carried_variables(environment, request.setup);
+  order.folder = std::filesystem::current_path().string();
+  order.needs_folder = !request.setup.folder.value.starts_with('/');
+  for (const Host& host : hosts) order.nodes.push_back(host.name);
+  order.run_name = request.rdzv_id.empty() ? make_run_id() : request.rdzv_id;
+  const std::string secret = job_secret(environment);
+  order.secret = secret.empty() ? new_secret() : secret;
+  order.port = request.master_port.value.value_or(0);
+  order.colour = takes_colour(STDERR_FILENO);
+  return order;
+}
+
+/// lrun itself, for hosts that lack it.
+std::string own_program() {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (bytes.empty()) throw std::system_error(EIO, std::generic_category(), "cannot read lrun itself");
+  return bytes;
+}
+
+/// \param copied  bytes of lrun that every other host gets first; 0: it is there.
+std::vector<HostsRun::Start> starts(const NodeOrder& common, const LaunchRequest& request,
+                                    const std::vector<Host>& hosts, const std::vector<bool>& here, std::size_t copied) {
+  const std::string lrun = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::vector<std::string> ssh = split_shell_words(request.ssh.value).value_or(std::vector<std::string>{"ssh"});
+  const Setting<std::string>& named = request.hosts.given() ? request.hosts : request.hostfile;
+  std::vector<HostsRun::Start> all;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    HostsRun::Start start{hosts[i].name, here[i], {lrun, kNodeWord}, lrun, common};
+    if (!here[i]) {
+      start.command = copied > 0 ? ssh_copy_command(ssh, hosts[i], copied) : ssh_command(ssh, hosts[i], lrun);
+    }
+    start.order.name = hosts[i].name;
+    start.order.node_rank = static_cast<int>(i);
+    start.order.devices = devices_of(hosts[i]);
+    start.order.devices_origin = fmt::format("{}, {}", named.origin, hosts[i].name);
+    all.push_back(std::move(start));
+  }
+  return all;
+}
+
+/// Signals that the workers may want to see, and those that end the run; what nohup ignores stays ignored.
+std::vector<int> block_signals(const std::vector<int>& stop_signals) {
+  std::vector<int> numbers = stop_signals;
+  numbers.insert(numbers.end(), {SIGUSR1, SIGUSR2});
+  std::vector<int> handled;
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int number : numbers) {
+    struct sigaction action {};
+    ::sigaction(number, nullptr, &action);
+    if (action.sa_handler == SIG_IGN || sigismember(&set, number) == 1) continue;
+    ::sigaddset(&set, number);
+    handled.push_back(number);
+  }
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  return handled;
+}
+
+[[noreturn]] void die_of(int signal_number) {
+  const struct rlimit no_core {};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  ::signal(signal_number, SIG_DFL);
+  ::raise(signal_number);
+  sigset_t only;
+  ::sigemptyset(&only);
+  ::sigaddset(&only, signal_number);
+  ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
+  ::_exit(128 + signal_number);
+}
+
+int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request, const std::vector<Host>& hosts,
+                   const std::vector<bool>& here, const Environment& environment) {
+  const NodeOrder common = common_order(parsed, request, hosts, environment);
+  hide_secrets();
+  std::vector<std::string> told_at_start;
+  const StopSignals stop_signals =
+      choose_stop_signals(request.signals_to_handle, personality_of(request.compat), told_at_start);
+  (void)FileLimit::raise_to_hard();
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGCHLD, SIG_DFL);
+  const std::vector<int> signals = block_signals(stop_signals.numbers);
+  HostsRun::End end;
+  {
+    EventLoop loop;
+    const int least = request.min_nodes == 0 ? static_cast<int>(hosts.size()) : request.min_nodes;
+    const std::string copied = request.copy ? own_program() : std::string();
+    HostsRun run(loop, starts(common, request, hosts, here, copied.size()),
+                 {.master_addr = request.rendezvous.master_addr.value,
+                  .min_nodes = least,
+                  .grace = request.grace.value,
+                  .signals = signals,
+                  .stop_signals = stop_signals.numbers,
+                  .first_bytes = copied});
+    end = run.run();
+  }
+  if (end.signal_number != 0) die_of(end.signal_number);
+  return end.code;
+}
+
+}  // namespace
+
+int run_on_hosts(const ParsedCommandLine& parsed, const std::vector<Host>& hosts, const Environment& environment) {
+  const LaunchRequest request = placed_on_hosts(parsed.request, hosts);
+  const std::vector<bool> here = which_are_here(hosts);
+  const Environment of_workers = changed(environment, request.setup.environment);
+  const bool alone = hosts.size() == 1 && here.front();
+  if (!alone && request.dry_run == DryRun::kNo) return start_on_hosts(parsed, request, hosts, here, environment);
+  Questions questions = questions_of(request, of_workers);
+  questions.manager = questions.other_managers = false;  // the user has said where the run is
+  const Allocation this_host = detect_allocation(questions, of_workers);
+  const Allocation allocation = allocation_of_hosts(request, hosts, this_host.nodes.front());
+  return run_request(request, allocation, environment, of_workers);
+}
+
+}  // namespace lrun

@@ -1,0 +1,136 @@
+#include "plan/host_place.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/user_error.h"
+#include "base/whole_number.h"
+#include "plan/device_request.h"
+
+namespace lrun {
+namespace {
+
+template <class T>
+void refuse_beside_hosts(const Setting<T>& setting, const LaunchRequest& request, const std::string& why) {
+  if (!setting.given()) return;
+  throw UserError(fmt::format("'{}' and '{}' do not go together: {}", setting.origin, hosts_as_written(request), why),
+                  fmt::format("leave '{}' out", setting.origin));
+}
+
+void check_others(const LaunchRequest& request) {
+  const RendezvousRequest& rendezvous = request.rendezvous;
+  refuse_beside_hosts(rendezvous.endpoint, request, "the launchers meet on the first host");
+  refuse_beside_hosts(rendezvous.node_rank, request, "a node's rank is its place among the hosts");
+  refuse_beside_hosts(rendezvous.local_addr, request, "it would be the same on all hosts");
+  refuse_beside_hosts(request.setup.debug_rank, request, "a debugger needs the terminal of its host");
+  if (request.standalone) {
+    throw UserError(fmt::format("'--standalone' and '{}' do not go together", hosts_as_written(request)),
+                    "leave one of them out");
+  }
+  if (request.standard_input) {
+    throw UserError(
+        fmt::format("'--stdin' and '{}' do not go together: rank 0 may be on another host", hosts_as_written(request)),
+        "let rank 0 read a file instead");
+  }
+}
+
+void check_nodes(const LaunchRequest& request, const std::vector<Host>& hosts) {
+  const Setting<int>& asked = request.num_nodes;
+  const auto count = static_cast<int>(hosts.size());
+  if (!asked.given() || asked.value == count) return;
+  const bool fewer = asked.value >= 1 && asked.value < count;
+  const std::vector<Host> first(hosts.begin(), hosts.begin() + (fewer ? asked.value : 0));
+  throw UserError(fmt::format("'{} {}': '{}' names {} {}", asked.origin, asked.value, hosts_as_written(request), count,
+                              count == 1 ? "host" : "hosts"),
+                  fewer ? fmt::format("leave '{}' out, or write '-H {}'", asked.origin, in_words(first))
+                        : fmt::format("leave '{}' out, or name as many hosts", asked.origin));
+}
+
+int total_slots(const std::vector<Host>& hosts) {
+  int total = 0;
+  for (const Host& host : hosts) total += host.slots;
+  return total;
+}
+
+/// The corrected list where every host gets `each` workers.
+std::string with_slots(std::vector<Host> hosts, int each) {
+  for (Host& host : hosts) host.slots = each;
+  return in_words(hosts);
+}
+
+/// A number beside hosts with numbers of their own: that of each of them or, with mpirun's and horovodrun's -n and -np,
+/// of all together.
+void check_count(const Setting<std::string>& setting, const LaunchRequest& request, const std::vector<Host>& hosts) {
+  if (!setting.given()) return;
+  const auto number = whole_number<int>(setting.value);
+  const int total = total_slots(hosts);
+  if (number && *number == total && setting.origin.starts_with("-n")) return;
+  const bool each = std::all_of(hosts.begin(), hosts.end(), [&](const Host& host) { return host.slots == number; });
+  if (each) return;
+  const std::string written = hosts_as_written(request);
+  if (!number || *number < 1 || *number > kMostSlots) {
+    throw UserError(fmt::format("'{}' and '{}' both say how many workers a host has", as_written(setting), written),
+                    fmt::format("leave '{}' out", setting.origin));
+  }
+  throw UserError(fmt::format("'{}' and '{}' contradict each other: the hosts have {} workers in all",
+                              as_written(setting), written, total),
+                  fmt::format("leave '{}' out, or write '-H {}'", setting.origin, with_slots(hosts, *number)));
+}
+
+/// All hosts have a number, or none has.
+bool have_slots(const LaunchRequest& request, const std::vector<Host>& hosts) {
+  const auto counted = std::count_if(hosts.begin(), hosts.end(), [](const Host& host) { return host.slots > 0; });
+  if (counted == 0) return false;
+  if (static_cast<std::size_t>(counted) == hosts.size()) return true;
+  const auto without = std::find_if(hosts.begin(), hosts.end(), [](const Host& host) { return host.slots == 0; });
+  throw UserError(fmt::format("'{}' says of some hosts how many workers they have, and not of '{}'",
+                              hosts_as_written(request), without->name),
+                  fmt::format("write '{}:1' for one worker", without->name));
+}
+
+}  // namespace
+
+bool names_hosts(const LaunchRequest& request) { return request.hosts.given() || request.hostfile.given(); }
+
+std::string hosts_as_written(const LaunchRequest& request) {
+  return as_written(request.hosts.given() ? request.hosts : request.hostfile);
+}
+
+std::string devices_of(const Host& host) {
+  if (!host.devices.empty()) return host.devices;
+  return host.slots > 0 ? std::to_string(host.slots) : std::string();
+}
+
+LaunchRequest placed_on_hosts(LaunchRequest request, const std::vector<Host>& hosts) {
+  check_others(request);
+  check_nodes(request, hosts);
+  if (have_slots(request, hosts)) {
+    check_count(request.devices, request, hosts);
+    check_count(request.nproc_per_node, request, hosts);
+    request.devices = {};
+    request.nproc_per_node = {};
+  }
+  if (!request.num_nodes.given()) {
+    const Setting<std::string>& named = request.hosts.given() ? request.hosts : request.hostfile;
+    request.num_nodes = {static_cast<int>(hosts.size()), named.source, named.origin};
+  }
+  return request;
+}
+
+Allocation allocation_of_hosts(const LaunchRequest& request, const std::vector<Host>& hosts,
+                               const AllocatedNode& here) {
+  const std::string origin = request.hosts.given() ? request.hosts.origin : request.hostfile.value;
+  Allocation allocation{{}, hosts_as_written(request), "the user names the hosts"};
+  for (const Host& host : hosts) {
+    AllocatedNode node = here;
+    node.name = host.name;
+    node.devices = devices_of(host);
+    node.devices_origin = fmt::format("{}, {}", origin, host.name);
+    allocation.nodes.push_back(std::move(node));
+  }
+  return allocation;
+}
+
+}  // namespace lrun

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cluster/allocation.h"
+#include "cluster/user_hosts.h"
+#include "plan/launch_request.h"
+
+namespace lrun {
+
+/// True when the user says on which hosts the run is to be.
+bool names_hosts(const LaunchRequest& request);
+
+/// Where the hosts stand, for messages: '-H a:4,b:4', '--hostfile hosts'.
+std::string hosts_as_written(const LaunchRequest& request);
+
+/// The devices of a run on `hosts`, told host by host, and its number of nodes: what else the request says about them
+/// has to agree. `-n`, `-np` and --devices may say how many each host has, or how many all have together.
+/// \throws UserError  two options contradict each other, or one cannot be together with hosts.
+LaunchRequest placed_on_hosts(LaunchRequest request, const std::vector<Host>& hosts);
+
+/// What `--devices` is on this host; empty: as the request says.
+std::string devices_of(const Host& host);
+
+/// The nodes of such a run before any of them was asked: all are taken to be like this host.
+/// \param here  this host
+Allocation allocation_of_hosts(const LaunchRequest& request, const std::vector<Host>& hosts, const AllocatedNode& here);
+
+}  // namespace lrun

@@ -1,0 +1,191 @@
+#include "remote/host_link.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+
+#include "base/split.h"
+#include "process/program_path.h"
+#include "process/spawn.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kReadBytes = std::size_t{64} * 1024;
+constexpr std::size_t kErrorBytesKept = 4096;
+constexpr Duration kToDrain(500);  // what a child of ssh may hold its pipes for
+constexpr Duration kLookWithoutPidfd(50);
+constexpr Duration kReapLimit(1000);
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::string last_line_of(const std::string& text) {
+  std::string last;
+  for (const std::string& line : split_lines(text)) {
+    const std::string_view bare = trimmed(line, " \t\r");
+    if (!bare.empty()) last = bare;
+  }
+  return last;
+}
+
+}  // namespace
+
+HostLink::HostLink(EventLoop& loop, const std::vector<std::string>& command, std::string first, Events events)
+    : loop_(loop), events_(std::move(events)), unsent_(std::move(first)) {
+  start(command);
+  readable_ = loop_.on_readable(output_.get(), [this] { read_output(); });
+  errors_readable_ = loop_.on_readable(error_output_.get(), [this] { read_errors(); });
+  if (child_->poll_fd() >= 0)
+    exit_ = loop_.on_readable(child_->poll_fd(), [this] { look_at_child(); });
+  else
+    again_ = loop_.after(kLookWithoutPidfd, [this] { look_at_child(); });
+  flush();
+}
+
+HostLink::~HostLink() {
+  close();
+  if (!child_ || status_) return;
+  child_->signal_group(SIGKILL);
+  if (child_->wait_until_ended(kReapLimit)) (void)child_->try_wait();
+}
+
+void HostLink::start(const std::vector<std::string>& command) {
+  const char* const path = std::getenv("PATH");
+  const ProgramPath program = find_program(command.front(), path == nullptr ? "" : path);
+  if (program.error_number != 0) {
+    throw std::system_error(program.error_number, std::generic_category(), "cannot execute '" + command.front() + "'");
+  }
+  Pipe in = make_pipe();
+  Pipe out = make_pipe();
+  Pipe err = make_pipe();
+  const std::vector<char*> argv = pointers_to(command);
+  SpawnResult result = spawn({.path = program.path.c_str(),
+                              .argv = argv.data(),
+                              .envp = environ,
+                              .standard_input = in.read.get(),
+                              .standard_output = out.write.get(),
+                              .standard_error = err.write.get()},
+                             SpawnDefaults::of_this_process());
+  if (!result.ok()) {
+    throw std::system_error(result.error_number, std::generic_category(), "cannot start '" + program.path + "'");
+  }
+  child_ = std::move(result.child);
+  input_ = std::move(in.write);
+  output_ = std::move(out.read);
+  error_output_ = std::move(err.read);
+  for (const Fd* const end : {&input_, &output_, &error_output_}) set_nonblocking(end->get());
+}
+
+void HostLink::send(NodeFrame::Kind kind, std::string_view payload) {
+  if (!input_) return;
+  unsent_ += encode(kind, payload);
+  flush();
+}
+
+void HostLink::flush() {
+  while (input_ && sent_ < unsent_.size()) {
+    const ssize_t count = ::write(input_.get(), unsent_.data() + sent_, unsent_.size() - sent_);
+    if (count > 0) {
+      sent_ += static_cast<std::size_t>(count);
+    } else if (errno == EAGAIN) {
+      if (!writable_.armed()) writable_ = loop_.on_writable(input_.get(), [this] { flush(); });
+      return;
+    } else if (errno != EINTR) {  // its end is told by its exit
+      writable_.cancel();
+      input_.reset();
+    }
+  }
+  writable_.cancel();
+  unsent_.clear();
+  sent_ = 0;
+}
+
+void HostLink::pause(bool paused) {
+  if (std::exchange(paused_, paused) == paused || !output_) return;
+  if (paused) {
+    readable_.cancel();
+  } else {
+    readable_ = loop_.on_readable(output_.get(), [this] { read_output(); });
+  }
+}
+
+void HostLink::close() {
+  events_ = {};
+  writable_.cancel();
+  readable_.cancel();
+  input_.reset();
+}
+
+void HostLink::read_output() {
+  char bytes[kReadBytes];
+  const ssize_t count = ::read(output_.get(), bytes, sizeof bytes);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count > 0) {
+    reader_.take({bytes, static_cast<std::size_t>(count)});
+    return give_frames();
+  }
+  readable_.cancel();
+  output_.reset();
+  finish_when_all_is_read();
+}
+
+void HostLink::give_frames() {
+  while (std::optional<NodeFrame> frame = reader_.next()) {
+    if (events_.frame) events_.frame(std::move(*frame));
+  }
+  if (reader_.broken() && child_ && !status_) child_->signal_group(SIGKILL);
+}
+
+void HostLink::read_errors() {
+  char bytes[kErrorBytesKept];
+  const ssize_t count = ::read(error_output_.get(), bytes, sizeof bytes);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count > 0) {
+    errors_.append(bytes, static_cast<std::size_t>(count));
+    if (errors_.size() > 2 * kErrorBytesKept) errors_.erase(0, errors_.size() - kErrorBytesKept);
+    return;
+  }
+  errors_readable_.cancel();
+  error_output_.reset();
+  finish_when_all_is_read();
+}
+
+void HostLink::look_at_child() {
+  try {
+    status_ = child_->try_wait();
+  } catch (const std::system_error&) {
+    status_ = ExitStatus{};
+  }
+  if (!status_) {
+    if (child_->poll_fd() < 0) again_ = loop_.after(kLookWithoutPidfd, [this] { look_at_child(); });
+    return;
+  }
+  exit_.cancel();
+  drain_ = loop_.after(kToDrain, [this] {
+    if (!paused_) output_.reset();
+    error_output_.reset();
+    readable_.cancel();
+    errors_readable_.cancel();
+    finish_when_all_is_read();
+  });
+  finish_when_all_is_read();
+}
+
+void HostLink::finish_when_all_is_read() {
+  if (!status_ || output_ || error_output_ || !events_.ended) return;
+  drain_.cancel();
+  const auto ended = std::exchange(events_.ended, nullptr);
+  ended(*status_, last_line_of(errors_));  // may destroy this
+}
+
+}  // namespace lrun

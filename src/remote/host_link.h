@@ -1,0 +1,73 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/event_loop.h"
+#include "base/fd.h"
+#include "process/exit_status.h"
+#include "process/pidfd.h"
+#include "remote/node_frames.h"
+
+namespace lrun {
+
+/// The head's connection to the launcher of one host: the standard streams of a child process, ssh or, on this host,
+/// lrun itself. The child ends with its object, and with this process however that ends; the launcher behind it sees
+/// the end of its input then. Never blocks. One thread.
+class HostLink {
+ public:
+  struct Events {
+    std::function<void(NodeFrame frame)> frame;
+    /// The child has ended and all that it wrote was told. `last_line`: of its stderr.
+    std::function<void(const ExitStatus& status, const std::string& last_line)> ended;
+  };
+
+  /// \param first  bytes that go before all frames.
+  /// \throws std::system_error  there is no such program, or no process.
+  HostLink(EventLoop& loop, const std::vector<std::string>& command, std::string first, Events events);
+  ~HostLink();
+  HostLink(const HostLink&) = delete;
+  HostLink& operator=(const HostLink&) = delete;
+
+  void send(NodeFrame::Kind kind, std::string_view payload);
+  /// Stops reading, or goes on: for a console that takes no more.
+  void pause(bool paused);
+  /// Nothing is told any more; the child and, behind it, its host are told to end.
+  void close();
+
+  /// The host's lrun has answered.
+  [[nodiscard]] bool greeted() const { return reader_.greeted(); }
+
+ private:
+  void start(const std::vector<std::string>& command);
+  void flush();
+  void read_output();
+  void give_frames();
+  void read_errors();
+  void look_at_child();
+  void finish_when_all_is_read();
+
+  EventLoop& loop_;
+  Events events_;
+  NodeFrameReader reader_{kNodeGreeting};
+  std::optional<PidFd> child_;
+  std::optional<ExitStatus> status_;
+  std::string unsent_;
+  std::size_t sent_ = 0;
+  std::string errors_;  ///< the last lines of stderr
+  Fd input_;
+  Fd output_;
+  Fd error_output_;
+  bool paused_ = false;
+  EventLoop::Watch writable_;
+  EventLoop::Watch readable_;
+  EventLoop::Watch errors_readable_;
+  EventLoop::Watch exit_;
+  EventLoop::Timer again_;
+  EventLoop::Timer drain_;
+};
+
+}  // namespace lrun

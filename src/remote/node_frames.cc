@@ -1,0 +1,183 @@
+#include "remote/node_frames.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kHeadBytes = 1 + sizeof(std::uint32_t);
+constexpr std::size_t kMostBeforeGreeting = std::size_t{1} << 20U;
+constexpr std::size_t kMostTexts = std::size_t{1} << 20U;
+
+void put_number(std::string& bytes, std::uint32_t number) {
+  for (unsigned shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(number >> shift & 0xFFU);
+}
+
+std::uint32_t number_at(std::string_view bytes) {
+  std::uint32_t number = 0;
+  for (unsigned i = 0; i < sizeof number; ++i) {
+    number |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+  }
+  return number;
+}
+
+bool is_kind(char letter) { return std::string_view("ogscrfOEJNBX").find(letter) != std::string_view::npos; }
+
+class Writer {
+ public:
+  Writer& put(std::string_view text) {
+    put_number(bytes_, static_cast<std::uint32_t>(text.size()));
+    bytes_ += text;
+    return *this;
+  }
+  Writer& put(int number) {
+    put_number(bytes_, static_cast<std::uint32_t>(number));
+    return *this;
+  }
+  Writer& put(const std::vector<std::string>& texts) {
+    put(static_cast<int>(texts.size()));
+    for (const std::string& text : texts) put(std::string_view(text));
+    return *this;
+  }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+/// What is missing reads as nothing, and is remembered.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+
+  int number() {
+    if (bytes_.size() < sizeof(std::uint32_t)) return fail();
+    const std::uint32_t number = number_at(bytes_);
+    bytes_.remove_prefix(sizeof number);
+    return static_cast<int>(number);
+  }
+  std::string text() {
+    const auto size = static_cast<std::size_t>(static_cast<std::uint32_t>(number()));
+    if (size > bytes_.size()) fail();
+    const std::string text(bytes_.substr(0, size));
+    bytes_.remove_prefix(std::min(size, bytes_.size()));
+    return text;
+  }
+  std::size_t count() {
+    const auto count = static_cast<std::size_t>(static_cast<std::uint32_t>(number()));
+    if (count > kMostTexts || count > bytes_.size()) return static_cast<std::size_t>(fail());
+    return count;
+  }
+  std::vector<std::string> texts() {
+    std::vector<std::string> texts(count());
+    for (std::string& each : texts) each = text();
+    return texts;
+  }
+  /// Everything was there, and nothing more.
+  [[nodiscard]] bool whole() const { return whole_ && bytes_.empty(); }
+
+ private:
+  int fail() {
+    whole_ = false;
+    bytes_ = {};
+    return 0;
+  }
+
+  std::string_view bytes_;
+  bool whole_ = true;
+};
+
+}  // namespace
+
+std::string encode(NodeFrame::Kind kind, std::string_view payload) {
+  std::string bytes(1, static_cast<char>(kind));
+  bytes.reserve(kHeadBytes + payload.size());
+  put_number(bytes, static_cast<std::uint32_t>(payload.size()));
+  return bytes.append(payload);
+}
+
+void NodeFrameReader::take(std::string_view bytes) {
+  if (broken_) return;
+  if (begin_ > 0) bytes_.erase(0, std::exchange(begin_, 0));
+  bytes_ += bytes;
+  if (greeting_.empty()) return;
+  const auto place = bytes_.find(greeting_);
+  if (place == std::string::npos) {
+    broken_ = bytes_.size() > kMostBeforeGreeting;
+    return;
+  }
+  bytes_.erase(0, place + greeting_.size());
+  greeting_ = {};
+}
+
+std::optional<NodeFrame> NodeFrameReader::next() {
+  const std::string_view rest = std::string_view(bytes_).substr(begin_);
+  if (broken_ || !greeted() || rest.empty()) return std::nullopt;
+  if (!is_kind(rest.front())) broken_ = true;
+  if (broken_ || rest.size() < kHeadBytes) return std::nullopt;
+  const std::size_t size = number_at(rest.substr(1));
+  if (size > kMostFrameBytes) broken_ = true;
+  if (broken_ || rest.size() - kHeadBytes < size) return std::nullopt;
+  begin_ += kHeadBytes + size;
+  return NodeFrame{static_cast<NodeFrame::Kind>(rest.front()), std::string(rest.substr(kHeadBytes, size))};
+}
+
+std::string encode(const NodeOrder& order) {
+  Writer out;
+  out.put(order.version).put(order.as_torchrun ? 1 : 0).put(static_cast<int>(order.values.size()));
+  for (const CarriedValue& value : order.values) {
+    out.put(value.option).put(value.text).put(value.source).put(value.origin).put(value.place).put(value.ranks);
+  }
+  out.put(order.command).put(order.environment).put(order.folder).put(order.needs_folder ? 1 : 0).put(order.name);
+  out.put(order.nodes).put(order.node_rank).put(order.devices).put(order.devices_origin).put(order.run_name);
+  return out.put(order.secret).put(order.port).put(order.colour ? 1 : 0).take();
+}
+
+std::optional<NodeOrder> decode_order(std::string_view bytes) {
+  Reader in(bytes);
+  NodeOrder order;
+  order.version = in.text();
+  order.as_torchrun = in.number() != 0;
+  order.values.resize(in.count());
+  for (CarriedValue& value : order.values) {
+    value.option = in.text();
+    value.text = in.text();
+    value.source = in.number();
+    value.origin = in.text();
+    value.place = in.text();
+    value.ranks = in.text();
+  }
+  order.command = in.texts();
+  order.environment = in.texts();
+  order.folder = in.text();
+  order.needs_folder = in.number() != 0;
+  order.name = in.text();
+  order.nodes = in.texts();
+  order.node_rank = in.number();
+  order.devices = in.text();
+  order.devices_origin = in.text();
+  order.run_name = in.text();
+  order.secret = in.text();
+  order.port = in.number();
+  order.colour = in.number() != 0;
+  const bool has_place = order.node_rank >= 0 && static_cast<std::size_t>(order.node_rank) < order.nodes.size();
+  if (!in.whole() || !has_place || order.command.empty()) return std::nullopt;
+  return order;
+}
+
+std::string encode(const NodeReady& ready) {
+  return Writer().put(ready.port).put(ready.own_address).put(ready.head_address).take();
+}
+
+std::optional<NodeReady> decode_ready(std::string_view bytes) {
+  Reader in(bytes);
+  NodeReady ready;
+  ready.port = in.number();
+  ready.own_address = in.text();
+  ready.head_address = in.text();
+  return in.whole() ? std::optional(std::move(ready)) : std::nullopt;
+}
+
+}  // namespace lrun

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lrun {
+
+/// What the launcher on a node writes before anything else. What its host prints before (a banner, a login script) is
+/// skipped.
+inline constexpr std::string_view kNodeGreeting{"\0lrun-node/1\n", 13};
+
+/// One message between the lrun that somebody typed, which starts a launcher on every host, and one of these.
+struct NodeFrame {
+  enum class Kind : char {
+    // To the node.
+    kOrder = 'o',     ///< what to do: a NodeOrder
+    kGo = 'g',        ///< do it: where the launchers meet, 'PORT ADDRESS'
+    kSignal = 's',    ///< somebody sent this signal: its number
+    kCloseOut = 'c',  ///< nobody reads the workers' stdout any more
+    // From the node.
+    kAnswer = 'r',    ///< it can do it: a NodeReady
+    kRefusal = 'f',   ///< it cannot: why, in words
+    kOut = 'O',       ///< bytes of the workers' stdout
+    kErr = 'E',       ///< bytes of their stderr
+    kJobWords = 'J',  ///< lrun's own words about the job, which all nodes say
+    kOwnWords = 'N',  ///< lrun's own words about this node
+    kBegun = 'B',     ///< the node has met the others
+    kEnded = 'X',     ///< its launcher has ended: a signal's number and the exit code, '0 7'
+  };
+  Kind kind = Kind::kOrder;
+  std::string payload;
+
+  bool operator==(const NodeFrame&) const = default;
+};
+
+/// The frame as bytes. `payload` has at most kMostFrameBytes.
+std::string encode(NodeFrame::Kind kind, std::string_view payload);
+
+inline constexpr std::size_t kMostFrameBytes = std::size_t{16} * 1024 * 1024;
+
+/// Cuts a stream of bytes into frames. A value; keeps at most one frame.
+class NodeFrameReader {
+ public:
+  /// \param greeting  frames begin behind it; empty: at once.
+  explicit NodeFrameReader(std::string_view greeting = {}) : greeting_(greeting) {}
+
+  void take(std::string_view bytes);
+  /// The next whole frame.
+  std::optional<NodeFrame> next();
+
+  /// The greeting has come, or none is waited for.
+  [[nodiscard]] bool greeted() const { return greeting_.empty(); }
+  /// What came is no frame, and never will be.
+  [[nodiscard]] bool broken() const { return broken_; }
+
+ private:
+  std::string_view greeting_;
+  std::string bytes_;
+  std::size_t begin_ = 0;  ///< of what next() has not given
+  bool broken_ = false;
+};
+
+/// One value that was given for an option, as the head read it.
+struct CarriedValue {
+  std::string option;  ///< the long name
+  std::string text;
+  int source = 0;
+  std::string origin;
+  std::string place;
+  std::string ranks;
+
+  bool operator==(const CarriedValue&) const = default;
+};
+
+/// What the launcher of a host is to do: all that its own host would otherwise decide.
+struct NodeOrder {
+  std::string version;                   ///< of lrun; the other end's has to be the same
+  bool as_torchrun = false;              ///< called through a link of that name
+  std::vector<CarriedValue> values;      ///< of the options
+  std::vector<std::string> command;      ///< PROGRAM and its arguments
+  std::vector<std::string> environment;  ///< NAME=VALUE, besides what the host has
+  std::string folder;                    ///< to run in
+  bool needs_folder = true;              ///< else it is only tried
+  std::string name;                      ///< of the node
+  std::vector<std::string> nodes;        ///< names of all of them, by node rank
+  int node_rank = 0;
+  std::string devices;  ///< of this host; empty: as the options say
+  std::string devices_origin;
+  std::string run_name;
+  std::string secret;  ///< LRUN_JOB_SECRET
+  int port = 0;        ///< node rank 0 listens here; 0: on a free one
+  bool colour = false;
+
+  bool operator==(const NodeOrder&) const = default;
+};
+
+std::string encode(const NodeOrder& order);
+/// Empty for what is no order.
+std::optional<NodeOrder> decode_order(std::string_view bytes);
+
+/// What a node answers when it can follow its order.
+struct NodeReady {
+  int port = 0;             ///< that node rank 0 listens on
+  std::string own_address;  ///< numeric, where the head reached it; empty: unknown
+  std::string head_address;
+
+  bool operator==(const NodeReady&) const = default;
+};
+
+std::string encode(const NodeReady& ready);
+std::optional<NodeReady> decode_ready(std::string_view bytes);
+
+}  // namespace lrun

@@ -1,0 +1,113 @@
+#include "remote/ssh.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace lrun {
+namespace {
+
+constexpr int kNotFound = 127;
+constexpr int kNotExecutable = 126;
+
+/// Of a host, of a login on it, or of a manager's job there.
+constexpr std::array<std::string_view, 33> kOwnNames{"HOME",
+                                                     "USER",
+                                                     "LOGNAME",
+                                                     "SHELL",
+                                                     "MAIL",
+                                                     "HOSTNAME",
+                                                     "HOST",
+                                                     "HOSTTYPE",
+                                                     "PWD",
+                                                     "OLDPWD",
+                                                     "SHLVL",
+                                                     "_",
+                                                     "TMPDIR",
+                                                     "TMP",
+                                                     "TEMP",
+                                                     "DISPLAY",
+                                                     "WAYLAND_DISPLAY",
+                                                     "XAUTHORITY",
+                                                     "WINDOWID",
+                                                     "STY",
+                                                     "TMUX",
+                                                     "TMUX_PANE",
+                                                     "KRB5CCNAME",
+                                                     "LINES",
+                                                     "COLUMNS",
+                                                     "GPG_AGENT_INFO",
+                                                     "DBUS_SESSION_BUS_ADDRESS",
+                                                     "INVOCATION_ID",
+                                                     "JOURNAL_STREAM",
+                                                     "NOTIFY_SOCKET",
+                                                     "LISTEN_FDS",
+                                                     "LISTEN_PID",
+                                                     "LRUN_JOB_SECRET"};
+constexpr std::array<std::string_view, 6> kOwnBeginnings{"SSH_", "XDG_", "SLURM_", "SLURMD_", "VSCODE_", "BASH_"};
+
+bool is_hosts_own(std::string_view name) {
+  return std::find(kOwnNames.begin(), kOwnNames.end(), name) != kOwnNames.end() ||
+         std::any_of(kOwnBeginnings.begin(), kOwnBeginnings.end(),
+                     [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
+std::vector<std::string> ssh_to(const std::vector<std::string>& ssh, const Host& host) {
+  std::vector<std::string> command = ssh;
+  for (const char* const option :
+       {"BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=2", "ServerAliveCountMax=3"}) {
+    command.insert(command.end(), {"-o", option});
+  }
+  command.emplace_back("-T");
+  if (host.port != 0) command.insert(command.end(), {"-p", std::to_string(host.port)});
+  if (!host.user.empty()) command.insert(command.end(), {"-l", host.user});
+  command.push_back(host.name);
+  return command;
+}
+
+}  // namespace
+
+std::string quoted_for_shell(const std::string& word) {
+  std::string text = "'";
+  for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return text + "'";
+}
+
+std::vector<std::string> ssh_command(const std::vector<std::string>& ssh, const Host& host, const std::string& lrun) {
+  std::vector<std::string> command = ssh_to(ssh, host);
+  command.push_back(fmt::format("exec {} {}", quoted_for_shell(lrun), kNodeWord));
+  return command;
+}
+
+std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, const Host& host, std::size_t bytes) {
+  std::vector<std::string> command = ssh_to(ssh, host);
+  // dd takes exactly as much as it is told to, and leaves the rest to lrun, which has no file left once it runs.
+  const std::string script = fmt::format(
+      "umask 077; d=$(mktemp -d) && trap \"rm -rf $d\" EXIT HUP INT TERM && "
+      "dd of=$d/lrun bs={} count=1 iflag=fullblock 2>/dev/null && chmod 700 $d/lrun && $d/lrun {}",
+      bytes, kNodeWord);
+  command.push_back("exec sh -c " + quoted_for_shell(script));
+  return command;
+}
+
+std::string failure_in_words(int exit_code, const std::string& last_line, const std::string& lrun) {
+  if (exit_code == kNotFound) return fmt::format("'{}' is not there", lrun);
+  if (exit_code == kNotExecutable) return fmt::format("'{}' cannot be executed there", lrun);
+  if (!last_line.empty()) return last_line;
+  return fmt::format("ssh ended with status {}", exit_code);
+}
+
+std::vector<std::string> carried_environment(const std::vector<std::string>& variables,
+                                             const std::vector<std::string>& wanted) {
+  std::vector<std::string> carried;
+  for (const std::string& variable : variables) {
+    const std::string name = variable.substr(0, variable.find('='));
+    const bool is_wanted = std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+    if (name != "LRUN_JOB_SECRET" && (is_wanted || !is_hosts_own(name))) carried.push_back(variable);
+  }
+  return carried;
+}
+
+}  // namespace lrun

@@ -1,0 +1,62 @@
+#include "report/hosts_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/message.h"
+#include "base/shortened.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostShown = 64;
+constexpr std::size_t kMostBytes = 300;
+
+/// What people do about the commonest reasons.
+struct Advice {
+  std::string_view sign;
+  std::string_view advice;
+};
+constexpr Advice kAdvice[] = {
+    {"is not there", "'--copy' copies lrun to hosts that lack it"},
+    {"cannot be executed", "'--copy' copies lrun to hosts that lack it"},
+    {"Permission denied", "'ssh HOST true' has to work without a password: see ssh-copy-id(1)"},
+    {"Host key verification failed", "'ssh HOST true' has to work without a question: log in once by hand"},
+    {"resolve hostname", "write names that ssh knows: see ~/.ssh/config and /etc/hosts"},
+    {"is lrun ", "install the same lrun everywhere, or use '--copy'"},
+    {"directory", "work in a directory that all hosts have, or name one with '--chdir'"},
+};
+
+std::string_view advice_for(const std::vector<HostProblem>& problems) {
+  for (const HostProblem& problem : problems) {
+    for (const auto& [sign, advice] : kAdvice) {
+      if (problem.why.find(sign) != std::string::npos) return advice;
+    }
+  }
+  return "'ssh HOST true' has to work; '--ssh' names another command or options";
+}
+
+/// One line that keeps the table in shape.
+std::string printable(const std::string& text) {
+  const std::string line = message_line(Severity::kNote, shortened(text, kMostBytes));
+  return line.substr(line.find("note: ") + 6);
+}
+
+}  // namespace
+
+std::string hosts_problem_text(const std::vector<HostProblem>& problems, std::size_t hosts, bool colour) {
+  std::string text =
+      message_line(Severity::kError,
+                   fmt::format("{} of {} hosts cannot be used; nothing was started", problems.size(), hosts), colour);
+  std::size_t width = 0;
+  for (const HostProblem& problem : problems) width = std::max(width, problem.host.size());
+  for (std::size_t i = 0; i < std::min(problems.size(), kMostShown); ++i) {
+    text += fmt::format("  | {:<{}}  {}", problems[i].host, width, printable(problems[i].why));
+  }
+  if (problems.size() > kMostShown) text += fmt::format("  | and {} more\n", problems.size() - kMostShown);
+  return text + message_line(Severity::kHint, advice_for(problems), colour);
+}
+
+}  // namespace lrun

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# `lrun -H …` on hosts with a real sshd: starting, failing, stopping, and that nothing is left however it ends.
+# usage: ssh_hosts.sh LRUN
+set -euo pipefail
+lrun=$1
+lab=${LRUN_LAB:-}
+[ -n "$lab" ] || { echo "skipped: LRUN_LAB names no lab"; exit 77; }
+[ "$(id -u)" -eq 0 ] || { echo "skipped: the lab needs root"; exit 77; }
+unset LRUN_LAB  # lrun knows no such variable
+export LAB=ssh$$  # small letters and digits
+out=$(mktemp -d)
+trap '"$lab" down > /dev/null 2>&1; rm -rf "$out"' EXIT
+"$lab" hosts up 3 > "$out/lab" 2>&1 || { echo "skipped: no hosts here: $(tail -n 1 "$out/lab")"; exit 77; }
+fail() { echo "FAILED: $1"; tail -n 30 "$out/out" "$out/err"; exit 1; }
+
+# run WANTED-STATUS LRUN-ARGUMENTS, on h0
+run() {
+  local wanted=$1 status=0
+  shift
+  timeout 120 "$lab" exec h0 "$lrun" "$@" > "$out/out" 2> "$out/err" || status=$?
+  [ "$status" -eq "$wanted" ] || fail "'lrun $*' ended with $status, not $wanted"
+}
+# nothing_runs SECONDS PATTERN: no process of any host has it in its command line; it must not match itself
+nothing_runs() {
+  local end=$((SECONDS + $1)) left
+  while left=$(grep -lsz -e "$2" /proc/[0-9]*/cmdline | grep -v "/$$/" || true) && [ -n "$left" ]; do
+    [ "$SECONDS" -lt "$end" ] || fail "after $1 s there still run: $left"
+    sleep 0.2
+  done
+}
+
+# shellcheck disable=SC2016 # expanded by the workers
+show='echo "$RANK/$WORLD_SIZE node $GROUP_RANK at $MASTER_ADDR on $(hostname) in $PWD: $MINE"'
+export MINE=carried
+run 0 -H h1:1,h2:2,h3:1 --env MINE --output raw sh -c "$show"
+node=(h1 h2 h2 h3)
+for rank in 0 1 2 3; do
+  grep -Eq "^$rank/4 node [0-2] at 198\.18\.0\.11 on ${node[rank]} in $PWD: " "$out/out" ||
+    fail "rank $rank is not where it belongs"
+done
+
+# This host takes part without ssh, and as the place to meet.
+# shellcheck disable=SC2016
+run 0 -H h0:1,h1:1 --output raw sh -c 'echo "$RANK at $MASTER_ADDR on $(hostname)"'
+grep -qx "0 at 198.18.0.10 on h0" "$out/out" || fail "rank 0 is not here"
+grep -qx "1 at 198.18.0.10 on h1" "$out/out" || fail "rank 1 is not on h1"
+
+# A failure is told once, and its code is the run's.
+# shellcheck disable=SC2016
+run 7 -H h1:2,h2:2 --grace 20s sh -c 'if [ $RANK = 3 ]; then echo boom >&2; exit 7; fi; exec sleep 1000'
+[ "$(grep -c 'rank 3 (local rank 1, .* on h2) exited with code 7' "$out/err")" -eq 2 ] || fail "rank 3 is not named once"
+grep -qx '  | boom' "$out/err" || fail "its last words are missing"
+
+# Hosts that cannot be used: nobody of that name, nobody listening, no such user.
+"$lab" hosts kill h3 > /dev/null
+run 125 -H h1:1,h3:1,h9:1 touch "$out/started"
+grep -q "2 of 3 hosts cannot be used; nothing was started" "$out/err" || fail "there is no table"
+grep -Eq '^  \| h3  .*(refused|closed|reset)' "$out/err" || fail "h3 has no reason"
+grep -Eiq '^  \| h9  .*resolve' "$out/err" || fail "h9 has no reason"
+[ ! -e "$out/started" ] || fail "something was started"
+"$lab" hosts on h3 > /dev/null
+
+# wait_for TEXT: until it is in the output of the run in the background
+wait_for() {
+  for _ in $(seq 600); do
+    [ "$(grep -c "$1" "$out/out")" -ge "$2" ] && return
+    sleep 0.1
+  done
+  fail "'$1' never came"
+}
+# A host without power is named within ten seconds, and nothing is left on the others.
+"$lab" exec h0 "$lrun" -H h1:1,h2:1,h3:1 --grace 2s sh -c 'echo ready; exec sleep 7654' > "$out/out" 2> "$out/err" &
+head=$!
+wait_for ready 3
+"$lab" hosts off h2 > /dev/null
+start=$SECONDS
+wait "$head" && fail "the run without h2 succeeded"
+[ $((SECONDS - start)) -le 20 ] || fail "it took $((SECONDS - start)) s to end without h2"
+grep -q "node h2 is lost" "$out/err" || fail "h2 is not named"
+nothing_runs 5 '765[4]'
+"$lab" hosts on h2 > /dev/null
+
+# TERM stops all, politely.
+"$lab" exec h0 "$lrun" -H h1:1,h2:1 sh -c 'trap "echo stopped; exit 0" TERM; echo ready; while :; do sleep 0.1; done' \
+  > "$out/out" 2> "$out/err" &
+head=$!
+wait_for ready 2
+kill -TERM "$head"
+wait "$head" && fail "a run that was stopped succeeded"
+wait_for stopped 2  # who waits for `lab exec` may be quicker
+
+# The head is killed: nothing runs anywhere after five seconds.
+"$lab" exec h0 "$lrun" -H h1:2,h2:2 sh -c 'trap "" TERM HUP; echo ready; sleep 8765; sleep 8765' > "$out/out" 2> "$out/err" &
+head=$!
+wait_for ready 4
+for file in /proc/[0-9]*/cmdline; do
+  process=$(basename "$(dirname "$file")")
+  if tr '\0' ' ' 2> /dev/null < "$file" | grep -q "^$lrun -H h1:2,h2:2"; then kill -KILL "$process"; fi
+done
+wait "$head" 2> /dev/null || true
+nothing_runs 5 '876[5]'
+echo "runs on hosts with sshd: well"

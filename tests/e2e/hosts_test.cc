@@ -1,0 +1,189 @@
+// A run on hosts that the user names. A script takes ssh's part: all of them are this machine.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "support/lrun_process.h"
+#include "support/temporary_folder.h"
+
+namespace lrun::test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr const char* kFakeSsh = R"(#!/bin/sh
+while [ $# -gt 2 ]; do shift; done
+case $1 in
+  refused) echo "ssh: connect to host refused port 22: Connection refused" >&2; exit 255 ;;
+  denied) echo "bob@denied: Permission denied (publickey)." >&2; exit 255 ;;
+  bare) exec sh -c "exec /nowhere/lrun" ;;
+esac
+echo "Welcome to $1"
+echo "have a nice day" >&2
+unset CARRIED TMPDIR
+SSH_CONNECTION="127.0.0.1 40000 127.0.0.1 22" HOST_NAME=$1 sh -c "$2"
+)";
+
+class Hosts : public testing::Test {
+ protected:
+  Hosts() {
+    std::ofstream(fake_ssh()) << kFakeSsh;
+    ::chmod(fake_ssh().c_str(), 0755);
+  }
+
+  [[nodiscard]] std::string fake_ssh() const { return (folder_.path() / "ssh").string(); }
+
+  [[nodiscard]] LrunProcess::Options options() const {
+    return {
+        .environment = {{"LRUN_SSH", fake_ssh()}, {"CARRIED", "from the head"}, {"TMPDIR", folder_.path().string()}}};
+  }
+
+  TemporaryFolder folder_;
+};
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+Words shell(const std::string& script) { return {"sh", "-c", script}; }
+
+Words with(Words arguments, const Words& program) {
+  arguments.insert(arguments.end(), program.begin(), program.end());
+  return arguments;
+}
+
+TEST_F(Hosts, RunOneJobWithUnequalNumbersOfWorkers) {
+  LrunProcess lrun(
+      with({"-H", "a:1,b:2"},
+           shell("echo $RANK/$WORLD_SIZE local $LOCAL_RANK node $GROUP_RANK on $HOST_NAME: $CARRIED ${TMPDIR-none}")),
+      options());
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  for (const char* const line :
+       {"[0] 0/3 local 0 node 0 on a: from the head none\n", "[1] 1/3 local 0 node 1 on b: from the head none\n",
+        "[2] 2/3 local 1 node 1 on b: from the head none\n"}) {
+    EXPECT_EQ(count(lrun.out(), line), 1U) << line << lrun.out() << lrun.err();
+  }
+  EXPECT_FALSE(contains(lrun.out() + lrun.err(), "Welcome")) << "what a host says at a login is not the workers'";
+  EXPECT_EQ(lrun.err(), "");
+}
+
+TEST_F(Hosts, TellAFailureOnceAndEndWithItsCode) {
+  LrunProcess lrun(with({"-H", "a:2,b:2", "--grace", "20s"},
+                        shell("if [ $RANK = 3 ]; then echo boom >&2; exit 7; fi; exec sleep 1000")),
+                   options());
+  EXPECT_EQ(lrun.wait().code, 7) << lrun.err();
+  EXPECT_EQ(count(lrun.err(), "exited with code 7 after"), 2U) << "seen, and the verdict: " << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "on b) exited with code 7")) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "  | boom\n")) << lrun.err();
+}
+
+TEST_F(Hosts, ThatCannotBeUsedAreOneTableBeforeAnythingStarts) {
+  const std::string started = (folder_.path() / "started").string();
+  LrunProcess lrun({"-H", "a:1,refused:1,denied:1", "touch", started}, options());
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_TRUE(contains(lrun.err(),
+                       "lrun: error: 2 of 3 hosts cannot be used; nothing was started\n"
+                       "  | refused  ssh: connect to host refused port 22: Connection refused\n"
+                       "  | denied   bob@denied: Permission denied (publickey).\n"))
+      << lrun.err();
+  EXPECT_FALSE(std::filesystem::exists(started));
+  LrunProcess bare({"-H", "a:1,bare:1", "true"}, options());
+  EXPECT_EQ(bare.wait().code, 125);
+  EXPECT_TRUE(contains(bare.err(), "  | bare  '")) << bare.err();
+  EXPECT_TRUE(contains(bare.err(), "' is not there\n")) << bare.err();
+}
+
+TEST_F(Hosts, AreStoppedBySignalsWithTheirGrace) {
+  LrunProcess lrun(with({"-H", "a:1,b:1", "--grace", "30s"},
+                        shell("trap 'echo stopped $RANK; exit 0' TERM; echo ready $RANK; while :; do sleep 0.1; done")),
+                   options());
+  ASSERT_TRUE(lrun.read_until([&] { return contains(lrun.out(), "ready 0") && contains(lrun.out(), "ready 1"); }))
+      << lrun.err();
+  lrun.signal(SIGTERM);
+  const LrunEnd end = lrun.wait();
+  EXPECT_EQ(end.signal_number, SIGTERM) << lrun.err();
+  for (const char* const line : {"stopped 0", "stopped 1"}) EXPECT_TRUE(contains(lrun.out(), line)) << lrun.out();
+}
+
+TEST_F(Hosts, RunNothingOnceTheHeadWasKilled) {
+  LrunProcess lrun(with({"-H", "a:1,b:1,localhost:1"}, shell("trap '' TERM HUP; echo ready; sleep 1000; sleep 1000")),
+                   options());
+  ASSERT_TRUE(lrun.read_until([&] { return count(lrun.out(), "ready") == 3; })) << lrun.err();
+  ::kill(lrun.pid(), SIGKILL);
+  EXPECT_EQ(lrun.wait().signal_number, SIGKILL);
+  EXPECT_TRUE(eventually([&] { return lrun.processes().empty(); })) << "something has survived";
+}
+
+TEST_F(Hosts, OneThatFailsBeforeTheMeetingEndsAll) {
+  LrunProcess lrun({"-H", "a:1,b:1", "--chdir", "/nowhere", "true"}, options());
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_EQ(count(lrun.err(), "workers cannot start there"), 1U) << "once for both: " << lrun.err();
+}
+
+TEST_F(Hosts, SecretsAreOnNoCommandLine) {
+  LrunProcess::Options with_secret = options();
+  with_secret.environment["LRUN_JOB_SECRET"] = "hidden-secret";
+  LrunProcess lrun(with({"-H", "a:1,b:1"}, shell("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c hidden-secre[t]; "
+                                                 "echo ${LRUN_JOB_SECRET-no secret}")),
+                   with_secret);
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_EQ(count(lrun.out(), "] 0\n"), 2U) << lrun.out();
+  EXPECT_EQ(count(lrun.out(), "no secret"), 2U) << lrun.out();
+}
+
+TEST_F(Hosts, AreReadFromAFile) {
+  const std::string file = (folder_.path() / "hosts").string();
+  std::ofstream(file) << "# two\na slots=1\nb slots=3\n";
+  LrunProcess lrun(with({"--hostfile", file, "--exclude", "b:2"}, shell("echo $RANK/$WORLD_SIZE on $HOST_NAME")),
+                   options());
+  lrun.wait();
+  EXPECT_TRUE(contains(lrun.err(), "GPU")) << "devices by number are GPUs: " << lrun.err();
+  LrunProcess counted(with({"--hostfile", file}, shell("echo $RANK/$WORLD_SIZE on $HOST_NAME")), options());
+  EXPECT_EQ(counted.wait().code, 0) << counted.err();
+  EXPECT_TRUE(contains(counted.out(), "3/4 on b")) << counted.out();
+  LrunProcess missing({"--hostfile", "/nowhere", "true"}, options());
+  EXPECT_EQ(missing.wait().code, 125);
+  EXPECT_TRUE(contains(missing.err(), "'--hostfile /nowhere' cannot be read: No such file or directory"))
+      << missing.err();
+}
+
+TEST_F(Hosts, ThisMachineAloneIsAnOrdinaryRun) {
+  LrunProcess lrun(with({"-H", "localhost:2", "--ssh", "/nowhere/ssh"}, shell("echo $RANK/$WORLD_SIZE")), options());
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_TRUE(contains(lrun.out(), "[1] 1/2\n")) << lrun.out();
+}
+
+TEST_F(Hosts, ThisMachineTakesPartWithoutSsh) {
+  LrunProcess lrun(with({"-H", "localhost:1,a:1"}, shell("echo $RANK/$WORLD_SIZE on ${HOST_NAME-here}")), options());
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_TRUE(contains(lrun.out(), "[0] 0/2 on here\n")) << lrun.out();
+  EXPECT_TRUE(contains(lrun.out(), "[1] 1/2 on a\n")) << lrun.out();
+}
+
+TEST_F(Hosts, AreShownInThePlan) {
+  LrunProcess lrun({"--dry-run", "-H", "a:2,b:1", "true"}, options());
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_TRUE(contains(lrun.out(), "-H a:2,b:1 (the user names the hosts)")) << lrun.out();
+  EXPECT_TRUE(contains(lrun.out(), "3 on all nodes together")) << lrun.out();
+}
+
+TEST_F(Hosts, ContradictAJobOfSlurm) {
+  LrunProcess::Options in_job = options();
+  in_job.environment["SLURM_JOB_ID"] = "12";
+  LrunProcess lrun({"-H", "a:2,b:1", "true"}, in_job);
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_TRUE(contains(lrun.err(), "'-H a:2,b:1' and Slurm job 12 (SLURM_JOB_ID) both say which nodes to use"))
+      << lrun.err();
+}
+
+}  // namespace
+}  // namespace lrun::test

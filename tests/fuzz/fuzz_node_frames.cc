@@ -1,0 +1,22 @@
+// What a launcher gets from the one that started it on its host, and the other way round.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "remote/node_frames.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  if (const auto order = lrun::decode_order(bytes); order && lrun::encode(*order) != bytes) {
+    if (lrun::decode_order(lrun::encode(*order)) != order) __builtin_trap();
+  }
+  (void)lrun::decode_ready(bytes);
+  lrun::NodeFrameReader reader(size % 2 == 0 ? lrun::kNodeGreeting : std::string_view());
+  for (std::size_t at = 0; at < size; at += 7) {
+    reader.take(bytes.substr(at, 7));
+    while (const auto frame = reader.next()) {
+      if (frame->payload.size() > size) __builtin_trap();
+    }
+  }
+  return 0;
+}

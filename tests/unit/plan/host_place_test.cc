@@ -1,0 +1,112 @@
+#include "plan/host_place.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "unit/plan/planning.h"
+
+namespace lrun {
+namespace {
+
+LaunchRequest request_on(const std::string& hosts) {
+  LaunchRequest request = request_for("");
+  request.hosts = flag("-H", hosts);
+  return request;
+}
+
+std::vector<Host> hosts_of(const LaunchRequest& request) { return parse_host_list(request.hosts.value, "-H"); }
+
+LaunchRequest placed_by(const LaunchRequest& request) { return placed_on_hosts(request, hosts_of(request)); }
+
+LaunchPlan shown(LaunchRequest request, const AllocatedNode& here = cpu_node()) {
+  request.dry_run = DryRun::kText;
+  const std::vector<Host> hosts = hosts_of(request);
+  const LaunchRequest placed = placed_on_hosts(request, hosts);
+  return make_plan(placed, Environment(), allocation_of_hosts(placed, hosts, here), {true, ""}, "demo");
+}
+
+TEST(HostPlace, GivesEveryHostItsOwnNumberOfWorkers) {
+  const LaunchPlan plan = shown(request_on("a:4,b:2"));
+  EXPECT_EQ(plan.world_size, 6);
+  ASSERT_EQ(plan.nodes.size(), 2U);
+  EXPECT_EQ(plan.nodes[0].name, "a");
+  EXPECT_EQ(plan.nodes[0].workers.size(), 4U);
+  EXPECT_EQ(plan.nodes[1].name, "b");
+  EXPECT_EQ(plan.nodes[1].base_rank, 4);
+  EXPECT_EQ(plan.strategy.value, "ddp");
+}
+
+TEST(HostPlace, TakesTheOptionsWhereTheListHasNoNumbers) {
+  LaunchRequest request = request_on("a,b");
+  request.devices = flag("--devices", "3");
+  EXPECT_EQ(shown(request).world_size, 6);
+  EXPECT_EQ(shown(request_on("a,b")).world_size, 2);
+}
+
+TEST(HostPlace, ShowsListsOfDevicesAlsoFromAHostWithoutGpus) {
+  const LaunchRequest request = request_on("a:4");
+  std::vector<Host> hosts = hosts_of(request);
+  hosts.front().devices = "0,2";
+  LaunchRequest placed = placed_on_hosts(request, hosts);
+  placed.dry_run = DryRun::kText;
+  const auto plan_on = [&](const AllocatedNode& here) {
+    return make_plan(placed, Environment(), allocation_of_hosts(placed, hosts, here), {true, ""}, "demo");
+  };
+  EXPECT_EQ(plan_on(cpu_node()).world_size, 2);
+  EXPECT_EQ(ids_of(plan_on(gpu_node(4)).nodes.front().devices), "gpu0,gpu2");
+}
+
+TEST(HostPlace, TakesMpirunsTotalAndANumberForEachHost) {
+  LaunchRequest total = request_on("a:4,b:4");
+  total.nproc_per_node = flag("-np", "8");
+  EXPECT_EQ(shown(total).world_size, 8);
+  LaunchRequest each = request_on("a:4,b:4");
+  each.nproc_per_node = flag("-n", "4");
+  each.devices = flag("--devices", "4");
+  EXPECT_EQ(shown(each).world_size, 8);
+}
+
+TEST(HostPlace, RefusesContradictionsWithTheLineToType) {
+  LaunchRequest nodes = request_on("a:4,b:4,c:4");
+  nodes.num_nodes = {2, Source::kFlag, "--num_nodes"};
+  EXPECT_EQ(refusal_of([&] { (void)placed_by(nodes); }),
+            "'--num_nodes 2': '-H a:4,b:4,c:4' names 3 hosts | leave '--num_nodes' out, or write '-H a:4,b:4'");
+  nodes.num_nodes.value = 4;
+  EXPECT_EQ(refusal_of([&] { (void)placed_by(nodes); }),
+            "'--num_nodes 4': '-H a:4,b:4,c:4' names 3 hosts | leave '--num_nodes' out, or name as many hosts");
+  LaunchRequest devices = request_on("a:2,b:2");
+  devices.devices = flag("--devices", "4");
+  EXPECT_EQ(refusal_of([&] { (void)placed_by(devices); }),
+            "'--devices 4' and '-H a:2,b:2' contradict each other: the hosts have 4 workers in all | leave '--devices' "
+            "out, or write '-H a:4,b:4'");
+  LaunchRequest total = request_on("a:4,b:4");
+  total.nproc_per_node = flag("-np", "6");
+  EXPECT_NE(refusal_of([&] { (void)placed_by(total); }), "");
+  EXPECT_EQ(refusal_of([&] { (void)placed_by(request_on("a:4,b")); }),
+            "'-H a:4,b' says of some hosts how many workers they have, and not of 'b' | write 'b:1' for one worker");
+}
+
+TEST(HostPlace, RefusesWhatNeedsOneHostOrAnotherMeeting) {
+  LaunchRequest endpoint = request_on("a,b");
+  endpoint.rendezvous.endpoint = {{"a", 29'500}, Source::kFlag, "--rdzv-endpoint"};
+  EXPECT_EQ(refusal_of([&] { (void)placed_by(endpoint); }),
+            "'--rdzv-endpoint' and '-H a,b' do not go together: the launchers meet on the first host | leave "
+            "'--rdzv-endpoint' out");
+  LaunchRequest input = request_on("a,b");
+  input.standard_input = true;
+  EXPECT_NE(refusal_of([&] { (void)placed_by(input); }), "");
+  LaunchRequest alone = request_on("a,b");
+  alone.standalone = true;
+  EXPECT_NE(refusal_of([&] { (void)placed_by(alone); }), "");
+}
+
+TEST(HostPlace, LeavesARangeOfNodes) {
+  LaunchRequest elastic = request_on("a:1,b:1,c:1");
+  elastic.num_nodes = {3, Source::kFlag, "--nnodes"};
+  elastic.min_nodes = 2;
+  EXPECT_EQ(placed_by(elastic).min_nodes, 2);
+}
+
+}  // namespace
+}  // namespace lrun

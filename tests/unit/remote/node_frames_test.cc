@@ -1,0 +1,77 @@
+#include "remote/node_frames.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace lrun {
+namespace {
+
+using Kind = NodeFrame::Kind;
+
+NodeOrder an_order() {
+  NodeOrder order;
+  order.version = "1.2";
+  order.values = {{"devices", "4", 4, "--devices", "", ""}, {"wrap", "a b", 2, "wrap", "lrun.toml:3", "0"}};
+  order.command = {"./train", "", "\xff\n"};
+  order.environment = {"A=1", std::string("B=\xfe")};
+  order.folder = "/home/bob/work";
+  order.name = "a";
+  order.nodes = {"a", "b"};
+  order.node_rank = 1;
+  order.devices = "0,2";
+  order.run_name = "run";
+  order.secret = "hidden";
+  order.port = 29'500;
+  order.colour = true;
+  return order;
+}
+
+TEST(NodeFrames, ComeOutAsTheyWentInHoweverTheyAreCut) {
+  const std::string bytes = "Welcome to host a!\n" + std::string(kNodeGreeting) + encode(Kind::kAnswer, "") +
+                            encode(Kind::kOut, std::string("x\0y\n", 4));
+  for (std::size_t size = 1; size < bytes.size(); ++size) {
+    NodeFrameReader reader(kNodeGreeting);
+    std::vector<NodeFrame> frames;
+    for (std::size_t at = 0; at < bytes.size(); at += size) {
+      reader.take(std::string_view(bytes).substr(at, size));
+      while (auto frame = reader.next()) frames.push_back(*frame);
+    }
+    EXPECT_EQ(frames, (std::vector<NodeFrame>{{Kind::kAnswer, ""}, {Kind::kOut, std::string("x\0y\n", 4)}})) << size;
+    EXPECT_FALSE(reader.broken());
+  }
+}
+
+TEST(NodeFrames, ThatAreNoneEndTheConversation) {
+  NodeFrameReader unknown;
+  unknown.take("?");
+  EXPECT_EQ(unknown.next(), std::nullopt);
+  EXPECT_TRUE(unknown.broken());
+  NodeFrameReader large;
+  large.take("O\xff\xff\xff\xff");
+  EXPECT_EQ(large.next(), std::nullopt);
+  EXPECT_TRUE(large.broken());
+  NodeFrameReader chatter(kNodeGreeting);
+  for (int i = 0; i < 40; ++i) chatter.take(std::string(65'536, 'x'));
+  EXPECT_TRUE(chatter.broken()) << "a login script that never ends";
+}
+
+TEST(NodeOrder, ComesOutAsItWentIn) {
+  EXPECT_EQ(decode_order(encode(an_order())), an_order());
+  const NodeReady ready{29'501, "10.0.0.2", "10.0.0.1"};
+  EXPECT_EQ(decode_ready(encode(ready)), ready);
+}
+
+TEST(NodeOrder, IsWholeOrNone) {
+  const std::string bytes = encode(an_order());
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_EQ(decode_order(std::string_view(bytes).substr(0, size)), std::nullopt) << size;
+  }
+  EXPECT_EQ(decode_order(bytes + "x"), std::nullopt);
+  NodeOrder nowhere = an_order();
+  nowhere.node_rank = 2;
+  EXPECT_EQ(decode_order(encode(nowhere)), std::nullopt);
+}
+
+}  // namespace
+}  // namespace lrun

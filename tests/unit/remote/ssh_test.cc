@@ -1,0 +1,43 @@
+#include "remote/ssh.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+namespace lrun {
+namespace {
+
+std::string line(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+TEST(Ssh, StartsLrunWithoutAQuestionAndGivesUpOnSilentHosts) {
+  EXPECT_EQ(line(ssh_command({"ssh", "-p", "22"}, {.name = "a", .user = "bob", .port = 2222}, "/opt/my lrun")),
+            "ssh -p 22 -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=2 -o ServerAliveCountMax=3 -T "
+            "-p 2222 -l bob a exec '/opt/my lrun' @node");
+  EXPECT_EQ(quoted_for_shell("it's"), "'it'\\''s'");
+}
+
+TEST(Ssh, FailuresAreToldInItsOwnWords) {
+  EXPECT_EQ(failure_in_words(255, "Permission denied (publickey).", "/lrun"), "Permission denied (publickey).");
+  EXPECT_EQ(failure_in_words(127, "bash: line 1: /lrun: No such file or directory", "/lrun"), "'/lrun' is not there");
+  EXPECT_EQ(failure_in_words(126, "", "/lrun"), "'/lrun' cannot be executed there");
+  EXPECT_EQ(failure_in_words(255, "", "/lrun"), "ssh ended with status 255");
+}
+
+TEST(Ssh, CarriesTheEnvironmentButForWhatIsAHostsOwn) {
+  const std::vector<std::string> variables{"HOME=/home/bob",         "NCCL_DEBUG=INFO", "PATH=/opt/bin:/bin",
+                                           "SSH_AUTH_SOCK=/x",       "SLURM_JOB_ID=1",  "TMPDIR=/tmp/bob",
+                                           "LRUN_JOB_SECRET=hidden", "HOME2=1"};
+  EXPECT_EQ(carried_environment(variables, {}),
+            (std::vector<std::string>{"NCCL_DEBUG=INFO", "PATH=/opt/bin:/bin", "HOME2=1"}));
+  const std::vector<std::string> wanted = carried_environment(variables, {"TMPDIR", "LRUN_JOB_SECRET"});
+  EXPECT_NE(std::find(wanted.begin(), wanted.end(), "TMPDIR=/tmp/bob"), wanted.end());
+  EXPECT_EQ(std::find(wanted.begin(), wanted.end(), "LRUN_JOB_SECRET=hidden"), wanted.end());
+}
+
+}  // namespace
+}  // namespace lrun

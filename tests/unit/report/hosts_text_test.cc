@@ -1,0 +1,27 @@
+#include "report/hosts_text.h"
+
+#include <gtest/gtest.h>
+
+namespace lrun {
+namespace {
+
+TEST(HostsText, IsOneTableWithTheReasons) {
+  EXPECT_EQ(hosts_problem_text({{"h2", "ssh: connect to host h2 port 22: Connection refused"},
+                                {"node10", "Permission denied (publickey)."}},
+                               3, false),
+            "lrun: error: 2 of 3 hosts cannot be used; nothing was started\n"
+            "  | h2      ssh: connect to host h2 port 22: Connection refused\n"
+            "  | node10  Permission denied (publickey).\n"
+            "lrun: hint: 'ssh HOST true' has to work without a password: see ssh-copy-id(1)\n");
+  EXPECT_EQ(hosts_problem_text({{"a", "no answer in 30s"}}, 2, false),
+            "lrun: error: 1 of 2 hosts cannot be used; nothing was started\n"
+            "  | a  no answer in 30s\n"
+            "lrun: hint: 'ssh HOST true' has to work; '--ssh' names another command or options\n");
+}
+
+TEST(HostsText, NeverMovesTheCursor) {
+  EXPECT_NE(hosts_problem_text({{"a", "\x1b[2Jgone"}}, 1, false).find("\\x1b[2Jgone"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lrun
