@@ -1,0 +1,112 @@
+#include "rendezvous/holder_election.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "store/base64.h"
+#include "support/fake_etcd.h"
+
+namespace lrun {
+namespace {
+
+using test::FakeEtcd;
+
+constexpr Duration kPatience(30'000);
+
+std::string key_with(const std::string& value, int revision) {
+  return R"({"kvs":[{"value":")" + to_base64(value) + R"(","create_revision":")" + std::to_string(revision) + R"("}]})";
+}
+
+/// An election of this node against an etcd that the test speaks for, until one thing is told.
+class Election : public ::testing::Test {
+ protected:
+  void run() {
+    FakeEtcd etcd(loop_, [this](const std::string& request) { return answer(request); });
+    HolderElection election(loop_,
+                            {.etcd = {.endpoints = {{"127.0.0.1", etcd.port()}}, .attempt = kPatience},
+                             .folder = "/lrun/job",
+                             .self = {.token = "own", .node = "here"},
+                             .lease = Duration(1000),
+                             .patience = kPatience},
+                            {.open = [](const std::string&) { return std::uint16_t{4000}; },
+                             .close = [] {},
+                             .found =
+                                 [this](const HolderRecord& holder, bool is_self, const std::optional<JobState>&) {
+                                   told_ += (is_self ? "holds " : "found ") + holder.address + "; ";
+                                   if (!is_self) loop_.stop();
+                                 },
+                             .deposed =
+                                 [this](const std::string& why) {
+                                   told_ += "deposed: " + why;
+                                   loop_.stop();
+                                 },
+                             .failed =
+                                 [this](const std::string& why, const std::string&) {
+                                   told_ += "failed: " + why;
+                                   loop_.stop();
+                                 }});
+    election.look();
+    loop_.run();
+  }
+
+  /// Gives leases, and lets whoever asks create the key.
+  std::string answer(const std::string& request) {
+    if (request.starts_with("POST /v3/lease/grant"))
+      return FakeEtcd::response(R"({"ID":"7","TTL":")" + seconds_ + R"("})");
+    if (request.starts_with("POST /v3/kv/txn")) {
+      const std::string_view begin = R"("value":")";
+      const std::size_t start = request.find(begin) + begin.size();
+      const std::string value = request.substr(start, request.find('"', start) - start);
+      elected_ = true;
+      return FakeEtcd::response(
+          R"({"succeeded":true,"responses":[{"response_put":{}},{"response_range":{"kvs":[{"value":")" + value +
+          R"(","create_revision":"5"}]}},{"response_range":{}}]})");
+    }
+    if (elected_ && !lives_) return {};
+    if (request.starts_with("POST /v3/lease/keepalive"))
+      return FakeEtcd::response(R"({"result":{"ID":"7","TTL":"1"}})");
+    return FakeEtcd::response(elected_ ? key_with("another's", 6) : held_);
+  }
+
+  EventLoop loop_;
+  std::string held_ = "{}";    ///< what etcd knows before the election
+  std::string seconds_ = "1";  ///< that a lease lives
+  bool lives_ = true;          ///< etcd answers after it
+  bool elected_ = false;
+  std::string told_;
+};
+
+TEST_F(Election, FindsWhoHoldsTheMeeting) {
+  held_ = key_with(to_json(HolderRecord{"other", "there", "10.0.0.1", 4000}), 3);
+  run();
+  EXPECT_EQ(told_, "found 10.0.0.1; ");
+}
+
+TEST_F(Election, LetsGoBeforeALeaseThatCannotBeRenewedIsOver) {
+  lives_ = false;
+  run();
+  EXPECT_TRUE(told_.starts_with("holds 127.0.0.1; deposed: no word from etcd for 1s: ")) << told_;
+}
+
+TEST_F(Election, LetsGoWhenAnotherHasTheKey) {
+  seconds_ = "4";
+  run();
+  EXPECT_EQ(told_, "holds 127.0.0.1; deposed: another launcher holds it now");
+}
+
+TEST_F(Election, RefusesAnAddressThatMeansAnotherNodeItself) {
+  held_ = key_with(to_json(HolderRecord{"other", "there", "127.0.0.1", 4000}), 3);
+  run();
+  EXPECT_EQ(told_, "failed: the meeting is held on node there, which only knows itself as 127.0.0.1");
+}
+
+TEST_F(Election, RefusesAKeyThatIsNotLruns) {
+  held_ = key_with("something", 3);
+  run();
+  EXPECT_EQ(told_, "failed: '/lrun/job/holder' in etcd is not what lrun writes");
+}
+
+}  // namespace
+}  // namespace lrun
