@@ -191,7 +191,6 @@ constexpr Flag kProgramFlags[] = {
      .apply = flag_values::run_path},
     {.name = "no-python",
      .group = FlagGroup::kProgram,
-     .brief = "execute PROGRAM itself, whatever it is",
      .details = "Execute PROGRAM itself, also when its name ends in '.py'.",
      .pet_variable = "PET_NO_PYTHON",
      .apply = flag_values::no_python},

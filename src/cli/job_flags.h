@@ -27,7 +27,6 @@ inline constexpr Flag kJobFlags[] = {
      .value = ValueKind::kRequired,
      .placeholder = "FILE",
      .group = FlagGroup::kNodes,
-     .brief = "the same, a host a line",
      .details =
          "A file that names the hosts, one a line: 'a slots=4', 'a:4', '4*a', or 'a', which counts once for each line. "
          "'user=bob' and 'port=2222' may follow; '#' begins a comment.",
