@@ -61,7 +61,7 @@ class Reader {
   std::string text() {
     const auto size = static_cast<std::size_t>(static_cast<std::uint32_t>(number()));
     if (size > bytes_.size()) fail();
-    const std::string text(bytes_.substr(0, size));
+    std::string text(bytes_.substr(0, size));
     bytes_.remove_prefix(std::min(size, bytes_.size()));
     return text;
   }
