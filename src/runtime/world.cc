@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/environment.h"
+#include "base/whole_number.h"
 #include "runtime/task_meeting.h"
 
 namespace lrun {
@@ -57,8 +58,11 @@ struct Names {
 
 constexpr Names kTorchNames = {WorldSource::kTorchrun, "RANK",       "WORLD_SIZE",      "LOCAL_RANK",
                                "LOCAL_WORLD_SIZE",     "GROUP_RANK", "GROUP_WORLD_SIZE"};
-constexpr Names kSlurmNames = {WorldSource::kSlurm,         "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID",
-                               "SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID", "SLURM_NNODES"};
+constexpr Names kSlurmNames = {WorldSource::kSlurm,         "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
+                               "SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID", "SLURM_STEP_NUM_NODES"};
+/// In a step, too, these may be the job's: they count only where nothing tells the step's.
+constexpr Names kOldSlurmNames = {WorldSource::kSlurm,         "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID",
+                                  "SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID", "SLURM_NNODES"};
 constexpr Names kOpenMpiNames = {WorldSource::kOpenMpi,
                                  "OMPI_COMM_WORLD_RANK",
                                  "OMPI_COMM_WORLD_SIZE",
@@ -75,14 +79,27 @@ bool is_task(const Reader& reader, const Names& names) {
   return told && reader.count(names.world_size, 1).value_or(1) > 1;
 }
 
+/// A step that srun started. Slurm numbers its own from 0xfffffff0 on: the batch script, and the shell of an
+/// interactive salloc, which has the number of tasks of the whole job.
+bool is_in_slurm_step(const Reader& reader) {
+  constexpr std::uint64_t kFirstOfSlurmItself = 0xfffffff0;
+  const std::string step = reader.text("SLURM_STEP_ID");
+  return !step.empty() && whole_number<std::uint64_t>(step).value_or(0) < kFirstOfSlurmItself;
+}
+
+const Names* slurm_names(const Reader& reader) {
+  if (!is_in_slurm_step(reader)) return nullptr;
+  const Names& names = reader.has(kSlurmNames.world_size) ? kSlurmNames : kOldSlurmNames;
+  return is_task(reader, names) ? &names : nullptr;
+}
+
 /// Whose task this is when no launcher of torch's kind started it. An mpirun below Slurm numbers its tasks itself, and
 /// the batch script has SLURM_PROCID too, but no step.
 const Names* task_names(const Reader& reader) {
   if (reader.has("RANK")) return nullptr;
   if (is_task(reader, kOpenMpiNames)) return &kOpenMpiNames;
   if (is_task(reader, kPmiNames)) return &kPmiNames;
-  if (reader.has("SLURM_STEP_ID") && is_task(reader, kSlurmNames)) return &kSlurmNames;
-  return nullptr;
+  return slurm_names(reader);
 }
 
 std::vector<std::string> split_at_commas(std::string_view text) {

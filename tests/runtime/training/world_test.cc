@@ -176,6 +176,28 @@ TEST(World, OfASlurmStepMeetsOnItsFirstHostAtThePortOfJobAndStep) {
 TEST(World, IsAloneInABatchScriptAndInAStepOfOneTask) {
   EXPECT_EQ(World::from_variables(without(kSlurm, "SLURM_STEP_ID")), World());
   EXPECT_EQ(World::from_variables(with(kSlurm, {{"SLURM_NTASKS", "1"}, {"SLURM_PROCID", "0"}})), World());
+  EXPECT_EQ(World::from_variables(with(kSlurm, {{"SLURM_STEP_ID", ""}})), World());
+}
+
+TEST(World, IsAloneInTheShellOfAnInteractiveSalloc) {
+  const Variables shell = {{"SLURM_JOB_ID", "12"},        {"SLURM_STEP_ID", "4294967290"},
+                           {"SLURM_PROCID", "0"},         {"SLURM_LOCALID", "0"},
+                           {"SLURM_NODEID", "0"},         {"SLURM_STEP_NUM_TASKS", "1"},
+                           {"SLURM_STEP_NUM_NODES", "1"}, {"SLURM_STEP_TASKS_PER_NODE", "1"},
+                           {"SLURM_STEP_NODELIST", "n1"}, {"SLURM_TASKS_PER_NODE", "8"},
+                           {"SLURM_NTASKS", "8"}};
+  EXPECT_EQ(World::from_variables(shell), World()) << "salloc -n 8";
+  EXPECT_EQ(World::from_variables(without(shell, "SLURM_STEP_NUM_TASKS")), World()) << "known by its step alone";
+  EXPECT_EQ(World::from_variables(with(shell, {{"SLURM_STEP_ID", "0"}})), World()) << "srun -n 1 in it";
+}
+
+TEST(World, OfASlurmStepHasTheStepsTasksAndNotTheJobs) {
+  const World world = World::from_variables(with(
+      kSlurm,
+      {{"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_STEP_NUM_NODES", "2"}, {"SLURM_NTASKS", "8"}, {"SLURM_NNODES", "4"}}));
+  EXPECT_EQ(world.world_size, 4);
+  EXPECT_EQ(world.nodes, 2);
+  EXPECT_EQ(world.rank, 3);
 }
 
 TEST(World, BelievesALauncherBeforeTheScheduler) {
