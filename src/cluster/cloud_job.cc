@@ -82,7 +82,7 @@ std::string without_node(const std::string& id) { return id.substr(0, id.find('#
 
 /// One launcher a node is what lrun needs; Azure's PyTorch distribution may start a process a rank.
 void check_one_a_node(const Environment& environment, const Told<int>& nodes) {
-  const Told<int> processes = told_number(environment, "WORLD_SIZE", 1);
+  const Told<int> processes = told_count(environment, "WORLD_SIZE");
   if (processes.known() && processes.value > nodes.value) {
     throw UserError(
         fmt::format("this job of Azure ML starts {} processes on {} nodes, and each is an lrun that would start all "
@@ -92,7 +92,7 @@ void check_one_a_node(const Environment& environment, const Told<int>& nodes) {
   }
   if (!processes.known()) return;
   require_agreement("number of nodes", processes, nodes);
-  require_agreement("node rank", told_number(environment, "RANK", 0), told_number(environment, "NODE_RANK", 0));
+  require_agreement("node rank", told_index(environment, "RANK"), told_index(environment, "NODE_RANK"));
 }
 
 }  // namespace
@@ -148,10 +148,10 @@ std::optional<ManagedJob> sagemaker_job(const ManagerView& view) {
 
 std::optional<ManagedJob> azure_job(const ManagerView& view) {
   const Environment& environment = view.environment;
-  const Told<int> nodes = told_number(environment, "AZUREML_NODE_COUNT", 1);
+  const Told<int> nodes = told_count(environment, "AZUREML_NODE_COUNT");
   if (!nodes.known()) return std::nullopt;
   std::optional<ManagedJob> job = mpi_job(view);
-  const Told<int> rank = told_number(environment, "NODE_RANK", 0);
+  const Told<int> rank = told_index(environment, "NODE_RANK");
   if (job) {
     require_agreement("node rank", job->node_rank, rank);
     require_agreement("number of nodes", job->nodes, nodes);
@@ -187,10 +187,10 @@ std::optional<ManagedJob> vertex_job(const ManagerView& view) {
 
 std::optional<ManagedJob> aws_batch_job(const ManagerView& view) {
   const Environment& environment = view.environment;
-  const Told<int> index = told_number(environment, "AWS_BATCH_JOB_NODE_INDEX", 0);
-  const Told<int> nodes = told_number(environment, "AWS_BATCH_JOB_NUM_NODES", 1);
+  const Told<int> index = told_index(environment, "AWS_BATCH_JOB_NODE_INDEX");
+  const Told<int> nodes = told_count(environment, "AWS_BATCH_JOB_NUM_NODES");
   if (!index.known() || !nodes.known()) return std::nullopt;
-  const int main = told_number(environment, "AWS_BATCH_JOB_MAIN_NODE_INDEX", 0).value;
+  const int main = told_index(environment, "AWS_BATCH_JOB_MAIN_NODE_INDEX").value;
   if (index.value >= nodes.value || main >= nodes.value) {
     throw UserError(
         fmt::format("this job of AWS Batch tells node {}, main node {}, of {} nodes", index.value, main, nodes.value),

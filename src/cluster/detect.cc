@@ -88,11 +88,16 @@ Allocation detect_allocation(const Questions& questions, const Environment& envi
   const ManagerView view{environment, own_host_name(), text_of};
   // An mpirun inside of a Slurm job numbers its tasks itself.
   const std::optional<ManagedJob> job = questions.other_managers ? find_managed_job(view) : std::nullopt;
-  const std::optional<SlurmStep> step = questions.manager && !job ? slurm_step(environment) : std::nullopt;
+  const std::optional<SlurmStep> step =
+      questions.manager && (!job || job->is_of_one()) ? slurm_step(environment) : std::nullopt;
   AllocatedNode here = local_host(questions, environment);
-  if (job) return of_managed_job(*job, std::move(here));
+  if (job && !job->is_of_one()) return of_managed_job(*job, std::move(here));
   if (step) return of_step(*step, std::move(here));
   Allocation allocation{{std::move(here)}, "this host", "nothing names other nodes"};
+  if (job) {
+    allocation.reason = fmt::format("{} says that it is alone", job->nodes.by);
+    return allocation;
+  }
   if (questions.manager) look_for_other_nodes(allocation, environment);
   if (questions.other_managers && allocation.nodes_to_start == 0) look_at_list(allocation, view);
   return allocation;

@@ -80,6 +80,8 @@ std::optional<ListedHosts> find_listed_hosts(const ManagerView& view) {
     if (!list.hosts.empty() || !path.known()) continue;
     list = {variable.manager, path.by, hosts_in_lines(view.read(path.value))};
   }
+  const bool has_launch_node = list.manager == "LSF" && told_text(view.environment, "CSM_ALLOCATION_ID").known();
+  if (has_launch_node && list.hosts.size() > 1) list.hosts.erase(list.hosts.begin());
   return list.hosts.size() > 1 ? std::optional(std::move(list)) : std::nullopt;
 }
 

@@ -21,7 +21,7 @@ std::vector<std::string> hosts_in_lines(std::string_view text);
 std::vector<std::string> hosts_in_pairs(std::string_view text);
 
 /// The hosts of a job whose manager starts one program, on the first of them, and leaves it to that to use the others:
-/// PBS, LSF, Grid Engine.
+/// PBS, LSF, Grid Engine. LSF's lists on a machine with CSM begin with the launch node, which is none of them.
 struct ListedHosts {
   std::string manager;
   std::string by;                  ///< 'PBS_NODEFILE'

@@ -16,8 +16,8 @@ std::string pod_name(const ManagerView& view) {
 
 bool has_torch_variables(const Environment& environment) {
   constexpr std::array kNames{"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"};
-  return !environment.has("LOCAL_RANK") &&
-         std::all_of(kNames.begin(), kNames.end(), [&](const char* name) { return environment.has(name); });
+  const auto tells = [&environment](const char* name) { return told_text(environment, name).known(); };
+  return !tells("LOCAL_RANK") && std::all_of(kNames.begin(), kNames.end(), tells);
 }
 
 /// \param names  of hosts, with commas between them
@@ -43,13 +43,14 @@ Told<int> place_of(const std::string& pod, const std::vector<std::string>& hosts
 
 std::optional<ManagedJob> pytorch_job(const ManagerView& view) {
   const Environment& environment = view.environment;
-  const bool in_pod = environment.has("KUBERNETES_SERVICE_HOST") || environment.has("PET_NNODES");
+  const bool counts_ranks = told_text(environment, "PET_NNODES").known();
+  const bool in_pod = told_text(environment, "KUBERNETES_SERVICE_HOST").known() || counts_ranks;
   if (!in_pod || !has_torch_variables(environment)) return std::nullopt;
   ManagedJob job;
   job.manager = "PyTorchJob";
   job.replaces_nodes = true;
-  job.node_rank = told_number(environment, "RANK", 0);
-  if (!environment.has("PET_NNODES")) job.nodes = told_number(environment, "WORLD_SIZE", 1);
+  job.node_rank = told_index(environment, "RANK");
+  if (!counts_ranks) job.nodes = told_count(environment, "WORLD_SIZE");
   return job;
 }
 
@@ -63,8 +64,8 @@ std::optional<ManagedJob> volcano_job(const ManagerView& view) {
   append_hosts(job.hosts, environment.get("VC_WORKER_HOSTS").value_or(""));
   const Told<int> place = place_of(pod_name(view), job.hosts);
   if (has_torch_variables(environment)) {
-    job.nodes = told_number(environment, "WORLD_SIZE", 1);
-    job.node_rank = told_number(environment, "RANK", 0);
+    job.nodes = told_count(environment, "WORLD_SIZE");
+    job.node_rank = told_index(environment, "RANK");
     require_agreement("node rank", job.node_rank, place);
     return job;
   }
@@ -76,7 +77,7 @@ std::optional<ManagedJob> volcano_job(const ManagerView& view) {
 }
 
 std::optional<ManagedJob> indexed_job(const ManagerView& view) {
-  const Told<int> index = told_number(view.environment, "JOB_COMPLETION_INDEX", 0);
+  const Told<int> index = told_index(view.environment, "JOB_COMPLETION_INDEX");
   if (!index.known()) return std::nullopt;
   ManagedJob job;
   job.manager = "Kubernetes indexed Job";

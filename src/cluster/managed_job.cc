@@ -16,6 +16,8 @@ namespace lrun {
 namespace {
 
 constexpr int kMostPort = 65'535;
+constexpr int kMostNodes = 65'536;  // what names more is no job's, and would be as many descriptions of nodes
+constexpr const char* kAlone = "unset it, or give '--standalone' to an lrun that is to stay alone";
 
 /// MASTER_ADDR that names another of the job's hosts than the first.
 void refuse_other_master(const ManagedJob& job, const Told<std::string>& master) {
@@ -44,13 +46,20 @@ void take_master(ManagedJob& job, const ManagerView& view) {
 
 }  // namespace
 
-Told<int> told_number(const Environment& environment, const std::string& name, int least) {
-  const auto text = environment.get(name);
-  if (!text) return {};
-  const std::optional<int> number = whole_number<int>(*text);
-  if (number && *number >= least) return {*number, name};
-  throw UserError(fmt::format("'{}={}' is not a number from {} on", name, *text, least),
-                  "unset it, or give '--standalone' to an lrun that is to stay alone");
+Told<int> told_index(const Environment& environment, const std::string& name) {
+  const Told<std::string> text = told_text(environment, name);
+  if (!text.known()) return {};
+  const std::optional<int> number = whole_number<int>(text.value);
+  if (number && *number >= 0) return {*number, name};
+  throw UserError(fmt::format("'{}={}' is not a number from 0 on", name, text.value), kAlone);
+}
+
+Told<int> told_count(const Environment& environment, const std::string& name) {
+  const Told<std::string> text = told_text(environment, name);
+  if (!text.known()) return {};
+  const std::optional<int> number = whole_number<int>(text.value);
+  if (number && *number >= 1 && *number <= kMostNodes) return {*number, name};
+  throw UserError(fmt::format("'{}={}' is not a number from 1 to {}", name, text.value, kMostNodes), kAlone);
 }
 
 Told<std::string> told_text(const Environment& environment, const std::string& name) {
@@ -76,7 +85,7 @@ std::optional<ManagedJob> find_managed_job(const ManagerView& view) {
        {azure_job, mpi_job, sagemaker_job, vertex_job, aws_batch_job, volcano_job, pytorch_job, indexed_job}) {
     std::optional<ManagedJob> job = reader(view);
     if (!job) continue;
-    if (job->nodes.known() && job->nodes.value == 1) return std::nullopt;
+    if (job->is_of_one()) return job;
     take_master(*job, view);
     if (job->nodes.known()) {
       const Told<int> last{job->nodes.value - 1, job->nodes.by};

@@ -35,6 +35,8 @@ struct ManagedJob {
   bool replaces_nodes = false;     ///< it starts a node again that ended
   bool derives_host = false;       ///< `host` follows from names; MASTER_ADDR, which somebody wrote, is better
 
+  /// One launcher: nobody to meet, whatever else is on this machine's lists.
+  [[nodiscard]] bool is_of_one() const { return nodes.known() && nodes.value == 1; }
   bool operator==(const ManagedJob&) const = default;
 };
 
@@ -48,15 +50,19 @@ struct ManagerView {
 /// The launchers' job as a manager tells it, from the variables of Open MPI, MPICH, Intel MPI, jsrun and Flux; of
 /// Kubernetes (PyTorchJob, Volcano, indexed Job), SageMaker, Azure ML, Vertex AI and AWS Batch. Where the manager does
 /// not say where node rank 0 is, MASTER_ADDR and MASTER_PORT do.
-/// \return empty: none of them, a job of one, or a worker of another launcher.
+/// \return empty: none of them, or a worker of another launcher.
 /// \throws UserError  variables cannot be read, or do not agree.
 std::optional<ManagedJob> find_managed_job(const ManagerView& view);
 
 /// \name For readers
 /// @{
 
-/// The whole number of a variable. \return unknown: it is not set. \throws UserError  it is none from `least` on.
-Told<int> told_number(const Environment& environment, const std::string& name, int least);
+/// The whole number of a variable from 0 on: a rank. \return unknown: it is not set, or to nothing.
+/// \throws UserError  it is no such number.
+Told<int> told_index(const Environment& environment, const std::string& name);
+
+/// The same from 1 to the 65,536 that a run can have: nodes or tasks.
+Told<int> told_count(const Environment& environment, const std::string& name);
 
 /// The text of a variable; an empty one tells nothing.
 Told<std::string> told_text(const Environment& environment, const std::string& name);

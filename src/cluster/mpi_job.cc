@@ -31,8 +31,8 @@ constexpr std::array kStarters{
 
 /// The tasks on this host; where nodes are counted, on the fullest at least; where nothing is, all.
 int tasks_here(const Environment& environment, const TaskNames& names, int tasks) {
-  const Told<int> here = told_number(environment, names.local_size, 1);
-  const Told<int> nodes = told_number(environment, names.nodes, 1);
+  const Told<int> here = told_count(environment, names.local_size);
+  const Told<int> nodes = told_count(environment, names.nodes);
   if (here.known() && (here.value > 1 || !nodes.known())) return here.value;
   return nodes.known() ? (tasks + nodes.value - 1) / nodes.value : tasks;
 }
@@ -40,13 +40,13 @@ int tasks_here(const Environment& environment, const TaskNames& names, int tasks
 ManagedJob job_of(const TaskNames& names, const Environment& environment) {
   ManagedJob job;
   job.manager = names.manager;
-  const Told<int> tasks = told_number(environment, names.size, 1);
+  const Told<int> tasks = told_count(environment, names.size);
   job.tasks = tasks.value;
   job.tasks_here = tasks_here(environment, names, tasks.value);
   job.one_a_node = names.one_a_node;
   if (job.tasks_here == 1) {
     job.nodes = tasks;
-    job.node_rank = told_number(environment, names.rank, 0);
+    job.node_rank = told_index(environment, names.rank);
   }
   const Told<std::string> name = told_text(environment, names.job);
   if (!name.known()) return job;
@@ -68,8 +68,9 @@ void take_first_host(ManagedJob& job, const ManagerView& view) {
 std::optional<ManagedJob> mpi_job(const ManagerView& view) {
   for (const TaskNames& names : kStarters) {
     const Environment& environment = view.environment;
-    const bool of_slurm = environment.has("SLURM_STEP_ID") && !environment.has(names.local_size);
-    if (of_slurm || !environment.has(names.rank) || !environment.has(names.size)) continue;
+    const auto tells = [&environment](const char* name) { return told_text(environment, name).known(); };
+    const bool of_slurm = tells("SLURM_STEP_ID") && !tells(names.local_size);
+    if (of_slurm || !tells(names.rank) || !tells(names.size)) continue;
     ManagedJob job = job_of(names, environment);
     if (job.manager == "jsrun") take_first_host(job, view);
     return job;

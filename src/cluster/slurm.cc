@@ -38,7 +38,8 @@ std::string first_of(const Environment& environment, const char* of_step, const 
 }  // namespace
 
 std::optional<SlurmStep> slurm_step(const Environment& environment) {
-  const bool in_step = environment.has("SLURM_STEP_ID") && environment.has("SLURM_PROCID");
+  const bool in_step =
+      told_text(environment, "SLURM_STEP_ID").known() && told_text(environment, "SLURM_PROCID").known();
   if (!in_step || is_worker(environment)) return std::nullopt;
   const std::string tasks_text = first_of(environment, "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
   const auto tasks = parse_slurm_counts(tasks_text);
@@ -64,7 +65,8 @@ JobPlace meeting_of(const SlurmStep& step) {
 }
 
 int nodes_of_batch_script(const Environment& environment) {
-  const bool script = environment.has("SLURM_JOB_ID") && !environment.has("SLURM_STEP_ID");
+  const bool script =
+      told_text(environment, "SLURM_JOB_ID").known() && !told_text(environment, "SLURM_STEP_ID").known();
   if (!script || is_worker(environment)) return 0;
   const auto hosts = parse_slurm_hosts(environment.get("SLURM_JOB_NODELIST").value_or(""));
   return hosts && hosts->size() > 1 ? static_cast<int>(hosts->size()) : 0;

@@ -45,8 +45,8 @@ TEST(SageMakerJob, ThatContradictsItselfIsRefused) {
   EXPECT_EQ(sagemaker().with("MASTER_ADDR", "algo-1").refusal(), "none");
 }
 
-TEST(SageMakerJob, OfOneHostIsNone) {
-  EXPECT_EQ(in_words(FakeNode({{"SM_HOSTS", R"(["algo-1"])"}, {"SM_CURRENT_HOST", "algo-1"}}).job()), "none");
+TEST(SageMakerJob, OfOneHostIsOfOne) {
+  EXPECT_TRUE(FakeNode({{"SM_HOSTS", R"(["algo-1"])"}, {"SM_CURRENT_HOST", "algo-1"}}).job()->is_of_one());
 }
 
 FakeNode azure() {
@@ -65,6 +65,12 @@ TEST(AzureJob, OfPytorchsDistributionHasItsNodeRank) {
   EXPECT_EQ(azure().with("WORLD_SIZE", "8").refusal(),
             "this job of Azure ML starts 8 processes on 2 nodes, and each is an lrun that would start all workers of "
             "its node");
+}
+
+TEST(AzureJob, WhoseVariablesAreEmptyIsNone) {
+  EXPECT_EQ(in_words(azure().with("AZUREML_NODE_COUNT", "").job()), "none");
+  EXPECT_EQ(in_words(azure().with("NODE_RANK", "").job()), "none");
+  EXPECT_EQ(in_words(azure().with("WORLD_SIZE", "").with("RANK", "").job()), "Azure ML: node 1 of 2 at 10.0.0.4:6105");
 }
 
 TEST(AzureJob, OfMpisDistributionHasTheTasksRank) {
@@ -112,6 +118,13 @@ TEST(AwsBatchJob, CountsFromTheMainNode) {
   EXPECT_EQ(in_words(node.job()), "AWS Batch: node 0 of 3 at here:?");
   EXPECT_EQ(node.with("AWS_BATCH_JOB_NODE_INDEX", "3").refusal(),
             "this job of AWS Batch tells node 3, main node 1, of 3 nodes");
+}
+
+TEST(AwsBatchJob, WhoseVariablesAreEmptyIsNone) {
+  for (const char* const name : {"AWS_BATCH_JOB_NODE_INDEX", "AWS_BATCH_JOB_NUM_NODES"}) {
+    FakeNode node({{"AWS_BATCH_JOB_NODE_INDEX", "1"}, {"AWS_BATCH_JOB_NUM_NODES", "3"}});
+    EXPECT_EQ(in_words(node.with(name, "").job()), "none") << name;
+  }
 }
 
 }  // namespace

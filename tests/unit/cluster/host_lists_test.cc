@@ -34,6 +34,13 @@ TEST(ListedHosts, AreThoseOfPbsLsfAndGridEngine) {
   EXPECT_EQ(find_listed_hosts(sge.view()), (ListedHosts{"Grid Engine", "PE_HOSTFILE", {"h1", "h2"}}));
 }
 
+TEST(ListedHosts, OfLsfWithCsmLeaveOutTheLaunchNode) {
+  FakeNode node({{"LSB_MCPU_HOSTS", "batch1 1 c1 42 c2 42"}, {"CSM_ALLOCATION_ID", "77"}});
+  EXPECT_EQ(find_listed_hosts(node.view()), (ListedHosts{"LSF", "LSB_MCPU_HOSTS", {"c1", "c2"}}));
+  EXPECT_EQ(find_listed_hosts(node.with("LSB_MCPU_HOSTS", "batch1 1 c1 42").view()), std::nullopt) << "one is a job's";
+  EXPECT_NE(find_listed_hosts(node.without("CSM_ALLOCATION_ID").view()), std::nullopt) << "usual hosts";
+}
+
 TEST(ListedHosts, OfOneHostOrAWorkerAreNone) {
   FakeNode pbs({{"PBS_NODEFILE", "/nodes"}});
   EXPECT_EQ(find_listed_hosts(pbs.view()), std::nullopt) << "the file cannot be read";

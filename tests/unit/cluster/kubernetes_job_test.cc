@@ -43,6 +43,24 @@ TEST(PytorchJob, IsNoneOutsideOfAPodOrInAWorker) {
   EXPECT_EQ(in_words(old_pytorch_job().with("LOCAL_RANK", "0").job()), "none") << "a worker of another launcher";
 }
 
+TEST(PytorchJob, WhoseVariablesAreEmptyOrNotAllThereIsNone) {
+  for (const char* const name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "KUBERNETES_SERVICE_HOST"}) {
+    EXPECT_EQ(in_words(old_pytorch_job().with(name, "").job()), "none") << name;
+  }
+  const FakeNode junk({{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"RANK", "senior"}, {"MASTER_PORT", "tcp://10.0.0.2"}});
+  EXPECT_EQ(junk.refusal(), "none");
+  EXPECT_EQ(in_words(junk.job()), "none");
+  EXPECT_EQ(in_words(old_pytorch_job().with("PET_NNODES", "").job()), "PyTorchJob: node 1 of 4 at job-master-0:23456");
+}
+
+TEST(PytorchJob, OfMoreNodesThanAnyRunHasIsRefusedWhereItIsRead) {
+  EXPECT_EQ(old_pytorch_job().with("WORLD_SIZE", "65537").refusal(),
+            "'WORLD_SIZE=65537' is not a number from 1 to 65536");
+  EXPECT_EQ(old_pytorch_job().with("WORLD_SIZE", "2000000000").refusal(),
+            "'WORLD_SIZE=2000000000' is not a number from 1 to 65536");
+  EXPECT_EQ(old_pytorch_job().with("WORLD_SIZE", "65536").refusal(), "none");
+}
+
 FakeNode volcano() {
   return FakeNode({{"VC_TASK_INDEX", "0"},
                    {"VC_MASTER_HOSTS", "job-master-0.job"},
@@ -81,6 +99,10 @@ TEST(IndexedJob, HasItsRankAndTheNameOfPodZeroButNoNumber) {
 
 TEST(IndexedJob, ThatCannotBeReadIsRefused) {
   EXPECT_EQ(FakeNode({{"JOB_COMPLETION_INDEX", "x"}}).refusal(), "'JOB_COMPLETION_INDEX=x' is not a number from 0 on");
+  EXPECT_EQ(in_words(FakeNode({{"JOB_COMPLETION_INDEX", ""}}).job()), "none") << "empty: not told";
+  EXPECT_EQ(in_words(FakeNode({{"JOB_COMPLETION_INDEX", "99999"}}).job()),
+            "Kubernetes indexed Job: node 99999 of ? at ?:?")
+      << "such a Job may have 100,000 pods, each a run of its own";
 }
 
 TEST(FirstPod, HasTheNameOfThisOneWithIndexZero) {

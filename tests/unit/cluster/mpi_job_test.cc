@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cluster/detect.h"
 #include "unit/cluster/manager_view.h"
 
 namespace lrun {
@@ -67,13 +68,32 @@ TEST(MpiJob, WithSeveralTasksOnAHostTellsHowMany) {
   EXPECT_EQ(uncounted->tasks_here, 2) << "nothing says that they are on several hosts";
 }
 
-TEST(MpiJob, IsNoneForASingleTaskAWorkerOrATaskOfSlurm) {
-  EXPECT_EQ(in_words(second_of_three()
-                         .with("OMPI_COMM_WORLD_SIZE", "1")
-                         .with("OMPI_COMM_WORLD_RANK", "0")
-                         .with("OMPI_MCA_orte_num_nodes", "1")
-                         .job()),
-            "none");
+FakeNode only_task() { return second_of_three().with("OMPI_COMM_WORLD_SIZE", "1").with("OMPI_COMM_WORLD_RANK", "0"); }
+
+TEST(MpiJob, OfASingleTaskIsKnownAsThat) {
+  EXPECT_EQ(in_words(only_task().job()), "Open MPI: node 0 of 1 at ?:" + std::to_string(port_for("3407872001")));
+  EXPECT_TRUE(only_task().job()->is_of_one()) << "on one of three nodes";
+  EXPECT_FALSE(second_of_three().job()->is_of_one());
+}
+
+TEST(DetectAllocation, OfASingleTaskLooksAtNoListsAndNoBatchScript) {
+  constexpr const char* kLists[][2] = {{"LSB_MCPU_HOSTS", "batch1 1 c1 42"}, {"SLURM_JOB_NODELIST", "n[1-2]"}};
+  for (const auto& [name, hosts] : kLists) {
+    FakeNode node = only_task();
+    node.with(name, hosts).with("SLURM_JOB_ID", "12");
+    const Questions questions{.manager = true, .other_managers = true};
+    const Allocation alone = detect_allocation(questions, node.view().environment);
+    EXPECT_EQ(alone.nodes.size(), 1U) << name;
+    EXPECT_EQ(alone.nodes_to_start, 0) << name;
+    EXPECT_EQ(alone.listed_hosts, std::vector<std::string>()) << name;
+    EXPECT_EQ(alone.job, std::nullopt) << name;
+    EXPECT_EQ(alone.reason, "OMPI_COMM_WORLD_SIZE says that it is alone") << name;
+    const Allocation plain = detect_allocation(questions, node.without("OMPI_COMM_WORLD_SIZE").view().environment);
+    EXPECT_GT(plain.listed_hosts.size() + static_cast<std::size_t>(plain.nodes_to_start), 1U) << name;
+  }
+}
+
+TEST(MpiJob, IsNoneForAWorkerOrATaskOfSlurm) {
   for (const char* const outer : {"LRUN_RUN_ID", "TORCHELASTIC_RUN_ID"}) {
     EXPECT_EQ(in_words(second_of_three().with(outer, "x").job()), "none") << outer;
   }
@@ -85,9 +105,19 @@ TEST(MpiJob, IsNoneForASingleTaskAWorkerOrATaskOfSlurm) {
 
 TEST(MpiJob, ThatCannotBeReadIsRefused) {
   EXPECT_EQ(second_of_three().with("OMPI_COMM_WORLD_SIZE", "many").refusal(),
-            "'OMPI_COMM_WORLD_SIZE=many' is not a number from 1 on");
+            "'OMPI_COMM_WORLD_SIZE=many' is not a number from 1 to 65536");
+  EXPECT_EQ(second_of_three().with("OMPI_COMM_WORLD_SIZE", "2000000000").refusal(),
+            "'OMPI_COMM_WORLD_SIZE=2000000000' is not a number from 1 to 65536");
   EXPECT_EQ(second_of_three().with("OMPI_COMM_WORLD_RANK", "3").refusal(),
             "node rank is 3 by OMPI_COMM_WORLD_RANK, and OMPI_COMM_WORLD_SIZE says that there are 3 nodes");
+}
+
+TEST(MpiJob, WhoseVariablesAreEmptyIsNone) {
+  for (const char* const name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}) {
+    EXPECT_EQ(in_words(second_of_three().with(name, "").job()), "none") << name;
+  }
+  EXPECT_EQ(in_words(second_of_three().with("OMPI_MCA_orte_num_nodes", "").with("PMIX_NAMESPACE", "").job()),
+            "Open MPI: node 1 of 3 at ?:?");
 }
 
 }  // namespace

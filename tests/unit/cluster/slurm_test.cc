@@ -40,6 +40,9 @@ TEST(SlurmStep, IsNoneInABatchScriptWhichHasRankZeroAndTheJobsTasks) {
   script.unset("SLURM_STEP_ID");
   EXPECT_EQ(slurm_step(script), std::nullopt);
   EXPECT_EQ(nodes_of_batch_script(script), 4);
+  script.set("SLURM_STEP_ID", "");
+  EXPECT_EQ(slurm_step(script), std::nullopt);
+  EXPECT_EQ(nodes_of_batch_script(script), 4) << "empty: not told";
   EXPECT_EQ(nodes_of_batch_script(second_of_three()), 0);
 }
 
