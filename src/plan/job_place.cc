@@ -83,12 +83,19 @@ void take_nodes(LaunchRequest& request, const Allocation& allocation) {
   if (!fewer) request.num_nodes = {nodes, Source::kScheduler, or_source(by, allocation)};
 }
 
+/// A manager that does not know the number of nodes may have started only some of them, such as the workers beside a
+/// master: who also says where node rank 0 is may number all.
+bool may_number_nodes(const LaunchRequest& request, const JobPlace& job) {
+  const bool says_where = names_place(request) || job.host_by == "MASTER_ADDR";
+  return request.rendezvous.node_rank.source == Source::kFlag || (!job.knows_nodes && says_where);
+}
+
 void take_node_rank(LaunchRequest& request, const Allocation& allocation) {
   const JobPlace& job = *allocation.job;
   Setting<int>& rank = request.rendezvous.node_rank;
   if (!rank.given()) {
     rank = {job.node_rank, Source::kScheduler, or_source(job.node_rank_by, allocation)};
-  } else if (rank.source != Source::kFlag && rank.value != job.node_rank) {
+  } else if (rank.value != job.node_rank && !may_number_nodes(request, job)) {
     refuse_contradiction(rank.origin, std::to_string(rank.value),
                          fmt::format("node rank is {} by {}", job.node_rank, or_source(job.node_rank_by, allocation)));
   }
@@ -102,7 +109,9 @@ void take_meeting(LaunchRequest& request, const Allocation& allocation) {
   if (master.given() && master.source != Source::kFlag && job.host_by == "MASTER_ADDR" && master.value != job.host) {
     refuse_contradiction(master.origin, master.value, fmt::format("'MASTER_ADDR={}'", job.host));
   }
-  if (request.rdzv_id.empty()) request.rdzv_id = job.run_name;
+  // The others of a run whose nodes the user numbers may be of other jobs.
+  const bool is_whole_run = job.knows_nodes || rendezvous.node_rank.source == Source::kScheduler;
+  if (request.rdzv_id.empty() && is_whole_run) request.rdzv_id = job.run_name;
   if (names_place(request) || job.host.empty()) return;
   const std::string& origin = or_source(job.host_by, allocation);
   rendezvous.backend = {"static", Source::kScheduler, origin};

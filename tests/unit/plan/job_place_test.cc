@@ -206,6 +206,30 @@ TEST(JobPlace, WithoutANumberOfNodesIsTakenOnlyWhereTheUserSaysOne) {
   EXPECT_EQ(plan_in(step_of_three(1), request_for("2")).rendezvous->replacement, Duration::zero());
 }
 
+TEST(JobPlace, OfSomeOfTheNodesLeavesTheirNumbersToTheUser) {
+  Allocation worker{{cpu_node(16, "worker-0")}, "Kubernetes indexed Job", "JOB_COMPLETION_INDEX"};
+  worker.job = JobPlace{"worker-0", "worker-0.train", 0, 0};
+  worker.job->node_rank_by = "JOB_COMPLETION_INDEX";
+  worker.job->knows_nodes = false;
+  LaunchRequest request = request_for("2");
+  request.num_nodes = {3, Source::kEnvironment, "PET_NNODES"};
+  request.rendezvous.node_rank = {1, Source::kEnvironment, "PET_NODE_RANK"};
+  EXPECT_TRUE(refusal_of(request, worker).starts_with("'PET_NODE_RANK=1', and node rank is 0 by JOB_COMPLETION_INDEX"))
+      << "nobody says where node rank 0 is";
+  Allocation with_master = worker;
+  with_master.job->host = "master";
+  with_master.job->host_by = "MASTER_ADDR";
+  EXPECT_EQ(plan_in(with_master, request).rendezvous->node_rank, 1);
+  request.rendezvous.master_addr = {"master", Source::kEnvironment, "PET_MASTER_ADDR"};
+  request.master_port = {29'400, Source::kEnvironment, "PET_MASTER_PORT"};
+  const LaunchPlan plan = plan_in(worker, request);
+  EXPECT_EQ(plan.num_nodes, 3);
+  EXPECT_EQ(plan.rendezvous->node_rank, 1);
+  EXPECT_EQ(plan.rendezvous->host, "master");
+  EXPECT_EQ(plan.rendezvous->port, 29'400);
+  EXPECT_EQ(plan.run_name, "demo") << "the master is not of this Job and would not find its name";
+}
+
 TEST(JobPlace, OnHostsThatNobodyStartsLrunOnIsRefusedUnlessThisOneIsToBeAlone) {
   Allocation script{{cpu_node(16, "h1")}, "PBS", "PBS_NODEFILE"};
   script.listed_hosts = {"h1", "h2"};
