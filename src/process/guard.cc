@@ -84,6 +84,7 @@ bool stop_for_terminal(pid_t launcher) {
   if (foreground <= 0 || foreground == ::getpgrp() || !can_be_continued()) return false;
   say("lrun: note: stopped: with '--stdin' rank 0 reads the terminal, which another job has; 'fg' goes on\n");
   ::kill(launcher, SIGTSTP);
+  ::signal(SIGTTIN, SIG_DFL);  // who started us may have ignored it; nobody would continue workers of a guard that runs
   ::kill(0, SIGTTIN);
   return true;
 }

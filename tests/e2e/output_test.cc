@@ -232,9 +232,14 @@ void have_a_shell() {
   ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 99);
 }
 
-TEST(Output, ARunThatReadsTheTerminalStopsInTheBackground) {
+void have_a_shell_that_ignores_reads() {
+  ::signal(SIGTTIN, SIG_IGN);
+  have_a_shell();
+}
+
+void expect_a_stop_in_the_background(void (*shell)()) {
   LrunProcess lrun({"-n", "2", "--stdin", "sh", "-c", "echo ready; read name; echo got $name"},
-                   {.environment = {{"NO_COLOR", "1"}}, .terminal = true, .before_exec = have_a_shell});
+                   {.environment = {{"NO_COLOR", "1"}}, .terminal = true, .before_exec = shell});
   ASSERT_TRUE(lrun.wait_for("[0] ready"));
   lrun.type("\x1a");
   ASSERT_TRUE(lrun.wait_for("; fg")) << lrun.err();
@@ -246,6 +251,12 @@ TEST(Output, ARunThatReadsTheTerminalStopsInTheBackground) {
   lrun.type("Ada\n");
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_NE(lrun.err().find("[0] got Ada"), std::string::npos) << lrun.err();
+}
+
+TEST(Output, ARunThatReadsTheTerminalStopsInTheBackground) { expect_a_stop_in_the_background(have_a_shell); }
+
+TEST(Output, ARunThatReadsTheTerminalStopsAlsoWhereThatSignalWasIgnored) {
+  expect_a_stop_in_the_background(have_a_shell_that_ignores_reads);
 }
 
 /// What stands on a terminal after these bytes, row by row. It knows what lrun uses: '\r', '\n', and ESC [ with A and B
