@@ -23,6 +23,7 @@ using Kind = NodeFrame::Kind;
 constexpr Duration kAnswerLimit(30'000);
 constexpr Duration kEndMargin(20'000);   // the holder of the meeting waits so long for others, and some more
 constexpr Duration kHurriedEnd(10'000);  // after a second signal
+constexpr Duration kToHangUp(10'000);    // for the connection of a host that has told its end
 constexpr Duration kUnfinishedLine(100);
 
 }  // namespace
@@ -40,7 +41,7 @@ HostsRun::HostsRun(EventLoop& loop, std::vector<Start> hosts, Options options)
                  .warning = [this](const std::string& text) { say(message_line(Severity::kWarning, text, colour_)); }}),
       colour_(takes_colour(STDERR_FILENO)),
       signals_(loop, options_.signals, [this](const ReceivedSignal& signal) { signal_arrived(signal.number); }) {
-  for (Start& start : hosts) hosts_.push_back({std::move(start), nullptr, {}, {}, false, false, {}, {}, {}});
+  for (Start& start : hosts) hosts_.push_back({std::move(start), nullptr, {}, {}, false, false, {}, {}, {}, {}});
 }
 
 HostsRun::End HostsRun::run() {
@@ -64,7 +65,7 @@ void HostsRun::connect(std::size_t index) {
   Host& host = hosts_[index];
   try {
     host.link = std::make_unique<HostLink>(
-        loop_, host.start.command, host.start.here ? std::string() : options_.first_bytes,
+        loop_, host.start.command, host.start.here ? std::string_view() : options_.first_bytes,
         HostLink::Events{
             .frame = [this, index](const NodeFrame& frame) { received(index, frame); },
             .ended = [this, index](const ExitStatus& status,
@@ -78,13 +79,14 @@ void HostsRun::connect(std::size_t index) {
 
 void HostsRun::received(std::size_t index, const NodeFrame& frame) {
   Host& host = hosts_[index];
+  if (host.over) return;
   switch (frame.kind) {
     case Kind::kAnswer:
       host.ready = decode_ready(frame.payload);
       if (!host.ready) return cannot_be_used(index, "what it answered cannot be read");
       return start_when_all_answered();
     case Kind::kRefusal:
-      return cannot_be_used(index, frame.payload);
+      return started_ ? failed_to_start(index, frame.payload) : cannot_be_used(index, frame.payload);
     case Kind::kOut:
       return show(index, host.out, LogStream::kOut, frame.payload);
     case Kind::kErr:
@@ -105,6 +107,7 @@ void HostsRun::received(std::size_t index, const NodeFrame& frame) {
       const int code = whole_number<int>(rest).value_or(kExitRefused);
       host.end = signal_number != 0 ? ExitStatus{ExitStatus::Kind::kSignaled, signal_number}
                                     : ExitStatus{ExitStatus::Kind::kExited, code};
+      host.hang_up = loop_.after(kToHangUp, [this, index] { hang_up(index); });
       return host_ended(index);
     }
     default:
@@ -117,9 +120,26 @@ void HostsRun::cannot_be_used(std::size_t index, const std::string& why) {
   start_when_all_answered();
 }
 
+/// It had answered that it can, and the others were told to go.
+void HostsRun::failed_to_start(std::size_t index, const std::string& why) {
+  Host& host = hosts_[index];
+  say(message_line(Severity::kError, fmt::format("{}: lrun cannot start there: {}", host.start.name, why), colour_));
+  say(words_.lost(index));
+  host.begun = false;
+  host.end = ExitStatus{ExitStatus::Kind::kExited, kExitRefused};
+  host_ended(index);
+  hang_up(index);
+}
+
+void HostsRun::hang_up(std::size_t index) {
+  hosts_[index].over = true;
+  finish_when_all_ended();
+}
+
 void HostsRun::link_ended(std::size_t index, const ExitStatus& status, const std::string& last_line) {
   Host& host = hosts_[index];
-  host.over = true;
+  if (std::exchange(host.over, true)) return;
+  host.hang_up.cancel();
   if (!started_) {
     const std::string why = failure_in_words(status.shell_code(), last_line, host.start.program);
     if (host.problem.empty()) host.problem = host.ready ? "the connection ended: " + why : why;
@@ -193,6 +213,8 @@ void HostsRun::stop_those_who_wait() {
   for (Host& host : hosts_) {
     if (!host.begun && !host.over && !host.end) host.link->send(Kind::kSignal, std::to_string(SIGTERM));
   }
+  stop_limit_ =
+      loop_.after(options_.grace + kEndMargin, [this] { give_up([](const Host& host) { return !host.begun; }); });
 }
 
 void HostsRun::show(std::size_t index, LineSplitter& splitter, LogStream stream, std::string_view bytes) {
@@ -247,7 +269,8 @@ void HostsRun::signal_arrived(int signal_number) {
   if (!ends) return;
   const bool first = end_.signal_number == 0;
   if (first) end_.signal_number = signal_number;
-  end_limit_ = loop_.after(first ? options_.grace + kEndMargin : kHurriedEnd, [this] { give_up(); });
+  end_limit_ = loop_.after(first ? options_.grace + kEndMargin : kHurriedEnd,
+                           [this] { give_up([](const Host&) { return true; }); });
 }
 
 void HostsRun::send_to_all(NodeFrame::Kind kind, const std::string& payload) {
@@ -257,13 +280,16 @@ void HostsRun::send_to_all(NodeFrame::Kind kind, const std::string& payload) {
 }
 
 /// Without their connection the hosts end what they run.
-void HostsRun::give_up() {
+void HostsRun::give_up(const std::function<bool(const Host&)>& is_waited_for) {
   std::string names;
-  for (const Host& host : hosts_) {
-    if (!host.over) names += (names.empty() ? "" : ", ") + host.start.name;
+  for (Host& host : hosts_) {
+    if (host.over || !is_waited_for(host)) continue;
+    names += (names.empty() ? "" : ", ") + host.start.name;
+    host.over = true;
+    if (host.link) host.link->close();
   }
+  if (names.empty()) return;
   say(message_line(Severity::kWarning, "no end was heard of from " + names, colour_));
-  for (Host& host : hosts_) host.over = true;
   finish_when_all_ended();
 }
 
@@ -271,6 +297,7 @@ void HostsRun::finish_when_all_ended() {
   if (done_ || !std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.over; })) return;
   done_ = true;
   end_limit_.cancel();
+  stop_limit_.cancel();
   end_.code = code_of_run();
   if (end_.code == 0) end_.signal_number = 0;  // it was done before the signal came
   show_unfinished();

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,15 +60,18 @@ class HostsRun {
     std::string problem;  ///< why it cannot be used
     std::optional<NodeReady> ready;
     bool begun = false;
-    bool over = false;  ///< its link has ended
+    bool over = false;  ///< its link has ended, or is not waited for any more
     std::optional<ExitStatus> end;
     LineSplitter out;
     LineSplitter err;
+    EventLoop::Timer hang_up;  ///< for when its link stays although it has told its end
   };
 
   void connect(std::size_t index);
   void received(std::size_t index, const NodeFrame& frame);
   void cannot_be_used(std::size_t index, const std::string& why);
+  void failed_to_start(std::size_t index, const std::string& why);
+  void hang_up(std::size_t index);
   void link_ended(std::size_t index, const ExitStatus& status, const std::string& last_line);
   void start_when_all_answered();
   void refuse_hosts();
@@ -81,7 +85,7 @@ class HostsRun {
   void hold_back_when_full();
   void signal_arrived(int signal_number);
   void send_to_all(NodeFrame::Kind kind, const std::string& payload);
-  void give_up();
+  void give_up(const std::function<bool(const Host&)>& is_waited_for);
   void finish_when_all_ended();
   [[nodiscard]] int code_of_run() const;
 
@@ -99,6 +103,7 @@ class HostsRun {
   SignalSource signals_;
   EventLoop::Timer answer_limit_;
   EventLoop::Timer end_limit_;
+  EventLoop::Timer stop_limit_;  ///< of those who were stopped because they would wait for ever
   EventLoop::Timer unfinished_;
 };
 

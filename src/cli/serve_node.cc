@@ -25,6 +25,7 @@
 #include "process/pidfd.h"
 #include "remote/node_frames.h"
 #include "store/listening_socket.h"
+#include "store/send_buffer.h"
 #include "verdict/judge.h"
 
 namespace lrun {
@@ -35,7 +36,7 @@ using Kind = NodeFrame::Kind;
 constexpr std::size_t kReadBytes = std::size_t{32} * 1024;
 constexpr std::size_t kMostUnsent = std::size_t{1} << 20U;  // then the workers' output waits
 constexpr Duration kToObey(2000);
-constexpr Duration kToDrain(1000);
+constexpr Duration kToDrain(1000);  // how long nothing is read before what others hold open is closed
 constexpr Duration kLookWithoutPidfd(20);
 constexpr Duration kCleanUpLimit(5000);
 
@@ -56,7 +57,7 @@ class NodeServer {
     block_child_signal();
     become_subreaper();
     set_nonblocking_for_us();
-    out_ = kNodeGreeting;
+    out_.tail() = kNodeGreeting;
     input_ = loop_.on_readable(STDIN_FILENO, [this] { read_input(); });
     flush();
     loop_.run();
@@ -143,7 +144,22 @@ class NodeServer {
   void start(std::string_view payload) {
     const auto port = whole_number<int>(cut(payload, ' '));
     if (!order_ || child_ || !port) return;
-    const std::string address(payload);
+    try {
+      start_child(*port, std::string(payload));
+    } catch (const std::system_error& error) {
+      fail_to_start(error.what());
+    }
+  }
+
+  /// The others began at the same time: the head is told the end, too.
+  void fail_to_start(const std::string& why) {
+    refuse(why);
+    ended_ = true;
+    send(Kind::kEnded, fmt::format("0 {}", kExitRefused));
+  }
+
+  /// \throws std::system_error
+  void start_child(int port, const std::string& address) {
     const Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     Pipe out = make_pipe();
     Pipe err = make_pipe();
@@ -154,15 +170,13 @@ class NodeServer {
     const int words_fd = words.write.get();
     SpawnResult result = fork_child({.function =
                                          [&] {
-                                           return run_order(*order_, {*port, address, listener_.get(), words_fd});
+                                           return run_order(*order_, {port, address, listener_.get(), words_fd});
                                          },
                                      .standard_input = nothing.get(),
                                      .standard_output = out.write.get(),
                                      .standard_error = err.write.get(),
                                      .descriptors = kept});
-    if (!result.ok()) {
-      return refuse(std::system_error(result.error_number, std::generic_category(), "no process").what());
-    }
+    if (!result.ok()) throw std::system_error(result.error_number, std::generic_category(), "no process");
     child_ = std::move(result.child);
     listener_.reset();
     open(out_stream_, std::move(out.read), [this] { relay(out_stream_, Kind::kOut); });
@@ -190,17 +204,24 @@ class NodeServer {
     if (!status_) return child_->poll_fd() >= 0 ? void() : watch_child();
     exit_.cancel();
     (void)end_all_descendants(kCleanUpLimit);
+    drain();
+    finish_when_all_is_read();
+  }
+
+  /// Who outlives all the rest may hold the streams open. What waits because the head takes no more is not lost.
+  void drain() {
     drain_ = loop_.after(kToDrain, [this] {
+      if (held_back_ && !head_gone_) return drain();
       for (Stream* const stream : {&out_stream_, &err_stream_, &words_stream_}) close(*stream);
       finish_when_all_is_read();
     });
-    finish_when_all_is_read();
   }
 
   /// \return how many bytes; 0: the stream is at its end, negative: there are none now.
   ssize_t read_from(Stream& stream, char* bytes) {
     const ssize_t count = ::read(stream.fd.get(), bytes, kReadBytes);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return -1;
+    if (count > 0 && status_) drain();
     if (count > 0) return count;
     close(stream);
     finish_when_all_is_read();
@@ -252,26 +273,18 @@ class NodeServer {
   }
 
   void send(Kind kind, std::string_view payload) {
-    out_ += encode(kind, payload);
+    out_.tail() += encode(kind, payload);
     flush();
   }
 
   void flush() {
-    while (sent_ < out_.size()) {
-      const ssize_t count = ::write(STDOUT_FILENO, out_.data() + sent_, out_.size() - sent_);
-      if (count > 0) {
-        sent_ += static_cast<std::size_t>(count);
-      } else if (errno == EAGAIN) {
-        if (!writable_.armed()) writable_ = loop_.on_writable(STDOUT_FILENO, [this] { flush(); });
-        return hold_back(out_.size() - sent_ > kMostUnsent);
-      } else if (errno != EINTR) {
-        break;  // nobody reads it: its end comes through our input, too
-      }
+    if (!out_.write_to(STDOUT_FILENO)) out_ = SendBuffer();  // nobody reads it: its end comes through our input, too
+    hold_back(out_.size() > kMostUnsent);
+    if (!out_.empty()) {
+      if (!writable_.armed()) writable_ = loop_.on_writable(STDOUT_FILENO, [this] { flush(); });
+      return;
     }
     writable_.cancel();
-    out_.clear();
-    sent_ = 0;
-    hold_back(false);
     if (ended_) loop_.stop();
   }
 
@@ -287,6 +300,7 @@ class NodeServer {
     };
     set(out_stream_, Kind::kOut);
     set(err_stream_, Kind::kErr);
+    if (!wait && status_ && !ended_) drain();
   }
 
   EventLoop loop_;
@@ -297,8 +311,7 @@ class NodeServer {
   std::optional<PidFd> child_;
   std::optional<ExitStatus> status_;
   int code_ = kExitRefused;
-  std::string out_;
-  std::size_t sent_ = 0;
+  SendBuffer out_;
   bool held_back_ = false;
   bool head_gone_ = false;
   bool ended_ = false;  ///< the last frame was given

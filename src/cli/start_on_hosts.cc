@@ -159,14 +159,15 @@ int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request
   {
     EventLoop loop;
     const int least = request.min_nodes == 0 ? static_cast<int>(hosts.size()) : request.min_nodes;
-    const std::string copied = request.copy ? own_program() : std::string();
-    HostsRun run(loop, starts(common, request, hosts, here, copied.size()),
+    std::string copied = request.copy ? own_program() : std::string();
+    std::vector<HostsRun::Start> all = starts(common, request, hosts, here, copied.size());
+    HostsRun run(loop, std::move(all),
                  {.master_addr = request.rendezvous.master_addr.value,
                   .min_nodes = least,
                   .grace = request.grace.value,
                   .signals = signals,
                   .stop_signals = stop_signals.numbers,
-                  .first_bytes = copied});
+                  .first_bytes = std::move(copied)});
     end = run.run();
   }
   if (end.signal_number != 0) die_of(end.signal_number);

@@ -38,10 +38,21 @@ std::string last_line_of(const std::string& text) {
   return last;
 }
 
+/// Takes away what was written. False when nobody reads it.
+bool write_from(std::string_view& bytes, int fd) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno == EAGAIN;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
 }  // namespace
 
-HostLink::HostLink(EventLoop& loop, const std::vector<std::string>& command, std::string first, Events events)
-    : loop_(loop), events_(std::move(events)), unsent_(std::move(first)) {
+HostLink::HostLink(EventLoop& loop, const std::vector<std::string>& command, std::string_view first, Events events)
+    : loop_(loop), events_(std::move(events)), first_(first) {
   start(command);
   readable_ = loop_.on_readable(output_.get(), [this] { read_output(); });
   errors_readable_ = loop_.on_readable(error_output_.get(), [this] { read_errors(); });
@@ -88,26 +99,19 @@ void HostLink::start(const std::vector<std::string>& command) {
 
 void HostLink::send(NodeFrame::Kind kind, std::string_view payload) {
   if (!input_) return;
-  unsent_ += encode(kind, payload);
+  unsent_.tail() += encode(kind, payload);
   flush();
 }
 
 void HostLink::flush() {
-  while (input_ && sent_ < unsent_.size()) {
-    const ssize_t count = ::write(input_.get(), unsent_.data() + sent_, unsent_.size() - sent_);
-    if (count > 0) {
-      sent_ += static_cast<std::size_t>(count);
-    } else if (errno == EAGAIN) {
-      if (!writable_.armed()) writable_ = loop_.on_writable(input_.get(), [this] { flush(); });
-      return;
-    } else if (errno != EINTR) {  // its end is told by its exit
-      writable_.cancel();
-      input_.reset();
-    }
+  if (!input_) return;
+  const bool is_read = write_from(first_, input_.get()) && (!first_.empty() || unsent_.write_to(input_.get()));
+  if (is_read && !(first_.empty() && unsent_.empty())) {
+    if (!writable_.armed()) writable_ = loop_.on_writable(input_.get(), [this] { flush(); });
+    return;
   }
   writable_.cancel();
-  unsent_.clear();
-  sent_ = 0;
+  if (!is_read) input_.reset();  // its end is told by its exit
 }
 
 void HostLink::pause(bool paused) {
@@ -116,6 +120,7 @@ void HostLink::pause(bool paused) {
     readable_.cancel();
   } else {
     readable_ = loop_.on_readable(output_.get(), [this] { read_output(); });
+    if (status_) drain();
   }
 }
 
@@ -131,6 +136,7 @@ void HostLink::read_output() {
   const ssize_t count = ::read(output_.get(), bytes, sizeof bytes);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count > 0) {
+    if (status_) drain();
     reader_.take({bytes, static_cast<std::size_t>(count)});
     return give_frames();
   }
@@ -171,14 +177,21 @@ void HostLink::look_at_child() {
     return;
   }
   exit_.cancel();
+  drain();
+  finish_when_all_is_read();
+}
+
+/// What waits while it is paused is not lost: it is read once it goes on.
+void HostLink::drain() {
   drain_ = loop_.after(kToDrain, [this] {
-    if (!paused_) output_.reset();
-    error_output_.reset();
-    readable_.cancel();
     errors_readable_.cancel();
+    error_output_.reset();
+    if (!paused_) {
+      readable_.cancel();
+      output_.reset();
+    }
     finish_when_all_is_read();
   });
-  finish_when_all_is_read();
 }
 
 void HostLink::finish_when_all_is_read() {

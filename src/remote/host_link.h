@@ -11,6 +11,7 @@
 #include "process/exit_status.h"
 #include "process/pidfd.h"
 #include "remote/node_frames.h"
+#include "store/send_buffer.h"
 
 namespace lrun {
 
@@ -25,9 +26,9 @@ class HostLink {
     std::function<void(const ExitStatus& status, const std::string& last_line)> ended;
   };
 
-  /// \param first  bytes that go before all frames.
+  /// \param first  bytes that go before all frames; the caller's, which keeps them for as long as this lives.
   /// \throws std::system_error  there is no such program, or no process.
-  HostLink(EventLoop& loop, const std::vector<std::string>& command, std::string first, Events events);
+  HostLink(EventLoop& loop, const std::vector<std::string>& command, std::string_view first, Events events);
   ~HostLink();
   HostLink(const HostLink&) = delete;
   HostLink& operator=(const HostLink&) = delete;
@@ -48,6 +49,7 @@ class HostLink {
   void give_frames();
   void read_errors();
   void look_at_child();
+  void drain();
   void finish_when_all_is_read();
 
   EventLoop& loop_;
@@ -55,8 +57,8 @@ class HostLink {
   NodeFrameReader reader_{kNodeGreeting};
   std::optional<PidFd> child_;
   std::optional<ExitStatus> status_;
-  std::string unsent_;
-  std::size_t sent_ = 0;
+  std::string_view first_;  ///< what of it is not sent yet
+  SendBuffer unsent_;
   std::string errors_;  ///< the last lines of stderr
   Fd input_;
   Fd output_;

@@ -1,6 +1,7 @@
 #include "store/send_buffer.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -13,8 +14,18 @@ constexpr std::size_t kKeptBytes = 4096;
 }  // namespace
 
 bool SendBuffer::send_to(int fd) {
+  return give_all(
+      [fd](const char* bytes, std::size_t size) { return ::send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT); });
+}
+
+bool SendBuffer::write_to(int fd) {
+  return give_all([fd](const char* bytes, std::size_t size) { return ::write(fd, bytes, size); });
+}
+
+template <typename Give>
+bool SendBuffer::give_all(const Give& give) {
   while (!empty()) {
-    const ssize_t count = ::send(fd, bytes_.data() + sent_, size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t count = give(bytes_.data() + sent_, size());
     if (count < 0) {
       if (errno == EINTR) continue;
       return errno == EAGAIN || errno == EWOULDBLOCK;

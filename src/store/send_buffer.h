@@ -6,7 +6,7 @@
 
 namespace lrun {
 
-/// Bytes that a nonblocking socket has not taken yet.
+/// Bytes that a nonblocking descriptor has not taken yet. What was taken is not kept.
 class SendBuffer {
  public:
   /// Where answers are appended.
@@ -18,8 +18,12 @@ class SendBuffer {
 
   /// Sends as much as the socket takes now. False when the peer is gone.
   [[nodiscard]] bool send_to(int fd);
+  /// The same for any descriptor. SIGPIPE has to be ignored.
+  [[nodiscard]] bool write_to(int fd);
 
  private:
+  template <typename Give>
+  bool give_all(const Give& give);
   void drop_sent();
 
   std::string bytes_;

@@ -1,13 +1,18 @@
 // A run on hosts that the user names. A script takes ssh's part: all of them are this machine.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "base/fd.h"
 #include "support/lrun_process.h"
 #include "support/temporary_folder.h"
 
@@ -22,6 +27,14 @@ case $1 in
   refused) echo "ssh: connect to host refused port 22: Connection refused" >&2; exit 255 ;;
   denied) echo "bob@denied: Permission denied (publickey)." >&2; exit 255 ;;
   bare) exec sh -c "exec /nowhere/lrun" ;;
+  full)  # answers that it can, and cannot when it is told to go
+    set -- $(dd bs=1 count=5 2>/dev/null | od -An -tu1)
+    dd bs=1 count=$(($2 + 256 * $3 + 65536 * $4)) of=/dev/null 2>/dev/null
+    printf '\000lrun-node/1\nr\014\000\000\000'
+    head -c 12 /dev/zero
+    dd bs=1 count=5 of=/dev/null 2>/dev/null
+    printf 'f\007\000\000\000no room'
+    exec cat >/dev/null ;;
 esac
 echo "Welcome to $1"
 echo "have a nice day" >&2
@@ -127,6 +140,56 @@ TEST_F(Hosts, OneThatFailsBeforeTheMeetingEndsAll) {
   LrunProcess lrun({"-H", "a:1,b:1", "--chdir", "/nowhere", "true"}, options());
   EXPECT_EQ(lrun.wait().code, 125);
   EXPECT_EQ(count(lrun.err(), "workers cannot start there"), 1U) << "once for both: " << lrun.err();
+}
+
+TEST_F(Hosts, OneThatCannotStartWhenToldToEndsAll) {
+  const std::string started = (folder_.path() / "started").string();
+  LrunProcess lrun({"-H", "a:1,full:1", "touch", started}, options());
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_TRUE(contains(lrun.err(), "lrun: error: full: lrun cannot start there: no room\n")) << lrun.err();
+  EXPECT_FALSE(std::filesystem::exists(started));
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kMemoryTells = false;  // a sanitizer keeps what was freed
+#else
+constexpr bool kMemoryTells = true;
+#endif
+
+/// The most memory that the process ever had; 0: it is gone.
+long peak_kibibytes(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::stol(line.substr(6));
+  }
+  return 0;
+}
+
+TEST_F(Hosts, KeepLittleOfWhatASlowReaderHasNotTaken) {
+  constexpr std::size_t kLines = std::size_t{1} << 20U;
+  const std::string line(63, 'x');
+  const std::size_t expected = kLines * ("[0] " + line + "\n").size();  // 68 MiB
+  const std::string gate = (folder_.path() / "gate").string();
+  ASSERT_EQ(::mkfifo(gate.c_str(), 0600), 0);
+  const Fd opener(::open(gate.c_str(), O_RDWR | O_CLOEXEC));
+  LrunProcess lrun(with({"-H", "a:1,b:1"}, shell("[ $RANK = 1 ] || yes " + line + " | head -n " +
+                                                 std::to_string(kLines) + "; read x <" + gate)),
+                   options());
+  std::size_t taken = 0;
+  ASSERT_TRUE(lrun.read_until([&] {
+    if (lrun.out().size() - taken > 65536) {
+      taken = lrun.out().size();
+      std::this_thread::sleep_for(2ms);  // the reader is slow: all before it are full
+    }
+    return lrun.out().size() >= expected;
+  })) << lrun.err();
+  long peak = 0;
+  for (const pid_t pid : lrun.processes()) peak = std::max(peak, peak_kibibytes(pid));
+  EXPECT_GT(peak, 0);
+  EXPECT_TRUE(!kMemoryTells || peak < 32 * 1024) << peak << " KiB";
+  EXPECT_EQ(::write(opener.get(), "\n\n", 2), 2);
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_EQ(lrun.out().size(), expected);
 }
 
 TEST_F(Hosts, SecretsAreOnNoCommandLine) {
