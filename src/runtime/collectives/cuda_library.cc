@@ -100,12 +100,12 @@ class GroupOfProcesses {
     }
   }
   [[nodiscard]] CallLog::Answer ask(const std::string& key) noexcept {
-    constexpr CallLog::Answer kNotKnown{.is_known = false, .text = std::nullopt};
+    CallLog::Answer not_known{.is_known = false, .text = std::nullopt};
     try {
-      if (!store_) return kNotKnown;
+      if (!store_) return not_known;
       return {.text = store_->try_get(key, std::chrono::steady_clock::now() + std::chrono::seconds(1))};
     } catch (const std::exception&) {
-      return kNotKnown;
+      return not_known;
     }
   }
 
