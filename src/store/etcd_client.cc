@@ -21,6 +21,7 @@ constexpr std::size_t kMostShown = 200;
 constexpr int kNotFound = 404;
 constexpr const char* kVersionHint =
     "--rdzv-backend etcd needs the JSON gateway of an etcd v3, which 3.4 and newer have";
+constexpr const char* kTokenHint = "a proxy between lrun and etcd has to pass the header 'Authorization' on";
 constexpr const char* kUserHint = "set LRUN_ETCD_USER=NAME:PASSWORD on every node";
 
 SteadyTime now() { return std::chrono::steady_clock::now(); }
@@ -145,9 +146,12 @@ void EtcdClient::take(const HttpResponse& response) {
   if (wants_token(*answer)) {
     if (options_.user.empty()) return refuse("etcd lets nobody in without a name", kUserHint);
     token_.reset();
-    return now() < pending_.front().give_up ? send_again()
-                                            : finish({.trouble = "etcd lets '" + options_.user + "' in and out again"});
+    if (std::exchange(token_is_fresh_, false)) {
+      return refuse("etcd lets '" + options_.user + "' in and does not know the name in the next request", kTokenHint);
+    }
+    return send_again();
   }
+  token_is_fresh_ = false;
   if (answer->code == kEtcdPermissionDenied) {
     return refuse("etcd says '" + shortened(answer->error, kMostShown) + "'",
                   "give the user of LRUN_ETCD_USER the right to read and write below --rdzv-conf etcd_prefix");
@@ -161,6 +165,7 @@ void EtcdClient::take_token(const EtcdAnswer& answer) {
     return refuse("etcd says '" + shortened(answer.error, kMostShown) + "'", kUserHint);
   }
   token_ = answer.token;
+  token_is_fresh_ = true;
   send_again();
 }
 
@@ -170,6 +175,7 @@ void EtcdClient::send_again() { socket_ ? send() : connect(); }
 /// Another endpoint is asked, while there is time.
 void EtcdClient::fail(const std::string& why) {
   disconnect();
+  token_is_fresh_ = false;  // an etcd that begins anew may have forgotten it
   trouble_ = why;
   endpoint_ = (endpoint_ + 1) % options_.endpoints.size();
   const bool all_failed = ++failed_ % options_.endpoints.size() == 0;

@@ -94,6 +94,7 @@ class EtcdClient {
   bool busy_ = false;       ///< something is under way for the first of `pending_`
   bool asks_for_token_ = false;
   std::optional<std::string> token_;  ///< empty text: nobody has to log in
+  bool token_is_fresh_ = false;       ///< the last answer gave it
   std::string trouble_;
   std::string own_address_;
   Fd socket_;

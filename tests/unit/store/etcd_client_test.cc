@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "support/fake_etcd.h"
 
@@ -97,6 +98,20 @@ TEST(EtcdClient, LogsInOnceAndAgainWhenItsTokenIsOver) {
   logins = 7;  // etcd began anew
   EXPECT_EQ(ask(loop, client).trouble, "");
   EXPECT_EQ(logins, 8);
+}
+
+TEST(EtcdClient, LogsInNoSecondTimeWhereItsFreshTokenIsNotKnown) {
+  EventLoop loop;
+  FakeEtcd etcd(loop, [](const std::string& request) {
+    return request.starts_with("POST /v3/auth/authenticate")
+               ? FakeEtcd::response(R"({"token":"lost on the way"})")
+               : error(kEtcdInvalidArgument, "etcdserver: user name is empty");
+  });
+  EtcdClient client(loop, at({etcd.port()}, "somebody"));
+  const EtcdClient::Result result = ask(loop, client);
+  EXPECT_EQ(result.trouble, "etcd lets 'somebody' in and does not know the name in the next request");
+  EXPECT_EQ(result.hint, "a proxy between lrun and etcd has to pass the header 'Authorization' on");
+  EXPECT_EQ(etcd.paths, (std::vector<std::string>{"/v3/auth/authenticate", "/v3/kv/range"}));
 }
 
 TEST(EtcdClient, GivesUpAtOnceWhatNoTimeMends) {
