@@ -71,9 +71,10 @@ class Play {
  private:
   void complain(const std::string& problem) { played_.problems.push_back(problem); }
 
+  static std::string name_of(int number) { return fmt::format("node{}", number); }
+
   void start(int number) {
     const int port = number == 0 ? meeting_ : proxies_[number]->port();
-    const std::string name = fmt::format("node{}", number);
     std::vector<std::string> words{"--rdzv-id",
                                    "random",
                                    "--rdzv-endpoint",
@@ -95,7 +96,7 @@ class Play {
                                                number == 0, kHeartbeat.count(), kJoinTimeout.count())};
     // Only the first has a place: others may be more than there are.
     if (number == 0) words.insert(words.end(), {"--node-rank", "0"});
-    words.insert(words.end(), {"--", LRUN_ELASTIC_WORKER, folder_.path().string(), name});
+    words.insert(words.end(), {"--", LRUN_ELASTIC_WORKER, folder_.path().string(), name_of(number)});
     launchers_.push_back({number, std::make_unique<LrunProcess>(words, LrunProcess::Options{})});
   }
 
@@ -139,8 +140,7 @@ class Play {
         launcher.killed = true;
         return process.signal(SIGKILL);
       case Kind::kKillLauncher:
-        launcher.killed = true;
-        if (inner > 0) ::kill(inner, SIGKILL);
+        if (inner > 0 && ::kill(inner, SIGKILL) == 0) launcher.killed = true;
         return;
       case Kind::kKillWorker:
         if (const auto workers = process.workers(); !workers.empty()) ::kill(workers.front(), SIGKILL);
@@ -200,15 +200,17 @@ class Play {
     }
   }
 
-  /// Nothing happened to it but through the others, and it was there from the beginning. (On a machine that stands
-  /// still it may have been given up.)
+  /// Nothing happened to it but through the others, and it was there from the beginning: on a busy machine it may come
+  /// when the job is over. (On one that stands still it may have been given up.)
   [[nodiscard]] bool is_undisturbed(const Launcher& launcher) const {
-    return !plan_.late[static_cast<std::size_t>(launcher.number)] && !is_disturbed(plan_, launcher.number) &&
-           !contains(launcher.process->err(), "silent for") && !contains(launcher.process->err(), "silence for");
+    return began_.count(name_of(launcher.number)) != 0 && !plan_.late[static_cast<std::size_t>(launcher.number)] &&
+           !is_disturbed(plan_, launcher.number) && !contains(launcher.process->err(), "silent for") &&
+           !contains(launcher.process->err(), "silence for");
   }
 
   /// Success for all of them, or for none.
   void check_one_verdict() {
+    for (const ElasticEvent& event : read_log(folder_.path())) began_.insert(event.node);
     std::set<std::string> ends;
     for (const Launcher& launcher : launchers_) {
       if (is_undisturbed(launcher))
@@ -239,6 +241,7 @@ class Play {
   std::map<int, std::unique_ptr<LinkProxy>> proxies_;
   std::vector<Launcher> launchers_;
   PlayedJob played_;
+  std::set<std::string> began_;  ///< nodes whose workers have met others
   Clock::time_point ending_;
 };
 

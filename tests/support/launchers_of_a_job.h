@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <memory>
@@ -22,7 +23,7 @@ using Words = std::vector<std::string>;
 inline int free_port() {
   constexpr int kFirst = 20'000;
   constexpr int kPorts = 12'000;
-  static int calls = 0;
+  static std::atomic<int> calls{0};
   const int start = static_cast<int>((static_cast<long>(::getpid()) * 7919 + 37L * calls++) % kPorts);
   for (int i = 0; i < kPorts; ++i) {
     const int port = kFirst + (start + i) % kPorts;
