@@ -19,11 +19,12 @@ constexpr std::size_t kMostBytesOfReports = kMostBytesFromHolder / 4;
 
 void Coordinator::received(LauncherId from, const LauncherMessage& message, SteadyTime now) {
   const auto found = launchers_.find(from);
-  if (message.kind == Kind::kJoin) {
-    if (found == launchers_.end() && message.join) knock(from, message, now);
+  if (found == launchers_.end()) {
+    if (message.kind == Kind::kJoin ? message.join.has_value() : message.kind == Kind::kReady) {
+      knock(from, message, now);
+    }
     return;
   }
-  if (found == launchers_.end()) return;
   Launcher& launcher = found->second;
   switch (message.kind) {
     case Kind::kStopping:
@@ -45,16 +46,6 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
     default:
       break;
   }
-}
-
-void Coordinator::knock(LauncherId from, const LauncherMessage& message, SteadyTime now) {
-  if (!host_.empty() && message.join->token != host_) {
-    early_.emplace_back(from, message);
-    return;
-  }
-  host_.clear();
-  join(from, message, now);
-  for (const auto& [id, waiting] : std::exchange(early_, {})) join(id, waiting, now);
 }
 
 void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTime now) {
@@ -315,6 +306,12 @@ void Coordinator::tell_end(LauncherId who) {
 }
 
 void Coordinator::advance(SteadyTime now) {
+  if (left_behind_ && now >= opened_ + times_.heartbeat) {
+    left_behind_.reset();
+    progress_ = now;
+    let_in(now);
+  }
+  if (left_behind_) return;
   if (phase_ == Phase::kMeeting) return advance_meeting(now);
   take_newcomers_in(now);
   begin_again_when_ready(now);
@@ -348,6 +345,7 @@ void Coordinator::give_up(Kind kind, Duration after) {
 }
 
 std::optional<SteadyTime> Coordinator::deadline() const {
+  if (left_behind_) return opened_ + times_.heartbeat;
   if (phase_ == Phase::kMeeting) {
     const SteadyTime next = std::min(opened_ + times_.join, progress_ + times_.progress);
     const bool enough = !launchers_.empty() && static_cast<int>(launchers_.size()) >= least();

@@ -61,7 +61,8 @@ class Coordinator {
   Coordinator(MeetingTimes times, SteadyTime now, std::string host = {})
       : times_(times), opened_(now), progress_(now), last_call_(times.last_call), host_(std::move(host)) {}
 
-  /// Before anybody has joined: the job has begun under another holder.
+  /// Before anybody has joined: another holder has left this behind. The job goes on from there once a launcher that
+  /// took part in it joins, until when all wait; if none does for a heartbeat, a new job has the old one's name.
   void resume(const JobState& state, SteadyTime now);
   /// What another holder has to know, since a round has begun.
   [[nodiscard]] JobState state() const;
@@ -105,6 +106,8 @@ class Coordinator {
 
   void knock(LauncherId from, const LauncherMessage& message, SteadyTime now);
   void join(LauncherId from, const LauncherMessage& message, SteadyTime now);
+  void let_in(SteadyTime now);
+  void go_on_from(const JobState& state, SteadyTime since);
   void take_back(Launcher& launcher, int round, SteadyTime now);
   [[nodiscard]] bool all_are_back() const;
   [[nodiscard]] bool waits_for_others(SteadyTime now) const;
@@ -142,7 +145,8 @@ class Coordinator {
   SteadyTime progress_;  ///< of the last table
   LastCall last_call_;
   std::string host_;                                           ///< until it has joined
-  std::vector<std::pair<LauncherId, LauncherMessage>> early_;  ///< came before it
+  std::optional<JobState> left_behind_;                        ///< until a launcher of its job has joined
+  std::vector<std::pair<LauncherId, LauncherMessage>> early_;  ///< came before either
   Phase phase_ = Phase::kMeeting;
   int round_ = 0;
   int members_ = 0;             ///< launchers in the round

@@ -5,10 +5,50 @@
 #include "rendezvous/coordinator.h"
 
 namespace lrun {
+namespace {
+
+using Kind = LauncherMessage::Kind;
+
+/// One that did not hear of its round may have been a newcomer when the last holder was lost.
+bool took_part(const LauncherMessage& join, const JobState& state) {
+  return join.takes_up || join.was_spare ||
+         std::find(state.members.begin(), state.members.end(), join.join->token) != state.members.end();
+}
+
+}  // namespace
 
 void Coordinator::resume(const JobState& state, SteadyTime now) {
+  left_behind_ = state;
+  opened_ = progress_ = now;
+}
+
+/// The launcher of the holder joins first, and before all of them one that knows whether this is a job that goes on;
+/// who comes earlier may also be ready already.
+void Coordinator::knock(LauncherId from, const LauncherMessage& message, SteadyTime now) {
+  const auto before =
+      std::count_if(early_.begin(), early_.end(), [from](const auto& waiting) { return waiting.first == from; });
+  if (message.kind == Kind::kReady) {
+    if (before == 1) early_.emplace_back(from, message);
+    return;
+  }
+  if (before != 0) return;
+  const bool is_host = message.join->token == host_;
+  if (is_host) host_.clear();
+  early_.emplace(is_host ? early_.begin() : early_.end(), from, message);
+  if (left_behind_ && took_part(message, *left_behind_)) go_on_from(*std::exchange(left_behind_, {}), opened_);
+  let_in(now);
+}
+
+void Coordinator::let_in(SteadyTime now) {
+  if (!host_.empty() || left_behind_) return;
+  for (const auto& [id, waiting] : std::exchange(early_, {})) {
+    waiting.kind == Kind::kJoin ? join(id, waiting, now) : received(id, waiting, now);
+  }
+}
+
+void Coordinator::go_on_from(const JobState& state, SteadyTime since) {
   phase_ = Phase::kDeciding;
-  resumed_ = now;
+  resumed_ = since;
   goes_on_ = true;  // the round was lost with its holder
   round_ = state.round;
   attempt_ = state.attempt;
@@ -29,7 +69,7 @@ JobState Coordinator::state() const {
 /// without it, it is a newcomer, once its workers are stopped.
 void Coordinator::take_back(Launcher& launcher, int round, SteadyTime now) {
   newest_ = std::max(newest_, round);
-  if (phase_ == Phase::kMeeting) resume({.round = round}, now);
+  if (phase_ == Phase::kMeeting) go_on_from({.round = round}, now);
   launcher.in_round = resumed_ && phase_ == Phase::kDeciding && round + 1 >= round_;
   launcher.busy = !launcher.in_round;
   if (!launcher.in_round) return;

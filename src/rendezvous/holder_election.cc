@@ -64,6 +64,11 @@ void HolderElection::ask(EtcdRequest request, std::function<void(const EtcdAnswe
 }
 
 void HolderElection::look() {
+  is_looking_ = true;
+  ask_who_holds();
+}
+
+void HolderElection::ask_who_holds() {
   again_.cancel();
   ask(etcd_get(holder_key()), [this](const EtcdAnswer& answer) {
     const bool held = !answer.entries.empty() && answer.entries.front();
@@ -85,6 +90,7 @@ void HolderElection::take_holder(const EtcdEntry& entry) {
   pause_ = entry.create_revision == found_revision_ ? std::clamp(pause_ * 2, kFirstPause, kLongestPause) : Duration(0);
   found_revision_ = entry.create_revision;
   holder_ = *record;
+  is_looking_ = false;
   events_.found(*record, false, std::nullopt);
 }
 
@@ -131,6 +137,7 @@ void HolderElection::take_vote(const EtcdAnswer& answer) {
 void HolderElection::take_office(const EtcdEntry& own, const std::optional<EtcdEntry>& state) {
   found_revision_ = revision_ = own.create_revision;
   holder_ = own_;
+  is_looking_ = false;
   pause_ = Duration(0);
   prolong(granted_);
   renew_ = loop_.after(options_.lease / kRenewalsPerLease, [this] { renew(); });
@@ -184,8 +191,8 @@ void HolderElection::keep(const JobState& state) {
 }
 
 void HolderElection::look_again() {
-  if (!holder_) return look();
-  probe();
+  if (std::exchange(is_looking_, true)) return;
+  holder_ ? probe() : ask_who_holds();
 }
 
 void HolderElection::probe() {
@@ -206,13 +213,14 @@ void HolderElection::probe() {
 
 void HolderElection::proved_dead() {
   const Step remove{.kind = Step::Kind::kDelete, .key = holder_key()};
-  ask(etcd_transaction(holder_key(), found_revision_, {remove}, {}), [this](const EtcdAnswer&) { look(); });
+  ask(etcd_transaction(holder_key(), found_revision_, {remove}, {}), [this](const EtcdAnswer&) { ask_who_holds(); });
 }
 
 void HolderElection::pause_and_look() {
-  again_ = loop_.after(std::max(pause_, kFirstPause), [this] { look(); });
+  again_ = loop_.after(std::max(pause_, kFirstPause), [this] { ask_who_holds(); });
 }
 
+/// Each question has time of its own: where etcd is slow with the first, the second is sent all the same.
 void HolderElection::release(bool job_over, std::function<void()> released) {
   again_.cancel();
   renew_.cancel();
@@ -223,7 +231,7 @@ void HolderElection::release(bool job_over, std::function<void()> released) {
   }
   client_.forget_all();
   if (job_over) client_.ask(etcd_revoke(state_lease_), kFarewell, [](const EtcdClient::Result&) {});
-  client_.ask(etcd_revoke(lease_), kFarewell,
+  client_.ask(etcd_revoke(lease_), 2 * kFarewell,
               [released = std::move(released)](const EtcdClient::Result&) { released(); });
 }
 

@@ -62,7 +62,7 @@ class HolderElection {
   /// Begins to look; `found`, perhaps of the same holder as before, or `failed` follows.
   void look();
   /// The one that was found is out of reach. A host that lives and on which nobody listens there any more proves that
-  /// it is gone: then nobody waits for its lease. Looks again.
+  /// it is gone: then nobody waits for its lease. Looks again, unless it does so already.
   void look_again();
 
   /// From now on this is how long etcd may take to answer.
@@ -81,6 +81,7 @@ class HolderElection {
   static constexpr Duration kStateLife{60'000};
 
  private:
+  void ask_who_holds();
   void take_holder(const EtcdEntry& entry);
   void campaign();
   void stand();
@@ -103,6 +104,7 @@ class HolderElection {
   Events events_;
   EtcdClient client_;
   std::optional<HolderRecord> holder_;  ///< the last that was found
+  bool is_looking_ = false;             ///< what comes of it is still to be told
   std::int64_t found_revision_ = 0;     ///< of its key
   HolderRecord own_;                    ///< as it stands, or would, in etcd
   SteadyTime granted_{};                ///< when the lease was asked for: it is no older than that

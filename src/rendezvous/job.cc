@@ -88,6 +88,7 @@ void Job::open_link(const std::string& host, int port, Duration patience) {
                                 .heartbeat = plan_.heartbeat,
                                 .secret = secret_};
   if (begun_) options.takes_up = round_;
+  options.was_spare = is_spare_;
   link_ = std::make_unique<LauncherLink>(
       loop_, std::move(options),
       LauncherLink::Events{
@@ -153,7 +154,7 @@ void Job::received(const LauncherMessage& message) {
       round_ = message.membership->round;
       nodes_ = message.membership->members.size();
       node_rank_ = message.membership->node_rank;
-      is_adrift_ = false;
+      is_adrift_ = is_spare_ = false;
       ready_.reset();
       report_.reset();
       hands_over_ = !std::exchange(begun_, true);
@@ -162,12 +163,13 @@ void Job::received(const LauncherMessage& message) {
     case Kind::kWaiting:
       return events_.waiting(message.text);
     case Kind::kRefused:
+      link_->close();
       if (election_ && begun_ && !is_adrift_) return meeting_lost(message.text, "");  // there may be another place
       ended_ = true;
-      link_->close();
       if (election_ && begun_) return events_.ended(message.text);
       return begun_ ? events_.lost("", message.text, 0) : events_.failed(message.text, "");
     case Kind::kSpare:
+      is_spare_ = !begun_;
       return events_.spare(message.text);
     case Kind::kEnded:
       ended_ = true;

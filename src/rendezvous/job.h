@@ -125,6 +125,7 @@ class Job {
   bool is_adrift_ = false;                    ///< the job has lost its meeting, and no round has begun since
   std::optional<std::string> report_;         ///< of this round, which is not over yet
   std::optional<LauncherMessage> ready_;      ///< for a round that has not begun
+  bool is_spare_ = false;                     ///< of a job that runs, and of no round yet
   std::size_t nodes_ = 0;                     ///< of this round
   int node_rank_ = 0;                         ///< in it
   EventLoop::Timer search_limit_;

@@ -73,11 +73,13 @@ void Job::meeting_lost(const std::string& why, const std::string& hint) {
     ended_ = true;
     return events_.failed(why, hint);
   }
-  if (begun_ && !std::exchange(is_adrift_, true)) {
-    const std::string how = taken_away_.empty() ? why : taken_away_;
+  if ((begun_ || is_spare_) && !search_limit_.armed()) {
     search_limit_ = loop_.after(plan_.replacement, [this] {
       etcd_failed("nobody holds a meeting after " + format_duration(plan_.replacement) + ": " + trouble(), "");
     });
+  }
+  if (begun_ && !std::exchange(is_adrift_, true)) {
+    const std::string how = taken_away_.empty() ? why : taken_away_;
     if (events_.adrift) events_.adrift("the meeting on node " + where_ + " is lost: " + how, link_->heard_ns());
     if (report_) judge_alone();
   }
@@ -87,7 +89,7 @@ void Job::meeting_lost(const std::string& why, const std::string& hint) {
 void Job::etcd_failed(const std::string& why, const std::string& hint) {
   if (std::exchange(ended_, true)) return;
   if (link_) link_->close();
-  if (begun_) return events_.ended(why);
+  if (begun_ || is_spare_) return events_.ended(why);
   events_.failed(why, hint.empty() ? "'--rdzv-endpoint' names the addresses at which etcd serves its clients" : hint);
 }
 

@@ -99,6 +99,7 @@ void LauncherLink::join() {
   append_message(out_.tail(), {.kind = Kind::kJoin,
                                .round = options_.takes_up.value_or(0),
                                .takes_up = options_.takes_up.has_value(),
+                               .was_spare = options_.was_spare,
                                .join = std::move(record)});
   if (events_.joined) events_.joined();
   beat();

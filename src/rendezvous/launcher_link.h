@@ -40,6 +40,7 @@ class LauncherLink {
     std::string secret = {};  ///< that the other end has to know; empty: none
     /// The last round in which this launcher took part, where it belongs to a job that has lost its holder.
     std::optional<int> takes_up = {};
+    bool was_spare = false;  ///< this launcher waited for a place in such a job
   };
   struct Events {
     std::function<void(const LauncherMessage& message)> received;

@@ -47,7 +47,7 @@ class MeetingHolder {
   MeetingHolder(const MeetingHolder&) = delete;
   MeetingHolder& operator=(const MeetingHolder&) = delete;
 
-  /// Before anybody has joined: the job has begun under another holder.
+  /// Before anybody has joined: as Coordinator::resume().
   void resume(const JobState& state);
 
   [[nodiscard]] StoreServer& server() { return server_; }

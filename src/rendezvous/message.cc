@@ -57,6 +57,7 @@ LauncherMessage read_fields(const Json& json, Kind kind) {
   if (json.contains("wall_ns")) message.wall_ns = json_integer<std::int64_t>(json.at("wall_ns"));
   if (json.contains("attempt")) message.attempt = json_integer(json.at("attempt"));
   message.takes_up = json.value("takes_up", false);
+  message.was_spare = json.value("was_spare", false);
   if (json.contains("port")) message.port = json_integer(json.at("port"));
   if (json.contains("payloads")) message.payloads = json.at("payloads").get<std::vector<std::string>>();
   if (json.contains("join")) message.join = join_record_from_json(json.at("join").get<std::string>());
@@ -88,6 +89,7 @@ std::string to_json(const LauncherMessage& message) {
   if (message.wall_ns != 0) json["wall_ns"] = message.wall_ns;
   if (message.attempt != 0) json["attempt"] = message.attempt;
   if (message.takes_up) json["takes_up"] = true;
+  if (message.was_spare) json["was_spare"] = true;
   if (message.port != 0) json["port"] = message.port;
   if (message.join) json["join"] = to_json(*message.join);
   if (message.membership) json["membership"] = to_json(*message.membership);

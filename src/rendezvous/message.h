@@ -45,8 +45,9 @@ struct LauncherMessage {
   std::int64_t sent_ns = 0;
   std::int64_t steady_ns = 0;
   std::int64_t wall_ns = 0;
-  int attempt = 0;        ///< restarts used so far
-  bool takes_up = false;  ///< of kJoin: the launcher belongs to a job whose holder it has lost; kReady follows
+  int attempt = 0;         ///< restarts used so far
+  bool takes_up = false;   ///< of kJoin: the launcher belongs to a job whose holder it has lost; kReady follows
+  bool was_spare = false;  ///< of kJoin: the launcher waited for a place in such a job
   int port = 0;  ///< on which this node would host the workers' store of the round; 0: as it said when it joined
   std::optional<JoinRecord> join = {};
   std::optional<Membership> membership = {};

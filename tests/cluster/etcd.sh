@@ -87,6 +87,21 @@ ends "$third" 0
 no_keys_left
 rm "$out/end"
 
+# All launchers are killed when a restart is used up, and the job is started again at once: it is a new one.
+begin a 2 again --max-restarts 1; begin b 2 again --max-restarts 1
+said a 'rank ./2 count 0'; said b 'rank ./2 count 0'
+child=$(< "/proc/${launchers[a]}/task/${launchers[a]}/children") child=${child%% *}
+worker=$(< "/proc/$child/task/$child/children")
+kill -KILL "${worker%% *}"
+said a 'rank ./2 count 1'; said b 'rank ./2 count 1'
+kill_launcher a; kill_launcher b
+begin a 2 again --max-restarts 1; begin b 2 again --max-restarts 1
+said a 'rank ./2 count 0'; said b 'rank ./2 count 0'
+touch "$out/end"
+ends a 0; ends b 0
+no_keys_left
+rm "$out/end"
+
 # A TERM takes a node away, also the one that holds the meeting.
 begin a 2:3 taken; begin b 2:3 taken; begin c 2:3 taken
 said a 'rank ./3'; said b 'rank ./3'; said c 'rank ./3'

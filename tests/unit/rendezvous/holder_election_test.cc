@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "store/base64.h"
 #include "support/fake_etcd.h"
@@ -35,7 +37,8 @@ class Election : public ::testing::Test {
                              .found =
                                  [this](const HolderRecord& holder, bool is_self, const std::optional<JobState>&) {
                                    told_ += (is_self ? "holds " : "found ") + holder.address + "; ";
-                                   if (!is_self) loop_.stop();
+                                   if (is_self) return;
+                                   std::exchange(is_out_of_reach_, false) ? election_->look_again() : loop_.stop();
                                  },
                              .deposed =
                                  [this](const std::string& why) {
@@ -47,6 +50,7 @@ class Election : public ::testing::Test {
                                    told_ += "failed: " + why;
                                    loop_.stop();
                                  }});
+    election_ = &election;
     election.look();
     loop_.run();
   }
@@ -55,6 +59,11 @@ class Election : public ::testing::Test {
   std::string answer(const std::string& request) {
     if (request.starts_with("POST /v3/lease/grant"))
       return FakeEtcd::response(R"({"ID":"7","TTL":")" + seconds_ + R"("})");
+    if (request.starts_with("POST /v3/kv/txn") && request.find("delete") != std::string::npos) {
+      held_ = "{}";
+      election_->look_again();  // told twice that its link is broken
+      return FakeEtcd::response(R"({"succeeded":true,"responses":[{}]})");
+    }
     if (request.starts_with("POST /v3/kv/txn")) {
       const std::string_view begin = R"("value":")";
       const std::size_t start = request.find(begin) + begin.size();
@@ -71,9 +80,11 @@ class Election : public ::testing::Test {
   }
 
   EventLoop loop_;
-  std::string held_ = "{}";    ///< what etcd knows before the election
-  std::string seconds_ = "1";  ///< that a lease lives
-  bool lives_ = true;          ///< etcd answers after it
+  HolderElection* election_ = nullptr;
+  bool is_out_of_reach_ = false;  ///< the first that is found
+  std::string held_ = "{}";       ///< what etcd knows before the election
+  std::string seconds_ = "1";     ///< that a lease lives
+  bool lives_ = true;             ///< etcd answers after it
   bool elected_ = false;
   std::string told_;
 };
@@ -94,6 +105,51 @@ TEST_F(Election, LetsGoWhenAnotherHasTheKey) {
   seconds_ = "4";
   run();
   EXPECT_EQ(told_, "holds 127.0.0.1; deposed: another launcher holds it now");
+}
+
+TEST_F(Election, LooksOnceHoweverOftenItIsAsked) {
+  std::uint16_t nobody = 0;
+  {
+    const Fd listener = open_listening_socket(StoreReach::kLoopback, 0);
+    nobody = port_of_socket(listener.get());
+  }
+  held_ = key_with(to_json(HolderRecord{"other", "here", "127.0.0.1", nobody}), 3);
+  is_out_of_reach_ = true;
+  seconds_ = "4";
+  run();
+  EXPECT_EQ(told_, "found 127.0.0.1; holds 127.0.0.1; deposed: another launcher holds it now");
+}
+
+TEST_F(Election, GivesBothLeasesBackWhereEtcdIsSlowWithTheFirst) {
+  EventLoop loop;
+  std::vector<std::string> revoked;
+  int leases = 0;
+  elected_ = false;
+  FakeEtcd etcd(loop, [&](const std::string& request) {
+    if (request.starts_with("POST /v3/lease/grant")) {
+      return FakeEtcd::response(R"({"ID":")" + std::to_string(++leases) + R"(","TTL":"60"})");
+    }
+    if (request.starts_with("POST /v3/lease/revoke")) {
+      revoked.push_back(request.substr(request.find("\r\n\r\n") + 4));
+      return revoked.size() == 1 ? std::string() : FakeEtcd::response("{}");
+    }
+    return answer(request);
+  });
+  HolderElection election(
+      loop,
+      {.etcd = {.endpoints = {{"127.0.0.1", etcd.port()}}, .attempt = kPatience},
+       .folder = "/lrun/job",
+       .self = {.token = "own", .node = "here"}},
+      {.open = [](const std::string&) { return std::uint16_t{4000}; },
+       .close = [] {},
+       .found = [&](const HolderRecord&, bool,
+                    const std::optional<JobState>&) { election.release(true, [&] { loop.stop(); }); },
+       .deposed = [](const std::string&) {},
+       .failed = [&](const std::string&, const std::string&) { loop.stop(); }});
+  election.look();
+  loop.run();
+  ASSERT_EQ(revoked.size(), 2U);
+  EXPECT_NE(revoked[0], revoked[1]);
 }
 
 TEST_F(Election, RefusesAnAddressThatMeansAnotherNodeItself) {

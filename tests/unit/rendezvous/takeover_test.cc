@@ -1,6 +1,7 @@
 // A job goes on under another holder.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <random>
@@ -34,6 +35,15 @@ void come_back(ToldMeeting& meeting, int host, int round, int least, int most) {
   record.max_nodes = most;
   meeting.coordinator.received(static_cast<LauncherId>(host),
                                {.kind = Kind::kJoin, .round = round, .takes_up = true, .join = record}, meeting.now);
+}
+
+/// One that had no place in the last round.
+void come_again(ToldMeeting& meeting, int host, int least, int most) {
+  JoinRecord record = node_at("10.0.0." + std::to_string(host));
+  record.min_nodes = least;
+  record.max_nodes = most;
+  meeting.coordinator.received(static_cast<LauncherId>(host), {.kind = Kind::kJoin, .was_spare = true, .join = record},
+                               meeting.now);
 }
 
 void be_ready(ToldMeeting& meeting, int host, int round, int attempt = 1) {
@@ -74,13 +84,61 @@ TEST(Takeover, WaitsAHeartbeatForThoseThatDoNotComeBack) {
 
 TEST(Takeover, GoesOnWithSparesAloneAndTheSameBudget) {
   ToldMeeting meeting = resumed(1, 1, 1);
-  meeting.join(5, node_at("10.0.0.5"));
+  come_again(meeting, 5, 1, 1);
   EXPECT_EQ(meeting.said(), "spare>5");
   meeting.pass(Duration(5000));
   EXPECT_EQ(meeting.said(), "begin>5");
   EXPECT_EQ(meeting.sent.front().message.membership->round, 4);
   EXPECT_EQ(meeting.sent.front().message.membership->attempt, 1);
   EXPECT_EQ(meeting.sent.front().message.membership->history, "so far");
+}
+
+TEST(Takeover, BeginsAnewWhereNobodyOfTheJobComesBack) {
+  ToldMeeting meeting(2, 2);
+  meeting.coordinator.resume({.round = 3, .attempt = 1, .history = "so far", .holder = "a", .members = {"a", "b"}},
+                             meeting.now);
+  meeting.join(1, node_at("10.0.0.1"));
+  meeting.pass(Duration(4900));
+  EXPECT_EQ(meeting.said(), "") << "one of the job may still come";
+  EXPECT_EQ(meeting.coordinator.deadline(), meeting.now + Duration(100));
+  meeting.pass(Duration(100));
+  EXPECT_EQ(meeting.said(), "") << "it meets as every job does";
+  meeting.join(2, node_at("10.0.0.2"));
+  EXPECT_EQ(meeting.said(), "begin>1 begin>2");
+  const Membership& membership = *meeting.sent.front().message.membership;
+  EXPECT_EQ(membership.round, 0);
+  EXPECT_EQ(membership.attempt, 0);
+  EXPECT_EQ(membership.history, "");
+}
+
+TEST(Takeover, GivesUpANewJobThatDoesNotMeet) {
+  ToldMeeting meeting = resumed(2, 2, 1);
+  meeting.join(5, node_at("10.0.0.5"));
+  meeting.pass(Duration(5000));
+  meeting.pass(Duration(54'900));
+  EXPECT_EQ(meeting.said(), "waiting>5");
+  meeting.pass(Duration(100));
+  EXPECT_EQ(meeting.said(), "refused>5");
+}
+
+TEST(Takeover, KnowsAMemberThatHasNotHeardOfItsRound) {
+  ToldMeeting meeting = resumed(2, 2, 2);
+  meeting.join(5, node_at("10.0.0.5"));
+  EXPECT_EQ(meeting.said(), "");
+  meeting.join(2, node_at("10.0.0.2"));
+  EXPECT_EQ(meeting.said(), "spare>5 spare>2 begin>2 begin>5");
+  EXPECT_EQ(meeting.sent.back().message.membership->attempt, 1);
+}
+
+TEST(Takeover, KeepsWhatThoseSayThatComeBeforeTheHoldersOwnLauncher) {
+  ToldMeeting meeting(2, 2);
+  meeting.coordinator = Coordinator({.last_call = Duration(1000)}, meeting.now, token_of(2));
+  meeting.coordinator.resume({.round = 3, .holder = token_of(1), .members = {token_of(2), token_of(3)}}, meeting.now);
+  come_back(meeting, 3, 3, 2, 2);
+  be_ready(meeting, 3, 4);
+  come_back(meeting, 2, 3, 2, 2);
+  be_ready(meeting, 2, 4);
+  EXPECT_EQ(meeting.said(), "begin>2 begin>3");
 }
 
 TEST(Takeover, BelievesThoseThatHaveSeenALaterRound) {
@@ -154,7 +212,7 @@ class HolderLosses {
  private:
   struct Launcher {
     std::optional<Membership> membership;
-    bool ready = false;
+    bool spare = false;
   };
 
   int draw(int least, int most) { return std::uniform_int_distribution<int>(least, most)(random_); }
@@ -183,8 +241,13 @@ class HolderLosses {
       const int host = joins_left_.back();
       joins_left_.pop_back();
       const auto& membership = launchers_[host].membership;
-      membership ? come_back(*meeting_, host, membership->round, least_, most_)
-                 : meeting_->join(static_cast<LauncherId>(host), node_at("10.0.0." + std::to_string(host)));
+      if (membership) {
+        come_back(*meeting_, host, membership->round, least_, most_);
+      } else if (launchers_[host].spare) {
+        come_again(*meeting_, host, least_, most_);
+      } else {
+        meeting_->join(static_cast<LauncherId>(host), node_at("10.0.0." + std::to_string(host)));
+      }
       joined_.push_back(host);
     } else if (!joined_.empty() && draw(0, 1) == 0) {
       const int host = joined_.back();
@@ -203,6 +266,7 @@ class HolderLosses {
         launchers_[host].membership = send.message.membership;
         before_last_ = std::exchange(last_, meeting_->coordinator.state());
       }
+      if (send.message.kind == Kind::kSpare) launchers_[host].spare = true;
       if (send.message.kind == Kind::kResize) {
         meeting_->say(send.to, Kind::kReport, send.message.round);
         resized_.push_back(host);
@@ -240,6 +304,11 @@ class HolderLosses {
     if (launchers_.empty()) return;
     JobState state = draw(0, 3) == 0 && before_last_.round > 0 ? before_last_ : last_;
     state.holder = token_of(holder_);
+    // With launchers alone that had not come to the job before, it is another.
+    if (std::none_of(launchers_.begin(), launchers_.end(),
+                     [](const auto& entry) { return entry.second.membership || entry.second.spare; })) {
+      last_round_ = -1;
+    }
     joined_.clear();
     const auto next = std::next(launchers_.begin(), draw(0, static_cast<int>(launchers_.size()) - 1));
     open(next->first, state);

@@ -1,0 +1,142 @@
+// A launcher whose meeting is found through an etcd that the test speaks for.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "launcher_records.h"
+#include "rendezvous/job.h"
+#include "store/base64.h"
+#include "support/fake_etcd.h"
+
+namespace lrun {
+namespace {
+
+using test::FakeEtcd;
+using test::node_at;
+
+constexpr Duration kPatience(60'000);
+
+/// One launcher, and meetings that another machine seems to hold, of a job of one node. etcd says that the last one is
+/// held, also when it is not.
+class JobInEtcd : public ::testing::Test {
+ protected:
+  void open_meeting(Duration heartbeat = kPatience) {
+    meeting_ = std::make_unique<MeetingHolder>(
+        loop_, MeetingHolder::Options{.reach = StoreReach::kLoopback,
+                                      .times = {.join = kPatience, .last_call = Duration(1), .heartbeat = heartbeat}});
+    port_ = meeting_->server().port();
+  }
+
+  [[nodiscard]] std::string answer(const std::string& request) {
+    if (!request.starts_with("POST /v3/kv/range")) return FakeEtcd::response(R"({"header":{}})");
+    ++looked_;
+    const std::string record = to_json(HolderRecord{"other", "there", "127.0.0.1", port_});
+    return FakeEtcd::response(R"({"kvs":[{"value":")" + to_base64(record) + R"(","create_revision":"3"}]})");
+  }
+
+  static JoinRecord record(const std::string& address) {
+    JoinRecord record = node_at(address);
+    record.node = "there";
+    record.min_nodes = record.max_nodes = 1;
+    return record;
+  }
+
+  void begin(Duration replacement) {
+    RendezvousPlan plan;
+    plan.host = "127.0.0.1";
+    plan.etcd = {{.host = "127.0.0.1", .port = etcd_.port()}};
+    plan.etcd_folder = "/lrun/job";
+    plan.hosting = RendezvousPlan::Hosting::kNever;
+    plan.join_timeout = plan.connect_timeout = plan.heartbeat = kPatience;
+    plan.replacement = replacement;
+    job_ = std::make_unique<Job>(loop_, plan, record("10.0.0.1"), 64);
+    job_->set_events(events());
+  }
+
+  Job::Events events() {
+    return {.begun =
+                [this](const Membership&) {
+                  told_ += "begun; ";
+                  job_->set_events(events());
+                  on_begun_();
+                },
+            .waiting = [](const std::string&) {},
+            .spare = [this](const std::string&) { told_ += "spare; ", on_spare_(); },
+            .failed = [this](const std::string& why, const std::string&) { told_ += "failed: " + why, loop_.stop(); },
+            .stop = [](const std::string&) {},
+            .lost = [this](const std::string&, const std::string&, std::int64_t) { told_ += "lost; "; },
+            .resize = [](const std::string&, const std::string&) {},
+            .over = [](const std::vector<std::string>&) {},
+            .ended = [this](const std::string& why) { told_ += "ended: " + why, loop_.stop(); },
+            .adrift = [this](const std::string&, std::int64_t) { told_ += "adrift; ", on_adrift_(); }};
+  }
+
+  /// At the next turn of the loop: whoever tells us something is not destroyed meanwhile.
+  void later(std::function<void()> what) { later_ = loop_.after(Duration::zero(), std::move(what)); }
+  /// Until the launcher has come to the meeting.
+  void when_joined(std::function<void()> what) {
+    later_ = loop_.after(Duration(1), [this, what = std::move(what)] { job_->joined() ? what() : when_joined(what); });
+  }
+
+  void run() {
+    const EventLoop::Timer limit = loop_.after(kPatience / 2, [this] {
+      told_ += "looks for ever";
+      loop_.stop();
+    });
+    loop_.run();
+  }
+
+  EventLoop loop_;
+  FakeEtcd etcd_{loop_, [this](const std::string& request) { return answer(request); }};
+  std::uint16_t port_ = 0;
+  int looked_ = 0;
+  std::unique_ptr<MeetingHolder> meeting_;
+  std::unique_ptr<Job> job_;
+  std::function<void()> on_begun_ = [] {};
+  std::function<void()> on_spare_ = [] {};
+  std::function<void()> on_adrift_ = [] {};
+  EventLoop::Timer later_;
+  std::string told_;
+};
+
+TEST_F(JobInEtcd, LooksForALimitedTimeAlsoWhereTheNextMeetingIsOutOfReachToo) {
+  on_begun_ = [this] { later([this] { open_meeting(); }); };  // the first one is gone
+  on_adrift_ = [this] { when_joined([this] { meeting_.reset(); }); };
+  open_meeting();
+  begin(Duration(2000));
+  run();
+  EXPECT_TRUE(told_.starts_with("begun; adrift; ended: nobody holds a meeting after 2s: ")) << told_;
+}
+
+TEST_F(JobInEtcd, ASpareLooksForALimitedTime) {
+  open_meeting();
+  LauncherLink member(loop_, {.host = "127.0.0.1", .port = port_, .record = record("10.0.0.2"), .connect = kPatience},
+                      {.received =
+                           [this](const LauncherMessage& message) {
+                             if (message.kind == LauncherMessage::Kind::kBegin) begin(Duration(300));
+                           },
+                       .broken = [](const std::string&, const std::string&) {}});
+  on_spare_ = [this] { later([this] { meeting_.reset(); }); };
+  run();
+  EXPECT_TRUE(told_.starts_with("spare; ended: nobody holds a meeting after 300ms: ")) << told_;
+}
+
+/// What it says last and the end of the connection are one loss.
+TEST_F(JobInEtcd, LooksOnceForAnotherMeetingWhenItIsTurnedOut) {
+  std::unique_ptr<MeetingHolder> first;
+  on_adrift_ = [&] {
+    first = std::move(meeting_);
+    open_meeting();
+    when_joined([this] { loop_.stop(); });
+  };
+  open_meeting(Duration(500));
+  begin(kPatience);  // it is silent for longer
+  run();
+  EXPECT_EQ(told_, "begun; adrift; ");
+  EXPECT_EQ(looked_, 2);
+}
+
+}  // namespace
+}  // namespace lrun
