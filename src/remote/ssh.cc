@@ -56,8 +56,10 @@ bool is_hosts_own(std::string_view name) {
 
 std::vector<std::string> ssh_to(const std::vector<std::string>& ssh, const Host& host) {
   std::vector<std::string> command = ssh;
+  // A connection shared with others (ControlMaster) would outlive the run, or not notice a silent host.
   for (const char* const option :
-       {"BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=2", "ServerAliveCountMax=3"}) {
+       {"BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=2", "ServerAliveCountMax=3", "ControlMaster=no",
+        "ControlPath=none", "ClearAllForwardings=yes", "RemoteCommand=none"}) {
     command.insert(command.end(), {"-o", option});
   }
   command.emplace_back("-T");
@@ -83,10 +85,15 @@ std::vector<std::string> ssh_command(const std::vector<std::string>& ssh, const 
 
 std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, const Host& host, std::size_t bytes) {
   std::vector<std::string> command = ssh_to(ssh, host);
-  // dd takes exactly as much as it is told to, and leaves the rest to lrun, which has no file left once it runs.
+  // dd takes exactly as much as it is told to, and leaves the rest to lrun. It ends well also when less came.
+  // One line: csh takes no other in quotes.
   const std::string script = fmt::format(
-      "umask 077; d=$(mktemp -d) && trap \"rm -rf $d\" EXIT HUP INT TERM && "
-      "dd of=$d/lrun bs={} count=1 iflag=fullblock 2>/dev/null && chmod 700 $d/lrun && $d/lrun {}",
+      R"sh(umask 077; d=$(mktemp -d) || exit 1; trap 'rm -rf "$d"' EXIT; trap 'exit 1' HUP INT TERM; )sh"
+      R"sh({{ dd of="$d/lrun" bs={0} count=1 iflag=fullblock && [ "$(wc -c <"$d/lrun")" -eq {0} ] && )sh"
+      R"sh(chmod 700 "$d/lrun"; }} 2>/dev/null || {{ echo "the copy of lrun in '$d' is not whole" >&2; exit 1; }}; )sh"
+      R"sh("$d/lrun" {1}; s=$?; )sh"
+      R"sh([ $s -ne 126 ] || {{ echo "the copy of lrun in '$d' cannot be executed" >&2; exit 1; }}; )sh"
+      R"sh([ $s -ne 127 ] || exit 1; exit $s)sh",
       bytes, kNodeWord);
   command.push_back("exec sh -c " + quoted_for_shell(script));
   return command;

@@ -20,6 +20,8 @@ struct Advice {
   std::string_view advice;
 };
 constexpr Advice kAdvice[] = {
+    {"the copy of lrun", "set TMPDIR on that host to a directory that has room and whose programs may be executed"},
+    {"mktemp", "set TMPDIR on that host to a directory that has room and whose programs may be executed"},
     {"is not there", "'--copy' copies lrun to hosts that lack it"},
     {"cannot be executed", "'--copy' copies lrun to hosts that lack it"},
     {"Permission denied", "'ssh HOST true' has to work without a password: see ssh-copy-id(1)"},

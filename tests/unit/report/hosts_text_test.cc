@@ -19,6 +19,15 @@ TEST(HostsText, IsOneTableWithTheReasons) {
             "lrun: hint: 'ssh HOST true' has to work; '--ssh' names another command or options\n");
 }
 
+TEST(HostsText, DoesNotAdviseACopyWhereTheCopyFailed) {
+  const std::string hint = "hint: set TMPDIR on that host to a directory that has room and whose programs";
+  for (const char* const why :
+       {"the copy of lrun in '/tmp/tmp.1' cannot be executed",
+        "mktemp: failed to create directory via template '/x/tmp.XX': No such file or directory"}) {
+    EXPECT_NE(hosts_problem_text({{"a", why}}, 1, false).find(hint), std::string::npos) << why;
+  }
+}
+
 TEST(HostsText, NeverMovesTheCursor) {
   EXPECT_NE(hosts_problem_text({{"a", "\x1b[2Jgone"}}, 1, false).find("\\x1b[2Jgone"), std::string::npos);
 }
