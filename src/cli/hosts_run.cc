@@ -12,6 +12,7 @@
 #include "base/whole_number.h"
 #include "cli/head_words.h"
 #include "cli/run_ending.h"
+#include "remote/meeting_address.h"
 #include "remote/ssh.h"
 #include "verdict/judge.h"
 
@@ -65,7 +66,7 @@ void HostsRun::connect(std::size_t index) {
   Host& host = hosts_[index];
   try {
     host.link = std::make_unique<HostLink>(
-        loop_, host.start.command, host.start.here ? std::string_view() : options_.first_bytes,
+        loop_, host.start.command, options_.defaults, host.start.here ? std::string_view() : options_.first_bytes,
         HostLink::Events{
             .frame = [this, index](const NodeFrame& frame) { received(index, frame); },
             .ended = [this, index](const ExitStatus& status,
@@ -179,13 +180,9 @@ void HostsRun::refuse_hosts() {
 
 /// Where the first host is, as `host` reaches it.
 std::string HostsRun::meeting_for(const Host& host) const {
-  const Host& first = hosts_.front();
   if (!options_.master_addr.empty()) return options_.master_addr;
-  if (first.start.here) {
-    if (host.start.here) return "127.0.0.1";
-    return host.ready->head_address.empty() ? first.start.name : host.ready->head_address;
-  }
-  return first.ready->own_address.empty() ? first.start.name : first.ready->own_address;
+  const auto reached = [](const Host& each) { return ReachedHost{each.start.name, each.start.here, *each.ready}; };
+  return meeting_address(reached(hosts_.front()), reached(host));
 }
 
 void HostsRun::begin() {

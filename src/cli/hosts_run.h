@@ -14,6 +14,7 @@
 #include "logs/console_set.h"
 #include "logs/line_splitter.h"
 #include "process/exit_status.h"
+#include "process/spawn.h"
 #include "remote/host_link.h"
 #include "remote/node_frames.h"
 #include "report/hosts_text.h"
@@ -40,6 +41,7 @@ class HostsRun {
     Duration grace{0};              ///< of the workers
     std::vector<int> signals;       ///< to be passed on, blocked
     std::vector<int> stop_signals;  ///< those of them that end the run
+    SpawnDefaults defaults;         ///< that this process was started with
     std::string first_bytes;        ///< that every host which is not here gets before anything else
   };
 

@@ -62,6 +62,18 @@ bool may_be_here(const Host& host) {
   return is_numeric || host.name == "localhost" || first_label(host.name) == first_label(own);
 }
 
+/// Two nodes on this machine would take the same devices.
+void refuse_one_twice(const std::vector<Host>& hosts, const std::vector<bool>& here) {
+  const auto first = std::find(here.begin(), here.end(), true);
+  if (first == here.end()) return;
+  const auto second = std::find(first + 1, here.end(), true);
+  if (second == here.end()) return;
+  throw UserError(
+      fmt::format("'{}' and '{}' are both this host", hosts[static_cast<std::size_t>(first - here.begin())].name,
+                  hosts[static_cast<std::size_t>(second - here.begin())].name),
+      "name it once, with all its workers: 'localhost:4'");
+}
+
 }  // namespace
 
 std::vector<Host> named_hosts(const LaunchRequest& request, const Environment& environment) {
@@ -92,6 +104,7 @@ std::vector<bool> which_are_here(const std::vector<Host>& hosts) {
     const bool plain = host.user.empty() && host.port == 0;
     here.push_back(plain && std::find(own.begin(), own.end(), host.name) != own.end());
   }
+  refuse_one_twice(hosts, here);
   return here;
 }
 

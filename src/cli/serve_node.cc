@@ -53,7 +53,7 @@ NodeReady ready_with(int port) {
 class NodeServer {
  public:
   int run() {
-    ::signal(SIGPIPE, SIG_IGN);
+    pipe_signal_ignored_ = ::signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     block_child_signal();
     become_subreaper();
     set_nonblocking_for_us();
@@ -115,11 +115,12 @@ class NodeServer {
   }
 
   void prepare(const std::string& payload) {
+    const std::string version = version_of_order(payload);
+    if (!version.empty() && version != LRUN_VERSION) {
+      return refuse(fmt::format("it is lrun {} there, and {} here", LRUN_VERSION, version));
+    }
     order_ = decode_order(payload);
     if (!order_) return refuse("what it was told to do cannot be read");
-    if (order_->version != LRUN_VERSION) {
-      return refuse(fmt::format("it is lrun {} there, and {} here", LRUN_VERSION, order_->version));
-    }
     if (::chdir(order_->folder.c_str()) != 0 && order_->needs_folder) {
       return refuse(fmt::format("the directory '{}': {}", order_->folder, std::strerror(errno)));
     }
@@ -170,6 +171,7 @@ class NodeServer {
     const int words_fd = words.write.get();
     SpawnResult result = fork_child({.function =
                                          [&] {
+                                           if (!pipe_signal_ignored_) ::signal(SIGPIPE, SIG_DFL);
                                            return run_order(*order_, {port, address, listener_.get(), words_fd});
                                          },
                                      .standard_input = nothing.get(),
@@ -312,6 +314,7 @@ class NodeServer {
   std::optional<ExitStatus> status_;
   int code_ = kExitRefused;
   SendBuffer out_;
+  bool pipe_signal_ignored_ = false;  ///< by who started us: it is then for the workers, too
   bool held_back_ = false;
   bool head_gone_ = false;
   bool ended_ = false;  ///< the last frame was given

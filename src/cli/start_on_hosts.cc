@@ -30,6 +30,7 @@
 #include "plan/make_plan.h"
 #include "plan/stop_signals.h"
 #include "process/process_limits.h"
+#include "process/spawn.h"
 #include "remote/ssh.h"
 #include "rendezvous/handshake.h"
 
@@ -151,6 +152,7 @@ int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request
   std::vector<std::string> told_at_start;
   const StopSignals stop_signals =
       choose_stop_signals(request.signals_to_handle, personality_of(request.compat), told_at_start);
+  const SpawnDefaults defaults = SpawnDefaults::of_this_process();
   (void)FileLimit::raise_to_hard();
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
@@ -167,6 +169,7 @@ int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request
                   .grace = request.grace.value,
                   .signals = signals,
                   .stop_signals = stop_signals.numbers,
+                  .defaults = defaults,
                   .first_bytes = std::move(copied)});
     end = run.run();
   }

@@ -42,9 +42,12 @@ bool is_name(std::string_view text) {
   return !text.empty() && text.front() != '-' && text.find_first_not_of(kLetters) == std::string_view::npos;
 }
 
-bool is_address(std::string_view text) {  // of IPv6: two colons at least
-  return std::count(text.begin(), text.end(), ':') >= 2 &&
-         text.find_first_not_of("0123456789abcdefABCDEF:.%") == std::string_view::npos;
+/// Of IPv6: two colons at least, and perhaps the interface behind '%'.
+bool is_address(std::string_view text) {
+  const std::string_view address = text.substr(0, text.find('%'));
+  return std::count(address.begin(), address.end(), ':') >= 2 &&
+         address.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos &&
+         (address == text || is_name(text.substr(address.size() + 1)));
 }
 
 /// The part before ':N'. `rest` is what is behind it, with the colon.

@@ -11,7 +11,6 @@
 
 #include "base/split.h"
 #include "process/program_path.h"
-#include "process/spawn.h"
 
 namespace lrun {
 namespace {
@@ -51,9 +50,10 @@ bool write_from(std::string_view& bytes, int fd) {
 
 }  // namespace
 
-HostLink::HostLink(EventLoop& loop, const std::vector<std::string>& command, std::string_view first, Events events)
+HostLink::HostLink(EventLoop& loop, const std::vector<std::string>& command, const SpawnDefaults& defaults,
+                   std::string_view first, Events events)
     : loop_(loop), events_(std::move(events)), first_(first) {
-  start(command);
+  start(command, defaults);
   readable_ = loop_.on_readable(output_.get(), [this] { read_output(); });
   errors_readable_ = loop_.on_readable(error_output_.get(), [this] { read_errors(); });
   if (child_->poll_fd() >= 0)
@@ -70,7 +70,7 @@ HostLink::~HostLink() {
   if (child_->wait_until_ended(kReapLimit)) (void)child_->try_wait();
 }
 
-void HostLink::start(const std::vector<std::string>& command) {
+void HostLink::start(const std::vector<std::string>& command, const SpawnDefaults& defaults) {
   const char* const path = std::getenv("PATH");
   const ProgramPath program = find_program(command.front(), path == nullptr ? "" : path);
   if (program.error_number != 0) {
@@ -86,7 +86,7 @@ void HostLink::start(const std::vector<std::string>& command) {
                               .standard_input = in.read.get(),
                               .standard_output = out.write.get(),
                               .standard_error = err.write.get()},
-                             SpawnDefaults::of_this_process());
+                             defaults);
   if (!result.ok()) {
     throw std::system_error(result.error_number, std::generic_category(), "cannot start '" + program.path + "'");
   }

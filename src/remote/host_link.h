@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "process/exit_status.h"
 #include "process/pidfd.h"
+#include "process/spawn.h"
 #include "remote/node_frames.h"
 #include "store/send_buffer.h"
 
@@ -26,9 +27,11 @@ class HostLink {
     std::function<void(const ExitStatus& status, const std::string& last_line)> ended;
   };
 
+  /// \param defaults  of this process as it was started: the child and its workers get them.
   /// \param first  bytes that go before all frames; the caller's, which keeps them for as long as this lives.
   /// \throws std::system_error  there is no such program, or no process.
-  HostLink(EventLoop& loop, const std::vector<std::string>& command, std::string_view first, Events events);
+  HostLink(EventLoop& loop, const std::vector<std::string>& command, const SpawnDefaults& defaults,
+           std::string_view first, Events events);
   ~HostLink();
   HostLink(const HostLink&) = delete;
   HostLink& operator=(const HostLink&) = delete;
@@ -43,7 +46,7 @@ class HostLink {
   [[nodiscard]] bool greeted() const { return reader_.greeted(); }
 
  private:
-  void start(const std::vector<std::string>& command);
+  void start(const std::vector<std::string>& command, const SpawnDefaults& defaults);
   void flush();
   void read_output();
   void give_frames();

@@ -135,6 +135,8 @@ std::string encode(const NodeOrder& order) {
   return out.put(order.secret).put(order.port).put(order.colour ? 1 : 0).take();
 }
 
+std::string version_of_order(std::string_view bytes) { return Reader(bytes).text(); }
+
 std::optional<NodeOrder> decode_order(std::string_view bytes) {
   Reader in(bytes);
   NodeOrder order;

@@ -99,6 +99,8 @@ struct NodeOrder {
 };
 
 std::string encode(const NodeOrder& order);
+/// The version of lrun that gave an order, whatever else another version puts into one. Empty for what is no order.
+std::string version_of_order(std::string_view bytes);
 /// Empty for what is no order.
 std::optional<NodeOrder> decode_order(std::string_view bytes);
 

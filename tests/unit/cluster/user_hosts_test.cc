@@ -52,6 +52,8 @@ TEST(HostList, RefusesWhatIsNoHost) {
 }
 
 TEST(HostList, IsWrittenAsItIsRead) {
+  EXPECT_EQ(listed("[fe80::1%eth0]:1,fe80::2%wlp2s0.1-x"),
+            (std::vector<Host>{{.name = "fe80::1%eth0", .slots = 1}, {.name = "fe80::2%wlp2s0.1-x"}}));
   const std::vector<Host> hosts = listed("bob@a:4,[fe80::1]:2,c");
   EXPECT_EQ(in_words(hosts), "bob@a:4,[fe80::1]:2,c");
   EXPECT_EQ(listed(in_words(hosts)), hosts);

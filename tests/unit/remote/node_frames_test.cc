@@ -62,6 +62,13 @@ TEST(NodeOrder, ComesOutAsItWentIn) {
   EXPECT_EQ(decode_ready(encode(ready)), ready);
 }
 
+TEST(NodeOrder, TellsItsVersionWhateverComesBehindThat) {
+  const std::string bytes = encode(an_order());
+  EXPECT_EQ(version_of_order(bytes), "1.2");
+  EXPECT_EQ(version_of_order(bytes.substr(0, 12) + "of another version"), "1.2");
+  EXPECT_EQ(version_of_order(bytes.substr(0, 5)), "");
+}
+
 TEST(NodeOrder, IsWholeOrNone) {
   const std::string bytes = encode(an_order());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
