@@ -24,7 +24,7 @@ using Kind = NodeFrame::Kind;
 constexpr Duration kAnswerLimit(30'000);
 constexpr Duration kEndMargin(20'000);   // the holder of the meeting waits so long for others, and some more
 constexpr Duration kHurriedEnd(10'000);  // after a second signal
-constexpr Duration kToHangUp(10'000);    // for the connection of a host that has told its end
+constexpr Duration kToHangUp(1500);      // for an ssh whose host has told its end: it may serve others, too
 constexpr Duration kUnfinishedLine(100);
 
 }  // namespace
@@ -56,6 +56,7 @@ HostsRun::End HostsRun::run() {
     }
     start_when_all_answered();
   });
+  say_that_we_live();
   start_when_all_answered();
   loop_.run();
   for (Host& host : hosts_) host.link.reset();
@@ -253,7 +254,28 @@ void HostsRun::hold_back_when_full() {
   }
 }
 
+/// A machine that loses its power or network ends no connection: hosts elsewhere know of us by what we send.
+void HostsRun::say_that_we_live() {
+  const auto is_elsewhere = [](const Host& host) { return !host.start.here && host.link; };
+  if (std::none_of(hosts_.begin(), hosts_.end(), is_elsewhere)) return;
+  send_to_all(Kind::kAlive, "");
+  alive_ = loop_.after(kAliveInterval, [this] { say_that_we_live(); });
+}
+
+/// Ctrl-Z is for us alone, and may last for days: the workers run on.
+void HostsRun::suspend() {
+  send_to_all(Kind::kPaused, "");
+  sigset_t only;
+  ::sigemptyset(&only);
+  ::sigaddset(&only, SIGTSTP);
+  ::raise(SIGTSTP);
+  ::sigprocmask(SIG_UNBLOCK, &only, nullptr);  // here it stops, until SIGCONT
+  ::sigprocmask(SIG_BLOCK, &only, nullptr);
+  say_that_we_live();
+}
+
 void HostsRun::signal_arrived(int signal_number) {
+  if (signal_number == SIGTSTP) return suspend();
   const bool ends = std::find(options_.stop_signals.begin(), options_.stop_signals.end(), signal_number) !=
                     options_.stop_signals.end();
   if (!started_) {
@@ -264,10 +286,13 @@ void HostsRun::signal_arrived(int signal_number) {
   }
   send_to_all(Kind::kSignal, std::to_string(signal_number));
   if (!ends) return;
-  const bool first = end_.signal_number == 0;
-  if (first) end_.signal_number = signal_number;
-  end_limit_ = loop_.after(first ? options_.grace + kEndMargin : kHurriedEnd,
-                           [this] { give_up([](const Host&) { return true; }); });
+  const auto end_all = [this] { give_up([](const Host&) { return true; }); };
+  if (end_.signal_number == 0) {
+    end_.signal_number = signal_number;
+    end_limit_ = loop_.after(options_.grace + kEndMargin, end_all);
+  } else if (!hurried_limit_.armed()) {  // a third signal gives no more time
+    hurried_limit_ = loop_.after(kHurriedEnd, end_all);
+  }
 }
 
 void HostsRun::send_to_all(NodeFrame::Kind kind, const std::string& payload) {
@@ -294,6 +319,7 @@ void HostsRun::finish_when_all_ended() {
   if (done_ || !std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.over; })) return;
   done_ = true;
   end_limit_.cancel();
+  hurried_limit_.cancel();
   stop_limit_.cancel();
   end_.code = code_of_run();
   if (end_.code == 0) end_.signal_number = 0;  // it was done before the signal came
@@ -302,7 +328,8 @@ void HostsRun::finish_when_all_ended() {
                          [this](bool) { loop_.stop(); });
 }
 
-/// That of the host whose words were shown; of a job that never began, that of the host which kept it from that.
+/// That of the host whose words were shown; of a job that never began, that of the host which kept it from that. What
+/// hosts end with because they were stopped for one that is lost says nothing.
 int HostsRun::code_of_run() const {
   const auto failed_to_begin = [](const Host& host) {
     return host.end && !host.begun && host.end->kind == ExitStatus::Kind::kExited && host.end->value != 0 &&
@@ -310,7 +337,9 @@ int HostsRun::code_of_run() const {
   };
   const auto culprit = std::find_if(hosts_.begin(), hosts_.end(), failed_to_begin);
   if (culprit != hosts_.end()) return culprit->end->value;
-  const auto spoke = std::find_if(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.end.has_value(); });
+  const auto spoke = std::find_if(hosts_.begin(), hosts_.end(), [this](const Host& host) {
+    return host.end && (host.begun || !stopping_those_who_wait_);
+  });
   if (spoke == hosts_.end()) return kExitRefused;
   return spoke->end->shell_code();
 }

@@ -39,7 +39,7 @@ class HostsRun {
     std::string master_addr;        ///< of the first host, as the user says; empty: where ssh reaches it
     int min_nodes = 1;              ///< fewer hosts cannot begin
     Duration grace{0};              ///< of the workers
-    std::vector<int> signals;       ///< to be passed on, blocked
+    std::vector<int> signals;       ///< to be passed on, blocked; SIGTSTP suspends the head alone
     std::vector<int> stop_signals;  ///< those of them that end the run
     SpawnDefaults defaults;         ///< that this process was started with
     std::string first_bytes;        ///< that every host which is not here gets before anything else
@@ -85,6 +85,8 @@ class HostsRun {
   void show_unfinished();
   void say(const std::string& text);
   void hold_back_when_full();
+  void say_that_we_live();
+  void suspend();
   void signal_arrived(int signal_number);
   void send_to_all(NodeFrame::Kind kind, const std::string& payload);
   void give_up(const std::function<bool(const Host&)>& is_waited_for);
@@ -103,9 +105,11 @@ class HostsRun {
   bool done_ = false;
   End end_;
   SignalSource signals_;
+  EventLoop::Timer alive_;  ///< only while a host is elsewhere
   EventLoop::Timer answer_limit_;
   EventLoop::Timer end_limit_;
-  EventLoop::Timer stop_limit_;  ///< of those who were stopped because they would wait for ever
+  EventLoop::Timer hurried_limit_;  ///< from the second signal on
+  EventLoop::Timer stop_limit_;     ///< of those who were stopped because they would wait for ever
   EventLoop::Timer unfinished_;
 };
 

@@ -59,6 +59,7 @@ class NodeServer {
     set_nonblocking_for_us();
     out_.tail() = kNodeGreeting;
     input_ = loop_.on_readable(STDIN_FILENO, [this] { read_input(); });
+    silence_ = loop_.after(kMostSilence, [this] { head_is_gone(); });
     flush();
     loop_.run();
     (void)end_all_descendants(kCleanUpLimit);
@@ -95,7 +96,10 @@ class NodeServer {
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (count <= 0) return head_is_gone();
     frames_.take({bytes, static_cast<std::size_t>(count)});
-    while (std::optional<NodeFrame> frame = frames_.next()) take(*frame);
+    while (std::optional<NodeFrame> frame = frames_.next()) {
+      take(*frame);
+      count_silence(*frame);
+    }
     if (frames_.broken()) head_is_gone();
   }
 
@@ -112,6 +116,14 @@ class NodeServer {
       default:
         return;
     }
+  }
+
+  /// From its last frame on.
+  void count_silence(const NodeFrame& last) {
+    if (order_) most_silence_ = Duration(order_->most_silence);
+    silence_.cancel();
+    if (last.kind == Kind::kPaused || most_silence_ <= Duration(0)) return;
+    silence_ = loop_.after(most_silence_, [this] { head_is_gone(); });
   }
 
   void prepare(const std::string& payload) {
@@ -266,6 +278,7 @@ class NodeServer {
 
   void head_is_gone() {
     input_.cancel();
+    silence_.cancel();
     if (std::exchange(head_gone_, true)) return;
     if (!child_ || ended_) return loop_.stop();
     child_->signal(SIGHUP);
@@ -309,6 +322,7 @@ class NodeServer {
   NodeFrameReader frames_;
   NodeFrameReader words_;
   std::optional<NodeOrder> order_;
+  Duration most_silence_ = kMostSilence;
   Fd listener_;
   std::optional<PidFd> child_;
   std::optional<ExitStatus> status_;
@@ -324,6 +338,7 @@ class NodeServer {
   EventLoop::Watch input_;
   EventLoop::Watch writable_;
   EventLoop::Watch exit_;
+  EventLoop::Timer silence_;
   EventLoop::Timer look_;
   EventLoop::Timer drain_;
   EventLoop::Timer kill_;

@@ -106,6 +106,8 @@ std::vector<HostsRun::Start> starts(const NodeOrder& common, const LaunchRequest
     if (!here[i]) {
       start.command = copied > 0 ? ssh_copy_command(ssh, hosts[i], copied) : ssh_command(ssh, hosts[i], lrun);
     }
+    // A child's input ends with us; a host elsewhere may hear nothing of our end.
+    start.order.most_silence = here[i] ? 0 : static_cast<int>(kMostSilence.count());
     start.order.name = hosts[i].name;
     start.order.node_rank = static_cast<int>(i);
     start.order.devices = devices_of(hosts[i]);
@@ -115,10 +117,10 @@ std::vector<HostsRun::Start> starts(const NodeOrder& common, const LaunchRequest
   return all;
 }
 
-/// Signals that the workers may want to see, and those that end the run; what nohup ignores stays ignored.
+/// Signals that the workers may want to see, those that end the run, and SIGTSTP; what nohup ignores stays ignored.
 std::vector<int> block_signals(const std::vector<int>& stop_signals) {
   std::vector<int> numbers = stop_signals;
-  numbers.insert(numbers.end(), {SIGUSR1, SIGUSR2});
+  numbers.insert(numbers.end(), {SIGUSR1, SIGUSR2, SIGTSTP});
   std::vector<int> handled;
   sigset_t set;
   ::sigemptyset(&set);

@@ -23,7 +23,7 @@ std::uint32_t number_at(std::string_view bytes) {
   return number;
 }
 
-bool is_kind(char letter) { return std::string_view("ogscrfOEJNBX").find(letter) != std::string_view::npos; }
+bool is_kind(char letter) { return std::string_view("ogscaprfOEJNBX").find(letter) != std::string_view::npos; }
 
 class Writer {
  public:
@@ -132,7 +132,7 @@ std::string encode(const NodeOrder& order) {
   }
   out.put(order.command).put(order.environment).put(order.folder).put(order.needs_folder ? 1 : 0).put(order.name);
   out.put(order.nodes).put(order.node_rank).put(order.devices).put(order.devices_origin).put(order.run_name);
-  return out.put(order.secret).put(order.port).put(order.colour ? 1 : 0).take();
+  return out.put(order.secret).put(order.port).put(order.colour ? 1 : 0).put(order.most_silence).take();
 }
 
 std::string version_of_order(std::string_view bytes) { return Reader(bytes).text(); }
@@ -164,6 +164,7 @@ std::optional<NodeOrder> decode_order(std::string_view bytes) {
   order.secret = in.text();
   order.port = in.number();
   order.colour = in.number() != 0;
+  order.most_silence = in.number();
   const bool has_place = order.node_rank >= 0 && static_cast<std::size_t>(order.node_rank) < order.nodes.size();
   if (!in.whole() || !has_place || order.command.empty()) return std::nullopt;
   return order;

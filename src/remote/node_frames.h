@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/duration.h"
+
 namespace lrun {
 
 /// What the launcher on a node writes before anything else. What its host prints before (a banner, a login script) is
@@ -21,6 +23,8 @@ struct NodeFrame {
     kGo = 'g',        ///< do it: where the launchers meet, 'PORT ADDRESS'
     kSignal = 's',    ///< somebody sent this signal: its number
     kCloseOut = 'c',  ///< nobody reads the workers' stdout any more
+    kAlive = 'a',     ///< somebody is here; sent every kAliveInterval while a host is elsewhere
+    kPaused = 'p',    ///< the head is about to be suspended: silence until its next frame means nothing
     // From the node.
     kAnswer = 'r',    ///< it can do it: a NodeReady
     kRefusal = 'f',   ///< it cannot: why, in words
@@ -36,6 +40,10 @@ struct NodeFrame {
 
   bool operator==(const NodeFrame&) const = default;
 };
+
+/// How often the head says that it is here, and how long it may be silent before a node takes it for gone.
+inline constexpr Duration kAliveInterval{5'000};
+inline constexpr Duration kMostSilence{60'000};
 
 /// The frame as bytes. `payload` has at most kMostFrameBytes.
 std::string encode(NodeFrame::Kind kind, std::string_view payload);
@@ -94,6 +102,7 @@ struct NodeOrder {
   std::string secret;  ///< LRUN_JOB_SECRET
   int port = 0;        ///< node rank 0 listens here; 0: on a free one
   bool colour = false;
+  int most_silence = 0;  ///< milliseconds without a frame after which the head is gone; 0: any time
 
   bool operator==(const NodeOrder&) const = default;
 };

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,19 +28,32 @@ case $1 in
   refused) echo "ssh: connect to host refused port 22: Connection refused" >&2; exit 255 ;;
   denied) echo "bob@denied: Permission denied (publickey)." >&2; exit 255 ;;
   bare) exec sh -c "exec /nowhere/lrun" ;;
-  full)  # answers that it can, and cannot when it is told to go
+  full|lost)  # answers that it can, and cannot when it is told to go
+    name=$1
     set -- $(dd bs=1 count=5 2>/dev/null | od -An -tu1)
     dd bs=1 count=$(($2 + 256 * $3 + 65536 * $4)) of=/dev/null 2>/dev/null
     printf '\000lrun-node/1\nr\014\000\000\000'
     head -c 12 /dev/zero
-    dd bs=1 count=5 of=/dev/null 2>/dev/null
+    until [ "$letter" = g ]; do
+      letter=$(dd bs=1 count=1 2>/dev/null)
+      [ -n "$letter" ] || exit 1
+      dd bs=1 count=4 of=/dev/null 2>/dev/null
+    done
+    [ $name != lost ] || exit 255
     printf 'f\007\000\000\000no room'
     exec cat >/dev/null ;;
 esac
 echo "Welcome to $1"
 echo "have a nice day" >&2
 unset CARRIED TMPDIR
-SSH_CONNECTION="127.0.0.1 40000 127.0.0.1 22" HOST_NAME=$1 sh -c "$2"
+export SSH_CONNECTION="127.0.0.1 40000 127.0.0.1 22" HOST_NAME=$1
+[ $1 != seen ] || { tee "${0%/*}/seen" | sh -c "$2"; exit; }
+sh -c "$2"
+status=$?
+case $1 in
+  shared) exec sleep 1000 ;;  # serves other connections, too
+esac
+exit $status
 )";
 
 class Hosts : public testing::Test {
@@ -50,6 +64,12 @@ class Hosts : public testing::Test {
   }
 
   [[nodiscard]] std::string fake_ssh() const { return (folder_.path() / "ssh").string(); }
+
+  /// What the host of that name was sent.
+  [[nodiscard]] std::string seen() const {
+    std::ifstream file(folder_.path() / "seen", std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
 
   [[nodiscard]] LrunProcess::Options options() const {
     return {
@@ -136,6 +156,25 @@ TEST_F(Hosts, RunNothingOnceTheHeadWasKilled) {
   EXPECT_TRUE(eventually([&] { return lrun.processes().empty(); })) << "something has survived";
 }
 
+TEST_F(Hosts, RunOnWhileTheHeadIsSuspendedWithCtrlZ) {
+  const std::string gate = (folder_.path() / "gate").string();
+  const auto alive = [&] { return count(seen(), std::string("a\0\0\0\0", 5)); };
+  LrunProcess lrun(
+      with({"-H", "seen:1,b:1"}, shell("echo ready; until [ -e " + gate + " ]; do sleep 0.1; done; echo on")),
+      options());
+  ASSERT_TRUE(lrun.read_until([&] { return count(lrun.out(), "ready") == 2; })) << lrun.err();
+  lrun.signal(SIGTSTP);
+  ASSERT_TRUE(eventually([&] { return process_state(lrun.pid()) == 'T'; }));
+  EXPECT_TRUE(eventually([&] { return seen().ends_with(std::string("p\0\0\0\0", 5)); })) << "its silence is foretold";
+  const std::size_t before = alive();
+  EXPECT_GT(before, 0U);
+  lrun.signal(SIGCONT);
+  EXPECT_TRUE(eventually([&] { return alive() >= before + 2; })) << "at once, and every few seconds";
+  std::ofstream(gate) << "open";
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_EQ(count(lrun.out(), "on\n"), 2U) << lrun.out();
+}
+
 TEST_F(Hosts, OneThatFailsBeforeTheMeetingEndsAll) {
   LrunProcess lrun({"-H", "a:1,b:1", "--chdir", "/nowhere", "true"}, options());
   EXPECT_EQ(lrun.wait().code, 125);
@@ -148,6 +187,20 @@ TEST_F(Hosts, OneThatCannotStartWhenToldToEndsAll) {
   EXPECT_EQ(lrun.wait().code, 125);
   EXPECT_TRUE(contains(lrun.err(), "lrun: error: full: lrun cannot start there: no room\n")) << lrun.err();
   EXPECT_FALSE(std::filesystem::exists(started));
+}
+
+TEST_F(Hosts, OneThatIsLostBeforeTheMeetingRefusesTheRun) {
+  const std::string started = (folder_.path() / "started").string();
+  LrunProcess lrun({"-H", "a:1,lost:1", "touch", started}, options());
+  EXPECT_EQ(lrun.wait().code, 125) << "not that of a signal which nobody sent: " << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "lrun: error: lost: the connection to its lrun ended")) << lrun.err();
+  EXPECT_FALSE(std::filesystem::exists(started));
+}
+
+TEST_F(Hosts, AreNotWaitedForByASshThatStaysAfterTheirEnd) {
+  LrunProcess lrun(with({"-H", "shared:1,b:1"}, shell("echo $RANK; exit 3")), options());
+  EXPECT_EQ(lrun.wait().code, 3) << lrun.err();
+  EXPECT_TRUE(lrun.processes().empty()) << "the ssh is ours";
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/duration.h"
 #include "base/fd.h"
 #include "lrun_version.h"
 #include "process/fork_child.h"
@@ -39,17 +40,27 @@ class Node {
     EXPECT_EQ(::write(in_.write.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
   }
 
-  /// Has it run a shell's script as the only worker of a job on one host.
-  void run(const std::string& script) {
+  /// What is to be run as the only worker of a job on one host: a shell's script.
+  void order(const std::string& script, Duration most_silence = Duration(0)) const {
     NodeOrder order;
     order.version = LRUN_VERSION;
     order.command = {"sh", "-c", script};
     order.folder = "/";
     order.name = "a";
     order.nodes = {"a"};
+    order.most_silence = static_cast<int>(most_silence.count());
     send(Kind::kOrder, encode(order));
+  }
+
+  /// Once it has answered.
+  void go() {
     EXPECT_TRUE(lrun_.read_until([this] { return !frames().empty(); })) << lrun_.err();
     send(Kind::kGo, "0 127.0.0.1");
+  }
+
+  void run(const std::string& script, Duration most_silence = Duration(0)) {
+    order(script, most_silence);
+    go();
   }
 
   /// All that were read.
@@ -97,6 +108,35 @@ TEST(ServeNode, LosesNothingWhenItsReaderComesLongAfterTheWorkers) {
   }
   EXPECT_EQ(bytes, kLines * 999);
   EXPECT_EQ(frames.back(), (NodeFrame{Kind::kEnded, "0 0"}));
+}
+
+TEST(ServeNode, EndsItsWorkersWhenTheHeadFallsSilent) {
+  Node node;
+  node.run("exec sleep 1000", 2000ms);
+  const LrunEnd end = node.process().wait();  // its standard input stays open
+  EXPECT_NE(end.code, 0) << node.process().err();
+  EXPECT_TRUE(node.process().processes().empty()) << "something has survived";
+}
+
+TEST(ServeNode, EndsWhenItIsNeverToldToGo) {
+  Node node;
+  node.order("true", 100ms);
+  EXPECT_EQ(node.process().wait().code, 125) << node.process().err();
+}
+
+TEST(ServeNode, RunsOnWhileTheHeadIsPausedAndCountsAgainAfterwards) {
+  TemporaryFolder folder;
+  const std::string started = (folder.path() / "started").string();
+  Node node;
+  node.order("touch " + started + "; exec sleep 1000", 1500ms);
+  node.send(Kind::kPaused, "");
+  node.go();
+  node.send(Kind::kPaused, "");
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(started); })) << node.process().err();
+  const auto has_ended = [pid = node.process().pid()] { return process_state(pid) == 'Z'; };
+  EXPECT_FALSE(eventually(has_ended, 3000ms)) << "a head that was suspended was taken for gone";
+  node.send(Kind::kAlive, "");
+  EXPECT_NE(node.process().wait().code, 0) << node.process().err();
 }
 
 TEST(ServeNode, TellsItsEndWhenItCannotStartALauncher) {

@@ -24,6 +24,7 @@ NodeOrder an_order() {
   order.secret = "hidden";
   order.port = 29'500;
   order.colour = true;
+  order.most_silence = 60'000;
   return order;
 }
 
