@@ -1,5 +1,6 @@
 #include "cli/hosts_words.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace lrun {
@@ -9,10 +10,33 @@ constexpr std::size_t kMostKept = std::size_t{64} * 1024;
 
 }  // namespace
 
+/// The last words matter most: the verdict is among them.
+void HostsWords::Texts::keep(const std::string& text) {
+  texts_.push_back(text);
+  bytes_ += text.size();
+  while (bytes_ > kMostKept && texts_.size() > 1) drop_oldest();
+}
+
+bool HostsWords::Texts::drop_through(const std::string& text) {
+  const auto place = std::find(texts_.begin(), texts_.end(), text);
+  if (place == texts_.end()) return false;
+  for (auto left = place - texts_.begin() + 1; left > 0; --left) drop_oldest();
+  return true;
+}
+
+void HostsWords::Texts::drop_oldest() {
+  bytes_ -= texts_.front().size();
+  texts_.pop_front();
+}
+
 std::string HostsWords::of_job(std::size_t host, const std::string& text) {
-  if (host == voice_) return text;
-  std::string& kept = hosts_[host].text;
-  if (kept.size() + text.size() <= kMostKept) kept += text;
+  Host& own = hosts_[host];
+  if (own.ahead.drop_through(text)) {
+    own.untold = {};
+    return {};
+  }
+  if (host == voice_) return tell(text);
+  own.untold.keep(text);
   return {};
 }
 
@@ -20,9 +44,19 @@ std::string HostsWords::lost(std::size_t host) {
   hosts_[host].lost = true;
   std::string shown;
   while (voice_ < hosts_.size() && hosts_[voice_].lost) {
-    if (++voice_ < hosts_.size()) shown += std::exchange(hosts_[voice_].text, {});
+    if (++voice_ == hosts_.size()) break;
+    const Texts untold = std::exchange(hosts_[voice_].untold, {});
+    for (const std::string& text : untold.all()) shown += tell(text);
   }
   return shown;
+}
+
+/// The others have said it before, or will.
+std::string HostsWords::tell(const std::string& text) {
+  for (std::size_t other = 0; other < hosts_.size(); ++other) {
+    if (other != voice_ && !hosts_[other].untold.drop_through(text)) hosts_[other].ahead.keep(text);
+  }
+  return text;
 }
 
 }  // namespace lrun

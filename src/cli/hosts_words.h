@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <set>
 #include <string>
 #include <vector>
@@ -9,7 +10,8 @@ namespace lrun {
 
 /// Which of the words that the launchers of a job say are shown, so that each thing is told once. All of them tell what
 /// happens to the job: those of the first host that is connected are shown, the others' are kept for the case that it
-/// is lost. What a launcher says of its own host is shown unless another has said the same. Pure.
+/// is lost: the newest of them, and without what was told already. What a launcher says of its own host is shown unless
+/// another has said the same. Pure.
 class HostsWords {
  public:
   explicit HostsWords(std::size_t hosts) : hosts_(hosts) {}
@@ -24,11 +26,29 @@ class HostsWords {
   [[nodiscard]] std::size_t voice() const { return voice_; }
 
  private:
-  struct Kept {
-    std::string text;
+  /// The newest of a sequence of texts.
+  class Texts {
+   public:
+    void keep(const std::string& text);
+    /// Drops this text and those before it. \return false: it is not here.
+    bool drop_through(const std::string& text);
+    [[nodiscard]] const std::deque<std::string>& all() const { return texts_; }
+
+   private:
+    void drop_oldest();
+
+    std::deque<std::string> texts_;
+    std::size_t bytes_ = 0;
+  };
+  struct Host {
+    Texts untold;  ///< what it has said and nobody has told
+    Texts ahead;   ///< what was told and it has not said yet
     bool lost = false;
   };
-  std::vector<Kept> hosts_;
+
+  std::string tell(const std::string& text);
+
+  std::vector<Host> hosts_;
   std::size_t voice_ = 0;
   std::set<std::string> told_;
 };
