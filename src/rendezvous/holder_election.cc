@@ -99,9 +99,10 @@ void HolderElection::campaign() {
   ask(etcd_grant(in_seconds(options_.lease)), [this](const EtcdAnswer& answer) {
     options_.lease = std::chrono::seconds(std::max<std::int64_t>(answer.seconds, 1));
     lease_ = answer.lease;
+    if (lease_ == 0) return events_.failed("etcd gives no lease", "");
     ask(etcd_grant(in_seconds(kStateLife)), [this](const EtcdAnswer& second) {
       state_lease_ = second.lease;
-      stand();
+      state_lease_ != 0 ? stand() : events_.failed("etcd gives no lease", "");
     });
   });
 }
@@ -162,7 +163,7 @@ void HolderElection::renew() {
 
 void HolderElection::take_renewal(const EtcdClient::Result& result, SteadyTime asked) {
   if (!holds()) return;
-  const bool answered = result.trouble.empty() && result.answer.error.empty();
+  const bool answered = result.trouble.empty() && result.answer.has_header;
   if (answered && result.answer.seconds == 0) return depose("etcd has given its lease up");
   if (answered) prolong(asked);
   renew_ = loop_.after(answered ? options_.lease / kRenewalsPerLease : kFirstPause, [this] { renew(); });
@@ -171,7 +172,7 @@ void HolderElection::take_renewal(const EtcdClient::Result& result, SteadyTime a
 /// Somebody may have taken the key away, for whom we seem to be dead.
 void HolderElection::check_office() {
   client_.ask(etcd_get(holder_key()), options_.lease / 2, [this](const EtcdClient::Result& result) {
-    if (!holds() || !result.trouble.empty() || !result.answer.error.empty()) return;
+    if (!holds() || !result.trouble.empty() || !result.answer.has_header) return;
     const bool there = !result.answer.entries.empty() && result.answer.entries.front();
     if (!there || result.answer.entries.front()->create_revision != revision_) depose("another launcher holds it now");
   });

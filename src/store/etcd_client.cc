@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -19,6 +20,8 @@ constexpr std::size_t kReadBytes = std::size_t{16} << 10U;
 constexpr Duration kPause(200);  // between two rounds through the endpoints
 constexpr std::size_t kMostShown = 200;
 constexpr int kNotFound = 404;
+constexpr int kBadGateway = 502;
+constexpr int kGatewayTimeout = 504;
 constexpr const char* kVersionHint =
     "--rdzv-backend etcd needs the JSON gateway of an etcd v3, which 3.4 and newer have";
 constexpr const char* kTokenHint = "a proxy between lrun and etcd has to pass the header 'Authorization' on";
@@ -28,12 +31,27 @@ SteadyTime now() { return std::chrono::steady_clock::now(); }
 
 /// Another member of the cluster may do better, or this one a moment later.
 bool is_passing(const EtcdAnswer& answer) {
-  return answer.code == kEtcdUnavailable || answer.code == kEtcdDeadlineExceeded;
+  constexpr int kPassing[] = {kEtcdCancelled, kEtcdUnknown,  kEtcdDeadlineExceeded, kEtcdResourceExhausted,
+                              kEtcdAborted,   kEtcdInternal, kEtcdUnavailable};
+  return std::find(std::begin(kPassing), std::end(kPassing), answer.code) != std::end(kPassing);
+}
+
+/// A user or a role has changed since the token was given.
+bool is_outdated(const EtcdAnswer& answer) {
+  return answer.error.find("revision of auth store is old") != std::string::npos;
 }
 
 /// Of a connection that was not logged in, or no longer is.
 bool wants_token(const EtcdAnswer& answer) {
-  return answer.code == kEtcdUnauthenticated || answer.error.find("user name is empty") != std::string::npos;
+  return answer.code == kEtcdUnauthenticated || is_outdated(answer) ||
+         answer.error.find("user name is empty") != std::string::npos;
+}
+
+/// Empty: what answers is no etcd.
+std::optional<EtcdAnswer> answer_in(const HttpResponse& response) {
+  constexpr int kHundred = 100;
+  std::optional<EtcdAnswer> answer = etcd_answer_from_json(response.body);
+  return answer && (response.status / kHundred == 2 || !answer->error.empty()) ? answer : std::nullopt;
 }
 
 }  // namespace
@@ -121,10 +139,8 @@ void EtcdClient::read() {
   if (!busy_) return disconnect();  // closed by etcd while nobody asks, or words that nobody asked for
   const auto response = count > 0 ? reader_.take({bytes, static_cast<std::size_t>(count)}) : reader_.end();
   if (response) return take(*response);
-  if (!reader_.refusal().empty()) {
-    return refuse("what answers at " + place_in_words() + " is no etcd: " + reader_.refusal(), kVersionHint);
-  }
-  if (count <= 0) fail(place_in_words() + " closed the connection");
+  if (count <= 0) return fail(place_in_words() + " closed the connection");
+  if (!reader_.refusal().empty()) mistake("what answers at " + place_in_words() + " is no etcd: " + reader_.refusal());
 }
 
 void EtcdClient::take(const HttpResponse& response) {
@@ -132,21 +148,23 @@ void EtcdClient::take(const HttpResponse& response) {
   own_address_ = ends_of_connection(socket_.get()).own;
   if (!response.keeps_connection) disconnect();
   busy_ = true;
-  const std::optional<EtcdAnswer> answer = etcd_answer_from_json(response.body);
+  const std::optional<EtcdAnswer> answer = answer_in(response);
   if (!answer) {
     const bool old = response.status == kNotFound;
-    return refuse("what answers at " + place_in_words() + " is no etcd v3: status " + std::to_string(response.status) +
-                      (old ? " for " + pending_.front().request.path : ""),
-                  kVersionHint);
+    const std::string why = "what answers at " + place_in_words() + " is no etcd v3: status " +
+                            std::to_string(response.status) + (old ? " for " + pending_.front().request.path : "");
+    const bool is_proxy = response.status >= kBadGateway && response.status <= kGatewayTimeout;
+    return is_proxy ? fail(why) : mistake(why);
   }
   if (is_passing(*answer)) return fail(place_in_words() + " says '" + shortened(answer->error, kMostShown) + "'");
-  failed_ = 0;
+  failed_ = mistaken_ = 0;
   trouble_.clear();
   if (asks_for_token_) return take_token(*answer);
   if (wants_token(*answer)) {
     if (options_.user.empty()) return refuse("etcd lets nobody in without a name", kUserHint);
     token_.reset();
     if (std::exchange(token_is_fresh_, false)) {
+      if (is_outdated(*answer)) return fail("etcd says '" + shortened(answer->error, kMostShown) + "'");
       return refuse("etcd lets '" + options_.user + "' in and does not know the name in the next request", kTokenHint);
     }
     return send_again();
@@ -172,15 +190,24 @@ void EtcdClient::take_token(const EtcdAnswer& answer) {
 /// The same request, now that who asks has a name.
 void EtcdClient::send_again() { socket_ ? send() : connect(); }
 
+/// One wrong endpoint of several is no reason to give up.
+void EtcdClient::mistake(const std::string& why) {
+  const std::size_t mistaken = mistaken_ + 1;
+  if (mistaken == options_.endpoints.size()) return refuse(why, kVersionHint);
+  fail(why, kVersionHint);
+  mistaken_ = mistaken;
+}
+
 /// Another endpoint is asked, while there is time.
-void EtcdClient::fail(const std::string& why) {
+void EtcdClient::fail(const std::string& why, const std::string& hint) {
   disconnect();
+  mistaken_ = 0;
   token_is_fresh_ = false;  // an etcd that begins anew may have forgotten it
   trouble_ = why;
   endpoint_ = (endpoint_ + 1) % options_.endpoints.size();
   const bool all_failed = ++failed_ % options_.endpoints.size() == 0;
   const Duration pause = all_failed ? kPause : Duration::zero();
-  if (now() + pause >= pending_.front().give_up) return finish({.trouble = why});
+  if (now() + pause >= pending_.front().give_up) return finish({.trouble = why, .hint = hint});
   busy_ = true;
   next_ = loop_.after(pause, [this] {
     busy_ = false;
@@ -190,17 +217,21 @@ void EtcdClient::fail(const std::string& why) {
 
 void EtcdClient::refuse(const std::string& why, const std::string& hint) {
   disconnect();
+  mistaken_ = 0;
   trouble_ = why;
   finish({.trouble = why, .hint = hint});
 }
 
-/// Told by the loop: whoever is told may ask again, or destroy this.
+/// Told by the loop: whoever is told may ask again, or destroy this. What becomes of the connection meanwhile is of no
+/// concern to who asked.
 void EtcdClient::finish(Result result) {
   busy_ = true;
+  readable_.cancel();
   next_ = loop_.after(Duration::zero(), [this, result = std::move(result)] {
     const Told told = std::move(pending_.front().told);
     pending_.pop_front();
     busy_ = false;
+    if (socket_) readable_ = loop_.on_readable(socket_.get(), [this] { read(); });
     if (!pending_.empty()) next_ = loop_.after(Duration::zero(), [this] { go_on(); });
     told(result);
   });

@@ -40,7 +40,7 @@ class EtcdClient {
   struct Result {
     EtcdAnswer answer;         ///< also an error that etcd tells and that may be an answer
     std::string trouble = {};  ///< why there is no answer, as a clause; empty: there is one
-    std::string hint = {};     ///< what a person can do about it; then it is of no use to ask again
+    std::string hint = {};     ///< what a person can do about it; then it is of little use to ask again
   };
   using Told = std::function<void(const Result&)>;
 
@@ -77,7 +77,8 @@ class EtcdClient {
   void take(const HttpResponse& response);
   void take_token(const EtcdAnswer& answer);
   void send_again();
-  void fail(const std::string& why);
+  void mistake(const std::string& why);
+  void fail(const std::string& why, const std::string& hint = {});
   void refuse(const std::string& why, const std::string& hint);
   void finish(Result result);
   void disconnect();
@@ -90,8 +91,9 @@ class EtcdClient {
   Options options_;
   std::deque<Pending> pending_;
   std::size_t endpoint_ = 0;
-  std::size_t failed_ = 0;  ///< endpoints, one after another, since one has answered
-  bool busy_ = false;       ///< something is under way for the first of `pending_`
+  std::size_t failed_ = 0;    ///< endpoints, one after another, since one has answered
+  std::size_t mistaken_ = 0;  ///< of these, one after another, those that are no etcd
+  bool busy_ = false;         ///< something is under way for the first of `pending_`
   bool asks_for_token_ = false;
   std::optional<std::string> token_;  ///< empty text: nobody has to log in
   bool token_is_fresh_ = false;       ///< the last answer gave it

@@ -38,15 +38,30 @@ std::optional<EtcdEntry> entry_of(const Json& range) {
   return EtcdEntry{*value, number_at(first, "create_revision")};
 }
 
-EtcdAnswer read_answer(const Json& json) {
+/// Until 3.5 an error is a text with its code beside it, or twice the same text; from 3.6 on only a message and a code.
+/// What answers in streams has an object, which calls the code grpc_code until 3.5.
+bool is_error(const Json& json) {
+  return json.contains("error") || (json.contains("code") && json.contains("message"));
+}
+
+EtcdAnswer read_error(const Json& json) {
+  const bool in_words = !json.contains("error") || !json.at("error").is_object();
+  const Json& error = in_words ? json : json.at("error");
   EtcdAnswer answer;
-  if (json.contains("error")) {
-    answer.error = json.value("message", json.at("error").get<std::string>());
-    if (answer.error.empty()) answer.error = "an error without words";
-    if (json.contains("code")) answer.code = json_integer(json.at("code"));
-    return answer;
+  answer.error =
+      error.contains("message") ? error.at("message").get<std::string>() : error.value("error", std::string());
+  if (answer.error.empty()) answer.error = "an error without words";
+  for (const char* const name : {"code", "grpc_code"}) {
+    if (error.contains(name)) answer.code = json_integer(error.at(name));
   }
+  return answer;
+}
+
+EtcdAnswer read_answer(const Json& json) {
+  if (is_error(json)) return read_error(json);
+  EtcdAnswer answer;
   const Json& result = json.contains("result") ? json.at("result") : json;  // of what could be a stream
+  answer.has_header = result.contains("header");
   answer.token = result.value("token", std::string());
   answer.lease = number_at(result, "ID");
   answer.seconds = number_at(result, "TTL");

@@ -26,8 +26,9 @@ struct EtcdEntry {
 
 /// What etcd answers to any of the requests below; what a kind of answer does not have is as it is here.
 struct EtcdAnswer {
-  std::string error;  ///< in etcd's words; empty: none
-  int code = 0;       ///< of the error, as gRPC numbers them
+  std::string error;        ///< in etcd's words; empty: none
+  int code = 0;             ///< of the error, as gRPC numbers them
+  bool has_header = false;  ///< as whatever etcd answers that is no error: what is not in it is not there
   std::string token;
   std::int64_t lease = 0;
   std::int64_t seconds = 0;                            ///< that the lease lives; 0: it is gone
@@ -38,11 +39,16 @@ struct EtcdAnswer {
 };
 
 /// The codes of errors that a launcher knows what to do about.
+inline constexpr int kEtcdCancelled = 1;
+inline constexpr int kEtcdUnknown = 2;
 inline constexpr int kEtcdInvalidArgument = 3;
 inline constexpr int kEtcdDeadlineExceeded = 4;
 inline constexpr int kEtcdNotFound = 5;
 inline constexpr int kEtcdPermissionDenied = 7;
+inline constexpr int kEtcdResourceExhausted = 8;
 inline constexpr int kEtcdFailedPrecondition = 9;
+inline constexpr int kEtcdAborted = 10;
+inline constexpr int kEtcdInternal = 13;
 inline constexpr int kEtcdUnavailable = 14;
 inline constexpr int kEtcdUnauthenticated = 16;
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/event_loop.h"
@@ -21,6 +22,9 @@ class FakeEtcd {
   }
 
   [[nodiscard]] std::uint16_t port() const { return port_of_socket(listener_.get()); }
+
+  /// The connection ends behind the next answer.
+  void hang_up() { hangs_up_ = true; }
 
   /// Of all requests, in order.
   std::vector<std::string> paths;
@@ -47,12 +51,16 @@ class FakeEtcd {
     paths.push_back(request.substr(5, request.find(' ', 5) - 5));
     const std::string answer = answer_(request);
     if (!answer.empty()) (void)::send(client_.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+    if (!std::exchange(hangs_up_, false)) return;
+    readable_.cancel();
+    client_.reset();
   }
 
   EventLoop& loop_;
   std::function<std::string(const std::string&)> answer_;
   Fd listener_;
   Fd client_;
+  bool hangs_up_ = false;
   EventLoop::Watch accepting_;
   EventLoop::Watch readable_;
 };

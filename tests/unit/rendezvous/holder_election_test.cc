@@ -18,7 +18,8 @@ using test::FakeEtcd;
 constexpr Duration kPatience(30'000);
 
 std::string key_with(const std::string& value, int revision) {
-  return R"({"kvs":[{"value":")" + to_base64(value) + R"(","create_revision":")" + std::to_string(revision) + R"("}]})";
+  return R"({"header":{},"kvs":[{"value":")" + to_base64(value) + R"(","create_revision":")" +
+         std::to_string(revision) + R"("}]})";
 }
 
 /// An election of this node against an etcd that the test speaks for, until one thing is told.
@@ -58,7 +59,7 @@ class Election : public ::testing::Test {
   /// Gives leases, and lets whoever asks create the key.
   std::string answer(const std::string& request) {
     if (request.starts_with("POST /v3/lease/grant"))
-      return FakeEtcd::response(R"({"ID":"7","TTL":")" + seconds_ + R"("})");
+      return FakeEtcd::response(R"({"ID":")" + lease_ + R"(","TTL":")" + seconds_ + R"("})");
     if (request.starts_with("POST /v3/kv/txn") && request.find("delete") != std::string::npos) {
       held_ = "{}";
       election_->look_again();  // told twice that its link is broken
@@ -74,17 +75,25 @@ class Election : public ::testing::Test {
           R"(","create_revision":"5"}]}},{"response_range":{}}]})");
     }
     if (elected_ && !lives_) return {};
+    if (elected_ && !unsure_.empty()) return std::exchange(unsure_, "");
     if (request.starts_with("POST /v3/lease/keepalive"))
-      return FakeEtcd::response(R"({"result":{"ID":"7","TTL":"1"}})");
-    return FakeEtcd::response(elected_ ? key_with("another's", 6) : held_);
+      return FakeEtcd::response(R"({"result":{"header":{},"ID":"7","TTL":"4"}})");
+    if (!elected_) return FakeEtcd::response(held_);
+    if (asked_.empty()) return FakeEtcd::response(key_with("another's", 6));
+    const std::string body = asked_.front();
+    asked_.erase(asked_.begin());
+    return FakeEtcd::response(body);
   }
 
   EventLoop loop_;
   HolderElection* election_ = nullptr;
   bool is_out_of_reach_ = false;  ///< the first that is found
   std::string held_ = "{}";       ///< what etcd knows before the election
-  std::string seconds_ = "1";     ///< that a lease lives
-  bool lives_ = true;             ///< etcd answers after it
+  std::string lease_ = "7";
+  std::string seconds_ = "1";       ///< that a lease lives
+  std::string unsure_;              ///< its first answer after it
+  std::vector<std::string> asked_;  ///< what it says then about the key, before another has it
+  bool lives_ = true;               ///< etcd answers after it
   bool elected_ = false;
   std::string told_;
 };
@@ -105,6 +114,22 @@ TEST_F(Election, LetsGoWhenAnotherHasTheKey) {
   seconds_ = "4";
   run();
   EXPECT_EQ(told_, "holds 127.0.0.1; deposed: another launcher holds it now");
+}
+
+/// An etcd 3.6 without a leader, and something that is none.
+TEST_F(Election, KeepsTheMeetingWhileNothingIsKnown) {
+  seconds_ = "4";
+  unsure_ = FakeEtcd::response("{}");
+  asked_ = {"{}", R"({"code":9,"message":"etcdserver: not capable","details":[]})"};
+  run();
+  EXPECT_EQ(told_, "holds 127.0.0.1; deposed: another launcher holds it now");
+  EXPECT_TRUE(asked_.empty() && unsure_.empty());
+}
+
+TEST_F(Election, NeedsALease) {
+  lease_ = "0";
+  run();
+  EXPECT_EQ(told_, "failed: etcd gives no lease");
 }
 
 TEST_F(Election, LooksOnceHoweverOftenItIsAsked) {

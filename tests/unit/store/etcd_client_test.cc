@@ -68,6 +68,65 @@ TEST(EtcdClient, AsksTheNextEndpoint) {
   EXPECT_EQ(sound.paths.size(), 2U) << "it stays where it was answered";
 }
 
+/// A member that ends in the middle of its answer, a proxy without anything behind it, and no etcd at all.
+TEST(EtcdClient, AsksTheNextEndpointWhateverTheFirstSays) {
+  for (const std::string& wrong :
+       {FakeEtcd::response("<html>", "502 Bad Gateway"), FakeEtcd::response("<html>"),
+        FakeEtcd::response("{}", "500 Internal Server Error"), std::string("SSH-2.0-OpenSSH_9.2\r\n"),
+        FakeEtcd::response(R"({"code":14,"message":"etcdserver: no leader"})", "503 Service Unavailable"),
+        FakeEtcd::response(R"({"code":2,"message":"etcdserver: leader changed"})", "500 Internal Server Error"),
+        error(kEtcdResourceExhausted, "etcdserver: too many requests")}) {
+    EventLoop loop;
+    FakeEtcd first(loop, [&](const std::string&) { return wrong; });
+    FakeEtcd second(loop, [](const std::string&) { return found(); });
+    EtcdClient client(loop, at({first.port(), second.port()}));
+    EXPECT_EQ(ask(loop, client).trouble, "") << wrong;
+    EXPECT_EQ(second.paths.size(), 1U) << wrong;
+  }
+}
+
+TEST(EtcdClient, AsksAgainWhenTheConnectionEndsInTheMiddleOfAnAnswer) {
+  EventLoop loop;
+  int asked = 0;
+  FakeEtcd etcd(loop, [&](const std::string&) {
+    if (++asked > 1) return found();
+    etcd.hang_up();
+    return found().substr(0, 50);
+  });
+  EtcdClient client(loop, at({etcd.port()}));
+  EXPECT_EQ(ask(loop, client).trouble, "");
+  EXPECT_EQ(asked, 2);
+}
+
+/// The end of the connection comes before the loop tells who asked.
+TEST(EtcdClient, AsksNotAgainWhenTheConnectionEndsBehindTheAnswer) {
+  EventLoop loop;
+  FakeEtcd etcd(loop, [&](const std::string&) {
+    etcd.hang_up();
+    return found();
+  });
+  EtcdClient client(loop, at({etcd.port()}));
+  for (std::size_t i = 1; i <= 3; ++i) {
+    EXPECT_EQ(ask(loop, client).trouble, "");
+    EXPECT_EQ(etcd.paths.size(), i);
+  }
+}
+
+TEST(EtcdClient, LogsInAgainWhenAUserHasChanged) {
+  EventLoop loop;
+  int logins = 0;
+  FakeEtcd etcd(loop, [&](const std::string& request) {
+    if (request.starts_with("POST /v3/auth/authenticate")) {
+      return FakeEtcd::response(R"({"token":"token )" + std::to_string(++logins) + R"("})");
+    }
+    return logins > 1 ? found() : error(kEtcdInvalidArgument, "etcdserver: revision of auth store is old");
+  });
+  EtcdClient::Options options = at({etcd.port()}, "somebody");
+  EtcdClient client(loop, options);
+  EXPECT_EQ(ask(loop, client).trouble, "");
+  EXPECT_EQ(logins, 2);
+}
+
 TEST(EtcdClient, SaysWhyNobodyAnswers) {
   EventLoop loop;
   const std::uint16_t nobody = FakeEtcd(loop, nullptr).port();
@@ -140,12 +199,16 @@ TEST(EtcdClient, GivesUpAtOnceWhatNoTimeMends) {
 }
 
 TEST(EtcdClient, TellsAWrongPassword) {
-  EventLoop loop;
-  FakeEtcd etcd(loop, [](const std::string&) { return error(3, "etcdserver: authentication failed"); });
-  EtcdClient client(loop, at({etcd.port()}, "somebody"));
-  const EtcdClient::Result result = ask(loop, client);
-  EXPECT_EQ(result.trouble, "etcd says 'etcdserver: authentication failed'");
-  EXPECT_EQ(result.hint, "set LRUN_ETCD_USER=NAME:PASSWORD on every node");
+  const std::string newer = R"({"code":3,"message":"etcdserver: authentication failed","details":[]})";
+  for (const std::string& answer :
+       {error(3, "etcdserver: authentication failed"), FakeEtcd::response(newer, "400 Bad Request")}) {
+    EventLoop loop;
+    FakeEtcd etcd(loop, [&](const std::string&) { return answer; });
+    EtcdClient client(loop, at({etcd.port()}, "somebody"));
+    const EtcdClient::Result result = ask(loop, client);
+    EXPECT_EQ(result.trouble, "etcd says 'etcdserver: authentication failed'");
+    EXPECT_EQ(result.hint, "set LRUN_ETCD_USER=NAME:PASSWORD on every node");
+  }
 }
 
 }  // namespace

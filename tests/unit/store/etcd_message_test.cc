@@ -52,7 +52,7 @@ TEST(EtcdMessage, ReadsWhatIsLeftOut) {
   const auto gone = etcd_answer_from_json(R"({"result":{"header":{},"ID":"77"}})");
   EXPECT_EQ(gone ? gone->seconds : -1, 0) << "a lease that is over has no time";
   const auto absent = etcd_answer_from_json(R"({"header":{"revision":"1"}})");
-  EXPECT_TRUE(absent && absent->entries.empty());
+  EXPECT_TRUE(absent && absent->entries.empty() && absent->has_header);
 }
 
 TEST(EtcdMessage, ReadsTransactions) {
@@ -68,17 +68,29 @@ TEST(EtcdMessage, ReadsTransactions) {
   EXPECT_TRUE(lost && !lost->succeeded);
 }
 
+/// Of an etcd 3.4, of 3.6, and of the streams of both.
 TEST(EtcdMessage, ReadsErrors) {
-  const auto error = etcd_answer_from_json(
-      R"({"error":"etcdserver: requested lease not found","message":"etcdserver: requested lease not found","code":5})");
-  ASSERT_TRUE(error);
-  EXPECT_EQ(error->code, kEtcdNotFound);
-  EXPECT_EQ(error->error, "etcdserver: requested lease not found");
+  for (const char* const text : {
+           R"({"error":"etcdserver: no lease","message":"etcdserver: no lease","code":5})",
+           R"({"error":"etcdserver: no lease","code":5})",
+           R"({"code":5,"message":"etcdserver: no lease","details":[]})",
+           R"({"error":{"grpc_code":5,"http_code":404,"message":"etcdserver: no lease","http_status":"Not Found"}})",
+           R"({"error":{"code":5,"message":"etcdserver: no lease","details":[]}})",
+       }) {
+    const auto error = etcd_answer_from_json(text);
+    ASSERT_TRUE(error) << text;
+    EXPECT_EQ(error->code, kEtcdNotFound) << text;
+    EXPECT_EQ(error->error, "etcdserver: no lease") << text;
+    EXPECT_FALSE(error->has_header) << text;
+  }
+  const auto wordless = etcd_answer_from_json(R"({"error":{}})");
+  EXPECT_TRUE(wordless && !wordless->error.empty());
 }
 
 TEST(EtcdMessage, IsNoOtherText) {
-  for (const char* const text : {"", "Not Found\n", "[]", "3", R"({"ID":"x"})", R"({"TTL":1.5})", R"({"kvs":"a"})",
-                                 R"({"kvs":[{"value":"!"}]})", R"({"error":7})"}) {
+  for (const char* const text :
+       {"", "Not Found\n", "[]", "3", R"({"ID":"x"})", R"({"TTL":1.5})", R"({"kvs":"a"})", R"({"kvs":[{"value":"!"}]})",
+        R"({"error":7})", R"({"error":{"message":7}})", R"({"code":"5","message":"x"})"}) {
     EXPECT_FALSE(etcd_answer_from_json(text)) << text;
   }
 }
