@@ -99,4 +99,12 @@ for file in /proc/[0-9]*/cmdline; do
 done
 wait "$head" 2> /dev/null || true
 nothing_runs 5 '876[5]'
+
+# The head's machine loses its power: no connection ends, and nothing runs after a minute of silence.
+"$lab" exec h0 "$lrun" -H h1:2,h2:2 sh -c 'trap "" TERM HUP; echo ready; sleep 9876; sleep 9876' > "$out/out" 2> "$out/err" &
+head=$!
+wait_for ready 4
+"$lab" hosts off h0 > /dev/null
+wait "$head" 2> /dev/null || true
+nothing_runs 75 '987[6]'
 echo "runs on hosts with sshd: well"
