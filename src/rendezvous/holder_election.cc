@@ -114,6 +114,7 @@ void HolderElection::stand() {
   try {
     own_.port = events_.open(own_.address);
   } catch (const std::system_error& error) {
+    events_.close();
     return events_.failed(error.what(), "");
   }
   const Step get_holder{.kind = Step::Kind::kGet, .key = holder_key()};
@@ -128,9 +129,7 @@ void HolderElection::take_vote(const EtcdAnswer& answer) {
   const bool whole = answer.entries.size() == 2 && answer.entries[0];
   if (whole && answer.entries[0]->value == to_json(own_)) return take_office(*answer.entries[0], answer.entries[1]);
   events_.close();
-  for (const std::int64_t lease : {lease_, state_lease_}) {
-    client_.ask(etcd_revoke(lease), kFarewell, [](const EtcdClient::Result&) {});
-  }
+  revoke_leases();
   if (whole) return take_holder(*answer.entries[0]);
   pause_and_look();  // the lease was over, or the other's key has gone already
 }
@@ -221,17 +220,45 @@ void HolderElection::pause_and_look() {
   again_ = loop_.after(std::max(pause_, kFirstPause), [this] { ask_who_holds(); });
 }
 
-/// Each question has time of its own: where etcd is slow with the first, the second is sent all the same.
-void HolderElection::release(bool job_over, std::function<void()> released) {
+void HolderElection::revoke_leases() {
+  for (std::int64_t* const lease : {&lease_, &state_lease_}) {
+    if (*lease != 0) client_.ask(etcd_revoke(std::exchange(*lease, 0)), kFarewell, [](const EtcdClient::Result&) {});
+  }
+}
+
+/// A vote that is on its way finds no lease any more.
+void HolderElection::stop() {
+  client_.forget_all();
   again_.cancel();
   renew_.cancel();
   expiry_.cancel();
-  if (std::exchange(revision_, 0) == 0) {
+  probed_.cancel();
+  probe_limit_.cancel();
+  probe_.reset();
+  revision_ = 0;
+  revoke_leases();
+}
+
+/// Each question has time of its own: where etcd is slow with the first, the second is sent all the same.
+void HolderElection::release(const std::optional<std::string>& outcome, std::function<void()> released) {
+  again_.cancel();
+  renew_.cancel();
+  expiry_.cancel();
+  const std::int64_t revision = std::exchange(revision_, 0);
+  if (revision == 0) {
     again_ = loop_.after(Duration::zero(), std::move(released));
     return;
   }
   client_.forget_all();
-  if (job_over) client_.ask(etcd_revoke(state_lease_), kFarewell, [](const EtcdClient::Result&) {});
+  if (outcome) {
+    const Step remove{.kind = Step::Kind::kDelete, .key = holder_key()};
+    const Step put{.kind = Step::Kind::kPut,
+                   .key = state_key(),
+                   .value = to_json(JobState{.outcome = outcome}),
+                   .lease = state_lease_};
+    client_.ask(etcd_transaction(holder_key(), revision, {remove, put}, {}), kFarewell,
+                [](const EtcdClient::Result&) {});
+  }
   client_.ask(etcd_revoke(lease_), 2 * kFarewell,
               [released = std::move(released)](const EtcdClient::Result&) { released(); });
 }

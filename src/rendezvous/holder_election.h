@@ -31,7 +31,7 @@ std::optional<HolderRecord> holder_record_from_json(std::string_view json);
 /// Finds the launcher that holds the meeting of a job through an etcd, or makes it this one: whoever creates the key
 /// PREFIX/NAME/holder holds it, for as long as it keeps the key's lease alive. One that cannot reach etcd for that long
 /// stops to hold it before etcd gives the key away, so that no two hold it at a time. PREFIX/NAME/state is what the
-/// next one has to know; it outlives its holder by kStateLife.
+/// next one has to know, or what the job came to; it outlives its holder by kStateLife.
 ///
 /// Nobody talks to etcd but who holds the meeting or looks for it. Never blocks. One thread.
 class HolderElection {
@@ -71,9 +71,12 @@ class HolderElection {
   /// We hold the meeting: what the next holder has to know.
   void keep(const JobState& state);
 
-  /// We are done. \param job_over  nobody has to take the meeting over. `released` is called by the loop, soon, whether
-  /// etcd answers or not.
-  void release(bool job_over, std::function<void()> released);
+  /// We are done. \param outcome  of a job that is over, which is left behind for those that were cut off from it;
+  /// empty: another launcher takes the meeting over. `released` is called by the loop, soon, whether etcd answers or
+  /// not.
+  void release(const std::optional<std::string>& outcome, std::function<void()> released);
+  /// Whatever is under way comes to nothing, and nothing more is told; leases are given back where etcd still answers.
+  void stop();
 
   [[nodiscard]] bool holds() const { return revision_ != 0; }
   [[nodiscard]] const std::string& trouble() const { return client_.trouble(); }
@@ -95,6 +98,7 @@ class HolderElection {
   void probe();
   void proved_dead();
   void pause_and_look();
+  void revoke_leases();
   void ask(EtcdRequest request, std::function<void(const EtcdAnswer&)> answered);
   [[nodiscard]] std::string holder_key() const { return options_.folder + "/holder"; }
   [[nodiscard]] std::string state_key() const { return options_.folder + "/state"; }

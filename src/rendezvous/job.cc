@@ -202,6 +202,7 @@ void Job::end_with(Kind kind, const std::string& text) {
   if (std::exchange(ended_, true)) return;
   say(kind, round_, text);
   if (link_) link_->close();
+  if (election_ && !election_->holds()) stop_looking();
 }
 
 void Job::leave(const std::string& text, Duration limit, std::function<void()> left) {
@@ -213,7 +214,9 @@ void Job::leave(const std::string& text, Duration limit, std::function<void()> l
   };
   leave_limit_ = loop_.after(holder_ ? limit : Duration::zero(), done);
   if (!holder_) return;
-  holder_->on_over([this, done] { election_ ? election_->release(true, done) : done(); });
+  holder_->on_over([this, outcome = text.substr(0, kMostReportBytes), done] {
+    election_ ? election_->release(outcome, done) : done();
+  });
 }
 
 StoreServer* Job::store_for(const Membership& membership) {

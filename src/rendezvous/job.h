@@ -85,7 +85,11 @@ class Job {
   [[nodiscard]] bool may_drop_out() const { return holder_ == nullptr || election_ != nullptr; }
   /// The meeting is, or may be, held here, and other machines can reach it.
   [[nodiscard]] bool is_open_to_network() const { return is_open_to_network_; }
-  [[nodiscard]] ClockOffset clock_offset() const { return link_ ? link_->clock_offset() : ClockOffset(); }
+  /// While the meeting is lost that of its last holder, by whose clock the loss was told.
+  [[nodiscard]] ClockOffset clock_offset() const {
+    if (is_adrift_) return lost_offset_;
+    return link_ ? link_->clock_offset() : ClockOffset();
+  }
   [[nodiscard]] bool joined() const { return link_ && link_->joined(); }
   /// Why the meeting could not be reached so far; empty: no attempt has failed.
   [[nodiscard]] std::string trouble() const;
@@ -106,6 +110,8 @@ class Job {
   void meeting_taken_away(const std::string& why);
   void meeting_lost(const std::string& why, const std::string& hint);
   void etcd_failed(const std::string& why, const std::string& hint);
+  void job_was_over(const std::string& outcome);
+  void stop_looking();
   void judge_alone();
 
   EventLoop& loop_;
@@ -123,6 +129,7 @@ class Job {
   std::string where_;                         ///< the node on which the meeting is held, as etcd says
   std::string taken_away_;                    ///< why we hold the meeting no longer
   bool is_adrift_ = false;                    ///< the job has lost its meeting, and no round has begun since
+  ClockOffset lost_offset_;                   ///< of the one that held it
   std::optional<std::string> report_;         ///< of this round, which is not over yet
   std::optional<LauncherMessage> ready_;      ///< for a round that has not begun
   bool is_spare_ = false;                     ///< of a job that runs, and of no round yet

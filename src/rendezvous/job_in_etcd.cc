@@ -55,11 +55,27 @@ void Job::meeting_found(const HolderRecord& holder, bool is_self, const std::opt
   election_->set_patience(plan_.replacement);
   where_ = holder.node;
   taken_away_.clear();
-  if (is_self && state) {
+  const bool is_over = is_self && state && state->outcome;
+  if (is_over && (begun_ || is_spare_)) return job_was_over(*state->outcome);
+  if (is_self && state && !is_over) {
     holder_->resume(*state);
     election_->keep(*state);  // under our lease
   }
   open_link(holder.address, holder.port, kFirstContact);
+}
+
+/// It ended while we were cut off from it: nobody runs it again. Who comes anew begins a job of the same name.
+void Job::job_was_over(const std::string& outcome) {
+  ended_ = true;
+  stop_looking();
+  events_.ended(begun_ && outcome.empty() ? "the job has ended without this node" : outcome);
+}
+
+/// What was opened for a vote that is not counted any more goes, too.
+void Job::stop_looking() {
+  search_limit_.cancel();
+  election_->stop();
+  holder_.reset();
 }
 
 /// The others must not find it any more: what was said last is lost, and nothing is sure that was.
@@ -79,6 +95,7 @@ void Job::meeting_lost(const std::string& why, const std::string& hint) {
     });
   }
   if (begun_ && !std::exchange(is_adrift_, true)) {
+    lost_offset_ = link_->clock_offset();
     const std::string how = taken_away_.empty() ? why : taken_away_;
     if (events_.adrift) events_.adrift("the meeting on node " + where_ + " is lost: " + how, link_->heard_ns());
     if (report_) judge_alone();
@@ -89,6 +106,7 @@ void Job::meeting_lost(const std::string& why, const std::string& hint) {
 void Job::etcd_failed(const std::string& why, const std::string& hint) {
   if (std::exchange(ended_, true)) return;
   if (link_) link_->close();
+  stop_looking();
   if (begun_ || is_spare_) return events_.ended(why);
   events_.failed(why, hint.empty() ? "'--rdzv-endpoint' names the addresses at which etcd serves its clients" : hint);
 }
@@ -108,7 +126,7 @@ void Job::judge_alone() {
 void Job::drop_out(const std::string& why) {
   end_with(LauncherMessage::Kind::kLeave, why);
   if (!election_ || !holder_) return;
-  election_->release(false, [] {});
+  election_->release(std::nullopt, [] {});
   judge_ = loop_.after(Duration::zero(), [this] { holder_.reset(); });
 }
 

@@ -11,11 +11,12 @@ namespace lrun {
 using Json = nlohmann::json;
 
 std::string to_json(const JobState& state) {
-  const Json json = {{"round", state.round},
-                     {"attempt", state.attempt},
-                     {"history", state.history},
-                     {"holder", state.holder},
-                     {"members", state.members}};
+  Json json = {{"round", state.round},
+               {"attempt", state.attempt},
+               {"history", state.history},
+               {"holder", state.holder},
+               {"members", state.members}};
+  if (state.outcome) json["outcome"] = *state.outcome;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -27,7 +28,9 @@ std::optional<JobState> job_state_from_json(std::string_view text) {
                    .history = json.at("history").get<std::string>(),
                    .holder = json.at("holder").get<std::string>(),
                    .members = json.at("members").get<std::vector<std::string>>()};
+    if (json.contains("outcome")) state.outcome = json.at("outcome").get<std::string>();
     const bool in_range = state.round >= 0 && state.attempt >= 0 && state.history.size() <= kMostReportBytes &&
+                          state.outcome.value_or("").size() <= kMostReportBytes &&
                           state.members.size() <= static_cast<std::size_t>(kMostNodesOfAJob);
     return in_range ? std::optional(std::move(state)) : std::nullopt;
   } catch (const Json::exception&) {

@@ -9,11 +9,12 @@ namespace lrun {
 
 /// What a launcher has to know to hold the meeting of a job in another's place.
 struct JobState {
-  int round = 0;                          ///< the last that has begun
-  int attempt = 0;                        ///< restarts used so far
-  std::string history = {};               ///< of the attempts, as kReady told it
-  std::string holder = {};                ///< the token of the launcher that held the meeting
-  std::vector<std::string> members = {};  ///< tokens of those in the round
+  int round = 0;                            ///< the last that has begun
+  int attempt = 0;                          ///< restarts used so far
+  std::string history = {};                 ///< of the attempts, as kReady told it
+  std::string holder = {};                  ///< the token of the launcher that held the meeting
+  std::vector<std::string> members = {};    ///< tokens of those in the round
+  std::optional<std::string> outcome = {};  ///< the job is over: what it came to, empty when it succeeded
 
   bool operator==(const JobState&) const = default;
 };

@@ -30,10 +30,26 @@ class JobInEtcd : public ::testing::Test {
   }
 
   [[nodiscard]] std::string answer(const std::string& request) {
-    if (!request.starts_with("POST /v3/kv/range")) return FakeEtcd::response(R"({"header":{}})");
+    if (request.starts_with("POST /v3/lease/grant")) return FakeEtcd::response(R"({"header":{},"ID":"7","TTL":"60"})");
+    if (request.starts_with("POST /v3/lease/revoke")) on_revoked_();
+    if (request.starts_with("POST /v3/kv/txn") && request.find("request_put") != std::string::npos)
+      return vote(request);
+    if (!request.starts_with("POST /v3/kv/range") || nobody_holds_it_) return FakeEtcd::response(R"({"header":{}})");
     ++looked_;
     const std::string record = to_json(HolderRecord{"other", "there", "127.0.0.1", port_});
     return FakeEtcd::response(R"({"kvs":[{"value":")" + to_base64(record) + R"(","create_revision":"3"}]})");
+  }
+
+  /// It is won, and the state is what the job came to.
+  std::string vote(const std::string& request) {
+    on_vote_();
+    const std::string_view begin = R"("value":")";
+    const std::size_t start = request.find(begin) + begin.size();
+    const std::string value = request.substr(start, request.find('"', start) - start);
+    const std::string state = to_base64(to_json(JobState{.outcome = "it is done"}));
+    return FakeEtcd::response(
+        R"({"header":{},"succeeded":true,"responses":[{"response_put":{}},{"response_range":{"kvs":[{"value":")" +
+        value + R"(","create_revision":"5"}]}},{"response_range":{"kvs":[{"value":")" + state + R"("}]}}]})");
   }
 
   static JoinRecord record(const std::string& address) {
@@ -43,7 +59,7 @@ class JobInEtcd : public ::testing::Test {
     return record;
   }
 
-  void begin(Duration replacement) {
+  void begin(Duration replacement, const std::string& address = "10.0.0.1") {
     RendezvousPlan plan;
     plan.host = "127.0.0.1";
     plan.etcd = {{.host = "127.0.0.1", .port = etcd_.port()}};
@@ -51,7 +67,7 @@ class JobInEtcd : public ::testing::Test {
     plan.hosting = RendezvousPlan::Hosting::kNever;
     plan.join_timeout = plan.connect_timeout = plan.heartbeat = kPatience;
     plan.replacement = replacement;
-    job_ = std::make_unique<Job>(loop_, plan, record("10.0.0.1"), 64);
+    job_ = std::make_unique<Job>(loop_, plan, record(address), 64);
     job_->set_events(events());
   }
 
@@ -92,6 +108,9 @@ class JobInEtcd : public ::testing::Test {
   FakeEtcd etcd_{loop_, [this](const std::string& request) { return answer(request); }};
   std::uint16_t port_ = 0;
   int looked_ = 0;
+  bool nobody_holds_it_ = false;  ///< whoever wants to may
+  std::function<void()> on_vote_ = [] {};
+  std::function<void()> on_revoked_ = [] {};
   std::unique_ptr<MeetingHolder> meeting_;
   std::unique_ptr<Job> job_;
   std::function<void()> on_begun_ = [] {};
@@ -136,6 +155,65 @@ TEST_F(JobInEtcd, LooksOnceForAnotherMeetingWhenItIsTurnedOut) {
   run();
   EXPECT_EQ(told_, "begun; adrift; ");
   EXPECT_EQ(looked_, 2);
+}
+
+/// Its holder has gone with everything; the launcher was cut off before.
+TEST_F(JobInEtcd, IsNotRunAgainByALauncherThatMissedItsEnd) {
+  on_begun_ = [this] {
+    nobody_holds_it_ = true;
+    later([this] { meeting_.reset(); });
+  };
+  open_meeting();
+  begin(kPatience);
+  run();
+  EXPECT_EQ(told_, "begun; adrift; ended: it is done");
+}
+
+TEST_F(JobInEtcd, BeginsAnewForALauncherThatComesAfterItsEnd) {
+  nobody_holds_it_ = true;
+  on_begun_ = [this] { loop_.stop(); };
+  begin(kPatience, "127.0.0.1");
+  run();
+  EXPECT_EQ(told_, "begun; ");
+}
+
+TEST_F(JobInEtcd, IsNotHeldByALauncherThatLeftItDuringTheVote) {
+  bool left = false;
+  on_begun_ = [this] {
+    nobody_holds_it_ = true;
+    later([this] { meeting_.reset(); });
+  };
+  on_vote_ = [&] {
+    left = true;
+    job_->drop_out("it has to go");
+  };
+  on_revoked_ = [this] { loop_.stop(); };
+  open_meeting();
+  begin(kPatience);
+  run();
+  EXPECT_TRUE(left);
+  EXPECT_EQ(told_, "begun; adrift; ");
+}
+
+/// The loss was told by the clock of who held the meeting, not by that of the next one.
+TEST_F(JobInEtcd, KeepsTheClockOfTheLostHolderUntilTheNextRound) {
+  std::optional<ClockOffset> lost;
+  std::function<void()> when_known = [&] {
+    job_->clock_offset().round_trip_ns >= 0 ? meeting_.reset() : later([&] { when_known(); });
+  };
+  on_begun_ = [&] { later([&] { when_known(); }); };
+  on_adrift_ = [&] {
+    lost = job_->clock_offset();
+    open_meeting();
+    when_joined([this] { loop_.stop(); });
+  };
+  open_meeting();
+  begin(kPatience);
+  run();
+  EXPECT_EQ(told_, "begun; adrift; ");
+  ASSERT_TRUE(lost);
+  EXPECT_GE(lost->round_trip_ns, 0);
+  EXPECT_EQ(job_->clock_offset(), *lost);
 }
 
 }  // namespace

@@ -71,6 +71,14 @@ TEST(Takeover, BeginsTheNextRoundWhenAllAreBackAndReady) {
   EXPECT_EQ(state.members, (std::vector<std::string>{token_of(2), token_of(3)}));
 }
 
+TEST(JobState, SaysWhatAJobThatIsOverCameTo) {
+  for (const char* const outcome : {"", "it failed"}) {
+    const JobState over{.outcome = outcome};
+    EXPECT_EQ(job_state_from_json(to_json(over)), over);
+  }
+  EXPECT_FALSE(job_state_from_json(R"({"round":1,"attempt":0,"history":"","holder":"","members":[],"outcome":7})"));
+}
+
 TEST(Takeover, WaitsAHeartbeatForThoseThatDoNotComeBack) {
   ToldMeeting meeting = resumed(1, 3, 3);
   come_back(meeting, 2, 3, 1, 3);
