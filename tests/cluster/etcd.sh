@@ -41,7 +41,11 @@ said() {
 }
 # ends NAME STATUS
 ends() {
-  local status=0
+  local status=0 deadline=$((SECONDS + patience))
+  while kill -0 "${launchers[$1]}" 2> /dev/null; do
+    [ "$SECONDS" -lt "$deadline" ] || fail "$1 does not end"
+    sleep 0.05
+  done
   wait "${launchers[$1]}" || status=$?
   [ "$status" -eq "$2" ] || fail "$1 ended with $status, not $2"
 }
