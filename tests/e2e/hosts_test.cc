@@ -159,9 +159,10 @@ TEST_F(Hosts, RunNothingOnceTheHeadWasKilled) {
 TEST_F(Hosts, RunOnWhileTheHeadIsSuspendedWithCtrlZ) {
   const std::string gate = (folder_.path() / "gate").string();
   const auto alive = [&] { return count(seen(), std::string("a\0\0\0\0", 5)); };
+  LrunProcess::Options job = options();
+  job.before_exec = [] { ::setpgid(0, 0); };  // as a shell starts it: what nobody could continue does not stop
   LrunProcess lrun(
-      with({"-H", "seen:1,b:1"}, shell("echo ready; until [ -e " + gate + " ]; do sleep 0.1; done; echo on")),
-      options());
+      with({"-H", "seen:1,b:1"}, shell("echo ready; until [ -e " + gate + " ]; do sleep 0.1; done; echo on")), job);
   ASSERT_TRUE(lrun.read_until([&] { return count(lrun.out(), "ready") == 2; })) << lrun.err();
   lrun.signal(SIGTSTP);
   ASSERT_TRUE(eventually([&] { return process_state(lrun.pid()) == 'T'; }));
