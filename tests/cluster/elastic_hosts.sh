@@ -8,10 +8,10 @@ lrun=$1 worker=$2 clock=$3
 shift 3
 groups=("${@}")
 [ ${#groups[@]} -gt 0 ] || groups=(killed gone partition apart chance)
-lab=${LRUN_LAB:-}
-[ -n "$lab" ] || { echo "skipped: LRUN_LAB names no lab"; exit 77; }
-[ "$(id -u)" -eq 0 ] || { echo "skipped: the lab needs root"; exit 77; }
-unset LRUN_LAB  # lrun knows no such variable
+# shellcheck source=tests/cluster/lab.sh
+. "$(dirname "$0")/lab.sh"
+need_lab
+need_root
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 patience=60   # seconds: nothing takes as long, also on a loaded machine

@@ -3,11 +3,11 @@
 # are killed. usage: etcd.sh LRUN
 set -euo pipefail
 lrun=$1
-lab=${LRUN_LAB:-}
-[ -n "$lab" ] || { echo "skipped: LRUN_LAB names no lab"; exit 77; }
-"$lab" has etcd > /dev/null 2>&1 || { echo "skipped: the lab has no etcd here"; exit 77; }
-command -v etcdctl > /dev/null || { echo "skipped: no etcdctl"; exit 77; }
-unset LRUN_LAB  # lrun knows no such variable
+# shellcheck source=tests/cluster/lab.sh
+. "$(dirname "$0")/lab.sh"
+need_lab
+need_part etcd etcd
+command -v etcdctl > /dev/null || skip "no etcdctl"
 export LAB=etcd$$  # small letters and digits
 out=$(mktemp -d)
 export LRUN_STATE=$out/state
@@ -15,8 +15,7 @@ trap 'touch "$out/end"; "$lab" down > /dev/null 2>&1; rm -rf "$out"' EXIT
 patience=60  # seconds, for anything to happen
 
 fail() { echo "FAILED: $1"; tail -n 30 "$out"/*.log; exit 1; }
-etcd_up() { "$lab" etcd up "$1" > "$out/lab" 2>&1 || { echo "skipped: no etcd here: $(tail -n 1 "$out/lab")"; exit 77; }
-  endpoints=$("$lab" etcd endpoints); }
+etcd_up() { bring_up etcd etcd up "$1"; endpoints=$("$lab" etcd endpoints); }
 ctl() { ETCDCTL_API=3 etcdctl --endpoints "$endpoints" "$@"; }
 
 # begin NAME NODES JOB [OPTIONS]: a launcher in the background; its workers go on until the file 'end' is there.

@@ -3,13 +3,12 @@
 # usage: gloo_hosts.sh WORKER
 set -euo pipefail
 worker=$1
-lab=${LRUN_LAB:-}
-[ -n "$lab" ] || { echo "skipped: LRUN_LAB names no lab"; exit 77; }
-[ "$(id -u)" -eq 0 ] || { echo "skipped: the lab needs root"; exit 77; }
-export LAB=gloo$$  # small letters and digits
-out=$(mktemp -d)
-trap '"$lab" down > /dev/null 2>&1; rm -rf "$out"' EXIT
-"$lab" hosts up 2 > "$out/lab" 2>&1 || { echo "skipped: no namespace hosts here: $(tail -n 1 "$out/lab")"; exit 77; }
+# shellcheck source=tests/cluster/lab.sh
+. "$(dirname "$0")/lab.sh"
+need_lab
+need_root
+open_lab gloo
+bring_up "namespace hosts" hosts up 2
 master=$("$lab" exec h1 getent ahostsv4 h1 | awk '{print $1; exit}')
 port=29400
 fail() { echo "FAILED: $1"; tail -n 5 "$out"/rank* "$out"/stderr*; exit 1; }

@@ -4,14 +4,12 @@
 # usage: managers.sh LRUN
 set -euo pipefail
 lrun=$1
-lab=${LRUN_LAB:-}
-[ -n "$lab" ] || { echo "skipped: LRUN_LAB names no lab"; exit 77; }
-[ "$(id -u)" -eq 0 ] || { echo "skipped: the lab needs root"; exit 77; }
-unset LRUN_LAB  # lrun knows no such variable
-export LAB=managers$$  # small letters and digits
-out=$(mktemp -d)
-trap '"$lab" down > /dev/null 2>&1; rm -rf "$out"' EXIT
-"$lab" hosts up 2 > "$out/lab" 2>&1 || { echo "skipped: no namespace hosts here: $(tail -n 1 "$out/lab")"; exit 77; }
+# shellcheck source=tests/cluster/lab.sh
+. "$(dirname "$0")/lab.sh"
+need_lab
+need_root
+open_lab managers
+bring_up "namespace hosts" hosts up 2
 fail() { echo "FAILED: $1"; tail -n 30 "$out/out" "$out/err"; exit 1; }
 
 # run WANTED-STATUS COMMAND...

@@ -3,15 +3,14 @@
 # usage: no_launcher.sh WORKER
 set -euo pipefail
 worker=$1
-lab=${LRUN_LAB:-}
-[ -n "$lab" ] || { echo "skipped: LRUN_LAB names no lab"; exit 77; }
-[ "$(id -u)" -eq 0 ] || { echo "skipped: the lab needs root"; exit 77; }
-"$lab" has slurm > /dev/null 2>&1 || { echo "skipped: the lab has no Slurm here"; exit 77; }
-unset LRUN_LAB
-export LAB=tasks$$ OMP_NUM_THREADS=1  # small letters and digits
-out=$(mktemp -d)
-trap '"$lab" down > /dev/null 2>&1; rm -rf "$out"' EXIT
-"$lab" slurm up 2 > "$out/lab" 2>&1 || { echo "skipped: no Slurm here: $(tail -n 1 "$out/lab")"; exit 77; }
+# shellcheck source=tests/cluster/lab.sh
+. "$(dirname "$0")/lab.sh"
+need_lab
+need_root
+need_part slurm Slurm
+export OMP_NUM_THREADS=1
+open_lab tasks
+bring_up Slurm slurm up 2
 fail() { echo "FAILED: $1"; tail -n 30 "$out/out" "$out/err"; exit 1; }
 
 # sum WANTED RANKS COMMAND...: each of the ranks says WANTED, the backend and the sum of rank + 1.

@@ -3,15 +3,13 @@
 # usage: slurm.sh LRUN
 set -euo pipefail
 lrun=$1
-lab=${LRUN_LAB:-}
-[ -n "$lab" ] || { echo "skipped: LRUN_LAB names no lab"; exit 77; }
-[ "$(id -u)" -eq 0 ] || { echo "skipped: the lab needs root"; exit 77; }
-"$lab" has slurm > /dev/null 2>&1 || { echo "skipped: the lab has no Slurm here"; exit 77; }
-unset LRUN_LAB  # lrun knows no such variable
-export LAB=slurm$$  # small letters and digits
-out=$(mktemp -d)
-trap '"$lab" down > /dev/null 2>&1; rm -rf "$out"' EXIT
-"$lab" slurm up 3 > "$out/lab" 2>&1 || { echo "skipped: no Slurm here: $(tail -n 1 "$out/lab")"; exit 77; }
+# shellcheck source=tests/cluster/lab.sh
+. "$(dirname "$0")/lab.sh"
+need_lab
+need_root
+need_part slurm Slurm
+open_lab slurm
+bring_up Slurm slurm up 3
 fail() { echo "FAILED: $1"; tail -n 30 "$out/out" "$out/err"; exit 1; }
 
 # step WANTED-STATUS SRUN-OPTIONS -- LRUN-ARGUMENTS

@@ -3,14 +3,12 @@
 # usage: ssh_hosts.sh LRUN
 set -euo pipefail
 lrun=$1
-lab=${LRUN_LAB:-}
-[ -n "$lab" ] || { echo "skipped: LRUN_LAB names no lab"; exit 77; }
-[ "$(id -u)" -eq 0 ] || { echo "skipped: the lab needs root"; exit 77; }
-unset LRUN_LAB  # lrun knows no such variable
-export LAB=ssh$$  # small letters and digits
-out=$(mktemp -d)
-trap '"$lab" down > /dev/null 2>&1; rm -rf "$out"' EXIT
-"$lab" hosts up 3 > "$out/lab" 2>&1 || { echo "skipped: no hosts here: $(tail -n 1 "$out/lab")"; exit 77; }
+# shellcheck source=tests/cluster/lab.sh
+. "$(dirname "$0")/lab.sh"
+need_lab
+need_root
+open_lab ssh
+bring_up hosts hosts up 3
 fail() { echo "FAILED: $1"; tail -n 30 "$out/out" "$out/err"; exit 1; }
 
 # run WANTED-STATUS LRUN-ARGUMENTS, on h0
