@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "runtime/devices/fake_device.h"
+#include "runtime/devices/repeatable_net.h"
 #include "runtime/training/ranks.h"
 #include "support/temporary_folder.h"
 
@@ -29,28 +30,7 @@ constexpr std::uint64_t kSaved = 3;
 constexpr std::uint64_t kLast = 6;
 constexpr int kRanks = 2;
 
-struct Net : torch::nn::Module {
-  Net() {
-    first = register_module("first", torch::nn::Linear(4, 8));
-    last = register_module("last", torch::nn::Linear(8, 2));
-    seen = register_buffer("seen", at::zeros({1}));
-    to(at::kDouble);
-    const at::NoGradGuard no_grad;  // ranks that are threads share one random generator: no initial values of it
-    for (const at::Tensor& parameter : parameters()) {
-      parameter.copy_(at::sin(at::arange(parameter.numel(), at::kDouble)).view(parameter.sizes()));
-    }
-  }
-  at::Tensor forward(const at::Tensor& input) {
-    {
-      const at::NoGradGuard no_grad;
-      seen.add_(1);
-    }
-    return last(at::tanh(first(input)));
-  }
-
-  torch::nn::Linear first{nullptr}, last{nullptr};
-  at::Tensor seen;
-};
+using Net = RepeatableNet;
 
 using Adam = Optimizer<torch::optim::Adam>;
 

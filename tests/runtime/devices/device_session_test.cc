@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "runtime/devices/fake_device.h"
+#include "runtime/devices/repeatable_net.h"
 #include "runtime/training/nodes.h"
 
 namespace lrun::test {
@@ -28,28 +29,13 @@ namespace {
 constexpr std::int64_t kSamples = 12;
 constexpr int kSteps = 4;
 
-struct Net : torch::nn::Module {
+struct Net : RepeatableNet {
   Net() {
-    first = register_module("first", torch::nn::Linear(4, 8));
-    last = register_module("last", torch::nn::Linear(8, 2));
-    seen = register_buffer("seen", at::zeros({1}));
     unused = register_parameter("unused", at::ones({3}));
-    to(at::kDouble);
-    const at::NoGradGuard no_grad;  // ranks that are threads share one random generator: no initial values of it
-    for (const at::Tensor& parameter : parameters()) {
-      parameter.copy_(at::sin(at::arange(parameter.numel(), at::kDouble)).view(parameter.sizes()));
-    }
-  }
-  at::Tensor forward(const at::Tensor& input) {
-    {
-      const at::NoGradGuard no_grad;
-      seen.add_(1);
-    }
-    return last(at::tanh(first(input)));
+    set_repeatable(*this);
   }
 
-  torch::nn::Linear first{nullptr}, last{nullptr};
-  at::Tensor seen, unused;
+  at::Tensor unused;
 };
 
 using Batch = std::pair<at::Tensor, at::Tensor>;
