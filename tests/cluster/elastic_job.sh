@@ -48,6 +48,7 @@ start() {
 
 # has_steps NODES: whether a world of so many nodes has made three steps since the last mark.
 has_steps() {
+  # shellcheck disable=SC2016 # awk's fields
   local steps='$3 > since && $1 == "step" && $7 == nodes'
   [ "$(awk -v since="$since" -v nodes="$1" "$steps" "$job/log" 2> /dev/null | wc -l)" -ge 3 ]
 }
@@ -111,8 +112,9 @@ kill_launcher() {
   until_true "lrun on $1" has_begun "$1"
   guard=$(guard_of "$1")
   inner=$(children "$guard" 2> /dev/null || true)
+  # The inner first: seeing its guard die, it would say goodbye. It may have ended meanwhile.
   # shellcheck disable=SC2086 # numbers
-  kill -KILL $guard $inner 2> /dev/null || true  # it may have ended meanwhile
+  kill -KILL $inner $guard 2> /dev/null || true
   forget "$1"
 }
 
