@@ -55,8 +55,10 @@ echo "rank $RANK has done $step steps"
 PROGRAM
 known+="requeue.sbatch "
 id=$("$lab" exec h0 sbatch --parsable "$scripts/requeue.sbatch" sh ./train.sh 2> said) || fail "requeue.sbatch was refused"
+# Also what the ranks said is to be there: what srun has not read when the job is put back is lost.
 for _ in $(seq 600); do
-  [ "$(cat checkpoint.0 checkpoint.1 2> /dev/null | grep -cx 2)" -lt 2 ] || break
+  [ "$(cat checkpoint.0 checkpoint.1 2> /dev/null | grep -cx 2)" -lt 2 ] ||
+    [ "$(cat train-*.out | grep -c 'after step 0')" -lt 2 ] || break
   sleep 0.1
 done
 "$lab" exec h0 scancel --batch --signal USR1 "$id"  # as Slurm does it before the time limit
