@@ -20,13 +20,16 @@ part() {
 }
 
 # What failed, once more at the end: the parts print thousands of lines. A failed expectation says what it means in
-# the lines below it; the workers' own lines (those of a launcher under test) are left out.
+# the lines below it; the workers' own lines (those of a launcher under test) are left out, but for the lab, whose tests
+# show what the launchers on its hosts said.
 tell_failures() {
-  local name
+  local name lines hidden
   for name in "${check_failed[@]}"; do
     printf '\n== failed: %s\n' "$name"
-    grep -E -A 8 ': Failure$|^CMake Error|^(FAILED|ERROR) |\*\*\*(Failed|Timeout|Exception)|(error|warning):|FAILED:|runtime error:|ERROR: [A-Z]' "build/check/$name.log" \
-      | grep -vE '^lrun: ' | head -60 || true
+    lines=8 hidden='^lrun: '
+    [ "$name" != lab ] || lines=60 hidden='^$'
+    grep -E -A "$lines" ': Failure$|^CMake Error|^(FAILED|ERROR) |\*\*\*(Failed|Timeout|Exception)|(error|warning):|FAILED:|runtime error:|ERROR: [A-Z]' "build/check/$name.log" \
+      | grep -vE "$hidden" | head -$((lines * 8)) || true
     printf -- '-- the last lines of %s:\n' "$name"
     tail -15 "build/check/$name.log"
   done
