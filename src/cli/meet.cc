@@ -19,6 +19,7 @@
 #include "base/user_error.h"
 #include "cli/diagnostics.h"
 #include "cli/told_before.h"
+#include "rendezvous/handshake.h"
 #include "store/host_address.h"
 #include "supervise/signal_source.h"
 
@@ -196,6 +197,11 @@ JoinRecord join_record_of(const LaunchPlan& plan, const std::string& program) {
 }
 
 std::string job_secret(const Environment& environment) { return environment.get(kJobSecret).value_or(""); }
+
+std::string job_secret_or_new(const Environment& environment) {
+  const std::string secret = job_secret(environment);
+  return secret.empty() ? in_hexadecimal(sha256(random_nonce())) : secret;
+}
 
 std::string etcd_user(const Environment& environment) { return environment.get(kEtcdUser).value_or(""); }
 

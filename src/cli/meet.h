@@ -29,6 +29,9 @@ JoinRecord join_record_of(const LaunchPlan& plan, const std::string& program);
 /// LRUN_JOB_SECRET, which all launchers of a job share; empty: there is none.
 std::string job_secret(const Environment& environment);
 
+/// That, or a new one where there is none, for launchers that one lrun starts: 64 hexadecimal digits.
+std::string job_secret_or_new(const Environment& environment);
+
 /// LRUN_ETCD_USER, NAME:PASSWORD for an etcd that asks for them; empty: it does not.
 std::string etcd_user(const Environment& environment);
 

@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "base/event_loop.h"
-#include "base/sha256.h"
 #include "base/shell_words.h"
 #include "cli/diagnostics.h"
 #include "cli/hosts_run.h"
@@ -32,7 +31,6 @@
 #include "process/process_limits.h"
 #include "process/spawn.h"
 #include "remote/ssh.h"
-#include "rendezvous/handshake.h"
 
 namespace lrun {
 namespace {
@@ -64,8 +62,6 @@ std::vector<std::string> carried_variables(const Environment& environment, const
   return carried_environment(variables, wanted);
 }
 
-std::string new_secret() { return in_hexadecimal(sha256(random_nonce())); }
-
 /// What is the same on all hosts.
 NodeOrder common_order(const ParsedCommandLine& parsed, const LaunchRequest& request, const std::vector<Host>& hosts,
                        const Environment& environment) {
@@ -79,8 +75,7 @@ NodeOrder common_order(const ParsedCommandLine& parsed, const LaunchRequest& req
   order.needs_folder = !request.setup.folder.value.starts_with('/');
   for (const Host& host : hosts) order.nodes.push_back(host.name);
   order.run_name = request.rdzv_id.empty() ? make_run_id() : request.rdzv_id;
-  const std::string secret = job_secret(environment);
-  order.secret = secret.empty() ? new_secret() : secret;
+  order.secret = job_secret_or_new(environment);
   order.port = request.master_port.value.value_or(0);
   order.colour = takes_colour(STDERR_FILENO);
   return order;

@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
 #include "base/user_error.h"
 #include "cli/diagnostics.h"
+#include "cli/meet.h"
 #include "process/program_path.h"
 #include "remote/srun.h"
 
@@ -34,6 +36,8 @@ void start_on_nodes(int nodes, const std::vector<std::string>& argv, const Launc
                     const Allocation& allocation, const Environment& environment) {
   std::vector<std::string> launcher{std::filesystem::read_symlink("/proc/self/exe").string()};
   launcher.insert(launcher.end(), argv.begin() + 1, argv.end());
+  // srun passes its environment on, over the same channel as all else of the step.
+  ::setenv("LRUN_JOB_SECRET", job_secret_or_new(environment).c_str(), 1);
   say(Severity::kNote, fmt::format("srun starts lrun on {} nodes of {}", nodes, allocation.source));
   become_srun(srun_command(nodes, launcher, request.standard_input), environment);
 }
