@@ -46,8 +46,10 @@ std::unique_ptr<Collectives> join_lruns_group(const World& world, const SessionO
   group.timeout = options.timeout;
   if (world.world_size == 1) return make_collectives(options.backend, group);
   group.store = store_of(world);
-  // A store may outlive an attempt: ranks of a new one must not meet the keys of the last.
-  group.name = world.run_id + "/" + std::to_string(world.restart_count);
+  // A store may outlive an attempt: ranks of a new one must not meet the keys of the last. That of lrun is new in each,
+  // and LRUN_RUN_ID is another one on every node.
+  const std::string run = world.source == WorldSource::kLrun ? std::string() : world.run_id;
+  group.name = run + "/" + std::to_string(world.restart_count);
   const std::string& asked = options.backend.empty() ? world.backend : options.backend;
   return make_collectives(choose_backend(asked, device, world.world_size), group);
 }

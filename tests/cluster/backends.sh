@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What --process_group_backend says is what liblrun's ranks use.
-# usage: backends.sh LRUN WORKER
+# What --process_group_backend says is what liblrun's ranks use, also where several launchers start them.
+# usage: backends.sh LRUN WORKER FREE_PORT
 set -euo pipefail
 LRUN_STATE=$(mktemp -d)
 export LRUN_STATE
@@ -10,4 +10,14 @@ for backend in shm gloo shm+gloo; do
   expected="[0] $backend 3
 [1] $backend 3"
   [ "$said" = "$expected" ] || { echo "FAILED: with $backend the ranks say: $said"; exit 1; }
+done
+
+# The launchers of a job on two nodes, which are both this host.
+place=(--num_nodes 2 --rdzv-endpoint "127.0.0.1:$("$3")" --process_group_backend gloo --devices 1)
+timeout 100 "$1" "${place[@]}" --node-rank 0 "$2" > "$LRUN_STATE/0" 2>&1 &
+first=$!
+timeout 100 "$1" "${place[@]}" --node-rank 1 "$2" > "$LRUN_STATE/1" 2>&1 || true
+wait "$first" || true
+for node in 0 1; do
+  grep -qx "\[$node\] gloo 3" "$LRUN_STATE/$node" || { echo "FAILED: the rank of node $node says:"; cat "$LRUN_STATE/$node"; exit 1; }
 done

@@ -1,9 +1,12 @@
-// Exit code 0 when two checkpoints hold the same training to the last bit: same_checkpoint FILE FILE
-// Their bytes need not be equal: torch names the state of a parameter after its address.
+// Exit code 0 when two checkpoints hold the same training: same_checkpoint FILE FILE [MOST]
+// To the last bit, or with parameters that differ by at most MOST of their norm. The bytes of the files need not be
+// equal: torch names the state of a parameter after its address.
 #include <lrun/checkpoint.h>
 #include <torch/optim/sgd.h>
 
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <string>
@@ -52,14 +55,30 @@ bool same(Training& a, Training& b) {
   return true;
 }
 
+/// The norm of what differs, in norms of `b`; all parameters together. A number that is none differs from all.
+bool close(const Training& a, const Training& b, double most) {
+  const auto others = b.network.named_parameters();
+  double difference = 0;
+  double whole = 0;
+  for (const auto& item : a.network.named_parameters()) {
+    const torch::Tensor other = others[item.key()].to(torch::kDouble);
+    difference += (item.value().to(torch::kDouble) - other).square().sum().item<double>();
+    whole += other.square().sum().item<double>();
+  }
+  const double relative = std::sqrt(difference / whole);
+  std::printf("the parameters differ by %.3g of their norm\n", relative);
+  return a.epoch == b.epoch && relative <= most;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc != 3 && argc != 4) return 2;
   try {
     Training a(argv[1]);
     Training b(argv[2]);
-    return same(a, b) ? 0 : 1;
+    const bool well = argc == 3 ? same(a, b) : close(a, b, std::strtod(argv[3], nullptr));
+    return well ? 0 : 1;
   } catch (const std::exception& error) {
     std::printf("%s\n", error.what());
     return 2;
