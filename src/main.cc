@@ -13,6 +13,7 @@
 #include "cli/print_config.h"
 #include "cli/run_request.h"
 #include "cli/serve_node.h"
+#include "cli/serve_relay.h"
 #include "cli/start_on_hosts.h"
 #include "cli/start_on_nodes.h"
 #include "cli/verbs.h"
@@ -33,6 +34,7 @@ int answer_with(const std::string& text) { return print(text) ? 0 : kExitRefused
 int run(const std::vector<std::string>& argv) {
   fill_standard_descriptors();
   if (argv.size() == 2 && argv.back() == kNodeWord) return serve_node();
+  if (argv.size() == 2 && argv.back() == kRelayWord) return serve_relay();
   const Environment environment = Environment::of_this_process();
   const ParsedCommandLine parsed = parse_command_line(argv, environment, read_file);
   for (const std::string& warning : parsed.warnings) say(Severity::kWarning, warning);

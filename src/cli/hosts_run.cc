@@ -23,6 +23,7 @@ using Kind = NodeFrame::Kind;
 
 constexpr Duration kAnswerLimit(30'000);
 constexpr Duration kEndMargin(20'000);   // the holder of the meeting waits so long for others, and some more
+constexpr Duration kToTellEnd(10'000);   // besides the grace, since a host was last heard of that ends a job
 constexpr Duration kHurriedEnd(10'000);  // after a second signal
 constexpr Duration kToHangUp(1500);      // for an ssh whose host has told its end: it may serve others, too
 constexpr Duration kUnfinishedLine(100);
@@ -42,46 +43,55 @@ HostsRun::HostsRun(EventLoop& loop, std::vector<Start> hosts, Options options)
                  .warning = [this](const std::string& text) { say(message_line(Severity::kWarning, text, colour_)); }}),
       colour_(takes_colour(STDERR_FILENO)),
       signals_(loop, options_.signals, [this](const ReceivedSignal& signal) { signal_arrived(signal.number); }) {
-  for (Start& start : hosts) hosts_.push_back({std::move(start), nullptr, {}, {}, false, false, {}, {}, {}, {}});
+  for (Start& start : hosts) hosts_.push_back({std::move(start), {}, {}, false, false, {}, {}, {}, {}});
+  links_ = links_to(hosts_);
+}
+
+std::unique_ptr<HostLinks> HostsRun::links_to(const std::vector<Host>& hosts) {
+  std::vector<bool> here;
+  std::vector<HostLinks::Host> ends;
+  for (const Host& host : hosts) {
+    here.push_back(host.start.here);
+    ends.push_back({host.start.name, host.start.here, host.start.command, host.start.relay_command});
+  }
+  return std::make_unique<HostLinks>(
+      loop_, std::move(ends),
+      HostLinks::Options{host_ways(here, options_.most_connections), options_.defaults, options_.first_bytes},
+      HostLinks::Events{.order = [this](std::size_t index) { return encode(hosts_[index].start.order); },
+                        .frame = [this](std::size_t index, const NodeFrame& frame) { received(index, frame); },
+                        .ended = [this](std::size_t index, const ExitStatus& status,
+                                        const std::string& last_line) { link_ended(index, status, last_line); },
+                        .failed =
+                            [this](std::size_t index, const std::string& why) {
+                              hosts_[index].over = true;
+                              cannot_be_used(index, why);
+                            }});
 }
 
 HostsRun::End HostsRun::run() {
-  for (std::size_t i = 0; i < hosts_.size(); ++i) connect(i);
-  answer_limit_ = loop_.after(kAnswerLimit, [this] {
-    for (std::size_t i = 0; i < hosts_.size(); ++i) {
-      Host& host = hosts_[i];
-      if (!host.ready && host.problem.empty()) {
-        host.problem = fmt::format("no answer in {}", format_duration(kAnswerLimit));
-      }
-    }
-    start_when_all_answered();
-  });
+  links_->connect();
+  const bool is_tree = hosts_.size() > options_.most_connections;
+  answer_limit_ = loop_.after(is_tree ? 2 * kAnswerLimit : kAnswerLimit, [this] { say_why_nobody_answered(); });
   say_that_we_live();
   start_when_all_answered();
   loop_.run();
-  for (Host& host : hosts_) host.link.reset();
+  links_.reset();
   return end_;
 }
 
-void HostsRun::connect(std::size_t index) {
-  Host& host = hosts_[index];
-  try {
-    host.link = std::make_unique<HostLink>(
-        loop_, host.start.command, options_.defaults, host.start.here ? std::string_view() : options_.first_bytes,
-        HostLink::Events{
-            .frame = [this, index](const NodeFrame& frame) { received(index, frame); },
-            .ended = [this, index](const ExitStatus& status,
-                                   const std::string& last_line) { link_ended(index, status, last_line); }});
-    host.link->send(Kind::kOrder, encode(host.start.order));
-  } catch (const std::system_error& error) {
-    host.problem = error.what();
-    host.over = true;
+void HostsRun::say_why_nobody_answered() {
+  for (Host& host : hosts_) {
+    if (!host.ready && host.problem.empty()) {
+      host.problem = fmt::format("no answer in {}", format_duration(kAnswerLimit));
+    }
   }
+  start_when_all_answered();
 }
 
 void HostsRun::received(std::size_t index, const NodeFrame& frame) {
   Host& host = hosts_[index];
   if (host.over) return;
+  if (rest_limit_.armed()) limit_the_rest();
   switch (frame.kind) {
     case Kind::kAnswer:
       host.ready = decode_ready(frame.payload);
@@ -179,19 +189,22 @@ void HostsRun::refuse_hosts() {
   consoles_.when_flushed(kLastWordPatience, [this](bool) { loop_.stop(); });
 }
 
-/// Where the first host is, as `host` reaches it.
-std::string HostsRun::meeting_for(const Host& host) const {
+/// Where the first host is, as this one reaches it. Who reached a host by way of another is that other's address: ours
+/// is the one that the first on the way has seen.
+std::string HostsRun::meeting_for(std::size_t index) const {
   if (!options_.master_addr.empty()) return options_.master_addr;
   const auto reached = [](const Host& each) { return ReachedHost{each.start.name, each.start.here, *each.ready}; };
-  return meeting_address(reached(hosts_.front()), reached(host));
+  ReachedHost host = reached(hosts_[index]);
+  host.ready.head_address = hosts_[links_->first_on_the_way(index)].ready->head_address;
+  return meeting_address(reached(hosts_.front()), host);
 }
 
 void HostsRun::begin() {
   started_ = true;
   const int port = hosts_.front().ready->port;
-  for (Host& host : hosts_) {
-    host.begun = hosts_.size() == 1;
-    host.link->send(Kind::kGo, fmt::format("{} {}", port, meeting_for(host)));
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    hosts_[i].begun = hosts_.size() == 1;
+    links_->send(i, Kind::kGo, fmt::format("{} {}", port, meeting_for(i)));
   }
 }
 
@@ -201,6 +214,18 @@ void HostsRun::host_ended(std::size_t index) {
   const Host& host = hosts_[index];
   const bool failed = !host.end || !host.end->success();
   if (failed && !host.begun) stop_those_who_wait();
+  limit_the_rest();
+}
+
+/// A launcher ends well only when the job is over everywhere, and without enough hosts there is no job.
+void HostsRun::limit_the_rest() {
+  const auto is_over = [this](const Host& host) {
+    return host.end && (host.end->success() || options_.min_nodes == static_cast<int>(hosts_.size()));
+  };
+  if (std::none_of(hosts_.begin(), hosts_.end(), is_over)) return;
+  rest_limit_ = loop_.after(options_.grace + kToTellEnd, [this] {
+    paused_ ? limit_the_rest() : give_up([](const Host& host) { return !host.end; });
+  });
 }
 
 /// The others would wait for a host that does not come.
@@ -208,8 +233,9 @@ void HostsRun::stop_those_who_wait() {
   const auto left =
       std::count_if(hosts_.begin(), hosts_.end(), [](const Host& host) { return !host.over && !host.end; });
   if (left >= options_.min_nodes || std::exchange(stopping_those_who_wait_, true)) return;
-  for (Host& host : hosts_) {
-    if (!host.begun && !host.over && !host.end) host.link->send(Kind::kSignal, std::to_string(SIGTERM));
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    const Host& host = hosts_[i];
+    if (!host.begun && !host.over && !host.end) links_->send(i, Kind::kSignal, std::to_string(SIGTERM));
   }
   stop_limit_ =
       loop_.after(options_.grace + kEndMargin, [this] { give_up([](const Host& host) { return !host.begun; }); });
@@ -249,22 +275,18 @@ void HostsRun::hold_back_when_full() {
   const bool relieved = out.relieved() && err.relieved();
   if (paused_ ? !relieved : !full) return;
   paused_ = !paused_;
-  for (Host& host : hosts_) {
-    if (host.link) host.link->pause(paused_);
-  }
+  links_->pause(paused_);
 }
 
 /// A machine that loses its power or network ends no connection: hosts elsewhere know of us by what we send.
 void HostsRun::say_that_we_live() {
-  const auto is_elsewhere = [](const Host& host) { return !host.start.here && host.link; };
-  if (std::none_of(hosts_.begin(), hosts_.end(), is_elsewhere)) return;
-  send_to_all(Kind::kAlive, "");
+  if (!links_->tell_elsewhere(Kind::kAlive)) return;
   alive_ = loop_.after(kAliveInterval, [this] { say_that_we_live(); });
 }
 
 /// Ctrl-Z is for us alone, and may last for days: the workers run on.
 void HostsRun::suspend() {
-  send_to_all(Kind::kPaused, "");
+  (void)links_->tell_elsewhere(Kind::kPaused);
   sigset_t only;
   ::sigemptyset(&only);
   ::sigaddset(&only, SIGTSTP);
@@ -296,19 +318,20 @@ void HostsRun::signal_arrived(int signal_number) {
 }
 
 void HostsRun::send_to_all(NodeFrame::Kind kind, const std::string& payload) {
-  for (Host& host : hosts_) {
-    if (host.link && !host.over && !host.end) host.link->send(kind, payload);
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (!hosts_[i].over && !hosts_[i].end) links_->send(i, kind, payload);
   }
 }
 
 /// Without their connection the hosts end what they run.
 void HostsRun::give_up(const std::function<bool(const Host&)>& is_waited_for) {
   std::string names;
-  for (Host& host : hosts_) {
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    Host& host = hosts_[i];
     if (host.over || !is_waited_for(host)) continue;
     names += (names.empty() ? "" : ", ") + host.start.name;
     host.over = true;
-    if (host.link) host.link->close();
+    links_->close(i);
   }
   if (names.empty()) return;
   say(message_line(Severity::kWarning, "no end was heard of from " + names, colour_));

@@ -15,7 +15,8 @@
 #include "logs/line_splitter.h"
 #include "process/exit_status.h"
 #include "process/spawn.h"
-#include "remote/host_link.h"
+#include "remote/host_links.h"
+#include "remote/host_ways.h"
 #include "remote/node_frames.h"
 #include "report/hosts_text.h"
 #include "supervise/signal_source.h"
@@ -29,20 +30,22 @@ class HostsRun {
  public:
   /// One host of the run.
   struct Start {
-    std::string name;                  ///< as typed
-    bool here = false;                 ///< this machine: no ssh
-    std::vector<std::string> command;  ///< that starts its launcher
-    std::string program;               ///< lrun's path there, for messages
+    std::string name;                        ///< as typed
+    bool here = false;                       ///< this machine: no ssh
+    std::vector<std::string> command;        ///< that starts its launcher
+    std::vector<std::string> relay_command;  ///< that starts what reaches others through it
+    std::string program;                     ///< lrun's path there, for messages
     NodeOrder order;
   };
   struct Options {
-    std::string master_addr;        ///< of the first host, as the user says; empty: where ssh reaches it
-    int min_nodes = 1;              ///< fewer hosts cannot begin
-    Duration grace{0};              ///< of the workers
-    std::vector<int> signals;       ///< to be passed on, blocked; SIGTSTP suspends the head alone
-    std::vector<int> stop_signals;  ///< those of them that end the run
-    SpawnDefaults defaults;         ///< that this process was started with
-    std::string first_bytes;        ///< that every host which is not here gets before anything else
+    std::string master_addr;  ///< of the first host, as the user says; empty: where ssh reaches it
+    int min_nodes = 1;        ///< fewer hosts cannot begin
+    std::size_t most_connections = kMostConnections;  ///< of one lrun: further hosts are reached through others
+    Duration grace{0};                                ///< of the workers
+    std::vector<int> signals;                         ///< to be passed on, blocked; SIGTSTP suspends the head alone
+    std::vector<int> stop_signals;                    ///< those of them that end the run
+    SpawnDefaults defaults;                           ///< that this process was started with
+    std::string first_bytes;                          ///< that every host which is not here gets before anything else
   };
 
   HostsRun(EventLoop& loop, std::vector<Start> hosts, Options options);
@@ -58,7 +61,6 @@ class HostsRun {
  private:
   struct Host {
     Start start;
-    std::unique_ptr<HostLink> link;
     std::string problem;  ///< why it cannot be used
     std::optional<NodeReady> ready;
     bool begun = false;
@@ -69,7 +71,8 @@ class HostsRun {
     EventLoop::Timer hang_up;  ///< for when its link stays although it has told its end
   };
 
-  void connect(std::size_t index);
+  [[nodiscard]] std::unique_ptr<HostLinks> links_to(const std::vector<Host>& hosts);
+  void say_why_nobody_answered();
   void received(std::size_t index, const NodeFrame& frame);
   void cannot_be_used(std::size_t index, const std::string& why);
   void failed_to_start(std::size_t index, const std::string& why);
@@ -78,9 +81,10 @@ class HostsRun {
   void start_when_all_answered();
   void refuse_hosts();
   void begin();
-  [[nodiscard]] std::string meeting_for(const Host& host) const;
+  [[nodiscard]] std::string meeting_for(std::size_t index) const;
   void host_ended(std::size_t index);
   void stop_those_who_wait();
+  void limit_the_rest();
   void show(std::size_t index, LineSplitter& splitter, LogStream stream, std::string_view bytes);
   void show_unfinished();
   void say(const std::string& text);
@@ -98,6 +102,7 @@ class HostsRun {
   std::vector<Host> hosts_;
   HostsWords words_;
   ConsoleSet consoles_;
+  std::unique_ptr<HostLinks> links_;
   bool colour_;
   bool started_ = false;
   bool stopping_those_who_wait_ = false;
@@ -110,6 +115,7 @@ class HostsRun {
   EventLoop::Timer end_limit_;
   EventLoop::Timer hurried_limit_;  ///< from the second signal on
   EventLoop::Timer stop_limit_;     ///< of those who were stopped because they would wait for ever
+  EventLoop::Timer rest_limit_;     ///< of those who are silent although the job is over
   EventLoop::Timer unfinished_;
 };
 

@@ -146,6 +146,12 @@ int end_as_spare(const MeetingEnd& met, const Environment& environment) {
   return kExitRefused;
 }
 
+/// The launchers of hosts that the user names were told where to meet.
+const char* usual_hint() {
+  return speaks_through_head() ? kOtherPlaceHint
+                               : "start lrun on every node with the same '--num_nodes' and '--rdzv-endpoint'";
+}
+
 int end_without_job(const MeetingEnd& met, Guard& guard, const Environment& environment) {
   guard.mark_end(met.signal_number, true);
   if (met.not_needed) return end_as_spare(met, environment);
@@ -153,8 +159,7 @@ int end_without_job(const MeetingEnd& met, Guard& guard, const Environment& envi
   if (met.why_not.empty()) return kExitRefused;  // our guard was killed
   const std::string what = "the nodes did not meet: " + met.why_not;
   say(Severity::kError, what);
-  say(Severity::kHint,
-      met.hint.empty() ? "start lrun on every node with the same '--num_nodes' and '--rdzv-endpoint'" : met.hint);
+  say(Severity::kHint, met.hint.empty() ? usual_hint() : met.hint);
   leave_in_error_file(environment, std::string_view(what));
   return kExitRefused;
 }

@@ -18,6 +18,7 @@
 #include "base/shortened.h"
 #include "base/user_error.h"
 #include "cli/diagnostics.h"
+#include "cli/head_words.h"
 #include "cli/told_before.h"
 #include "rendezvous/handshake.h"
 #include "store/host_address.h"
@@ -119,6 +120,7 @@ class Meeting {
       const std::string place = fmt::format("{} port {}", plan_.rendezvous->host, port());
       tell(etcd ? fmt::format("no meeting was reached through etcd at {} yet{}", place, why)
                 : fmt::format("nobody holds the meeting at {} yet{}", place, why));
+      if (speaks_through_head()) say(Severity::kHint, kOtherPlaceHint);
     });
   }
 

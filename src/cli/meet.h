@@ -22,6 +22,11 @@ struct MeetingEnd {
   bool operator==(const MeetingEnd&) const = default;
 };
 
+/// For launchers that the head of a run on several hosts told where to meet: it knows the addresses of ssh's
+/// connections.
+inline constexpr const char* kOtherPlaceHint =
+    "where ssh goes another way than the workers (a jump host), '--master-addr' says where the first host is reached";
+
 /// What this node says about itself to the other launchers. \param program  as the user typed it.
 /// \throws UserError  --local-addr cannot be resolved.
 JoinRecord join_record_of(const LaunchPlan& plan, const std::string& program);

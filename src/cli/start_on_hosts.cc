@@ -7,10 +7,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -30,6 +27,7 @@
 #include "plan/stop_signals.h"
 #include "process/process_limits.h"
 #include "process/spawn.h"
+#include "remote/own_program.h"
 #include "remote/ssh.h"
 
 namespace lrun {
@@ -81,25 +79,21 @@ NodeOrder common_order(const ParsedCommandLine& parsed, const LaunchRequest& req
   return order;
 }
 
-/// lrun itself, for hosts that lack it.
-std::string own_program() {
-  std::ifstream file("/proc/self/exe", std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (bytes.empty()) throw std::system_error(EIO, std::generic_category(), "cannot read lrun itself");
-  return bytes;
-}
-
 /// \param copied  bytes of lrun that every other host gets first; 0: it is there.
 std::vector<HostsRun::Start> starts(const NodeOrder& common, const LaunchRequest& request,
                                     const std::vector<Host>& hosts, const std::vector<bool>& here, std::size_t copied) {
-  const std::string lrun = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string lrun = own_program_path();
   const std::vector<std::string> ssh = split_shell_words(request.ssh.value).value_or(std::vector<std::string>{"ssh"});
   const Setting<std::string>& named = request.hosts.given() ? request.hosts : request.hostfile;
   std::vector<HostsRun::Start> all;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    HostsRun::Start start{hosts[i].name, here[i], {lrun, kNodeWord}, lrun, common};
+    const auto over_ssh = [&](const char* word) {
+      return copied > 0 ? ssh_copy_command(ssh, hosts[i], copied, word) : ssh_command(ssh, hosts[i], lrun, word);
+    };
+    HostsRun::Start start{hosts[i].name, here[i], {lrun, kNodeWord}, {}, lrun, common};
     if (!here[i]) {
-      start.command = copied > 0 ? ssh_copy_command(ssh, hosts[i], copied) : ssh_command(ssh, hosts[i], lrun);
+      start.command = over_ssh(kNodeWord);
+      start.relay_command = over_ssh(kRelayWord);
     }
     // A child's input ends with us; a host elsewhere may hear nothing of our end.
     start.order.most_silence = here[i] ? 0 : static_cast<int>(kMostSilence.count());
@@ -157,12 +151,14 @@ int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request
   HostsRun::End end;
   {
     EventLoop loop;
+    // A host that the job can do without is not to take others with it.
     const int least = request.min_nodes == 0 ? static_cast<int>(hosts.size()) : request.min_nodes;
     std::string copied = request.copy ? own_program() : std::string();
     std::vector<HostsRun::Start> all = starts(common, request, hosts, here, copied.size());
     HostsRun run(loop, std::move(all),
                  {.master_addr = request.rendezvous.master_addr.value,
                   .min_nodes = least,
+                  .most_connections = least == static_cast<int>(hosts.size()) ? kMostConnections : hosts.size(),
                   .grace = request.grace.value,
                   .signals = signals,
                   .stop_signals = stop_signals.numbers,

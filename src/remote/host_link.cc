@@ -97,9 +97,11 @@ void HostLink::start(const std::vector<std::string>& command, const SpawnDefault
   for (const Fd* const end : {&input_, &output_, &error_output_}) set_nonblocking(end->get());
 }
 
-void HostLink::send(NodeFrame::Kind kind, std::string_view payload) {
+void HostLink::send(NodeFrame::Kind kind, std::string_view payload) { send_bytes(encode(kind, payload)); }
+
+void HostLink::send_bytes(std::string_view frames) {
   if (!input_) return;
-  unsent_.tail() += encode(kind, payload);
+  unsent_.tail() += frames;
   flush();
 }
 
@@ -124,11 +126,15 @@ void HostLink::pause(bool paused) {
   }
 }
 
+void HostLink::end_input() {
+  writable_.cancel();
+  input_.reset();
+}
+
 void HostLink::close() {
   events_ = {};
-  writable_.cancel();
   readable_.cancel();
-  input_.reset();
+  end_input();
 }
 
 void HostLink::read_output() {

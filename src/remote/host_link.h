@@ -37,8 +37,12 @@ class HostLink {
   HostLink& operator=(const HostLink&) = delete;
 
   void send(NodeFrame::Kind kind, std::string_view payload);
+  /// Whole frames.
+  void send_bytes(std::string_view frames);
   /// Stops reading, or goes on: for a console that takes no more.
   void pause(bool paused);
+  /// The launcher behind it is to end, and what it says is still told.
+  void end_input();
   /// Nothing is told any more; the child and, behind it, its host are told to end.
   void close();
 

@@ -1,93 +1,17 @@
 #include "remote/node_frames.h"
 
-#include <algorithm>
-#include <cstring>
+#include <cstdint>
 #include <utility>
+
+#include "remote/frame_fields.h"
 
 namespace lrun {
 namespace {
 
 constexpr std::size_t kHeadBytes = 1 + sizeof(std::uint32_t);
 constexpr std::size_t kMostBeforeGreeting = std::size_t{1} << 20U;
-constexpr std::size_t kMostTexts = std::size_t{1} << 20U;
 
-void put_number(std::string& bytes, std::uint32_t number) {
-  for (unsigned shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(number >> shift & 0xFFU);
-}
-
-std::uint32_t number_at(std::string_view bytes) {
-  std::uint32_t number = 0;
-  for (unsigned i = 0; i < sizeof number; ++i) {
-    number |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
-  }
-  return number;
-}
-
-bool is_kind(char letter) { return std::string_view("ogscaprfOEJNBX").find(letter) != std::string_view::npos; }
-
-class Writer {
- public:
-  Writer& put(std::string_view text) {
-    put_number(bytes_, static_cast<std::uint32_t>(text.size()));
-    bytes_ += text;
-    return *this;
-  }
-  Writer& put(int number) {
-    put_number(bytes_, static_cast<std::uint32_t>(number));
-    return *this;
-  }
-  Writer& put(const std::vector<std::string>& texts) {
-    put(static_cast<int>(texts.size()));
-    for (const std::string& text : texts) put(std::string_view(text));
-    return *this;
-  }
-  std::string take() { return std::move(bytes_); }
-
- private:
-  std::string bytes_;
-};
-
-/// What is missing reads as nothing, and is remembered.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
-
-  int number() {
-    if (bytes_.size() < sizeof(std::uint32_t)) return fail();
-    const std::uint32_t number = number_at(bytes_);
-    bytes_.remove_prefix(sizeof number);
-    return static_cast<int>(number);
-  }
-  std::string text() {
-    const auto size = static_cast<std::size_t>(static_cast<std::uint32_t>(number()));
-    if (size > bytes_.size()) fail();
-    std::string text(bytes_.substr(0, size));
-    bytes_.remove_prefix(std::min(size, bytes_.size()));
-    return text;
-  }
-  std::size_t count() {
-    const auto count = static_cast<std::size_t>(static_cast<std::uint32_t>(number()));
-    if (count > kMostTexts || count > bytes_.size()) return static_cast<std::size_t>(fail());
-    return count;
-  }
-  std::vector<std::string> texts() {
-    std::vector<std::string> texts(count());
-    for (std::string& each : texts) each = text();
-    return texts;
-  }
-  /// Everything was there, and nothing more.
-  [[nodiscard]] bool whole() const { return whole_ && bytes_.empty(); }
-
- private:
-  int fail() {
-    whole_ = false;
-    bytes_ = {};
-    return 0;
-  }
-
-  std::string_view bytes_;
-  bool whole_ = true;
-};
+bool is_kind(char letter) { return std::string_view("ogscapthSrfOEJNBXFY").find(letter) != std::string_view::npos; }
 
 }  // namespace
 
@@ -125,7 +49,7 @@ std::optional<NodeFrame> NodeFrameReader::next() {
 }
 
 std::string encode(const NodeOrder& order) {
-  Writer out;
+  FieldWriter out;
   out.put(order.version).put(order.as_torchrun ? 1 : 0).put(static_cast<int>(order.values.size()));
   for (const CarriedValue& value : order.values) {
     out.put(value.option).put(value.text).put(value.source).put(value.origin).put(value.place).put(value.ranks);
@@ -135,10 +59,10 @@ std::string encode(const NodeOrder& order) {
   return out.put(order.secret).put(order.port).put(order.colour ? 1 : 0).put(order.most_silence).take();
 }
 
-std::string version_of_order(std::string_view bytes) { return Reader(bytes).text(); }
+std::string version_of_order(std::string_view bytes) { return FieldReader(bytes).text(); }
 
 std::optional<NodeOrder> decode_order(std::string_view bytes) {
-  Reader in(bytes);
+  FieldReader in(bytes);
   NodeOrder order;
   order.version = in.text();
   order.as_torchrun = in.number() != 0;
@@ -171,11 +95,11 @@ std::optional<NodeOrder> decode_order(std::string_view bytes) {
 }
 
 std::string encode(const NodeReady& ready) {
-  return Writer().put(ready.port).put(ready.own_address).put(ready.head_address).take();
+  return FieldWriter().put(ready.port).put(ready.own_address).put(ready.head_address).take();
 }
 
 std::optional<NodeReady> decode_ready(std::string_view bytes) {
-  Reader in(bytes);
+  FieldReader in(bytes);
   NodeReady ready;
   ready.port = in.number();
   ready.own_address = in.text();

@@ -25,6 +25,10 @@ struct NodeFrame {
     kCloseOut = 'c',  ///< nobody reads the workers' stdout any more
     kAlive = 'a',     ///< somebody is here; sent every kAliveInterval while a host is elsewhere
     kPaused = 'p',    ///< the head is about to be suspended: silence until its next frame means nothing
+    // To a relay (relay_frames.h).
+    kStartHost = 'S',   ///< start a connection to a further lrun: a HostStart
+    kToHost = 't',      ///< pass this on to it: a HostFrame
+    kHangUpHost = 'h',  ///< end that connection: its number
     // From the node.
     kAnswer = 'r',    ///< it can do it: a NodeReady
     kRefusal = 'f',   ///< it cannot: why, in words
@@ -34,6 +38,9 @@ struct NodeFrame {
     kOwnWords = 'N',  ///< lrun's own words about this node
     kBegun = 'B',     ///< the node has met the others
     kEnded = 'X',     ///< its launcher has ended: a signal's number and the exit code, '0 7'
+    // From a relay.
+    kFromHost = 'F',   ///< what such a lrun says: a HostFrame
+    kHostEnded = 'Y',  ///< the connection to it has ended: a HostEnd
   };
   Kind kind = Kind::kOrder;
   std::string payload;

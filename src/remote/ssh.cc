@@ -77,13 +77,15 @@ std::string quoted_for_shell(const std::string& word) {
   return text + "'";
 }
 
-std::vector<std::string> ssh_command(const std::vector<std::string>& ssh, const Host& host, const std::string& lrun) {
+std::vector<std::string> ssh_command(const std::vector<std::string>& ssh, const Host& host, const std::string& lrun,
+                                     const char* word) {
   std::vector<std::string> command = ssh_to(ssh, host);
-  command.push_back(fmt::format("exec {} {}", quoted_for_shell(lrun), kNodeWord));
+  command.push_back(fmt::format("exec {} {}", quoted_for_shell(lrun), word));
   return command;
 }
 
-std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, const Host& host, std::size_t bytes) {
+std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, const Host& host, std::size_t bytes,
+                                          const char* word) {
   std::vector<std::string> command = ssh_to(ssh, host);
   // dd takes exactly as much as it is told to, and leaves the rest to lrun. It ends well also when less came.
   // One line: csh takes no other in quotes.
@@ -94,7 +96,7 @@ std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, c
       R"sh("$d/lrun" {1}; s=$?; )sh"
       R"sh([ $s -ne 126 ] || {{ echo "the copy of lrun in '$d' cannot be executed" >&2; exit 1; }}; )sh"
       R"sh([ $s -ne 127 ] || exit 1; exit $s)sh",
-      bytes, kNodeWord);
+      bytes, word);
   command.push_back("exec sh -c " + quoted_for_shell(script));
   return command;
 }

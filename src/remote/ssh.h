@@ -10,14 +10,19 @@ namespace lrun {
 /// The word with which lrun is started as the launcher of a host. Nobody types it.
 inline constexpr const char* kNodeWord = "@node";
 
-/// The command that starts `lrun`, a path, as the launcher of `host`. It never asks for a password, gives up on a host
+/// The word with which lrun is started where further hosts are reached through it (cli/serve_relay.h).
+inline constexpr const char* kRelayWord = "@relay";
+
+/// The command that starts `lrun`, a path, with this word on `host`. It never asks for a password, gives up on a host
 /// that does not answer, and ends when a host has fallen silent. Nothing of the job is in it: others see command lines.
 /// \param ssh  the words of the user's ssh: 'ssh', '-p', '2222'; what they say goes before ours.
-std::vector<std::string> ssh_command(const std::vector<std::string>& ssh, const Host& host, const std::string& lrun);
+std::vector<std::string> ssh_command(const std::vector<std::string>& ssh, const Host& host, const std::string& lrun,
+                                     const char* word);
 
 /// The same for a host that lacks lrun: it reads the program, of `bytes` bytes, from its standard input first, into a
 /// private folder that goes when the launcher ends.
-std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, const Host& host, std::size_t bytes);
+std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, const Host& host, std::size_t bytes,
+                                          const char* word);
 
 /// Why an ssh that ended with this status could not start lrun. \param last_line  of its stderr.
 std::string failure_in_words(int exit_code, const std::string& last_line, const std::string& lrun);

@@ -28,7 +28,7 @@ case $1 in
   refused) echo "ssh: connect to host refused port 22: Connection refused" >&2; exit 255 ;;
   denied) echo "bob@denied: Permission denied (publickey)." >&2; exit 255 ;;
   bare) exec sh -c "exec /nowhere/lrun" ;;
-  full|lost)  # answers that it can, and cannot when it is told to go
+  full|lost|mute)  # answers that it can; when it is told to go it cannot, ends, or says no more
     name=$1
     set -- $(dd bs=1 count=5 2>/dev/null | od -An -tu1)
     dd bs=1 count=$(($2 + 256 * $3 + 65536 * $4)) of=/dev/null 2>/dev/null
@@ -40,13 +40,15 @@ case $1 in
       dd bs=1 count=4 of=/dev/null 2>/dev/null
     done
     [ $name != lost ] || exit 255
+    [ $name != mute ] || exec cat >/dev/null
     printf 'f\007\000\000\000no room'
     exec cat >/dev/null ;;
 esac
+[ $1 != jumped ] || head_address=240.0.0.1  # nobody is there
 echo "Welcome to $1"
 echo "have a nice day" >&2
 unset CARRIED TMPDIR
-export SSH_CONNECTION="127.0.0.1 40000 127.0.0.1 22" HOST_NAME=$1
+export SSH_CONNECTION="${head_address-127.0.0.1} 40000 127.0.0.1 22" HOST_NAME=$1
 [ $1 != seen ] || { tee "${0%/*}/seen" | sh -c "$2"; exit; }
 sh -c "$2"
 status=$?
@@ -196,6 +198,21 @@ TEST_F(Hosts, OneThatIsLostBeforeTheMeetingRefusesTheRun) {
   EXPECT_EQ(lrun.wait().code, 125) << "not that of a signal which nobody sent: " << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), "lrun: error: lost: the connection to its lrun ended")) << lrun.err();
   EXPECT_FALSE(std::filesystem::exists(started));
+}
+
+TEST_F(Hosts, ThatSshReachesAnotherWayAreToldHowToSayWhereToMeet) {
+  LrunProcess lrun({"-H", "localhost:1,jumped:1", "true"}, options());
+  ASSERT_TRUE(lrun.read_until([&] { return contains(lrun.err(), "'--master-addr' says where the first host is"); }))
+      << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "nobody holds the meeting at 240.0.0.1 port ")) << lrun.err();
+  lrun.signal(SIGINT);
+  EXPECT_EQ(lrun.wait().signal_number, SIGINT) << lrun.err();
+}
+
+TEST_F(Hosts, ThatNeverTellTheirEndAreNotWaitedForOnceTheJobIsOver) {
+  LrunProcess lrun({"-H", "a:1,mute:1", "--nnodes", "1:2", "--grace", "0s", "true"}, options());
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "no end was heard of from mute\n")) << lrun.err();
 }
 
 TEST_F(Hosts, AreNotWaitedForByASshThatStaysAfterTheirEnd) {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "remote/node_frames.h"
+#include "remote/relay_frames.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
@@ -11,6 +12,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (lrun::decode_order(lrun::encode(*order)) != order) __builtin_trap();
   }
   (void)lrun::decode_ready(bytes);
+  if (const auto start = lrun::decode_host_start(bytes)) {
+    if (lrun::decode_host_start(lrun::encode(*start)) != start) __builtin_trap();
+  }
+  if (const auto end = lrun::decode_host_end(bytes)) {
+    if (lrun::decode_host_end(lrun::encode(*end)) != end) __builtin_trap();
+  }
+  (void)lrun::decode_host_frame(bytes);
   lrun::NodeFrameReader reader(size % 2 == 0 ? lrun::kNodeGreeting : std::string_view());
   for (std::size_t at = 0; at < size; at += 7) {
     reader.take(bytes.substr(at, 7));

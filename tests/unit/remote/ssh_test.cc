@@ -15,10 +15,11 @@ std::string line(const std::vector<std::string>& words) {
 }
 
 TEST(Ssh, StartsLrunWithoutAQuestionAndGivesUpOnSilentHosts) {
-  EXPECT_EQ(line(ssh_command({"ssh", "-p", "22"}, {.name = "a", .user = "bob", .port = 2222}, "/opt/my lrun")),
-            "ssh -p 22 -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=2 -o ServerAliveCountMax=3 "
-            "-o ControlMaster=no -o ControlPath=none -o ClearAllForwardings=yes -o RemoteCommand=none -T "
-            "-p 2222 -l bob a exec '/opt/my lrun' @node");
+  EXPECT_EQ(
+      line(ssh_command({"ssh", "-p", "22"}, {.name = "a", .user = "bob", .port = 2222}, "/opt/my lrun", kNodeWord)),
+      "ssh -p 22 -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=2 -o ServerAliveCountMax=3 "
+      "-o ControlMaster=no -o ControlPath=none -o ClearAllForwardings=yes -o RemoteCommand=none -T "
+      "-p 2222 -l bob a exec '/opt/my lrun' @node");
   EXPECT_EQ(quoted_for_shell("it's"), "'it'\\''s'");
 }
 

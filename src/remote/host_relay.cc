@@ -1,0 +1,73 @@
+#include "remote/host_relay.h"
+
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "base/whole_number.h"
+#include "remote/own_program.h"
+#include "remote/ssh.h"
+
+namespace lrun {
+namespace {
+
+using Kind = NodeFrame::Kind;
+
+constexpr int kCannotConnect = 255;  // as ssh ends
+
+}  // namespace
+
+HostRelay::HostRelay(EventLoop& loop, const SpawnDefaults& defaults, Tell tell)
+    : loop_(loop), defaults_(defaults), tell_(std::move(tell)) {}
+
+void HostRelay::take(const NodeFrame& frame) {
+  if (frame.kind == Kind::kStartHost) {
+    if (const std::optional<HostStart> host = decode_host_start(frame.payload)) start(*host);
+  } else if (frame.kind == Kind::kToHost) {
+    const std::optional<HostFrame> of_host = decode_host_frame(frame.payload);
+    const auto link = of_host ? links_.find(of_host->number) : links_.end();
+    if (link != links_.end()) link->second->send_bytes(of_host->bytes);
+  } else if (frame.kind == Kind::kHangUpHost) {
+    if (const auto number = whole_number<int>(frame.payload)) links_.erase(*number);
+  }
+}
+
+void HostRelay::start(const HostStart& start) {
+  try {
+    connect(start);
+  } catch (const std::system_error& error) {
+    tell_(Kind::kHostEnded, encode(HostEnd{start.number, {ExitStatus::Kind::kExited, kCannotConnect}, error.what()}));
+  }
+}
+
+void HostRelay::connect(const HostStart& start) {
+  if (start.copies && own_program_.empty()) own_program_ = own_program();
+  std::vector<std::string> command = start.command;
+  if (command.empty()) command = {own_program_path(), kNodeWord};
+  const int number = start.number;
+  auto link = std::make_unique<HostLink>(
+      loop_, command, defaults_, start.copies ? std::string_view(own_program_) : std::string_view(),
+      HostLink::Events{.frame =
+                           [this, number](const NodeFrame& frame) {
+                             tell_(Kind::kFromHost, frame_of_host(number, frame.kind, frame.payload));
+                           },
+                       .ended =
+                           [this, number](const ExitStatus& status, const std::string& last_line) {
+                             const std::string end = encode(HostEnd{number, status, last_line});
+                             links_.erase(number);
+                             tell_(Kind::kHostEnded, end);
+                           }});
+  link->pause(paused_);
+  links_[number] = std::move(link);
+}
+
+void HostRelay::pause(bool paused) {
+  paused_ = paused;
+  for (const auto& [number, link] : links_) link->pause(paused);
+}
+
+void HostRelay::end_inputs() {
+  for (const auto& [number, link] : links_) link->end_input();
+}
+
+}  // namespace lrun
