@@ -30,6 +30,16 @@ if(LRUN_BUILD_TESTS)
 endif()
 
 # What was asked for and is not there is an error; what was not asked for is left out.
+set(LRUN_WITH_TLS FALSE)
+if(NOT LRUN_BUILD_TLS STREQUAL "OFF")
+  find_package(OpenSSL 3.0 QUIET)         # TLS to etcd, in a library of its own: src/store/tls says why this one
+  set(LRUN_WITH_TLS ${OPENSSL_FOUND})
+  if(LRUN_BUILD_TLS STREQUAL "ON" AND NOT LRUN_WITH_TLS)
+    message(FATAL_ERROR "TLS to etcd was asked for, but no OpenSSL 3 (libssl-dev)")
+  elseif(NOT LRUN_WITH_TLS)
+    message(STATUS "OpenSSL 3 not found (libssl-dev): lrun is built without liblrun_tls.so, and asks no etcd over https")
+  endif()
+endif()
 set(LibTorch_FOUND FALSE)
 if(NOT LRUN_BUILD_RUNTIME STREQUAL "OFF")
   include(LibTorch)

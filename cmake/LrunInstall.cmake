@@ -6,6 +6,10 @@ set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/lrun")
 # product: all that is installed, without tests, examples and benchmarks.
 add_custom_target(product DEPENDS lrun)
 install(TARGETS lrun EXPORT lrunTargets RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+if(TARGET lrun_tls)
+  add_dependencies(product lrun_tls)
+  install(TARGETS lrun_tls LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")  # where lrun looks for it
+endif()
 if(TARGET lrun_runtime)
   add_dependencies(product lrun_runtime)
   install(TARGETS lrun_runtime EXPORT lrunTargets

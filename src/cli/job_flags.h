@@ -99,7 +99,8 @@ inline constexpr Flag kJobFlags[] = {
          "How launchers wait for each other, in seconds: join_timeout=600 for enough nodes; last_call_timeout=1 for "
          "one more when enough are there; heartbeat_timeout=5 until a silent node is lost (also keep_alive_interval "
          "times keep_alive_max_attempt); read_timeout to reach the meeting. is_host=true or false says whether this "
-         "launcher holds the meeting. etcd_prefix=/lrun is the folder of jobs in etcd.",
+         "launcher holds the meeting. etcd_prefix=/lrun is the folder of jobs in etcd, which protocol=https asks over "
+         "TLS: cacert=FILE names whose certificates count, cert=FILE and key=FILE are this launcher's own.",
      .pet_variable = "PET_RDZV_CONF",
      .apply = flag_values::rdzv_conf,
      .overridden_by_standalone = true},

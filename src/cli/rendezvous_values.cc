@@ -15,16 +15,17 @@ namespace {
 /// Times in whole seconds. Those that lrun has no use for are checked, too.
 constexpr std::array<std::string_view, 6> kTimes{"join_timeout", "last_call_timeout", "close_timeout",
                                                  "read_timeout", "heartbeat_timeout", "keep_alive_interval"};
-constexpr std::array<std::string_view, 10> kOtherKeys{"keep_alive_max_attempt",
-                                                      "cas_backoff_max_seconds",
-                                                      "store_type",
-                                                      "timeout",
-                                                      "rank",
-                                                      "protocol",
-                                                      "etcd_prefix",
-                                                      "ssl_cert",
-                                                      "ssl_cert_key",
-                                                      "ca_cert"};
+constexpr std::array<std::string_view, 7> kOtherKeys{
+    "keep_alive_max_attempt", "cas_backoff_max_seconds", "store_type", "timeout", "rank", "protocol", "etcd_prefix"};
+/// Of torchrun's two etcd backends each has names of its own for the same files.
+struct FileKey {
+  std::string_view name;
+  std::string_view other_name;
+  std::string EtcdTls::*file;
+};
+constexpr std::array<FileKey, 3> kFileKeys{FileKey{"cacert", "ca_cert", &EtcdTls::authorities},
+                                           FileKey{"cert", "ssl_cert", &EtcdTls::certificate},
+                                           FileKey{"key", "ssl_cert_key", &EtcdTls::key}};
 constexpr long kMostSeconds = 10L * 365 * 24 * 3600;
 /// torchrun's; a node is lost after so many of them.
 constexpr Duration kKeepAliveInterval(5000);
@@ -41,6 +42,8 @@ std::string warn_about(const GivenValue& given, const std::string& key) {
   std::vector<std::string> known{"is_host"};
   known.insert(known.end(), kTimes.begin(), kTimes.end());
   known.insert(known.end(), kOtherKeys.begin(), kOtherKeys.end());
+  for (const FileKey& file : kFileKeys)
+    known.insert(known.end(), {std::string(file.name), std::string(file.other_name)});
   const std::string near = choice_hint(key, known);
   return given.quoted() + ": '" + key + "' is unknown and ignored" + (near.empty() ? "" : "; " + near);
 }
@@ -70,12 +73,22 @@ Duration seconds_value(const GivenValue& given, const std::string& key, const st
   return std::chrono::seconds(*seconds);
 }
 
-void check_protocol(const GivenValue& given, const std::string& value) {
+bool is_tls(const GivenValue& given, const std::string& value) {
   const std::string word = lower_case(value);
-  if (word == "http") return;
-  if (word != "https") refuse(given, "'protocol' is neither http nor https", example(given, "protocol=http"));
-  refuse(given, "TLS to etcd is not in this version",
-         "name an http endpoint: etcd's own, or one of a TLS tunnel on this host, such as stunnel");
+  if (word != "http" && word != "https") {
+    refuse(given, "'protocol' is neither http nor https", example(given, "protocol=https"));
+  }
+  return word == "https";
+}
+
+/// \return whether the key names a file.
+bool take_file(const std::string& key, const std::string& value, RendezvousRequest& rendezvous) {
+  const auto* const found = std::find_if(kFileKeys.begin(), kFileKeys.end(), [&](const FileKey& file) {
+    return key == file.name || key == file.other_name;
+  });
+  if (found == kFileKeys.end()) return false;
+  rendezvous.etcd_tls.*(found->file) = value;
+  return true;
 }
 
 /// '/lrun', without the last slash of '/lrun/'.
@@ -116,10 +129,10 @@ void take_entry(const GivenValue& given, const std::string& entry, RendezvousReq
       refuse(given, "'" + key + "' is not a number of attempts above 0", example(given, key + "=3"));
     }
   } else if (key == "protocol") {
-    check_protocol(given, value);
+    rendezvous.etcd_is_asked_over_tls = is_tls(given, value);
   } else if (key == "etcd_prefix") {
     rendezvous.etcd_prefix = etcd_prefix_value(value);
-  } else if (!contains(kOtherKeys, key)) {
+  } else if (!take_file(key, value, rendezvous) && !contains(kOtherKeys, key)) {
     rendezvous.warnings.push_back(warn_about(given, key));
   }
 }
@@ -156,6 +169,8 @@ void rdzv_conf(const GivenValue& given, LaunchRequest& request) {
   rendezvous.warnings.clear();
   rendezvous.is_host.reset();
   rendezvous.etcd_prefix = RendezvousRequest().etcd_prefix;
+  rendezvous.etcd_is_asked_over_tls = false;
+  rendezvous.etcd_tls = {};
   for (auto* time :
        {&rendezvous.join_timeout, &rendezvous.connect_timeout, &rendezvous.last_call, &rendezvous.heartbeat}) {
     time->reset();

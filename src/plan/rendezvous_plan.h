@@ -16,6 +16,15 @@ struct Endpoint {
   bool operator==(const Endpoint&) const = default;
 };
 
+/// How an etcd is asked over TLS: the names of files in PEM format.
+struct EtcdTls {
+  std::string authorities;  ///< whose certificates are trusted; empty: those that this system trusts
+  std::string certificate;  ///< ours; empty: none
+  std::string key;          ///< of it; empty: in the same file
+
+  bool operator==(const EtcdTls&) const = default;
+};
+
 /// How the launchers of a job on several nodes find each other.
 struct RendezvousPlan {
   /// Who holds the meeting.
@@ -25,12 +34,13 @@ struct RendezvousPlan {
     kMust,    ///< we
   };
 
-  std::string backend;         ///< 'static', 'c10d' or 'etcd'
-  std::string host;            ///< a name or a numeric address; empty: nobody said where
-  int port = 0;                ///< 0: the kernel chooses; then nobody else can come
-  int listener = -1;           ///< a socket that listens at `port` already, for who holds the meeting; -1: none
-  std::vector<Endpoint> etcd;  ///< of an etcd that knows who holds the meeting; the first is host and port, too
-  std::string etcd_folder;     ///< of the job's keys there: '/lrun/NAME'
+  std::string backend;              ///< 'static', 'c10d' or 'etcd'
+  std::string host;                 ///< a name or a numeric address; empty: nobody said where
+  int port = 0;                     ///< 0: the kernel chooses; then nobody else can come
+  int listener = -1;                ///< a socket that listens at `port` already, for who holds the meeting; -1: none
+  std::vector<Endpoint> etcd;       ///< of an etcd that knows who holds the meeting; the first is host and port, too
+  std::string etcd_folder;          ///< of the job's keys there: '/lrun/NAME'
+  std::optional<EtcdTls> etcd_tls;  ///< empty: it is asked over plain HTTP
   Hosting hosting = Hosting::kNever;
   bool workers_use_endpoint = false;  ///< static: the workers' store is at the endpoint, too; else node 0 hosts it
   bool rank_0_hosts_store = false;    ///< its worker does; the launcher only keeps the port for it

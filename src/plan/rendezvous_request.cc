@@ -136,6 +136,20 @@ RendezvousPlan::Hosting who_holds(const RendezvousRequest& request, const std::s
   return is_here(host, this_host) ? Hosting::kIfFree : Hosting::kNever;
 }
 
+void choose_tls(const RendezvousRequest& request, RendezvousPlan& meeting, LaunchPlan& plan) {
+  const EtcdTls& files = request.etcd_tls;
+  if (!files.key.empty() && files.certificate.empty()) {
+    throw UserError("'--rdzv-conf key=" + files.key + "': there is no certificate to which the key belongs",
+                    "name both, as in 'protocol=https,cert=client.pem,key=client.key'");
+  }
+  if (request.etcd_is_asked_over_tls) {
+    meeting.etcd_tls = files;
+  } else if (files != EtcdTls()) {
+    plan.warnings.emplace_back(
+        "the certificates in '--rdzv-conf' are not used: etcd is asked over plain http without 'protocol=https'");
+  }
+}
+
 /// One etcd serves many jobs, and knows each by its name. torchrun's 'none' is one, too.
 void choose_etcd(const RendezvousRequest& request, RendezvousPlan& meeting, LaunchPlan& plan) {
   if (plan.run_name == plan.run_id) {
@@ -152,6 +166,7 @@ void choose_etcd(const RendezvousRequest& request, RendezvousPlan& meeting, Laun
   for (const Endpoint& endpoint : request.more_endpoints) {
     meeting.etcd.push_back({endpoint.host, endpoint.port.value_or(kPortOfEtcd)});
   }
+  choose_tls(request, meeting, plan);
   meeting.etcd_folder = request.etcd_prefix + "/" + plan.run_name;
   meeting.hosting = RendezvousPlan::Hosting::kNever;
 }

@@ -33,7 +33,9 @@ struct RendezvousRequest {
   std::optional<Duration> connect_timeout;
   std::optional<Duration> last_call;
   std::optional<Duration> heartbeat;
-  std::string etcd_prefix = "/lrun";       ///< folder of all jobs in etcd
+  std::string etcd_prefix = "/lrun";  ///< folder of all jobs in etcd
+  bool etcd_is_asked_over_tls = false;
+  EtcdTls etcd_tls = {};                   ///< of use only then
   std::vector<std::string> warnings = {};  ///< about --rdzv-conf, one line each
   bool manager_replaces_nodes = false;     ///< who named the endpoint starts a node again that ended
 

@@ -122,7 +122,10 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   text += row("master", (plan.master_addr.empty() ? std::string(kAtStart) : plan.master_addr) + ", port " + port);
   if (plan.rendezvous && !plan.rendezvous->host.empty()) {
     std::string place = plan.rendezvous->host + ", port " + std::to_string(plan.rendezvous->port);
-    if (!plan.rendezvous->etcd.empty()) place = "as '" + plan.rendezvous->etcd_folder + "' says in etcd at " + place;
+    if (!plan.rendezvous->etcd.empty()) {
+      place = "as '" + plan.rendezvous->etcd_folder + "' says in etcd at " + place;
+      if (plan.rendezvous->etcd_tls) place += ", over TLS";
+    }
     text +=
         row("meeting", place,
             plan.rendezvous->backend + (plan.rendezvous->host_from.empty() ? "" : ", " + plan.rendezvous->host_from));

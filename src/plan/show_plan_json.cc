@@ -118,11 +118,16 @@ Json json_of(const Personality& personality) {
 Json json_of(const RendezvousPlan& plan) {
   Json etcd = Json::array();
   for (const Endpoint& endpoint : plan.etcd) etcd.push_back({{"host", endpoint.host}, {"port", *endpoint.port}});
+  Json tls;
+  if (plan.etcd_tls) {
+    tls = {{"cacert", plan.etcd_tls->authorities}, {"cert", plan.etcd_tls->certificate}, {"key", plan.etcd_tls->key}};
+  }
   return {{"backend", plan.backend},
           {"host", plan.host},
           {"port", plan.port},
           {"etcd", std::move(etcd)},
           {"etcd_folder", plan.etcd_folder},
+          {"etcd_tls", std::move(tls)},
           {"node_rank", plan.node_rank ? Json(*plan.node_rank) : Json()},
           {"node_rank_from", plan.node_rank_from},
           {"host_from", plan.host_from},

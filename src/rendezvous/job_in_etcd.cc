@@ -21,6 +21,9 @@ EtcdClient::Options etcd_options(const RendezvousPlan& plan, const std::string& 
   }
   options.user = user.substr(0, user.find(':'));
   options.password = user.substr(std::min(user.size(), options.user.size() + 1));
+  if (const auto& tls = plan.etcd_tls) {
+    options.tls = TlsFiles{.authorities = tls->authorities, .certificate = tls->certificate, .key = tls->key};
+  }
   options.attempt = std::max(lease / kAttemptsPerLease, kShortestAttempt);
   return options;
 }

@@ -26,6 +26,10 @@ constexpr const char* kVersionHint =
     "--rdzv-backend etcd needs the JSON gateway of an etcd v3, which 3.4 and newer have";
 constexpr const char* kTokenHint = "a proxy between lrun and etcd has to pass the header 'Authorization' on";
 constexpr const char* kUserHint = "set LRUN_ETCD_USER=NAME:PASSWORD on every node";
+constexpr const char* kTlsHint = "an etcd that wants TLS is asked with '--rdzv-conf protocol=https'";
+constexpr const char* kNoTlsHint = "an etcd that speaks no TLS is asked without '--rdzv-conf protocol=https'";
+/// How often each endpoint may end a connection without a word. One that is being started refuses it instead.
+constexpr std::size_t kMostWordless = 10;
 
 SteadyTime now() { return std::chrono::steady_clock::now(); }
 
@@ -79,6 +83,12 @@ Duration EtcdClient::time_left() const {
 }
 
 void EtcdClient::connect() {
+  if (!options_.tls) return find_address();
+  tls_.emplace(*options_.tls, place().host);
+  tls_->refusal().empty() ? find_address() : refuse_tls();
+}
+
+void EtcdClient::find_address() {
   if (const std::string known = known_address(place().host); !known.empty()) return connect_to(known);
   resolving_.emplace(
       loop_, [host = place().host] { return ask_for_address(host); }, kNameServiceLimit,
@@ -105,7 +115,13 @@ void EtcdClient::connected() {
     return fail("cannot connect to " + place_in_words() + ": " + std::generic_category().message(error));
   }
   readable_ = loop_.on_readable(socket_.get(), [this] { read(); });
-  send();
+  tls_ ? begin_tls() : send();
+}
+
+void EtcdClient::begin_tls() {
+  out_.tail() = tls_->take_output();
+  attempt_limit_ = loop_.after(time_left(), [this] { fail("no answer to TLS's greeting from " + place_in_words()); });
+  flush();
 }
 
 void EtcdClient::send() {
@@ -113,13 +129,18 @@ void EtcdClient::send() {
   const EtcdRequest request =
       asks_for_token_ ? etcd_authenticate(options_.user, options_.password) : pending_.front().request;
   reader_ = HttpResponseReader();
-  out_ = SendBuffer();
   const bool bare = place().host.find(':') == std::string::npos;
-  out_.tail() = "POST " + request.path + " HTTP/1.1\r\nHost: " + (bare ? place().host : "[" + place().host + "]") +
-                ":" + std::to_string(place().port) +
-                "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(request.body.size()) + "\r\n";
-  if (token_ && !token_->empty()) out_.tail() += "Authorization: " + *token_ + "\r\n";
-  out_.tail() += "\r\n" + request.body;
+  std::string text = "POST " + request.path + " HTTP/1.1\r\nHost: " + (bare ? place().host : "[" + place().host + "]") +
+                     ":" + std::to_string(place().port) +
+                     "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(request.body.size()) +
+                     "\r\n";
+  if (token_ && !token_->empty()) text += "Authorization: " + *token_ + "\r\n";
+  text += "\r\n" + request.body;
+  if (tls_) {
+    tls_->give(text);
+    text = tls_->take_output();
+  }
+  out_.tail() += text;
   attempt_limit_ = loop_.after(time_left(), [this] {
     fail("no answer from " + place_in_words() + ", which is connected: has etcd lost its quorum?");
   });
@@ -137,10 +158,42 @@ void EtcdClient::read() {
   const ssize_t count = ::recv(socket_.get(), bytes, sizeof bytes, 0);
   if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
   if (!busy_) return disconnect();  // closed by etcd while nobody asks, or words that nobody asked for
-  const auto response = count > 0 ? reader_.take({bytes, static_cast<std::size_t>(count)}) : reader_.end();
+  if (count <= 0) return end_of_connection();
+  has_spoken_ = true;
+  const std::string_view words(bytes, static_cast<std::size_t>(count));
+  tls_ ? decrypt(words) : take_bytes(words, false);
+}
+
+/// The request follows the greeting.
+void EtcdClient::decrypt(std::string_view bytes) {
+  const bool was_open = tls_->is_open();
+  tls_->take(bytes);
+  out_.tail() += tls_->take_output();
+  if (!tls_->refusal().empty()) return refuse_tls();
+  if (!was_open && tls_->is_open()) return send();
+  flush();
+  if (was_open) take_bytes(tls_->take_words(), tls_->is_closed());
+}
+
+void EtcdClient::take_bytes(std::string_view bytes, bool is_end) {
+  auto response = reader_.take(bytes);
+  if (!response && is_end) response = reader_.end();
   if (response) return take(*response);
-  if (count <= 0) return fail(place_in_words() + " closed the connection");
-  if (!reader_.refusal().empty()) mistake("what answers at " + place_in_words() + " is no etcd: " + reader_.refusal());
+  if (!reader_.refusal().empty()) {
+    return mistake("what answers at " + place_in_words() + " is no etcd: " + reader_.refusal(), kVersionHint);
+  }
+  if (is_end) fail(place_in_words() + " closed the connection");
+}
+
+/// Which is the end of an answer only where nobody could have cut it off.
+void EtcdClient::end_of_connection() {
+  if (has_spoken_) {
+    if (const auto response = tls_ ? std::nullopt : reader_.end()) return take(*response);
+    return fail(place_in_words() + " closed the connection");
+  }
+  const std::string why = place_in_words() + " closed the connection without a word";
+  const std::string hint = tls_ ? kNoTlsHint : kTlsHint;
+  ++wordless_ >= kMostWordless* options_.endpoints.size() ? refuse(why, hint) : fail(why, hint);
 }
 
 void EtcdClient::take(const HttpResponse& response) {
@@ -149,15 +202,10 @@ void EtcdClient::take(const HttpResponse& response) {
   if (!response.keeps_connection) disconnect();
   busy_ = true;
   const std::optional<EtcdAnswer> answer = answer_in(response);
-  if (!answer) {
-    const bool old = response.status == kNotFound;
-    const std::string why = "what answers at " + place_in_words() + " is no etcd v3: status " +
-                            std::to_string(response.status) + (old ? " for " + pending_.front().request.path : "");
-    const bool is_proxy = response.status >= kBadGateway && response.status <= kGatewayTimeout;
-    return is_proxy ? fail(why) : mistake(why);
-  }
+  if (!answer) return take_what_is_no_etcd(response);
   if (is_passing(*answer)) return fail(place_in_words() + " says '" + shortened(answer->error, kMostShown) + "'");
-  failed_ = mistaken_ = 0;
+  failed_ = mistaken_ = wordless_ = 0;
+  tls_works_ = options_.tls.has_value();
   trouble_.clear();
   if (asks_for_token_) return take_token(*answer);
   if (wants_token(*answer)) {
@@ -177,6 +225,15 @@ void EtcdClient::take(const HttpResponse& response) {
   finish({.answer = *answer});
 }
 
+void EtcdClient::take_what_is_no_etcd(const HttpResponse& response) {
+  const bool wants_tls = !options_.tls && response.body.find("HTTPS server") != std::string::npos;
+  const bool old = response.status == kNotFound;
+  const std::string why = "what answers at " + place_in_words() + " is no etcd v3: status " +
+                          std::to_string(response.status) + (old ? " for " + pending_.front().request.path : "");
+  const bool is_proxy = response.status >= kBadGateway && response.status <= kGatewayTimeout;
+  is_proxy ? fail(why) : mistake(why, wants_tls ? kTlsHint : kVersionHint);
+}
+
 /// An etcd that asks nobody for a name is as good.
 void EtcdClient::take_token(const EtcdAnswer& answer) {
   if (!answer.error.empty() && answer.code != kEtcdFailedPrecondition) {
@@ -191,11 +248,21 @@ void EtcdClient::take_token(const EtcdAnswer& answer) {
 void EtcdClient::send_again() { socket_ ? send() : connect(); }
 
 /// One wrong endpoint of several is no reason to give up.
-void EtcdClient::mistake(const std::string& why) {
+void EtcdClient::mistake(const std::string& why, const std::string& hint) {
   const std::size_t mistaken = mistaken_ + 1;
-  if (mistaken == options_.endpoints.size()) return refuse(why, kVersionHint);
-  fail(why, kVersionHint);
+  if (mistaken == options_.endpoints.size()) return refuse(why, hint);
+  fail(why, hint);
   mistaken_ = mistaken;
+}
+
+/// The other end gets to know why, if it still listens. Files that were in order before are being replaced.
+void EtcdClient::refuse_tls() {
+  const std::string why = tls_->refusal();
+  const std::string hint = tls_->hint();
+  const bool is_ours = tls_->is_about_us();
+  if (socket_) (void)out_.send_to(socket_.get());
+  if (!is_ours) return mistake(place_in_words() + ": " + why, hint);
+  tls_works_ ? fail(why, hint) : refuse(why, hint);
 }
 
 /// Another endpoint is asked, while there is time.
@@ -217,7 +284,7 @@ void EtcdClient::fail(const std::string& why, const std::string& hint) {
 
 void EtcdClient::refuse(const std::string& why, const std::string& hint) {
   disconnect();
-  mistaken_ = 0;
+  mistaken_ = wordless_ = 0;
   trouble_ = why;
   finish({.trouble = why, .hint = hint});
 }
@@ -244,6 +311,9 @@ void EtcdClient::disconnect() {
   readable_.cancel();
   writable_.cancel();
   socket_.reset();
+  tls_.reset();
+  out_ = SendBuffer();
+  has_spoken_ = false;
 }
 
 }  // namespace lrun

@@ -17,12 +17,13 @@
 #include "store/etcd_message.h"
 #include "store/http_response.h"
 #include "store/send_buffer.h"
+#include "store/tls_session.h"
 
 namespace lrun {
 
 /// Talks to an etcd v3 through its JSON gateway: one request after another over one connection that is kept. Where an
-/// endpoint does not answer, the next one is asked; so a request may be carried out twice, and has to bear that. Never
-/// blocks. One thread.
+/// endpoint does not answer, the next one is asked; so a request may be carried out twice, and has to bear that. Over
+/// TLS an endpoint has to prove who it is before it hears anything. Never blocks. One thread.
 class EtcdClient {
  public:
   struct Place {
@@ -35,7 +36,8 @@ class EtcdClient {
     std::vector<Place> endpoints;  ///< of one cluster; at least one
     std::string user = {};         ///< empty: nobody logs in
     std::string password = {};
-    Duration attempt{2000};  ///< for one endpoint to answer one request
+    std::optional<TlsFiles> tls = {};  ///< empty: over plain HTTP
+    Duration attempt{2000};            ///< for one endpoint to answer one request
   };
   struct Result {
     EtcdAnswer answer;         ///< also an error that etcd tells and that may be an answer
@@ -69,15 +71,22 @@ class EtcdClient {
 
   void go_on();
   void connect();
+  void begin_tls();
+  void find_address();
   void connect_to(const std::string& address);
   void connected();
   void send();
   void flush();
   void read();
+  void decrypt(std::string_view bytes);
+  void take_bytes(std::string_view bytes, bool is_end);
+  void end_of_connection();
   void take(const HttpResponse& response);
+  void take_what_is_no_etcd(const HttpResponse& response);
   void take_token(const EtcdAnswer& answer);
   void send_again();
-  void mistake(const std::string& why);
+  void mistake(const std::string& why, const std::string& hint);
+  void refuse_tls();
   void fail(const std::string& why, const std::string& hint = {});
   void refuse(const std::string& why, const std::string& hint);
   void finish(Result result);
@@ -92,7 +101,8 @@ class EtcdClient {
   std::deque<Pending> pending_;
   std::size_t endpoint_ = 0;
   std::size_t failed_ = 0;    ///< endpoints, one after another, since one has answered
-  std::size_t mistaken_ = 0;  ///< of these, one after another, those that are no etcd
+  std::size_t mistaken_ = 0;  ///< of these, one after another, those that are no etcd, or not the one that is meant
+  std::size_t wordless_ = 0;  ///< connections that ended before etcd said a word, since one has answered
   bool busy_ = false;         ///< something is under way for the first of `pending_`
   bool asks_for_token_ = false;
   std::optional<std::string> token_;  ///< empty text: nobody has to log in
@@ -100,6 +110,9 @@ class EtcdClient {
   std::string trouble_;
   std::string own_address_;
   Fd socket_;
+  bool has_spoken_ = false;  ///< the other end of socket_
+  bool tls_works_ = false;   ///< an endpoint has answered over it
+  std::optional<TlsSession> tls_;
   SendBuffer out_;
   HttpResponseReader reader_;
   std::optional<ChildQuestion> resolving_;

@@ -14,6 +14,8 @@ cmake --install "$build" --prefix "$work/prefix" > "$work/install.log"
 for file in bin/lrun lib*/cmake/lrun/lrunConfig.cmake include/lrun/version.h; do
   compgen -G "$work/prefix/$file" > /dev/null || { echo "not installed: $file"; cat "$work/install.log"; exit 1; }
 done
+[ ! -e "$build/liblrun_tls.so" ] || compgen -G "$work/prefix/lib*/liblrun_tls.so" > /dev/null ||
+  { echo "not installed: liblrun_tls.so"; exit 1; }
 # Every header that is public in the tree is installed, and nothing else is.
 diff <(cd "$source/include" && find lrun -name '*.h' | sort) <(cd "$work/prefix/include" && find lrun -type f | sort)
 while read -r file target; do

@@ -212,6 +212,18 @@ TEST(CommandLine, TakesTheMembersOfAnEtcd) {
   EXPECT_NE(refusal({"--rdzv-endpoint=a,,b", "p"}), "(accepted)");
 }
 
+TEST(CommandLine, TakesTheCertificatesOfAnEtcdByTheNamesOfBothOfTorchrunsBackends) {
+  const auto asked = [](const std::string& conf) { return request_of({"--rdzv-conf=" + conf, "p"}).rendezvous; };
+  const EtcdTls files{.authorities = "a.pem", .certificate = "b.pem", .key = "b.key"};
+  EXPECT_EQ(asked("protocol=HTTPS,cacert=a.pem,cert=b.pem,key=b.key").etcd_tls, files);
+  EXPECT_EQ(asked("protocol=https,ca_cert=a.pem,ssl_cert=b.pem,ssl_cert_key=b.key").etcd_tls, files);
+  EXPECT_TRUE(asked("protocol=https").etcd_is_asked_over_tls);
+  EXPECT_FALSE(asked("cacert=a.pem").etcd_is_asked_over_tls);
+  EXPECT_EQ(asked("certt=x").warnings.at(0),
+            "'--rdzv-conf certt=x': 'certt' is unknown and ignored; did you mean 'cert'?");
+  EXPECT_EQ(asked("cert=x").warnings.size(), 0U);
+}
+
 TEST(CommandLine, StandaloneHidesRendezvousFlagsAsTorchrunDoes) {
   const Words words{"--standalone",        "--rdzv-id=mine",  "--rdzv-endpoint=no.such.host:1",
                     "--rdzv-backend=etcd", "--rdzv-conf=a=b", "p"};

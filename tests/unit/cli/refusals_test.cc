@@ -178,9 +178,9 @@ TEST(Refusal, OfLaterFlagsNamesTheFlagAndAWayOut) {
       {"--rdzv-backend=ectd",
        "lrun: error: '--rdzv-backend ectd': no such rendezvous backend; allowed: static, c10d, etcd, etcd-v2\n"
        "lrun: hint: did you mean 'etcd'?\n"},
-      {"--rdzv-conf=protocol=https",
-       "lrun: error: '--rdzv-conf protocol=https': TLS to etcd is not in this version\n"
-       "lrun: hint: name an http endpoint: etcd's own, or one of a TLS tunnel on this host, such as stunnel\n"},
+      {"--rdzv-conf=protocol=tls",
+       "lrun: error: '--rdzv-conf protocol=tls': 'protocol' is neither http nor https\n"
+       "lrun: hint: for example '--rdzv-conf protocol=https'\n"},
       {"--node-rank=-1",
        "lrun: error: '--node-rank -1': out of range; allowed: 0 to 65535\n"
        "lrun: hint: for example '--node-rank 0'\n"},

@@ -301,51 +301,6 @@ TEST(MakePlan, TriesToReachTheMeetingAsLongAsItWaitsForOthers) {
   EXPECT_EQ(shorter.connect_timeout, Duration(1000));
 }
 
-/// In a job with a name.
-LaunchRequest request_with_etcd(const RendezvousRequest& rendezvous) {
-  LaunchRequest request = request_to_meet(rendezvous);
-  request.rendezvous.backend = flag("--rdzv-backend", "etcd-v2");
-  request.rdzv_id = "my-job";
-  return request;
-}
-
-TEST(MakePlan, FindsTheMeetingThroughEtcd) {
-  LaunchRequest request = request_with_etcd({.endpoint = endpoint_of("there", {}), .more_endpoints = {{"here", 4000}}});
-  AllocatedNode node = cpu_node();
-  node.also_named = {"here"};
-  const RendezvousPlan plan = *plan_of(request, node).rendezvous;
-  EXPECT_EQ(plan.backend, "etcd");
-  EXPECT_EQ(plan.etcd, (std::vector<Endpoint>{{"there", 2379}, {"here", 4000}}));
-  EXPECT_EQ(plan.etcd_folder, "/lrun/my-job");
-  EXPECT_EQ(plan.hosting, RendezvousPlan::Hosting::kNever) << "etcd decides";
-  EXPECT_FALSE(plan.workers_use_endpoint);
-  EXPECT_EQ(plan.connect_timeout, Duration(30'000)) << "etcd is there before a job";
-  request.rdzv_id.clear();
-  EXPECT_EQ(
-      refusal_of([&] { plan_of(request, node); }),
-      "'--rdzv-backend etcd-v2': a job that meets through etcd has to have a name | give it the same one on every "
-      "node, such as '--rdzv-id my-job'");
-  EXPECT_EQ(
-      refusal_of([&] { check_meeting_place(plan_of(request_with_etcd({}), node)); }),
-      "'--rdzv-backend etcd': nobody said where etcd is | on every node, write '--rdzv-endpoint HOST:2379' with one "
-      "or more of its members, with commas");
-  EXPECT_EQ(
-      refusal_of([&] {
-        plan_of(request_to_meet({.endpoint = endpoint_of("there", 1), .more_endpoints = {{"here", 1}}}), node);
-      }),
-      "'--rdzv-endpoint' names several endpoints, and the backend is 'static' | write one, or '--rdzv-backend etcd' "
-      "where they are members of an etcd");
-}
-
-TEST(MakePlan, AsksNoEtcdForOneNode) {
-  LaunchRequest request = request_for("8");
-  request.rendezvous = {.backend = flag("--rdzv-backend", "etcd"), .endpoint = endpoint_of("there", 2379)};
-  const LaunchPlan plan = plan_of(request, cpu_node());
-  EXPECT_FALSE(plan.rendezvous);
-  EXPECT_EQ(plan.master_addr, "127.0.0.1");
-  EXPECT_FALSE(plan.master_port) << "a free one";
-}
-
 TEST(MakePlan, SaysWhatToTypeForSeveralNodes) {
   const auto refusal = [](const RendezvousRequest& rendezvous) {
     return refusal_of([&] { check_meeting_place(plan_of(request_to_meet(rendezvous), cpu_node())); });

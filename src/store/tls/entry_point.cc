@@ -1,0 +1,40 @@
+#include <algorithm>
+#include <new>
+
+#include "lrun_version.h"
+#include "store/tls/openssl_end.h"
+
+namespace lrun {
+namespace {
+
+constexpr TlsFunctions kFunctions = {
+    .version = LRUN_VERSION,
+    .begin = [](const TlsQuestion* question) { return new (std::nothrow) TlsEnd(*question); },
+    .end = [](TlsEnd* end) { delete end; },
+    .take =
+        [](TlsEnd* end, const char* bytes, std::size_t size) {
+          end->take({bytes, size});
+        },
+    .give =
+        [](TlsEnd* end, const char* words, std::size_t size) {
+          end->give({words, size});
+        },
+    .take_output = [](TlsEnd* end, char* bytes, std::size_t most) { return end->take_output(bytes, most); },
+    .take_words =
+        [](TlsEnd* end, char* words, std::size_t most) {
+          const std::size_t count = end->words().copy(words, most);
+          end->words().erase(0, count);
+          return count;
+        },
+    .state = [](const TlsEnd* end) { return end->state(); },
+    .fault = [](const TlsEnd* end) { return end->fault(); },
+    .why = [](const TlsEnd* end) { return end->why().c_str(); },
+};
+
+}  // namespace
+}  // namespace lrun
+
+/// As kTlsEntryPoint says.
+extern "C" __attribute__((visibility("default"))) const lrun::TlsFunctions* lrun_tls_functions_v1() {
+  return &lrun::kFunctions;
+}

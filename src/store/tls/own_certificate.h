@@ -1,0 +1,16 @@
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include "store/tls_interface.h"
+
+namespace lrun {
+
+/// Whom to trust, and who we are. \return what is not in order, as a clause about the text it stands in; kNone: all is.
+struct TextFault {
+  TlsFault fault = TlsFault::kNone;
+  const char* why = "";
+};
+TextFault take_question(SSL_CTX* context, const TlsQuestion& question);
+
+}  // namespace lrun

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Launchers that meet through a real etcd over TLS, and the many ways in which its certificates and theirs can be wrong.
+# Needs etcd and openssl, and no lab. usage: etcd_tls.sh LRUN LIBLRUN_TLS LIBRARY-FOLDER
+set -euo pipefail
+lrun=$1 library=$2 folder=$3
+# shellcheck source=tests/cluster/lab.sh
+. "$(dirname "$0")/lab.sh"
+unset LRUN_LAB
+for tool in etcd openssl; do command -v "$tool" > /dev/null || skip "no $tool"; done
+out=$(mktemp -d)
+export LRUN_STATE=$out/state
+etcd=
+# shellcheck disable=SC2317 # called by trap
+clean() {
+  [ -z "$etcd" ] || { kill -KILL "$etcd" && wait "$etcd"; } 2> /dev/null || true
+  rm -rf "$out"
+}
+trap clean EXIT
+patience=60  # seconds, for anything to happen
+host=127.$(($$ % 200 + 50)).$(($$ / 200 % 254 + 1)).9  # nobody else's
+
+fail() { echo "FAILED: $1"; tail -n 30 "$out"/*.log; exit 1; }
+
+# authority NAME; certificate NAME AUTHORITY SUBJECT-ALT-NAME [DAYS]
+key=(-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes)
+authority() {
+  openssl req -x509 "${key[@]}" -days 2 -subj "/CN=$1" -keyout "$out/$1.key" -out "$out/$1.pem" 2> "$out/openssl.log"
+}
+certificate() {
+  printf 'subjectAltName=%s\nextendedKeyUsage=serverAuth,clientAuth\n' "$3" > "$out/extensions"
+  openssl req "${key[@]}" -subj "/CN=$1" -keyout "$out/$1.key" -out "$out/request" 2> "$out/openssl.log"
+  openssl x509 -req -in "$out/request" -CA "$out/$2.pem" -CAkey "$out/$2.key" -CAcreateserial -days "${4:-2}" \
+    -extfile "$out/extensions" -out "$out/$1.pem" 2> "$out/openssl.log"
+}
+# show NAME: from now on etcd shows this certificate; it reads the files for every connection.
+show() { cp "$out/$1.pem" "$out/shown.pem"; cp "$out/$1.key" "$out/shown.key"; }
+
+# begin NAME PORT CONF: one of two launchers of a job, in the background.
+declare -A launchers
+begin() {
+  # shellcheck disable=SC2016 # expanded by the workers
+  "$lrun" --rdzv-backend etcd --rdzv-endpoint "$host:$2" --rdzv-id job --nnodes 2 -n 1 --rdzv-conf "$3" \
+    sh -c 'echo "rank $RANK/$WORLD_SIZE"' > "$out/$1.log" 2>&1 &
+  launchers[$1]=$!
+}
+# ends NAME STATUS [TEXT]: it does, and has said so.
+ends() {
+  local status=0 deadline=$((SECONDS + patience))
+  while kill -0 "${launchers[$1]}" 2> /dev/null; do
+    [ "$SECONDS" -lt "$deadline" ] || fail "$1 does not end"
+    sleep 0.05
+  done
+  wait "${launchers[$1]}" || status=$?
+  [ "$status" -eq "$2" ] || fail "$1 ended with $status, not $2"
+  [ $# -lt 3 ] || grep -qF -- "$3" "$out/$1.log" || fail "$1 does not say '$3'"
+}
+refused() { begin "$1" 2379 "$2"; ends "$1" 125 "$3"; }
+
+authority ours; authority theirs
+certificate right ours "IP:$host"
+certificate elsewhere ours 'DNS:etcd.example,IP:10.0.0.1'
+certificate old ours "IP:$host" -1
+certificate launcher ours DNS:launcher
+certificate stranger theirs DNS:launcher
+show right
+
+# Over TLS on one port, also with its other name of the same file; without on another.
+etcd --name m --data-dir "$out/data" --logger zap --log-outputs stderr \
+  --cert-file "$out/shown.pem" --key-file "$out/shown.key" --client-cert-auth --trusted-ca-file "$out/ours.pem" \
+  --listen-client-urls "https://$host:2379,http://$host:2378" --advertise-client-urls "https://$host:2379" \
+  --listen-peer-urls "http://$host:2380" --initial-advertise-peer-urls "http://$host:2380" \
+  --initial-cluster "m=http://$host:2380" > "$out/etcd.log" 2>&1 &
+etcd=$!
+tls=protocol=https,cacert=$out/ours.pem
+ours=cert=$out/launcher.pem,key=$out/launcher.key
+begin a 2379 "$tls,$ours"
+begin b 2379 "protocol=https,ca_cert=$out/ours.pem,ssl_cert=$out/launcher.pem,ssl_cert_key=$out/launcher.key"
+ends a 0; ends b 0
+cat "$out"/[ab].log > "$out/both.log"
+for rank in 0/2 1/2; do grep -q "rank $rank" "$out/both.log" || fail "no rank $rank"; done
+
+# Who we are.
+refused a "$tls" "$host port 2379: it wants a certificate of ours"
+refused a "$tls,cert=$out/stranger.pem,key=$out/stranger.key" "$host port 2379: it refuses our certificate: "
+refused a "$tls,cert=$out/none.pem" "cannot read '$out/none.pem': No such file or directory"
+# Who it is.
+refused a "protocol=https,cacert=$out/theirs.pem,$ours" "its certificate is signed by 'CN=ours', which is not trusted here"
+refused a "protocol=https,$ours" 'which is not trusted here'
+show elsewhere
+refused a "$tls,$ours" "its certificate is for 'etcd.example', '10.0.0.1' and not for '$host'"
+show old
+refused a "$tls,$ours" 'its certificate has expired on '
+show right
+# Each protocol to the other's port.
+refused a protocol=http "an etcd that wants TLS is asked with '--rdzv-conf protocol=https'"
+begin a 2378 "$tls,$ours"; ends a 125 "hint: "; grep -q 'protocol=https' "$out/a.log" || fail 'no hint at the protocol'
+
+# lrun alone, without its library, and both as an install lays them.
+mkdir -p "$out/alone/bin/$folder"
+cp "$lrun" "$out/alone/bin/lrun"
+lrun=$out/alone/bin/lrun
+unset LD_LIBRARY_PATH
+refused a "$tls,$ours" "TLS needs liblrun_tls.so, which is neither beside lrun in '$out/alone/bin' nor "
+cp "$library" "$out/alone/bin/$folder/liblrun_tls.so"
+begin a 2379 "$tls,$ours"; begin b 2379 "$tls,$ours"
+ends a 0; ends b 0
+echo "passed"

@@ -1,0 +1,240 @@
+// EtcdClient where endpoints have certificates.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/etcd_client.h"
+#include "support/fake_etcd.h"
+#include "support/temporary_folder.h"
+#include "support/tls_server.h"
+
+namespace lrun {
+namespace {
+
+using test::Authority;
+using test::FakeEtcd;
+using test::Identity;
+using test::TlsServerEnd;
+using ::testing::HasSubstr;
+
+constexpr Duration kPatience(60'000);
+
+/// Answers everything with `answer`, over TLS, on a port of its own; one client at a time.
+class TlsEtcd {
+ public:
+  TlsEtcd(EventLoop& loop, const Identity& identity, std::string answer, const Authority* clients = nullptr)
+      : loop_(loop),
+        identity_(identity),
+        answer_(std::move(answer)),
+        clients_(clients),
+        listener_(open_listening_socket(StoreReach::kLoopback, 0)) {
+    accepting_ = loop_.on_readable(listener_.get(), [this] { accept(); });
+  }
+
+  [[nodiscard]] std::uint16_t port() const { return port_of_socket(listener_.get()); }
+  [[nodiscard]] int connections() const { return connections_; }
+  [[nodiscard]] int questions() const { return questions_; }
+  /// The next answer is not followed by anything, not even TLS's last word.
+  void hang_up() { hangs_up_ = true; }
+  void be_silent() { is_silent_ = true; }
+
+ private:
+  void accept() {
+    readable_.cancel();
+    client_ = Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    ++connections_;
+    end_ = std::make_unique<TlsServerEnd>(identity_, clients_);
+    readable_ = loop_.on_readable(client_.get(), [this] { read(); });
+  }
+
+  void read() {
+    char bytes[16384];
+    const ssize_t count = ::recv(client_.get(), bytes, sizeof bytes, 0);
+    if (count <= 0) return readable_.cancel();
+    if (is_silent_) return;
+    end_->take({bytes, static_cast<std::size_t>(count)});
+    const bool asked = end_->words().find('}') != std::string::npos;  // the end of its body
+    if (asked) {
+      ++questions_;
+      end_->forget_words();
+      end_->give(answer_);
+    }
+    const std::string output = end_->take_output();
+    (void)::send(client_.get(), output.data(), output.size(), MSG_NOSIGNAL);
+    if (!asked || !std::exchange(hangs_up_, false)) return;
+    readable_.cancel();
+    client_.reset();
+  }
+
+  EventLoop& loop_;
+  const Identity& identity_;
+  std::string answer_;
+  const Authority* clients_;
+  Fd listener_;
+  Fd client_;
+  std::unique_ptr<TlsServerEnd> end_;
+  int connections_ = 0;
+  int questions_ = 0;
+  bool hangs_up_ = false;
+  bool is_silent_ = false;
+  EventLoop::Watch accepting_;
+  EventLoop::Watch readable_;
+};
+
+/// Accepts connections and ends them at once, without a word.
+class Wordless {
+ public:
+  explicit Wordless(EventLoop& loop) : listener_(open_listening_socket(StoreReach::kLoopback, 0)) {
+    accepting_ = loop.on_readable(listener_.get(), [this] {
+      const Fd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    });
+  }
+  [[nodiscard]] std::uint16_t port() const { return port_of_socket(listener_.get()); }
+
+ private:
+  Fd listener_;
+  EventLoop::Watch accepting_;
+};
+
+class EtcdOverTls : public ::testing::Test {
+ protected:
+  EtcdClient::Result ask(EtcdClient& client) {
+    std::optional<EtcdClient::Result> told;
+    client.ask(etcd_get("key"), kPatience, [&](const EtcdClient::Result& result) {
+      told = result;
+      loop_.stop();
+    });
+    loop_.run();
+    return told ? *told : EtcdClient::Result{.answer = {}, .trouble = "nobody was told"};
+  }
+
+  EtcdClient::Options at(std::initializer_list<std::uint16_t> ports) {
+    const std::string ca = folder_ / "ca.pem";
+    std::ofstream(ca) << authority_.text();
+    EtcdClient::Options options{.endpoints = {}, .tls = TlsFiles{.authorities = ca}, .attempt = kPatience};
+    for (const std::uint16_t port : ports) options.endpoints.push_back({"127.0.0.1", port});
+    return options;
+  }
+
+  static std::string found() { return FakeEtcd::response(R"({"kvs":[{"value":"aGVsbG8=","create_revision":"3"}]})"); }
+
+  EventLoop loop_;
+  test::TemporaryFolder folder_;
+  Authority authority_{"our authority"};
+  Identity identity_ = authority_.sign();
+};
+
+TEST_F(EtcdOverTls, AsksAgainOverTheSameConnection) {
+  TlsEtcd etcd(loop_, identity_, found());
+  EtcdClient client(loop_, at({etcd.port()}));
+  for (int i = 0; i < 3; ++i) {
+    const EtcdClient::Result result = ask(client);
+    ASSERT_EQ(result.trouble, "");
+    EXPECT_EQ(result.answer.entries.at(0), (EtcdEntry{"hello", 3}));
+  }
+  EXPECT_EQ(etcd.connections(), 1);
+  EXPECT_EQ(etcd.questions(), 3);
+}
+
+TEST_F(EtcdOverTls, AsksTheNextEndpointWhereOneIsNotWhoItHasToBe) {
+  const Identity expired = authority_.sign({.until = -1});
+  TlsEtcd wrong(loop_, expired, found());
+  FakeEtcd plain(loop_, [](const std::string&) { return FakeEtcd::response("no TLS", "400 Bad Request"); });
+  Wordless wordless(loop_);
+  TlsEtcd right(loop_, identity_, found());
+  EtcdClient client(loop_, at({wrong.port(), plain.port(), wordless.port(), right.port()}));
+  EXPECT_EQ(ask(client).trouble, "");
+  EXPECT_EQ(wrong.questions(), 0) << "it hears nothing";
+}
+
+TEST_F(EtcdOverTls, AsksTheNextEndpointWhereOneDoesNotEndItsGreeting) {
+  TlsEtcd silent(loop_, identity_, found());
+  silent.be_silent();
+  TlsEtcd right(loop_, identity_, found());
+  EtcdClient::Options options = at({silent.port(), right.port()});
+  options.attempt = Duration(300);
+  EtcdClient client(loop_, options);
+  EXPECT_EQ(ask(client).trouble, "");
+}
+
+/// Nobody waits for what no time mends.
+TEST_F(EtcdOverTls, SaysAtOnceWhatIsWrongWithAllEndpoints) {
+  const Identity expired = authority_.sign({.until = -1});
+  TlsEtcd one(loop_, expired, found());
+  TlsEtcd other(loop_, expired, found());
+  EtcdClient client(loop_, at({one.port(), other.port()}));
+  const auto before = std::chrono::steady_clock::now();
+  const EtcdClient::Result result = ask(client);
+  EXPECT_THAT(result.trouble,
+              HasSubstr("127.0.0.1 port " + std::to_string(other.port()) + ": its certificate has expired"));
+  EXPECT_THAT(result.hint, HasSubstr("clock"));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, kPatience / 2);
+}
+
+TEST_F(EtcdOverTls, SaysThatACertificateIsWanted) {
+  TlsEtcd etcd(loop_, identity_, found(), &authority_);
+  EtcdClient client(loop_, at({etcd.port()}));
+  const EtcdClient::Result result = ask(client);
+  EXPECT_THAT(result.trouble, HasSubstr(": it wants a certificate of ours"));
+  EXPECT_EQ(etcd.questions(), 0);
+}
+
+/// An etcd with certificates hangs up on who speaks plain HTTP, and the other way round.
+TEST_F(EtcdOverTls, SaysWhichProtocolToTryWhereConnectionsEndWithoutAWord) {
+  Wordless etcd(loop_);
+  EtcdClient::Options options = at({etcd.port()});
+  EtcdClient over_tls(loop_, options);
+  EXPECT_THAT(ask(over_tls).hint, HasSubstr("without '--rdzv-conf protocol=https'"));
+  options.tls.reset();
+  EtcdClient plain(loop_, options);
+  EXPECT_THAT(ask(plain).hint, HasSubstr("with '--rdzv-conf protocol=https'"));
+}
+
+/// Who can cut a connection could else make an answer shorter.
+TEST_F(EtcdOverTls, TakesNoAnswerThatWasCutOff) {
+  TlsEtcd etcd(loop_, identity_, "HTTP/1.1 200 OK\r\n\r\n{\"header\":{}}");
+  etcd.hang_up();
+  EtcdClient::Options options = at({etcd.port()});
+  options.attempt = Duration(300);  // for the second answer, which has no end
+  EtcdClient client(loop_, options);
+  std::string trouble;
+  client.ask(etcd_get("key"), Duration(3000), [&](const EtcdClient::Result& result) {
+    trouble = result.trouble;
+    loop_.stop();
+  });
+  loop_.run();
+  EXPECT_NE(trouble, "");
+  EXPECT_GE(etcd.questions(), 1);
+}
+
+TEST_F(EtcdOverTls, RefusesFilesOfNoUseBeforeAnybodyIsAsked) {
+  TlsEtcd etcd(loop_, identity_, found());
+  EtcdClient::Options options = at({etcd.port()});
+  options.tls->certificate = folder_ / "missing";
+  EtcdClient client(loop_, options);
+  EXPECT_THAT(ask(client).trouble, HasSubstr("missing': No such file or directory"));
+  EXPECT_EQ(etcd.connections(), 0);
+}
+
+/// They are being replaced.
+TEST_F(EtcdOverTls, AsksAgainWhereFilesAreOfNoUseThatWereBefore) {
+  TlsEtcd etcd(loop_, identity_, found());
+  const EtcdClient::Options options = at({etcd.port()});
+  const std::string ca = options.tls->authorities;
+  EtcdClient client(loop_, options);
+  etcd.hang_up();
+  EXPECT_EQ(ask(client).trouble, "");
+  std::filesystem::rename(ca, ca + ".old");
+  const EventLoop::Timer back = loop_.after(Duration(300), [&] { std::filesystem::rename(ca + ".old", ca); });
+  EXPECT_EQ(ask(client).trouble, "");
+  EXPECT_EQ(etcd.connections(), 2);
+}
+
+}  // namespace
+}  // namespace lrun
