@@ -71,8 +71,8 @@ void Attempt::supervise(std::function<void()> finished) {
   const LaunchPlan& plan = surroundings_.plan;
   const bool has_cgroup = (membership_.round > 0 ? later_cgroup_ : surroundings_.cgroup).fd() >= 0;
   supervisor_.emplace(surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer,
-                      Supervisor::Facts{membership_.self().name, membership_.attempt, plan.grace.value,
-                                        plan.settle.value, plan.settle_for_victims, plan.settle_at_start, folder_,
+                      Supervisor::Facts{membership_.self.name, membership_.attempt, plan.grace.value, plan.settle.value,
+                                        plan.settle_for_victims, plan.settle_at_start, folder_,
                                         has_cgroup ? surroundings_.cgroup.folder() : std::filesystem::path()});
   output_.take_over(group_.workers(), surroundings_.logs, surroundings_.loop, [this] { terminal_came_back(); });
   supervisor_->begin(std::move(finished));

@@ -72,8 +72,8 @@ AttemptWords start_in_words(const LaunchPlan& plan, const Attempt& attempt, cons
                                    attempt.workers().size(), attempt.workers().size() == 1 ? "worker" : "workers",
                                    program, plan.strategy.value, plan.process_group_backend.value));
   if (plan.rendezvous) {
-    words.info.push_back(fmt::format("node {} of {}, reached at {}; world size {}", membership.node_rank,
-                                     membership.members.size(), membership.self().address, membership.world_size));
+    words.info.push_back(fmt::format("node {} of {}, reached at {}; world size {}", membership.self.node_rank,
+                                     membership.num_nodes, membership.self.address, membership.world_size));
   }
   words.info.push_back(
       fmt::format("store on {}:{}, run folder {}", membership.master_addr, membership.master_port, run_folder));

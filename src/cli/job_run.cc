@@ -38,18 +38,18 @@ JobRun::JobRun(Job& job, Membership membership, const RendezvousPlan& rendezvous
                    .lost = [this](const std::string& node, const std::string& how,
                                   std::int64_t heard_ns) { node_lost(node, how, heard_ns); },
                    .resize = [this](const std::string& node, const std::string& text) { node_joined(node, text); },
-                   .over = [this](const std::vector<std::string>& reports) { round_over(reports); },
+                   .over = [this](const std::string& report) { round_over(report); },
                    .ended = [this](const std::string& why) { ended(why); },
                    .adrift = [this](const std::string& how, std::int64_t heard_ns) { meeting_lost(how, heard_ns); },
                    .turned_away = [this](const std::string& line) { calls_.warn(line); }});
 }
 
 void JobRun::attempt_over(const RunOutcome& outcome, bool wants_no_more) {
-  own_report_ = report_of(membership_.self().name, membership_.node_rank, outcome.end,
+  own_report_ = report_of(membership_.self.name, membership_.self.node_rank, outcome.end,
                           end_ns_ != 0 ? end_ns_ : steady_now_ns(), outcome.records, shift());
   own_report_.wants_no_more = wants_no_more;
   state_ = State::kReported;
-  if (alone_) return judge_round({own_report_});
+  if (alone_) return judge_round(own_report_);
   job_.report(to_json(own_report_));
 }
 
@@ -75,7 +75,7 @@ void JobRun::start_failed(const FailureRecord& record) {
   tell(end, &record);
   if (alone_) return calls_.note(kLeaves);
   job_.report(
-      to_json(report_of(membership_.self().name, membership_.node_rank, end, steady_now_ns(), {record}, shift())));
+      to_json(report_of(membership_.self.name, membership_.self.node_rank, end, steady_now_ns(), {record}, shift())));
   bye(cause_in_words(record));
 }
 
@@ -104,7 +104,7 @@ void JobRun::stopping(const RunEnd& end, const FailureRecord* cause, int others)
 bool JobRun::may_leave(const RunEnd& end) const {
   if (!job_.may_drop_out()) return false;
   if (end.kind == RunEnd::Kind::kGuardDied) return true;
-  const int others = static_cast<int>(membership_.members.size()) - lost_ - 1;
+  const int others = membership_.num_nodes - lost_ - 1;
   const bool taken_away = end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGTERM;
   const bool of_this_node = taken_away || end.kind == RunEnd::Kind::kStartFailed;
   return of_this_node && rendezvous_.min_nodes < rendezvous_.max_nodes && others >= rendezvous_.min_nodes;
@@ -118,8 +118,8 @@ void JobRun::drop_out(const std::string& why) {
 void JobRun::tell(const RunEnd& end, const FailureRecord* cause) {
   if (may_leave(end)) return drop_out(why_it_left(end, cause));
   StopNotice notice{end, {}};
-  notice.end.node = membership_.self().name;
-  notice.end.node_rank = membership_.node_rank;
+  notice.end.node = membership_.self.name;
+  notice.end.node_rank = membership_.self.node_rank;
   if (cause != nullptr) notice.cause = *cause;
   job_.stopping(to_json(notice));
 }
@@ -145,7 +145,7 @@ void JobRun::node_lost(const std::string& node, const std::string& how, std::int
   if (between && !alone_) return calls_.note(end.who);                             // the next attempt is without it
   if (state_ == State::kRunning && end_ns_ != 0 && !alone_) calls_.note(end.who);  // the stop has another reason
   if (state_ != State::kReported) return calls_.stop(end);
-  if (alone_) judge_round({own_report_});
+  if (alone_) judge_round(own_report_);
 }
 
 /// Who is there in the next round is not known yet.
@@ -162,7 +162,7 @@ void JobRun::meeting_lost(const std::string& how, std::int64_t heard_ns) {
 
 /// '; 3 of 2:4 nodes go on'.
 std::string JobRun::who_goes_on() const {
-  const int left = static_cast<int>(membership_.members.size()) - lost_;
+  const int left = membership_.num_nodes - lost_;
   if (left >= rendezvous_.min_nodes) return "; " + nodes_in_words(left) + (left == 1 ? " goes on" : " go on");
   const std::string are_left = "; " + nodes_in_words(left) + (left == 1 ? " is left" : " are left");
   if (rendezvous_.replacement == Duration::zero()) return are_left + ", and no other can come";
@@ -189,19 +189,16 @@ void JobRun::ended(const std::string& why) {
   calls_.stop(end);
 }
 
-void JobRun::round_over(const std::vector<std::string>& reports) {
+/// What cannot be read is not known to anybody.
+void JobRun::round_over(const std::string& report) {
   if (state_ != State::kReported) return;
-  std::vector<std::optional<NodeReport>> read;
-  read.reserve(reports.size());
-  for (const std::string& report : reports) read.push_back(node_report_from_json(report));
-  judge_round(read);
+  judge_round(job_report_from_json(report).value_or(JobReport{.is_incomplete = true}));
 }
 
-void JobRun::judge_round(const std::vector<std::optional<NodeReport>>& reports) {
-  bool final = final_ || alone_;
-  for (const std::optional<NodeReport>& report : reports) final = final || (report ? report->wants_no_more : !loss_);
+void JobRun::judge_round(const JobReport& report) {
+  const bool final = final_ || alone_ || report.wants_no_more || (report.is_incomplete && !loss_);
   state_ = State::kDeciding;
-  calls_.over(judge_job(reports, membership_.node_rank, loss_), final);
+  calls_.over(judge_job(report, membership_.self.node_rank, loss_), final);
 }
 
 void JobRun::begun(const Membership& membership) {

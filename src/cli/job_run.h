@@ -76,8 +76,8 @@ class JobRun : public RunObserver {
   void meeting_lost(const std::string& how, std::int64_t heard_ns);
   void node_joined(const std::string& node, const std::string& text);
   void ended(const std::string& why);
-  void round_over(const std::vector<std::string>& reports);
-  void judge_round(const std::vector<std::optional<NodeReport>>& reports);
+  void round_over(const std::string& report);
+  void judge_round(const JobReport& report);
   void begun(const Membership& membership);
   void tell(const RunEnd& end, const FailureRecord* cause);
   void drop_out(const std::string& why);
@@ -97,7 +97,7 @@ class JobRun : public RunObserver {
   bool alone_ = false;                        ///< the meeting is gone, or we have left it: nothing more comes
   std::optional<FailureRecord> their_cause_;  ///< why another node stops
   std::int64_t end_ns_ = 0;                   ///< when this node began to stop
-  NodeReport own_report_;
+  JobReport own_report_;
   ToldBefore told_;
 };
 

@@ -28,6 +28,7 @@
 #include "process/run_cgroup.h"
 #include "report/parent_error_file.h"
 #include "report/verdict_text.h"
+#include "verdict/job_report.h"
 
 namespace lrun {
 namespace {
@@ -176,7 +177,7 @@ std::pair<Verdict, bool> run_workers(const LaunchPlan& plan, const Environment& 
 int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts, Guard& guard) {
   EventLoop loop;
   const std::string secret = job_secret(environment);
-  Job job(loop, *plan.rendezvous, join_record_of(plan, facts.program), facts.most_connections, secret,
+  Job job(loop, *plan.rendezvous, join_record_of(plan, facts.program), gather_reports, facts.most_connections, secret,
           etcd_user(environment));
   warn_of_strangers(job, secret);
   const MeetingEnd met = meet(loop, job, plan, guard);

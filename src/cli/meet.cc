@@ -94,7 +94,7 @@ class Meeting {
          .stop = [](const std::string&) {},
          .lost = [this](const std::string&, const std::string& how, std::int64_t) { end({.why_not = how}); },
          .resize = [](const std::string&, const std::string&) {},
-         .over = [](const std::vector<std::string>&) {},
+         .over = [](const std::string&) {},
          .ended = [this](const std::string& why) { job_ended(why); },
          .turned_away = [](const std::string& line) { say(Severity::kWarning, line); }});
     const EndSignals signals(loop_, plan_, guard_, [this](int number) { end({.signal_number = number}); });

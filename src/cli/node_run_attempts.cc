@@ -19,14 +19,15 @@ namespace {
 
 /// Nodes of one job end a moment apart.
 constexpr Duration kQuietWait(2000);
-constexpr std::size_t kMostNodesInWords = 8;
+constexpr std::size_t kMostNodesInWords = Membership::kMostNamedNodes - 1;
 
 std::string waiting_in_words(const Membership& membership) {
   std::vector<std::string> others;
-  for (const Member& member : membership.members) {
-    if (member.node_rank == membership.node_rank) continue;
-    others.push_back(fmt::format("'{}' (node rank {})", member.name, member.node_rank));
+  for (std::size_t rank = 0; rank < membership.first_names.size(); ++rank) {
+    if (static_cast<int>(rank) == membership.self.node_rank) continue;
+    others.push_back(fmt::format("'{}' (node rank {})", membership.first_names[rank], rank));
   }
+  others.resize(static_cast<std::size_t>(membership.num_nodes - 1));  // of those behind only the number is told
   return fmt::format("the workers of this node have ended; waiting for those of {}",
                      join_first(others, kMostNodesInWords));
 }
@@ -63,8 +64,8 @@ void NodeRun::enter_round() {
   use_store_of_job();
   take_history(membership);
   if (last_choice_.kind != RestartChoice::Kind::kResize) return;
-  note(fmt::format("all workers start again on {}: world size {}",
-                   job_->nodes_in_words(static_cast<int>(membership.members.size())), membership.world_size));
+  note(fmt::format("all workers start again on {}: world size {}", job_->nodes_in_words(membership.num_nodes),
+                   membership.world_size));
 }
 
 RunObserver& NodeRun::observer() { return job_ ? static_cast<RunObserver&>(*job_) : reporter_; }

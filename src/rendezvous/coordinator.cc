@@ -12,8 +12,8 @@ namespace {
 
 using Kind = LauncherMessage::Kind;
 
-/// Reports of all nodes go to all nodes: those that would make it more than this are left out.
-constexpr std::size_t kMostBytesOfReports = kMostBytesFromHolder / 4;
+/// Reports that are kept before one is made of them.
+constexpr std::size_t kMostBytesOfReports = std::size_t{1} << 20U;
 
 }  // namespace
 
@@ -57,6 +57,7 @@ void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTi
   }
   Launcher& launcher = launchers_[from];
   launcher.record = record;
+  ids_[record.token] = from;
   last_call_.joined(now);
   if (message.takes_up) take_back(launcher, message.round, now);
   if (launcher.in_round) return;
@@ -71,10 +72,8 @@ void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTi
 
 /// Connected again: its last connection may not be known to be dead yet.
 void Coordinator::forget_earlier_connection_of(const JoinRecord& record, SteadyTime now) {
-  for (const auto& [id, launcher] : launchers_) {
-    if (launcher.record.token != record.token) continue;
-    return left(id, "it has connected again", now, now);
-  }
+  const auto earlier = ids_.find(record.token);
+  if (earlier != ids_.end()) left(LauncherId(earlier->second), "it has connected again", now, now);
 }
 
 std::string Coordinator::objection_to(const JoinRecord& record, SteadyTime now) const {
@@ -127,10 +126,10 @@ void Coordinator::begin(int round, const std::vector<LauncherId>& ids) {
   std::vector<JoinRecord> records;
   for (auto& [id, launcher] : launchers_) launcher.in_round = false;
   for (const LauncherId id : ids) records.push_back(launchers_.at(id).record);
-  Membership membership = assign_ranks(records);
-  membership.round = round;
-  membership.attempt = attempt_;
-  membership.history = history_;
+  RankAssignment assignment = assign_ranks(records);
+  assignment.common.round = round;
+  assignment.common.attempt = attempt_;
+  assignment.common.history = history_;
   phase_ = Phase::kRunning;
   round_ = round;
   stopped_ = ends_ = some_reported_ = false;
@@ -138,18 +137,21 @@ void Coordinator::begin(int round, const std::vector<LauncherId>& ids) {
   last_call_.reset();
   resumed_.reset();
   ++rounds_begun_;
-  reports_.assign(ids.size(), "");
-  members_ = static_cast<int>(ids.size());
-  ready_ = 0;
-  const std::vector<std::size_t> order = order_nodes(records);
-  for (std::size_t rank = 0; rank < order.size(); ++rank) {
-    Launcher& launcher = launchers_.at(ids[order[rank]]);
-    launcher.node_rank = static_cast<int>(rank);
+  reports_.clear();
+  report_bytes_ = 0;
+  members_ = missing_reports_ = static_cast<int>(ids.size());
+  ready_ = reported_ = 0;
+  std::vector<LauncherId> by_rank;
+  for (const std::size_t index : assignment.order) {
+    Launcher& launcher = launchers_.at(ids[index]);
+    launcher.node_rank = static_cast<int>(by_rank.size());
     launcher.in_round = true;
     launcher.reported = launcher.ready = false;
-    membership.node_rank = launcher.node_rank;
-    send(ids[order[rank]], {.kind = Kind::kBegin, .round = round, .membership = membership});
+    by_rank.push_back(ids[index]);
   }
+  sends_.push_back({.to = std::move(by_rank),
+                    .message = {.kind = Kind::kBegin, .round = round, .membership = std::move(assignment.common)},
+                    .selves = std::move(assignment.members)});
 }
 
 /// Also between two rounds: then nobody is to begin the next one.
@@ -182,24 +184,24 @@ void Coordinator::take_newcomers_in(SteadyTime now) {
 void Coordinator::take_report(Launcher& launcher, const LauncherMessage& report, SteadyTime now) {
   if (phase_ != Phase::kRunning || !launcher.in_round || report.round != round_ || launcher.reported) return;
   launcher.reported = some_reported_ = true;
-  reports_.at(static_cast<std::size_t>(launcher.node_rank)) = report.text;
+  ++reported_;
+  --missing_reports_;
+  reports_.push_back(report.text);
+  report_bytes_ += report.text.size();
+  if (report_bytes_ > kMostBytesOfReports) {
+    reports_ = {gather_(reports_)};
+    report_bytes_ = reports_.front().size();
+  }
   end_round_when_reported(now);
 }
 
 void Coordinator::end_round_when_reported(SteadyTime now) {
-  if (phase_ != Phase::kRunning) return;
-  for (const auto& [id, launcher] : launchers_) {
-    if (launcher.in_round && !launcher.reported) return;
-  }
-  std::size_t bytes = 0;
-  for (std::string& report : reports_) {
-    bytes += report.size();
-    if (bytes > kMostBytesOfReports) report.clear();
-  }
+  if (phase_ != Phase::kRunning || reported_ < members_) return;
+  if (missing_reports_ > 0) reports_.emplace_back();
   phase_ = Phase::kDeciding;
   stopped_ = goes_on_ = false;
   last_call_.reset();
-  send_to_members({.kind = Kind::kOver, .round = round_, .payloads = reports_});
+  send_to_members({.kind = Kind::kOver, .round = round_, .text = gather_(std::exchange(reports_, {}))});
   begin_again_when_ready(now);  // with spares alone, where nobody else is left
 }
 
@@ -269,7 +271,9 @@ bool Coordinator::is_called_off() const { return stopped_ || (phase_ == Phase::k
 Coordinator::Launcher Coordinator::take_away(LauncherId who) {
   Launcher gone = launchers_.at(who);
   launchers_.erase(who);
+  ids_.erase(gone.record.token);
   if (gone.in_round) --members_;
+  if (gone.in_round && gone.reported) --reported_;
   if (gone.ready) --ready_;
   return gone;
 }
@@ -324,7 +328,10 @@ void Coordinator::advance_meeting(SteadyTime now) {
   if (now >= opened_ + times_.join) return give_up(Kind::kRefused, times_.join);
   if (now < progress_ + times_.progress) return;
   progress_ = now;
-  for (const auto& [id, launcher] : launchers_) send(id, {.kind = Kind::kWaiting, .text = who_is_there()});
+  std::vector<LauncherId> all;
+  for (const auto& [id, launcher] : launchers_) all.push_back(id);
+  if (!all.empty())
+    sends_.push_back({.to = std::move(all), .message = {.kind = Kind::kWaiting, .text = who_is_there()}});
 }
 
 /// Some nodes are lost, and too few are left.
@@ -339,9 +346,11 @@ void Coordinator::give_up(Kind kind, Duration after) {
   const std::string waited = after == Duration::zero() ? "" : " in " + format_duration(after);
   const std::string why = "not enough nodes" + waited + ": " + who_is_there();
   phase_ = Phase::kClosed;
-  for (const auto& [id, launcher] : launchers_) send(id, {.kind = kind, .text = why}, true);
+  std::vector<LauncherId> all;
+  for (const auto& [id, launcher] : launchers_) all.push_back(id);
+  if (!all.empty()) sends_.push_back({.to = std::move(all), .message = {.kind = kind, .text = why}, .last = true});
   launchers_.clear();
-  members_ = ready_ = 0;
+  members_ = ready_ = reported_ = 0;
 }
 
 std::optional<SteadyTime> Coordinator::deadline() const {
@@ -361,13 +370,15 @@ std::optional<SteadyTime> Coordinator::deadline() const {
 std::vector<Coordinator::Send> Coordinator::take_sends() { return std::exchange(sends_, {}); }
 
 void Coordinator::send(LauncherId to, LauncherMessage message, bool last) {
-  sends_.push_back({to, std::move(message), last});
+  sends_.push_back({.to = {to}, .message = std::move(message), .last = last});
 }
 
-void Coordinator::send_to_members(const LauncherMessage& message, LauncherId except) {
+void Coordinator::send_to_members(LauncherMessage message, LauncherId except) {
+  std::vector<LauncherId> members;
   for (const auto& [id, launcher] : launchers_) {
-    if (launcher.in_round && id != except) send(id, message);
+    if (launcher.in_round && id != except) members.push_back(id);
   }
+  if (!members.empty()) sends_.push_back({.to = std::move(members), .message = std::move(message)});
 }
 
 }  // namespace lrun

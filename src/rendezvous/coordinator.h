@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -48,18 +51,29 @@ struct MeetingTimes {
 /// one that held the meeting, or a heartbeat later with those that are.
 class Coordinator {
  public:
+  /// One message, to some launchers.
   struct Send {
-    LauncherId to = 0;
+    std::vector<LauncherId> to;
     LauncherMessage message;
-    bool last = false;  ///< nothing follows: the connection is closed
+    std::vector<Member> selves = {};  ///< of kBegin: Membership::self of each of `to`; else empty
+    bool last = false;                ///< nothing follows: the connection is closed
 
     bool operator==(const Send&) const = default;
   };
+  /// Makes one text of reports and of what it made of earlier ones, in any order: at most kMostReportBytes, and the
+  /// same whatever was put together first. An empty one stands for those that are missing.
+  using Gather = std::function<std::string(const std::vector<std::string>& reports)>;
 
-  /// \param host  the token of the launcher that holds the meeting: whoever is quicker than it waits, so that it is the
-  ///              others who have to fit; empty: nobody is waited for
-  Coordinator(MeetingTimes times, SteadyTime now, std::string host = {})
-      : times_(times), opened_(now), progress_(now), last_call_(times.last_call), host_(std::move(host)) {}
+  /// \param gather  what is made of the reports of a round; must not be empty
+  /// \param host    the token of the launcher that holds the meeting: whoever is quicker than it waits, so that it is
+  ///                the others who have to fit; empty: nobody is waited for
+  Coordinator(MeetingTimes times, SteadyTime now, Gather gather, std::string host = {})
+      : times_(times),
+        opened_(now),
+        progress_(now),
+        last_call_(times.last_call),
+        gather_(std::move(gather)),
+        host_(std::move(host)) {}
 
   /// Before anybody has joined: another holder has left this behind. The job goes on from there once a launcher that
   /// took part in it joins, until when all wait; if none does for a heartbeat, a new job has the old one's name.
@@ -136,7 +150,7 @@ class Coordinator {
   Launcher take_away(LauncherId who);
   void close(const std::string& end);
   void send(LauncherId to, LauncherMessage message, bool last = false);
-  void send_to_members(const LauncherMessage& message, LauncherId except = 0);
+  void send_to_members(LauncherMessage message, LauncherId except = 0);
   [[nodiscard]] int most() const { return launchers_.empty() ? 1 : launchers_.begin()->second.record.max_nodes; }
   [[nodiscard]] int least() const { return launchers_.empty() ? 1 : launchers_.begin()->second.record.min_nodes; }
 
@@ -144,12 +158,14 @@ class Coordinator {
   SteadyTime opened_;
   SteadyTime progress_;  ///< of the last table
   LastCall last_call_;
+  Gather gather_;
   std::string host_;                                           ///< until it has joined
   std::optional<JobState> left_behind_;                        ///< until a launcher of its job has joined
   std::vector<std::pair<LauncherId, LauncherMessage>> early_;  ///< came before either
   Phase phase_ = Phase::kMeeting;
   int round_ = 0;
   int members_ = 0;             ///< launchers in the round
+  int reported_ = 0;            ///< of them, their workers' end
   int ready_ = 0;               ///< of them, for the next one
   bool stopped_ = false;        ///< a reason to stop was passed on; no round follows where that was between two rounds
   bool ends_ = false;           ///< this round stops, for nodes that came or went
@@ -163,9 +179,12 @@ class Coordinator {
   int attempt_ = 0;      ///< of the next round, as those say that are ready
   std::string history_;  ///< the same
   std::map<LauncherId, Launcher> launchers_;
-  std::string who_left_;  ///< first, when there was no next round for it
+  std::unordered_map<std::string, LauncherId> ids_;  ///< by token, of those that joined and perhaps some that are gone
+  std::string who_left_;                             ///< first, when there was no next round for it
   Departures departures_;
-  std::vector<std::string> reports_;  ///< of this round, by node rank
+  std::vector<std::string> reports_;  ///< of this round, or what was made of them
+  std::size_t report_bytes_ = 0;      ///< of these
+  int missing_reports_ = 0;           ///< of this round, so far
   std::vector<Send> sends_;
 };
 

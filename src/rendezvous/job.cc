@@ -22,10 +22,11 @@ StoreReach reach_of(const RendezvousPlan& plan) {
 
 }  // namespace
 
-Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::size_t max_store_connections,
-         std::string secret, const std::string& etcd_user)
+Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, Coordinator::Gather gather,
+         std::size_t max_store_connections, std::string secret, const std::string& etcd_user)
     : loop_(loop),
       plan_(plan),
+      gather_(std::move(gather)),
       secret_(std::move(secret)),
       reach_(reach_of(plan)),
       max_store_connections_(max_store_connections),
@@ -63,6 +64,7 @@ void Job::hold_meeting(int port) {
                                            .replacement = plan_.replacement,
                                            .last_call = plan_.last_call,
                                            .heartbeat = plan_.heartbeat},
+                                 .gather = gather_,
                                  .max_store_connections = max_store_connections_,
                                  // each node's, once more for those that come again, and strangers
                                  .max_launchers = 2 * static_cast<std::size_t>(plan_.max_nodes) + kStrangers,
@@ -152,8 +154,7 @@ void Job::received(const LauncherMessage& message) {
   switch (message.kind) {
     case Kind::kBegin:
       round_ = message.membership->round;
-      nodes_ = message.membership->members.size();
-      node_rank_ = message.membership->node_rank;
+      nodes_ = message.membership->num_nodes;
       is_adrift_ = is_spare_ = false;
       ready_.reset();
       report_.reset();
@@ -186,7 +187,7 @@ void Job::received(const LauncherMessage& message) {
     case Kind::kOver:
       if (message.round != round_) return;
       report_.reset();
-      return events_.over(message.payloads);
+      return events_.over(message.text);
     default:
       return;
   }
@@ -220,7 +221,7 @@ void Job::leave(const std::string& text, Duration limit, std::function<void()> l
 }
 
 StoreServer* Job::store_for(const Membership& membership) {
-  if (membership.node_rank != 0) {
+  if (membership.self.node_rank != 0) {
     store_.reset();
     return nullptr;
   }

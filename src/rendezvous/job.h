@@ -32,7 +32,7 @@ class Job {
     /// of life, on the holder's steady clock.
     std::function<void(const std::string& node, const std::string& how, std::int64_t heard_ns)> lost;
     std::function<void(const std::string& node, const std::string& text)> resize;  ///< a node has joined: stop
-    std::function<void(const std::vector<std::string>& reports)> over;             ///< of all nodes, by node rank
+    std::function<void(const std::string& report)> over;  ///< what `gather` made of all nodes' reports
     /// The job is over for us, and nothing more will come. Empty: it succeeded without us.
     std::function<void(const std::string& why)> ended;
     /// The one that held the meeting is lost, and the others meet anew: stop, and be ready for the next round. Only
@@ -44,11 +44,12 @@ class Job {
 
   /// Holds the meeting if it has to, or if nobody else on this machine does; begins to connect.
   /// \param record  what is known of this node; the rest is filled in.
+  /// \param gather  what is made of the reports of a round
   /// With an etcd in the plan nobody has to: one of the launchers is chosen through it, and again when that one is
   /// lost. \param secret  that all launchers of the job share; empty: none. \param etcd_user  NAME:PASSWORD; empty:
   /// none. \throws std::system_error  a port is taken, descriptors ran out.
-  Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, std::size_t max_store_connections,
-      std::string secret = {}, const std::string& etcd_user = {});
+  Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, Coordinator::Gather gather,
+      std::size_t max_store_connections, std::string secret = {}, const std::string& etcd_user = {});
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
@@ -117,6 +118,7 @@ class Job {
   EventLoop& loop_;
   Events events_;
   RendezvousPlan plan_;
+  Coordinator::Gather gather_;
   std::string secret_;
   StoreReach reach_;
   std::size_t max_store_connections_;
@@ -133,8 +135,7 @@ class Job {
   std::optional<std::string> report_;         ///< of this round, which is not over yet
   std::optional<LauncherMessage> ready_;      ///< for a round that has not begun
   bool is_spare_ = false;                     ///< of a job that runs, and of no round yet
-  std::size_t nodes_ = 0;                     ///< of this round
-  int node_rank_ = 0;                         ///< in it
+  int nodes_ = 0;                             ///< of this round
   EventLoop::Timer search_limit_;
   EventLoop::Timer judge_;
   bool is_open_to_network_ = false;

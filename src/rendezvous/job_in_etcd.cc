@@ -119,9 +119,9 @@ void Job::etcd_failed(const std::string& why, const std::string& hint) {
 void Job::judge_alone() {
   judge_ = loop_.after(Duration::zero(), [this] {
     if (ended_ || !report_) return;
-    std::vector<std::string> reports(nodes_);
-    reports.at(static_cast<std::size_t>(node_rank_)) = *std::exchange(report_, std::nullopt);
-    events_.over(reports);
+    std::vector<std::string> reports{*std::exchange(report_, std::nullopt)};
+    if (nodes_ > 1) reports.emplace_back();  // the others' are missing
+    events_.over(gather_(reports));
   });
 }
 

@@ -53,7 +53,7 @@ MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
       secret_(options.secret),
       turned_away_(options.turned_away),
       begun_(options.begun),
-      coordinator_(options.times, now(), options.host),
+      coordinator_(options.times, now(), options.gather, options.host),
       server_(loop, {.reach = options.reach,
                      .port = options.port,
                      .listener = options.listener,
@@ -127,7 +127,7 @@ void MeetingHolder::take(Connection& connection, std::string_view bytes) {
   if (connection.handshake.done()) {
     connection.decoder.take(bytes);
   } else if (!shake_hands(connection, bytes)) {
-    return send_all();
+    return flush(connection);
   }
   serve(connection);
 }
@@ -144,9 +144,10 @@ bool MeetingHolder::shake_hands(Connection& connection, std::string_view bytes) 
   return connection.handshake.done();
 }
 
-/// The connection may be gone afterwards.
+/// The connection may be gone afterwards. Beats, of which there are many, concern nobody else.
 void MeetingHolder::serve(Connection& connection) {
   const LauncherId id = connection.id;
+  bool has_decided = false;
   while (!connection.closing) {
     const std::optional<LauncherMessage> message = connection.decoder.next();
     if (!message) break;
@@ -159,10 +160,15 @@ void MeetingHolder::serve(Connection& connection) {
       }
       if (message->kind == Kind::kBye || message->kind == Kind::kLeave) connection.closing = true;
       coordinator_.received(id, *message, now());
+      has_decided = true;
     }
   }
-  if (!connection.decoder.refusal().empty()) refuse(connection, connection.decoder.refusal());
-  send_all();
+  if (!connection.decoder.refusal().empty()) {
+    refuse(connection, connection.decoder.refusal());
+    has_decided = true;
+  }
+  if (has_decided) send_all();
+  if (const auto still = connections_.find(id); still != connections_.end()) flush(*still->second);
 }
 
 void MeetingHolder::answer_beat(Connection& connection, const LauncherMessage& beat) {
@@ -179,35 +185,34 @@ void MeetingHolder::refuse(Connection& connection, const std::string& why) {
 }
 
 void MeetingHolder::send_all() {
-  for (Coordinator::Send& send : coordinator_.take_sends()) {
-    const auto found = connections_.find(send.to);
-    if (found == connections_.end()) continue;
-    append_message(found->second->answers.tail(), send.message);
-    if (send.last) found->second->closing = true;
+  std::vector<std::pair<LauncherId, std::string>> broken;
+  for (const Coordinator::Send& send : coordinator_.take_sends()) {
+    EncodedMessage message(send.message);
+    for (std::size_t i = 0; i < send.to.size(); ++i) {
+      const auto found = connections_.find(send.to[i]);
+      if (found == connections_.end()) continue;
+      Connection& connection = *found->second;
+      connection.closing = connection.closing || send.last;
+      const std::string_view bytes = send.selves.empty() ? message.bytes() : message.bytes_for(send.selves[i]);
+      const std::string problem = push(connection, bytes);
+      if (!problem.empty()) broken.emplace_back(send.to[i], problem);
+    }
   }
   if (begun_ && std::exchange(rounds_told_, coordinator_.rounds_begun()) != coordinator_.rounds_begun()) {
     begun_(coordinator_.state());
   }
-  std::vector<LauncherId> ids;
-  for (const auto& [id, connection] : connections_) {
-    if (!connection->answers.empty() || (connection->closing && !connection->shut)) ids.push_back(id);
-  }
-  for (const LauncherId id : ids) {
-    const auto found = connections_.find(id);
-    if (found != connections_.end()) flush(*found->second);
-  }
   arm();
-  if (over() && when_over_ && !tell_over_.armed()) {
+  if (when_over_ && over() && !tell_over_.armed()) {
     tell_over_ = loop_.after(Duration::zero(), std::exchange(when_over_, nullptr));
   }
+  for (const auto& [id, how] : broken) lose(id, how);  // what is said of it comes behind what was said before
 }
 
-/// The connection may be gone afterwards.
-void MeetingHolder::flush(Connection& connection) {
-  if (!connection.answers.send_to(connection.socket.get())) {
-    return lose(connection.id, "its launcher ended: the connection broke");
-  }
-  if (connection.answers.size() > kMostUnsent) return lose(connection.id, "its launcher does not read");
+/// Sends what waits, and `bytes` behind it, as far as the socket takes them; the rest waits.
+/// \return why the connection is of no use any more; empty: it is.
+std::string MeetingHolder::push(Connection& connection, std::string_view bytes) {
+  if (!connection.answers.send_to(connection.socket.get(), bytes)) return "its launcher ended: the connection broke";
+  if (connection.answers.size() > kMostUnsent) return "its launcher does not read";
   if (connection.answers.empty()) {
     connection.writable.cancel();
     // Closed by the other end: closing with something unread could take back what was just sent.
@@ -215,6 +220,12 @@ void MeetingHolder::flush(Connection& connection) {
   } else if (!connection.writable.armed()) {
     connection.writable = loop_.on_writable(connection.socket.get(), [this, &connection] { flush(connection); });
   }
+  return {};
+}
+
+/// The connection may be gone afterwards.
+void MeetingHolder::flush(Connection& connection) {
+  if (const std::string problem = push(connection, {}); !problem.empty()) lose(connection.id, problem);
 }
 
 void MeetingHolder::lose(LauncherId who, const std::string& how) {

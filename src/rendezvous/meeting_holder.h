@@ -29,6 +29,7 @@ class MeetingHolder {
     int listener = -1;  ///< as StoreServerOptions has it
     StoreReach reach = StoreReach::kNetwork;
     MeetingTimes times;
+    Coordinator::Gather gather;  ///< what is made of the reports of a round
     std::size_t max_store_connections = 4096;
     std::size_t max_launchers = 4096;  ///< connections of them; one more takes the place of one that has not joined
     std::string host = {};             ///< the token of the own launcher, which joins first; empty: any may
@@ -71,6 +72,7 @@ class MeetingHolder {
   void serve(Connection& connection);
   void answer_beat(Connection& connection, const LauncherMessage& beat);
   void send_all();
+  std::string push(Connection& connection, std::string_view bytes);
   void flush(Connection& connection);
   void refuse(Connection& connection, const std::string& why);
   void lose(LauncherId who, const std::string& how);

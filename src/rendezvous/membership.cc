@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "base/json_integer.h"
 
@@ -23,13 +24,16 @@ std::string address_key(const std::string& address) {
   return "9" + address;
 }
 
-/// Where the others reach a node that says 127.0.0.1 about itself.
-std::string reachable_address(const JoinRecord& node, const std::vector<JoinRecord>& nodes) {
-  if (!is_loopback_address(node.address)) return node.address;
+/// Where the others reach a node that says 127.0.0.1 about itself; empty: all are on one machine.
+std::string address_of_meeting(const std::vector<JoinRecord>& nodes) {
   const auto outside = std::find_if(nodes.begin(), nodes.end(), [](const JoinRecord& other) {
     return !is_loopback_address(other.address) && !is_loopback_address(other.meeting_address);
   });
-  return outside == nodes.end() ? node.address : outside->meeting_address;
+  return outside == nodes.end() ? std::string() : outside->meeting_address;
+}
+
+const std::string& reachable_address(const JoinRecord& node, const std::string& meeting) {
+  return meeting.empty() || !is_loopback_address(node.address) ? node.address : meeting;
 }
 
 void count_roles(std::vector<Member>& members) {
@@ -41,16 +45,7 @@ void count_roles(std::vector<Member>& members) {
   for (Member& member : members) member.role_world_size = sizes[member.role];
 }
 
-Json json_of(const Member& member) {
-  return {{"node_rank", member.node_rank},
-          {"name", member.name},
-          {"base_rank", member.base_rank},
-          {"workers", member.workers},
-          {"address", member.address},
-          {"role", member.role},
-          {"base_role_rank", member.base_role_rank},
-          {"role_world_size", member.role_world_size}};
-}
+std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Member member_from(const Json& json) {
   Member member;
@@ -65,22 +60,31 @@ Member member_from(const Json& json) {
   return member;
 }
 
-/// Ranks without gaps, in the order of the nodes.
+bool is_within(int value, int least, int most) { return value >= least && value <= most; }
+
+std::size_t named_of(int nodes) { return std::min(static_cast<std::size_t>(nodes), Membership::kMostNamedNodes); }
+
+/// There may be such a node among so many: every other one has a worker at least, and ranks have no gaps.
+bool has_room_for(const Membership& membership) {
+  const Member& self = membership.self;
+  const int nodes_behind = membership.num_nodes - 1 - self.node_rank;
+  const int workers_behind = membership.world_size - self.base_rank - self.workers;
+  const bool first_is_first = (self.node_rank == 0) == (self.base_rank == 0);
+  const bool last_is_last = (nodes_behind == 0) == (workers_behind == 0);
+  return self.base_rank >= self.node_rank && workers_behind >= nodes_behind && first_is_first && last_is_last &&
+         is_within(self.base_role_rank, 0, std::min(self.base_rank, self.role_world_size - self.workers));
+}
+
 bool is_consistent(const Membership& membership) {
   constexpr int kMostPort = 65'535;
-  if (membership.members.empty() || membership.members.size() > std::size_t{kMostNodesOfAJob}) return false;
-  long next_rank = 0;
-  int node_rank = 0;
-  for (const Member& member : membership.members) {
-    if (member.workers < 1 || member.workers > kMostWorkersOfANode) return false;
-    if (member.node_rank != node_rank++ || member.base_rank != next_rank) return false;
-    if (member.role_world_size < member.workers || member.base_role_rank < 0) return false;
-    if (member.base_role_rank > member.role_world_size - member.workers) return false;
-    next_rank += member.workers;
-  }
-  return next_rank == membership.world_size && membership.node_rank >= 0 && membership.node_rank < node_rank &&
-         membership.round >= 0 && membership.attempt >= 0 && membership.master_port >= 1 &&
-         membership.master_port <= kMostPort;
+  const Member& self = membership.self;
+  return is_within(membership.num_nodes, 1, kMostNodesOfAJob) &&
+         is_within(membership.world_size, 1, kMostWorkersOfAJob) && membership.round >= 0 && membership.attempt >= 0 &&
+         is_within(membership.master_port, 1, kMostPort) &&
+         membership.first_names.size() == named_of(membership.num_nodes) &&
+         is_within(self.node_rank, 0, membership.num_nodes - 1) &&
+         is_within(self.base_rank, 0, membership.world_size - 1) && is_within(self.workers, 1, kMostWorkersOfANode) &&
+         is_within(self.role_world_size, self.workers, membership.world_size) && has_room_for(membership);
 }
 
 }  // namespace
@@ -92,23 +96,28 @@ Membership sole_membership(const LaunchPlan& plan, int master_port) {
   membership.master_addr = plan.master_addr;
   membership.master_port = master_port;
   const int workers = static_cast<int>(node.workers.size());
-  membership.members = {
-      {.node_rank = node.node_rank, .name = node.name, .base_rank = node.base_rank, .workers = workers}};
-  count_roles(membership.members);
+  membership.first_names = {node.name};
+  membership.self = {.node_rank = node.node_rank,
+                     .name = node.name,
+                     .base_rank = node.base_rank,
+                     .workers = workers,
+                     .role_world_size = workers};
   return membership;
 }
 
 std::vector<std::size_t> order_nodes(const std::vector<JoinRecord>& nodes) {
+  const std::string meeting = address_of_meeting(nodes);
+  std::vector<std::string> keys;
   std::vector<std::size_t> placed;
   std::vector<std::size_t> free;
-  for (std::size_t i = 0; i < nodes.size(); ++i) (nodes[i].node_rank ? placed : free).push_back(i);
-  const auto by_address = [&](std::size_t i) {
-    return std::tuple(address_key(reachable_address(nodes[i], nodes)), nodes[i].node, nodes[i].token);
-  };
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    keys.push_back(address_key(reachable_address(nodes[i], meeting)));
+    (nodes[i].node_rank ? placed : free).push_back(i);
+  }
+  const auto by_address = [&](std::size_t i) { return std::tie(keys[i], nodes[i].node, nodes[i].token); };
   std::sort(free.begin(), free.end(), [&](auto left, auto right) { return by_address(left) < by_address(right); });
   std::sort(placed.begin(), placed.end(), [&](auto left, auto right) {
-    return std::tuple(*nodes[left].node_rank, by_address(left)) <
-           std::tuple(*nodes[right].node_rank, by_address(right));
+    return std::pair(*nodes[left].node_rank, by_address(left)) < std::pair(*nodes[right].node_rank, by_address(right));
   });
   std::vector<std::size_t> order;
   auto next_placed = placed.begin();
@@ -120,25 +129,31 @@ std::vector<std::size_t> order_nodes(const std::vector<JoinRecord>& nodes) {
   return order;
 }
 
-Membership assign_ranks(const std::vector<JoinRecord>& nodes) {
-  Membership membership;
-  membership.world_size = 0;
-  for (const std::size_t index : order_nodes(nodes)) {
+RankAssignment assign_ranks(const std::vector<JoinRecord>& nodes) {
+  RankAssignment assignment;
+  Membership& common = assignment.common;
+  std::vector<Member>& members = assignment.members;
+  common.num_nodes = static_cast<int>(nodes.size());
+  common.world_size = 0;
+  assignment.order = order_nodes(nodes);
+  const std::string meeting = address_of_meeting(nodes);
+  for (const std::size_t index : assignment.order) {
     const JoinRecord& node = nodes[index];
-    membership.members.push_back({.node_rank = static_cast<int>(membership.members.size()),
-                                  .name = node.node,
-                                  .base_rank = membership.world_size,
-                                  .workers = node.workers,
-                                  .address = reachable_address(node, nodes),
-                                  .role = node.role});
-    membership.world_size += node.workers;
-    if (membership.members.size() > 1) continue;
-    membership.master_addr = membership.members.front().address;
-    membership.master_port = node.store_port;
-    membership.run_name = node.run_name.empty() ? node.run_id : node.run_name;
+    members.push_back({.node_rank = static_cast<int>(members.size()),
+                       .name = node.node,
+                       .base_rank = common.world_size,
+                       .workers = node.workers,
+                       .address = reachable_address(node, meeting),
+                       .role = node.role});
+    common.world_size += node.workers;
+    if (members.size() <= Membership::kMostNamedNodes) common.first_names.push_back(node.node);
+    if (members.size() > 1) continue;
+    common.master_addr = members.front().address;
+    common.master_port = node.store_port;
+    common.run_name = node.run_name.empty() ? node.run_id : node.run_name;
   }
-  count_roles(membership.members);
-  return membership;
+  count_roles(members);
+  return assignment;
 }
 
 LaunchPlan place(const LaunchPlan& plan, const Membership& membership) {
@@ -149,7 +164,7 @@ LaunchPlan place(const LaunchPlan& plan, const Membership& membership) {
 }
 
 void place_anew(LaunchPlan& placed, const Membership& membership) {
-  const Member& self = membership.self();
+  const Member& self = membership.self;
   NodePlan& node = placed.nodes.front();
   node.node_rank = self.node_rank;
   node.base_rank = self.base_rank;
@@ -158,7 +173,7 @@ void place_anew(LaunchPlan& placed, const Membership& membership) {
     worker.node_rank = self.node_rank;
   }
   placed.world_size = membership.world_size;
-  placed.num_nodes = static_cast<int>(membership.members.size());
+  placed.num_nodes = membership.num_nodes;
   placed.master_addr = membership.master_addr;
   placed.master_port = membership.master_port;
   if (!membership.run_name.empty()) placed.run_name = membership.run_name;
@@ -167,33 +182,42 @@ void place_anew(LaunchPlan& placed, const Membership& membership) {
 }
 
 std::string to_json(const Membership& membership) {
-  Json members = Json::array();
-  for (const Member& member : membership.members) members.push_back(json_of(member));
-  const Json json = {{"round", membership.round},
-                     {"attempt", membership.attempt},
-                     {"history", membership.history},
-                     {"node_rank", membership.node_rank},
-                     {"world_size", membership.world_size},
-                     {"run_name", membership.run_name},
-                     {"master_addr", membership.master_addr},
-                     {"master_port", membership.master_port},
-                     {"members", std::move(members)}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return dumped({{"round", membership.round},
+                 {"attempt", membership.attempt},
+                 {"history", membership.history},
+                 {"num_nodes", membership.num_nodes},
+                 {"world_size", membership.world_size},
+                 {"run_name", membership.run_name},
+                 {"master_addr", membership.master_addr},
+                 {"master_port", membership.master_port},
+                 {"first_names", membership.first_names}});
 }
 
-std::optional<Membership> membership_from_json(std::string_view text) {
+std::string to_json(const Member& member) {
+  return dumped({{"node_rank", member.node_rank},
+                 {"name", member.name},
+                 {"base_rank", member.base_rank},
+                 {"workers", member.workers},
+                 {"address", member.address},
+                 {"role", member.role},
+                 {"base_role_rank", member.base_role_rank},
+                 {"role_world_size", member.role_world_size}});
+}
+
+std::optional<Membership> membership_from_json(std::string_view common, std::string_view self) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = Json::parse(common);
     Membership membership;
     membership.round = json_integer(json.at("round"));
     membership.attempt = json_integer(json.at("attempt"));
     membership.history = json.at("history").get<std::string>();
-    membership.node_rank = json_integer(json.at("node_rank"));
+    membership.num_nodes = json_integer(json.at("num_nodes"));
     membership.world_size = json_integer(json.at("world_size"));
     membership.run_name = json.at("run_name").get<std::string>();
     membership.master_addr = json.at("master_addr").get<std::string>();
     membership.master_port = json_integer(json.at("master_port"));
-    for (const Json& member : json.at("members")) membership.members.push_back(member_from(member));
+    membership.first_names = json.at("first_names").get<std::vector<std::string>>();
+    membership.self = member_from(Json::parse(self));
     return is_consistent(membership) ? std::optional(std::move(membership)) : std::nullopt;
   } catch (const Json::exception&) {
     return std::nullopt;

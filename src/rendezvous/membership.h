@@ -25,31 +25,40 @@ struct Member {
   bool operator==(const Member&) const = default;
 };
 
-/// What a rendezvous agrees on: who takes part in one round of a job, and where the workers' store is. Everything right
-/// of it (workers, supervision, reports) reads this and not how it came about.
+/// What a rendezvous agrees on: what one node has to know of one round of a job, and where the workers' store is.
+/// Everything right of it (workers, supervision, reports) reads this and not how it came about. All but `self` is equal
+/// on all nodes, and its size does not grow with their number.
 struct Membership {
   int round = 0;             ///< grows with every new agreement; alone: with every attempt
   int attempt = 0;           ///< restarts used so far; workers see it as TORCHELASTIC_RESTART_COUNT
   std::string history = {};  ///< of the attempts so far, as kReady told it; not looked at here
-  int node_rank = 0;         ///< which member we are
+  int num_nodes = 1;
   int world_size = 1;
   std::string run_name = {};  ///< of the job, equal on all nodes; empty on one node: the plan's
   std::string master_addr;
   int master_port = 0;
-  std::vector<Member> members;  ///< by node rank; never empty
+  std::vector<std::string> first_names;  ///< of the first nodes by rank, at most kMostNamedNodes, for messages
+  Member self;                           ///< this node
 
-  [[nodiscard]] const Member& self() const { return members.at(static_cast<std::size_t>(node_rank)); }
+  static constexpr std::size_t kMostNamedNodes = 9;  ///< eight others, and this one may be among them
+
   bool operator==(const Membership&) const = default;
+};
+
+/// All nodes of a round and their places, as the launcher that holds the meeting gave them.
+struct RankAssignment {
+  Membership common;               ///< without `self`
+  std::vector<Member> members;     ///< by node rank; never empty
+  std::vector<std::size_t> order;  ///< of each member its index among those that joined
 };
 
 /// The agreement of a launcher that is alone: nobody to ask. `master_port` is that of its own store's socket.
 Membership sole_membership(const LaunchPlan& plan, int master_port);
 
-/// Places the nodes that joined, in their order of node ranks, and gives ranks to their workers. `node_rank` is 0. The
-/// master is node 0.
+/// Places the nodes that joined, in their order of node ranks, and gives ranks to their workers. The master is node 0.
 ///
 /// A node that reached the meeting over loopback sits beside it: others reach it where they reached the meeting.
-Membership assign_ranks(const std::vector<JoinRecord>& nodes);
+RankAssignment assign_ranks(const std::vector<JoinRecord>& nodes);
 
 /// Indices of `nodes` in the order of their node ranks. Who asked for a rank gets it, if there are so many nodes and
 /// nobody else has asked for it; the others follow by address (as a number: 10.0.0.2 comes before 10.0.0.10), name and
@@ -61,9 +70,11 @@ LaunchPlan place(const LaunchPlan& plan, const Membership& membership);
 /// The same for a plan that has a place, in another round: its node stays where it is in memory.
 void place_anew(LaunchPlan& plan, const Membership& membership);
 
+/// What is equal on all nodes, and what is not.
 std::string to_json(const Membership& membership);
+std::string to_json(const Member& member);
 
 /// Empty for what is not JSON, lacks a field, or contradicts itself.
-std::optional<Membership> membership_from_json(std::string_view json);
+std::optional<Membership> membership_from_json(std::string_view common, std::string_view self);
 
 }  // namespace lrun

@@ -59,10 +59,10 @@ LauncherMessage read_fields(const Json& json, Kind kind) {
   message.takes_up = json.value("takes_up", false);
   message.was_spare = json.value("was_spare", false);
   if (json.contains("port")) message.port = json_integer(json.at("port"));
-  if (json.contains("payloads")) message.payloads = json.at("payloads").get<std::vector<std::string>>();
   if (json.contains("join")) message.join = join_record_from_json(json.at("join").get<std::string>());
   if (json.contains("membership")) {
-    message.membership = membership_from_json(json.at("membership").get<std::string>());
+    message.membership =
+        membership_from_json(json.at("membership").get<std::string>(), json.at("self").get<std::string>());
   }
   return message;
 }
@@ -76,14 +76,12 @@ bool is_whole(const LauncherMessage& message) {
   return message.kind != Kind::kBegin || message.membership.has_value();
 }
 
-}  // namespace
-
-std::string to_json(const LauncherMessage& message) {
+/// All but Membership::self.
+Json common_part(const LauncherMessage& message) {
   Json json = {{"kind", name_of(message.kind)}};
   if (message.round != 0) json["round"] = message.round;
   if (!message.text.empty()) json["text"] = message.text;
   if (!message.node.empty()) json["node"] = message.node;
-  if (!message.payloads.empty()) json["payloads"] = message.payloads;
   if (message.sent_ns != 0) json["sent_ns"] = message.sent_ns;
   if (message.steady_ns != 0) json["steady_ns"] = message.steady_ns;
   if (message.wall_ns != 0) json["wall_ns"] = message.wall_ns;
@@ -93,7 +91,21 @@ std::string to_json(const LauncherMessage& message) {
   if (message.port != 0) json["port"] = message.port;
   if (message.join) json["join"] = to_json(*message.join);
   if (message.membership) json["membership"] = to_json(*message.membership);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json;
+}
+
+std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+void append_length(std::string& out, std::size_t length) {
+  for (std::size_t i = kLengthBytes; i-- > 0;) out.push_back(static_cast<char>((length >> (i * kBitsOfByte)) & 0xFFU));
+}
+
+}  // namespace
+
+std::string to_json(const LauncherMessage& message) {
+  Json json = common_part(message);
+  if (message.membership) json["self"] = to_json(message.membership->self);
+  return dumped(json);
 }
 
 std::optional<LauncherMessage> launcher_message_from_json(std::string_view text) {
@@ -110,10 +122,22 @@ std::optional<LauncherMessage> launcher_message_from_json(std::string_view text)
 
 void append_message(std::string& out, const LauncherMessage& message) {
   const std::string json = to_json(message);
-  for (std::size_t i = kLengthBytes; i-- > 0;) {
-    out.push_back(static_cast<char>((json.size() >> (i * kBitsOfByte)) & 0xFFU));
-  }
+  append_length(out, json.size());
   out += json;
+}
+
+EncodedMessage::EncodedMessage(const LauncherMessage& message) : json_(dumped(common_part(message))) {
+  append_length(bytes_, json_.size());
+  bytes_ += json_;
+}
+
+/// JSON has no order: what differs comes first, and the rest is copied as it is.
+std::string_view EncodedMessage::bytes_for(const Member& self) {
+  const std::string own = dumped({{"self", to_json(self)}});
+  bytes_.clear();
+  append_length(bytes_, own.size() + json_.size() - 1);
+  bytes_.append(own, 0, own.size() - 1).append(1, ',').append(json_, 1);
+  return bytes_;
 }
 
 std::optional<LauncherMessage> LauncherMessageDecoder::next() {

@@ -12,8 +12,8 @@
 
 namespace lrun {
 
-/// What launchers of one job say to each other. `text` and `payloads` are for the layers above and are not looked at
-/// here: how a run ends travels as data.
+/// What launchers of one job say to each other. `text` is for the layers above and is not looked at here: how a run
+/// ends travels as data.
 struct LauncherMessage {
   enum class Kind {
     // from a launcher to the holder of the meeting
@@ -33,7 +33,7 @@ struct LauncherMessage {
     kStop,     ///< `text` as some launcher said it with kStopping; the first of the round
     kLost,     ///< `node` is gone: `text` says how we know; it was last heard at `steady_ns` of the holder's clock
     kResize,   ///< `node` is there: `text` says so; the round stops and the next one begins with it
-    kOver,     ///< `round` is over everywhere: `payloads` are all reports, by node rank; one that is missing is empty
+    kOver,     ///< `round` is over everywhere: `text` is what was made of all reports
     kEnded,    ///< the job is over for this node: `text` says why; empty: it succeeded without it
   };
 
@@ -41,7 +41,6 @@ struct LauncherMessage {
   int round = 0;
   std::string text = {};
   std::string node = {};
-  std::vector<std::string> payloads = {};
   std::int64_t sent_ns = 0;
   std::int64_t steady_ns = 0;
   std::int64_t wall_ns = 0;
@@ -58,14 +57,29 @@ struct LauncherMessage {
 std::string to_json(const LauncherMessage& message);
 std::optional<LauncherMessage> launcher_message_from_json(std::string_view json);
 
-/// The longest message that is taken from a launcher, and from the holder, which passes on what all launchers say.
+/// The longest message that is taken from a launcher, and from the holder, whose `text` may stand in JSON in JSON.
 inline constexpr std::size_t kMostBytesFromLauncher = std::size_t{256} << 10U;
-inline constexpr std::size_t kMostBytesFromHolder = std::size_t{32} << 20U;
+inline constexpr std::size_t kMostBytesFromHolder = std::size_t{1} << 20U;
 /// The longest `text` of a report or a reason.
 inline constexpr std::size_t kMostReportBytes = std::size_t{64} << 10U;
 
 /// Appends a message as it travels: its length (32 bits, big end first), then JSON.
 void append_message(std::string& out, const LauncherMessage& message);
+
+/// A message for many launchers: what is equal for all of them is encoded once.
+class EncodedMessage {
+ public:
+  explicit EncodedMessage(const LauncherMessage& message);
+
+  /// As it travels; of a message without a membership.
+  [[nodiscard]] std::string_view bytes() const { return bytes_; }
+  /// With this Membership::self. They are there until the next call.
+  std::string_view bytes_for(const Member& self);
+
+ private:
+  std::string json_;
+  std::string bytes_;
+};
 
 /// Turns the bytes of one connection, behind its handshake, into messages, wherever they were cut. Memory grows with
 /// the bytes that came.

@@ -63,9 +63,7 @@ std::string overruled_line(const Verdict& verdict, const RunFactsForText& facts)
 /// Whoever is blamed may only be the first that was heard.
 std::string doubt_line(const Verdict& verdict, const RunFactsForText& facts) {
   if (!verdict.culprit || verdict.overruled || !is_victim(verdict.culprit->cause)) return {};
-  const std::size_t others = verdict.stopped_by_signal.size() + verdict.killed.size() + verdict.lost.size() +
-                             verdict.failed_later.size() + static_cast<std::size_t>(verdict.succeeded);
-  if (others == 0) return {};
+  if (verdict.others.total() == 0) return {};
   return message_line(Severity::kNote,
                       fmt::format("rank {} looks like a victim: another rank may have failed first; '--settle 30s' "
                                   "gives it time to say so",
@@ -75,26 +73,25 @@ std::string doubt_line(const Verdict& verdict, const RunFactsForText& facts) {
 
 /// The other workers, counted and not shown: they are victims. Empty when there are none.
 std::string others_in_words(const Verdict& verdict, const RunFactsForText& facts) {
-  const std::vector<std::pair<std::size_t, std::string>> fates{
-      {verdict.stopped_by_signal.size(), "ended in the grace"},
-      {verdict.killed.size(),
-       verdict.end.grace_expired
-           ? fmt::format("had to be killed after {}", format_duration(facts.grace))
-           : std::string(verdict.killed.size() == 1 ? "was killed at once" : "were killed at once")},
-      {verdict.lost.size(), "cannot be ended"},
-      {verdict.failed_later.size(), verdict.culprit                    ? "failed with it"
-                                    : verdict.failed_later.size() == 1 ? "failed by itself"
-                                                                       : "failed by themselves"},
-      {static_cast<std::size_t>(verdict.succeeded), "had succeeded"}};
-  std::size_t others = 0;
+  const Fates& others = verdict.others;
+  const std::vector<std::pair<int, std::string>> fates{
+      {others.stopped_by_signal, "ended in the grace"},
+      {others.killed, verdict.end.grace_expired
+                          ? fmt::format("had to be killed after {}", format_duration(facts.grace))
+                          : std::string(others.killed == 1 ? "was killed at once" : "were killed at once")},
+      {others.lost, "cannot be ended"},
+      {others.failed, verdict.culprit      ? "failed with it"
+                      : others.failed == 1 ? "failed by itself"
+                                           : "failed by themselves"},
+      {others.succeeded, "had succeeded"}};
   std::vector<std::string> parts;
   for (const auto& [count, fate] : fates) {
-    others += count;
     if (count > 0) parts.push_back(fmt::format("{} {}", count, fate));
   }
   if (parts.empty()) return {};
+  const auto total = static_cast<std::size_t>(others.total());
   const std::string whose =
-      verdict.culprit ? counted(others, "other worker", "other workers") : counted(others, "worker", "workers");
+      verdict.culprit ? counted(total, "other worker", "other workers") : counted(total, "worker", "workers");
   return whose + (parts.size() == 1 ? parts[0].substr(parts[0].find(' ')) : ": " + join_words(parts));
 }
 

@@ -18,6 +18,19 @@ bool SendBuffer::send_to(int fd) {
       [fd](const char* bytes, std::size_t size) { return ::send(fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT); });
 }
 
+bool SendBuffer::send_to(int fd, std::string_view more) {
+  if (!send_to(fd)) return false;
+  while (empty() && !more.empty()) {
+    const ssize_t count = ::send(fd, more.data(), more.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK) return false;
+    if (count < 0) break;
+    more.remove_prefix(static_cast<std::size_t>(count));
+  }
+  bytes_.append(more);
+  return true;
+}
+
 bool SendBuffer::write_to(int fd) {
   return give_all([fd](const char* bytes, std::size_t size) { return ::write(fd, bytes, size); });
 }

@@ -18,6 +18,8 @@ class SendBuffer {
 
   /// Sends as much as the socket takes now. False when the peer is gone.
   [[nodiscard]] bool send_to(int fd);
+  /// The same with `more` behind it, of which only what the socket does not take now is copied.
+  [[nodiscard]] bool send_to(int fd, std::string_view more);
   /// The same for any descriptor. SIGPIPE has to be ignored.
   [[nodiscard]] bool write_to(int fd);
 

@@ -43,9 +43,10 @@ const FailureRecord* first_of(const std::vector<FailureRecord>& records, const a
   return first;
 }
 
+bool has_account(const FailureRecord& record) { return record.error_time > 0; }
+
 const FailureRecord* find_culprit(const std::vector<FailureRecord>& records) {
-  const bool by_second =
-      std::any_of(records.begin(), records.end(), [](const FailureRecord& record) { return record.error_time > 0; });
+  const bool by_second = std::any_of(records.begin(), records.end(), has_account);
   const auto order = [&](const FailureRecord& record) { return order_of_blame(record, by_second); };
   const FailureRecord* const blamed = first_of(records, can_be_blamed, order);
   if (blamed == nullptr || !blamed->stopped_by_lrun()) return blamed;
@@ -74,17 +75,11 @@ int exit_code_of(const FailureRecord& record) {
 void sort_out(Verdict& verdict, const std::vector<FailureRecord>& records, const FailureRecord* culprit) {
   for (const FailureRecord& record : records) {
     if (&record == culprit) continue;
-    if (record.ending == FailureRecord::Ending::kLost) {
-      verdict.lost.push_back(record.rank);
-    } else if (record.stop_signal == SIGKILL) {
-      verdict.killed.push_back(record.rank);
-    } else if (record.stopped_by_lrun()) {
-      verdict.stopped_by_signal.push_back(record.rank);
-    } else if (record.success()) {
-      ++verdict.succeeded;
-    } else {
-      verdict.failed_later.push_back(record.rank);
-    }
+    const int* const fate = &++verdict.others.of(record);
+    if (fate == &verdict.others.lost) verdict.lost.push_back(record.rank);
+    if (fate == &verdict.others.killed) verdict.killed.push_back(record.rank);
+    if (fate == &verdict.others.stopped_by_signal) verdict.stopped_by_signal.push_back(record.rank);
+    if (fate == &verdict.others.failed) verdict.failed_later.push_back(record.rank);
   }
 }
 
@@ -128,6 +123,13 @@ void decide_code(Verdict& verdict) {
 
 }  // namespace
 
+int& Fates::of(const FailureRecord& record) {
+  if (record.ending == FailureRecord::Ending::kLost) return lost;
+  if (record.stop_signal == SIGKILL) return killed;
+  if (record.stopped_by_lrun()) return stopped_by_signal;
+  return record.success() ? succeeded : failed;
+}
+
 Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records) {
   Verdict verdict;
   verdict.end = end;
@@ -142,6 +144,23 @@ Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records) {
   sort_out(verdict, records, culprit);
   decide_code(verdict);
   return verdict;
+}
+
+/// Whether seconds count is known only when all records are there; then one that makes them count is needed, too.
+std::vector<FailureRecord> decisive_records(const std::vector<FailureRecord>& records) {
+  std::vector<const FailureRecord*> decisive{find_culprit(records)};
+  for (const bool by_second : {true, false}) {
+    const auto order = [by_second](const FailureRecord& record) { return order_of_blame(record, by_second); };
+    decisive.push_back(first_of(records, can_be_blamed, order));
+    decisive.push_back(first_of(records, failed_by_itself, order));
+  }
+  decisive.push_back(first_of(records, failed_by_itself, order_of_death));
+  decisive.push_back(first_of(records, has_account, order_of_death));
+  std::vector<FailureRecord> found;
+  for (auto one = decisive.begin(); one != decisive.end(); ++one) {
+    if (*one != nullptr && std::find(decisive.begin(), one, *one) == one) found.push_back(**one);
+  }
+  return found;
 }
 
 }  // namespace lrun

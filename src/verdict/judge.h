@@ -9,6 +9,20 @@
 
 namespace lrun {
 
+/// How many workers ended in which way.
+struct Fates {
+  int stopped_by_signal = 0;  ///< lrun stopped them, and they ended in the grace, by the first signal or after it
+  int killed = 0;             ///< lrun had to kill them
+  int lost = 0;               ///< they did not end though they were killed
+  int failed = 0;             ///< by themselves
+  int succeeded = 0;
+
+  /// The number that `record` counts in.
+  [[nodiscard]] int& of(const FailureRecord& record);
+  [[nodiscard]] int total() const { return stopped_by_signal + killed + lost + failed + succeeded; }
+  bool operator==(const Fates&) const = default;
+};
+
 /// What a run came to, from the endings of all its workers.
 struct Verdict {
   RunEnd end;
@@ -16,14 +30,14 @@ struct Verdict {
   /// The worker that failed first of all, when it was passed over: a victim (is_victim()), or with an error file that
   /// is younger than the culprit's.
   std::optional<FailureRecord> overruled;
-  std::vector<int> stopped_by_signal;  ///< ranks lrun stopped that ended in the grace, by the first signal or after it
-  std::vector<int> killed;             ///< ranks that lrun had to kill
-  std::vector<int> lost;               ///< ranks that did not end though they were killed
-  std::vector<int> failed_later;       ///< ranks that failed after the culprit before lrun's signal reached them
-  int succeeded = 0;
-  int restarts = 0;       ///< of the whole run, before the attempt that this verdict is about
-  int exit_code = 0;      ///< what lrun exits with
-  int die_of_signal = 0;  ///< not 0: lrun is to end by this signal instead
+  Fates others;                        ///< of all workers but the culprit
+  std::vector<int> stopped_by_signal;  ///< their ranks, where one node's workers are judged; so are the next three
+  std::vector<int> killed;
+  std::vector<int> lost;
+  std::vector<int> failed_later;  ///< after the culprit, before lrun's signal reached them
+  int restarts = 0;               ///< of the whole run, before the attempt that this verdict is about
+  int exit_code = 0;              ///< what lrun exits with
+  int die_of_signal = 0;          ///< not 0: lrun is to end by this signal instead
 
   bool operator==(const Verdict&) const = default;
 };
@@ -35,6 +49,10 @@ struct Verdict {
 /// left one (whole seconds, as torchrun compares them), else that of its death; at the same instant the lowest rank.
 /// A rank that lrun stopped is never blamed, unless its error file is older than every other failure.
 Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records);
+
+/// Those of `records` by which judge() finds the culprit and who is overruled, the culprit first; at most six. What is
+/// decisive among those of several sets is decisive among all their records. Pure.
+std::vector<FailureRecord> decisive_records(const std::vector<FailureRecord>& records);
 
 /// lrun's own exit codes, after timeout(1).
 inline constexpr int kExitTimedOut = 124;

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
 
   const SteadyTime now{};
-  Coordinator coordinator(MeetingTimes{}, now);
+  Coordinator coordinator(MeetingTimes{}, now, gather_reports);
   for (const auto side : {Handshake::Side::kLauncher, Handshake::Side::kHolder}) {
     Handshake open(side, "", "nonce");
     Handshake secret(side, "a secret that no input knows", "nonce");
@@ -40,9 +40,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto message = launcher_message_from_json(bytes)) {
     if (launcher_message_from_json(to_json(*message)) != message) std::abort();
   }
-  if (const auto report = node_report_from_json(bytes)) {
-    const Verdict verdict = judge_job({report}, 0, {});
+  if (const auto report = job_report_from_json(bytes)) {
+    const Verdict verdict = judge_job(*report, 0, {});
     if (verdict.exit_code < 0) std::abort();
+    if (gather_reports({std::string(bytes)}).size() > kMostReportBytes) std::abort();
   }
   if (const auto notice = stop_notice_from_json(bytes)) {
     if (!stop_notice_from_json(to_json(*notice))) std::abort();

@@ -16,9 +16,10 @@ TEST(Coordinator, BeginsWhenAllAreThere) {
   EXPECT_EQ(meeting.said(), "");
   meeting.join(2, node_at("10.0.0.1"));
   ASSERT_EQ(meeting.said(), "begin>2 begin>1") << "in the order of node ranks";
-  EXPECT_EQ(meeting.sent[0].message.membership->node_rank, 0);
-  EXPECT_EQ(meeting.sent[1].message.membership->node_rank, 1);
-  EXPECT_EQ(meeting.sent[0].message.membership->members, meeting.sent[1].message.membership->members);
+  EXPECT_EQ(meeting.sent[0].message.membership->self.node_rank, 0);
+  EXPECT_EQ(meeting.sent[1].message.membership->self.node_rank, 1);
+  EXPECT_EQ(meeting.sent[0].message.membership->first_names,
+            (std::vector<std::string>{"node-10.0.0.1", "node-10.0.0.2"}));
 }
 
 TEST(Coordinator, WaitsForTheLastCallWhenEnoughAreThere) {
@@ -109,7 +110,7 @@ TEST(Coordinator, LetsItsOwnLauncherJoinFirst) {
   const JoinRecord host = node_at("10.0.0.1");
   JoinRecord other = node_at("10.0.0.2");
   other.settings = "strategy dp";
-  meeting.coordinator = Coordinator(MeetingTimes{}, meeting.now, host.token);
+  meeting.coordinator = Coordinator(MeetingTimes{}, meeting.now, test::joined, host.token);
   meeting.join(1, other);
   meeting.join(2, node_at("10.0.0.3"));
   meeting.join(3, node_at("10.0.0.4"));
@@ -121,7 +122,7 @@ TEST(Coordinator, LetsItsOwnLauncherJoinFirst) {
 
 TEST(Coordinator, EndsAtOnceWhenNobodyCanReplaceALostNode) {
   Meeting meeting;
-  meeting.coordinator = Coordinator(MeetingTimes{.replacement = Duration::zero()}, meeting.now);
+  meeting.coordinator = Coordinator(MeetingTimes{.replacement = Duration::zero()}, meeting.now, test::joined);
   meeting.join_two();
   meeting.lose(2, "silence");
   meeting.say(1, Kind::kReport);
@@ -183,7 +184,7 @@ TEST(Coordinator, EndsARoundWhenAllHaveReported) {
   EXPECT_EQ(meeting.said(), "");
   meeting.say(1, Kind::kReport, 0, "a");
   ASSERT_EQ(meeting.said(), "over>1 over>2");
-  EXPECT_EQ(meeting.sent[0].message.payloads, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(meeting.sent[0].message.text, "b|a");
 }
 
 TEST(Coordinator, BeginsAgainWhenAllAreReady) {
@@ -235,7 +236,7 @@ TEST(Coordinator, DoesNotMissWhoLeavesAfterItsReport) {
   EXPECT_EQ(meeting.said(), "");
   meeting.say(2, Kind::kReport, 0, "b");
   ASSERT_EQ(meeting.said(), "over>2");
-  EXPECT_EQ(meeting.sent[0].message.payloads, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(meeting.sent[0].message.text, "a|b");
 }
 
 TEST(Coordinator, TellsTheOthersWhoIsLostAndWaitsForItNoLonger) {
@@ -246,7 +247,7 @@ TEST(Coordinator, TellsTheOthersWhoIsLostAndWaitsForItNoLonger) {
   ASSERT_EQ(meeting.said(), "lost>1 over>1");
   EXPECT_EQ(meeting.sent[0].message.node, "node-10.0.0.2");
   EXPECT_EQ(meeting.sent[0].message.text, "silence for 5s");
-  EXPECT_EQ(meeting.sent[1].message.payloads, (std::vector<std::string>{"a", ""}));
+  EXPECT_EQ(meeting.sent[1].message.text, "a|");
 }
 
 TEST(Coordinator, IsOverWhenAllHaveSaidBye) {

@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "launcher_records.h"
 #include "rendezvous/job.h"
 #include "store/base64.h"
 #include "support/fake_etcd.h"
+#include "told_meeting.h"
 
 namespace lrun {
 namespace {
@@ -25,7 +25,8 @@ class JobInEtcd : public ::testing::Test {
   void open_meeting(Duration heartbeat = kPatience) {
     meeting_ = std::make_unique<MeetingHolder>(
         loop_, MeetingHolder::Options{.reach = StoreReach::kLoopback,
-                                      .times = {.join = kPatience, .last_call = Duration(1), .heartbeat = heartbeat}});
+                                      .times = {.join = kPatience, .last_call = Duration(1), .heartbeat = heartbeat},
+                                      .gather = test::joined});
     port_ = meeting_->server().port();
   }
 
@@ -67,7 +68,7 @@ class JobInEtcd : public ::testing::Test {
     plan.hosting = RendezvousPlan::Hosting::kNever;
     plan.join_timeout = plan.connect_timeout = plan.heartbeat = kPatience;
     plan.replacement = replacement;
-    job_ = std::make_unique<Job>(loop_, plan, record(address), 64);
+    job_ = std::make_unique<Job>(loop_, plan, record(address), test::joined, 64);
     job_->set_events(events());
   }
 
@@ -84,7 +85,7 @@ class JobInEtcd : public ::testing::Test {
             .stop = [](const std::string&) {},
             .lost = [this](const std::string&, const std::string&, std::int64_t) { told_ += "lost; "; },
             .resize = [](const std::string&, const std::string&) {},
-            .over = [](const std::vector<std::string>&) {},
+            .over = [](const std::string&) {},
             .ended = [this](const std::string& why) { told_ += "ended: " + why, loop_.stop(); },
             .adrift = [this](const std::string&, std::int64_t) { told_ += "adrift; ", on_adrift_(); }};
   }

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "launcher_records.h"
 #include "rendezvous/handshake.h"
 #include "rendezvous/launcher_link.h"
 #include "rendezvous/meeting_holder.h"
 #include "store/connect.h"
 #include "store/listening_socket.h"
+#include "told_meeting.h"
 
 namespace lrun {
 namespace {
@@ -38,9 +38,11 @@ class PatientLoop {
 };
 
 std::unique_ptr<MeetingHolder> hold(EventLoop& loop, std::uint16_t port = 0, Duration heartbeat = kPatience) {
-  return std::make_unique<MeetingHolder>(
-      loop, MeetingHolder::Options{
-                .port = port, .reach = StoreReach::kLoopback, .times = {.join = kPatience, .heartbeat = heartbeat}});
+  return std::make_unique<MeetingHolder>(loop,
+                                         MeetingHolder::Options{.port = port,
+                                                                .reach = StoreReach::kLoopback,
+                                                                .times = {.join = kPatience, .heartbeat = heartbeat},
+                                                                .gather = test::joined});
 }
 
 struct Launcher {
@@ -81,8 +83,8 @@ TEST(Meeting, BringsLaunchersTogetherAndTellsWhoIsLost) {
   second.emplace(patient.loop, holder->server().port(), 1, begun);
   patient.run();
   ASSERT_TRUE(first->last->membership && second->last->membership);
-  EXPECT_EQ(first->last->membership->node_rank, 0);
-  EXPECT_EQ(second->last->membership->node_rank, 1);
+  EXPECT_EQ(first->last->membership->self.node_rank, 0);
+  EXPECT_EQ(second->last->membership->self.node_rank, 1);
 
   std::optional<Launcher> late;
   second->link.close();
@@ -143,12 +145,12 @@ TEST(Meeting, ClosesWhoSpeaksNonsense) {
   const std::string greeting = Handshake(Handshake::Side::kLauncher, "", random_nonce()).take_output();
   EXPECT_NE(answer_to(greeting + "\x7f\xff\xff\xff").find("at most 262144 are taken"), std::string::npos);
   EXPECT_NE(answer_to(greeting + std::string("\0\0\0\2{}", 6)).find("makes no sense"), std::string::npos);
-  EXPECT_TRUE(answer_to("lrun-job/9\n").starts_with("lrun-job/2 ")) << "the other end can say which version this is";
+  EXPECT_TRUE(answer_to("lrun-job/9\n").starts_with("lrun-job/3 ")) << "the other end can say which version this is";
   EXPECT_EQ(answer_to("lrun-job/" + std::string(1000, 'x')), "") << "a line without an end";
   EXPECT_EQ(answer_to("GET / HTTP/1.1\r\n"), "") << "neither a launcher nor a client of the store";
 }
 
-TEST(Meeting, ClosesWhoDoesNotSayAnything) { EXPECT_EQ(answer_to("lrun-job/2", 50ms), ""); }
+TEST(Meeting, ClosesWhoDoesNotSayAnything) { EXPECT_EQ(answer_to("lrun-job/3", 50ms), ""); }
 
 TEST(Meeting, IsNotLookedForWhereSomethingElseAnswers) {
   PatientLoop patient;

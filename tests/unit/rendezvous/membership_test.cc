@@ -18,6 +18,12 @@ std::vector<std::string> order_of(const std::vector<JoinRecord>& nodes) {
 
 using Addresses = std::vector<std::string>;
 
+Membership seen_by(std::size_t node_rank, const RankAssignment& assignment) {
+  Membership membership = assignment.common;
+  membership.self = assignment.members.at(node_rank);
+  return membership;
+}
+
 TEST(SoleMembership, IsTheOneNodeOfThePlanWithTheStoresPort) {
   LaunchPlan plan;
   plan.world_size = 3;
@@ -28,7 +34,8 @@ TEST(SoleMembership, IsTheOneNodeOfThePlanWithTheStoresPort) {
   EXPECT_EQ(membership.master_addr, "127.0.0.1");
   EXPECT_EQ(membership.master_port, 4711);
   EXPECT_EQ(membership.attempt, 0);
-  EXPECT_EQ(membership.self(), (Member{.name = "host", .workers = 3, .role_world_size = 3}));
+  EXPECT_EQ(membership.self, (Member{.name = "host", .workers = 3, .role_world_size = 3}));
+  EXPECT_EQ(membership.first_names, std::vector<std::string>{"host"});
 }
 
 TEST(OrderNodes, ComparesAddressesAsNumbers) {
@@ -48,20 +55,21 @@ TEST(OrderNodes, KeepsTheOrderOfNodeRanksWhenSomeAreNotThere) {
 }
 
 TEST(AssignRanks, GivesConsecutiveRanksToUnequalNodes) {
-  const Membership membership = assign_ranks({node_at("10.0.0.3", 3), node_at("10.0.0.1", 1), node_at("10.0.0.2", 2)});
-  EXPECT_EQ(membership.world_size, 6);
+  const RankAssignment membership =
+      assign_ranks({node_at("10.0.0.3", 3), node_at("10.0.0.1", 1), node_at("10.0.0.2", 2)});
+  EXPECT_EQ(membership.common.world_size, 6);
   ASSERT_EQ(membership.members.size(), 3U);
   EXPECT_EQ(membership.members[0].base_rank, 0);
   EXPECT_EQ(membership.members[1].base_rank, 1);
   EXPECT_EQ(membership.members[2].base_rank, 3);
   EXPECT_EQ(membership.members[2].name, "node-10.0.0.3");
-  EXPECT_EQ(membership.master_addr, "10.0.0.1");
-  EXPECT_EQ(membership.master_port, 4001);
+  EXPECT_EQ(membership.common.master_addr, "10.0.0.1");
+  EXPECT_EQ(membership.common.master_port, 4001);
 }
 
 /// The table of torchrun's manual.
 TEST(AssignRanks, CountsWorkersOfOneRoleOverNodes) {
-  const Membership membership =
+  const RankAssignment membership =
       assign_ranks({with_role(node_at("10.0.0.1", 4), "ps"), with_role(node_at("10.0.0.2", 1), "tr"),
                     with_role(node_at("10.0.0.3", 2), "tr"), with_role(node_at("10.0.0.4", 3), "tr"),
                     with_role(node_at("10.0.0.5", 5), "ps")});
@@ -74,15 +82,15 @@ TEST(AssignRanks, CountsWorkersOfOneRoleOverNodes) {
     EXPECT_EQ(membership.members[i].base_role_rank, base_role_ranks[i]) << "agent " << i;
     EXPECT_EQ(membership.members[i].role_world_size, role_sizes[i]) << "agent " << i;
   }
-  EXPECT_EQ(membership.world_size, 15);
+  EXPECT_EQ(membership.common.world_size, 15);
 }
 
 TEST(AssignRanks, ReplacesTheLoopbackAddressOfTheNodeThatHoldsTheMeeting) {
   JoinRecord holder = node_at("127.0.0.1");
   holder.meeting_address = "127.0.0.1";
-  EXPECT_EQ(assign_ranks({node_at("10.0.0.7"), holder}).master_addr, "10.0.0.1") << "where the other one met it";
+  EXPECT_EQ(assign_ranks({node_at("10.0.0.7"), holder}).common.master_addr, "10.0.0.1") << "where the other one met it";
   EXPECT_EQ(assign_ranks({node_at("10.0.0.0"), holder}).members[1].address, "10.0.0.1") << "its place is by that, too";
-  EXPECT_EQ(assign_ranks({holder, holder}).master_addr, "127.0.0.1") << "all on one machine";
+  EXPECT_EQ(assign_ranks({holder, holder}).common.master_addr, "127.0.0.1") << "all on one machine";
 }
 
 TEST(Place, NumbersTheWorkersOfOurNode) {
@@ -90,9 +98,8 @@ TEST(Place, NumbersTheWorkersOfOurNode) {
   plan.role = "tr";
   plan.nodes.resize(2);
   plan.nodes[0].workers = {{.rank = 0, .local_rank = 0}, {.rank = 1, .local_rank = 1}};
-  Membership membership =
-      assign_ranks({with_role(node_at("10.0.0.1", 3), "ps"), with_role(node_at("10.0.0.2", 2), "tr")});
-  membership.node_rank = 1;
+  const Membership membership =
+      seen_by(1, assign_ranks({with_role(node_at("10.0.0.1", 3), "ps"), with_role(node_at("10.0.0.2", 2), "tr")}));
   const LaunchPlan placed = place(plan, membership);
   ASSERT_EQ(placed.nodes.size(), 1U);
   EXPECT_EQ(placed.nodes[0].node_rank, 1);
@@ -106,29 +113,55 @@ TEST(Place, NumbersTheWorkersOfOurNode) {
   EXPECT_EQ(placed.run_name, "run-of-10.0.0.1") << "node 0's, where nobody has named the run";
 }
 
+std::optional<Membership> copy_of(const Membership& membership) {
+  return membership_from_json(to_json(membership), to_json(membership.self));
+}
+
 TEST(MembershipJson, ComesBackAsItWas) {
-  Membership membership = assign_ranks({node_at("10.0.0.1", 3), with_role(node_at("10.0.0.2", 2), "a \"role\"")});
-  membership.node_rank = 1;
+  Membership membership =
+      seen_by(1, assign_ranks({node_at("10.0.0.1", 3), with_role(node_at("10.0.0.2", 2), "a \"role\"")}));
   membership.round = 7;
-  EXPECT_EQ(membership_from_json(to_json(membership)), membership);
+  membership.history = "so \"far\"";
+  EXPECT_EQ(copy_of(membership), membership);
+}
+
+TEST(MembershipJson, IsTakenFromEveryPlaceOfAJob) {
+  std::vector<JoinRecord> nodes;
+  for (int host = 1; host <= 12; ++host) {
+    nodes.push_back(with_role(node_at("10.0.0." + std::to_string(host), 1 + host % 3), host % 2 == 0 ? "ps" : "tr"));
+  }
+  const RankAssignment assignment = assign_ranks(nodes);
+  EXPECT_EQ(assignment.common.first_names.size(), Membership::kMostNamedNodes);
+  EXPECT_EQ(assignment.common.first_names.back(), "node-10.0.0.9");
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank) EXPECT_TRUE(copy_of(seen_by(rank, assignment))) << rank;
 }
 
 TEST(MembershipJson, RefusesWhatContradictsItself) {
-  const Membership good = assign_ranks({node_at("10.0.0.1", 3), node_at("10.0.0.2", 2)});
+  const RankAssignment assignment = assign_ranks({node_at("10.0.0.1", 3), node_at("10.0.0.2", 2), node_at("10.0.0.3")});
   const auto refused = [&](auto change) {
-    Membership bad = good;
+    Membership bad = seen_by(1, assignment);
     change(bad);
-    return !membership_from_json(to_json(bad));
+    return !copy_of(bad);
   };
-  EXPECT_TRUE(refused([](Membership& bad) { bad.members.clear(); }));
-  EXPECT_TRUE(refused([](Membership& bad) { bad.node_rank = 2; }));
-  EXPECT_TRUE(refused([](Membership& bad) { bad.world_size = 4; }));
-  EXPECT_TRUE(refused([](Membership& bad) { bad.members[1].base_rank = 2; }));
-  EXPECT_TRUE(refused([](Membership& bad) { bad.members[1].workers = 0; }));
-  EXPECT_TRUE(refused([](Membership& bad) { bad.members[0].base_role_rank = 2147483647; }));
+  EXPECT_FALSE(refused([](Membership&) {}));
+  EXPECT_TRUE(refused([](Membership& bad) { bad.num_nodes = 0; }));
+  EXPECT_TRUE(refused([](Membership& bad) { bad.num_nodes = 65'537; }));
+  EXPECT_TRUE(refused([](Membership& bad) { bad.first_names.pop_back(); }));
+  EXPECT_TRUE(refused([](Membership& bad) { bad.self.node_rank = 3; }));
+  EXPECT_TRUE(refused([](Membership& bad) { bad.self.node_rank = -1; }));
+  EXPECT_TRUE(refused([](Membership& bad) { bad.self.node_rank = 0; })) << "the first node has the first rank";
+  EXPECT_TRUE(refused([](Membership& bad) { bad.self.node_rank = 2; })) << "there are workers behind the last";
+  EXPECT_TRUE(refused([](Membership& bad) { bad.world_size = 5; })) << "no worker is left for the last node";
+  EXPECT_TRUE(refused([](Membership& bad) { bad.world_size = 2147483647; }));
+  EXPECT_TRUE(refused([](Membership& bad) { bad.self.base_rank = -1; }));
+  EXPECT_TRUE(refused([](Membership& bad) { bad.self.base_rank = 2147483647; }));
+  EXPECT_TRUE(refused([](Membership& bad) { bad.self.workers = 0; }));
+  EXPECT_TRUE(refused([](Membership& bad) { bad.self.base_role_rank = 2147483647; }));
+  EXPECT_TRUE(refused([](Membership& bad) { bad.self.role_world_size = 1; }));
   EXPECT_TRUE(refused([](Membership& bad) { bad.master_port = 0; }));
-  EXPECT_FALSE(membership_from_json("{}"));
-  EXPECT_FALSE(membership_from_json("[1"));
+  EXPECT_FALSE(membership_from_json("{}", "{}"));
+  EXPECT_FALSE(membership_from_json("[1", "{}"));
+  EXPECT_FALSE(membership_from_json(to_json(assignment.common), "[]"));
 }
 
 }  // namespace

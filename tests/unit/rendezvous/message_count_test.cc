@@ -1,9 +1,12 @@
 // What a job of many nodes says: a fixed number of messages a node, in a meeting and in every round.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <string>
+#include <vector>
 
 #include "told_meeting.h"
+#include "verdict/job_report.h"
 
 namespace lrun {
 namespace {
@@ -19,7 +22,14 @@ struct Count {
 /// A job whose nodes come one after the other, and all of which begin, report and are ready for another round.
 class ManyNodes {
  public:
-  explicit ManyNodes(int nodes) : nodes_(nodes), meeting_(nodes, nodes) {}
+  explicit ManyNodes(int nodes) : nodes_(nodes), meeting_(nodes, nodes, gather_reports) {
+    std::vector<FailureRecord> records(8);
+    for (FailureRecord& record : records) record.stop_signal = SIGTERM;
+    records.front().stop_signal = 0;
+    records.front().value = 3;
+    records.front().evidence = {"ValueError: no such batch"};
+    report_ = to_json(report_of("node", 1, {RunEnd::Kind::kWorkerFailed}, 1, records, {}));
+  }
 
   Count meet() {
     for (int i = 1; i <= nodes_; ++i) {
@@ -30,7 +40,7 @@ class ManyNodes {
   }
 
   Count end_a_round(int round) {
-    for (int i = 1; i <= nodes_; ++i) meeting_.say(static_cast<LauncherId>(i), Kind::kReport, round, "{}");
+    for (int i = 1; i <= nodes_; ++i) meeting_.say(static_cast<LauncherId>(i), Kind::kReport, round, report_);
     const Count over = counted(nodes_, Kind::kOver);
     for (int i = 1; i <= nodes_; ++i) meeting_.ready(static_cast<LauncherId>(i), round + 1, 0);
     const Count begun = counted(nodes_, Kind::kBegin);
@@ -40,23 +50,25 @@ class ManyNodes {
  private:
   /// `received` by the holder, and what it said since: one message of this kind to everybody.
   Count counted(int received, Kind kind) {
-    const auto sends = meeting_.coordinator.take_sends();
-    Count count{received + static_cast<int>(sends.size())};
-    for (const Coordinator::Send& send : sends) {
+    Count count{received};
+    for (const Coordinator::Send& send : meeting_.coordinator.take_sends()) {
       EXPECT_EQ(send.message.kind, kind);
-      std::string bytes;
-      if (&send == &sends.front()) append_message(bytes, send.message);  // the others' are as long
-      count.bytes += bytes.size() * sends.size();
+      EncodedMessage encoded(send.message);
+      for (std::size_t i = 0; i < send.to.size(); ++i) {
+        ++count.messages;
+        count.bytes += (send.selves.empty() ? encoded.bytes() : encoded.bytes_for(send.selves[i])).size();
+      }
     }
     return count;
   }
 
   int nodes_;
   ToldMeeting meeting_;
+  std::string report_;
 };
 
 TEST(MessageCount, IsTwoToMeetAndFourARoundForEachNodeHoweverManyThereAre) {
-  for (const int nodes : {2, 50, 700}) {
+  for (const int nodes : {2, 50, 700, 5000}) {
     ManyNodes job(nodes);
     EXPECT_EQ(job.meet().messages, 2 * nodes);
     EXPECT_EQ(job.end_a_round(0).messages, 4 * nodes);
@@ -64,11 +76,14 @@ TEST(MessageCount, IsTwoToMeetAndFourARoundForEachNodeHoweverManyThereAre) {
   }
 }
 
-/// Everybody is told of everybody: what bounds how many nodes may meet.
-TEST(MessageCount, BytesOfAMeetingAreAtMost200ForEachPairOfNodes) {
-  for (const int nodes : {50, 700}) {
-    const auto pairs = static_cast<std::size_t>(nodes) * static_cast<std::size_t>(nodes);
-    EXPECT_LE(ManyNodes(nodes).meet().bytes, 200 * pairs);
+/// What a node has to know of the others does not grow with them, so that the bytes of a job grow with its nodes.
+TEST(MessageCount, BytesForANodeDoNotGrowWithTheirNumber) {
+  std::size_t for_a_node = 2200;
+  for (const int nodes : {50, 700, 5000}) {
+    ManyNodes job(nodes);
+    const std::size_t bytes = job.meet().bytes + job.end_a_round(0).bytes;
+    EXPECT_LE(bytes / static_cast<std::size_t>(nodes), for_a_node + 20) << "longer numbers and names";
+    for_a_node = bytes / static_cast<std::size_t>(nodes);
   }
 }
 

@@ -11,6 +11,12 @@ namespace {
 
 using Kind = LauncherMessage::Kind;
 
+Membership seen_by_first(const std::vector<JoinRecord>& nodes) {
+  RankAssignment assignment = assign_ranks(nodes);
+  assignment.common.self = assignment.members.front();
+  return assignment.common;
+}
+
 std::vector<LauncherMessage> messages_of_all_kinds() {
   return {{.kind = Kind::kJoin, .join = test::node_at("10.0.0.1", 2, 1)},
           {.kind = Kind::kBeat, .sent_ns = 5},
@@ -20,11 +26,11 @@ std::vector<LauncherMessage> messages_of_all_kinds() {
           {.kind = Kind::kBye},
           {.kind = Kind::kRefused, .text = "why"},
           {.kind = Kind::kWaiting, .text = "who"},
-          {.kind = Kind::kBegin, .membership = assign_ranks({test::node_at("10.0.0.1")})},
+          {.kind = Kind::kBegin, .membership = seen_by_first({test::node_at("10.0.0.1")})},
           {.kind = Kind::kEcho, .sent_ns = 5, .steady_ns = 6, .wall_ns = 7},
           {.kind = Kind::kStop, .round = 1, .text = "why"},
           {.kind = Kind::kLost, .round = 1, .text = "how", .node = "b"},
-          {.kind = Kind::kOver, .round = 1, .payloads = {"a", "", "c"}}};
+          {.kind = Kind::kOver, .round = 1, .text = "reports"}};
 }
 
 std::string bytes_of(const std::vector<LauncherMessage>& messages) {
@@ -63,6 +69,20 @@ TEST(LauncherMessage, RefusesARecordThatIsOutOfRange) {
     change(record);
     EXPECT_FALSE(join_record_from_json(to_json(record))) << to_json(record);
   }
+}
+
+TEST(EncodedMessage, IsWhatEachWouldHaveBeenToldAlone) {
+  const RankAssignment assignment = assign_ranks({test::node_at("10.0.0.1", 3), test::node_at("10.0.0.2", 2)});
+  LauncherMessage message{.kind = Kind::kBegin, .round = 4, .membership = assignment.common};
+  EncodedMessage encoded(message);
+  for (const Member& self : assignment.members) {
+    message.membership->self = self;
+    LauncherMessageDecoder decoder(kMostBytesFromHolder);
+    decoder.take(encoded.bytes_for(self));
+    EXPECT_EQ(decoder.next(), message) << decoder.refusal();
+  }
+  const LauncherMessage over{.kind = Kind::kOver, .round = 4, .text = "a \"report\""};
+  EXPECT_EQ(EncodedMessage(over).bytes(), bytes_of({over}));
 }
 
 TEST(LauncherMessageDecoder, TakesMessagesWhereverTheyAreCut) {

@@ -140,7 +140,7 @@ TEST(Takeover, KnowsAMemberThatHasNotHeardOfItsRound) {
 
 TEST(Takeover, KeepsWhatThoseSayThatComeBeforeTheHoldersOwnLauncher) {
   ToldMeeting meeting(2, 2);
-  meeting.coordinator = Coordinator({.last_call = Duration(1000)}, meeting.now, token_of(2));
+  meeting.coordinator = Coordinator({.last_call = Duration(1000)}, meeting.now, test::joined, token_of(2));
   meeting.coordinator.resume({.round = 3, .holder = token_of(1), .members = {token_of(2), token_of(3)}}, meeting.now);
   come_back(meeting, 3, 3, 2, 2);
   be_ready(meeting, 3, 4);
@@ -268,7 +268,7 @@ class HolderLosses {
 
   /// A round that costs nothing stops at once: newcomers have come.
   void deliver() {
-    for (const Coordinator::Send& send : meeting_->coordinator.take_sends()) {
+    for (const test::Told& send : test::one_by_one(meeting_->coordinator.take_sends())) {
       const int host = static_cast<int>(send.to);
       if (send.message.kind == Kind::kBegin) {
         launchers_[host].membership = send.message.membership;

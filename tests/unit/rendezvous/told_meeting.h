@@ -12,10 +12,43 @@
 
 namespace lrun::test {
 
+/// What tests make of reports: 'a|b|', where one or more are missing at the end.
+inline std::string joined(const std::vector<std::string>& reports) {
+  std::string text;
+  for (const std::string& report : reports) text += (text.empty() ? "" : "|") + report;
+  return text;
+}
+
+/// One message to one launcher.
+struct Told {
+  LauncherId to = 0;
+  LauncherMessage message;
+  bool last = false;
+};
+
+/// What a coordinator sends, to one after the other.
+inline std::vector<Told> one_by_one(const std::vector<Coordinator::Send>& sends) {
+  std::vector<Told> all;
+  for (const Coordinator::Send& send : sends) {
+    for (std::size_t i = 0; i < send.to.size(); ++i) {
+      all.push_back({send.to[i], send.message, send.last});
+      if (!send.selves.empty()) all.back().message.membership->self = send.selves.at(i);
+    }
+  }
+  return all;
+}
+
 /// A coordinator and a clock that stands still.
 class ToldMeeting {
  public:
-  explicit ToldMeeting(int min_nodes = 2, int max_nodes = 2) : least_(min_nodes), most_(max_nodes) {}
+  explicit ToldMeeting(int min_nodes = 2, int max_nodes = 2, Coordinator::Gather gather = joined)
+      : coordinator(MeetingTimes{.join = std::chrono::seconds(60),
+                                 .replacement = std::chrono::seconds(60),
+                                 .last_call = std::chrono::seconds(1),
+                                 .progress = std::chrono::seconds(5)},
+                    now, std::move(gather)),
+        least_(min_nodes),
+        most_(max_nodes) {}
 
   void join(LauncherId id, JoinRecord record) {
     record.min_nodes = least_;
@@ -36,8 +69,8 @@ class ToldMeeting {
   /// 'begin>1 begin>2': what was said since the last call, to whom.
   std::string said() {
     std::string text;
-    sent = coordinator.take_sends();
-    for (const Coordinator::Send& send : sent) {
+    sent = one_by_one(coordinator.take_sends());
+    for (const Told& send : sent) {
       const std::string json = to_json(send.message);
       const std::string kind = json.substr(json.find("\"kind\":\"") + 8);
       text += (text.empty() ? "" : " ") + kind.substr(0, kind.find('"')) + ">" + std::to_string(send.to);
@@ -51,12 +84,8 @@ class ToldMeeting {
   }
 
   SteadyTime now = SteadyTime(std::chrono::seconds(100));
-  Coordinator coordinator{MeetingTimes{.join = std::chrono::seconds(60),
-                                       .replacement = std::chrono::seconds(60),
-                                       .last_call = std::chrono::seconds(1),
-                                       .progress = std::chrono::seconds(5)},
-                          now};
-  std::vector<Coordinator::Send> sent;
+  Coordinator coordinator;
+  std::vector<Told> sent;
 
  private:
   int least_;

@@ -37,8 +37,7 @@ TEST(VerdictText, ShowsTheLastLinesCountsTheOthersAndEndsWithTheCause) {
   Verdict verdict;
   verdict.end.kind = RunEnd::Kind::kWorkerFailed;
   verdict.culprit = failed(1);
-  verdict.stopped_by_signal = {0, 2};
-  verdict.killed = {3};
+  verdict.others = {.stopped_by_signal = 2, .killed = 1};
   verdict.end.grace_expired = true;
   EXPECT_EQ(
       verdict_text(verdict, {.grace = Duration(30'000), .logs = "/logs/attempt_0", .cause_told = true}),
@@ -54,7 +53,7 @@ TEST(VerdictText, StaysWithinFifteenLinesHoweverMuchWasPrinted) {
   verdict.end.kind = RunEnd::Kind::kWorkerFailed;
   verdict.culprit = failed(0);
   verdict.culprit->evidence = std::vector<std::string>(300, std::string(1000, 'x'));
-  for (int rank = 1; rank < 64; ++rank) verdict.stopped_by_signal.push_back(rank);
+  verdict.others.stopped_by_signal = 63;
   const std::string text = verdict_text(verdict, {.logs = "/logs"});
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 15) << text;
 }
@@ -97,7 +96,7 @@ TEST(VerdictText, SaysWhyTheFirstDeathIsNotTheCause) {
   verdict.overruled->ending = FailureRecord::Ending::kSignaled;
   verdict.overruled->value = SIGABRT;
   verdict.overruled->cause = Cause::kWatchdogAbort;
-  verdict.failed_later = {2};
+  verdict.others.failed = 1;
   EXPECT_EQ(verdict_text(verdict, {.cause_told = true}),
             "lrun: note: rank 2 ended first and died of SIGABRT (abort): it gave up waiting for the "
             "others; that makes it a victim, not the cause\n"
@@ -150,7 +149,7 @@ TEST(VerdictText, SaysThatAVictimMayNotBeTheCause) {
   verdict.end.kind = RunEnd::Kind::kWorkerFailed;
   verdict.culprit = failed(1);
   verdict.culprit->cause = Cause::kPeerLost;
-  verdict.stopped_by_signal = {0};
+  verdict.others.stopped_by_signal = 1;
   const std::string doubt =
       "lrun: note: rank 1 looks like a victim: another rank may have failed first; '--settle 30s' gives it time to say "
       "so\n";
@@ -158,7 +157,7 @@ TEST(VerdictText, SaysThatAVictimMayNotBeTheCause) {
   verdict.culprit->cause = Cause::kOwnError;
   EXPECT_EQ(verdict_text(verdict, {}).find("victim"), std::string::npos);
   verdict.culprit->cause = Cause::kWatchdogAbort;
-  verdict.stopped_by_signal.clear();
+  verdict.others = {};
   EXPECT_EQ(verdict_text(verdict, {}).find("victim"), std::string::npos) << "there is nobody else";
 }
 

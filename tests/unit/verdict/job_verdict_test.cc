@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <functional>
+#include <random>
 
 namespace lrun {
 namespace {
 
 using Kind = RunEnd::Kind;
-using Reports = std::vector<std::optional<NodeReport>>;
+using Reports = std::vector<std::optional<JobReport>>;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
@@ -32,9 +32,19 @@ FailureRecord stopped(int rank) {
   return record;
 }
 
-NodeReport report(int node_rank, const RunEnd& end, std::int64_t end_ns, const std::vector<FailureRecord>& records,
-                  const ClockShift& shift = {}) {
+JobReport report(int node_rank, const RunEnd& end, std::int64_t end_ns, const std::vector<FailureRecord>& records,
+                 const ClockShift& shift = {}) {
   return report_of(node_rank == 0 ? "a" : "b", node_rank, end, end_ns, records, shift);
+}
+
+/// As the launchers do it, whoever reports first.
+Verdict judge_all(const Reports& reports, int own_rank, const std::optional<NodeLoss>& loss) {
+  std::vector<std::string> texts;
+  for (const auto& report : reports) texts.push_back(report ? to_json(*report) : std::string());
+  const std::string gathered = gather_reports(texts);
+  const std::vector<std::string> other_way{texts.rbegin(), texts.rend()};
+  EXPECT_EQ(gather_reports(other_way), gathered);
+  return judge_job(job_report_from_json(gathered).value(), own_rank, loss);
 }
 
 RunEnd told_by_b(Kind kind, int signal_number = 0) {
@@ -43,9 +53,9 @@ RunEnd told_by_b(Kind kind, int signal_number = 0) {
 
 TEST(JudgeJob, SucceedsWhenAllNodesDid) {
   const Reports reports{report(0, {}, 9, {ended(0, 0, 5)}), report(1, {}, 9, {ended(2, 0, 6), ended(3, 0, 7)})};
-  const Verdict verdict = judge_job(reports, 0, {});
+  const Verdict verdict = judge_all(reports, 0, {});
   EXPECT_EQ(verdict.end.kind, Kind::kSucceeded);
-  EXPECT_EQ(verdict.succeeded, 3);
+  EXPECT_EQ(verdict.others.succeeded, 3);
   EXPECT_EQ(verdict.exit_code, 0);
 }
 
@@ -53,12 +63,11 @@ TEST(JudgeJob, BlamesTheSameWorkerOnEveryNode) {
   const Reports reports{report(0, told_by_b(Kind::kWorkerFailed), 20, {stopped(0), stopped(1)}),
                         report(1, {Kind::kWorkerFailed}, 10, {ended(3, 7, 10), stopped(2)})};
   for (const int node : {0, 1}) {
-    const Verdict verdict = judge_job(reports, node, {});
+    const Verdict verdict = judge_all(reports, node, {});
     ASSERT_TRUE(verdict.culprit) << "node " << node;
     EXPECT_EQ(verdict.culprit->rank, 3);
     EXPECT_EQ(verdict.exit_code, 7);
-    EXPECT_EQ(verdict.stopped_by_signal, (std::vector<int>{0, 1, 2}));
-    EXPECT_TRUE(verdict.failed_later.empty());
+    EXPECT_EQ(verdict.others, (Fates{.stopped_by_signal = 3}));
   }
 }
 
@@ -68,7 +77,7 @@ TEST(JudgeJob, ComparesTimesOnOneClock) {
   const ClockShift shift{.steady_ns = 200 * kSecond, .wall_ns = 0};
   const Reports reports{report(0, {Kind::kWorkerFailed}, 100 * kSecond, of_a),
                         report(1, {Kind::kWorkerFailed}, 5 * kSecond, of_b, shift)};
-  EXPECT_EQ(judge_job(reports, 1, {}).culprit->rank, 0);
+  EXPECT_EQ(judge_all(reports, 1, {}).culprit->rank, 0);
 }
 
 TEST(JudgeJob, ComparesErrorFilesOnOneClock) {
@@ -78,27 +87,27 @@ TEST(JudgeJob, ComparesErrorFilesOnOneClock) {
   late.error_time = 995;  // by a wall clock that is ten seconds behind
   const Reports reports{report(0, {Kind::kWorkerFailed}, 1, {early}),
                         report(1, {Kind::kWorkerFailed}, 1, {late}, {.steady_ns = 0, .wall_ns = 10 * kSecond})};
-  EXPECT_EQ(judge_job(reports, 0, {}).culprit->rank, 0);
+  EXPECT_EQ(judge_all(reports, 0, {}).culprit->rank, 0);
 }
 
 TEST(JudgeJob, TakesTheLossOfANodeForTheCauseOfWhatFollowedIt) {
   const NodeLoss loss{{.kind = Kind::kNodeLost, .who = "node c is lost: silence for 5s", .node = "node c"}};
   const Reports victims{report(0, {Kind::kWorkerFailed}, 10, {ended(0, 1, 10, Cause::kPeerLost)}), std::nullopt};
-  EXPECT_EQ(judge_job(victims, 0, loss).end, loss.end);
-  EXPECT_FALSE(judge_job(victims, 0, loss).culprit);
-  EXPECT_EQ(judge_job(victims, 0, loss).exit_code, kExitRefused);
+  EXPECT_EQ(judge_all(victims, 0, loss).end, loss.end);
+  EXPECT_FALSE(judge_all(victims, 0, loss).culprit);
+  EXPECT_EQ(judge_all(victims, 0, loss).exit_code, kExitRefused);
   const Reports own_error{report(0, {Kind::kWorkerFailed}, 10, {ended(0, 3, 10)}), std::nullopt};
-  EXPECT_EQ(judge_job(own_error, 0, loss).exit_code, 3) << "an error of its own is the cause";
+  EXPECT_EQ(judge_all(own_error, 0, loss).exit_code, 3) << "an error of its own is the cause";
   const Reports nothing{report(0, {}, 10, {ended(0, 0, 10)}), std::nullopt};
-  EXPECT_EQ(judge_job(nothing, 0, loss).end, loss.end) << "what the lost node came to is not known";
+  EXPECT_EQ(judge_all(nothing, 0, loss).end, loss.end) << "what the lost node came to is not known";
 }
 
 TEST(JudgeJob, BlamesNobodyForWhatCameAfterALostNodeWasLastHeard) {
   const NodeLoss loss{{.kind = Kind::kNodeLost, .who = "node c is lost: silence for 5s", .node = "node c"}, 10};
   const Reports after{report(0, {Kind::kWorkerFailed}, 11, {ended(0, 3, 11)}), std::nullopt};
-  EXPECT_EQ(judge_job(after, 0, loss).end, loss.end) << "its connection to the lost node may have broken";
+  EXPECT_EQ(judge_all(after, 0, loss).end, loss.end) << "its connection to the lost node may have broken";
   const Reports before{report(0, {Kind::kWorkerFailed}, 9, {ended(0, 3, 9)}), std::nullopt};
-  EXPECT_EQ(judge_job(before, 0, loss).exit_code, 3) << "the lost node was well";
+  EXPECT_EQ(judge_all(before, 0, loss).exit_code, 3) << "the lost node was well";
 }
 
 TEST(JudgeJob, BlamesNobodyForWhatAJoinedNodeBroughtAbout) {
@@ -107,23 +116,23 @@ TEST(JudgeJob, BlamesNobodyForWhatAJoinedNodeBroughtAbout) {
     const Reports reports{report(0, joined, 10, {stopped(0), stopped(1)}),
                           report(1, {Kind::kWorkerFailed}, 11, {torn, stopped(3)})};
     for (const int node : {0, 1}) {
-      const Verdict verdict = judge_job(reports, node, {});
+      const Verdict verdict = judge_all(reports, node, {});
       EXPECT_EQ(verdict.end, joined) << "its peers on the other node had been stopped";
       EXPECT_FALSE(verdict.culprit);
     }
   }
   const Reports before{report(0, joined, 10, {stopped(0), stopped(1)}),
                        report(1, {Kind::kWorkerFailed}, 9, {ended(2, 3, 9), stopped(3)})};
-  EXPECT_EQ(judge_job(before, 0, {}).exit_code, 3) << "nobody had been stopped yet";
+  EXPECT_EQ(judge_all(before, 0, {}).exit_code, 3) << "nobody had been stopped yet";
 }
 
 TEST(JudgeJob, DiesOfASignalOnlyWhereItCame) {
   const Reports reports{report(0, told_by_b(Kind::kInterrupted, SIGTERM), 20, {stopped(0)}),
                         report(1, {Kind::kInterrupted, SIGTERM}, 10, {stopped(2)})};
-  const Verdict there = judge_job(reports, 1, {});
+  const Verdict there = judge_all(reports, 1, {});
   EXPECT_EQ(there.die_of_signal, SIGTERM);
   EXPECT_TRUE(there.end.is_ours());
-  const Verdict here = judge_job(reports, 0, {});
+  const Verdict here = judge_all(reports, 0, {});
   EXPECT_EQ(here.die_of_signal, 0);
   EXPECT_EQ(here.exit_code, 128 + SIGTERM);
   EXPECT_EQ(here.end.node, "b");
@@ -132,45 +141,106 @@ TEST(JudgeJob, DiesOfASignalOnlyWhereItCame) {
 TEST(JudgeJob, NamesWhoStoppedTheJobWhileItWaited) {
   const Reports reports{report(0, told_by_b(Kind::kInterrupted, SIGTERM), 20, {stopped(0)}),
                         report(1, {}, 5, {ended(2, 0, 5)})};
-  EXPECT_TRUE(judge_job(reports, 1, {}).end.is_ours());
-  EXPECT_EQ(judge_job(reports, 0, {}).end.node, "b");
+  EXPECT_TRUE(judge_all(reports, 1, {}).end.is_ours());
+  EXPECT_EQ(judge_all(reports, 0, {}).end.node, "b");
 }
 
-TEST(NodeReport, ComesBackAsItWas) {
+TEST(JudgeJob, CountsTheOthersOfAllNodes) {
+  std::vector<FailureRecord> of_a{ended(0, 1, 12), stopped(1)};
+  std::vector<FailureRecord> of_b{ended(2, 1, 10), ended(3, 0, 3)};
+  of_a[1].stop_signal = SIGKILL;
+  const Reports reports{report(0, {Kind::kWorkerFailed}, 12, of_a), report(1, {Kind::kWorkerFailed}, 10, of_b)};
+  const Verdict verdict = judge_all(reports, 0, {});
+  EXPECT_EQ(verdict.culprit->rank, 2);
+  EXPECT_EQ(verdict.others, (Fates{.killed = 1, .failed = 1, .succeeded = 1}));
+}
+
+/// Random endings on random nodes: what the first reports came to and all others are judged as all endings would be.
+TEST(JudgeJob, JudgesWhatWasPutTogetherAsAllEndingsAtOnce) {
+  std::mt19937 random(7);
+  const auto draw = [&random](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
+  for (int job = 0; job < 500; ++job) {
+    std::vector<FailureRecord> all;
+    std::vector<std::string> texts;
+    for (int node = 0; node < 6; ++node) {
+      std::vector<FailureRecord> records;
+      for (int worker = 0; worker < 4; ++worker) {
+        const int rank = 4 * node + worker;
+        FailureRecord record = draw(0, 3) == 0 ? stopped(rank) : ended(rank, draw(0, 2), draw(1, 6) * kSecond);
+        record.steady_ns += draw(-1, 1);
+        if (!record.success() && draw(0, 4) == 0) record.cause = Cause::kPeerLost;
+        if (!record.success() && job % 2 == 0 && draw(0, 5) == 0) record.error_time = draw(1, 6);
+        records.push_back(record);
+      }
+      all.insert(all.end(), records.begin(), records.end());
+      texts.push_back(to_json(report(1, {Kind::kWorkerFailed}, 10, records)));
+      if (draw(0, 2) == 0) texts = {gather_reports(texts)};
+    }
+    const Verdict expected = judge({.kind = Kind::kWorkerFailed}, all);
+    const Verdict verdict = judge_job(job_report_from_json(gather_reports(texts)).value(), 1, {});
+    EXPECT_EQ(verdict.culprit, expected.culprit) << "job " << job;
+    EXPECT_EQ(verdict.overruled, expected.overruled) << "job " << job;
+    EXPECT_EQ(verdict.others, expected.others) << "job " << job;
+    EXPECT_EQ(verdict.exit_code, expected.exit_code) << "job " << job;
+  }
+}
+
+TEST(JobReport, ComesBackAsItWas) {
   FailureRecord failed = ended(3, 7, 10);
   failed.evidence = {"a \"line\"", "another\n"};
-  NodeReport before = report(1, {Kind::kHang, 0, 5000, "rank 3"}, 10, {failed, stopped(2), ended(4, 0, 1)}, {3, 4});
-  before.wants_no_more = true;
-  EXPECT_EQ(node_report_from_json(to_json(before)), before);
+  JobReport before = report(1, {Kind::kHang, 0, 5000, "rank 3"}, 10, {failed, stopped(2), ended(4, 0, 1)}, {3, 4});
+  before.wants_no_more = before.is_incomplete = before.grace_expired = true;
+  EXPECT_EQ(job_report_from_json(to_json(before)), before);
+  EXPECT_EQ(before.reason->end.node, "b");
+  const JobReport joined = report(0, {.kind = Kind::kNodeJoined, .who = "c", .node = "node c"}, 10, {stopped(0)});
+  EXPECT_EQ(job_report_from_json(to_json(joined)), joined);
+  EXPECT_TRUE(joined.joined);
 }
 
-TEST(NodeReport, IsBounded) {
-  std::vector<FailureRecord> records;
-  for (int rank = 0; rank < 10'000; ++rank) {
-    records.push_back(ended(rank, 1, rank));
-    records.back().evidence = {std::string(FailureRecord::kMostEvidenceBytes - 1, '\x01')};
+TEST(JobReport, IsIncompleteWhereOneIsMissing) {
+  const std::string good = to_json(report(0, {}, 9, {ended(0, 0, 5)}));
+  EXPECT_FALSE(job_report_from_json(gather_reports({good, good}))->is_incomplete);
+  EXPECT_TRUE(job_report_from_json(gather_reports({good, ""}))->is_incomplete);
+  EXPECT_TRUE(job_report_from_json(gather_reports({gather_reports({"nonsense"}), good}))->is_incomplete);
+}
+
+TEST(JobReport, IsBounded) {
+  std::vector<std::string> texts;
+  for (int node = 0; node < 100; ++node) {
+    std::vector<FailureRecord> records;
+    for (int rank = 8 * node; rank < 8 * node + 8; ++rank) {
+      records.push_back(ended(rank, 1, 1000 - rank));
+      records.back().error_time = 2 + rank;
+      records.back().evidence = {std::string(FailureRecord::kMostEvidenceBytes - 1, '\x01')};
+    }
+    texts.push_back(to_json(report(0, {Kind::kWorkerFailed}, 10, records)));
+    EXPECT_LE(texts.back().size(), std::size_t{64} << 10U);
   }
-  const std::string json = to_json(report(0, {Kind::kWorkerFailed}, 10, records));
+  const std::string json = gather_reports(texts);
   EXPECT_LE(json.size(), std::size_t{64} << 10U);
-  const auto read = node_report_from_json(json);
+  const auto read = job_report_from_json(json);
   ASSERT_TRUE(read);
-  EXPECT_EQ(read->failures.front().rank, 0) << "the first ones are kept";
+  EXPECT_EQ(judge_job(*read, 0, {}).culprit->rank, 0) << "who is to blame is kept";
+  EXPECT_EQ(judge_job(*read, 0, {}).culprit->evidence.size(), 1U) << "and what it printed";
+  EXPECT_EQ(read->fates.failed, 800);
 }
 
-TEST(NodeReport, RefusesWhatMakesNoSense) {
+TEST(JobReport, RefusesWhatMakesNoSense) {
   const std::string good = to_json(report(1, {Kind::kWorkerFailed}, 10, {ended(3, 7, 10)}));
-  ASSERT_TRUE(node_report_from_json(good));
+  ASSERT_TRUE(job_report_from_json(good));
   const auto with = [&](const std::string& old_text, const std::string& new_text) {
     std::string bad = good;
     const std::size_t at = bad.find(old_text);
+    EXPECT_NE(at, std::string::npos) << old_text;
     return at == std::string::npos ? bad : bad.replace(at, old_text.size(), new_text);
   };
-  EXPECT_FALSE(node_report_from_json(with("worker_failed", "dancing")));
-  EXPECT_FALSE(node_report_from_json(with("\"node_rank\":1", "\"node_rank\":-1")));
-  EXPECT_FALSE(node_report_from_json(with("\"end_ns\":10", "\"end_ns\":\"soon\"")));
-  EXPECT_FALSE(node_report_from_json(with("\"end_ns\":10", "\"end_ns\":1e300")));
-  EXPECT_FALSE(node_report_from_json(with("\"node_rank\":1", "\"node_rank\":4294967297")));
-  EXPECT_FALSE(node_report_from_json(good.substr(1)));
+  EXPECT_FALSE(job_report_from_json(with("worker_failed", "dancing")));
+  EXPECT_FALSE(job_report_from_json(with("worker_failed", "succeeded")));
+  EXPECT_FALSE(job_report_from_json(with("\"node_rank\":1", "\"node_rank\":-2")));
+  EXPECT_FALSE(job_report_from_json(with("\"end_ns\":10", "\"end_ns\":\"soon\"")));
+  EXPECT_FALSE(job_report_from_json(with("\"end_ns\":10", "\"end_ns\":1e300")));
+  EXPECT_FALSE(job_report_from_json(with("\"killed\":0", "\"killed\":4294967297")));
+  EXPECT_FALSE(job_report_from_json(good.substr(1)));
 }
 
 TEST(StopNotice, ComesBackAsItWas) {

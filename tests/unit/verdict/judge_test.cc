@@ -25,7 +25,7 @@ TEST(Judge, ASucceededRunHasNoCulpritAndExitsWithZero) {
   const Verdict verdict = judge({Kind::kSucceeded}, {ended(0, Ending::kExited, 0, 1), ended(1, Ending::kExited, 0, 2)});
   EXPECT_EQ(verdict.culprit, std::nullopt);
   EXPECT_EQ(verdict.exit_code, 0);
-  EXPECT_EQ(verdict.succeeded, 2);
+  EXPECT_EQ(verdict.others.succeeded, 2);
 }
 
 TEST(Judge, BlamesTheFirstThatFailedByItself) {

@@ -1,0 +1,219 @@
+#include "verdict/job_report.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "base/json_integer.h"
+
+namespace lrun {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostJsonBytes = std::size_t{60} << 10U;
+constexpr std::size_t kMostTextBytes = 1024;
+constexpr std::size_t kMostFailures = 8;  ///< that are read
+constexpr std::int64_t kNanoseconds = 1'000'000'000;
+
+std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Json json_of(const RunEnd& end) {
+  return {{"kind", name_of(end.kind)},          {"signal", end.signal_number},
+          {"limit_ms", end.limit_ms},           {"who", end.who.substr(0, kMostTextBytes)},
+          {"grace_expired", end.grace_expired}, {"node", end.node.substr(0, kMostTextBytes)},
+          {"node_rank", end.node_rank}};
+}
+
+std::optional<RunEnd> run_end_from(const Json& json) {
+  constexpr int kMostSignal = 64;
+  const auto kind = run_end_named(json.at("kind").get<std::string>());
+  if (!kind) return std::nullopt;
+  RunEnd end{*kind};
+  end.signal_number = json_integer(json.at("signal"));
+  end.limit_ms = json_integer<std::int64_t>(json.at("limit_ms"));
+  end.who = json.at("who").get<std::string>().substr(0, kMostTextBytes);
+  end.grace_expired = json.at("grace_expired").get<bool>();
+  end.node = json.at("node").get<std::string>().substr(0, kMostTextBytes);
+  end.node_rank = json_integer(json.at("node_rank"));
+  const bool sound = end.signal_number >= 0 && end.signal_number <= kMostSignal && end.limit_ms >= 0;
+  // The signal is passed on to our workers.
+  const bool stops = end.kind != RunEnd::Kind::kInterrupted ||
+                     (end.signal_number > 0 && end.signal_number != SIGKILL && end.signal_number != SIGSTOP);
+  return sound && stops && end.node_rank >= -1 ? std::optional(std::move(end)) : std::nullopt;
+}
+
+/// Neither a success nor the answer to lrun's own signal without an account of its own.
+bool may_be_the_cause(const FailureRecord& record) {
+  return !record.success() && (!record.stopped_by_lrun() || record.error_time > 0);
+}
+
+void shift_times(FailureRecord& record, const ClockShift& shift) {
+  record.steady_ns += shift.steady_ns;
+  record.wall_ns += shift.wall_ns;
+  if (record.error_time > 0) {
+    const std::int64_t half = shift.wall_ns < 0 ? -kNanoseconds / 2 : kNanoseconds / 2;
+    record.error_time = std::max<std::int64_t>(1, record.error_time + (shift.wall_ns + half) / kNanoseconds);
+  }
+}
+
+using Reason = JobReport::Reason;
+
+/// Who decided first; one that was told by another node only where nobody knows it first-hand.
+auto order_of(const Reason& reason) {
+  return std::tuple(!reason.is_first_hand, reason.end_ns, reason.end.node_rank, reason.end.node);
+}
+
+std::optional<Reason> first_of(const std::optional<Reason>& one, const std::optional<Reason>& other) {
+  if (!one || !other) return one ? one : other;
+  return order_of(*other) < order_of(*one) ? other : one;
+}
+
+int sum_of(int one, int other) {
+  return static_cast<int>(std::min<std::int64_t>(std::int64_t{one} + other, std::numeric_limits<int>::max()));
+}
+
+Json json_of(const std::optional<Reason>& reason) {
+  if (!reason) return {};
+  return {{"end", json_of(reason->end)}, {"end_ns", reason->end_ns}, {"is_first_hand", reason->is_first_hand}};
+}
+
+/// \return false: it makes no sense.
+bool read_reason(const Json& json, std::optional<Reason>& reason) {
+  if (json.is_null()) return true;
+  const std::optional<RunEnd> end = run_end_from(json.at("end"));
+  if (!end || end->kind == RunEnd::Kind::kSucceeded || end->node.empty()) return false;
+  reason = {*end, json_integer<std::int64_t>(json.at("end_ns")), json.at("is_first_hand").get<bool>()};
+  return true;
+}
+
+Json json_of(const Fates& fates) {
+  return {{"stopped_by_signal", fates.stopped_by_signal},
+          {"killed", fates.killed},
+          {"lost", fates.lost},
+          {"failed", fates.failed},
+          {"succeeded", fates.succeeded}};
+}
+
+Fates fates_from(const Json& json) {
+  const auto number = [&json](const char* name) { return std::max(0, json_integer(json.at(name))); };
+  return {number("stopped_by_signal"), number("killed"), number("lost"), number("failed"), number("succeeded")};
+}
+
+/// \return false: there is nothing left to leave out.
+bool leave_something_out(std::vector<FailureRecord>& failures) {
+  const auto talkative = std::find_if(failures.rbegin(), failures.rend(),
+                                      [](const FailureRecord& record) { return !record.evidence.empty(); });
+  if (talkative == failures.rend() && failures.empty()) return false;
+  talkative == failures.rend() ? failures.pop_back() : talkative->evidence.clear();
+  return true;
+}
+
+}  // namespace
+
+JobReport report_of(const std::string& node, int node_rank, const RunEnd& end, std::int64_t end_ns,
+                    const std::vector<FailureRecord>& records, const ClockShift& shift) {
+  JobReport report{.grace_expired = end.grace_expired};
+  if (end.kind != RunEnd::Kind::kSucceeded) {
+    report.reason = Reason{end, end_ns + shift.steady_ns, end.is_ours()};
+    if (end.is_ours()) {
+      report.reason->end.node = node;
+      report.reason->end.node_rank = node_rank;
+    }
+  }
+  if (end.kind == RunEnd::Kind::kNodeJoined) report.joined = report.reason;
+  std::vector<FailureRecord> failures;
+  for (const FailureRecord& record : records) {
+    ++report.fates.of(record);
+    if (!may_be_the_cause(record)) continue;
+    failures.push_back(record);
+    shift_times(failures.back(), shift);
+  }
+  report.failures = decisive_records(failures);
+  return report;
+}
+
+JobReport put_together(const JobReport& one, const JobReport& other) {
+  std::vector<FailureRecord> failures = one.failures;
+  failures.insert(failures.end(), other.failures.begin(), other.failures.end());
+  return {.reason = first_of(one.reason, other.reason),
+          .joined = first_of(one.joined, other.joined),
+          .wants_no_more = one.wants_no_more || other.wants_no_more,
+          .is_incomplete = one.is_incomplete || other.is_incomplete,
+          .grace_expired = one.grace_expired || other.grace_expired,
+          .failures = decisive_records(failures),
+          .fates = {sum_of(one.fates.stopped_by_signal, other.fates.stopped_by_signal),
+                    sum_of(one.fates.killed, other.fates.killed), sum_of(one.fates.lost, other.fates.lost),
+                    sum_of(one.fates.failed, other.fates.failed), sum_of(one.fates.succeeded, other.fates.succeeded)}};
+}
+
+std::string to_json(const JobReport& report) {
+  std::vector<FailureRecord> failures = report.failures;
+  while (true) {
+    std::vector<std::string> texts;
+    for (const FailureRecord& record : failures) texts.push_back(to_json(record));
+    std::string text = dumped({{"reason", json_of(report.reason)},
+                               {"joined", json_of(report.joined)},
+                               {"wants_no_more", report.wants_no_more},
+                               {"is_incomplete", report.is_incomplete},
+                               {"grace_expired", report.grace_expired},
+                               {"failures", std::move(texts)},
+                               {"fates", json_of(report.fates)}});
+    if (text.size() <= kMostJsonBytes || !leave_something_out(failures)) return text;
+  }
+}
+
+std::optional<JobReport> job_report_from_json(std::string_view text) {
+  try {
+    const Json json = Json::parse(text);
+    JobReport report;
+    if (!read_reason(json.at("reason"), report.reason) || !read_reason(json.at("joined"), report.joined)) return {};
+    report.wants_no_more = json.at("wants_no_more").get<bool>();
+    report.is_incomplete = json.at("is_incomplete").get<bool>();
+    report.grace_expired = json.at("grace_expired").get<bool>();
+    for (const Json& record : json.at("failures")) {
+      auto failure = failure_record_from_json(record.get<std::string>());
+      if (!failure || report.failures.size() == kMostFailures) return std::nullopt;
+      report.failures.push_back(std::move(*failure));
+    }
+    report.fates = fates_from(json.at("fates"));
+    return report;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::string gather_reports(const std::vector<std::string>& reports) {
+  JobReport all;
+  for (const std::string& text : reports) {
+    const std::optional<JobReport> report = job_report_from_json(text);
+    all = put_together(all, report.value_or(JobReport{.is_incomplete = true}));
+  }
+  return to_json(all);
+}
+
+std::string to_json(const StopNotice& notice) {
+  return dumped({{"end", json_of(notice.end)}, {"cause", notice.cause ? Json(to_json(*notice.cause)) : Json()}});
+}
+
+std::optional<StopNotice> stop_notice_from_json(std::string_view text) {
+  try {
+    const Json json = Json::parse(text);
+    const std::optional<RunEnd> end = run_end_from(json.at("end"));
+    if (!end || end->kind == RunEnd::Kind::kSucceeded) return std::nullopt;
+    StopNotice notice{*end, {}};
+    if (!json.at("cause").is_null()) {
+      notice.cause = failure_record_from_json(json.at("cause").get<std::string>());
+      if (!notice.cause) return std::nullopt;
+    }
+    return notice;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace lrun
