@@ -91,7 +91,7 @@ class LauncherLink {
   Options options_;
   Events events_;
   SteadyTime give_up_;
-  Duration pause_{20};
+  Duration pause_{2};  ///< short at first: who holds the meeting was started at the same time
   Fd socket_;
   Handshake handshake_;
   LauncherMessageDecoder decoder_;

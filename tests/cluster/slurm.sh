@@ -71,4 +71,50 @@ batch 9 "$lrun -n 2 sh -c 'if [ \$RANK = 5 ]; then exit 9; fi; exec sleep 1000'"
 grep -q "rank 5 (local rank 1, .* exited with code 9" "$out/out" || fail "the batch script's failure is not explained"
 batch 0 "$lrun --dry-run -n 2 true"
 grep -q "^nodes  *3  *Slurm job" "$out/out" || fail "the plan of the batch script is not that of three nodes"
+# begin NUMBER SCRIPT: a step of six workers in the background, which print 'ready' and sleep for NUMBER seconds.
+begin() {
+  "$lab" exec h0 srun -N3 --ntasks-per-node=1 "$lrun" -n 2 --grace 2s sh -c "$2 echo ready; sleep $1; sleep $1" \
+    > "$out/out" 2> "$out/err" &
+  srun=$!
+  for _ in $(seq 600); do
+    [ "$(grep -c ready "$out/out")" -lt 6 ] || return 0
+    sleep 0.1
+  done
+  fail "not all workers came"
+}
+# nothing_sleeps SECONDS NUMBER: no worker of any node is left after so long.
+nothing_sleeps() {
+  local end=$((SECONDS + $1)) left
+  while left=$(grep -lsxz -e "$2" /proc/[0-9]*/cmdline || true) && [ -n "$left" ]; do
+    [ "$SECONDS" -lt "$end" ] || fail "after $1 s there still sleep: $left"
+    sleep 0.2
+  done
+}
+# task NODE: the pid of lrun there, as srun started it.
+task() {
+  grep -lsxz -e "$lrun" /proc/[0-9]*/cmdline | cut -d / -f 3 | while read -r process; do
+    if grep -qsxz "SLURM_NODEID=$1" "/proc/$process/environ"; then echo "$process"; fi
+  done
+}
+
+# The lrun of the first node, which holds the meeting, is killed: nothing runs on any node after five seconds.
+begin 8765 'trap "" TERM HUP;'
+pid=$(task 0)
+[[ $pid =~ ^[0-9]+$ ]] || fail "the first node has not one task but: $pid"
+kill -KILL "$pid"
+nothing_sleeps 5 8765
+! wait "$srun" || fail "a step whose head was killed succeeded"
+grep -q 'h1' "$out/err" || fail "h1 is not named"
+
+# A node without power is named within ten seconds, and nothing is left on the others.
+begin 7654 ''
+start=$SECONDS
+"$lab" hosts off h2 > /dev/null
+until grep -q "node h2 is lost" "$out/err"; do
+  [ $((SECONDS - start)) -le 10 ] || fail "h2 is not named after $((SECONDS - start)) s"
+  sleep 0.1
+done
+nothing_sleeps 5 7654
+"$lab" exec h0 scancel --user root  # srun waits until Slurm itself sees it
+! wait "$srun" || fail "a step that lost a node succeeded"
 echo "steps and batch scripts of a Slurm of three nodes: well"

@@ -46,14 +46,14 @@ dev_demo() {
   "${run[@]}"
 }
 
-# dev_bench [launcher|store|spawn|rendezvous|runtime [ARGS...]]: one part, or all of them.
+# dev_bench [launcher|store|spawn|rendezvous|clusters|runtime [ARGS...]]: one part, or all of them.
 dev_bench() {
   local part=${1:-all} perf targets=(lrun lrun_bench)
   [ $# -eq 0 ] || shift
   case $part in
     all | launcher | store | spawn | runtime) ;;
-    rendezvous) targets=(lrun) ;;
-    *) fail "there is no benchmark '$part'" "./dev bench [launcher|store|spawn|rendezvous|runtime]" ;;
+    rendezvous | clusters) targets=(lrun) ;;
+    *) fail "there is no benchmark '$part'" "./dev bench [launcher|store|spawn|rendezvous|clusters|runtime]" ;;
   esac
   need_packages "${build_packages[@]}" "${test_packages[@]}"
   need_libtorch
@@ -87,6 +87,7 @@ dev_bench() {
       stage "bench_spawn"
       build/release/bench/bench_spawn ;;&
     all | rendezvous) bench_rendezvous ;;&
+    all | clusters) bench_clusters ;;&
     all | runtime) bench_runtime "$@" ;;
   esac
 }
@@ -97,6 +98,16 @@ bench_rendezvous() {
   ! python_torch_is_there || export LRUN_TORCH_PYTHON=$python_home/bin/python
   stage "rendezvous.py"
   bench/rendezvous.py
+}
+
+bench_clusters() {
+  local lab
+  [ -n "${LRUN_PERF:-}" ] || return 0
+  lab=$(shared lab) || { note "../shared/lab is not here: clusters are left out"; return 0; }
+  [ "$(id -u)" -eq 0 ] || { note "the lab needs root: clusters are left out"; return 0; }
+  "$lab/lab" install || { note "the lab's packages cannot be installed: clusters are left out"; return 0; }
+  stage "clusters.py"
+  LRUN_LAB=$lab/lab bench/clusters.py
 }
 
 bench_runtime() {
