@@ -165,10 +165,8 @@ void compat(const GivenValue& given, LaunchRequest& request) {
   request.compat = choice_of(given, "command") == "torchrun" ? Compat::kTorchrun : Compat::kLrun;
 }
 
-void role(const GivenValue& given, LaunchRequest& request) {
-  if (given.text.empty()) refuse(given, "the name of a role is missing", example(given, "default"));
-  request.role = given.text;
-}
+/// torchx gives an empty one, for a shorter prefix.
+void role(const GivenValue& given, LaunchRequest& request) { request.role = given.text; }
 
 void rdzv_id(const GivenValue& given, LaunchRequest& request) { request.rdzv_id = given.text; }
 

@@ -14,6 +14,7 @@ constexpr const char* kBadValues[] = {
 
 bool takes_any_text(std::string_view name) {
   static const std::vector<std::string_view> names{"rdzv-id",
+                                                   "role",
                                                    "signals-to-handle",
                                                    "log-line-prefix-template",
                                                    "duplicate-stdout-filters",
