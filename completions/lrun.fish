@@ -20,6 +20,8 @@ function __lrun_program
                 '--on?hang' \
                 '--signals?to?handle' \
                 --devices \
+                '--num?gpus' \
+                '--num?accelerators' \
                 -n \
                 -np \
                 '--nproc?per?node' \
@@ -126,7 +128,7 @@ end
 
 complete -c lrun -f
 complete -c lrun -a '(__lrun_complete_program)'
-complete -c lrun -n 'not __lrun_program' -x -l devices -a 'auto -1' -d 'Devices of each node: how many, or which'
+complete -c lrun -n 'not __lrun_program' -x -l devices -l num_gpus -l num_accelerators -a 'auto -1' -d 'Devices of each node: how many, or which'
 complete -c lrun -n 'not __lrun_program' -x -s n -o np -l nproc-per-node -a 'auto cpu gpu' -d 'Workers on each node'
 complete -c lrun -n 'not __lrun_program' -x -l num_nodes -l nnodes -d 'Number of nodes'
 complete -c lrun -n 'not __lrun_program' -x -l accelerator -a 'auto cpu gpu' -d 'Kind of device'
@@ -134,7 +136,7 @@ complete -c lrun -n 'not __lrun_program' -l isolate-gpus -l virtual-local-rank -
 complete -c lrun -n 'not __lrun_program' -x -l bind -a 'none core cache numa socket' -d 'CPUs of each worker'
 complete -c lrun -n 'not __lrun_program' -x -l numa-binding -a 'node socket exclusive core-complex' -d 'The same in torchrun\'s words'
 complete -c lrun -n 'not __lrun_program' -l share-gpus -d 'Use GPUs on which others compute, too'
-complete -c lrun -n 'not __lrun_program' -x -l strategy -a 'ddp dp ddp2 ddp_sharded ddp_spawn ddp_fork ddp_notebook' -d 'How the work is split'
+complete -c lrun -n 'not __lrun_program' -x -l strategy -a 'ddp dp ddp2 ddp_sharded ddp_spawn ddp_fork ddp_notebook deepspeed' -d 'How the work is split'
 complete -c lrun -n 'not __lrun_program' -x -l process_group_backend -a 'auto nccl gloo shm shm+gloo' -d 'How workers exchange tensors'
 complete -c lrun -n 'not __lrun_program' -x -l seed -d 'Seed for all workers'
 complete -c lrun -n 'not __lrun_program' -x -l master-port -d 'Port of the workers\' store'
@@ -155,6 +157,7 @@ complete -c lrun -n 'not __lrun_program' -x -l local-addr -d 'Where other nodes 
 complete -c lrun -n 'not __lrun_program' -s m -l module -d 'PROGRAM is a Python module'
 complete -c lrun -n 'not __lrun_program' -l run-path -d 'PROGRAM is a Python script, whatever it is called'
 complete -c lrun -n 'not __lrun_program' -l no-python -d 'Execute PROGRAM itself, whatever it is'
+complete -c lrun -n 'not __lrun_program' -l no_local_rank -d 'No --local_rank=N for programs of DeepSpeed'
 complete -c lrun -n 'not __lrun_program' -x -l compat -a 'lrun torchrun' -d 'Whose defaults'
 complete -c lrun -n 'not __lrun_program' -x -l chdir -a '(__fish_complete_directories)' -d 'Start the workers there'
 complete -c lrun -n 'not __lrun_program' -x -l env -a '(set -xn)' -d 'Give the workers a variable'

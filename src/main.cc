@@ -45,7 +45,8 @@ int run(const std::vector<std::string>& argv) {
   const std::vector<Host> hosts = named_hosts(parsed.request, environment);
   if (!hosts.empty()) return run_on_hosts(parsed, hosts, environment);
   const Environment of_workers = changed(environment, parsed.request.setup.environment);
-  const Allocation allocation = detect_allocation(questions_of(parsed.request, of_workers), of_workers);
+  Allocation allocation = detect_allocation(questions_of(parsed.request, of_workers), of_workers);
+  select_devices_here(parsed.request, allocation);
   const LaunchRequest request = placed(parsed.request, allocation);
   const std::string place = describe_place(request, allocation);
   if (request.verbosity > 0 && !place.empty()) say(Severity::kNote, place);

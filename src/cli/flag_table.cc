@@ -35,6 +35,7 @@ constexpr Flag later(std::string_view name, ValueKind value, std::string_view pe
 
 constexpr Flag kFirstFlags[] = {
     {.name = "devices",
+     .aliases = "num_gpus num_accelerators",
      .value = kRequired,
      .placeholder = "N|LIST|auto|-1",
      .brief = "devices of each node: how many, or which",
@@ -43,7 +44,7 @@ constexpr Flag kFirstFlags[] = {
          "only device 2, '-1' all GPUs, 'auto' all GPUs and one CPU worker where there is none. A GPU may also be "
          "named by its UUID or the beginning of one ('GPU-8f3a'), and so may an instance of a GPU in MIG mode "
          "('MIG-41c9'); instances count as devices. On a machine without GPUs a plain count is that many CPU workers; "
-         "'-1' and lists are an error there.",
+         "'-1' and lists are an error there. --num_gpus and --num_accelerators are DeepSpeed's names for it.",
      .choices = "auto -1",
      .default_value = "one device",
      .apply = flag_values::devices},
@@ -125,8 +126,9 @@ constexpr Flag kFirstFlags[] = {
          "worker that drives all devices of one node from threads. 'ddp2': one worker per node, dp inside the "
          "node and averaging between nodes. 'ddp_sharded': as ddp, with the optimizer's state split over the "
          "workers. 'ddp_spawn' and 'ddp_fork' (or 'ddp_notebook'): one worker per node, which starts the ranks of "
-         "its node itself by lrun::launch(). Capital letters do not matter.",
-     .choices = "ddp dp ddp2 ddp_sharded ddp_spawn ddp_fork ddp_notebook",
+         "its node itself by lrun::launch(). 'deepspeed': as ddp, for programs written for the launcher of DeepSpeed. "
+         "Capital letters do not matter.",
+     .choices = "ddp dp ddp2 ddp_sharded ddp_spawn ddp_fork ddp_notebook deepspeed",
      .default_value = "ddp with several devices or nodes",
      .apply = flag_values::strategy},
     {.name = "process_group_backend",
@@ -194,6 +196,10 @@ constexpr Flag kProgramFlags[] = {
      .details = "Execute PROGRAM itself, also when its name ends in '.py'.",
      .pet_variable = "PET_NO_PYTHON",
      .apply = flag_values::no_python},
+    {.name = "no_local_rank",
+     .group = FlagGroup::kProgram,
+     .details = "With --strategy deepspeed: do not put '--local_rank=N' before the arguments of PROGRAM.",
+     .apply = flag_values::no_local_rank},
     {.name = "compat",
      .value = kRequired,
      .placeholder = "lrun|torchrun",

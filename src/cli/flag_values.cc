@@ -122,11 +122,11 @@ void numa_binding(const GivenValue& given, LaunchRequest& request) {
 
 void strategy(const GivenValue& given, LaunchRequest& request) {
   std::string word = lower_case(given.text);
-  for (const char* const later : {"horovod", "deepspeed", "tpu"}) {
+  for (const char* const later : {"horovod", "tpu"}) {
     if (word == later) {
       refuse(given,
              "this strategy is not in this version; allowed: ddp, dp, ddp2, ddp_sharded, ddp_spawn, ddp_fork, "
-             "ddp_notebook",
+             "ddp_notebook, deepspeed",
              example(given, "ddp"));
     }
   }
@@ -160,6 +160,8 @@ void module(const GivenValue& given, LaunchRequest& request) { request.module = 
 void run_path(const GivenValue& given, LaunchRequest& request) { request.run_path = switch_value(given); }
 
 void no_python(const GivenValue& given, LaunchRequest& request) { request.no_python = switch_value(given); }
+
+void no_local_rank(const GivenValue& given, LaunchRequest& request) { request.no_local_rank = switch_value(given); }
 
 void compat(const GivenValue& given, LaunchRequest& request) {
   request.compat = choice_of(given, "command") == "torchrun" ? Compat::kTorchrun : Compat::kLrun;

@@ -36,7 +36,8 @@ inline constexpr Flag kJobFlags[] = {
      .value = ValueKind::kRequired,
      .placeholder = "HOST[:N,...]@...",
      .group = FlagGroup::kNodes,
-     .details = "Of the hosts only these, and of a host only these devices, as DeepSpeed writes it: 'a@b:0,2'.",
+     .details = "Of the hosts only these, and of a host only these devices, as DeepSpeed writes it: 'a@b:0,2'. Without "
+                "a list of hosts 'localhost:0,2' are devices of this one.",
      .apply = flag_values::include},
     {.name = "exclude",
      .value = ValueKind::kRequired,

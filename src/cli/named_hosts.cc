@@ -7,8 +7,11 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
 #include "base/small_file.h"
+#include "base/split.h"
 #include "base/user_error.h"
 #include "cluster/host_filter.h"
 #include "cluster/own_names.h"
@@ -30,6 +33,11 @@ std::vector<Host> hosts_of_file(const std::string& path, const std::string& writ
   return parse_hostfile(*text, path);
 }
 
+/// 'localhost:0,2': it needs no list of hosts.
+bool selects_of_localhost(std::string_view selection) {
+  return trimmed(cut(selection, ':')) == "localhost" && selection.find('@') == std::string_view::npos;
+}
+
 void check_selection(const LaunchRequest& request) {
   const Setting<std::string>& selection = request.include.given() ? request.include : request.exclude;
   if (!selection.given()) return;
@@ -37,9 +45,10 @@ void check_selection(const LaunchRequest& request) {
     throw UserError(fmt::format("'{}' and '{}' cannot be together", request.include.origin, request.exclude.origin),
                     "give one of them");
   }
-  if (!names_hosts(request)) {
-    throw UserError(fmt::format("'{}' selects of hosts, and none are named", selection.origin),
-                    "name them with '-H a:4,b:4' or '--hostfile FILE'");
+  if (!names_hosts(request) && !selects_of_localhost(selection.value)) {
+    throw UserError(
+        fmt::format("'{}' selects of hosts, and none are named", selection.origin),
+        "name them with '-H a:4,b:4' or '--hostfile FILE', or write 'localhost:0,2' for devices of this one");
   }
 }
 
@@ -88,9 +97,29 @@ std::vector<Host> named_hosts(const LaunchRequest& request, const Environment& e
   const std::string written = hosts_as_written(request);
   std::vector<Host> hosts = request.hosts.given() ? parse_host_list(request.hosts.value, written)
                                                   : hosts_of_file(request.hostfile.value, written);
-  if (request.include.given()) return included(hosts, request.include.value, as_written(request.include));
-  if (request.exclude.given()) return excluded(hosts, request.exclude.value, as_written(request.exclude));
-  return hosts;
+  if (request.include.given()) hosts = included(hosts, request.include.value, as_written(request.include));
+  if (request.exclude.given()) hosts = excluded(hosts, request.exclude.value, as_written(request.exclude));
+  return as_deepspeed_counts(std::move(hosts), request);
+}
+
+void select_devices_here(const LaunchRequest& request, Allocation& allocation) {
+  const Setting<std::string>& selection = request.include.given() ? request.include : request.exclude;
+  if (!selection.given()) return;
+  for (const Setting<std::string>* const other : {&request.devices, &request.nproc_per_node}) {
+    if (!other->given()) continue;
+    throw UserError(
+        fmt::format("'{}' and '{}' both say which devices to use", as_written(selection), as_written(*other)),
+        "give one of them");
+  }
+  AllocatedNode& node = allocation.nodes.front();
+  if (allocation.nodes.size() > 1 || request.num_nodes.value > 1) {
+    throw UserError(fmt::format("'{}' selects devices of this host, and the run is on several", as_written(selection)),
+                    "use '--devices' for the same devices on every node");
+  }
+  const std::vector<Host> here{{.name = "localhost", .slots = static_cast<int>(node.gpus.gpus.size())}};
+  const auto selected = request.include.given() ? included : excluded;
+  node.devices = devices_of(selected(here, selection.value, as_written(selection)).front());
+  node.devices_origin = selection.origin;
 }
 
 std::vector<bool> which_are_here(const std::vector<Host>& hosts) {

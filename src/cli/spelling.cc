@@ -25,7 +25,6 @@ constexpr ForeignName kForeignNames[] = {
     {"--backend", "--process_group_backend"},
     {"--dist-backend", "--process_group_backend"},
     {"--gpus", "--devices"},
-    {"--num-gpus", "--devices"},
     {"--ngpus", "--devices"},
     {"--gpus-per-node", "--devices"},
     {"--num-processes", "--nproc-per-node"},

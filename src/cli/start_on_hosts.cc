@@ -14,6 +14,7 @@
 
 #include "base/event_loop.h"
 #include "base/shell_words.h"
+#include "cli/deepspeed_env.h"
 #include "cli/diagnostics.h"
 #include "cli/hosts_run.h"
 #include "cli/meet.h"
@@ -172,7 +173,8 @@ int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request
 
 }  // namespace
 
-int run_on_hosts(const ParsedCommandLine& parsed, const std::vector<Host>& hosts, const Environment& environment) {
+int run_on_hosts(ParsedCommandLine parsed, const std::vector<Host>& hosts, const Environment& environment) {
+  take_deepspeed_env(parsed, environment);
   const LaunchRequest request = placed_on_hosts(parsed.request, hosts);
   const std::vector<bool> here = which_are_here(hosts);
   const Environment of_workers = changed(environment, request.setup.environment);

@@ -12,6 +12,6 @@ namespace lrun {
 /// launcher a host. \param hosts  not empty.
 /// \return the exit code of lrun. Does not return where lrun was interrupted, but dies of the signal.
 /// \throws UserError  options contradict each other.
-int run_on_hosts(const ParsedCommandLine& parsed, const std::vector<Host>& hosts, const Environment& environment);
+int run_on_hosts(ParsedCommandLine parsed, const std::vector<Host>& hosts, const Environment& environment);
 
 }  // namespace lrun

@@ -98,6 +98,18 @@ std::string hosts_as_written(const LaunchRequest& request) {
   return as_written(request.hosts.given() ? request.hosts : request.hostfile);
 }
 
+std::vector<Host> as_deepspeed_counts(std::vector<Host> hosts, const LaunchRequest& request) {
+  if (request.strategy.value != "deepspeed") return hosts;
+  const Setting<int>& nodes = request.num_nodes;
+  const bool fewer = nodes.given() && nodes.value >= 1 && static_cast<std::size_t>(nodes.value) < hosts.size();
+  if (fewer) hosts.resize(static_cast<std::size_t>(nodes.value));
+  const int each = request.devices.given() ? whole_number<int>(request.devices.value).value_or(0) : 0;
+  for (Host& host : hosts) {
+    if (each >= 1 && each < host.slots && host.devices.empty()) host.slots = each;
+  }
+  return hosts;
+}
+
 std::string devices_of(const Host& host) {
   if (!host.devices.empty()) return host.devices;
   return host.slots > 0 ? std::to_string(host.slots) : std::string();

@@ -27,6 +27,7 @@ struct LaunchRequest {
   bool module = false;               ///< -m: PROGRAM is a Python module
   bool run_path = false;             ///< --run-path: PROGRAM is a Python script whatever it is called
   bool no_python = false;            ///< --no-python: execute PROGRAM whatever it is
+  bool no_local_rank = false;        ///< --no_local_rank: under 'deepspeed' PROGRAM gets no '--local_rank=N'
   WorkerSetup setup;
 
   Setting<std::string> devices;              ///< '8', '2,3', 'auto', '-1'; empty when not given

@@ -277,6 +277,9 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
     plan.warnings.push_back(std::move(warning));
   }
   plan.argv = worker_command(request, environment, program);
+  if (plan.strategy.value == "deepspeed" && !request.no_local_rank) {
+    add_local_rank(plan.argv, request.command.size() - 1, plan.isolate_gpus);
+  }
   plan.rank_0_hosts_store = rank_0_hosts_store(request, environment);
   choose_master(request, nodes.front(), plan);
   plan.seed = request.seed;

@@ -11,8 +11,8 @@ namespace lrun {
 namespace {
 
 const std::vector<std::string>& strategies() {
-  static const std::vector<std::string> names = {"ddp",       "dp",       "ddp2",         "ddp_sharded",
-                                                 "ddp_spawn", "ddp_fork", "ddp_notebook", "single"};
+  static const std::vector<std::string> names = {"ddp",      "dp",           "ddp2",      "ddp_sharded", "ddp_spawn",
+                                                 "ddp_fork", "ddp_notebook", "deepspeed", "single"};
   return names;
 }
 
@@ -20,7 +20,6 @@ const std::vector<std::string>& strategies() {
 constexpr std::pair<std::string_view, std::string_view> kLater[] = {
     {"fsdp", "use '--strategy ddp'"},
     {"horovod", "use '--strategy ddp'"},
-    {"deepspeed", "use '--strategy ddp'"},
     {"tpu", "use '--strategy ddp' with '--accelerator gpu' or 'cpu'"},
 };
 

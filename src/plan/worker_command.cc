@@ -90,6 +90,11 @@ std::vector<std::string> worker_command(const LaunchRequest& request, const Envi
   return argv;
 }
 
+void add_local_rank(std::vector<std::string>& argv, std::size_t arguments, bool isolated) {
+  const std::string number = isolated ? "0" : "${" + std::string(kMacro) + "}";
+  argv.insert(argv.end() - static_cast<std::ptrdiff_t>(arguments), "--" + std::string(kMacro) + "=" + number);
+}
+
 std::vector<std::string> command_of(const LaunchPlan& plan, const NodePlan& node, const WorkerPlan& worker,
                                     int attempt) {
   std::vector<std::string> program = expand_macros(plan.argv, worker.local_rank, plan.personality);

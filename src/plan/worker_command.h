@@ -20,6 +20,10 @@ namespace lrun {
 std::vector<std::string> worker_command(const LaunchRequest& request, const Environment& environment,
                                         const ProgramFacts& program);
 
+/// Puts DeepSpeed's argument behind PROGRAM, which `arguments` words follow: '--local_rank=N', equal to LOCAL_RANK (0
+/// where each worker sees only its own GPU). It holds the macro that expand_macros() replaces.
+void add_local_rank(std::vector<std::string>& argv, std::size_t arguments, bool isolated);
+
 /// `argv` for one worker: in every argument but the first '${local_rank}' and '$local_rank' become the number, and
 /// '$$local_rank' is the escape that gives '$local_rank'. Other names ('$HOME', '$local_rank_x') and dollars stay;
 /// under torchrun's personality every '$$' becomes '$', which would break `sh -c 'kill $$'`.

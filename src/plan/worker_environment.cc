@@ -52,14 +52,16 @@ bool is_in(std::string_view name, const auto& names) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-bool is_contract(std::string_view name) {
-  return std::any_of(std::begin(kContract), std::end(kContract),
-                     [&](const ContractVariable& variable) { return variable.name == name; });
+bool is_contract(std::string_view name, std::string_view strategy = {}) {
+  return std::any_of(std::begin(kContract), std::end(kContract), [&](const ContractVariable& variable) {
+    return variable.name == name && (variable.strategy.empty() || variable.strategy == strategy);
+  });
 }
 
-bool is_unwanted(std::string_view name, const Environment& base) {
+bool is_unwanted(std::string_view name, const Environment& base, std::string_view strategy) {
   if (name == "LRUN_RESUME") return base.has("LRUN_RUN_ID");  // the outer run's workers are to go on, not this one's
-  if (is_in(name, kForeignRanks) || is_in(name, kPrivate)) return true;
+  if (is_in(name, kPrivate)) return true;
+  if (is_in(name, kForeignRanks)) return !is_contract(name, strategy);
   return std::any_of(std::begin(kForeignPrefixes), std::end(kForeignPrefixes),
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
@@ -127,6 +129,11 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
   variables.emplace_back("LRUN_NUM_NODES", nodes);
   variables.emplace_back("LRUN_PROCESS_GROUP_BACKEND", plan.process_group_backend.value);
   if (plan.seed.value) variables.emplace_back("LRUN_SEED", std::to_string(*plan.seed.value));
+  if (plan.strategy.value == "deepspeed") {
+    variables.emplace_back("CROSS_RANK", node_rank);
+    variables.emplace_back("CROSS_SIZE", nodes);
+    variables.emplace_back("LOCAL_SIZE", std::to_string(node.workers.size()));
+  }
   return variables;
 }
 
@@ -159,10 +166,11 @@ WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& nod
       gpu_vendor_(node.gpu_vendor) {
   shared_.reserve(base.variables().size() + shared_contract_.size());
   for (const auto& [name, value] : base.variables()) {
-    const bool unwanted = is_unwanted(name, base) && !is_wanted(plan.setup.environment, name);
+    const std::string& strategy = plan.strategy.value;
+    const bool unwanted = is_unwanted(name, base, strategy) && !is_wanted(plan.setup.environment, name);
     if (unwanted || (name == "LRUN_SEED" && !plan.seed.value)) {
       removed_.push_back(name);
-    } else if (!is_contract(name)) {
+    } else if (!is_contract(name, strategy)) {
       shared_.push_back(entry_of(name, value));
     }
   }

@@ -17,6 +17,7 @@ struct ContractVariable {
   std::string_view name;
   Scope scope;
   std::string_view meaning;
+  std::string_view strategy = {};  ///< under which alone it is given; empty: under all
 };
 
 inline constexpr ContractVariable kContract[] = {
@@ -60,6 +61,9 @@ inline constexpr ContractVariable kContract[] = {
      "descriptor and offset of memory where liblrun tells each step, as in '3:64'; under torchrun's name only with "
      "--hang-timeout"},
     {"LRUN_SEED", ContractVariable::Scope::kRun, "the seed asked for; absent when none was"},
+    {"CROSS_RANK", ContractVariable::Scope::kNode, "NODE_RANK under DeepSpeed's name", "deepspeed"},
+    {"CROSS_SIZE", ContractVariable::Scope::kRun, "nodes of the run under DeepSpeed's name", "deepspeed"},
+    {"LOCAL_SIZE", ContractVariable::Scope::kNode, "LOCAL_WORLD_SIZE under DeepSpeed's name", "deepspeed"},
 };
 
 /// True of the variables that lrun gives to workers or keeps from them whatever the user wants; not of those of which

@@ -20,7 +20,10 @@ namespace lrun {
 namespace {
 
 constexpr std::array<std::string_view, 5> kOwn = {"ddp", "dp", "ddp2", "ddp_sharded", "single"};
-constexpr std::array<std::string_view, 3> kLater = {"horovod", "deepspeed", "tpu"};
+constexpr std::array<std::string_view, 2> kLater = {"horovod", "tpu"};
+/// Under these lrun gives programs what another library's launcher gives; liblrun has nothing to do with it.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 1> kOfOtherLibraries = {
+    {{"deepspeed", "DeepSpeed: use 'ddp_sharded' or 'ddp'"}}};
 /// Of those the ranks of a launch see nothing: to them it is ddp.
 constexpr std::array<std::string_view, 3> kStartsRanksFromWithin = {"ddp_spawn", "ddp_fork", "ddp_notebook"};
 
@@ -35,6 +38,12 @@ Registry& registry() {
 }
 
 bool is_among(const auto& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
+
+/// Whose programs a strategy is for, and what liblrun has instead; empty: liblrun's own, or none.
+std::string_view other_library(std::string_view strategy) {
+  const auto found = std::ranges::find(kOfOtherLibraries, strategy, [](const auto& entry) { return entry.first; });
+  return found == kOfOtherLibraries.end() ? std::string_view() : found->second;
+}
 
 std::vector<std::string> known_names() {
   std::vector<std::string> names(kOwn.begin(), kOwn.end());
@@ -96,7 +105,8 @@ Replicas* Strategy::replicas() { return nullptr; }
 void register_strategy(const std::string& name, StrategyMaker maker) {
   if (name.empty()) throw std::invalid_argument("a strategy needs a name");
   if (!maker) throw std::invalid_argument("strategy '" + name + "' needs a function that makes it");
-  if (is_among(kOwn, name) || is_among(kLater, name) || is_among(kStartsRanksFromWithin, name)) {
+  if (is_among(kOwn, name) || is_among(kLater, name) || is_among(kStartsRanksFromWithin, name) ||
+      !other_library(name).empty()) {
     throw std::invalid_argument("strategy '" + name + "' is lrun's own: register yours under another name");
   }
   Registry& all = registry();
@@ -127,6 +137,9 @@ std::string choose_strategy(const std::string& asked, const World& world, std::s
     throw Unsupported("strategy '" + name +
                       "' is for programs that start their ranks by lrun::launch(), and this session is not in a "
                       "function that it runs: use 'ddp'");
+  }
+  if (const std::string_view library = other_library(name); !library.empty()) {
+    throw Unsupported("strategy '" + name + "' is for programs written for " + std::string(library));
   }
   if (is_among(kLater, name)) {
     throw Unsupported("strategy '" + name + "' is not in this version of liblrun: it has " + join_words(names));

@@ -303,6 +303,27 @@ TEST_F(Hosts, ThisMachineTakesPartWithoutSsh) {
   EXPECT_TRUE(contains(lrun.out(), "[1] 1/2 on a\n")) << lrun.out();
 }
 
+TEST_F(Hosts, RunAProgramWrittenForTheLauncherOfDeepSpeed) {
+  const std::string program = (folder_.path() / "program").string();
+  std::ofstream(program)
+      << "#!/bin/sh\necho \"$HOST_NAME $* node $CROSS_RANK/$CROSS_SIZE of $LOCAL_SIZE: $FROM_FILE\"\n";
+  ::chmod(program.c_str(), 0755);
+  std::ofstream(folder_.path() / ".deepspeed_env") << "FROM_FILE = two words\n";
+  std::ofstream(folder_.path() / "hostfile") << "a slots=8\nb slots=8\nc slots=8\n";
+  LrunProcess::Options started = options();
+  started.environment["HOME"] = folder_.path().string();
+  LrunProcess lrun({"--strategy", "deepspeed", "--hostfile", (folder_.path() / "hostfile").string(), "--num_nodes", "2",
+                    "--num_gpus", "2", "--accelerator", "cpu", program, "--deepspeed"},
+                   started);
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  for (const char* const line : {"[0] a --local_rank=0 --deepspeed node 0/2 of 2: two words\n",
+                                 "[1] a --local_rank=1 --deepspeed node 0/2 of 2: two words\n",
+                                 "[2] b --local_rank=0 --deepspeed node 1/2 of 2: two words\n",
+                                 "[3] b --local_rank=1 --deepspeed node 1/2 of 2: two words\n"}) {
+    EXPECT_EQ(count(lrun.out(), line), 1U) << line << lrun.out() << lrun.err();
+  }
+}
+
 TEST_F(Hosts, AreShownInThePlan) {
   LrunProcess lrun({"--dry-run", "-H", "a:2,b:1", "true"}, options());
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();

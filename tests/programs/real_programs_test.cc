@@ -39,15 +39,18 @@ class RealPrograms : public testing::TestWithParam<const char*> {
 
   /// \param options  of lrun, how many ranks among them.
   std::unique_ptr<LrunProcess> start(Words options, const std::string& program, const Words& arguments = {}) const {
-    const Words command{python_, LRUN_PROGRAMS "/" + program + ".py"};
-    options.insert(options.end(), command.begin(), command.end());
+    options.push_back(python_);
+    return start_script(std::move(options), program, arguments);
+  }
+
+  /// The same with the script itself as PROGRAM, unless `options` end with another.
+  std::unique_ptr<LrunProcess> start_script(Words options, const std::string& program, const Words& arguments) const {
+    options.push_back(LRUN_PROGRAMS "/" + program + ".py");
     options.insert(options.end(), arguments.begin(), arguments.end());
     // The source folder stays as it is, nothing is looked for in the network, and a host name need not resolve.
-    const std::map<std::string, std::string> environment{{"PYTHONDONTWRITEBYTECODE", "1"},
-                                                         {"PYTHONWARNINGS", "ignore"},
-                                                         {"GLOO_SOCKET_IFNAME", "lo"},
-                                                         {"TP_SOCKET_IFNAME", "lo"},
-                                                         {"HF_HUB_OFFLINE", "1"}};
+    const std::map<std::string, std::string> environment{{"PYTHONDONTWRITEBYTECODE", "1"}, {"PYTHON_EXEC", python_},
+                                                         {"PYTHONWARNINGS", "ignore"},     {"GLOO_SOCKET_IFNAME", "lo"},
+                                                         {"TP_SOCKET_IFNAME", "lo"},       {"HF_HUB_OFFLINE", "1"}};
     return std::make_unique<LrunProcess>(options, LrunProcess::Options{.environment = environment});
   }
 
@@ -109,6 +112,35 @@ INSTANTIATE_TEST_SUITE_P(RealPrograms, Training,
                                          "accelerate_loop"),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(DeepSpeed, Training, testing::Values("deepspeed_init"), name_of);
+
+class DeepSpeedPrograms : public RealPrograms {};
+
+TEST_F(DeepSpeedPrograms, RunAsUnderTheirOwnLauncher) {
+  const Words arguments{"--deepspeed", "--deepspeed_config", LRUN_PROGRAMS "/deepspeed_config.json"};
+  const auto run = start_script({"--strategy", "deepspeed", "--num_gpus", "2", "--accelerator", "cpu"},
+                                "deepspeed_train", arguments);
+  EXPECT_EQ(run->wait().code, 0) << run->out() << run->err();
+  const auto told = results(run->out());
+  ASSERT_EQ(told.size(), 2U) << run->out() << run->err();
+  const double expected = std::stod(loss_of_one_process().substr(5));
+  for (const std::string& result : told) {
+    EXPECT_NEAR(std::stod(loss_in(result).substr(5)), expected, 1e-5) << "in single precision: " << result;
+    EXPECT_TRUE(contains(result, "world=2")) << result;
+  }
+}
+
+TEST_F(DeepSpeedPrograms, SeeWhatTheirOwnLauncherGives) {
+  const auto ours = start_script({"--strategy", "deepspeed", "--num_gpus", "2", "--accelerator", "cpu"},
+                                 "launcher_contract", {"--deepspeed", "a b"});
+  EXPECT_EQ(ours->wait().code, 0) << ours->err();
+  // DeepSpeed's runner is the worker of an lrun, which ends it should the test fail.
+  const auto theirs = start({"--devices", "1"}, "deepspeed_runner",
+                            {"--num_gpus", "2", "--master_port", std::to_string(free_port()),
+                             LRUN_PROGRAMS "/launcher_contract.py", "--deepspeed", "a b"});
+  EXPECT_EQ(theirs->wait().code, 0) << theirs->err();
+  EXPECT_EQ(results(ours->out()), results(theirs->out())) << theirs->err();
+  EXPECT_EQ(results(ours->out()).size(), 2U) << ours->out();
+}
 
 TEST_F(RealPrograms, PassOnTheExitCodeOfOneRank) {
   const auto run = start({"--devices", "2"}, "torch_ddp", {"--exit-code", "17"});

@@ -49,7 +49,7 @@ TEST(Session, RefusesWhatComesLaterBeforeItJoins) {
   options.connect = [&](const World&) -> std::unique_ptr<Collectives> { throw std::logic_error("joined"); };
   const std::string has = "' is not in this version of liblrun: it has ddp, dp, ddp2, ddp_sharded and single";
   options.strategy = "deepspeed";
-  EXPECT_EQ(refusal(options), "strategy 'deepspeed" + has);
+  EXPECT_EQ(refusal(options), "strategy 'deepspeed' is for programs written for DeepSpeed: use 'ddp_sharded' or 'ddp'");
   options.strategy = std::nullopt;
   options.world->strategy = "tpu";
   EXPECT_EQ(refusal(options), "strategy 'tpu" + has);

@@ -36,11 +36,17 @@ TEST(Strategy, IsDdpUnlessSomebodySaysOtherwise) {
 }
 
 TEST(Strategy, ThatComesLaterIsRefusedByName) {
-  for (const std::string name : {"horovod", "deepspeed", "tpu"}) {
+  for (const std::string name : {"horovod", "tpu"}) {
     EXPECT_EQ(
         refusal("", world_of(2, name)),
         "strategy '" + name + "' is not in this version of liblrun: it has ddp, dp, ddp2, ddp_sharded and single");
   }
+}
+
+TEST(Strategy, OfAnotherLibraryIsForItsPrograms) {
+  EXPECT_EQ(refusal("", world_of(2, "deepspeed")),
+            "strategy 'deepspeed' is for programs written for DeepSpeed: use 'ddp_sharded' or 'ddp'");
+  EXPECT_THROW(register_strategy("deepspeed", [](const StrategyContext&) { return nullptr; }), std::invalid_argument);
 }
 
 TEST(Strategy, ThatStartsRanksFromWithinIsForLaunch) {

@@ -79,7 +79,6 @@ TEST(EveryFlag, SaysWhatIsWrongFirst) {
 TEST(EveryFlag, IsSuggestedForWhatOthersCallIt) {
   const std::vector<std::pair<std::string, std::string>> names{{"--backend", "--process_group_backend"},
                                                                {"--gpus", "--devices"},
-                                                               {"--num_gpus", "--devices"},
                                                                {"--restarts", "--max-restarts"},
                                                                {"--num_processes", "--nproc-per-node"}};
   for (const auto& [theirs, ours] : names) {

@@ -85,22 +85,23 @@ TEST(Refusal, OfAStrategyTellsLaterNamesFromMistakes) {
   expect_refused({
       {"--strategy=dpd",
        "lrun: error: '--strategy dpd': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded, ddp_spawn, ddp_fork, "
-       "ddp_notebook\nlrun: hint: did you mean "
+       "ddp_notebook, deepspeed\nlrun: hint: did you mean "
        "'ddp'?\n"},
       {"--strategy=fsdp",
        "lrun: error: '--strategy fsdp': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded, ddp_spawn, ddp_fork, "
-       "ddp_notebook\n"
+       "ddp_notebook, deepspeed\n"
        "lrun: hint: for example '--strategy ddp'\n"},
       {"--strategy=",
        "lrun: error: '--strategy=': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded, ddp_spawn, ddp_fork, "
-       "ddp_notebook\n"
+       "ddp_notebook, deepspeed\n"
        "lrun: hint: for example '--strategy ddp'\n"},
   });
-  for (const std::string name : {"horovod", "deepspeed", "tpu", "Horovod"}) {
-    EXPECT_EQ(refusal({"--strategy", name, "p"}), "lrun: error: '--strategy " + name +
-                                                      "': this strategy is not in this version; allowed: ddp, dp, "
-                                                      "ddp2, ddp_sharded, ddp_spawn, ddp_fork, ddp_notebook\n"
-                                                      "lrun: hint: for example '--strategy ddp'\n");
+  for (const std::string name : {"horovod", "tpu", "Horovod"}) {
+    EXPECT_EQ(refusal({"--strategy", name, "p"}),
+              "lrun: error: '--strategy " + name +
+                  "': this strategy is not in this version; allowed: ddp, dp, "
+                  "ddp2, ddp_sharded, ddp_spawn, ddp_fork, ddp_notebook, deepspeed\n"
+                  "lrun: hint: for example '--strategy ddp'\n");
   }
 }
 

@@ -15,7 +15,7 @@ TEST(ChooseStrategy, IsDdpForMoreThanOneDeviceOrNode) {
 }
 
 TEST(ChooseStrategy, KeepsWhatWasAskedAndWhoAsked) {
-  for (const char* name : {"ddp", "dp", "ddp2", "ddp_sharded", "ddp_spawn", "ddp_fork", "ddp_notebook"}) {
+  for (const char* name : {"ddp", "dp", "ddp2", "ddp_sharded", "ddp_spawn", "ddp_fork", "ddp_notebook", "deepspeed"}) {
     EXPECT_EQ(choose_strategy(flag("--strategy", name), 1, 1), flag("--strategy", name));
   }
 }
@@ -26,7 +26,8 @@ TEST(ChooseStrategy, RefusesLaterOnesUnknownOnesAndSingleForSeveral) {
   EXPECT_EQ(refusal_of([] { choose_strategy(flag("--strategy", "dpp"), 2, 1); }),
             "unknown strategy 'dpp' | did you mean 'ddp'?");
   EXPECT_EQ(refusal_of([] { choose_strategy(flag("--strategy", "mystery"), 2, 1); }),
-            "unknown strategy 'mystery' | use ddp, dp, ddp2, ddp_sharded, ddp_spawn, ddp_fork, ddp_notebook or single");
+            "unknown strategy 'mystery' | use ddp, dp, ddp2, ddp_sharded, ddp_spawn, ddp_fork, ddp_notebook, deepspeed "
+            "or single");
   EXPECT_NE(refusal_of([] { choose_strategy(flag("--strategy", "single"), 2, 1); }), "");
   EXPECT_EQ(choose_strategy(flag("--strategy", "single"), 1, 1).value, "single");
 }

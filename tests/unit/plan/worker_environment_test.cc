@@ -86,7 +86,9 @@ TEST(WorkerEnvironment, GivesNothingButTheTableAndWhatWasInherited) {
   std::set<std::string> names;
   for (const auto& [name, value] : worker(plan_of(request, gpu_node(4), base), 0, base)) names.insert(name);
   std::set<std::string> table;
-  for (const ContractVariable& variable : kContract) table.insert(std::string(variable.name));
+  for (const ContractVariable& variable : kContract) {
+    if (variable.strategy.empty()) table.insert(std::string(variable.name));
+  }
   table.erase("LRUN_PROGRESS_FD");  // of the attempt that has the memory
   EXPECT_EQ(names, table);
 }
@@ -136,6 +138,26 @@ TEST(WorkerEnvironment, TakesForeignRanksOutAndKeepsTheJob) {
   const Variables seen = worker(plan, 0, base);
   EXPECT_EQ(seen.count("SLURM_PROCID"), 0U);
   EXPECT_EQ(seen.at("SLURM_JOB_ID"), "99");
+}
+
+TEST(WorkerEnvironment, HasTheNamesOfDeepSpeedUnderItsStrategyAlone) {
+  const Environment base = environment_with({{"CROSS_RANK", "7"}, {"LOCAL_SIZE", "7"}});
+  LaunchRequest request = two_nodes_of_two();
+  EXPECT_EQ(worker(plan_of(request, cpu_node(), base), 3, base).count("LOCAL_SIZE"), 0U);
+  request.strategy = flag("--strategy", "deepspeed");
+  const LaunchPlan plan = plan_of(request, cpu_node(), base);
+  Variables seen = worker(plan, 3, base);
+  EXPECT_EQ(seen["CROSS_RANK"], "1");
+  EXPECT_EQ(seen["CROSS_SIZE"], "2");
+  EXPECT_EQ(seen["LOCAL_SIZE"], "2");
+  EXPECT_EQ(seen["RANK"], "3");
+  EXPECT_EQ(seen["LRUN_STRATEGY"], "deepspeed");
+  const WorkerEnvironment environment(plan, plan.nodes[1], base, {});
+  EXPECT_EQ(environment.removed(), std::vector<std::string>()) << "they have other values, and are there";
+  const std::vector<std::string>& shared = environment.shared();
+  EXPECT_EQ(std::count_if(shared.begin(), shared.end(),
+                          [](const std::string& entry) { return entry.starts_with("CROSS_RANK="); }),
+            1);
 }
 
 TEST(WorkerEnvironment, KeepsTheSecretAndAnOuterRunFromWorkers) {

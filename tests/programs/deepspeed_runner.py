@@ -1,0 +1,5 @@
+"""DeepSpeed's own launcher."""
+
+from deepspeed.launcher.runner import main
+
+main()
