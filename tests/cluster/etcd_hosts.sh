@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# A job whose launchers meet through an etcd of three members, each of all these on a host of its own: links to etcd are
+# cut and healed, and its leader is killed. usage: etcd_hosts.sh LRUN
+set -euo pipefail
+lrun=$1
+# shellcheck source=tests/cluster/lab.sh
+. "$(dirname "$0")/lab.sh"
+need_lab
+need_root
+need_part etcd etcd
+command -v etcdctl > /dev/null || skip "no etcdctl"
+open_lab etcdhosts
+export LRUN_STATE=$out/state
+patience=60  # seconds, for anything to happen
+lease=5      # seconds
+
+fail() { echo "FAILED: $1"; tail -n 30 "$out"/*.log; exit 1; }
+bring_up hosts hosts up 6
+bring_up etcd etcd up 3 --hosts
+endpoints=$("$lab" etcd endpoints)
+ctl() { "$lab" exec h0 env ETCDCTL_API=3 etcdctl --endpoints "$endpoints" "$@"; }
+with_etcd() {  # cut|heal HOST: its links to the hosts of etcd
+  local to
+  for to in h1 h2 h3; do "$lab" hosts "$1" "$2" "$to"; done
+}
+
+# begin HOST: a launcher in the background; its worker goes on until the file 'end' is there.
+declare -A launchers
+begin() {
+  # shellcheck disable=SC2016 # expanded by the workers
+  "$lab" exec "$1" "$lrun" --rdzv-backend etcd --rdzv-endpoint "$endpoints" --rdzv-id job --nnodes 2:3 -n 1 --grace 2s \
+    sh -c 'echo "rank $RANK/$WORLD_SIZE count $TORCHELASTIC_RESTART_COUNT."; while [ ! -e "$0" ]; do sleep 0.1; done' \
+    "$out/end" > "$out/$1.log" 2>&1 &
+  launchers[$1]=$!
+}
+# said HOST TEXT [TIMES]: waits until its launcher, or its worker, has said so.
+said() {
+  local deadline=$((SECONDS + patience))
+  until [ "$(grep -c -- "$2" "$out/$1.log")" -ge "${3:-1}" ]; do
+    [ "$SECONDS" -lt "$deadline" ] || fail "$1 does not say '$2' ${3:-1} times"
+    sleep 0.05
+  done
+}
+# ends HOST: it does, and all is well
+ends() {
+  local status=0 deadline=$((SECONDS + patience))
+  while kill -0 "${launchers[$1]}" 2> /dev/null; do
+    [ "$SECONDS" -lt "$deadline" ] || fail "$1 does not end"
+    sleep 0.05
+  done
+  wait "${launchers[$1]}" || status=$?
+  [ "$status" -eq 0 ] || fail "$1 ended with $status"
+}
+holder() { ctl get --print-value-only /lrun/job/holder | grep -o '"node":"h[456]"' | grep -o 'h[456]'; }
+
+for host in h4 h5 h6; do begin $host; done
+for host in h4 h5 h6; do said $host 'rank ./3 count 0'; done
+first=$(holder)
+others=$(echo h4 h5 h6 | tr ' ' '\n' | grep -v "$first")
+read -r member _ <<< "$(tr '\n' ' ' <<< "$others")"
+
+# Only the holder needs etcd, and of that only what is left of it: nobody notices that a member of the job cannot reach
+# it, nor that its leader dies.
+with_etcd cut "$member"
+killed=$("$lab" etcd kill leader)
+deadline=$((SECONDS + 2 * lease + 2))
+while [ "$SECONDS" -lt "$deadline" ]; do
+  ! grep -q 'is lost' "$out"/h?.log || fail "a link that nobody needs was cut, and the job noticed"
+  sleep 0.2
+done
+[ "$(holder)" = "$first" ] || fail "another launcher holds the meeting"
+"$lab" etcd start "$killed"
+with_etcd heal "$member"
+
+# The holder loses etcd, while all launchers reach each other: it gives the meeting up, and the others go on without it.
+with_etcd cut "$first"
+said "$first" "the meeting on node $first is lost: no word from etcd for ${lease}s"
+for host in $others; do said "$host" 'rank ./2 count 0'; done
+second=$(holder)
+[ "$second" != "$first" ] || fail "$first holds the meeting without an etcd"
+[ "$(grep -c 'rank ./2' "$out/$first.log" || true)" -eq 0 ] || fail "$first began a job of its own"
+# It is healed, and the launcher comes back.
+with_etcd heal "$first"
+for host in h4 h5 h6; do said $host 'rank ./3 count 0' 2; done
+
+touch "$out/end"
+for host in h4 h5 h6; do ends $host; done
+[ -z "$(holder || true)" ] || fail "the job is over, and $(holder) holds its meeting"
+echo "passed"
