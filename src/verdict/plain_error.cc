@@ -108,6 +108,17 @@ std::string_view behind_name(std::string_view line) {
   return named ? line.substr(colon + 2) : std::string_view();
 }
 
+constexpr std::string_view kOfMake = "*** ";
+
+/// 'make: *** [Makefile:3: all] Error 2', 'make[1]: *** No rule to make target 'x'.  Stop.'
+bool is_of_make(std::string_view line) { return behind_name(line).starts_with(kOfMake); }
+
+/// What a recipe said itself stands before make's account of it, and the account of the innermost make before others'.
+std::string find_of_make(const std::vector<std::string>& last_lines, const std::vector<std::string>& error_lines) {
+  const auto found = std::find_if(error_lines.begin(), error_lines.end(), is_of_make);
+  return found != error_lines.end() && is_near_the_end(last_lines, *found) ? *found : std::string();
+}
+
 bool tells_reason(std::string_view line) {
   if (tells_line_of_source(line)) return true;
   return !behind_name(line).empty() &&
@@ -124,14 +135,14 @@ std::string find_plain_error(const std::vector<std::string>& last_lines, const s
                              bool may_be_unmarked) {
   std::vector<std::string> said;
   std::copy_if(error_lines.begin(), error_lines.end(), std::back_inserter(said),
-               [](const std::string& line) { return !is_beside(line); });
-  if (said.empty()) return {};
+               [](const std::string& line) { return !is_beside(line) && !is_of_make(line); });
+  if (said.empty()) return find_of_make(last_lines, error_lines);
   const auto most = std::min(kNearTheEndOfErrors, static_cast<std::ptrdiff_t>(said.size()));
   auto found = std::find_if(said.rbegin(), said.rbegin() + most, is_marked_as_error);
   const bool last = tells_reason(said.back()) || (may_be_unmarked && may_be_the_reason(said));
   if (found == said.rbegin() + most && last) found = said.rbegin();
   const bool seen = found != said.rbegin() + most && is_near_the_end(last_lines, *found);
-  return seen ? *found : std::string();
+  return seen ? *found : find_of_make(last_lines, error_lines);
 }
 
 }  // namespace lrun

@@ -8,7 +8,8 @@ namespace lrun {
 
 /// The line on stderr in which a program that ended by its own will said why: 'train.py: error: the following arguments
 /// are required: --lr', 'fatal: no such configuration', 'ls: cannot access 'x': No such file or directory', 'no data at
-/// train.pl line 3.'. Empty when nothing is marked like that, or other things were printed after it. Pure.
+/// train.pl line 3.'; 'make: *** [Makefile:3: all] Error 2' where the recipe said nothing. Empty when nothing is marked
+/// like that, or other things were printed after it. Pure.
 /// \param last_lines       what was printed last
 /// \param error_lines      those of them that came on stderr
 /// \param may_be_unmarked  the very last line is enough, as of Python's sys.exit('text'), unless it looks like a log's

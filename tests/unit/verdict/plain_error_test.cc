@@ -41,6 +41,21 @@ TEST(PlainError, IsWhatShellsAndToolsSay) {
   EXPECT_EQ(found({"I was told: No such file or directory"}), "") << "no program's name stands before it";
 }
 
+TEST(PlainError, IsWhatMakeSaysWhereTheRecipeSaidNothing) {
+  EXPECT_EQ(found({"make: *** [Makefile:2: all] Error 3"}), "make: *** [Makefile:2: all] Error 3");
+  EXPECT_EQ(found({"make: *** No rule to make target 'x'.  Stop."}), "make: *** No rule to make target 'x'.  Stop.");
+  EXPECT_EQ(found({"make[1]: *** [Makefile:7: step] Error 3", "make: *** [Makefile:2: all] Error 2"}),
+            "make[1]: *** [Makefile:7: step] Error 3")
+      << "the others say that the innermost has failed";
+  EXPECT_EQ(found({"train: error: no data", "make[1]: *** [Makefile:7: step] Error 1",
+                   "make: *** [Makefile:2: all] Error 2"}),
+            "train: error: no data");
+  EXPECT_EQ(found_unmarked({"no data for this rank", "make: *** [Makefile:2: all] Error 1"}), "no data for this rank");
+  EXPECT_EQ(found({"make: *** [Makefile:2: all] Error 1 (ignored)", "1", "2", "3", "4", "5", "6", "7", "8", "9"}), "")
+      << "other things were said after it";
+  EXPECT_EQ(found({"it: was *** bad"}), "");
+}
+
 TEST(PlainError, MayHaveALongCallStackBehindIt) {
   Lines lines{"train.js:1", "throw new Error('no data')", "^", "", "Error: no data"};
   lines.insert(lines.end(), 12, "    at load (train.js:1:7)");
