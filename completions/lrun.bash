@@ -156,11 +156,14 @@ _lrun_options_of_verb() {
   esac
 }
 
-# The runs that left a folder.
+# The runs that left a folder, and what their jobs are called, where that is a plain word.
 _lrun_runs() {
-  local lock
+  local lock name
   for lock in "${LRUN_STATE:-$HOME/.local/state/lrun}"/*/lock; do
     [[ -e $lock ]] || continue
+    name=
+    read -r name < "$lock"
+    [[ $name =~ ^[A-Za-z0-9._:@%+-]+$ ]] && printf '%s\n' "$name"
     lock=${lock%/lock}
     printf '%s\n' "${lock##*/}"
   done

@@ -105,6 +105,7 @@ function __lrun_complete_verb
     set -q state[1]; or set state $HOME/.local/state/lrun
     for lock in $state/*/lock
         basename (dirname $lock)
+        string match -r '^[A-Za-z0-9._:@%+-]+$' < $lock  # what its job is called
     end
 end
 

@@ -83,6 +83,12 @@ among 'lrun --signals-to-handle SIGT' SIGTERM
 exactly 'lrun status ' 20260102-run-one 20260103-run-two
 exactly 'lrun status 20260103' 20260103-run-two
 among 'lrun status --js' --json
+printf 'train-7' > "$work/state/20260102-run-one/lock"
+echo "\$(touch evil) words" > "$work/state/20260103-run-two/lock"
+exactly 'lrun status ' 20260102-run-one 20260103-run-two train-7
+exactly 'lrun report tr' train-7
+exactly 'lrun stack train' train-7
+[ ! -e evil ] || { echo "$shell runs what a job is called"; exit 1; }
 never 'lrun status --' --devices
 among 'lrun --config tr' train.py
 export LRUN_TEST_VARIABLE=1
