@@ -224,6 +224,22 @@ TEST(SeveralNodes, RefuseWhoBelongsToAnotherJob) {
   EXPECT_EQ(holder.wait().code, 0) << holder.err();
 }
 
+/// As with torchrun, where one line with a fixed endpoint is used for several jobs.
+TEST(SeveralNodes, AJobOfOneNodeNeedsNoEndpointThatAnotherJobHas) {
+  const std::string endpoint = "127.0.0.1:" + std::to_string(free_port());
+  const auto job = [&](const std::string& name, const std::string& script) {
+    return std::vector<std::string>{
+        "--nnodes", "1", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "--rdzv-id", name, "sh", "-c", script};
+  };
+  LrunProcess first(job("mine", "echo up; exec sleep 1000"));
+  ASSERT_TRUE(first.wait_for("up")) << first.err();
+  LrunProcess second(job("yours", "echo $WORLD_SIZE $TORCHELASTIC_RUN_ID"));
+  EXPECT_EQ(second.wait().code, 0) << second.err();
+  EXPECT_TRUE(contains(second.out(), "1 yours")) << second.out();
+  first.signal(SIGTERM);
+  first.wait();
+}
+
 /// Without a name the job is known by what it runs.
 TEST(SeveralNodes, AreNotMergedWithAnotherJobByChance) {
   Job job({"--num_nodes", "2", "--rdzv-id", ""});
