@@ -121,9 +121,18 @@ Verdict NodeRun::run_attempts() {
     timeout_ = loop_.after(plan_.timeout.value, [this] { time_is_over(RunEnd::Kind::kTimedOut, plan_.timeout.value); });
   }
   open_run_directory();
+  watch_unread_input();
   loop_.run();
   prune_runs(run_folder_.parent_path(), kRunsKept, kRunsTolerated);
   return verdict_;
+}
+
+void NodeRun::watch_unread_input() {
+  const bool is_read = plan_.standard_input || plan_.personality.standard_input != Personality::Stdin::kNull;
+  if (is_read || !facts_.has_pipe_of_its_own || speaks_through_head()) return;
+  unread_input_.emplace(loop_, [this] {
+    warn("nobody reads what is piped into lrun: with '--stdin' rank 0 does, and the others nothing");
+  });
 }
 
 /// The last attempt, which has a verdict, gives way only to one that runs.

@@ -14,6 +14,7 @@
 #include "cli/hang_guard.h"
 #include "cli/job_run.h"
 #include "cli/log_folder.h"
+#include "cli/unread_input.h"
 #include "cli/verbose_log.h"
 #include "inspect/control_socket.h"
 #include "inspect/run_directory.h"
@@ -42,6 +43,7 @@ class NodeRun {
     std::size_t most_connections = 0;  ///< to the store, at the same time
     Job* job = nullptr;                ///< with other nodes; nullptr: alone
     Membership membership = {};        ///< of that job's first attempt here
+    bool has_pipe_of_its_own = false;  ///< on standard input
   };
 
   /// \throws std::system_error  the store's port is taken, descriptors ran out.
@@ -65,6 +67,7 @@ class NodeRun {
   void make_folders();
   void open_run_directory();
   void plan_housework();
+  void watch_unread_input();
   void time_is_over(RunEnd::Kind kind, Duration limit, const std::string& who = {});
   void check_connected();
   [[nodiscard]] bool is_named(int signal_number) const;
@@ -123,6 +126,7 @@ class NodeRun {
   std::unique_ptr<Attempt> attempt_;  ///< the last one that could be started
   std::optional<HangGuard> hang_guard_;
   std::optional<SignalSource> signals_;
+  std::optional<UnreadInput> unread_input_;
   SignalEcho echo_;
   RestartChoice last_choice_;        ///< and all attempts so far
   std::map<int, int> starts_;        ///< by the number of the attempt: a change of nodes does not count
