@@ -23,7 +23,6 @@ using Kind = NodeFrame::Kind;
 
 constexpr Duration kAnswerLimit(30'000);
 constexpr Duration kEndMargin(20'000);   // the holder of the meeting waits so long for others, and some more
-constexpr Duration kToTellEnd(10'000);   // besides the grace, since a host was last heard of that ends a job
 constexpr Duration kHurriedEnd(10'000);  // after a second signal
 constexpr Duration kToHangUp(1500);      // for an ssh whose host has told its end: it may serve others, too
 constexpr Duration kUnfinishedLine(100);
@@ -70,8 +69,10 @@ std::unique_ptr<HostLinks> HostsRun::links_to(const std::vector<Host>& hosts) {
 
 HostsRun::End HostsRun::run() {
   links_->connect();
+  // Two connections behind each other, or a second one from here, take more time.
   const bool is_tree = hosts_.size() > options_.most_connections;
-  answer_limit_ = loop_.after(is_tree ? 2 * kAnswerLimit : kAnswerLimit, [this] { say_why_nobody_answered(); });
+  const Duration limit = is_tree ? 2 * kAnswerLimit : kAnswerLimit;
+  answer_limit_ = loop_.after(limit, [this, limit] { do_without_answers(limit); });
   say_that_we_live();
   start_when_all_answered();
   loop_.run();
@@ -79,10 +80,10 @@ HostsRun::End HostsRun::run() {
   return end_;
 }
 
-void HostsRun::say_why_nobody_answered() {
+void HostsRun::do_without_answers(Duration waited) {
   for (Host& host : hosts_) {
     if (!host.ready && host.problem.empty()) {
-      host.problem = fmt::format("no answer in {}", format_duration(kAnswerLimit));
+      host.problem = fmt::format("no answer in {}", format_duration(waited));
     }
   }
   start_when_all_answered();
@@ -217,13 +218,14 @@ void HostsRun::host_ended(std::size_t index) {
   limit_the_rest();
 }
 
-/// A launcher ends well only when the job is over everywhere, and without enough hosts there is no job.
+/// A launcher ends well only when the job is over everywhere, and without enough hosts there is no job. Counted from
+/// the last word of any host.
 void HostsRun::limit_the_rest() {
   const auto is_over = [this](const Host& host) {
     return host.end && (host.end->success() || options_.min_nodes == static_cast<int>(hosts_.size()));
   };
   if (std::none_of(hosts_.begin(), hosts_.end(), is_over)) return;
-  rest_limit_ = loop_.after(options_.grace + kToTellEnd, [this] {
+  rest_limit_ = loop_.after(options_.grace + kEndMargin, [this] {
     paused_ ? limit_the_rest() : give_up([](const Host& host) { return !host.end; });
   });
 }
@@ -294,6 +296,7 @@ void HostsRun::suspend() {
   ::sigprocmask(SIG_UNBLOCK, &only, nullptr);  // here it stops, until SIGCONT
   ::sigprocmask(SIG_BLOCK, &only, nullptr);
   say_that_we_live();
+  if (rest_limit_.armed()) limit_the_rest();  // what was said meanwhile is still unread
 }
 
 void HostsRun::signal_arrived(int signal_number) {

@@ -72,7 +72,7 @@ class HostsRun {
   };
 
   [[nodiscard]] std::unique_ptr<HostLinks> links_to(const std::vector<Host>& hosts);
-  void say_why_nobody_answered();
+  void do_without_answers(Duration waited);
   void received(std::size_t index, const NodeFrame& frame);
   void cannot_be_used(std::size_t index, const std::string& why);
   void failed_to_start(std::size_t index, const std::string& why);

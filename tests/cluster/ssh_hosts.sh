@@ -43,6 +43,38 @@ run 0 -H h0:1,h1:1 --output raw sh -c 'echo "$RANK at $MASTER_ADDR on $(hostname
 grep -qx "0 at 198.18.0.10 on h0" "$out/out" || fail "rank 0 is not here"
 grep -qx "1 at 198.18.0.10 on h1" "$out/out" || fail "rank 1 is not on h1"
 
+# lrun comes along, to hosts of unequal sizes and for some of their GPUs, and goes again. The driver is a fake one.
+# shellcheck disable=SC2016
+copy='echo "$RANK/$WORLD_SIZE on $(hostname) GPUs $CUDA_VISIBLE_DEVICES by $(readlink /proc/$PPID/exe)"'
+# copied RANKS [HOST GPUS]...: a pair for each rank; all were started by copies, and none is left.
+copied() {
+  local ranks=$1 rank=0
+  shift
+  while [ $# -gt 0 ]; do
+    grep -Eqx "$rank/$ranks on $1 GPUs $2 by /.*/tmp\.[^/]*/lrun" "$out/out" || fail "rank $rank is not on $1, by a copy"
+    rank=$((rank + 1))
+    shift 2
+  done
+  for _ in $(seq 100); do
+    left=$(find "${LAB_ROOT:-/tmp/lab}/$LAB"/h*.local -maxdepth 1 -name 'tmp.*')
+    [ -n "$left" ] || return 0
+    sleep 0.1
+  done
+  fail "copies are left: $left"
+}
+run 0 --copy -H h1:1,h2:2 --output raw sh -c "$copy"
+copied 3 h1 "" h2 "" h2 ""
+if "$lab" gpus up 4 > "$out/lab" 2>&1; then
+  printf 'h1 slots=4\nh2 slots=4\n' > "$out/hosts"
+  # shellcheck disable=SC2016
+  printf '#!/bin/bash\nexec ssh "${@:1:$#-1}" "export LD_LIBRARY_PATH=%s; ${!#}"\n' "${LAB_ROOT:-/tmp/lab}/$LAB/gpus" > "$out/ssh"
+  chmod +x "$out/ssh"
+  run 0 --copy --ssh "$out/ssh" --hostfile "$out/hosts" --include h1:0,2@h2:1 --output raw sh -c "$copy"
+  copied 3 h1 0,2 h1 0,2 h2 1
+else
+  echo "not tested: no fake driver here: $(tail -n 1 "$out/lab")"
+fi
+
 # A failure is told once, and its code is the run's.
 # shellcheck disable=SC2016
 run 7 -H h1:2,h2:2 --grace 20s sh -c 'if [ $RANK = 3 ]; then echo boom >&2; exit 7; fi; exec sleep 1000'
