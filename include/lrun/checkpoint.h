@@ -16,6 +16,13 @@ namespace lrun {
 class Session;
 
 /// The state of a training as bytes, for example a torch::serialize::OutputArchive.
+///
+/// Reading such an archive back, load() of the module and of the optimizer (torch::load), may come before
+/// Session::wrap() or after it, between two steps, on every rank the same: the parameters stay those that were wrapped
+/// and get new values. The archive may be of any device; the next step brings module and optimizer (lrun::Optimizer) to
+/// theirs. It has to be of a model of the same shapes and dtypes. With several ranks the next step throws
+/// std::logic_error where they differ, names the parameter and says what to do; but LibTorch takes the bytes of a wider
+/// dtype on the same device for those of its own, without a word.
 struct Checkpoint {
   std::uint64_t step = 0;  ///< As it was saved: steps, epochs, whatever the program counts.
   std::string content;

@@ -112,8 +112,8 @@ class LRUN_EXPORT GradientSync {
   GradientSync& operator=(GradientSync&&) noexcept;
 
   /// Called before each forward: forgets a backward() that ended in an exception.
-  /// \throws std::logic_error  a parameter was converted or moved since construction (module->to(…)), or has another
-  ///                           parameter's gradient; names it.
+  /// \throws std::logic_error  a parameter has another dtype, shape or device than at construction (module->to(…), or
+  ///                           load() of such an archive), or has another parameter's gradient; names it.
   void prepare();
 
   /// Makes backward() through `output` finish the synchronisation even when no parameter gets a gradient on this rank.

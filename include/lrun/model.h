@@ -24,6 +24,7 @@ class Module;
 namespace lrun {
 
 class Collectives;
+class ModulePlacement;
 
 /// How a module is wrapped.
 struct WrapOptions {
@@ -54,8 +55,9 @@ class LRUN_EXPORT ReplicatedModule final : public Strategy {
 
   /// Before each training forward: sends rank 0's buffers out unless that was switched off or no_sync() is in effect.
   /// \throws std::logic_error  the module's parameters are not those that were wrapped: one was registered, replaced,
-  ///                           removed, frozen, converted or moved since; names it.
+  ///                           removed or frozen since, or has another dtype or shape; names it.
   void prepare_forward() override;
+  void place_module() override;
   /// Runs backward; afterwards all gradients are averaged. \return `loss`, detached.
   /// \throws std::invalid_argument  `loss` is undefined or has more than one element.
   /// \throws lrun::RankMismatch     the guards found a parameter that is not the same on all ranks.
@@ -79,7 +81,8 @@ class LRUN_EXPORT ReplicatedModule final : public Strategy {
   // Owned together with the user, who keeps using the module beside the wrapper.
   std::shared_ptr<torch::nn::Module> module_;
   std::unique_ptr<BufferBroadcast> buffers_;
-  std::vector<NamedTensor> parameters_;  // as they were wrapped
+  std::unique_ptr<ModulePlacement> placement_;  // of parameters and buffers
+  std::vector<NamedTensor> parameters_;         // as they were wrapped
   GradientSync gradient_sync_;
   bool broadcast_buffers_;
 };
@@ -109,6 +112,8 @@ struct CopyTensors {
 ///         when there are several.
 /// Devices every tensor of the batch is moved to session.device(), and those of a part to the part's (DeviceTransfer).
 ///         The batch itself stays as it is, and is the caller's again when the step returns.
+/// Loading load() of the module and of the optimizer (torch::load) works at any time between two steps, on every rank
+///         the same archive, from whatever device that is of: each step brings the module back to its devices.
 /// Threads the training thread.
 /// Lifetime must not outlive its Session.
 template <class Module>
@@ -148,6 +153,7 @@ class Model {
   template <TensorTree Batch, class Step, class StepEnd>
   auto eval_step(const Batch& batch, Step&& step, StepEnd&& step_end) {
     at::NoGradGuard no_grad;
+    strategy_->place_module();
     const TransferWait wait(transfer_);
     const Batch whole = transfer_(batch);
     const auto outputs = run_parts(batch, whole, step);

@@ -32,7 +32,10 @@ class Optimizer {
   void zero_grad(bool set_to_none = true) { optimizer_.zero_grad(set_to_none); }
 
   /// One update from the averaged gradients: the same on every rank. Collective where the state is split.
-  void step() { shards_ ? shards_->step(optimizer_) : static_cast<void>(optimizer_.step()); }
+  void step() {
+    if (std::exchange(was_loaded_, false)) detail::place_state(optimizer_);
+    shards_ ? shards_->step(optimizer_) : static_cast<void>(optimizer_.step());
+  }
 
   /// While it lives, the torch optimizer of one rank, or of all, has the state of all ranks.
   class WholeState {
@@ -61,10 +64,12 @@ class Optimizer {
     optimizer_.save(archive);
   }
 
-  /// Reads what save() or torch's own optimizer wrote, and keeps this rank's part. Every rank reads the whole.
+  /// Reads what save() or torch's own optimizer wrote, and keeps this rank's part. Every rank reads the whole; from
+  /// the next step() on the state is where the parameters are, wherever the archive has it.
   void load(torch::serialize::InputArchive& archive) {
     optimizer_.load(archive);
     if (shards_) shards_->drop_foreign_state(optimizer_);
+    was_loaded_ = true;  // the parameters may be on another device until the next forward, loaded like it
   }
 
   /// torch's own optimizer: parameter groups, schedulers. Where the state is split it has this rank's part of it, and
@@ -78,6 +83,7 @@ class Optimizer {
  private:
   TorchOptimizer optimizer_;
   std::optional<OptimizerShards> shards_;
+  bool was_loaded_ = false;
 };
 
 }  // namespace lrun

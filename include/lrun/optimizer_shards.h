@@ -57,6 +57,14 @@ class LRUN_EXPORT OptimizerShards {
   std::unique_ptr<State> state_;
 };
 
+namespace detail {
+
+/// Brings an optimizer's state to the device of its parameters: load() leaves it where the archive has it. Does nothing
+/// on CPUs, and where the parameters are on several devices.
+LRUN_EXPORT void place_state(torch::optim::Optimizer& optimizer);
+
+}  // namespace detail
+
 /// Where a rank is asked for: every rank.
 inline constexpr int kAllRanks = -1;
 

@@ -29,8 +29,13 @@ class LRUN_EXPORT Strategy {
  public:
   virtual ~Strategy();
 
-  /// Before each training forward. Tells the launcher that a step begins, then calls prepare_forward().
+  /// Before each training forward. Tells the launcher that a step begins, then calls place_module() and
+  /// prepare_forward().
   void begin_forward();
+
+  /// Before each forward, of a training step or not: brings parameters and buffers back to the devices on which they
+  /// were wrapped, where something moved them, such as load() of an archive from another device. Default: nothing.
+  virtual void place_module();
 
   /// Whether the tensors of the batch of this step are to be shown to look_at_batch() before backward(); see
   /// lrun/guards.h. Default: no.

@@ -119,6 +119,10 @@ void GradientBuckets::refuse_foreign_gradient(std::size_t index) const {
                          "' is that of another parameter, or a part of a bucket: assign a clone()");
 }
 
+void GradientBuckets::refuse_other_form(std::size_t index) const {
+  lrun::refuse_other_form(slots_[index].parameter, slots_[index].place.view);
+}
+
 void GradientBuckets::arrive(std::size_t index) {
   if (!order_is_settled_) arrivals_.push_back(index);
   note(slots_[index], true);

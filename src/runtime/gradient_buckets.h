@@ -39,6 +39,10 @@ class GradientBuckets {
   /// \throws std::logic_error  the gradient lies in a bucket at another place than its own; names the parameter.
   void refuse_foreign_gradient(std::size_t index) const;
 
+  /// \throws std::logic_error  the parameter has not the dtype, shape and device any more that its bucket was made for;
+  ///                           names it.
+  void refuse_other_form(std::size_t index) const;
+
   /// The gradient of this pass came, and was moved in.
   void arrive(std::size_t index);
   /// None came in this pass; what was accumulated before still is to be averaged.

@@ -11,6 +11,12 @@
 namespace lrun {
 namespace {
 
+std::string text_of(at::IntArrayRef sizes) {
+  std::string text;
+  for (const auto size : sizes) text += (text.empty() ? "" : ", ") + std::to_string(size);
+  return "[" + text + "]";
+}
+
 void check(const NamedTensor& parameter) {
   if (parameter.tensor.is_inference()) {
     throw std::invalid_argument("parameter '" + parameter.name + "' was made in inference mode and cannot be trained");
@@ -65,6 +71,27 @@ void refuse_other_device(const std::string& name, const at::Tensor& parameter, c
   throw std::invalid_argument("parameter '" + name + "' is on " + parameter.device().str() +
                               ", and the group averages gradients on " + bucket.device().str() +
                               ": move the module there, or let Session::wrap() do it");
+}
+
+void refuse_other_form(const NamedTensor& parameter, const at::Tensor& gradient) {
+  const at::Tensor& tensor = parameter.tensor;
+  if (tensor.sizes() == gradient.sizes() && tensor.scalar_type() == gradient.scalar_type() &&
+      tensor.device() == gradient.device()) {
+    return;
+  }
+  const auto changed = [&](const std::string& before, const std::string& now, const std::string& hint) {
+    throw std::logic_error("parameter '" + parameter.name + "' was " + before + " when the module was wrapped and is " +
+                           now + " now, by to() or by load() of an archive: " + hint);
+  };
+  if (tensor.sizes() != gradient.sizes()) {
+    changed(text_of(gradient.sizes()), text_of(tensor.sizes()), "load one of this model");
+  }
+  if (tensor.scalar_type() != gradient.scalar_type()) {
+    const std::string before = c10::toString(gradient.scalar_type());
+    changed(before, c10::toString(tensor.scalar_type()), "convert it back with module->to(torch::k" + before + ")");
+  }
+  changed("on " + gradient.device().str(), "on " + tensor.device().str(),
+          "move it back with module->to(torch::Device(\"" + gradient.device().str() + "\"))");
 }
 
 std::vector<double> numbers_of(const at::Tensor& flags) {

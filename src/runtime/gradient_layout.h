@@ -24,6 +24,10 @@ at::Tensor gradient_view(const at::Tensor& flat, std::int64_t offset, const at::
 /// \throws std::invalid_argument  the parameter is on another device than the bucket of its gradient; names it.
 void refuse_other_device(const std::string& name, const at::Tensor& parameter, const at::Tensor& bucket);
 
+/// \throws std::logic_error  the parameter is not any more what `gradient` was made for; names it and says how to mend
+/// it.
+void refuse_other_form(const NamedTensor& parameter, const at::Tensor& gradient);
+
 /// The values of a vector. One copy from the device for all of them: each number that is read there alone waits for all
 /// that is queued.
 std::vector<double> numbers_of(const at::Tensor& flags);

@@ -63,15 +63,21 @@ GradientSyncState::GradientSyncState(std::vector<NamedTensor> parameters, Collec
 }
 
 void GradientSyncState::attach_hooks() {
-  for (std::size_t index = 0; index < hooks_.size(); ++index) {
-    Hook& hook = hooks_[index];
-    hook.accumulator = torch::autograd::impl::grad_accumulator(buckets_.parameter(index).tensor);
-    hook.key = hook.accumulator->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
-        [weak = weak_from_this(), index](const variable_list& outputs, const variable_list& gradients) {
-          if (const auto self = weak.lock()) self->on_gradient(index, gradients.at(0).defined());
-          return outputs;
-        }));
-  }
+  for (std::size_t index = 0; index < hooks_.size(); ++index) attach_hook(index);
+}
+
+/// Again, where the tensor was on another device or of another dtype meanwhile: its accumulator is a new one then.
+void GradientSyncState::attach_hook(std::size_t index) {
+  Hook& hook = hooks_[index];
+  auto accumulator = torch::autograd::impl::grad_accumulator(buckets_.parameter(index).tensor);
+  if (accumulator == hook.accumulator) return;
+  if (hook.accumulator) hook.accumulator->del_post_hook(hook.key);
+  hook.accumulator = std::move(accumulator);
+  hook.key = hook.accumulator->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
+      [weak = weak_from_this(), index](const variable_list& outputs, const variable_list& gradients) {
+        if (const auto self = weak.lock()) self->on_gradient(index, gradients.at(0).defined());
+        return outputs;
+      }));
 }
 
 void GradientSyncState::detach_hooks() noexcept {
@@ -101,11 +107,9 @@ void GradientSyncState::prepare() {
   for (std::size_t index = 0; index < hooks_.size(); ++index) {
     const auto& [name, tensor] = buckets_.parameter(index);
     refuse_change(name, tensor, true);
-    if (torch::autograd::impl::grad_accumulator(tensor) != hooks_[index].accumulator) {
-      throw std::logic_error("parameter '" + name +
-                             "' was converted or moved after the module was wrapped: do that before");
-    }
+    buckets_.refuse_other_form(index);
     buckets_.refuse_foreign_gradient(index);
+    attach_hook(index);
   }
 }
 

@@ -57,6 +57,7 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
     bool expected = true;  // static_graph: the parameter got a gradient in the first pass
   };
 
+  void attach_hook(std::size_t index);
   void on_gradient(std::size_t index, bool defined);
   void on_output();
   void begin_pass();

@@ -8,7 +8,7 @@
 #include <torch/serialize/input-archive.h>
 #include <torch/serialize/output-archive.h>
 
-#include <cstring>
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -36,6 +36,13 @@ at::Device device_of(const torch::optim::Optimizer& optimizer) {
     if (!group.params().empty()) return group.params().front().device();
   }
   return at::kCPU;
+}
+
+bool is_on_one_device(const torch::optim::Optimizer& optimizer) {
+  const at::Device device = device_of(optimizer);
+  return std::ranges::all_of(optimizer.param_groups(), [&](const torch::optim::OptimizerParamGroup& group) {
+    return std::ranges::all_of(group.params(), [&](const at::Tensor& tensor) { return tensor.device() == device; });
+  });
 }
 
 void refuse_coupled(const torch::optim::Optimizer& optimizer) {
@@ -74,6 +81,13 @@ std::string bytes_of_state(const torch::optim::Optimizer& optimizer) {
     return size;
   });
   return bytes;
+}
+
+/// Only an optimizer itself knows which tensors its state has.
+void load_state(torch::optim::Optimizer& optimizer, const std::string& bytes) {
+  torch::serialize::InputArchive archive;
+  archive.load_from(bytes.data(), bytes.size(), device_of(optimizer));
+  optimizer.load(archive);
 }
 
 /// `root`'s bytes on every rank.
@@ -164,15 +178,12 @@ void OptimizerShards::gather_state(torch::optim::Optimizer& optimizer, int rank)
   drop_foreign_state(optimizer);
   Collectives& collectives = state_->collectives;
   if (collectives.world_size() == 1) return;
-  const at::Device device = device_of(optimizer);
   const std::string mine = bytes_of_state(optimizer);
   for (int root = 0; root < collectives.world_size(); ++root) {
     const bool is_mine = root == collectives.rank();
     const std::string bytes = broadcast_bytes(is_mine ? mine : std::string(), collectives, root);
     if (is_mine || (rank != kAllRanks && rank != collectives.rank())) continue;
-    torch::serialize::InputArchive archive;
-    archive.load_from(bytes.data(), bytes.size(), device);
-    optimizer.load(archive);
+    load_state(optimizer, bytes);
   }
 }
 
@@ -184,6 +195,11 @@ void OptimizerShards::drop_foreign_state(torch::optim::Optimizer& optimizer) con
       optimizer.state().erase(parameter.unsafeGetTensorImpl());
     }
   }
+}
+
+void detail::place_state(torch::optim::Optimizer& optimizer) {
+  if (device_of(optimizer).is_cpu() || !is_on_one_device(optimizer)) return;
+  load_state(optimizer, bytes_of_state(optimizer));
 }
 
 int OptimizerShards::owner(const at::Tensor& parameter) const {

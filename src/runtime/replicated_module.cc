@@ -11,6 +11,7 @@
 
 #include "runtime/flat_broadcast.h"
 #include "runtime/model_agreement.h"
+#include "runtime/module_placement.h"
 
 namespace lrun {
 namespace {
@@ -30,15 +31,20 @@ std::vector<at::Tensor> tensors_of(const std::vector<NamedTensor>& named) {
   return result;
 }
 
+/// Parameters and buffers.
+std::vector<at::Tensor> all_tensors_of(const torch::nn::Module& module) {
+  auto tensors = tensors_of(defined_ones(module.named_parameters()));
+  const auto buffers = tensors_of(defined_ones(module.named_buffers()));
+  tensors.insert(tensors.end(), buffers.begin(), buffers.end());
+  return tensors;
+}
+
 /// The module's parameters, once all ranks were found to have the same and got rank 0's values.
 std::vector<NamedTensor> equalised_parameters(const torch::nn::Module& module, Collectives& collectives) {
   auto parameters = defined_ones(module.named_parameters());
   const auto buffers = defined_ones(module.named_buffers());
   require_same_model(describe_model(parameters, buffers), collectives);
-  auto tensors = tensors_of(parameters);
-  const auto more = tensors_of(buffers);
-  tensors.insert(tensors.end(), more.begin(), more.end());
-  FlatBroadcast(tensors).run(collectives);
+  FlatBroadcast(all_tensors_of(module)).run(collectives);
   return parameters;
 }
 
@@ -75,6 +81,7 @@ ReplicatedModule::ReplicatedModule(std::shared_ptr<torch::nn::Module> module, Co
                                    const WrapOptions& options)
     : module_(std::move(module)),
       buffers_(std::make_unique<BufferBroadcast>(*module_, collectives)),
+      placement_(std::make_unique<ModulePlacement>(all_tensors_of(*module_))),
       parameters_(equalised_parameters(*module_, collectives)),
       gradient_sync_(parameters_, collectives, options.gradients.value_or(GradientSyncOptions())),
       broadcast_buffers_(options.broadcast_buffers) {
@@ -102,6 +109,8 @@ void ReplicatedModule::prepare_forward() {
     gradient_sync_.within_step([this] { buffers_->run(); });
   }
 }
+
+void ReplicatedModule::place_module() { placement_->restore(); }
 
 /// A parameter that came afterwards would be trained by the optimizer and averaged by nobody.
 void ReplicatedModule::refuse_changed_parameters() const {

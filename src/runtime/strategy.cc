@@ -87,8 +87,11 @@ Strategy::~Strategy() = default;
 
 void Strategy::begin_forward() {
   tell_progress();
+  place_module();
   prepare_forward();
 }
+
+void Strategy::place_module() {}
 
 bool Strategy::compares_batches() const { return false; }
 

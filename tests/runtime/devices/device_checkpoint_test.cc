@@ -60,16 +60,21 @@ void unpack(const std::string& bytes, at::Device device, const std::string& name
   part.load(of_part);
 }
 
+/// When a training that goes on reads its checkpoint.
+enum class Reads { kBeforeWrap, kAfterWrap };
+
 /// Goes on where `folder` says up to step `last`, and saves there. \return  parameters and buffers, on the CPU.
-std::vector<at::Tensor> train(Session& session, const std::filesystem::path& folder, std::uint64_t last) {
+std::vector<at::Tensor> train(Session& session, const std::filesystem::path& folder, std::uint64_t last, Reads reads) {
   CheckpointFolder checkpoints(session, folder);
   const auto found = checkpoints.newest();
   const std::string bytes = found ? checkpoints.load(*found) : std::string();
   const auto net = std::make_shared<Net>();
-  if (found) unpack(bytes, session.device(), "net", *net);
+  const bool after = reads == Reads::kAfterWrap;
+  if (found && !after) unpack(bytes, session.device(), "net", *net);
   auto model = session.wrap(net);
   auto optimizer = session.optimizer<torch::optim::Adam>(model, torch::optim::AdamOptions(0.05));
-  if (found) unpack(bytes, session.device(), "optimizer", optimizer);
+  if (found && after) unpack(bytes, at::kCPU, "net", *net);
+  if (found) unpack(bytes, after ? at::kCPU : session.device(), "optimizer", optimizer);
   for (std::uint64_t step = found ? found->step : 0; step < last; ++step) {
     optimizer.zero_grad();
     const at::Tensor input =
@@ -90,12 +95,13 @@ std::vector<at::Tensor> train(Session& session, const std::filesystem::path& fol
 
 /// Of rank 0.
 std::vector<at::Tensor> train_on(const std::string& kind, const std::string& strategy,
-                                 const std::filesystem::path& folder, std::uint64_t last) {
+                                 const std::filesystem::path& folder, std::uint64_t last,
+                                 Reads reads = Reads::kBeforeWrap) {
   std::vector<at::Tensor> result;
   run_sessions(
       kRanks,
       [&](Session& session) {
-        auto own = train(session, folder, last);
+        auto own = train(session, folder, last, reads);
         if (session.is_rank_zero()) result = std::move(own);
       },
       [&](int rank) {
@@ -107,14 +113,14 @@ std::vector<at::Tensor> train_on(const std::string& kind, const std::string& str
   return result;
 }
 
-class DeviceCheckpoint : public testing::TestWithParam<std::tuple<std::string, std::string, std::string>> {};
+class DeviceCheckpoint : public testing::TestWithParam<std::tuple<std::string, std::string, std::string, Reads>> {};
 
-TEST_P(DeviceCheckpoint, GoesOnOnDevicesOfTheOtherKind) {
-  const auto& [strategy, from, to] = GetParam();
+TEST_P(DeviceCheckpoint, GoesOnOnDevicesOfAnyKind) {
+  const auto& [strategy, from, to, reads] = GetParam();
   const TemporaryFolder folder;
   const auto expected = train_on("cpu", strategy, folder / "straight", kLast);
   train_on(from, strategy, folder / "moved", kSaved);
-  const auto actual = train_on(to, strategy, folder / "moved", kLast);
+  const auto actual = train_on(to, strategy, folder / "moved", kLast, reads);
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t index = 0; index < actual.size(); ++index) {
     EXPECT_TRUE(at::allclose(actual[index], expected[index], 1e-12, 1e-12))
@@ -126,13 +132,16 @@ TEST_P(DeviceCheckpoint, GoesOnOnDevicesOfTheOtherKind) {
   }
 }
 
+std::string name_of(const testing::TestParamInfo<DeviceCheckpoint::ParamType>& test_case) {
+  const auto& [strategy, from, to, reads] = test_case.param;
+  return strategy + "_from_" + from + "_to_" + to + (reads == Reads::kAfterWrap ? "_after_wrap" : "_before_wrap");
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, DeviceCheckpoint,
-                         testing::Values(std::tuple("ddp", "cpu", "hpu"), std::tuple("ddp", "hpu", "cpu"),
-                                         std::tuple("ddp_sharded", "cpu", "hpu"),
-                                         std::tuple("ddp_sharded", "hpu", "cpu")),
-                         [](const auto& test_case) {
-                           return std::get<0>(test_case.param) + "_from_" + std::get<1>(test_case.param);
-                         });
+                         testing::Combine(testing::Values("ddp", "ddp_sharded"), testing::Values("cpu", "hpu"),
+                                          testing::Values("cpu", "hpu"),
+                                          testing::Values(Reads::kBeforeWrap, Reads::kAfterWrap)),
+                         name_of);
 
 }  // namespace
 }  // namespace lrun::test

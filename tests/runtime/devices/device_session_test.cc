@@ -11,10 +11,12 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
+#include <torch/serialize.h>
 #include <torch/utils.h>
 
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -118,6 +120,28 @@ TEST(DeviceSession, SplitsBatchesOverDevices) {
   expect_same(train_on({"hpu:1", "hpu:1", "hpu:0"}, "dp"), train_on({"cpu"}));  // two replicas share one
 }
 
+TEST(DeviceSession, BringsAModuleBackThatWasLoadedOrMoved) {
+  for (const std::vector<std::string>& devices : {std::vector<std::string>{"hpu:1"}, {"hpu:1", "hpu:0"}}) {
+    Session session(
+        {.world = World(), .strategy = devices.size() == 1 ? "ddp" : "dp", .devices = devices, .banner = false});
+    const auto net = std::make_shared<Net>();
+    auto model = session.wrap(net);
+    const auto forward = [](Net& replica, const at::Tensor& part) { return replica.forward(part); };
+    const at::Tensor expected = model.eval_step(batch_of(0).first, forward).cpu();
+    net->to(at::kCPU);
+    EXPECT_TRUE(at::allclose(model.eval_step(batch_of(0).first, forward).cpu(), expected));
+    std::stringstream bytes;
+    torch::save(std::make_shared<Net>(), bytes);
+    torch::load(net, bytes);
+    ASSERT_TRUE(net->first->weight.is_cpu());
+    model.train_step(batch_of(0).first, forward,
+                     [](const at::Tensor& outputs, const at::Tensor&) { return outputs.sum(); });
+    for (const at::Tensor& parameter : net->parameters()) EXPECT_EQ(parameter.device(), session.device());
+    EXPECT_EQ(net->seen.device(), session.device());
+    EXPECT_EQ(net->first->weight.grad().device(), session.device());
+  }
+}
+
 TEST(DeviceSession, SplitsInsideANodeAndAveragesBetweenThem) {
   const auto devices = [](int) { return std::vector<std::string>{"hpu:0", "hpu:1"}; };
   expect_same(train_ranks("ddp2", 2, devices), train_on({"cpu"}));
@@ -209,6 +233,24 @@ TEST(DeviceSession, RefusesADeviceThatIsNotThere) {
   } catch (const Unsupported& error) {
     EXPECT_STREQ(error.what(), "device 'hpu:2' is not there: this process sees 2 GPUs, counted from 0");
   }
+}
+
+TEST(DeviceSession, NamesAParameterThatWasMovedAndIsNotBroughtBack) {
+  run_ranks(2, [](int, Collectives& group) {
+    const at::Tensor weight = at::ones({3}).set_requires_grad(true);
+    GradientSync sync({{"weight", weight}}, group);
+    sync.prepare();
+    weight.set_data(weight.detach().to(fake(0)));
+    try {
+      sync.prepare();
+      ADD_FAILURE() << "accepted";
+    } catch (const std::logic_error& error) {
+      EXPECT_STREQ(
+          error.what(),
+          "parameter 'weight' was on cpu when the module was wrapped and is on hpu:0 now, by to() or by load() "
+          "of an archive: move it back with module->to(torch::Device(\"cpu\"))");
+    }
+  });
 }
 
 TEST(DeviceSession, RefusesToAverageGradientsOfAnotherDevice) {

@@ -199,13 +199,38 @@ TEST(GradientSync, NamesAParameterThatWasConvertedAfterwards) {
   run_ranks(2, [](int, Collectives& collectives) {
     std::vector<at::Tensor> weights = {parameter({3}), parameter({3})};
     GradientSync sync(named(weights), collectives);
-    sync.prepare();
-    weights[1].set_data(weights[1].detach().to(at::kDouble));
-    try {
+    const auto expect_refusal = [&](const at::Tensor& values, const std::string& text) {
       sync.prepare();
-      ADD_FAILURE() << "accepted";
-    } catch (const std::logic_error& error) {
-      EXPECT_STREQ(error.what(), "parameter 'p1' was converted or moved after the module was wrapped: do that before");
+      const at::Tensor before = weights[1].detach();
+      weights[1].set_data(values);
+      try {
+        sync.prepare();
+        ADD_FAILURE() << "accepted";
+      } catch (const std::logic_error& error) {
+        EXPECT_EQ(error.what(), text);
+      }
+      weights[1].set_data(before);
+    };
+    expect_refusal(at::zeros({3}, at::kHalf),
+                   "parameter 'p1' was Float when the module was wrapped and is Half now, by to() or by load() of an "
+                   "archive: convert it back with module->to(torch::kFloat)");
+    expect_refusal(at::zeros({2, 3}),
+                   "parameter 'p1' was [3] when the module was wrapped and is [2, 3] now, by to() or by load() of an "
+                   "archive: load one of this model");
+  });
+}
+
+TEST(GradientSync, GoesOnWithAParameterThatIsAgainWhatItWas) {
+  run_ranks(2, [](int rank, Collectives& collectives) {
+    auto weight = parameter({3});
+    GradientSync sync(named({weight}), collectives);
+    for (int round = 0; round < 2; ++round) {
+      weight.set_data(weight.detach().to(at::kDouble));  // autograd forgets where it accumulates
+      weight.set_data(weight.detach().to(at::kFloat));
+      zero_grad_to_none(weight);
+      sync.prepare();
+      loss_with_gradient(weight, rank).backward();
+      expect_gradient(weight, 0.5);
     }
   });
 }
