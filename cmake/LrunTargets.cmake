@@ -28,6 +28,9 @@ if(LibTorch_FOUND)
     OUTPUT_NAME lrun EXPORT_NAME runtime VERSION "${PROJECT_VERSION}" SOVERSION "${PROJECT_VERSION_MAJOR}"
     VERIFY_INTERFACE_HEADER_SETS ON      # target all_verify_interface_header_sets: each header compiles alone
     INSTALL_RPATH_USE_LINK_PATH ON)      # the installed library finds the LibTorch it was built with
+  if(NOT LRUN_SANITIZE)
+    target_link_options(lrun_runtime PRIVATE LINKER:-z,defs)  # what nobody defines is seen here, not in a program
+  endif()
   target_compile_features(lrun_runtime PUBLIC cxx_std_20)
   # Its units find LibTorch's fmt before ours, and no library has the functions of that one.
   target_compile_definitions(lrun_runtime PRIVATE FMT_HEADER_ONLY=1)

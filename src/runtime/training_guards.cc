@@ -13,6 +13,7 @@
 
 #include "base/crc32c.h"
 #include "base/message.h"
+#include "base/nearest.h"
 
 namespace lrun {
 namespace {
@@ -28,13 +29,7 @@ std::uint32_t checksum(const at::Tensor& tensor, std::uint32_t before) {
   return crc32c({static_cast<const char*>(bytes.const_data_ptr()), bytes.nbytes()}, before);
 }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  const std::size_t named = std::min(names.size(), kMostNamed);
-  for (std::size_t index = 0; index < named; ++index) text += (index == 0 ? "" : ", ") + names[index];
-  if (named < names.size()) text += " and " + std::to_string(names.size() - named) + " more";
-  return text;
-}
+std::string joined(const std::vector<std::string>& names) { return join_first(names, kMostNamed); }
 
 bool differs(const std::vector<std::vector<std::int64_t>>& rows, std::size_t column) {
   return std::ranges::any_of(rows, [&](const auto& row) { return row[column] != rows.front()[column]; });

@@ -2,10 +2,16 @@
 
 #include <lrun/error.h>
 
-#include <algorithm>
 #include <cstddef>
 
+#include "base/nearest.h"
+
 namespace lrun {
+namespace {
+
+constexpr std::size_t kMostNamed = 8;
+
+}  // namespace
 
 void Failure::raise() const {
   switch (kind) {
@@ -22,15 +28,9 @@ void Failure::raise() const {
 }
 
 std::string name_ranks(const std::vector<int>& ranks) {
-  constexpr std::size_t kNamed = 8;
-  const std::size_t named = std::min(ranks.size(), kNamed);
-  std::string text = ranks.size() == 1 ? "rank" : "ranks";
-  for (std::size_t i = 0; i < named; ++i) {
-    const bool last = i + 1 == ranks.size();
-    text += (i == 0 ? " " : last ? " and " : ", ") + std::to_string(ranks[i]);
-  }
-  if (ranks.size() > named) text += " and " + std::to_string(ranks.size() - named) + " more";
-  return text;
+  std::vector<std::string> numbers;
+  for (const int rank : ranks) numbers.push_back(std::to_string(rank));
+  return (ranks.size() == 1 ? "rank " : "ranks ") + join_first(numbers, kMostNamed, " and ");
 }
 
 }  // namespace lrun
