@@ -21,6 +21,8 @@ class Module;
 
 namespace lrun {
 
+class ReplicaGroup;
+
 /// Makes one more module of the same kind: its values do not matter, its parameters and buffers are set afterwards.
 using ModuleMaker = std::function<std::shared_ptr<torch::nn::Module>()>;
 
@@ -61,6 +63,10 @@ ModuleMaker default_maker(const std::shared_ptr<Module>& module) {
 /// Streams     on GPUs each replica's thread works on the streams that are current in the caller's.
 /// Gradients   of one batch are summed in the order of the replicas, so that runs are bitwise repeatable. Hooks on the
 ///             module's parameters see the gradients of part 0 and of step_end only.
+/// NCCL        where each replica has a GPU of its own, parameters, buffers and dense gradients travel through NCCL,
+/// many
+///             tensors an operation; NCCL chooses the order of sums, by the devices and their connections. What does
+///             not lie alike on all devices goes by copies.
 /// Memory      with several CPU replicas the process keeps what it frees, up to 1 GiB, for the next step (thresholds
 ///             of glibc's malloc, left alone where MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ or GLIBC_TUNABLES is
 ///             set).
@@ -76,6 +82,10 @@ class LRUN_EXPORT Replicas {
   ~Replicas();
   Replicas(const Replicas&) = delete;
   Replicas& operator=(const Replicas&) = delete;
+
+  /// From now on parameters, buffers and gradients travel through the group, where their memory lies alike on all
+  /// devices. Null: by copies, as at first. \pre its devices are these.
+  void exchange_through(std::unique_ptr<ReplicaGroup> group);
 
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] at::Device device(std::size_t index) const;

@@ -21,9 +21,12 @@ const std::shared_ptr<torch::nn::Module>& without_sync_batch_norm(const std::sha
 
 }  // namespace
 
-DataParallel::DataParallel(const StrategyContext& context, std::vector<at::Device> devices)
+DataParallel::DataParallel(const StrategyContext& context, std::vector<at::Device> devices,
+                           std::unique_ptr<ReplicaGroup> group)
     : replicas_(without_sync_batch_norm(context.module), std::move(devices), context.options.make_replica),
-      replicated_(context.module, context.collectives, context.options) {}
+      replicated_(context.module, context.collectives, context.options) {
+  replicas_.exchange_through(std::move(group));
+}
 
 at::Tensor DataParallel::backward(const at::Tensor& loss) {
   return replicated_.backward(loss, [this] { replicas_.backward(); });

@@ -4,7 +4,10 @@
 #include <lrun/replicas.h>
 #include <lrun/strategy.h>
 
+#include <memory>
 #include <vector>
+
+#include "runtime/replica_group.h"
 
 namespace lrun {
 
@@ -13,7 +16,8 @@ namespace lrun {
 class DataParallel final : public Strategy {
  public:
   /// \param devices  the first is the context's.
-  DataParallel(const StrategyContext& context, std::vector<at::Device> devices);
+  /// \param group    connects them; null: parameters and gradients go by copies.
+  DataParallel(const StrategyContext& context, std::vector<at::Device> devices, std::unique_ptr<ReplicaGroup> group);
 
   at::Tensor backward(const at::Tensor& loss) override;
   void place_module() override { replicated_.place_module(); }

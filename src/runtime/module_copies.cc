@@ -148,17 +148,37 @@ void ModuleCopies::pair_up(torch::nn::Module& copy, at::Device device) {
   }
 }
 
-void ModuleCopies::follow() {
+void ModuleCopies::follow(ReplicaGroup* group) {
   const at::NoGradGuard no_grad;
-  for (auto& parameter : parameters_) follow_parameter(parameter);
-  for (auto& buffer : buffers_) follow_buffer(buffer);
+  std::vector<ReplicaRow> rows;
+  for (const auto& parameter : parameters_) {
+    if (!joins(rows, parameter, group)) follow_parameter(parameter);
+    for (const at::Tensor& copy : parameter.copies) {
+      if (copy.requires_grad() != parameter.own.requires_grad()) copy.set_requires_grad(parameter.own.requires_grad());
+      copy.mutable_grad().reset();  // of a backward that failed in another part: all others were taken
+    }
+  }
+  for (const auto& buffer : buffers_) {
+    if (!joins(rows, buffer, group)) follow_buffer(buffer);
+  }
+  if (group != nullptr) group->broadcast(rows);
   for (const auto& [own, copy] : submodules_) {
     if (own->is_training() != copy->is_training()) copy->train(own->is_training());
   }
 }
 
+/// Whether the group sends the values: by variable_data(), which shares the memory and no version.
+bool ModuleCopies::joins(std::vector<ReplicaRow>& rows, const Followed& followed, const ReplicaGroup* group) {
+  if (group == nullptr) return false;
+  ReplicaRow row{followed.own.variable_data()};
+  for (const at::Tensor& copy : followed.copies) row.push_back(copy.variable_data());
+  const bool fits = group->can_broadcast(row);
+  if (fits) rows.push_back(std::move(row));
+  return fits;
+}
+
 /// No version tells of new values: torch's optimizers write into Tensor::data(), which has a version of its own.
-void ModuleCopies::follow_parameter(Followed& parameter) {
+void ModuleCopies::follow_parameter(const Followed& parameter) {
   const at::Tensor& own = parameter.own;
   for (const at::Tensor& copy : parameter.copies) {
     if (own.device() == copy.device()) {
@@ -168,12 +188,10 @@ void ModuleCopies::follow_parameter(Followed& parameter) {
     } else {
       copy.variable_data().copy_(own.variable_data(), /*non_blocking=*/true);
     }
-    if (copy.requires_grad() != own.requires_grad()) copy.set_requires_grad(own.requires_grad());
-    copy.mutable_grad().reset();  // of a backward that failed in another part: all others were taken
   }
 }
 
-void ModuleCopies::follow_buffer(Followed& buffer) {
+void ModuleCopies::follow_buffer(const Followed& buffer) {
   const at::Tensor& own = buffer.own;
   for (const at::Tensor& copy : buffer.copies) {
     // A sparse tensor has no memory to copy into: variable_data() would get new values, and the copy would not.
@@ -185,9 +203,22 @@ void ModuleCopies::follow_buffer(Followed& buffer) {
   }
 }
 
-std::vector<ModuleCopies::Sum> ModuleCopies::take_gradients() {
+/// Whether the group adds the gradients, all of which there are; the copies have given theirs away then.
+bool ModuleCopies::sums(std::vector<ReplicaRow>& rows, const Followed& parameter, const ReplicaGroup* group) {
+  if (group == nullptr) return false;
+  ReplicaRow row{parameter.own.grad()};
+  for (const at::Tensor& copy : parameter.copies) row.push_back(copy.grad());
+  if (!group->can_sum(row)) return false;
+  for (const at::Tensor& copy : parameter.copies) copy.mutable_grad().reset();
+  rows.push_back(std::move(row));
+  return true;
+}
+
+std::vector<ModuleCopies::Sum> ModuleCopies::take_gradients(ReplicaGroup* group) {
   std::vector<Sum> sums;
+  std::vector<ReplicaRow> rows;
   for (auto& parameter : parameters_) {
+    if (ModuleCopies::sums(rows, parameter, group)) continue;
     at::Tensor& into = parameter.own.mutable_grad();
     Sum sum;
     for (const at::Tensor& copy : parameter.copies) {
@@ -205,6 +236,7 @@ std::vector<ModuleCopies::Sum> ModuleCopies::take_gradients() {
     sum.into = into;
     if (!sum.gradients.empty()) sums.push_back(std::move(sum));
   }
+  if (group != nullptr) group->sum(rows);
   return sums;
 }
 

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/replica_group.h"
+
 namespace lrun {
 
 /// Copies of a module that follow it; what Replicas says of parameters, buffers, modes and gradients happens here.
@@ -25,7 +27,8 @@ class ModuleCopies {
   [[nodiscard]] torch::nn::Module& operator[](std::size_t index) const { return *modules_[index]; }
 
   /// Makes all copies what the module is now.
-  void follow();
+  /// \param group  may be null, as below; it takes the tensors that it can.
+  void follow(ReplicaGroup* group);
 
   /// Gradients to be added to one of the module's, in this order: dense ones on the CPU, all of one shape.
   struct Sum {
@@ -34,7 +37,7 @@ class ModuleCopies {
   };
   /// Moves the copies' gradients into the module's. What can be added in slices by several threads is returned instead
   /// and still to be done.
-  std::vector<Sum> take_gradients();
+  std::vector<Sum> take_gradients(ReplicaGroup* group);
 
  private:
   struct Followed {
@@ -44,8 +47,10 @@ class ModuleCopies {
   using Pairs = std::vector<std::pair<torch::nn::Module*, torch::nn::Module*>>;
 
   void pair_up(torch::nn::Module& copy, at::Device device);
-  static void follow_parameter(Followed& parameter);
-  static void follow_buffer(Followed& buffer);
+  static bool joins(std::vector<ReplicaRow>& rows, const Followed& followed, const ReplicaGroup* group);
+  static bool sums(std::vector<ReplicaRow>& rows, const Followed& parameter, const ReplicaGroup* group);
+  static void follow_parameter(const Followed& parameter);
+  static void follow_buffer(const Followed& buffer);
 
   std::vector<std::shared_ptr<torch::nn::Module>> modules_;
   std::vector<Followed> parameters_;

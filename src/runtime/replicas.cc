@@ -14,6 +14,7 @@
 
 #include "runtime/freed_memory.h"
 #include "runtime/module_copies.h"
+#include "runtime/replica_group.h"
 #include "runtime/replica_threads.h"
 #include "runtime/thread_generator.h"
 
@@ -94,6 +95,7 @@ class Replicas::State {
 
   const std::vector<at::Device> devices;
   std::vector<DeviceTransfer> transfers;
+  std::unique_ptr<ReplicaGroup> group;  // null: copies
   ModuleCopies copies;
   std::vector<at::Generator> generators;  // of all replicas but the first
   std::vector<std::vector<Joint>> joints;
@@ -132,6 +134,8 @@ Replicas::Replicas(std::shared_ptr<torch::nn::Module> module, std::vector<at::De
 
 Replicas::~Replicas() = default;
 
+void Replicas::exchange_through(std::unique_ptr<ReplicaGroup> group) { state_->group = std::move(group); }
+
 std::size_t Replicas::size() const { return state_->devices.size(); }
 
 at::Device Replicas::device(std::size_t index) const { return state_->devices.at(index); }
@@ -146,7 +150,7 @@ torch::nn::Module& Replicas::module(std::size_t index) const { return state_->co
 
 void Replicas::follow_module() {
   state_->joints.clear();
-  state_->copies.follow();
+  state_->copies.follow(state_->group.get());
 }
 
 void Replicas::run(std::size_t parts, const std::function<void(std::size_t)>& work) {
@@ -195,7 +199,7 @@ void Replicas::backward() {
     if (!outputs.empty()) torch::autograd::backward(outputs, gradients);
   });
   const at::NoGradGuard no_grad;
-  const auto sums = state_->copies.take_gradients();
+  const auto sums = state_->copies.take_gradients(state_->group.get());
   const std::size_t threads = state_->threads.count();
   state_->raise(state_->threads.run(threads, [&](std::size_t index) {
     for (std::size_t position = 0; position < sums.size(); ++position)

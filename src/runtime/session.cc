@@ -12,10 +12,12 @@
 
 #include "base/message.h"
 #include "runtime/banner.h"
+#include "runtime/collectives/cuda_library.h"
 #include "runtime/collectives/registry.h"
 #include "runtime/collectives/staged_collectives.h"
 #include "runtime/data_parallel.h"
 #include "runtime/devices.h"
+#include "runtime/replica_connection.h"
 #include "runtime/split_mix.h"
 #include "runtime/strategy.h"
 
@@ -94,6 +96,14 @@ std::vector<at::Device> devices_of(const World& world, const SessionOptions& opt
   return devices;
 }
 
+std::unique_ptr<Strategy> make_data_parallel(const StrategyContext& context, const std::vector<at::Device>& devices,
+                                             const SessionOptions& options) {
+  const std::string& backend = options.backend.empty() ? context.world.backend : options.backend;
+  auto [group, warning] = connect_replicas(devices, backend, options.timeout, make_replica_link);
+  if (warning && options.banner) std::cerr << message_line(Severity::kWarning, *warning) << std::flush;
+  return std::make_unique<DataParallel>(context, devices, std::move(group));
+}
+
 }  // namespace
 
 Session::Session(SessionOptions options)
@@ -128,7 +138,7 @@ std::unique_ptr<Strategy> Session::make_strategy(std::shared_ptr<torch::nn::Modu
     if (!strategy) throw std::invalid_argument("the maker of strategy '" + strategy_ + "' returned nothing");
     return strategy;
   }
-  if (devices_.size() > 1) return std::make_unique<DataParallel>(context, devices_);
+  if (devices_.size() > 1) return make_data_parallel(context, devices_, options_);
   return std::make_unique<ReplicatedModule>(context.module, context.collectives, options);
 }
 

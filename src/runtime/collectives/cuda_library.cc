@@ -27,8 +27,8 @@ std::string own_folder() {
   return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
 }
 
-/// The entry point; the library stays loaded, as CUDA does not survive being unloaded.
-CudaEntryPoint load_entry_point() {
+/// The library stays loaded, as CUDA does not survive being unloaded.
+void* open_library() {
   void* library = nullptr;
   for (const std::string& path : {own_folder() + kCudaLibrary, std::string(kCudaLibrary)}) {
     library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -39,11 +39,16 @@ CudaEntryPoint load_entry_point() {
     throw Unsupported("backend 'nccl' needs " + std::string(kCudaLibrary) + ", which does not load (" +
                       (reason == nullptr ? "no reason given" : reason) + "); on the CPUs of one host use 'shm'");
   }
-  void* symbol = ::dlsym(library, kCudaEntryPoint);
+  return library;
+}
+
+template <class EntryPoint>
+EntryPoint load_entry_point(const char* name) {
+  void* symbol = ::dlsym(open_library(), name);
   if (symbol == nullptr) {
-    throw Unsupported(std::string(kCudaLibrary) + " is of another version of liblrun: it has no " + kCudaEntryPoint);
+    throw Unsupported(std::string(kCudaLibrary) + " is of another version of liblrun: it has no " + name);
   }
-  return reinterpret_cast<CudaEntryPoint>(symbol);
+  return reinterpret_cast<EntryPoint>(symbol);
 }
 
 /// What a CudaGroup's functions share. The group's own name keeps it apart from groups of other backends.
@@ -120,7 +125,7 @@ class GroupOfProcesses {
 }  // namespace
 
 std::unique_ptr<Collectives> make_with_cuda(const GroupOptions& options) {
-  static const CudaEntryPoint make = load_entry_point();
+  static const auto make = load_entry_point<CudaEntryPoint>(kCudaEntryPoint);
   const auto processes = std::make_shared<GroupOfProcesses>(options);  // shared: by the functions
   const CudaGroup group{options,
                         [processes](const std::string& text) { return processes->share(text); },
@@ -131,6 +136,11 @@ std::unique_ptr<Collectives> make_with_cuda(const GroupOptions& options) {
                         [processes] { return processes->calls().compare(); },
                         [processes](std::uint64_t sequence) { return processes->explain(sequence); }};
   return std::unique_ptr<Collectives>(make(&group));
+}
+
+std::unique_ptr<ReplicaLink> make_replica_link(const std::vector<at::Device>& devices) {
+  static const auto make = load_entry_point<ReplicaLinkEntryPoint>(kReplicaLinkEntryPoint);
+  return std::unique_ptr<ReplicaLink>(make(&devices));
 }
 
 }  // namespace lrun

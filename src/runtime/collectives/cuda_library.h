@@ -1,5 +1,6 @@
 #pragma once
 
+#include <c10/core/Device.h>
 #include <lrun/collectives.h>
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "runtime/collectives/call.h"
 #include "runtime/collectives/failure.h"
 #include "runtime/collectives/group_options.h"
+#include "runtime/collectives/replica_link.h"
 
 namespace lrun {
 
@@ -36,7 +38,7 @@ struct CudaGroup {
 };
 
 /// The seam to liblrun_cuda.so, which holds everything that touches CUDA and NCCL: a CPU program neither links nor
-/// loads them. The library defines one C function under kCudaEntryPoint, of this type; both are of one build.
+/// loads them. The library defines a C function under kCudaEntryPoint, of this type; both are of one build.
 ///
 /// \return  the group, owned by the caller. \throws lrun::Unsupported  no GPU, or no CUDA side of LibTorch.
 ///          \throws as make_collectives().
@@ -44,9 +46,14 @@ using CudaEntryPoint = Collectives* (*)(const CudaGroup* group);
 inline constexpr char kCudaEntryPoint[] = "lrun_cuda_make_collectives_v2";
 inline constexpr char kCudaLibrary[] = "liblrun_cuda.so";
 
+/// The same for replicas of one process. \throws lrun::Error  as ReplicaLink.
+using ReplicaLinkEntryPoint = ReplicaLink* (*)(const std::vector<at::Device>* devices);
+inline constexpr char kReplicaLinkEntryPoint[] = "lrun_cuda_make_replica_link_v1";
+
 /// Opens the library from the folder of liblrun (or where the loader looks) and makes the group with it.
 /// \throws Unsupported  the library is missing or does not load; the text says which and what is in its place.
 /// \throws Error        it cannot make the group.
 std::unique_ptr<Collectives> make_with_cuda(const GroupOptions& options);
+std::unique_ptr<ReplicaLink> make_replica_link(const std::vector<at::Device>& devices);
 
 }  // namespace lrun

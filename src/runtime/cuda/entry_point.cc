@@ -2,9 +2,18 @@
 
 #include "runtime/collectives/cuda_library.h"
 #include "runtime/cuda/nccl_collectives.h"
+#include "runtime/cuda/nccl_replicas.h"
 
-extern "C" LRUN_EXPORT lrun::Collectives* lrun_cuda_make_collectives_v2(const lrun::CudaGroup* group);
+extern "C" {
 
-extern "C" lrun::Collectives* lrun_cuda_make_collectives_v2(const lrun::CudaGroup* group) {
+LRUN_EXPORT lrun::Collectives* lrun_cuda_make_collectives_v2(const lrun::CudaGroup* group);
+LRUN_EXPORT lrun::ReplicaLink* lrun_cuda_make_replica_link_v1(const std::vector<at::Device>* devices);
+
+lrun::Collectives* lrun_cuda_make_collectives_v2(const lrun::CudaGroup* group) {
   return lrun::make_nccl(*group).release();
+}
+
+lrun::ReplicaLink* lrun_cuda_make_replica_link_v1(const std::vector<at::Device>* devices) {
+  return lrun::make_nccl_replicas(*devices).release();
+}
 }

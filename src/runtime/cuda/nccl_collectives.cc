@@ -6,7 +6,6 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
-#include <dlfcn.h>
 #include <lrun/error.h>
 #include <nccl.h>
 
@@ -23,6 +22,7 @@
 #include "runtime/collectives/call.h"
 #include "runtime/collectives/call_log.h"
 #include "runtime/collectives/failure.h"
+#include "runtime/cuda/cuda_calls.h"
 #include "runtime/cuda/nccl_communicator.h"
 #include "runtime/cuda/nccl_types.h"
 #include "runtime/cuda/stream_mark.h"
@@ -340,24 +340,10 @@ class NcclCollectives final : public Collectives {
   std::thread watchdog_;  // last: it uses the others
 };
 
-/// A program on GPUs has it already, or could not make a tensor there.
-void load_cuda_side() {
-  if (::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) != nullptr) return;
-  const char* reason = ::dlerror();
-  throw Unsupported(std::string("backend 'nccl' needs LibTorch's CUDA library, which does not load (") +
-                    (reason == nullptr ? "no reason given" : reason) + ")");
-}
-
 }  // namespace
 
 std::unique_ptr<Collectives> make_nccl(const CudaGroup& group) {
-  int devices = 0;
-  if (const cudaError_t result = cudaGetDeviceCount(&devices); result != cudaSuccess || devices == 0) {
-    throw Unsupported("backend 'nccl' needs a GPU that CUDA can use, and there is none (" +
-                      std::string(result == cudaSuccess ? "no device" : cudaGetErrorString(result)) +
-                      "); on CPUs use 'auto'");
-  }
-  load_cuda_side();
+  require_cuda();
   return std::make_unique<NcclCollectives>(group);
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "runtime/collectives/backoff.h"
+#include "runtime/cuda/cuda_calls.h"
 
 namespace lrun {
 namespace {
@@ -34,11 +35,6 @@ ncclUniqueId from_hex(const std::string& text) {
   return id;
 }
 
-void check_nccl(ncclResult_t result, const char* call) {
-  if (result == ncclSuccess || result == ncclInProgress) return;
-  throw Error(std::string("backend 'nccl': ") + call + ": " + ncclGetErrorString(result));
-}
-
 std::string make_identifier(int rank) {
   if (rank != 0) return {};
   ncclUniqueId id;
@@ -47,11 +43,6 @@ std::string make_identifier(int rank) {
 }
 
 }  // namespace
-
-void check_cuda(cudaError_t result, const char* call) {
-  if (result == cudaSuccess) return;
-  throw Error(std::string("backend 'nccl': ") + call + ": " + cudaGetErrorString(result));
-}
 
 NcclCommunicator::NcclCommunicator(const CudaGroup& group) {
   const SteadyTime deadline = std::chrono::steady_clock::now() + group.options.timeout;

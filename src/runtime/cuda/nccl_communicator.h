@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cuda_runtime_api.h>
 #include <nccl.h>
 
 #include <atomic>
@@ -12,9 +11,6 @@
 #include "runtime/collectives/cuda_library.h"
 
 namespace lrun {
-
-/// A CUDA or NCCL call that failed. \throws lrun::Error  with the call and its reason, unless it succeeded.
-void check_cuda(cudaError_t result, const char* call);
 
 /// This rank's end of a non-blocking NCCL communicator: no call of it waits without a deadline.
 ///

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "runtime/cuda/nccl_communicator.h"
+#include "runtime/cuda/cuda_calls.h"
 
 namespace lrun {
 

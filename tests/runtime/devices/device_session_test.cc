@@ -14,6 +14,7 @@
 #include <torch/serialize.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <sstream>
@@ -21,8 +22,10 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/data_parallel.h"
 #include "runtime/devices/fake_device.h"
 #include "runtime/devices/repeatable_net.h"
+#include "runtime/training/fake_replica_link.h"
 #include "runtime/training/nodes.h"
 
 namespace lrun::test {
@@ -140,6 +143,24 @@ TEST(DeviceSession, BringsAModuleBackThatWasLoadedOrMoved) {
     EXPECT_EQ(net->seen.device(), session.device());
     EXPECT_EQ(net->first->weight.grad().device(), session.device());
   }
+}
+
+TEST(DeviceSession, ExchangesThroughNcclWhereReplicasHaveADeviceEach) {
+  FakeNccl nccl;
+  register_strategy("dp through nccl", [&](const StrategyContext& context) {
+    const std::vector<at::Device> devices = {fake(0), fake(1)};
+    return std::make_unique<DataParallel>(
+        context, devices,
+        std::make_unique<ReplicaGroup>(devices, std::make_unique<FakeReplicaLink>(nccl), kTestTimeout));
+  });
+  expect_same(train_on({"hpu:0"}, "dp through nccl"), train_on({"cpu"}));
+  const auto calls = nccl.calls();
+  const auto count = [&](const std::string& call) { return std::ranges::count(calls, call); };
+  EXPECT_EQ(count("broadcast 0 [8, 4]"), kSteps) << "parameters";
+  EXPECT_EQ(count("broadcast 1 [1]"), kSteps) << "buffers";
+  EXPECT_EQ(count("sum 1 [8, 4]"), kSteps) << "gradients";
+  EXPECT_EQ(count("sum 1 [3]"), 0) << "a gradient that there is not";
+  EXPECT_EQ(count("begin"), 2 * kSteps) << "one operation for all parameters, one for all gradients";
 }
 
 TEST(DeviceSession, SplitsInsideANodeAndAveragesBetweenThem) {

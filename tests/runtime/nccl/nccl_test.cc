@@ -11,12 +11,12 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "runtime/collectives/ranks.h"
 #include "runtime/collectives/registry.h"
+#include "runtime/nccl/gpus.h"
 
 namespace lrun::testing {
 namespace {
@@ -26,13 +26,6 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-/// Counted without CUDA, which does not survive a fork.
-int gpus() {
-  int count = 0;
-  while (std::filesystem::exists("/dev/nvidia" + std::to_string(count))) ++count;
-  return count;
-}
 
 TEST(NcclWithoutGpu, LoadsAndSaysWhatIsMissing) {
   if (gpus() > 0) GTEST_SKIP() << "this machine has a GPU";
