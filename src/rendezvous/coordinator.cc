@@ -52,8 +52,7 @@ void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTi
   const JoinRecord& record = *message.join;
   forget_earlier_connection_of(record, now);
   if (const std::string objection = objection_to(record, now); !objection.empty()) {
-    const bool is_other = !launchers_.empty() && launchers_.begin()->second.record.run_name != record.run_name;
-    send(from, {.kind = is_other ? Kind::kOtherJob : Kind::kRefused, .text = objection}, true);
+    send(from, {.kind = Kind::kRefused, .text = objection}, true);
     return;
   }
   Launcher& launcher = launchers_[from];

@@ -99,16 +99,6 @@ void Job::open_link(const std::string& host, int port, Duration patience) {
           .joined = [this] { linked(); }});
 }
 
-/// A job of one node needs nobody, and so no place that others know: another job may have it.
-void Job::meet_alone() {
-  link_->close();
-  search_limit_ = loop_.after(Duration::zero(), [this] {  // the link that calls us goes
-    if (ended_) return;
-    hold_meeting(0);
-    open_link("127.0.0.1", holder_->server().port(), plan_.connect_timeout);
-  });
-}
-
 /// What the meeting has to know of us where it is another than before.
 void Job::linked() {
   search_limit_.cancel();
@@ -173,9 +163,6 @@ void Job::received(const LauncherMessage& message) {
       return events_.begun(*message.membership);
     case Kind::kWaiting:
       return events_.waiting(message.text);
-    case Kind::kOtherJob:
-      if (!begun_ && plan_.max_nodes == 1 && !holder_ && !plan_.workers_use_endpoint) return meet_alone();
-      [[fallthrough]];
     case Kind::kRefused:
       link_->close();
       if (election_ && begun_ && !is_adrift_) return meeting_lost(message.text, "");  // there may be another place

@@ -105,7 +105,6 @@ class Job {
   void hold_meeting(int port);
   void open_link(const std::string& host, int port, Duration patience);
   void linked();
-  void meet_alone();
 
   void look_in_etcd(const std::string& etcd_user);
   void meeting_found(const HolderRecord& holder, bool is_self, const std::optional<JobState>& state);

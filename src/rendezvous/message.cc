@@ -17,7 +17,7 @@ using Kind = LauncherMessage::Kind;
 constexpr std::size_t kLengthBytes = 4;
 constexpr unsigned kBitsOfByte = 8;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 18> kKinds{{
+constexpr std::array<std::pair<Kind, std::string_view>, 17> kKinds{{
     {Kind::kJoin, "join"},
     {Kind::kBeat, "beat"},
     {Kind::kStopping, "stopping"},
@@ -26,7 +26,6 @@ constexpr std::array<std::pair<Kind, std::string_view>, 18> kKinds{{
     {Kind::kLeave, "leave"},
     {Kind::kBye, "bye"},
     {Kind::kRefused, "refused"},
-    {Kind::kOtherJob, "other_job"},
     {Kind::kWaiting, "waiting"},
     {Kind::kSpare, "spare"},
     {Kind::kBegin, "begin"},

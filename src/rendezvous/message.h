@@ -25,17 +25,16 @@ struct LauncherMessage {
     kLeave,     ///< `text`: why we leave the job, which may go on without us
     kBye,       ///< we are done with the job; `text`: what it came to, empty when it succeeded
     // from the holder to a launcher
-    kRefused,   ///< `text`: why not; the connection is closed
-    kOtherJob,  ///< the same: another job meets here
-    kWaiting,   ///< `text`: who is there and who is missing
-    kSpare,     ///< `text`: the job runs, and takes this node in when there is a place
-    kBegin,     ///< `membership` of a new round
-    kEcho,      ///< answer to kBeat: `sent_ns` is that one's, `steady_ns` and `wall_ns` are the holder's clocks
-    kStop,      ///< `text` as some launcher said it with kStopping; the first of the round
-    kLost,      ///< `node` is gone: `text` says how we know; it was last heard at `steady_ns` of the holder's clock
-    kResize,    ///< `node` is there: `text` says so; the round stops and the next one begins with it
-    kOver,      ///< `round` is over everywhere: `text` is what was made of all reports
-    kEnded,     ///< the job is over for this node: `text` says why; empty: it succeeded without it
+    kRefused,  ///< `text`: why not; the connection is closed
+    kWaiting,  ///< `text`: who is there and who is missing
+    kSpare,    ///< `text`: the job runs, and takes this node in when there is a place
+    kBegin,    ///< `membership` of a new round
+    kEcho,     ///< answer to kBeat: `sent_ns` is that one's, `steady_ns` and `wall_ns` are the holder's clocks
+    kStop,     ///< `text` as some launcher said it with kStopping; the first of the round
+    kLost,     ///< `node` is gone: `text` says how we know; it was last heard at `steady_ns` of the holder's clock
+    kResize,   ///< `node` is there: `text` says so; the round stops and the next one begins with it
+    kOver,     ///< `round` is over everywhere: `text` is what was made of all reports
+    kEnded,    ///< the job is over for this node: `text` says why; empty: it succeeded without it
   };
 
   Kind kind = Kind::kBeat;

@@ -224,7 +224,7 @@ TEST(SeveralNodes, RefuseWhoBelongsToAnotherJob) {
   EXPECT_EQ(holder.wait().code, 0) << holder.err();
 }
 
-/// As with torchrun, where one line with a fixed endpoint is used for several jobs.
+/// One line with a fixed endpoint is used for several jobs.
 TEST(SeveralNodes, AJobOfOneNodeNeedsNoEndpointThatAnotherJobHas) {
   const std::string endpoint = "127.0.0.1:" + std::to_string(free_port());
   const auto job = [&](const std::string& name, const std::string& script) {

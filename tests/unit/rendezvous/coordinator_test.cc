@@ -58,18 +58,6 @@ TEST(Coordinator, GivesUpAtTheJoinTimeout) {
   EXPECT_TRUE(meeting.coordinator.over());
 }
 
-/// It may do without this meeting, where one that does not fit into its job may not.
-TEST(Coordinator, TellsAnotherJobThatItIsOne) {
-  Meeting meeting;
-  meeting.join(1, node_at("10.0.0.1"));
-  JoinRecord other = node_at("10.0.0.2");
-  other.run_name = "b";
-  meeting.join(2, other);
-  EXPECT_EQ(meeting.said(), "other_job>2");
-  meeting.coordinator.received(3, {.kind = Kind::kJoin, .join = node_at("10.0.0.3")}, meeting.now);
-  EXPECT_EQ(meeting.said(), "begin>1 begin>3");
-}
-
 TEST(Coordinator, RefusesWhoDoesNotFit) {
   const auto objection = [](auto change) {
     Meeting meeting;
@@ -79,7 +67,7 @@ TEST(Coordinator, RefusesWhoDoesNotFit) {
     change(other);
     meeting.coordinator.received(2, {.kind = Kind::kJoin, .join = other}, meeting.now);
     const std::string said = meeting.said();
-    return said == "refused>2" || said == "other_job>2" ? meeting.sent[0].message.text : said;
+    return said == "refused>2" ? meeting.sent[0].message.text : said;
   };
   EXPECT_EQ(objection([](JoinRecord& record) { record.run_name = "b"; }),
             "this is the job '', not 'b' as 'node-10.0.0.1' says: see --rdzv-id");
