@@ -52,7 +52,8 @@ dev_bench() {
   [ $# -eq 0 ] || shift
   case $part in
     all | launcher | store | spawn | runtime) ;;
-    rendezvous | clusters) targets=(lrun) ;;
+    rendezvous) targets=(lrun bench_meeting) ;;
+    clusters) targets=(lrun) ;;
     *) fail "there is no benchmark '$part'" "./dev bench [launcher|store|spawn|rendezvous|clusters|runtime]" ;;
   esac
   need_packages "${build_packages[@]}" "${test_packages[@]}"
@@ -93,6 +94,8 @@ dev_bench() {
 }
 
 bench_rendezvous() {
+  stage "bench_meeting"
+  build/release/bench/bench_meeting
   [ -n "${LRUN_PERF:-}" ] || return 0
   need_python_torch || true  # it says why
   ! python_torch_is_there || export LRUN_TORCH_PYTHON=$python_home/bin/python
