@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -266,5 +267,13 @@ int main(int argc, char** argv) {
   std::vector<int> counts;
   for (int i = 1; i < argc; ++i) counts.push_back(std::max(1, std::atoi(argv[i])));
   if (counts.empty()) counts = {1000, 10'000};
-  for (const int count : counts) measure(count);
+  constexpr rlim_t kForOthers = 100;
+  for (const int count : counts) {
+    if (static_cast<rlim_t>(count) + kForOthers <= limit.rlim_max) {
+      measure(count);
+    } else {
+      std::printf("meeting N=%-6d left out: the hard limit is %ju descriptors\n", count,
+                  static_cast<std::uintmax_t>(limit.rlim_max));
+    }
+  }
 }
