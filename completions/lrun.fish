@@ -137,7 +137,7 @@ complete -c lrun -n 'not __lrun_program' -l isolate-gpus -l virtual-local-rank -
 complete -c lrun -n 'not __lrun_program' -x -l bind -a 'none core cache numa socket' -d 'CPUs of each worker'
 complete -c lrun -n 'not __lrun_program' -x -l numa-binding -a 'node socket exclusive core-complex' -d 'The same in torchrun\'s words'
 complete -c lrun -n 'not __lrun_program' -l share-gpus -d 'Use GPUs on which others compute, too'
-complete -c lrun -n 'not __lrun_program' -x -l strategy -a 'ddp dp ddp2 ddp_sharded ddp_spawn ddp_fork ddp_notebook deepspeed' -d 'How the work is split'
+complete -c lrun -n 'not __lrun_program' -x -l strategy -a 'ddp dp ddp2 ddp_sharded ddp_spawn ddp_fork ddp_notebook deepspeed horovod' -d 'How the work is split'
 complete -c lrun -n 'not __lrun_program' -x -l process_group_backend -a 'auto nccl gloo shm shm+gloo' -d 'How workers exchange tensors'
 complete -c lrun -n 'not __lrun_program' -x -l seed -d 'Seed for all workers'
 complete -c lrun -n 'not __lrun_program' -x -l master-port -d 'Port of the workers\' store'

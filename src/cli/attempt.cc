@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "cli/horovod_facts.h"
 #include "inspect/store_clients.h"
+#include "plan/horovod_environment.h"
 #include "plan/worker_command.h"
 #include "plan/worker_environment.h"
 #include "process/descendants.h"
@@ -54,10 +56,11 @@ std::optional<StartFailure> Attempt::start() {
     nothing = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (nothing) command.standard_input = nothing.get();
   }
-  const RunFacts facts{.master_port = membership_.master_port,
-                       .master_addr = membership_.master_addr,
-                       .restart_count = membership_.attempt,
-                       .error_file_directory = folder_.string()};
+  RunFacts facts{.master_port = membership_.master_port,
+                 .master_addr = membership_.master_addr,
+                 .restart_count = membership_.attempt,
+                 .error_file_directory = folder_.string()};
+  if (is_horovod(plan)) add_horovod_facts(membership_, facts);
   const WorkerEnvironment environment(plan, node(), start.environment, facts);
   command.shared_environment = environment.shared();
   std::vector<WorkerCommand> commands = worker_commands(plan, node(), start, environment, membership_.attempt);

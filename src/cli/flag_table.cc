@@ -127,8 +127,9 @@ constexpr Flag kFirstFlags[] = {
          "node and averaging between nodes. 'ddp_sharded': as ddp, with the optimizer's state split over the "
          "workers. 'ddp_spawn' and 'ddp_fork' (or 'ddp_notebook'): one worker per node, which starts the ranks of "
          "its node itself by lrun::launch(). 'deepspeed': as ddp, for programs written for the launcher of DeepSpeed. "
-         "Capital letters do not matter.",
-     .choices = "ddp dp ddp2 ddp_sharded ddp_spawn ddp_fork ddp_notebook deepspeed",
+         "'horovod': as ddp, with the environment and the rendezvous of programs written for Horovod. Capital letters "
+         "do not matter.",
+     .choices = "ddp dp ddp2 ddp_sharded ddp_spawn ddp_fork ddp_notebook deepspeed horovod",
      .default_value = "ddp with several devices or nodes",
      .apply = flag_values::strategy},
     {.name = "process_group_backend",
@@ -208,7 +209,8 @@ constexpr Flag kProgramFlags[] = {
      .details =
          "Whose defaults hold. 'torchrun': every PROGRAM is given to Python unless --no-python is there, workers "
          "write and read the terminal directly, one thread for OpenMP, no verbs. Also chosen by calling lrun "
-         "through a link named 'torchrun'.",
+         "through a link named 'torchrun'. Through one named 'horovodrun' lrun takes horovodrun's options, too, "
+         "and '--strategy horovod' is the default.",
      .choices = "lrun torchrun",
      .default_value = "lrun",
      .apply = flag_values::compat},

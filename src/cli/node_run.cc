@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "base/own_signals.h"
-#include "base/rank_list.h"
 #include "cli/attempt_status.h"
 #include "cli/diagnostics.h"
 #include "cli/head_words.h"
 #include "cli/run_ending.h"
 #include "plan/cpu_binding.h"
+#include "plan/horovod_environment.h"
 #include "process/descendants.h"
 #include "process/program_path.h"
 #include "report/parent_error_file.h"
@@ -86,7 +86,8 @@ void NodeRun::open_store() {
   StoreServerOptions options{.port = static_cast<std::uint16_t>(plan_.master_port.value_or(0)),
                              .any_port_will_do = plan_.any_port_will_do,
                              .only_keeps_port = plan_.rank_0_hosts_store,
-                             .max_connections = facts_.most_connections};
+                             .max_connections = facts_.most_connections,
+                             .serves_horovod = is_horovod(plan_)};
   const std::string& address = plan_.master_addr;
   const bool numeric =
       address.find_first_not_of("0123456789.") == std::string::npos || address.find(':') != address.npos;
@@ -109,6 +110,7 @@ Verdict NodeRun::run() {
 
 Verdict NodeRun::run_attempts() {
   const int number = first_attempt();
+  if (is_horovod(plan_)) check_network();
   if (const std::optional<StartFailure> failure = begin_attempt(number)) {
     if (job_) job_->start_failed(record_of(*failure, node(), number));
     if (!failure->exec_failed) throw error_of(*failure, node());
@@ -164,15 +166,6 @@ void NodeRun::time_is_over(RunEnd::Kind kind, Duration limit, const std::string&
   end.limit_ms = limit.count();
   end.who = who;
   stop_run(TimeIsOver{end}, end);
-}
-
-/// Programs may open more connections than one a worker, or close theirs; too few altogether means that some never
-/// came.
-void NodeRun::check_connected() {
-  if (own_store_ && own_store_->clients_seen() >= attempt_->workers().size()) return;
-  std::vector<int> missing = attempt_->without_connection(attempt_->membership().master_port);
-  if (missing.empty()) return;
-  time_is_over(RunEnd::Kind::kStartTimedOut, plan_.start_timeout.value, ranks_in_words(missing));
 }
 
 void NodeRun::tell_start() const {

@@ -69,6 +69,7 @@ class NodeRun {
   void plan_housework();
   void watch_unread_input();
   void time_is_over(RunEnd::Kind kind, Duration limit, const std::string& who = {});
+  void check_network();
   void check_connected();
   [[nodiscard]] bool is_named(int signal_number) const;
   void attempt_over();

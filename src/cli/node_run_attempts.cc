@@ -9,9 +9,12 @@
 #include <utility>
 
 #include "base/nearest.h"
+#include "base/rank_list.h"
 #include "cli/diagnostics.h"
+#include "cli/horovod_facts.h"
 #include "cli/node_run.h"
 #include "cli/run_ending.h"
+#include "plan/horovod_environment.h"
 #include "report/restart_text.h"
 
 namespace lrun {
@@ -30,6 +33,14 @@ std::string waiting_in_words(const Membership& membership) {
   others.resize(static_cast<std::size_t>(membership.num_nodes - 1));  // of those behind only the number is told
   return fmt::format("the workers of this node have ended; waiting for those of {}",
                      join_first(others, kMostNodesInWords));
+}
+
+std::vector<int> ranks_missing_in(const HorovodValues& values, int world_size) {
+  std::vector<int> missing;
+  for (int rank = 0; rank < world_size; ++rank) {
+    if (!values.ranks_seen().contains(rank)) missing.push_back(rank);
+  }
+  return missing;
 }
 
 }  // namespace
@@ -92,6 +103,27 @@ void NodeRun::stop_run(const Event& event, const RunEnd& end) {
 bool NodeRun::stops_for_others() const {
   const SupervisionState& state = attempt_->supervisor().state();
   return state.phase != SupervisionState::Phase::kBackingOff && !state.end.is_ours() && state.end.may_go_on();
+}
+
+void NodeRun::check_network() {
+  const Membership membership = job_ ? job_->membership() : sole_membership(plan_, store_->port());
+  const std::string problem = horovod_network_problem(membership, facts_.start.environment);
+  if (!problem.empty()) warn(problem);
+}
+
+/// Programs may open more connections than one a worker, or close theirs; too few altogether means that some never
+/// came. Those of Horovod keep none: the node with their rendezvous knows of all ranks.
+void NodeRun::check_connected() {
+  if (is_horovod(plan_)) {
+    if (store_ == nullptr) return;
+    const std::vector<int> missing = ranks_missing_in(*store_->horovod(), plan_.world_size);
+    if (missing.empty()) return;
+    return time_is_over(RunEnd::Kind::kStartTimedOut, plan_.start_timeout.value, ranks_in_words(missing));
+  }
+  if (own_store_ && own_store_->clients_seen() >= attempt_->workers().size()) return;
+  std::vector<int> missing = attempt_->without_connection(attempt_->membership().master_port);
+  if (missing.empty()) return;
+  time_is_over(RunEnd::Kind::kStartTimedOut, plan_.start_timeout.value, ranks_in_words(missing));
 }
 
 /// Another attempt follows, or the run is over.

@@ -22,7 +22,9 @@ using Action = ParsedCommandLine::Action;
 Compat compat_of_name(const std::vector<std::string>& argv) {
   if (argv.empty()) return Compat::kLrun;
   const std::string_view path = argv.front();
-  return path.substr(path.rfind('/') + 1) == "torchrun" ? Compat::kTorchrun : Compat::kLrun;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  if (name == "horovodrun") return Compat::kHorovodrun;
+  return name == "torchrun" ? Compat::kTorchrun : Compat::kLrun;
 }
 
 /// The verb that the line begins with, or nullptr.
@@ -154,7 +156,7 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
     return parsed;
   }
 
-  const SpelledLine line = spell_out(words);
+  const SpelledLine line = spell_out(words, compat_of_name(argv));
   parsed.action = action_of(line);
   if (parsed.action != Action::kLaunch && parsed.action != Action::kPrintConfig) return parsed;
   parsed.warnings = warn_about_unknown_variables(environment);

@@ -25,7 +25,8 @@ struct ParsedCommandLine {
 /// Reads `lrun [options] [--] PROGRAM [ARGS...]`, or `lrun VERB ...` when the first word is one. Pure: nothing but its
 /// arguments is looked at.
 ///
-/// argv[0] is the command's name: a link named 'torchrun' means --compat=torchrun. Precedence is flag, then
+/// argv[0] is the command's name: a link named 'torchrun' means --compat=torchrun, and one named 'horovodrun' takes
+/// horovodrun's options, too, and has its default of a strategy. Precedence is flag, then
 /// LRUN_<FLAG>, then PET_<DEST>, then the file of settings, then the default. Values are checked one by one; conflicts
 /// between them are the plan's.
 /// \param read_file  gives the text of the file of settings.

@@ -44,7 +44,7 @@ std::vector<GivenValue> values_of(const NodeOrder& order) {
 
 LaunchRequest request_of(const NodeOrder& order) {
   LaunchRequest request;
-  request.compat = order.as_torchrun ? Compat::kTorchrun : Compat::kLrun;
+  request.compat = static_cast<Compat>(order.compat);
   apply_all(values_of(order), request);
   request.command = order.command;
   if (!order.devices.empty()) {

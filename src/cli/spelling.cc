@@ -7,6 +7,7 @@
 
 #include "base/nearest.h"
 #include "base/user_error.h"
+#include "cli/horovodrun_options.h"
 
 namespace lrun {
 namespace {
@@ -95,7 +96,7 @@ bool looks_like_option(const std::string& word) {
 
 class Speller {
  public:
-  explicit Speller(const std::vector<std::string>& words) : words_(words) {}
+  Speller(const std::vector<std::string>& words, Compat compat) : words_(words), compat_(compat) {}
 
   SpelledLine run() {
     try {
@@ -117,6 +118,8 @@ class Speller {
       ++next_;
       if (word == "--") {
         line_.double_dash = true;
+      } else if (compat_ == Compat::kHorovodrun && read_horovodruns(word)) {
+        continue;
       } else if (word.starts_with("--")) {
         read_long(word);
       } else {
@@ -144,6 +147,19 @@ class Speller {
     if (word.find_first_not_of("0123456789") != std::string::npos) return;
     throw UserError("'" + last.origin + "' takes no value, got '" + word + "'",
                     "write only '" + last.origin + "'; a program of that name is './" + word + "'");
+  }
+
+  /// \return false for an option that is not horovodrun's alone.
+  bool read_horovodruns(const std::string& word) {
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const std::string name = word.substr(0, equals);
+    const HorovodrunOption* const option = find_horovodrun_option(name);
+    if (option == nullptr) return false;
+    std::optional<std::string> value = equals == word.size() ? std::nullopt : value_after(word, equals);
+    if (option->value == ValueKind::kNone && value) refuse_value(name, *value);
+    if (option->value == ValueKind::kRequired && !value) value = next_value(name, "VALUE");
+    add_horovodrun_option(*option, name, value.value_or(""), line_);
+    return true;
   }
 
   void read_long(const std::string& word) {
@@ -183,21 +199,25 @@ class Speller {
     constexpr std::array kSwitchValues{"0", "1", "false", "true"};
     const bool switched = flag.action == FlagAction::kSetting && !flag.repeatable && origin.starts_with("--") &&
                           value && std::find(kSwitchValues.begin(), kSwitchValues.end(), *value) != kSwitchValues.end();
-    if (flag.value == ValueKind::kNone && value && !switched) {
-      throw UserError("'" + origin + "' takes no value, got '" + *value + "'", "write only '" + origin + "'");
-    }
-    if (flag.value == ValueKind::kRequired && !value) {
-      if (next_ == words_.size() || looks_like_option(words_[next_])) {
-        throw UserError("'" + origin + "' needs a value",
-                        "write '" + origin + " " + std::string(flag.placeholder) + "'");
-      }
-      value = words_[next_++];
-    }
+    if (flag.value == ValueKind::kNone && value && !switched) refuse_value(origin, *value);
+    if (flag.value == ValueKind::kRequired && !value) value = next_value(origin, flag.placeholder);
     if (flag.value == ValueKind::kOptional && !value) value = words_of(flag.choices).front();
     line_.options.push_back({&flag, std::move(origin), value.value_or(""), {}});
   }
 
+  [[noreturn]] static void refuse_value(const std::string& origin, const std::string& value) {
+    throw UserError("'" + origin + "' takes no value, got '" + value + "'", "write only '" + origin + "'");
+  }
+
+  std::string next_value(const std::string& origin, std::string_view placeholder) {
+    if (next_ == words_.size() || looks_like_option(words_[next_])) {
+      throw UserError("'" + origin + "' needs a value", "write '" + origin + " " + std::string(placeholder) + "'");
+    }
+    return words_[next_++];
+  }
+
   const std::vector<std::string>& words_;
+  Compat compat_;
   std::size_t next_ = 0;
   SpelledLine line_;
 };
@@ -208,6 +228,6 @@ bool SpelledLine::has_option(std::string_view name) const {
   return std::any_of(options.begin(), options.end(), [&](const Option& option) { return option.flag->name == name; });
 }
 
-SpelledLine spell_out(const std::vector<std::string>& words) { return Speller(words).run(); }
+SpelledLine spell_out(const std::vector<std::string>& words, Compat compat) { return Speller(words, compat).run(); }
 
 }  // namespace lrun

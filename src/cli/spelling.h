@@ -25,8 +25,9 @@ struct SpelledLine {
 
 /// Reads the words after the command's name up to PROGRAM: unique prefixes, dash and underscore, '--flag=v',
 /// '--flag v' and '--flag@0,2 v', glued and combined short options, '-np' as a whole word. This is torchrun's grammar,
-/// which no parser library has; nothing after PROGRAM is looked at. \throws UserError  an unknown or ambiguous option,
-/// a value that is missing or too much.
-SpelledLine spell_out(const std::vector<std::string>& words);
+/// which no parser library has; nothing after PROGRAM is looked at. For Compat::kHorovodrun also the options that only
+/// horovodrun has, as those that they are here. \throws UserError  an unknown or ambiguous option, a value that is
+/// missing or too much.
+SpelledLine spell_out(const std::vector<std::string>& words, Compat compat = Compat::kLrun);
 
 }  // namespace lrun

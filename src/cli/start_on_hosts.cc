@@ -66,7 +66,7 @@ NodeOrder common_order(const ParsedCommandLine& parsed, const LaunchRequest& req
                        const Environment& environment) {
   NodeOrder order;
   order.version = LRUN_VERSION;
-  order.as_torchrun = request.compat == Compat::kTorchrun;
+  order.compat = static_cast<int>(request.compat);
   order.values = carried_values(parsed.settings);
   order.command = request.command;
   order.environment = carried_variables(environment, request.setup);

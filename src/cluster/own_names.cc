@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 
 #include "base/ask_in_child.h"
@@ -38,15 +40,22 @@ bool is_loopback(const std::string& bytes) {
   return bytes.size() == sizeof(in6_addr) && std::memcmp(bytes.data(), &in6addr_loopback, sizeof in6addr_loopback) == 0;
 }
 
-bool is_of_an_interface(const std::string& bytes) {
+/// The first interface with a property, by name.
+std::string find_interface(const std::function<bool(const ifaddrs&)>& has_it) {
   ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return false;
+  if (::getifaddrs(&list) != 0) return {};
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (address_bytes(entry->ifa_addr) == bytes) return true;
+    if (has_it(*entry)) return entry->ifa_name;
   }
-  return false;
+  return {};
 }
+
+std::string interface_with(const std::string& bytes) {
+  return find_interface([&](const ifaddrs& entry) { return address_bytes(entry.ifa_addr) == bytes; });
+}
+
+bool is_of_an_interface(const std::string& bytes) { return !interface_with(bytes).empty(); }
 
 /// Any address that the name has: the name service decides, a numeric name needs none.
 bool resolves_to_this_host(const std::string& name, int flags) {
@@ -88,6 +97,17 @@ std::vector<std::string> own_names(const std::vector<std::string>& names) {
   std::vector<std::string> own;
   std::copy_if(names.begin(), names.end(), std::back_inserter(own), is_own);
   return own;
+}
+
+std::string interface_of(const std::string& address) {
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST;
+  addrinfo* list = nullptr;
+  if (::getaddrinfo(address.c_str(), nullptr, &hints, &list) != 0) return {};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
+  const std::string bytes = address_bytes(list->ai_addr);
+  if (!is_loopback(bytes)) return interface_with(bytes);
+  return find_interface([](const ifaddrs& entry) { return (entry.ifa_flags & IFF_LOOPBACK) != 0; });
 }
 
 }  // namespace lrun

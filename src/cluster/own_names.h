@@ -10,4 +10,8 @@ namespace lrun {
 /// deadline, and only where nothing else decides.
 std::vector<std::string> own_names(const std::vector<std::string>& names);
 
+/// The name of the network interface that has this numeric address, 'lo' or what it is called for any of loopback's;
+/// empty when none has.
+std::string interface_of(const std::string& address);
+
 }  // namespace lrun

@@ -54,19 +54,33 @@ int total_slots(const std::vector<Host>& hosts) {
   return total;
 }
 
+/// mpirun's and horovodrun's -n and -np are of all hosts together.
+bool is_total(const Setting<std::string>& setting) {
+  return setting.origin.starts_with("-n") || setting.origin == "--num-proc";
+}
+
+/// The corrected list where the first hosts get as many workers as they may have, until all have one.
+std::string filled(std::vector<Host> hosts, int workers) {
+  for (Host& host : hosts) {
+    host.slots = std::min(host.slots, workers);
+    workers -= host.slots;
+  }
+  std::erase_if(hosts, [](const Host& host) { return host.slots == 0; });
+  return in_words(hosts);
+}
+
 /// The corrected list where every host gets `each` workers.
 std::string with_slots(std::vector<Host> hosts, int each) {
   for (Host& host : hosts) host.slots = each;
   return in_words(hosts);
 }
 
-/// A number beside hosts with numbers of their own: that of each of them or, with mpirun's and horovodrun's -n and -np,
-/// of all together.
+/// A number beside hosts with numbers of their own: that of each of them or of all together.
 void check_count(const Setting<std::string>& setting, const LaunchRequest& request, const std::vector<Host>& hosts) {
   if (!setting.given()) return;
   const auto number = whole_number<int>(setting.value);
   const int total = total_slots(hosts);
-  if (number && *number == total && setting.origin.starts_with("-n")) return;
+  if (number && *number == total && is_total(setting)) return;
   const bool each = std::all_of(hosts.begin(), hosts.end(), [&](const Host& host) { return host.slots == number; });
   if (each) return;
   const std::string written = hosts_as_written(request);
@@ -74,9 +88,11 @@ void check_count(const Setting<std::string>& setting, const LaunchRequest& reque
     throw UserError(fmt::format("'{}' and '{}' both say how many workers a host has", as_written(setting), written),
                     fmt::format("leave '{}' out", setting.origin));
   }
-  throw UserError(fmt::format("'{}' and '{}' contradict each other: the hosts have {} workers in all",
-                              as_written(setting), written, total),
-                  fmt::format("leave '{}' out, or write '-H {}'", setting.origin, with_slots(hosts, *number)));
+  throw UserError(
+      fmt::format("'{}' and '{}' contradict each other: the hosts have {} workers in all", as_written(setting), written,
+                  total),
+      fmt::format("leave '{}' out, or write '-H {}'", setting.origin,
+                  is_total(setting) && *number < total ? filled(hosts, *number) : with_slots(hosts, *number)));
 }
 
 /// All hosts have a number, or none has.

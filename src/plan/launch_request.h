@@ -13,7 +13,7 @@
 
 namespace lrun {
 
-enum class Compat { kLrun, kTorchrun };
+enum class Compat { kLrun, kTorchrun, kHorovodrun };
 /// What part of the machine a worker may run on; see bind_workers().
 enum class Binding { kNone, kCore, kCache, kNuma, kSocket };
 enum class HangSignal { kProgress, kCpu };

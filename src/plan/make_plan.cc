@@ -10,6 +10,7 @@
 #include "plan/device_choice.h"
 #include "plan/device_request.h"
 #include "plan/gpu_visibility.h"
+#include "plan/horovod_environment.h"
 #include "plan/job_place.h"
 #include "plan/rank_layout.h"
 #include "plan/strategy_choice.h"
@@ -143,6 +144,11 @@ void bind_all(LaunchPlan& plan, const std::vector<AllocatedNode>& nodes, const E
   }
 }
 
+Setting<std::string> asked_strategy(const LaunchRequest& request, const Personality& personality) {
+  if (request.strategy.given() || personality.strategy.empty()) return request.strategy;
+  return {std::string(personality.strategy), Source::kDefault, {}};
+}
+
 std::size_t most_devices(const std::vector<DeviceChoice>& choices) {
   std::size_t most = 0;
   for (const DeviceChoice& choice : choices) most = std::max(most, choice.devices.size());
@@ -259,7 +265,8 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   plan.num_nodes = static_cast<int>(nodes.size());
   plan.accelerator = choices.front().accelerator;
   plan.devices = choices.front().asked;
-  plan.strategy = choose_strategy(request.strategy, static_cast<int>(most_devices(choices)), plan.num_nodes);
+  plan.strategy = choose_strategy(asked_strategy(request, plan.personality), static_cast<int>(most_devices(choices)),
+                                  plan.num_nodes);
   plan.process_group_backend =
       choose_backend(request.process_group_backend, plan.accelerator.value, plan.num_nodes, choices.front().gpu_vendor);
 
@@ -282,6 +289,7 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   }
   plan.rank_0_hosts_store = rank_0_hosts_store(request, environment);
   choose_master(request, nodes.front(), plan);
+  check_horovod(environment, plan);
   plan.seed = request.seed;
   plan.bind = request.bind;
   plan.log_dir = request.log_dir;

@@ -1,5 +1,7 @@
 #include "plan/personality.h"
 
+#include "plan/strategy_choice.h"
+
 namespace lrun {
 
 Personality personality_of(Compat compat) {
@@ -21,6 +23,10 @@ Personality personality_of(Compat compat) {
     personality.tells_progress = false;
     personality.refuse_missing_ranks = false;
     personality.workers_may_start = true;
+    personality.verbs = false;
+  }
+  if (compat == Compat::kHorovodrun) {
+    personality.strategy = kHorovodStrategy;
     personality.verbs = false;
   }
   return personality;

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <string_view>
+
 #include "plan/launch_request.h"
 
 namespace lrun {
 
-/// The defaults in which lrun and torchrun differ, as one value in the plan: logs, supervise and report read it and
-/// never ask which command was typed.
+/// The defaults in which lrun, torchrun and horovodrun differ, as one value in the plan: logs, supervise and report
+/// read it and never ask which command was typed.
 struct Personality {
   enum class Output { kPrefixed, kInherited };  ///< lines with a rank prefix, or the workers own our descriptors
   enum class Stdin { kNull, kInherited };
@@ -30,6 +32,7 @@ struct Personality {
   bool refuse_missing_ranks = true;  ///< a local rank named in --tee, --redirects or --local-ranks-filter has to exist
   bool workers_may_start = false;    ///< --monitor-interval after a failure in the first second, as in torchrun's poll
   bool verbs = true;                 ///< 'doctor', 'status', ... as the first word
+  std::string_view strategy = {};    ///< without --strategy; empty: as the devices say
 
   bool operator==(const Personality&) const = default;
 };

@@ -44,6 +44,7 @@ struct RendezvousPlan {
   Hosting hosting = Hosting::kNever;
   bool workers_use_endpoint = false;  ///< static: the workers' store is at the endpoint, too; else node 0 hosts it
   bool rank_0_hosts_store = false;    ///< its worker does; the launcher only keeps the port for it
+  bool serves_horovod = false;        ///< the host of the workers' store serves Horovod's rendezvous, too
   std::optional<int> node_rank;       ///< asked for
   std::string node_rank_from;         ///< who did: '--node-rank', 'RANK'
   std::string host_from;              ///< who said the host: '--rdzv-endpoint', 'MASTER_ADDR'; empty: nobody

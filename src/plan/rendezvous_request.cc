@@ -5,6 +5,7 @@
 #include "base/split.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
+#include "plan/horovod_environment.h"
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 
@@ -192,6 +193,7 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   meeting.hosting = who_holds(asked, meeting.host, this_host);
   meeting.workers_use_endpoint = meeting.backend == "static";
   meeting.rank_0_hosts_store = plan.rank_0_hosts_store;
+  meeting.serves_horovod = is_horovod(plan);
   if (asked.node_rank.given()) meeting.node_rank = asked.node_rank.value;
   meeting.node_rank_from = asked.node_rank.origin;
   meeting.host_from = asked.endpoint.given() ? asked.endpoint.origin : asked.master_addr.origin;

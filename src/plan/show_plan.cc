@@ -10,6 +10,7 @@
 #include "cluster/visible_gpus.h"
 #include "plan/cpu_binding.h"
 #include "plan/device_request.h"
+#include "plan/horovod_environment.h"
 #include "plan/worker_command.h"
 #include "plan/worker_environment.h"
 
@@ -105,6 +106,7 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   const std::string devices = devices_in_words(plan);
   const bool by_default = !plan.strategy.given();
   const std::string strategy_from = !by_default                    ? plan.strategy.origin
+                                    : is_horovod(plan)             ? "default of horovodrun"
                                     : plan.strategy.value == "ddp" ? "default for more than one device or node"
                                                                    : "default for one device";
   const std::string port = plan.master_port ? std::to_string(*plan.master_port) : std::string(kAtStart);
@@ -238,11 +240,10 @@ std::string common_environment(const LaunchPlan& plan, const Environment& base) 
   const WorkerEnvironment environment(plan, plan.nodes.front(), base, facts_before_start(plan));
   std::vector<std::string> words;
   for (const auto& [name, value] : environment.shared_contract()) {
-    const bool node_scope =
-        std::any_of(std::begin(kContract), std::end(kContract), [&, &n = name](const ContractVariable& variable) {
-          return variable.name == n && variable.scope == ContractVariable::Scope::kNode && n != "OMP_NUM_THREADS";
-        });
-    const bool shown_above = name == "MASTER_ADDR" || name == "MASTER_PORT" || name == "WORLD_SIZE";
+    const ContractVariable* const row = find_contract_variable(name);
+    const bool node_scope = row != nullptr && row->scope == ContractVariable::Scope::kNode && name != "OMP_NUM_THREADS";
+    const bool shown_above = name == "MASTER_ADDR" || name == "MASTER_PORT" || name == "WORLD_SIZE" ||
+                             name.starts_with("HOROVOD_GLOO_RENDEZVOUS_");
     if (!node_scope && !shown_above) words.push_back(name + "=" + quoted(value));
   }
   std::string text = "\nevery worker:\n" + wrapped(words);

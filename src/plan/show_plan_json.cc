@@ -53,8 +53,12 @@ Json json_of(const std::vector<DeviceId>& devices) {
 
 /// What only the start decides is null: address and port of the store, and the place of the error file.
 void blank_the_undecided(Json& environment, const LaunchPlan& plan) {
-  if (!plan.master_port) environment["MASTER_PORT"] = nullptr;
-  if (plan.master_addr.empty()) environment["MASTER_ADDR"] = nullptr;
+  for (const char* const name : {"MASTER_PORT", "HOROVOD_GLOO_RENDEZVOUS_PORT"}) {
+    if (!plan.master_port && environment.contains(name)) environment[name] = nullptr;
+  }
+  for (const char* const name : {"MASTER_ADDR", "HOROVOD_GLOO_RENDEZVOUS_ADDR"}) {
+    if (plan.master_addr.empty() && environment.contains(name)) environment[name] = nullptr;
+  }
   if (plan.log_dir.value != "/dev/null") environment["TORCHELASTIC_ERROR_FILE"] = nullptr;
 }
 

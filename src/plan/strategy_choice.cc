@@ -12,14 +12,13 @@ namespace {
 
 const std::vector<std::string>& strategies() {
   static const std::vector<std::string> names = {"ddp",      "dp",           "ddp2",      "ddp_sharded", "ddp_spawn",
-                                                 "ddp_fork", "ddp_notebook", "deepspeed", "single"};
+                                                 "ddp_fork", "ddp_notebook", "deepspeed", "horovod",     "single"};
   return names;
 }
 
 /// Known names whose work this version cannot do, and what to do meanwhile.
 constexpr std::pair<std::string_view, std::string_view> kLater[] = {
     {"fsdp", "use '--strategy ddp'"},
-    {"horovod", "use '--strategy ddp'"},
     {"tpu", "use '--strategy ddp' with '--accelerator gpu' or 'cpu'"},
 };
 

@@ -7,6 +7,9 @@
 
 namespace lrun {
 
+/// Of programs written for Horovod.
+inline constexpr std::string_view kHorovodStrategy = "horovod";
+
 /// The strategy of a run: what was asked, else 'ddp' for more than one device or node and 'single' for one.
 /// `devices_per_node` is the largest count of any node.
 /// \throws UserError  a name that nobody knows (with the nearest one), that this version does not have, or 'single'

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cluster/visible_gpus.h"
+#include "plan/horovod_environment.h"
 
 namespace lrun {
 namespace {
@@ -52,10 +53,15 @@ bool is_in(std::string_view name, const auto& names) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
+const ContractVariable* find_in(std::string_view name, const auto& table) {
+  const auto found = std::find_if(std::begin(table), std::end(table),
+                                  [&](const ContractVariable& variable) { return variable.name == name; });
+  return found == std::end(table) ? nullptr : &*found;
+}
+
 bool is_contract(std::string_view name, std::string_view strategy = {}) {
-  return std::any_of(std::begin(kContract), std::end(kContract), [&](const ContractVariable& variable) {
-    return variable.name == name && (variable.strategy.empty() || variable.strategy == strategy);
-  });
+  const ContractVariable* const row = find_in(name, kContract);
+  return row != nullptr && (row->strategy.empty() || row->strategy == strategy);
 }
 
 bool is_unwanted(std::string_view name, const Environment& base, std::string_view strategy) {
@@ -134,6 +140,9 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
     variables.emplace_back("CROSS_SIZE", nodes);
     variables.emplace_back("LOCAL_SIZE", std::to_string(node.workers.size()));
   }
+  if (is_horovod(plan)) {
+    for (auto& variable : horovod_variables(plan, node, base, facts)) variables.push_back(std::move(variable));
+  }
   return variables;
 }
 
@@ -149,7 +158,21 @@ std::string device_list(const std::vector<DeviceId>& devices, int first_gpu, Gpu
   return text;
 }
 
+/// How many of the plan's nodes before `node_rank` have so many workers.
+std::map<int, int> nodes_by_workers(const LaunchPlan& plan, int node_rank) {
+  std::map<int, int> nodes;
+  for (const NodePlan& node : plan.nodes) {
+    if (node.node_rank < node_rank) ++nodes[static_cast<int>(node.workers.size())];
+  }
+  return nodes;
+}
+
 }  // namespace
+
+const ContractVariable* find_contract_variable(std::string_view name) {
+  const ContractVariable* const found = find_in(name, kContract);
+  return found != nullptr ? found : find_in(name, kHorovodContract);
+}
 
 bool is_given_by_lrun(std::string_view name) {
   constexpr std::string_view kUsersIsKept[] = {"OMP_NUM_THREADS", "TORCH_NCCL_ASYNC_ERROR_HANDLING",
@@ -162,10 +185,16 @@ WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& nod
     : shared_contract_(shared_variables(plan, node, base, facts)),
       error_file_directory_(facts.error_file_directory),
       other_roles_before_(plan.other_roles_before),
+      is_horovod_(is_horovod(plan)),
+      nodes_by_workers_(facts.nodes_by_workers.empty() ? nodes_by_workers(plan, plan.num_nodes)
+                                                       : facts.nodes_by_workers),
+      earlier_by_workers_(facts.nodes_by_workers.empty() ? nodes_by_workers(plan, node.node_rank)
+                                                         : facts.earlier_by_workers),
       isolate_gpus_(plan.isolate_gpus),
       gpu_vendor_(node.gpu_vendor) {
   shared_.reserve(base.variables().size() + shared_contract_.size());
   for (const auto& [name, value] : base.variables()) {
+    if (is_horovod_ && find_in(name, kHorovodContract) != nullptr) continue;  // ours, or the user's among them
     const std::string& strategy = plan.strategy.value;
     const bool unwanted = is_unwanted(name, base, strategy) && !is_wanted(plan.setup.environment, name);
     if (unwanted || (name == "LRUN_SEED" && !plan.seed.value)) {
@@ -192,6 +221,10 @@ WorkerEnvironment::Variables WorkerEnvironment::of(const WorkerPlan& worker) con
   };
   if (worker.omp_num_threads > 0) variables.emplace_back("OMP_NUM_THREADS", std::to_string(worker.omp_num_threads));
   if (worker.visible_devices) variables.emplace_back(visibility_variable(gpu_vendor_), *worker.visible_devices);
+  if (is_horovod_) {
+    for (auto& variable : horovod_variables_of(worker, earlier_by_workers_, nodes_by_workers_))
+      variables.push_back(std::move(variable));
+  }
   return variables;
 }
 

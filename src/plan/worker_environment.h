@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -66,6 +67,9 @@ inline constexpr ContractVariable kContract[] = {
     {"LOCAL_SIZE", ContractVariable::Scope::kNode, "LOCAL_WORLD_SIZE under DeepSpeed's name", "deepspeed"},
 };
 
+/// The row of a variable that lrun gives to workers, those for Horovod included; nullptr for any other.
+const ContractVariable* find_contract_variable(std::string_view name);
+
 /// True of the variables that lrun gives to workers or keeps from them whatever the user wants; not of those of which
 /// a value of the user's is kept.
 bool is_given_by_lrun(std::string_view name);
@@ -76,6 +80,11 @@ struct RunFacts {
   std::string master_addr;  ///< from the rendezvous; empty: the plan's
   int restart_count = 0;
   std::string error_file_directory;  ///< '<log dir>/<run>/attempt_0'; empty: no log files
+  // Only for Horovod:
+  std::map<int, int> nodes_by_workers = {};    ///< how many nodes have so many workers; empty: as in the plan
+  std::map<int, int> earlier_by_workers = {};  ///< the same of the nodes before this one
+  std::string node_name = {};                  ///< that no other node has; empty: the plan's
+  std::string network_interface = {};          ///< by which others reach this node; empty: unknown
 
   bool operator==(const RunFacts&) const = default;
 };
@@ -111,6 +120,9 @@ class WorkerEnvironment {
   std::vector<std::string> removed_;
   std::string error_file_directory_;
   int other_roles_before_ = 0;
+  bool is_horovod_ = false;
+  std::map<int, int> nodes_by_workers_;
+  std::map<int, int> earlier_by_workers_;
   bool isolate_gpus_ = false;
   GpuVendor gpu_vendor_ = GpuVendor::kNvidia;
 };

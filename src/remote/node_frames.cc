@@ -50,7 +50,7 @@ std::optional<NodeFrame> NodeFrameReader::next() {
 
 std::string encode(const NodeOrder& order) {
   FieldWriter out;
-  out.put(order.version).put(order.as_torchrun ? 1 : 0).put(static_cast<int>(order.values.size()));
+  out.put(order.version).put(order.compat).put(static_cast<int>(order.values.size()));
   for (const CarriedValue& value : order.values) {
     out.put(value.option).put(value.text).put(value.source).put(value.origin).put(value.place).put(value.ranks);
   }
@@ -65,7 +65,7 @@ std::optional<NodeOrder> decode_order(std::string_view bytes) {
   FieldReader in(bytes);
   NodeOrder order;
   order.version = in.text();
-  order.as_torchrun = in.number() != 0;
+  order.compat = in.number();
   order.values.resize(in.count());
   for (CarriedValue& value : order.values) {
     value.option = in.text();

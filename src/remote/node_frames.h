@@ -94,7 +94,7 @@ struct CarriedValue {
 /// What the launcher of a host is to do: all that its own host would otherwise decide.
 struct NodeOrder {
   std::string version;                   ///< of lrun; the other end's has to be the same
-  bool as_torchrun = false;              ///< called through a link of that name
+  int compat = 0;                        ///< whose defaults hold, as the number of a Compat
   std::vector<CarriedValue> values;      ///< of the options
   std::vector<std::string> command;      ///< PROGRAM and its arguments
   std::vector<std::string> environment;  ///< NAME=VALUE, besides what the host has

@@ -66,6 +66,7 @@ void Job::hold_meeting(int port) {
                                            .heartbeat = plan_.heartbeat},
                                  .gather = gather_,
                                  .max_store_connections = max_store_connections_,
+                                 .serves_horovod = plan_.serves_horovod,
                                  // each node's, once more for those that come again, and strangers
                                  .max_launchers = 2 * static_cast<std::size_t>(plan_.max_nodes) + kStrangers,
                                  .host = record_.token,
@@ -115,7 +116,8 @@ void Job::open_store() {
   if (store_is_meeting_) return holder_->server().reset();
   store_ = std::make_unique<StoreServer>(loop_, StoreServerOptions{.reach = reach_,
                                                                    .only_keeps_port = plan_.rank_0_hosts_store,
-                                                                   .max_connections = max_store_connections_});
+                                                                   .max_connections = max_store_connections_,
+                                                                   .serves_horovod = plan_.serves_horovod});
 }
 
 void Job::ready(int attempt, const std::string& history) {

@@ -59,7 +59,8 @@ MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
                      .listener = options.listener,
                      .max_connections = options.max_store_connections,
                      .foreign_byte = kLauncherProtocol.front(),
-                     .foreign = [this](Fd socket, const std::string& bytes) { take_over(std::move(socket), bytes); }}) {
+                     .foreign = [this](Fd socket, const std::string& bytes) { take_over(std::move(socket), bytes); },
+                     .serves_horovod = options.serves_horovod}) {
   arm();
   look_at_ = now();
   look_for_silent_ones();

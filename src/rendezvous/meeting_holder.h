@@ -31,6 +31,7 @@ class MeetingHolder {
     MeetingTimes times;
     Coordinator::Gather gather;  ///< what is made of the reports of a round
     std::size_t max_store_connections = 4096;
+    bool serves_horovod = false;       ///< as StoreServerOptions has it
     std::size_t max_launchers = 4096;  ///< connections of them; one more takes the place of one that has not joined
     std::string host = {};             ///< the token of the own launcher, which joins first; empty: any may
     std::string secret = {};           ///< that every launcher has to know; empty: none

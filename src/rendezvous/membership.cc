@@ -45,6 +45,47 @@ void count_roles(std::vector<Member>& members) {
   for (Member& member : members) member.role_world_size = sizes[member.role];
 }
 
+/// Also which names are there more than once.
+void count_nodes(std::vector<Member>& members, std::map<int, int>& nodes_by_workers) {
+  std::map<std::string, int> names;
+  for (Member& member : members) {
+    member.earlier_by_workers = nodes_by_workers;
+    ++nodes_by_workers[member.workers];
+    ++names[member.name];
+  }
+  for (Member& member : members) member.shares_name = names[member.name] > 1;
+}
+
+std::map<int, int> counts_from(const Json& json) {
+  std::map<int, int> counts;
+  for (const Json& pair : json) counts[json_integer(pair.at(0))] = json_integer(pair.at(1));
+  return counts;
+}
+
+/// There are so many nodes, each with workers. \return of how many workers; empty: it is not so.
+std::optional<long> workers_in(const std::map<int, int>& nodes_by_workers, int nodes) {
+  long workers = 0;
+  long counted = 0;
+  for (const auto& [each, count] : nodes_by_workers) {
+    if (each < 1 || each > kMostWorkersOfANode || count < 1 || count > kMostNodesOfAJob) return std::nullopt;
+    counted += count;
+    workers += static_cast<long>(each) * count;
+  }
+  return counted == nodes ? std::optional(workers) : std::nullopt;
+}
+
+bool counts_fit(const Membership& membership) {
+  const Member& self = membership.self;
+  const bool all = workers_in(membership.nodes_by_workers, membership.num_nodes) == membership.world_size &&
+                   workers_in(self.earlier_by_workers, self.node_rank) == self.base_rank;
+  std::map<int, int> up_to_self = self.earlier_by_workers;
+  ++up_to_self[self.workers];
+  return all && std::all_of(up_to_self.begin(), up_to_self.end(), [&](const auto& entry) {
+           const auto found = membership.nodes_by_workers.find(entry.first);
+           return found != membership.nodes_by_workers.end() && found->second >= entry.second;
+         });
+}
+
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Member member_from(const Json& json) {
@@ -57,6 +98,8 @@ Member member_from(const Json& json) {
   member.role = json.at("role").get<std::string>();
   member.base_role_rank = json_integer(json.at("base_role_rank"));
   member.role_world_size = json_integer(json.at("role_world_size"));
+  member.shares_name = json.at("shares_name").get<bool>();
+  member.earlier_by_workers = counts_from(json.at("earlier_by_workers"));
   return member;
 }
 
@@ -84,7 +127,8 @@ bool is_consistent(const Membership& membership) {
          membership.first_names.size() == named_of(membership.num_nodes) &&
          is_within(self.node_rank, 0, membership.num_nodes - 1) &&
          is_within(self.base_rank, 0, membership.world_size - 1) && is_within(self.workers, 1, kMostWorkersOfANode) &&
-         is_within(self.role_world_size, self.workers, membership.world_size) && has_room_for(membership);
+         is_within(self.role_world_size, self.workers, membership.world_size) && has_room_for(membership) &&
+         counts_fit(membership);
 }
 
 }  // namespace
@@ -96,6 +140,7 @@ Membership sole_membership(const LaunchPlan& plan, int master_port) {
   membership.master_addr = plan.master_addr;
   membership.master_port = master_port;
   const int workers = static_cast<int>(node.workers.size());
+  membership.nodes_by_workers = {{workers, 1}};
   membership.first_names = {node.name};
   membership.self = {.node_rank = node.node_rank,
                      .name = node.name,
@@ -153,6 +198,7 @@ RankAssignment assign_ranks(const std::vector<JoinRecord>& nodes) {
     common.run_name = node.run_name.empty() ? node.run_id : node.run_name;
   }
   count_roles(members);
+  count_nodes(members, common.nodes_by_workers);
   return assignment;
 }
 
@@ -190,6 +236,7 @@ std::string to_json(const Membership& membership) {
                  {"run_name", membership.run_name},
                  {"master_addr", membership.master_addr},
                  {"master_port", membership.master_port},
+                 {"nodes_by_workers", membership.nodes_by_workers},
                  {"first_names", membership.first_names}});
 }
 
@@ -201,7 +248,9 @@ std::string to_json(const Member& member) {
                  {"address", member.address},
                  {"role", member.role},
                  {"base_role_rank", member.base_role_rank},
-                 {"role_world_size", member.role_world_size}});
+                 {"role_world_size", member.role_world_size},
+                 {"shares_name", member.shares_name},
+                 {"earlier_by_workers", member.earlier_by_workers}});
 }
 
 std::optional<Membership> membership_from_json(std::string_view common, std::string_view self) {
@@ -216,6 +265,7 @@ std::optional<Membership> membership_from_json(std::string_view common, std::str
     membership.run_name = json.at("run_name").get<std::string>();
     membership.master_addr = json.at("master_addr").get<std::string>();
     membership.master_port = json_integer(json.at("master_port"));
+    membership.nodes_by_workers = counts_from(json.at("nodes_by_workers"));
     membership.first_names = json.at("first_names").get<std::vector<std::string>>();
     membership.self = member_from(Json::parse(self));
     return is_consistent(membership) ? std::optional(std::move(membership)) : std::nullopt;

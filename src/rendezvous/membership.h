@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,15 +20,17 @@ struct Member {
   int workers = 0;
   std::string address = {};  ///< numeric: where the others reach it; empty on one node
   std::string role = "default";
-  int base_role_rank = 0;   ///< rank of its first worker among the workers of its role
-  int role_world_size = 0;  ///< workers of its role on all nodes
+  int base_role_rank = 0;                      ///< rank of its first worker among the workers of its role
+  int role_world_size = 0;                     ///< workers of its role on all nodes
+  bool shares_name = false;                    ///< another node has the same name
+  std::map<int, int> earlier_by_workers = {};  ///< as Membership::nodes_by_workers, of the nodes before this one
 
   bool operator==(const Member&) const = default;
 };
 
 /// What a rendezvous agrees on: what one node has to know of one round of a job, and where the workers' store is.
 /// Everything right of it (workers, supervision, reports) reads this and not how it came about. All but `self` is equal
-/// on all nodes, and its size does not grow with their number.
+/// on all nodes, and its size does not grow with their number, but for nodes with ever other numbers of workers.
 struct Membership {
   int round = 0;             ///< grows with every new agreement; alone: with every attempt
   int attempt = 0;           ///< restarts used so far; workers see it as TORCHELASTIC_RESTART_COUNT
@@ -37,6 +40,7 @@ struct Membership {
   std::string run_name = {};  ///< of the job, equal on all nodes; empty on one node: the plan's
   std::string master_addr;
   int master_port = 0;
+  std::map<int, int> nodes_by_workers;   ///< how many nodes have so many workers, for each number that there is
   std::vector<std::string> first_names;  ///< of the first nodes by rank, at most kMostNamedNodes, for messages
   Member self;                           ///< this node
 

@@ -87,6 +87,9 @@ StoreServer::StoreServer(EventLoop& loop, StoreServerOptions options)
       listener_(listen_as(options_)),
       port_(port_of_socket(listener_.get())),
       poll_(loop_, [this](StoreClientId id, SocketEvents events) { serve_ready(id, events); }) {
+  if (options_.serves_horovod) {
+    horovod_.emplace(loop_, [this](int socket, const std::string& reason) { tell_refusal(socket, reason); });
+  }
   if (!options_.only_keeps_port) accepting_ = loop_.on_readable(listener_.get(), [this] { accept_batch(); });
 }
 
@@ -99,6 +102,7 @@ void StoreServer::reset() {
   connections_.clear();
   strangers_.clear();
   table_ = KeyValueTable();
+  if (horovod_) horovod_->reset();
   clients_seen_ = 0;
   if (options_.only_keeps_port) return;
   // A worker of the last round may have connected and written before it died: its requests are not for this table.
@@ -133,8 +137,9 @@ void StoreServer::accept_again_later(int error) {
 
 void StoreServer::add_connection(Fd socket) {
   accept_failed_ = false;
-  if (connections_.size() >= options_.max_connections && !make_room()) {
-    tell_refusal(socket.get(), std::to_string(connections_.size()) + " are open, and that is the limit");
+  const std::size_t open = connections_.size() + (horovod_ ? horovod_->num_connections() : 0);
+  if (open >= options_.max_connections && !make_room()) {
+    tell_refusal(socket.get(), std::to_string(open) + " are open, and that is the limit");
     return;
   }
   if (!read_buffer_) read_buffer_ = std::make_unique_for_overwrite<char[]>(kReadBytesPerTurn);
@@ -146,7 +151,7 @@ void StoreServer::add_connection(Fd socket) {
 }
 
 bool StoreServer::make_room() {
-  if (strangers_.empty()) return false;
+  if (strangers_.empty()) return horovod_ && horovod_->make_room();
   refuse(*connections_.at(*strangers_.begin()), "it says nothing, and others want to connect");
   return true;
 }
@@ -171,12 +176,17 @@ void StoreServer::read_from(Connection& connection) {
 }
 
 bool StoreServer::give_away(Connection& connection, std::string_view bytes) {
-  const bool is_first = !std::exchange(connection.heard, true);
-  if (!is_first || !options_.foreign || bytes.front() != options_.foreign_byte) return false;
+  if (std::exchange(connection.heard, true)) return false;
+  const bool is_http = horovod_ && HorovodServer::begins_request(bytes.front());
+  if (!is_http && (!options_.foreign || bytes.front() != options_.foreign_byte)) return false;
   poll_.remove(connection.socket.get());
   Fd socket = std::move(connection.socket);
   close(connection.id);
-  options_.foreign(std::move(socket), std::string(bytes));
+  if (is_http) {
+    horovod_->take(std::move(socket), bytes);
+  } else {
+    options_.foreign(std::move(socket), std::string(bytes));
+  }
   return true;
 }
 

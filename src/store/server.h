@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "store/horovod_server.h"
 #include "store/key_value_table.h"
 #include "store/listening_socket.h"
 #include "store/protocol.h"
@@ -44,6 +46,8 @@ struct StoreServerOptions {
   char foreign_byte = 0;
   /// Gets such a connection and the bytes that came first. May be empty: then it is refused. Must not call the server.
   std::function<void(Fd socket, std::string bytes)> foreign = {};
+  /// Serve Horovod's rendezvous at the same port, too; its connections count among max_connections.
+  bool serves_horovod = false;
 };
 
 /// The workers' store: a TCPStore server for clients of torch 2.1 and newer, on the launcher's thread.
@@ -67,6 +71,9 @@ class StoreServer {
 
   /// Connections that have shown the magic number since the round began, ended ones included.
   [[nodiscard]] std::size_t clients_seen() const { return clients_seen_; }
+
+  /// What the ranks of Horovod have told; nullptr where their rendezvous is not served.
+  [[nodiscard]] const HorovodValues* horovod() const { return horovod_ ? &horovod_->values() : nullptr; }
 
   /// Begins a round with an empty table: closes every connection, also those that wait to be accepted, and forgets all
   /// keys. Socket and port stay.
@@ -92,7 +99,7 @@ class StoreServer {
   /// Carries out the requests in `bytes`; what is left when the client has too many unread answers is kept for later.
   /// The connection may be gone afterwards.
   void serve(Connection& connection, std::string_view bytes);
-  /// True when the connection was given away.
+  /// True when the connection speaks another protocol and was given to who serves that.
   bool give_away(Connection& connection, std::string_view bytes);
   void write_to(Connection& connection);
   /// Sends what is there and watches for what the rest needs. False when the connection is gone.
@@ -120,6 +127,7 @@ class StoreServer {
   EventLoop::Timer accept_again_;  // only while descriptors have run out
   bool accept_failed_ = false;     // said once, until a connection could be accepted again
   RefusalLog refusals_;
+  std::optional<HorovodServer> horovod_;
 };
 
 }  // namespace lrun

@@ -1,6 +1,7 @@
 // The command line: whatever words and variables come, it is a request that keeps the program's words, an answer, or a
 // UserError of one line. Input: words separated by NUL; after an empty one 'NAME=value' variables.
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +48,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::vector<std::string> words = split(data, size);
   const auto border = std::find(words.begin(), words.end(), "");
   std::vector<std::string> argv(words.begin(), border);
-  argv.insert(argv.begin(), size % 2 == 0 ? "lrun" : "torchrun");
+  const std::array names{"lrun", "torchrun", "horovodrun"};
+  argv.insert(argv.begin(), names[size % names.size()]);
   Environment environment;
   for (auto word = border; word != words.end(); ++word) {
     const std::size_t equals = word->find('=');

@@ -142,6 +142,41 @@ TEST_F(DeepSpeedPrograms, SeeWhatTheirOwnLauncherGives) {
   EXPECT_EQ(results(ours->out()).size(), 2U) << ours->out();
 }
 
+/// Where that Python has Horovod, which has to be compiled for its torch (0.28.1, with C++17 for C++14 in its CMake
+/// files).
+class RealHorovod : public RealPrograms {
+ protected:
+  void SetUp() override {
+    RealPrograms::SetUp();
+    if (IsSkipped()) return;
+    LrunProcess look({python_, "-c", "import horovod.torch"});
+    if (look.wait().code != 0) GTEST_SKIP() << "the Python of LRUN_PROGRAMS_PYTHON has no Horovod";
+  }
+};
+
+TEST_F(RealHorovod, OfTwoRanksComesToTheLossOfOneProcess) {
+  const auto run = start({"--strategy", "horovod", "--devices", "2"}, "horovod_torch");
+  EXPECT_EQ(run->wait().code, 0) << run->out() << run->err();
+  expect_trained(run->out(), run->err());
+}
+
+TEST_F(RealHorovod, MeetsAgainAfterARestart) {
+  const auto run =
+      start({"--strategy", "horovod", "--devices", "2", "--max-restarts", "1"}, "horovod_torch", {"--fail", "once"});
+  EXPECT_EQ(run->wait().code, 0) << run->err();
+  expect_trained(run->out(), run->err(), 1);
+}
+
+TEST_F(RealHorovod, RunsOnSeveralNodes) {
+  const Words options{"--strategy", "horovod", "--num_nodes",     "2",
+                      "--devices",  "1",       "--rdzv-endpoint", "127.0.0.1:" + std::to_string(free_port())};
+  const auto first = start(options, "horovod_torch");
+  const auto second = start(options, "horovod_torch");
+  EXPECT_EQ(first->wait().code, 0) << first->err();
+  EXPECT_EQ(second->wait().code, 0) << second->err();
+  expect_trained(first->out() + second->out(), first->err() + second->err());
+}
+
 TEST_F(RealPrograms, PassOnTheExitCodeOfOneRank) {
   const auto run = start({"--devices", "2"}, "torch_ddp", {"--exit-code", "17"});
   EXPECT_EQ(run->wait().code, 17) << run->err();

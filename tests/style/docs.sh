@@ -19,7 +19,9 @@ names_of now > "$work/now"
 names_of . | sort > "$work/flag_names"
 awk -F'\t' '$1 == "verb"' "$work/table" > "$work/verbs"
 # The options of verbs have a section of their own; elsewhere they may be mentioned.
-{ cat "$work/flag_names"; cut -f3 "$work/verbs" | tr ' ' '\n' | grep '^--' || true; } | sort -u > "$work/all"
+{ cat "$work/flag_names"; cut -f3 "$work/verbs" | tr ' ' '\n' | grep '^--' || true; } | sort -u > "$work/own"
+awk -F'\t' '$1 == "horovodrun" { print $2 }' "$work/table" > "$work/horovodrun"
+tr ' ' '\n' < "$work/horovodrun" | sort -u - "$work/own" > "$work/all"
 [ "$(wc -l < "$work/now")" -ge 20 ] || complain "print_flags printed no table"
 
 # The man page's OPTIONS: groups, names and their order are the table's.
@@ -39,6 +41,12 @@ names_of later | sort | comm -23 - "$work/man_later" > "$work/missing"
 { grep -oE 'Fl -?[A-Za-z][-_a-z]*' man/lrun.1 | sed 's/^Fl /-/'; grep -oE '(^|[ `])--[a-z][-_a-z]*' man/lrun.1 | tr -d ' `'; } |
   sort -u | comm -23 - "$work/all" | grep -vxE -e '--(option|epochs|lr|rdzv|local_rank)' > "$work/unknown" || true
 [ ! -s "$work/unknown" ] || complain "man/lrun.1 names what the flag table lacks: $(tr '\n' ' ' < "$work/unknown")"
+
+# Its HOROVOD has every option of horovodrun, in the order of that table.
+awk '/^\.Sh /{ inside = $2 == "HOROVOD" } !inside { next }
+  /^\.It Fl /{ names = ""; for (i = 2; i < NF; i++) if ($i == "Fl") names = names " -" $(i + 1); print substr(names, 2) }' \
+  man/lrun.1 > "$work/man_horovodrun"
+same "HOROVOD of man/lrun.1" "$work/horovodrun" "$work/man_horovodrun"
 
 # VERBS of the man page, its items and their options, and the verbs in help and completions.
 awk -F'\t' '{ gsub(/ +/, " ", $3); print $2 ($3 == "." ? "" : $3) }' "$work/verbs" > "$work/verb_lines"
@@ -69,7 +77,7 @@ done < <(awk -F'\t' '$2 == "now" { print $6 }' "$work/flags" | grep -oE 'PET_[A-
 grep -oE '(^|[ ,(/|])--?[A-Za-z][-_a-z]*' "$work/help" | grep -oE -e '--?[A-Za-z].*' | sort -u > "$work/help_names"
 comm -23 "$work/flag_names" "$work/help_names" > "$work/missing"
 [ ! -s "$work/missing" ] || complain "--help lacks: $(tr '\n' ' ' < "$work/missing")"
-comm -13 "$work/all" "$work/help_names" | grep -vxE -e '--(opt|epochs|lr|help)' -e '-(u|vv|o)' > "$work/unknown" || true
+comm -13 "$work/own" "$work/help_names" | grep -vxE -e '--(opt|epochs|lr|help)' -e '-(u|vv|o)' > "$work/unknown" || true
 [ ! -s "$work/unknown" ] || complain "--help names what the flag table lacks: $(tr '\n' ' ' < "$work/unknown")"
 
 # Completions: the flags of this version, no others. (What they do in a shell: tests/completions.)

@@ -2,6 +2,7 @@
 //   flag      now|later  short names  long names  choices  variables   group  word: the next one is its value
 //   contract  NAME
 //   verb      NAME  options
+//   horovodrun  names of an option that only horovodrun has
 // With the argument 'help' or 'short_help' the text of --help or -h. An empty field is '.'.
 #include <cstdio>
 #include <string>
@@ -9,7 +10,9 @@
 
 #include "cli/flags.h"
 #include "cli/help.h"
+#include "cli/horovodrun_options.h"
 #include "cli/verb_table.h"
+#include "plan/horovod_environment.h"
 #include "plan/worker_environment.h"
 
 namespace {
@@ -41,6 +44,12 @@ int main(int argc, char** argv) {
   for (const lrun::Flag& flag : lrun::flag_table()) print_row(flag);
   for (const lrun::ContractVariable& variable : lrun::kContract) {
     std::printf("contract\t%s\n", std::string(variable.name).c_str());
+  }
+  for (const lrun::ContractVariable& variable : lrun::kHorovodContract) {
+    std::printf("contract\t%s\n", std::string(variable.name).c_str());
+  }
+  for (const lrun::HorovodrunOption& option : lrun::horovodrun_options()) {
+    std::printf("horovodrun\t%s\n", std::string(option.names).c_str());
   }
   for (const lrun::Verb& verb : lrun::verb_table()) {
     std::string options;

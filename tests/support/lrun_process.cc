@@ -125,7 +125,7 @@ LrunProcess::LrunProcess(std::vector<std::string> arguments, Options options) {
   }
   environment.push_back(mark_);
   for (const auto& [name, value] : options.environment) environment.push_back(name + "=" + value);
-  arguments.insert(arguments.begin(), LRUN_PROGRAM);
+  arguments.insert(arguments.begin(), options.program.empty() ? LRUN_PROGRAM : options.program);
   const std::vector<std::string> under = wrapper();
   arguments.insert(arguments.begin(), under.begin(), under.end());
   const std::vector<char*> argv = pointers_to(arguments);

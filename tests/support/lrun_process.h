@@ -38,7 +38,8 @@ class LrunProcess {
  public:
   struct Options {
     std::map<std::string, std::string> environment = {};
-    bool terminal = false;  ///< stdin, stdout and stderr are a terminal of its own
+    std::string program = {};  ///< a link to it; empty: lrun itself
+    bool terminal = false;     ///< stdin, stdout and stderr are a terminal of its own
     std::function<void()> before_exec = {};
   };
 

@@ -33,10 +33,11 @@ TEST(Strategy, IsDdpUnlessSomebodySaysOtherwise) {
   EXPECT_EQ(choose_strategy("", world_of(4, "ddp_sharded")), "ddp_sharded");
   EXPECT_EQ(choose_strategy("", world_of(1, "dp"), 4), "dp");
   EXPECT_EQ(choose_strategy("", world_of(4, "ddp2"), 4), "ddp2");
+  EXPECT_EQ(choose_strategy("", world_of(4, "horovod")), "ddp") << "as Horovod averages";
 }
 
 TEST(Strategy, ThatComesLaterIsRefusedByName) {
-  for (const std::string name : {"horovod", "tpu"}) {
+  for (const std::string name : {"tpu"}) {
     EXPECT_EQ(
         refusal("", world_of(2, name)),
         "strategy '" + name + "' is not in this version of liblrun: it has ddp, dp, ddp2, ddp_sharded and single");
@@ -70,7 +71,7 @@ TEST(Strategy, OfYourOwnIsKnownByItsName) {
   EXPECT_EQ(choose_strategy("own", world_of(3)), "own");
   EXPECT_TRUE(registered_strategy("own"));
   EXPECT_FALSE(registered_strategy("ddp"));
-  for (const std::string name : {"own", "ddp", "tpu", ""}) {
+  for (const std::string name : {"own", "ddp", "horovod", "tpu", ""}) {
     EXPECT_THROW(register_strategy(name, maker), std::invalid_argument) << name;
   }
   EXPECT_THROW(register_strategy("nothing", nullptr), std::invalid_argument);

@@ -85,22 +85,22 @@ TEST(Refusal, OfAStrategyTellsLaterNamesFromMistakes) {
   expect_refused({
       {"--strategy=dpd",
        "lrun: error: '--strategy dpd': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded, ddp_spawn, ddp_fork, "
-       "ddp_notebook, deepspeed\nlrun: hint: did you mean "
+       "ddp_notebook, deepspeed, horovod\nlrun: hint: did you mean "
        "'ddp'?\n"},
       {"--strategy=fsdp",
        "lrun: error: '--strategy fsdp': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded, ddp_spawn, ddp_fork, "
-       "ddp_notebook, deepspeed\n"
+       "ddp_notebook, deepspeed, horovod\n"
        "lrun: hint: for example '--strategy ddp'\n"},
       {"--strategy=",
        "lrun: error: '--strategy=': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded, ddp_spawn, ddp_fork, "
-       "ddp_notebook, deepspeed\n"
+       "ddp_notebook, deepspeed, horovod\n"
        "lrun: hint: for example '--strategy ddp'\n"},
   });
-  for (const std::string name : {"horovod", "tpu", "Horovod"}) {
+  for (const std::string name : {"tpu", "TPU"}) {
     EXPECT_EQ(refusal({"--strategy", name, "p"}),
               "lrun: error: '--strategy " + name +
                   "': this strategy is not in this version; allowed: ddp, dp, "
-                  "ddp2, ddp_sharded, ddp_spawn, ddp_fork, ddp_notebook, deepspeed\n"
+                  "ddp2, ddp_sharded, ddp_spawn, ddp_fork, ddp_notebook, deepspeed, horovod\n"
                   "lrun: hint: for example '--strategy ddp'\n");
   }
 }

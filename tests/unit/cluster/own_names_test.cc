@@ -25,5 +25,12 @@ TEST(OwnNames, AreNotNamesThatNobodyKnows) {
   EXPECT_EQ(own_names({}), Names{});
 }
 
+TEST(InterfaceOf, IsTheOneThatHasTheAddress) {
+  const std::string loopback = interface_of("127.0.0.1");
+  EXPECT_NE(loopback, "");
+  EXPECT_EQ(interface_of("127.8.8.8"), loopback);
+  for (const char* const nobodys : {"192.0.2.1", "2001:db8::1", "localhost", ""}) EXPECT_EQ(interface_of(nobodys), "");
+}
+
 }  // namespace
 }  // namespace lrun

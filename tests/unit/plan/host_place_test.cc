@@ -82,7 +82,15 @@ TEST(HostPlace, RefusesContradictionsWithTheLineToType) {
             "out, or write '-H a:4,b:4'");
   LaunchRequest total = request_on("a:4,b:4");
   total.nproc_per_node = flag("-np", "6");
-  EXPECT_NE(refusal_of([&] { (void)placed_by(total); }), "");
+  EXPECT_EQ(
+      refusal_of([&] { (void)placed_by(total); }),
+      "'-np 6' and '-H a:4,b:4' contradict each other: the hosts have 8 workers in all | leave '-np' out, or write "
+      "'-H a:4,b:2'");
+  total.nproc_per_node = flag("--num-proc", "3");
+  EXPECT_EQ(
+      refusal_of([&] { (void)placed_by(total); }),
+      "'--num-proc 3' and '-H a:4,b:4' contradict each other: the hosts have 8 workers in all | leave '--num-proc' "
+      "out, or write '-H a:3'");
   EXPECT_EQ(refusal_of([&] { (void)placed_by(request_on("a:4,b")); }),
             "'-H a:4,b' says of some hosts how many workers they have, and not of 'b' | write 'b:1' for one worker");
 }

@@ -93,6 +93,19 @@ TEST(AssignRanks, ReplacesTheLoopbackAddressOfTheNodeThatHoldsTheMeeting) {
   EXPECT_EQ(assign_ranks({holder, holder}).common.master_addr, "127.0.0.1") << "all on one machine";
 }
 
+TEST(AssignRanks, CountsNodesByTheirNumberOfWorkersAndTellsNamesApart) {
+  std::vector<JoinRecord> nodes{node_at("10.0.0.1", 3), node_at("10.0.0.2", 2), node_at("10.0.0.3", 3)};
+  nodes[2].node = nodes[0].node;
+  const RankAssignment assignment = assign_ranks(nodes);
+  using Counts = std::map<int, int>;
+  EXPECT_EQ(assignment.common.nodes_by_workers, (Counts{{2, 1}, {3, 2}}));
+  EXPECT_EQ(assignment.members[0].earlier_by_workers, Counts());
+  EXPECT_EQ(assignment.members[2].earlier_by_workers, (Counts{{2, 1}, {3, 1}}));
+  EXPECT_TRUE(assignment.members[0].shares_name);
+  EXPECT_FALSE(assignment.members[1].shares_name);
+  EXPECT_TRUE(assignment.members[2].shares_name);
+}
+
 TEST(Place, NumbersTheWorkersOfOurNode) {
   LaunchPlan plan;
   plan.role = "tr";
@@ -147,6 +160,11 @@ TEST(MembershipJson, RefusesWhatContradictsItself) {
   EXPECT_TRUE(refused([](Membership& bad) { bad.num_nodes = 0; }));
   EXPECT_TRUE(refused([](Membership& bad) { bad.num_nodes = 65'537; }));
   EXPECT_TRUE(refused([](Membership& bad) { bad.first_names.pop_back(); }));
+  EXPECT_TRUE(refused([](Membership& bad) { bad.nodes_by_workers.clear(); }));
+  EXPECT_TRUE(refused([](Membership& bad) { bad.nodes_by_workers = {{2, 3}}; })) << "as many workers on other nodes";
+  EXPECT_TRUE(refused([](Membership& bad) { bad.nodes_by_workers = {{3, 2}, {0, 1}}; }));
+  EXPECT_TRUE(refused([](Membership& bad) { bad.self.earlier_by_workers = {{2, 1}}; }));
+  EXPECT_TRUE(refused([](Membership& bad) { bad.self.earlier_by_workers.clear(); }));
   EXPECT_TRUE(refused([](Membership& bad) { bad.self.node_rank = 3; }));
   EXPECT_TRUE(refused([](Membership& bad) { bad.self.node_rank = -1; }));
   EXPECT_TRUE(refused([](Membership& bad) { bad.self.node_rank = 0; })) << "the first node has the first rank";

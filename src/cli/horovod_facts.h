@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "base/environment.h"
+#include "plan/worker_environment.h"
+#include "rendezvous/membership.h"
+
+namespace lrun {
+
+/// What Horovod's ranks have to know of the nodes of a job, and of this one's network. Looks at the interfaces of this
+/// host.
+void add_horovod_facts(const Membership& membership, RunFacts& facts);
+
+/// Why they may not reach each other, as a warning; empty when nothing is wrong.
+/// \param environment  of the workers
+std::string horovod_network_problem(const Membership& membership, const Environment& environment);
+
+}  // namespace lrun

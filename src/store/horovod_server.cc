@@ -1,0 +1,114 @@
+#include "store/horovod_server.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "base/clock.h"
+#include "store/http_request.h"
+#include "store/send_buffer.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
+
+SteadyTime now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+struct HorovodServer::Connection {
+  explicit Connection(Fd descriptor) : socket(std::move(descriptor)) {}
+
+  Fd socket;
+  SteadyTime since = now();
+  HttpRequestReader request;
+  SendBuffer answer;
+  bool answered = false;
+};
+
+HorovodServer::HorovodServer(EventLoop& loop, std::function<void(int socket, const std::string& reason)> refused)
+    : loop_(loop),
+      refused_(std::move(refused)),
+      poll_(loop_, [this](std::uint64_t id, SocketEvents) { serve_ready(id); }) {}
+
+HorovodServer::~HorovodServer() = default;
+
+void HorovodServer::take(Fd socket, std::string_view bytes) {
+  auto connection = std::make_unique<Connection>(std::move(socket));
+  if (!serve(*connection, bytes)) return;  // most requests come whole
+  const std::uint64_t id = ++last_id_;
+  poll_.add(connection->socket.get(), id, {.readable = !connection->answered, .writable = connection->answered});
+  connections_.emplace(id, std::move(connection));
+  arm();
+}
+
+bool HorovodServer::make_room() {
+  if (connections_.empty()) return false;
+  close(connections_.begin()->first);
+  return true;
+}
+
+void HorovodServer::reset() {
+  while (make_room()) continue;
+  values_.clear();
+}
+
+void HorovodServer::serve_ready(std::uint64_t id) {
+  const auto entry = connections_.find(id);
+  if (entry == connections_.end()) return;
+  Connection& connection = *entry->second;
+  const bool was_answered = connection.answered;
+  const bool goes_on = was_answered ? connection.answer.send_to(connection.socket.get()) && !connection.answer.empty()
+                                    : read_from(connection);
+  if (!goes_on) return close(id);
+  if (connection.answered && !was_answered) poll_.change(connection.socket.get(), id, {.writable = true});
+}
+
+/// \return false when the connection is to be closed.
+bool HorovodServer::read_from(Connection& connection) {
+  char bytes[kReadBytes];
+  const ssize_t count = ::recv(connection.socket.get(), bytes, sizeof bytes, 0);
+  if (count > 0) return serve(connection, {bytes, static_cast<std::size_t>(count)});
+  return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+}
+
+/// \return false when the connection is to be closed: all is said, or nobody is there.
+bool HorovodServer::serve(Connection& connection, std::string_view bytes) {
+  std::optional<HttpRequest> request = connection.request.take(bytes);
+  const std::string& reason = connection.request.refusal();
+  if (!request && reason.empty()) return true;
+  if (!reason.empty()) refused_(connection.socket.get(), "no request of HTTP: " + reason);
+  connection.answer.tail() = request ? values_.answer(*std::move(request)) : bad_request_answer();
+  connection.answered = true;
+  return connection.answer.send_to(connection.socket.get()) && !connection.answer.empty();
+}
+
+void HorovodServer::close(std::uint64_t id) {
+  const auto entry = connections_.find(id);
+  if (entry == connections_.end()) return;
+  poll_.remove(entry->second->socket.get());
+  connections_.erase(entry);
+  if (connections_.empty()) patience_.cancel();
+}
+
+void HorovodServer::close_slow_ones() {
+  while (!connections_.empty() && now() - connections_.begin()->second->since >= kPatience) {
+    const auto& [id, connection] = *connections_.begin();
+    refused_(connection->socket.get(),
+             connection->answered ? "it does not read its answer" : "its request is not whole");
+    close(id);
+  }
+  arm();
+}
+
+void HorovodServer::arm() {
+  if (connections_.empty() || patience_.armed()) return;
+  const auto left = std::chrono::ceil<Duration>(connections_.begin()->second->since + kPatience - now());
+  patience_ = loop_.after(std::max(left, Duration::zero()), [this] { close_slow_ones(); });
+}
+
+}  // namespace lrun

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/event_loop.h"
+#include "base/fd.h"
+#include "store/horovod_values.h"
+#include "store/socket_poll.h"
+
+namespace lrun {
+
+/// Horovod's rendezvous: serves a HorovodValues over HTTP, on connections that somebody else has accepted. Each is for
+/// one request. Never blocks; who takes more than kPatience for his request or its answer is closed. One thread.
+class HorovodServer {
+ public:
+  /// \param loop     must outlive the server.
+  /// \param refused  gets a socket that is about to be closed, and why. Must not call the server.
+  HorovodServer(EventLoop& loop, std::function<void(int socket, const std::string& reason)> refused);
+  ~HorovodServer();
+  HorovodServer(const HorovodServer&) = delete;
+  HorovodServer& operator=(const HorovodServer&) = delete;
+
+  /// A request of HTTP begins with the capital letter of its method.
+  static bool begins_request(char byte) { return byte >= 'A' && byte <= 'Z'; }
+
+  /// Serves a nonblocking connection of which `bytes` were read.
+  void take(Fd socket, std::string_view bytes);
+
+  /// Closes the one that has been there for longest. \return false when there is none.
+  bool make_room();
+
+  /// Closes every connection and forgets all values.
+  void reset();
+
+  [[nodiscard]] std::size_t num_connections() const { return connections_.size(); }
+  [[nodiscard]] const HorovodValues& values() const { return values_; }
+
+  static constexpr Duration kPatience{10'000};
+
+ private:
+  struct Connection;
+
+  void serve_ready(std::uint64_t id);
+  bool read_from(Connection& connection);
+  bool serve(Connection& connection, std::string_view bytes);
+  void close(std::uint64_t id);
+  void close_slow_ones();
+  void arm();
+
+  EventLoop& loop_;
+  std::function<void(int socket, const std::string& reason)> refused_;
+  HorovodValues values_;
+  std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;  // the oldest comes first
+  std::uint64_t last_id_ = 0;
+  SocketPoll poll_;
+  EventLoop::Timer patience_;  // only while there are connections
+};
+
+}  // namespace lrun

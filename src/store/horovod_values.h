@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+
+#include "store/http_request.h"
+
+namespace lrun {
+
+/// What the ranks of Horovod tell each other before they connect: values by scope and key, which they put, get and
+/// delete over HTTP. A value; no I/O.
+///
+/// A rank meets others in a scope: 'global' with all, 'local_<host>', 'cross_<local rank>', and the same with a suffix
+/// for each set of processes that a program makes. There it puts its addresses under its number and its host's name
+/// under 'rank_<number>', asks for those of the others until they are there, connects to all of them, and deletes its
+/// number when all are connected. With it goes what it has put, so that nothing old is there when they meet again.
+class HorovodValues {
+ public:
+  /// What 2,500 ranks tell each other fits.
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 30U;
+
+  /// \param most_bytes  of all keys and values together
+  explicit HorovodValues(std::size_t most_bytes = kMostBytes) : most_bytes_(most_bytes) {}
+
+  /// Carries out a request. \return the answer, as bytes of HTTP/1.1 after which the connection ends.
+  std::string answer(HttpRequest request);
+
+  /// Ranks that have begun to meet all others since clear().
+  [[nodiscard]] const std::set<int>& ranks_seen() const { return ranks_seen_; }
+  [[nodiscard]] bool empty() const { return scopes_.empty(); }
+
+  void clear();
+
+ private:
+  using Scope = std::map<std::string, std::string, std::less<>>;
+  struct Place {
+    std::string scope;
+    std::string key;
+  };
+
+  std::string get(const Place& place) const;
+  std::string put(const Place& place, std::string value);
+  std::string finish(const Place& place);
+  void erase(Scope& scope, const std::string& key);
+  void see(const Place& place);
+
+  std::map<std::string, Scope, std::less<>> scopes_;
+  std::size_t most_bytes_;
+  std::size_t bytes_ = 0;
+  std::set<int> ranks_seen_;
+};
+
+/// The answer to what is no request.
+std::string bad_request_answer();
+
+}  // namespace lrun
