@@ -184,6 +184,19 @@ TEST_F(RealPrograms, PassOnTheExitCodeOfOneRank) {
   EXPECT_TRUE(contains(run->err(), "exited with code 17")) << run->err();
 }
 
+TEST_F(RealPrograms, FindTheirLauncherThroughLightningAlsoInsideOfSlurm) {
+  Words options{"--devices", "2"};
+  for (const char* const variable :
+       {"SLURM_NTASKS=2", "SLURM_JOB_NAME=train", "SLURM_PROCID=0", "SLURM_LOCALID=0", "SLURM_NODEID=0"}) {
+    options.insert(options.end(), {"--env", variable});  // what a batch script has beside a launcher of its own
+  }
+  const auto run = start_script(options, "lightning_detection", {});
+  EXPECT_EQ(run->wait().code, 0) << run->err();
+  const std::multiset<std::string> expected{"TorchElasticEnvironment rank=0 local=0 world=2 started=True",
+                                            "TorchElasticEnvironment rank=1 local=1 world=2 started=True"};
+  EXPECT_EQ(results(run->out()), expected) << run->out() << run->err();
+}
+
 TEST_F(RealPrograms, MeetAgainAfterARestart) {
   const auto run = start({"--devices", "2", "--max-restarts", "1"}, "torch_ddp", {"--fail", "once"});
   EXPECT_EQ(run->wait().code, 0) << run->err();
