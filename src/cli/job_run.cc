@@ -41,7 +41,11 @@ JobRun::JobRun(Job& job, Membership membership, const RendezvousPlan& rendezvous
                    .over = [this](const std::string& report) { round_over(report); },
                    .ended = [this](const std::string& why) { ended(why); },
                    .adrift = [this](const std::string& how, std::int64_t heard_ns) { meeting_lost(how, heard_ns); },
-                   .turned_away = [this](const std::string& line) { calls_.warn(line); }});
+                   .turned_away = [this](const std::string& line) { calls_.warn(line); },
+                   .not_kept =
+                       [this](const std::string& why) {
+                         calls_.warn("etcd does not keep what another node needs to hold the meeting: " + why);
+                       }});
 }
 
 void JobRun::attempt_over(const RunOutcome& outcome, bool wants_no_more) {

@@ -216,10 +216,19 @@ void hide_secrets() {
   }
 }
 
+std::string warning_of_strangers(const std::string& secret) {
+  constexpr std::size_t kShortest = 16;
+  if (secret.size() >= kShortest) return {};
+  if (!secret.empty()) {
+    return "LRUN_JOB_SECRET is short: who listens on the way can find it by trying; 'openssl rand -hex 32' makes one "
+           "that nobody finds";
+  }
+  return "whoever reaches this port can take part in the job: set LRUN_JOB_SECRET to the same value on every node";
+}
+
 void warn_of_strangers(const Job& job, const std::string& secret) {
-  if (!secret.empty() || !job.is_open_to_network()) return;
-  say(Severity::kWarning,
-      "whoever reaches this port can take part in the job: set LRUN_JOB_SECRET to the same value on every node");
+  const std::string warning = warning_of_strangers(secret);
+  if (!warning.empty() && job.is_open_to_network()) say(Severity::kWarning, warning);
 }
 
 MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard) {

@@ -44,7 +44,11 @@ std::string etcd_user(const Environment& environment);
 /// /proc/PID/environ finds them any more.
 void hide_secrets();
 
-/// One line on stderr when this launcher lets in whoever reaches it over a network.
+/// What to say about a secret where a network leads to who knows it: there is none, or it is found by trying. Empty:
+/// nothing.
+std::string warning_of_strangers(const std::string& secret);
+
+/// That line on stderr, when this launcher can be reached over a network.
 void warn_of_strangers(const Job& job, const std::string& secret);
 
 /// Runs the loop until the job begins, fails, or a signal asks for the end. Says on stderr who is missing.

@@ -52,6 +52,7 @@ struct RendezvousPlan {
   int min_nodes = 1;
   int max_nodes = 1;
   Duration connect_timeout{600'000};  ///< to reach the meeting
+  Duration etcd_start{10'000};        ///< for an etcd that refuses connections to be there
   Duration join_timeout{600'000};     ///< for enough nodes
   Duration replacement{600'000};      ///< for others in the place of lost nodes
   Duration last_call{1000};           ///< with enough nodes, for one more: since the last one came

@@ -163,6 +163,7 @@ void choose_etcd(const RendezvousRequest& request, RendezvousPlan& meeting, Laun
   constexpr Duration kSilence(30'000);
   meeting.backend = "etcd";
   meeting.connect_timeout = std::min(meeting.join_timeout, request.connect_timeout.value_or(kSilence));
+  meeting.etcd_start = std::min(meeting.join_timeout, request.connect_timeout.value_or(meeting.etcd_start));
   meeting.etcd.push_back({meeting.host, meeting.port});
   for (const Endpoint& endpoint : request.more_endpoints) {
     meeting.etcd.push_back({endpoint.host, endpoint.port.value_or(kPortOfEtcd)});

@@ -20,9 +20,8 @@ constexpr std::size_t kMostBytesOfReports = std::size_t{1} << 20U;
 void Coordinator::received(LauncherId from, const LauncherMessage& message, SteadyTime now) {
   const auto found = launchers_.find(from);
   if (found == launchers_.end()) {
-    if (message.kind == Kind::kJoin ? message.join.has_value() : message.kind == Kind::kReady) {
-      knock(from, message, now);
-    }
+    const bool may_be_early = message.kind == Kind::kReady || message.kind == Kind::kBye;
+    if (message.kind == Kind::kJoin ? message.join.has_value() : may_be_early) knock(from, message, now);
     return;
   }
   Launcher& launcher = found->second;
@@ -55,6 +54,10 @@ void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTi
     send(from, {.kind = Kind::kRefused, .text = objection}, true);
     return;
   }
+  if (is_of_another_job(message)) {
+    return send(from, {.kind = Kind::kRefused, .text = "a new job of the same name has begun to meet"}, true);
+  }
+  is_new_ = is_new_ || !(message.takes_up || message.was_spare);
   Launcher& launcher = launchers_[from];
   launcher.record = record;
   ids_[record.token] = from;
@@ -238,7 +241,10 @@ void Coordinator::begin_again_when_ready(SteadyTime now) {
 
 /// Whoever has reported is not missed in this round, unless the workers' store was with it.
 void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, SteadyTime heard) {
-  std::erase_if(early_, [who](const auto& waiting) { return waiting.first == who; });
+  const bool has_said_bye = std::any_of(early_.begin(), early_.end(), [who](const auto& waiting) {
+    return waiting.first == who && waiting.second.kind == Kind::kBye;
+  });
+  if (!has_said_bye) std::erase_if(early_, [who](const auto& waiting) { return waiting.first == who; });
   if (launchers_.count(who) == 0) return;
   const Launcher gone = take_away(who);
   if (phase_ == Phase::kMeeting) return begin_when_complete(now);

@@ -123,6 +123,7 @@ class Coordinator {
   void let_in(SteadyTime now);
   void go_on_from(const JobState& state, SteadyTime since);
   void take_back(Launcher& launcher, int round, SteadyTime now);
+  [[nodiscard]] bool is_of_another_job(const LauncherMessage& join) const;
   [[nodiscard]] bool all_are_back() const;
   [[nodiscard]] bool waits_for_others(SteadyTime now) const;
   void forget_earlier_connection_of(const JoinRecord& record, SteadyTime now);
@@ -163,6 +164,7 @@ class Coordinator {
   std::optional<JobState> left_behind_;                        ///< until a launcher of its job has joined
   std::vector<std::pair<LauncherId, LauncherMessage>> early_;  ///< came before either
   Phase phase_ = Phase::kMeeting;
+  bool is_new_ = false;  ///< a launcher has joined that belonged to no job
   int round_ = 0;
   int members_ = 0;             ///< launchers in the round
   int reported_ = 0;            ///< of them, their workers' end

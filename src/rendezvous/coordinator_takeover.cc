@@ -23,12 +23,13 @@ void Coordinator::resume(const JobState& state, SteadyTime now) {
 }
 
 /// The launcher of the holder joins first, and before all of them one that knows whether this is a job that goes on;
-/// who comes earlier may also be ready already.
+/// who comes earlier may also be ready already, or have nothing more to do than to say why no round is to follow.
 void Coordinator::knock(LauncherId from, const LauncherMessage& message, SteadyTime now) {
   const auto before =
       std::count_if(early_.begin(), early_.end(), [from](const auto& waiting) { return waiting.first == from; });
-  if (message.kind == Kind::kReady) {
-    if (before == 1) early_.emplace_back(from, message);
+  if (message.kind != Kind::kJoin) {
+    const bool is_last = message.kind == Kind::kBye;
+    if (before == 1 || (is_last && before == 2)) early_.emplace_back(from, message);
     return;
   }
   if (before != 0) return;
@@ -63,6 +64,11 @@ JobState Coordinator::state() const {
     if (launcher.in_round) state.members.push_back(launcher.record.token);
   }
   return state;
+}
+
+/// Launchers that belonged to none have begun to meet before it came, and nobody has left anything behind for them.
+bool Coordinator::is_of_another_job(const LauncherMessage& join) const {
+  return join.takes_up && phase_ == Phase::kMeeting && is_new_;
 }
 
 /// It may know more than the last holder could leave behind: a round that has begun since. Where the job goes on

@@ -72,7 +72,8 @@ void HolderElection::ask_who_holds() {
   again_.cancel();
   ask(etcd_get(holder_key()), [this](const EtcdAnswer& answer) {
     const bool held = !answer.entries.empty() && answer.entries.front();
-    held ? take_holder(*answer.entries.front()) : campaign();
+    if (held) return take_holder(*answer.entries.front());
+    stands_ ? campaign() : pause_and_look();
   });
 }
 
@@ -127,10 +128,11 @@ void HolderElection::stand() {
 /// A vote that was asked for twice may have been won the first time.
 void HolderElection::take_vote(const EtcdAnswer& answer) {
   const bool whole = answer.entries.size() == 2 && answer.entries[0];
-  if (whole && answer.entries[0]->value == to_json(own_)) return take_office(*answer.entries[0], answer.entries[1]);
+  const bool is_own = whole && answer.entries[0]->value == to_json(own_);
+  if (is_own && stands_) return take_office(*answer.entries[0], answer.entries[1]);
   events_.close();
-  revoke_leases();
-  if (whole) return take_holder(*answer.entries[0]);
+  revoke_leases();  // and with them the key, where it is ours and we want it no longer
+  if (whole && !is_own) return take_holder(*answer.entries[0]);
   pause_and_look();  // the lease was over, or the other's key has gone already
 }
 
@@ -139,6 +141,7 @@ void HolderElection::take_office(const EtcdEntry& own, const std::optional<EtcdE
   holder_ = own_;
   is_looking_ = false;
   pause_ = Duration(0);
+  unkept_.clear();
   prolong(granted_);
   renew_ = loop_.after(options_.lease / kRenewalsPerLease, [this] { renew(); });
   events_.found(own_, true, state ? job_state_from_json(state->value) : std::nullopt);
@@ -157,6 +160,7 @@ void HolderElection::renew() {
   client_.ask(etcd_keep_alive(lease_), options_.lease / 2,
               [this, asked](const EtcdClient::Result& result) { take_renewal(result, asked); });
   client_.ask(etcd_keep_alive(state_lease_), options_.lease / 2, [](const EtcdClient::Result&) {});
+  put_state();
   check_office();
 }
 
@@ -186,8 +190,29 @@ void HolderElection::depose(const std::string& why) {
 
 void HolderElection::keep(const JobState& state) {
   if (!holds()) return;
-  const Step put{.kind = Step::Kind::kPut, .key = state_key(), .value = to_json(state), .lease = state_lease_};
-  client_.ask(etcd_transaction(holder_key(), revision_, {put}, {}), options_.lease, [](const EtcdClient::Result&) {});
+  unkept_ = json_for_etcd(state);
+  ++states_;
+  put_state();
+}
+
+void HolderElection::put_state() {
+  if (unkept_.empty() || std::exchange(is_keeping_, true)) return;
+  const Step put{.kind = Step::Kind::kPut, .key = state_key(), .value = unkept_, .lease = state_lease_};
+  client_.ask(etcd_transaction(holder_key(), revision_, {put}, {}), options_.lease,
+              [this, number = states_](const EtcdClient::Result& result) { take_kept(result, number); });
+}
+
+/// \param number  of the state that was sent: another may have come since.
+void HolderElection::take_kept(const EtcdClient::Result& result, int number) {
+  is_keeping_ = false;
+  if (!holds()) return;
+  if (result.trouble.empty() && result.answer.succeeded) {
+    if (number == states_) unkept_.clear();
+    return put_state();
+  }
+  const std::string& why = result.trouble.empty() ? result.answer.error : result.trouble;
+  if (why.empty() || std::exchange(has_warned_, true)) return;  // else not ours any more: check_office() sees it
+  if (events_.not_kept) events_.not_kept(why);
 }
 
 void HolderElection::look_again() {
@@ -229,6 +254,7 @@ void HolderElection::revoke_leases() {
 /// A vote that is on its way finds no lease any more.
 void HolderElection::stop() {
   client_.forget_all();
+  is_keeping_ = false;
   again_.cancel();
   renew_.cancel();
   expiry_.cancel();
@@ -250,6 +276,7 @@ void HolderElection::release(const std::optional<std::string>& outcome, std::fun
     return;
   }
   client_.forget_all();
+  is_keeping_ = false;
   if (outcome) {
     const Step remove{.kind = Step::Kind::kDelete, .key = holder_key()};
     const Step put{.kind = Step::Kind::kPut,

@@ -53,6 +53,8 @@ class HolderElection {
     std::function<void(const std::string& why)> deposed;
     /// etcd cannot be used. `hint` may be empty.
     std::function<void(const std::string& why, const std::string& hint)> failed;
+    /// Told once while we hold the meeting: etcd does not take what the next holder has to know. May be empty.
+    std::function<void(const std::string& why)> not_kept = {};
   };
 
   HolderElection(EventLoop& loop, Options options, Events events);
@@ -65,10 +67,13 @@ class HolderElection {
   /// it is gone: then nobody waits for its lease. Looks again, unless it does so already.
   void look_again();
 
+  /// From now on we look for another's meeting, and do not hold one: only to say something there.
+  void only_look() { stands_ = false; }
+
   /// From now on this is how long etcd may take to answer.
   void set_patience(Duration patience) { options_.patience = patience; }
 
-  /// We hold the meeting: what the next holder has to know.
+  /// We hold the meeting: what the next holder has to know. etcd is asked again until it has it.
   void keep(const JobState& state);
 
   /// We are done. \param outcome  of a job that is over, which is left behind for those that were cut off from it;
@@ -95,6 +100,8 @@ class HolderElection {
   void check_office();
   void prolong(SteadyTime asked);
   void depose(const std::string& why);
+  void put_state();
+  void take_kept(const EtcdClient::Result& result, int number);
   void probe();
   void proved_dead();
   void pause_and_look();
@@ -109,12 +116,17 @@ class HolderElection {
   EtcdClient client_;
   std::optional<HolderRecord> holder_;  ///< the last that was found
   bool is_looking_ = false;             ///< what comes of it is still to be told
+  bool stands_ = true;                  ///< we hold the meeting if nobody does
   std::int64_t found_revision_ = 0;     ///< of its key
   HolderRecord own_;                    ///< as it stands, or would, in etcd
   SteadyTime granted_{};                ///< when the lease was asked for: it is no older than that
   std::int64_t lease_ = 0;
   std::int64_t state_lease_ = 0;
   std::int64_t revision_ = 0;  ///< of our key, while we hold the meeting
+  std::string unkept_;         ///< the state that etcd has to take; empty: it has
+  int states_ = 0;             ///< that were to be kept so far
+  bool is_keeping_ = false;    ///< one is on its way
+  bool has_warned_ = false;
   Duration pause_{0};
   Fd probe_;
   EventLoop::Watch probed_;

@@ -103,6 +103,7 @@ void Job::open_link(const std::string& host, int port, Duration patience) {
 /// What the meeting has to know of us where it is another than before.
 void Job::linked() {
   search_limit_.cancel();
+  if (goodbye_) return say_goodbye();
   if (ready_ && link_) link_->send(*ready_);
 }
 
@@ -196,6 +197,7 @@ void Job::received(const LauncherMessage& message) {
 }
 
 void Job::link_broken(const std::string& why, const std::string& hint) {
+  if (goodbye_) return link_broken_at_goodbye();
   if (election_ && !ended_) return meeting_lost(why, hint);
   if (std::exchange(ended_, true)) return;
   begun_ ? events_.lost("", why, 0) : events_.failed(why, hint);
@@ -203,6 +205,7 @@ void Job::link_broken(const std::string& why, const std::string& hint) {
 
 void Job::end_with(Kind kind, const std::string& text) {
   if (std::exchange(ended_, true)) return;
+  if (kind == Kind::kBye && election_ && is_adrift_ && !joined()) return keep_goodbye(text);
   say(kind, round_, text);
   if (link_) link_->close();
   if (election_ && !election_->holds()) stop_looking();
@@ -215,6 +218,7 @@ void Job::leave(const std::string& text, Duration limit, std::function<void()> l
     leave_limit_.cancel();
     if (left_) std::exchange(left_, nullptr)();
   };
+  if (goodbye_ && !election_->holds()) return;  // for a while, as keep_goodbye() has it
   leave_limit_ = loop_.after(holder_ ? limit : Duration::zero(), done);
   if (!holder_) return;
   holder_->on_over([this, outcome = text.substr(0, kMostReportBytes), done] {

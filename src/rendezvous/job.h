@@ -40,6 +40,8 @@ class Job {
     std::function<void(const std::string& how, std::int64_t heard_ns)> adrift = {};
     /// Somebody came to the meeting that is held here and was not let in. May be empty.
     std::function<void(const std::string& line)> turned_away = {};
+    /// The meeting is held here, and etcd does not take what its next holder would have to know. May be empty.
+    std::function<void(const std::string& why)> not_kept = {};
   };
 
   /// Holds the meeting if it has to, or if nobody else on this machine does; begins to connect.
@@ -114,6 +116,10 @@ class Job {
   void job_was_over(const std::string& outcome);
   void stop_looking();
   void judge_alone();
+  void keep_goodbye(const std::string& text);
+  void say_goodbye();
+  void link_broken_at_goodbye();
+  void end_farewell();
 
   EventLoop& loop_;
   Events events_;
@@ -147,6 +153,9 @@ class Job {
   bool ended_ = false;  ///< nothing more is told
   std::function<void()> left_;
   EventLoop::Timer leave_limit_;
+  std::optional<LauncherMessage> goodbye_;  ///< to be said where the job meets anew
+  bool goodbye_was_said_ = false;
+  EventLoop::Timer farewell_;
 };
 
 }  // namespace lrun

@@ -21,6 +21,7 @@ EtcdClient::Options etcd_options(const RendezvousPlan& plan, const std::string& 
   }
   options.user = user.substr(0, user.find(':'));
   options.password = user.substr(std::min(user.size(), options.user.size() + 1));
+  options.start = plan.etcd_start;
   if (const auto& tls = plan.etcd_tls) {
     options.tls = TlsFiles{.authorities = tls->authorities, .certificate = tls->certificate, .key = tls->key};
   }
@@ -49,12 +50,16 @@ void Job::look_in_etcd(const std::string& etcd_user) {
           .found = [this](const HolderRecord& holder, bool is_self,
                           const std::optional<JobState>& state) { meeting_found(holder, is_self, state); },
           .deposed = [this](const std::string& why) { meeting_taken_away(why); },
-          .failed = [this](const std::string& why, const std::string& hint) { etcd_failed(why, hint); }});
+          .failed = [this](const std::string& why, const std::string& hint) { etcd_failed(why, hint); },
+          .not_kept =
+              [this](const std::string& why) {
+                if (events_.not_kept) events_.not_kept(why);
+              }});
   election_->look();
 }
 
 void Job::meeting_found(const HolderRecord& holder, bool is_self, const std::optional<JobState>& state) {
-  if (ended_) return;
+  if (ended_ && !goodbye_) return;
   election_->set_patience(plan_.replacement);
   where_ = holder.node;
   taken_away_.clear();
@@ -64,7 +69,8 @@ void Job::meeting_found(const HolderRecord& holder, bool is_self, const std::opt
     holder_->resume(*state);
     election_->keep(*state);  // under our lease
   }
-  open_link(holder.address, holder.port, kFirstContact);
+  // From here that is where it is, whatever others have to take: an address behind a translation or a firewall.
+  open_link(is_self ? "127.0.0.1" : holder.address, holder.port, kFirstContact);
 }
 
 /// It ended while we were cut off from it: nobody runs it again. Who comes anew begins a job of the same name.
@@ -81,10 +87,12 @@ void Job::stop_looking() {
   holder_.reset();
 }
 
-/// The others must not find it any more: what was said last is lost, and nothing is sure that was.
+/// The others must not find it any more: what was said last is lost, and nothing is sure that was. Nobody is left for
+/// whom we would have to stay.
 void Job::meeting_taken_away(const std::string& why) {
   taken_away_ = why;
   holder_.reset();
+  if (left_) leave_limit_ = loop_.after(Duration::zero(), [this] { std::exchange(left_, nullptr)(); });
 }
 
 void Job::meeting_lost(const std::string& why, const std::string& hint) {
@@ -107,6 +115,7 @@ void Job::meeting_lost(const std::string& why, const std::string& hint) {
 }
 
 void Job::etcd_failed(const std::string& why, const std::string& hint) {
+  if (goodbye_) return end_farewell();
   if (std::exchange(ended_, true)) return;
   if (link_) link_->close();
   stop_looking();

@@ -21,6 +21,10 @@ struct JobState {
 
 std::string to_json(const JobState& state);
 
+/// The same, without the members where they are too many for an etcd: the next holder then waits a heartbeat for
+/// whoever comes.
+std::string json_for_etcd(JobState state);
+
 /// Empty for what is not JSON, lacks a field, or holds a value out of its range.
 std::optional<JobState> job_state_from_json(std::string_view json);
 

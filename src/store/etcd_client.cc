@@ -112,7 +112,8 @@ void EtcdClient::connected() {
   writable_.cancel();
   attempt_limit_.cancel();
   if (const int error = connection_error(socket_.get()); error != 0) {
-    return fail("cannot connect to " + place_in_words() + ": " + std::generic_category().message(error));
+    const std::string why = "cannot connect to " + place_in_words() + ": " + std::generic_category().message(error);
+    return error == ECONNREFUSED ? take_refusal(why) : fail(why);
   }
   readable_ = loop_.on_readable(socket_.get(), [this] { read(); });
   tls_ ? begin_tls() : send();
@@ -205,6 +206,7 @@ void EtcdClient::take(const HttpResponse& response) {
   if (!answer) return take_what_is_no_etcd(response);
   if (is_passing(*answer)) return fail(place_in_words() + " says '" + shortened(answer->error, kMostShown) + "'");
   failed_ = mistaken_ = wordless_ = 0;
+  has_answered_ = true;
   tls_works_ = options_.tls.has_value();
   trouble_.clear();
   if (asks_for_token_) return take_token(*answer);
@@ -265,10 +267,19 @@ void EtcdClient::refuse_tls() {
   tls_works_ ? fail(why, hint) : refuse(why, hint);
 }
 
+/// Where nobody listens nobody is slow to answer.
+void EtcdClient::take_refusal(const std::string& why) {
+  const SteadyTime since = refused_since_.value_or(now());
+  const bool waits = has_answered_ || options_.start == Duration::zero() || now() < since + options_.start;
+  waits ? fail(why) : refuse(why, "");
+  refused_since_ = since;
+}
+
 /// Another endpoint is asked, while there is time.
 void EtcdClient::fail(const std::string& why, const std::string& hint) {
   disconnect();
   mistaken_ = 0;
+  refused_since_.reset();
   token_is_fresh_ = false;  // an etcd that begins anew may have forgotten it
   trouble_ = why;
   endpoint_ = (endpoint_ + 1) % options_.endpoints.size();

@@ -38,6 +38,9 @@ class EtcdClient {
     std::string password = {};
     std::optional<TlsFiles> tls = {};  ///< empty: over plain HTTP
     Duration attempt{2000};            ///< for one endpoint to answer one request
+    /// How long to go on where all endpoints refuse the connection and none has answered before: an etcd may be being
+    /// started. Zero: as long as for anything else.
+    Duration start{0};
   };
   struct Result {
     EtcdAnswer answer;         ///< also an error that etcd tells and that may be an answer
@@ -86,6 +89,7 @@ class EtcdClient {
   void take_token(const EtcdAnswer& answer);
   void send_again();
   void mistake(const std::string& why, const std::string& hint);
+  void take_refusal(const std::string& why);
   void refuse_tls();
   void fail(const std::string& why, const std::string& hint = {});
   void refuse(const std::string& why, const std::string& hint);
@@ -100,10 +104,12 @@ class EtcdClient {
   Options options_;
   std::deque<Pending> pending_;
   std::size_t endpoint_ = 0;
-  std::size_t failed_ = 0;    ///< endpoints, one after another, since one has answered
-  std::size_t mistaken_ = 0;  ///< of these, one after another, those that are no etcd, or not the one that is meant
-  std::size_t wordless_ = 0;  ///< connections that ended before etcd said a word, since one has answered
-  bool busy_ = false;         ///< something is under way for the first of `pending_`
+  std::size_t failed_ = 0;     ///< endpoints, one after another, since one has answered
+  std::size_t mistaken_ = 0;   ///< of these, one after another, those that are no etcd, or not the one that is meant
+  std::size_t wordless_ = 0;   ///< connections that ended before etcd said a word, since one has answered
+  bool has_answered_ = false;  ///< one of them, at any time
+  std::optional<SteadyTime> refused_since_;  ///< by every endpoint that was asked
+  bool busy_ = false;                        ///< something is under way for the first of `pending_`
   bool asks_for_token_ = false;
   std::optional<std::string> token_;  ///< empty text: nobody has to log in
   bool token_is_fresh_ = false;       ///< the last answer gave it

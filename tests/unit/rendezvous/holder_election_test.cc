@@ -184,6 +184,37 @@ TEST_F(Election, LeavesTheOutcomeBehindAndGivesItsLeaseBackWhereEtcdIsSlow) {
   EXPECT_NE(left_behind.find(R"("create_revision":"5")"), std::string::npos) << "only while the key is ours";
 }
 
+/// Without it nobody could go on with the job.
+TEST_F(Election, AsksEtcdToKeepTheStateUntilItDoes) {
+  EventLoop loop;
+  int asked = 0;
+  std::string not_kept;
+  FakeEtcd etcd(loop, [&](const std::string& request) {
+    if (!elected_) return answer(request);
+    if (request.starts_with("POST /v3/kv/range")) return FakeEtcd::response(key_with("own", 5));
+    if (!request.starts_with("POST /v3/kv/txn")) return answer(request);
+    if (++asked < 3) return FakeEtcd::response(R"({"code":9,"message":"no space"})", "400 Bad Request");
+    loop.stop();
+    return FakeEtcd::response(R"({"succeeded":true,"responses":[{}]})");
+  });
+  HolderElection election(
+      loop,
+      {.etcd = {.endpoints = {{"127.0.0.1", etcd.port()}}, .attempt = kPatience},
+       .folder = "/lrun/job",
+       .self = {.token = "own", .node = "here"}},
+      {.open = [](const std::string&) { return std::uint16_t{4000}; },
+       .close = [] {},
+       .found = [&](const HolderRecord&, bool, const std::optional<JobState>&) { election.keep({.round = 1}); },
+       .deposed = [](const std::string&) {},
+       .failed = [&](const std::string&, const std::string&) { loop.stop(); },
+       .not_kept = [&](const std::string& why) { not_kept += why; }});
+  seconds_ = "2";
+  election.look();
+  loop.run();
+  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(not_kept, "no space") << "told once";
+}
+
 TEST_F(Election, RefusesAnAddressThatMeansAnotherNodeItself) {
   held_ = key_with(to_json(HolderRecord{"other", "there", "127.0.0.1", 4000}), 3);
   run();

@@ -31,10 +31,18 @@ class JobInEtcd : public ::testing::Test {
   }
 
   [[nodiscard]] std::string answer(const std::string& request) {
-    if (request.starts_with("POST /v3/lease/grant")) return FakeEtcd::response(R"({"header":{},"ID":"7","TTL":"60"})");
+    if (request.starts_with("POST /v3/lease/grant")) {
+      return FakeEtcd::response(R"({"header":{},"ID":"7","TTL":")" + seconds_ + R"("})");
+    }
+    if (request.starts_with("POST /v3/lease/keepalive")) {
+      return FakeEtcd::response(R"({"result":{"header":{},"ID":"7","TTL":"60"}})");
+    }
     if (request.starts_with("POST /v3/lease/revoke")) on_revoked_();
     if (request.starts_with("POST /v3/kv/txn") && request.find("request_put") != std::string::npos)
       return vote(request);
+    if (request.starts_with("POST /v3/kv/range") && !own_.empty() && !is_taken_away_) {
+      return FakeEtcd::response(R"({"header":{},"kvs":[{"value":")" + own_ + R"(","create_revision":"5"}]})");
+    }
     if (!request.starts_with("POST /v3/kv/range") || nobody_holds_it_) return FakeEtcd::response(R"({"header":{}})");
     ++looked_;
     const std::string record = to_json(HolderRecord{"other", "there", "127.0.0.1", port_});
@@ -47,6 +55,7 @@ class JobInEtcd : public ::testing::Test {
     const std::string_view begin = R"("value":")";
     const std::size_t start = request.find(begin) + begin.size();
     const std::string value = request.substr(start, request.find('"', start) - start);
+    if (own_.empty()) own_ = value;  // else it is the state
     const std::string state = to_base64(to_json(JobState{.outcome = "it is done"}));
     return FakeEtcd::response(
         R"({"header":{},"succeeded":true,"responses":[{"response_put":{}},{"response_range":{"kvs":[{"value":")" +
@@ -59,16 +68,29 @@ class JobInEtcd : public ::testing::Test {
     record.min_nodes = record.max_nodes = 1;
     return record;
   }
+  /// One more of a job of two, at the meeting that our launcher holds.
+  std::unique_ptr<LauncherLink> other_of_two() {
+    JoinRecord other = record("10.0.0.2");
+    other.min_nodes = other.max_nodes = 2;
+    const auto holder = holder_record_from_json(*from_base64(own_));
+    return std::make_unique<LauncherLink>(
+        loop_, LauncherLink::Options{.host = "127.0.0.1", .port = holder->port, .record = other, .connect = kPatience},
+        LauncherLink::Events{.received = [](const LauncherMessage&) {},
+                             .broken = [](const std::string&, const std::string&) {}});
+  }
 
-  void begin(Duration replacement, const std::string& address = "10.0.0.1") {
+  void begin(Duration replacement, const std::string& address = "10.0.0.1", int nodes = 1) {
     RendezvousPlan plan;
     plan.host = "127.0.0.1";
     plan.etcd = {{.host = "127.0.0.1", .port = etcd_.port()}};
     plan.etcd_folder = "/lrun/job";
     plan.hosting = RendezvousPlan::Hosting::kNever;
-    plan.join_timeout = plan.connect_timeout = plan.heartbeat = kPatience;
+    plan.join_timeout = plan.connect_timeout = kPatience;
+    plan.heartbeat = heartbeat_;
     plan.replacement = replacement;
-    job_ = std::make_unique<Job>(loop_, plan, record(address), test::joined, 64);
+    JoinRecord own = record(address);
+    own.min_nodes = own.max_nodes = plan.max_nodes = nodes;
+    job_ = std::make_unique<Job>(loop_, plan, own, test::joined, 64);
     job_->set_events(events());
   }
 
@@ -108,8 +130,12 @@ class JobInEtcd : public ::testing::Test {
   EventLoop loop_;
   FakeEtcd etcd_{loop_, [this](const std::string& request) { return answer(request); }};
   std::uint16_t port_ = 0;
+  Duration heartbeat_ = kPatience;  ///< of our launcher
   int looked_ = 0;
   bool nobody_holds_it_ = false;  ///< whoever wants to may
+  std::string own_;               ///< what our launcher has won with
+  bool is_taken_away_ = false;    ///< and does not hold any more
+  std::string seconds_ = "60";    ///< that a lease lives
   std::function<void()> on_vote_ = [] {};
   std::function<void()> on_revoked_ = [] {};
   std::unique_ptr<MeetingHolder> meeting_;
@@ -176,6 +202,95 @@ TEST_F(JobInEtcd, BeginsAnewForALauncherThatComesAfterItsEnd) {
   begin(kPatience, "127.0.0.1");
   run();
   EXPECT_EQ(told_, "begun; ");
+}
+
+/// Nobody has to come through a firewall to itself: this address is nobody's.
+TEST_F(JobInEtcd, BeginsWhereItsHolderCannotReachItselfAsOthersDo) {
+  nobody_holds_it_ = true;
+  on_begun_ = [this] { loop_.stop(); };
+  begin(kPatience, "192.0.2.1");
+  run();
+  EXPECT_EQ(told_, "begun; ");
+  EXPECT_EQ(holder_record_from_json(*from_base64(own_))->address, "192.0.2.1") << "where others find it";
+}
+
+/// Who stays for the others has nobody to stay for then.
+TEST_F(JobInEtcd, IsLeftAtOnceWhenTheMeetingThatIsHeldHereIsTakenAway) {
+  nobody_holds_it_ = true;
+  seconds_ = "4";  // it looks every second
+  std::unique_ptr<LauncherLink> other;
+  on_begun_ = [&] {
+    later([&] {
+      job_->leave("", kPatience, [&] {
+        told_ += "left";
+        loop_.stop();
+      });
+      is_taken_away_ = true;
+    });
+  };
+  begin(kPatience, "127.0.0.1", 2);
+  when_joined([&] { other = other_of_two(); });
+  run();
+  EXPECT_EQ(told_, "begun; left");
+}
+
+/// Somebody has interrupted it between the two meetings: the others are not to go on.
+TEST_F(JobInEtcd, SaysAtTheNextMeetingThatItHasEndedMeanwhile) {
+  std::string told_to_other;
+  const JoinRecord other = record("10.0.0.2");
+  std::unique_ptr<LauncherLink> member;
+  const auto stop_when_all_know = [&] {
+    if (told_.ends_with("left") && !told_to_other.empty()) loop_.stop();
+  };
+  const auto left = [&] {
+    told_ += "left";
+    stop_when_all_know();
+  };
+  on_begun_ = [this] { later([this] { meeting_.reset(); }); };
+  on_adrift_ = [&] {
+    later([&] {
+      job_->leave("it was interrupted", kPatience, left);
+      open_meeting();
+      member = std::make_unique<LauncherLink>(
+          loop_,
+          LauncherLink::Options{
+              .host = "127.0.0.1", .port = port_, .record = other, .connect = kPatience, .takes_up = 0},
+          LauncherLink::Events{.received =
+                                   [&](const LauncherMessage& message) {
+                                     told_to_other += message.text;
+                                     stop_when_all_know();
+                                   },
+                               .broken = [](const std::string&, const std::string&) {},
+                               .joined = [&] { member->send({.kind = LauncherMessage::Kind::kReady, .round = 1}); }});
+    });
+  };
+  open_meeting();
+  begin(kPatience, "10.0.0.1", 1);
+  run();
+  EXPECT_EQ(told_, "begun; adrift; left");
+  const bool is_told =
+      told_to_other.find("has left the job") != std::string::npos || told_to_other == "the job is over";
+  EXPECT_TRUE(is_told) << told_to_other;
+}
+
+/// Where nobody holds a meeting any more nobody waits for that.
+TEST_F(JobInEtcd, LooksForALimitedTimeForWhomToTellThatItHasEnded) {
+  on_begun_ = [this] { later([this] { meeting_.reset(); }); };
+  on_adrift_ = [this] {
+    nobody_holds_it_ = true;
+    later([this] {
+      job_->leave("it was interrupted", kPatience, [this] {
+        told_ += "left";
+        loop_.stop();
+      });
+    });
+  };
+  on_vote_ = [this] { told_ += "stands; "; };
+  heartbeat_ = Duration(500);
+  open_meeting();
+  begin(kPatience);
+  run();
+  EXPECT_EQ(told_, "begun; adrift; left");
 }
 
 TEST_F(JobInEtcd, IsNotHeldByALauncherThatLeftItDuringTheVote) {

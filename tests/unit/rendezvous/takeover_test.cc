@@ -173,6 +173,39 @@ TEST(Takeover, NeedsNoStateWhereOneComesBack) {
   EXPECT_EQ(meeting.sent.front().message.membership->round, 8);
 }
 
+/// Its job was over, and another has its name.
+TEST(Takeover, TakesNobodyIntoANewJob) {
+  ToldMeeting meeting(2, 2);
+  meeting.join(1, node_at("10.0.0.1"));
+  come_back(meeting, 2, 3, 2, 2);
+  EXPECT_EQ(meeting.said(), "refused>2");
+  EXPECT_EQ(meeting.sent.back().message.text, "a new job of the same name has begun to meet");
+  meeting.join(3, node_at("10.0.0.3"));
+  EXPECT_EQ(meeting.said(), "begin>1 begin>3");
+  EXPECT_EQ(meeting.sent.front().message.membership->round, 0);
+}
+
+/// It has nothing more to do than to say so, and may have gone before the holder's own launcher has come.
+TEST(Takeover, EndsWhereOneThatComesBackSaysThatNoRoundFollows) {
+  for (const bool is_early : {false, true}) {
+    ToldMeeting meeting(2, 3);
+    meeting.coordinator = Coordinator({.last_call = Duration(1000)}, meeting.now, test::joined, token_of(2));
+    meeting.coordinator.resume({.round = 3, .holder = token_of(1), .members = {token_of(2), token_of(3)}}, meeting.now);
+    const auto come = [&] {
+      come_back(meeting, 2, 3, 2, 3);
+      be_ready(meeting, 2, 4);
+    };
+    if (!is_early) come();
+    come_back(meeting, 3, 3, 2, 3);
+    meeting.say(3, Kind::kBye, 3, "it was interrupted");
+    meeting.lose(3, "its launcher ended");
+    if (is_early) come();
+    EXPECT_EQ(meeting.said(), "ended>2") << is_early;
+    meeting.pass(Duration(10'000));
+    EXPECT_EQ(meeting.said(), "") << "no round begins";
+  }
+}
+
 TEST(Takeover, IsNoMatterOfAMeetingThatLives) {
   ToldMeeting meeting(2, 3);
   meeting.join(1, node_at("10.0.0.1"));
@@ -185,6 +218,14 @@ TEST(Takeover, IsNoMatterOfAMeetingThatLives) {
   EXPECT_EQ(meeting.said(), "") << "its workers are being stopped";
   be_ready(meeting, 3, 1);
   EXPECT_EQ(meeting.said(), "resize>1 resize>2");
+}
+
+TEST(JobState, FitsIntoAnEtcd) {
+  JobState state{.round = 4, .history = "so far", .members = {"h/1", "i/2"}};
+  EXPECT_EQ(json_for_etcd(state), to_json(state));
+  state.members.assign(20'000, std::string(50, 'x'));
+  const JobState shorter{.round = 4, .history = "so far"};
+  EXPECT_EQ(job_state_from_json(json_for_etcd(state)), shorter);
 }
 
 TEST(JobState, IsReadAsItWasWritten) {

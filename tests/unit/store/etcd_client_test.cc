@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -138,6 +140,24 @@ TEST(EtcdClient, SaysWhyNobodyAnswers) {
   EXPECT_EQ(ask(loop, unanswered, Duration(300)).trouble, "no answer from 127.0.0.1 port " +
                                                               std::to_string(etcd.port()) +
                                                               ", which is connected: has etcd lost its quorum?");
+}
+
+/// Nobody is slow to answer there: only an etcd that is being started.
+TEST(EtcdClient, WaitsForALimitedTimeWhereAllEndpointsRefuse) {
+  EventLoop loop;
+  const std::uint16_t nobody = FakeEtcd(loop, nullptr).port();
+  auto etcd = std::make_unique<FakeEtcd>(loop, [](const std::string&) { return found(); });
+  EtcdClient::Options options = at({nobody, etcd->port()});
+  options.start = Duration(300);
+  EtcdClient client(loop, options);
+  EXPECT_EQ(ask(loop, client).trouble, "") << "one does not";
+  etcd.reset();
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_NE(ask(loop, client, Duration(1000)).trouble, "");
+  EXPECT_GE(std::chrono::steady_clock::now() - before, Duration(600)) << "it was there before";
+  EtcdClient other(loop, options);
+  EXPECT_NE(ask(loop, other).trouble, "");
+  EXPECT_LT(std::chrono::steady_clock::now() - before, kPatience / 2);
 }
 
 TEST(EtcdClient, LogsInOnceAndAgainWhenItsTokenIsOver) {
