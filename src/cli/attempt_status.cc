@@ -71,7 +71,12 @@ AttemptWords start_in_words(const LaunchPlan& plan, const Attempt& attempt, cons
   words.info.push_back(fmt::format("run {}: {} {} of {}, strategy {}, backend {}", plan.run_id,
                                    attempt.workers().size(), attempt.workers().size() == 1 ? "worker" : "workers",
                                    program, plan.strategy.value, plan.process_group_backend.value));
-  if (plan.rendezvous) {
+  if (plan.rendezvous && plan.is_of_one_rank) {
+    const NodePlan& node = plan.nodes.front();
+    words.info.push_back(fmt::format("rank {} of {}, local rank {} of {} on node {} of {}, reached at {}",
+                                     membership.self.node_rank, membership.world_size, node.workers.front().local_rank,
+                                     node.local_world_size(), node.node_rank, plan.num_nodes, membership.self.address));
+  } else if (plan.rendezvous) {
     words.info.push_back(fmt::format("node {} of {}, reached at {}; world size {}", membership.self.node_rank,
                                      membership.num_nodes, membership.self.address, membership.world_size));
   }

@@ -100,6 +100,7 @@ void JobRun::stopping(const RunEnd& end, const FailureRecord* cause, int others)
   } else if (cause == nullptr && their_cause_) {
     cause = &*their_cause_;
   }
+  if (rendezvous_.of_ranks && others > 0) others = membership_.num_nodes - 1;
   next_.stopping(end, cause, others);
 }
 
@@ -175,7 +176,8 @@ std::string JobRun::who_goes_on() const {
 }
 
 std::string JobRun::nodes_in_words(int nodes) const {
-  return std::to_string(nodes) + " of " + lrun::nodes_in_words(rendezvous_.min_nodes, rendezvous_.max_nodes) + " nodes";
+  return std::to_string(nodes) + " of " + lrun::nodes_in_words(rendezvous_.min_nodes, rendezvous_.max_nodes) + " " +
+         unit_of(rendezvous_.of_ranks, 2);
 }
 
 void JobRun::node_joined(const std::string& node, const std::string& text) {

@@ -27,6 +27,7 @@
 #include "process/process_title.h"
 #include "process/program_path.h"
 #include "process/run_cgroup.h"
+#include "rendezvous/admission.h"
 #include "report/parent_error_file.h"
 #include "report/verdict_text.h"
 #include "verdict/job_report.h"
@@ -121,12 +122,13 @@ int refuse_program(int error_number, const std::string& typed, bool given_to_pyt
   record.value = error_number;
   record.cause = Cause::kExecFailed;
   const Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
-  write_to_stderr(verdict_text(verdict, {.program = program,
-                                         .nearest_verb = nearest_verb(program, plan),
-                                         .nearest_file = nearest_file(program, plan),
-                                         .script = program != typed ? typed : std::string(),
-                                         .given_to_python = given_to_python,
-                                         .colour = takes_colour(STDERR_FILENO)}));
+  if (speaks_for_node(plan))
+    write_to_stderr(verdict_text(verdict, {.program = program,
+                                           .nearest_verb = nearest_verb(program, plan),
+                                           .nearest_file = nearest_file(program, plan),
+                                           .script = program != typed ? typed : std::string(),
+                                           .given_to_python = given_to_python,
+                                           .colour = takes_colour(STDERR_FILENO)}));
   leave_in_error_file(environment, verdict);
   return verdict.exit_code;
 }
@@ -148,20 +150,25 @@ int end_as_spare(const MeetingEnd& met, const Environment& environment) {
   return kExitRefused;
 }
 
-/// The launchers of hosts that the user names were told where to meet.
-const char* usual_hint() {
+/// The launchers of hosts that the user names were told where to meet, and so were those of a step.
+const char* usual_hint(const LaunchPlan& plan) {
+  if (plan.rendezvous->of_ranks) {
+    return "look at what the other tasks of the step said: each of them has to run this lrun";
+  }
   return speaks_through_head() ? kOtherPlaceHint
                                : "start lrun on every node with the same '--num_nodes' and '--rdzv-endpoint'";
 }
 
-int end_without_job(const MeetingEnd& met, Guard& guard, const Environment& environment) {
+int end_without_job(const MeetingEnd& met, const LaunchPlan& plan, Guard& guard, const Environment& environment) {
   guard.mark_end(met.signal_number, true);
   if (met.not_needed) return end_as_spare(met, environment);
   if (met.signal_number != 0) return kSignalBase + met.signal_number;
   if (met.why_not.empty()) return kExitRefused;  // our guard was killed
-  const std::string what = "the nodes did not meet: " + met.why_not;
-  say(Severity::kError, what);
-  say(Severity::kHint, met.hint.empty() ? usual_hint() : met.hint);
+  const std::string what = fmt::format("the {} did not meet: {}", unit_of(plan.rendezvous->of_ranks, 2), met.why_not);
+  if (speaks_for_node(plan)) {
+    say(Severity::kError, what);
+    say(Severity::kHint, met.hint.empty() ? usual_hint(plan) : met.hint);
+  }
   leave_in_error_file(environment, std::string_view(what));
   return kExitRefused;
 }
@@ -182,7 +189,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::
           etcd_user(environment));
   warn_of_strangers(job, secret);
   const MeetingEnd met = meet(loop, job, plan, guard);
-  if (!met.membership) return end_without_job(met, guard, environment);
+  if (!met.membership) return end_without_job(met, plan, guard, environment);
   if (speaks_through_head()) tell_head(NodeFrame::Kind::kBegun, "");
   const LaunchPlan placed = place(plan, *met.membership);
   facts.job = &job;

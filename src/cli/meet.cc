@@ -20,6 +20,7 @@
 #include "cli/diagnostics.h"
 #include "cli/head_words.h"
 #include "cli/told_before.h"
+#include "rendezvous/admission.h"
 #include "rendezvous/handshake.h"
 #include "store/host_address.h"
 #include "supervise/signal_source.h"
@@ -87,7 +88,7 @@ class Meeting {
         {.begun = [this](const Membership& membership) { end({.membership = membership}); },
          .waiting =
              [this](const std::string& text) {
-               if (told_.is_worth_a_line(text)) tell(text);
+               if (speaks_for_job() && told_.is_worth_a_line(text)) tell(text);
              },
          .spare = [this](const std::string& text) { become_spare(text); },
          .failed = [this](const std::string& why, const std::string& hint) { end({.why_not = why, .hint = hint}); },
@@ -109,11 +110,14 @@ class Meeting {
  private:
   [[nodiscard]] int port() const { return plan_.rendezvous->port; }
 
+  /// All are told; with a launcher a rank one of them says it.
+  [[nodiscard]] bool speaks_for_job() const { return !plan_.is_of_one_rank || plan_.nodes.front().base_rank == 0; }
+
   /// Says so when there is something new to say.
   void look_for_meeting() {
     unreached_ = loop_.after(kSilenceOfMeeting, [this] {
       look_for_meeting();
-      if (job_.joined() || (told_trouble_ && *told_trouble_ == job_.trouble())) return;
+      if (!speaks_for_node(plan_) || job_.joined() || (told_trouble_ && *told_trouble_ == job_.trouble())) return;
       told_trouble_ = job_.trouble();
       const std::string why = told_trouble_->empty() ? "" : ": " + *told_trouble_;
       const bool etcd = !plan_.rendezvous->etcd.empty();
@@ -124,7 +128,9 @@ class Meeting {
     });
   }
 
-  void tell(const std::string& text) { say(Severity::kNote, "waiting for other nodes: " + text); }
+  void tell(const std::string& text) {
+    say(Severity::kNote, fmt::format("waiting for other {}: {}", unit_of(plan_.rendezvous->of_ranks, 2), text));
+  }
 
   /// The job runs and can do without us: we wait as long as it does.
   void become_spare(const std::string& text) {
@@ -191,6 +197,7 @@ JoinRecord join_record_of(const LaunchPlan& plan, const std::string& program) {
   record.workers = static_cast<int>(plan.nodes.front().workers.size());
   record.node_rank = rendezvous.node_rank;
   record.role = plan.role;
+  record.of_rank = rendezvous.of_ranks;
   record.min_nodes = rendezvous.min_nodes;
   record.max_nodes = rendezvous.max_nodes;
   record.settings = settings_in_words(plan);

@@ -54,7 +54,7 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
       started_ms_(now_ms()),
       loop_(loop),
       reporter_(text_facts(plan, facts_.program, facts_.python, {}), events_,
-                [this](const std::string& text) { say(text); }) {
+                [this](const std::string& text) { say_of_job(text); }) {
   logs_.emplace(loop_, log_options(plan, node(), plan.output.files),
                 LogEvents{.drained =
                               [this](int) {
@@ -324,7 +324,7 @@ void NodeRun::conclude() {
   const std::string text = summary ? torchrun_summary(verdict_, outcome.records, facts_.program, read_own_account)
                                    : verdict_text(verdict_, facts);
   logs_->begin_last_words();
-  if (!text.empty()) say(text);
+  if (!text.empty()) say_of_job(text);
   const Duration patience = guard_died_ ? Duration::zero() : console_patience(verdict_.end.kind);
   logs_->when_flushed(patience, [this](bool) { loop_.stop(); });
 }
@@ -355,7 +355,7 @@ Verdict NodeRun::start_failed(const FailureRecord& record) {
   RunFactsForText facts = text_facts(plan_, facts_.program, facts_.python, {});
   facts.interpreter = interpreter_of(facts_.start.from_here(facts_.start.executable.path));
   write_result(verdict, {record}, plain_text(verdict, facts));
-  say(verdict_text(verdict, facts));
+  say_of_job(verdict_text(verdict, facts));
   if (const std::string problem = leave_error_file(environment_, verdict); !problem.empty()) warn(problem);
   logs_->flush(kLastWordPatience);
   return verdict;
@@ -366,7 +366,15 @@ void NodeRun::say(const std::string& text) {
   logs_->say(text);  // never blocks, also where the workers own the console
 }
 
-void NodeRun::note(const std::string& text) { say(message_line(Severity::kNote, text, takes_colour(STDERR_FILENO))); }
+/// All launchers know it. Where each rank has one, that of rank 0 says it for all, as long as they hear each other.
+void NodeRun::say_of_job(const std::string& text) {
+  const bool is_one_of_many = plan_.is_of_one_rank && job_ && job_->membership().self.node_rank != 0;
+  if (!is_one_of_many || job_->is_alone()) say(text);
+}
+
+void NodeRun::note(const std::string& text) {
+  say_of_job(message_line(Severity::kNote, text, takes_colour(STDERR_FILENO)));
+}
 
 void NodeRun::warn(const std::string& text) {
   if (speaks_through_head()) return tell_head(Severity::kWarning, text);

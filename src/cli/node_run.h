@@ -97,6 +97,7 @@ class NodeRun {
   void write_result(const Verdict& verdict, const std::vector<FailureRecord>& records, const std::string& text);
   Verdict start_failed(const FailureRecord& record);
   void say(const std::string& text);
+  void say_of_job(const std::string& text);
   void note(const std::string& text);
   void warn(const std::string& text);
   [[nodiscard]] bool supervised() const { return attempt_ && attempt_->supervised(); }

@@ -24,13 +24,17 @@ namespace {
 constexpr Duration kQuietWait(2000);
 constexpr std::size_t kMostNodesInWords = Membership::kMostNamedNodes - 1;
 
-std::string waiting_in_words(const Membership& membership) {
+std::string waiting_in_words(const Membership& membership, bool of_ranks) {
   std::vector<std::string> others;
   for (std::size_t rank = 0; rank < membership.first_names.size(); ++rank) {
     if (static_cast<int>(rank) == membership.self.node_rank) continue;
-    others.push_back(fmt::format("'{}' (node rank {})", membership.first_names[rank], rank));
+    others.push_back(fmt::format("'{}' ({} {})", membership.first_names[rank], of_ranks ? "rank" : "node rank", rank));
   }
   others.resize(static_cast<std::size_t>(membership.num_nodes - 1));  // of those behind only the number is told
+  if (of_ranks) {
+    return fmt::format("the worker of rank {} has ended; waiting for those of {}", membership.self.node_rank,
+                       join_first(others, kMostNodesInWords));
+  }
   return fmt::format("the workers of this node have ended; waiting for those of {}",
                      join_first(others, kMostNodesInWords));
 }
@@ -144,7 +148,8 @@ void NodeRun::attempt_over() {
 
 void NodeRun::tell_waiting() {
   if (concluding_ || !job_->waits()) return;
-  say(message_line(Severity::kNote, waiting_in_words(job_->membership()), takes_colour(STDERR_FILENO)));
+  say_of_job(message_line(Severity::kNote, waiting_in_words(job_->membership(), plan_.is_of_one_rank),
+                          takes_colour(STDERR_FILENO)));
 }
 
 /// \param final  no attempt may follow
@@ -174,7 +179,7 @@ void NodeRun::attempt_judged(const Verdict& verdict, bool final) {
   }
   const bool said = std::any_of(outcome.records.begin(), outcome.records.end(),
                                 [](const FailureRecord& record) { return record.stopped_by_lrun(); });
-  say(restart_text(verdict, last_choice_, rules.most, said, takes_colour(STDERR_FILENO)));
+  say_of_job(restart_text(verdict, last_choice_, rules.most, said, takes_colour(STDERR_FILENO)));
   supervisor.back_off(
       last_choice_.delay,
       [this] {

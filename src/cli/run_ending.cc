@@ -23,7 +23,9 @@ constexpr Duration kNoLimit(std::chrono::hours(24 * 365));
 FailureRecord record_of(const StartFailure& failure, const NodePlan& node, int attempt) {
   FailureRecord record;
   record.node = node.name;
-  record.rank = node.base_rank + failure.local_rank;
+  for (const WorkerPlan& worker : node.workers) {
+    if (worker.local_rank == failure.local_rank) record.rank = worker.rank;
+  }
   record.local_rank = failure.local_rank;
   record.ending = FailureRecord::Ending::kExecFailed;
   record.value = failure.error_number;
@@ -34,7 +36,7 @@ FailureRecord record_of(const StartFailure& failure, const NodePlan& node, int a
 
 std::system_error error_of(const StartFailure& failure, const NodePlan& node) {
   return {failure.error_number, std::generic_category(),
-          fmt::format("cannot start worker {} of {}", failure.local_rank, node.workers.size())};
+          fmt::format("cannot start worker {} of {}", failure.local_rank, node.local_world_size())};
 }
 
 std::string read_own_account(const FailureRecord& record) {

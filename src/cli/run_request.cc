@@ -12,6 +12,7 @@ namespace lrun {
 namespace {
 
 void tell_about(const LaunchPlan& plan) {
+  if (!speaks_for_node(plan)) return;
   for (const std::string& warning : plan.warnings) say(Severity::kWarning, warning);
   for (const std::string& line : plan.notes) say(Severity::kNote, line);
 }

@@ -11,11 +11,19 @@
 #include "base/user_error.h"
 #include "cli/diagnostics.h"
 #include "cli/meet.h"
+#include "cluster/slurm.h"
 #include "process/program_path.h"
 #include "remote/srun.h"
 
 namespace lrun {
 namespace {
+
+/// What the job's script asked for its own tasks, and srun would read as asked for each launcher: of four GPUs, one for
+/// each of four tasks, the one launcher of a node would see one.
+constexpr const char* kOptionsOfTasks[] = {"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK",   "SLURM_GPUS_PER_TASK",
+                                           "SLURM_TRES_PER_TASK", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_TRES",
+                                           "SLURM_GPU_BIND",      "SLURM_TRES_BIND",      "SLURM_CPU_BIND",
+                                           "SLURM_MEM_PER_CPU",   "SLURM_MEM_PER_GPU",    "SLURM_EXACT"};
 
 [[noreturn]] void become_srun(const std::vector<std::string>& command, const Environment& environment) {
   const ProgramPath srun = find_program(command.front(), environment.get("PATH").value_or(""));
@@ -38,8 +46,10 @@ void start_on_nodes(int nodes, const std::vector<std::string>& argv, const Launc
   launcher.insert(launcher.end(), argv.begin() + 1, argv.end());
   // srun passes its environment on, over the same channel as all else of the step.
   ::setenv("LRUN_JOB_SECRET", job_secret_or_new(environment).c_str(), 1);
+  const std::string gpus = gpus_per_node(environment);
+  for (const char* const name : kOptionsOfTasks) ::unsetenv(name);
   say(Severity::kNote, fmt::format("srun starts lrun on {} nodes of {}", nodes, allocation.source));
-  become_srun(srun_command(nodes, launcher, request.standard_input), environment);
+  become_srun(srun_command(nodes, launcher, request.standard_input, gpus), environment);
 }
 
 }  // namespace lrun

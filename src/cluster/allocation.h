@@ -87,8 +87,21 @@ struct AllocatedNode {
   bool operator==(const AllocatedNode&) const = default;
 };
 
-/// What a cluster's manager tells each of the launchers that it started, one a node: all find the same but for the
-/// rank.
+/// What a manager that starts a launcher for every rank, several on a node, tells one of them.
+struct TaskPlace {
+  int rank = 0;        ///< of the one worker that this launcher is to start
+  int ranks = 1;       ///< of the job: launchers
+  int local_rank = 0;  ///< on this node
+  int ranks_here = 1;  ///< on this node
+  int node_rank = 0;
+  int nodes = 1;
+  std::string tasks_a_node = {};  ///< how N launchers a node are asked for, before N: 'srun --ntasks-per-node='
+
+  bool operator==(const TaskPlace&) const = default;
+};
+
+/// What a cluster's manager tells each of the launchers that it started, one a node or one a rank: all find the same
+/// but for the rank.
 struct JobPlace {
   std::string run_name;  ///< no other run has it; empty: the manager gives none
   std::string host;      ///< that launchers meet on: the one of node rank 0; empty: the manager does not say it
@@ -105,6 +118,7 @@ struct JobPlace {
   int tasks_here = 1;             ///< those of them on this host; several would each start all of its workers
   std::string one_a_node = {};    ///< how one task a node is asked for: 'mpirun --map-by ppr:1:node'
   int listener = -1;  ///< a socket that listens there already, for node rank 0; -1: none. Belongs to the process.
+  std::optional<TaskPlace> task = {};  ///< of a launcher that starts one rank; empty: one that starts all of its node
 
   bool operator==(const JobPlace&) const = default;
 };
@@ -116,6 +130,9 @@ struct Allocation {
   std::string reason;                ///< why that source was chosen, from which variables
   std::optional<JobPlace> job = {};  ///< empty: the user says how nodes meet
   int nodes_to_start = 0;            ///< of the manager's job: nothing runs there before its starter does it; 0: none
+  int tasks_of_step = 0;             ///< of Slurm, each of which is a launcher like this one; 0: not in a step
+  int gpus_given = 0;                ///< by the manager to its job on this node; 0: it does not say
+  int cpus_given = 0;                ///< the same of CPUs
   std::vector<std::string> listed_hosts = {};  ///< of a job whose manager starts nothing on them; empty: no such job
 
   bool operator==(const Allocation&) const = default;

@@ -18,7 +18,8 @@ namespace {
 Allocation of_step(const SlurmStep& step, AllocatedNode here) {
   Allocation allocation{{std::move(here)},
                         fmt::format("Slurm step {}.{}", step.job, step.step),
-                        "SLURM_STEP_ID, SLURM_STEP_NODELIST",
+                        step.has_several_a_node() ? "SLURM_STEP_ID, SLURM_STEP_NODELIST, SLURM_PROCID, SLURM_LOCALID"
+                                                  : "SLURM_STEP_ID, SLURM_STEP_NODELIST",
                         meeting_of(step)};
   for (int rank = 0; rank < static_cast<int>(step.hosts.size()); ++rank) {
     if (rank == step.node_rank) continue;
@@ -71,7 +72,8 @@ void look_for_other_nodes(Allocation& allocation, const Environment& environment
   allocation.nodes_to_start = nodes_of_batch_script(environment);
   if (allocation.nodes_to_start == 0) return;
   allocation.source = fmt::format("Slurm job {}", environment.get("SLURM_JOB_ID").value_or(""));
-  allocation.reason = "SLURM_JOB_ID without SLURM_STEP_ID";
+  const bool is_step = told_text(environment, "SLURM_STEP_ID").known();
+  allocation.reason = is_step ? "SLURM_JOB_ID, in the shell of salloc" : "SLURM_JOB_ID without SLURM_STEP_ID";
 }
 
 void look_at_list(Allocation& allocation, const ManagerView& view) {
@@ -82,9 +84,7 @@ void look_at_list(Allocation& allocation, const ManagerView& view) {
   allocation.listed_hosts = std::move(list->hosts);
 }
 
-}  // namespace
-
-Allocation detect_allocation(const Questions& questions, const Environment& environment) {
+Allocation find_allocation(const Questions& questions, const Environment& environment) {
   const ManagerView view{environment, own_host_name(), text_of};
   // An mpirun inside of a Slurm job numbers its tasks itself.
   const std::optional<ManagedJob> job = questions.other_managers ? find_managed_job(view) : std::nullopt;
@@ -100,6 +100,18 @@ Allocation detect_allocation(const Questions& questions, const Environment& envi
   }
   if (questions.manager) look_for_other_nodes(allocation, environment);
   if (questions.other_managers && allocation.nodes_to_start == 0) look_at_list(allocation, view);
+  return allocation;
+}
+
+}  // namespace
+
+Allocation detect_allocation(const Questions& questions, const Environment& environment) {
+  Allocation allocation = find_allocation(questions, environment);
+  allocation.tasks_of_step = tasks_of_step(environment);
+  if (!questions.manager) return allocation;
+  const SlurmShare share = share_of_node(environment);
+  allocation.gpus_given = share.gpus;
+  allocation.cpus_given = share.cpus;
   return allocation;
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <numeric>
 
 #include "base/user_error.h"
 #include "base/whole_number.h"
@@ -13,6 +15,7 @@
 namespace lrun {
 namespace {
 
+constexpr int kMostComponents = 128;  // what Slurm itself allows
 constexpr const char* kSwitchedOff = "or give '--standalone' to every lrun that is to stay alone";
 
 /// 'SLURM_NODEID=x' is not a number from 0 to `most`.
@@ -28,46 +31,133 @@ std::string first_of(const Environment& environment, const char* of_step, const 
   return environment.get(of_step).value_or(environment.get(of_job).value_or(""));
 }
 
-[[noreturn]] void refuse_several_tasks(const std::vector<int>& tasks) {
-  const int most = *std::max_element(tasks.begin(), tasks.end());
-  throw UserError(
-      fmt::format("srun starts {} tasks a node, and each is an lrun that would start all workers of its node", most),
-      fmt::format("write 'srun --ntasks-per-node=1 lrun …', {}", kSwitchedOff));
+/// The shell of salloc may be a step, too (LaunchParameters=use_interactive_step), always with this number.
+bool is_shell_of_salloc(const Environment& environment) { return environment.get("SLURM_STEP_ID") == "4294967290"; }
+
+/// Not a worker of another launcher, which inherits the variables.
+bool is_in_step(const Environment& environment) {
+  return told_text(environment, "SLURM_STEP_ID").known() && told_text(environment, "SLURM_PROCID").known() &&
+         !is_shell_of_salloc(environment) && !is_worker(environment);
+}
+
+std::string tasks_text_of(const Environment& environment) {
+  return first_of(environment, "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
+}
+
+/// Of a heterogeneous job; 0: it is none.
+int components_of(const Environment& environment) {
+  return environment.has("SLURM_HET_SIZE") ? number_of(environment, "SLURM_HET_SIZE", kMostComponents) : 0;
+}
+
+/// Puts hosts and tasks of a step of all components into the order in which Slurm counts its nodes, component by
+/// component; its own lists are sorted. \return false: they are not those of all components.
+bool sort_by_component(const Environment& environment, int components, std::vector<std::string>& hosts,
+                       std::vector<int>& tasks) {
+  std::vector<std::string> in_order;
+  std::vector<int> tasks_in_order;
+  for (int i = 0; i < components; ++i) {
+    const auto of_one =
+        parse_slurm_hosts(environment.get(fmt::format("SLURM_JOB_NODELIST_HET_GROUP_{}", i)).value_or(""));
+    if (!of_one) return false;
+    for (const std::string& host : *of_one) {
+      const auto place = std::find(hosts.begin(), hosts.end(), host);
+      if (place == hosts.end()) return false;
+      in_order.push_back(host);
+      tasks_in_order.push_back(tasks[static_cast<std::size_t>(place - hosts.begin())]);
+    }
+  }
+  if (in_order.size() != hosts.size()) return false;
+  hosts = std::move(in_order);
+  tasks = std::move(tasks_in_order);
+  return true;
 }
 
 }  // namespace
 
+bool SlurmStep::has_several_a_node() const {
+  return std::any_of(tasks.begin(), tasks.end(), [](int count) { return count > 1; });
+}
+
 std::optional<SlurmStep> slurm_step(const Environment& environment) {
-  const bool in_step =
-      told_text(environment, "SLURM_STEP_ID").known() && told_text(environment, "SLURM_PROCID").known();
-  if (!in_step || is_worker(environment)) return std::nullopt;
-  const std::string tasks_text = first_of(environment, "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
-  const auto tasks = parse_slurm_counts(tasks_text);
+  if (!is_in_step(environment)) return std::nullopt;
+  const std::string tasks_text = tasks_text_of(environment);
+  auto tasks = parse_slurm_counts(tasks_text);
   if (!tasks) {
     throw UserError(fmt::format("'SLURM_STEP_TASKS_PER_NODE={}' cannot be read", tasks_text), kSwitchedOff);
   }
-  if (std::any_of(tasks->begin(), tasks->end(), [](int count) { return count > 1; })) refuse_several_tasks(*tasks);
-  if (tasks->size() == 1) return std::nullopt;
+  const int ranks = std::accumulate(tasks->begin(), tasks->end(), 0);
+  if (ranks <= 1) return std::nullopt;
 
   const std::string list = first_of(environment, "SLURM_STEP_NODELIST", "SLURM_NODELIST");
   auto hosts = parse_slurm_hosts(list);
-  if (!hosts || hosts->size() != tasks->size() || environment.has("SLURM_HET_SIZE")) {
+  const int components = components_of(environment);
+  const bool agree = hosts && hosts->size() == tasks->size();
+  if (!agree || (components > 0 && !sort_by_component(environment, components, *hosts, *tasks))) {
     throw UserError(fmt::format("the step's nodes '{}' and tasks '{}' do not say which node this is", list, tasks_text),
                     "give '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
   }
-  return SlurmStep{environment.get("SLURM_JOB_ID").value_or(""), environment.get("SLURM_STEP_ID").value_or(""),
-                   number_of(environment, "SLURM_NODEID", static_cast<int>(hosts->size()) - 1), std::move(*hosts)};
+  SlurmStep step{environment.get("SLURM_JOB_ID").value_or(""), environment.get("SLURM_STEP_ID").value_or("")};
+  step.node_rank = number_of(environment, "SLURM_NODEID", static_cast<int>(hosts->size()) - 1);
+  step.hosts = std::move(*hosts);
+  step.tasks = std::move(*tasks);
+  step.rank = number_of(environment, "SLURM_PROCID", ranks - 1);
+  const int here = step.tasks[static_cast<std::size_t>(step.node_rank)];
+  if (here > 1) step.local_rank = number_of(environment, "SLURM_LOCALID", here - 1);
+  return step;
+}
+
+int tasks_of_step(const Environment& environment) {
+  const auto tasks = is_in_step(environment) ? parse_slurm_counts(tasks_text_of(environment)) : std::nullopt;
+  return tasks ? std::accumulate(tasks->begin(), tasks->end(), 0) : 0;
 }
 
 JobPlace meeting_of(const SlurmStep& step) {
   const std::string name = step.job + "." + step.step;
-  return {.run_name = "slurm-" + name, .host = step.hosts.front(), .port = port_for(name), .node_rank = step.node_rank};
+  const std::string host = step.hosts.size() == 1 ? "127.0.0.1" : step.hosts.front();
+  JobPlace place{.run_name = "slurm-" + name, .host = host, .port = port_for(name), .node_rank = step.node_rank};
+  if (!step.has_several_a_node()) return place;
+  place.task = TaskPlace{.rank = step.rank,
+                         .ranks = std::accumulate(step.tasks.begin(), step.tasks.end(), 0),
+                         .local_rank = step.local_rank,
+                         .ranks_here = step.tasks[static_cast<std::size_t>(step.node_rank)],
+                         .node_rank = step.node_rank,
+                         .nodes = static_cast<int>(step.hosts.size()),
+                         .tasks_a_node = "srun --ntasks-per-node="};
+  return place;
+}
+
+SlurmShare share_of_node(const Environment& environment) {
+  if (is_worker(environment) || !told_text(environment, "SLURM_JOB_ID").known()) return {};
+  const auto count = [&environment](const char* name) {
+    return std::max(0, whole_number<int>(environment.get(name).value_or("")).value_or(0));
+  };
+  return {count("SLURM_GPUS_ON_NODE"), count("SLURM_CPUS_ON_NODE")};
+}
+
+std::string gpus_per_node(const Environment& environment) {
+  const std::string asked = environment.get("SLURM_GPUS_PER_TASK").value_or("");
+  const std::size_t colon = asked.rfind(':');
+  const std::size_t number = colon == std::string::npos ? 0 : colon + 1;
+  const auto of_task = whole_number<int>(std::string_view(asked).substr(number));
+  const auto tasks = parse_slurm_counts(environment.get("SLURM_TASKS_PER_NODE").value_or(""));
+  if (!of_task || *of_task < 1 || !tasks || tasks->front() < 1) return {};
+  if (std::any_of(tasks->begin(), tasks->end(), [&](int count) { return count != tasks->front(); })) {
+    throw UserError(fmt::format("'SLURM_GPUS_PER_TASK={}' of {} tasks gives the nodes different numbers of GPUs", asked,
+                                std::accumulate(tasks->begin(), tasks->end(), 0)),
+                    "write 'srun lrun …', a launcher a rank, or ask the job for '--gpus-per-node'");
+  }
+  return asked.substr(0, number) + std::to_string(std::int64_t{*of_task} * tasks->front());
 }
 
 int nodes_of_batch_script(const Environment& environment) {
-  const bool script =
-      told_text(environment, "SLURM_JOB_ID").known() && !told_text(environment, "SLURM_STEP_ID").known();
+  const bool script = told_text(environment, "SLURM_JOB_ID").known() &&
+                      (!told_text(environment, "SLURM_STEP_ID").known() || is_shell_of_salloc(environment));
   if (!script || is_worker(environment)) return 0;
+  if (const int components = components_of(environment); components > 1) {
+    throw UserError(
+        fmt::format("this job has {} components, and lrun would use the nodes of the first alone", components),
+        fmt::format("write 'srun --het-group=0-{} lrun …', {}", components - 1, kSwitchedOff));
+  }
   const auto hosts = parse_slurm_hosts(environment.get("SLURM_JOB_NODELIST").value_or(""));
   return hosts && hosts->size() > 1 ? static_cast<int>(hosts->size()) : 0;
 }

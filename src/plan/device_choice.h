@@ -17,6 +17,7 @@ struct DeviceChoice {
   Setting<std::string> asked;                  ///< the setting that decided; empty value: the default, one device
   std::optional<std::string> visible_devices;  ///< what all workers of the node must see; empty: leave it alone
   GpuVendor gpu_vendor = GpuVendor::kNvidia;   ///< whose variable that is
+  bool is_own = false;                         ///< of one launcher of several on the node, which see others
   std::vector<std::string> warnings;
 
   bool operator==(const DeviceChoice&) const = default;

@@ -75,7 +75,8 @@ bool wants_isolation(const LaunchRequest& request, std::vector<std::string>& war
 
 void choose_visibility(LaunchPlan& plan, const std::vector<DeviceChoice>& choices, const LaunchRequest& request,
                        const Environment& environment) {
-  plan.isolate_gpus = wants_isolation(request, plan.warnings) || needs_isolation(plan);
+  plan.isolate_gpus =
+      wants_isolation(request, plan.warnings) || needs_isolation(plan) || (!choices.empty() && choices.front().is_own);
   set_visible_devices(plan, choices, environment);
 }
 

@@ -40,16 +40,41 @@ void refuse_several_tasks(const Allocation& allocation, const LaunchRequest& req
                   fmt::format("write '{}', or give '--standalone' to every lrun that is to stay alone", line));
 }
 
+/// Launchers whose meeting the user named, and of which srun starts more than there are to be nodes: most often all of
+/// a job that was sized for a task a rank.
+void refuse_more_launchers(const Allocation& allocation, const LaunchRequest& request) {
+  const int nodes = request.num_nodes.value;
+  const bool by_hand = request.compat == Compat::kLrun && !request.standalone && names_place(request) && nodes > 1;
+  if (!by_hand || allocation.tasks_of_step <= nodes) return;
+  throw UserError(fmt::format("'{} {}', and srun starts {} tasks, each of them an lrun that would be a node",
+                              request.num_nodes.origin, nodes, allocation.tasks_of_step),
+                  fmt::format("write 'srun --nodes={} --ntasks-per-node=1 lrun …'", nodes));
+}
+
+/// GPUs that Slurm gave to the job and of which the user said nothing: all but the one that lrun takes by itself.
+void refuse_idle_gpus(const Allocation& allocation, const LaunchRequest& request) {
+  const bool says = request.devices.given() || request.nproc_per_node.given() || request.accelerator.value == "cpu";
+  const bool of_rank = allocation.job && allocation.job->task;
+  const bool sees = allocation.nodes.front().gpus.gpus.size() > 1;  // a whole node may be given to a job on its CPUs
+  if (says || of_rank || request.standalone || !sees || allocation.gpus_given <= 1) return;
+  throw UserError(fmt::format("this job was given {} GPUs on a node, and without '--devices' lrun uses one of them",
+                              allocation.gpus_given),
+                  "write 'lrun --devices auto …' for all of them, or '--devices 1'");
+}
+
 /// A job of several hosts, of which only this one would do anything.
 void refuse_idle_hosts(const Allocation& allocation, const LaunchRequest& request) {
   const std::vector<std::string>& hosts = allocation.listed_hosts;
   const bool alone = request.num_nodes.given() && request.num_nodes.value == 1;
   if (hosts.empty() || alone || is_by_hand(request)) return;
+  // PBS lists them as --hostfile reads them, and does not mind ssh inside of a job.
+  const std::string line =
+      allocation.reason == "PBS_NODEFILE"
+          ? "lrun --hostfile $PBS_NODEFILE …"
+          : fmt::format("mpirun --map-by ppr:1:node lrun --rdzv-endpoint {}:29500 …", hosts.front());
   throw UserError(fmt::format("{} gives this job {} hosts ('{}' is the first) and starts lrun on this one alone",
                               allocation.source, hosts.size(), hosts.front()),
-                  fmt::format("write 'mpirun --map-by ppr:1:node lrun --rdzv-endpoint {}:29500 …', or '--num_nodes 1' "
-                              "for this host alone",
-                              hosts.front()));
+                  fmt::format("write '{}', or '--num_nodes 1' for this host alone", line));
 }
 
 void refuse_unknown_place(const Allocation& allocation, const LaunchRequest& request) {
@@ -122,6 +147,18 @@ void take_meeting(LaunchRequest& request, const Allocation& allocation) {
   rendezvous.manager_replaces_nodes = job.replaces_nodes;
 }
 
+/// One launcher a rank: their number is fixed, and none can be missed.
+void take_task(LaunchRequest& request, const Allocation& allocation) {
+  const TaskPlace& task = *allocation.job->task;
+  if (request.min_nodes != 0) {
+    throw UserError(fmt::format("'{}': {} starts a launcher a rank, which are as many as they are",
+                                request.num_nodes.origin, allocation.source),
+                    fmt::format("write '{}1 lrun {} MIN:MAX …' for nodes that come and go", task.tasks_a_node,
+                                request.num_nodes.origin));
+  }
+  request.rendezvous.task = task;
+}
+
 /// A manager's job of which this request is to be a part.
 bool takes_part(const LaunchRequest& request, const Allocation& allocation) {
   if (!allocation.job) return false;
@@ -152,9 +189,12 @@ int nodes_to_start(const LaunchRequest& request, const Allocation& allocation) {
 
 LaunchRequest placed(LaunchRequest request, const Allocation& allocation) {
   refuse_idle_hosts(allocation, request);
+  refuse_more_launchers(allocation, request);
+  refuse_idle_gpus(allocation, request);
   if (allocation.nodes_to_start > 0) take_nodes(request, allocation);
   if (!takes_part(request, allocation)) return request;
   refuse_several_tasks(allocation, request);
+  if (allocation.job->task) take_task(request, allocation);
   if (allocation.job->knows_nodes) take_nodes(request, allocation);
   refuse_unknown_place(allocation, request);
   take_node_rank(request, allocation);
@@ -162,12 +202,26 @@ LaunchRequest placed(LaunchRequest request, const Allocation& allocation) {
   return request;
 }
 
+namespace {
+
+std::string place_in_words(const LaunchRequest& request, const Allocation& allocation) {
+  const RendezvousRequest& rendezvous = request.rendezvous;
+  if (!rendezvous.task) {
+    return fmt::format("{}: {} nodes ({}), this is node rank {} ({})", allocation.source, request.num_nodes.value,
+                       request.num_nodes.origin, rendezvous.node_rank.value, rendezvous.node_rank.origin);
+  }
+  const TaskPlace& task = *rendezvous.task;
+  return fmt::format("{}: a launcher a rank, {} on {}; this is that of rank {} (local rank {} of {} of node rank {})",
+                     allocation.source, task.ranks, task.nodes == 1 ? "one node" : fmt::format("{} nodes", task.nodes),
+                     task.rank, task.local_rank, task.ranks_here, task.node_rank);
+}
+
+}  // namespace
+
 std::string describe_place(const LaunchRequest& request, const Allocation& allocation) {
   const RendezvousRequest& rendezvous = request.rendezvous;
   if (!allocation.job || !rendezvous.node_rank.given()) return {};
-  std::string text =
-      fmt::format("{}: {} nodes ({}), this is node rank {} ({})", allocation.source, request.num_nodes.value,
-                  request.num_nodes.origin, rendezvous.node_rank.value, rendezvous.node_rank.origin);
+  std::string text = place_in_words(request, allocation);
   const Endpoint& place = rendezvous.endpoint.value;
   if (place.host.empty()) return text;
   text += fmt::format("; they meet at {}, port {} ({}", place.host, place.port.value_or(0), rendezvous.endpoint.origin);

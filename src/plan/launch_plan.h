@@ -48,8 +48,10 @@ struct NodePlan {
   int base_rank = 0;
   std::vector<DeviceId> devices;
   std::vector<WorkerPlan> workers;
+  int workers_of_others = 0;                  ///< on this node, which other launchers start
   GpuVendor gpu_vendor = GpuVendor::kNvidia;  ///< decides which variable `visible_devices` are for
 
+  [[nodiscard]] int local_world_size() const { return static_cast<int>(workers.size()) + workers_of_others; }
   bool operator==(const NodePlan&) const = default;
 };
 
@@ -71,6 +73,7 @@ struct LaunchPlan {
   int role_world_size = 0;     ///< workers of `role`; 0: all are
   int other_roles_before = 0;  ///< workers of other roles with lower ranks than ours
   int num_nodes = 1;
+  bool is_of_one_rank = false;  ///< each rank has a launcher of its own; `nodes` is then this one's share
   std::vector<NodePlan> nodes;
   std::string master_addr;                   ///< '127.0.0.1' on one node; empty: the rendezvous decides
   std::optional<int> master_port;            ///< fixed by the user; else the store's socket decides
@@ -101,5 +104,10 @@ struct LaunchPlan {
 
   bool operator==(const LaunchPlan&) const = default;
 };
+
+/// Of several launchers on a node one says what all of them would.
+inline bool speaks_for_node(const LaunchPlan& plan) {
+  return !plan.is_of_one_rank || plan.nodes.front().workers.front().local_rank == 0;
+}
 
 }  // namespace lrun

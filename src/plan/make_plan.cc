@@ -14,6 +14,7 @@
 #include "plan/job_place.h"
 #include "plan/rank_layout.h"
 #include "plan/strategy_choice.h"
+#include "plan/task_place.h"
 #include "plan/worker_command.h"
 
 namespace lrun {
@@ -30,6 +31,7 @@ constexpr Duration kDefaultSettleForVictims(250);
 /// The allocation's nodes, as many as were asked for. This host is the first where it is to run, and in its place among
 /// them where the plan is shown.
 std::vector<AllocatedNode> nodes_of_run(const LaunchRequest& request, const Allocation& allocation) {
+  if (request.rendezvous.task) return {allocation.nodes.front()};
   const bool alone = request.standalone && request.min_nodes == 1;  // torchrun's '--standalone --nnodes 1:4'
   const int asked = alone ? 1 : request.num_nodes.value;
   if (asked < 1 || asked > kMostNodes) {
@@ -87,6 +89,12 @@ std::vector<DeviceChoice> choose_for_all(const LaunchRequest& request, const std
     }
   }
   return choices;
+}
+
+std::vector<DeviceChoice> choose_all(const LaunchRequest& request, const Allocation& allocation,
+                                     const std::vector<AllocatedNode>& nodes) {
+  if (!request.rendezvous.task) return choose_for_all(request, nodes);
+  return {choose_for_task(request, nodes.front(), allocation.gpus_given)};
 }
 
 /// OMP_NUM_THREADS of a worker. Threads of dp's replicas each open a team of their own, so devices are counted, not
@@ -156,7 +164,10 @@ std::size_t most_devices(const std::vector<DeviceChoice>& choices) {
 }
 
 /// A program that does not know of it would train with one device of many, without a word.
-void add_notes(LaunchPlan& plan) {
+void add_notes(LaunchPlan& plan, const std::vector<DeviceChoice>& choices) {
+  if (choices.front().is_own) {
+    plan.notes.emplace_back("each rank was given GPUs of its own: LOCAL_RANK is 0 in all, as with --isolate-gpus");
+  }
   if (!starts_ranks_from_within(plan.strategy.value)) return;
   const std::size_t devices = plan.nodes.front().devices.size();
   plan.notes.push_back(
@@ -254,7 +265,8 @@ Questions questions_of(const LaunchRequest& request, const Environment& environm
 LaunchPlan make_plan(const LaunchRequest& request, const Environment& environment, const Allocation& allocation,
                      const ProgramFacts& program, std::string run_id) {
   const std::vector<AllocatedNode> nodes = nodes_of_run(request, allocation);
-  const std::vector<DeviceChoice> choices = choose_for_all(request, nodes);
+  const std::vector<DeviceChoice> choices = choose_all(request, allocation, nodes);
+  const std::optional<TaskPlace>& task = request.rendezvous.task;
 
   LaunchPlan plan;
   plan.run_id = std::move(run_id);
@@ -262,7 +274,7 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   plan.personality = personality_of(request.compat);
   plan.run_name = run_name(request, plan);
   plan.role = request.role;
-  plan.num_nodes = static_cast<int>(nodes.size());
+  plan.num_nodes = task ? task->nodes : static_cast<int>(nodes.size());
   plan.accelerator = choices.front().accelerator;
   plan.devices = choices.front().asked;
   plan.strategy = choose_strategy(asked_strategy(request, plan.personality), static_cast<int>(most_devices(choices)),
@@ -274,6 +286,7 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   for (std::size_t i = 0; i < nodes.size(); ++i) layout.push_back({nodes[i].name, choices[i].devices});
   plan.nodes = layout_ranks(plan.strategy.value, layout);
   plan.world_size = plan.nodes.back().base_rank + static_cast<int>(plan.nodes.back().workers.size());
+  if (task) place_task(*task, plan);
 
   choose_visibility(plan, choices, request, environment);
   plan.setup = request.setup;
@@ -315,10 +328,12 @@ LaunchPlan make_plan(const LaunchRequest& request, const Environment& environmen
   plan.max_restarts = request.max_restarts;
   plan.restart_backoff = {request.restart_backoff.value.value_or(plan.personality.restart_backoff),
                           request.restart_backoff.source, request.restart_backoff.origin};
+  if (task && nodes.front().cpus < allocation.cpus_given) keep_own_rank(*task, plan);  // its CPUs are its own
   plan.omp_num_threads = threads_per_worker(plan, nodes.front().cpus, environment);
   bind_all(plan, nodes, environment);
+  if (task) keep_own_rank(*task, plan);
   add_warnings(plan, choices);
-  add_notes(plan);
+  add_notes(plan, choices);
   return plan;
 }
 

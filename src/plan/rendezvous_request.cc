@@ -132,7 +132,8 @@ RendezvousPlan::Hosting who_holds(const RendezvousRequest& request, const std::s
   using Hosting = RendezvousPlan::Hosting;
   if (request.is_host) return *request.is_host ? Hosting::kMust : Hosting::kNever;
   if (request.backend.value == "static" && request.node_rank.given()) {
-    return request.node_rank.value == 0 ? Hosting::kMust : Hosting::kNever;
+    const int place = request.task ? request.task->rank : request.node_rank.value;
+    return place == 0 ? Hosting::kMust : Hosting::kNever;
   }
   return is_here(host, this_host) ? Hosting::kIfFree : Hosting::kNever;
 }
@@ -195,12 +196,13 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   meeting.workers_use_endpoint = meeting.backend == "static";
   meeting.rank_0_hosts_store = plan.rank_0_hosts_store;
   meeting.serves_horovod = is_horovod(plan);
-  if (asked.node_rank.given()) meeting.node_rank = asked.node_rank.value;
+  if (asked.node_rank.given()) meeting.node_rank = asked.task ? asked.task->rank : asked.node_rank.value;
+  meeting.of_ranks = asked.task.has_value();
   meeting.node_rank_from = asked.node_rank.origin;
   meeting.host_from = asked.endpoint.given() ? asked.endpoint.origin : asked.master_addr.origin;
   meeting.local_addr = asked.local_addr.value;
-  meeting.max_nodes = plan.num_nodes;
-  meeting.min_nodes = request.min_nodes == 0 ? plan.num_nodes : request.min_nodes;
+  meeting.max_nodes = asked.task ? asked.task->ranks : plan.num_nodes;
+  meeting.min_nodes = request.min_nodes == 0 ? meeting.max_nodes : request.min_nodes;
   meeting.join_timeout = asked.join_timeout.value_or(meeting.join_timeout);
   // Nobody outside of a manager's job can come, and a node comes back only where the manager starts it again.
   const bool is_fixed = asked.endpoint.source == Source::kScheduler && !asked.manager_replaces_nodes;
@@ -250,7 +252,7 @@ void choose_master(const LaunchRequest& request, const AllocatedNode& this_host,
                                         : "this run has the node ranks 0 to " + std::to_string(plan.num_nodes - 1));
   }
   check_endpoints(request.rendezvous);
-  if (plan.num_nodes > 1) return choose_meeting(request, this_host, plan);
+  if (plan.num_nodes > 1 || request.rendezvous.task) return choose_meeting(request, this_host, plan);
   choose_own_store(request.rendezvous, request.master_port, this_host, plan);
 }
 

@@ -37,6 +37,7 @@ struct RendezvousRequest {
   bool etcd_is_asked_over_tls = false;
   EtcdTls etcd_tls = {};                   ///< of use only then
   std::vector<std::string> warnings = {};  ///< about --rdzv-conf, one line each
+  std::optional<TaskPlace> task = {};      ///< this launcher is that of one rank; empty: that of a node
   bool manager_replaces_nodes = false;     ///< who named the endpoint starts a node again that ended
 
   /// Of version 3, whatever torchrun's names say.

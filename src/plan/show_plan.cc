@@ -60,6 +60,7 @@ std::string device_names(const std::vector<DeviceId>& devices) {
 
 std::string devices_in_words(const LaunchPlan& plan) {
   const std::vector<DeviceId>& first = plan.nodes.front().devices;
+  if (plan.is_of_one_rank) return device_names(first) + ", of this rank";
   if (plan.num_nodes == 1) return device_names(first);
   const bool equal =
       std::all_of(plan.nodes.begin(), plan.nodes.end(), [&](const NodePlan& node) { return node.devices == first; });
@@ -133,7 +134,14 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
             plan.rendezvous->backend + (plan.rendezvous->host_from.empty() ? "" : ", " + plan.rendezvous->host_from));
   }
   if (plan.rendezvous && plan.rendezvous->node_rank) {
-    text += row("node rank", std::to_string(*plan.rendezvous->node_rank), plan.rendezvous->node_rank_from);
+    const NodePlan& node = plan.nodes.front();
+    const std::string rank = std::to_string(*plan.rendezvous->node_rank);
+    text += plan.is_of_one_rank
+                ? row("rank",
+                      fmt::format("{}, local rank {} of {} on node {}", rank, node.workers.front().local_rank,
+                                  node.local_world_size(), node.node_rank),
+                      plan.rendezvous->node_rank_from)
+                : row("node rank", rank, plan.rendezvous->node_rank_from);
   }
   text += row("seed", plan.seed.value ? std::to_string(*plan.seed.value) : "none", who_said(plan.seed));
   text += thread_row(plan, base);
@@ -201,10 +209,10 @@ std::string node_line(const NodePlan& node) {
 }
 
 std::string workers(const LaunchPlan& plan, const Environment& base) {
-  std::string text =
-      fmt::format("\n{} on {}:\n", plural(static_cast<std::size_t>(plan.world_size), "worker", "workers"),
-                  plural(plan.nodes.size(), "node", "nodes"));
-  if (plan.world_size <= kMostRankLines) {
+  std::string text = fmt::format("\n{}{} on {}:\n", plan.is_of_one_rank ? "one of " : "",
+                                 plural(static_cast<std::size_t>(plan.world_size), "worker", "workers"),
+                                 plural(static_cast<std::size_t>(plan.num_nodes), "node", "nodes"));
+  if (plan.world_size <= kMostRankLines || plan.is_of_one_rank) {
     for (const NodePlan& node : plan.nodes) {
       const WorkerEnvironment environment(plan, node, base, facts_before_start(plan));
       for (const WorkerPlan& worker : node.workers) text += rank_line(plan, node, environment, worker);

@@ -111,7 +111,7 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
   const std::string node_rank = std::to_string(node.node_rank);
   WorkerEnvironment::Variables variables = {
       {"WORLD_SIZE", world},
-      {"LOCAL_WORLD_SIZE", std::to_string(node.workers.size())},
+      {"LOCAL_WORLD_SIZE", std::to_string(node.local_world_size())},
       {"NODE_RANK", node_rank},
       {"GROUP_RANK", node_rank},
       {"GROUP_WORLD_SIZE", nodes},

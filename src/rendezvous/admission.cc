@@ -25,8 +25,19 @@ std::string another_job(const JoinRecord& record, const JoinRecord& other) {
 }  // namespace
 
 std::string in_words(const JoinRecord& record) {
+  const std::string rank = record.node_rank ? std::to_string(*record.node_rank) : "";
+  if (record.of_rank) return "'" + record.node + "' from " + record.address + " (rank " + rank + ")";
   return "'" + record.node + "' from " + record.address + " (" + counted(record.workers, "worker") +
-         (record.node_rank ? ", node rank " + std::to_string(*record.node_rank) : "") + ")";
+         (rank.empty() ? "" : ", node rank " + rank) + ")";
+}
+
+std::string name_of(const JoinRecord& record) {
+  return record.of_rank && record.node_rank ? record.node + " (rank " + std::to_string(*record.node_rank) + ")"
+                                            : record.node;
+}
+
+std::string unit_of(bool of_ranks, int count) {
+  return std::string(of_ranks ? "rank" : "node") + (count == 1 ? "" : "s");
 }
 
 std::string nodes_in_words(int least, int most) {
@@ -57,7 +68,8 @@ std::string objection_to(const JoinRecord& record, const std::vector<const JoinR
   if (workers > kMostWorkersOfAJob) return "a job has at most " + std::to_string(kMostWorkersOfAJob) + " workers";
   for (const JoinRecord* other : joined) {
     if (record.node_rank && other->node_rank == record.node_rank) {
-      return "node rank " + std::to_string(*record.node_rank) + " is taken by " + in_words(*other);
+      return (record.of_rank ? "rank " : "node rank ") + std::to_string(*record.node_rank) + " is taken by " +
+             in_words(*other);
     }
   }
   return {};

@@ -14,6 +14,12 @@ std::string objection_to(const JoinRecord& record, const std::vector<const JoinR
 /// ''b' from 10.0.0.2 (2 workers, node rank 1)'.
 std::string in_words(const JoinRecord& record);
 
+/// Who is lost or has come: 'b', or 'b (rank 3)' of several launchers there.
+std::string name_of(const JoinRecord& record);
+
+/// What a job has `count` launchers of: 'nodes', or 'ranks' where each of them has one.
+std::string unit_of(bool of_ranks, int count);
+
 /// How many nodes a job may have: '2', '2:4'.
 std::string nodes_in_words(int least, int most);
 

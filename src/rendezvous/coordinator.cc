@@ -267,7 +267,7 @@ void Coordinator::tell_loss(const JoinRecord& gone, const std::string& how, Stea
   }
   const auto heard_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(heard.time_since_epoch()).count();
   send_to_members(
-      {.kind = Kind::kLost, .round = round_, .text = std::move(text), .node = gone.node, .steady_ns = heard_ns});
+      {.kind = Kind::kLost, .round = round_, .text = std::move(text), .node = name_of(gone), .steady_ns = heard_ns});
 }
 
 /// Spares that are alone cannot know whether somebody asked for the job's end, or whether it was done: where it was
@@ -350,7 +350,8 @@ void Coordinator::advance_while_short(SteadyTime now) {
 
 void Coordinator::give_up(Kind kind, Duration after) {
   const std::string waited = after == Duration::zero() ? "" : " in " + format_duration(after);
-  const std::string why = "not enough nodes" + waited + ": " + who_is_there();
+  const bool of_ranks = !launchers_.empty() && launchers_.begin()->second.record.of_rank;
+  const std::string why = "not enough " + unit_of(of_ranks, 2) + waited + ": " + who_is_there();
   phase_ = Phase::kClosed;
   std::vector<LauncherId> all;
   for (const auto& [id, launcher] : launchers_) all.push_back(id);

@@ -32,8 +32,9 @@ std::string Coordinator::who_is_there() const {
   const int count = static_cast<int>(launchers_.size());
   const bool gathers = phase_ == Phase::kMeeting || phase_ == Phase::kDeciding;
   if (!gathers || launchers_.empty() || count >= most()) return text;
-  text += "; missing: " + std::to_string(most() - count) + " of " +
-          (most() == 1 ? "1 node" : std::to_string(most()) + " nodes");
+  const bool of_ranks = launchers_.begin()->second.record.of_rank;
+  text += "; missing: " + std::to_string(most() - count) + " of " + std::to_string(most()) + " " +
+          unit_of(of_ranks, most());
   if (static_cast<int>(ranks.size()) != count || ranks.empty()) return text;
   std::string missing;
   std::size_t told = 0;
@@ -42,7 +43,7 @@ std::string Coordinator::who_is_there() const {
     missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
     ++told;
   }
-  return text + " (node rank " + missing + ")";
+  return text + (of_ranks ? " (rank " : " (node rank ") + missing + ")";
 }
 
 }  // namespace lrun

@@ -36,21 +36,15 @@ bool is_sound(const JoinRecord& record) {
 }  // namespace
 
 std::string to_json(const JoinRecord& record) {
-  const Json json = {{"token", record.token},
-                     {"run_name", record.run_name},
-                     {"run_id", record.run_id},
-                     {"node", record.node},
-                     {"address", record.address},
-                     {"meeting_address", record.meeting_address},
-                     {"workers", record.workers},
-                     {"node_rank", record.node_rank ? Json(*record.node_rank) : Json()},
-                     {"role", record.role},
-                     {"store_port", record.store_port},
-                     {"min_nodes", record.min_nodes},
-                     {"max_nodes", record.max_nodes},
-                     {"settings", record.settings},
-                     {"program", record.program},
-                     {"command_digest", record.command_digest}};
+  const Json json = {
+      {"token", record.token},         {"run_name", record.run_name},
+      {"run_id", record.run_id},       {"node", record.node},
+      {"address", record.address},     {"meeting_address", record.meeting_address},
+      {"workers", record.workers},     {"node_rank", record.node_rank ? Json(*record.node_rank) : Json()},
+      {"role", record.role},           {"store_port", record.store_port},
+      {"of_rank", record.of_rank},     {"min_nodes", record.min_nodes},
+      {"max_nodes", record.max_nodes}, {"settings", record.settings},
+      {"program", record.program},     {"command_digest", record.command_digest}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -68,6 +62,7 @@ std::optional<JoinRecord> join_record_from_json(std::string_view text) {
     if (!json.at("node_rank").is_null()) record.node_rank = json_integer(json.at("node_rank"));
     record.role = json.at("role").get<std::string>();
     record.store_port = json_integer(json.at("store_port"));
+    record.of_rank = json.at("of_rank").get<bool>();
     record.min_nodes = json_integer(json.at("min_nodes"));
     record.max_nodes = json_integer(json.at("max_nodes"));
     record.settings = json.at("settings").get<std::string>();

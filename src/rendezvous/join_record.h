@@ -19,6 +19,7 @@ struct JoinRecord {
   std::optional<int> node_rank;  ///< asked for with --node-rank; empty: any
   std::string role = "default";
   int store_port = 0;    ///< on which it would host the workers' store
+  bool of_rank = false;  ///< each rank of the job has a launcher: node ranks and numbers of nodes are those of ranks
   int min_nodes = 1;     ///< of the job
   int max_nodes = 1;     ///< of the job
   std::string settings;  ///< what has to be equal on all nodes, in words: 'strategy ddp, max-restarts 3'

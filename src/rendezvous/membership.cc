@@ -131,6 +131,18 @@ bool is_consistent(const Membership& membership) {
          counts_fit(membership);
 }
 
+void place_node(LaunchPlan& placed, const Membership& membership) {
+  const Member& self = membership.self;
+  NodePlan& node = placed.nodes.front();
+  node.node_rank = self.node_rank;
+  node.base_rank = self.base_rank;
+  for (WorkerPlan& worker : node.workers) {
+    worker.rank = self.base_rank + worker.local_rank;
+    worker.node_rank = self.node_rank;
+  }
+  placed.num_nodes = membership.num_nodes;
+}
+
 }  // namespace
 
 Membership sole_membership(const LaunchPlan& plan, int master_port) {
@@ -211,15 +223,8 @@ LaunchPlan place(const LaunchPlan& plan, const Membership& membership) {
 
 void place_anew(LaunchPlan& placed, const Membership& membership) {
   const Member& self = membership.self;
-  NodePlan& node = placed.nodes.front();
-  node.node_rank = self.node_rank;
-  node.base_rank = self.base_rank;
-  for (WorkerPlan& worker : node.workers) {
-    worker.rank = self.base_rank + worker.local_rank;
-    worker.node_rank = self.node_rank;
-  }
+  if (!placed.is_of_one_rank) place_node(placed, membership);  // else the manager has placed it for good
   placed.world_size = membership.world_size;
-  placed.num_nodes = membership.num_nodes;
   placed.master_addr = membership.master_addr;
   placed.master_port = membership.master_port;
   if (!membership.run_name.empty()) placed.run_name = membership.run_name;

@@ -25,9 +25,10 @@ std::int64_t nanoseconds(auto duration) {
 }
 
 std::string device_name(const NodePlan& node, int local_rank) {
-  const auto index = static_cast<std::size_t>(local_rank);
-  if (index >= node.workers.size() || node.workers[index].devices.size() != 1) return {};
-  const DeviceId& device = node.workers[index].devices.front();
+  const auto worker = std::find_if(node.workers.begin(), node.workers.end(),
+                                   [local_rank](const WorkerPlan& one) { return one.local_rank == local_rank; });
+  if (worker == node.workers.end() || worker->devices.size() != 1) return {};
+  const DeviceId& device = worker->devices.front();
   return device.kind == DeviceId::Kind::kGpu ? fmt::format("GPU {}", device.id) : std::string();
 }
 

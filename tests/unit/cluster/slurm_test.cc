@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
 #include "base/user_error.h"
 #include "cluster/detect.h"
@@ -32,7 +33,7 @@ std::string refusal_of(const Environment& environment) {
 }
 
 TEST(SlurmStep, IsReadFromTheStepAndNotFromTheJob) {
-  EXPECT_EQ(slurm_step(second_of_three()), (SlurmStep{"12", "0", 1, {"n1", "n2", "n3"}}));
+  EXPECT_EQ(slurm_step(second_of_three()), (SlurmStep{"12", "0", 1, {"n1", "n2", "n3"}, {1, 1, 1}, 1, 0}));
 }
 
 TEST(SlurmStep, IsNoneInABatchScriptWhichHasRankZeroAndTheJobsTasks) {
@@ -44,6 +45,16 @@ TEST(SlurmStep, IsNoneInABatchScriptWhichHasRankZeroAndTheJobsTasks) {
   EXPECT_EQ(slurm_step(script), std::nullopt);
   EXPECT_EQ(nodes_of_batch_script(script), 4) << "empty: not told";
   EXPECT_EQ(nodes_of_batch_script(second_of_three()), 0);
+}
+
+TEST(SlurmStep, IsNoneInTheShellOfSallocWhichMayBeAStepOfItsOwn) {
+  Environment shell = second_of_three();
+  shell.set("SLURM_STEP_ID", "4294967290");
+  shell.set("SLURM_STEP_TASKS_PER_NODE", "1");
+  shell.set("SLURM_STEP_NODELIST", "n1");
+  EXPECT_EQ(slurm_step(shell), std::nullopt);
+  EXPECT_EQ(nodes_of_batch_script(shell), 4);
+  EXPECT_EQ(tasks_of_step(shell), 0);
 }
 
 TEST(SlurmStep, OfOneTaskIsALaunchOnThisHost) {
@@ -61,20 +72,108 @@ TEST(SlurmStep, IsNotThatOfAWorkerWhichStartsAnotherLauncher) {
   }
 }
 
-TEST(SlurmStep, OfSeveralTasksANodeIsRefusedWithTheLineToType) {
-  Environment crowded = second_of_three();
-  crowded.set("SLURM_STEP_TASKS_PER_NODE", "1,4(x2)");
-  EXPECT_EQ(refusal_of(crowded),
-            "srun starts 4 tasks a node, and each is an lrun that would start all workers of its node");
+/// Task 4 of `srun -N3 -n5 -m cyclic`, whose rank follows from nothing else.
+Environment fourth_of_five() {
+  Environment task = second_of_three();
+  task.set("SLURM_STEP_TASKS_PER_NODE", "3,1(x2)");
+  task.set("SLURM_PROCID", "4");
+  task.set("SLURM_NODEID", "0");
+  task.set("SLURM_LOCALID", "2");
+  return task;
+}
+
+TEST(SlurmStep, OfSeveralTasksANodeHasALauncherARank) {
+  const SlurmStep step = *slurm_step(fourth_of_five());
+  EXPECT_EQ(step, (SlurmStep{"12", "0", 0, {"n1", "n2", "n3"}, {3, 1, 1}, 4, 2}));
+  EXPECT_TRUE(step.has_several_a_node());
+  EXPECT_FALSE(slurm_step(second_of_three())->has_several_a_node());
+  EXPECT_EQ(meeting_of(step).task, (TaskPlace{4, 5, 2, 3, 0, 3, "srun --ntasks-per-node="}));
+  EXPECT_EQ(meeting_of(*slurm_step(second_of_three())).task, std::nullopt);
+}
+
+TEST(SlurmStep, OfSeveralTasksOnOneNodeMeetsOnThisMachineAlone) {
+  Environment task = fourth_of_five();
+  task.set("SLURM_STEP_TASKS_PER_NODE", "5");
+  task.set("SLURM_STEP_NODELIST", "n2");
+  task.set("SLURM_LOCALID", "4");
+  EXPECT_EQ(meeting_of(*slurm_step(task)).host, "127.0.0.1");
+  EXPECT_EQ(meeting_of(*slurm_step(task)).task->nodes, 1);
+}
+
+TEST(SlurmStep, RefusesAPlaceThatIsNotInIt) {
+  for (const auto& [name, value, most] :
+       {std::tuple{"SLURM_PROCID", "5", "4"}, {"SLURM_LOCALID", "3", "2"}, {"SLURM_LOCALID", "", "2"}}) {
+    Environment wrong = fourth_of_five();
+    wrong.set(name, value);
+    EXPECT_EQ(refusal_of(wrong), std::string("'") + name + "=" + value + "' is not a number from 0 to " + most);
+  }
+}
+
+/// Task 1 of `srun --het-group=0-1`, of a job whose first component is one task on n3.
+Environment second_of_components() {
+  Environment task = second_of_three();
+  task.set("SLURM_HET_SIZE", "2");
+  task.set("SLURM_JOB_NODELIST_HET_GROUP_0", "n3");
+  task.set("SLURM_JOB_NODELIST_HET_GROUP_1", "n[1-2]");
+  task.set("SLURM_STEP_TASKS_PER_NODE", "2(x2),1");
+  task.set("SLURM_LOCALID", "0");
+  return task;
+}
+
+TEST(SlurmStep, OfAHeterogeneousJobHasItsNodesInTheOrderOfItsComponents) {
+  const SlurmStep step = *slurm_step(second_of_components());
+  EXPECT_EQ(step.hosts, (std::vector<std::string>{"n3", "n1", "n2"}));
+  EXPECT_EQ(step.tasks, (std::vector<int>{1, 2, 2})) << "Slurm's own lists are sorted by name";
+  EXPECT_EQ(meeting_of(step).host, "n3");
+  Environment only_one = second_of_components();
+  only_one.set("SLURM_STEP_NODELIST", "n[1-2]");
+  only_one.set("SLURM_STEP_TASKS_PER_NODE", "1(x2)");
+  EXPECT_EQ(refusal_of(only_one), "the step's nodes 'n[1-2]' and tasks '1(x2)' do not say which node this is");
+  Environment unknown = second_of_components();
+  unknown.unset("SLURM_JOB_NODELIST_HET_GROUP_1");
+  EXPECT_NE(refusal_of(unknown), "none");
+}
+
+TEST(SlurmStep, IsAskedForInTheBatchScriptOfAHeterogeneousJob) {
+  Environment script = second_of_components();
+  script.unset("SLURM_STEP_ID");
+  try {
+    (void)nodes_of_batch_script(script);
+    ADD_FAILURE() << "the first component was taken for all";
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(), "this job has 2 components, and lrun would use the nodes of the first alone");
+    EXPECT_EQ(error.hint(),
+              "write 'srun --het-group=0-1 lrun …', or give '--standalone' to every lrun that is to stay alone");
+  }
+}
+
+TEST(SlurmStep, IsCountedAlsoWhereUsersNameTheMeeting) {
+  EXPECT_EQ(tasks_of_step(fourth_of_five()), 5);
+  EXPECT_EQ(tasks_of_step(Environment()), 0);
+  Environment unreadable = fourth_of_five();
+  unreadable.set("SLURM_STEP_TASKS_PER_NODE", "many");
+  EXPECT_EQ(tasks_of_step(unreadable), 0) << "it is not needed there";
+  Environment worker = fourth_of_five();
+  worker.set("LRUN_RUN_ID", "x");
+  EXPECT_EQ(tasks_of_step(worker), 0);
+}
+
+TEST(SlurmShare, IsWhatTheNodeGivesToTheJob) {
+  Environment step = second_of_three();
+  EXPECT_EQ(share_of_node(step), (SlurmShare{0, 0}));
+  step.set("SLURM_GPUS_ON_NODE", "4");
+  step.set("SLURM_CPUS_ON_NODE", "16");
+  EXPECT_EQ(share_of_node(step), (SlurmShare{4, 16}));
+  step.set("SLURM_GPUS_ON_NODE", "-1");
+  EXPECT_EQ(share_of_node(step).gpus, 0);
+  step.set("LRUN_RUN_ID", "x");
+  EXPECT_EQ(share_of_node(step), (SlurmShare{0, 0}));
 }
 
 TEST(SlurmStep, ThatContradictsItselfIsRefused) {
   Environment short_list = second_of_three();
   short_list.set("SLURM_STEP_NODELIST", "n[1-2]");
   EXPECT_EQ(refusal_of(short_list), "the step's nodes 'n[1-2]' and tasks '1(x3)' do not say which node this is");
-  Environment heterogeneous = second_of_three();
-  heterogeneous.set("SLURM_HET_SIZE", "2");
-  EXPECT_NE(refusal_of(heterogeneous), "none");
   Environment unreadable = second_of_three();
   unreadable.set("SLURM_NODEID", "3");
   EXPECT_EQ(refusal_of(unreadable), "'SLURM_NODEID=3' is not a number from 0 to 2");
@@ -98,6 +197,27 @@ TEST(SlurmStep, MeetsOnItsFirstHostAtAPortOfItsOwn) {
   }
 }
 
+TEST(SlurmGpus, OfTasksAreAskedForNodeByNode) {
+  Environment script({{"SLURM_GPUS_PER_TASK", "2"}, {"SLURM_TASKS_PER_NODE", "4(x3)"}});
+  EXPECT_EQ(gpus_per_node(script), "8");
+  script.set("SLURM_GPUS_PER_TASK", "a100:1");
+  EXPECT_EQ(gpus_per_node(script), "a100:4");
+  for (const char* const other : {"", "a100:", "x", "0", "-1"}) {
+    script.set("SLURM_GPUS_PER_TASK", other);
+    EXPECT_EQ(gpus_per_node(script), "") << other;
+  }
+  EXPECT_EQ(gpus_per_node(Environment()), "");
+  script.set("SLURM_GPUS_PER_TASK", "1");
+  script.set("SLURM_TASKS_PER_NODE", "3,1(x2)");
+  try {
+    (void)gpus_per_node(script);
+    ADD_FAILURE() << "one number was given for unequal nodes";
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(), "'SLURM_GPUS_PER_TASK=1' of 5 tasks gives the nodes different numbers of GPUs");
+    EXPECT_EQ(error.hint(), "write 'srun lrun …', a launcher a rank, or ask the job for '--gpus-per-node'");
+  }
+}
+
 TEST(DetectAllocation, IsTheStepWithThisHostFirst) {
   const Allocation allocation = detect_allocation({.manager = true}, second_of_three());
   ASSERT_EQ(allocation.nodes.size(), 3U);
@@ -105,6 +225,7 @@ TEST(DetectAllocation, IsTheStepWithThisHostFirst) {
   EXPECT_EQ(allocation.nodes[1].name, "n1");
   EXPECT_EQ(allocation.nodes[2].name, "n3");
   EXPECT_EQ(allocation.source, "Slurm step 12.0");
+  EXPECT_EQ(allocation.reason, "SLURM_STEP_ID, SLURM_STEP_NODELIST");
   EXPECT_EQ(detect_allocation({.manager = false}, second_of_three()).job, std::nullopt) << "not asked";
 }
 

@@ -83,6 +83,38 @@ TEST(JobPlace, IsNotAskedForWhereTheUserNamesNodesOrTorchrunWould) {
   EXPECT_FALSE(leaves_nodes_to_manager(by_hand));
 }
 
+TEST(JobPlace, RefusesMoreLaunchersThanNodesWhereTheUserNamedTheMeeting) {
+  Allocation allocation{{cpu_node()}, "this host", "nothing names other nodes"};
+  allocation.tasks_of_step = 8;
+  LaunchRequest request = request_for("4");
+  request.rendezvous.endpoint = {{"n1", 29'500}, Source::kFlag, "--rdzv-endpoint"};
+  request.num_nodes = {2, Source::kFlag, "--nnodes"};
+  EXPECT_EQ(refusal_of([&] { (void)placed(request, allocation); }),
+            "'--nnodes 2', and srun starts 8 tasks, each of them an lrun that would be a node | write 'srun --nodes=2 "
+            "--ntasks-per-node=1 lrun …'");
+  allocation.tasks_of_step = 2;
+  EXPECT_EQ(placed(request, allocation), request);
+  request.compat = Compat::kTorchrun;
+  allocation.tasks_of_step = 8;
+  EXPECT_EQ(placed(request, allocation), request) << "torchrun does not look";
+}
+
+TEST(JobPlace, RefusesToLeaveGpusOfTheJobIdleUnlessItIsSaid) {
+  Allocation allocation = step_of_three(0);
+  allocation.gpus_given = 4;
+  EXPECT_EQ(refusal_of([&] { (void)placed(request_for(""), allocation); }), "") << "there are none that work";
+  allocation.nodes.front() = gpu_node(4);
+  EXPECT_EQ(refusal_of([&] { (void)placed(request_for(""), allocation); }),
+            "this job was given 4 GPUs on a node, and without '--devices' lrun uses one of them | write 'lrun "
+            "--devices auto …' for all of them, or '--devices 1'");
+  EXPECT_EQ(refusal_of([&] { (void)placed(request_for("1"), allocation); }), "");
+  LaunchRequest on_cpus = request_for("");
+  on_cpus.accelerator = flag("--accelerator", "cpu");
+  EXPECT_EQ(refusal_of([&] { (void)placed(on_cpus, allocation); }), "");
+  allocation.gpus_given = 1;
+  EXPECT_EQ(refusal_of([&] { (void)placed(request_for(""), allocation); }), "");
+}
+
 TEST(JobPlace, OfABatchScriptIsAllItsNodesOrAsManyAsWereAskedFor) {
   Allocation script{{cpu_node()}, "Slurm job 12", "SLURM_JOB_ID without SLURM_STEP_ID"};
   script.nodes_to_start = 3;
@@ -234,7 +266,12 @@ TEST(JobPlace, OnHostsThatNobodyStartsLrunOnIsRefusedUnlessThisOneIsToBeAlone) {
   Allocation script{{cpu_node(16, "h1")}, "PBS", "PBS_NODEFILE"};
   script.listed_hosts = {"h1", "h2"};
   EXPECT_EQ(refusal_of(request_for("2"), script),
-            "PBS gives this job 2 hosts ('h1' is the first) and starts lrun on this one alone; write 'mpirun --map-by "
+            "PBS gives this job 2 hosts ('h1' is the first) and starts lrun on this one alone; write 'lrun --hostfile "
+            "$PBS_NODEFILE …', or '--num_nodes 1' for this host alone");
+  script.source = "LSF";
+  script.reason = "LSB_MCPU_HOSTS";
+  EXPECT_EQ(refusal_of(request_for("2"), script),
+            "LSF gives this job 2 hosts ('h1' is the first) and starts lrun on this one alone; write 'mpirun --map-by "
             "ppr:1:node lrun --rdzv-endpoint h1:29500 …', or '--num_nodes 1' for this host alone");
   LaunchRequest request = request_for("2");
   request.num_nodes = {1, Source::kFlag, "--num_nodes"};

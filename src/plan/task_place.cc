@@ -1,0 +1,147 @@
+#include "plan/task_place.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/user_error.h"
+#include "plan/device_request.h"
+
+namespace lrun {
+namespace {
+
+std::string counted(std::size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string launchers_here(const TaskPlace& task) {
+  return task.ranks_here == 1 ? std::string("one launcher of one rank")
+                              : fmt::format("{} launchers of one rank each", task.ranks_here);
+}
+
+/// 'srun --ntasks-per-node=4 lrun …'
+std::string line_with(const TaskPlace& task, std::size_t tasks, const std::string& options = {}) {
+  return fmt::format("{}{} lrun {}…", task.tasks_a_node, tasks, options.empty() ? "" : options + " ");
+}
+
+[[noreturn]] void refuse_count(const TaskPlace& task, const Setting<std::string>& asked, const std::string& wants) {
+  throw UserError(fmt::format("'{}'{}, and this node has {}", as_written(asked), wants, launchers_here(task)),
+                  fmt::format("leave it out, or write '{}'", line_with(task, 1, asked.origin + " " + asked.value)));
+}
+
+/// Each launcher has one process, whatever torchrun would make of the devices that it sees.
+void check_processes(const LaunchRequest& request) {
+  const DeviceRequest processes = read_processes(request.nproc_per_node);
+  const bool one = processes.kind == DeviceRequest::Kind::kProcesses && processes.count == 1;
+  if (processes.kind != DeviceRequest::Kind::kNone && !one) {
+    refuse_count(*request.rendezvous.task, request.nproc_per_node, " counts the workers of one launcher");
+  }
+}
+
+std::size_t usable_gpus(const LaunchRequest& request, const AllocatedNode& node) {
+  if (request.accelerator.value == "cpu") return 0;
+  return static_cast<std::size_t>(std::count_if(node.gpus.gpus.begin(), node.gpus.gpus.end(), [](const Gpu& gpu) {
+    return !gpu.lost && gpu.mode != ComputeMode::kProhibited;
+  }));
+}
+
+/// GPUs of which the user said nothing, and that were given to this job to be used.
+void refuse_idle_gpus(const TaskPlace& task, std::size_t gpus, std::size_t ranks) {
+  const std::string devices = fmt::format("--devices {}", ranks);
+  throw UserError(fmt::format("{} of this node would be idle: {} were given to {}", counted(gpus - ranks, "GPU"), gpus,
+                              launchers_here(task)),
+                  fmt::format("write '{}' for a rank a GPU, or 'lrun {} …'", line_with(task, gpus), devices));
+}
+
+void refuse_missing_gpus(const TaskPlace& task, std::size_t gpus) {
+  throw UserError(fmt::format("this node has {}, and {}", counted(gpus, "GPU"), launchers_here(task)),
+                  fmt::format("write '{}', or 'lrun --accelerator cpu …' for ranks on CPUs", line_with(task, gpus)));
+}
+
+/// A count, as if it stood where the user wrote his.
+Setting<std::string> counted_by_launchers(const Setting<std::string>& written, std::size_t count) {
+  if (written.given()) return {std::to_string(count), written.source, written.origin};
+  return {std::to_string(count), Source::kScheduler, "--devices"};
+}
+
+/// What is asked of the node as a whole. A count may also be that of each launcher's own rank.
+Setting<std::string> devices_of_node(const LaunchRequest& request, std::size_t gpus, int gpus_given) {
+  const TaskPlace& task = *request.rendezvous.task;
+  const auto ranks = static_cast<std::size_t>(task.ranks_here);
+  const DeviceRequest asked = read_devices(request.devices);
+  const bool is_one = asked.kind == DeviceRequest::Kind::kCount && asked.count == 1;
+  const bool on_cpus = gpus == 0 && asked.kind == DeviceRequest::Kind::kAuto;
+  if (asked.kind != DeviceRequest::Kind::kNone && !is_one && !on_cpus) return request.devices;
+  if (gpus > 0 && gpus < ranks) refuse_missing_gpus(task, gpus);
+  if (!request.devices.given() && gpus_given > 0 && gpus > ranks) refuse_idle_gpus(task, gpus, ranks);
+  return counted_by_launchers(request.devices, ranks);
+}
+
+/// Slurm's --gpus-per-task and --gpu-bind show each launcher its own.
+DeviceChoice choose_own(LaunchRequest request, const AllocatedNode& node, std::size_t gpus) {
+  const TaskPlace& task = *request.rendezvous.task;
+  const DeviceRequest asked = read_devices(request.devices);
+  if (gpus > 1 && !request.devices.given()) {
+    throw UserError(fmt::format("{} are given to each launcher of one rank, which uses one", counted(gpus, "GPU")),
+                    "write 'srun --gpus-per-task=1 lrun …' with as many tasks, or 'lrun --devices 1 …'");
+  }
+  const bool is_list = asked.kind == DeviceRequest::Kind::kList;
+  if (asked.kind == DeviceRequest::Kind::kCount && asked.count != 1 && asked.count != task.ranks_here) {
+    refuse_count(task, request.devices, "");
+  }
+  const Setting<std::string> written = request.devices;
+  if (!is_list) request.devices = counted_by_launchers(written, 1);
+  DeviceChoice choice = choose_devices(request, node);
+  if (choice.devices.size() != 1) refuse_count(task, written, "");
+  choice.asked = written;
+  choice.devices.resize(static_cast<std::size_t>(task.ranks_here), choice.devices.front());
+  choice.is_own = true;
+  return choice;
+}
+
+}  // namespace
+
+DeviceChoice choose_for_task(const LaunchRequest& request, const AllocatedNode& node, int gpus_given) {
+  const TaskPlace& task = *request.rendezvous.task;
+  check_processes(request);
+  const std::size_t gpus = usable_gpus(request, node);
+  LaunchRequest of_node = request;
+  of_node.nproc_per_node = {};
+  if (gpus > 0 && node.gpus.gpus.size() < static_cast<std::size_t>(std::max(0, gpus_given))) {
+    return choose_own(std::move(of_node), node, gpus);
+  }
+  of_node.devices = devices_of_node(request, gpus, gpus_given);
+  DeviceChoice choice = choose_devices(of_node, node);
+  choice.asked = request.devices;
+  if (choice.devices.size() != static_cast<std::size_t>(task.ranks_here)) {
+    refuse_count(task, request.devices, fmt::format(" makes {} here", counted(choice.devices.size(), "rank")));
+  }
+  return choice;
+}
+
+void place_task(const TaskPlace& task, LaunchPlan& plan) {
+  NodePlan& node = plan.nodes.front();
+  if (node.workers.size() != static_cast<std::size_t>(task.ranks_here)) {
+    throw UserError(fmt::format("strategy '{}' has one process on a node, and this node has {}", plan.strategy.value,
+                                launchers_here(task)),
+                    fmt::format("write '{}'", line_with(task, 1, fmt::format("--devices {}", task.ranks_here))));
+  }
+  plan.world_size = task.ranks;
+  plan.num_nodes = task.nodes;
+  plan.is_of_one_rank = true;
+  node.node_rank = task.node_rank;
+}
+
+void keep_own_rank(const TaskPlace& task, LaunchPlan& plan) {
+  NodePlan& node = plan.nodes.front();
+  if (node.workers.size() != static_cast<std::size_t>(task.ranks_here)) return;  // done already
+  WorkerPlan own = std::move(node.workers.at(static_cast<std::size_t>(task.local_rank)));
+  own.rank = node.base_rank = task.rank;
+  own.node_rank = task.node_rank;
+  node.devices = own.devices;
+  node.workers_of_others = task.ranks_here - 1;
+  node.workers = {std::move(own)};
+}
+
+}  // namespace lrun

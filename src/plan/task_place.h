@@ -1,0 +1,24 @@
+#pragma once
+
+#include "cluster/allocation.h"
+#include "plan/device_choice.h"
+#include "plan/launch_plan.h"
+#include "plan/launch_request.h"
+
+namespace lrun {
+
+/// The devices of a node on which the manager starts a launcher for each rank: one a rank, in the order of the local
+/// ranks. A launcher that the manager shows only a part of the node's GPUs has the first of these, and so, as far as it
+/// knows, have the others. `request.rendezvous.task` is there. \param gpus_given  by the manager on this node; 0: it
+/// does not say \throws UserError  as choose_devices(); the request wants another number of ranks on a node than there
+/// are launchers; GPUs that the manager gave would be idle.
+DeviceChoice choose_for_task(const LaunchRequest& request, const AllocatedNode& node, int gpus_given);
+
+/// Size and place of a run of which each rank has a launcher, in a plan that has this node alone, with all its ranks.
+/// \throws UserError  the strategy does not make a process of every device.
+void place_task(const TaskPlace& task, LaunchPlan& plan);
+
+/// Leaves the plan's node only the worker of `task`.
+void keep_own_rank(const TaskPlace& task, LaunchPlan& plan);
+
+}  // namespace lrun

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# `srun --ntasks-per-node=N lrun …` on a real Slurm of three nodes: each lrun is the launcher of one rank of one run.
+# usage: slurm_ranks.sh LRUN
+set -euo pipefail
+lrun=$1
+# shellcheck source=tests/cluster/lab.sh
+. "$(dirname "$0")/lab.sh"
+need_lab
+need_root
+need_part slurm Slurm
+open_lab ranks
+bring_up Slurm slurm up 3
+fail() { echo "FAILED: $1"; tail -n 30 "$out/out" "$out/err"; exit 1; }
+
+# step WANTED-STATUS SRUN-OPTIONS -- LRUN-ARGUMENTS
+step() {
+  local wanted=$1 status=0 options=()
+  shift
+  while [ "$1" != -- ]; do options+=("$1"); shift; done
+  shift
+  timeout 90 "$lab" exec h0 srun "${options[@]}" "$lrun" "$@" > "$out/out" 2> "$out/err" || status=$?
+  [ "$status" -eq "$wanted" ] || fail "'srun ${options[*]} lrun $*' ended with $status, not $wanted"
+}
+
+# is RANK TEXT: exactly one line of the workers is this rank's.
+is() { [ "$(grep -cx "rank $1 $2" "$out/out")" -eq 1 ] || fail "rank $1 is not '$2'"; }
+
+# shellcheck disable=SC2016 # expanded by the workers
+show='echo "rank $RANK of $WORLD_SIZE local $LOCAL_RANK of $LOCAL_WORLD_SIZE node $GROUP_RANK of $GROUP_WORLD_SIZE on $SLURMD_NODENAME"
+  echo "master $MASTER_ADDR:$MASTER_PORT of $TORCHELASTIC_RUN_ID"'
+step 0 -N3 --ntasks-per-node=2 -- --output raw sh -c "$show"
+for rank in 0 1 2 3 4 5; do
+  is $rank "of 6 local $((rank % 2)) of 2 node $((rank / 2)) of 3 on h$((rank / 2 + 1))"
+done
+[ "$(grep '^master' "$out/out" | sort -u | wc -l)" -eq 1 ] || fail "the ranks have several stores, or none"
+
+# Unequal nodes, and ranks that go round them.
+step 0 -N3 -n5 -m cyclic -- --output raw sh -c "$show"
+is 0 "of 5 local 0 of 3 node 0 of 3 on h1"
+is 1 "of 5 local 0 of 1 node 1 of 3 on h2"
+is 2 "of 5 local 0 of 1 node 2 of 3 on h3"
+is 3 "of 5 local 1 of 3 node 0 of 3 on h1"
+is 4 "of 5 local 2 of 3 node 0 of 3 on h1"
+
+step 0 -N1 -n3 -- --output raw sh -c "$show"
+for rank in 0 1 2; do is $rank "of 3 local $rank of 3 node 0 of 1 on h1"; done
+
+# A heterogeneous job: the first component's nodes count first, whatever they are called.
+# het WANTED-STATUS COMMAND: of a batch script of one task on h3 and two on each of h1 and h2.
+het() {
+  local status=0
+  printf '#!/bin/bash\n%s\n' "$2" > "$out/script"
+  timeout 90 "$lab" exec h0 sbatch -W -o "$out/out" -N1 -n1 -w h3 : -N2 --ntasks-per-node=2 "$out/script" \
+    > "$out/err" 2>&1 || status=$?
+  [ "$status" -eq "$1" ] || fail "the script '$2' of two components ended with $status, not $1"
+}
+het 0 "srun --het-group=0-1 $lrun --output raw sh -c '$show'"
+is 0 "of 5 local 0 of 1 node 0 of 3 on h3"
+for rank in 1 2 3 4; do
+  node=$(((rank + 1) / 2))
+  is $rank "of 5 local $(((rank - 1) % 2)) of 2 node $node of 3 on h$node"
+done
+het 125 "$lrun true"
+grep -q "write 'srun --het-group=0-1 lrun …'" "$out/out" || fail "a job of two components is not explained"
+
+# The plan is that of each task.
+step 0 -N3 --ntasks-per-node=2 -- --dry-run true
+[ "$(grep -c '^world size  *6$' "$out/out")" -eq 6 ] || fail "not all plans have six ranks"
+for rank in 0 1 2 3 4 5; do
+  grep -q "^rank  *$rank, local rank $((rank % 2)) of 2 on node $((rank / 2)) " "$out/out" || fail "no plan of rank $rank"
+done
+
+# One that fails ends all with its code, and the verdict is told once.
+# shellcheck disable=SC2016
+step 7 -N3 --ntasks-per-node=2 -- --grace 1s sh -c 'if [ $RANK = 3 ]; then echo "no more"; exit 7; fi; exec sleep 1000'
+[ "$(grep -c '^lrun: error: rank 3 (local rank 1, .* exited with code 7 after [0-9.]*s$' "$out/err")" -eq 1 ] ||
+  fail "not one verdict names rank 3"
+grep -q 'no more' "$out/err" || fail "the verdict lacks what rank 3 said last"
+
+# A launcher that is killed is named with its rank.
+# shellcheck disable=SC2016
+step 125 -N3 --ntasks-per-node=2 -- --grace 1s sh -c 'if [ $RANK = 3 ]; then kill -9 $PPID; fi; exec sleep 1000'
+grep -q 'node h2 (rank 3) is lost' "$out/err" || fail "nobody says that the launcher of rank 3 is gone"
+
+# All begin again together.
+# shellcheck disable=SC2016
+step 0 -N3 --ntasks-per-node=2 -- --grace 1s --max-restarts 1 --output raw sh -c '
+  if [ $RANK = 4 ] && [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then exit 3; fi
+  if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then exec sleep 1000; fi
+  echo "rank $RANK again"'
+for rank in 0 1 2 3 4 5; do is $rank again; done
+
+# What makes no sense.
+step 125 -N3 --ntasks-per-node=2 -- -n 2 true
+grep -q "write 'srun --ntasks-per-node=1 lrun -n 2 …'" "$out/err" || fail "two launchers of two ranks are not explained"
+step 125 -N3 --ntasks-per-node=2 -- --strategy ddp2 true
+grep -q "write 'srun --ntasks-per-node=1 lrun --devices 2 …'" "$out/err" || fail "ddp2 of two tasks is not explained"
+step 125 -N3 --ntasks-per-node=2 -- --num_nodes 3 --rdzv-endpoint h1:29555 -n 2 true
+grep -q "write 'srun --nodes=3 --ntasks-per-node=1 lrun …'" "$out/err" || fail "two launchers a node are not explained"
+step 125 -N3 --ntasks-per-node=2 -- --num_nodes 2 true
+grep -q "'--num_nodes 2': Slurm step .* has 3 nodes" "$out/err" || fail "the wrong number of nodes is not explained"
+echo "a launcher a rank, in steps of a Slurm of three nodes: well"

@@ -1,0 +1,182 @@
+#include "plan/task_place.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "plan/job_place.h"
+#include "rendezvous/membership.h"
+#include "unit/plan/planning.h"
+
+namespace lrun {
+namespace {
+
+/// Rank 5 of `srun -N2 --ntasks-per-node=4`, on the second node.
+constexpr int kRank = 5;
+
+Allocation task_on(const AllocatedNode& node, int gpus_given = 0) {
+  JobPlace place{"slurm-12.0", "n1", 15'012, 1};
+  place.task = TaskPlace{kRank, 8, 1, 4, 1, 2, "srun --ntasks-per-node="};
+  AllocatedNode first = node;
+  first.name = "n1";
+  Allocation allocation{{node, first}, "Slurm step 12.0", "SLURM_STEP_ID", std::move(place)};
+  allocation.tasks_of_step = 8;
+  allocation.gpus_given = gpus_given;
+  return allocation;
+}
+
+LaunchPlan plan_in(const Allocation& allocation, const LaunchRequest& request,
+                   const Environment& environment = Environment()) {
+  return make_plan(placed(request, allocation), environment, allocation, {true, ""}, "demo");
+}
+
+std::string refusal_in(const Allocation& allocation, const LaunchRequest& request) {
+  return refusal_of([&] { (void)plan_in(allocation, request); });
+}
+
+TEST(TaskPlace, IsALaunchOfOneRankWithThePlaceThatSlurmGives) {
+  const LaunchPlan plan = plan_in(task_on(cpu_node()), request_for(""));
+  EXPECT_EQ(plan.world_size, 8);
+  EXPECT_EQ(plan.num_nodes, 2);
+  ASSERT_EQ(plan.nodes.size(), 1U);
+  ASSERT_EQ(plan.nodes.front().workers.size(), 1U);
+  const WorkerEnvironment environment(plan, plan.nodes.front(), Environment(), {15'012, "10.0.0.1", 0, ""});
+  auto variables = variables_of(environment, plan.nodes.front().workers.front());
+  EXPECT_EQ(variables["RANK"], "5");
+  EXPECT_EQ(variables["LOCAL_RANK"], "1");
+  EXPECT_EQ(variables["WORLD_SIZE"], "8");
+  EXPECT_EQ(variables["LOCAL_WORLD_SIZE"], "4");
+  EXPECT_EQ(variables["GROUP_RANK"], "1");
+  EXPECT_EQ(variables["GROUP_WORLD_SIZE"], "2");
+  EXPECT_EQ(plan.strategy.value, "ddp");
+  EXPECT_EQ(plan.process_group_backend.value, "shm+gloo");
+}
+
+TEST(TaskPlace, MeetsTheLaunchersOfAllRanks) {
+  const LaunchPlan plan = plan_in(task_on(cpu_node()), request_for(""));
+  ASSERT_TRUE(plan.rendezvous);
+  EXPECT_EQ(plan.rendezvous->max_nodes, 8);
+  EXPECT_EQ(plan.rendezvous->min_nodes, 8);
+  EXPECT_EQ(plan.rendezvous->node_rank, kRank);
+  EXPECT_EQ(plan.rendezvous->hosting, RendezvousPlan::Hosting::kNever);
+  EXPECT_TRUE(plan.rendezvous->of_ranks);
+  Allocation first = task_on(cpu_node());
+  first.job->task->rank = first.job->task->local_rank = 0;
+  EXPECT_EQ(plan_in(first, request_for("")).rendezvous->hosting, RendezvousPlan::Hosting::kMust);
+}
+
+TEST(TaskPlace, KeepsItsPlaceWhenTheLaunchersHaveMet) {
+  const LaunchPlan plan = plan_in(task_on(cpu_node()), request_for(""));
+  std::vector<JoinRecord> records;
+  for (int rank = 0; rank < 8; ++rank) {
+    records.push_back({.token = std::to_string(rank), .node = "n", .address = "10.0.0.1", .node_rank = rank});
+  }
+  const RankAssignment assignment = assign_ranks(records);
+  Membership membership = assignment.common;
+  membership.self = assignment.members[kRank];
+  const LaunchPlan met = place(plan, membership);
+  EXPECT_EQ(met.nodes, plan.nodes);
+  EXPECT_EQ(met.num_nodes, 2);
+  EXPECT_EQ(met.world_size, 8);
+}
+
+TEST(TaskPlace, OnOneNodeMeetsAllTheSame) {
+  Allocation allocation = task_on(cpu_node());
+  allocation.nodes.resize(1);
+  allocation.job->node_rank = 0;
+  *allocation.job->task = TaskPlace{1, 4, 1, 4, 0, 1, "srun --ntasks-per-node="};
+  const LaunchPlan plan = plan_in(allocation, request_for(""));
+  ASSERT_TRUE(plan.rendezvous);
+  EXPECT_EQ(plan.rendezvous->max_nodes, 4);
+  EXPECT_EQ(plan.process_group_backend.value, "shm");
+}
+
+TEST(TaskPlace, TakesTheGpuOfItsLocalRankWhereAllAreSeen) {
+  for (const char* const devices : {"", "auto", "-1", "4", "1"}) {
+    const LaunchPlan plan = plan_in(task_on(gpu_node(4)), request_for(devices));
+    EXPECT_EQ(ids_of(plan.nodes.front().devices), "gpu1") << devices;
+    EXPECT_FALSE(plan.isolate_gpus);
+  }
+  EXPECT_EQ(ids_of(plan_in(task_on(gpu_node(8)), request_for("2,3,6,7")).nodes.front().devices), "gpu3");
+}
+
+TEST(TaskPlace, TakesTheOneGpuThatItIsShown) {
+  AllocatedNode node = gpu_node(1);
+  node.gpus.gpus.front().visible_as = "2";
+  for (const char* const devices : {"", "auto", "1", "4"}) {
+    const LaunchPlan plan = plan_in(task_on(node, 4), request_for(devices));
+    const WorkerEnvironment environment(plan, plan.nodes.front(), Environment(), {});
+    auto variables = variables_of(environment, plan.nodes.front().workers.front());
+    EXPECT_EQ(variables["CUDA_VISIBLE_DEVICES"], "2") << devices;
+    EXPECT_EQ(variables["LRUN_DEVICES"], "cuda:0") << devices;
+    EXPECT_EQ(variables["LOCAL_RANK"], "0") << devices;
+    EXPECT_EQ(variables["LOCAL_WORLD_SIZE"], "4") << devices;
+    EXPECT_EQ(plan.notes.size(), 1U) << "says so";
+  }
+}
+
+TEST(TaskPlace, SharesTheCpusOfTheNodeUnlessSlurmBoundIt) {
+  Allocation allocation = task_on(cpu_node(16));
+  allocation.cpus_given = 16;
+  EXPECT_EQ(plan_in(allocation, request_for("")).omp_num_threads, 4) << "four ranks share 16";
+  allocation = task_on(cpu_node(3));
+  allocation.cpus_given = 16;
+  EXPECT_EQ(plan_in(allocation, request_for("")).omp_num_threads, 3) << "its own";
+}
+
+TEST(TaskPlace, RefusesRanksThatLaunchersHaveAlready) {
+  EXPECT_EQ(refusal_in(task_on(cpu_node()), request_for_processes("4")),
+            "'--nproc-per-node 4' counts the workers of one launcher, and this node has 4 launchers of one rank each | "
+            "leave it out, or write 'srun --ntasks-per-node=1 lrun --nproc-per-node 4 …'");
+  EXPECT_EQ(refusal_in(task_on(cpu_node()), request_for_processes("1")), "");
+  EXPECT_EQ(refusal_in(task_on(cpu_node()), request_for("3")),
+            "'--devices 3' makes 3 ranks here, and this node has 4 launchers of one rank each | leave it out, or write "
+            "'srun --ntasks-per-node=1 lrun --devices 3 …'");
+  EXPECT_EQ(refusal_in(task_on(gpu_node(8)), request_for("auto")),
+            "'--devices auto' makes 8 ranks here, and this node has 4 launchers of one rank each | leave it out, or "
+            "write 'srun --ntasks-per-node=1 lrun --devices auto …'");
+}
+
+TEST(TaskPlace, RefusesGpusThatWouldBeIdleOrAreMissing) {
+  EXPECT_EQ(refusal_in(task_on(gpu_node(8), 8), request_for("")),
+            "4 GPUs of this node would be idle: 8 were given to 4 launchers of one rank each | write 'srun "
+            "--ntasks-per-node=8 lrun …' for a rank a GPU, or 'lrun --devices 4 …'");
+  EXPECT_EQ(refusal_in(task_on(gpu_node(8), 8), request_for("4")), "");
+  EXPECT_EQ(refusal_in(task_on(gpu_node(8)), request_for("")), "") << "nobody gave them to this job";
+  EXPECT_EQ(
+      refusal_in(task_on(gpu_node(2), 2), request_for("")),
+      "this node has 2 GPUs, and 4 launchers of one rank each | write 'srun --ntasks-per-node=2 lrun …', or 'lrun "
+      "--accelerator cpu …' for ranks on CPUs");
+  EXPECT_EQ(
+      refusal_in(task_on(gpu_node(2), 8), request_for("")),
+      "2 GPUs are given to each launcher of one rank, which uses one | write 'srun --gpus-per-task=1 lrun …' with "
+      "as many tasks, or 'lrun --devices 1 …'");
+}
+
+TEST(TaskPlace, RefusesWhatIsNotARankADevice) {
+  for (const char* const strategy : {"dp", "ddp2", "ddp_spawn"}) {
+    LaunchRequest request = request_for("");
+    request.strategy = flag("--strategy", strategy);
+    Allocation allocation = task_on(cpu_node());
+    EXPECT_EQ(refusal_in(allocation, request),
+              std::string("strategy '") + strategy +
+                  "' has one process on a node, and this node has 4 launchers of one rank each | write 'srun "
+                  "--ntasks-per-node=1 lrun --devices 4 …'");
+  }
+  LaunchRequest elastic = request_for("");
+  elastic.num_nodes = {2, Source::kFlag, "--nnodes"};
+  elastic.min_nodes = 1;
+  EXPECT_EQ(refusal_in(task_on(cpu_node()), elastic),
+            "'--nnodes': Slurm step 12.0 starts a launcher a rank, which are as many as they are | write 'srun "
+            "--ntasks-per-node=1 lrun --nnodes MIN:MAX …' for nodes that come and go");
+}
+
+TEST(TaskPlace, IsTold) {
+  const Allocation allocation = task_on(cpu_node());
+  EXPECT_EQ(describe_place(placed(request_for(""), allocation), allocation),
+            "Slurm step 12.0: a launcher a rank, 8 on 2 nodes; this is that of rank 5 (local rank 1 of 4 of node rank "
+            "1); they meet at n1, port 15012 (Slurm step 12.0)");
+}
+
+}  // namespace
+}  // namespace lrun
