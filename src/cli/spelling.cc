@@ -88,6 +88,13 @@ const Flag* find_short(std::string_view name) {
   return nullptr;
 }
 
+/// '-np4': a name of two letters and a number, as mpirun's users write it.
+const Flag* find_counted(const std::string& word) {
+  constexpr std::size_t kNumber = 3;
+  const bool counted = word.size() > kNumber && word.find_first_not_of("0123456789", kNumber) == std::string::npos;
+  return counted ? find_short(std::string_view(word).substr(1, 2)) : nullptr;
+}
+
 /// As argparse: '-1' and '-2.5' are values, everything else with a dash in front is an option.
 bool looks_like_option(const std::string& word) {
   if (word.size() < 2 || word.front() != '-') return false;
@@ -179,6 +186,10 @@ class Speller {
     const Flag* const whole_word = equals > 2 ? find_short(std::string_view(word).substr(1, equals - 1)) : nullptr;
     if (whole_word != nullptr) {
       add(*whole_word, word.substr(0, equals), equals == word.size() ? std::nullopt : value_after(word, equals));
+      return;
+    }
+    if (const Flag* const counted = find_counted(word)) {
+      add(*counted, word.substr(0, 3), word.substr(3));
       return;
     }
     for (std::size_t i = 1; i < word.size(); ++i) {

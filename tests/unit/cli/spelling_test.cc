@@ -28,8 +28,9 @@ TEST(Spelling, DashAndUnderscoreAreTheSameLetterInEveryFlag) {
 }
 
 TEST(Spelling, EqualsAndSpaceMeanTheSame) {
-  for (const Words& words : {Words{"--nproc-per-node=3", "p"}, Words{"--nproc-per-node", "3", "p"}, Words{"-n3", "p"},
-                             Words{"-n=3", "p"}, Words{"-n", "3", "p"}, Words{"-np", "3", "p"}, Words{"-np=3", "p"}}) {
+  for (const Words& words :
+       {Words{"--nproc-per-node=3", "p"}, Words{"--nproc-per-node", "3", "p"}, Words{"-n3", "p"}, Words{"-n=3", "p"},
+        Words{"-n", "3", "p"}, Words{"-np", "3", "p"}, Words{"-np=3", "p"}, Words{"-np3", "p"}}) {
     const LaunchRequest request = request_of(words);
     EXPECT_EQ(request.nproc_per_node.value, "3") << words.front();
     EXPECT_EQ(request.command, Words{"p"}) << words.front();
