@@ -74,6 +74,7 @@ for rank in 0 1; do
   says "(\[$rank\] )?rank $rank has done 4 steps" train-*.out
 done
 
+known+="requeue_on_signal.sbatch "  # slurm_requeue.sh submits it
 for script in "$scripts"/*; do
   case $known in *" $(basename "$script") "*) ;; *) fail "$(basename "$script") is submitted by no test" ;; esac
 done
