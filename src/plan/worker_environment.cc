@@ -138,7 +138,7 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
   if (plan.strategy.value == "deepspeed") {
     variables.emplace_back("CROSS_RANK", node_rank);
     variables.emplace_back("CROSS_SIZE", nodes);
-    variables.emplace_back("LOCAL_SIZE", std::to_string(node.workers.size()));
+    variables.emplace_back("LOCAL_SIZE", std::to_string(node.local_world_size()));
   }
   if (is_horovod(plan)) {
     for (auto& variable : horovod_variables(plan, node, base, facts)) variables.push_back(std::move(variable));
