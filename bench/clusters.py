@@ -36,13 +36,20 @@ class Allocation:
         script = f"env -0 > {file}.new && mv {file}.new {file} && exec sleep 3600"
         self.salloc = subprocess.Popen([os.environ["LRUN_LAB"], "exec", "h0", "salloc", "-N", str(HOSTS), "sh", "-c",
                                         script], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            self.wait_for(file)
+        except BaseException:
+            self.end()
+            raise
+        with open(file, "rb") as variables:
+            self.variables = dict(os.fsdecode(each).split("=", 1) for each in variables.read().split(b"\0") if each)
+
+    def wait_for(self, file):
         end = time.monotonic() + LIMIT_S
         while not os.path.exists(file):
             if time.monotonic() > end or self.salloc.poll() is not None:
                 raise RuntimeError("no allocation of Slurm")
             time.sleep(0.01)
-        with open(file, "rb") as variables:
-            self.variables = dict(os.fsdecode(each).split("=", 1) for each in variables.read().split(b"\0") if each)
 
     def end(self):
         self.salloc.send_signal(signal.SIGTERM)

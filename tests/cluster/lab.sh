@@ -28,3 +28,25 @@ bring_up() {
   shift
   "$lab" "$@" > "$out/lab" 2>&1 || skip "no $name here: $(tail -n 1 "$out/lab")"
 }
+
+# nothing_runs SECONDS GREP-OPTION...: waits until no process of any host has a command line like that. The pattern must
+# not match itself. lrun promises the SECONDS of a machine that does nothing else: the time is told, and no verdict.
+nothing_runs() {
+  local promised=$1 begun=$SECONDS left
+  shift
+  while left=$({ grep -lsz "$@" /proc/[0-9]*/cmdline || true; } | { grep -v "/$$/" || true; }) && [ -n "$left" ]; do
+    [ $((SECONDS - begun)) -lt $((promised + 60)) ] || fail "after $((SECONDS - begun)) s there still run: $left"
+    sleep 0.2
+  done
+  echo "nothing like '${!#}' after $((SECONDS - begun)) s of $promised"
+}
+
+# named NODE SECONDS: waits until lrun says that it is lost; the SECONDS as above.
+named() {
+  local begun=$SECONDS
+  until grep -q "node $1 is lost" "$out/err"; do
+    [ $((SECONDS - begun)) -lt 60 ] || fail "$1 is not named after $((SECONDS - begun)) s"
+    sleep 0.1
+  done
+  echo "$1 is named after $((SECONDS - begun)) s of $2"
+}
