@@ -75,9 +75,10 @@ constexpr Flag kFirstFlags[] = {
     {.name = "accelerator",
      .value = kRequired,
      .placeholder = "KIND",
-     .brief = "auto, cpu or gpu",
-     .details = "The kind of device: 'gpu' (also spelled 'cuda') or 'cpu'; 'auto' takes GPUs where the node has any.",
-     .choices = "auto cpu gpu",
+     .brief = "auto, cpu, gpu or tpu",
+     .details = "The kind of device: 'gpu' (also spelled 'cuda'), 'cpu' or 'tpu'; 'auto' takes GPUs where the node has "
+                "any. 'tpu' means --strategy tpu.",
+     .choices = "auto cpu gpu tpu",
      .default_value = "auto",
      .apply = flag_values::accelerator},
     {.name = "isolate-gpus",
@@ -127,9 +128,9 @@ constexpr Flag kFirstFlags[] = {
          "node and averaging between nodes. 'ddp_sharded': as ddp, with the optimizer's state split over the "
          "workers. 'ddp_spawn' and 'ddp_fork' (or 'ddp_notebook'): one worker per node, which starts the ranks of "
          "its node itself by lrun::launch(). 'deepspeed': as ddp, for programs written for the launcher of DeepSpeed. "
-         "'horovod': as ddp, with the environment and the rendezvous of programs written for Horovod. Capital letters "
-         "do not matter.",
-     .choices = "ddp dp ddp2 ddp_sharded ddp_spawn ddp_fork ddp_notebook deepspeed horovod",
+         "'horovod': as ddp, with the environment and the rendezvous of programs written for Horovod. 'tpu': one "
+         "worker per chip of TPUs, for programs of torch_xla. Capital letters do not matter.",
+     .choices = "ddp dp ddp2 ddp_sharded ddp_spawn ddp_fork ddp_notebook deepspeed horovod tpu",
      .default_value = "ddp with several devices or nodes",
      .apply = flag_values::strategy},
     {.name = "process_group_backend",

@@ -82,7 +82,6 @@ void num_nodes(const GivenValue& given, LaunchRequest& request) {
 
 void accelerator(const GivenValue& given, LaunchRequest& request) {
   std::string word = lower_case(given.text);
-  if (word == "tpu") refuse(given, "TPUs are not in this version; allowed: auto, cpu, gpu", example(given, "cpu"));
   request.accelerator = setting(given, word == "cuda" ? std::string("gpu") : choice_of(given, "accelerator"));
 }
 
@@ -121,13 +120,6 @@ void numa_binding(const GivenValue& given, LaunchRequest& request) {
 }
 
 void strategy(const GivenValue& given, LaunchRequest& request) {
-  std::string word = lower_case(given.text);
-  if (word == "tpu") {
-    refuse(given,
-           "this strategy is not in this version; allowed: ddp, dp, ddp2, ddp_sharded, ddp_spawn, ddp_fork, "
-           "ddp_notebook, deepspeed, horovod",
-           example(given, "ddp"));
-  }
   request.strategy = setting(given, choice_of(given, "strategy"));
 }
 

@@ -64,6 +64,15 @@ struct GpuInventory {
   bool operator==(const GpuInventory&) const = default;
 };
 
+/// TPUs that programs started here could use.
+struct TpuInventory {
+  bool asked = false;  ///< else nothing in the request depends on it
+  int chips = 0;
+  int cores_per_chip = 1;  ///< 2 of TPU v2 and v3
+
+  bool operator==(const TpuInventory&) const = default;
+};
+
 /// What a plan depends on: looking at the rest would cost every start.
 struct Questions {
   bool gpus = false;      ///< open the driver
@@ -72,6 +81,7 @@ struct Questions {
   std::vector<std::string> names = {};  ///< which of these hosts is this one
   bool manager = false;                 ///< whether Slurm started this launcher as one of several
   bool other_managers = false;          ///< whether any other manager did
+  bool tpus = false;                    ///< count the chips of TPUs
 };
 
 /// One machine of an allocation.
@@ -83,6 +93,7 @@ struct AllocatedNode {
   std::string devices = {};                  ///< that the user said of this node: '4', '0,2'; empty: as of all nodes
   std::string devices_origin = {};           ///< where that was said: 'hosts.txt'
   std::vector<std::string> also_named = {};  ///< of the names that were asked about, those that mean this node
+  TpuInventory tpus = {};
 
   bool operator==(const AllocatedNode&) const = default;
 };

@@ -76,6 +76,21 @@ std::optional<ManagedJob> volcano_job(const ManagerView& view) {
   return job;
 }
 
+std::optional<ManagedJob> tpu_pod(const ManagerView& view) {
+  const Told<int> rank = told_index(view.environment, "TPU_WORKER_ID");
+  const Told<std::string> names = told_text(view.environment, "TPU_WORKER_HOSTNAMES");
+  if (!rank.known() || !names.known()) return std::nullopt;
+  ManagedJob job;
+  job.manager = "TPU pod";
+  job.replaces_nodes = true;
+  append_hosts(job.hosts, names.value);
+  if (job.hosts.size() < 2) return std::nullopt;
+  job.nodes = {static_cast<int>(job.hosts.size()), names.by};
+  job.node_rank = rank;
+  job.host = {job.hosts.front(), names.by};
+  return job;
+}
+
 std::optional<ManagedJob> indexed_job(const ManagerView& view) {
   const Told<int> index = told_index(view.environment, "JOB_COMPLETION_INDEX");
   if (!index.known()) return std::nullopt;

@@ -16,6 +16,10 @@ std::optional<ManagedJob> pytorch_job(const ManagerView& view);
 /// \throws UserError  as find_managed_job()
 std::optional<ManagedJob> volcano_job(const ManagerView& view);
 
+/// A host of a TPU pod, as Google's Kubernetes tells it: TPU_WORKER_HOSTNAMES lists all, TPU_WORKER_ID is this one.
+/// \throws UserError  as find_managed_job()
+std::optional<ManagedJob> tpu_pod(const ManagerView& view);
+
 /// A pod of an indexed Job or a JobSet: JOB_COMPLETION_INDEX is its rank, and nobody tells how many there are. Where a
 /// headless service gives the pods names, that of pod 0 follows from this pod's, which its /etc/hosts has.
 /// \throws UserError  as find_managed_job()

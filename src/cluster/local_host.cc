@@ -8,6 +8,7 @@
 
 #include "cluster/find_gpus.h"
 #include "cluster/own_names.h"
+#include "cluster/tpu_chips.h"
 #include "cluster/usable_cpus.h"
 #include "cluster/visible_gpus.h"
 
@@ -25,6 +26,7 @@ AllocatedNode local_host(const Questions& questions, const Environment& environm
   node.cpus = questions.cpus ? usable_cpus() : cpus_by_affinity();
   node.also_named = own_names(questions.names);
   if (questions.gpus) node.gpus = visible_gpus(find_gpus(), environment);
+  if (questions.tpus) node.tpus = find_tpu_chips();
   if (questions.topology) {
     node.topology = read_topology(allowed_cpus());
     for (Gpu& gpu : node.gpus.gpus) gpu.numa_node = numa_node_of(gpu.pci_address);

@@ -82,7 +82,7 @@ int port_for(std::string_view name) {
 std::optional<ManagedJob> find_managed_job(const ManagerView& view) {
   if (is_worker(view.environment)) return std::nullopt;
   for (const auto reader :
-       {azure_job, mpi_job, sagemaker_job, vertex_job, aws_batch_job, volcano_job, pytorch_job, indexed_job}) {
+       {azure_job, mpi_job, sagemaker_job, vertex_job, aws_batch_job, volcano_job, pytorch_job, tpu_pod, indexed_job}) {
     std::optional<ManagedJob> job = reader(view);
     if (!job) continue;
     if (job->is_of_one()) return job;

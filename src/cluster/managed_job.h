@@ -48,10 +48,9 @@ struct ManagerView {
 };
 
 /// The launchers' job as a manager tells it, from the variables of Open MPI, MPICH, Intel MPI, jsrun and Flux; of
-/// Kubernetes (PyTorchJob, Volcano, indexed Job), SageMaker, Azure ML, Vertex AI and AWS Batch. Where the manager does
-/// not say where node rank 0 is, MASTER_ADDR and MASTER_PORT do.
-/// \return empty: none of them, or a worker of another launcher.
-/// \throws UserError  variables cannot be read, or do not agree.
+/// Kubernetes (PyTorchJob, Volcano, TPU pods, indexed Job), SageMaker, Azure ML, Vertex AI and AWS Batch. Where the
+/// manager does not say where node rank 0 is, MASTER_ADDR and MASTER_PORT do. \return empty: none of them, or a worker
+/// of another launcher. \throws UserError  variables cannot be read, or do not agree.
 std::optional<ManagedJob> find_managed_job(const ManagerView& view);
 
 /// \name For readers

@@ -22,6 +22,10 @@ void check_name(const std::string& name) {
 Setting<std::string> choose_backend(const Setting<std::string>& asked, const std::string& accelerator, int num_nodes,
                                     GpuVendor vendor) {
   check_name(asked.value);
+  if (accelerator == "tpu" && asked.value != "auto" && asked.value != "gloo") {
+    throw UserError("process group backend '" + asked.value + "' does not work on TPUs", "leave it out: it is 'xla'");
+  }
+  if (accelerator == "tpu" && asked.value == "auto") return {"xla", asked.source, asked.origin};
   if (asked.value == "auto") {
     const std::string on_gpus = vendor == GpuVendor::kIntel ? "xccl" : "nccl";  // AMD's RCCL is called nccl, too
     const std::string backend = accelerator == "gpu" ? on_gpus : num_nodes == 1 ? "shm" : "shm+gloo";

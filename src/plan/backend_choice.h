@@ -8,7 +8,7 @@
 namespace lrun {
 
 /// The engine of the collectives: what was asked, else 'nccl' on GPUs, 'shm' on the CPUs of one node and 'shm+gloo' on
-/// those of several. `accelerator` is resolved: 'cpu' or 'gpu'.
+/// those of several, 'xla' on TPUs. `accelerator` is resolved: 'cpu', 'gpu' or 'tpu'.
 /// \throws UserError  a name that nobody knows (with the nearest one), or one that cannot work here.
 Setting<std::string> choose_backend(const Setting<std::string>& asked, const std::string& accelerator, int num_nodes,
                                     GpuVendor vendor = GpuVendor::kNvidia);

@@ -8,6 +8,7 @@
 #include "plan/busy_gpus.h"
 #include "plan/device_request.h"
 #include "plan/personality.h"
+#include "plan/tpu_choice.h"
 
 namespace lrun {
 namespace {
@@ -54,7 +55,7 @@ class Chooser {
   /// GPU would be counted in.
   [[nodiscard]] std::optional<std::string> visible(const DeviceRequest& asked, const std::vector<DeviceId>& chosen,
                                                    bool by_devices) const {
-    if (chosen.front().kind == DeviceId::Kind::kCpu) return std::nullopt;
+    if (chosen.front().kind != DeviceId::Kind::kGpu) return std::nullopt;
     const bool first_ones = chosen.size() <= all_.size() && std::equal(chosen.begin(), chosen.end(), all_.begin());
     const bool picked = asked.kind == Kind::kList || (by_devices && chosen != all_);
     return picked || !first_ones ? std::optional(joined(chosen)) : std::nullopt;
@@ -236,13 +237,10 @@ class Chooser {
 
 void check_accelerator(const Setting<std::string>& accelerator) {
   static const std::vector<std::string> known = {"auto", "cpu", "gpu", "tpu"};
-  if (accelerator.value == "tpu") {
-    throw UserError("accelerator 'tpu' is not in this version of lrun", "use 'gpu', 'cpu' or 'auto'");
-  }
   if (std::find(known.begin(), known.end(), accelerator.value) != known.end()) return;
   const auto near = nearest_word(accelerator.value, known);
   throw UserError("unknown accelerator '" + accelerator.value + "'",
-                  near ? "did you mean '" + *near + "'?" : "use 'gpu', 'cpu' or 'auto'");
+                  near ? "did you mean '" + *near + "'?" : "use 'gpu', 'cpu', 'tpu' or 'auto'");
 }
 
 }  // namespace
@@ -255,12 +253,17 @@ DeviceChoice choose_devices(const LaunchRequest& request, const AllocatedNode& n
   const DeviceRequest& asked = by_devices ? devices : processes;
   const Setting<std::string>& setting = by_devices ? request.devices : request.nproc_per_node;
   const Chooser chooser(request, node);
+  const bool on_tpus = request.accelerator.value == "tpu";
+  const auto devices_for = [&](const DeviceRequest& wanted, const Setting<std::string>& from) {
+    return on_tpus ? choose_tpu_chips(wanted, from, node, request.dry_run != DryRun::kNo)
+                   : chooser.devices(wanted, from);
+  };
 
   DeviceChoice choice;
-  choice.devices = chooser.devices(asked, setting);
+  choice.devices = devices_for(asked, setting);
   choice.asked = setting;
   if (by_devices && processes.kind != Kind::kNone) {
-    const std::size_t other = chooser.devices(processes, request.nproc_per_node).size();
+    const std::size_t other = devices_for(processes, request.nproc_per_node).size();
     if (other != choice.devices.size()) {
       throw UserError("'" + as_written(request.devices) + "' makes " + std::to_string(choice.devices.size()) +
                           " and '" + as_written(request.nproc_per_node) + "' makes " + std::to_string(other) +
@@ -269,10 +272,13 @@ DeviceChoice choose_devices(const LaunchRequest& request, const AllocatedNode& n
     }
   }
   const bool gpu = choice.devices.front().kind == DeviceId::Kind::kGpu;
-  choice.accelerator = {gpu ? "gpu" : "cpu", request.accelerator.source, request.accelerator.origin};
+  choice.accelerator = {on_tpus ? "tpu" : gpu ? "gpu" : "cpu", request.accelerator.source, request.accelerator.origin};
   choice.visible_devices = chooser.visible(asked, choice.devices, by_devices);
   choice.gpu_vendor = node.gpus.vendor;
   choice.warnings = chooser.warnings(asked, setting, choice.devices);
+  if (on_tpus && node.tpus.chips == 0) {
+    choice.warnings.emplace_back("this host has no TPU: here this run would be refused");
+  }
   for (std::string& line : chooser.judge_busy(asked, by_devices, choice.devices)) {
     choice.warnings.push_back(std::move(line));
   }

@@ -13,7 +13,7 @@ namespace lrun {
 /// The devices of one node and what follows from them.
 struct DeviceChoice {
   std::vector<DeviceId> devices;               ///< never empty, all of one kind
-  Setting<std::string> accelerator;            ///< 'cpu' or 'gpu'
+  Setting<std::string> accelerator;            ///< 'cpu', 'gpu' or 'tpu'
   Setting<std::string> asked;                  ///< the setting that decided; empty value: the default, one device
   std::optional<std::string> visible_devices;  ///< what all workers of the node must see; empty: leave it alone
   GpuVendor gpu_vendor = GpuVendor::kNvidia;   ///< whose variable that is
@@ -35,6 +35,8 @@ struct DeviceChoice {
 /// where GPUs were asked for (not with --share-gpus, except when they are in exclusive mode), and are a warning where
 /// only processes were counted. An instance of a GPU in MIG mode is a device like a GPU. \throws UserError  unreadable,
 /// contradictory, more than the node has, or busy.
+///
+/// With accelerator 'tpu' devices are chips: see choose_tpu_chips().
 DeviceChoice choose_devices(const LaunchRequest& request, const AllocatedNode& node);
 
 }  // namespace lrun

@@ -66,7 +66,12 @@ bool needs_isolation(const LaunchPlan& plan) {
 }
 
 bool wants_isolation(const LaunchRequest& request, std::vector<std::string>& warnings) {
-  if (!request.isolate_gpus || request.accelerator.value != "cpu") return request.isolate_gpus;
+  const std::string& accelerator = request.accelerator.value;
+  if (!request.isolate_gpus || (accelerator != "cpu" && accelerator != "tpu")) return request.isolate_gpus;
+  if (accelerator == "tpu") {
+    warnings.emplace_back("workers on TPUs see only their own chip: '--isolate-gpus' has no effect");
+    return false;
+  }
   warnings.emplace_back("workers on CPUs have no GPU to isolate: '--isolate-gpus' has no effect");
   return false;
 }

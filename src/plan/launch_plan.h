@@ -19,9 +19,9 @@ namespace lrun {
 
 /// A device of one node as a worker gets it.
 struct DeviceId {
-  enum class Kind { kCpu, kGpu };
+  enum class Kind { kCpu, kGpu, kTpu };
   Kind kind = Kind::kCpu;
-  std::string id;      ///< '2' or a UUID for a GPU, the index for a CPU rank
+  std::string id;      ///< '2' or a UUID for a GPU, the number of a TPU chip, the index for a CPU rank
   int numa_node = -1;  ///< the closest one; -1: unknown, or nothing depends on it
 
   bool operator==(const DeviceId&) const = default;
@@ -63,7 +63,7 @@ struct LaunchPlan {
   std::string allocation;  ///< who said which nodes there are, and why: for --dry-run
   Personality personality;
   Setting<std::string> strategy;     ///< resolved: 'ddp', 'dp', 'ddp2', or 'single' for one device
-  Setting<std::string> accelerator;  ///< resolved: 'cpu' or 'gpu'
+  Setting<std::string> accelerator;  ///< resolved: 'cpu', 'gpu' or 'tpu'
   Setting<std::string>
       process_group_backend;      ///< resolved for the workers: 'nccl', 'gloo', 'shm', 'shm+gloo', or as asked
   Setting<std::string> devices;   ///< as asked, for --dry-run

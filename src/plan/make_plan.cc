@@ -15,6 +15,7 @@
 #include "plan/rank_layout.h"
 #include "plan/strategy_choice.h"
 #include "plan/task_place.h"
+#include "plan/tpu_choice.h"
 #include "plan/worker_command.h"
 
 namespace lrun {
@@ -257,15 +258,23 @@ std::string program_problem(const LaunchRequest& request, const ProgramFacts& pr
 
 }  // namespace
 
-Questions questions_of(const LaunchRequest& request, const Environment& environment) {
-  return {needs_gpus(request, environment), needs_cpus(request, environment), request.bind.value != Binding::kNone,
-          hosts_in(request.rendezvous),     leaves_nodes_to_manager(request), leaves_anything_to_manager(request)};
+Questions questions_of(const LaunchRequest& asked, const Environment& environment) {
+  const LaunchRequest request = with_tpu_settled(asked, environment);
+  return {.gpus = needs_gpus(request, environment),
+          .cpus = needs_cpus(request, environment),
+          .topology = request.bind.value != Binding::kNone,
+          .names = hosts_in(request.rendezvous),
+          .manager = leaves_nodes_to_manager(request),
+          .other_managers = leaves_anything_to_manager(request),
+          .tpus = request.accelerator.value == "tpu"};
 }
 
-LaunchPlan make_plan(const LaunchRequest& request, const Environment& environment, const Allocation& allocation,
+LaunchPlan make_plan(const LaunchRequest& asked, const Environment& environment, const Allocation& allocation,
                      const ProgramFacts& program, std::string run_id) {
+  const LaunchRequest request = with_tpu_settled(asked, environment);
   const std::vector<AllocatedNode> nodes = nodes_of_run(request, allocation);
   const std::vector<DeviceChoice> choices = choose_all(request, allocation, nodes);
+  check_tpu_mesh(nodes, choices);
   const std::optional<TaskPlace>& task = request.rendezvous.task;
 
   LaunchPlan plan;

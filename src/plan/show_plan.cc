@@ -55,6 +55,7 @@ std::string device_names(const std::vector<DeviceId>& devices) {
   if (devices.front().kind == DeviceId::Kind::kCpu) return fmt::format("{} on CPUs", devices.size());
   std::string ids;
   for (const DeviceId& device : devices) ids += (ids.empty() ? "" : ",") + device.id;
+  if (devices.front().kind == DeviceId::Kind::kTpu) return (devices.size() == 1 ? "TPU chip " : "TPU chips ") + ids;
   return (devices.size() == 1 ? "GPU " : "GPUs ") + ids;
 }
 
@@ -186,8 +187,9 @@ std::string rank_line(const LaunchPlan& plan, const NodePlan& node, const Worker
   for (const auto& [name, value] : environment.of(worker)) values[name] = value;
   if (!plan.master_port) values["MASTER_PORT"] = kAtStart;
   std::string text = " ";
-  for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "NODE_RANK", "LOCAL_RANK",
-                           "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "LRUN_DEVICES"}) {
+  for (const char* name :
+       {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "NODE_RANK", "LOCAL_RANK", "CUDA_VISIBLE_DEVICES",
+        "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "TPU_VISIBLE_CHIPS", "LRUN_DEVICES"}) {
     const auto found = values.find(name);
     if (found != values.end() && !found->second.empty()) text += fmt::format(" {}={}", name, found->second);
   }

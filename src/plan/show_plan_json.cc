@@ -43,10 +43,22 @@ Json json_of(const Setting<T>& setting, Json value) {
 
 Json json_of(const Setting<std::string>& setting) { return json_of(setting, setting.value); }
 
+const char* name_of(DeviceId::Kind kind) {
+  switch (kind) {
+    case DeviceId::Kind::kGpu:
+      return "gpu";
+    case DeviceId::Kind::kTpu:
+      return "tpu";
+    case DeviceId::Kind::kCpu:
+      break;
+  }
+  return "cpu";
+}
+
 Json json_of(const std::vector<DeviceId>& devices) {
   Json list = Json::array();
   for (const DeviceId& device : devices) {
-    list.push_back({{"kind", device.kind == DeviceId::Kind::kCpu ? "cpu" : "gpu"}, {"id", device.id}});
+    list.push_back({{"kind", name_of(device.kind)}, {"id", device.id}});
   }
   return list;
 }

@@ -11,15 +11,15 @@ namespace lrun {
 namespace {
 
 const std::vector<std::string>& strategies() {
-  static const std::vector<std::string> names = {"ddp",      "dp",           "ddp2",      "ddp_sharded", "ddp_spawn",
-                                                 "ddp_fork", "ddp_notebook", "deepspeed", "horovod",     "single"};
+  static const std::vector<std::string> names = {"ddp",       "dp",       "ddp2",         "ddp_sharded",
+                                                 "ddp_spawn", "ddp_fork", "ddp_notebook", "deepspeed",
+                                                 "horovod",   "tpu",      "single"};
   return names;
 }
 
 /// Known names whose work this version cannot do, and what to do meanwhile.
 constexpr std::pair<std::string_view, std::string_view> kLater[] = {
     {"fsdp", "use '--strategy ddp'"},
-    {"tpu", "use '--strategy ddp' with '--accelerator gpu' or 'cpu'"},
 };
 
 void check_name(const std::string& name) {

@@ -39,6 +39,16 @@ void check_processes(const LaunchRequest& request) {
   }
 }
 
+/// Each worker's variables name the chips and ports of all workers of its node, of which a launcher of one knows its
+/// own.
+void refuse_tpus(const LaunchRequest& request) {
+  if (request.accelerator.value != "tpu") return;
+  const TaskPlace& task = *request.rendezvous.task;
+  throw UserError(fmt::format("strategy 'tpu' starts all workers of a node from one launcher, and this node has {}",
+                              launchers_here(task)),
+                  fmt::format("write '{}'", line_with(task, 1, fmt::format("--devices {}", task.ranks_here))));
+}
+
 std::size_t usable_gpus(const LaunchRequest& request, const AllocatedNode& node) {
   if (request.accelerator.value == "cpu") return 0;
   return static_cast<std::size_t>(std::count_if(node.gpus.gpus.begin(), node.gpus.gpus.end(), [](const Gpu& gpu) {
@@ -104,6 +114,7 @@ DeviceChoice choose_own(LaunchRequest request, const AllocatedNode& node, std::s
 
 DeviceChoice choose_for_task(const LaunchRequest& request, const AllocatedNode& node, int gpus_given) {
   const TaskPlace& task = *request.rendezvous.task;
+  refuse_tpus(request);
   check_processes(request);
   const std::size_t gpus = usable_gpus(request, node);
   LaunchRequest of_node = request;

@@ -11,7 +11,7 @@ namespace lrun {
 /// ranks. A launcher that the manager shows only a part of the node's GPUs has the first of these, and so, as far as it
 /// knows, have the others. `request.rendezvous.task` is there. \param gpus_given  by the manager on this node; 0: it
 /// does not say \throws UserError  as choose_devices(); the request wants another number of ranks on a node than there
-/// are launchers; GPUs that the manager gave would be idle.
+/// are launchers; GPUs that the manager gave would be idle; workers are on TPUs.
 DeviceChoice choose_for_task(const LaunchRequest& request, const AllocatedNode& node, int gpus_given);
 
 /// Size and place of a run of which each rank has a launcher, in a plan that has this node alone, with all its ranks.

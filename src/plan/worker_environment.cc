@@ -6,6 +6,7 @@
 
 #include "cluster/visible_gpus.h"
 #include "plan/horovod_environment.h"
+#include "plan/tpu_environment.h"
 
 namespace lrun {
 namespace {
@@ -135,6 +136,7 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
   variables.emplace_back("LRUN_NUM_NODES", nodes);
   variables.emplace_back("LRUN_PROCESS_GROUP_BACKEND", plan.process_group_backend.value);
   if (plan.seed.value) variables.emplace_back("LRUN_SEED", std::to_string(*plan.seed.value));
+  if (plan.strategy.value == "tpu") add_shared_tpu_variables(variables, plan, node, base);
   if (plan.strategy.value == "deepspeed") {
     variables.emplace_back("CROSS_RANK", node_rank);
     variables.emplace_back("CROSS_SIZE", nodes);
@@ -153,7 +155,9 @@ std::string device_list(const std::vector<DeviceId>& devices, int first_gpu, Gpu
   int ordinal = first_gpu;
   for (const DeviceId& device : devices) {
     if (!text.empty()) text += ',';
-    text += device.kind == DeviceId::Kind::kCpu ? "cpu" : gpu + std::to_string(ordinal++);
+    if (device.kind == DeviceId::Kind::kGpu) text += gpu + std::to_string(ordinal++);
+    if (device.kind == DeviceId::Kind::kCpu) text += "cpu";
+    if (device.kind == DeviceId::Kind::kTpu) text += "xla:0";  // the process sees no other
   }
   return text;
 }
@@ -190,6 +194,8 @@ WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& nod
                                                        : facts.nodes_by_workers),
       earlier_by_workers_(facts.nodes_by_workers.empty() ? nodes_by_workers(plan, node.node_rank)
                                                          : facts.earlier_by_workers),
+      is_for_tpu_(plan.strategy.value == "tpu"),
+      is_alone_(plan.num_nodes == 1),
       isolate_gpus_(plan.isolate_gpus),
       gpu_vendor_(node.gpu_vendor) {
   shared_.reserve(base.variables().size() + shared_contract_.size());
@@ -225,6 +231,7 @@ WorkerEnvironment::Variables WorkerEnvironment::of(const WorkerPlan& worker) con
     for (auto& variable : horovod_variables_of(worker, earlier_by_workers_, nodes_by_workers_))
       variables.push_back(std::move(variable));
   }
+  if (is_for_tpu_) add_tpu_variables_of(worker, is_alone_, variables);
   return variables;
 }
 

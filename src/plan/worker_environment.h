@@ -53,11 +53,11 @@ inline constexpr ContractVariable kContract[] = {
      "'PCI_BUS_ID' where lrun chose GPUs by number; a value of the user's is kept"},
     {"LRUN_RUN_ID", ContractVariable::Scope::kRun, "name of the run"},
     {"LRUN_STRATEGY", ContractVariable::Scope::kRun, "'ddp' or another strategy, or 'single' for one device in all"},
-    {"LRUN_ACCELERATOR", ContractVariable::Scope::kRun, "'cpu' or 'gpu'"},
+    {"LRUN_ACCELERATOR", ContractVariable::Scope::kRun, "'cpu', 'gpu' or 'tpu'"},
     {"LRUN_DEVICES", ContractVariable::Scope::kRank,
-     "devices of this process as LibTorch spells them: 'cpu', 'cuda:1', 'cpu,cpu', 'cuda:0,cuda:1', 'xpu:0'"},
+     "devices of this process as LibTorch spells them: 'cpu', 'cuda:1', 'cpu,cpu', 'cuda:0,cuda:1', 'xpu:0', 'xla:0'"},
     {"LRUN_NUM_NODES", ContractVariable::Scope::kRun, "nodes of the run"},
-    {"LRUN_PROCESS_GROUP_BACKEND", ContractVariable::Scope::kRun, "'nccl', 'gloo', 'shm' or 'shm+gloo'"},
+    {"LRUN_PROCESS_GROUP_BACKEND", ContractVariable::Scope::kRun, "'nccl', 'gloo', 'shm', 'shm+gloo' or 'xla'"},
     {"LRUN_PROGRESS_FD", ContractVariable::Scope::kRank,
      "descriptor and offset of memory where liblrun tells each step, as in '3:64'; under torchrun's name only with "
      "--hang-timeout"},
@@ -65,6 +65,15 @@ inline constexpr ContractVariable kContract[] = {
     {"CROSS_RANK", ContractVariable::Scope::kNode, "NODE_RANK under DeepSpeed's name", "deepspeed"},
     {"CROSS_SIZE", ContractVariable::Scope::kRun, "nodes of the run under DeepSpeed's name", "deepspeed"},
     {"LOCAL_SIZE", ContractVariable::Scope::kNode, "LOCAL_WORLD_SIZE under DeepSpeed's name", "deepspeed"},
+    {"PJRT_DEVICE", ContractVariable::Scope::kRun, "'TPU', or 'CPU' for a trial", "tpu"},
+    {"PJRT_LOCAL_PROCESS_COUNT", ContractVariable::Scope::kNode, "workers on this node", "tpu"},
+    {"PJRT_LOCAL_PROCESS_RANK", ContractVariable::Scope::kRank, "this worker on its node", "tpu"},
+    {"TPU_VISIBLE_CHIPS", ContractVariable::Scope::kRank, "the chip of this worker", "tpu"},
+    {"TPU_CHIPS_PER_PROCESS_BOUNDS", ContractVariable::Scope::kRun, "one chip a worker: '1,1,1'", "tpu"},
+    {"TPU_PROCESS_BOUNDS", ContractVariable::Scope::kRun, "the mesh of the workers, such as '2,4,1'", "tpu"},
+    {"TPU_PROCESS_ADDRESSES", ContractVariable::Scope::kRun, "where libtpu of each worker listens", "tpu"},
+    {"TPU_PROCESS_PORT", ContractVariable::Scope::kRank, "the port of this worker among them", "tpu"},
+    {"CLOUD_TPU_TASK_ID", ContractVariable::Scope::kRank, "this worker's place in the mesh", "tpu"},
 };
 
 /// The row of a variable that lrun gives to workers, those for Horovod included; nullptr for any other.
@@ -123,6 +132,8 @@ class WorkerEnvironment {
   bool is_horovod_ = false;
   std::map<int, int> nodes_by_workers_;
   std::map<int, int> earlier_by_workers_;
+  bool is_for_tpu_ = false;
+  bool is_alone_ = true;  ///< no other nodes
   bool isolate_gpus_ = false;
   GpuVendor gpu_vendor_ = GpuVendor::kNvidia;
 };

@@ -20,10 +20,9 @@ namespace lrun {
 namespace {
 
 constexpr std::array<std::string_view, 5> kOwn = {"ddp", "dp", "ddp2", "ddp_sharded", "single"};
-constexpr std::array<std::string_view, 1> kLater = {"tpu"};
 /// Under these lrun gives programs what another library's launcher gives; liblrun has nothing to do with it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 1> kOfOtherLibraries = {
-    {{"deepspeed", "DeepSpeed: use 'ddp_sharded' or 'ddp'"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kOfOtherLibraries = {
+    {{"deepspeed", "DeepSpeed: use 'ddp_sharded' or 'ddp'"}, {"tpu", "torch_xla: use 'ddp'"}}};
 /// Its programs bring Horovod along. One on liblrun has the same ranks, whose gradients are averaged as under ddp.
 constexpr std::string_view kHorovod = "horovod";
 /// Of those the ranks of a launch see nothing: to them it is ddp.
@@ -110,7 +109,7 @@ Replicas* Strategy::replicas() { return nullptr; }
 void register_strategy(const std::string& name, StrategyMaker maker) {
   if (name.empty()) throw std::invalid_argument("a strategy needs a name");
   if (!maker) throw std::invalid_argument("strategy '" + name + "' needs a function that makes it");
-  if (is_among(kOwn, name) || is_among(kLater, name) || is_among(kStartsRanksFromWithin, name) || name == kHorovod ||
+  if (is_among(kOwn, name) || is_among(kStartsRanksFromWithin, name) || name == kHorovod ||
       !other_library(name).empty()) {
     throw std::invalid_argument("strategy '" + name + "' is lrun's own: register yours under another name");
   }
@@ -145,9 +144,6 @@ std::string choose_strategy(const std::string& asked, const World& world, std::s
   }
   if (const std::string_view library = other_library(name); !library.empty()) {
     throw Unsupported("strategy '" + name + "' is for programs written for " + std::string(library));
-  }
-  if (is_among(kLater, name)) {
-    throw Unsupported("strategy '" + name + "' is not in this version of liblrun: it has " + join_words(names));
   }
   const auto near = nearest_word(name, names);
   throw Unsupported("'" + name + "' is not a strategy: " +

@@ -36,17 +36,10 @@ TEST(Strategy, IsDdpUnlessSomebodySaysOtherwise) {
   EXPECT_EQ(choose_strategy("", world_of(4, "horovod")), "ddp") << "as Horovod averages";
 }
 
-TEST(Strategy, ThatComesLaterIsRefusedByName) {
-  for (const std::string name : {"tpu"}) {
-    EXPECT_EQ(
-        refusal("", world_of(2, name)),
-        "strategy '" + name + "' is not in this version of liblrun: it has ddp, dp, ddp2, ddp_sharded and single");
-  }
-}
-
 TEST(Strategy, OfAnotherLibraryIsForItsPrograms) {
   EXPECT_EQ(refusal("", world_of(2, "deepspeed")),
             "strategy 'deepspeed' is for programs written for DeepSpeed: use 'ddp_sharded' or 'ddp'");
+  EXPECT_EQ(refusal("", world_of(2, "tpu")), "strategy 'tpu' is for programs written for torch_xla: use 'ddp'");
   EXPECT_THROW(register_strategy("deepspeed", [](const StrategyContext&) { return nullptr; }), std::invalid_argument);
 }
 

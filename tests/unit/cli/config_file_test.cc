@@ -138,7 +138,7 @@ TEST(ConfigFile, ValuesAreCheckedAsThoseOfTheLine) {
   };
   EXPECT_EQ(refused("\nstrategy = 'dpd'"),
             "lrun: error: lrun.toml:2: 'strategy = \"dpd\"': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded, "
-            "ddp_spawn, ddp_fork, ddp_notebook, deepspeed, horovod\n"
+            "ddp_spawn, ddp_fork, ddp_notebook, deepspeed, horovod, tpu\n"
             "lrun: hint: did you mean 'ddp'?\n");
   EXPECT_EQ(refused("grace = 'soon'"),
             "lrun: error: lrun.toml:1: 'grace = \"soon\"': not a time; allowed: a number with ms, s, m, h or d\n"

@@ -87,7 +87,7 @@ TEST(EnvironmentValues, SwitchesReadYesAndNo) {
 TEST(EnvironmentValues, RefusalsNameTheVariable) {
   EXPECT_EQ(refusal({"p"}, {{"LRUN_STRATEGY", "dpd"}}),
             "lrun: error: 'LRUN_STRATEGY=dpd': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded, ddp_spawn, "
-            "ddp_fork, ddp_notebook, deepspeed, horovod\n"
+            "ddp_fork, ddp_notebook, deepspeed, horovod, tpu\n"
             "lrun: hint: did you mean 'ddp'?\n");
   EXPECT_EQ(refusal({"p"}, {{"PET_NNODES", "4:1"}}),
             "lrun: error: 'PET_NNODES=4:1': min_nodes is more than max_nodes\n"

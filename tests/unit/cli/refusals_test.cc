@@ -85,33 +85,24 @@ TEST(Refusal, OfAStrategyTellsLaterNamesFromMistakes) {
   expect_refused({
       {"--strategy=dpd",
        "lrun: error: '--strategy dpd': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded, ddp_spawn, ddp_fork, "
-       "ddp_notebook, deepspeed, horovod\nlrun: hint: did you mean "
+       "ddp_notebook, deepspeed, horovod, tpu\nlrun: hint: did you mean "
        "'ddp'?\n"},
       {"--strategy=fsdp",
        "lrun: error: '--strategy fsdp': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded, ddp_spawn, ddp_fork, "
-       "ddp_notebook, deepspeed, horovod\n"
+       "ddp_notebook, deepspeed, horovod, tpu\n"
        "lrun: hint: for example '--strategy ddp'\n"},
       {"--strategy=",
        "lrun: error: '--strategy=': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded, ddp_spawn, ddp_fork, "
-       "ddp_notebook, deepspeed, horovod\n"
+       "ddp_notebook, deepspeed, horovod, tpu\n"
        "lrun: hint: for example '--strategy ddp'\n"},
   });
-  for (const std::string name : {"tpu", "TPU"}) {
-    EXPECT_EQ(refusal({"--strategy", name, "p"}),
-              "lrun: error: '--strategy " + name +
-                  "': this strategy is not in this version; allowed: ddp, dp, "
-                  "ddp2, ddp_sharded, ddp_spawn, ddp_fork, ddp_notebook, deepspeed, horovod\n"
-                  "lrun: hint: for example '--strategy ddp'\n");
-  }
+  EXPECT_EQ(request_of({"--strategy", "TPU", "p"}).strategy.value, "tpu");
 }
 
 TEST(Refusal, OfWordsNamesTheNearest) {
   expect_refused({
-      {"--accelerator=tpu",
-       "lrun: error: '--accelerator tpu': TPUs are not in this version; allowed: auto, cpu, gpu\n"
-       "lrun: hint: for example '--accelerator cpu'\n"},
       {"--accelerator=gpus",
-       "lrun: error: '--accelerator gpus': no such accelerator; allowed: auto, cpu, gpu\n"
+       "lrun: error: '--accelerator gpus': no such accelerator; allowed: auto, cpu, gpu, tpu\n"
        "lrun: hint: did you mean 'gpu'?\n"},
       {"--process_group_backend=ncll",
        "lrun: error: '--process_group_backend ncll': no such backend; allowed: auto, nccl, gloo, shm, shm+gloo\n"

@@ -114,5 +114,23 @@ TEST(FirstPod, HasTheNameOfThisOneWithIndexZero) {
   EXPECT_EQ(first_pod_of(kPodsHosts, "-2", 2), "");
 }
 
+FakeNode tpu_host() {
+  return FakeNode({{"TPU_WORKER_ID", "2"},
+                   {"TPU_WORKER_HOSTNAMES", "tpu-0.tpu,tpu-1.tpu,tpu-2.tpu,tpu-3.tpu"},
+                   {"JOB_COMPLETION_INDEX", "2"}});
+}
+
+TEST(TpuPod, TellsNodesRankAndWhereTheyMeet) {
+  EXPECT_EQ(in_words(tpu_host().job()), "TPU pod: node 2 of 4 at tpu-0.tpu:?");
+  EXPECT_EQ(tpu_host().with("TPU_WORKER_ID", "4").refusal(),
+            "node rank is 4 by TPU_WORKER_ID, and TPU_WORKER_HOSTNAMES says that there are 4 nodes");
+}
+
+TEST(TpuPod, IsNoneOfOneHost) {
+  EXPECT_EQ(in_words(tpu_host().with("TPU_WORKER_HOSTNAMES", "localhost").without("JOB_COMPLETION_INDEX").job()),
+            "none");
+  EXPECT_EQ(in_words(tpu_host().without("TPU_WORKER_ID").without("JOB_COMPLETION_INDEX").job()), "none");
+}
+
 }  // namespace
 }  // namespace lrun

@@ -171,6 +171,23 @@ TEST(TaskPlace, RefusesWhatIsNotARankADevice) {
             "--ntasks-per-node=1 lrun --nnodes MIN:MAX …' for nodes that come and go");
 }
 
+TEST(TaskPlace, LeavesTpusToOneLauncherOfANode) {
+  AllocatedNode node = cpu_node();
+  node.tpus = {.asked = true, .chips = 4, .cores_per_chip = 1};
+  LaunchRequest request = request_for("");
+  request.strategy = flag("--strategy", "tpu");
+  EXPECT_EQ(refusal_in(task_on(node), request),
+            "strategy 'tpu' starts all workers of a node from one launcher, and this node has 4 launchers of one rank "
+            "each | write 'srun --ntasks-per-node=1 lrun --devices 4 …'");
+  request.accelerator = flag("--accelerator", "cpu");
+  const LaunchPlan trial = plan_in(task_on(node), request);
+  const WorkerEnvironment environment(trial, trial.nodes.front(), Environment(), {15'012, "10.0.0.1", 0, ""});
+  auto variables = variables_of(environment, trial.nodes.front().workers.front());
+  EXPECT_EQ(variables["PJRT_DEVICE"], "CPU");
+  EXPECT_EQ(variables["PJRT_LOCAL_PROCESS_COUNT"], "4") << "of the node, as many launchers";
+  EXPECT_EQ(variables["PJRT_LOCAL_PROCESS_RANK"], "1");
+}
+
 TEST(TaskPlace, IsTold) {
   const Allocation allocation = task_on(cpu_node());
   EXPECT_EQ(describe_place(placed(request_for(""), allocation), allocation),

@@ -1,0 +1,153 @@
+#include "plan/tpu_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/user_error.h"
+
+namespace lrun {
+namespace {
+
+using Kind = DeviceRequest::Kind;
+
+constexpr const char* kTrial = "'--accelerator cpu' takes torch_xla's CPU device, for a trial";
+
+std::string chips_in_words(std::size_t count) { return fmt::format("{} TPU {}", count, count == 1 ? "chip" : "chips"); }
+
+DeviceId chip(std::size_t index) { return {DeviceId::Kind::kTpu, std::to_string(index)}; }
+
+std::size_t number_of(const std::string& id, const Setting<std::string>& setting) {
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
+  if (error == std::errc() && end == id.data() + id.size()) return number;
+  throw UserError(fmt::format("'{}' of '{}' is not the number of a TPU chip", id, as_written(setting)),
+                  "chips are counted from 0");
+}
+
+/// How many chips are asked for; of a list, up to its last.
+std::size_t chips_needed(const DeviceRequest& asked, const Setting<std::string>& setting, std::size_t there) {
+  switch (asked.kind) {
+    case Kind::kNone:
+      return 1;
+    case Kind::kCount:
+    case Kind::kProcesses:
+      return static_cast<std::size_t>(asked.count);
+    case Kind::kAuto:
+    case Kind::kAllGpus:
+    case Kind::kAutoCount:
+      return std::max<std::size_t>(there, 1);
+    case Kind::kCpuCount:
+      throw UserError(fmt::format("'{}' counts CPUs, and the workers are on TPUs", as_written(setting)),
+                      "use '--devices -1' for all chips");
+    case Kind::kList:
+      break;
+  }
+  std::size_t most = 0;
+  for (const std::string& id : asked.ids) most = std::max(most, number_of(id, setting) + 1);
+  return most;
+}
+
+[[noreturn]] void refuse_too_many(std::size_t needed, const Setting<std::string>& setting, const AllocatedNode& node) {
+  const auto there = static_cast<std::size_t>(node.tpus.chips);
+  const std::string cores = node.tpus.cores_per_chip > 1
+                                ? fmt::format(" ({} cores: a worker drives those of its chip)",
+                                              there * static_cast<std::size_t>(node.tpus.cores_per_chip))
+                                : std::string();
+  throw UserError(fmt::format("'{}' asks for {}, but '{}' has {}{}", as_written(setting), chips_in_words(needed),
+                              node.name, there, cores),
+                  fmt::format("use '{}'", as_written({std::to_string(there), setting.source, setting.origin})));
+}
+
+/// Where the mesh of `chips` begins; libtpu numbers a mesh's chips in a row.
+bool is_mesh(const std::vector<DeviceId>& chips) {
+  if (tpu_process_bounds(chips.size()).empty()) return false;
+  const auto first = static_cast<std::size_t>(std::stoul(chips.front().id));
+  if (first % chips.size() != 0) return false;
+  for (std::size_t i = 0; i < chips.size(); ++i) {
+    if (chips[i].id != std::to_string(first + i)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+LaunchRequest with_tpu_settled(LaunchRequest request, const Environment& environment) {
+  Setting<std::string>& strategy = request.strategy;
+  Setting<std::string>& accelerator = request.accelerator;
+  const bool unsaid = strategy.value.empty() || strategy.value == "auto";
+  if (accelerator.value == "tpu" && unsaid) strategy = {"tpu", accelerator.source, accelerator.origin};
+  if (accelerator.value == "tpu" && strategy.value != "tpu") {
+    throw UserError(
+        fmt::format("strategy '{}' does not run on TPUs, which '{}' asks for", strategy.value, as_written(accelerator)),
+        "use '--strategy tpu'");
+  }
+  if (strategy.value != "tpu") return request;
+  if (accelerator.value == "gpu") {
+    throw UserError(fmt::format("strategy 'tpu' does not run on GPUs, which '{}' asks for", as_written(accelerator)),
+                    kTrial);
+  }
+  if (accelerator.value != "auto") return request;
+  const std::string device = environment.get("PJRT_DEVICE").value_or("");
+  if (device == "CPU") {
+    accelerator = {"cpu", Source::kEnvironment, "PJRT_DEVICE"};
+  } else if (device.empty() || device == "TPU") {
+    accelerator = {"tpu", strategy.source, strategy.origin};
+  } else {
+    throw UserError(fmt::format("'PJRT_DEVICE={}' and strategy 'tpu' contradict each other", device), "unset it");
+  }
+  return request;
+}
+
+std::vector<DeviceId> choose_tpu_chips(const DeviceRequest& asked, const Setting<std::string>& setting,
+                                       const AllocatedNode& node, bool dry_run) {
+  const auto there = static_cast<std::size_t>(node.tpus.chips);
+  if (there == 0 && !dry_run) {
+    throw UserError(fmt::format("'{}' has no TPU: its PCI bus has no chip of one", node.name), kTrial);
+  }
+  const std::size_t needed = chips_needed(asked, setting, there);
+  if (there > 0 && needed > there) refuse_too_many(needed, setting, node);
+  std::vector<DeviceId> chosen;
+  if (asked.kind != Kind::kList) {
+    for (std::size_t index = 0; index < needed; ++index) chosen.push_back(chip(index));
+    return chosen;
+  }
+  for (const std::string& id : asked.ids) chosen.push_back(chip(number_of(id, setting)));
+  return chosen;
+}
+
+void check_tpu_mesh(const std::vector<AllocatedNode>& nodes, const std::vector<DeviceChoice>& choices) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::vector<DeviceId>& chips = choices[i].devices;
+    if (chips.front().kind != DeviceId::Kind::kTpu) return;
+    const auto there = static_cast<std::size_t>(nodes[i].tpus.chips);
+    if (nodes.size() > 1 && there > 0 && chips.size() != there) {
+      throw UserError(fmt::format("a TPU pod works as a whole, and of the {} of '{}' only {} would be used",
+                                  chips_in_words(there), nodes[i].name, chips.size()),
+                      "use '--devices -1'");
+    }
+    if (nodes.size() == 1 && !is_mesh(chips)) {
+      throw UserError(fmt::format("these {} of '{}' are no mesh", chips_in_words(chips.size()), nodes[i].name),
+                      "use 1, 2, 4 or 8 chips that follow each other, such as '--devices 4' or '--devices 4,5'");
+    }
+  }
+}
+
+std::string tpu_process_bounds(std::size_t chips) {
+  switch (chips) {
+    case 1:
+      return "1,1,1";
+    case 2:
+      return "1,2,1";
+    case 4:
+      return "2,2,1";
+    case 8:
+      return "2,4,1";
+    default:
+      return {};
+  }
+}
+
+}  // namespace lrun
