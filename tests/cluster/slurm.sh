@@ -71,6 +71,7 @@ batch 0 "$lrun --dry-run -n 2 true"
 grep -q "^nodes  *3  *Slurm job" "$out/out" || fail "the plan of the batch script is not that of three nodes"
 # begin NUMBER SCRIPT: a step of six workers in the background, which print 'ready' and sleep for NUMBER seconds.
 begin() {
+  : > "$out/out"  # who has come is counted there, maybe before the next line opens it
   "$lab" exec h0 srun -N3 --ntasks-per-node=1 "$lrun" -n 2 --grace 2s sh -c "$2 echo ready; sleep $1; sleep $1" \
     > "$out/out" 2> "$out/err" &
   srun=$!
