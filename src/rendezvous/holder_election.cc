@@ -195,10 +195,12 @@ void HolderElection::keep(const JobState& state) {
   put_state();
 }
 
+/// An etcd that is full says so again and again: the renewal of the lease must not wait for that. What is not kept is
+/// put again after it.
 void HolderElection::put_state() {
   if (unkept_.empty() || std::exchange(is_keeping_, true)) return;
   const Step put{.kind = Step::Kind::kPut, .key = state_key(), .value = unkept_, .lease = state_lease_};
-  client_.ask(etcd_transaction(holder_key(), revision_, {put}, {}), options_.lease,
+  client_.ask(etcd_transaction(holder_key(), revision_, {put}, {}), options_.lease / (2 * kRenewalsPerLease),
               [this, number = states_](const EtcdClient::Result& result) { take_kept(result, number); });
 }
 

@@ -28,7 +28,8 @@ constexpr const char* kTokenHint = "a proxy between lrun and etcd has to pass th
 constexpr const char* kUserHint = "set LRUN_ETCD_USER=NAME:PASSWORD on every node";
 constexpr const char* kTlsHint = "an etcd that wants TLS is asked with '--rdzv-conf protocol=https'";
 constexpr const char* kNoTlsHint = "an etcd that speaks no TLS is asked without '--rdzv-conf protocol=https'";
-/// How often each endpoint may end a connection without a word. One that is being started refuses it instead.
+/// How often each endpoint may end a connection without a word, before one has answered. One that is being started
+/// refuses it instead; a proxy before one that is started again does not.
 constexpr std::size_t kMostWordless = 10;
 
 SteadyTime now() { return std::chrono::steady_clock::now(); }
@@ -194,7 +195,8 @@ void EtcdClient::end_of_connection() {
   }
   const std::string why = place_in_words() + " closed the connection without a word";
   const std::string hint = tls_ ? kNoTlsHint : kTlsHint;
-  ++wordless_ >= kMostWordless* options_.endpoints.size() ? refuse(why, hint) : fail(why, hint);
+  const bool waits = has_answered_ || ++wordless_ < kMostWordless * options_.endpoints.size();
+  waits ? fail(why, hint) : refuse(why, hint);
 }
 
 void EtcdClient::take(const HttpResponse& response) {
@@ -257,14 +259,16 @@ void EtcdClient::mistake(const std::string& why, const std::string& hint) {
   mistaken_ = mistaken;
 }
 
-/// The other end gets to know why, if it still listens. Files that were in order before are being replaced.
+/// The other end gets to know why, if it still listens. Certificates that were in order before are being
+/// replaced.
 void EtcdClient::refuse_tls() {
   const std::string why = tls_->refusal();
   const std::string hint = tls_->hint();
   const bool is_ours = tls_->is_about_us();
   if (socket_) (void)out_.send_to(socket_.get());
-  if (!is_ours) return mistake(place_in_words() + ": " + why, hint);
-  tls_works_ ? fail(why, hint) : refuse(why, hint);
+  const std::string told = is_ours ? why : place_in_words() + ": " + why;
+  if (tls_works_) return fail(told, hint);
+  is_ours ? refuse(told, hint) : mistake(told, hint);
 }
 
 /// Where nobody listens nobody is slow to answer.

@@ -15,8 +15,12 @@ trap 'touch "$out/end"; "$lab" down > /dev/null 2>&1; rm -rf "$out"' EXIT
 patience=60  # seconds, for anything to happen
 
 fail() { echo "FAILED: $1"; tail -n 30 "$out"/*.log; exit 1; }
-etcd_up() { bring_up etcd etcd up "$1"; endpoints=$("$lab" etcd endpoints); }
 ctl() { ETCDCTL_API=3 etcdctl --endpoints "$endpoints" "$@"; }
+etcd_up() {
+  bring_up etcd etcd up "$1"
+  endpoints=$("$lab" etcd endpoints)
+  comes_up etcd ctl endpoint health
+}
 
 # begin NAME NODES JOB [OPTIONS]: a launcher in the background; its workers go on until the file 'end' is there.
 declare -A launchers
@@ -135,10 +139,11 @@ rm "$out/end"
 # The leader of three members is killed under a running job, and the job does not notice; without a quorum it stops.
 "$lab" down > /dev/null 2>&1
 etcd_up 3
-begin a 2 three; begin b 2 three
+lease=15  # seconds: it has to outlive an election of etcd, on a machine that has other things to do
+begin a 2 three --rdzv-conf "heartbeat_timeout=$lease"; begin b 2 three --rdzv-conf "heartbeat_timeout=$lease"
 said a 'rank ./2'; said b 'rank ./2'
 "$lab" etcd kill leader > "$out/killed"
-deadline=$((SECONDS + 12))  # more than two leases
+deadline=$((SECONDS + lease + 2))
 while [ "$SECONDS" -lt "$deadline" ]; do
   ! grep -q 'is lost' "$out/a.log" "$out/b.log" || fail "one member of three was killed, and the job noticed"
   sleep 0.2

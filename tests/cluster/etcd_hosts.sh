@@ -12,13 +12,14 @@ command -v etcdctl > /dev/null || skip "no etcdctl"
 open_lab etcdhosts
 export LRUN_STATE=$out/state
 patience=60  # seconds, for anything to happen
-lease=5      # seconds
+lease=15     # seconds: it has to outlive an election of etcd, on a machine that has other things to do
 
 fail() { echo "FAILED: $1"; tail -n 30 "$out"/*.log; exit 1; }
 bring_up hosts hosts up 6
 bring_up etcd etcd up 3 --hosts
 endpoints=$("$lab" etcd endpoints)
 ctl() { "$lab" exec h0 env ETCDCTL_API=3 etcdctl --endpoints "$endpoints" "$@"; }
+comes_up etcd ctl endpoint health
 with_etcd() {  # cut|heal HOST: its links to the hosts of etcd
   local to
   for to in h1 h2 h3; do "$lab" hosts "$1" "$2" "$to"; done
@@ -29,6 +30,7 @@ declare -A launchers
 begin() {
   # shellcheck disable=SC2016 # expanded by the workers
   "$lab" exec "$1" "$lrun" --rdzv-backend etcd --rdzv-endpoint "$endpoints" --rdzv-id job --nnodes 2:3 -n 1 --grace 2s \
+    --rdzv-conf "heartbeat_timeout=$lease" \
     sh -c 'echo "rank $RANK/$WORLD_SIZE count $TORCHELASTIC_RESTART_COUNT."; while [ ! -e "$0" ]; do sleep 0.1; done' \
     "$out/end" > "$out/$1.log" 2>&1 &
   launchers[$1]=$!
@@ -63,7 +65,7 @@ read -r member _ <<< "$(tr '\n' ' ' <<< "$others")"
 # it, nor that its leader dies.
 with_etcd cut "$member"
 killed=$("$lab" etcd kill leader)
-deadline=$((SECONDS + 2 * lease + 2))
+deadline=$((SECONDS + lease + 2))
 while [ "$SECONDS" -lt "$deadline" ]; do
   ! grep -q 'is lost' "$out"/h?.log || fail "a link that nobody needs was cut, and the job noticed"
   sleep 0.2

@@ -29,6 +29,16 @@ bring_up() {
   "$lab" "$@" > "$out/lab" 2>&1 || skip "no $name here: $(tail -n 1 "$out/lab")"
 }
 
+# comes_up NAME COMMAND...: waits until COMMAND succeeds, so that nobody has to be patient with what has just begun.
+comes_up() {
+  local name=$1 deadline=$((SECONDS + 60))
+  shift
+  until "$@" > /dev/null 2>&1; do
+    [ "$SECONDS" -lt "$deadline" ] || fail "$name does not come up"
+    sleep 0.1
+  done
+}
+
 # nothing_runs SECONDS GREP-OPTION...: waits until no process of any host has a command line like that. The pattern must
 # not match itself. lrun promises the SECONDS of a machine that does nothing else: the time is told, and no verdict.
 nothing_runs() {

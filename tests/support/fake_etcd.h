@@ -26,6 +26,10 @@ class FakeEtcd {
   /// The connection ends behind the next answer.
   void hang_up() { hangs_up_ = true; }
 
+  /// The next connections end without a word, like those to a proxy behind which nobody listens.
+  void end_connections(int count) { wordless_ = count; }
+  [[nodiscard]] int connections_to_end() const { return wordless_; }
+
   /// Of all requests, in order.
   std::vector<std::string> paths;
 
@@ -37,6 +41,10 @@ class FakeEtcd {
   void accept() {
     Fd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!client) return;
+    if (wordless_ > 0) {
+      --wordless_;
+      return;
+    }
     readable_.cancel();
     client_ = std::move(client);
     readable_ = loop_.on_readable(client_.get(), [this] { read(); });
@@ -61,6 +69,7 @@ class FakeEtcd {
   Fd listener_;
   Fd client_;
   bool hangs_up_ = false;
+  int wordless_ = 0;
   EventLoop::Watch accepting_;
   EventLoop::Watch readable_;
 };

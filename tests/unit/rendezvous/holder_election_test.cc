@@ -215,6 +215,38 @@ TEST_F(Election, AsksEtcdToKeepTheStateUntilItDoes) {
   EXPECT_EQ(not_kept, "no space") << "told once";
 }
 
+TEST_F(Election, RenewsItsLeaseAtAnEtcdThatIsTooFullForTheState) {
+  EventLoop loop;
+  std::string told;
+  FakeEtcd etcd(loop, [&](const std::string& request) {
+    if (elected_ && request.starts_with("POST /v3/lease/keepalive")) {
+      told += "renews";
+      loop.stop();
+    }
+    if (!elected_ || !request.starts_with("POST /v3/kv/txn")) return answer(request);
+    return FakeEtcd::response(R"({"code":8,"message":"no space"})", "429 Too Many Requests");
+  });
+  HolderElection election(
+      loop,
+      {.etcd = {.endpoints = {{"127.0.0.1", etcd.port()}}, .attempt = kPatience},
+       .folder = "/lrun/job",
+       .self = {.token = "own", .node = "here"}},
+      {.open = [](const std::string&) { return std::uint16_t{4000}; },
+       .close = [] {},
+       .found = [&](const HolderRecord&, bool, const std::optional<JobState>&) { election.keep({.round = 1}); },
+       .deposed =
+           [&](const std::string& why) {
+             told += "deposed: " + why;
+             loop.stop();
+           },
+       .failed = [&](const std::string&, const std::string&) { loop.stop(); },
+       .not_kept = [&](const std::string& why) { told += why + "; "; }});
+  seconds_ = "8";
+  election.look();
+  loop.run();
+  EXPECT_EQ(told, "127.0.0.1 port " + std::to_string(etcd.port()) + " says 'no space'; renews");
+}
+
 TEST_F(Election, RefusesAnAddressThatMeansAnotherNodeItself) {
   held_ = key_with(to_json(HolderRecord{"other", "there", "127.0.0.1", 4000}), 3);
   run();

@@ -160,6 +160,19 @@ TEST(EtcdClient, WaitsForALimitedTimeWhereAllEndpointsRefuse) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, kPatience / 2);
 }
 
+/// It is being started again, behind a proxy that takes every connection.
+TEST(EtcdClient, WaitsForAnEtcdThatHasAnsweredHoweverOftenConnectionsEndWithoutAWord) {
+  EventLoop loop;
+  FakeEtcd etcd(loop, [](const std::string&) { return found(); });
+  EtcdClient client(loop, at({etcd.port()}));
+  etcd.hang_up();
+  EXPECT_EQ(ask(loop, client).trouble, "");
+  etcd.end_connections(12);
+  EXPECT_EQ(ask(loop, client).trouble, "");
+  EXPECT_EQ(etcd.connections_to_end(), 0);
+  EXPECT_EQ(etcd.paths.size(), 2U);
+}
+
 TEST(EtcdClient, LogsInOnceAndAgainWhenItsTokenIsOver) {
   EventLoop loop;
   int logins = 0;

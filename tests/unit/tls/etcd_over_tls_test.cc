@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/etcd_client.h"
@@ -43,13 +44,16 @@ class TlsEtcd {
   /// The next answer is not followed by anything, not even TLS's last word.
   void hang_up() { hangs_up_ = true; }
   void be_silent() { is_silent_ = true; }
+  /// To who connects next, and to nobody else.
+  void show_once(const Identity& identity) { shown_once_ = &identity; }
 
  private:
   void accept() {
     readable_.cancel();
     client_ = Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     ++connections_;
-    end_ = std::make_unique<TlsServerEnd>(identity_, clients_);
+    const Identity* const shown = std::exchange(shown_once_, nullptr);
+    end_ = std::make_unique<TlsServerEnd>(shown != nullptr ? *shown : identity_, clients_);
     readable_ = loop_.on_readable(client_.get(), [this] { read(); });
   }
 
@@ -74,6 +78,7 @@ class TlsEtcd {
 
   EventLoop& loop_;
   const Identity& identity_;
+  const Identity* shown_once_ = nullptr;
   std::string answer_;
   const Authority* clients_;
   Fd listener_;
@@ -220,6 +225,18 @@ TEST_F(EtcdOverTls, RefusesFilesOfNoUseBeforeAnybodyIsAsked) {
   EtcdClient client(loop_, options);
   EXPECT_THAT(ask(client).trouble, HasSubstr("missing': No such file or directory"));
   EXPECT_EQ(etcd.connections(), 0);
+}
+
+/// It is being replaced.
+TEST_F(EtcdOverTls, AsksAgainWhereACertificateIsWrongOfAnEtcdThatHasAnswered) {
+  const Identity expired = authority_.sign({.until = -1});
+  TlsEtcd etcd(loop_, identity_, found());
+  EtcdClient client(loop_, at({etcd.port()}));
+  etcd.hang_up();
+  EXPECT_EQ(ask(client).trouble, "");
+  etcd.show_once(expired);
+  EXPECT_EQ(ask(client).trouble, "");
+  EXPECT_EQ(etcd.connections(), 3);
 }
 
 /// They are being replaced.
