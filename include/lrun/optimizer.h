@@ -40,7 +40,7 @@ class Optimizer {
   /// While it lives, the torch optimizer of one rank, or of all, has the state of all ranks.
   class WholeState {
    public:
-    WholeState(Optimizer& optimizer, int rank) : optimizer_(optimizer) {
+    WholeState(const Optimizer& optimizer, int rank) : optimizer_(optimizer) {
       if (optimizer_.shards_) optimizer_.shards_->gather_state(optimizer_.optimizer_, rank);
     }
     WholeState(const WholeState&) = delete;
@@ -50,7 +50,7 @@ class Optimizer {
     }
 
    private:
-    Optimizer& optimizer_;
+    const Optimizer& optimizer_;
   };
 
   /// The state of all ranks on `rank` (kAllRanks: on every one), for saving it. What is saved then can be loaded under
@@ -59,7 +59,7 @@ class Optimizer {
 
   /// Writes what torch's own optimizer writes, with the whole state, into the archive of `rank` (kAllRanks: of every
   /// rank); what others get is unspecified. Collective as whole_state().
-  void save(torch::serialize::OutputArchive& archive, int rank = 0) {
+  void save(torch::serialize::OutputArchive& archive, int rank = 0) const {
     const WholeState whole(*this, rank);
     optimizer_.save(archive);
   }
@@ -73,7 +73,8 @@ class Optimizer {
   }
 
   /// torch's own optimizer: parameter groups, schedulers. Where the state is split it has this rank's part of it, and
-  /// step() and save() are to be those of this class; it may load a whole state by itself.
+  /// step() and save() are to be those of this class; it may load a whole state by itself, of the parameters' device:
+  /// what is loaded through it stays where the archive has it.
   [[nodiscard]] TorchOptimizer& operator*() { return optimizer_; }
   [[nodiscard]] TorchOptimizer* operator->() { return &optimizer_; }
 
@@ -81,9 +82,27 @@ class Optimizer {
   [[nodiscard]] const std::optional<OptimizerShards>& shards() const { return shards_; }
 
  private:
-  TorchOptimizer optimizer_;
-  std::optional<OptimizerShards> shards_;
+  // torch::save() takes a const value, and the whole state is there only while it is saved
+  mutable TorchOptimizer optimizer_;
+  mutable std::optional<OptimizerShards> shards_;
   bool was_loaded_ = false;
 };
+
+/// For torch::save(optimizer, ...): as save() of all ranks, so that what each rank writes is whole. Where the state is
+/// split every rank calls it, each with a stream or file of its own.
+template <class TorchOptimizer>
+torch::serialize::OutputArchive& operator<<(torch::serialize::OutputArchive& archive,
+                                            const Optimizer<TorchOptimizer>& optimizer) {
+  optimizer.save(archive, kAllRanks);
+  return archive;
+}
+
+/// For torch::load(optimizer, ...): as load().
+template <class TorchOptimizer>
+torch::serialize::InputArchive& operator>>(torch::serialize::InputArchive& archive,
+                                           Optimizer<TorchOptimizer>& optimizer) {
+  optimizer.load(archive);
+  return archive;
+}
 
 }  // namespace lrun

@@ -52,15 +52,11 @@ struct Training {
 struct Archives {
   explicit Archives(Training& training) {
     torch::save(training.net, net);
-    torch::serialize::OutputArchive archive;
-    training.optimizer.save(archive, kAllRanks);
-    archive.save_to(optimizer);
+    torch::save(training.optimizer, optimizer);
   }
   void load_into(Training& training) {
     torch::load(training.net, net);
-    torch::serialize::InputArchive archive;
-    archive.load_from(optimizer);
-    training.optimizer.load(archive);
+    torch::load(training.optimizer, optimizer);
   }
 
   std::stringstream net;
