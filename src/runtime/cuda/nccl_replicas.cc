@@ -68,6 +68,7 @@ class NcclReplicas final : public ReplicaLink {
 
   void wait_for_callers() override {
     for (Replica& replica : replicas_) {
+      const c10::cuda::CUDAGuard guard(replica.device);  // a default stream is that of the current device
       replica.ready.record(c10::cuda::getCurrentCUDAStream(replica.device));
       replica.ready.hold_back(replica.stream);
     }
@@ -75,6 +76,7 @@ class NcclReplicas final : public ReplicaLink {
 
   void hold_callers() override {
     for (Replica& replica : replicas_) {
+      const c10::cuda::CUDAGuard guard(replica.device);
       replica.ended.record(replica.stream);
       replica.ended.hold_back(c10::cuda::getCurrentCUDAStream(replica.device));
     }

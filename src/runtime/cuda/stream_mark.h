@@ -24,7 +24,12 @@ class Mark {
     check_cuda(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent");
   }
   // CUDA takes an event that is in no stream yet for one that has been reached.
-  [[nodiscard]] bool is_reached() const { return recorded_ && cudaEventQuery(event_) != cudaErrorNotReady; }
+  [[nodiscard]] bool is_reached() const {
+    if (!recorded_) return false;
+    if (cudaEventQuery(event_) != cudaErrorNotReady) return true;
+    static_cast<void>(cudaGetLastError());  // else it is what the thread's next check of a kernel finds
+    return false;
+  }
 
  private:
   cudaEvent_t event_ = nullptr;

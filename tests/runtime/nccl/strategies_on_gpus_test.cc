@@ -111,22 +111,29 @@ TEST(DpOnTwoGpus, EqualsOneProcessOnTheWholeBatch) {
   require_dp_equal_on_all<equality::SparseEmbedding>();
 }
 
+/// The first two GPUs' current streams: of a pool, or the default ones, which CUDA takes for the current device's.
+void require_equal_between_two(const std::string& backend, bool in_own_streams) {
+  SessionOptions options = options_on(2);
+  options.connect = [](const World&) { return make_collectives("single", {}); };
+  options.backend = backend;  // of the replicas alone: the world is one
+  Session session(options);
+  const c10::impl::VirtualGuardImpl guard(at::kCUDA);
+  std::vector<c10::Stream> streams;
+  for (const std::string name : {"cuda:0", "cuda:1"}) {
+    const at::Device device(name);
+    streams.push_back(in_own_streams ? guard.getStreamFromGlobalPool(device) : guard.getDefaultStream(device));
+  }
+  const c10::MultiStreamGuard current(streams);
+  require_equal_to_the_cpu<equality::Mlp>(session, 2);
+}
+
 TEST(DpOnTwoGpus, IsTheSameByCopiesAndInTheStreamsOfItsCaller) {
   if (gpus() < 2) GTEST_SKIP() << "replicas want a GPU each, and there are " << gpus();
   for (const std::string backend : {"nccl", "gloo"}) {
-    EXPECT_EQ(run_apart([&backend] {
-                SessionOptions options = options_on(2);
-                options.connect = [](const World&) { return make_collectives("single", {}); };
-                options.backend = backend;  // of the replicas alone: the world is one
-                Session session(options);
-                const c10::impl::VirtualGuardImpl guard(at::kCUDA);
-                const c10::MultiStreamGuard current(
-                    std::vector<c10::Stream>{guard.getStreamFromGlobalPool(at::Device(at::kCUDA, 0)),
-                                             guard.getStreamFromGlobalPool(at::Device(at::kCUDA, 1))});
-                require_equal_to_the_cpu<equality::Mlp>(session, 2);
-              }),
-              "")
-        << backend;
+    for (const bool in_own_streams : {false, true}) {
+      EXPECT_EQ(run_apart([&] { require_equal_between_two(backend, in_own_streams); }), "")
+          << backend << (in_own_streams ? " in own streams" : " in default streams");
+    }
   }
 }
 
@@ -174,9 +181,7 @@ TEST(DpOnOneGpu, GoesOnWithArchivesOfTheCpuThatAreLoadedAfterTheModuleWasWrapped
         auto model = session.wrap(net);
         auto optimizer = session.optimizer<torch::optim::Adam>(model, torch::optim::AdamOptions());
         torch::load(net, of_net);
-        torch::serialize::InputArchive archive;
-        archive.load_from(of_adam);
-        optimizer.load(archive);
+        torch::load(optimizer, of_adam);
         step_alone();
         optimizer.zero_grad();
         model.train_step(
