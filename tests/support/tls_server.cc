@@ -40,7 +40,8 @@ void name(X509_NAME* whom, const std::string& text) {
 /// \param issuer  null: the certificate's own key signs it
 Identity make(const std::string& common_name, const Wish& wish, const Identity* issuer, bool is_authority) {
   static long serial = 0;
-  Identity made{Openssl<X509>(::X509_new()), Openssl<EVP_PKEY>(EVP_EC_gen("P-256")), "", ""};
+  EVP_PKEY* const key = wish.rsa_bits > 0 ? EVP_RSA_gen(wish.rsa_bits) : EVP_EC_gen("P-256");
+  Identity made{Openssl<X509>(::X509_new()), Openssl<EVP_PKEY>(key), "", ""};
   X509* const certificate = made.certificate.get();
   ::X509_set_version(certificate, 2);
   ::ASN1_INTEGER_set(::X509_get_serialNumber(certificate), ++serial);

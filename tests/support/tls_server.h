@@ -4,6 +4,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ struct Wish {
   std::string use = "serverAuth";                    ///< as in openssl's extendedKeyUsage
   long from = -3600;
   long until = 3600;
+  std::size_t rsa_bits = 0;  ///< of its key; 0: it is one of an elliptic curve
 };
 
 /// A certificate and its key, both also as files have them.

@@ -40,9 +40,9 @@ TlsEnd::TlsEnd(const TlsQuestion& question) : host_(question.host), has_certific
 bool TlsEnd::prepare(const TlsQuestion& question) {
   context_.reset(::SSL_CTX_new(::TLS_client_method()));
   if (!context_ || ::SSL_CTX_set_min_proto_version(context_.get(), TLS1_2_VERSION) != 1) return false;
-  const TextFault fault = take_question(context_.get(), question);
+  TextFault fault = take_question(context_.get(), question);
   if (fault.fault != TlsFault::kNone) {
-    fail(fault.fault, fault.why);
+    fail(fault.fault, std::move(fault.why));
     return false;
   }
   ::SSL_CTX_set_options(context_.get(), SSL_OP_NO_RENEGOTIATION);
@@ -53,6 +53,7 @@ bool TlsEnd::prepare(const TlsQuestion& question) {
   if (!ssl_ || in_ == nullptr || out_ == nullptr) {
     ::BIO_free(in_);
     ::BIO_free(out_);
+    in_ = out_ = nullptr;
     return false;
   }
   ::BIO_set_mem_eof_return(in_, -1);  // more may come

@@ -3,9 +3,11 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/x509.h>
 
 #include <climits>
 #include <memory>
+#include <string>
 
 namespace lrun {
 namespace {
@@ -28,7 +30,21 @@ int no_passphrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* was_aske
   return -1;
 }
 
-Certificate next_certificate(BIO* bio) { return Certificate(::PEM_read_bio_X509(bio, nullptr, nullptr, nullptr)); }
+/// \param is_locked  becomes true where only a passphrase would open it; then it is null, as at the end.
+Certificate next_certificate(BIO* bio, bool& is_locked) {
+  return Certificate(::PEM_read_bio_X509(bio, nullptr, no_passphrase, &is_locked));
+}
+
+TextFault no_certificate(TlsFault fault, bool is_locked) {
+  return {fault, is_locked ? "a certificate in it is locked with a passphrase, for which nobody can be asked"
+                           : "there is no certificate in it, in PEM format"};
+}
+
+/// By the last call: too weak a key, for example.
+TextFault refused(TlsFault fault, const std::string& what) {
+  const char* const why = ::ERR_reason_error_string(::ERR_peek_last_error());
+  return {fault, what + " is refused: " + (why == nullptr ? "no reason given" : why)};
+}
 
 TextFault trust(SSL_CTX* context, const TlsText& text) {
   if (text.size == 0) {
@@ -37,21 +53,26 @@ TextFault trust(SSL_CTX* context, const TlsText& text) {
   }
   const Bio bio = reading(text);
   int count = 0;
-  while (const Certificate certificate = next_certificate(bio.get())) {
+  bool is_locked = false;
+  while (const Certificate certificate = next_certificate(bio.get(), is_locked)) {
     count += ::X509_STORE_add_cert(::SSL_CTX_get_cert_store(context), certificate.get());
   }
-  return count > 0 ? TextFault() : TextFault{TlsFault::kAuthorities, "there is no certificate in it, in PEM format"};
+  return count > 0 && !is_locked ? TextFault() : no_certificate(TlsFault::kAuthorities, is_locked);
 }
 
 /// The first is ours, the others lead to its authority.
-bool show(SSL_CTX* context, const TlsText& text) {
+TextFault show(SSL_CTX* context, const TlsText& text) {
   const Bio bio = reading(text);
-  const Certificate own = next_certificate(bio.get());
-  if (!own || ::SSL_CTX_use_certificate(context, own.get()) != 1) return false;
-  while (const Certificate between = next_certificate(bio.get())) {
-    if (::SSL_CTX_add1_chain_cert(context, between.get()) != 1) return false;
+  bool is_locked = false;
+  const Certificate own = next_certificate(bio.get(), is_locked);
+  if (!own) return no_certificate(TlsFault::kCertificate, is_locked);
+  if (::SSL_CTX_use_certificate(context, own.get()) != 1) return refused(TlsFault::kCertificate, "its certificate");
+  while (const Certificate between = next_certificate(bio.get(), is_locked)) {
+    if (::SSL_CTX_add1_chain_cert(context, between.get()) != 1) {
+      return refused(TlsFault::kCertificate, "a certificate behind its first");
+    }
   }
-  return true;
+  return is_locked ? no_certificate(TlsFault::kCertificate, is_locked) : TextFault();
 }
 
 TextFault prove(SSL_CTX* context, const TlsText& text) {
@@ -60,8 +81,10 @@ TextFault prove(SSL_CTX* context, const TlsText& text) {
   const std::unique_ptr<EVP_PKEY, Free> key(::PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, &was_asked));
   if (was_asked) return {TlsFault::kKey, "its key is locked with a passphrase, for which nobody can be asked"};
   if (!key) return {TlsFault::kKey, "there is no private key in it, in PEM format"};
-  const bool belongs = ::SSL_CTX_use_PrivateKey(context, key.get()) == 1 && ::SSL_CTX_check_private_key(context) == 1;
-  return belongs ? TextFault() : TextFault{TlsFault::kKey, "its key does not belong to the certificate"};
+  if (::X509_check_private_key(::SSL_CTX_get0_certificate(context), key.get()) != 1) {
+    return {TlsFault::kKey, "its key does not belong to the certificate"};
+  }
+  return ::SSL_CTX_use_PrivateKey(context, key.get()) == 1 ? TextFault() : refused(TlsFault::kKey, "its key");
 }
 
 }  // namespace
@@ -69,9 +92,8 @@ TextFault prove(SSL_CTX* context, const TlsText& text) {
 TextFault take_question(SSL_CTX* context, const TlsQuestion& question) {
   TextFault fault = trust(context, question.authorities);
   if (fault.fault == TlsFault::kNone && question.certificate.size > 0) {
-    if (!show(context, question.certificate)) {
-      fault = {TlsFault::kCertificate, "there is no certificate in it, in PEM format"};
-    } else {
+    fault = show(context, question.certificate);
+    if (fault.fault == TlsFault::kNone) {
       fault = prove(context, question.key.size > 0 ? question.key : question.certificate);
     }
   }

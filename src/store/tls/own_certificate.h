@@ -2,6 +2,8 @@
 
 #include <openssl/ssl.h>
 
+#include <string>
+
 #include "store/tls_interface.h"
 
 namespace lrun {
@@ -9,7 +11,7 @@ namespace lrun {
 /// Whom to trust, and who we are. \return what is not in order, as a clause about the text it stands in; kNone: all is.
 struct TextFault {
   TlsFault fault = TlsFault::kNone;
-  const char* why = "";
+  std::string why = {};
 };
 TextFault take_question(SSL_CTX* context, const TlsQuestion& question);
 

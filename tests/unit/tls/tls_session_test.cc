@@ -149,6 +149,13 @@ TEST_F(Tls, SaysWhichOfItsOwnFilesIsOfNoUse) {
   const std::string missing = folder_.path() / "missing";
   const std::string locked = file("locked.key", test::locked(*ours.key));
   const std::string other = file("other.key", authority_.sign().key_text);
+  const Identity small = authority_.sign({.rsa_bits = 512});
+  const std::string weak = file("weak.pem", small.key_text + small.certificate_text);
+  const std::string sealed_text =
+      "-----BEGIN CERTIFICATE-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\n"
+      "AAAAAAAAAAAAAAAAAAAAAA==\n-----END CERTIFICATE-----\n";
+  const std::string sealed = file("sealed.pem", sealed_text);
+  const std::string sealed_behind = file("sealed_behind.pem", ours.key_text + ours.certificate_text + sealed_text);
   struct Case {
     TlsFiles files;
     std::string refusal;
@@ -162,6 +169,11 @@ TEST_F(Tls, SaysWhichOfItsOwnFilesIsOfNoUse) {
            Case{{.certificate = certificate, .key = empty},
                 "cannot use '" + empty + "': there is no private key in it"},
            Case{{.certificate = certificate, .key = locked}, "cannot use '" + locked + "': its key is locked with a"},
+           Case{{.authorities = sealed}, "cannot use '" + sealed + "': a certificate in it is locked with a"},
+           Case{{.authorities = sealed_behind}, "cannot use '" + sealed_behind + "': a certificate in it is locked"},
+           Case{{.certificate = sealed}, "cannot use '" + sealed + "': a certificate in it is locked with a"},
+           Case{{.certificate = sealed_behind}, "cannot use '" + sealed_behind + "': a certificate in it is locked"},
+           Case{{.certificate = weak}, "cannot use '" + weak + "': its certificate is refused: ee key too small"},
            Case{{.certificate = certificate, .key = other}, "cannot use '" + other + "': its key does not belong to"},
        }) {
     TlsSession client(one.files, "localhost");
