@@ -174,6 +174,8 @@ std::string reason_here_in_words(const RunEnd& end) {
                          format_duration(Duration(end.limit_ms)));
     case RunEnd::Kind::kGuardDied:
       return "lrun itself was killed";
+    case RunEnd::Kind::kLauncherFailed:
+      return terminal_safe(end.who);
     case RunEnd::Kind::kWorkerFailed:
       return "a worker failed";
     default:

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 
 #include "verdict/failure_record.h"
 
@@ -23,9 +22,12 @@ Json parse_bounded(std::string_view text) {
   return Json::parse(text.begin(), text.end(), shallow, /*allow_exceptions=*/false);
 }
 
+/// Other nodes must be able to read it, also when it is told by another clock: json_integer().
+constexpr std::int64_t kMostSeconds = std::int64_t{1} << 60U;
+
 std::int64_t to_seconds(const Json& value) {
   if (value.is_number_unsigned()) {
-    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+    constexpr std::uint64_t kMost = kMostSeconds;
     return static_cast<std::int64_t>(std::min(value.get<std::uint64_t>(), kMost));
   }
   if (value.is_number_integer()) return std::max<std::int64_t>(0, value.get<std::int64_t>());
@@ -33,7 +35,8 @@ std::int64_t to_seconds(const Json& value) {
   const auto& text = value.get_ref<const std::string&>();
   std::int64_t seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  return error == std::errc() && end == text.data() + text.size() ? std::max<std::int64_t>(0, seconds) : 0;
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole ? std::clamp<std::int64_t>(seconds, 0, kMostSeconds) : 0;
 }
 
 std::string text_at(const Json& object, const char* key) {

@@ -15,6 +15,11 @@ RunEnd end_for(const Reason& reason, int own_rank) {
   return end;
 }
 
+/// A node whose report is missing, or cannot be read, may have failed.
+RunEnd unknown_end() {
+  return {.kind = RunEnd::Kind::kLauncherFailed, .who = "what one of the nodes came to is not known"};
+}
+
 bool is_after(const FailureRecord& failure, std::int64_t since_ns) {
   return since_ns != 0 && failure.steady_ns >= since_ns;
 }
@@ -55,6 +60,7 @@ Verdict judge_job(const JobReport& report, int own_rank, const std::optional<Nod
   Verdict verdict = judge(report.reason ? end_for(*report.reason, own_rank) : RunEnd{}, report.failures);
   const std::optional<NodeChange> change = node_change(report.joined, loss);
   if (change && (!report.reason || may_follow_from(verdict, *change))) verdict = judge(change->end, report.failures);
+  if (verdict.end.kind == RunEnd::Kind::kSucceeded && report.is_incomplete) verdict = judge(unknown_end(), {});
   count_others(verdict, report.fates);
   verdict.end.grace_expired = verdict.end.grace_expired || report.grace_expired;
   return verdict;

@@ -20,7 +20,7 @@ struct NodeLoss {
 /// The reason is the one that was decided first; but a node's loss wins over failures that look like its consequences,
 /// or came after its last sign of life, and so does a node that has joined over failures since workers were stopped for
 /// it. The culprit is found among all nodes' failures as judge() finds it among one's; of the others there are only
-/// numbers.
+/// numbers. Without a reason, what a node came to must be known of all for the job to have succeeded.
 /// \param report    of all nodes
 /// \param own_rank  our node: its reasons are 'here'
 /// \param loss      that a node is lost, where one is

@@ -19,7 +19,9 @@ struct Fates {
 
   /// The number that `record` counts in.
   [[nodiscard]] int& of(const FailureRecord& record);
-  [[nodiscard]] int total() const { return stopped_by_signal + killed + lost + failed + succeeded; }
+  [[nodiscard]] std::int64_t total() const {
+    return std::int64_t{stopped_by_signal} + killed + lost + failed + succeeded;
+  }
   bool operator==(const Fates&) const = default;
 };
 

@@ -109,14 +109,33 @@ std::string_view behind_name(std::string_view line) {
 }
 
 constexpr std::string_view kOfMake = "*** ";
+constexpr std::string_view kWaits = "*** Waiting";  // after the failure that it tells
+constexpr std::array kMakes{std::string_view("make"), std::string_view("gmake"), std::string_view("mingw32-make")};
+
+/// 'make', '/usr/bin/gmake', 'make[1]'.
+bool is_make(std::string_view name) {
+  name.remove_prefix(name.rfind('/') + 1);
+  if (const auto bracket = name.find('['); bracket != std::string_view::npos) {
+    const std::string_view level = name.substr(bracket + 1);
+    if (level.size() < 2 || !level.ends_with(']') || !std::all_of(level.begin(), level.end() - 1, is_digit))
+      return false;
+    name = name.substr(0, bracket);
+  }
+  return std::find(kMakes.begin(), kMakes.end(), name) != kMakes.end();
+}
 
 /// 'make: *** [Makefile:3: all] Error 2', 'make[1]: *** No rule to make target 'x'.  Stop.'
-bool is_of_make(std::string_view line) { return behind_name(line).starts_with(kOfMake); }
+bool is_of_make(std::string_view line) {
+  const std::string_view words = behind_name(line);
+  return words.starts_with(kOfMake) && is_make(line.substr(0, line.size() - words.size() - 2));
+}
 
 /// What a recipe said itself stands before make's account of it, and the account of the innermost make before others'.
 std::string find_of_make(const std::vector<std::string>& last_lines, const std::vector<std::string>& error_lines) {
-  const auto found = std::find_if(error_lines.begin(), error_lines.end(), is_of_make);
-  return found != error_lines.end() && is_near_the_end(last_lines, *found) ? *found : std::string();
+  const auto found = std::find_if(error_lines.begin(), error_lines.end(), [&](const std::string& line) {
+    return is_of_make(line) && !behind_name(line).starts_with(kWaits) && is_near_the_end(last_lines, line);
+  });
+  return found != error_lines.end() ? *found : std::string();
 }
 
 bool tells_reason(std::string_view line) {

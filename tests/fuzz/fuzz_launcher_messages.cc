@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (const auto report = job_report_from_json(bytes)) {
     const Verdict verdict = judge_job(*report, 0, {});
-    if (verdict.exit_code < 0) std::abort();
+    if (verdict.exit_code < 0 || verdict.others.total() < 0) std::abort();
     if (gather_reports({std::string(bytes)}).size() > kMostReportBytes) std::abort();
   }
   if (const auto notice = stop_notice_from_json(bytes)) {

@@ -48,6 +48,15 @@ TEST(VerdictText, ShowsTheLastLinesCountsTheOthersAndEndsWithTheCause) {
       "lrun: error: rank 1 (local rank 1, pid 4242 on host) exited with code 3 after 0.4s\n");
 }
 
+TEST(VerdictText, SaysThatANodesEndIsNotKnown) {
+  Verdict verdict;
+  verdict.end = {.kind = RunEnd::Kind::kLauncherFailed, .who = "what one of the nodes came to is not known"};
+  verdict.others.succeeded = 2;
+  EXPECT_EQ(verdict_text(verdict, {}),
+            "lrun: note: 2 workers had succeeded\n"
+            "lrun: error: the run was stopped: what one of the nodes came to is not known\n");
+}
+
 TEST(VerdictText, StaysWithinFifteenLinesHoweverMuchWasPrinted) {
   Verdict verdict;
   verdict.end.kind = RunEnd::Kind::kWorkerFailed;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "verdict/failure_record.h"
+#include "verdict/job_report.h"
 
 namespace lrun {
 namespace {
@@ -43,6 +44,19 @@ TEST(ErrorFile, WithAnUnreadableTimeIsStillRead) {
     const auto file = parse_error_file(std::string(R"({"message": "m", "timestamp": )") + time + "}");
     ASSERT_TRUE(file) << time;
     EXPECT_GE(file->time, 0) << time;
+  }
+}
+
+TEST(ErrorFile, OfTheFarFutureIsReadByOtherNodes) {
+  for (const char* const time : {"9200000000000000000", "\"9200000000000000000\"", "18446744073709551615"}) {
+    const auto file = parse_error_file(std::string(R"({"message": "m", "timestamp": )") + time + "}");
+    ASSERT_TRUE(file) << time;
+    FailureRecord record;
+    record.value = 7;
+    record.error_time = file->time;
+    const ClockShift shift{.steady_ns = 0, .wall_ns = 2'000'000'000'000'000'000};
+    const JobReport report = report_of("a", 0, {.kind = RunEnd::Kind::kWorkerFailed}, 1, {record}, shift);
+    EXPECT_EQ(job_report_from_json(to_json(report)), report) << time;
   }
 }
 

@@ -59,6 +59,17 @@ TEST(JudgeJob, SucceedsWhenAllNodesDid) {
   EXPECT_EQ(verdict.exit_code, 0);
 }
 
+TEST(JudgeJob, IsNoSuccessWhereANodesReportIsMissing) {
+  const Reports missing{report(0, {}, 9, {ended(0, 0, 5)}), std::nullopt};
+  const Verdict verdict = judge_all(missing, 0, {});
+  EXPECT_EQ(verdict.end.kind, Kind::kLauncherFailed);
+  EXPECT_FALSE(verdict.end.who.empty());
+  EXPECT_EQ(verdict.exit_code, kExitRefused);
+  EXPECT_EQ(verdict.others, (Fates{.succeeded = 1}));
+  const Reports failed{report(0, {Kind::kWorkerFailed}, 9, {ended(0, 3, 5)}), std::nullopt};
+  EXPECT_EQ(judge_all(failed, 0, {}).exit_code, 3) << "a reason that is known counts";
+}
+
 TEST(JudgeJob, BlamesTheSameWorkerOnEveryNode) {
   const Reports reports{report(0, told_by_b(Kind::kWorkerFailed), 20, {stopped(0), stopped(1)}),
                         report(1, {Kind::kWorkerFailed}, 10, {ended(3, 7, 10), stopped(2)})};

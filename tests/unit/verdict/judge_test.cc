@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <limits>
 
 namespace lrun {
 namespace {
@@ -134,6 +135,11 @@ TEST(Judge, CountsTheKilledThatDoNotEndAsLost) {
   EXPECT_EQ(verdict.lost, std::vector<int>{1});
   EXPECT_TRUE(verdict.killed.empty());
   EXPECT_EQ(verdict.exit_code, 3);
+}
+
+TEST(Fates, OfReportsThatCountAsManyAsTheyLikeHaveATotal) {
+  constexpr int kMost = std::numeric_limits<int>::max();
+  EXPECT_EQ((Fates{kMost, kMost, kMost, kMost, kMost}.total()), 5 * std::int64_t{kMost});
 }
 
 TEST(Judge, ExitsWithOneForALostWorker) {

@@ -54,6 +54,23 @@ TEST(PlainError, IsWhatMakeSaysWhereTheRecipeSaidNothing) {
   EXPECT_EQ(found({"make: *** [Makefile:2: all] Error 1 (ignored)", "1", "2", "3", "4", "5", "6", "7", "8", "9"}), "")
       << "other things were said after it";
   EXPECT_EQ(found({"it: was *** bad"}), "");
+  for (const char* const name : {"gmake", "mingw32-make[12]", "/usr/bin/make", "../bin/gmake[3]"}) {
+    const std::string line = std::string(name) + ": *** [Makefile:2: all] Error 3";
+    EXPECT_EQ(found({line}), line);
+  }
+  for (const char* const name : {"INFO", "cmake", "make[", "make]", "make[]", "make[x]", "make/", "[1]", "]"}) {
+    EXPECT_EQ(found({std::string(name) + ": *** starting training ***"}), "") << name << " is not make";
+  }
+}
+
+TEST(PlainError, IsWhatMakeSaysLastWhereManyMakesSpeak) {
+  Lines lines{"make[9]: *** [Makefile:3: early] Error 1"};
+  for (int level = 8; level > 0; --level) {
+    lines.push_back("make[" + std::to_string(level) + "]: *** [Makefile:7: step] Error 2");
+    lines.push_back("make[" + std::to_string(level) + "]: *** Waiting for unfinished jobs....");
+  }
+  const std::string error = found(lines);
+  EXPECT_TRUE(error.starts_with("make[4]: *** ")) << error << ": the first that is near the end";
 }
 
 TEST(PlainError, MayHaveALongCallStackBehindIt) {
