@@ -218,12 +218,14 @@ TEST_F(Election, AsksEtcdToKeepTheStateUntilItDoes) {
 TEST_F(Election, RenewsItsLeaseAtAnEtcdThatIsTooFullForTheState) {
   EventLoop loop;
   std::string told;
+  int puts = 0;  // one each 200 ms, until a quarter of the lease is over at the latest
   FakeEtcd etcd(loop, [&](const std::string& request) {
     if (elected_ && request.starts_with("POST /v3/lease/keepalive")) {
       told += "renews";
       loop.stop();
     }
     if (!elected_ || !request.starts_with("POST /v3/kv/txn")) return answer(request);
+    ++puts;
     return FakeEtcd::response(R"({"code":8,"message":"no space"})", "429 Too Many Requests");
   });
   HolderElection election(
@@ -245,6 +247,7 @@ TEST_F(Election, RenewsItsLeaseAtAnEtcdThatIsTooFullForTheState) {
   election.look();
   loop.run();
   EXPECT_EQ(told, "127.0.0.1 port " + std::to_string(etcd.port()) + " says 'no space'; renews");
+  EXPECT_LT(puts, 12) << "the renewal had to wait";
 }
 
 TEST_F(Election, RefusesAnAddressThatMeansAnotherNodeItself) {
