@@ -252,7 +252,7 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
   const std::string python = plan.argv.front() != program ? start.executable.path : std::string();
   NodeRun::Facts facts{program, python, std::move(start), request.verbosity,
                        most_connections(limit, workers, static_cast<std::size_t>(plan.world_size))};
-  facts.has_pipe_of_its_own = has_pipe_of_its_own();
+  facts.maker_of_input_pipe = maker_of_input_pipe();
   RunCgroup cgroup = wants_cgroup(facts.start, environment) ? RunCgroup::make(plan.run_id) : RunCgroup();
   const int code = run_guarded(
       plan.stop_signals.numbers,

@@ -131,8 +131,8 @@ Verdict NodeRun::run_attempts() {
 
 void NodeRun::watch_unread_input() {
   const bool is_read = plan_.standard_input || plan_.personality.standard_input != Personality::Stdin::kNull;
-  if (is_read || !facts_.has_pipe_of_its_own || speaks_through_head()) return;
-  unread_input_.emplace(loop_, [this] {
+  if (is_read || facts_.maker_of_input_pipe == 0 || speaks_through_head()) return;
+  unread_input_.emplace(loop_, facts_.maker_of_input_pipe, [this] {
     warn("nobody reads what is piped into lrun: with '--stdin' rank 0 does, and the others nothing");
   });
 }

@@ -43,7 +43,7 @@ class NodeRun {
     std::size_t most_connections = 0;  ///< to the store, at the same time
     Job* job = nullptr;                ///< with other nodes; nullptr: alone
     Membership membership = {};        ///< of that job's first attempt here
-    bool has_pipe_of_its_own = false;  ///< on standard input
+    pid_t maker_of_input_pipe = 0;     ///< maker_of_input_pipe()
   };
 
   /// \throws std::system_error  the store's port is taken, descriptors ran out.

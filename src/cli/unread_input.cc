@@ -4,22 +4,51 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace lrun {
 
-bool has_pipe_of_its_own() {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_input(const struct stat& other) {
   struct stat own {};
-  struct stat parents {};
-  if (::fstat(STDIN_FILENO, &own) != 0 || !S_ISFIFO(own.st_mode)) return false;
-  const std::string input_of_parent = "/proc/" + std::to_string(::getppid()) + "/fd/0";
-  if (::stat(input_of_parent.c_str(), &parents) != 0) return errno == ENOENT;  // it has none
-  return own.st_dev != parents.st_dev || own.st_ino != parents.st_ino;
+  return ::fstat(STDIN_FILENO, &own) == 0 && own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
-UnreadInput::UnreadInput(EventLoop& loop, std::function<void()> data_came) : data_came_(std::move(data_came)) {
+/// The link tells by its own mode for what the descriptor is open: whoever writes to the pipe has it, too.
+bool reads_input(const fs::path& descriptor) {
+  struct stat link {};
+  struct stat file {};
+  return ::lstat(descriptor.c_str(), &link) == 0 && (link.st_mode & S_IRUSR) != 0 &&
+         ::stat(descriptor.c_str(), &file) == 0 && is_input(file);
+}
+
+/// None of its descriptors, which are known.
+bool leaves_input_to_us(pid_t maker) {
+  std::error_code error;
+  fs::directory_iterator entry("/proc/" + std::to_string(maker) + "/fd", error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (reads_input(entry->path())) return false;
+  }
+  return !error;
+}
+
+}  // namespace
+
+pid_t maker_of_input_pipe() {
+  struct stat own {};
+  if (::fstat(STDIN_FILENO, &own) != 0 || !S_ISFIFO(own.st_mode)) return 0;
+  const pid_t starter = ::getppid();
+  return starter != 0 && ::getsid(starter) == ::getsid(0) ? starter : 0;
+}
+
+UnreadInput::UnreadInput(EventLoop& loop, pid_t maker, std::function<void()> data_came)
+    : maker_(maker), data_came_(std::move(data_came)) {
   readable_ = loop.on_readable(STDIN_FILENO, [this] { look(); });
 }
 
@@ -27,7 +56,7 @@ UnreadInput::UnreadInput(EventLoop& loop, std::function<void()> data_came) : dat
 void UnreadInput::look() {
   readable_.cancel();
   int bytes = 0;
-  if (::ioctl(STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0) data_came_();
+  if (::ioctl(STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0 && leaves_input_to_us(maker_)) data_came_();
 }
 
 }  // namespace lrun

@@ -1,27 +1,32 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 
 #include "base/event_loop.h"
 
 namespace lrun {
 
-/// Standard input is a pipe that was made for this lrun: the process that started it is known to have another input, or
-/// none. A shell that reads a script or a list through a pipe passes that on to all it starts, and what is in it is for
-/// the shell. To be asked in the process that the user started.
-bool has_pipe_of_its_own();
+/// Whoever started this process and may have made a pipe for it: 0 where standard input is no pipe, or where that is
+/// not known, since the starter has gone or is of another session. To be asked in the process that the user started.
+pid_t maker_of_input_pipe();
 
 /// Says once when data comes through a pipe on standard input that no worker reads. Reads nothing itself, so that an
-/// empty pipe, as of a service, says nothing. One thread.
+/// empty pipe, as of a service, says nothing. Nor does one that its maker could read, then, on any descriptor: a shell
+/// that reads a script or a list through a pipe passes that on to all it starts, and what is in it is for the shell.
+/// One thread.
 class UnreadInput {
  public:
-  UnreadInput(EventLoop& loop, std::function<void()> data_came);
+  /// \param maker  maker_of_input_pipe(), not 0
+  UnreadInput(EventLoop& loop, pid_t maker, std::function<void()> data_came);
   UnreadInput(const UnreadInput&) = delete;
   UnreadInput& operator=(const UnreadInput&) = delete;
 
  private:
   void look();
 
+  pid_t maker_;
   std::function<void()> data_came_;
   EventLoop::Watch readable_;
 };
