@@ -32,8 +32,11 @@ std::string joined(const std::vector<DeviceId>& devices) {
   return text;
 }
 
-/// The same option with a plain count, for hints.
-Setting<std::string> two_of(const Setting<std::string>& setting) { return {"2", setting.source, setting.origin}; }
+/// The same option with a plain count, for hints; selections of hosts take none.
+Setting<std::string> two_of(const Setting<std::string>& setting) {
+  const bool selects = setting.origin == "--include" || setting.origin == "--exclude";
+  return {"2", setting.source, selects ? "--devices" : setting.origin};
+}
 
 bool is_usable(const Gpu& gpu) { return !gpu.lost && gpu.mode != ComputeMode::kProhibited; }
 

@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/user_error.h"
 #include "cli/deepspeed_env.h"
 #include "cli/named_hosts.h"
 #include "parse_support.h"
+#include "plan/device_choice.h"
 #include "support/temporary_folder.h"
 
 namespace lrun {
@@ -119,6 +121,20 @@ TEST(DevicesOfLocalhost, AreRefusedWhereTheyAreNotThereOrSaidTwice) {
             "'--include localhost:1' and '--devices 1' both say which devices to use");
   EXPECT_EQ(selected({"--include", "localhost:1", "--num_nodes", "2"}, 4),
             "'--include localhost:1' selects devices of this host, and the run is on several");
+}
+
+TEST(DevicesOfLocalhost, AreNamedByAHintThatWorks) {
+  const LaunchRequest request = request_of({"--include", "localhost:0", "--accelerator", "cpu", "p"});
+  Allocation allocation = host_with(1);
+  select_devices_here(request, allocation);
+  LaunchRequest of_node = request;
+  of_node.devices = {allocation.nodes.front().devices, Source::kFlag, allocation.nodes.front().devices_origin};
+  try {
+    (void)choose_devices(of_node, allocation.nodes.front());
+    FAIL() << "a GPU was taken";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.hint(), "use '--devices 2' for two CPU ranks, or '--accelerator gpu'");
+  }
 }
 
 }  // namespace
