@@ -32,17 +32,37 @@ for port in range(20000 + os.getpid() * 7919 % 10000, 32000):
 PYTHON
 }
 
-# show NODES COMMAND: what all nodes print, sorted, without prefixes; COMMAND finds $NODE_RANK and $PORT
-show() {
-  local nodes=$1 command=$2 node pids=() pid
+# start NODES COMMAND: whether all end well
+start() {
+  local nodes=$1 command=$2 node pids=() code failed=0
   export PORT
   PORT=$(free_port)
   for ((node = 0; node < nodes; node++)); do
     NODE_RANK=$node timeout 120 bash -c "$command" > "out.$node" 2> "err.$node" &
     pids+=($!)
   done
-  for pid in "${pids[@]}"; do
-    wait "$pid" || { echo "FAILED: '$command' ended with $?"; cat out.* err.*; exit 1; }
+  for ((node = 0; node < nodes; node++)); do
+    code=0
+    wait "${pids[node]}" || code=$?
+    if [ "$code" != 0 ] && [ "$failed" = 0 ]; then
+      failed=$code
+      kill "${pids[@]:node + 1}" 2> /dev/null || true # they would wait for it
+    fi
+  done
+  return "$failed"
+}
+
+# show NODES COMMAND: what all nodes print, sorted, without prefixes; COMMAND finds $NODE_RANK and $PORT. Somebody else
+# may take that port before lrun does: then with another.
+show() {
+  local tries=0 code
+  while code=0 && { start "$@" || code=$?; } && [ "$code" != 0 ]; do
+    tries=$((tries + 1))
+    if [ "$tries" = 5 ] || ! grep -qi 'address already in use' err.*; then
+      echo "FAILED: '$2' ended with $code"
+      cat out.* err.*
+      exit 1
+    fi
   done
   sort -o shown <(cat out.* | sed 's/^.*\(rank [0-9]\)/\1/; s/ *$//')
   rm out.* err.*
