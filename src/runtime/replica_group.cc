@@ -79,7 +79,7 @@ ReplicaGroup::ReplicaGroup(std::vector<at::Device> devices, std::unique_ptr<Repl
 ReplicaGroup::~ReplicaGroup() {
   while (is_busy()) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // ends: the watchdog has the deadline
   const std::lock_guard lock(mutex_);
-  link_->abort();
+  failure_ ? link_->abort() : link_->close(std::chrono::steady_clock::now() + timeout_);
 }
 
 bool ReplicaGroup::can_broadcast(const ReplicaRow& row) const {

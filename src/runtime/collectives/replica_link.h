@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string>
 
+#include "base/clock.h"
+
 namespace lrun {
 
 /// What ReplicaGroup needs of NCCL and CUDA, call by call: a communicator and a stream of its own for each replica of
@@ -35,6 +37,9 @@ class ReplicaLink {
   /// What the library noticed by itself; empty when all is well.
   virtual std::string asynchronous_error() = 0;
 
+  /// Frees the communicators at the end of a training in which all went well and nothing is in flight: at the latest at
+  /// the deadline, aborted then. No other call but abort() is made afterwards.
+  virtual void close(SteadyTime deadline) noexcept = 0;
   /// Ends what is in flight and frees the communicators; may be called again. No other call is made afterwards.
   virtual void abort() noexcept = 0;
 };

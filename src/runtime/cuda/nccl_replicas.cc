@@ -7,9 +7,13 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
+#include <exception>
 #include <string>
+#include <utility>
 
+#include "runtime/collectives/backoff.h"
 #include "runtime/cuda/cuda_calls.h"
 #include "runtime/cuda/nccl_types.h"
 #include "runtime/cuda/stream_mark.h"
@@ -95,6 +99,20 @@ class NcclReplicas final : public ReplicaLink {
     return {};
   }
 
+  void close(SteadyTime deadline) noexcept override {
+    try {
+      finalize();
+      for (Backoff backoff(deadline, std::chrono::milliseconds(5)); !is_settled(); backoff.sleep()) {
+        if (backoff.is_over()) return abort();
+      }
+      for (Replica& replica : replicas_) {  // does not wait for the others any more
+        static_cast<void>(ncclCommDestroy(std::exchange(replica.communicator, nullptr)));
+      }
+    } catch (const std::exception&) {
+      abort();
+    }
+  }
+
   /// In one group: communicators of one process are freed together.
   void abort() noexcept override {
     if (std::ranges::all_of(replicas_, [](const Replica& replica) { return replica.communicator == nullptr; })) return;
@@ -136,6 +154,18 @@ class NcclReplicas final : public ReplicaLink {
     }
     const ncclResult_t end = ncclGroupEnd();
     check_nccl(result, "ncclCommInitRankConfig");
+    check_nccl(end, "ncclGroupEnd");
+  }
+
+  /// Begins to. In one group: each waits for all others.
+  void finalize() {
+    check_nccl(ncclGroupStart(), "ncclGroupStart");
+    ncclResult_t result = ncclSuccess;
+    for (const Replica& replica : replicas_) {
+      if (result == ncclSuccess || result == ncclInProgress) result = ncclCommFinalize(replica.communicator);
+    }
+    const ncclResult_t end = ncclGroupEnd();
+    check_nccl(result, "ncclCommFinalize");
     check_nccl(end, "ncclGroupEnd");
   }
 

@@ -18,7 +18,7 @@ namespace lrun::test {
 
 /// What a FakeReplicaLink does, and what was asked of it. Outlives the link.
 struct FakeNccl {
-  /// 'wait', 'begin', 'broadcast 1 [2, 3]', 'sum 0 [4]', 'end', 'settled', 'hold', 'abort', in order.
+  /// 'wait', 'begin', 'broadcast 1 [2, 3]', 'sum 0 [4]', 'end', 'settled', 'hold', 'close', 'abort', in order.
   [[nodiscard]] std::vector<std::string> calls() {
     const std::lock_guard lock(mutex);
     return history;
@@ -69,6 +69,7 @@ class FakeReplicaLink final : public ReplicaLink {
   void hold_callers() override { nccl_.say("hold"); }
   bool is_reached() override { return nccl_.ends; }
   std::string asynchronous_error() override { return nccl_.has_error ? "a cable was cut" : ""; }
+  void close(SteadyTime) noexcept override { nccl_.say("close"); }
   void abort() noexcept override {
     if (!nccl_.is_aborted.exchange(true)) nccl_.say("abort");
   }

@@ -76,7 +76,7 @@ TEST(ReplicaGroup, SendsAllRowsInOneOperationBetweenTheStreamsOfItsCaller) {
   }
   EXPECT_EQ(nccl.calls(),
             (std::vector<std::string>{"settled", "wait", "begin", "broadcast 0 [2]", "broadcast 1 [2]",
-                                      "broadcast 0 [3, 1]", "broadcast 1 [3, 1]", "end", "settled", "hold", "abort"}));
+                                      "broadcast 0 [3, 1]", "broadcast 1 [3, 1]", "end", "settled", "hold", "close"}));
 }
 
 TEST(ReplicaGroup, WaitsForEachGroupToBeginAndOnceForAllToEnd) {
@@ -168,6 +168,19 @@ TEST(ReplicaGroup, ClosesAGroupWhoseCallsFail) {
   EXPECT_EQ(nccl.calls(), (std::vector<std::string>{"settled", "wait", "begin", "end", "abort"}));
   nccl.refuses = false;
   EXPECT_EQ(error_of([&] { group.sum({row_of(1, 2)}); }), "Error: no memory");
+}
+
+TEST(ReplicaGroup, EndsInOrderOnlyWhereAllWentWell) {
+  FakeNccl well;
+  group_of(well);
+  EXPECT_EQ(well.calls(), (std::vector<std::string>{"settled", "close"})) << "without an exchange, too";
+  FakeNccl failed;
+  failed.refuses = true;
+  {
+    auto group = group_of(failed);
+    EXPECT_EQ(error_of([&] { group.sum({row_of(1, 2)}); }), "Error: no memory");
+  }
+  EXPECT_EQ(failed.calls(), (std::vector<std::string>{"settled", "wait", "begin", "end", "abort"}));
 }
 
 std::vector<at::Device> gpus(std::initializer_list<int> indices) {
