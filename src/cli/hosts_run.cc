@@ -21,7 +21,6 @@ namespace {
 
 using Kind = NodeFrame::Kind;
 
-constexpr Duration kAnswerLimit(30'000);
 constexpr Duration kEndMargin(20'000);   // the holder of the meeting waits so long for others, and some more
 constexpr Duration kHurriedEnd(10'000);  // after a second signal
 constexpr Duration kToHangUp(1500);      // for an ssh whose host has told its end: it may serve others, too
@@ -69,15 +68,23 @@ std::unique_ptr<HostLinks> HostsRun::links_to(const std::vector<Host>& hosts) {
 
 HostsRun::End HostsRun::run() {
   links_->connect();
-  // Two connections behind each other, or a second one from here, take more time.
-  const bool is_tree = hosts_.size() > options_.most_connections;
-  const Duration limit = is_tree ? 2 * kAnswerLimit : kAnswerLimit;
-  answer_limit_ = loop_.after(limit, [this, limit] { do_without_answers(limit); });
+  limit_answers();
   say_that_we_live();
   start_when_all_answered();
   loop_.run();
   links_.reset();
   return end_;
+}
+
+void HostsRun::limit_answers() {
+  const auto limit = [this](Duration more, Duration whole) {
+    answer_limit_ = loop_.after(more, [this, whole] { do_without_answers(whole); });
+  };
+  if (hosts_.size() <= options_.most_connections) return limit(options_.answer_limit, options_.answer_limit);
+  answer_limit_ = loop_.after(options_.detour_limit, [this, limit] {
+    limit(options_.answer_limit, options_.detour_limit + options_.answer_limit);
+    links_->connect_unheard_from_here();
+  });
 }
 
 void HostsRun::do_without_answers(Duration waited) {

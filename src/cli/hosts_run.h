@@ -41,6 +41,8 @@ class HostsRun {
     std::string master_addr;  ///< of the first host, as the user says; empty: where ssh reaches it
     int min_nodes = 1;        ///< fewer hosts cannot begin
     std::size_t most_connections = kMostConnections;  ///< of one lrun: further hosts are reached through others
+    Duration detour_limit{30'000};                    ///< then who is silent behind another is connected to from here
+    Duration answer_limit{30'000};                    ///< of all hosts; where some are behind others, from then on
     Duration grace{0};                                ///< of the workers
     std::vector<int> signals;                         ///< to be passed on, blocked; SIGTSTP suspends the head alone
     std::vector<int> stop_signals;                    ///< those of them that end the run
@@ -72,6 +74,7 @@ class HostsRun {
   };
 
   [[nodiscard]] std::unique_ptr<HostLinks> links_to(const std::vector<Host>& hosts);
+  void limit_answers();
   void do_without_answers(Duration waited);
   void received(std::size_t index, const NodeFrame& frame);
   void cannot_be_used(std::size_t index, const std::string& why);

@@ -14,6 +14,8 @@ namespace {
 
 using Kind = NodeFrame::Kind;
 
+constexpr ExitStatus kEndOfSsh{ExitStatus::Kind::kExited, 255};  // it did not get there
+
 std::optional<NodeFrame> whole_frame(std::string_view bytes) {
   NodeFrameReader reader;
   reader.take(bytes);
@@ -150,7 +152,7 @@ void HostLinks::ended(int number, const ExitStatus& status, const std::string& l
   Link& lost = link(number);
   if (!std::exchange(lost.open, false)) return;
   if (is_relay(number)) return relay_ended(number, status, last_line);
-  if (lost.heard || was_tried_from_here(number)) return events_.ended(host_of(number), status, last_line);
+  if (lost.heard || was_tried_from_here(number, status)) return events_.ended(host_of(number), status, last_line);
   connect_launcher_from_here(host_of(number));
 }
 
@@ -163,10 +165,23 @@ void HostLinks::relay_ended(int relay, const ExitStatus& status, const std::stri
   }
 }
 
-bool HostLinks::was_tried_from_here(int number) const {
+/// What ends instead of a relay may be a lrun that knows none: as a launcher it says which one it is.
+bool HostLinks::was_tried_from_here(int number, const ExitStatus& status) const {
   const int through = links_[static_cast<std::size_t>(number)].through;
   if (through == kHeadItself) return true;
-  return host_of(through) == host_of(number) && links_[static_cast<std::size_t>(through)].through == kHeadItself;
+  const Link& relay = links_[static_cast<std::size_t>(through)];
+  if (host_of(through) != host_of(number) || relay.through != kHeadItself) return false;
+  return status == kEndOfSsh || (relay.own && relay.own->greeted());
+}
+
+void HostLinks::connect_unheard_from_here() {
+  for (int number = static_cast<int>(links_.size()) - 1; number >= 0; --number) {
+    const Link& waiting = link(number);
+    if (!waiting.open || waiting.heard || waiting.through == kHeadItself) continue;
+    if (link(waiting.through).through == kHeadItself && host_of(waiting.through) == host_of(number)) continue;
+    hang_up(number);
+    if (!is_relay(number)) connect_launcher_from_here(host_of(number));
+  }
 }
 
 void HostLinks::pause(bool paused) {
@@ -176,11 +191,13 @@ void HostLinks::pause(bool paused) {
   }
 }
 
-void HostLinks::close(std::size_t host) {
-  Link& closed = links_[host];
+void HostLinks::close(std::size_t host) { hang_up(static_cast<int>(host)); }
+
+void HostLinks::hang_up(int number) {
+  Link& closed = link(number);
   if (!std::exchange(closed.open, false)) return;
   if (closed.through == kHeadItself) return closed.own->close();
-  send_to(closed.through, Kind::kHangUpHost, std::to_string(host));
+  send_to(closed.through, Kind::kHangUpHost, std::to_string(number));
 }
 
 std::size_t HostLinks::first_on_the_way(std::size_t host) const {

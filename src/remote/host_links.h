@@ -47,6 +47,9 @@ class HostLinks {
   HostLinks& operator=(const HostLinks&) = delete;
 
   void connect();
+  /// Hosts that were to answer by way of others, and have not said anything so far, are connected to from here instead:
+  /// one on the way may hang, and its connection does not end then.
+  void connect_unheard_from_here();
   void send(std::size_t host, NodeFrame::Kind kind, std::string_view payload);
   /// To all that are elsewhere, relays as well. \return false: nobody is.
   bool tell_elsewhere(NodeFrame::Kind kind);
@@ -82,9 +85,10 @@ class HostLinks {
   void send_to(int number, NodeFrame::Kind kind, std::string_view payload);
   void received(int number, const NodeFrame& frame);
   [[nodiscard]] bool goes_through(int number, int relay) const;
+  void hang_up(int number);
   void ended(int number, const ExitStatus& status, const std::string& last_line);
   void relay_ended(int relay, const ExitStatus& status, const std::string& last_line);
-  [[nodiscard]] bool was_tried_from_here(int number) const;
+  [[nodiscard]] bool was_tried_from_here(int number, const ExitStatus& status) const;
 
   EventLoop& loop_;
   std::vector<Host> hosts_;

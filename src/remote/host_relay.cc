@@ -14,6 +14,10 @@ namespace {
 using Kind = NodeFrame::Kind;
 
 constexpr int kCannotConnect = 255;  // as ssh ends
+constexpr Duration kToHangUp(2000);  // whoever takes longer is killed
+// Every relay on the way puts a frame into a frame of its own, which has the same limit.
+constexpr std::size_t kBytesOfRelay = 13;
+constexpr std::size_t kBytesOfAllRelays = 64;
 
 }  // namespace
 
@@ -28,8 +32,27 @@ void HostRelay::take(const NodeFrame& frame) {
     const auto link = of_host ? links_.find(of_host->number) : links_.end();
     if (link != links_.end()) link->second->send_bytes(of_host->bytes);
   } else if (frame.kind == Kind::kHangUpHost) {
-    if (const auto number = whole_number<int>(frame.payload)) links_.erase(*number);
+    if (const auto number = whole_number<int>(frame.payload)) hang_up(*number);
   }
+}
+
+/// The others are not to wait for its end.
+void HostRelay::hang_up(int number) {
+  const auto found = links_.find(number);
+  if (found == links_.end()) return;
+  found->second->close();
+  closed_[number] = {std::move(found->second), loop_.after(kToHangUp, [this, number] { closed_.erase(number); })};
+  links_.erase(found);
+}
+
+void HostRelay::pass_on(int number, const NodeFrame& frame) {
+  const std::size_t room = frame.kind == Kind::kFromHost ? kBytesOfRelay : kBytesOfAllRelays;
+  if (frame.payload.size() <= kMostFrameBytes - room) {
+    return tell_(Kind::kFromHost, frame_of_host(number, frame.kind, frame.payload));
+  }
+  hang_up(number);
+  tell_(Kind::kHostEnded,
+        encode(HostEnd{number, {ExitStatus::Kind::kExited, kCannotConnect}, "it said too much at once"}));
 }
 
 void HostRelay::start(const HostStart& start) {
@@ -47,10 +70,7 @@ void HostRelay::connect(const HostStart& start) {
   const int number = start.number;
   auto link = std::make_unique<HostLink>(
       loop_, command, defaults_, start.copies ? std::string_view(own_program_) : std::string_view(),
-      HostLink::Events{.frame =
-                           [this, number](const NodeFrame& frame) {
-                             tell_(Kind::kFromHost, frame_of_host(number, frame.kind, frame.payload));
-                           },
+      HostLink::Events{.frame = [this, number](const NodeFrame& frame) { pass_on(number, frame); },
                        .ended =
                            [this, number](const ExitStatus& status, const std::string& last_line) {
                              const std::string end = encode(HostEnd{number, status, last_line});

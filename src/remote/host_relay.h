@@ -35,12 +35,20 @@ class HostRelay {
  private:
   void start(const HostStart& start);
   void connect(const HostStart& start);
+  void pass_on(int number, const NodeFrame& frame);
+  void hang_up(int number);
 
   EventLoop& loop_;
   SpawnDefaults defaults_;
   Tell tell_;
   std::string own_program_;  ///< read once it is needed, and kept for as long as connections send it
   std::map<int, std::unique_ptr<HostLink>> links_;
+  /// A connection that is told to end, until it is killed.
+  struct Closed {
+    std::unique_ptr<HostLink> link;
+    EventLoop::Timer limit;
+  };
+  std::map<int, Closed> closed_;
   bool paused_ = false;
 };
 
