@@ -5,6 +5,8 @@ set -euo pipefail
 lrun=$1
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
+# shellcheck source=tests/cluster/launchers.sh
+. "$(dirname "$0")/launchers.sh"
 need_lab
 need_part etcd etcd
 command -v etcdctl > /dev/null || skip "no etcdctl"
@@ -12,9 +14,7 @@ export LAB=etcd$$  # small letters and digits
 out=$(mktemp -d)
 export LRUN_STATE=$out/state
 trap 'touch "$out/end"; "$lab" down > /dev/null 2>&1; rm -rf "$out"' EXIT
-patience=60  # seconds, for anything to happen
 
-fail() { echo "FAILED: $1"; tail -n 30 "$out"/*.log; exit 1; }
 ctl() { ETCDCTL_API=3 etcdctl --endpoints "$endpoints" "$@"; }
 etcd_up() {
   bring_up etcd etcd up "$1"
@@ -23,7 +23,6 @@ etcd_up() {
 }
 
 # begin NAME NODES JOB [OPTIONS]: a launcher in the background; its workers go on until the file 'end' is there.
-declare -A launchers
 begin() {
   local name=$1 nodes=$2 job=$3
   shift 3
@@ -33,24 +32,6 @@ begin() {
     sh -c 'echo "rank $RANK/$WORLD_SIZE count $TORCHELASTIC_RESTART_COUNT."; while [ ! -e "$0" ]; do sleep 0.1; done' \
     "$out/end" > "$out/$name.log" 2>&1 &
   launchers[$name]=$!
-}
-# said NAME TEXT: waits until a launcher, or one of its workers, says so.
-said() {
-  local deadline=$((SECONDS + patience))
-  until grep -q -- "$2" "$out/$1.log"; do
-    [ "$SECONDS" -lt "$deadline" ] || fail "$1 does not say '$2'"
-    sleep 0.05
-  done
-}
-# ends NAME STATUS
-ends() {
-  local status=0 deadline=$((SECONDS + patience))
-  while kill -0 "${launchers[$1]}" 2> /dev/null; do
-    [ "$SECONDS" -lt "$deadline" ] || fail "$1 does not end"
-    sleep 0.05
-  done
-  wait "${launchers[$1]}" || status=$?
-  [ "$status" -eq "$2" ] || fail "$1 ended with $status, not $2"
 }
 # kill -9 of both processes of a launcher, while neither can act
 kill_launcher() {

@@ -5,16 +5,16 @@ set -euo pipefail
 lrun=$1
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
+# shellcheck source=tests/cluster/launchers.sh
+. "$(dirname "$0")/launchers.sh"
 need_lab
 need_root
 need_part etcd etcd
 command -v etcdctl > /dev/null || skip "no etcdctl"
 open_lab etcdhosts
 export LRUN_STATE=$out/state
-patience=60  # seconds, for anything to happen
 lease=15     # seconds: it has to outlive an election of etcd, on a machine that has other things to do
 
-fail() { echo "FAILED: $1"; tail -n 30 "$out"/*.log; exit 1; }
 bring_up hosts hosts up 6
 bring_up etcd etcd up 3 --hosts
 endpoints=$("$lab" etcd endpoints)
@@ -26,7 +26,6 @@ with_etcd() {  # cut|heal HOST: its links to the hosts of etcd
 }
 
 # begin HOST: a launcher in the background; its worker goes on until the file 'end' is there.
-declare -A launchers
 begin() {
   # shellcheck disable=SC2016 # expanded by the workers
   "$lab" exec "$1" "$lrun" --rdzv-backend etcd --rdzv-endpoint "$endpoints" --rdzv-id job --nnodes 2:3 -n 1 --grace 2s \
@@ -34,24 +33,6 @@ begin() {
     sh -c 'echo "rank $RANK/$WORLD_SIZE count $TORCHELASTIC_RESTART_COUNT."; while [ ! -e "$0" ]; do sleep 0.1; done' \
     "$out/end" > "$out/$1.log" 2>&1 &
   launchers[$1]=$!
-}
-# said HOST TEXT [TIMES]: waits until its launcher, or its worker, has said so.
-said() {
-  local deadline=$((SECONDS + patience))
-  until [ "$(grep -c -- "$2" "$out/$1.log")" -ge "${3:-1}" ]; do
-    [ "$SECONDS" -lt "$deadline" ] || fail "$1 does not say '$2' ${3:-1} times"
-    sleep 0.05
-  done
-}
-# ends HOST: it does, and all is well
-ends() {
-  local status=0 deadline=$((SECONDS + patience))
-  while kill -0 "${launchers[$1]}" 2> /dev/null; do
-    [ "$SECONDS" -lt "$deadline" ] || fail "$1 does not end"
-    sleep 0.05
-  done
-  wait "${launchers[$1]}" || status=$?
-  [ "$status" -eq 0 ] || fail "$1 ended with $status"
 }
 holder() { ctl get --print-value-only /lrun/job/holder | grep -o '"node":"h[456]"' | grep -o 'h[456]'; }
 
@@ -86,6 +67,6 @@ with_etcd heal "$first"
 for host in h4 h5 h6; do said $host 'rank ./3 count 0' 2; done
 
 touch "$out/end"
-for host in h4 h5 h6; do ends $host; done
+for host in h4 h5 h6; do ends $host 0; done
 [ -z "$(holder || true)" ] || fail "the job is over, and $(holder) holds its meeting"
 echo "passed"

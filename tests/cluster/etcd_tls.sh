@@ -5,6 +5,8 @@ set -euo pipefail
 lrun=$1 library=$2 folder=$3
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
+# shellcheck source=tests/cluster/launchers.sh
+. "$(dirname "$0")/launchers.sh"
 unset LRUN_LAB
 for tool in etcd openssl; do command -v "$tool" > /dev/null || skip "no $tool"; done
 out=$(mktemp -d)
@@ -16,10 +18,7 @@ clean() {
   rm -rf "$out"
 }
 trap clean EXIT
-patience=60  # seconds, for anything to happen
 host=127.$(($$ % 200 + 50)).$(($$ / 200 % 254 + 1)).9  # nobody else's
-
-fail() { echo "FAILED: $1"; tail -n 30 "$out"/*.log; exit 1; }
 
 # authority NAME; certificate NAME AUTHORITY SUBJECT-ALT-NAME [DAYS]
 key=(-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes)
@@ -36,23 +35,11 @@ certificate() {
 show() { cp "$out/$1.pem" "$out/shown.pem"; cp "$out/$1.key" "$out/shown.key"; }
 
 # begin NAME PORT CONF: one of two launchers of a job, in the background.
-declare -A launchers
 begin() {
   # shellcheck disable=SC2016 # expanded by the workers
   "$lrun" --rdzv-backend etcd --rdzv-endpoint "$host:$2" --rdzv-id job --nnodes 2 -n 1 --rdzv-conf "$3" \
     sh -c 'echo "rank $RANK/$WORLD_SIZE"' > "$out/$1.log" 2>&1 &
   launchers[$1]=$!
-}
-# ends NAME STATUS [TEXT]: it does, and has said so.
-ends() {
-  local status=0 deadline=$((SECONDS + patience))
-  while kill -0 "${launchers[$1]}" 2> /dev/null; do
-    [ "$SECONDS" -lt "$deadline" ] || fail "$1 does not end"
-    sleep 0.05
-  done
-  wait "${launchers[$1]}" || status=$?
-  [ "$status" -eq "$2" ] || fail "$1 ended with $status, not $2"
-  [ $# -lt 3 ] || grep -qF -- "$3" "$out/$1.log" || fail "$1 does not say '$3'"
 }
 refused() { begin "$1" 2379 "$2"; ends "$1" 125 "$3"; }
 

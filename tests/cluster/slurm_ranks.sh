@@ -5,22 +5,13 @@ set -euo pipefail
 lrun=$1
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
+# shellcheck source=tests/cluster/slurm_steps.sh
+. "$(dirname "$0")/slurm_steps.sh"
 need_lab
 need_root
 need_part slurm Slurm
 open_lab ranks
 bring_up Slurm slurm up 3
-fail() { echo "FAILED: $1"; tail -n 30 "$out/out" "$out/err"; exit 1; }
-
-# step WANTED-STATUS SRUN-OPTIONS -- LRUN-ARGUMENTS
-step() {
-  local wanted=$1 status=0 options=()
-  shift
-  while [ "$1" != -- ]; do options+=("$1"); shift; done
-  shift
-  timeout 90 "$lab" exec h0 srun "${options[@]}" "$lrun" "$@" > "$out/out" 2> "$out/err" || status=$?
-  [ "$status" -eq "$wanted" ] || fail "'srun ${options[*]} lrun $*' ended with $status, not $wanted"
-}
 
 # is RANK TEXT: exactly one line of the workers is this rank's.
 is() { [ "$(grep -cx "rank $1 $2" "$out/out")" -eq 1 ] || fail "rank $1 is not '$2'"; }
