@@ -1,10 +1,8 @@
 #include "store/http_response.h"
 
-#include <boost/asio/buffer.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
-
 #include <utility>
+
+#include "store/http_parsing.h"
 
 namespace lrun {
 
@@ -13,10 +11,7 @@ namespace http = boost::beast::http;
 struct HttpResponseReader::Parser : http::response_parser<http::string_body> {};
 
 HttpResponseReader::HttpResponseReader() : parser_(std::make_unique<Parser>()) {
-  constexpr std::uint32_t kMostHeaderBytes = 16U << 10U;
-  parser_->eager(true);
-  parser_->header_limit(kMostHeaderBytes);
-  parser_->body_limit(kMostBytes);
+  set_http_limits(*parser_, kMostBytes);
 }
 
 HttpResponseReader::~HttpResponseReader() = default;
@@ -24,16 +19,7 @@ HttpResponseReader::HttpResponseReader(HttpResponseReader&&) noexcept = default;
 HttpResponseReader& HttpResponseReader::operator=(HttpResponseReader&&) noexcept = default;
 
 std::optional<HttpResponse> HttpResponseReader::take(std::string_view bytes) {
-  if (!refusal_.empty() || parser_->is_done()) return std::nullopt;
-  unread_.append(bytes);
-  boost::beast::error_code error;
-  const std::size_t used = parser_->put(boost::asio::buffer(unread_), error);
-  unread_.erase(0, used);
-  if (error && error != http::error::need_more) {
-    refusal_ = error.message();
-    return std::nullopt;
-  }
-  return whole();
+  return put_http_bytes(*parser_, unread_, bytes, refusal_) ? whole() : std::nullopt;
 }
 
 std::optional<HttpResponse> HttpResponseReader::end() {
