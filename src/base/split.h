@@ -21,6 +21,14 @@ inline std::string_view trimmed(std::string_view text, std::string_view blanks =
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
+/// With the letters A to Z small, whatever the locale.
+inline std::string lower_case(std::string text) {
+  for (char& letter : text) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return text;
+}
+
 /// The lines of a text without their ends; an end after the last line begins no further one.
 inline std::vector<std::string> split_lines(std::string_view text) {
   std::vector<std::string> lines;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -16,11 +15,6 @@ namespace lrun {
 namespace {
 
 constexpr std::size_t kMostFileBytes = std::size_t{1} << 20U;
-
-const Flag& env_flag() {
-  const auto flags = flag_table();
-  return *std::find_if(flags.begin(), flags.end(), [](const Flag& flag) { return flag.name == "env"; });
-}
 
 }  // namespace
 
@@ -37,7 +31,7 @@ std::vector<GivenValue> parse_deepspeed_env(std::string_view text, const std::st
     if (!has_value || name.empty()) {
       throw UserError(fmt::format("{}:{}: '{}' is no 'NAME=VALUE'", path, number, line), "write a variable a line");
     }
-    values.push_back({.flag = &env_flag(),
+    values.push_back({.flag = find_flag("env"),
                       .text = name + "=" + std::string(trimmed(value, kBlanks)),
                       .source = Source::kConfig,
                       .origin = "env",

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/nearest.h"
+#include "base/split.h"
 #include "base/user_error.h"
 #include "cli/device_argument.h"
 #include "cli/read_value.h"

@@ -22,6 +22,12 @@ std::string GivenValue::as_written_with(std::string_view value) const {
 
 std::string GivenValue::quoted() const { return (place.empty() ? "'" : place + ": '") + as_written() + "'"; }
 
+const Flag* find_flag(std::string_view name) {
+  const auto flags = flag_table();
+  const auto found = std::find_if(flags.begin(), flags.end(), [&](const Flag& flag) { return flag.name == name; });
+  return found == flags.end() ? nullptr : &*found;
+}
+
 std::vector<std::string_view> words_of(std::string_view list) {
   std::vector<std::string_view> words;
   while (!list.empty()) {

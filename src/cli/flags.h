@@ -77,6 +77,9 @@ struct Flag {
 /// The table, in the order in which help and man page show it.
 std::span<const Flag> flag_table();
 
+/// The row of this name, as in 'num_nodes'; null: there is none.
+const Flag* find_flag(std::string_view name);
+
 /// The words of a list in the table.
 std::vector<std::string_view> words_of(std::string_view list);
 

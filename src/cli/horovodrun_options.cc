@@ -14,6 +14,7 @@
 #include "base/split.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
+#include "remote/ssh.h"
 
 namespace lrun {
 namespace {
@@ -82,13 +83,6 @@ constexpr HorovodrunOption kOptions[] = {
      kRefused, kElastic, kWord},
 };
 
-const Flag* flag_named(std::string_view name) {
-  for (const Flag& flag : flag_table()) {
-    if (flag.name == name) return &flag;
-  }
-  return nullptr;
-}
-
 [[noreturn]] void refuse_value(const std::string& origin, const std::string& value, const std::string& allowed,
                                std::string_view example) {
   throw UserError(fmt::format("'{} {}': {}", origin, value, allowed),
@@ -118,7 +112,7 @@ void check_level(const std::string& origin, const std::string& value) {
 }
 
 void add_variable(std::string_view name, const std::string& value, const std::string& origin, SpelledLine& line) {
-  line.options.push_back({flag_named("env"), origin, fmt::format("{}={}", name, value), {}});
+  line.options.push_back({find_flag("env"), origin, fmt::format("{}={}", name, value), {}});
 }
 
 /// The value that a variable was given by an option before this one, without its name; empty: none.
@@ -141,12 +135,6 @@ void add_network(const std::string& origin, const std::string& value, SpelledLin
   add_variable("NCCL_SOCKET_IFNAME", all, origin, line);
 }
 
-std::string quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return text + "'";
-}
-
 void add_ssh(const HorovodrunOption& option, const std::string& origin, const std::string& value, SpelledLine& line) {
   constexpr std::uint64_t kMostPort = 65'535;
   const bool is_port = option.what == "-p";
@@ -157,8 +145,8 @@ void add_ssh(const HorovodrunOption& option, const std::string& origin, const st
   for (const Option& earlier : line.options) {
     if (earlier.flag->name == "ssh") command = earlier.value;
   }
-  command += fmt::format(" {} {}", option.what, is_port ? value : quoted(value));
-  line.options.push_back({flag_named("ssh"), origin, command, {}});
+  command += fmt::format(" {} {}", option.what, is_port ? value : quoted_for_shell(value));
+  line.options.push_back({find_flag("ssh"), origin, command, {}});
 }
 
 [[noreturn]] void refuse_option(const HorovodrunOption& option, const std::string& origin) {
@@ -185,7 +173,7 @@ void add_horovodrun_option(const HorovodrunOption& option, const std::string& or
     case kRefused:
       refuse_option(option, origin);
     case kFlag:
-      line.options.push_back({flag_named(option.what), origin, value, {}});
+      line.options.push_back({find_flag(option.what), origin, value, {}});
       return;
     case kSsh:
       return add_ssh(option, origin, value, line);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/nearest.h"
+#include "base/split.h"
 #include "base/user_error.h"
 
 namespace lrun {
@@ -36,13 +37,6 @@ std::string choice_of(const GivenValue& given, const std::string& noun) {
 
 bool is_digits(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-}
-
-std::string lower_case(std::string text) {
-  for (char& letter : text) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  }
-  return text;
 }
 
 Duration duration_of(const GivenValue& given, const std::string& example) {

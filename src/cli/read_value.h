@@ -27,8 +27,6 @@ std::string choice_hint(const GivenValue& given, const std::vector<std::string>&
 /// One of the row's choices, in any case. \throws UserError  none of them; `noun` says what they are.
 std::string choice_of(const GivenValue& given, const std::string& noun);
 
-std::string lower_case(std::string text);
-
 /// One digit or more, and nothing else.
 bool is_digits(const std::string& text);
 

@@ -1,6 +1,5 @@
 #include "cli/run_order.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <vector>
@@ -33,11 +32,9 @@ void take_environment(const NodeOrder& order) {
 std::vector<GivenValue> values_of(const NodeOrder& order) {
   std::vector<GivenValue> values;
   for (const CarriedValue& value : order.values) {
-    const auto flags = flag_table();
-    const auto flag =
-        std::find_if(flags.begin(), flags.end(), [&](const Flag& row) { return row.name == value.option; });
-    if (flag == flags.end()) continue;  // of the same version, all are there
-    values.push_back({&*flag, value.text, static_cast<Source>(value.source), value.origin, value.place, value.ranks});
+    const Flag* const flag = find_flag(value.option);
+    if (flag == nullptr) continue;  // of the same version, all are there
+    values.push_back({flag, value.text, static_cast<Source>(value.source), value.origin, value.place, value.ranks});
   }
   return values;
 }

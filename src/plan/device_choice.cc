@@ -38,8 +38,6 @@ Setting<std::string> two_of(const Setting<std::string>& setting) {
   return {"2", setting.source, selects ? "--devices" : setting.origin};
 }
 
-bool is_usable(const Gpu& gpu) { return !gpu.lost && gpu.mode != ComputeMode::kProhibited; }
-
 /// Holds one setting against one node. Constructed for the duration of a choice.
 class Chooser {
  public:
@@ -247,6 +245,8 @@ void check_accelerator(const Setting<std::string>& accelerator) {
 }
 
 }  // namespace
+
+bool is_usable(const Gpu& gpu) { return !gpu.lost && gpu.mode != ComputeMode::kProhibited; }
 
 DeviceChoice choose_devices(const LaunchRequest& request, const AllocatedNode& node) {
   check_accelerator(request.accelerator);

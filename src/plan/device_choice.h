@@ -23,6 +23,9 @@ struct DeviceChoice {
   bool operator==(const DeviceChoice&) const = default;
 };
 
+/// Neither lost nor closed by its administrator.
+bool is_usable(const Gpu& gpu);
+
 /// Chooses from what `node` has, by --devices, --nproc-per-node and --accelerator:
 ///
 /// --devices          'auto': all GPUs, else one CPU rank · '-1': all GPUs · '2,3': these GPUs, counted as programs see

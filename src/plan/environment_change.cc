@@ -18,11 +18,13 @@ std::string as_written(const EnvironmentChange& change) {
   return change.origin + between + change.name + (change.kind == Kind::kSet ? "=" + change.value : "");
 }
 
+void refuse_own_variable(const EnvironmentChange& change) {
+  throw UserError("'" + as_written(change) + "': lrun itself gives '" + change.name + "' to workers",
+                  "lrun(1) lists those variables under 'Variables that a worker gets'");
+}
+
 void add_change(std::vector<EnvironmentChange>& changes, EnvironmentChange change) {
-  if (is_given_by_lrun(change.name)) {
-    throw UserError("'" + as_written(change) + "': lrun itself gives '" + change.name + "' to workers",
-                    "lrun(1) lists those variables under 'Variables that a worker gets'");
-  }
+  if (is_given_by_lrun(change.name)) refuse_own_variable(change);
   const auto same = std::find_if(changes.begin(), changes.end(),
                                  [&](const EnvironmentChange& other) { return other.name == change.name; });
   if (same == changes.end()) {

@@ -27,6 +27,9 @@ struct EnvironmentChange {
 /// '--env NAME=value', '--unset NAME'.
 std::string as_written(const EnvironmentChange& change);
 
+/// \throws UserError  lrun itself gives this variable to workers; always.
+[[noreturn]] void refuse_own_variable(const EnvironmentChange& change);
+
 /// Adds a change; one of the same name from a weaker source gives way to it.
 /// \throws UserError  the same source sets the name and unsets it, or lrun itself gives this variable to workers.
 void add_change(std::vector<EnvironmentChange>& changes, EnvironmentChange change);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
+#include "base/split.h"
 #include "base/user_error.h"
 #include "plan/strategy_choice.h"
 
@@ -21,11 +23,7 @@ void refuse_other_controllers(const Environment& environment) {
   for (const char* const name : {"HOROVOD_CONTROLLER", "HOROVOD_CPU_OPERATIONS"}) {
     const auto value = environment.get(name);
     if (!value || value->empty()) continue;
-    std::string word = *value;
-    std::transform(word.begin(), word.end(), word.begin(), [](char letter) {
-      return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
-    });
-    if (word == "gloo") continue;
+    if (lower_case(*value) == "gloo") continue;
     throw UserError(fmt::format("'{}={}': lrun meets Horovod's ranks over Gloo", name, *value),
                     fmt::format("unset {}; with MPI, 'mpirun -np N PROGRAM' starts a program of Horovod", name));
   }
@@ -61,11 +59,9 @@ int nodes_with(int local_rank, const std::map<int, int>& nodes_by_workers) {
 void refuse_own_variables(const LaunchPlan& plan) {
   for (const EnvironmentChange& change : plan.setup.environment) {
     if (change.kind == EnvironmentChange::Kind::kUnset || is_users(change.name)) continue;
-    for (const ContractVariable& variable : kHorovodContract) {
-      if (variable.name != change.name) continue;
-      throw UserError(fmt::format("'{}': lrun itself gives '{}' to workers", as_written(change), change.name),
-                      "lrun(1) lists those variables under 'Variables that a worker gets'");
-    }
+    const bool is_ours = std::any_of(std::begin(kHorovodContract), std::end(kHorovodContract),
+                                     [&](const ContractVariable& variable) { return variable.name == change.name; });
+    if (is_ours) refuse_own_variable(change);
   }
 }
 

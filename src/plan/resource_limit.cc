@@ -7,6 +7,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/split.h"
+
 namespace lrun {
 namespace {
 
@@ -70,10 +72,7 @@ std::string resource_name(int resource) { return std::string(resource_of(resourc
 
 std::optional<int> find_resource(std::string_view name) {
   constexpr std::string_view kPrefix = "rlimit_";
-  std::string lower(name);
-  for (char& letter : lower) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  }
+  std::string lower = lower_case(std::string(name));
   if (lower.starts_with(kPrefix)) lower.erase(0, kPrefix.size());
   for (const Resource& resource : kResources) {
     if (resource.name == lower) return resource.number;

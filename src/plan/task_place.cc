@@ -51,9 +51,7 @@ void refuse_tpus(const LaunchRequest& request) {
 
 std::size_t usable_gpus(const LaunchRequest& request, const AllocatedNode& node) {
   if (request.accelerator.value == "cpu") return 0;
-  return static_cast<std::size_t>(std::count_if(node.gpus.gpus.begin(), node.gpus.gpus.end(), [](const Gpu& gpu) {
-    return !gpu.lost && gpu.mode != ComputeMode::kProhibited;
-  }));
+  return static_cast<std::size_t>(std::count_if(node.gpus.gpus.begin(), node.gpus.gpus.end(), is_usable));
 }
 
 /// GPUs of which the user said nothing, and that were given to this job to be used.

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/user_error.h"
+#include "base/whole_number.h"
 
 namespace lrun {
 namespace {
@@ -20,9 +20,7 @@ std::string chips_in_words(std::size_t count) { return fmt::format("{} TPU {}", 
 DeviceId chip(std::size_t index) { return {DeviceId::Kind::kTpu, std::to_string(index)}; }
 
 std::size_t number_of(const std::string& id, const Setting<std::string>& setting) {
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number);
-  if (error == std::errc() && end == id.data() + id.size()) return number;
+  if (const auto number = whole_number<std::size_t>(id)) return *number;
   throw UserError(fmt::format("'{}' of '{}' is not the number of a TPU chip", id, as_written(setting)),
                   "chips are counted from 0");
 }
