@@ -190,14 +190,15 @@ WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& nod
       error_file_directory_(facts.error_file_directory),
       other_roles_before_(plan.other_roles_before),
       is_horovod_(is_horovod(plan)),
-      nodes_by_workers_(facts.nodes_by_workers.empty() ? nodes_by_workers(plan, plan.num_nodes)
-                                                       : facts.nodes_by_workers),
-      earlier_by_workers_(facts.nodes_by_workers.empty() ? nodes_by_workers(plan, node.node_rank)
-                                                         : facts.earlier_by_workers),
       is_for_tpu_(plan.strategy.value == "tpu"),
       is_alone_(plan.num_nodes == 1),
       isolate_gpus_(plan.isolate_gpus),
       gpu_vendor_(node.gpu_vendor) {
+  if (is_horovod_) {
+    const bool told = !facts.nodes_by_workers.empty();
+    nodes_by_workers_ = told ? facts.nodes_by_workers : nodes_by_workers(plan, plan.num_nodes);
+    earlier_by_workers_ = told ? facts.earlier_by_workers : nodes_by_workers(plan, node.node_rank);
+  }
   shared_.reserve(base.variables().size() + shared_contract_.size());
   for (const auto& [name, value] : base.variables()) {
     if (is_horovod_ && find_in(name, kHorovodContract) != nullptr) continue;  // ours, or the user's among them
