@@ -27,12 +27,10 @@ class Election : public ::testing::Test {
  protected:
   void run() {
     FakeEtcd etcd(loop_, [this](const std::string& request) { return answer(request); });
-    HolderElection election(loop_,
-                            {.etcd = {.endpoints = {{"127.0.0.1", etcd.port()}}, .attempt = kPatience},
-                             .folder = "/lrun/job",
-                             .self = {.token = "own", .node = "here"},
-                             .lease = Duration(1000),
-                             .patience = kPatience},
+    HolderElection::Options options = options_at(etcd);
+    options.lease = Duration(1000);
+    options.patience = kPatience;
+    HolderElection election(loop_, options,
                             {.open = [](const std::string&) { return std::uint16_t{4000}; },
                              .close = [] {},
                              .found =
@@ -54,6 +52,12 @@ class Election : public ::testing::Test {
     election_ = &election;
     election.look();
     loop_.run();
+  }
+
+  static HolderElection::Options options_at(const FakeEtcd& etcd) {
+    return {.etcd = {.endpoints = {{"127.0.0.1", etcd.port()}}, .attempt = kPatience},
+            .folder = "/lrun/job",
+            .self = {.token = "own", .node = "here"}};
   }
 
   /// Gives leases, and lets whoever asks create the key.
@@ -166,10 +170,7 @@ TEST_F(Election, LeavesTheOutcomeBehindAndGivesItsLeaseBackWhereEtcdIsSlow) {
     return answer(request);
   });
   HolderElection election(
-      loop,
-      {.etcd = {.endpoints = {{"127.0.0.1", etcd.port()}}, .attempt = kPatience},
-       .folder = "/lrun/job",
-       .self = {.token = "own", .node = "here"}},
+      loop, options_at(etcd),
       {.open = [](const std::string&) { return std::uint16_t{4000}; },
        .close = [] {},
        .found = [&](const HolderRecord&, bool,
@@ -198,10 +199,7 @@ TEST_F(Election, AsksEtcdToKeepTheStateUntilItDoes) {
     return FakeEtcd::response(R"({"succeeded":true,"responses":[{}]})");
   });
   HolderElection election(
-      loop,
-      {.etcd = {.endpoints = {{"127.0.0.1", etcd.port()}}, .attempt = kPatience},
-       .folder = "/lrun/job",
-       .self = {.token = "own", .node = "here"}},
+      loop, options_at(etcd),
       {.open = [](const std::string&) { return std::uint16_t{4000}; },
        .close = [] {},
        .found = [&](const HolderRecord&, bool, const std::optional<JobState>&) { election.keep({.round = 1}); },
@@ -229,10 +227,7 @@ TEST_F(Election, RenewsItsLeaseAtAnEtcdThatIsTooFullForTheState) {
     return FakeEtcd::response(R"({"code":8,"message":"no space"})", "429 Too Many Requests");
   });
   HolderElection election(
-      loop,
-      {.etcd = {.endpoints = {{"127.0.0.1", etcd.port()}}, .attempt = kPatience},
-       .folder = "/lrun/job",
-       .self = {.token = "own", .node = "here"}},
+      loop, options_at(etcd),
       {.open = [](const std::string&) { return std::uint16_t{4000}; },
        .close = [] {},
        .found = [&](const HolderRecord&, bool, const std::optional<JobState>&) { election.keep({.round = 1}); },
