@@ -63,8 +63,7 @@ ModuleMaker default_maker(const std::shared_ptr<Module>& module) {
 /// Streams     on GPUs each replica's thread works on the streams that are current in the caller's.
 /// Gradients   of one batch are summed in the order of the replicas, so that runs are bitwise repeatable. Hooks on the
 ///             module's parameters see the gradients of part 0 and of step_end only.
-/// NCCL        where each replica has a GPU of its own, parameters, buffers and dense gradients travel through NCCL,
-/// many
+/// NCCL        where each replica has a GPU of its own, parameters, buffers and dense gradients travel through it, many
 ///             tensors an operation; NCCL chooses the order of sums, by the devices and their connections. What does
 ///             not lie alike on all devices goes by copies.
 /// Memory      with several CPU replicas the process keeps what it frees, up to 1 GiB, for the next step (thresholds
