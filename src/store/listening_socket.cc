@@ -6,10 +6,14 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <chrono>
 #include <climits>
+#include <cstdint>
 #include <cstring>
+#include <random>
 #include <string>
 #include <system_error>
+#include <thread>
 
 namespace lrun {
 namespace {
@@ -84,11 +88,19 @@ Fd bind_to(const SocketAddress& address, std::uint16_t port) {
   return socket;
 }
 
+/// Of two sockets that begin to listen at the same time on one port the kernel may refuse both: each looks to the other
+/// as if it listened already (the race that inet_csk_listen_start() tells of). So that one of them gets it, whoever
+/// could bind the port tries again, after another pause than the other.
 Fd listen_on(const SocketAddress& address, std::uint16_t port) {
-  Fd socket = bind_to(address, port);
-  // The kernel cuts the backlog down to net.core.somaxconn.
-  if (::listen(socket.get(), INT_MAX) != 0) throw_cannot_listen(address, port);
-  return socket;
+  constexpr int kMostTries = 10;
+  constexpr std::uint32_t kLongestPause = 2000;
+  for (int tries = 1;; ++tries) {
+    Fd socket = bind_to(address, port);
+    // The kernel cuts the backlog down to net.core.somaxconn.
+    if (::listen(socket.get(), INT_MAX) == 0) return socket;
+    if (errno != EADDRINUSE || tries == kMostTries) throw_cannot_listen(address, port);
+    std::this_thread::sleep_for(std::chrono::microseconds(std::random_device()() % kLongestPause));
+  }
 }
 
 /// \param open  listen_on() or bind_to()
