@@ -9,6 +9,7 @@ need_lab
 need_root
 need_part slurm Slurm
 open_lab batch
+allow_silence
 bring_up Slurm slurm up 3
 fail() { echo "FAILED: $1"; tail -n 30 "$out"/*.out "$out/said"; exit 1; }
 PATH=$(dirname "$lrun"):$PATH  # sbatch takes the environment along

@@ -22,6 +22,10 @@ open_lab() {
   trap '"$lab" down > /dev/null 2>&1; rm -rf "$out"' EXIT
 }
 
+# allow_silence: a machine that starts daemons and compilers beside may keep a launcher from its loop for seconds; here
+# that is no reason to lose its node.
+allow_silence() { export LRUN_RDZV_CONF=heartbeat_timeout=20; }
+
 # bring_up NAME COMMAND...: the part of the lab that COMMAND brings up.
 bring_up() {
   local name=$1

@@ -10,6 +10,7 @@ need_lab
 need_root
 need_part slurm Slurm
 open_lab allocations
+allow_silence
 bring_up Slurm slurm up 3 --gpus 4
 bring_up "fake driver of GPUs" gpus up 4
 fail() { echo "FAILED: $1"; tail -n 30 "$out/out" "$out/err"; exit 1; }

@@ -11,6 +11,7 @@ need_lab
 need_root
 need_part slurm Slurm
 open_lab ranks
+allow_silence
 bring_up Slurm slurm up 3
 
 # is RANK TEXT: exactly one line of the workers is this rank's.

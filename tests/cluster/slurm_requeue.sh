@@ -10,6 +10,7 @@ need_lab
 need_root
 need_part slurm Slurm
 open_lab requeue
+allow_silence
 bring_up Slurm slurm up 3
 PATH=$(dirname "$lrun"):$PATH  # sbatch takes the environment along
 export PATH
