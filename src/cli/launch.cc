@@ -15,6 +15,7 @@
 #include "base/nearest.h"
 #include "base/user_error.h"
 #include "cli/diagnostics.h"
+#include "cli/end_with_srun.h"
 #include "cli/head_words.h"
 #include "cli/meet.h"
 #include "cli/node_run.h"
@@ -184,6 +185,7 @@ std::pair<Verdict, bool> run_workers(const LaunchPlan& plan, const Environment& 
 /// The launchers meet before any worker starts; the one that holds the meeting is the last to leave it.
 int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts, Guard& guard) {
   EventLoop loop;
+  const EndWithSrun end_with_srun(loop, environment, guard);
   const std::string secret = job_secret(environment);
   Job job(loop, *plan.rendezvous, join_record_of(plan, facts.program), gather_reports, facts.most_connections, secret,
           etcd_user(environment));

@@ -14,6 +14,8 @@
 #include "cluster/slurm.h"
 #include "process/program_path.h"
 #include "remote/srun.h"
+#include "remote/srun_watch.h"
+#include "store/listening_socket.h"
 
 namespace lrun {
 namespace {
@@ -46,6 +48,8 @@ void start_on_nodes(int nodes, const std::vector<std::string>& argv, const Launc
   launcher.insert(launcher.end(), argv.begin() + 1, argv.end());
   // srun passes its environment on, over the same channel as all else of the step.
   ::setenv("LRUN_JOB_SECRET", job_secret_or_new(environment).c_str(), 1);
+  const Fd watched = open_socket_for_srun();
+  ::setenv(kSrunPort, std::to_string(port_of_socket(watched.get())).c_str(), 1);
   const std::string gpus = gpus_per_node(environment);
   for (const char* const name : kOptionsOfTasks) ::unsetenv(name);
   say(Severity::kNote, fmt::format("srun starts lrun on {} nodes of {}", nodes, allocation.source));

@@ -66,6 +66,9 @@ begin() {
   "$lab" exec h0 srun -N3 --ntasks-per-node=1 "$lrun" -n 2 --grace 2s sh -c "$2 echo ready; sleep $1; sleep $1" \
     > "$out/out" 2> "$out/err" &
   srun=$!
+  six_are_ready
+}
+six_are_ready() {
   for _ in $(seq 600); do
     [ "$(grep -c ready "$out/out")" -lt 6 ] || return 0
     sleep 0.1
@@ -88,6 +91,25 @@ kill -KILL "$pid"
 nothing_runs 5 -x -e '876[5]'
 ! wait "$srun" || fail "a step whose head was killed succeeded"
 grep -Eq '^lrun: error: .*node h1(: lrun itself was killed| is lost)' "$out/err" || fail "h1 is not named"
+
+# The srun that lrun in a batch script became is killed, and with it the process by which srun itself sees to that: Slurm
+# lets the step go on, and the launchers end it, whatever their grace.
+: > "$out/out"
+job=$("$lab" exec h0 sbatch --parsable -N3 -o "$out/out" --wrap \
+  "$lrun -n 2 --grace 100s sh -c 'trap \"\" TERM HUP; echo ready; sleep 6543; sleep 6543'; sleep 1000")
+six_are_ready
+{ grep -lsxz -e --overlap /proc/[0-9]*/cmdline || true; } | cut -d / -f 3 > "$out/found"
+sruns=()
+while read -r process; do
+  if grep -qsxz -e "$lrun" "/proc/$process/cmdline"; then sruns+=("$process"); fi
+done < "$out/found"
+[ "${#sruns[@]}" -gt 0 ] || fail "there is no srun that lrun became"
+kill -KILL "${sruns[@]}"
+nothing_runs 5 -x -e '654[3]'
+no_step_runs() { ! "$lab" exec h0 squeue --noheader --steps | grep -q "^ *$job\.[0-9]"; }
+comes_up "the end of the step" no_step_runs
+"$lab" exec h0 squeue --noheader --jobs "$job" --states RUNNING | grep -q . || fail "it is the batch script that ended"
+"$lab" exec h0 scancel "$job"
 
 # A node without power is named within ten seconds, and nothing is left on the others.
 begin 7654 ''
