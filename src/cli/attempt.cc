@@ -60,7 +60,7 @@ std::optional<StartFailure> Attempt::start() {
                  .master_addr = membership_.master_addr,
                  .restart_count = membership_.attempt,
                  .error_file_directory = folder_.string()};
-  if (is_horovod(plan)) add_horovod_facts(membership_, facts);
+  if (is_horovod(plan)) add_horovod_facts(plan, membership_, facts);
   const WorkerEnvironment environment(plan, node(), start.environment, facts);
   command.shared_environment = environment.shared();
   std::vector<WorkerCommand> commands = worker_commands(plan, node(), start, environment, membership_.attempt);

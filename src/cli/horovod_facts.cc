@@ -15,11 +15,14 @@ std::string own_address(const Membership& membership) {
 
 }  // namespace
 
-void add_horovod_facts(const Membership& membership, RunFacts& facts) {
+void add_horovod_facts(const LaunchPlan& plan, const Membership& membership, RunFacts& facts) {
   const Member& self = membership.self;
-  facts.nodes_by_workers = membership.nodes_by_workers;
-  facts.earlier_by_workers = self.earlier_by_workers;
-  facts.node_name = self.shares_name ? fmt::format("{}-{}", self.name, self.node_rank) : self.name;
+  const bool of_rank = plan.is_of_one_rank;
+  if (!of_rank) facts.nodes_by_workers = membership.nodes_by_workers;
+  if (!of_rank) facts.earlier_by_workers = self.earlier_by_workers;
+  // Launchers of one node share its name, and Horovod takes the ranks with one name for those of a host.
+  const int node_rank = of_rank ? plan.nodes.front().node_rank : self.node_rank;
+  facts.node_name = self.shares_name ? fmt::format("{}-{}", self.name, node_rank) : self.name;
   facts.network_interface = interface_of(own_address(membership));
 }
 

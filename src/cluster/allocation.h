@@ -106,7 +106,8 @@ struct TaskPlace {
   int ranks_here = 1;  ///< on this node
   int node_rank = 0;
   int nodes = 1;
-  std::string tasks_a_node = {};  ///< how N launchers a node are asked for, before N: 'srun --ntasks-per-node='
+  std::vector<int> ranks_by_node = {};  ///< how many each of the nodes has
+  std::string tasks_a_node = {};        ///< how N launchers a node are asked for, before N: 'srun --ntasks-per-node='
 
   bool operator==(const TaskPlace&) const = default;
 };

@@ -73,7 +73,7 @@ WorkerEnvironment::Variables horovod_variables(const LaunchPlan& plan, const Nod
                                                const RunFacts& facts) {
   WorkerEnvironment::Variables variables = {
       {"HOROVOD_SIZE", std::to_string(plan.world_size)},
-      {"HOROVOD_LOCAL_SIZE", std::to_string(node.workers.size())},
+      {"HOROVOD_LOCAL_SIZE", std::to_string(node.local_world_size())},
       {"HOROVOD_HOSTNAME", facts.node_name.empty() ? node.name : facts.node_name},
       {"HOROVOD_CONTROLLER", "gloo"},
       {"HOROVOD_CPU_OPERATIONS", "gloo"},

@@ -73,7 +73,8 @@ struct LaunchPlan {
   int role_world_size = 0;     ///< workers of `role`; 0: all are
   int other_roles_before = 0;  ///< workers of other roles with lower ranks than ours
   int num_nodes = 1;
-  bool is_of_one_rank = false;  ///< each rank has a launcher of its own; `nodes` is then this one's share
+  bool is_of_one_rank = false;     ///< each rank has a launcher of its own; `nodes` is then this one's share
+  std::vector<int> ranks_by_node;  ///< how many each node then has; else empty
   std::vector<NodePlan> nodes;
   std::string master_addr;                   ///< '127.0.0.1' on one node; empty: the rendezvous decides
   std::optional<int> master_port;            ///< fixed by the user; else the store's socket decides

@@ -139,6 +139,7 @@ void place_task(const TaskPlace& task, LaunchPlan& plan) {
   plan.world_size = task.ranks;
   plan.num_nodes = task.nodes;
   plan.is_of_one_rank = true;
+  plan.ranks_by_node = task.ranks_by_node;
   node.node_rank = task.node_rank;
 }
 

@@ -166,6 +166,10 @@ std::string device_list(const std::vector<DeviceId>& devices, int first_gpu, Gpu
 /// How many of the plan's nodes before `node_rank` have so many workers.
 std::map<int, int> nodes_by_workers(const LaunchPlan& plan, int node_rank) {
   std::map<int, int> nodes;
+  for (std::size_t i = 0; i < plan.ranks_by_node.size() && static_cast<int>(i) < node_rank; ++i) {
+    ++nodes[plan.ranks_by_node[i]];
+  }
+  if (plan.is_of_one_rank) return nodes;
   for (const NodePlan& node : plan.nodes) {
     if (node.node_rank < node_rank) ++nodes[static_cast<int>(node.workers.size())];
   }

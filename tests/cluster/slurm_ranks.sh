@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `srun --ntasks-per-node=N lrun …` on a real Slurm of three nodes: each lrun is the launcher of one rank of one run.
-# usage: slurm_ranks.sh LRUN
+# usage: slurm_ranks.sh LRUN HOROVOD_WORKER
 set -euo pipefail
-lrun=$1
+lrun=$1 horovod_worker=$2
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
 # shellcheck source=tests/cluster/slurm_steps.sh
@@ -33,6 +33,15 @@ is 1 "of 5 local 0 of 1 node 1 of 3 on h2"
 is 2 "of 5 local 0 of 1 node 2 of 3 on h3"
 is 3 "of 5 local 1 of 3 node 0 of 3 on h1"
 is 4 "of 5 local 2 of 3 node 0 of 3 on h1"
+
+# Horovod's ranks meet in the world, on their node, and with those of the same local rank.
+step 0 -N3 -n5 -m cyclic -- --strategy horovod --output raw "$horovod_worker"
+result() { [ "$(grep -cx "result rank=$1 size=5 $2" "$out/out")" -eq 1 ] || fail "rank $1 of Horovod is not '$2'"; }
+result 0 "local=0/3 cross=0/3 host=h1-0 sums=10,7,3 set=6"
+result 1 "local=0/1 cross=1/3 host=h2 sums=10,1,3 set=none"
+result 2 "local=0/1 cross=2/3 host=h3 sums=10,2,3 set=6"
+result 3 "local=1/3 cross=0/1 host=h1-0 sums=10,7,3 set=none"
+result 4 "local=2/3 cross=0/1 host=h1-0 sums=10,7,4 set=6"
 
 step 0 -N1 -n3 -- --output raw sh -c "$show"
 for rank in 0 1 2; do is $rank "of 3 local $rank of 3 node 0 of 1 on h1"; done

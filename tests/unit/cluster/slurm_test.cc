@@ -87,7 +87,7 @@ TEST(SlurmStep, OfSeveralTasksANodeHasALauncherARank) {
   EXPECT_EQ(step, (SlurmStep{"12", "0", 0, {"n1", "n2", "n3"}, {3, 1, 1}, 4, 2}));
   EXPECT_TRUE(step.has_several_a_node());
   EXPECT_FALSE(slurm_step(second_of_three())->has_several_a_node());
-  EXPECT_EQ(meeting_of(step).task, (TaskPlace{4, 5, 2, 3, 0, 3, "srun --ntasks-per-node="}));
+  EXPECT_EQ(meeting_of(step).task, (TaskPlace{4, 5, 2, 3, 0, 3, {3, 1, 1}, "srun --ntasks-per-node="}));
   EXPECT_EQ(meeting_of(*slurm_step(second_of_three())).task, std::nullopt);
 }
 

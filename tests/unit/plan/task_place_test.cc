@@ -16,7 +16,7 @@ constexpr int kRank = 5;
 
 Allocation task_on(const AllocatedNode& node, int gpus_given = 0) {
   JobPlace place{"slurm-12.0", "n1", 15'012, 1};
-  place.task = TaskPlace{kRank, 8, 1, 4, 1, 2, "srun --ntasks-per-node="};
+  place.task = TaskPlace{kRank, 8, 1, 4, 1, 2, {4, 4}, "srun --ntasks-per-node="};
   AllocatedNode first = node;
   first.name = "n1";
   Allocation allocation{{node, first}, "Slurm step 12.0", "SLURM_STEP_ID", std::move(place)};
@@ -52,6 +52,24 @@ TEST(TaskPlace, IsALaunchOfOneRankWithThePlaceThatSlurmGives) {
   EXPECT_EQ(plan.process_group_backend.value, "shm+gloo");
 }
 
+/// `srun -n 6` on nodes of three, one and two tasks.
+TEST(TaskPlace, TellsHorovodWhereItIsAmongTheNodes) {
+  Allocation allocation = task_on(cpu_node());
+  *allocation.job->task = TaskPlace{5, 6, 1, 2, 2, 3, {3, 1, 2}, "srun --ntasks-per-node="};
+  LaunchRequest request = request_for("");
+  request.strategy = flag("--strategy", "horovod");
+  const LaunchPlan plan = plan_in(allocation, request);
+  // What a membership says of one launcher a rank is of no use: six nodes of one.
+  const WorkerEnvironment environment(plan, plan.nodes.front(), Environment(), {.master_port = 15'012});
+  auto variables = variables_of(environment, plan.nodes.front().workers.front());
+  EXPECT_EQ(variables["HOROVOD_SIZE"], "6");
+  EXPECT_EQ(variables["HOROVOD_RANK"], "5");
+  EXPECT_EQ(variables["HOROVOD_LOCAL_SIZE"], "2");
+  EXPECT_EQ(variables["HOROVOD_LOCAL_RANK"], "1");
+  EXPECT_EQ(variables["HOROVOD_CROSS_SIZE"], "2") << "the second node has no local rank 1";
+  EXPECT_EQ(variables["HOROVOD_CROSS_RANK"], "1");
+}
+
 TEST(TaskPlace, MeetsTheLaunchersOfAllRanks) {
   const LaunchPlan plan = plan_in(task_on(cpu_node()), request_for(""));
   ASSERT_TRUE(plan.rendezvous);
@@ -84,7 +102,7 @@ TEST(TaskPlace, OnOneNodeMeetsAllTheSame) {
   Allocation allocation = task_on(cpu_node());
   allocation.nodes.resize(1);
   allocation.job->node_rank = 0;
-  *allocation.job->task = TaskPlace{1, 4, 1, 4, 0, 1, "srun --ntasks-per-node="};
+  *allocation.job->task = TaskPlace{1, 4, 1, 4, 0, 1, {4}, "srun --ntasks-per-node="};
   const LaunchPlan plan = plan_in(allocation, request_for(""));
   ASSERT_TRUE(plan.rendezvous);
   EXPECT_EQ(plan.rendezvous->max_nodes, 4);
