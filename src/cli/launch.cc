@@ -22,6 +22,7 @@
 #include "cli/run_ending.h"
 #include "cli/unread_input.h"
 #include "cli/verb_table.h"
+#include "cluster/slurm.h"
 #include "plan/rendezvous_request.h"
 #include "process/guard.h"
 #include "process/process_limits.h"
@@ -152,8 +153,8 @@ int end_as_spare(const MeetingEnd& met, const Environment& environment) {
 }
 
 /// The launchers of hosts that the user names were told where to meet, and so were those of a step.
-const char* usual_hint(const LaunchPlan& plan) {
-  if (plan.rendezvous->of_ranks) {
+const char* usual_hint(const LaunchPlan& plan, const Environment& environment) {
+  if (plan.rendezvous->of_ranks || tasks_of_step(environment) == plan.num_nodes) {
     return "look at what the other tasks of the step said: each of them has to run this lrun";
   }
   return speaks_through_head() ? kOtherPlaceHint
@@ -168,7 +169,7 @@ int end_without_job(const MeetingEnd& met, const LaunchPlan& plan, Guard& guard,
   const std::string what = fmt::format("the {} did not meet: {}", unit_of(plan.rendezvous->of_ranks, 2), met.why_not);
   if (speaks_for_node(plan)) {
     say(Severity::kError, what);
-    say(Severity::kHint, met.hint.empty() ? usual_hint(plan) : met.hint);
+    say(Severity::kHint, met.hint.empty() ? usual_hint(plan, environment) : met.hint);
   }
   leave_in_error_file(environment, std::string_view(what));
   return kExitRefused;

@@ -49,6 +49,12 @@ int components_of(const Environment& environment) {
   return environment.has("SLURM_HET_SIZE") ? number_of(environment, "SLURM_HET_SIZE", kMostComponents) : 0;
 }
 
+/// Where 'srun A : B' made the job, and not sbatch or salloc, Slurm gives its lists the name of old.
+std::string nodes_of_component(const Environment& environment, int component) {
+  const auto list = environment.get(fmt::format("SLURM_JOB_NODELIST_HET_GROUP_{}", component));
+  return list ? *list : environment.get(fmt::format("SLURM_JOB_NODELIST_PACK_GROUP_{}", component)).value_or("");
+}
+
 /// Puts hosts and tasks of a step of all components into the order in which Slurm counts its nodes, component by
 /// component; its own lists are sorted. \return false: they are not those of all components.
 bool sort_by_component(const Environment& environment, int components, std::vector<std::string>& hosts,
@@ -56,8 +62,7 @@ bool sort_by_component(const Environment& environment, int components, std::vect
   std::vector<std::string> in_order;
   std::vector<int> tasks_in_order;
   for (int i = 0; i < components; ++i) {
-    const auto of_one =
-        parse_slurm_hosts(environment.get(fmt::format("SLURM_JOB_NODELIST_HET_GROUP_{}", i)).value_or(""));
+    const auto of_one = parse_slurm_hosts(nodes_of_component(environment, i));
     if (!of_one) return false;
     for (const std::string& host : *of_one) {
       const auto place = std::find(hosts.begin(), hosts.end(), host);

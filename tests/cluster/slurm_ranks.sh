@@ -64,6 +64,33 @@ done
 het 125 "$lrun true"
 grep -q "write 'srun --het-group=0-1 lrun …'" "$out/out" || fail "a job of two components is not explained"
 
+# 'srun A : B' makes such a job and its step at once. Each of A and B may have one launcher a node.
+# direct TASKS OPTION...: of lrun on each of h1 and h2, behind one on h3
+direct() {
+  local tasks=$1 status=0
+  shift
+  timeout 90 "$lab" exec h0 srun -N1 -n1 -w h3 "$lrun" "$@" --output raw sh -c "$show" : \
+    -N2 --ntasks-per-node="$tasks" -w h1,h2 "$lrun" "$@" --output raw sh -c "$show" > "$out/out" 2> "$out/err" ||
+    status=$?
+  [ "$status" -eq 0 ] || fail "'srun lrun $* : lrun $*' ended with $status"
+}
+direct 2
+is 0 "of 5 local 0 of 1 node 0 of 3 on h3"
+is 2 "of 5 local 1 of 2 node 1 of 3 on h1"
+is 4 "of 5 local 1 of 2 node 2 of 3 on h2"
+direct 1 -n 2
+for rank in 0 1 2 3 4 5; do
+  node=$((rank / 2))
+  is $rank "of 6 local $((rank % 2)) of 2 node $node of 3 on h$((node == 0 ? 3 : node))"
+done
+
+status=0
+timeout 90 "$lab" exec h0 srun -N1 -n1 -w h3 "$lrun" --rdzv-conf join_timeout=2 true : -N1 -n1 -w h1 true \
+  > "$out/out" 2> "$out/err" || status=$?
+[ "$status" -eq 125 ] || fail "a component without lrun ended with $status"
+grep -q "missing: 1 of 2 nodes (node rank 1)" "$out/err" || fail "nobody says which node is missing"
+grep -q "each of them has to run this lrun" "$out/err" || fail "a component without lrun is not explained"
+
 # The plan is that of each task.
 step 0 -N3 --ntasks-per-node=2 -- --dry-run true
 [ "$(grep -c '^world size  *6$' "$out/out")" -eq 6 ] || fail "not all plans have six ranks"

@@ -134,6 +134,21 @@ TEST(SlurmStep, OfAHeterogeneousJobHasItsNodesInTheOrderOfItsComponents) {
   EXPECT_NE(refusal_of(unknown), "none");
 }
 
+/// As recorded in task 1 of `srun -n1 -w h3 A : -N2 -n4 B`.
+TEST(SlurmStep, OfComponentsThatSrunItselfMadeHasThemUnderAnOldName) {
+  Environment task = second_of_three();
+  task.set("SLURM_HET_SIZE", "2");
+  task.set("SLURM_STEP_NODELIST", "h[1-3]");
+  task.set("SLURM_JOB_NODELIST_PACK_GROUP_0", "h3");
+  task.set("SLURM_JOB_NODELIST_PACK_GROUP_1", "h[1-2]");
+  task.set("SLURM_STEP_TASKS_PER_NODE", "3,1(x2)");
+  task.set("SLURM_LOCALID", "0");
+  const SlurmStep step = *slurm_step(task);
+  EXPECT_EQ(step.hosts, (std::vector<std::string>{"h3", "h1", "h2"}));
+  EXPECT_EQ(step.tasks, (std::vector<int>{1, 3, 1}));
+  EXPECT_EQ(meeting_of(step).host, "h3");
+}
+
 TEST(SlurmStep, IsAskedForInTheBatchScriptOfAHeterogeneousJob) {
   Environment script = second_of_components();
   script.unset("SLURM_STEP_ID");
