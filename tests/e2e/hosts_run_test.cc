@@ -4,12 +4,18 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lrun_version.h"
 #include "remote/ssh.h"
+#include "support/lrun_process.h"
 #include "support/temporary_folder.h"
 
 namespace lrun::test {
@@ -50,6 +56,113 @@ TEST(HostsRunTest, RunsWhereAHostOnTheWayAnswersLate) {
                 .grace = Duration(1000),
                 .defaults = SpawnDefaults::of_this_process()});
   EXPECT_EQ(run.run().code, 0);
+}
+
+/// Takes ssh's part: all hosts are this machine. Writes down who connects to whom, 'h3 by h1', and each process that
+/// it becomes. Only the head knows hosts whose name begins with 'alias', as by its ~/.ssh/config.
+constexpr const char* kFakeSsh = R"(#!/bin/sh
+while [ $# -gt 2 ]; do shift; done
+echo "$1 by ${HOST_NAME:-head}" >>"${0%/*}/ways"
+case $1-${HOST_NAME:-head} in
+  alias*-head) ;;
+  alias*) echo "ssh: Could not resolve hostname $1: Name or service not known" >&2; exit 255 ;;
+esac
+export SSH_CONNECTION="127.0.0.1 40000 127.0.0.1 22" HOST_NAME=$1
+echo $$ >"${0%/*}/process.$1"
+exec sh -c "$2"
+)";
+
+/// Ten hosts of which nobody connects to more than two: the head to 1 and 2, these to 3 and 5, and to 4 and 6, and
+/// those to 7, 9, 8 and 10.
+class HostsRunOfThreeLevels : public testing::Test {
+ protected:
+  HostsRunOfThreeLevels() : ssh_(folder_.script("ssh", kFakeSsh)) {
+    ::setenv("LRUN_STATE", folder_.path().c_str(), 1);
+    ::signal(SIGPIPE, SIG_IGN);
+    for (int i = 1; i <= 10; ++i) names_.push_back("h" + std::to_string(i));
+  }
+
+  void rename(std::size_t host, const std::string& name) { names_.at(host - 1) = name; }
+
+  /// Runs it with a worker on each host, in the test's folder. \return the code
+  int run(const std::string& script) {
+    EventLoop loop;
+    std::vector<HostsRun::Start> starts;
+    for (std::size_t i = 0; i < names_.size(); ++i) starts.push_back(start_on(i, script));
+    HostsRun run(loop, std::move(starts),
+                 {.master_addr = "127.0.0.1",
+                  .min_nodes = static_cast<int>(names_.size()),
+                  .most_connections = 2,
+                  .detour_limit = Duration(60'000),
+                  .answer_limit = Duration(60'000),
+                  .grace = Duration(1000),
+                  .defaults = SpawnDefaults::of_this_process()});
+    return run.run().code;
+  }
+
+  [[nodiscard]] std::multiset<std::string> lines(const std::string& file) const {
+    std::ifstream input(folder_ / file);
+    std::multiset<std::string> found;
+    for (std::string line; std::getline(input, line);) found.insert(line);
+    return found;
+  }
+
+  [[nodiscard]] static std::multiset<std::string> all_ranks() {
+    return {"0/10", "1/10", "2/10", "3/10", "4/10", "5/10", "6/10", "7/10", "8/10", "9/10"};
+  }
+
+  TemporaryFolder folder_;
+
+ private:
+  [[nodiscard]] HostsRun::Start start_on(std::size_t index, const std::string& script) const {
+    const Host host{.name = names_[index]};
+    HostsRun::Start start = start_of(0, ssh_command({ssh_}, host, LRUN_PROGRAM, kNodeWord));
+    start.relay_command = ssh_command({ssh_}, host, LRUN_PROGRAM, kRelayWord);
+    start.name = start.order.name = host.name;
+    start.order.node_rank = static_cast<int>(index);
+    start.order.nodes = names_;
+    start.order.folder = folder_.path().string();
+    start.order.needs_folder = true;
+    start.order.command = {"sh", "-c", script};
+    return start;
+  }
+
+  std::string ssh_;
+  std::vector<std::string> names_;
+};
+
+TEST_F(HostsRunOfThreeLevels, ReachesEachHostOnce) {
+  EXPECT_EQ(run("echo $RANK/$WORLD_SIZE >>ranks"), 0);
+  EXPECT_EQ(lines("ranks"), all_ranks());
+  EXPECT_EQ(lines("ways"), (std::multiset<std::string>{"h1 by head", "h2 by head", "h3 by h1", "h5 by h1", "h4 by h2",
+                                                       "h6 by h2", "h7 by h3", "h8 by h4", "h9 by h5", "h10 by h6"}));
+}
+
+TEST_F(HostsRunOfThreeLevels, ReachesFromTheHeadWhoOnlyTheHeadKnows) {
+  rename(8, "alias8");  // the last on its way
+  rename(5, "alias5");  // 9 is behind it
+  EXPECT_EQ(run("echo $RANK/$WORLD_SIZE >>ranks"), 0);
+  EXPECT_EQ(lines("ranks"), all_ranks());
+  EXPECT_EQ(lines("ways"), (std::multiset<std::string>{"h1 by head", "h2 by head", "h3 by h1", "h4 by h2", "h6 by h2",
+                                                       "h7 by h3", "h10 by h6", "alias8 by h4", "alias8 by head",
+                                                       "alias5 by h1", "alias5 by head", "h9 by head"}));
+}
+
+[[nodiscard]] bool sleeps(const std::string& pid) {
+  std::ifstream file("/proc/" + pid + "/cmdline", std::ios::binary);
+  const std::string words{std::istreambuf_iterator<char>(file), {}};
+  return words.starts_with("sleep");
+}
+
+/// 3, 5, 7 and 9 are behind it, and lose their connections with it.
+TEST_F(HostsRunOfThreeLevels, EndsEverywhereWhenTheFirstOnTheWayIsLost) {
+  EXPECT_NE(run("echo $$ >>workers; if [ $RANK = 9 ]; then until [ $(wc -l <workers) = 10 ]; do sleep 0.05; done; "
+                "kill -9 $(cat process.h1); fi; exec sleep 1000"),
+            0);
+  const std::multiset<std::string> workers = lines("workers");
+  EXPECT_EQ(workers.size(), 10U);
+  EXPECT_TRUE(eventually([&] { return std::none_of(workers.begin(), workers.end(), sleeps); }))
+      << "a worker has survived";
 }
 
 }  // namespace
