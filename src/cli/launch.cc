@@ -249,6 +249,9 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
     return refuse_program(error_number, program, to_python, plan, environment);
   }
   check_log_folder(plan);
+  if (const auto others = endpoint_of_others(request.rendezvous); others && !plan.rendezvous) {
+    wait_for_others_at(*others, request.rendezvous.connect_timeout);
+  }
   const FileLimit limit = FileLimit::raise_to_hard();
   const std::size_t workers = plan.nodes.front().workers.size();
   check_descriptors(limit, workers);

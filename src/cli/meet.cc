@@ -4,12 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,6 +26,7 @@
 #include "cli/told_before.h"
 #include "rendezvous/admission.h"
 #include "rendezvous/handshake.h"
+#include "store/connect.h"
 #include "store/host_address.h"
 #include "supervise/signal_source.h"
 
@@ -177,6 +182,15 @@ void describe_command(const LaunchPlan& plan, const std::string& program, JoinRe
   record.command_digest = in_hexadecimal(sha256(command));
 }
 
+std::error_code error_of_connecting(const std::string& address, int port, SteadyTime deadline) {
+  try {
+    (void)connect_to(address, static_cast<std::uint16_t>(port), deadline);
+    return {};
+  } catch (const std::system_error& error) {
+    return error.code();
+  }
+}
+
 }  // namespace
 
 JoinRecord join_record_of(const LaunchPlan& plan, const std::string& program) {
@@ -236,6 +250,26 @@ std::string warning_of_strangers(const std::string& secret) {
 void warn_of_strangers(const Job& job, const std::string& secret) {
   const std::string warning = warning_of_strangers(secret);
   if (!warning.empty() && job.is_open_to_network()) say(Severity::kWarning, warning);
+}
+
+void wait_for_others_at(const Endpoint& endpoint, std::optional<Duration> patience) {
+  constexpr Duration kUsualPatience(60'000);
+  constexpr Duration kPause(100);
+  const Duration limit = patience.value_or(kUsualPatience);
+  const SteadyTime deadline = std::chrono::steady_clock::now() + limit;
+  const std::string address = resolve_address(endpoint.host);
+  bool told = false;
+  while (const std::error_code error = error_of_connecting(address, *endpoint.port, deadline)) {
+    const std::string nobody = fmt::format("nobody holds the rendezvous at {} port {}", endpoint.host, *endpoint.port);
+    if (std::chrono::steady_clock::now() + kPause >= deadline) {
+      throw UserError(fmt::format("'--rdzv-conf is_host=false': {}: {}", nobody, error.message()),
+                      "leave 'is_host' out: this run has one node and needs nobody");
+    }
+    if (!std::exchange(told, true)) {
+      say(Severity::kNote, fmt::format("{} yet: waiting up to {}", nobody, format_duration(limit)));
+    }
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard) {

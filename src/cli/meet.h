@@ -51,6 +51,13 @@ std::string warning_of_strangers(const std::string& secret);
 /// That line on stderr, when this launcher can be reached over a network.
 void warn_of_strangers(const Job& job, const std::string& secret);
 
+/// Waits until somebody listens there, who is to hold a rendezvous in which this run takes no part: see
+/// endpoint_of_others(). For before anything is started, with nobody's signals blocked.
+/// \param endpoint  with its port
+/// \param patience  empty: a minute, as with torchrun
+/// \throws UserError  nobody is there
+void wait_for_others_at(const Endpoint& endpoint, std::optional<Duration> patience);
+
 /// Runs the loop until the job begins, fails, or a signal asks for the end. Says on stderr who is missing.
 MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard);
 

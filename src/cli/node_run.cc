@@ -19,10 +19,12 @@
 #include "plan/horovod_environment.h"
 #include "process/descendants.h"
 #include "process/program_path.h"
+#include "rendezvous/handshake.h"
 #include "report/parent_error_file.h"
 #include "report/restart_text.h"
 #include "report/result_json.h"
 #include "report/torchrun_summary.h"
+#include "store/send_buffer.h"
 #include "verdict/hint_table.h"
 
 namespace lrun {
@@ -87,6 +89,8 @@ void NodeRun::open_store() {
                              .any_port_will_do = plan_.any_port_will_do,
                              .only_keeps_port = plan_.rank_0_hosts_store,
                              .max_connections = facts_.most_connections,
+                             .foreign_byte = kLauncherProtocol.front(),
+                             .foreign = [this](const Fd& launcher, const std::string&) { turn_away(launcher); },
                              .serves_horovod = is_horovod(plan_)};
   const std::string& address = plan_.master_addr;
   const bool numeric =
@@ -96,6 +100,13 @@ void NodeRun::open_store() {
   own_store_.emplace(loop_, std::move(options));
   store_ = &*own_store_;
   store_->set_listeners([this](const std::string& line) { warn(line); }, [this](pid_t pid) { worker_connected(pid); });
+}
+
+/// A launcher of another job, or of this one where its number of nodes was forgotten: nobody meets here.
+void NodeRun::turn_away(const Fd& launcher) const {
+  SendBuffer answer;
+  answer.tail() = greeting_of_lone_job(plan_.run_name == plan_.run_id ? "" : plan_.run_name);
+  (void)answer.send_to(launcher.get());
 }
 
 Verdict NodeRun::run() {

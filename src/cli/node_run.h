@@ -81,6 +81,7 @@ class NodeRun {
   void stop_run(const Event& event, const RunEnd& end);
   [[nodiscard]] bool stops_for_others() const;
   void open_store();
+  void turn_away(const Fd& launcher) const;
   void join_job();
   void take_history(const Membership& membership);
   void use_store_of_job();

@@ -88,13 +88,13 @@ void choose_own_store(const RendezvousRequest& request, const Setting<std::optio
     check_is_here(as_written(address->origin, address->value), address->value, this_host,
                   "leave it out, or write '" + as_written(address->origin, "127.0.0.1") + "'");
   }
-  if (request.is_host == false) {
-    throw UserError("'--rdzv-conf is_host=false': with one node nobody else can hold the rendezvous",
-                    "leave 'is_host' out");
-  }
   plan.master_addr = request.local_addr.given() ? request.local_addr.value : "127.0.0.1";
   int port = master_port.value.value_or(0);
-  if (names_store) {
+  if (endpoint_of_others(request)) {
+    plan.warnings.emplace_back(
+        "'--rdzv-conf is_host=false': this run has one node, needs nobody, and leaves the endpoint to others; "
+        "'--num_nodes' makes it a part of their job");
+  } else if (names_store) {
     port = port_of(request);
     warn_of_unused_port(request, master_port, plan);
     plan.any_port_will_do = request.backend.value == "c10d";
@@ -241,6 +241,12 @@ std::vector<std::string> hosts_in(const RendezvousRequest& request) {
     if (!host.empty()) hosts.push_back(host);
   }
   return hosts;
+}
+
+std::optional<Endpoint> endpoint_of_others(const RendezvousRequest& request) {
+  const bool holds_its_own = request.backend.value != "c10d" || request.is_host.value_or(true);
+  if (holds_its_own || request.endpoint.value.host.empty()) return std::nullopt;
+  return Endpoint{request.endpoint.value.host, port_of(request)};
 }
 
 void choose_master(const LaunchRequest& request, const AllocatedNode& this_host, LaunchPlan& plan) {

@@ -49,6 +49,10 @@ struct RendezvousRequest {
 /// The names and addresses in `request` of which it has to be known whether they are this host's.
 std::vector<std::string> hosts_in(const RendezvousRequest& request);
 
+/// With c10d and 'is_host=false': where a run of one node has to find somebody, as with torchrun. It needs nothing of
+/// what is there, and takes no part in it. Empty: nowhere.
+std::optional<Endpoint> endpoint_of_others(const RendezvousRequest& request);
+
 /// Decides where the workers' store is: its address, and its port unless the kernel chooses it; with several nodes, how
 /// their launchers meet.
 /// \throws UserError  on one node: another machine is meant; the backend needs a port; there is no such node.

@@ -15,11 +15,20 @@ bool runs_something_else(const JoinRecord& record, const JoinRecord& other) {
          record.command_digest != other.command_digest;
 }
 
-std::string another_job(const JoinRecord& record, const JoinRecord& other) {
+constexpr const char* kApartHint =
+    "another port in '--rdzv-endpoint' keeps two jobs apart, the same '--rdzv-id' on all nodes makes them one";
+
+Objection another_job(const JoinRecord& record, const JoinRecord& other) {
   const std::string theirs =
       record.program == other.program ? "with other arguments" : "and not '" + record.program + "'";
-  return "another job meets here: node '" + other.node + "' runs '" + other.program + "' " + theirs +
-         "; another port keeps two jobs apart, the same --rdzv-id on all nodes makes them one";
+  return {"another job meets here: node '" + other.node + "' runs '" + other.program + "' " + theirs, kApartHint};
+}
+
+Objection another_name(const JoinRecord& record, const JoinRecord& other) {
+  const auto quoted = [](const std::string& name) { return name.empty() ? "one without a name" : "'" + name + "'"; };
+  return {"another job meets here: it is " + quoted(other.run_name) + ", as node '" + other.node + "' says, and not " +
+              quoted(record.run_name),
+          kApartHint};
 }
 
 }  // namespace
@@ -45,34 +54,34 @@ std::string nodes_in_words(int least, int most) {
   return least == most ? text : std::to_string(least) + ":" + text;
 }
 
-std::string objection_to(const JoinRecord& record, const std::vector<const JoinRecord*>& joined, bool runs) {
-  if (joined.empty()) return {};
+std::optional<Objection> objection_to(const JoinRecord& record, const std::vector<const JoinRecord*>& joined,
+                                      bool runs) {
+  if (joined.empty()) return std::nullopt;
   const JoinRecord& first = *joined.front();
-  const std::string of_first = " as '" + first.node + "' says";
-  if (record.run_name != first.run_name) {
-    return "this is the job '" + first.run_name + "', not '" + record.run_name + "'" + of_first + ": see --rdzv-id";
-  }
+  if (record.run_name != first.run_name) return another_name(record, first);
   if (record.min_nodes != first.min_nodes || record.max_nodes != first.max_nodes) {
-    return "the job has " + nodes_in_words(first.min_nodes, first.max_nodes) + " nodes, not " +
-           nodes_in_words(record.min_nodes, record.max_nodes) + "," + of_first;
+    return Objection{"the job has " + nodes_in_words(first.min_nodes, first.max_nodes) + " nodes, not " +
+                     nodes_in_words(record.min_nodes, record.max_nodes) + ", as '" + first.node + "' says"};
   }
   if (record.settings != first.settings) {
-    return "the job has " + first.settings + "; here it is " + record.settings;
+    return Objection{"the job has " + first.settings + "; here it is " + record.settings};
   }
   for (const JoinRecord* other : joined) {
     if (runs_something_else(record, *other)) return another_job(record, *other);
   }
-  if (runs) return {};  // a place may become free
+  if (runs) return std::nullopt;  // a place may become free
   std::int64_t workers = record.workers;
   for (const JoinRecord* other : joined) workers += other->workers;
-  if (workers > kMostWorkersOfAJob) return "a job has at most " + std::to_string(kMostWorkersOfAJob) + " workers";
+  if (workers > kMostWorkersOfAJob) {
+    return Objection{"a job has at most " + std::to_string(kMostWorkersOfAJob) + " workers"};
+  }
   for (const JoinRecord* other : joined) {
     if (record.node_rank && other->node_rank == record.node_rank) {
-      return (record.of_rank ? "rank " : "node rank ") + std::to_string(*record.node_rank) + " is taken by " +
-             in_words(*other);
+      return Objection{(record.of_rank ? "rank " : "node rank ") + std::to_string(*record.node_rank) + " is taken by " +
+                       in_words(*other)};
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 }  // namespace lrun

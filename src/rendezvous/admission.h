@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,9 +8,18 @@
 
 namespace lrun {
 
-/// Why a launcher may not take part in a job that these have joined; empty when it may.
+/// Why a launcher may not take part in a job.
+struct Objection {
+  std::string why;
+  std::string hint = {};  ///< what to do about it; empty: nothing special
+
+  bool operator==(const Objection&) const = default;
+};
+
+/// What speaks against a launcher in a job that these have joined; empty when nothing does.
 /// \param runs  the job has begun: a place that is taken may become free
-std::string objection_to(const JoinRecord& record, const std::vector<const JoinRecord*>& joined, bool runs);
+std::optional<Objection> objection_to(const JoinRecord& record, const std::vector<const JoinRecord*>& joined,
+                                      bool runs);
 
 /// ''b' from 10.0.0.2 (2 workers, node rank 1)'.
 std::string in_words(const JoinRecord& record);

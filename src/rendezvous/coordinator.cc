@@ -5,8 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "rendezvous/admission.h"
-
 namespace lrun {
 namespace {
 
@@ -50,9 +48,8 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
 void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTime now) {
   const JoinRecord& record = *message.join;
   forget_earlier_connection_of(record, now);
-  if (const std::string objection = objection_to(record, now); !objection.empty()) {
-    send(from, {.kind = Kind::kRefused, .text = objection}, true);
-    return;
+  if (const std::optional<Objection> objection = objection_to(record, now)) {
+    return send(from, {.kind = Kind::kRefused, .text = objection->why, .hint = objection->hint}, true);
   }
   if (is_of_another_job(message)) {
     return send(from, {.kind = Kind::kRefused, .text = "a new job of the same name has begun to meet"}, true);
@@ -79,11 +76,11 @@ void Coordinator::forget_earlier_connection_of(const JoinRecord& record, SteadyT
   if (earlier != ids_.end()) left(LauncherId(earlier->second), "it has connected again", now, now);
 }
 
-std::string Coordinator::objection_to(const JoinRecord& record, SteadyTime now) const {
-  if (phase_ == Phase::kClosed) return "the job is over";
+std::optional<Objection> Coordinator::objection_to(const JoinRecord& record, SteadyTime now) const {
+  if (phase_ == Phase::kClosed) return Objection{"the job is over"};
   if (const Duration wait = departures_.wait(record, now); wait > Duration::zero()) {
-    return "node " + record.node + " has left the job " + Departures::limit_in_words() + ": it is let in again after " +
-           format_duration(wait);
+    return Objection{"node " + record.node + " has left the job " + Departures::limit_in_words() +
+                     ": it is let in again after " + format_duration(wait)};
   }
   std::vector<const JoinRecord*> joined;
   for (const auto& [id, launcher] : launchers_) joined.push_back(&launcher.record);

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
+#include "rendezvous/admission.h"
 #include "rendezvous/departures.h"
 #include "rendezvous/job_state.h"
 #include "rendezvous/last_call.h"
@@ -127,7 +128,7 @@ class Coordinator {
   [[nodiscard]] bool all_are_back() const;
   [[nodiscard]] bool waits_for_others(SteadyTime now) const;
   void forget_earlier_connection_of(const JoinRecord& record, SteadyTime now);
-  [[nodiscard]] std::string objection_to(const JoinRecord& record, SteadyTime now) const;
+  [[nodiscard]] std::optional<Objection> objection_to(const JoinRecord& record, SteadyTime now) const;
   void take_report(Launcher& launcher, const LauncherMessage& report, SteadyTime now);
   void take_ready(LauncherId from, Launcher& launcher, const LauncherMessage& message, SteadyTime now);
   void begin_when_complete(SteadyTime now);

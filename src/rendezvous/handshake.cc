@@ -19,9 +19,13 @@ constexpr std::size_t kNonceDigits = 2 * kNonceBytes;
 constexpr std::string_view kWithSecret = " secret";
 constexpr std::string_view kWithoutSecret = " open";
 constexpr std::string_view kProof = "proof ";
+constexpr std::string_view kAlone = " alone ";
 constexpr std::string_view kName = "lrun-job/";  // of all versions
 constexpr const char* kSecretHint = "set LRUN_JOB_SECRET to the same value on every node, or on none";
 constexpr const char* kStrangerHint = "name another port with '--rdzv-endpoint', on every node";
+constexpr const char* kAloneHint =
+    "another port in '--rdzv-endpoint' keeps two jobs apart; to make them one, start both with the same "
+    "'--num_nodes'";
 
 /// What a stranger said, so that it can stand in a message.
 std::string first_words(std::string_view bytes) {
@@ -78,6 +82,7 @@ void Handshake::take_hello(std::string_view line) {
         "use the same version of lrun on every node");
   }
   const std::string_view rest = line.substr(protocol.size());
+  if (side_ == Side::kLauncher && rest.starts_with(kAlone)) return refuse_lone_job(rest.substr(kAlone.size()));
   const std::string_view secret = rest.substr(std::min(rest.size(), 1 + kNonceDigits));
   const bool sound = rest.starts_with(' ') &&
                      rest.substr(1, kNonceDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos &&
@@ -117,11 +122,20 @@ void Handshake::refuse_stranger() {
   refuse("it is no lrun: it said '" + first_words(bytes_) + "'" + kind_of_stranger(bytes_), kStrangerHint);
 }
 
+void Handshake::refuse_lone_job(std::string_view name) {
+  const std::string named = name.empty() ? "" : " '" + first_words(name) + "'";
+  refuse("it is the workers' store of the job" + named + ", which has one node", kAloneHint);
+}
+
 void Handshake::refuse(std::string why, std::string hint) {
   step_ = Step::kRefused;
   bytes_.clear();
   refusal_ = std::move(why);
   hint_ = std::move(hint);
+}
+
+std::string greeting_of_lone_job(const std::string& name) {
+  return std::string(kLauncherProtocol) + std::string(kAlone) + first_words(name) + "\n";
 }
 
 std::string random_nonce() {

@@ -54,6 +54,7 @@ class Handshake {
   void compare_secrets(bool theirs);
   void refuse(std::string why, std::string hint);
   void refuse_stranger();
+  void refuse_lone_job(std::string_view name);
   [[nodiscard]] std::string proof_of(Side side) const;
 
   Side side_;
@@ -66,6 +67,10 @@ class Handshake {
   std::string refusal_;
   std::string hint_;
 };
+
+/// What the workers' store of a job of one node answers a launcher that takes it for the meeting of its own job: a
+/// greeting that no holder sends. \param name  of the job; empty: it has none
+std::string greeting_of_lone_job(const std::string& name);
 
 /// Bytes for a Handshake.
 /// \throws std::system_error  the kernel has none.

@@ -171,7 +171,7 @@ void Job::received(const LauncherMessage& message) {
       if (election_ && begun_ && !is_adrift_) return meeting_lost(message.text, "");  // there may be another place
       ended_ = true;
       if (election_ && begun_) return events_.ended(message.text);
-      return begun_ ? events_.lost("", message.text, 0) : events_.failed(message.text, "");
+      return begun_ ? events_.lost("", message.text, 0) : events_.failed(message.text, message.hint);
     case Kind::kSpare:
       is_spare_ = !begun_;
       return events_.spare(message.text);

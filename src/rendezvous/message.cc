@@ -51,6 +51,7 @@ LauncherMessage read_fields(const Json& json, Kind kind) {
   LauncherMessage message{.kind = kind};
   if (json.contains("round")) message.round = json_integer(json.at("round"));
   message.text = json.value("text", std::string());
+  message.hint = json.value("hint", std::string());
   message.node = json.value("node", std::string());
   if (json.contains("sent_ns")) message.sent_ns = json_integer<std::int64_t>(json.at("sent_ns"));
   if (json.contains("steady_ns")) message.steady_ns = json_integer<std::int64_t>(json.at("steady_ns"));
@@ -81,6 +82,7 @@ Json common_part(const LauncherMessage& message) {
   Json json = {{"kind", name_of(message.kind)}};
   if (message.round != 0) json["round"] = message.round;
   if (!message.text.empty()) json["text"] = message.text;
+  if (!message.hint.empty()) json["hint"] = message.hint;
   if (!message.node.empty()) json["node"] = message.node;
   if (message.sent_ns != 0) json["sent_ns"] = message.sent_ns;
   if (message.steady_ns != 0) json["steady_ns"] = message.steady_ns;

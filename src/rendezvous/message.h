@@ -25,7 +25,7 @@ struct LauncherMessage {
     kLeave,     ///< `text`: why we leave the job, which may go on without us
     kBye,       ///< we are done with the job; `text`: what it came to, empty when it succeeded
     // from the holder to a launcher
-    kRefused,  ///< `text`: why not; the connection is closed
+    kRefused,  ///< `text`: why not, `hint`: what to do about it; the connection is closed
     kWaiting,  ///< `text`: who is there and who is missing
     kSpare,    ///< `text`: the job runs, and takes this node in when there is a place
     kBegin,    ///< `membership` of a new round
@@ -40,6 +40,7 @@ struct LauncherMessage {
   Kind kind = Kind::kBeat;
   int round = 0;
   std::string text = {};
+  std::string hint = {};  ///< for people; empty: nothing special
   std::string node = {};
   std::int64_t sent_ns = 0;
   std::int64_t steady_ns = 0;

@@ -127,6 +127,7 @@ TEST_F(Elastic, SparesTakeThePlaceOfALostNode) {
   ASSERT_TRUE(first.wait_for("rank 0/2") && killed.wait_for("rank 1/2")) << first.err() << killed.err();
   LrunProcess& spare = job.start({}, program());
   ASSERT_TRUE(spare.wait_for("the job runs with 2 of 2 nodes: this one waits until it is needed")) << spare.err();
+  EXPECT_FALSE(contains(spare.out(), "rank")) << "nothing runs there before: " << spare.out();
   kill_whole(killed);
   ASSERT_TRUE(spare.wait_for("rank 1/2 of 2 count 0.")) << spare.err();
   end();

@@ -70,12 +70,26 @@ TEST(SeveralNodes, EndWithTheCodeOfTheCulpritEverywhere) {
   }
 }
 
+/// Whether the workers of a node are gone and its launcher is not.
+bool only_waits(LrunProcess& node) {
+  return node.read_until([&] { return contains(node.out(), "done") && node.workers().empty(); }) &&
+         node.is_process(node.launcher_pid());
+}
+
 TEST(SeveralNodes, WaitForEachOtherAtTheEnd) {
-  Job job({"--num_nodes", "2"});
-  LrunProcess& quick = job.start({"--node-rank", "0"}, {"true"});
-  LrunProcess& slow = job.start({"--node-rank", "1"}, shell("echo here; read line || exit 5; exit 0"));
-  EXPECT_EQ(slow.wait().code, 5);
-  EXPECT_EQ(quick.wait().code, 5) << "its own worker had succeeded, the job has not: " << quick.err();
+  for (const int code : {0, 5}) {
+    TemporaryFolder folder;
+    const std::string end = (folder.path() / "end").string();
+    const Words program = shell("echo done; [ $RANK = 0 ] || exit 0; while [ ! -e " + end +
+                                " ]; do sleep 0.1; done; exit " + std::to_string(code));
+    Job job({"--num_nodes", "2"});
+    LrunProcess& first = job.start({"--node-rank", "0"}, program);
+    LrunProcess& quick = job.start({"--node-rank", "1"}, program);
+    EXPECT_TRUE(only_waits(quick)) << quick.err();
+    std::ofstream(end) << "now\n";
+    EXPECT_EQ(first.wait().code, code) << first.err();
+    EXPECT_EQ(quick.wait().code, code) << "its own worker had succeeded: " << quick.err();
+  }
 }
 
 TEST(SeveralNodes, StartAgainTogetherFromOneBudget) {
@@ -210,12 +224,33 @@ TEST(SeveralNodes, CanBeInterruptedWhileTheyWait) {
   EXPECT_EQ(alone.wait().signal_number, SIGTERM);
 }
 
+/// Its place is free again, and nobody counts on it.
+TEST(SeveralNodes, LeaveTheMeetingWhenTheyAreAskedToEnd) {
+  Job job({"--num_nodes", "3"});
+  const Words program = shell("echo ran $RANK of $WORLD_SIZE");
+  LrunProcess& holder = job.start({"--node-rank", "0"}, program);
+  LrunProcess& leaver = job.start({"--node-rank", "1"}, program);
+  ASSERT_TRUE(leaver.wait_for("missing: 1 of 3 nodes (node rank 2)")) << "both have joined: " << leaver.err();
+  leaver.signal(SIGTERM);
+  EXPECT_EQ(leaver.wait().signal_number, SIGTERM) << leaver.err();
+  LrunProcess& second = job.start({"--node-rank", "1"}, program);
+  LrunProcess& third = job.start({"--node-rank", "2"}, program);
+  for (LrunProcess* node : {&holder, &second, &third}) {
+    EXPECT_EQ(node->wait().code, 0) << node->err();
+    EXPECT_EQ(node->out().find("ran "), node->out().rfind("ran ")) << "once: " << node->out();
+    EXPECT_TRUE(contains(node->out(), " of 3\n")) << node->out();
+  }
+  EXPECT_EQ(leaver.out(), "") << "nothing was started";
+}
+
 TEST(SeveralNodes, RefuseWhoBelongsToAnotherJob) {
   Job job({"--num_nodes", "2"});
   LrunProcess& holder = job.start({"--node-rank", "0", "--rdzv-id", "mine"}, {"true"});
   LrunProcess& other = job.start({"--node-rank", "1", "--rdzv-id", "yours"}, {"true"});
   EXPECT_EQ(other.wait().code, 125) << other.err();
-  EXPECT_TRUE(contains(other.err(), "this is the job 'mine', not 'yours'")) << other.err();
+  EXPECT_TRUE(contains(other.err(), "another job meets here: it is 'mine', as node '")) << other.err();
+  EXPECT_TRUE(contains(other.err(), "hint: another port in '--rdzv-endpoint' keeps two jobs apart")) << other.err();
+  EXPECT_FALSE(contains(other.err(), "hint: start lrun on every node")) << other.err();
   LrunProcess& different = job.start({"--node-rank", "1", "--rdzv-id", "mine", "--max-restarts", "3"}, {"true"});
   EXPECT_EQ(different.wait().code, 125) << different.err();
   EXPECT_TRUE(contains(different.err(), "here it is strategy ddp, 3 restarts")) << different.err();
@@ -225,19 +260,58 @@ TEST(SeveralNodes, RefuseWhoBelongsToAnotherJob) {
 }
 
 /// One line with a fixed endpoint is used for several jobs.
-TEST(SeveralNodes, AJobOfOneNodeNeedsNoEndpointThatAnotherJobHas) {
-  const std::string endpoint = "127.0.0.1:" + std::to_string(free_port());
-  const auto job = [&](const std::string& name, const std::string& script) {
-    return std::vector<std::string>{
-        "--nnodes", "1", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "--rdzv-id", name, "sh", "-c", script};
-  };
-  LrunProcess first(job("mine", "echo up; exec sleep 1000"));
+class OneEndpoint : public ::testing::Test {
+ protected:
+  [[nodiscard]] Words job(const std::string& name, const Words& options, const std::string& script) const {
+    Words words{"--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint_, "--rdzv-id", name};
+    words.insert(words.end(), options.begin(), options.end());
+    for (const std::string& word : shell(script)) words.push_back(word);
+    return words;
+  }
+
+  const std::string endpoint_ = "127.0.0.1:" + std::to_string(free_port());
+};
+
+TEST_F(OneEndpoint, IsNotNeededByAJobOfOneNodeWhereAnotherHasIt) {
+  LrunProcess first(job("mine", {"--nnodes", "1"}, "echo up; exec sleep 1000"));
   ASSERT_TRUE(first.wait_for("up")) << first.err();
-  LrunProcess second(job("yours", "echo $WORLD_SIZE $TORCHELASTIC_RUN_ID"));
-  EXPECT_EQ(second.wait().code, 0) << second.err();
-  EXPECT_TRUE(contains(second.out(), "1 yours")) << second.out();
+  for (const Words& options : {Words{"--nnodes", "1"}, Words{"--nnodes", "1", "--rdzv-conf", "is_host=false"}}) {
+    LrunProcess second(job("yours", options, "echo $WORLD_SIZE $TORCHELASTIC_RUN_ID"));
+    EXPECT_EQ(second.wait().code, 0) << second.err();
+    EXPECT_TRUE(contains(second.out(), "1 yours")) << second.out();
+  }
   first.signal(SIGTERM);
   first.wait();
+}
+
+TEST_F(OneEndpoint, HasToBeHeldByAnotherWhereAJobOfOneNodeIsNotToHoldIt) {
+  LrunProcess nobody(job("mine", {"--nnodes", "1", "--rdzv-conf", "is_host=false,read_timeout=1"}, "echo started"));
+  EXPECT_EQ(nobody.wait().code, 125) << nobody.err();
+  EXPECT_TRUE(contains(nobody.err(), "nobody holds the rendezvous at 127.0.0.1 port ")) << nobody.err();
+  EXPECT_EQ(nobody.out(), "");
+  LrunProcess early(job("mine", {"--nnodes", "1", "--rdzv-conf", "is_host=false"}, "echo started"));
+  ASSERT_TRUE(early.wait_for("waiting up to 1m")) << early.err();
+  LrunProcess other(job("yours", {"--nnodes", "1"}, "exec sleep 1000"));
+  EXPECT_EQ(early.wait().code, 0) << early.err();
+  EXPECT_TRUE(contains(early.out(), "started")) << early.out();
+  other.signal(SIGTERM);
+  other.wait();
+}
+
+TEST_F(OneEndpoint, IsRefusedToAJobOfSeveralNodesWhereAJobOfOneHasIt) {
+  LrunProcess first(job("mine", {"--nnodes", "1"}, "echo up; exec sleep 1000"));
+  ASSERT_TRUE(first.wait_for("up")) << first.err();
+  for (const Words& options : {Words{"--nnodes", "1:2"}, Words{"--nnodes", "1:2", "--rdzv-conf", "is_host=false"}}) {
+    LrunProcess second(job("yours", options, "echo started"));
+    EXPECT_EQ(second.wait().code, 125) << second.err();
+    EXPECT_TRUE(contains(second.err(), "it is the workers' store of the job 'mine', which has one node\n"))
+        << second.err();
+    EXPECT_TRUE(contains(second.err(), "hint: another port in '--rdzv-endpoint' keeps two jobs apart")) << second.err();
+    EXPECT_FALSE(contains(second.out(), "started")) << second.out();
+  }
+  first.signal(SIGTERM);
+  first.wait();
+  EXPECT_FALSE(contains(first.err(), "store:")) << "it was no trouble for the first: " << first.err();
 }
 
 /// Without a name the job is known by what it runs.

@@ -117,6 +117,18 @@ TEST(MakePlan, SaysThatAnEndpointsPortWinsOverAnother) {
   EXPECT_TRUE(warnings_of({.endpoint = endpoint}, 0).empty()) << "any port would do";
 }
 
+TEST(MakePlan, LeavesAnEndpointThatItIsNotToHoldToOthers) {
+  const RendezvousRequest anothers{
+      .backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("localhost", 4000), .is_host = false};
+  EXPECT_EQ(master_of(anothers), "127.0.0.1:0") << "the store is at a port of its own";
+  EXPECT_EQ(warnings_of(anothers, 0),
+            std::vector<std::string>{"'--rdzv-conf is_host=false': this run has one node, needs nobody, and leaves the "
+                                     "endpoint to others; '--num_nodes' makes it a part of their job"});
+  const RendezvousRequest fixed{.endpoint = endpoint_of("localhost", 4000), .is_host = false};
+  EXPECT_EQ(master_of(fixed), "127.0.0.1:4000") << "with the static backend it is where the workers' store is";
+  EXPECT_TRUE(warnings_of(fixed, 0).empty());
+}
+
 TEST(MakePlan, SaysThatTheProgramStartsItsRanksItself) {
   LaunchRequest request = request_for("2");
   EXPECT_TRUE(plan_of(request, cpu_node()).notes.empty());

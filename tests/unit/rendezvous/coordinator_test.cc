@@ -70,13 +70,24 @@ TEST(Coordinator, RefusesWhoDoesNotFit) {
     return said == "refused>2" ? meeting.sent[0].message.text : said;
   };
   EXPECT_EQ(objection([](JoinRecord& record) { record.run_name = "b"; }),
-            "this is the job '', not 'b' as 'node-10.0.0.1' says: see --rdzv-id");
+            "another job meets here: it is one without a name, as node 'node-10.0.0.1' says, and not 'b'");
   EXPECT_EQ(objection([](JoinRecord& record) { record.max_nodes = 3; }),
             "the job has 2 nodes, not 2:3, as 'node-10.0.0.1' says");
   EXPECT_EQ(objection([](JoinRecord& record) { record.settings = "strategy dp"; }),
             "the job has strategy ddp; here it is strategy dp");
   EXPECT_EQ(objection([](JoinRecord& record) { record.node_rank = 0; }),
             "node rank 0 is taken by 'node-10.0.0.1' from 10.0.0.1 (1 worker, node rank 0)");
+}
+
+TEST(Coordinator, SaysHowTwoJobsAreKeptApart) {
+  Meeting meeting;
+  meeting.join(1, node_at("10.0.0.1"));
+  JoinRecord other = node_at("10.0.0.2");
+  other.run_name = "b";
+  meeting.coordinator.received(2, {.kind = Kind::kJoin, .join = other}, meeting.now);
+  ASSERT_EQ(meeting.said(), "refused>2");
+  EXPECT_EQ(meeting.sent[0].message.hint,
+            "another port in '--rdzv-endpoint' keeps two jobs apart, the same '--rdzv-id' on all nodes makes them one");
 }
 
 TEST(Coordinator, TellsJobsWithoutANameApartByWhatTheyRun) {
@@ -94,11 +105,10 @@ TEST(Coordinator, TellsJobsWithoutANameApartByWhatTheyRun) {
     const std::string said = meeting.said();
     return said == "refused>2" ? meeting.sent[0].message.text : said;
   };
-  const std::string advice = "; another port keeps two jobs apart, the same --rdzv-id on all nodes makes them one";
   EXPECT_EQ(what_is_said_to(record_of("10.0.0.2", "train.py", "bb")),
-            "another job meets here: node 'node-10.0.0.1' runs 'train.py' with other arguments" + advice);
+            "another job meets here: node 'node-10.0.0.1' runs 'train.py' with other arguments");
   EXPECT_EQ(what_is_said_to(record_of("10.0.0.2", "eval.py", "bb")),
-            "another job meets here: node 'node-10.0.0.1' runs 'train.py' and not 'eval.py'" + advice);
+            "another job meets here: node 'node-10.0.0.1' runs 'train.py' and not 'eval.py'");
   EXPECT_EQ(what_is_said_to(record_of("10.0.0.2", "train.py", "aa")), "begin>1 begin>2");
   EXPECT_EQ(what_is_said_to(record_of("10.0.0.2", "", "")), "begin>1 begin>2") << "nothing to compare";
   EXPECT_EQ(what_is_said_to(test::with_role(record_of("10.0.0.2", "server.py", "bb"), "server")), "begin>1 begin>2");
@@ -248,6 +258,19 @@ TEST(Coordinator, TellsTheOthersWhoIsLostAndWaitsForItNoLonger) {
   EXPECT_EQ(meeting.sent[0].message.node, "node-10.0.0.2");
   EXPECT_EQ(meeting.sent[0].message.text, "silence for 5s");
   EXPECT_EQ(meeting.sent[1].message.text, "a|");
+}
+
+TEST(Coordinator, LetsNobodyIntoAJobThatIsOver) {
+  Meeting meeting(1, 2);
+  meeting.join(1, node_at("10.0.0.1"));
+  meeting.pass(1s);
+  ASSERT_EQ(meeting.said(), "begin>1");
+  meeting.say(1, Kind::kReport);
+  ASSERT_EQ(meeting.said(), "over>1");
+  meeting.say(1, Kind::kBye);
+  meeting.join(2, node_at("10.0.0.2"));
+  ASSERT_EQ(meeting.said(), "refused>2");
+  EXPECT_EQ(meeting.sent[0].message.text, "the job is over");
 }
 
 TEST(Coordinator, IsOverWhenAllHaveSaidBye) {

@@ -125,5 +125,34 @@ TEST(Handshake, TellsAnotherVersionWhichOneThisIs) {
   EXPECT_FALSE(holder.done());
 }
 
+/// Whoever knows a secret, and whoever has none: there is nobody to show it to.
+TEST(Handshake, HearsThatAJobOfOneNodeHasThePort) {
+  for (const char* const secret : {"", "hush"}) {
+    for (const std::string name : {"mine", ""}) {
+      Handshake launcher(Side::kLauncher, secret, kNonce);
+      launcher.take(greeting_of_lone_job(name));
+      EXPECT_FALSE(launcher.done());
+      const std::string named = name.empty() ? "" : " 'mine'";
+      EXPECT_EQ(launcher.refusal(), "it is the workers' store of the job" + named + ", which has one node");
+      EXPECT_EQ(launcher.hint(),
+                "another port in '--rdzv-endpoint' keeps two jobs apart; to make them one, start both with the same "
+                "'--num_nodes'");
+    }
+  }
+}
+
+TEST(Handshake, TakesAnyNameOfALoneJob) {
+  for (const std::string& name : {std::string(5000, 'x'), std::string(100, '\x1b'), std::string("a\nb")}) {
+    const std::string greeting = greeting_of_lone_job(name);
+    EXPECT_EQ(std::count(greeting.begin(), greeting.end(), '\n'), 1);
+    Handshake launcher(Side::kLauncher, "", kNonce);
+    launcher.take(greeting);
+    EXPECT_TRUE(launcher.refusal().starts_with("it is the workers' store of the job '")) << launcher.refusal();
+    Handshake holder(Side::kHolder, "", kNonce);
+    holder.take(greeting);
+    EXPECT_EQ(holder.refusal(), "it sent a greeting that makes no sense") << "only a launcher is told so";
+  }
+}
+
 }  // namespace
 }  // namespace lrun

@@ -24,7 +24,7 @@ std::vector<LauncherMessage> messages_of_all_kinds() {
           {.kind = Kind::kReport, .round = 2, .text = "report"},
           {.kind = Kind::kReady, .round = 3},
           {.kind = Kind::kBye},
-          {.kind = Kind::kRefused, .text = "why"},
+          {.kind = Kind::kRefused, .text = "why", .hint = "what to do"},
           {.kind = Kind::kWaiting, .text = "who"},
           {.kind = Kind::kBegin, .membership = seen_by_first({test::node_at("10.0.0.1")})},
           {.kind = Kind::kEcho, .sent_ns = 5, .steady_ns = 6, .wall_ns = 7},
