@@ -46,6 +46,22 @@ else
   echo "not tested: salloc inside of the job, as the lab's slurm.conf is not at '$conf'"
 fi
 
+# Ctrl-C stops the run as it does without Slurm: one signal, the grace, the verdict. srun has the process of lrun.
+# shellcheck disable=SC2016 # expanded by the workers
+training='trap "echo saved \$RANK; exit 0" INT; echo "rank $RANK trains"; while :; do sleep 0.1; done'
+script "echo \$\$ > '$out/pid'
+exec '$lrun' --devices 1 --grace 60s --output raw sh -c '$training'"
+timeout 90 "$lab" exec h0 salloc -N2 "$out/script" > "$out/out" 2> "$out/err" < /dev/null &
+allocated=$!
+trains() { grep -qx 'rank 0 trains' "$out/out" && grep -qx 'rank 1 trains' "$out/out"; }
+comes_up "run in an allocation" trains
+"$lab" exec h0 kill -INT "$(cat "$out/pid")"
+status=0
+wait "$allocated" || status=$?
+[ "$status" -eq 130 ] || fail "an interrupted run in an allocation ended with $status, not 130"
+for rank in 0 1; do says "saved $rank"; done
+grep -q "the run was stopped: received SIGINT" "$out/err" || fail "nobody says why the run ended"
+
 # Two runs at once in one job do not meet each other.
 script "for name in a b; do '$lrun' --devices 1 --output raw sh -c \"echo \$name \\\$RANK of \\\$WORLD_SIZE\" & done
 wait -n && wait -n"
