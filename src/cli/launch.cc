@@ -199,7 +199,8 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::
   facts.membership = *met.membership;
   try {
     const auto [verdict, left_nothing] = run_workers(placed, environment, std::move(facts), loop, guard);
-    leave(loop, job, what_became_of_job(verdict), plan, guard);
+    const bool repeated = verdict.end.kind == RunEnd::Kind::kInterrupted && repeats_term(environment);
+    leave(loop, job, what_became_of_job(verdict), plan, guard, repeated ? SIGTERM : 0);
     guard.mark_end(verdict.die_of_signal, left_nothing);
     return verdict.exit_code;
   } catch (...) {

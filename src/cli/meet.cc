@@ -276,13 +276,16 @@ MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& 
   return Meeting(loop, job, plan, guard).run();
 }
 
-void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan& plan, const Guard& guard) {
+void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan& plan, const Guard& guard,
+           int ignored) {
   bool left = false;
   const auto end = [&] {
     left = true;
     loop.stop();
   };
-  const EndSignals signals(loop, plan, guard, [&](int) { end(); });
+  const EndSignals signals(loop, plan, guard, [&](int number) {
+    if (number == 0 || number != ignored) end();
+  });
   const EventLoop::Timer note = loop.after(kQuietFarewell, [] {
     say(Severity::kNote, "the job's launchers meet here: waiting until the other nodes have ended, too");
   });

@@ -64,6 +64,8 @@ MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& 
 /// This node is done with the job. Where the meeting is held here, runs the loop until the other nodes are done, too,
 /// or a signal asks for the end; after a while it says on stderr what lrun waits for.
 /// \param text  what the job came to, where that has not been said yet; empty: it succeeded
-void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan& plan, const Guard& guard);
+/// \param ignored  a signal that asks for nothing here: one that was heard before; 0: none
+void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan& plan, const Guard& guard,
+           int ignored = 0);
 
 }  // namespace lrun

@@ -291,14 +291,16 @@ void NodeRun::signal_arrived(int signal_number, bool forwarded) {
   if (attempt_->terminal() && signal_number == SIGCONT) attempt_->terminal()->resume();
   const bool wants_out = signal_number != SIGTSTP && signal_number != SIGCONT;
   const bool is_echo = echo_.is_echo(signal_number, forwarded, std::chrono::steady_clock::now());
-  if (is_echo && (concluding_ || (job_ && job_->waits()))) return;
+  const bool again = is_term_again(signal_number);
+  if ((is_echo || again) && (concluding_ || (job_ && job_->waits()))) return;
   if (concluding_ && wants_out) {  // only a console that takes little or nothing keeps us here
     if (!logs_->hurry_last_words(kHurriedPatience)) loop_.stop();
     return;
   }
   const bool for_workers = (signal_number == SIGUSR1 || signal_number == SIGUSR2) && !is_named(signal_number);
-  const SignalArrived event{signal_number, forwarded, is_named(signal_number)};
+  const SignalArrived event{signal_number, forwarded, is_named(signal_number), !again};
   if (!wants_out || for_workers) return attempt_->supervisor().handle(event);
+  told_to_end_ = true;
   stop_run(event, {RunEnd::Kind::kInterrupted, signal_number});
 }
 

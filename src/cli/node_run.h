@@ -72,6 +72,7 @@ class NodeRun {
   void check_network();
   void check_connected();
   [[nodiscard]] bool is_named(int signal_number) const;
+  [[nodiscard]] bool is_term_again(int signal_number) const;
   void attempt_over();
   void attempt_judged(const Verdict& verdict, bool final);
   void restart();
@@ -131,6 +132,7 @@ class NodeRun {
   std::optional<SignalSource> signals_;
   std::optional<UnreadInput> unread_input_;
   SignalEcho echo_;
+  bool told_to_end_ = false;         ///< by a signal
   RestartChoice last_choice_;        ///< and all attempts so far
   std::map<int, int> starts_;        ///< by the number of the attempt: a change of nodes does not count
   std::optional<Verdict> agreed_;    ///< what all nodes of the job say about the last attempt

@@ -14,6 +14,7 @@
 #include "cli/horovod_facts.h"
 #include "cli/node_run.h"
 #include "cli/run_ending.h"
+#include "cluster/slurm.h"
 #include "plan/horovod_environment.h"
 #include "report/restart_text.h"
 
@@ -107,6 +108,10 @@ void NodeRun::stop_run(const Event& event, const RunEnd& end) {
 bool NodeRun::stops_for_others() const {
   const SupervisionState& state = attempt_->supervisor().state();
   return state.phase != SupervisionState::Phase::kBackingOff && !state.end.is_ours() && state.end.may_go_on();
+}
+
+bool NodeRun::is_term_again(int signal_number) const {
+  return told_to_end_ && signal_number == SIGTERM && repeats_term(environment_);
 }
 
 void NodeRun::check_network() {

@@ -132,6 +132,8 @@ JobPlace meeting_of(const SlurmStep& step) {
   return place;
 }
 
+bool repeats_term(const Environment& environment) { return told_text(environment, "SLURM_JOB_ID").known(); }
+
 SlurmShare share_of_node(const Environment& environment) {
   if (is_worker(environment) || !told_text(environment, "SLURM_JOB_ID").known()) return {};
   const auto count = [&environment](const char* name) {

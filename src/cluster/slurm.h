@@ -39,6 +39,10 @@ int tasks_of_step(const Environment& environment);
 /// kernel gives to connections.
 JobPlace meeting_of(const SlurmStep& step);
 
+/// Whether Slurm ends what runs here. It then says TERM several times, before a preemption twice within a millisecond,
+/// and KILL itself when its own patience is over: who hears TERM again is not asked to hurry.
+bool repeats_term(const Environment& environment);
+
 /// What Slurm gave to its job on this node, also where a task may use only some of it; 0: it does not say.
 struct SlurmShare {
   int gpus = 0;

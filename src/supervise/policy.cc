@@ -122,7 +122,7 @@ Decision on(SupervisionState state, const SignalArrived& event) {
   }
   state.unwanted = true;
   if (!event.forwarded || !in_grace(state)) return {state, {}};
-  const bool hurries = is_impatient(state, event.signal_number);
+  const bool hurries = event.may_hurry && is_impatient(state, event.signal_number);
   state.asked = true;
   return hurries ? kill_now(state) : Decision{state, {}};
 }

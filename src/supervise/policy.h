@@ -46,7 +46,8 @@ struct SettleExpired {};
 struct SignalArrived {
   int signal_number = 0;
   bool forwarded = true;
-  bool named = false;  ///< by --signals-to-handle: USR1 and USR2 then end the run
+  bool named = false;     ///< by --signals-to-handle: USR1 and USR2 then end the run
+  bool may_hurry = true;  ///< false of a TERM that the cluster's manager only repeats
 };
 struct GraceExpired {};
 struct ConsoleClosed {};

@@ -29,25 +29,30 @@ wait_for() {
 }
 # lines COUNT PATTERN: so many lines of the jobs' output are PATTERN.
 lines() { [ "$(cat train-*.out | grep -Exc "$2")" -eq "$1" ]; }
-completed() { "$lab" exec h0 scontrol --oneliner show job "$id" | grep -q 'JobState=COMPLETED'; }
+has_state() { "$lab" exec h0 scontrol --oneliner show job "$id" | grep -q "JobState=$1"; }
+completed() { has_state COMPLETED; }
+failed() { has_state FAILED; }
 
 # Works until it is told to end, in its first run, and says with what it goes on.
 cat > train.sh <<'PROGRAM'
-trap 'stop=USR1' USR1
+trap 'stop=${stop:-USR1}' USR1
+trap 'stop=${stop:-TERM}' TERM
 step=$(cat "checkpoint.$RANK" 2> /dev/null || echo 0)
 echo "rank $RANK of $WORLD_SIZE goes on after step $step, restart ${SLURM_RESTART_COUNT:-0}"
 while [ "${SLURM_RESTART_COUNT:-0}" -eq 0 ] && [ -z "${stop:-}" ]; do sleep 0.1; done
+trap '' USR1 TERM  # Slurm signals what a worker starts, too, and more than once
 echo $((step + 3)) > "checkpoint.$RANK.new" && mv "checkpoint.$RANK.new" "checkpoint.$RANK"
 echo "rank $RANK saved step $((step + 3)) at ${stop:-the end}"
 PROGRAM
 
-# resumes SIGNAL: what both ranks have said by the end of the job.
+# resumes [SIGNAL]: what both ranks have said by the end of the job. Where Slurm itself ends the step, with TERM, srun may
+# end before it has read what they said last: that they saved is known by what they go on with.
 resumes() {
   wait_for "the end of job $id" completed
   local rank
   for rank in 0 1; do
     lines 1 "(\[$rank\] )?rank $rank of 2 goes on after step 0, restart 0" || fail "rank $rank did not begin"
-    lines 1 "(\[$rank\] )?rank $rank saved step 3 at $1" || fail "rank $rank was not told to end by $1"
+    [ -z "${1:-}" ] || lines 1 "(\[$rank\] )?rank $rank saved step 3 at $1" || fail "rank $rank was not told to end by $1"
     lines 1 "(\[$rank\] )?rank $rank of 2 goes on after step 3, restart 1" || fail "rank $rank did not go on"
     lines 1 "(\[$rank\] )?rank $rank saved step 6 at the end" || fail "rank $rank did not end well"
   done
@@ -61,7 +66,32 @@ submit "$script" sh ./train.sh
 resumes USR1
 
 # Preempted by a job that needs all nodes.
-submit --exclusive "$script" --devices 1 sh ./train.sh
-"$lab" exec h0 srun -p urgent -N3 --exclusive true > urgent.out 2>&1 || fail "the urgent job did not run"
+preempted() {
+  submit --exclusive "$script" --devices 1 sh ./train.sh
+  "$lab" exec h0 srun -p urgent -N3 --exclusive true > urgent.out 2>&1 || fail "the urgent job did not run"
+}
+preempted
 resumes USR1
+
+# As Slurm is set up by default: with TERM, which the script tells from that of somebody who cancels the job ...
+conf=${LAB_ROOT:-/tmp/lab}/$LAB/slurm/etc/slurm.conf
+if [ ! -w "$conf" ]; then
+  echo "not tested: a preemption by TERM, as the lab's slurm.conf is not at '$conf'"
+else
+  sed -i '/^SlurmctldParameters=preempt_send_user_signal$/d; s/^KillWait=.*/KillWait=60/' "$conf"
+  "$lab" exec h0 scontrol reconfigure
+  "$lab" exec h0 scontrol update PartitionName=debug GraceTime=60
+  preempted
+  resumes
+  submit --exclusive "$script" --devices 1 sh ./train.sh
+  "$lab" exec h0 scancel --signal TERM "$id"
+  wait_for "the end of job $id" failed
+  lines 0 ".*restart 1" || fail "a job that somebody stopped was put back"
+  rm checkpoint.* train-*.out
+
+  # ... and without a GraceTime, which is the default, too, twice and to all of the job.
+  "$lab" exec h0 scontrol update PartitionName=debug GraceTime=0
+  preempted
+  resumes
+fi
 echo "jobs that Slurm interrupts: well"

@@ -41,6 +41,24 @@ bool all_in_state(const std::vector<pid_t>& pids, char state) {
   return std::all_of(pids.begin(), pids.end(), [&](pid_t pid) { return process_state(pid) == state; });
 }
 
+/// As Slurm before a preemption.
+TEST(Signals, ATermThatSlurmRepeatsKeepsTheGrace) {
+  LrunProcess lrun(
+      {"-n", "2", "sh", "-c",
+       "trap 'echo got it' TERM; trap 'echo saved; exit 0' USR1; echo ready; while :; do sleep 0.01; done"},
+      {.environment = {{"SLURM_JOB_ID", "12"}}});
+  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready")) << lrun.err();
+  lrun.signal(SIGTERM);
+  ASSERT_TRUE(lrun.wait_for("[0] got it") && lrun.wait_for("[1] got it")) << lrun.err();
+  lrun.signal(SIGTERM);
+  ASSERT_TRUE(eventually([&] { return !has_pending_signals(lrun.pid()); }));
+  lrun.signal(SIGUSR1);  // is passed on behind it
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+  for (const char* const line : {"[0] saved", "[1] saved"}) {
+    EXPECT_NE(lrun.out().find(line), std::string::npos) << lrun.out() << lrun.err();
+  }
+}
+
 class EverySignal : public ::testing::TestWithParam<int> {};
 
 TEST_P(EverySignal, IsPassedOnAndThenLrunDiesOfItToo) {

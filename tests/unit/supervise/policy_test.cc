@@ -153,6 +153,13 @@ TEST(Policy, ASecondSignalSkipsTheWait) {
   EXPECT_TRUE(decide(stopping.state, SignalArrived{SIGHUP}).actions.empty()) << "a closing terminal sends it as well";
 }
 
+TEST(Policy, ATermThatAManagerRepeatsKeepsTheGrace) {
+  const Decision stopping = decide(running(2), SignalArrived{SIGTERM});
+  const Decision again = decide(stopping.state, SignalArrived{.signal_number = SIGTERM, .may_hurry = false});
+  EXPECT_TRUE(again.actions.empty()) << "a checkpoint would be lost";
+  EXPECT_NE(find<KillGroups>(decide(again.state, SignalArrived{SIGINT})), nullptr) << "a person still may hurry it";
+}
+
 TEST(Policy, ASignalToBothProcessesOfLrunIsOneSignal) {
   for (const bool directly_first : {true, false}) {
     const Decision stopping = decide(running(2), SignalArrived{SIGTERM, !directly_first});
