@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
@@ -31,9 +32,13 @@ std::string others_in_words(const Verdict& verdict) {
   return text;
 }
 
+std::string rank_in_words(const FailureRecord& record) {
+  return fmt::format("rank {} (pid {} on {})", record.rank, record.pid, record.node);
+}
+
 /// What the rank said itself is the best account of its end.
 std::string culprit_in_words(const FailureRecord& record) {
-  const std::string who = fmt::format("rank {} (pid {} on {})", record.rank, record.pid, record.node);
+  const std::string who = rank_in_words(record);
   if (record.error.empty()) return who + " " + record.in_words();
   return fmt::format("{} {}: {}", who, record.in_words(), record.error);
 }
@@ -47,12 +52,18 @@ std::string evidence_of(const FailureRecord& record) {
   return text;
 }
 
-WorkersFailed failure_of_unfinished(const LaunchEnd::Unfinished& unfinished) {
-  const std::string who = fmt::format("rank {} ended with code 0 ", unfinished.rank);
-  return {who + (unfinished.reached ? "before the function that launch() runs had returned"
-                                    : "before it came to this call of launch(): a rank of 'ddp_spawn' executes the "
-                                      "program from its beginning, and has to come to the same calls"),
-          unfinished.rank, 0};
+/// A code of 0 would pass for success.
+WorkersFailed failure_of_unfinished(const LaunchEnd::Unfinished& unfinished,
+                                    const std::vector<FailureRecord>& records) {
+  constexpr int kUnfinished = 1;
+  const auto record = std::find_if(records.begin(), records.end(),
+                                   [&](const FailureRecord& each) { return each.rank == unfinished.rank; });
+  const std::string who = record == records.end() ? fmt::format("rank {}", unfinished.rank) : rank_in_words(*record);
+  return {who + " ended with code 0 " +
+              (unfinished.reached ? "before the function that launch() runs had returned"
+                                  : "before it came to this call of launch(): a rank of 'ddp_spawn' executes the "
+                                    "program from its beginning, and has to come to the same calls"),
+          unfinished.rank, kUnfinished};
 }
 
 }  // namespace
@@ -91,7 +102,7 @@ WorkersFailed failure_of(const LaunchEnd& end) {
     const FailureRecord& culprit = *verdict.culprit;
     return {culprit_in_words(culprit) + others + evidence_of(culprit), culprit.rank, verdict.exit_code};
   }
-  if (end.unfinished) return failure_of_unfinished(*end.unfinished);
+  if (end.unfinished) return failure_of_unfinished(*end.unfinished, end.records);
   switch (end.end.kind) {
     case RunEnd::Kind::kTimedOut:
       return {"the ranks did not end within " + seconds_in_words(end.end.limit_ms) + others, -1, verdict.exit_code};

@@ -80,6 +80,17 @@ TEST(FailureOf, NamesARankThatNeverCameToTheCall) {
   EXPECT_STREQ(failure_of(end).what(),
                "rank 1 ended with code 0 before it came to this call of launch(): a rank of 'ddp_spawn' executes the "
                "program from its beginning, and has to come to the same calls");
+  EXPECT_EQ(failure_of(end).exit_code(), 1) << "a program that ends with it must not seem to have succeeded";
+}
+
+TEST(FailureOf, NamesTheProcessThatLeftTooEarly) {
+  LaunchEnd end;
+  end.unfinished = LaunchEnd::Unfinished{1, true};
+  end.records = {ended(0, 143, SIGTERM), ended(1, 0)};
+  EXPECT_STREQ(failure_of(end).what(),
+               "rank 1 (pid 101 on host) ended with code 0 before the function that launch() runs had returned");
+  EXPECT_EQ(failure_of(end).rank(), 1);
+  EXPECT_EQ(failure_of(end).exit_code(), 1);
 }
 
 }  // namespace
