@@ -36,6 +36,7 @@ declare -gA _lrun_values=(
   [--rdzv-backend]='static c10d etcd etcd-v2'
   [--rdzv-conf]=''
   [--master-addr]=''
+  [--spares]=''
   [--local-addr]=''
   [-m]=-
   [--module]=-

@@ -46,6 +46,7 @@ function __lrun_program
                 '--rdzv?backend' \
                 '--rdzv?conf' \
                 '--master?addr' \
+                --spares \
                 '--local?addr' \
                 --compat \
                 --chdir \
@@ -154,6 +155,7 @@ complete -c lrun -n 'not __lrun_program' -x -l node-rank -d 'Place of this node 
 complete -c lrun -n 'not __lrun_program' -x -l rdzv-backend -a 'static c10d etcd etcd-v2' -d 'Where the store of the workers is'
 complete -c lrun -n 'not __lrun_program' -x -l rdzv-conf -d 'How launchers wait for each other'
 complete -c lrun -n 'not __lrun_program' -x -l master-addr -d 'The endpoint\'s host, in torchrun\'s words'
+complete -c lrun -n 'not __lrun_program' -x -l spares -d 'Nodes of a Slurm job that wait for a lost one'
 complete -c lrun -n 'not __lrun_program' -x -l local-addr -d 'Where other nodes reach this one'
 complete -c lrun -n 'not __lrun_program' -s m -l module -d 'PROGRAM is a Python module'
 complete -c lrun -n 'not __lrun_program' -l run-path -d 'PROGRAM is a Python script, whatever it is called'

@@ -51,7 +51,9 @@ int run(const std::vector<std::string>& argv) {
   const std::string place = describe_place(request, allocation);
   if (request.verbosity > 0 && !place.empty()) say(Severity::kNote, place);
   const int nodes = nodes_to_start(request, allocation);
-  if (nodes > 0 && request.dry_run == DryRun::kNo) start_on_nodes(nodes, argv, request, allocation, environment);
+  if (nodes > 0 && request.dry_run == DryRun::kNo) {
+    return start_on_nodes(nodes, argv, request, allocation, environment);
+  }
   return run_request(request, allocation, environment, of_workers);
 }
 

@@ -112,6 +112,15 @@ inline constexpr Flag kJobFlags[] = {
      .details = "torchrun's other way to write the endpoint's host; its port is then --master-port, or 29500.",
      .pet_variable = "PET_MASTER_ADDR",
      .apply = flag_values::master_addr},
+    {.name = "spares",
+     .value = ValueKind::kRequired,
+     .placeholder = "N",
+     .group = FlagGroup::kNodes,
+     .details =
+         "Of a Slurm job's nodes, N wait. When a node of the run is lost, one of them takes its place: the workers "
+         "of all nodes start again, which is no restart. Slurm has to be told that the job is to outlive a node: see "
+         "lrun(1).",
+     .apply = flag_values::spares},
     {.name = "local-addr",
      .value = ValueKind::kRequired,
      .placeholder = "ADDRESS",

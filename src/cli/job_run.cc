@@ -35,8 +35,8 @@ JobRun::JobRun(Job& job, Membership membership, const RendezvousPlan& rendezvous
                    .spare = [](const std::string&) {},
                    .failed = [](const std::string&, const std::string&) {},
                    .stop = [this](const std::string& text) { told_to_stop(text); },
-                   .lost = [this](const std::string& node, const std::string& how,
-                                  std::int64_t heard_ns) { node_lost(node, how, heard_ns); },
+                   .lost = [this](const std::string& node, const std::string& how, std::int64_t heard_ns,
+                                  const std::string& spare) { node_lost(node, how, heard_ns, spare); },
                    .resize = [this](const std::string& node, const std::string& text) { node_joined(node, text); },
                    .over = [this](const std::string& report) { round_over(report); },
                    .ended = [this](const std::string& why) { ended(why); },
@@ -138,13 +138,15 @@ void JobRun::told_to_stop(const std::string& text) {
   calls_.stop(end);
 }
 
-void JobRun::node_lost(const std::string& node, const std::string& how, std::int64_t heard_ns) {
+void JobRun::node_lost(const std::string& node, const std::string& how, std::int64_t heard_ns,
+                       const std::string& spare) {
   if (state_ == State::kDone) return;
   ++lost_;
   alone_ = alone_ || node.empty();
   const std::string who = node.empty() ? "the meeting at " + rendezvous_.host : "node " + node;
-  const RunEnd end{
-      .kind = RunEnd::Kind::kNodeLost, .who = who + " is lost: " + how + (alone_ ? "" : who_goes_on()), .node = who};
+  const RunEnd end{.kind = RunEnd::Kind::kNodeLost,
+                   .who = who + " is lost: " + how + (alone_ ? "" : who_goes_on(spare)),
+                   .node = who};
   const bool between = state_ == State::kDeciding || state_ == State::kIsReady;
   if (!loss_) loss_ = NodeLoss{end, heard_ns};
   if (between && !alone_) return calls_.note(end.who);                             // the next attempt is without it
@@ -166,7 +168,8 @@ void JobRun::meeting_lost(const std::string& how, std::int64_t heard_ns) {
 }
 
 /// '; 3 of 2:4 nodes go on'.
-std::string JobRun::who_goes_on() const {
+std::string JobRun::who_goes_on(const std::string& spare) const {
+  if (!spare.empty()) return "; node " + spare + ", a spare, takes its place";
   const int left = membership_.num_nodes - lost_;
   if (left >= rendezvous_.min_nodes) return "; " + nodes_in_words(left) + (left == 1 ? " goes on" : " go on");
   const std::string are_left = "; " + nodes_in_words(left) + (left == 1 ? " is left" : " are left");

@@ -72,7 +72,7 @@ class JobRun : public RunObserver {
   enum class State { kRunning, kReported, kDeciding, kIsReady, kDone };
 
   void told_to_stop(const std::string& text);
-  void node_lost(const std::string& node, const std::string& how, std::int64_t heard_ns);
+  void node_lost(const std::string& node, const std::string& how, std::int64_t heard_ns, const std::string& spare);
   void meeting_lost(const std::string& how, std::int64_t heard_ns);
   void node_joined(const std::string& node, const std::string& text);
   void ended(const std::string& why);
@@ -82,7 +82,7 @@ class JobRun : public RunObserver {
   void tell(const RunEnd& end, const FailureRecord* cause);
   void drop_out(const std::string& why);
   [[nodiscard]] bool may_leave(const RunEnd& end) const;
-  [[nodiscard]] std::string who_goes_on() const;
+  [[nodiscard]] std::string who_goes_on(const std::string& spare) const;
   [[nodiscard]] ClockShift shift() const;
 
   Job& job_;

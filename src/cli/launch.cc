@@ -29,6 +29,7 @@
 #include "process/process_title.h"
 #include "process/program_path.h"
 #include "process/run_cgroup.h"
+#include "remote/step_outcome.h"
 #include "rendezvous/admission.h"
 #include "report/parent_error_file.h"
 #include "report/verdict_text.h"
@@ -140,8 +141,14 @@ bool wants_cgroup(const WorkerStart& start, const Environment& environment) {
   return start.defaults.use_pidfds && environment.get("LRUN_NO_CGROUP") != "1";
 }
 
-/// A spare's part in a job that did not need it.
-int end_as_spare(const MeetingEnd& met, const Environment& environment) {
+/// A spare's part in a job that did not need it. srun takes the highest of its tasks' codes: where nodes wait because
+/// they were told to, the job's own is to be that.
+int end_as_spare(const MeetingEnd& met, const LaunchPlan& plan, const Environment& environment) {
+  if (plan.rendezvous->spares > 0) {
+    const std::string how = met.why_not.empty() ? "the job has succeeded" : "the job has ended: " + met.why_not;
+    say(Severity::kNote, fmt::format("node {} was a spare, and was not needed: {}", plan.nodes.front().name, how));
+    return 0;
+  }
   if (met.why_not.empty()) {
     say(Severity::kNote, "the job has succeeded; it did not need this node");
     return 0;
@@ -163,7 +170,7 @@ const char* usual_hint(const LaunchPlan& plan, const Environment& environment) {
 
 int end_without_job(const MeetingEnd& met, const LaunchPlan& plan, Guard& guard, const Environment& environment) {
   guard.mark_end(met.signal_number, true);
-  if (met.not_needed) return end_as_spare(met, environment);
+  if (met.not_needed) return end_as_spare(met, plan, environment);
   if (met.signal_number != 0) return kSignalBase + met.signal_number;
   if (met.why_not.empty()) return kExitRefused;  // our guard was killed
   const std::string what = fmt::format("the {} did not meet: {}", unit_of(plan.rendezvous->of_ranks, 2), met.why_not);
@@ -180,6 +187,8 @@ std::pair<Verdict, bool> run_workers(const LaunchPlan& plan, const Environment& 
                                      EventLoop& loop, const Guard& guard) {
   NodeRun run(plan, environment, std::move(facts), loop, guard);
   Verdict verdict = run.run();
+  const std::string token = outcome_token(environment);
+  if (!token.empty() && run.node_rank() == 0) write_to_stderr(outcome_line(token, verdict.exit_code));
   return {std::move(verdict), run.left_nothing()};
 }
 

@@ -41,6 +41,7 @@ constexpr Duration kFarewell(15'000);
 constexpr Duration kQuietFarewell(1000);
 constexpr const char* kJobSecret = "LRUN_JOB_SECRET";
 constexpr const char* kEtcdUser = "LRUN_ETCD_USER";
+constexpr const char* kOutcomeToken = "LRUN_OUTCOME_TOKEN";
 constexpr std::size_t kMostProgramBytes = 200;
 constexpr std::string_view kUnnamed = "none";  // torchrun's word for a run without --rdzv-id
 
@@ -90,15 +91,17 @@ class Meeting {
 
   MeetingEnd run() {
     job_.set_events(
-        {.begun = [this](const Membership& membership) { end({.membership = membership}); },
+        {.begun = [this](const Membership& membership) { begin(membership); },
          .waiting =
              [this](const std::string& text) {
                if (speaks_for_job() && told_.is_worth_a_line(text)) tell(text);
              },
          .spare = [this](const std::string& text) { become_spare(text); },
-         .failed = [this](const std::string& why, const std::string& hint) { end({.why_not = why, .hint = hint}); },
+         .failed = [this](const std::string& why,
+                          const std::string& hint) { end({.why_not = why, .hint = hint, .not_needed = is_spare()}); },
          .stop = [](const std::string&) {},
-         .lost = [this](const std::string&, const std::string& how, std::int64_t) { end({.why_not = how}); },
+         .lost = [this](const std::string&, const std::string& how, std::int64_t,
+                        const std::string&) { end({.why_not = how}); },
          .resize = [](const std::string&, const std::string&) {},
          .over = [](const std::string&) {},
          .ended = [this](const std::string& why) { job_ended(why); },
@@ -140,7 +143,21 @@ class Meeting {
   /// The job runs and can do without us: we wait as long as it does.
   void become_spare(const std::string& text) {
     limit_.cancel();
-    say(Severity::kNote, text);
+    waits_ = true;
+    say(Severity::kNote,
+        is_spare() ? fmt::format("node {} is a spare: it waits until another one is lost", name()) : text);
+  }
+
+  /// One of those that the plan wants to wait.
+  [[nodiscard]] bool is_spare() const { return waits_ && plan_.rendezvous->spares > 0; }
+  [[nodiscard]] const std::string& name() const { return plan_.nodes.front().name; }
+
+  void begin(const Membership& membership) {
+    if (is_spare()) {
+      say(Severity::kNote, fmt::format("node {} was a spare, and takes part now: node rank {} of {}", name(),
+                                       membership.self.node_rank, membership.num_nodes));
+    }
+    end({.membership = membership});
   }
 
   void job_ended(const std::string& why) { end({.why_not = why, .not_needed = true}); }
@@ -157,6 +174,7 @@ class Meeting {
   const Guard& guard_;
   EventLoop::Timer limit_;
   bool ended_ = false;
+  bool waits_ = false;  ///< for a place
   ToldBefore told_;
   std::optional<std::string> told_trouble_;
   EventLoop::Timer unreached_;
@@ -165,10 +183,12 @@ class Meeting {
 
 /// What has to be equal on all nodes, because each of them decides by it.
 std::string settings_in_words(const LaunchPlan& plan) {
-  return fmt::format("strategy {}, {} restarts, back-off {}, {}{}", plan.strategy.value, plan.max_restarts.value,
+  const int spares = plan.rendezvous->spares;
+  return fmt::format("strategy {}, {} restarts, back-off {}, {}{}{}", plan.strategy.value, plan.max_restarts.value,
                      format_duration(plan.restart_backoff.value),
                      plan.personality.repeats_identical ? "--compat=torchrun" : "--compat=lrun",
-                     plan.rank_0_hosts_store ? ", the store with rank 0" : "");
+                     plan.rank_0_hosts_store ? ", the store with rank 0" : "",
+                     spares > 0 ? fmt::format(", --spares {}", spares) : "");
 }
 
 /// A job without a name is known by what it runs. Programs written for torchrun may get arguments of their node.
@@ -226,10 +246,12 @@ std::string job_secret_or_new(const Environment& environment) {
   return secret.empty() ? in_hexadecimal(sha256(random_nonce())) : secret;
 }
 
+std::string outcome_token(const Environment& environment) { return environment.get(kOutcomeToken).value_or(""); }
+
 std::string etcd_user(const Environment& environment) { return environment.get(kEtcdUser).value_or(""); }
 
 void hide_secrets() {
-  for (const char* const name : {kJobSecret, kEtcdUser}) {
+  for (const char* const name : {kJobSecret, kEtcdUser, kOutcomeToken}) {
     char* const value = ::getenv(name);
     if (value == nullptr) continue;
     std::fill(value, value + std::strlen(value), '\0');

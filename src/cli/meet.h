@@ -40,7 +40,11 @@ std::string job_secret_or_new(const Environment& environment);
 /// LRUN_ETCD_USER, NAME:PASSWORD for an etcd that asks for them; empty: it does not.
 std::string etcd_user(const Environment& environment);
 
-/// Takes both out of this process's own environment: neither a program that lrun starts nor who reads
+/// LRUN_OUTCOME_TOKEN, under which the lrun that started a step's launchers waits for what their job comes to; empty:
+/// none does.
+std::string outcome_token(const Environment& environment);
+
+/// Takes these out of this process's own environment: neither a program that lrun starts nor who reads
 /// /proc/PID/environ finds them any more.
 void hide_secrets();
 

@@ -58,6 +58,9 @@ class NodeRun {
   /// After run(): nothing is left below this process. False when the kernel kept some from ending.
   [[nodiscard]] bool left_nothing() const { return left_nothing_; }
 
+  /// Of this node, in the last attempt.
+  [[nodiscard]] int node_rank() const { return node().node_rank; }
+
  private:
   Verdict run_attempts();
   std::optional<StartFailure> begin_attempt(int number);

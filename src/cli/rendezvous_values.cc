@@ -196,6 +196,10 @@ void master_addr(const GivenValue& given, LaunchRequest& request) {
   request.rendezvous.master_addr = setting(given, std::string(trimmed(given.text)));
 }
 
+void spares(const GivenValue& given, LaunchRequest& request) {
+  request.spares = setting(given, number_between<int>(given, 1, kMostNodeRank));
+}
+
 void local_addr(const GivenValue& given, LaunchRequest& request) {
   request.rendezvous.local_addr = setting(given, std::string(trimmed(given.text)));
 }

@@ -13,6 +13,7 @@ void rdzv_endpoint(const GivenValue& given, LaunchRequest& request);
 void rdzv_conf(const GivenValue& given, LaunchRequest& request);
 void node_rank(const GivenValue& given, LaunchRequest& request);
 void master_addr(const GivenValue& given, LaunchRequest& request);
+void spares(const GivenValue& given, LaunchRequest& request);
 void local_addr(const GivenValue& given, LaunchRequest& request);
 
 }  // namespace lrun::flag_values

@@ -19,6 +19,18 @@ void refuse_beside_hosts(const Setting<T>& setting, const LaunchRequest& request
                   fmt::format("leave '{}' out", setting.origin));
 }
 
+/// \param hosts  how many
+void refuse_spares(const LaunchRequest& request, std::size_t hosts) {
+  if (!request.spares.given()) return;
+  const std::size_t least = hosts - std::min(hosts - 1, static_cast<std::size_t>(request.spares.value));
+  throw UserError(
+      fmt::format("'{} {}' and '{}' do not go together: all hosts that you name take part", request.spares.origin,
+                  request.spares.value, hosts_as_written(request)),
+      hosts == 1
+          ? fmt::format("leave '{}' out", request.spares.origin)
+          : fmt::format("write '--num_nodes {}:{}': the run then goes on without a host that is lost", least, hosts));
+}
+
 void check_others(const LaunchRequest& request) {
   const RendezvousRequest& rendezvous = request.rendezvous;
   refuse_beside_hosts(rendezvous.endpoint, request, "the launchers meet on the first host");
@@ -133,6 +145,7 @@ std::string devices_of(const Host& host) {
 
 LaunchRequest placed_on_hosts(LaunchRequest request, const std::vector<Host>& hosts) {
   check_others(request);
+  refuse_spares(request, hosts.size());
   check_nodes(request, hosts);
   if (have_slots(request, hosts)) {
     check_count(request.devices, request, hosts);

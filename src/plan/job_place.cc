@@ -87,9 +87,40 @@ void refuse_unknown_place(const Allocation& allocation, const LaunchRequest& req
                   fmt::format("give each '--rdzv-endpoint {}:29500', or MASTER_ADDR={}; {}", host, host, which));
 }
 
+int nodes_of(const Allocation& allocation) {
+  return std::max(allocation.nodes_to_start, static_cast<int>(allocation.nodes.size()));
+}
+
+/// 'Slurm job 12 has 3 nodes'
+std::string has_nodes(const LaunchRequest& request, const Allocation& allocation) {
+  const std::string text = fmt::format("{} has {} nodes", allocation.source, nodes_of(allocation));
+  return request.spares.value == 0 ? text : fmt::format("{}, {} of them to wait", text, request.spares.value);
+}
+
+/// Spares are nodes of a job which a manager counts, and one at least has to be no spare.
+void check_spares(const LaunchRequest& request, const Allocation& allocation, bool takes_part) {
+  const Setting<int>& spares = request.spares;
+  if (!spares.given()) return;
+  const std::string asked = fmt::format("'{} {}'", spares.origin, spares.value);
+  if (takes_part && allocation.job->task) {
+    throw UserError(fmt::format("{}: {} starts a launcher a rank", asked, allocation.source),
+                    fmt::format("write '{}1 lrun --spares {} …'", allocation.job->task->tasks_a_node, spares.value));
+  }
+  if (allocation.nodes_to_start == 0 && !(takes_part && allocation.job->knows_nodes)) {
+    throw UserError(
+        fmt::format("{}: this is no job of several nodes, of which some could wait", asked),
+        "ask Slurm for more nodes; where you start lrun on each yourself, one that comes beyond '--num_nodes' "
+        "waits without being told to");
+  }
+  const int nodes = nodes_of(allocation);
+  if (spares.value < nodes) return;
+  throw UserError(fmt::format("{}: {} has {} nodes, and one at least has to work", asked, allocation.source, nodes),
+                  fmt::format("write '--spares {}'", nodes - 1));
+}
+
 /// The number of nodes: as the manager started launchers, unless fewer are to be used of those that wait to be started.
 void take_nodes(LaunchRequest& request, const Allocation& allocation) {
-  const int nodes = std::max(allocation.nodes_to_start, static_cast<int>(allocation.nodes.size()));
+  const int nodes = nodes_of(allocation) - request.spares.value;
   const Setting<int>& asked = request.num_nodes;
   const int least = request.min_nodes == 0 ? asked.value : request.min_nodes;
   const bool fewer = asked.given() && asked.value < nodes;
@@ -100,7 +131,7 @@ void take_nodes(LaunchRequest& request, const Allocation& allocation) {
       refuse_contradiction(asked.origin, std::to_string(asked.value), fmt::format("{} says {} nodes", by, nodes));
     }
     const bool by_srun = allocation.job && by.empty();
-    throw UserError(fmt::format("'{} {}': {} has {} nodes", asked.origin, asked.value, allocation.source, nodes),
+    throw UserError(fmt::format("'{} {}': {}", asked.origin, asked.value, has_nodes(request, allocation)),
                     by_srun ? fmt::format("leave '{}' out, or write 'srun --nodes {} --ntasks-per-node=1 lrun …'",
                                           asked.origin, asked.value)
                             : fmt::format("leave '{}' out", asked.origin));
@@ -184,13 +215,15 @@ bool leaves_anything_to_manager(const LaunchRequest& request) {
 }
 
 int nodes_to_start(const LaunchRequest& request, const Allocation& allocation) {
-  return allocation.nodes_to_start > 0 && request.num_nodes.value > 1 ? request.num_nodes.value : 0;
+  const int nodes = request.num_nodes.value + request.spares.value;
+  return allocation.nodes_to_start > 0 && nodes > 1 ? nodes : 0;
 }
 
 LaunchRequest placed(LaunchRequest request, const Allocation& allocation) {
   refuse_idle_hosts(allocation, request);
   refuse_more_launchers(allocation, request);
   refuse_idle_gpus(allocation, request);
+  check_spares(request, allocation, takes_part(request, allocation));
   if (allocation.nodes_to_start > 0) take_nodes(request, allocation);
   if (!takes_part(request, allocation)) return request;
   refuse_several_tasks(allocation, request);

@@ -34,6 +34,7 @@ struct LaunchRequest {
   Setting<std::string> nproc_per_node;       ///< '8', 'auto', 'cpu', 'gpu'; empty when not given (also -n, -np)
   Setting<int> num_nodes{1};                 ///< at most
   int min_nodes = 0;                         ///< at least; 0: as many as num_nodes
+  Setting<int> spares{0};                    ///< of the job's nodes, those that wait to take the place of a lost one
   Setting<std::string> hosts;                ///< -H: 'a:4,b:4'; empty when not given
   Setting<std::string> hostfile;             ///< a path; empty when not given
   Setting<std::string> include;              ///< of those hosts: 'a@b:0,2'; empty: all

@@ -52,6 +52,7 @@ struct RendezvousPlan {
   bool of_ranks = false;  ///< each rank has a launcher; node ranks and numbers of nodes here are then those of ranks
   int min_nodes = 1;
   int max_nodes = 1;
+  int spares = 0;                     ///< launchers that come beyond max_nodes, to take the place of lost ones
   Duration connect_timeout{600'000};  ///< to reach the meeting
   Duration etcd_start{10'000};        ///< for an etcd that refuses connections to be there
   Duration join_timeout{600'000};     ///< for enough nodes

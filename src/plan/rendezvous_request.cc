@@ -203,6 +203,7 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   meeting.local_addr = asked.local_addr.value;
   meeting.max_nodes = asked.task ? asked.task->ranks : plan.num_nodes;
   meeting.min_nodes = request.min_nodes == 0 ? meeting.max_nodes : request.min_nodes;
+  meeting.spares = request.spares.value;
   meeting.join_timeout = asked.join_timeout.value_or(meeting.join_timeout);
   // Nobody outside of a manager's job can come, and a node comes back only where the manager starts it again.
   const bool is_fixed = asked.endpoint.source == Source::kScheduler && !asked.manager_replaces_nodes;
@@ -252,13 +253,14 @@ std::optional<Endpoint> endpoint_of_others(const RendezvousRequest& request) {
 void choose_master(const LaunchRequest& request, const AllocatedNode& this_host, LaunchPlan& plan) {
   const std::vector<std::string>& warnings = request.rendezvous.warnings;
   plan.warnings.insert(plan.warnings.end(), warnings.begin(), warnings.end());
-  if (const Setting<int>& rank = request.rendezvous.node_rank; rank.value >= plan.num_nodes) {
+  if (const Setting<int>& rank = request.rendezvous.node_rank; rank.value >= plan.num_nodes + request.spares.value) {
     throw UserError("'" + as_written(rank.origin, std::to_string(rank.value)) + "': there is no such node",
                     plan.num_nodes == 1 ? "this run has one node; '--num_nodes' says how many"
                                         : "this run has the node ranks 0 to " + std::to_string(plan.num_nodes - 1));
   }
   check_endpoints(request.rendezvous);
-  if (plan.num_nodes > 1 || request.rendezvous.task) return choose_meeting(request, this_host, plan);
+  if (plan.num_nodes > 1 || request.rendezvous.task || request.spares.value > 0)
+    return choose_meeting(request, this_host, plan);
   choose_own_store(request.rendezvous, request.master_port, this_host, plan);
 }
 

@@ -117,6 +117,9 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   text += row("program", command_line(plan.argv));
   text += setup_rows(plan.setup);
   text += row("nodes", std::to_string(plan.num_nodes), plan.allocation);
+  if (plan.rendezvous && plan.rendezvous->spares > 0) {
+    text += row("spares", plural(static_cast<std::size_t>(plan.rendezvous->spares), "node waits", "nodes wait"));
+  }
   text += row("devices", devices, plan.devices.given() ? as_written(plan.devices) : "default");
   text += row("accelerator", plan.accelerator.value,
               plan.accelerator.given() ? plan.accelerator.origin : "default: GPUs if there are any");

@@ -147,6 +147,7 @@ Json json_of(const RendezvousPlan& plan) {
           {"host_from", plan.host_from},
           {"min_nodes", plan.min_nodes},
           {"max_nodes", plan.max_nodes},
+          {"spares", plan.spares},
           {"join_timeout_ms", plan.join_timeout.count()},
           {"last_call_ms", plan.last_call.count()},
           {"heartbeat_ms", plan.heartbeat.count()}};

@@ -2,9 +2,9 @@
 
 namespace lrun {
 
-std::vector<std::string> srun_command(int nodes, const std::vector<std::string>& launcher, bool reads_input,
-                                      const std::string& gpus_per_node) {
-  const std::string count = std::to_string(nodes);
+std::vector<std::string> srun_command(const SrunStep& step, const std::vector<std::string>& launcher,
+                                      bool reads_input) {
+  const std::string count = std::to_string(step.nodes);
   std::vector<std::string> command{"srun",
                                    "--nodes=" + count,
                                    "--ntasks=" + count,
@@ -14,7 +14,10 @@ std::vector<std::string> srun_command(int nodes, const std::vector<std::string>&
                                    "--kill-on-bad-exit=0",
                                    "--disable-status",
                                    reads_input ? "--input=0" : "--input=none"};
-  if (!gpus_per_node.empty()) command.push_back("--gpus-per-node=" + gpus_per_node);
+  if (!step.gpus_per_node.empty()) command.push_back("--gpus-per-node=" + step.gpus_per_node);
+  // Else it ends with the first of its nodes, or, where the cluster has a WaitTime, so long after the first of its
+  // tasks.
+  if (step.outlives_nodes) command.insert(command.end(), {"--no-kill", "--wait=0"});
   command.insert(command.end(), launcher.begin(), launcher.end());
   return command;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 #include <utility>
 
 namespace lrun {
@@ -62,10 +61,7 @@ void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTi
   if (message.takes_up) take_back(launcher, message.round, now);
   if (launcher.in_round) return;
   if (phase_ == Phase::kMeeting) return begin_when_complete(now);
-  const std::string all = nodes_in_words(least(), most());
-  send(from, {.kind = Kind::kSpare,
-              .text = "the job runs with " + std::to_string(members_) + " of " + all +
-                      " nodes: this one waits until it is needed"});
+  tell_spare(from);
   take_newcomers_in(now);
   begin_again_when_ready(now);
 }
@@ -92,33 +88,11 @@ void Coordinator::begin_when_complete(SteadyTime now) {
   if (static_cast<int>(launchers_.size()) < least()) return last_call_.reset();
   const std::vector<LauncherId> ids = next_members();
   if (static_cast<int>(ids.size()) < least()) return last_call_.reset();
-  if (last_call_is_over(ids.size(), now)) begin(0, ids);
-}
-
-/// Those of the last round that are still there, and as many newcomers as there is a place for, in the order in which
-/// they came. Who asked for a rank that is taken waits.
-std::vector<LauncherId> Coordinator::next_members() const {
-  std::vector<LauncherId> ids;
-  std::set<int> ranks;
-  std::int64_t workers = 0;
-  for (const bool of_last_round : {true, false}) {
-    for (const auto& [id, launcher] : launchers_) {
-      const JoinRecord& record = launcher.record;
-      if (launcher.busy || launcher.in_round != of_last_round || static_cast<int>(ids.size()) == most()) continue;
-      if (!of_last_round && record.node_rank && ranks.count(*record.node_rank) != 0) continue;
-      if (workers + record.workers > kMostWorkersOfAJob) continue;
-      workers += record.workers;
-      if (record.node_rank) ranks.insert(*record.node_rank);
-      ids.push_back(id);
-    }
+  if (!first_call_is_over(ids.size(), now)) return;
+  begin(0, ids);
+  for (const auto& [id, launcher] : launchers_) {
+    if (!launcher.in_round) tell_spare(id);
   }
-  return ids;
-}
-
-/// For enough nodes.
-bool Coordinator::last_call_is_over(std::size_t nodes, SteadyTime now) {
-  last_call_.enough(now);
-  return static_cast<int>(nodes) == most() || now >= last_call_.end();
 }
 
 void Coordinator::begin(int round, const std::vector<LauncherId>& ids) {
@@ -263,8 +237,12 @@ void Coordinator::tell_loss(const JoinRecord& gone, const std::string& how, Stea
     text += "; it has left the job " + Departures::limit_in_words() + " and is not let in for a while";
   }
   const auto heard_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(heard.time_since_epoch()).count();
-  send_to_members(
-      {.kind = Kind::kLost, .round = round_, .text = std::move(text), .node = name_of(gone), .steady_ns = heard_ns});
+  send_to_members({.kind = Kind::kLost,
+                   .round = round_,
+                   .text = std::move(text),
+                   .node = name_of(gone),
+                   .spare = substitute(),
+                   .steady_ns = heard_ns});
 }
 
 /// Spares that are alone cannot know whether somebody asked for the job's end, or whether it was done: where it was
@@ -362,7 +340,7 @@ std::optional<SteadyTime> Coordinator::deadline() const {
   if (phase_ == Phase::kMeeting) {
     const SteadyTime next = std::min(opened_ + times_.join, progress_ + times_.progress);
     const bool enough = !launchers_.empty() && static_cast<int>(launchers_.size()) >= least();
-    return enough ? std::min(next, last_call_.end()) : next;
+    return enough ? std::min(next, first_call_end()) : next;
   }
   if (may_take_in()) return last_call_.end();
   if (phase_ != Phase::kDeciding || stopped_ || launchers_.empty() || !all_ready()) return std::nullopt;

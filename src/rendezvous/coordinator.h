@@ -30,6 +30,8 @@ struct MeetingTimes {
   Duration last_call{1000};       ///< with enough of them, for one more: since the last one came
   Duration heartbeat{5000};       ///< a launcher that is silent for so long is lost
   Duration progress{5000};        ///< between two tables of who is missing
+  int spares = 0;                 ///< nodes beyond those of the job that are to be there, too, before it begins
+  Duration for_spares{30'000};    ///< with enough of the others, for these
   bool operator==(const MeetingTimes&) const = default;
 };
 
@@ -45,7 +47,9 @@ struct MeetingTimes {
 /// A node that leaves rounds again and again is not let in for a while (Departures), so that nobody makes a job start
 /// anew for ever.
 ///
-/// A newcomer for whom there is no place is a spare: it waits for a round that has one, or for the end.
+/// A newcomer for whom there is no place is a spare: it waits for a round that has one, or for the end. Where it is
+/// known how many there are (MeetingTimes::spares), the first round waits for them: one that comes after a job that was
+/// quickly over would find nobody.
 ///
 /// A job can go on under another holder: its launchers join again, each as one that took part in a round, and say that
 /// they are ready when none of their workers is left. The next round begins when all of the last one are back but the
@@ -144,6 +148,10 @@ class Coordinator {
   [[nodiscard]] bool may_take_in() const;
   [[nodiscard]] bool all_ready() const { return ready_ == members_; }
   [[nodiscard]] bool last_call_is_over(std::size_t nodes, SteadyTime now);
+  [[nodiscard]] bool first_call_is_over(std::size_t nodes, SteadyTime now);
+  [[nodiscard]] SteadyTime first_call_end() const;
+  [[nodiscard]] std::string substitute() const;
+  void tell_spare(LauncherId who);
   void tell_end(LauncherId who);
   void give_up(LauncherMessage::Kind kind, Duration after);
   void leave(LauncherId who, const std::string& end, SteadyTime now);

@@ -12,6 +12,24 @@ constexpr std::size_t kMostNodesInWords = 16;
 
 }  // namespace
 
+void Coordinator::tell_spare(LauncherId who) {
+  const std::string all = nodes_in_words(least(), most());
+  send(who, {.kind = LauncherMessage::Kind::kSpare,
+             .text = "the job runs with " + std::to_string(members_) + " of " + all +
+                     " nodes: this one waits until it is needed"});
+}
+
+/// Who takes the place of the node that was lost last, and nobody else's; empty: nobody does.
+std::string Coordinator::substitute() const {
+  const auto open = static_cast<std::size_t>(most() - members_);
+  std::vector<std::string> names;
+  for (const LauncherId id : next_members()) {
+    const Launcher& launcher = launchers_.at(id);
+    if (!launcher.in_round) names.push_back(launcher.record.node);
+  }
+  return open > 0 && names.size() >= open ? names[open - 1] : std::string();
+}
+
 std::string Coordinator::newcomers_in_words(const std::vector<LauncherId>& ids) const {
   std::vector<std::string> names;
   for (const LauncherId id : ids) {
@@ -31,14 +49,14 @@ std::string Coordinator::who_is_there() const {
   std::string text = launchers_.empty() ? "nobody has joined" : "joined: " + join_first(joined, kMostNodesInWords);
   const int count = static_cast<int>(launchers_.size());
   const bool gathers = phase_ == Phase::kMeeting || phase_ == Phase::kDeciding;
-  if (!gathers || launchers_.empty() || count >= most()) return text;
+  const int all = most() + (phase_ == Phase::kMeeting ? times_.spares : 0);
+  if (!gathers || launchers_.empty() || count >= all) return text;
   const bool of_ranks = launchers_.begin()->second.record.of_rank;
-  text += "; missing: " + std::to_string(most() - count) + " of " + std::to_string(most()) + " " +
-          unit_of(of_ranks, most());
+  text += "; missing: " + std::to_string(all - count) + " of " + std::to_string(all) + " " + unit_of(of_ranks, all);
   if (static_cast<int>(ranks.size()) != count || ranks.empty()) return text;
   std::string missing;
   std::size_t told = 0;
-  for (int rank = 0; rank < most() && told < kMostNodesInWords; ++rank) {
+  for (int rank = 0; rank < all && told < kMostNodesInWords; ++rank) {
     if (ranks.count(rank) != 0) continue;
     missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
     ++told;

@@ -57,23 +57,25 @@ void Job::hold_meeting_if_ours() {
 
 void Job::hold_meeting(int port) {
   constexpr std::size_t kStrangers = 64;
-  MeetingHolder::Options options{.port = static_cast<std::uint16_t>(port),
-                                 .listener = plan_.listener,
-                                 .reach = reach_,
-                                 .times = {.join = plan_.join_timeout,
-                                           .replacement = plan_.replacement,
-                                           .last_call = plan_.last_call,
-                                           .heartbeat = plan_.heartbeat},
-                                 .gather = gather_,
-                                 .max_store_connections = max_store_connections_,
-                                 .serves_horovod = plan_.serves_horovod,
-                                 // each node's, once more for those that come again, and strangers
-                                 .max_launchers = 2 * static_cast<std::size_t>(plan_.max_nodes) + kStrangers,
-                                 .host = record_.token,
-                                 .secret = secret_,
-                                 .turned_away = [this](const std::string& line) {
-                                   if (events_.turned_away) events_.turned_away(line);
-                                 }};
+  MeetingHolder::Options options{
+      .port = static_cast<std::uint16_t>(port),
+      .listener = plan_.listener,
+      .reach = reach_,
+      .times = {.join = plan_.join_timeout,
+                .replacement = plan_.replacement,
+                .last_call = plan_.last_call,
+                .heartbeat = plan_.heartbeat,
+                .spares = plan_.spares},
+      .gather = gather_,
+      .max_store_connections = max_store_connections_,
+      .serves_horovod = plan_.serves_horovod,
+      // each node's, once more for those that come again, and strangers
+      .max_launchers = 2 * static_cast<std::size_t>(plan_.max_nodes + plan_.spares) + kStrangers,
+      .host = record_.token,
+      .secret = secret_,
+      .turned_away = [this](const std::string& line) {
+        if (events_.turned_away) events_.turned_away(line);
+      }};
   if (!plan_.etcd.empty()) {
     options.begun = [this](JobState state) {
       state.holder = record_.token;
@@ -171,7 +173,7 @@ void Job::received(const LauncherMessage& message) {
       if (election_ && begun_ && !is_adrift_) return meeting_lost(message.text, "");  // there may be another place
       ended_ = true;
       if (election_ && begun_) return events_.ended(message.text);
-      return begun_ ? events_.lost("", message.text, 0) : events_.failed(message.text, message.hint);
+      return begun_ ? events_.lost("", message.text, 0, "") : events_.failed(message.text, message.hint);
     case Kind::kSpare:
       is_spare_ = !begun_;
       return events_.spare(message.text);
@@ -186,7 +188,7 @@ void Job::received(const LauncherMessage& message) {
       if (message.round == round_) events_.stop(message.text);
       return;
     case Kind::kLost:
-      return events_.lost(message.node, message.text, message.steady_ns);
+      return events_.lost(message.node, message.text, message.steady_ns, message.spare);
     case Kind::kOver:
       if (message.round != round_) return;
       report_.reset();
@@ -200,7 +202,7 @@ void Job::link_broken(const std::string& why, const std::string& hint) {
   if (goodbye_) return link_broken_at_goodbye();
   if (election_ && !ended_) return meeting_lost(why, hint);
   if (std::exchange(ended_, true)) return;
-  begun_ ? events_.lost("", why, 0) : events_.failed(why, hint);
+  begun_ ? events_.lost("", why, 0, "") : events_.failed(why, hint);
 }
 
 void Job::end_with(Kind kind, const std::string& text) {

@@ -29,8 +29,10 @@ class Job {
     std::function<void(const std::string& why, const std::string& hint)> failed;
     std::function<void(const std::string& text)> stop;  ///< what another launcher said with stopping()
     /// A node is gone: stop. Empty `node`: it held the meeting, and nothing more will come. `heard_ns`: its last sign
-    /// of life, on the holder's steady clock.
-    std::function<void(const std::string& node, const std::string& how, std::int64_t heard_ns)> lost;
+    /// of life, on the holder's steady clock. `spare`: the node that is to take its place; empty: none.
+    std::function<void(const std::string& node, const std::string& how, std::int64_t heard_ns,
+                       const std::string& spare)>
+        lost;
     std::function<void(const std::string& node, const std::string& text)> resize;  ///< a node has joined: stop
     std::function<void(const std::string& report)> over;  ///< what `gather` made of all nodes' reports
     /// The job is over for us, and nothing more will come. Empty: it succeeded without us.

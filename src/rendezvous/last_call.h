@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "base/clock.h"
@@ -24,12 +25,16 @@ class LastCall {
   /// There are not, or the round has begun: the next call is a new one.
   void reset() { since_.reset(); }
 
+  /// When there were enough; never, where there are not.
+  [[nodiscard]] SteadyTime since() const { return since_.value_or(kNever); }
   [[nodiscard]] SteadyTime end() const {
     const SteadyTime quiet = last_joined_ + pause_;
     return since_ ? std::min(quiet, *since_ + kMostPauses * pause_) : quiet;
   }
 
  private:
+  static constexpr SteadyTime kNever = SteadyTime() + std::chrono::hours(24 * 365 * 100);
+
   Duration pause_;
   SteadyTime last_joined_{};
   std::optional<SteadyTime> since_;

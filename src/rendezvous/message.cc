@@ -53,6 +53,7 @@ LauncherMessage read_fields(const Json& json, Kind kind) {
   message.text = json.value("text", std::string());
   message.hint = json.value("hint", std::string());
   message.node = json.value("node", std::string());
+  message.spare = json.value("spare", std::string());
   if (json.contains("sent_ns")) message.sent_ns = json_integer<std::int64_t>(json.at("sent_ns"));
   if (json.contains("steady_ns")) message.steady_ns = json_integer<std::int64_t>(json.at("steady_ns"));
   if (json.contains("wall_ns")) message.wall_ns = json_integer<std::int64_t>(json.at("wall_ns"));
@@ -84,6 +85,7 @@ Json common_part(const LauncherMessage& message) {
   if (!message.text.empty()) json["text"] = message.text;
   if (!message.hint.empty()) json["hint"] = message.hint;
   if (!message.node.empty()) json["node"] = message.node;
+  if (!message.spare.empty()) json["spare"] = message.spare;
   if (message.sent_ns != 0) json["sent_ns"] = message.sent_ns;
   if (message.steady_ns != 0) json["steady_ns"] = message.steady_ns;
   if (message.wall_ns != 0) json["wall_ns"] = message.wall_ns;

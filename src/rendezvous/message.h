@@ -42,6 +42,7 @@ struct LauncherMessage {
   std::string text = {};
   std::string hint = {};  ///< for people; empty: nothing special
   std::string node = {};
+  std::string spare = {};  ///< of kLost: the node that is to take its place; empty: none
   std::int64_t sent_ns = 0;
   std::int64_t steady_ns = 0;
   std::int64_t wall_ns = 0;

@@ -75,7 +75,7 @@ for rank in 0 1; do
   says "(\[$rank\] )?rank $rank has done 4 steps" train-*.out
 done
 
-known+="requeue_on_signal.sbatch "  # slurm_requeue.sh submits it
+known+="requeue_on_signal.sbatch spares.sbatch "  # slurm_requeue.sh and slurm_nodes.sh submit them
 for script in "$scripts"/*; do
   case $known in *" $(basename "$script") "*) ;; *) fail "$(basename "$script") is submitted by no test" ;; esac
 done

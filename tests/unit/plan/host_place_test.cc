@@ -57,6 +57,18 @@ TEST(HostPlace, ShowsListsOfDevicesAlsoFromAHostWithoutGpus) {
   EXPECT_EQ(ids_of(plan_on(gpu_node(4)).nodes.front().devices), "gpu0,gpu2");
 }
 
+TEST(HostPlace, RefusesSparesAndSaysHowARunOutlivesAHost) {
+  LaunchRequest request = request_on("a,b,c");
+  request.spares = {1, Source::kFlag, "--spares"};
+  EXPECT_EQ(
+      refusal_of([&] { (void)placed_by(request); }),
+      "'--spares 1' and '-H a,b,c' do not go together: all hosts that you name take part | write '--num_nodes 2:3': "
+      "the run then goes on without a host that is lost");
+  request.hosts = flag("-H", "a");
+  EXPECT_EQ(refusal_of([&] { (void)placed_by(request); }),
+            "'--spares 1' and '-H a' do not go together: all hosts that you name take part | leave '--spares' out");
+}
+
 TEST(HostPlace, TakesMpirunsTotalAndANumberForEachHost) {
   LaunchRequest total = request_on("a:4,b:4");
   total.nproc_per_node = flag("-np", "8");

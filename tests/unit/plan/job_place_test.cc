@@ -99,6 +99,52 @@ TEST(JobPlace, RefusesMoreLaunchersThanNodesWhereTheUserNamedTheMeeting) {
   EXPECT_EQ(placed(request, allocation), request) << "torchrun does not look";
 }
 
+TEST(JobPlace, LetsSparesWait) {
+  LaunchRequest request = request_for("2");
+  request.spares = {1, Source::kFlag, "--spares"};
+  const LaunchPlan plan = plan_in(step_of_three(2), request);
+  EXPECT_EQ(plan.num_nodes, 2);
+  EXPECT_EQ(plan.world_size, 4);
+  ASSERT_TRUE(plan.rendezvous);
+  EXPECT_EQ(plan.rendezvous->max_nodes, 2);
+  EXPECT_EQ(plan.rendezvous->min_nodes, 2);
+  EXPECT_EQ(plan.rendezvous->spares, 1);
+  EXPECT_EQ(plan.rendezvous->node_rank, 2) << "its place among all nodes of the step";
+  request.spares.value = 2;
+  EXPECT_TRUE(plan_in(step_of_three(0), request).rendezvous) << "a run of one node has somebody to meet, too";
+}
+
+TEST(JobPlace, StartsLaunchersOnSparesToo) {
+  Allocation script{{cpu_node()}, "Slurm job 12", "SLURM_JOB_ID without SLURM_STEP_ID"};
+  script.nodes_to_start = 4;
+  LaunchRequest request = request_for("2");
+  request.spares = {1, Source::kFlag, "--spares"};
+  EXPECT_EQ(placed(request, script).num_nodes.value, 3);
+  EXPECT_EQ(nodes_to_start(placed(request, script), script), 4);
+  request.num_nodes = {1, Source::kFlag, "--num_nodes"};
+  EXPECT_EQ(nodes_to_start(placed(request, script), script), 2);
+  request.num_nodes.value = 4;
+  EXPECT_EQ(refusal_of([&] { (void)placed(request, script); }),
+            "'--num_nodes 4': Slurm job 12 has 4 nodes, 1 of them to wait | leave '--num_nodes' out");
+}
+
+TEST(JobPlace, RefusesSparesThatCannotBe) {
+  LaunchRequest request = request_for("2");
+  request.spares = {3, Source::kFlag, "--spares"};
+  EXPECT_EQ(refusal_of([&] { (void)placed(request, step_of_three(0)); }),
+            "'--spares 3': Slurm step 12.0 has 3 nodes, and one at least has to work | write '--spares 2'");
+  const Allocation here{{cpu_node()}, "this host", "nothing names other nodes"};
+  EXPECT_EQ(
+      refusal_of([&] { (void)placed(request, here); }),
+      "'--spares 3': this is no job of several nodes, of which some could wait | ask Slurm for more nodes; where you "
+      "start lrun on each yourself, one that comes beyond '--num_nodes' waits without being told to");
+  Allocation ranks = step_of_three(0);
+  ranks.job->task = TaskPlace{0, 6, 0, 2, 0, 3, {2, 2, 2}, "srun --ntasks-per-node="};
+  EXPECT_EQ(
+      refusal_of([&] { (void)placed(request, ranks); }),
+      "'--spares 3': Slurm step 12.0 starts a launcher a rank | write 'srun --ntasks-per-node=1 lrun --spares 3 …'");
+}
+
 TEST(JobPlace, RefusesToLeaveGpusOfTheJobIdleUnlessItIsSaid) {
   Allocation allocation = step_of_three(0);
   allocation.gpus_given = 4;

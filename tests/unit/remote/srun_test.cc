@@ -12,7 +12,7 @@ bool has(const std::vector<std::string>& command, const std::string& word) {
 }
 
 TEST(SrunCommand, StartsOneLauncherOnEachNodeWhichGetsTheWholeNodeAndEveryInterrupt) {
-  const std::vector<std::string> command = srun_command(3, {"/bin/lrun", "--devices", "2", "prog"}, false, "");
+  const std::vector<std::string> command = srun_command({3}, {"/bin/lrun", "--devices", "2", "prog"}, false);
   EXPECT_EQ(command.front(), "srun");
   for (const char* const word : {"--nodes=3", "--ntasks=3", "--ntasks-per-node=1", "--overlap", "--cpu-bind=none",
                                  "--kill-on-bad-exit=0", "--disable-status", "--input=none"}) {
@@ -23,10 +23,19 @@ TEST(SrunCommand, StartsOneLauncherOnEachNodeWhichGetsTheWholeNodeAndEveryInterr
 }
 
 TEST(SrunCommand, GivesInputToTheFirstAndAsksForGpusWhereItIsToldTo) {
-  const std::vector<std::string> command = srun_command(2, {"lrun"}, true, "a100:4");
+  const std::vector<std::string> command = srun_command({2, "a100:4"}, {"lrun"}, true);
   EXPECT_TRUE(has(command, "--input=0"));
   EXPECT_TRUE(has(command, "--gpus-per-node=a100:4"));
   EXPECT_EQ(command.back(), "lrun");
+}
+
+TEST(SrunCommand, LetsTheStepOutliveItsNodesWhereTheRunDoes) {
+  for (const bool outlives : {false, true}) {
+    const std::vector<std::string> command = srun_command({2, "", outlives}, {"lrun"}, false);
+    EXPECT_EQ(has(command, "--no-kill"), outlives);
+    EXPECT_EQ(has(command, "--wait=0"), outlives);
+    EXPECT_EQ(command.back(), "lrun");
+  }
 }
 
 }  // namespace

@@ -95,21 +95,22 @@ class JobInEtcd : public ::testing::Test {
   }
 
   Job::Events events() {
-    return {.begun =
-                [this](const Membership&) {
-                  told_ += "begun; ";
-                  job_->set_events(events());
-                  on_begun_();
-                },
-            .waiting = [](const std::string&) {},
-            .spare = [this](const std::string&) { told_ += "spare; ", on_spare_(); },
-            .failed = [this](const std::string& why, const std::string&) { told_ += "failed: " + why, loop_.stop(); },
-            .stop = [](const std::string&) {},
-            .lost = [this](const std::string&, const std::string&, std::int64_t) { told_ += "lost; "; },
-            .resize = [](const std::string&, const std::string&) {},
-            .over = [](const std::string&) {},
-            .ended = [this](const std::string& why) { told_ += "ended: " + why, loop_.stop(); },
-            .adrift = [this](const std::string&, std::int64_t) { told_ += "adrift; ", on_adrift_(); }};
+    return {
+        .begun =
+            [this](const Membership&) {
+              told_ += "begun; ";
+              job_->set_events(events());
+              on_begun_();
+            },
+        .waiting = [](const std::string&) {},
+        .spare = [this](const std::string&) { told_ += "spare; ", on_spare_(); },
+        .failed = [this](const std::string& why, const std::string&) { told_ += "failed: " + why, loop_.stop(); },
+        .stop = [](const std::string&) {},
+        .lost = [this](const std::string&, const std::string&, std::int64_t, const std::string&) { told_ += "lost; "; },
+        .resize = [](const std::string&, const std::string&) {},
+        .over = [](const std::string&) {},
+        .ended = [this](const std::string& why) { told_ += "ended: " + why, loop_.stop(); },
+        .adrift = [this](const std::string&, std::int64_t) { told_ += "adrift; ", on_adrift_(); }};
   }
 
   /// At the next turn of the loop: whoever tells us something is not destroyed meanwhile.

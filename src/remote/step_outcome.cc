@@ -1,0 +1,53 @@
+#include "remote/step_outcome.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/whole_number.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostDigits = 3;
+constexpr int kMostCode = 255;
+
+std::string mark_of(const std::string& token) { return "\x1e" + token + " "; }
+
+/// How many of the last bytes may be the beginning of `mark`.
+std::size_t begun_at_end(std::string_view bytes, std::string_view mark) {
+  for (std::size_t length = std::min(bytes.size(), mark.size() - 1); length > 0; --length) {
+    if (mark.starts_with(bytes.substr(bytes.size() - length))) return length;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string outcome_line(const std::string& token, int code) { return mark_of(token) + std::to_string(code) + "\n"; }
+
+OutcomeReader::OutcomeReader(const std::string& token) : mark_(mark_of(token)) {}
+
+std::string OutcomeReader::pass_on(std::string_view bytes) {
+  held_ += bytes;
+  std::string passed;
+  std::size_t at = 0;
+  while ((at = held_.find(mark_)) != std::string::npos) {
+    passed.append(held_, 0, at);
+    held_.erase(0, at);
+    const std::size_t end = held_.find('\n', mark_.size());
+    if (end == std::string::npos && held_.size() <= mark_.size() + kMostDigits) return passed;  // more is to come
+    const auto code = whole_number<int>(std::string_view(held_).substr(mark_.size(), end - mark_.size()));
+    const bool is_line = end != std::string::npos && code && *code >= 0 && *code <= kMostCode;
+    if (is_line) code_ = code;
+    if (!is_line) passed.append(held_, 0, mark_.size());
+    held_.erase(0, is_line ? end + 1 : mark_.size());
+  }
+  const std::size_t begun = begun_at_end(held_, mark_);
+  passed.append(held_, 0, held_.size() - begun);
+  held_.erase(0, held_.size() - begun);
+  return passed;
+}
+
+std::string OutcomeReader::rest() { return std::exchange(held_, {}); }
+
+}  // namespace lrun

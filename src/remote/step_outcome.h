@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lrun {
+
+/// srun ends with the highest code of its tasks, and so with 137 where a launcher was killed, whatever the job came to
+/// without that node. So the launcher of node rank 0 says the job's code on its stderr, which comes from every node,
+/// and the lrun that started srun takes that line out of what the user sees. \param token  that no program knows
+std::string outcome_line(const std::string& token, int code);
+
+/// Finds that line in the bytes of srun's stderr, wherever they were cut. All of one token. A value.
+class OutcomeReader {
+ public:
+  /// \param token  not empty
+  explicit OutcomeReader(const std::string& token);
+
+  /// What of these bytes, and of those held back before, is for the user. An outcome_line(), or the beginning of one,
+  /// is held back.
+  std::string pass_on(std::string_view bytes);
+  /// What is held back when nothing more comes.
+  std::string rest();
+  /// As the last line said; empty: none came.
+  [[nodiscard]] const std::optional<int>& code() const { return code_; }
+
+ private:
+  std::string mark_;
+  std::string held_;
+  std::optional<int> code_;
+};
+
+}  // namespace lrun

@@ -1,0 +1,55 @@
+#include "remote/step_outcome.h"
+
+#include <gtest/gtest.h>
+
+namespace lrun {
+namespace {
+
+const std::string kToken = "0123456789abcdef";
+
+TEST(StepOutcome, IsTakenOutOfWhatTheUserSees) {
+  OutcomeReader reader(kToken);
+  const std::string bytes = "a\n" + outcome_line(kToken, 7) + "b\n";
+  EXPECT_EQ(reader.pass_on(bytes), "a\nb\n");
+  EXPECT_EQ(reader.code(), 7);
+  EXPECT_EQ(reader.rest(), "");
+}
+
+TEST(StepOutcome, IsFoundWhereverTheBytesAreCut) {
+  const std::string bytes = "no end of line" + outcome_line(kToken, 137) + "b";
+  for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+    OutcomeReader reader(kToken);
+    std::string passed = reader.pass_on(std::string_view(bytes).substr(0, cut));
+    passed += reader.pass_on(std::string_view(bytes).substr(cut));
+    EXPECT_EQ(passed + reader.rest(), "no end of lineb") << "cut behind " << cut;
+    EXPECT_EQ(reader.code(), 137) << "cut behind " << cut;
+  }
+}
+
+TEST(StepOutcome, HoldsBackNothingButItsOwnBeginning) {
+  OutcomeReader reader(kToken);
+  EXPECT_EQ(reader.pass_on("progress 10%"), "progress 10%");
+  EXPECT_EQ(reader.pass_on("\x1e"), "");
+  EXPECT_EQ(reader.pass_on("other"), "\x1eother");
+  EXPECT_EQ(reader.code(), std::nullopt);
+}
+
+TEST(StepOutcome, IsNoLineThatMakesNoSense) {
+  for (const char* const code : {"x", "", "256", "-1", "1000000"}) {
+    OutcomeReader reader(kToken);
+    const std::string line = "\x1e" + kToken + " " + code + "\n";
+    EXPECT_EQ(reader.pass_on(line) + reader.rest(), line);
+    EXPECT_EQ(reader.code(), std::nullopt) << code;
+  }
+}
+
+TEST(StepOutcome, IsWhatWasSaidLast) {
+  OutcomeReader reader(kToken);
+  EXPECT_EQ(reader.pass_on(outcome_line(kToken, 1) + outcome_line(kToken, 0)), "");
+  EXPECT_EQ(reader.code(), 0);
+  OutcomeReader other("fedcba9876543210");
+  EXPECT_EQ(other.pass_on(outcome_line(kToken, 1)), outcome_line(kToken, 1)) << "another run's";
+}
+
+}  // namespace
+}  // namespace lrun
