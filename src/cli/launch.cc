@@ -197,8 +197,8 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::
   EventLoop loop;
   const EndWithSrun end_with_srun(loop, environment, guard);
   const std::string secret = job_secret(environment);
-  Job job(loop, *plan.rendezvous, join_record_of(plan, facts.program), gather_reports, facts.most_connections, secret,
-          etcd_user(environment));
+  Job job(loop, *plan.rendezvous, join_record_of(plan, facts.program, facts.is_managed), gather_reports,
+          facts.most_connections, secret, etcd_user(environment));
   warn_of_strangers(job, secret);
   const MeetingEnd met = meet(loop, job, plan, guard);
   if (!met.membership) return end_without_job(met, plan, guard, environment);
@@ -268,6 +268,7 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
   const std::string python = plan.argv.front() != program ? start.executable.path : std::string();
   NodeRun::Facts facts{program, python, std::move(start), request.verbosity,
                        most_connections(limit, workers, static_cast<std::size_t>(plan.world_size))};
+  facts.is_managed = request.rendezvous.endpoint.source == Source::kScheduler;
   facts.maker_of_input_pipe = maker_of_input_pipe();
   RunCgroup cgroup = wants_cgroup(facts.start, environment) ? RunCgroup::make(plan.run_id) : RunCgroup();
   const int code = run_guarded(

@@ -191,13 +191,16 @@ std::string settings_in_words(const LaunchPlan& plan) {
                      spares > 0 ? fmt::format(", --spares {}", spares) : "");
 }
 
-/// A job without a name is known by what it runs. Programs written for torchrun may get arguments of their node.
+/// What two jobs that come to one meeting are told apart by. Programs written for torchrun may get arguments of their
+/// node, and in a job with a name torchrun lets nodes run what they like.
 void describe_command(const LaunchPlan& plan, const std::string& program, JoinRecord& record) {
-  if (plan.run_name != plan.run_id && plan.run_name != kUnnamed) return;
+  const bool is_named = plan.run_name != plan.run_id && plan.run_name != kUnnamed;
+  const bool is_torchrun = plan.personality.unnamed_run_is_none;
+  if (is_named && is_torchrun) return;
   record.program = shortened(std::filesystem::path(program).filename().string(), kMostProgramBytes);
   std::string command = record.program;
   auto argument = std::find(plan.argv.begin(), plan.argv.end(), program);
-  if (plan.personality.unnamed_run_is_none) argument = plan.argv.end();
+  if (is_torchrun) argument = plan.argv.end();
   while (argument != plan.argv.end() && ++argument != plan.argv.end()) command.append(1, '\0').append(*argument);
   record.command_digest = in_hexadecimal(sha256(command));
 }
@@ -213,7 +216,7 @@ std::error_code error_of_connecting(const std::string& address, int port, Steady
 
 }  // namespace
 
-JoinRecord join_record_of(const LaunchPlan& plan, const std::string& program) {
+JoinRecord join_record_of(const LaunchPlan& plan, const std::string& program, bool is_managed) {
   const RendezvousPlan& rendezvous = *plan.rendezvous;
   JoinRecord record;
   record.token = fmt::format("{}/{}/{}", plan.nodes.front().name, plan.run_id, ::getpid());
@@ -235,7 +238,7 @@ JoinRecord join_record_of(const LaunchPlan& plan, const std::string& program) {
   record.min_nodes = rendezvous.min_nodes;
   record.max_nodes = rendezvous.max_nodes;
   record.settings = settings_in_words(plan);
-  describe_command(plan, program, record);
+  if (!is_managed || !is_named) describe_command(plan, program, record);
   return record;
 }
 

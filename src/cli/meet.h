@@ -27,9 +27,12 @@ struct MeetingEnd {
 inline constexpr const char* kOtherPlaceHint =
     "where ssh goes another way than the workers (a jump host), '--master-addr' says where the first host is reached";
 
-/// What this node says about itself to the other launchers. \param program  as the user typed it.
+/// What this node says about itself to the other launchers.
+/// \param program     as the user typed it
+/// \param is_managed  whoever starts the launchers says where they meet: only those of one job come there, and each may
+///                    have been given a program of its own
 /// \throws UserError  --local-addr cannot be resolved.
-JoinRecord join_record_of(const LaunchPlan& plan, const std::string& program);
+JoinRecord join_record_of(const LaunchPlan& plan, const std::string& program, bool is_managed);
 
 /// LRUN_JOB_SECRET, which all launchers of a job share; empty: there is none.
 std::string job_secret(const Environment& environment);

@@ -41,6 +41,7 @@ class NodeRun {
     WorkerStart start;
     int verbosity = 0;                 ///< how often -v was given
     std::size_t most_connections = 0;  ///< to the store, at the same time
+    bool is_managed = false;           ///< who starts the job's launchers says where they meet
     Job* job = nullptr;                ///< with other nodes; nullptr: alone
     Membership membership = {};        ///< of that job's first attempt here
     pid_t maker_of_input_pipe = 0;     ///< maker_of_input_pipe()

@@ -9,19 +9,35 @@ std::string counted(int count, const std::string& word) {
   return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
 }
 
-/// Jobs without a name that came to one endpoint by chance. Nodes of different roles may run different programs.
+constexpr const char* kNoName = "none";  // torchrun's word for it
+
+bool has_name(const JoinRecord& record) { return !record.run_name.empty() && record.run_name != kNoName; }
+
+/// Jobs that came to one meeting by chance. Nodes of different roles may run different programs, and those of a job
+/// with a name the same one with arguments of their own.
 bool runs_something_else(const JoinRecord& record, const JoinRecord& other) {
-  return !record.command_digest.empty() && !other.command_digest.empty() && record.role == other.role &&
-         record.command_digest != other.command_digest;
+  if (record.command_digest.empty() || other.command_digest.empty() || record.role != other.role) return false;
+  return has_name(record) ? record.program != other.program : record.command_digest != other.command_digest;
 }
 
 constexpr const char* kApartHint =
     "another port in '--rdzv-endpoint' keeps two jobs apart, the same '--rdzv-id' on all nodes makes them one";
+constexpr const char* kCommandsHint =
+    "another port in '--rdzv-endpoint' keeps two jobs apart; nodes of one job that run different programs have "
+    "different "
+    "'--role's, and with the same '--rdzv-id' on all nodes each may have arguments of its own";
+constexpr const char* kProgramsHint =
+    "another '--rdzv-id' where jobs meet through etcd, else another port in '--rdzv-endpoint', keeps two jobs apart; "
+    "nodes of one job that run different programs have different '--role's";
 
 Objection another_job(const JoinRecord& record, const JoinRecord& other) {
-  const std::string theirs =
-      record.program == other.program ? "with other arguments" : "and not '" + record.program + "'";
-  return {"another job meets here: node '" + other.node + "' runs '" + other.program + "' " + theirs, kApartHint};
+  const bool named = has_name(record);
+  const std::string theirs = "node '" + other.node + "' runs '" + other.program + "' ";
+  return {(named ? "another job of the name '" + record.run_name + "' meets here: " : "another job meets here: ") +
+              theirs +
+              (record.program == other.program ? "with other arguments than node '" + record.node + "'"
+                                               : "and node '" + record.node + "' '" + record.program + "'"),
+          named ? kProgramsHint : kCommandsHint};
 }
 
 Objection another_name(const JoinRecord& record, const JoinRecord& other) {

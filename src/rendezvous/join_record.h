@@ -23,8 +23,8 @@ struct JoinRecord {
   int min_nodes = 1;     ///< of the job
   int max_nodes = 1;     ///< of the job
   std::string settings;  ///< what has to be equal on all nodes, in words: 'strategy ddp, max-restarts 3'
-  /// Of a job without a name, which is known by what it runs: the program's name without folders, and a digest of it
-  /// and of its arguments, which are not for others to read. Empty: not to be compared.
+  /// By what two jobs are told apart: the program's name without folders, and a digest of it and of its arguments,
+  /// which are not for others to read. Empty: not to be compared.
   std::string program;
   std::string command_digest;
 

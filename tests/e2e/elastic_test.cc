@@ -219,7 +219,8 @@ TEST_F(Elastic, JobsGoOnWithoutANewcomerThatCannotStartItsWorkers) {
   Job job({"--nnodes", "1:2"});
   LrunProcess& first = job.start({"--node-rank", "0"}, program());
   ASSERT_TRUE(first.wait_for("rank 0/1 of 1 count 0.")) << first.err();
-  LrunProcess& late = job.start({"--node-rank", "1"}, {folder_.script("train", "#!/no/such/interpreter\n")});
+  LrunProcess& late =
+      job.start({"--node-rank", "1", "--role", "another"}, {folder_.script("train", "#!/no/such/interpreter\n")});
   ASSERT_TRUE(first.wait_for("is lost: its workers could not be started: rank 1 (local rank 0 on ")) << first.err();
   ASSERT_TRUE(first.wait_for("; 1 of 1:2 nodes goes on")) << first.err();
   ASSERT_TRUE(first.wait_for("all workers start again on 1 of 1:2 nodes: world size 1")) << first.err();
@@ -233,7 +234,8 @@ TEST_F(Elastic, JobsGoOnWithoutANewcomerThatCannotStartItsWorkers) {
 TEST_F(Elastic, JobsEndWhenANodeThatTheyNeedCannotStartItsWorkers) {
   Job job({"--num_nodes", "2"});
   LrunProcess& first = job.start({"--node-rank", "0"}, program());
-  LrunProcess& second = job.start({"--node-rank", "1"}, {folder_.script("train", "#!/no/such/interpreter\n")});
+  LrunProcess& second =
+      job.start({"--node-rank", "1", "--role", "another"}, {folder_.script("train", "#!/no/such/interpreter\n")});
   EXPECT_EQ(second.wait().code, 127) << second.err();
   EXPECT_EQ(first.wait().code, 127) << first.err();
   EXPECT_FALSE(contains(second.err(), "goes on without it")) << second.err();

@@ -157,7 +157,7 @@ TEST(SeveralNodes, EndWhenOneCannotStartItsProgram) {
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);
   Job job({"--num_nodes", "2", "--no-python"});
   LrunProcess& first = job.start({"--node-rank", "0"}, {script});
-  LrunProcess& second = job.start({"--node-rank", "1"}, {"sleep", "1000"});
+  LrunProcess& second = job.start({"--node-rank", "1", "--role", "another"}, {"sleep", "1000"});
   EXPECT_EQ(first.wait().code, 127) << first.err();
   EXPECT_EQ(second.wait().code, 127) << second.err();
   EXPECT_TRUE(contains(second.err(), "cannot run its program: No such file or directory")) << second.err();
@@ -179,11 +179,11 @@ TEST(SeveralNodes, CanBeInterruptedWhileTheyWaitForOthersToLeave) {
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);
   Job job({"--num_nodes", "3", "--no-python", "--rdzv-conf", "heartbeat_timeout=300"});
   LrunProcess& holder = job.start({"--node-rank", "0"}, {script});
-  LrunProcess& stopped = job.start({"--node-rank", "1"}, {"sleep", "1000"});
+  LrunProcess& stopped = job.start({"--node-rank", "1", "--role", "another"}, {"sleep", "1000"});
   ASSERT_TRUE(holder.wait_for("missing: 1 of 3 nodes")) << holder.err();
   const pid_t launcher = stopped.launcher_pid();
   ::kill(launcher, SIGSTOP);
-  LrunProcess& third = job.start({"--node-rank", "2"}, {"sleep", "1000"});
+  LrunProcess& third = job.start({"--node-rank", "2", "--role", "another"}, {"sleep", "1000"});
   ASSERT_TRUE(holder.wait_for("waiting until the other nodes have ended, too")) << holder.err();
   holder.signal(SIGTERM);
   EXPECT_EQ(holder.wait().code, 127) << "its verdict stands: " << holder.err();
@@ -194,7 +194,7 @@ TEST(SeveralNodes, CanBeInterruptedWhileTheyWaitForOthersToLeave) {
 
 TEST(SeveralNodes, TakeASignalToBothProcessesForOne) {
   Job job({"--num_nodes", "2", "--grace", "300"});
-  LrunProcess& quick = job.start({"--node-rank", "0"}, {"true"});
+  LrunProcess& quick = job.start({"--node-rank", "0", "--role", "another"}, {"true"});
   LrunProcess& slow = job.start({"--node-rank", "1"}, shell("trap 'sleep 1; exit 3' TERM; echo ready; "
                                                             "while :; do sleep 1000 & wait; done"));
   ASSERT_TRUE(slow.wait_for("ready")) << slow.err();
@@ -241,91 +241,6 @@ TEST(SeveralNodes, LeaveTheMeetingWhenTheyAreAskedToEnd) {
     EXPECT_TRUE(contains(node->out(), " of 3\n")) << node->out();
   }
   EXPECT_EQ(leaver.out(), "") << "nothing was started";
-}
-
-TEST(SeveralNodes, RefuseWhoBelongsToAnotherJob) {
-  Job job({"--num_nodes", "2"});
-  LrunProcess& holder = job.start({"--node-rank", "0", "--rdzv-id", "mine"}, {"true"});
-  LrunProcess& other = job.start({"--node-rank", "1", "--rdzv-id", "yours"}, {"true"});
-  EXPECT_EQ(other.wait().code, 125) << other.err();
-  EXPECT_TRUE(contains(other.err(), "another job meets here: it is 'mine', as node '")) << other.err();
-  EXPECT_TRUE(contains(other.err(), "hint: another port in '--rdzv-endpoint' keeps two jobs apart")) << other.err();
-  EXPECT_FALSE(contains(other.err(), "hint: start lrun on every node")) << other.err();
-  LrunProcess& different = job.start({"--node-rank", "1", "--rdzv-id", "mine", "--max-restarts", "3"}, {"true"});
-  EXPECT_EQ(different.wait().code, 125) << different.err();
-  EXPECT_TRUE(contains(different.err(), "here it is strategy ddp, 3 restarts")) << different.err();
-  LrunProcess& fitting = job.start({"--node-rank", "1", "--rdzv-id", "mine"}, {"true"});
-  EXPECT_EQ(fitting.wait().code, 0) << fitting.err();
-  EXPECT_EQ(holder.wait().code, 0) << holder.err();
-}
-
-/// One line with a fixed endpoint is used for several jobs.
-class OneEndpoint : public ::testing::Test {
- protected:
-  [[nodiscard]] Words job(const std::string& name, const Words& options, const std::string& script) const {
-    Words words{"--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint_, "--rdzv-id", name};
-    words.insert(words.end(), options.begin(), options.end());
-    for (const std::string& word : shell(script)) words.push_back(word);
-    return words;
-  }
-
-  const std::string endpoint_ = "127.0.0.1:" + std::to_string(free_port());
-};
-
-TEST_F(OneEndpoint, IsNotNeededByAJobOfOneNodeWhereAnotherHasIt) {
-  LrunProcess first(job("mine", {"--nnodes", "1"}, "echo up; exec sleep 1000"));
-  ASSERT_TRUE(first.wait_for("up")) << first.err();
-  for (const Words& options : {Words{"--nnodes", "1"}, Words{"--nnodes", "1", "--rdzv-conf", "is_host=false"}}) {
-    LrunProcess second(job("yours", options, "echo $WORLD_SIZE $TORCHELASTIC_RUN_ID"));
-    EXPECT_EQ(second.wait().code, 0) << second.err();
-    EXPECT_TRUE(contains(second.out(), "1 yours")) << second.out();
-  }
-  first.signal(SIGTERM);
-  first.wait();
-}
-
-TEST_F(OneEndpoint, HasToBeHeldByAnotherWhereAJobOfOneNodeIsNotToHoldIt) {
-  LrunProcess nobody(job("mine", {"--nnodes", "1", "--rdzv-conf", "is_host=false,read_timeout=1"}, "echo started"));
-  EXPECT_EQ(nobody.wait().code, 125) << nobody.err();
-  EXPECT_TRUE(contains(nobody.err(), "nobody holds the rendezvous at 127.0.0.1 port ")) << nobody.err();
-  EXPECT_EQ(nobody.out(), "");
-  LrunProcess early(job("mine", {"--nnodes", "1", "--rdzv-conf", "is_host=false"}, "echo started"));
-  ASSERT_TRUE(early.wait_for("waiting up to 1m")) << early.err();
-  LrunProcess other(job("yours", {"--nnodes", "1"}, "exec sleep 1000"));
-  EXPECT_EQ(early.wait().code, 0) << early.err();
-  EXPECT_TRUE(contains(early.out(), "started")) << early.out();
-  other.signal(SIGTERM);
-  other.wait();
-}
-
-TEST_F(OneEndpoint, IsRefusedToAJobOfSeveralNodesWhereAJobOfOneHasIt) {
-  LrunProcess first(job("mine", {"--nnodes", "1"}, "echo up; exec sleep 1000"));
-  ASSERT_TRUE(first.wait_for("up")) << first.err();
-  for (const Words& options : {Words{"--nnodes", "1:2"}, Words{"--nnodes", "1:2", "--rdzv-conf", "is_host=false"}}) {
-    LrunProcess second(job("yours", options, "echo started"));
-    EXPECT_EQ(second.wait().code, 125) << second.err();
-    EXPECT_TRUE(contains(second.err(), "it is the workers' store of the job 'mine', which has one node\n"))
-        << second.err();
-    EXPECT_TRUE(contains(second.err(), "hint: another port in '--rdzv-endpoint' keeps two jobs apart")) << second.err();
-    EXPECT_FALSE(contains(second.out(), "started")) << second.out();
-  }
-  first.signal(SIGTERM);
-  first.wait();
-  EXPECT_FALSE(contains(first.err(), "store:")) << "it was no trouble for the first: " << first.err();
-}
-
-/// Without a name the job is known by what it runs.
-TEST(SeveralNodes, AreNotMergedWithAnotherJobByChance) {
-  Job job({"--num_nodes", "2", "--rdzv-id", ""});
-  LrunProcess& holder = job.start({"--node-rank", "0"}, {"echo", "a"});
-  LrunProcess& other = job.start({"--node-rank", "1"}, {"echo", "b"});
-  EXPECT_EQ(other.wait().code, 125) << other.err();
-  EXPECT_TRUE(contains(other.err(), "another job meets here: node '")) << other.err();
-  EXPECT_TRUE(contains(other.err(), "runs 'echo' with other arguments")) << other.err();
-  EXPECT_EQ(other.out(), "");
-  LrunProcess& fitting = job.start({"--node-rank", "1"}, {"echo", "a"});
-  EXPECT_EQ(fitting.wait().code, 0) << fitting.err();
-  EXPECT_EQ(holder.wait().code, 0) << holder.err();
 }
 
 TEST(SeveralNodes, KeepOutWhoDoesNotKnowTheSecret) {

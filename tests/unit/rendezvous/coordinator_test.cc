@@ -106,12 +106,44 @@ TEST(Coordinator, TellsJobsWithoutANameApartByWhatTheyRun) {
     return said == "refused>2" ? meeting.sent[0].message.text : said;
   };
   EXPECT_EQ(what_is_said_to(record_of("10.0.0.2", "train.py", "bb")),
-            "another job meets here: node 'node-10.0.0.1' runs 'train.py' with other arguments");
+            "another job meets here: node 'node-10.0.0.1' runs 'train.py' with other arguments than node "
+            "'node-10.0.0.2'");
   EXPECT_EQ(what_is_said_to(record_of("10.0.0.2", "eval.py", "bb")),
-            "another job meets here: node 'node-10.0.0.1' runs 'train.py' and not 'eval.py'");
+            "another job meets here: node 'node-10.0.0.1' runs 'train.py' and node 'node-10.0.0.2' 'eval.py'");
   EXPECT_EQ(what_is_said_to(record_of("10.0.0.2", "train.py", "aa")), "begin>1 begin>2");
   EXPECT_EQ(what_is_said_to(record_of("10.0.0.2", "", "")), "begin>1 begin>2") << "nothing to compare";
   EXPECT_EQ(what_is_said_to(test::with_role(record_of("10.0.0.2", "server.py", "bb"), "server")), "begin>1 begin>2");
+}
+
+/// A second job is often another program under the name of the first.
+TEST(Coordinator, RefusesAnotherProgramAlsoInAJobWithAName) {
+  const auto record_of = [](const std::string& address, const std::string& program, const std::string& digest) {
+    JoinRecord record = node_at(address);
+    record.run_name = "mine";
+    record.program = program;
+    record.command_digest = digest;
+    return record;
+  };
+  for (const int nodes_before : {1, 2}) {
+    Meeting meeting(2, 2);
+    for (int i = 1; i <= nodes_before; ++i) {
+      meeting.join(static_cast<LauncherId>(i), record_of("10.0.0." + std::to_string(i), "train.py", "aa"));
+    }
+    (void)meeting.said();
+    meeting.join(3, record_of("10.0.0.3", "eval.py", "bb"));
+    ASSERT_EQ(meeting.said(), "refused>3") << "before and after the start";
+    EXPECT_EQ(meeting.sent[0].message.text,
+              "another job of the name 'mine' meets here: node 'node-10.0.0.1' runs 'train.py' and node "
+              "'node-10.0.0.3' 'eval.py'");
+    EXPECT_NE(meeting.sent[0].message.hint.find("'--role'"), std::string::npos);
+    meeting.join(4, record_of("10.0.0.4", "train.py", "cc"));
+    EXPECT_EQ(meeting.said(), nodes_before == 1 ? "begin>1 begin>4" : "spare>4")
+        << "a node may have arguments of its own";
+    meeting.join(5, test::with_role(record_of("10.0.0.5", "server.py", "dd"), "server"));
+    EXPECT_EQ(meeting.said(), "spare>5");
+    meeting.join(6, record_of("10.0.0.6", "", ""));
+    EXPECT_EQ(meeting.said(), "spare>6") << "torchrun's nodes run what they like";
+  }
 }
 
 /// Else who is quicker would say what the job is, and the one that holds the meeting would not fit.
