@@ -136,7 +136,8 @@ TEST(Failure, AWorkerThatEndsEarlyWithZeroIsNoFailure) {
 TEST(Failure, BlamesTheFirstAlsoWhenManyDieWhileOthersAreStarted) {
   const TemporaryFolder folder;
   LrunProcess lrun({"-n", "60", "sh", "-c",
-                    "[ $RANK = 20 ] && { : > dead; exit 7; }; [ $RANK = 3 ] && { while [ ! -e dead ]; do :; done; "
+                    "[ $RANK = 20 ] && { echo $$ > new; mv new pid; exit 7; }; [ $RANK = 3 ] && { until [ -e pid ]; do "
+                    ":; done; while grep -q ') [^Z]' /proc/$(cat pid)/stat 2> /dev/null; do :; done; "
                     "sleep 0.05; exit 1; }; exec sleep 1000"},
                    {.before_exec = [&] { (void)!::chdir(folder.path().c_str()); }});
   EXPECT_EQ(lrun.wait().code, 7) << lrun.err();

@@ -3,7 +3,9 @@
 #include <csignal>
 #include <string>
 
+#include "base/duration.h"
 #include "support/lrun_process.h"
+#include "support/with_more_time.h"
 
 namespace lrun::test {
 namespace {
@@ -20,23 +22,33 @@ TEST(Hang, IsSeenExplainedAndStopped) {
 }
 
 TEST(Hang, IsExplainedByARankThatHasEnded) {
-  LrunProcess lrun({"-n", "3", "--hang-timeout", "2s", "sh", "-c", "[ $RANK = 1 ] && exit 0; exec sleep 1000"});
-  EXPECT_EQ(lrun.wait().code, 124) << lrun.err();
-  EXPECT_NE(lrun.err().find("rank 1 has ended; stopping 2 workers"), std::string::npos) << lrun.err();
+  with_more_time([](int factor) -> std::string {
+    LrunProcess lrun({"-n", "3", "--hang-timeout", format_duration(1s * factor), "sh", "-c",
+                      "[ $RANK = 1 ] && exit 0; exec sleep 1000"});
+    EXPECT_EQ(lrun.wait().code, 124) << lrun.err();
+    const std::string words = "rank 1 has ended; stopping 2 workers";
+    return lrun.err().find(words) != std::string::npos ? "" : "it does not say '" + words + "': " + lrun.err();
+  });
 }
 
 TEST(Hang, ARunThatPrintsDoesNotHang) {
-  LrunProcess lrun(
-      {"-n", "1", "--hang-timeout", "1s", "sh", "-c", "for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done"});
-  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  with_more_time([](int factor) -> std::string {
+    LrunProcess lrun({"-n", "1", "--hang-timeout", format_duration(1s * factor), "sh", "-c",
+                      "for i in 1 2 3 4 5 6; do echo $i; sleep \"$0\"; done", std::to_string(0.2 * factor)});
+    return lrun.wait().code == 0 ? "" : "it was stopped: " + lrun.err();
+  });
 }
 
 TEST(Hang, CanBeStartedAgain) {
-  LrunProcess lrun({"-n", "2", "--hang-timeout", "400ms", "--on-hang=restart", "--max-restarts=1", "sh", "-c",
-                    "[ $TORCHELASTIC_RESTART_COUNT = 1 ] && echo well && exit 0; exec sleep 1000"});
-  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
-  EXPECT_NE(lrun.out().find("[0] well"), std::string::npos) << lrun.out();
-  EXPECT_NE(lrun.err().find("restart 1 of 1"), std::string::npos) << lrun.err();
+  with_more_time([](int factor) -> std::string {
+    LrunProcess lrun({"-n", "2", "--hang-timeout", format_duration(400ms * factor), "--on-hang=restart",
+                      "--max-restarts=1", "sh", "-c",
+                      "[ $TORCHELASTIC_RESTART_COUNT = 1 ] && echo well && exit 0; exec sleep 1000"});
+    const int code = lrun.wait().code;
+    EXPECT_NE(lrun.err().find("restart 1 of 1"), std::string::npos) << lrun.err();
+    const bool well = code == 0 && lrun.out().find("[0] well") != std::string::npos;
+    return well ? "" : "it was stopped again: " + lrun.out() + lrun.err();
+  });
 }
 
 TEST(Hang, CanBeLookedAtOnly) {

@@ -21,6 +21,12 @@ namespace {
 constexpr const char* kWorks = "echo armed; exec sleep 1000";
 constexpr const char* kDeaf = "trap '' INT TERM; echo armed; while :; do sleep 1000; done";
 
+/// 'gone N' waits until lrun has seen the end of rank N: what has ended and was not reaped can still be signalled.
+constexpr const char* kGone =
+    "gone() { until [ -e pid.$1 ]; do sleep 0.01; done; "
+    "while kill -0 $(cat pid.$1) 2> /dev/null; do sleep 0.01; done; }; "
+    "echo $$ > new.$RANK; mv new.$RANK pid.$RANK; ";
+
 bool all_armed(LrunProcess& lrun, int ranks) {
   for (int rank = 0; rank < ranks; ++rank) {
     if (!lrun.wait_for("[" + std::to_string(rank) + "] armed")) return false;
@@ -72,9 +78,7 @@ class RunThatEnds : public ::testing::Test {
 TEST_F(RunThatEnds, WithASuccess) { expect("success", {}, 3, "echo done"); }
 
 TEST_F(RunThatEnds, WhenTheLastOfThreeFails) {
-  expect("last-fails", {}, 3,
-         "[ $RANK = 2 ] || { : > $RANK; exit 0; }; until [ -e 0 -a -e 1 ]; do sleep 0.01; done; "
-         "sleep 0.1; exit 5");
+  expect("last-fails", {}, 3, std::string(kGone) + "[ $RANK = 2 ] || exit 0; gone 0; gone 1; exit 5");
 }
 
 TEST_F(RunThatEnds, WhenOneRankKillsAnother) {
@@ -97,15 +101,16 @@ TEST_F(RunThatEnds, WithoutAGrace) {
 
 TEST_F(RunThatEnds, WithAVictimAndItsCulprit) {
   expect("victim-first", {"--settle", "100s"}, 3,
-         "case $RANK in 2) echo '[Rank 2] Watchdog caught collective operation timeout' >&2; kill -s ABRT $$;; 1) "
-         "sleep 0.3; exit 3;; 0) sleep 0.6; exit 0;; esac");
+         std::string(kGone) +
+             "case $RANK in 2) echo '[Rank 2] Watchdog caught collective operation timeout' >&2; kill -s ABRT $$;; "
+             "1) gone 2; exit 3;; 0) gone 1; exit 0;; esac");
 }
 
 TEST_F(RunThatEnds, WithManyVictims) {
-  expect(
-      "many-victims", {"--settle", "100s"}, 4,
-      "[ $RANK = 3 ] && { : > gone; exit 9; }; until [ -e gone ]; do sleep 0.01; done; sleep 0.$((2 + 2 * RANK)); echo "
-      "'RuntimeError: Connection closed by peer' >&2; exit 1");
+  expect("many-victims", {"--settle", "100s"}, 4,
+         std::string(kGone) +
+             "[ $RANK = 3 ] && exit 9; gone $(((RANK + 3) % 4)); echo 'RuntimeError: Connection closed by peer' >&2; "
+             "exit 1");
 }
 
 TEST_F(RunThatEnds, ByCtrlC) {

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "support/launchers_of_a_job.h"
+#include "support/with_more_time.h"
 
 namespace lrun::test {
 namespace {
@@ -208,12 +209,16 @@ TEST(SeveralNodes, TakeASignalToBothProcessesForOne) {
 }
 
 TEST(SeveralNodes, SayWhoIsMissingWhenTheyDoNotMeet) {
-  Job job({"--num_nodes", "2", "--rdzv-conf", "join_timeout=1"});
-  LrunProcess& alone = job.start({"--node-rank", "0"}, {"true"});
-  EXPECT_EQ(alone.wait().code, 125);
-  EXPECT_TRUE(contains(alone.err(), "the nodes did not meet: not enough nodes in 1s: joined: '")) << alone.err();
-  EXPECT_TRUE(contains(alone.err(), "missing: 1 of 2 nodes (node rank 1)")) << alone.err();
-  EXPECT_EQ(alone.out(), "");
+  with_more_time([](int factor) -> std::string {
+    const std::string limit = std::to_string(factor);
+    Job job({"--num_nodes", "2", "--rdzv-conf", "join_timeout=" + limit});
+    LrunProcess& alone = job.start({"--node-rank", "0"}, {"true"});
+    EXPECT_EQ(alone.wait().code, 125);
+    EXPECT_EQ(alone.out(), "");
+    const std::string words = "the nodes did not meet: not enough nodes in " + limit + "s: joined: '";
+    const bool tells = contains(alone.err(), words) && contains(alone.err(), "missing: 1 of 2 nodes (node rank 1)");
+    return tells ? "" : "it does not say '" + words + "', nor who is missing: " + alone.err();
+  });
 }
 
 TEST(SeveralNodes, CanBeInterruptedWhileTheyWait) {

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "support/lrun_process.h"
+#include "support/with_more_time.h"
 
 namespace lrun::test {
 namespace {
@@ -113,17 +114,21 @@ TEST(Signals, CtrlZStopsEverythingAndContinueGoesOn) {
 }
 
 TEST(Signals, TheGraceStandsStillWhileStopped) {
-  LrunProcess lrun({"-n", "1", "--grace", "1500ms", "sh", "-c", kDeaf});
-  ASSERT_TRUE(lrun.wait_for("[0] ready"));
-  const pid_t launcher = lrun.launcher_pid();
-  lrun.signal(SIGTERM);
-  ASSERT_TRUE(lrun.wait_for("received SIGTERM"));
-  ::kill(launcher, SIGTSTP);
-  ASSERT_TRUE(eventually([&] { return !lrun.workers().empty() && all_stopped(lrun.workers()); }));
-  EXPECT_FALSE(eventually([&] { return lrun.workers().empty(); }, 2000ms))
-      << "killed by a clock that should stand still";
-  ::kill(launcher, SIGCONT);
-  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+  with_more_time([](int factor) -> std::string {
+    const auto grace = 500ms * factor;
+    LrunProcess lrun({"-n", "1", "--grace", std::to_string(grace.count()) + "ms", "sh", "-c", kDeaf});
+    if (!lrun.wait_for("[0] ready")) return "it does not start: " + lrun.err();
+    const pid_t launcher = lrun.launcher_pid();
+    const std::vector<pid_t> workers = living_children(launcher);
+    const auto gone = [&] { return living_children(launcher).empty(); };
+    lrun.signal(SIGTERM);
+    if (!lrun.wait_for("received SIGTERM")) return "it does not hear: " + lrun.err();
+    ::kill(launcher, SIGTSTP);
+    if (!eventually([&] { return gone() || all_stopped(workers); })) return "the worker is not stopped";
+    if (eventually(gone, grace + 500ms)) return "killed by a clock that should stand still";
+    ::kill(launcher, SIGCONT);
+    return lrun.wait().signal_number == SIGTERM ? "" : "it ended in another way: " + lrun.err();
+  });
 }
 
 TEST(Signals, AStoppedWorkerIsContinuedToEndPolitely) {

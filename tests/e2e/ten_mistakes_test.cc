@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -15,7 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "base/duration.h"
 #include "support/lrun_process.h"
+#include "support/with_more_time.h"
 
 namespace lrun::test {
 namespace {
@@ -85,6 +88,19 @@ void no_core_files() {
   ::setrlimit(RLIMIT_CORE, &none);
 }
 
+/// A second is promised by a machine that has nothing else to do; on another one it is enough that some run keeps to
+/// it.
+void expect_within_a_second(const LrunProcess& lrun, const std::vector<std::string>& words) {
+  constexpr int kRuns = 8;
+  double quickest = seconds_to_the_end(lrun);
+  for (int run = 1; run < kRuns && quickest >= 1.0; ++run) {
+    LrunProcess again(words, {.before_exec = no_core_files});
+    (void)again.wait();
+    quickest = std::min(quickest, seconds_to_the_end(again));
+  }
+  EXPECT_LT(quickest, 1.0) << "the quickest of " << kRuns;
+}
+
 /// Rank 1 of two does `what`, rank 0 works.
 std::vector<std::string> rank_one(const std::string& what) {
   return {"-n", "2", "sh", "-c", "[ $RANK = 1 ] || exec sleep 1000; " + what};
@@ -103,25 +119,28 @@ TEST(TenMistakes, AScriptThatIsNotThere) {
 }
 
 TEST(TenMistakes, ARankThatExitsWithACode) {
-  LrunProcess lrun(rank_one("exit 3"), {.before_exec = no_core_files});
+  const std::vector<std::string> words = rank_one("exit 3");
+  LrunProcess lrun(words, {.before_exec = no_core_files});
   EXPECT_EQ(lrun.wait().code, 3);
   expect_told_well(lrun, {"rank 1 (local rank 1, ", pid_of(lrun, 1), " exited with code 3 after "});
-  EXPECT_LT(seconds_to_the_end(lrun), 1.0);
+  expect_within_a_second(lrun, words);
 }
 
 TEST(TenMistakes, ARankThatCrashes) {
-  LrunProcess lrun(rank_one("kill -s SEGV $$"), {.before_exec = no_core_files});
+  const std::vector<std::string> words = rank_one("kill -s SEGV $$");
+  LrunProcess lrun(words, {.before_exec = no_core_files});
   EXPECT_EQ(lrun.wait().code, 128 + SIGSEGV);
   expect_told_well(lrun, {"rank 1 (local rank 1, ", pid_of(lrun, 1), " died of SIGSEGV (invalid memory access)"});
-  EXPECT_LT(seconds_to_the_end(lrun), 1.0);
+  expect_within_a_second(lrun, words);
 }
 
 TEST(TenMistakes, ARankThatIsKilled) {
-  LrunProcess lrun(rank_one("kill -s KILL $$"), {.before_exec = no_core_files});
+  const std::vector<std::string> words = rank_one("kill -s KILL $$");
+  LrunProcess lrun(words, {.before_exec = no_core_files});
   EXPECT_EQ(lrun.wait().code, 128 + SIGKILL);
   expect_told_well(lrun, {"rank 1 (local rank 1, ", pid_of(lrun, 1)});
   EXPECT_NE(lrun.err().find("kill"), std::string::npos) << lrun.err();
-  EXPECT_LT(seconds_to_the_end(lrun), 1.0);
+  expect_within_a_second(lrun, words);
 }
 
 TEST(TenMistakes, AnExceptionInOneRankAndItsEchoInTheOthers) {
@@ -144,7 +163,7 @@ TEST(TenMistakes, AnExceptionInOneRankAndItsEchoInTheOthers) {
                                        "ValueError: bad batch 2: shape (63, 784) at train.py:5"};
   EXPECT_TRUE(holds_all(lines.front(), words)) << lrun.err();
   EXPECT_TRUE(holds_all(lines.back(), words)) << lrun.err();
-  EXPECT_LT(seconds_to_the_end(lrun), 1.0);
+  expect_within_a_second(lrun, {"-n", "4", script});
 }
 
 /// A port of the kernel's choice that somebody listens on.
@@ -193,14 +212,20 @@ TEST(TenMistakes, GpusWhereThereAreNone) {
 }
 
 TEST(TenMistakes, CtrlCWithWorkersThatIgnoreIt) {
-  LrunProcess lrun({"-n", "2", "--grace", "300ms", "sh", "-c", "trap '' INT TERM; echo armed; exec sleep 1000"});
-  ASSERT_TRUE(lrun.wait_for("[0] armed") && lrun.wait_for("[1] armed"));
-  const auto before = std::chrono::steady_clock::now();
-  lrun.signal(SIGINT);
-  EXPECT_EQ(lrun.wait().signal_number, SIGINT);
-  EXPECT_LT(std::chrono::steady_clock::now() - before, 1300ms) << "one grace for all, and a second at most";
-  expect_told_well(lrun, {"received SIGINT"});
-  EXPECT_NE(lrun.err().find("2 workers had to be killed after 300ms"), std::string::npos) << lrun.err();
+  with_more_time([](int factor) -> std::string {
+    const auto grace = 300ms * factor;
+    LrunProcess lrun(
+        {"-n", "2", "--grace", format_duration(grace), "sh", "-c", "trap '' INT TERM; echo armed; exec sleep 1000"});
+    if (!lrun.wait_for("[0] armed") || !lrun.wait_for("[1] armed")) return "it does not start: " + lrun.err();
+    const auto before = std::chrono::steady_clock::now();
+    lrun.signal(SIGINT);
+    EXPECT_EQ(lrun.wait().signal_number, SIGINT);
+    const auto took = std::chrono::steady_clock::now() - before;
+    expect_told_well(lrun, {"received SIGINT"});
+    EXPECT_NE(lrun.err().find("2 workers had to be killed after " + format_duration(grace)), std::string::npos)
+        << lrun.err();
+    return took < grace + 1s * factor ? "" : "more than one grace for all, and a second";
+  });
 }
 
 TEST(TenMistakes, KillOfTheLauncher) {
@@ -208,7 +233,7 @@ TEST(TenMistakes, KillOfTheLauncher) {
   ASSERT_TRUE(lrun.wait_for("[0] armed") && lrun.wait_for("[1] armed"));
   ASSERT_EQ(::kill(lrun.launcher_pid(), SIGKILL), 0);
   EXPECT_EQ(lrun.wait().code, 125);
-  EXPECT_TRUE(eventually([&] { return lrun.processes().empty(); }, 1s)) << "workers live on";
+  EXPECT_TRUE(eventually([&] { return lrun.processes().empty(); })) << "workers live on";
   expect_told_well(lrun, {"the launcher itself died of SIGKILL", "all workers were ended"});
 }
 
