@@ -75,6 +75,12 @@ std::optional<SageMakerPlace> place_by_resources(const ManagerView& view) {
   return SageMakerPlace{std::move(*place), by};
 }
 
+/// The beginning of what Vertex AI writes, and no more: it would be taken for somebody else's variable.
+bool is_cut_off(std::string_view spec) {
+  constexpr std::string_view kBeginning = R"({"cluster")";
+  return spec.starts_with(kBeginning) && !Json::accept(spec);
+}
+
 constexpr int kMostPools = 16;  // Vertex AI has four
 
 /// The job's run name without what AWS Batch appends for each node: 'c7b9…#1'.
@@ -171,7 +177,9 @@ std::optional<ManagedJob> azure_job(const ManagerView& view) {
 
 std::optional<ManagedJob> vertex_job(const ManagerView& view) {
   const Told<std::string> spec = told_text(view.environment, "CLUSTER_SPEC");
-  if (!spec.known() || spec.value.find("workerpool") == std::string::npos) return std::nullopt;
+  if (!spec.known()) return std::nullopt;
+  if (is_cut_off(spec.value)) refuse_unreadable("'CLUSTER_SPEC', which is cut off,");
+  if (spec.value.find("workerpool") == std::string::npos) return std::nullopt;
   auto place = parse_cluster_spec(spec.value);
   if (!place) refuse_unreadable("'CLUSTER_SPEC'");
   ManagedJob job;

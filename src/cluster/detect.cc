@@ -84,15 +84,24 @@ void look_at_list(Allocation& allocation, const ManagerView& view) {
   allocation.listed_hosts = std::move(list->hosts);
 }
 
+/// What another manager tells of a step's launchers (variables that srun passed on may be of elsewhere) has to be the
+/// same; where it does not know their number, it tells only which of its own this is.
+void check_agreement(const ManagedJob& job, const SlurmStep& step) {
+  if (!job.nodes.known()) return;
+  require_agreement("number of nodes", job.nodes, {static_cast<int>(step.hosts.size()), "SLURM_STEP_NODELIST"});
+  require_agreement("node rank", job.node_rank, {step.node_rank, "SLURM_NODEID"});
+}
+
 Allocation find_allocation(const Questions& questions, const Environment& environment) {
   const ManagerView view{environment, own_host_name(), text_of};
-  // An mpirun inside of a Slurm job numbers its tasks itself.
   const std::optional<ManagedJob> job = questions.other_managers ? find_managed_job(view) : std::nullopt;
-  const std::optional<SlurmStep> step =
-      questions.manager && (!job || job->is_of_one()) ? slurm_step(environment) : std::nullopt;
+  const bool of_several = job && !job->is_of_one();
+  const bool in_step = questions.manager && !(of_several && job->numbers_tasks());
+  const std::optional<SlurmStep> step = in_step ? slurm_step(environment) : std::nullopt;
+  if (step && of_several) check_agreement(*job, *step);
   AllocatedNode here = local_host(questions, environment);
-  if (job && !job->is_of_one()) return of_managed_job(*job, std::move(here));
   if (step) return of_step(*step, std::move(here));
+  if (of_several) return of_managed_job(*job, std::move(here));
   Allocation allocation{{std::move(here)}, "this host", "nothing names other nodes"};
   if (job) {
     allocation.reason = fmt::format("{} says that it is alone", job->nodes.by);

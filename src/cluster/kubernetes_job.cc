@@ -1,9 +1,14 @@
 #include "cluster/kubernetes_job.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "base/split.h"
+#include "base/user_error.h"
+#include "base/whole_number.h"
 
 namespace lrun {
 namespace {
@@ -18,6 +23,26 @@ bool has_torch_variables(const Environment& environment) {
   constexpr std::array kNames{"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"};
   const auto tells = [&environment](const char* name) { return told_text(environment, name).known(); };
   return !tells("LOCAL_RANK") && std::all_of(kNames.begin(), kNames.end(), tells);
+}
+
+/// Of a variable that may also hold something else: a range of nodes, 'auto' for workers.
+Told<int> told_plain_count(const Environment& environment, const std::string& name) {
+  const auto number = whole_number<int>(environment.get(name).value_or(""));
+  return number && *number >= 1 ? told_count(environment, name) : Told<int>();
+}
+
+/// Kubeflow counts in WORLD_SIZE the workers that PET_NNODES and PET_NPROC_PER_NODE make, or, of old and where the
+/// latter is no number, the nodes.
+void check_world_size(const Environment& environment, const Told<int>& nodes) {
+  const Told<int> workers = told_count(environment, "WORLD_SIZE");
+  const Told<int> of_node = told_plain_count(environment, "PET_NPROC_PER_NODE");
+  const bool agree =
+      of_node.known() ? workers.value == std::int64_t{nodes.value} * of_node.value : workers.value % nodes.value == 0;
+  if (agree || workers.value == nodes.value) return;
+  const std::string per_node = of_node.known() ? fmt::format(" with 'PET_NPROC_PER_NODE={}'", of_node.value) : "";
+  throw UserError(
+      fmt::format("'WORLD_SIZE={}' and 'PET_NNODES={}'{} contradict each other", workers.value, nodes.value, per_node),
+      "unset the wrong one, or name all with '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
 }
 
 /// \param names  of hosts, with commas between them
@@ -50,7 +75,8 @@ std::optional<ManagedJob> pytorch_job(const ManagerView& view) {
   job.manager = "PyTorchJob";
   job.replaces_nodes = true;
   job.node_rank = told_index(environment, "RANK");
-  if (!counts_ranks) job.nodes = told_count(environment, "WORLD_SIZE");
+  job.nodes = counts_ranks ? told_plain_count(environment, "PET_NNODES") : told_count(environment, "WORLD_SIZE");
+  if (counts_ranks && job.nodes.known()) check_world_size(environment, job.nodes);
   return job;
 }
 

@@ -8,7 +8,8 @@
 
 namespace lrun {
 
-/// A PyTorchJob of Kubeflow: RANK is the pod's, and so is WORLD_SIZE where PET_NNODES does not tell the number of pods.
+/// A PyTorchJob of Kubeflow: RANK is the pod's, and so is WORLD_SIZE where PET_NNODES does not tell the number of pods,
+/// which nobody does where that is a range.
 /// \throws UserError  as find_managed_job()
 std::optional<ManagedJob> pytorch_job(const ManagerView& view);
 

@@ -44,6 +44,15 @@ void take_master(ManagedJob& job, const ManagerView& view) {
   if (is_port && job.host.by == "MASTER_ADDR") job.port = {*port, "MASTER_PORT"};
 }
 
+/// mpirun on hosts that a cloud's manager lists: with one task on each there cannot be more of them.
+void refuse_more_tasks_than_hosts(const ManagedJob& job, const ManagerView& view) {
+  if (!job.numbers_tasks()) return;
+  for (const auto reader : {sagemaker_job, vertex_job, aws_batch_job}) {
+    const std::optional<ManagedJob> hosts = reader(view);
+    if (hosts && job.nodes.value > hosts->nodes.value) require_agreement("number of nodes", job.nodes, hosts->nodes);
+  }
+}
+
 }  // namespace
 
 Told<int> told_index(const Environment& environment, const std::string& name) {
@@ -69,7 +78,7 @@ Told<std::string> told_text(const Environment& environment, const std::string& n
 
 void require_agreement(std::string_view what, const Told<int>& one, const Told<int>& other) {
   if (!one.known() || !other.known() || one.value == other.value) return;
-  throw UserError(fmt::format("{} is {} by {} and {} by {}", what, one.value, one.by, other.value, other.by),
+  throw UserError(fmt::format("{} is {} by {}, and {} by {}", what, one.value, one.by, other.value, other.by),
                   "unset the wrong one, or name all with '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
 }
 
@@ -86,6 +95,7 @@ std::optional<ManagedJob> find_managed_job(const ManagerView& view) {
     std::optional<ManagedJob> job = reader(view);
     if (!job) continue;
     if (job->is_of_one()) return job;
+    refuse_more_tasks_than_hosts(*job, view);
     take_master(*job, view);
     if (job->nodes.known()) {
       const Told<int> last{job->nodes.value - 1, job->nodes.by};

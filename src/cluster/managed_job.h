@@ -37,6 +37,8 @@ struct ManagedJob {
 
   /// One launcher: nobody to meet, whatever else is on this machine's lists.
   [[nodiscard]] bool is_of_one() const { return nodes.known() && nodes.value == 1; }
+  /// mpirun or the like, which may run inside of any other manager's job and counts its own tasks.
+  [[nodiscard]] bool numbers_tasks() const { return !one_a_node.empty(); }
   bool operator==(const ManagedJob&) const = default;
 };
 

@@ -139,11 +139,21 @@ void take_nodes(LaunchRequest& request, const Allocation& allocation) {
   if (!fewer) request.num_nodes = {nodes, Source::kScheduler, or_source(by, allocation)};
 }
 
+/// The launchers that are to be started would all inherit it.
+void refuse_rank_of_many(const LaunchRequest& request, const Allocation& allocation) {
+  const Setting<int>& rank = request.rendezvous.node_rank;
+  if (!rank.given() || nodes_to_start(request, allocation) == 0) return;
+  refuse_contradiction(
+      rank.origin, std::to_string(rank.value),
+      fmt::format("lrun starts a launcher on each of {} nodes of {}", request.num_nodes.value, allocation.source));
+}
+
 /// A manager that does not know the number of nodes may have started only some of them, such as the workers beside a
-/// master: who also says where node rank 0 is may number all.
+/// master: who also says where node rank 0 is may number all, of which these come later.
 bool may_number_nodes(const LaunchRequest& request, const JobPlace& job) {
   const bool says_where = names_place(request) || job.host_by == "MASTER_ADDR";
-  return request.rendezvous.node_rank.source == Source::kFlag || (!job.knows_nodes && says_where);
+  const Setting<int>& rank = request.rendezvous.node_rank;
+  return rank.source == Source::kFlag || (!job.knows_nodes && says_where && rank.value > job.node_rank);
 }
 
 void take_node_rank(LaunchRequest& request, const Allocation& allocation) {
@@ -202,14 +212,13 @@ bool takes_part(const LaunchRequest& request, const Allocation& allocation) {
 }  // namespace
 
 bool leaves_nodes_to_manager(const LaunchRequest& request) {
-  return request.compat == Compat::kLrun && !request.standalone && !names_place(request) &&
-         !request.rendezvous.node_rank.given();
+  const bool rank_said = request.rendezvous.node_rank.source == Source::kFlag;  // a variable may contradict Slurm's
+  return request.compat == Compat::kLrun && !request.standalone && !names_place(request) && !rank_said;
 }
 
 bool leaves_anything_to_manager(const LaunchRequest& request) {
   const bool ranks_by_arrival = request.rendezvous.backend.given() && request.rendezvous.backend.value == "c10d";
-  // A rank in a variable may contradict the manager's.
-  const bool rank_said = request.rendezvous.node_rank.source == Source::kFlag;
+  const bool rank_said = request.rendezvous.node_rank.source == Source::kFlag;  // as above
   const bool all_said = is_by_hand(request) && (rank_said || ranks_by_arrival);
   return request.compat == Compat::kLrun && !request.standalone && !all_said;
 }
@@ -225,6 +234,7 @@ LaunchRequest placed(LaunchRequest request, const Allocation& allocation) {
   refuse_idle_gpus(allocation, request);
   check_spares(request, allocation, takes_part(request, allocation));
   if (allocation.nodes_to_start > 0) take_nodes(request, allocation);
+  refuse_rank_of_many(request, allocation);
   if (!takes_part(request, allocation)) return request;
   refuse_several_tasks(allocation, request);
   if (allocation.job->task) take_task(request, allocation);

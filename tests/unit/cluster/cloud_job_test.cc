@@ -45,6 +45,16 @@ TEST(SageMakerJob, ThatContradictsItselfIsRefused) {
   EXPECT_EQ(sagemaker().with("MASTER_ADDR", "algo-1").refusal(), "none");
 }
 
+TEST(SageMakerJob, InWhichMpirunStartsTasksIsTheirs) {
+  FakeNode node = sagemaker();
+  node.with("OMPI_COMM_WORLD_RANK", "1").with("OMPI_COMM_WORLD_SIZE", "2").with("OMPI_COMM_WORLD_LOCAL_SIZE", "1");
+  EXPECT_EQ(in_words(node.job()), "Open MPI: node 1 of 2 at ?:?");
+  EXPECT_EQ(node.with("OMPI_COMM_WORLD_SIZE", "4").refusal(),
+            "number of nodes is 4 by OMPI_COMM_WORLD_SIZE, and 2 by SM_HOSTS and SM_CURRENT_HOST");
+  EXPECT_EQ(node.with("OMPI_COMM_WORLD_SIZE", "16").with("OMPI_COMM_WORLD_LOCAL_SIZE", "8").refusal(), "none")
+      << "several a host are counted, not numbered";
+}
+
 TEST(SageMakerJob, OfOneHostIsOfOne) {
   EXPECT_TRUE(FakeNode({{"SM_HOSTS", R"(["algo-1"])"}, {"SM_CURRENT_HOST", "algo-1"}}).job()->is_of_one());
 }
@@ -61,7 +71,7 @@ FakeNode azure() {
 
 TEST(AzureJob, OfPytorchsDistributionHasItsNodeRank) {
   EXPECT_EQ(in_words(azure().job()), "Azure ML: node 1 of 2 at 10.0.0.4:6105");
-  EXPECT_EQ(azure().with("RANK", "0").refusal(), "node rank is 0 by RANK and 1 by NODE_RANK");
+  EXPECT_EQ(azure().with("RANK", "0").refusal(), "node rank is 0 by RANK, and 1 by NODE_RANK");
   EXPECT_EQ(azure().with("WORLD_SIZE", "8").refusal(),
             "this job of Azure ML starts 8 processes on 2 nodes, and each is an lrun that would start all workers of "
             "its node");
@@ -81,7 +91,7 @@ TEST(AzureJob, OfMpisDistributionHasTheTasksRank) {
                  {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}});
   EXPECT_EQ(in_words(node.job()), "Azure ML: node 1 of 2 at 10.0.0.4:?");
   EXPECT_EQ(node.with("AZUREML_NODE_COUNT", "3").refusal(),
-            "number of nodes is 2 by OMPI_COMM_WORLD_SIZE and 3 by AZUREML_NODE_COUNT");
+            "number of nodes is 2 by OMPI_COMM_WORLD_SIZE, and 3 by AZUREML_NODE_COUNT");
 }
 
 FakeNode vertex(const std::string& pool, const std::string& index) {
@@ -101,6 +111,8 @@ TEST(VertexJob, WithATaskThatIsNotThereIsRefused) {
   EXPECT_EQ(vertex("workerpool1", "2").refusal(), refusal);
   EXPECT_EQ(vertex("workerpool7", "0").refusal(), refusal);
   EXPECT_EQ(vertex("workerpool1", "\"0\"").refusal(), refusal);
+  EXPECT_EQ(FakeNode({{"CLUSTER_SPEC", R"({"cluster":{"work)"}}).refusal(),
+            "'CLUSTER_SPEC', which is cut off, does not say which of which hosts this is");
   EXPECT_EQ(in_words(FakeNode({{"CLUSTER_SPEC", "mine"}}).job()), "none") << "somebody else's variable";
 }
 

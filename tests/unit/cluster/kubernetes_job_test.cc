@@ -35,7 +35,22 @@ TEST(PytorchJob, WhoseMasterIsToldLocalhostMeetsUnderItsName) {
 
 TEST(PytorchJob, OfTodayCountsRanksInWorldSizeAndLeavesNodesToPetNnodes) {
   const auto job = old_pytorch_job().without("KUBERNETES_SERVICE_HOST").with("PET_NNODES", "2").job();
-  EXPECT_EQ(in_words(job), "PyTorchJob: node 1 of ? at job-master-0:23456");
+  EXPECT_EQ(in_words(job), "PyTorchJob: node 1 of 2 at job-master-0:23456");
+  const auto elastic = old_pytorch_job().with("PET_NNODES", "1:4").job();
+  EXPECT_EQ(in_words(elastic), "PyTorchJob: node 1 of ? at job-master-0:23456");
+}
+
+TEST(PytorchJob, WhoseWorldIsNotThatOfItsNodesIsRefused) {
+  FakeNode pod = old_pytorch_job().with("PET_NNODES", "2").with("PET_NPROC_PER_NODE", "1");
+  EXPECT_EQ(pod.refusal(), "'WORLD_SIZE=4' and 'PET_NNODES=2' with 'PET_NPROC_PER_NODE=1' contradict each other");
+  EXPECT_EQ(pod.with("PET_NPROC_PER_NODE", "2").refusal(), "none");
+  EXPECT_EQ(pod.with("PET_NPROC_PER_NODE", "auto").refusal(), "none");
+  EXPECT_EQ(pod.with("WORLD_SIZE", "2").refusal(), "none") << "where it is no number, Kubeflow counts nodes";
+  EXPECT_EQ(pod.with("PET_NPROC_PER_NODE", "8").refusal(), "none") << "as of old";
+  EXPECT_EQ(pod.without("PET_NPROC_PER_NODE").with("WORLD_SIZE", "3").refusal(),
+            "'WORLD_SIZE=3' and 'PET_NNODES=2' contradict each other");
+  EXPECT_EQ(pod.with("WORLD_SIZE", "4").with("RANK", "2").refusal(),
+            "node rank is 2 by RANK, and PET_NNODES says that there are 2 nodes");
 }
 
 TEST(PytorchJob, IsNoneOutsideOfAPodOrInAWorker) {
@@ -79,7 +94,7 @@ TEST(VolcanoJob, OfThePytorchPluginHasRankAndWorldSize) {
   pod.with("MASTER_ADDR", "job-master-0.job").with("MASTER_PORT", "23456").with("WORLD_SIZE", "3").with("RANK", "2");
   EXPECT_EQ(in_words(pod.job()), "Volcano: node 2 of 3 at job-master-0.job:23456");
   EXPECT_EQ(pod.with("RANK", "1").refusal(),
-            "node rank is 1 by RANK and 2 by the place of 'job-worker-1' in VC_MASTER_HOSTS and VC_WORKER_HOSTS");
+            "node rank is 1 by RANK, and 2 by the place of 'job-worker-1' in VC_MASTER_HOSTS and VC_WORKER_HOSTS");
 }
 
 TEST(VolcanoJob, WithoutAPlaceIsNone) {

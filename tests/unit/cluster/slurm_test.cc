@@ -149,6 +149,29 @@ TEST(SlurmStep, OfComponentsThatSrunItselfMadeHasThemUnderAnOldName) {
   EXPECT_EQ(meeting_of(step).host, "h3");
 }
 
+/// As recorded in the tasks of `srun -N1 lrun : -N1 lrun` without an allocation.
+TEST(SlurmStep, OfTwoComponentsOfOneTaskIsARunOfTwoNodes) {
+  Environment task({{"SLURM_HET_SIZE", "2"},
+                    {"SLURM_PACK_SIZE", "2"},
+                    {"SLURM_JOB_ID", "52"},
+                    {"SLURM_JOB_ID_PACK_GROUP_0", "52"},
+                    {"SLURM_JOB_ID_PACK_GROUP_1", "53"},
+                    {"SLURM_JOB_NODELIST", "h[1-2]"},
+                    {"SLURM_JOB_NODELIST_PACK_GROUP_0", "h1"},
+                    {"SLURM_JOB_NODELIST_PACK_GROUP_1", "h2"},
+                    {"SLURM_LOCALID", "0"},
+                    {"SLURM_NODELIST", "h[1-2]"},
+                    {"SLURM_STEP_ID", "0"},
+                    {"SLURM_STEP_NODELIST", "h[1-2]"},
+                    {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"},
+                    {"SLURM_TASKS_PER_NODE", "1(x2)"}});
+  for (const int rank : {0, 1}) {
+    task.set("SLURM_NODEID", std::to_string(rank));
+    task.set("SLURM_PROCID", std::to_string(rank));
+    EXPECT_EQ(slurm_step(task), (SlurmStep{"52", "0", rank, {"h1", "h2"}, {1, 1}, rank, 0}));
+  }
+}
+
 TEST(SlurmStep, IsAskedForInTheBatchScriptOfAHeterogeneousJob) {
   Environment script = second_of_components();
   script.unset("SLURM_STEP_ID");
@@ -242,6 +265,40 @@ TEST(DetectAllocation, IsTheStepWithThisHostFirst) {
   EXPECT_EQ(allocation.source, "Slurm step 12.0");
   EXPECT_EQ(allocation.reason, "SLURM_STEP_ID, SLURM_STEP_NODELIST");
   EXPECT_EQ(detect_allocation({.manager = false}, second_of_three()).job, std::nullopt) << "not asked";
+}
+
+/// \return its source, or what is refused.
+std::string source_of(const Environment& environment) {
+  try {
+    return detect_allocation({.manager = true, .other_managers = true}, environment).source;
+  } catch (const UserError& error) {
+    return error.what();
+  }
+}
+
+TEST(DetectAllocation, RefusesAnotherManagersWordsThatContradictTheStep) {
+  Environment task = second_of_three();
+  task.set("SM_HOSTS", R"(["algo-1","algo-2"])");
+  task.set("SM_CURRENT_HOST", "algo-2");
+  EXPECT_EQ(source_of(task), "number of nodes is 2 by SM_HOSTS and SM_CURRENT_HOST, and 3 by SLURM_STEP_NODELIST");
+  task.set("SM_HOSTS", R"(["algo-1","algo-2","algo-3"])");
+  EXPECT_EQ(source_of(task), "Slurm step 12.0") << "they agree";
+  task.set("SM_CURRENT_HOST", "algo-3");
+  EXPECT_EQ(source_of(task), "node rank is 2 by SM_HOSTS and SM_CURRENT_HOST, and 1 by SLURM_NODEID");
+}
+
+TEST(DetectAllocation, IsTheStepThatWasStartedFromAPod) {
+  Environment task = second_of_three();
+  task.set("JOB_COMPLETION_INDEX", "0");
+  EXPECT_EQ(source_of(task), "Slurm step 12.0") << "all tasks inherit it";
+}
+
+TEST(DetectAllocation, IsMpirunsInsideOfAStep) {
+  Environment task = second_of_three();
+  task.set("OMPI_COMM_WORLD_RANK", "0");
+  task.set("OMPI_COMM_WORLD_SIZE", "2");
+  task.set("OMPI_COMM_WORLD_LOCAL_SIZE", "1");
+  EXPECT_EQ(source_of(task), "Open MPI");
 }
 
 }  // namespace

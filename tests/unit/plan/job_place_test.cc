@@ -81,6 +81,27 @@ TEST(JobPlace, IsNotAskedForWhereTheUserNamesNodesOrTorchrunWould) {
   LaunchRequest by_hand = request_for("2");
   by_hand.rendezvous.endpoint = {{"n1", 29'500}, Source::kFlag, "--rdzv-endpoint"};
   EXPECT_FALSE(leaves_nodes_to_manager(by_hand));
+  LaunchRequest with_rank = request_for("2");
+  with_rank.rendezvous.node_rank = {1, Source::kFlag, "--node-rank"};
+  EXPECT_FALSE(leaves_nodes_to_manager(with_rank));
+  with_rank.rendezvous.node_rank = {1, Source::kEnvironment, "PET_NODE_RANK"};
+  EXPECT_TRUE(leaves_nodes_to_manager(with_rank)) << "it may contradict Slurm's";
+}
+
+TEST(JobPlace, OfAStepOrABatchScriptIsNoVariables) {
+  LaunchRequest request = request_for("2");
+  request.rendezvous.node_rank = {1, Source::kEnvironment, "PET_NODE_RANK"};
+  EXPECT_EQ(refusal_of([&] { (void)placed(request, step_of_three(2)); }),
+            "'PET_NODE_RANK=1', and node rank is 2 by Slurm step 12.0 | remove one of them; '--num_nodes', "
+            "'--node-rank' and '--rdzv-endpoint' come before both");
+  EXPECT_EQ(placed(request, step_of_three(1)).num_nodes.value, 3) << "they agree";
+  Allocation script{{cpu_node()}, "Slurm job 12", "SLURM_JOB_ID without SLURM_STEP_ID"};
+  script.nodes_to_start = 3;
+  EXPECT_EQ(refusal_of([&] { (void)placed(request, script); }),
+            "'PET_NODE_RANK=1', and lrun starts a launcher on each of 3 nodes of Slurm job 12 | remove one of them; "
+            "'--num_nodes', '--node-rank' and '--rdzv-endpoint' come before both");
+  request.num_nodes = {1, Source::kFlag, "--num_nodes"};
+  EXPECT_EQ(nodes_to_start(placed(request, script), script), 0);
 }
 
 TEST(JobPlace, RefusesMoreLaunchersThanNodesWhereTheUserNamedTheMeeting) {
@@ -306,6 +327,9 @@ TEST(JobPlace, OfSomeOfTheNodesLeavesTheirNumbersToTheUser) {
   EXPECT_EQ(plan.rendezvous->host, "master");
   EXPECT_EQ(plan.rendezvous->port, 29'400);
   EXPECT_EQ(plan.run_name, "demo") << "the master is not of this Job and would not find its name";
+  worker.job->node_rank = 2;
+  EXPECT_TRUE(refusal_of(request, worker).starts_with("'PET_NODE_RANK=1', and node rank is 2 by JOB_COMPLETION_INDEX"))
+      << "what comes behind a master has a later number";
 }
 
 TEST(JobPlace, OnHostsThatNobodyStartsLrunOnIsRefusedUnlessThisOneIsToBeAlone) {
