@@ -33,11 +33,14 @@ struct Checkpoint {
 /// Replaces the file `path` in one step: whoever opens it, at any time and after a power cut, finds the old checkpoint
 /// or the new, never a part. Size and CRC-32C go with the content, so that later damage is seen.
 /// One writer at a time: usually rank 0. The new file is written to `path`.tmp first, which is removed when that fails.
-/// \throws std::system_error  the disk is full, the folder is missing, …; names the file.
+/// A symbolic link stays, and what it names is replaced.
+/// \throws std::system_error  the disk is full, the folder is missing, `path` is a device, a pipe, a socket or a link
+/// to nothing, …; names the file.
 LRUN_EXPORT void write_checkpoint(const std::filesystem::path& path, std::string_view content, std::uint64_t step = 0);
 
 /// Whether write_checkpoint() can work there, asked before the hours that lead to it.
-/// \throws std::system_error  the folder is missing or may not be written, or `path` is itself a folder; names it.
+/// \throws std::system_error  the folder is missing or may not be written, or `path` is itself a folder or
+/// something else that write_checkpoint() refuses; names it.
 LRUN_EXPORT void require_checkpoint_path(const std::filesystem::path& path);
 
 /// What write_checkpoint() wrote, or nothing when there is no such file.
@@ -46,13 +49,13 @@ LRUN_EXPORT std::optional<Checkpoint> read_checkpoint(const std::filesystem::pat
 
 /// The checkpoint that rank 0 finds in `path`, on every rank: the file need not be visible on other machines. `path` is
 /// a file, or a folder of CheckpointFolder: then the newest whole checkpoint that is good. Nothing when there is none
-/// yet. Collective.
+/// yet; a warning where LRUN_RESUME named it, or where the folder has sharded checkpoints only. Collective.
 /// \throws lrun::CheckpointError  on every rank, as read_checkpoint(); of a folder the bad ones are skipped.
 LRUN_EXPORT std::optional<Checkpoint> load_checkpoint(Session& session, const std::filesystem::path& path);
 
 /// How CheckpointFolder keeps checkpoints.
 struct CheckpointFolderOptions {
-  /// How many of the newest stay; older ones are removed once a newer is complete. 0: all.
+  /// How many of the newest good ones stay; older ones are removed once a newer is complete. 0: all.
   std::size_t keep = 3;
   /// save() lets rank 0 write in a thread of its own while training goes on. False: save() returns when it is written.
   bool background = true;

@@ -15,14 +15,14 @@ namespace lrun {
 void write_checkpoint(const std::filesystem::path& path, std::string_view content, std::uint64_t step) {
   CheckpointHeader header;
   header.step = step;
-  write_checkpoint_file(path, header, content);
+  write_checkpoint_file(replaceable_file(path), header, content);
 }
 
 void require_checkpoint_path(const std::filesystem::path& path) {
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  const std::filesystem::path file = replaceable_file(path);
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
   int error = ::access(folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
-  std::error_code unknown;  // what cannot be looked at is no folder, or in one that cannot be written
-  if (!path.has_filename() || std::filesystem::is_directory(path, unknown)) error = EISDIR;
+  if (!path.has_filename()) error = EISDIR;
   if (error != 0) throw std::system_error(error, std::generic_category(), "cannot write '" + path.string() + "'");
 }
 
@@ -35,7 +35,9 @@ std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
   return Checkpoint{file->header.step, std::move(file->content)};
 }
 
-std::optional<Checkpoint> load_checkpoint(Session& session, const std::filesystem::path& path) {
+namespace {
+
+std::optional<Checkpoint> find_checkpoint(Session& session, const std::filesystem::path& path) {
   const auto is_folder = share_from_rank_zero(session, [&]() -> std::optional<Shared> {
     std::error_code unknown;
     if (!std::filesystem::is_directory(path, unknown)) return std::nullopt;
@@ -53,6 +55,17 @@ std::optional<Checkpoint> load_checkpoint(Session& session, const std::filesyste
   });
   if (!found) return std::nullopt;
   return Checkpoint{found->number, std::move(found->bytes)};
+}
+
+}  // namespace
+
+std::optional<Checkpoint> load_checkpoint(Session& session, const std::filesystem::path& path) {
+  auto checkpoint = find_checkpoint(session, path);
+  const bool was_asked_for = !session.world().resume_path.empty() && path == session.world().resume_path;
+  if (!checkpoint && was_asked_for && session.is_rank_zero()) {
+    warn_on_stderr("LRUN_RESUME names '" + path.string() + "', where no checkpoint is to go on from");
+  }
+  return checkpoint;
 }
 
 }  // namespace lrun

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 #include <system_error>
 #include <utility>
 
@@ -123,6 +124,19 @@ CheckpointHeader write_checkpoint_file(const std::filesystem::path& path, Checkp
   return header;
 }
 
+std::filesystem::path replaceable_file(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  std::error_code unknown;  // what cannot be looked at cannot be written either, and that says why
+  const bool is_link = fs::is_symlink(path, unknown);
+  const fs::file_type type = fs::status(path, unknown).type();
+  if (is_link && type == fs::file_type::not_found) fail(ENOENT, "write through the symbolic link", path);
+  if (type == fs::file_type::directory) fail(EISDIR, "write", path);
+  const bool is_special = type == fs::file_type::character || type == fs::file_type::block ||
+                          type == fs::file_type::fifo || type == fs::file_type::socket;
+  if (is_special) fail(EINVAL, "write a checkpoint over the device, pipe or socket", path);
+  return is_link ? fs::canonical(path) : path;
+}
+
 std::optional<CheckpointFile> read_checkpoint_file(const std::filesystem::path& path) {
   auto file = OpenFile::open(path);
   if (!file) return std::nullopt;
@@ -142,6 +156,14 @@ std::optional<CheckpointHeader> check_checkpoint_file(const std::filesystem::pat
   }
   file->require(checksum == file->header().content_checksum, kDamaged);
   return file->header();
+}
+
+bool looks_like_checkpoint(const std::filesystem::path& path) noexcept {
+  try {
+    return OpenFile::open(path).has_value();
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 void sync_folder(const std::filesystem::path& folder) {

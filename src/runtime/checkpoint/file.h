@@ -17,6 +17,10 @@ namespace lrun {
 CheckpointHeader write_checkpoint_file(const std::filesystem::path& path, CheckpointHeader header,
                                        std::string_view content);
 
+/// The file that a checkpoint at `path` replaces: `path`, or what it is a symbolic link to. What is no file, as a
+/// device or a pipe, must not be replaced by one. \throws std::system_error  it is such a thing, or a link to nothing.
+std::filesystem::path replaceable_file(const std::filesystem::path& path);
+
 struct CheckpointFile {
   CheckpointHeader header;
   std::string content;
@@ -30,6 +34,9 @@ std::optional<CheckpointFile> read_checkpoint_file(const std::filesystem::path& 
 /// \return the header; nothing when there is no such file.
 /// \throws lrun::CheckpointError  as read_checkpoint_file().
 std::optional<CheckpointHeader> check_checkpoint_file(const std::filesystem::path& path);
+
+/// Whether the file is there and its header fits its size: all that can be known without reading the whole.
+bool looks_like_checkpoint(const std::filesystem::path& path) noexcept;
 
 /// Makes what happened in a folder (renamed, removed) outlast a power cut.
 /// \throws std::system_error  names the folder.

@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/checkpoint/file.h"
+
 namespace lrun {
 namespace {
 
@@ -42,6 +44,23 @@ void remove_quietly(const std::filesystem::path& path) {
   std::filesystem::remove(path, ignored);
 }
 
+/// The steps up to `last` of which something stays: the `keep` newest good ones (0: all), and damaged ones that are
+/// newer than the oldest of these. A damaged one must not push a good one out.
+std::set<std::uint64_t> kept_steps(const std::vector<Entry>& entries, std::uint64_t last, std::size_t keep) {
+  std::set<std::uint64_t> good;
+  std::set<std::uint64_t> damaged;
+  for (const auto& entry : entries) {
+    const bool complete = !entry.half_written && entry.name.kind != CheckpointKind::kPart;
+    if (complete && entry.name.step <= last) {
+      (looks_like_checkpoint(entry.path) ? good : damaged).insert(entry.name.step);
+    }
+  }
+  while (keep > 0 && good.size() > keep) good.erase(good.begin());
+  const std::uint64_t oldest = keep > 0 && !good.empty() ? *good.begin() : 0;
+  good.insert(damaged.lower_bound(oldest), damaged.end());
+  return good;
+}
+
 }  // namespace
 
 std::vector<CheckpointName> list_checkpoints(const std::filesystem::path& folder) {
@@ -56,17 +75,10 @@ std::vector<CheckpointName> list_checkpoints(const std::filesystem::path& folder
 void prune_checkpoints(const std::filesystem::path& folder, const CheckpointName& saved, std::uint32_t parts,
                        std::size_t keep) {
   const auto entries = entries_of(folder);
-  std::set<std::uint64_t, std::greater<>> steps;  // of complete checkpoints
-  for (const auto& entry : entries) {
-    const bool complete = !entry.half_written && entry.name.kind != CheckpointKind::kPart;
-    if (complete && entry.name.step <= saved.step) steps.insert(entry.name.step);
-  }
+  const std::set<std::uint64_t> steps = kept_steps(entries, saved.step, keep);
   std::set<std::uint64_t> sharded;
   for (const auto& entry : entries) {
     if (!entry.half_written && entry.name.kind == CheckpointKind::kManifest) sharded.insert(entry.name.step);
-  }
-  if (keep > 0) {
-    while (steps.size() > keep) steps.erase(std::prev(steps.end()));
   }
   const auto superfluous = [&](const Entry& entry) {
     if (entry.name.step > saved.step) return false;

@@ -73,12 +73,19 @@ class Candidates {
     listed_ = true;
     while (at_ < names_.size()) {
       const CheckpointName& name = names_[at_++];
-      if (whole_only_ && name.kind != CheckpointKind::kWhole) continue;
+      if (whole_only_ && name.kind != CheckpointKind::kWhole) {
+        if (passed_by_.empty()) passed_by_ = folder_ / spell(name);
+        continue;
+      }
       try {
         return Shared{name.step, open(name)};
       } catch (const CheckpointError& error) {
         warn_(error.what());
       }
+    }
+    if (!passed_by_.empty()) {
+      warn_("'" + passed_by_.string() +
+            "' is of a sharded checkpoint, which is not looked at here: CheckpointFolder::load_part() loads it");
     }
     return std::nullopt;
   }
@@ -107,6 +114,7 @@ class Candidates {
   bool listed_ = false;
   std::vector<CheckpointName> names_;
   std::size_t at_ = 0;
+  std::filesystem::path passed_by_;  // the newest sharded one, where only whole ones are wanted
 };
 
 /// This rank's share of the parts.

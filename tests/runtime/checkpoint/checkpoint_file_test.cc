@@ -115,6 +115,31 @@ TEST(CheckpointFile, SaysBeforehandWhereItCannotBeWritten) {
   }
 }
 
+TEST(CheckpointFile, IsNotPutInThePlaceOfAPipe) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const std::string why = "cannot write a checkpoint over the device, pipe or socket '" + (folder / "pipe").string() +
+                          "': Invalid argument";
+  EXPECT_EQ(text_of<std::system_error>([&] { write_checkpoint(folder / "pipe", "state"); }), why);
+  EXPECT_EQ(text_of<std::system_error>([&] { require_checkpoint_path(folder / "pipe"); }), why);
+  EXPECT_EQ(text_of<std::system_error>([] { require_checkpoint_path("/dev/null"); }),
+            "cannot write a checkpoint over the device, pipe or socket '/dev/null': Invalid argument");
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
+}
+
+TEST(CheckpointFile, IsWrittenWhereASymbolicLinkLeads) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "other");
+  std::filesystem::create_symlink("other/c", folder / "link");
+  EXPECT_EQ(text_of<std::system_error>([&] { require_checkpoint_path(folder / "link"); }),
+            "cannot write through the symbolic link '" + (folder / "link").string() + "': No such file or directory");
+  write_checkpoint(folder / "other" / "c", "old");
+  EXPECT_NO_THROW(require_checkpoint_path(folder / "link"));
+  write_checkpoint(folder / "link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(read_checkpoint(folder / "other" / "c")->content, "new");
+}
+
 TEST(CheckpointFile, SeesEveryTearAndEveryChangedByte) {
   const TemporaryFolder folder;
   write_checkpoint(folder / "c", "some state");

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 #include <lrun/checkpoint.h>
 #include <lrun/error.h>
+#include <lrun/session.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <mutex>
 #include <set>
@@ -173,6 +175,21 @@ TEST(CheckpointFolder, KeepsTheNewestAndWhatIsNotItsOwn) {
                                    "step-000000000099.ckpt"}));
 }
 
+TEST(CheckpointFolder, LetsNoDamagedOnePushAGoodOneOut) {
+  const TemporaryFolder place;
+  run_sessions(1, [&](Session& session) {
+    CheckpointFolder folder(session, place.path(), {.keep = 2, .background = false});
+    for (const std::uint64_t step : steps({10, 20, 30, 40})) folder.save(step, "state");
+    std::filesystem::resize_file(place / "step-000000000040.ckpt", 5);
+    folder.save(50, "state");
+    EXPECT_EQ(names_in(place.path()),
+              (std::set<std::string>{"step-000000000030.ckpt", "step-000000000040.ckpt", "step-000000000050.ckpt"}));
+    folder.save(60, "state");
+    EXPECT_EQ(names_in(place.path()), (std::set<std::string>{"step-000000000050.ckpt", "step-000000000060.ckpt"}))
+        << "nobody needs a damaged one that is older than all good ones";
+  });
+}
+
 TEST(CheckpointFolder, TellsAllRanksThatAPartCouldNotBeWritten) {
   const TemporaryFolder place;
   std::filesystem::create_directory(place / "step-000000000001.part-1-of-3.ckpt.tmp");
@@ -226,6 +243,33 @@ TEST(LoadCheckpoint, GivesAllRanksRankZerosFileOrTheNewestOfAFolder) {
     folder.save_part(3, "sharded");
     EXPECT_EQ(load_checkpoint(session, place / "folder"), (Checkpoint{2, "state of 2"}));
   });
+}
+
+TEST(LoadCheckpoint, SaysThatItPassesByAShardedOne) {
+  const TemporaryFolder place;
+  testing::internal::CaptureStderr();
+  run_sessions(2, [&](Session& session) {
+    CheckpointFolder(session, place.path()).save_part(3, "part");
+    session.barrier();
+    EXPECT_EQ(load_checkpoint(session, place.path()), std::nullopt);
+  });
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "lrun: warning: '" + (place / "step-000000000003.manifest.ckpt").string() +
+                "' is of a sharded checkpoint, which is not looked at here: CheckpointFolder::load_part() loads it\n");
+}
+
+TEST(LoadCheckpoint, SaysThatThereIsNothingWhereTheUserPointedAt) {
+  const TemporaryFolder place;
+  ::setenv("LRUN_RESUME", (place / "none").c_str(), 1);
+  testing::internal::CaptureStderr();
+  {
+    Session session;
+    EXPECT_EQ(load_checkpoint(session, place / "other"), std::nullopt) << "not of that one";
+    EXPECT_EQ(load_checkpoint(session, place / "none"), std::nullopt);
+  }
+  ::unsetenv("LRUN_RESUME");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "lrun: warning: LRUN_RESUME names '" + (place / "none").string() +
+                                                        "', where no checkpoint is to go on from\n");
 }
 
 TEST(LoadCheckpoint, FailsOnAllRanksAlike) {
