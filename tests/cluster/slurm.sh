@@ -92,24 +92,33 @@ nothing_runs 5 -x -e '876[5]'
 ! wait "$srun" || fail "a step whose head was killed succeeded"
 grep -Eq '^lrun: error: .*node h1(: lrun itself was killed| is lost)' "$out/err" || fail "h1 is not named"
 
-# The srun that lrun in a batch script became is killed, and with it the process by which srun itself sees to that: Slurm
-# lets the step go on, and the launchers end it, whatever their grace.
-: > "$out/out"
-job=$("$lab" exec h0 sbatch --parsable -N3 -o "$out/out" --wrap \
-  "$lrun -n 2 --grace 100s sh -c 'trap \"\" TERM HUP; echo ready; sleep 6543; sleep 6543'; sleep 1000")
-six_are_ready
-{ grep -lsxz -e --overlap /proc/[0-9]*/cmdline || true; } | cut -d / -f 3 > "$out/found"
-sruns=()
-while read -r process; do
-  if grep -qsxz -e "$lrun" "/proc/$process/cmdline"; then sruns+=("$process"); fi
-done < "$out/found"
-[ "${#sruns[@]}" -gt 0 ] || fail "there is no srun that lrun became"
-kill -KILL "${sruns[@]}"
-nothing_runs 5 -x -e '654[3]'
-no_step_runs() { ! "$lab" exec h0 squeue --noheader --steps | grep -q "^ *$job\.[0-9]"; }
-comes_up "the end of the step" no_step_runs
-"$lab" exec h0 squeue --noheader --jobs "$job" --states RUNNING | grep -q . || fail "it is the batch script that ended"
-"$lab" exec h0 scancel "$job"
+# The srun of an lrun in a batch script is killed, and with it the process by which srun itself sees to that, and the lrun
+# that waits for srun where a run outlives nodes: Slurm lets the step go on, and the launchers end it, whatever their grace.
+# head_is_killed LRUN-OPTION...
+head_is_killed() {
+  local job process parent first sruns=() heads=()
+  : > "$out/out"
+  job=$("$lab" exec h0 sbatch --parsable -N3 -o "$out/out" --wrap \
+    "$lrun $* -n 2 --grace 100s sh -c 'trap \"\" TERM HUP; echo ready; sleep 6543; sleep 6543'; sleep 1000")
+  six_are_ready
+  { grep -lsxz -e --overlap /proc/[0-9]*/cmdline || true; } | cut -d / -f 3 > "$out/found"
+  while read -r process; do
+    grep -qsxz -e "$lrun" "/proc/$process/cmdline" || continue
+    parent=$(awk '/^PPid:/ { print $2 }' "/proc/$process/status")
+    IFS= read -r -d '' first < "/proc/$parent/cmdline" || true
+    if [ "$first" = "$lrun" ]; then heads+=("$parent"); fi
+    sruns+=("$process")
+  done < "$out/found"
+  [ "${#sruns[@]}" -gt 0 ] || fail "there is no srun that lrun has started"
+  kill -KILL "${sruns[@]}" "${heads[@]}"
+  nothing_runs 5 -x -e '654[3]'
+  no_step_runs() { ! "$lab" exec h0 squeue --noheader --steps | grep -q "^ *$job\.[0-9]"; }
+  comes_up "the end of the step" no_step_runs
+  "$lab" exec h0 squeue --noheader --jobs "$job" --states RUNNING | grep -q . || fail "it is the batch script that ended"
+  "$lab" exec h0 scancel "$job"
+}
+head_is_killed
+head_is_killed --num_nodes 2:3
 
 # A node without power is named within ten seconds, and nothing is left on the others.
 begin 7654 ''
