@@ -20,6 +20,7 @@
 #include "cli/meet.h"
 #include "cli/node_run.h"
 #include "cli/run_ending.h"
+#include "cli/taken_port.h"
 #include "cli/unread_input.h"
 #include "cli/verb_table.h"
 #include "cluster/slurm.h"
@@ -232,11 +233,12 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
     say(error);
     leave_in_error_file(environment, std::string_view(error.what()));
   } catch (const std::system_error& error) {
-    say(Severity::kError, error.what());
-    leave_in_error_file(environment, std::string_view(error.what()));
-    if (error.code() == std::errc::address_in_use)
-      say(Severity::kHint, plan.rendezvous ? "name another port with '--rdzv-endpoint', on every node"
-                                           : "without '--master-port' and '--rdzv-endpoint' a free port is chosen");
+    const bool taken = error.code() == std::errc::address_in_use;
+    const TakenPort port = taken ? explain_taken_port(plan, job_secret(environment)) : TakenPort();
+    const std::string what = error.what() + port.why;
+    say(Severity::kError, what);
+    leave_in_error_file(environment, std::string_view(what));
+    if (taken) say(Severity::kHint, port.hint);
     if (error.code() == std::errc::resource_unavailable_try_again) {
       say(Severity::kHint, "the number of processes is limited: see 'ulimit -u' and the cgroup's pids.max");
     }

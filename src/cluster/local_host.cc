@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <system_error>
 
+#include "base/loopback_address.h"
 #include "cluster/find_gpus.h"
 #include "cluster/own_names.h"
 #include "cluster/tpu_chips.h"
@@ -13,6 +15,17 @@
 #include "cluster/visible_gpus.h"
 
 namespace lrun {
+namespace {
+
+/// Without '::1' where nothing can listen on it.
+std::vector<std::string> names_that_reach_us(const std::vector<std::string>& names) {
+  std::vector<std::string> own = own_names(names);
+  const auto is_ipv6 = [](const std::string& name) { return loopback_address_of(name) == "::1"; };
+  if (std::any_of(own.begin(), own.end(), is_ipv6) && !has_ipv6_loopback()) std::erase_if(own, is_ipv6);
+  return own;
+}
+
+}  // namespace
 
 std::string own_host_name() {
   char name[HOST_NAME_MAX + 1] = {};
@@ -24,7 +37,7 @@ AllocatedNode local_host(const Questions& questions, const Environment& environm
   AllocatedNode node;
   node.name = own_host_name();
   node.cpus = questions.cpus ? usable_cpus() : cpus_by_affinity();
-  node.also_named = own_names(questions.names);
+  node.also_named = names_that_reach_us(questions.names);
   if (questions.gpus) node.gpus = visible_gpus(find_gpus(), environment);
   if (questions.tpus) node.tpus = find_tpu_chips();
   if (questions.topology) {

@@ -99,6 +99,10 @@ std::vector<std::string> own_names(const std::vector<std::string>& names) {
   return own;
 }
 
+bool has_ipv6_loopback() {
+  return is_of_an_interface({reinterpret_cast<const char*>(&in6addr_loopback), sizeof in6addr_loopback});
+}
+
 std::string interface_of(const std::string& address) {
   addrinfo hints{};
   hints.ai_flags = AI_NUMERICHOST;

@@ -10,6 +10,9 @@ namespace lrun {
 /// deadline, and only where nothing else decides.
 std::vector<std::string> own_names(const std::vector<std::string>& names);
 
+/// Whether this host's loopback interface has an IPv6 address.
+bool has_ipv6_loopback();
+
 /// The name of the network interface that has this numeric address, 'lo' or what it is called for any of loopback's;
 /// empty when none has.
 std::string interface_of(const std::string& address);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/loopback_address.h"
 #include "base/split.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
@@ -31,7 +32,16 @@ std::optional<int> port_in(std::string_view text) {
 }
 
 bool is_here(const std::string& host, const AllocatedNode& this_host) {
+  if (!loopback_address_of(host).empty()) return true;
   return std::find(this_host.also_named.begin(), this_host.also_named.end(), host) != this_host.also_named.end();
+}
+
+/// As loopback_address_of(), for who is to listen there: a host without IPv6 has 127.0.0.1 only.
+std::string own_loopback(const std::string& host, const AllocatedNode& this_host) {
+  const std::vector<std::string>& names = this_host.also_named;
+  const std::string address = loopback_address_of(host);
+  const bool can_be_had = address != "::1" || std::find(names.begin(), names.end(), host) != names.end();
+  return can_be_had ? address : "127.0.0.1";
 }
 
 void check_is_here(const std::string& written, const std::string& host, const AllocatedNode& this_host,
@@ -79,8 +89,9 @@ void choose_own_store(const RendezvousRequest& request, const Setting<std::optio
                       const AllocatedNode& this_host, LaunchPlan& plan) {
   const Endpoint& endpoint = request.endpoint.value;
   const std::string& origin = request.endpoint.origin;
-  const bool names_store = !endpoint.host.empty() && !request.uses_etcd();  // alone, nobody has to be found
-  if (names_store) {
+  const bool names_endpoint = !endpoint.host.empty() && !request.uses_etcd();  // alone, nobody has to be found
+  const bool names_store = names_endpoint && !endpoint_of_others(request);
+  if (names_endpoint) {
     check_is_here(as_written(origin, as_written(endpoint)), endpoint.host, this_host,
                   "leave it out, or write '" + as_written(origin, "localhost:29400") + "'");
   }
@@ -88,9 +99,11 @@ void choose_own_store(const RendezvousRequest& request, const Setting<std::optio
     check_is_here(as_written(address->origin, address->value), address->value, this_host,
                   "leave it out, or write '" + as_written(address->origin, "127.0.0.1") + "'");
   }
-  plan.master_addr = request.local_addr.given() ? request.local_addr.value : "127.0.0.1";
+  const std::string named = own_loopback(names_store ? endpoint.host : request.master_addr.value, this_host);
+  plan.master_addr = named.empty() ? "127.0.0.1" : named;
+  if (request.local_addr.given()) plan.master_addr = request.local_addr.value;
   int port = master_port.value.value_or(0);
-  if (endpoint_of_others(request)) {
+  if (names_endpoint && !names_store) {
     plan.warnings.emplace_back(
         "'--rdzv-conf is_host=false': this run has one node, needs nobody, and leaves the endpoint to others; "
         "'--num_nodes' makes it a part of their job");
@@ -188,7 +201,8 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   const Endpoint place = meeting_place(request);
   check_port_is_known(request, place.port.value_or(0));
   warn_of_unused_port(asked, request.master_port, plan);
-  meeting.host = place.host;
+  const std::string loopback = asked.uses_etcd() ? std::string() : own_loopback(place.host, this_host);
+  meeting.host = loopback.empty() || place.host == "localhost" ? place.host : loopback;
   meeting.port = place.port.value_or(0);
   meeting.listener = asked.listener;
   meeting.backend = asked.backend.value;

@@ -35,6 +35,8 @@ class Handshake {
 
   /// The other end is one of us.
   [[nodiscard]] bool done() const { return step_ == Step::kDone; }
+  /// It is a launcher, or the holder of a meeting, of this version and of whatever job.
+  [[nodiscard]] bool knows_other() const { return !their_hello_.empty(); }
   /// Why the connection must be closed, as a clause about the other end; empty while all is well.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
   /// What a person can do about it; empty: nothing but read the refusal.

@@ -1,24 +1,15 @@
 #include "rendezvous/job.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
+
+#include "rendezvous/job_reach.h"
 
 namespace lrun {
 namespace {
 
 using Kind = LauncherMessage::Kind;
-
-/// Nobody outside this machine can be meant by such an endpoint.
-StoreReach reach_of(const RendezvousPlan& plan) {
-  const bool here = plan.etcd.empty() ? plan.host == "localhost" || plan.host == "127.0.0.1"
-                                      : std::all_of(plan.etcd.begin(), plan.etcd.end(), [](const Endpoint& endpoint) {
-                                          return endpoint.host == "localhost" || is_loopback_address(endpoint.host);
-                                        });
-  const bool announced = !plan.local_addr.empty() && plan.local_addr != "127.0.0.1";
-  return here && !announced ? StoreReach::kLoopback : StoreReach::kNetwork;
-}
 
 }  // namespace
 
@@ -29,11 +20,13 @@ Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, Coordin
       gather_(std::move(gather)),
       secret_(std::move(secret)),
       reach_(reach_of(plan)),
+      own_address_(own_address_of(plan)),
       max_store_connections_(max_store_connections),
       record_(std::move(record)) {
   hold_meeting_if_ours();
   store_is_meeting_ = holder_ && plan_.workers_use_endpoint;
   is_open_to_network_ = (holder_ || !plan_.etcd.empty()) && reach_ == StoreReach::kNetwork;
+  if (record_.address.empty()) record_.address = own_address_;
   if (!store_is_meeting_) open_store();
   record_.store_port = store_ ? store_->port() : holder_->server().port();
   if (holder_ && plan_.workers_use_endpoint && !record_.node_rank) record_.node_rank = 0;
@@ -41,7 +34,8 @@ Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, Coordin
     look_in_etcd(etcd_user);
     return;
   }
-  open_link(holder_ ? "127.0.0.1" : plan_.host, holder_ ? holder_->server().port() : plan_.port, plan_.connect_timeout);
+  const std::string own_meeting = own_address_.empty() ? "127.0.0.1" : own_address_;
+  open_link(holder_ ? own_meeting : plan_.host, holder_ ? holder_->server().port() : plan_.port, plan_.connect_timeout);
 }
 
 void Job::hold_meeting_if_ours() {
@@ -61,6 +55,7 @@ void Job::hold_meeting(int port) {
       .port = static_cast<std::uint16_t>(port),
       .listener = plan_.listener,
       .reach = reach_,
+      .address = own_address_,
       .times = {.join = plan_.join_timeout,
                 .replacement = plan_.replacement,
                 .last_call = plan_.last_call,
@@ -118,6 +113,7 @@ std::string Job::trouble() const {
 void Job::open_store() {
   if (store_is_meeting_) return holder_->server().reset();
   store_ = std::make_unique<StoreServer>(loop_, StoreServerOptions{.reach = reach_,
+                                                                   .address = own_address_,
                                                                    .only_keeps_port = plan_.rank_0_hosts_store,
                                                                    .max_connections = max_store_connections_,
                                                                    .serves_horovod = plan_.serves_horovod});

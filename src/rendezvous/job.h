@@ -129,6 +129,7 @@ class Job {
   Coordinator::Gather gather_;
   std::string secret_;
   StoreReach reach_;
+  std::string own_address_;  ///< where all of the job that is here listens; empty: as reach_ says
   std::size_t max_store_connections_;
   std::unique_ptr<MeetingHolder> holder_;
   bool store_is_meeting_ = false;       ///< the workers' store is at the endpoint, which is here

@@ -57,6 +57,7 @@ MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
       server_(loop, {.reach = options.reach,
                      .port = options.port,
                      .listener = options.listener,
+                     .address = options.address,
                      .max_connections = options.max_store_connections,
                      .foreign_byte = kLauncherProtocol.front(),
                      .foreign = [this](Fd socket, const std::string& bytes) { take_over(std::move(socket), bytes); },

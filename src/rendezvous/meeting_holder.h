@@ -28,6 +28,7 @@ class MeetingHolder {
     std::uint16_t port = 0;
     int listener = -1;  ///< as StoreServerOptions has it
     StoreReach reach = StoreReach::kNetwork;
+    std::string address = {};  ///< numeric: only this one of the host's addresses; empty: as `reach` says
     MeetingTimes times;
     Coordinator::Gather gather;  ///< what is made of the reports of a round
     std::size_t max_store_connections = 4096;

@@ -1,7 +1,11 @@
 #include "cluster/own_names.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/fd.h"
 
 namespace lrun {
 namespace {
@@ -23,6 +27,15 @@ TEST(OwnNames, AreNotOtherAddresses) {
 TEST(OwnNames, AreNotNamesThatNobodyKnows) {
   EXPECT_EQ(own_names({"no-such-host.invalid", "", ":"}), Names{});
   EXPECT_EQ(own_names({}), Names{});
+}
+
+TEST(HasIPv6Loopback, IsWhetherOneCanListenThere) {
+  const Fd socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 any_port{};
+  any_port.sin6_family = AF_INET6;
+  any_port.sin6_addr = in6addr_loopback;
+  const bool can = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&any_port), sizeof any_port) == 0;
+  EXPECT_EQ(has_ipv6_loopback(), can);
 }
 
 TEST(InterfaceOf, IsTheOneThatHasTheAddress) {

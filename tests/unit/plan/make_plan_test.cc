@@ -87,13 +87,42 @@ Setting<Endpoint> endpoint_of(std::string host, std::optional<int> port) {
 TEST(MakePlan, TakesThePortOfAnEndpointOnThisHost) {
   EXPECT_EQ(master_of({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("localhost", 29400)}),
             "127.0.0.1:29400?");
-  EXPECT_EQ(master_of({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("::1", {})}),
-            "127.0.0.1:29400?");
+  EXPECT_EQ(master_of({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("::1", {})}), "::1:29400?");
   EXPECT_EQ(master_of({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("localhost", 0)}),
             "127.0.0.1:0?");
   EXPECT_EQ(master_of({.endpoint = endpoint_of("localhost", 4000)}, 5000), "127.0.0.1:4000") << "as torchrun";
   EXPECT_EQ(master_of({.backend = flag("--rdzv-backend", "c10d")}, 5000), "127.0.0.1:5000");
   EXPECT_EQ(master_of({.master_addr = flag("--master-addr", "localhost")}, 5000), "127.0.0.1:5000");
+}
+
+TEST(MakePlan, HasTheStoreAtTheLoopbackAddressThatTheEndpointNames) {
+  EXPECT_EQ(master_of({.endpoint = endpoint_of("127.0.0.2", 4000)}), "127.0.0.2:4000");
+  EXPECT_EQ(master_of({.endpoint = endpoint_of("::1", 4000)}), "::1:4000");
+  EXPECT_EQ(master_of({.master_addr = flag("--master-addr", "127.0.0.2")}, 5000), "127.0.0.2:5000");
+  EXPECT_EQ(master_of({.endpoint = endpoint_of("127.0.0.2", 4000), .local_addr = flag("--local-addr", "localhost")}),
+            "localhost:4000")
+      << "where workers are told to reach it";
+  const RendezvousRequest anothers{
+      .backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("127.0.0.2", 4000), .is_host = false};
+  EXPECT_EQ(master_of(anothers), "127.0.0.1:0") << "the address is the others'";
+}
+
+LaunchRequest request_to_meet(const RendezvousRequest& rendezvous) {
+  LaunchRequest request = request_for_nodes("8", 4);
+  request.rendezvous = rendezvous;
+  return request;
+}
+
+TEST(MakePlan, TakesIPv6sLoopbackForIPv4sWhereThereIsNoIPv6) {
+  const auto host_of = [](std::vector<std::string> names, const std::string& host) {
+    AllocatedNode node = cpu_node();
+    node.also_named = std::move(names);
+    return plan_of(request_to_meet({.endpoint = endpoint_of(host, 4000)}), node).rendezvous->host;
+  };
+  EXPECT_EQ(host_of({"::1"}, "::1"), "::1");
+  EXPECT_EQ(host_of({"0:0:0:0:0:0:0:1"}, "0:0:0:0:0:0:0:1"), "::1");
+  EXPECT_EQ(host_of({}, "::1"), "127.0.0.1");
+  EXPECT_EQ(host_of({}, "127.0.0.2"), "127.0.0.2");
 }
 
 std::vector<std::string> warnings_of(const RendezvousRequest& rendezvous, int master_port) {
@@ -262,12 +291,6 @@ TEST(QuestionsOf, AskForCpusOnlyWhenTheRequestDependsOnThem) {
   EXPECT_TRUE(questions_of(request_for("auto"), threads).cpus);
   EXPECT_TRUE(questions_of(request_for_processes("cpu"), threads).cpus);
   EXPECT_TRUE(questions_of(request_for_processes("auto"), threads).cpus);
-}
-
-LaunchRequest request_to_meet(const RendezvousRequest& rendezvous) {
-  LaunchRequest request = request_for_nodes("8", 4);
-  request.rendezvous = rendezvous;
-  return request;
 }
 
 RendezvousPlan meeting_of(const RendezvousRequest& rendezvous) {

@@ -1,0 +1,19 @@
+#include "base/loopback_address.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+namespace lrun {
+
+std::string loopback_address_of(const std::string& host) {
+  if (host == "localhost") return "127.0.0.1";
+  in_addr ipv4{};
+  if (::inet_pton(AF_INET, host.c_str(), &ipv4) == 1) {
+    return ntohl(ipv4.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET ? host : std::string();
+  }
+  in6_addr ipv6{};
+  const bool is_ipv6 = ::inet_pton(AF_INET6, host.c_str(), &ipv6) == 1;
+  return is_ipv6 && IN6_IS_ADDR_LOOPBACK(&ipv6) ? "::1" : std::string();
+}
+
+}  // namespace lrun

@@ -1,0 +1,44 @@
+#include "rendezvous/port_owner.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <string_view>
+#include <system_error>
+
+#include "rendezvous/handshake.h"
+#include "store/connect.h"
+#include "store/send_buffer.h"
+
+namespace lrun {
+namespace {
+
+/// What the other end says within the time, as far as it is needed to know who it is.
+void hear(int socket, Handshake& handshake, SteadyTime deadline) {
+  char bytes[Handshake::kMostBytesOfLine];
+  while (!handshake.knows_other() && handshake.refusal().empty() && poll_until(socket, POLLIN, deadline)) {
+    const ssize_t count = ::recv(socket, bytes, sizeof bytes, 0);
+    if (count <= 0) return;
+    handshake.take({bytes, static_cast<std::size_t>(count)});
+  }
+}
+
+}  // namespace
+
+PortOwner owner_of_port(const std::string& address, std::uint16_t port, const std::string& secret, Duration limit) {
+  const SteadyTime deadline = std::chrono::steady_clock::now() + limit;
+  Handshake handshake(Handshake::Side::kLauncher, secret, random_nonce());
+  try {
+    const Fd socket = connect_to(address, port, deadline);
+    SendBuffer greeting;
+    greeting.tail() = handshake.take_output();
+    if (greeting.send_to(socket.get())) hear(socket.get(), handshake, deadline);
+  } catch (const std::system_error&) {
+    return {};
+  }
+  if (handshake.knows_other()) return {true, "other launchers meet there"};
+  return {false, handshake.refusal()};
+}
+
+}  // namespace lrun

@@ -1,0 +1,78 @@
+#include "rendezvous/port_owner.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <functional>
+#include <future>
+
+#include "rendezvous/handshake.h"
+#include "rendezvous/meeting_holder.h"
+#include "store/connect.h"
+#include "store/listening_socket.h"
+#include "told_meeting.h"
+
+namespace lrun {
+namespace {
+
+constexpr Duration kPatience(60'000);
+
+PortOwner owner_at(std::uint16_t port, const std::string& secret = {}) {
+  return owner_of_port("127.0.0.1", port, secret, kPatience);
+}
+
+class PortOwnerOfMeeting : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PortOwnerOfMeeting, IsOtherLaunchersWhateverTheirSecret) {
+  EventLoop loop;
+  MeetingHolder holder(loop, {.reach = StoreReach::kLoopback,
+                              .times = {.join = kPatience, .heartbeat = kPatience},
+                              .gather = test::joined,
+                              .secret = GetParam()});
+  std::future<PortOwner> asked =
+      std::async(std::launch::async, owner_at, holder.server().port(), std::string("a secret"));
+  EventLoop::Timer look;
+  std::function<void()> look_again = [&] {
+    if (asked.wait_for(Duration(0)) == std::future_status::ready) return loop.stop();
+    look = loop.after(Duration(1), look_again);
+  };
+  look_again();
+  loop.run();
+  const PortOwner owner = asked.get();
+  EXPECT_TRUE(owner.is_meeting);
+  EXPECT_EQ(owner.who, "other launchers meet there");
+}
+
+INSTANTIATE_TEST_SUITE_P(Secrets, PortOwnerOfMeeting, ::testing::Values("", "a secret", "another"));
+
+/// What whoever answers with `words` is taken for.
+PortOwner owner_that_says(const std::string& words) {
+  const Fd listener = open_listening_socket(StoreReach::kLoopback, 0);
+  std::future<PortOwner> asked =
+      std::async(std::launch::async, owner_at, port_of_socket(listener.get()), std::string());
+  EXPECT_TRUE(poll_until(listener.get(), POLLIN, std::chrono::steady_clock::now() + kPatience));
+  const Fd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  EXPECT_EQ(::send(socket.get(), words.data(), words.size(), MSG_NOSIGNAL), static_cast<ssize_t>(words.size()));
+  ::shutdown(socket.get(), SHUT_WR);
+  return asked.get();
+}
+
+TEST(PortOwner, IsWhatTheOtherSaysOfItself) {
+  const PortOwner lone = owner_that_says(greeting_of_lone_job("mine"));
+  EXPECT_FALSE(lone.is_meeting);
+  EXPECT_EQ(lone.who, "it is the workers' store of the job 'mine', which has one node");
+  EXPECT_EQ(owner_that_says("SSH-2.0-OpenSSH\r\n").who, "it is no lrun: it said 'SSH-2.0-OpenSSH' (an SSH server)");
+}
+
+TEST(PortOwner, IsNobodyWhoIsKnownWhereNothingIsSaid) {
+  EXPECT_EQ(owner_that_says("").who, "");
+  const Fd kept = keep_port(StoreReach::kLoopback, 0);
+  EXPECT_EQ(owner_at(port_of_socket(kept.get())).who, "") << "nobody listens";
+  const Fd silent = open_listening_socket(StoreReach::kLoopback, 0);
+  EXPECT_EQ(owner_of_port("127.0.0.1", port_of_socket(silent.get()), "", Duration(1)).who, "");
+}
+
+}  // namespace
+}  // namespace lrun
