@@ -16,9 +16,9 @@ done
 # Another program may have taken the free port meanwhile: then there is another.
 for _ in 1 2 3 4 5; do
   place=(--num_nodes 2 --rdzv-endpoint "127.0.0.1:$("$3")" --process_group_backend gloo --devices 1)
-  timeout 50 "$1" "${place[@]}" --node-rank 0 "$2" > "$LRUN_STATE/0" 2>&1 &
+  timeout 110 "$1" "${place[@]}" --node-rank 0 "$2" > "$LRUN_STATE/0" 2>&1 &
   first=$!
-  timeout 50 "$1" "${place[@]}" --node-rank 1 "$2" > "$LRUN_STATE/1" 2>&1 &
+  timeout 110 "$1" "${place[@]}" --node-rank 1 "$2" > "$LRUN_STATE/1" 2>&1 &
   second=$!
   wait "$first" || true
   if grep -q 'Address already in use' "$LRUN_STATE/0"; then kill "$second" 2> /dev/null || true; fi

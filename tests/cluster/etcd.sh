@@ -99,7 +99,7 @@ said a 'rank ./3'; said b 'rank ./3'; said c 'rank ./3'
 kill -TERM "${launchers[a]}"
 said b 'rank ./2 count 0'; said c 'rank ./2 count 0'
 kill -TERM "${launchers[b]}"
-said c 'received SIGTERM'
+said c ': received SIGTERM; stopping'  # that of b: a has only left the job
 touch "$out/end"
 ends a 143; ends b 143; ends c 143
 no_holder_left

@@ -11,6 +11,7 @@ need_lab
 need_root
 need_part slurm Slurm
 open_lab slurm
+allow_silence
 bring_up Slurm slurm up 3
 
 # shellcheck disable=SC2016 # expanded by the workers
@@ -121,6 +122,7 @@ head_is_killed
 head_is_killed --num_nodes 2:3
 
 # A node without power is named within ten seconds, and nothing is left on the others.
+unset LRUN_RDZV_CONF
 begin 7654 ''
 "$lab" hosts off h2 > /dev/null
 named h2 10

@@ -8,6 +8,7 @@ lrun=$1
 need_lab
 need_root
 open_lab ssh
+allow_silence
 bring_up hosts hosts up 3
 fail() { echo "FAILED: $1"; tail -n 30 "$out/out" "$out/err"; exit 1; }
 
@@ -91,6 +92,7 @@ wait_for() {
   fail "'$1' never came"
 }
 # A host without power is named within ten seconds, and nothing is left on the others.
+unset LRUN_RDZV_CONF
 "$lab" exec h0 "$lrun" -H h1:1,h2:1,h3:1 --grace 2s sh -c 'echo ready; exec sleep 7654' > "$out/out" 2> "$out/err" &
 head=$!
 wait_for ready 3

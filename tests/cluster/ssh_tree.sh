@@ -9,6 +9,7 @@ lrun=$1
 need_lab
 need_root
 open_lab tree
+allow_silence
 bring_up hosts hosts up 34
 fail() { echo "FAILED: $1"; tail -n 40 "$out/out" "$out/err"; exit 1; }
 hosts=$(seq -f 'h%g:1' -s, 1 34)
