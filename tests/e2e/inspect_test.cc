@@ -171,7 +171,9 @@ TEST(Stack, SaysWhereAPythonProgramIsWithoutItsHelp) {
 TEST(Stack, TakesProcessesInsteadOfARun) {
   LrunProcess run({"-n", "1", "sh", "-c", "echo ready; exec sleep 1000"});
   ASSERT_TRUE(run.wait_for("[0] ready"));
-  const std::string pid = std::to_string(run.workers().front());
+  const std::vector<pid_t> workers = living_children(run.launcher_pid());
+  ASSERT_EQ(workers.size(), 1U);
+  const std::string pid = std::to_string(workers.front());
   std::string said;
   ASSERT_TRUE(eventually([&] {  // 'ready' is said a moment before the shell becomes sleep
     Beside stack(run, {"stack", "--json", "--pids", "7:" + pid + ",99999999"});
