@@ -252,7 +252,8 @@ void Supervisor::start_again_when_confirmed() {
   handle(StartConfirmed{});
   if (!std::exchange(starts_again_, false)) return;
   const auto again = std::exchange(again_, nullptr);
-  again();  // the last of this supervisor
+  finished_ = nullptr;  // children that end while other nodes are waited for are none of this attempt
+  again();              // the last of this supervisor
 }
 
 void Supervisor::look_again() {
