@@ -45,11 +45,15 @@ JobRun::JobRun(Job& job, Membership membership, const RendezvousPlan& rendezvous
                    .not_kept =
                        [this](const std::string& why) {
                          calls_.warn("etcd does not keep what another node needs to hold the meeting: " + why);
-                       }});
+                       },
+                   .sent_on = [this](const std::string& text) { calls_.note(text); },
+                   .not_alone = [this](const std::string& text) { calls_.warn(text); }});
 }
 
 void JobRun::attempt_over(const RunOutcome& outcome, bool wants_no_more) {
-  own_report_ = report_of(membership_.self.name, membership_.self.node_rank, outcome.end,
+  // What followed from a loss became known while workers were being stopped for it.
+  const bool led_further = alone_ && loss_ && outcome.end.kind == RunEnd::Kind::kNodeLost;
+  own_report_ = report_of(membership_.self.name, membership_.self.node_rank, led_further ? loss_->end : outcome.end,
                           end_ns_ != 0 ? end_ns_ : steady_now_ns(), outcome.records, shift());
   own_report_.wants_no_more = wants_no_more;
   state_ = State::kReported;
@@ -144,11 +148,10 @@ void JobRun::node_lost(const std::string& node, const std::string& how, std::int
   ++lost_;
   alone_ = alone_ || node.empty();
   const std::string who = node.empty() ? "the meeting at " + rendezvous_.host : "node " + node;
-  const RunEnd end{.kind = RunEnd::Kind::kNodeLost,
-                   .who = who + " is lost: " + how + (alone_ ? "" : who_goes_on(spare)),
-                   .node = who};
+  const std::string text = who + " is lost: " + how;
+  const RunEnd end{.kind = RunEnd::Kind::kNodeLost, .who = text + (alone_ ? "" : who_goes_on(spare)), .node = who};
+  note_loss(end, text, heard_ns);
   const bool between = state_ == State::kDeciding || state_ == State::kIsReady;
-  if (!loss_) loss_ = NodeLoss{end, heard_ns};
   if (between && !alone_) return calls_.note(end.who);                             // the next attempt is without it
   if (state_ == State::kRunning && end_ns_ != 0 && !alone_) calls_.note(end.who);  // the stop has another reason
   if (state_ != State::kReported) return calls_.stop(end);
@@ -160,11 +163,18 @@ void JobRun::meeting_lost(const std::string& how, std::int64_t heard_ns) {
   if (state_ == State::kDone) return;
   const RunEnd end{
       .kind = RunEnd::Kind::kNodeLost, .who = how + "; the nodes that are left meet anew", .node = "meeting"};
+  note_loss(end, how, heard_ns);
   const bool between = state_ == State::kDeciding || state_ == State::kIsReady;
-  if (!loss_) loss_ = NodeLoss{end, heard_ns};
   if (between) return calls_.note(end.who);
   if (state_ == State::kRunning && end_ns_ != 0) calls_.note(end.who);  // the stop has another reason
   if (state_ != State::kReported) calls_.stop(end);
+}
+
+/// The first one counts.
+void JobRun::note_loss(const RunEnd& end, const std::string& text, std::int64_t heard_ns) {
+  if (loss_) return;
+  loss_ = NodeLoss{end, heard_ns};
+  loss_text_ = text;
 }
 
 /// '; 3 of 2:4 nodes go on'.
@@ -189,13 +199,14 @@ void JobRun::node_joined(const std::string& node, const std::string& text) {
   }
 }
 
-/// Too few nodes are left and nobody has come, or one cannot go on.
+/// Too few nodes are left and nobody has come, or one cannot go on. Also while workers are stopped for the loss that
+/// led to it.
 void JobRun::ended(const std::string& why) {
   if (state_ == State::kDone) return;
   alone_ = true;
-  RunEnd end = loss_ ? loss_->end : RunEnd{.kind = RunEnd::Kind::kNodeLost, .node = "the job"};
-  end.who += (end.who.empty() ? "" : "; ") + why;
-  calls_.stop(end);
+  if (!loss_) loss_ = NodeLoss{{.kind = RunEnd::Kind::kNodeLost, .node = "the job"}};
+  loss_->end.who = loss_text_ + (loss_text_.empty() ? "" : "; ") + why;
+  calls_.stop(RunEnd(loss_->end));
 }
 
 /// What cannot be read is not known to anybody.
@@ -217,6 +228,7 @@ void JobRun::begun(const Membership& membership) {
   end_ns_ = 0;
   lost_ = 0;
   loss_.reset();
+  loss_text_.clear();
   told_ = {};
   their_cause_.reset();
   calls_.begin();

@@ -74,6 +74,7 @@ class JobRun : public RunObserver {
   void told_to_stop(const std::string& text);
   void node_lost(const std::string& node, const std::string& how, std::int64_t heard_ns, const std::string& spare);
   void meeting_lost(const std::string& how, std::int64_t heard_ns);
+  void note_loss(const RunEnd& end, const std::string& text, std::int64_t heard_ns);
   void node_joined(const std::string& node, const std::string& text);
   void ended(const std::string& why);
   void round_over(const std::string& report);
@@ -92,6 +93,7 @@ class JobRun : public RunObserver {
   Calls calls_;
   State state_ = State::kRunning;
   std::optional<NodeLoss> loss_;              ///< of a node, in this attempt or since
+  std::string loss_text_;                     ///< who is lost and how, without what follows from it
   int lost_ = 0;                              ///< nodes, of those of this attempt
   bool final_ = false;                        ///< somebody wants no further attempt
   bool alone_ = false;                        ///< the meeting is gone, or we have left it: nothing more comes

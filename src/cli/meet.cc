@@ -105,7 +105,8 @@ class Meeting {
          .resize = [](const std::string&, const std::string&) {},
          .over = [](const std::string&) {},
          .ended = [this](const std::string& why) { job_ended(why); },
-         .turned_away = [](const std::string& line) { say(Severity::kWarning, line); }});
+         .turned_away = [](const std::string& line) { say(Severity::kWarning, line); },
+         .sent_on = [](const std::string& text) { say(Severity::kNote, text); }});
     const EndSignals signals(loop_, plan_, guard_, [this](int number) { end({.signal_number = number}); });
     limit_ = loop_.after(plan_.rendezvous->join_timeout + kLateness, [this] {
       end({.why_not = fmt::format("not enough nodes in {}", format_duration(plan_.rendezvous->join_timeout))});

@@ -17,6 +17,7 @@ constexpr std::size_t kMostBytesOfReports = std::size_t{1} << 20U;
 void Coordinator::received(LauncherId from, const LauncherMessage& message, SteadyTime now) {
   const auto found = launchers_.find(from);
   if (found == launchers_.end()) {
+    if (message.kind == Kind::kInvite && message.join) return invited(from, message);
     const bool may_be_early = message.kind == Kind::kReady || message.kind == Kind::kBye;
     if (message.kind == Kind::kJoin ? message.join.has_value() : may_be_early) knock(from, message, now);
     return;
@@ -26,6 +27,12 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
     case Kind::kStopping:
       // Sent before it heard of the next round: it never says so of a round that it was ready to leave.
       if (launcher.in_round && (message.round == round_ || message.round + 1 == round_)) stop(from, message.text);
+      break;
+    case Kind::kBegun:
+      take_begun(launcher, message.round);
+      break;
+    case Kind::kAdrift:
+      left(from, "its launcher heard nothing of the meeting", now, now, true);
       break;
     case Kind::kReport:
       take_report(launcher, message, now);
@@ -46,10 +53,11 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
 
 void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTime now) {
   const JoinRecord& record = *message.join;
-  forget_earlier_connection_of(record, now);
+  if (!is_latest_connection(from, record, now)) return send(from, {.kind = Kind::kRefused}, true);
   if (const std::optional<Objection> objection = objection_to(record, now)) {
     return send(from, {.kind = Kind::kRefused, .text = objection->why, .hint = objection->hint}, true);
   }
+  if (place_) return send(from, sends_on(*place_), true);
   if (is_of_another_job(message)) {
     return send(from, {.kind = Kind::kRefused, .text = "a new job of the same name has begun to meet"}, true);
   }
@@ -58,7 +66,7 @@ void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTi
   launcher.record = record;
   ids_[record.token] = from;
   last_call_.joined(now);
-  if (message.takes_up) take_back(launcher, message.round, now);
+  if (message.takes_up) take_back(launcher, message, now);
   if (launcher.in_round) return;
   if (phase_ == Phase::kMeeting) return begin_when_complete(now);
   tell_spare(from);
@@ -66,20 +74,15 @@ void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTi
   begin_again_when_ready(now);
 }
 
-/// Connected again: its last connection may not be known to be dead yet.
-void Coordinator::forget_earlier_connection_of(const JoinRecord& record, SteadyTime now) {
-  const auto earlier = ids_.find(record.token);
-  if (earlier != ids_.end()) left(LauncherId(earlier->second), "it has connected again", now, now);
-}
-
 std::optional<Objection> Coordinator::objection_to(const JoinRecord& record, SteadyTime now) const {
-  if (phase_ == Phase::kClosed) return Objection{"the job is over"};
+  if (phase_ == Phase::kClosed && !place_) return Objection{"the job is over"};
   if (const Duration wait = departures_.wait(record, now); wait > Duration::zero()) {
     return Objection{"node " + record.node + " has left the job " + Departures::limit_in_words() +
                      ": it is let in again after " + format_duration(wait)};
   }
   std::vector<const JoinRecord*> joined;
   for (const auto& [id, launcher] : launchers_) joined.push_back(&launcher.record);
+  if (first_) joined.push_back(&*first_);
   return lrun::objection_to(record, joined, phase_ != Phase::kMeeting);
 }
 
@@ -98,7 +101,12 @@ void Coordinator::begin_when_complete(SteadyTime now) {
 void Coordinator::begin(int round, const std::vector<LauncherId>& ids) {
   round = std::max(round, newest_ + 1);
   std::vector<JoinRecord> records;
-  for (auto& [id, launcher] : launchers_) launcher.in_round = false;
+  settled_ = is_settled_at_once(ids);
+  for (auto& [id, launcher] : launchers_) {
+    if (!std::exchange(launcher.in_round, false)) launcher.since = round;
+    launcher.knows_round = false;
+    launcher.vote.reset();
+  }
   for (const LauncherId id : ids) records.push_back(launchers_.at(id).record);
   RankAssignment assignment = assign_ranks(records);
   assignment.common.round = round;
@@ -110,49 +118,39 @@ void Coordinator::begin(int round, const std::vector<LauncherId>& ids) {
   short_since_.reset();
   last_call_.reset();
   resumed_.reset();
+  ballot_.reset();
+  majority_.round_began(round, static_cast<int>(ids.size()));
+  if (settled_) majority_.last_round_is_known();
   ++rounds_begun_;
   reports_.clear();
   report_bytes_ = 0;
-  members_ = missing_reports_ = static_cast<int>(ids.size());
-  ready_ = reported_ = 0;
+  members_ = nodes_ = missing_reports_ = static_cast<int>(ids.size());
+  ready_ = reported_ = informed_ = 0;
+  if (!guards_majority_) assignment.common.successors.clear();
   std::vector<LauncherId> by_rank;
   for (const std::size_t index : assignment.order) {
     Launcher& launcher = launchers_.at(ids[index]);
     launcher.node_rank = static_cast<int>(by_rank.size());
     launcher.in_round = true;
     launcher.reported = launcher.ready = false;
+    if (guards_majority_) took_part_.insert(launcher.record.token);
+    if (guards_majority_ && launcher.record.token == own_) name_holder(assignment, launcher.node_rank);
     by_rank.push_back(ids[index]);
   }
+  successors_ = assignment.common.successors;
   sends_.push_back({.to = std::move(by_rank),
-                    .message = {.kind = Kind::kBegin, .round = round, .membership = std::move(assignment.common)},
+                    .message = {.kind = Kind::kBegin,
+                                .round = round,
+                                .settled = settled_,
+                                .membership = std::move(assignment.common)},
                     .selves = std::move(assignment.members)});
+  tell_successors();
 }
 
 /// Also between two rounds: then nobody is to begin the next one.
 void Coordinator::stop(LauncherId from, const std::string& reason) {
   if (phase_ == Phase::kMeeting || std::exchange(stopped_, true)) return;
   send_to_members({.kind = Kind::kStop, .round = round_, .text = reason}, from);
-}
-
-/// Not where some are done: the others may be, too, in a moment.
-bool Coordinator::may_take_in() const {
-  if (phase_ != Phase::kRunning || stopped_ || ends_ || some_reported_) return false;
-  if (static_cast<int>(launchers_.size()) == members_ || members_ == most())
-    return false;  // looked at for each message
-  return static_cast<int>(next_members().size()) > members_;
-}
-
-void Coordinator::take_newcomers_in(SteadyTime now) {
-  if (!may_take_in()) return;
-  const std::vector<LauncherId> ids = next_members();
-  if (!last_call_is_over(ids.size(), now)) return;
-  ends_ = true;
-  const std::string names = newcomers_in_words(ids);
-  const bool one = static_cast<int>(ids.size()) == members_ + 1;
-  const std::string all = nodes_in_words(least(), most());
-  const std::string text = (one ? "node " : "nodes ") + names + (one ? " has" : " have") +
-                           " joined: all start again on " + std::to_string(ids.size()) + " of " + all + " nodes";
-  send_to_members({.kind = Kind::kResize, .round = round_, .text = text, .node = names});
 }
 
 void Coordinator::take_report(Launcher& launcher, const LauncherMessage& report, SteadyTime now) {
@@ -201,6 +199,7 @@ void Coordinator::take_ready(LauncherId from, Launcher& launcher, const Launcher
 
 void Coordinator::begin_again_when_ready(SteadyTime now) {
   if (phase_ != Phase::kDeciding || stopped_ || launchers_.empty() || !all_ready() || waits_for_others(now)) return;
+  if (ballot_ && !ballot_->carried_by(votes())) return;
   const std::vector<LauncherId> ids = next_members();
   if (static_cast<int>(ids.size()) < least()) {
     if (!short_since_) short_since_ = progress_ = now;
@@ -211,11 +210,12 @@ void Coordinator::begin_again_when_ready(SteadyTime now) {
 }
 
 /// Whoever has reported is not missed in this round, unless the workers' store was with it.
-void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, SteadyTime heard) {
+void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, SteadyTime heard, bool may_run) {
   const bool has_said_bye = std::any_of(early_.begin(), early_.end(), [who](const auto& waiting) {
     return waiting.first == who && waiting.second.kind == Kind::kBye;
   });
   if (!has_said_bye) std::erase_if(early_, [who](const auto& waiting) { return waiting.first == who; });
+  if (invitation_ && invitation_->first == who) invitation_.reset();
   if (launchers_.count(who) == 0) return;
   const Launcher gone = take_away(who);
   if (phase_ == Phase::kMeeting) return begin_when_complete(now);
@@ -226,23 +226,11 @@ void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, S
     departures_.note(gone.record, now);
     tell_loss(gone.record, how, now, heard);
   }
+  if (guards_majority_ && may_run && gone.in_round && phase_ != Phase::kClosed) majority_.lost(gone.since);
+  if (!majority_.stands()) return end_without_majority(members_, nodes_);
   if (launchers_.empty() || (gone.in_round && members_ == 0 && is_called_off())) return close("its nodes are lost");
   end_round_when_reported(now);
   begin_again_when_ready(now);
-}
-
-void Coordinator::tell_loss(const JoinRecord& gone, const std::string& how, SteadyTime now, SteadyTime heard) {
-  std::string text = how;
-  if (departures_.wait(gone, now) > Duration::zero()) {
-    text += "; it has left the job " + Departures::limit_in_words() + " and is not let in for a while";
-  }
-  const auto heard_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(heard.time_since_epoch()).count();
-  send_to_members({.kind = Kind::kLost,
-                   .round = round_,
-                   .text = std::move(text),
-                   .node = name_of(gone),
-                   .spare = substitute(),
-                   .steady_ns = heard_ns});
 }
 
 /// Spares that are alone cannot know whether somebody asked for the job's end, or whether it was done: where it was
@@ -299,6 +287,7 @@ void Coordinator::advance(SteadyTime now) {
   if (left_behind_) return;
   if (phase_ == Phase::kMeeting) return advance_meeting(now);
   take_newcomers_in(now);
+  if (ballot_) advance_ballot(now);
   begin_again_when_ready(now);
   if (phase_ == Phase::kDeciding && short_since_) advance_while_short(now);
 }
@@ -326,13 +315,7 @@ void Coordinator::advance_while_short(SteadyTime now) {
 void Coordinator::give_up(Kind kind, Duration after) {
   const std::string waited = after == Duration::zero() ? "" : " in " + format_duration(after);
   const bool of_ranks = !launchers_.empty() && launchers_.begin()->second.record.of_rank;
-  const std::string why = "not enough " + unit_of(of_ranks, 2) + waited + ": " + who_is_there();
-  phase_ = Phase::kClosed;
-  std::vector<LauncherId> all;
-  for (const auto& [id, launcher] : launchers_) all.push_back(id);
-  if (!all.empty()) sends_.push_back({.to = std::move(all), .message = {.kind = kind, .text = why}, .last = true});
-  launchers_.clear();
-  members_ = ready_ = reported_ = 0;
+  dismiss({.kind = kind, .text = "not enough " + unit_of(of_ranks, 2) + waited + ": " + who_is_there()});
 }
 
 std::optional<SteadyTime> Coordinator::deadline() const {
@@ -343,6 +326,7 @@ std::optional<SteadyTime> Coordinator::deadline() const {
     return enough ? std::min(next, first_call_end()) : next;
   }
   if (may_take_in()) return last_call_.end();
+  if (ballot_ && !ballot_->carried_by(votes())) return *resumed_ + 2 * times_.heartbeat;
   if (phase_ != Phase::kDeciding || stopped_ || launchers_.empty() || !all_ready()) return std::nullopt;
   if (!short_since_ && resumed_ && !all_are_back()) return std::max(last_call_.end(), *resumed_ + times_.heartbeat);
   if (!short_since_) return last_call_.end();

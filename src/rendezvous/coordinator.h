@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "rendezvous/job_state.h"
 #include "rendezvous/last_call.h"
 #include "rendezvous/message.h"
+#include "rendezvous/succession.h"
 
 namespace lrun {
 
@@ -35,6 +37,13 @@ struct MeetingTimes {
   bool operator==(const MeetingTimes&) const = default;
 };
 
+/// Where the launchers of a job meet.
+struct MeetingPlace {
+  std::string address;  ///< numeric; a loopback one is on the host of who says it
+  int port = 0;
+  bool operator==(const MeetingPlace&) const = default;
+};
+
 /// Decides, for the launcher that holds the meeting, who takes part in a job, when a round begins, that it stops, and
 /// when it is over everywhere. Pure: what happened and the time go in, what is to be said comes out. A value.
 ///
@@ -47,13 +56,17 @@ struct MeetingTimes {
 /// A node that leaves rounds again and again is not let in for a while (Departures), so that nobody makes a job start
 /// anew for ever.
 ///
-/// A newcomer for whom there is no place is a spare: it waits for a round that has one, or for the end. Where it is
-/// known how many there are (MeetingTimes::spares), the first round waits for them: one that comes after a job that was
-/// quickly over would find nobody.
+/// A newcomer for whom there is no place is a spare: it waits for a round that has one, or for the end, and knows who
+/// may hold the meeting next. Where it is known how many there are (MeetingTimes::spares), the first round waits for
+/// them: one that comes after a job that was quickly over would find nobody.
+///
+/// With guard_majority() the meeting ends when more than half of a round's members are lost without a goodbye and may
+/// still run: they can have gone on by themselves (Succession).
 ///
 /// A job can go on under another holder: its launchers join again, each as one that took part in a round, and say that
-/// they are ready when none of their workers is left. The next round begins when all of the last one are back but the
-/// one that held the meeting, or a heartbeat later with those that are.
+/// they are ready when none of their workers is left. That one invites whoever begins to meet at the job's endpoint, by
+/// kInvite: a meeting in which no round has begun sends all on, also those that come later. The next round begins when
+/// all of the last one are back but the one that held the meeting, or a heartbeat later with those that are.
 class Coordinator {
  public:
   /// One message, to some launchers.
@@ -78,20 +91,33 @@ class Coordinator {
         progress_(now),
         last_call_(times.last_call),
         gather_(std::move(gather)),
+        own_(host),
         host_(std::move(host)) {}
+
+  /// Before anybody has joined: members could go on without this meeting.
+  void guard_majority() { guards_majority_ = true; }
 
   /// Before anybody has joined: another holder has left this behind. The job goes on from there once a launcher that
   /// took part in it joins, until when all wait; if none does for a heartbeat, a new job has the old one's name.
   void resume(const JobState& state, SteadyTime now);
+  /// The same for a launcher that was a member of the last round, of the others of which enough have to come back: else
+  /// the job ends after two heartbeats.
+  void resume(const JobState& state, const Ballot& ballot, SteadyTime now);
+  /// The job is met elsewhere, and was not begun here: all are sent on, also who comes later. Also where it is met by
+  /// now.
+  void send_on_to(const MeetingPlace& place);
+  /// Empty: here.
+  [[nodiscard]] const std::optional<MeetingPlace>& place() const { return place_; }
   /// What another holder has to know, since a round has begun.
   [[nodiscard]] JobState state() const;
   /// By this coordinator.
   [[nodiscard]] int rounds_begun() const { return rounds_begun_; }
 
-  /// A message came. The first of a connection has to be kJoin.
+  /// A message came. The first of a connection has to be kJoin or kInvite.
   void received(LauncherId from, const LauncherMessage& message, SteadyTime now);
   /// A connection ended, or was silent for too long: `how` says it in words. `heard`: its last sign of life.
-  void left(LauncherId who, const std::string& how, SteadyTime now, SteadyTime heard);
+  /// \param may_run  it did not say goodbye, and its end is not known either
+  void left(LauncherId who, const std::string& how, SteadyTime now, SteadyTime heard, bool may_run = false);
   /// Time has passed.
   void advance(SteadyTime now);
 
@@ -120,23 +146,35 @@ class Coordinator {
     int node_rank = 0;
     bool reported = false;
     bool ready = false;
-    bool busy = false;  ///< its workers are being stopped: it waits for no round yet
+    int since = 0;             ///< the first round of those in which it was without a break
+    bool knows_round = false;  ///< that it has begun
+    std::optional<int> vote;   ///< its node rank in the last round, where it takes up a job
+    bool busy = false;         ///< its workers are being stopped: it waits for no round yet
   };
 
   void knock(LauncherId from, const LauncherMessage& message, SteadyTime now);
+  [[nodiscard]] static LauncherMessage sends_on(const MeetingPlace& place);
+  void invited(LauncherId from, const LauncherMessage& invitation);
+  void tell_successors();
   void join(LauncherId from, const LauncherMessage& message, SteadyTime now);
   void let_in(SteadyTime now);
   void go_on_from(const JobState& state, SteadyTime since);
-  void take_back(Launcher& launcher, int round, SteadyTime now);
+  void take_back(Launcher& launcher, const LauncherMessage& join, SteadyTime now);
   [[nodiscard]] bool is_of_another_job(const LauncherMessage& join) const;
+  [[nodiscard]] int votes() const;
+  void advance_ballot(SteadyTime now);
+  void take_begun(Launcher& launcher, int round);
+  void end_without_majority(int nodes, int of);
   [[nodiscard]] bool all_are_back() const;
   [[nodiscard]] bool waits_for_others(SteadyTime now) const;
-  void forget_earlier_connection_of(const JoinRecord& record, SteadyTime now);
+  [[nodiscard]] bool is_latest_connection(LauncherId from, const JoinRecord& record, SteadyTime now);
   [[nodiscard]] std::optional<Objection> objection_to(const JoinRecord& record, SteadyTime now) const;
   void take_report(Launcher& launcher, const LauncherMessage& report, SteadyTime now);
   void take_ready(LauncherId from, Launcher& launcher, const LauncherMessage& message, SteadyTime now);
   void begin_when_complete(SteadyTime now);
   void begin(int round, const std::vector<LauncherId>& ids);
+  void name_holder(RankAssignment& assignment, int rank) const;
+  [[nodiscard]] bool is_settled_at_once(const std::vector<LauncherId>& ids) const;
   void stop(LauncherId from, const std::string& reason);
   void take_newcomers_in(SteadyTime now);
   [[nodiscard]] std::string newcomers_in_words(const std::vector<LauncherId>& ids) const;
@@ -154,6 +192,7 @@ class Coordinator {
   void tell_spare(LauncherId who);
   void tell_end(LauncherId who);
   void give_up(LauncherMessage::Kind kind, Duration after);
+  void dismiss(const LauncherMessage& message);
   void leave(LauncherId who, const std::string& end, SteadyTime now);
   void tell_loss(const JoinRecord& gone, const std::string& how, SteadyTime now, SteadyTime heard);
   [[nodiscard]] bool is_called_off() const;
@@ -169,7 +208,17 @@ class Coordinator {
   SteadyTime progress_;  ///< of the last table
   LastCall last_call_;
   Gather gather_;
-  std::string host_;                                           ///< until it has joined
+  std::string own_;                    ///< the token of the launcher that holds the meeting
+  std::string host_;                   ///< the same, until it has joined
+  std::optional<MeetingPlace> place_;  ///< where the job is met; empty: here
+  std::optional<JoinRecord> first_;    ///< of the job that is met elsewhere
+  std::optional<std::pair<LauncherId, LauncherMessage>> invitation_;  ///< that came before the own launcher has joined
+  std::unordered_set<std::string> took_part_;                         ///< tokens of those that were in a round
+  std::vector<Successor> successors_;                                 ///< of the last round
+  bool guards_majority_ = false;
+  bool settled_ = false;  ///< the last round is
+  HeldMajority majority_;
+  std::optional<Ballot> ballot_;                               ///< until a round has begun
   std::optional<JobState> left_behind_;                        ///< until a launcher of its job has joined
   std::vector<std::pair<LauncherId, LauncherMessage>> early_;  ///< came before either
   Phase phase_ = Phase::kMeeting;
@@ -178,6 +227,8 @@ class Coordinator {
   int members_ = 0;             ///< launchers in the round
   int reported_ = 0;            ///< of them, their workers' end
   int ready_ = 0;               ///< of them, for the next one
+  int nodes_ = 0;               ///< with which the round began
+  int informed_ = 0;            ///< of those with which it began: they know that it has
   bool stopped_ = false;        ///< a reason to stop was passed on; no round follows where that was between two rounds
   bool ends_ = false;           ///< this round stops, for nodes that came or went
   bool some_reported_ = false;  ///< in this round

@@ -1,5 +1,6 @@
 // How a coordinator goes on with a job that another one has begun.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "rendezvous/coordinator.h"
@@ -20,6 +21,12 @@ bool took_part(const LauncherMessage& join, const JobState& state) {
 void Coordinator::resume(const JobState& state, SteadyTime now) {
   left_behind_ = state;
   opened_ = progress_ = now;
+}
+
+void Coordinator::resume(const JobState& state, const Ballot& ballot, SteadyTime now) {
+  opened_ = progress_ = now;
+  ballot_ = ballot;
+  go_on_from(state, now);
 }
 
 /// The launcher of the holder joins first, and before all of them one that knows whether this is a job that goes on;
@@ -45,6 +52,7 @@ void Coordinator::let_in(SteadyTime now) {
   for (const auto& [id, waiting] : std::exchange(early_, {})) {
     waiting.kind == Kind::kJoin ? join(id, waiting, now) : received(id, waiting, now);
   }
+  if (const auto invitation = std::exchange(invitation_, {})) invited(invitation->first, invitation->second);
 }
 
 void Coordinator::go_on_from(const JobState& state, SteadyTime since) {
@@ -73,17 +81,88 @@ bool Coordinator::is_of_another_job(const LauncherMessage& join) const {
 
 /// It may know more than the last holder could leave behind: a round that has begun since. Where the job goes on
 /// without it, it is a newcomer, once its workers are stopped.
-void Coordinator::take_back(Launcher& launcher, int round, SteadyTime now) {
+void Coordinator::take_back(Launcher& launcher, const LauncherMessage& join, SteadyTime now) {
+  const int round = join.round;
   newest_ = std::max(newest_, round);
   if (phase_ == Phase::kMeeting) go_on_from({.round = round}, now);
   launcher.in_round = resumed_ && phase_ == Phase::kDeciding && round + 1 >= round_;
   launcher.busy = !launcher.in_round;
   if (!launcher.in_round) return;
+  if (ballot_ && round == round_ && join.node_rank != ballot_->holder) launcher.vote = join.node_rank;
   round_ = std::max(round_, round);
   ++members_;
 }
 
+int Coordinator::votes() const {
+  std::set<int> ranks;
+  for (const auto& [id, launcher] : launchers_) {
+    if (launcher.vote && *launcher.vote < ballot_->members) ranks.insert(*launcher.vote);
+  }
+  return static_cast<int>(ranks.size());
+}
+
+void Coordinator::advance_ballot(SteadyTime now) {
+  const int count = votes();
+  if (ballot_->carried_by(count) || now < *resumed_ + 2 * times_.heartbeat) return;
+  const int of = ballot_->members;
+  ballot_.reset();
+  end_without_majority(count, of);
+}
+
+/// Who comes next when this launcher is lost.
+void Coordinator::name_holder(RankAssignment& assignment, int rank) const {
+  Membership& common = assignment.common;
+  common.holder = rank;
+  common.holder_name = assignment.members.at(static_cast<std::size_t>(rank)).name;
+  std::erase_if(common.successors, [rank](const Successor& successor) { return successor.node_rank == rank; });
+  if (common.successors.size() > Membership::kMostSuccessors) common.successors.resize(Membership::kMostSuccessors);
+}
+
+/// The first round, one of the same members, and that of all that are left of a lost holder's: there are too few
+/// members that know only of the round before to go on beside those that know of this one, or the other way round.
+bool Coordinator::is_settled_at_once(const std::vector<LauncherId>& ids) const {
+  if (!ballot_ && rounds_begun_ == 0) return true;
+  const std::size_t before =
+      ballot_ ? static_cast<std::size_t>(ballot_->members) - 1 : static_cast<std::size_t>(nodes_);
+  return (ballot_ || settled_) && ids.size() == before && std::all_of(ids.begin(), ids.end(), [this](LauncherId id) {
+           const Launcher& launcher = launchers_.at(id);
+           return ballot_ ? launcher.vote.has_value() : launcher.in_round;
+         });
+}
+
+/// Who does not know of a round may still go on from the one before, without those who do.
+void Coordinator::take_begun(Launcher& launcher, int round) {
+  if (!guards_majority_ || settled_ || phase_ == Phase::kMeeting || !launcher.in_round || round != round_) return;
+  if (std::exchange(launcher.knows_round, true) || ++informed_ < nodes_) return;
+  settled_ = true;
+  majority_.last_round_is_known();
+  send_to_members({.kind = Kind::kSettled, .round = round_});
+}
+
+void Coordinator::end_without_majority(int nodes, int of) {
+  dismiss({.kind = Kind::kEnded, .text = no_majority_in_words(nodes, of)});
+}
+
+/// Connected again: its last connection may not be known to be dead yet, or be heard of only now.
+bool Coordinator::is_latest_connection(LauncherId from, const JoinRecord& record, SteadyTime now) {
+  const auto other = ids_.find(record.token);
+  if (other == ids_.end() || launchers_.count(other->second) == 0) return true;
+  if (other->second > from) return false;
+  left(LauncherId(other->second), "it has connected again", now, now);
+  return true;
+}
+
+void Coordinator::dismiss(const LauncherMessage& message) {
+  phase_ = Phase::kClosed;
+  std::vector<LauncherId> all;
+  for (const auto& [id, launcher] : launchers_) all.push_back(id);
+  if (!all.empty()) sends_.push_back({.to = std::move(all), .message = message, .last = true});
+  launchers_.clear();
+  members_ = ready_ = reported_ = 0;
+}
+
 bool Coordinator::all_are_back() const {
+  if (ballot_) return votes() + 1 >= ballot_->members;
   return !expected_.empty() && std::all_of(expected_.begin(), expected_.end(), [this](const std::string& token) {
     return std::any_of(launchers_.begin(), launchers_.end(),
                        [&](const auto& entry) { return entry.second.record.token == token; });

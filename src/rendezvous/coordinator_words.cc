@@ -1,5 +1,7 @@
 // What a coordinator says about the nodes of its job.
+#include <chrono>
 #include <set>
+#include <utility>
 
 #include "base/nearest.h"
 #include "rendezvous/admission.h"
@@ -16,7 +18,22 @@ void Coordinator::tell_spare(LauncherId who) {
   const std::string all = nodes_in_words(least(), most());
   send(who, {.kind = LauncherMessage::Kind::kSpare,
              .text = "the job runs with " + std::to_string(members_) + " of " + all +
-                     " nodes: this one waits until it is needed"});
+                     " nodes: this one waits until it is needed",
+             .successors = successors_});
+}
+
+void Coordinator::tell_loss(const JoinRecord& gone, const std::string& how, SteadyTime now, SteadyTime heard) {
+  std::string text = how;
+  if (departures_.wait(gone, now) > Duration::zero()) {
+    text += "; it has left the job " + Departures::limit_in_words() + " and is not let in for a while";
+  }
+  const auto heard_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(heard.time_since_epoch()).count();
+  send_to_members({.kind = LauncherMessage::Kind::kLost,
+                   .round = round_,
+                   .text = std::move(text),
+                   .node = name_of(gone),
+                   .spare = substitute(),
+                   .steady_ns = heard_ns});
 }
 
 /// Who takes the place of the node that was lost last, and nobody else's; empty: nobody does.

@@ -8,12 +8,12 @@ namespace lrun {
 
 /// What a connection between launchers begins with, and the version of all that follows. No client of the store begins
 /// with its first byte, so that both can come to one port.
-inline constexpr std::string_view kLauncherProtocol = "lrun-job/3";
+inline constexpr std::string_view kLauncherProtocol = "lrun-job/4";
 
 /// The first words between a launcher and the holder of its job's meeting: that both are lrun and speak the same
 /// version, and, where they share a secret, that each of them knows it. Nothing else is taken before.
 ///
-/// Both send 'lrun-job/3 NONCE secret|open', the launcher first. With a secret the launcher then sends 'proof HMAC'
+/// Both send 'lrun-job/4 NONCE secret|open', the launcher first. With a secret the launcher then sends 'proof HMAC'
 /// over both lines, and the holder answers with its own, or with 'no': a stranger who connects learns nothing that he
 /// could try secrets against, and no answer can be sent back to where it came from. The secret itself is never sent.
 /// What comes later is neither encrypted nor signed.

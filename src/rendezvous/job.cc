@@ -22,26 +22,30 @@ Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, Coordin
       reach_(reach_of(plan)),
       own_address_(own_address_of(plan)),
       max_store_connections_(max_store_connections),
-      record_(std::move(record)) {
+      record_(std::move(record)),
+      probe_(loop) {
   hold_meeting_if_ours();
+  owns_endpoint_ = holder_ != nullptr;
+  if (!holder_ && plan_.etcd.empty() && plan_.max_nodes > 1) open_standby();
   store_is_meeting_ = holder_ && plan_.workers_use_endpoint;
   is_open_to_network_ = (holder_ || !plan_.etcd.empty()) && reach_ == StoreReach::kNetwork;
   if (record_.address.empty()) record_.address = own_address_;
   if (!store_is_meeting_) open_store();
   record_.store_port = store_ ? store_->port() : holder_->server().port();
-  if (holder_ && plan_.workers_use_endpoint && !record_.node_rank) record_.node_rank = 0;
+  rank_is_by_default_ = holder_ && plan_.workers_use_endpoint && !record_.node_rank;
+  if (rank_is_by_default_) record_.node_rank = 0;
   if (!plan_.etcd.empty()) {
     look_in_etcd(etcd_user);
     return;
   }
-  const std::string own_meeting = own_address_.empty() ? "127.0.0.1" : own_address_;
-  open_link(holder_ ? own_meeting : plan_.host, holder_ ? holder_->server().port() : plan_.port, plan_.connect_timeout);
+  open_link(holder_ ? own_meeting() : plan_.host, holder_ ? holder_->server().port() : plan_.port,
+            plan_.connect_timeout);
 }
 
 void Job::hold_meeting_if_ours() {
   if (plan_.hosting == RendezvousPlan::Hosting::kNever) return;
   try {
-    hold_meeting(plan_.port);
+    hold_meeting(plan_.port, plan_.listener);
   } catch (const std::system_error& error) {
     const bool taken = error.code().value() == EADDRINUSE;
     if (!taken || plan_.hosting == RendezvousPlan::Hosting::kMust) throw;
@@ -49,11 +53,11 @@ void Job::hold_meeting_if_ours() {
   }
 }
 
-void Job::hold_meeting(int port) {
+void Job::hold_meeting(int port, int listener) {
   constexpr std::size_t kStrangers = 64;
   MeetingHolder::Options options{
       .port = static_cast<std::uint16_t>(port),
-      .listener = plan_.listener,
+      .listener = listener,
       .reach = reach_,
       .address = own_address_,
       .times = {.join = plan_.join_timeout,
@@ -68,6 +72,7 @@ void Job::hold_meeting(int port) {
       .max_launchers = 2 * static_cast<std::size_t>(plan_.max_nodes + plan_.spares) + kStrangers,
       .host = record_.token,
       .secret = secret_,
+      .guards_majority = plan_.etcd.empty(),
       .turned_away = [this](const std::string& line) {
         if (events_.turned_away) events_.turned_away(line);
       }};
@@ -89,6 +94,10 @@ void Job::open_link(const std::string& host, int port, Duration patience) {
                                 .secret = secret_};
   if (begun_) options.takes_up = round_;
   options.was_spare = is_spare_;
+  if (succession_) {
+    options.vote = membership_.self.node_rank;
+    options.attempt = patience;
+  }
   link_ = std::make_unique<LauncherLink>(
       loop_, std::move(options),
       LauncherLink::Events{
@@ -101,6 +110,9 @@ void Job::open_link(const std::string& host, int port, Duration patience) {
 void Job::linked() {
   search_limit_.cancel();
   if (goodbye_) return say_goodbye();
+  if (succession_) succession_->joined();
+  turned_to_ = 0;
+  if (signpost_) signpost_->send_on_to({link_->meeting_address(), link_->port()});
   if (ready_ && link_) link_->send(*ready_);
 }
 
@@ -155,12 +167,17 @@ void Job::received(const LauncherMessage& message) {
   switch (message.kind) {
     case Kind::kBegin:
       round_ = message.membership->round;
-      nodes_ = message.membership->num_nodes;
+      membership_ = *message.membership;
+      settled_ = message.settled;
+      succession_.reset();
       is_adrift_ = is_spare_ = false;
+      place_.reset();
+      line_.clear();
       ready_.reset();
       report_.reset();
       hands_over_ = !std::exchange(begun_, true);
       link_->settle();
+      if (!settled_ && membership_.holder) say(Kind::kBegun, round_);
       return events_.begun(*message.membership);
     case Kind::kWaiting:
       return events_.waiting(message.text);
@@ -168,13 +185,16 @@ void Job::received(const LauncherMessage& message) {
       link_->close();
       if (election_ && begun_ && !is_adrift_) return meeting_lost(message.text, "");  // there may be another place
       ended_ = true;
-      if (election_ && begun_) return events_.ended(message.text);
+      if (is_adrift_) return events_.ended(message.text);
       return begun_ ? events_.lost("", message.text, 0, "") : events_.failed(message.text, message.hint);
     case Kind::kSpare:
-      is_spare_ = !begun_;
-      return events_.spare(message.text);
+      wait_as_spare(message);
+      return;
+    case Kind::kElsewhere:
+      return sent_on(message);
     case Kind::kEnded:
       ended_ = true;
+      watch_.reset();
       link_->close();
       return events_.ended(message.text);
     case Kind::kResize:
@@ -185,6 +205,9 @@ void Job::received(const LauncherMessage& message) {
       return;
     case Kind::kLost:
       return events_.lost(message.node, message.text, message.steady_ns, message.spare);
+    case Kind::kSettled:
+      settled_ = settled_ || message.round == round_;
+      return;
     case Kind::kOver:
       if (message.round != round_) return;
       report_.reset();
@@ -197,6 +220,9 @@ void Job::received(const LauncherMessage& message) {
 void Job::link_broken(const std::string& why, const std::string& hint) {
   if (goodbye_) return link_broken_at_goodbye();
   if (election_ && !ended_) return meeting_lost(why, hint);
+  if (may_succeed()) return find_successor(why);
+  if (may_follow()) return follow_successors(why);
+  if (may_look_again()) return look_again();
   if (std::exchange(ended_, true)) return;
   begun_ ? events_.lost("", why, 0, "") : events_.failed(why, hint);
 }
@@ -207,6 +233,8 @@ void Job::end_with(Kind kind, const std::string& text) {
   say(kind, round_, text);
   if (link_) link_->close();
   if (election_ && !election_->holds()) stop_looking();
+  watch_.reset();
+  if (succession_) end_succession();
 }
 
 void Job::leave(const std::string& text, Duration limit, std::function<void()> left) {

@@ -9,10 +9,13 @@
 
 #include "base/event_loop.h"
 #include "plan/launch_plan.h"
+#include "rendezvous/endpoint_watch.h"
 #include "rendezvous/holder_election.h"
 #include "rendezvous/launcher_link.h"
 #include "rendezvous/meeting_holder.h"
 #include "rendezvous/membership.h"
+#include "rendezvous/port_probe.h"
+#include "rendezvous/succession.h"
 
 namespace lrun {
 
@@ -37,20 +40,27 @@ class Job {
     std::function<void(const std::string& report)> over;  ///< what `gather` made of all nodes' reports
     /// The job is over for us, and nothing more will come. Empty: it succeeded without us.
     std::function<void(const std::string& why)> ended;
-    /// The one that held the meeting is lost, and the others meet anew: stop, and be ready for the next round. Only
-    /// with an etcd; before a round, nobody is told. May be empty.
+    /// The one that held the meeting is lost, and the others meet anew: stop, and be ready for the next round. Nobody
+    /// is told before a round. May be empty.
     std::function<void(const std::string& how, std::int64_t heard_ns)> adrift = {};
     /// Somebody came to the meeting that is held here and was not let in. May be empty.
     std::function<void(const std::string& line)> turned_away = {};
     /// The meeting is held here, and etcd does not take what its next holder would have to know. May be empty.
     std::function<void(const std::string& why)> not_kept = {};
+    /// The job is met elsewhere, or is about to be: `text` says so. Only before a round, and while the job meets anew.
+    /// May be empty.
+    std::function<void(const std::string& text)> sent_on = {};
+    /// The meeting is held here, and another one of the job's name has begun at the endpoint. May be empty.
+    std::function<void(const std::string& text)> not_alone = {};
   };
 
   /// Holds the meeting if it has to, or if nobody else on this machine does; begins to connect.
   /// \param record  what is known of this node; the rest is filled in.
   /// \param gather  what is made of the reports of a round
   /// With an etcd in the plan nobody has to: one of the launchers is chosen through it, and again when that one is
-  /// lost. \param secret  that all launchers of the job share; empty: none. \param etcd_user  NAME:PASSWORD; empty:
+  /// lost. Without one the members of a round take the meeting over when its holder is lost, as Succession has it, and
+  /// invite whoever begins to meet at the endpoint; a launcher there that was invited goes on to send others to them.
+  /// \param secret  that all launchers of the job share; empty: none. \param etcd_user  NAME:PASSWORD; empty:
   /// none. \throws std::system_error  a port is taken, descriptors ran out.
   Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, Coordinator::Gather gather,
       std::size_t max_store_connections, std::string secret = {}, const std::string& etcd_user = {});
@@ -106,7 +116,7 @@ class Job {
   void received(const LauncherMessage& message);
   void link_broken(const std::string& why, const std::string& hint);
   void hold_meeting_if_ours();
-  void hold_meeting(int port);
+  void hold_meeting(int port, int listener);
   void open_link(const std::string& host, int port, Duration patience);
   void linked();
 
@@ -122,6 +132,26 @@ class Job {
   void say_goodbye();
   void link_broken_at_goodbye();
   void end_farewell();
+  void tell_adrift(const std::string& how);
+
+  /// The address of what listens here, from here.
+  [[nodiscard]] std::string own_meeting() const { return own_address_.empty() ? "127.0.0.1" : own_address_; }
+  void look_at_endpoint();
+  void endpoint_answered(const LauncherMessage& answer, const std::string& address);
+  void sent_on(const LauncherMessage& message);
+  void give_meeting_away();
+  void open_standby();
+  [[nodiscard]] bool may_look_again() const;
+  void look_again();
+  [[nodiscard]] bool may_follow() const;
+  void follow_successors(const std::string& why);
+  void wait_as_spare(const LauncherMessage& message);
+
+  [[nodiscard]] bool may_succeed() const;
+  void find_successor(const std::string& why);
+  void follow(const Succession::Step& step);
+  void hold_as_successor(const Ballot& ballot);
+  void end_succession();
 
   EventLoop& loop_;
   Events events_;
@@ -132,7 +162,10 @@ class Job {
   std::string own_address_;  ///< where all of the job that is here listens; empty: as reach_ says
   std::size_t max_store_connections_;
   std::unique_ptr<MeetingHolder> holder_;
-  bool store_is_meeting_ = false;       ///< the workers' store is at the endpoint, which is here
+  std::unique_ptr<MeetingHolder> signpost_;  ///< what was the meeting here, and sends all on to where it is now
+  bool owns_endpoint_ = false;               ///< either of them is there
+  bool rank_is_by_default_ = false;          ///< we asked for 0 because we held the meeting
+  bool store_is_meeting_ = false;            ///< the workers' store is at the endpoint, which is here
   std::unique_ptr<StoreServer> store_;  ///< empty where the meeting's is the workers' store, or another node hosts it
   JoinRecord record_;                   ///< of this node
   std::unique_ptr<LauncherLink> link_;  ///< empty: the meeting is looked for
@@ -144,7 +177,17 @@ class Job {
   std::optional<std::string> report_;         ///< of this round, which is not over yet
   std::optional<LauncherMessage> ready_;      ///< for a round that has not begun
   bool is_spare_ = false;                     ///< of a job that runs, and of no round yet
-  int nodes_ = 0;                             ///< of this round
+  std::vector<Successor> line_;               ///< of a spare: where it is, and who may hold the meeting next
+  std::size_t turned_to_ = 0;                 ///< so many of them, since the meeting was lost
+  std::optional<MeetingPlace> place_;         ///< to which we were sent, until we are in a round
+  std::unique_ptr<EndpointWatch> watch_;      ///< where the meeting is held here, and not at the endpoint
+  EventLoop::Timer next_place_;
+  Membership membership_;                 ///< of this round
+  Fd standby_;                            ///< listens where we would hold the meeting in another's place
+  bool settled_ = false;                  ///< all members of this round know that it has begun
+  std::optional<Succession> succession_;  ///< while we look for who takes the meeting over
+  EventLoop::Timer succession_step_;
+  PortProbe probe_;
   EventLoop::Timer search_limit_;
   EventLoop::Timer judge_;
   bool is_open_to_network_ = false;

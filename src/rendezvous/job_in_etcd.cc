@@ -43,7 +43,7 @@ void Job::look_in_etcd(const std::string& etcd_user) {
       HolderElection::Events{
           .open =
               [this](const std::string&) {
-                hold_meeting(0);
+                hold_meeting(0, -1);
                 return holder_->server().port();
               },
           .close = [this] { holder_.reset(); },
@@ -105,12 +105,7 @@ void Job::meeting_lost(const std::string& why, const std::string& hint) {
       etcd_failed("nobody holds a meeting after " + format_duration(plan_.replacement) + ": " + trouble(), "");
     });
   }
-  if (begun_ && !std::exchange(is_adrift_, true)) {
-    lost_offset_ = link_->clock_offset();
-    const std::string how = taken_away_.empty() ? why : taken_away_;
-    if (events_.adrift) events_.adrift("the meeting on node " + where_ + " is lost: " + how, link_->heard_ns());
-    if (report_) judge_alone();
-  }
+  if (begun_ && !is_adrift_) tell_adrift(taken_away_.empty() ? why : taken_away_);
   election_->look_again();
 }
 
@@ -129,7 +124,7 @@ void Job::judge_alone() {
   judge_ = loop_.after(Duration::zero(), [this] {
     if (ended_ || !report_) return;
     std::vector<std::string> reports{*std::exchange(report_, std::nullopt)};
-    if (nodes_ > 1) reports.emplace_back();  // the others' are missing
+    if (membership_.num_nodes > 1) reports.emplace_back();  // the others' are missing
     events_.over(gather_(reports));
   });
 }

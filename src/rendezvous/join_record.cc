@@ -13,11 +13,6 @@ using Json = nlohmann::json;
 constexpr std::size_t kMostTextBytes = 1024;
 constexpr int kMostPort = 65'535;
 
-bool is_numeric_address(const std::string& address) {
-  in6_addr bytes{};
-  return ::inet_pton(AF_INET, address.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, address.c_str(), &bytes) == 1;
-}
-
 bool is_within(int value, int least, int most) { return value >= least && value <= most; }
 
 bool is_sound(const JoinRecord& record) {
@@ -30,21 +25,29 @@ bool is_sound(const JoinRecord& record) {
   const bool nodes =
       record.min_nodes >= 1 && record.min_nodes <= record.max_nodes && record.max_nodes <= kMostNodesOfAJob;
   return addresses && rank && nodes && !record.token.empty() && is_within(record.workers, 1, kMostWorkersOfANode) &&
-         is_within(record.store_port, 1, kMostPort);
+         is_within(record.store_port, 1, kMostPort) && is_within(record.meeting_port, 0, kMostPort);
 }
 
 }  // namespace
 
 std::string to_json(const JoinRecord& record) {
-  const Json json = {
-      {"token", record.token},         {"run_name", record.run_name},
-      {"run_id", record.run_id},       {"node", record.node},
-      {"address", record.address},     {"meeting_address", record.meeting_address},
-      {"workers", record.workers},     {"node_rank", record.node_rank ? Json(*record.node_rank) : Json()},
-      {"role", record.role},           {"store_port", record.store_port},
-      {"of_rank", record.of_rank},     {"min_nodes", record.min_nodes},
-      {"max_nodes", record.max_nodes}, {"settings", record.settings},
-      {"program", record.program},     {"command_digest", record.command_digest}};
+  const Json json = {{"token", record.token},
+                     {"run_name", record.run_name},
+                     {"run_id", record.run_id},
+                     {"node", record.node},
+                     {"address", record.address},
+                     {"meeting_address", record.meeting_address},
+                     {"workers", record.workers},
+                     {"node_rank", record.node_rank ? Json(*record.node_rank) : Json()},
+                     {"role", record.role},
+                     {"store_port", record.store_port},
+                     {"of_rank", record.of_rank},
+                     {"meeting_port", record.meeting_port},
+                     {"min_nodes", record.min_nodes},
+                     {"max_nodes", record.max_nodes},
+                     {"settings", record.settings},
+                     {"program", record.program},
+                     {"command_digest", record.command_digest}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -63,6 +66,7 @@ std::optional<JoinRecord> join_record_from_json(std::string_view text) {
     record.role = json.at("role").get<std::string>();
     record.store_port = json_integer(json.at("store_port"));
     record.of_rank = json.at("of_rank").get<bool>();
+    record.meeting_port = json_integer(json.at("meeting_port"));
     record.min_nodes = json_integer(json.at("min_nodes"));
     record.max_nodes = json_integer(json.at("max_nodes"));
     record.settings = json.at("settings").get<std::string>();
@@ -72,6 +76,11 @@ std::optional<JoinRecord> join_record_from_json(std::string_view text) {
   } catch (const Json::exception&) {
     return std::nullopt;
   }
+}
+
+bool is_numeric_address(const std::string& address) {
+  in6_addr bytes{};
+  return ::inet_pton(AF_INET, address.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, address.c_str(), &bytes) == 1;
 }
 
 bool is_loopback_address(std::string_view address) { return address.starts_with("127.") || address == "::1"; }

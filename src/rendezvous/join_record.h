@@ -19,6 +19,7 @@ struct JoinRecord {
   std::optional<int> node_rank;  ///< asked for with --node-rank; empty: any
   std::string role = "default";
   int store_port = 0;    ///< on which it would host the workers' store
+  int meeting_port = 0;  ///< on which it would hold the meeting in another's place; 0: it cannot
   bool of_rank = false;  ///< each rank of the job has a launcher: node ranks and numbers of nodes are those of ranks
   int min_nodes = 1;     ///< of the job
   int max_nodes = 1;     ///< of the job
@@ -39,6 +40,9 @@ std::string to_json(const JoinRecord& record);
 
 /// Empty for what is not JSON, lacks a field, or holds a value out of its range.
 std::optional<JoinRecord> join_record_from_json(std::string_view json);
+
+/// True of '10.0.0.1' and 'fd00::1', and of no name.
+bool is_numeric_address(const std::string& address);
 
 /// True of '127.0.0.1', '127.5.5.5' and '::1'.
 bool is_loopback_address(std::string_view address);

@@ -19,7 +19,6 @@ using Kind = LauncherMessage::Kind;
 
 constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
 constexpr Duration kLongestPause(1000);
-constexpr Duration kAttemptLimit(5000);
 constexpr int kBeatsPerHeartbeat = 4;
 
 SteadyTime now() { return std::chrono::steady_clock::now(); }
@@ -70,17 +69,18 @@ void LauncherLink::connect_to(const std::string& address) {
     return fail(error.what());
   }
   writable_ = loop_.on_writable(socket_.get(), [this] { connected(); });
-  attempt_limit_ = loop_.after(kAttemptLimit, [this] { fail("no answer from " + place()); });
+  attempt_limit_ = loop_.after(options_.attempt, [this] { fail("no answer from " + place()); });
 }
 
 void LauncherLink::connected() {
   attempt_limit_.cancel();
   writable_.cancel();
   if (const int error = connection_error(socket_.get()); error != 0) {
+    settled_ = settled_ || (options_.vote && error == ECONNREFUSED);
     return fail("cannot connect to " + place() + ": " + std::generic_category().message(error));
   }
   attempt_limit_ =
-      loop_.after(kAttemptLimit, [this] { fail("what listens at " + place() + " says nothing: is it lrun?"); });
+      loop_.after(options_.attempt, [this] { fail("what listens at " + place() + " says nothing: is it lrun?"); });
   handshake_ = handshake_with(options_.secret);
   decoder_ = LauncherMessageDecoder(kMostBytesFromHolder);
   out_ = SendBuffer();
@@ -95,10 +95,12 @@ void LauncherLink::join() {
   if (record.address.empty()) record.address = ends.own;
   record.meeting_address = options_.record.meeting_address = ends.peer;
   joined_ = true;
+  settled_ = settled_ || options_.vote;
   heard_ = beaten_ = now();
-  append_message(out_.tail(), {.kind = Kind::kJoin,
-                               .round = options_.takes_up.value_or(0),
+  append_message(out_.tail(), {.kind = options_.invites_to ? Kind::kInvite : Kind::kJoin,
+                               .round = options_.invites_to.value_or(options_.takes_up.value_or(0)),
                                .takes_up = options_.takes_up.has_value(),
+                               .node_rank = options_.vote,
                                .was_spare = options_.was_spare,
                                .join = std::move(record)});
   if (events_.joined) events_.joined();
@@ -126,6 +128,7 @@ void LauncherLink::read() {
   const ssize_t count = ::recv(socket_.get(), bytes, sizeof bytes, 0);
   if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
   if (count <= 0) {
+    was_closed_ = count == 0 || errno == ECONNRESET;
     return fail(joined_ ? "its launcher ended: the connection was closed"
                         : "what listens at " + place() + " closed the connection without a word: is it lrun?");
   }
@@ -191,12 +194,19 @@ void LauncherLink::beat() {
   if (now() - heard_ >= silence) {
     read();  // what came since is still unread
     if (done_ || !socket_) return;
-    if (now() - heard_ >= silence) return fail("silence for " + format_duration(silence));
+    if (now() - heard_ >= silence) return fail_by_silence();
   }
   send({.kind = Kind::kBeat, .sent_ns = nanoseconds(now())});
   // Silence is noticed when it is long enough: who holds the meeting begins the next round without us then.
   const auto until_silent = std::chrono::ceil<Duration>(heard_ + silence - now());
   beat_ = loop_.after(std::clamp(until_silent, Duration(1), silence / kBeatsPerHeartbeat), [this] { beat(); });
+}
+
+/// The other end may hear us still, and must not take the end of this connection for ours.
+void LauncherLink::fail_by_silence() {
+  send({.kind = Kind::kAdrift});
+  said_adrift_ = true;
+  fail("silence for " + format_duration(options_.heartbeat));
 }
 
 /// Tries again while the job has not begun and there is time.
@@ -227,6 +237,9 @@ void LauncherLink::disconnect() {
   beat_.cancel();
   readable_.cancel();
   writable_.cancel();
+  // What was said last must come before the end of the connection: where it cannot even be sent, there is none before
+  // that of this process.
+  if (std::exchange(said_adrift_, false) && !out_.empty()) (void)socket_.release();
   socket_.reset();
 }
 

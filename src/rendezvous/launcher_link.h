@@ -40,7 +40,13 @@ class LauncherLink {
     std::string secret = {};  ///< that the other end has to know; empty: none
     /// The last round in which this launcher took part, where it belongs to a job that has lost its holder.
     std::optional<int> takes_up = {};
+    /// The round that runs, where this launcher holds the meeting of its job elsewhere: it does not join, but invites.
+    std::optional<int> invites_to = {};
     bool was_spare = false;  ///< this launcher waited for a place in such a job
+    /// Its node rank in that round, which is its vote for the other end. Given once: a connection that is refused, or
+    /// lost after it, is not made again.
+    std::optional<int> vote = {};
+    Duration attempt{5000};  ///< for one attempt to connect, and for one to be known
   };
   struct Events {
     std::function<void(const LauncherMessage& message)> received;
@@ -66,6 +72,9 @@ class LauncherLink {
   /// Where the meeting is, numeric; empty before it was reached.
   [[nodiscard]] const std::string& meeting_address() const { return options_.record.meeting_address; }
   [[nodiscard]] bool joined() const { return joined_; }
+  [[nodiscard]] std::uint16_t port() const { return options_.port; }
+  /// The link broke because the other end's host closed it, not because of silence.
+  [[nodiscard]] bool was_closed() const { return was_closed_; }
   /// Why the last attempt to reach the meeting failed; empty before one has.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
@@ -83,6 +92,7 @@ class LauncherLink {
   void take_echo(const LauncherMessage& echo);
   void beat();
   void fail(const std::string& why);
+  void fail_by_silence();
   void give_up(const std::string& why, const std::string& hint = {});
   void disconnect();
   [[nodiscard]] std::string place() const;
@@ -101,6 +111,8 @@ class LauncherLink {
   bool joined_ = false;
   bool settled_ = false;
   bool done_ = false;
+  bool was_closed_ = false;
+  bool said_adrift_ = false;
   std::string trouble_;
   ClockOffset offset_;
   std::optional<ChildQuestion> resolving_;

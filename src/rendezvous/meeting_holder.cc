@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct MeetingHolder::Connection {
   SendBuffer answers;
   SteadyTime heard = now();
   bool joined = false;
+  bool invites = false;  ///< its job is met elsewhere: it stays, to see our end, and is none that we wait for
   bool closing = false;  ///< once everything is sent
   bool shut = false;     ///< everything is: the other end closes
   EventLoop::Watch readable;
@@ -62,6 +64,7 @@ MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
                      .foreign_byte = kLauncherProtocol.front(),
                      .foreign = [this](Fd socket, const std::string& bytes) { take_over(std::move(socket), bytes); },
                      .serves_horovod = options.serves_horovod}) {
+  if (options.guards_majority) coordinator_.guard_majority();
   arm();
   look_at_ = now();
   look_for_silent_ones();
@@ -72,6 +75,16 @@ MeetingHolder::~MeetingHolder() = default;
 void MeetingHolder::resume(const JobState& state) {
   coordinator_.resume(state, now());
   arm();
+}
+
+void MeetingHolder::resume(const JobState& state, const Ballot& ballot) {
+  coordinator_.resume(state, ballot, now());
+  arm();
+}
+
+void MeetingHolder::send_on_to(const MeetingPlace& place) {
+  coordinator_.send_on_to(place);
+  send_all();
 }
 
 bool MeetingHolder::over() const {
@@ -118,9 +131,11 @@ void MeetingHolder::read_from(Connection& connection) {
   char bytes[kReadBytes];
   const ssize_t count = ::recv(connection.socket.get(), bytes, sizeof bytes, 0);
   if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
-  if (count <= 0) return lose(connection.id, "its launcher ended: the connection was closed");
+  const bool was_closed = count == 0 || (count < 0 && errno == ECONNRESET);
+  if (was_closed) return lose(connection.id, "its launcher ended: the connection was closed", false);
+  if (count < 0) return lose(connection.id, std::generic_category().message(errno), true);
   if (connection.closing) return;
-  if (connection.joined) connection.heard = now();  // others have one heartbeat to join
+  if (connection.joined || connection.invites) connection.heard = now();  // others have one heartbeat to join
   take(connection, {bytes, static_cast<std::size_t>(count)});
 }
 
@@ -160,6 +175,7 @@ void MeetingHolder::serve(Connection& connection) {
         connection.joined = true;
         connection.heard = now();
       }
+      connection.invites = connection.invites || message->kind == Kind::kInvite;
       if (message->kind == Kind::kBye || message->kind == Kind::kLeave) connection.closing = true;
       coordinator_.received(id, *message, now());
       has_decided = true;
@@ -183,7 +199,7 @@ void MeetingHolder::answer_beat(Connection& connection, const LauncherMessage& b
 void MeetingHolder::refuse(Connection& connection, const std::string& why) {
   append_message(connection.answers.tail(), {.kind = Kind::kRefused, .text = why});
   connection.closing = true;
-  coordinator_.left(connection.id, why, now(), connection.heard);
+  coordinator_.left(connection.id, why, now(), connection.heard, true);
 }
 
 void MeetingHolder::send_all() {
@@ -207,13 +223,18 @@ void MeetingHolder::send_all() {
   if (when_over_ && over() && !tell_over_.armed()) {
     tell_over_ = loop_.after(Duration::zero(), std::exchange(when_over_, nullptr));
   }
-  for (const auto& [id, how] : broken) lose(id, how);  // what is said of it comes behind what was said before
+  for (const auto& [id, how] : broken) lose(id, how, true);  // what is said of it comes behind what was said before
 }
 
-/// Sends what waits, and `bytes` behind it, as far as the socket takes them; the rest waits.
+/// Sends what waits, and `bytes` behind it, as far as the socket takes them; the rest waits. A connection that broke is
+/// lost where it is read, behind what was said on it last.
 /// \return why the connection is of no use any more; empty: it is.
 std::string MeetingHolder::push(Connection& connection, std::string_view bytes) {
-  if (!connection.answers.send_to(connection.socket.get(), bytes)) return "its launcher ended: the connection broke";
+  if (!connection.answers.send_to(connection.socket.get(), bytes)) {
+    connection.writable.cancel();
+    ::shutdown(connection.socket.get(), SHUT_RDWR);
+    return {};
+  }
   if (connection.answers.size() > kMostUnsent) return "its launcher does not read";
   if (connection.answers.empty()) {
     connection.writable.cancel();
@@ -227,14 +248,14 @@ std::string MeetingHolder::push(Connection& connection, std::string_view bytes) 
 
 /// The connection may be gone afterwards.
 void MeetingHolder::flush(Connection& connection) {
-  if (const std::string problem = push(connection, {}); !problem.empty()) lose(connection.id, problem);
+  if (const std::string problem = push(connection, {}); !problem.empty()) lose(connection.id, problem, true);
 }
 
-void MeetingHolder::lose(LauncherId who, const std::string& how) {
+void MeetingHolder::lose(LauncherId who, const std::string& how, bool may_run) {
   const auto found = connections_.find(who);
   const SteadyTime heard = found == connections_.end() ? now() : found->second->heard;
   close(who);
-  coordinator_.left(who, how, now(), heard);
+  coordinator_.left(who, how, now(), heard, may_run);
   send_all();
 }
 
@@ -262,7 +283,7 @@ void MeetingHolder::look_for_silent_ones() {
                                                              format_duration(times_.heartbeat) + " and was given up"});
       (void)still->second->answers.send_to(still->second->socket.get());
     }
-    lose(id, "silence for " + format_duration(times_.heartbeat));
+    lose(id, "silence for " + format_duration(times_.heartbeat), true);
   }
   look_at_ = now() + times_.heartbeat;
   for (const auto& [id, connection] : connections_) look_at_ = std::min(look_at_, connection->heard + times_.heartbeat);

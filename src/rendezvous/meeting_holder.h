@@ -36,6 +36,7 @@ class MeetingHolder {
     std::size_t max_launchers = 4096;  ///< connections of them; one more takes the place of one that has not joined
     std::string host = {};             ///< the token of the own launcher, which joins first; empty: any may
     std::string secret = {};           ///< that every launcher has to know; empty: none
+    bool guards_majority = false;      ///< as Coordinator::guard_majority()
     /// Gets a line about launchers that were turned away before they could say anything, as RefusalLog has it. May be
     /// empty. Must not call the holder.
     std::function<void(const std::string& line)> turned_away = {};
@@ -52,6 +53,13 @@ class MeetingHolder {
 
   /// Before anybody has joined: as Coordinator::resume().
   void resume(const JobState& state);
+  void resume(const JobState& state, const Ballot& ballot);
+
+  /// As Coordinator::send_on_to().
+  void send_on_to(const MeetingPlace& place);
+  [[nodiscard]] const std::optional<MeetingPlace>& place() const { return coordinator_.place(); }
+  /// Here.
+  [[nodiscard]] bool has_begun() const { return coordinator_.rounds_begun() > 0; }
 
   [[nodiscard]] StoreServer& server() { return server_; }
 
@@ -77,7 +85,8 @@ class MeetingHolder {
   std::string push(Connection& connection, std::string_view bytes);
   void flush(Connection& connection);
   void refuse(Connection& connection, const std::string& why);
-  void lose(LauncherId who, const std::string& how);
+  /// \param may_run  as Coordinator::left() has it
+  void lose(LauncherId who, const std::string& how, bool may_run);
   void close(LauncherId id);
   void look_for_silent_ones();
   void arm();

@@ -103,6 +103,30 @@ Member member_from(const Json& json) {
   return member;
 }
 
+Json json_of(const Successor& successor) {
+  return {{"node_rank", successor.node_rank},
+          {"name", successor.name},
+          {"address", successor.address},
+          {"port", successor.meeting_port}};
+}
+
+Successor successor_from(const Json& json) {
+  return {json_integer(json.at("node_rank")), json.at("name").get<std::string>(), json.at("address").get<std::string>(),
+          json_integer(json.at("port"))};
+}
+
+Json json_of(const std::vector<Successor>& successors) {
+  Json json = Json::array();
+  for (const Successor& successor : successors) json.push_back(json_of(successor));
+  return json;
+}
+
+std::vector<Successor> successors_from(const Json& json) {
+  std::vector<Successor> successors;
+  for (const Json& successor : json) successors.push_back(successor_from(successor));
+  return successors;
+}
+
 bool is_within(int value, int least, int most) { return value >= least && value <= most; }
 
 std::size_t named_of(int nodes) { return std::min(static_cast<std::size_t>(nodes), Membership::kMostNamedNodes); }
@@ -118,8 +142,25 @@ bool has_room_for(const Membership& membership) {
          is_within(self.base_role_rank, 0, std::min(self.base_rank, self.role_world_size - self.workers));
 }
 
+constexpr int kMostPort = 65'535;
+
+/// In the order of their ranks.
+bool is_line(const std::vector<Successor>& successors, int nodes) {
+  int rank = -1;
+  for (const Successor& successor : successors) {
+    if (!is_within(successor.node_rank, rank + 1, nodes - 1)) return false;
+    if (!is_within(successor.meeting_port, 1, kMostPort)) return false;
+    rank = successor.node_rank;
+  }
+  return successors.size() <= Membership::kMostSuccessors;
+}
+
+bool has_line(const Membership& membership) {
+  return is_line(membership.successors, membership.num_nodes) &&
+         is_within(membership.holder.value_or(0), 0, membership.num_nodes - 1);
+}
+
 bool is_consistent(const Membership& membership) {
-  constexpr int kMostPort = 65'535;
   const Member& self = membership.self;
   return is_within(membership.num_nodes, 1, kMostNodesOfAJob) &&
          is_within(membership.world_size, 1, kMostWorkersOfAJob) && membership.round >= 0 && membership.attempt >= 0 &&
@@ -128,7 +169,7 @@ bool is_consistent(const Membership& membership) {
          is_within(self.node_rank, 0, membership.num_nodes - 1) &&
          is_within(self.base_rank, 0, membership.world_size - 1) && is_within(self.workers, 1, kMostWorkersOfANode) &&
          is_within(self.role_world_size, self.workers, membership.world_size) && has_room_for(membership) &&
-         counts_fit(membership);
+         counts_fit(membership) && has_line(membership);
 }
 
 void place_node(LaunchPlan& placed, const Membership& membership) {
@@ -204,6 +245,9 @@ RankAssignment assign_ranks(const std::vector<JoinRecord>& nodes) {
                        .role = node.role});
     common.world_size += node.workers;
     if (members.size() <= Membership::kMostNamedNodes) common.first_names.push_back(node.node);
+    if (node.meeting_port != 0 && common.successors.size() <= Membership::kMostSuccessors) {  // one may be the holder
+      common.successors.push_back({members.back().node_rank, node.node, members.back().address, node.meeting_port});
+    }
     if (members.size() > 1) continue;
     common.master_addr = members.front().address;
     common.master_port = node.store_port;
@@ -233,16 +277,32 @@ void place_anew(LaunchPlan& placed, const Membership& membership) {
 }
 
 std::string to_json(const Membership& membership) {
-  return dumped({{"round", membership.round},
-                 {"attempt", membership.attempt},
-                 {"history", membership.history},
-                 {"num_nodes", membership.num_nodes},
-                 {"world_size", membership.world_size},
-                 {"run_name", membership.run_name},
-                 {"master_addr", membership.master_addr},
-                 {"master_port", membership.master_port},
-                 {"nodes_by_workers", membership.nodes_by_workers},
-                 {"first_names", membership.first_names}});
+  Json json = {{"round", membership.round},
+               {"attempt", membership.attempt},
+               {"history", membership.history},
+               {"num_nodes", membership.num_nodes},
+               {"world_size", membership.world_size},
+               {"run_name", membership.run_name},
+               {"master_addr", membership.master_addr},
+               {"master_port", membership.master_port},
+               {"nodes_by_workers", membership.nodes_by_workers},
+               {"first_names", membership.first_names}};
+  if (!membership.holder) return dumped(json);
+  json["holder"] = *membership.holder;
+  json["holder_name"] = membership.holder_name;
+  json["successors"] = json_of(membership.successors);
+  return dumped(json);
+}
+
+std::string to_json(const std::vector<Successor>& successors) { return dumped(json_of(successors)); }
+
+std::optional<std::vector<Successor>> successors_from_json(std::string_view text) {
+  try {
+    std::vector<Successor> successors = successors_from(Json::parse(text));
+    return is_line(successors, kMostNodesOfAJob) ? std::optional(std::move(successors)) : std::nullopt;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
 }
 
 std::string to_json(const Member& member) {
@@ -272,6 +332,11 @@ std::optional<Membership> membership_from_json(std::string_view common, std::str
     membership.master_port = json_integer(json.at("master_port"));
     membership.nodes_by_workers = counts_from(json.at("nodes_by_workers"));
     membership.first_names = json.at("first_names").get<std::vector<std::string>>();
+    if (json.contains("holder")) {
+      membership.holder = json_integer(json.at("holder"));
+      membership.holder_name = json.at("holder_name").get<std::string>();
+      membership.successors = successors_from(json.at("successors"));
+    }
     membership.self = member_from(Json::parse(self));
     return is_consistent(membership) ? std::optional(std::move(membership)) : std::nullopt;
   } catch (const Json::exception&) {

@@ -28,6 +28,16 @@ struct Member {
   bool operator==(const Member&) const = default;
 };
 
+/// A node whose launcher can hold the meeting of a job in another's place.
+struct Successor {
+  int node_rank = 0;
+  std::string name;
+  std::string address;   ///< numeric
+  int meeting_port = 0;  ///< its launcher listens there
+
+  bool operator==(const Successor&) const = default;
+};
+
 /// What a rendezvous agrees on: what one node has to know of one round of a job, and where the workers' store is.
 /// Everything right of it (workers, supervision, reports) reads this and not how it came about. All but `self` is equal
 /// on all nodes, and its size does not grow with their number, but for nodes with ever other numbers of workers.
@@ -42,9 +52,15 @@ struct Membership {
   int master_port = 0;
   std::map<int, int> nodes_by_workers;   ///< how many nodes have so many workers, for each number that there is
   std::vector<std::string> first_names;  ///< of the first nodes by rank, at most kMostNamedNodes, for messages
-  Member self;                           ///< this node
+  /// Node rank and name of the one that holds the meeting, and who may hold it in its place, by node rank, at most
+  /// kMostSuccessors. Empty: another way tells who does.
+  std::optional<int> holder = {};
+  std::string holder_name = {};
+  std::vector<Successor> successors = {};
+  Member self;  ///< this node
 
   static constexpr std::size_t kMostNamedNodes = 9;  ///< eight others, and this one may be among them
+  static constexpr std::size_t kMostSuccessors = 8;
 
   bool operator==(const Membership&) const = default;
 };
@@ -77,6 +93,11 @@ void place_anew(LaunchPlan& plan, const Membership& membership);
 /// What is equal on all nodes, and what is not.
 std::string to_json(const Membership& membership);
 std::string to_json(const Member& member);
+/// Of who may hold the meeting next, for a launcher that is in no round.
+std::string to_json(const std::vector<Successor>& successors);
+
+/// Empty for what is not JSON, lacks a field, or holds a value out of its range.
+std::optional<std::vector<Successor>> successors_from_json(std::string_view text);
 
 /// Empty for what is not JSON, lacks a field, or contradicts itself.
 std::optional<Membership> membership_from_json(std::string_view common, std::string_view self);

@@ -17,24 +17,15 @@ using Kind = LauncherMessage::Kind;
 constexpr std::size_t kLengthBytes = 4;
 constexpr unsigned kBitsOfByte = 8;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 17> kKinds{{
-    {Kind::kJoin, "join"},
-    {Kind::kBeat, "beat"},
-    {Kind::kStopping, "stopping"},
-    {Kind::kReport, "report"},
-    {Kind::kReady, "ready"},
-    {Kind::kLeave, "leave"},
-    {Kind::kBye, "bye"},
-    {Kind::kRefused, "refused"},
-    {Kind::kWaiting, "waiting"},
-    {Kind::kSpare, "spare"},
-    {Kind::kBegin, "begin"},
-    {Kind::kEcho, "echo"},
-    {Kind::kStop, "stop"},
-    {Kind::kLost, "lost"},
-    {Kind::kResize, "resize"},
-    {Kind::kOver, "over"},
-    {Kind::kEnded, "ended"},
+constexpr std::array<std::pair<Kind, std::string_view>, 23> kKinds{{
+    {Kind::kJoin, "join"},          {Kind::kBeat, "beat"},       {Kind::kStopping, "stopping"},
+    {Kind::kBegun, "begun"},        {Kind::kReport, "report"},   {Kind::kReady, "ready"},
+    {Kind::kLeave, "leave"},        {Kind::kAdrift, "adrift"},   {Kind::kBye, "bye"},
+    {Kind::kRefused, "refused"},    {Kind::kWaiting, "waiting"}, {Kind::kSpare, "spare"},
+    {Kind::kBegin, "begin"},        {Kind::kSettled, "settled"}, {Kind::kEcho, "echo"},
+    {Kind::kStop, "stop"},          {Kind::kInvite, "invite"},   {Kind::kElsewhere, "elsewhere"},
+    {Kind::kHasBegun, "has_begun"}, {Kind::kLost, "lost"},       {Kind::kResize, "resize"},
+    {Kind::kOver, "over"},          {Kind::kEnded, "ended"},
 }};
 
 std::string_view name_of(Kind kind) {
@@ -47,7 +38,7 @@ std::optional<Kind> kind_named(const std::string& name) {
   return found == kKinds.end() ? std::nullopt : std::optional(found->first);
 }
 
-LauncherMessage read_fields(const Json& json, Kind kind) {
+std::optional<LauncherMessage> read_fields(const Json& json, Kind kind) {
   LauncherMessage message{.kind = kind};
   if (json.contains("round")) message.round = json_integer(json.at("round"));
   message.text = json.value("text", std::string());
@@ -58,9 +49,17 @@ LauncherMessage read_fields(const Json& json, Kind kind) {
   if (json.contains("steady_ns")) message.steady_ns = json_integer<std::int64_t>(json.at("steady_ns"));
   if (json.contains("wall_ns")) message.wall_ns = json_integer<std::int64_t>(json.at("wall_ns"));
   if (json.contains("attempt")) message.attempt = json_integer(json.at("attempt"));
+  message.settled = json.value("settled", false);
   message.takes_up = json.value("takes_up", false);
+  if (json.contains("node_rank")) message.node_rank = json_integer(json.at("node_rank"));
   message.was_spare = json.value("was_spare", false);
   if (json.contains("port")) message.port = json_integer(json.at("port"));
+  message.address = json.value("address", std::string());
+  if (json.contains("successors")) {
+    const auto successors = successors_from_json(json.at("successors").get<std::string>());
+    if (!successors) return std::nullopt;
+    message.successors = *successors;
+  }
   if (json.contains("join")) message.join = join_record_from_json(json.at("join").get<std::string>());
   if (json.contains("membership")) {
     message.membership =
@@ -74,7 +73,11 @@ bool is_whole(const LauncherMessage& message) {
   if (message.attempt < 0 || message.port < 0 || message.port > kMostPort) return false;
   constexpr int kMostRounds = 1 << 30;
   if (message.round < 0 || message.round > kMostRounds || message.text.size() > kMostReportBytes) return false;
+  if (message.node_rank && (*message.node_rank < 0 || *message.node_rank >= kMostNodesOfAJob)) return false;
+  if (!message.address.empty() && !is_numeric_address(message.address)) return false;
   if (message.kind == Kind::kJoin) return message.join.has_value();
+  if (message.kind == Kind::kInvite) return message.join && message.join->meeting_port != 0;
+  if (message.kind == Kind::kElsewhere) return !message.address.empty() && message.port != 0;
   return message.kind != Kind::kBegin || message.membership.has_value();
 }
 
@@ -90,9 +93,13 @@ Json common_part(const LauncherMessage& message) {
   if (message.steady_ns != 0) json["steady_ns"] = message.steady_ns;
   if (message.wall_ns != 0) json["wall_ns"] = message.wall_ns;
   if (message.attempt != 0) json["attempt"] = message.attempt;
+  if (message.settled) json["settled"] = true;
   if (message.takes_up) json["takes_up"] = true;
+  if (message.node_rank) json["node_rank"] = *message.node_rank;
   if (message.was_spare) json["was_spare"] = true;
   if (message.port != 0) json["port"] = message.port;
+  if (!message.address.empty()) json["address"] = message.address;
+  if (!message.successors.empty()) json["successors"] = to_json(message.successors);
   if (message.join) json["join"] = to_json(*message.join);
   if (message.membership) json["membership"] = to_json(*message.membership);
   return json;
@@ -117,8 +124,8 @@ std::optional<LauncherMessage> launcher_message_from_json(std::string_view text)
     const Json json = Json::parse(text);
     const std::optional<Kind> kind = kind_named(json.at("kind").get<std::string>());
     if (!kind) return std::nullopt;
-    LauncherMessage message = read_fields(json, *kind);
-    return is_whole(message) ? std::optional(std::move(message)) : std::nullopt;
+    std::optional<LauncherMessage> message = read_fields(json, *kind);
+    return message && is_whole(*message) ? std::move(message) : std::nullopt;
   } catch (const Json::exception&) {
     return std::nullopt;
   }

@@ -17,18 +17,26 @@ namespace lrun {
 struct LauncherMessage {
   enum class Kind {
     // from a launcher to the holder of the meeting
-    kJoin,      ///< `join`: the first message of a connection; `takes_up`: it took part in `round`, and goes on
-    kBeat,      ///< still there; `sent_ns` is the sender's steady clock
+    kJoin,    ///< `join`: the first message of a connection; `takes_up`: it took part in `round`, and goes on
+    kInvite,  ///< in kJoin's place: the job of `join` is met at the address and the meeting port of that, since `round`
+    kBeat,    ///< still there; `sent_ns` is the sender's steady clock
     kStopping,  ///< `text`: why our workers are being stopped in `round`
+    kBegun,     ///< `round` has begun here, as kBegin said
     kReport,    ///< `text`: what our workers of `round` came to; none of them is left
     kReady,     ///< for `round`, the next one; `text` and `attempt` are the same on all nodes and are passed on with it
     kLeave,     ///< `text`: why we leave the job, which may go on without us
+    kAdrift,    ///< nothing is heard of the holder any more: we look for another
     kBye,       ///< we are done with the job; `text`: what it came to, empty when it succeeded
     // from the holder to a launcher
-    kRefused,  ///< `text`: why not, `hint`: what to do about it; the connection is closed
-    kWaiting,  ///< `text`: who is there and who is missing
-    kSpare,    ///< `text`: the job runs, and takes this node in when there is a place
+    kRefused,    ///< `text`: why not, `hint`: what to do about it; the connection is closed, but that of an invitation
+    kElsewhere,  ///< the job is met at `address` and `port`; the connection is closed
+    kHasBegun,   ///< answer to kInvite: a job of this name has begun here
+    kWaiting,    ///< `text`: who is there and who is missing
+    /// `text`: the job runs, and takes this node in when there is a place; empty: it was said, and `successors` may
+    /// hold the meeting of a later round.
+    kSpare,
     kBegin,    ///< `membership` of a new round
+    kSettled,  ///< all members of `round` know that it has begun; told where kBegin has not said so
     kEcho,     ///< answer to kBeat: `sent_ns` is that one's, `steady_ns` and `wall_ns` are the holder's clocks
     kStop,     ///< `text` as some launcher said it with kStopping; the first of the round
     kLost,     ///< `node` is gone: `text` says how we know; it was last heard at `steady_ns` of the holder's clock
@@ -46,10 +54,14 @@ struct LauncherMessage {
   std::int64_t sent_ns = 0;
   std::int64_t steady_ns = 0;
   std::int64_t wall_ns = 0;
-  int attempt = 0;         ///< restarts used so far
-  bool takes_up = false;   ///< of kJoin: the launcher belongs to a job whose holder it has lost; kReady follows
-  bool was_spare = false;  ///< of kJoin: the launcher waited for a place in such a job
+  int attempt = 0;        ///< restarts used so far
+  bool settled = false;   ///< of kBegin: members could not go on from the round before, also where some know only it
+  bool takes_up = false;  ///< of kJoin: the launcher belongs to a job whose holder it has lost; kReady follows
+  std::optional<int> node_rank = {};  ///< of kJoin, with takes_up: in that round; a vote for who holds the meeting now
+  bool was_spare = false;             ///< of kJoin: the launcher waited for a place in such a job
   int port = 0;  ///< on which this node would host the workers' store of the round; 0: as it said when it joined
+  std::string address = {};                ///< numeric
+  std::vector<Successor> successors = {};  ///< who may hold the meeting next, for who is in no round
   std::optional<JoinRecord> join = {};
   std::optional<Membership> membership = {};
 

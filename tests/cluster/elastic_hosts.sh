@@ -78,21 +78,29 @@ killed() {
   end_well
 
   "$lab" hosts on h3
-  new_job first h1 --nnodes 2:3
+  new_job first h1 --nnodes 1:3
   for host in h1 h2 h3; do start $host; done
   steps_of 3
   lose_host kill h1
   mark
-  until_true "an end or a new world" is_settled h2 h3
-  if has_steps 2; then
-    end_well
-  else
-    for host in h2 h3; do
-      ended $host 125
-      says $host "the meeting at h1 is lost"
-    done
-    is_one_job
-  fi
+  steps_of 2
+  says h2 "the meeting on node h1 is lost: its launcher ended"
+  # And the one that came after it.
+  kill_launcher h2
+  mark
+  steps_of 1
+  says h3 "the meeting on node h2 is lost: its launcher ended"
+  # One that comes back to the first host joins the job, and shows it to who comes there.
+  "$lab" hosts on h1
+  start h1 --rdzv-conf "heartbeat_timeout=$heartbeat,join_timeout=$patience,last_call_timeout=$patience"
+  says h1 "this job runs already: this node joins it at "
+  mark
+  steps_of 2
+  start h2
+  says h2 "this job runs already: this node joins it at "
+  mark
+  steps_of 3
+  end_well
 }
 
 # A host loses its power, is booted again and comes late; others are cut off for a moment and for ever.
@@ -141,16 +149,25 @@ partition() {
   steps_of 3
   "$lab" hosts cut h1
   mark
-  until_true "an end or a new world" is_settled h1 h2 h3
+  steps_of 2
+  says h2 "the meeting on node h1 is lost: silence for ${heartbeat}s"
+  ended h1 125
+  says h1 "1 of 3 nodes is no majority"
   "$lab" hosts heal h1
-  if has_steps 2; then
-    until_true "an end of lrun on h1" has_ended "${launcher[h1]}"
-    ended h1 125
-    end_well
-  else
-    for host in h1 h2 h3; do ended $host 125; done
-    is_one_job
-  fi
+  mark
+  steps_of 2
+  end_well
+
+  new_job half h1 --nnodes 1:2
+  start h1
+  start h2
+  steps_of 2
+  lose_host off h1
+  ended h2 125
+  says h2 "the meeting on node h1 is lost: silence for ${heartbeat}s; 1 of 2 nodes is no majority"
+  no_worker_on h2
+  is_one_job
+  "$lab" hosts on h1
 
   for deaf in h1 h2; do
     new_job "unheard-by-$deaf" h1 --nnodes 1:2

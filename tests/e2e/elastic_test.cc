@@ -5,28 +5,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "support/launchers_of_a_job.h"
+#include "support/elastic_jobs.h"
 
 namespace lrun::test {
 namespace {
 
-/// Workers that say who they are and run until the test ends them.
-class Elastic : public ::testing::Test {
- protected:
-  Words program() const {
-    return shell("echo rank $RANK/$WORLD_SIZE of $GROUP_WORLD_SIZE count $TORCHELASTIC_RESTART_COUNT.; while [ ! -e " +
-                 end_.string() + " ]; do sleep 0.1; done");
-  }
-  void end() const { std::ofstream(end_) << "end\n"; }
-
-  TemporaryFolder folder_;
-  const std::filesystem::path end_ = folder_.path() / "end";
-};
-
-/// Both launchers end well.
-void expect_success(std::initializer_list<LrunProcess*> nodes) {
-  for (LrunProcess* node : nodes) EXPECT_EQ(node->wait().code, 0) << node->err();
-}
+class Elastic : public ElasticJobs {};
 
 TEST_F(Elastic, JobsBeginWithFewerNodesThanTheyMayHave) {
   Job job({"--nnodes", "2:3"});

@@ -112,16 +112,16 @@ TEST(Handshake, NamesWhoIsNoLauncher) {
             "it is no lrun: it said 'HTTP/1.1 400 Bad Request' (a web server)");
   EXPECT_EQ(refusal_of("-ERR \x1b[2J\n"), "it is no lrun: it said '-ERR \\x1b[2J'");
   EXPECT_EQ(refusal_of("lrun-job/9 something\n"),
-            "it is another version of lrun: it speaks lrun-job/9, not lrun-job/3");
-  EXPECT_EQ(refusal_of("lrun-job/3 short open\n"), "it sent a greeting that makes no sense");
-  EXPECT_EQ(refusal_of("lrun-job/3 " + std::string(200, 'a')), "it sent a line that is too long");
+            "it is another version of lrun: it speaks lrun-job/9, not lrun-job/4");
+  EXPECT_EQ(refusal_of("lrun-job/4 short open\n"), "it sent a greeting that makes no sense");
+  EXPECT_EQ(refusal_of("lrun-job/4 " + std::string(200, 'a')), "it sent a line that is too long");
   EXPECT_EQ(refusal_of("lrun-j"), "") << "the rest may come";
 }
 
 TEST(Handshake, TellsAnotherVersionWhichOneThisIs) {
   Handshake holder(Side::kHolder, "", kNonce);
   holder.take("lrun-job/9 something\n");
-  EXPECT_TRUE(holder.take_output().starts_with("lrun-job/3 "));
+  EXPECT_TRUE(holder.take_output().starts_with("lrun-job/4 "));
   EXPECT_FALSE(holder.done());
 }
 

@@ -145,12 +145,12 @@ TEST(Meeting, ClosesWhoSpeaksNonsense) {
   const std::string greeting = Handshake(Handshake::Side::kLauncher, "", random_nonce()).take_output();
   EXPECT_NE(answer_to(greeting + "\x7f\xff\xff\xff").find("at most 262144 are taken"), std::string::npos);
   EXPECT_NE(answer_to(greeting + std::string("\0\0\0\2{}", 6)).find("makes no sense"), std::string::npos);
-  EXPECT_TRUE(answer_to("lrun-job/9\n").starts_with("lrun-job/3 ")) << "the other end can say which version this is";
+  EXPECT_TRUE(answer_to("lrun-job/9\n").starts_with("lrun-job/4 ")) << "the other end can say which version this is";
   EXPECT_EQ(answer_to("lrun-job/" + std::string(1000, 'x')), "") << "a line without an end";
   EXPECT_EQ(answer_to("GET / HTTP/1.1\r\n"), "") << "neither a launcher nor a client of the store";
 }
 
-TEST(Meeting, ClosesWhoDoesNotSayAnything) { EXPECT_EQ(answer_to("lrun-job/3", 50ms), ""); }
+TEST(Meeting, ClosesWhoDoesNotSayAnything) { EXPECT_EQ(answer_to("lrun-job/4", 50ms), ""); }
 
 TEST(Meeting, IsNotLookedForWhereSomethingElseAnswers) {
   PatientLoop patient;

@@ -17,6 +17,12 @@ Membership seen_by_first(const std::vector<JoinRecord>& nodes) {
   return assignment.common;
 }
 
+JoinRecord holder_at(const std::string& address) {
+  JoinRecord record = test::node_at(address);
+  record.meeting_port = 7001;
+  return record;
+}
+
 std::vector<LauncherMessage> messages_of_all_kinds() {
   return {{.kind = Kind::kJoin, .join = test::node_at("10.0.0.1", 2, 1)},
           {.kind = Kind::kBeat, .sent_ns = 5},
@@ -30,6 +36,10 @@ std::vector<LauncherMessage> messages_of_all_kinds() {
           {.kind = Kind::kEcho, .sent_ns = 5, .steady_ns = 6, .wall_ns = 7},
           {.kind = Kind::kStop, .round = 1, .text = "why"},
           {.kind = Kind::kLost, .round = 1, .text = "how", .node = "b"},
+          {.kind = Kind::kInvite, .round = 3, .join = holder_at("10.0.0.2")},
+          {.kind = Kind::kElsewhere, .port = 7001, .address = "fd00::2"},
+          {.kind = Kind::kHasBegun, .round = 4},
+          {.kind = Kind::kSpare, .text = "why", .successors = {{1, "b", "10.0.0.2", 7001}, {3, "d", "10.0.0.4", 7003}}},
           {.kind = Kind::kOver, .round = 1, .text = "reports"}};
 }
 
@@ -56,6 +66,12 @@ TEST(LauncherMessage, MustHaveWhatItsKindSays) {
   EXPECT_FALSE(launcher_message_from_json(R"({"kind": "beat", "sent_ns": 18446744073709551615})"));
   EXPECT_FALSE(launcher_message_from_json(R"({"kind": "stop", "text": 5})"));
   EXPECT_FALSE(launcher_message_from_json(R"([])"));
+  EXPECT_FALSE(launcher_message_from_json(R"({"kind": "invite"})"));
+  EXPECT_FALSE(launcher_message_from_json(to_json({.kind = Kind::kInvite, .join = test::node_at("10.0.0.1")})))
+      << "nobody can go where no meeting is";
+  for (const char* const place : {R"("address": "10.0.0.1")", R"("port": 7001)", R"("port": 7001, "address": "b")"}) {
+    EXPECT_FALSE(launcher_message_from_json(R"({"kind": "elsewhere", )" + std::string(place) + "}")) << place;
+  }
 }
 
 TEST(LauncherMessage, RefusesARecordThatIsOutOfRange) {
@@ -68,6 +84,17 @@ TEST(LauncherMessage, RefusesARecordThatIsOutOfRange) {
     JoinRecord record = test::node_at("10.0.0.1");
     change(record);
     EXPECT_FALSE(join_record_from_json(to_json(record))) << to_json(record);
+  }
+}
+
+TEST(LauncherMessage, RefusesSuccessorsThatCannotBe) {
+  const Successor good{1, "b", "10.0.0.2", 7001};
+  std::vector<Successor> many(Membership::kMostSuccessors + 1, good);
+  for (int rank = 0; Successor & each : many) each.node_rank = rank++;
+  Successor of_no_port = good;
+  of_no_port.meeting_port = 0;
+  for (const auto& successors : std::vector<std::vector<Successor>>{{good, good}, {of_no_port}, many}) {
+    EXPECT_FALSE(launcher_message_from_json(to_json({.kind = Kind::kSpare, .successors = successors})));
   }
 }
 

@@ -1,0 +1,78 @@
+// How a coordinator takes in who comes to a job that runs, and sends on who comes to one that is met elsewhere.
+#include <algorithm>
+#include <utility>
+
+#include "rendezvous/admission.h"
+#include "rendezvous/coordinator.h"
+
+namespace lrun {
+namespace {
+
+using Kind = LauncherMessage::Kind;
+
+}  // namespace
+
+/// Not where some are done: the others may be, too, in a moment.
+bool Coordinator::may_take_in() const {
+  if (phase_ != Phase::kRunning || stopped_ || ends_ || some_reported_) return false;
+  if (static_cast<int>(launchers_.size()) == members_ || members_ == most())
+    return false;  // looked at for each message
+  return static_cast<int>(next_members().size()) > members_;
+}
+
+void Coordinator::take_newcomers_in(SteadyTime now) {
+  if (!may_take_in()) return;
+  const std::vector<LauncherId> ids = next_members();
+  if (!last_call_is_over(ids.size(), now)) return;
+  ends_ = true;
+  const std::string names = newcomers_in_words(ids);
+  const bool one = static_cast<int>(ids.size()) == members_ + 1;
+  const std::string all = nodes_in_words(least(), most());
+  const std::string text = (one ? "node " : "nodes ") + names + (one ? " has" : " have") +
+                           " joined: all start again on " + std::to_string(ids.size()) + " of " + all + " nodes";
+  send_to_members({.kind = Kind::kResize, .round = round_, .text = text, .node = names});
+}
+
+/// Those in no round follow the job where another launcher holds its meeting.
+void Coordinator::tell_successors() {
+  std::vector<LauncherId> spares;
+  for (const auto& [id, launcher] : launchers_) {
+    if (!launcher.in_round) spares.push_back(id);
+  }
+  if (spares.empty() || successors_.empty()) return;
+  sends_.push_back({.to = std::move(spares), .message = {.kind = Kind::kSpare, .successors = successors_}});
+}
+
+/// Whoever has not begun gives way, and joins the others. A member of a round of this meeting that invites it has given
+/// it up and taken its place: what that means the HeldMajority knows.
+void Coordinator::invited(LauncherId from, const LauncherMessage& invitation) {
+  if (!host_.empty() || left_behind_) {
+    invitation_.emplace(from, invitation);
+    return;
+  }
+  const JoinRecord& job = *invitation.join;
+  if (took_part_.count(job.token) != 0 || (phase_ == Phase::kClosed && !place_)) return;
+  std::vector<const JoinRecord*> joined;
+  for (const auto& [id, launcher] : launchers_) joined.push_back(&launcher.record);
+  if (first_) joined.push_back(&*first_);
+  if (const std::optional<Objection> objection = lrun::objection_to(job, joined, true)) {
+    return send(from, {.kind = Kind::kRefused, .text = objection->why});
+  }
+  if (phase_ != Phase::kMeeting && !place_) return send(from, {.kind = Kind::kHasBegun, .round = round_});
+  send_on_to({job.address, job.meeting_port});
+}
+
+LauncherMessage Coordinator::sends_on(const MeetingPlace& place) {
+  return {.kind = Kind::kElsewhere, .port = place.port, .address = place.address};
+}
+
+void Coordinator::send_on_to(const MeetingPlace& place) {
+  place_ = place;
+  if (phase_ == Phase::kClosed) return;
+  if (!launchers_.empty()) first_ = launchers_.begin()->second.record;
+  ballot_.reset();
+  resumed_.reset();
+  dismiss(sends_on(place));
+}
+
+}  // namespace lrun

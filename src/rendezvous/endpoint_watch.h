@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/event_loop.h"
+#include "rendezvous/launcher_link.h"
+
+namespace lrun {
+
+/// Looks, for a launcher that holds the meeting of its job away from the job's endpoint, whether another launcher
+/// begins to hold one there, and invites it: a launcher that is started again on the endpoint's host finds nobody else
+/// there. It shakes hands as any launcher of the job does. While somebody listens there the connection stays; else
+/// another is tried well within the second for which a meeting waits at least, where nobody has set a shorter last
+/// call. Never blocks. One thread.
+class EndpointWatch {
+ public:
+  /// \param address  of the endpoint, numeric
+  using Answered = std::function<void(const LauncherMessage& answer, const std::string& address)>;
+
+  /// \param endpoint  where to look, and as whom; of its times only the heartbeat counts
+  /// \param round     in which the job is
+  /// \param answered  gets each answer; must not destroy the watch
+  EndpointWatch(EventLoop& loop, LauncherLink::Options endpoint, int round, Answered answered);
+  EndpointWatch(const EndpointWatch&) = delete;
+  EndpointWatch& operator=(const EndpointWatch&) = delete;
+
+ private:
+  void look();
+
+  EventLoop& loop_;
+  LauncherLink::Options endpoint_;
+  Answered answered_;
+  std::optional<LauncherLink> link_;
+  EventLoop::Timer again_;
+};
+
+}  // namespace lrun

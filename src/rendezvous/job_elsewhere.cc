@@ -1,0 +1,94 @@
+// A job whose meeting is held away from its endpoint, and what a launcher does that comes to the endpoint.
+#include <utility>
+
+#include "rendezvous/job.h"
+
+namespace lrun {
+namespace {
+
+using Kind = LauncherMessage::Kind;
+
+/// For who holds the meeting at the place to which we were sent.
+constexpr int kHeartbeatsToAnswer = 2;
+
+}  // namespace
+
+/// The launcher that held the meeting at the endpoint may be started again, and would begin a second job there.
+void Job::look_at_endpoint() {
+  if (owns_endpoint_) return;
+  watch_ = std::make_unique<EndpointWatch>(
+      loop_,
+      LauncherLink::Options{.host = plan_.host,
+                            .port = static_cast<std::uint16_t>(plan_.port),
+                            .record = record_,
+                            .heartbeat = plan_.heartbeat,
+                            .secret = secret_},
+      membership_.round,
+      [this](const LauncherMessage& answer, const std::string& address) { endpoint_answered(answer, address); });
+}
+
+/// Whoever has begun stays: where we have not, all of ours go to the endpoint.
+void Job::endpoint_answered(const LauncherMessage& answer, const std::string& address) {
+  if (answer.kind != Kind::kHasBegun || ended_ || !holder_) return;
+  if (!holder_->has_begun()) {
+    next_place_ = loop_.after(Duration::zero(), [this, address] {
+      if (holder_) holder_->send_on_to({address, plan_.port});
+    });
+  } else if (events_.not_alone) {
+    events_.not_alone("another job of this name has begun at " + address + " port " + std::to_string(plan_.port) +
+                      ", where this one began: both go on, and neither knows of the other's work");
+  }
+}
+
+/// A node of a round that runs is where its job is. Called by the link, which another one replaces.
+void Job::sent_on(const LauncherMessage& message) {
+  if (begun_ && !is_adrift_) return;
+  link_->close();
+  // What is beside who says so is reached where that is.
+  place_ = {is_loopback_address(message.address) ? link_->meeting_address() : message.address, message.port};
+  if (events_.sent_on) {
+    events_.sent_on("this job runs already: this node joins it at " + place_->address + " port " +
+                    std::to_string(place_->port));
+  }
+  next_place_ = loop_.after(Duration::zero(), [this] {
+    if (ended_) return;
+    watch_.reset();
+    search_limit_.cancel();
+    succession_step_.cancel();
+    probe_.cancel();
+    succession_.reset();
+    settled_ = false;  // our vote was given
+    if (holder_) give_meeting_away();
+    open_link(place_->address, place_->port, kHeartbeatsToAnswer * plan_.heartbeat);
+  });
+}
+
+/// What has met here stays to send others on, and we join the job as its other nodes do.
+void Job::give_meeting_away() {
+  signpost_ = std::move(holder_);
+  open_standby();
+  if (rank_is_by_default_) record_.node_rank.reset();
+  if (!std::exchange(store_is_meeting_, false)) return;
+  open_store();
+  record_.store_port = store_->port();
+}
+
+/// The place to which we were sent may be of no use any more: then the endpoint knows better.
+bool Job::may_look_again() const { return !ended_ && !begun_ && !is_spare_ && place_; }
+
+void Job::look_again() {
+  const MeetingPlace before = *place_;
+  if (!owns_endpoint_) {
+    place_.reset();
+    next_place_ = loop_.after(Duration::zero(), [this] { open_link(plan_.host, plan_.port, plan_.connect_timeout); });
+  } else if (*signpost_->place() != before) {
+    place_ = signpost_->place();
+    next_place_ = loop_.after(
+        Duration::zero(), [this] { open_link(place_->address, place_->port, kHeartbeatsToAnswer * plan_.heartbeat); });
+  } else {
+    ended_ = true;
+    events_.failed(link_->trouble(), "");
+  }
+}
+
+}  // namespace lrun

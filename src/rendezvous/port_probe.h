@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/duration.h"
+#include "base/event_loop.h"
+#include "base/fd.h"
+
+namespace lrun {
+
+/// Asks a host whether anybody still listens at a port. That it refuses the connection proves that its kernel lives and
+/// that the process which had listened there is gone. One question at a time; never blocks. One thread.
+class PortProbe {
+ public:
+  explicit PortProbe(EventLoop& loop) : loop_(loop) {}
+  PortProbe(const PortProbe&) = delete;
+  PortProbe& operator=(const PortProbe&) = delete;
+
+  /// \param address   numeric
+  /// \param patience  for an answer, and with it for a process that is about to end: one that is killed closes its
+  ///                  descriptors one after the other
+  /// \param done      is called by the loop, once: whether the connection was refused
+  void ask(const std::string& address, std::uint16_t port, Duration patience, std::function<void(bool refused)> done);
+  /// Nothing is told any more.
+  void cancel();
+
+ private:
+  void connect();
+  void answered(bool refused);
+
+  EventLoop& loop_;
+  std::string address_;
+  std::uint16_t port_ = 0;
+  std::function<void(bool refused)> done_;
+  Fd socket_;
+  EventLoop::Watch connected_;
+  EventLoop::Timer limit_;
+  EventLoop::Timer again_;
+};
+
+}  // namespace lrun

@@ -1,0 +1,189 @@
+// Several launchers of one job on one machine, which lose the one that holds their meeting, and get it back.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include "support/elastic_jobs.h"
+
+namespace lrun::test {
+namespace {
+
+class Takeover : public ElasticJobs {};
+
+std::string rest_behind(const std::string& text, const std::string& part) {
+  return contains(text, part) ? text.substr(text.find(part)) : "";
+}
+
+constexpr const char* kOther = "is_host=false,heartbeat_timeout=3";
+
+/// Of three launchers the first holds the meeting.
+struct Three {
+  explicit Three(Job& job, const Words& program)
+      : first(job.start({"--node-rank", "0", "--rdzv-conf", kFirst}, program)),
+        second(job.start({"--node-rank", "1", "--rdzv-conf", kOther}, program)),
+        third(job.start({"--node-rank", "2", "--rdzv-conf", kOther}, program)) {
+    EXPECT_TRUE(first.wait_for("rank 0/3") && second.wait_for("rank 1/3") && third.wait_for("rank 2/3"))
+        << first.err() << second.err() << third.err();
+  }
+
+  static constexpr const char* kFirst = "last_call_timeout=300,heartbeat_timeout=3";  // they begin together
+  LrunProcess& first;
+  LrunProcess& second;
+  LrunProcess& third;
+};
+
+TEST_F(Takeover, JobsGoOnWithoutTheNodesThatHeldTheirMeeting) {
+  for (const char* const backend : {"static", "c10d"}) {
+    std::filesystem::remove(end_);
+    Job job({"--nnodes", "1:3", "--rdzv-backend", backend});
+    const Three nodes(job, program());
+    kill_whole(nodes.first);
+    ASSERT_TRUE(nodes.second.wait_for("rank 0/2 of 2 count 0.")) << nodes.second.err();
+    ASSERT_TRUE(nodes.third.wait_for("rank 1/2 of 2 count 0.")) << nodes.third.err();
+    EXPECT_TRUE(contains(nodes.third.err(),
+                         " is lost: its launcher ended: the connection was closed; the nodes that are left meet anew"))
+        << nodes.third.err();
+    EXPECT_TRUE(eventually([&] { return nodes.first.processes().empty(); })) << "a worker outlived its launcher";
+    kill_whole(nodes.second);
+    ASSERT_TRUE(nodes.third.wait_for("rank 0/1 of 1 count 0.")) << nodes.third.err();
+    end();
+    expect_success({&nodes.third});
+  }
+}
+
+TEST_F(Takeover, JobsGoOnWithoutTheSilentHolderOfTheirMeetingWhereTheyAreAMajority) {
+  Job job({"--nnodes", "1:3", "--rdzv-backend", "c10d"});
+  const Three nodes(job, program());
+  const pid_t launcher = nodes.first.launcher_pid();
+  ::kill(launcher, SIGSTOP);
+  ASSERT_TRUE(nodes.second.wait_for("rank 0/2 of 2 count 0.")) << nodes.second.err();
+  ASSERT_TRUE(nodes.third.wait_for("rank 1/2 of 2 count 0.")) << nodes.third.err();
+  EXPECT_TRUE(contains(nodes.third.err(), " is lost: silence for 3s; the nodes that are left meet anew"))
+      << nodes.third.err();
+  ::kill(launcher, SIGCONT);
+  EXPECT_EQ(nodes.first.wait().code, 125) << "it was replaced: there are no two jobs; " << nodes.first.err();
+  EXPECT_TRUE(
+      contains(nodes.first.err(), "; 1 of 3 nodes is no majority, and a job that is cut off must not go on twice"))
+      << nodes.first.err();
+  end();
+  expect_success({&nodes.second, &nodes.third});
+}
+
+TEST_F(Takeover, TheFirstNodeThatIsStartedAgainJoinsItsJob) {
+  for (const char* const backend : {"static", "c10d"}) {
+    std::filesystem::remove(end_);
+    Job job({"--nnodes", "1:3", "--rdzv-backend", backend});
+    const Three nodes(job, program());
+    kill_whole(nodes.first);
+    ASSERT_TRUE(nodes.second.wait_for("rank 0/2 of 2 count 0.")) << nodes.second.err();
+    // With one node it has enough: it would wait for others as long as the window of the last call, and begin.
+    LrunProcess& again =
+        job.start({"--node-rank", "0", "--rdzv-conf", "last_call_timeout=30,heartbeat_timeout=3"}, program());
+    ASSERT_TRUE(again.wait_for(" of 3 count 0.")) << again.err() << nodes.second.err();
+    const auto is_again_of_three = [&] { return contains(rest_behind(nodes.second.out(), " of 2 "), " of 3 "); };
+    ASSERT_TRUE(nodes.second.read_until(is_again_of_three)) << nodes.second.err();
+    EXPECT_TRUE(contains(again.err(), "this job runs already: this node joins it at 127.0.0.1 port ")) << again.err();
+    EXPECT_FALSE(contains(again.out(), " of 1 ")) << "a second job: " << again.out();
+    // Who comes to the endpoint now is sent on, and stays where the one that sent it is lost.
+    LrunProcess& late = job.start({"--node-rank", "0", "--rdzv-conf", kOther}, program());
+    ASSERT_TRUE(late.wait_for("this one waits until it is needed")) << late.err();
+    kill_whole(again);
+    ASSERT_TRUE(late.wait_for(" of 3 count 0.")) << late.err();
+    end();
+    expect_success({&nodes.second, &nodes.third, &late});
+  }
+}
+
+/// One of three is dead and one does not answer: the third waits a heartbeat for it before it begins, and stands still
+/// while the first is started again and begins alone.
+TEST_F(Takeover, NodesThatHaveNotBegunAgainJoinTheFirstOneThatHas) {
+  const std::string slow = "heartbeat_timeout=20";
+  Job job({"--nnodes", "1:3"});
+  LrunProcess& first = job.start({"--node-rank", "0", "--rdzv-conf", slow + ",last_call_timeout=300"}, program());
+  LrunProcess& second = job.start({"--node-rank", "1", "--rdzv-conf", slow + ",is_host=false"}, program());
+  LrunProcess& third = job.start({"--node-rank", "2", "--rdzv-conf", slow + ",is_host=false"}, program());
+  ASSERT_TRUE(first.wait_for("rank 0/3") && second.wait_for("rank 1/3") && third.wait_for("rank 2/3")) << first.err();
+  const pid_t launchers[] = {second.launcher_pid(), third.launcher_pid()};
+  ::kill(launchers[1], SIGSTOP);
+  kill_whole(first);
+  ASSERT_TRUE(second.wait_for("the nodes that are left meet anew")) << second.err();
+  ::kill(launchers[0], SIGSTOP);
+  LrunProcess& again = job.start({"--node-rank", "0", "--rdzv-conf", slow}, program());
+  ASSERT_TRUE(again.wait_for("rank 0/1 of 1 count 0.")) << again.err();
+  ::kill(launchers[0], SIGCONT);
+  ASSERT_TRUE(second.wait_for("/2 of 2 count 0.") && again.wait_for("/2 of 2 count 0.")) << second.err() << again.err();
+  EXPECT_TRUE(contains(second.err(), "this job runs already: this node joins it at 127.0.0.1 port ")) << second.err();
+  kill_whole(third);
+  end();
+  expect_success({&again, &second});
+}
+
+/// It begins while the other stands still: both go on, as the manual says, and one says so.
+TEST_F(Takeover, AJobThatBeginsAtTheEndpointBesideAnotherIsTold) {
+  Job job({"--nnodes", "1:2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program());
+  LrunProcess& second = job.start({"--node-rank", "1", "--rdzv-conf", kOther}, program());
+  ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
+  kill_whole(first);
+  ASSERT_TRUE(second.wait_for("rank 0/1 of 1 count 0.")) << second.err();
+  const pid_t launcher = second.launcher_pid();
+  ::kill(launcher, SIGSTOP);
+  LrunProcess& again = job.start({"--node-rank", "0"}, program());
+  ASSERT_TRUE(again.wait_for("rank 0/1 of 1 count 0.")) << again.err();
+  ::kill(launcher, SIGCONT);
+  EXPECT_TRUE(second.wait_for("warning: another job of this name has begun at 127.0.0.1 port ")) << second.err();
+  end();
+  expect_success({&again, &second});
+}
+
+TEST_F(Takeover, SparesFollowTheirJobWhereTheHolderOfItsMeetingIsLost) {
+  Job job({"--nnodes", "2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program());
+  LrunProcess& second = job.start({"--node-rank", "1", "--rdzv-conf", kOther}, program());
+  ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
+  LrunProcess& spare = job.start({"--rdzv-conf", kOther}, program());
+  ASSERT_TRUE(spare.wait_for("this one waits until it is needed")) << spare.err();
+  kill_whole(first);
+  ASSERT_TRUE(spare.wait_for("/2 of 2 count 0.") && second.wait_for("/2 of 2 count 0.")) << spare.err() << second.err();
+  EXPECT_TRUE(contains(spare.err(), "the meeting at 127.0.0.1 is lost: its launcher ended: the connection was closed"))
+      << spare.err();
+  end();
+  expect_success({&second, &spare});
+}
+
+TEST_F(Takeover, AJobThatIsShortWaitsForItsFirstNode) {
+  Job job({"--nnodes", "2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program());
+  LrunProcess& second = job.start({"--node-rank", "1", "--rdzv-conf", kOther}, program());
+  ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
+  kill_whole(first);
+  ASSERT_TRUE(second.wait_for("waiting for other nodes: ")) << second.err();
+  ::kill(second.launcher_pid(), SIGCHLD);  // as of a child that asks the name service, which is none of its workers
+  LrunProcess& again = job.start({"--node-rank", "0"}, program());
+  ASSERT_TRUE(again.wait_for("rank 0/2 of 2 count 0.")) << again.err() << second.err();
+  end();
+  expect_success({&again, &second});
+}
+
+TEST_F(Takeover, JobsStopWhereTheHolderOfTheirMeetingIsSilentAndHalfOfThemIsLeft) {
+  Job job({"--nnodes", "1:2", "--rdzv-conf", "heartbeat_timeout=3"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program());
+  LrunProcess& second = job.start({"--node-rank", "1"}, program());
+  ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
+  const pid_t launcher = first.launcher_pid();
+  ::kill(launcher, SIGSTOP);
+  EXPECT_EQ(second.wait().code, 125) << second.err();
+  EXPECT_TRUE(contains(second.err(),
+                       " is lost: silence for 3s; 1 of 2 nodes is no majority, and a job that is cut off "
+                       "must not go on twice"))
+      << second.err();
+  ::kill(launcher, SIGCONT);
+  ASSERT_TRUE(first.wait_for("rank 0/1 of 1 count 0.")) << "half of the nodes go on with the holder; " << first.err();
+  end();
+  expect_success({&first});
+}
+
+}  // namespace
+}  // namespace lrun::test

@@ -1,0 +1,300 @@
+// What one launcher of a simulated cluster does.
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "simulated_cluster.h"
+#include "told_meeting.h"
+
+namespace lrun::test {
+
+void Cluster::act(int index) {
+  hold(index);
+  look_at_endpoint(index);
+  if (at(index).invitation != nullptr) hear_of_endpoint(index);
+  if (at(index).link == nullptr && !at(index).step) find_meeting(index);
+  if (at(index).alive && at(index).step) take_step(index);
+  if (at(index).alive && at(index).link != nullptr) listen(index);
+}
+
+/// Who is no member, no spare and was not sent on knows the endpoint only.
+void Cluster::find_meeting(int index) {
+  Launcher& launcher = at(index);
+  if (launcher.sent_to) {
+    if (answers(*launcher.sent_to, index)) return join(index, *launcher.sent_to);
+    if (refuses(*launcher.sent_to, index) || now_ - launcher.asked >= 2 * kHeartbeat) look_again(index);
+  } else if (!launcher.line.empty()) {
+    follow_as_spare(index);
+  } else if (!launcher.membership && answers({}, index)) {
+    join(index, {});
+  }
+}
+
+/// As Job::look_again().
+void Cluster::look_again(int index) {
+  Launcher& launcher = at(index);
+  launcher.asked = now_;
+  const auto signpost = launcher.meetings.find(kEndpoint);
+  if (launcher.membership) return leave(index);
+  if (signpost == launcher.meetings.end()) return launcher.sent_to.reset();
+  const Place place = place_of(*signpost->second.place());
+  if (place == *launcher.sent_to) return leave(index);
+  launcher.sent_to = place;
+}
+
+void Cluster::follow_as_spare(int index) {
+  Launcher& launcher = at(index);
+  const Place place = launcher.line.at(launcher.turned_to % launcher.line.size());
+  if (answers(place, index)) return join(index, place);
+  if (now_ - launcher.asked >= 8 * kHeartbeat) return leave(index);
+  ++launcher.turned_to;
+}
+
+Connection* Cluster::connect(int client, const Place& server, LauncherMessage first) {
+  connections_.push_back({.client = client, .server = server.launcher, .port = server.port, .id = ++last_id_});
+  Connection& connection = connections_.back();
+  connection.heard_by_client = connection.heard_by_server = connection.beaten = now_;
+  connection.up.messages.push_back(std::move(first));
+  return &connection;
+}
+
+void Cluster::join(int index, const Place& place) {
+  Launcher& launcher = at(index);
+  LauncherMessage message{.kind = Kind::kJoin, .join = launcher.record};
+  message.was_spare = !launcher.membership && launcher.waits;
+  message.takes_up = launcher.membership.has_value();
+  if (launcher.membership) message.round = launcher.membership->round;
+  if (launcher.succession) message.node_rank = launcher.membership->self.node_rank;
+  launcher.link = connect(index, place, std::move(message));
+  launcher.said_ready = false;
+  for (auto& [port, meeting] : launcher.meetings) {
+    if (meeting.place()) meeting.send_on_to({this->launcher(place.launcher).record.address, place.port});
+  }
+}
+
+void Cluster::hold(int index) {
+  std::vector<int> ports;
+  for (const auto& [port, meeting] : at(index).meetings) ports.push_back(port);
+  for (const int port : ports) hold(index, port);
+}
+
+void Cluster::hold(int index, int port) {
+  Coordinator& meeting = at(index).meetings.at(port);
+  for (Connection& connection : connections_) {
+    if (connection.server != index || connection.port != port || !connection.server_open) continue;
+    if (hears(index, connection.client)) take_from(connection, meeting);
+    if (connection.server_open && now_ - connection.heard_by_server >= kHeartbeat) {
+      connection.server_open = false;
+      connection.down.messages.push_back({.kind = Kind::kRefused});
+      connection.down.ended = true;
+      meeting.left(connection.id, "silence", now_, now_, true);
+    }
+    send(index, port);
+  }
+  meeting.advance(now_);
+  send(index, port);
+}
+
+/// An invitation comes at once: it is its time that is looked at.
+void Cluster::take_from(Connection& connection, Coordinator& meeting) {
+  while (!connection.up.messages.empty() && connection.server_open && (connection.invites || draw(0, 9) != 0)) {
+    const LauncherMessage message = connection.up.messages.front();
+    connection.up.messages.pop_front();
+    connection.heard_by_server = now_;
+    if (message.kind == Kind::kBeat) {
+      connection.down.messages.push_back({.kind = Kind::kEcho});
+    } else {
+      meeting.received(connection.id, message, now_);
+      send(connection.server, connection.port);
+    }
+  }
+  if (!connection.up.messages.empty() || !connection.up.ended || !connection.server_open) return;
+  connection.server_open = false;
+  connection.down.ended = true;
+  meeting.left(connection.id, "closed", now_, now_, false);
+}
+
+void Cluster::send(int index, int port) {
+  for (const Told& send : one_by_one(at(index).meetings.at(port).take_sends())) {
+    for (Connection& connection : connections_) {
+      if (connection.id != send.to || !connection.server_open) continue;
+      connection.down.messages.push_back(send.message);
+      if (!send.last) continue;
+      connection.server_open = false;
+      connection.down.ended = true;
+    }
+  }
+}
+
+bool Cluster::can_look_at_endpoint(const Launcher& launcher, int index) const {
+  return launcher.alive && !launcher.stopped && index != 0 && launcher.holds != 0 && answers({}, index);
+}
+
+/// As EndpointWatch.
+void Cluster::look_at_endpoint(int index) {
+  Launcher& launcher = at(index);
+  if (launcher.holds == 0 || launcher.invitation != nullptr || now_ - launcher.looked < kLook) return;
+  launcher.looked = now_;
+  if (!can_look_at_endpoint(launcher, index)) return;
+  launcher.invitation = connect(index, {}, {.kind = Kind::kInvite, .join = launcher.record});
+  launcher.invitation->invites = true;
+}
+
+/// As Job::endpoint_answered().
+void Cluster::hear_of_endpoint(int index) {
+  Launcher& launcher = at(index);
+  Connection& link = *launcher.invitation;
+  beat(link);
+  while (hears(index, link.server) && !link.down.messages.empty()) {
+    const LauncherMessage message = link.down.messages.front();
+    link.down.messages.pop_front();
+    link.heard_by_client = now_;
+    if (message.kind != Kind::kHasBegun || launcher.holds == 0) continue;
+    Coordinator& meeting = launcher.meetings.at(launcher.holds);
+    if (meeting.rounds_begun() == 0) meeting.send_on_to({this->launcher(0).record.address, kEndpoint});
+  }
+  const bool ended = hears(index, link.server) && link.down.messages.empty() && link.down.ended;
+  if (!ended && now_ - link.heard_by_client < kHeartbeat && launcher.holds != 0) return;
+  link.client_open = false;
+  link.up.ended = true;
+  launcher.invitation = nullptr;
+}
+
+void Cluster::beat(Connection& link) {
+  if (now_ - link.beaten < kHeartbeat / 4) return;
+  link.up.messages.push_back({.kind = Kind::kBeat});
+  link.beaten = now_;
+}
+
+void Cluster::listen(int index) {
+  Connection& link = *at(index).link;
+  beat(link);
+  while (hears(index, link.server) && !link.down.messages.empty() && at(index).link == &link && draw(0, 9) != 0) {
+    const LauncherMessage message = link.down.messages.front();
+    link.down.messages.pop_front();
+    link.heard_by_client = now_;
+    take(index, message);
+  }
+  if (at(index).link != &link) return;
+  if (hears(index, link.server) && link.down.messages.empty() && link.down.ended) return lose_link(index, true);
+  if (now_ - link.heard_by_client >= kHeartbeat) {
+    link.up.messages.push_back({.kind = Kind::kAdrift});
+    lose_link(index, false);
+  } else if (at(index).adrift && draw(0, 2) == 0 && !std::exchange(at(index).said_ready, true)) {
+    say(index, Kind::kReady, at(index).membership->round + 1);
+  }
+}
+
+void Cluster::take(int index, const LauncherMessage& message) {
+  Launcher& launcher = at(index);
+  switch (message.kind) {
+    case Kind::kBegin:
+      launcher.membership = *message.membership;
+      launcher.settled = message.settled;
+      launcher.succession.reset();
+      launcher.sent_to.reset();
+      launcher.line.clear();
+      launcher.adrift = launcher.waits = false;
+      launcher.running = true;
+      if (!launcher.settled) say(index, Kind::kBegun, message.round);
+      return;
+    case Kind::kSettled:
+      launcher.settled = launcher.settled || message.round == launcher.membership->round;
+      return;
+    case Kind::kSpare:
+      launcher.waits = true;
+      if (launcher.membership) return;
+      launcher.line.clear();
+      launcher.turned_to = 0;
+      if (!message.successors.empty()) launcher.line.push_back({launcher.link->server, launcher.link->port});
+      for (const Successor& successor : message.successors) {
+        launcher.line.push_back({launcher_named(successor.name), successor.meeting_port});
+      }
+      return;
+    case Kind::kLost:
+    case Kind::kResize:
+    case Kind::kStop:
+      if (std::exchange(launcher.running, false)) say(index, Kind::kReport, launcher.membership->round);
+      return;
+    case Kind::kOver:
+      return say(index, Kind::kReady, message.round + 1);
+    case Kind::kElsewhere:
+      return send_on(index, place_of({message.address, message.port}));
+    case Kind::kRefused:
+    case Kind::kEnded:
+      return leave(index);
+    default:
+      return;
+  }
+}
+
+/// As Job::sent_on().
+void Cluster::send_on(int index, const Place& place) {
+  Launcher& launcher = at(index);
+  if (launcher.membership && !launcher.adrift) return;
+  close_link(index);
+  launcher.succession.reset();
+  launcher.step.reset();
+  launcher.settled = false;
+  launcher.sent_to = place;
+  launcher.asked = now_;
+  constexpr int kNextPort = 10;
+  if (std::exchange(launcher.holds, 0) != 0) launcher.record.meeting_port += kNextPort;
+}
+
+void Cluster::close_link(int index) {
+  at(index).link->client_open = false;
+  at(index).link->up.ended = true;
+  at(index).link = nullptr;
+}
+
+void Cluster::lose_link(int index, bool closed) {
+  Launcher& launcher = at(index);
+  launcher.asks = {launcher.link->server, launcher.link->port};
+  launcher.asked = now_;
+  close_link(index);
+  if (!launcher.membership) return;
+  if (launcher.holds != 0 || (!launcher.settled && !launcher.succession)) return leave(index);
+  launcher.running = false;
+  launcher.adrift = true;
+  if (!launcher.succession) {
+    launcher.succession.emplace(*launcher.membership);
+    return follow(index, launcher.succession->holder_lost(closed));
+  }
+  follow(index, launcher.succession->has_voted() ? launcher.succession->successor_lost(closed)
+                                                 : launcher.succession->out_of_reach());
+}
+
+void Cluster::follow(int index, const Step& step) {
+  Launcher& launcher = at(index);
+  launcher.step.reset();
+  if (step.kind == Step::Kind::kGiveUp) return leave(index);
+  if (step.kind == Step::Kind::kHold) {
+    Coordinator& meeting = open_meeting(launcher, launcher.record.meeting_port);
+    meeting.resume({.round = launcher.membership->round}, step.ballot, now_);
+    return vote(index, {index, launcher.record.meeting_port});
+  }
+  launcher.step = step;
+  if (step.kind == Step::Kind::kJoin) launcher.asks = {launcher_named(step.other.name), step.other.meeting_port};
+  launcher.asked = now_;
+}
+
+void Cluster::vote(int index, const Place& holder) {
+  at(index).step.reset();
+  at(index).succession->joined();
+  join(index, holder);
+}
+
+void Cluster::take_step(int index) {
+  Launcher& launcher = at(index);
+  const bool refused = refuses(launcher.asks, index);
+  if (launcher.step->kind == Step::Kind::kProbe) {
+    if (refused || now_ - launcher.asked >= kHeartbeat / 2) follow(index, launcher.succession->probed(refused));
+  } else if (answers(launcher.asks, index)) {
+    vote(index, launcher.asks);
+  } else if (refused || now_ - launcher.asked >= kHeartbeat) {
+    follow(index, launcher.succession->out_of_reach());
+  }
+}
+
+}  // namespace lrun::test
