@@ -75,8 +75,7 @@ LRUN_EXPORT c10::IValue launch(const std::function<c10::IValue()>& function, con
 /// Started by a launcher  where this process is a rank already (lrun --strategy ddp, torchrun, srun), the function runs
 ///          in it. Under `lrun --strategy ddp_spawn` (ddp_fork) it is one process a node and starts the node's ranks.
 /// Threads  one launch at a time; not within the function.
-/// \throws lrun::WorkersFailed   a rank failed, the time was over, or a signal came; the text is the verdict,
-///                             its exit_code() never 0.
+/// \throws lrun::WorkersFailed   a rank failed, time was over, or a signal came; exit_code() is never 0.
 /// \throws lrun::Unsupported     the strategy, or the fork, is not possible here; the text says why and what is.
 /// \throws lrun::BadEnvironment  a variable is malformed or contradicts the options.
 template <class Function>

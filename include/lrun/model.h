@@ -106,10 +106,10 @@ struct CopyTensors {
 /// the outputs of all parts of this process concatenated along dimension 0 and the whole batch; it is called under
 /// every strategy, and computes what couples samples (a softmax over the batch, a contrastive loss).
 ///
-/// Parts   one, the batch, on one device; under dp and ddp2 one a device (split_evenly()), each in a thread of its own
-///         on a replica of its own: `step` is called several times at once there, and what it shares with the rest of
-///         the program is its own to protect. An output without dimensions becomes a vector with one element a part
-///         when there are several.
+/// Parts   one, the batch; under dp and ddp2 one a device (split_evenly()), each in a thread and on a replica of its own:
+///         there `step` is called several times at once, protects what it shares, and calls modules, as a teacher's on
+///         the part's device, no train_step() or eval_step() (std::logic_error). An output without dimensions becomes
+///         a vector with one element a part when there are several.
 /// Devices every tensor of the batch is moved to session.device(), and those of a part to the part's (DeviceTransfer).
 ///         The batch itself stays as it is, and is the caller's again when the step returns.
 /// Loading load() of the module and of the optimizer (torch::load) works at any time between two steps, on every rank

@@ -3,7 +3,10 @@
 #include <lrun/error.h>
 #include <lrun/sync_batch_norm.h>
 
+#include <stdexcept>
 #include <utility>
+
+#include "runtime/replica_threads.h"
 
 namespace lrun {
 namespace {
@@ -26,6 +29,17 @@ DataParallel::DataParallel(const StrategyContext& context, std::vector<at::Devic
     : replicas_(without_sync_batch_norm(context.module), std::move(devices), context.options.make_replica),
       replicated_(context.module, context.collectives, context.options) {
   replicas_.exchange_through(std::move(group));
+}
+
+/// The parts of a batch run their step at the same time: this one's replicas, and its threads, are there only once.
+void DataParallel::place_module() {
+  if (ReplicaThreads::are_running_this()) {
+    throw std::logic_error(
+        "train_step() or eval_step() of a wrapped model was called within a step: under dp and ddp2 a step calls "
+        "modules "
+        "only, as '(*teacher).forward(part)' of one on the part's device");
+  }
+  replicated_.place_module();
 }
 
 at::Tensor DataParallel::backward(const at::Tensor& loss) {

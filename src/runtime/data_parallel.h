@@ -20,7 +20,8 @@ class DataParallel final : public Strategy {
   DataParallel(const StrategyContext& context, std::vector<at::Device> devices, std::unique_ptr<ReplicaGroup> group);
 
   at::Tensor backward(const at::Tensor& loss) override;
-  void place_module() override { replicated_.place_module(); }
+  /// \throws std::logic_error  a step calls it.
+  void place_module() override;
   [[nodiscard]] bool compares_batches() const override { return replicated_.compares_batches(); }
   void look_at_batch(const std::vector<at::Tensor>& tensors) override { replicated_.look_at_batch(tensors); }
   void broadcast_buffers() override { replicated_.broadcast_buffers(); }

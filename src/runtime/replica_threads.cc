@@ -3,12 +3,28 @@
 #include <ATen/Parallel.h>
 #include <ATen/ThreadLocalState.h>
 
+#include <utility>
+
 #include "runtime/collectives/background_thread.h"
 
 namespace lrun {
 namespace {
 
+thread_local bool runs_work = false;
+
+class RunsWork {
+ public:
+  RunsWork() : before_(std::exchange(runs_work, true)) {}
+  RunsWork(const RunsWork&) = delete;
+  RunsWork& operator=(const RunsWork&) = delete;
+  ~RunsWork() { runs_work = before_; }
+
+ private:
+  bool before_;
+};
+
 std::exception_ptr failure_of(const std::function<void(std::size_t)>& work, std::size_t index) {
+  const RunsWork now;
   try {
     work(index);
     return nullptr;
@@ -34,6 +50,8 @@ ReplicaThreads::~ReplicaThreads() {
   begun_.notify_all();
   for (auto& thread : threads_) thread.join();
 }
+
+bool ReplicaThreads::are_running_this() { return runs_work; }
 
 std::vector<std::exception_ptr> ReplicaThreads::run(std::size_t parts, const std::function<void(std::size_t)>& work) {
   std::vector<std::exception_ptr> failures(parts);

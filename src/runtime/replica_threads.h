@@ -28,6 +28,9 @@ class ReplicaThreads {
 
   [[nodiscard]] std::size_t count() const { return threads_.size() + 1; }
 
+  /// Whether the calling thread is within the work of a run(), of whatever ReplicaThreads.
+  [[nodiscard]] static bool are_running_this();
+
   /// Calls work(0) … work(parts − 1) at the same time, with the caller's thread-local state (grad mode, autocast, …),
   /// and returns when all have ended: what each threw, null for nothing. \pre parts ≤ count()
   [[nodiscard]] std::vector<std::exception_ptr> run(std::size_t parts, const std::function<void(std::size_t)>& work);

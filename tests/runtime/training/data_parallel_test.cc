@@ -237,6 +237,30 @@ TEST(Dp, NamesThePartAndDeviceThatFailed) {
   EXPECT_TRUE(model->layer->weight.grad().defined()) << "the next step works";
 }
 
+TEST(Dp, RefusesTheStepOfAWrappedModelWithinAStep) {
+  const auto session = dp_session(3);
+  auto model = session->wrap(Net());
+  auto teacher = session->wrap(Net());
+  const auto sum = [](const at::Tensor& outputs, const at::Tensor&) { return outputs.sum(); };
+  for (auto* const other : {&teacher, &model}) {
+    const auto distilled = [&](NetImpl& replica, const at::Tensor& part) {
+      return replica.forward(part) - other->eval_step(part, forward);
+    };
+    try {
+      model.train_step(make_batch(6), distilled, sum);
+      FAIL() << "no exception";
+    } catch (const ReplicaFailed& error) {
+      EXPECT_THROW(std::rethrow_if_nested(error), std::logic_error);
+    }
+  }
+  const auto by_module = [&](NetImpl& replica, const at::Tensor& part) {
+    const at::NoGradGuard no_grad;
+    return replica.forward(part) - (*teacher).forward(part);
+  };
+  EXPECT_EQ(model.eval_step(make_batch(6), by_module).size(0), 6);
+  EXPECT_EQ(teacher.eval_step(make_batch(6), forward).size(0), 6) << "between two steps it is as always";
+}
+
 TEST(Dp, ForgetsTheGradientsOfABackwardThatFailed) {
   const auto session = dp_session(3);
   Net net;
