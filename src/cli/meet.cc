@@ -144,7 +144,8 @@ class Meeting {
   /// The job runs and can do without us: we wait as long as it does.
   void become_spare(const std::string& text) {
     limit_.cancel();
-    waits_ = true;
+    const bool is_known = std::exchange(waits_, true) && is_spare();  // it follows its job to another meeting
+    if (is_known) return;
     say(Severity::kNote,
         is_spare() ? fmt::format("node {} is a spare: it waits until another one is lost", name()) : text);
   }

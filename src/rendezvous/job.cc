@@ -55,13 +55,15 @@ void Job::hold_meeting_if_ours() {
 
 void Job::hold_meeting(int port, int listener) {
   constexpr std::size_t kStrangers = 64;
+  // Those of a lost holder look for this meeting only now.
+  const Duration for_spares = succession_ && plan_.spares > 0 ? MeetingTimes().for_spares : Duration::zero();
   MeetingHolder::Options options{
       .port = static_cast<std::uint16_t>(port),
       .listener = listener,
       .reach = reach_,
       .address = own_address_,
       .times = {.join = plan_.join_timeout,
-                .replacement = plan_.replacement,
+                .replacement = std::max(plan_.replacement, for_spares),
                 .last_call = plan_.last_call,
                 .heartbeat = plan_.heartbeat,
                 .spares = plan_.spares},

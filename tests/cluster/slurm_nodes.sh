@@ -79,6 +79,15 @@ kill_launcher h2
 goes_on
 ended 0
 
+# The same on the node where the launchers meet.
+submit "$script" sh ./work.sh
+begins
+kill_launcher h1
+wait_for "rank 0 on the second node" told '^rank 0 of 2 on h2 restart 0$'
+wait_for "rank 1 on the spare" told '^rank 1 of 2 on h3 restart 0$'
+touch go
+ended 0
+
 # The power of a node is cut, and Slurm is told, which would find out by itself later.
 submit "$script" sh ./work.sh
 begins

@@ -20,12 +20,12 @@ echo "$*" > "$folder/asked"
 while [ "${1#--}" != "$1" ]; do shift; done
 export SLURM_STEP_ID=0 SLURM_STEP_NODELIST=127.0.0.1,b,c 'SLURM_STEP_TASKS_PER_NODE=1(x3)' SLURM_LOCALID=0
 tasks=
+trap 'kill $tasks' TERM
 for node in 0 1 2; do
   TASK=$node SLURM_PROCID=$node SLURM_NODEID=$node "$@" &
   echo $! > "$folder/task$node.new" && mv "$folder/task$node.new" "$folder/task$node"
   tasks="$tasks $!"
 done
-trap 'kill $tasks' TERM
 code=0
 for task in $tasks; do
   wait $task
@@ -114,6 +114,17 @@ TEST_F(SparesOfSlurm, GetTheSignalsOfTheScriptByWayOfSrun) {
   lrun.signal(SIGTERM);
   const LrunEnd ended = lrun.wait();
   EXPECT_TRUE(ended.exited && ended.code == 128 + SIGTERM) << ended.code << lrun.err();
+}
+
+TEST_F(SparesOfSlurm, TakeThePlaceOfTheNodeOnWhichTheLaunchersMeetToo) {
+  LrunProcess lrun(line({}, waits_for_end()), script());
+  ASSERT_TRUE(lrun.wait_for("rank 0/2 of task 0") && lrun.wait_for("rank 1/2 of task 1")) << lrun.err();
+  ASSERT_TRUE(lrun.wait_for(" is a spare: ")) << lrun.err();
+  kill_launcher(0);
+  ASSERT_TRUE(lrun.wait_for("rank 0/2 of task 1 count 0.") && lrun.wait_for("rank 1/2 of task 2 count 0."))
+      << lrun.err();
+  end();
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
 }
 
 TEST_F(SparesOfSlurm, ThatAreTooManyAreOneErrorBeforeAnythingStarts) {
