@@ -106,7 +106,7 @@ struct CopyTensors {
 /// the outputs of all parts of this process concatenated along dimension 0 and the whole batch; it is called under
 /// every strategy, and computes what couples samples (a softmax over the batch, a contrastive loss).
 ///
-/// Parts   one, the batch; under dp and ddp2 one a device (split_evenly()), each in a thread and on a replica of its own:
+/// Parts   one, the batch; under dp and ddp2 one a device (split_evenly()), each in its own thread and on a replica:
 ///         there `step` is called several times at once, protects what it shares, and calls modules, as a teacher's on
 ///         the part's device, no train_step() or eval_step() (std::logic_error). An output without dimensions becomes
 ///         a vector with one element a part when there are several.
