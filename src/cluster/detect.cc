@@ -5,9 +5,11 @@
 #include <optional>
 #include <utility>
 
+#include "base/user_error.h"
 #include "cluster/host_lists.h"
 #include "cluster/local_host.h"
 #include "cluster/managed_job.h"
+#include "cluster/own_names.h"
 #include "cluster/slurm.h"
 #include "cluster/system_file.h"
 
@@ -92,6 +94,18 @@ void check_agreement(const ManagedJob& job, const SlurmStep& step) {
   require_agreement("node rank", job.node_rank, {step.node_rank, "SLURM_NODEID"});
 }
 
+/// Launchers meet on node rank 0. mpirun starts them on hosts, so that no service or forwarded port stands for one.
+void refuse_master_elsewhere(const ManagedJob& job, const Questions& questions) {
+  const bool counts = job.numbers_tasks() && job.node_rank.known() && job.node_rank.value == 0;
+  const bool by_variable = job.host.by == "MASTER_ADDR" && questions.names.empty();  // else the user names the place
+  if (!counts || !by_variable || !is_of_another_host(job.host.value)) return;
+  const std::string own = own_host_name();
+  throw UserError(fmt::format("'MASTER_ADDR={}' is another host than '{}', where {} has started node rank 0 and the "
+                              "launchers have to meet",
+                              job.host.value, own, job.manager),
+                  fmt::format("set 'MASTER_ADDR={}', or name '{}' first in the list of hosts", own, job.host.value));
+}
+
 Allocation find_allocation(const Questions& questions, const Environment& environment) {
   const ManagerView view{environment, own_host_name(), text_of};
   const std::optional<ManagedJob> job = questions.other_managers ? find_managed_job(view) : std::nullopt;
@@ -99,6 +113,7 @@ Allocation find_allocation(const Questions& questions, const Environment& enviro
   const bool in_step = questions.manager && !(of_several && job->numbers_tasks());
   const std::optional<SlurmStep> step = in_step ? slurm_step(environment) : std::nullopt;
   if (step && of_several) check_agreement(*job, *step);
+  if (of_several) refuse_master_elsewhere(*job, questions);
   AllocatedNode here = local_host(questions, environment);
   if (step) return of_step(*step, std::move(here));
   if (of_several) return of_managed_job(*job, std::move(here));

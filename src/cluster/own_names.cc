@@ -57,19 +57,21 @@ std::string interface_with(const std::string& bytes) {
 
 bool is_of_an_interface(const std::string& bytes) { return !interface_with(bytes).empty(); }
 
+enum class Whose { kOwn, kAnothers, kNobodys };
+
 /// Any address that the name has: the name service decides, a numeric name needs none.
-bool resolves_to_this_host(const std::string& name, int flags) {
+Whose whose_by_address(const std::string& name, int flags) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags;
   addrinfo* list = nullptr;
-  if (::getaddrinfo(name.c_str(), nullptr, &hints, &list) != 0) return false;
+  if (::getaddrinfo(name.c_str(), nullptr, &hints, &list) != 0) return Whose::kNobodys;
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     const std::string bytes = address_bytes(entry->ai_addr);
-    if (!bytes.empty() && (is_loopback(bytes) || is_of_an_interface(bytes))) return true;
+    if (!bytes.empty() && (is_loopback(bytes) || is_of_an_interface(bytes))) return Whose::kOwn;
   }
-  return false;
+  return Whose::kAnothers;
 }
 
 bool same_name(const std::string& left, const std::string& right) {
@@ -81,27 +83,35 @@ bool is_numeric(const std::string& name) {
   return ::inet_pton(AF_INET, name.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, name.c_str(), &bytes) == 1;
 }
 
-bool is_own(const std::string& name) {
+Whose whose(const std::string& name) {
   char own[256] = {};
-  if (same_name(name, "localhost")) return true;
-  if (::gethostname(own, sizeof own - 1) == 0 && same_name(name, own)) return true;
-  if (is_numeric(name)) return resolves_to_this_host(name, AI_NUMERICHOST);
-  const ChildAnswer answer =
-      ask_in_child([&] { return std::string(resolves_to_this_host(name, 0) ? "yes" : "no"); }, kNameServiceLimit);
-  return answer.end == ChildAnswer::End::kAnswered && answer.text == "yes";
+  if (same_name(name, "localhost")) return Whose::kOwn;
+  if (::gethostname(own, sizeof own - 1) == 0 && same_name(name, own)) return Whose::kOwn;
+  if (is_numeric(name)) return whose_by_address(name, AI_NUMERICHOST);
+  const ChildAnswer answer = ask_in_child(
+      [&] {
+        const Whose found = whose_by_address(name, 0);
+        return std::string(found == Whose::kOwn ? "own" : found == Whose::kAnothers ? "another's" : "nobody's");
+      },
+      kNameServiceLimit);
+  if (answer.end != ChildAnswer::End::kAnswered) return Whose::kNobodys;
+  return answer.text == "own" ? Whose::kOwn : answer.text == "another's" ? Whose::kAnothers : Whose::kNobodys;
 }
 
 }  // namespace
 
 std::vector<std::string> own_names(const std::vector<std::string>& names) {
   std::vector<std::string> own;
-  std::copy_if(names.begin(), names.end(), std::back_inserter(own), is_own);
+  std::copy_if(names.begin(), names.end(), std::back_inserter(own),
+               [](const std::string& name) { return whose(name) == Whose::kOwn; });
   return own;
 }
 
 bool has_ipv6_loopback() {
   return is_of_an_interface({reinterpret_cast<const char*>(&in6addr_loopback), sizeof in6addr_loopback});
 }
+
+bool is_of_another_host(const std::string& name) { return whose(name) == Whose::kAnothers; }
 
 std::string interface_of(const std::string& address) {
   addrinfo hints{};

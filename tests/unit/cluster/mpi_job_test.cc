@@ -68,6 +68,28 @@ TEST(MpiJob, WithSeveralTasksOnAHostTellsHowMany) {
   EXPECT_EQ(uncounted->tasks_here, 2) << "nothing says that they are on several hosts";
 }
 
+/// What detect_allocation() refuses with.
+std::string refusal_of(const FakeNode& node, const Questions& questions) {
+  try {
+    (void)detect_allocation(questions, node.view().environment);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(DetectAllocation, RefusesAMasterThatIsNotOnNodeRankZero) {
+  FakeNode first = second_of_three();
+  first.with("OMPI_COMM_WORLD_RANK", "0").with("MASTER_ADDR", "192.0.2.1");
+  const Questions questions{.other_managers = true};
+  EXPECT_EQ(refusal_of(first, questions).find("'MASTER_ADDR=192.0.2.1' is another host than '"), 0U);
+  EXPECT_EQ(refusal_of(first, {.names = {"192.0.2.2"}, .other_managers = true}), "none") << "the user names the place";
+  EXPECT_EQ(refusal_of(first.with("OMPI_COMM_WORLD_RANK", "1"), questions), "none") << "that is another node";
+  first.with("OMPI_COMM_WORLD_RANK", "0");
+  EXPECT_EQ(refusal_of(first.with("MASTER_ADDR", "127.0.0.2"), questions), "none");
+  EXPECT_EQ(refusal_of(first.with("MASTER_ADDR", "no-such-host.invalid"), questions), "none") << "may come to be known";
+}
+
 FakeNode only_task() { return second_of_three().with("OMPI_COMM_WORLD_SIZE", "1").with("OMPI_COMM_WORLD_RANK", "0"); }
 
 TEST(MpiJob, OfASingleTaskIsKnownAsThat) {

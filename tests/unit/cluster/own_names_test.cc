@@ -38,6 +38,13 @@ TEST(HasIPv6Loopback, IsWhetherOneCanListenThere) {
   EXPECT_EQ(has_ipv6_loopback(), can);
 }
 
+TEST(OwnNames, AreAnothersOnlyWhereThatIsKnown) {
+  for (const char* const name : {"192.0.2.1", "2001:db8::1"}) EXPECT_TRUE(is_of_another_host(name)) << name;
+  for (const char* const name : {"localhost", "127.8.8.8", "no-such-host.invalid", ""}) {
+    EXPECT_FALSE(is_of_another_host(name)) << name;
+  }
+}
+
 TEST(InterfaceOf, IsTheOneThatHasTheAddress) {
   const std::string loopback = interface_of("127.0.0.1");
   EXPECT_NE(loopback, "");
