@@ -256,6 +256,17 @@ std::string program_problem(const LaunchRequest& request, const ProgramFacts& pr
   return "PROGRAM '" + request.command.front() + "' is not there: this run would end with 127";
 }
 
+/// The same about launchers that would not know where to meet; whom lrun itself starts, it tells.
+std::string meeting_problem(const LaunchRequest& request, const Allocation& allocation, const LaunchPlan& plan) {
+  const bool known = !plan.rendezvous || !plan.rendezvous->host.empty();
+  const bool told = nodes_to_start(request, allocation) > 0 || request.hosts.given() || request.hostfile.given();
+  if (request.dry_run == DryRun::kNo || known || told) return {};
+  return fmt::format(
+      "nobody says where the launchers of {} nodes meet: this run would be refused without "
+      "'--rdzv-endpoint HOST:{}'",
+      plan.num_nodes, plan.rendezvous->etcd.empty() ? 29'500 : 2379);
+}
+
 }  // namespace
 
 Questions questions_of(const LaunchRequest& asked, const Environment& environment) {
@@ -311,6 +322,9 @@ LaunchPlan make_plan(const LaunchRequest& asked, const Environment& environment,
   }
   plan.rank_0_hosts_store = rank_0_hosts_store(request, environment);
   choose_master(request, nodes.front(), plan);
+  if (const std::string problem = meeting_problem(request, allocation, plan); !problem.empty()) {
+    plan.warnings.push_back(problem);
+  }
   check_horovod(environment, plan);
   plan.seed = request.seed;
   plan.bind = request.bind;

@@ -195,6 +195,13 @@ void check_endpoints(const RendezvousRequest& request) {
       "write one, or '--rdzv-backend etcd' where they are members of an etcd");
 }
 
+/// Behind NAT, and with the published port of a container, it may be right all the same.
+void warn_of_foreign_address(const Setting<std::string>& local_addr, const AllocatedNode& this_host, LaunchPlan& plan) {
+  if (local_addr.value.empty() || is_here(local_addr.value, this_host)) return;
+  plan.warnings.push_back("'" + as_written(local_addr.origin, local_addr.value) + "' is no address of '" +
+                          this_host.name + "': other nodes reach it only where something forwards them to here");
+}
+
 void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host, LaunchPlan& plan) {
   const RendezvousRequest& asked = request.rendezvous;
   RendezvousPlan meeting;
@@ -215,6 +222,7 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   meeting.node_rank_from = asked.node_rank.origin;
   meeting.host_from = asked.endpoint.given() ? asked.endpoint.origin : asked.master_addr.origin;
   meeting.local_addr = asked.local_addr.value;
+  warn_of_foreign_address(asked.local_addr, this_host, plan);
   meeting.max_nodes = asked.task ? asked.task->ranks : plan.num_nodes;
   meeting.min_nodes = request.min_nodes == 0 ? meeting.max_nodes : request.min_nodes;
   meeting.spares = request.spares.value;
