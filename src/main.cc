@@ -18,6 +18,7 @@
 #include "cli/start_on_nodes.h"
 #include "cli/verbs.h"
 #include "cluster/detect.h"
+#include "cluster/slurm.h"
 #include "plan/job_place.h"
 #include "plan/make_plan.h"
 #include "process/process_title.h"
@@ -47,7 +48,8 @@ int run(const std::vector<std::string>& argv) {
   const Environment of_workers = changed(environment, parsed.request.setup.environment);
   Allocation allocation = detect_allocation(questions_of(parsed.request, of_workers), of_workers);
   select_devices_here(parsed.request, allocation);
-  const LaunchRequest request = placed(parsed.request, allocation);
+  const int tasks = tasks_asked_per_node(of_workers);
+  const LaunchRequest request = placed(with_tasks_asked(parsed.request, allocation, tasks), allocation);
   const std::string place = describe_place(request, allocation);
   if (request.verbosity > 0 && !place.empty()) say(Severity::kNote, place);
   const int nodes = nodes_to_start(request, allocation);

@@ -61,6 +61,9 @@ int start_on_nodes(int nodes, const std::vector<std::string>& argv, const Launch
   ::setenv("LRUN_JOB_SECRET", job_secret_or_new(environment).c_str(), 1);
   const Fd watched = open_socket_for_srun();
   ::setenv(kSrunPort, std::to_string(port_of_socket(watched.get())).c_str(), 1);
+  if (const int tasks = tasks_asked_per_node(environment); tasks > 0) {
+    ::setenv(kTasksAsked, std::to_string(tasks).c_str(), 1);
+  }
   const SrunStep step{nodes, gpus_per_node(environment), outlives_nodes(request)};
   for (const char* const name : kOptionsOfTasks) ::unsetenv(name);
   say(Severity::kNote, fmt::format("srun starts lrun on {} nodes of {}", nodes, allocation.source));

@@ -34,6 +34,11 @@ std::string first_of(const Environment& environment, const char* of_step, const 
 /// The shell of salloc may be a step, too (LaunchParameters=use_interactive_step), always with this number.
 bool is_shell_of_salloc(const Environment& environment) { return environment.get("SLURM_STEP_ID") == "4294967290"; }
 
+bool is_in_batch_script(const Environment& environment) {
+  return told_text(environment, "SLURM_JOB_ID").known() && !is_worker(environment) &&
+         (!told_text(environment, "SLURM_STEP_ID").known() || is_shell_of_salloc(environment));
+}
+
 /// Not a worker of another launcher, which inherits the variables.
 bool is_in_step(const Environment& environment) {
   return told_text(environment, "SLURM_STEP_ID").known() && told_text(environment, "SLURM_PROCID").known() &&
@@ -157,10 +162,14 @@ std::string gpus_per_node(const Environment& environment) {
   return asked.substr(0, number) + std::to_string(std::int64_t{*of_task} * tasks->front());
 }
 
+int tasks_asked_per_node(const Environment& environment) {
+  const char* const name = is_in_batch_script(environment) ? "SLURM_NTASKS_PER_NODE" : kTasksAsked;
+  const auto tasks = whole_number<int>(environment.get(name).value_or(""));
+  return tasks && !is_worker(environment) ? std::max(0, *tasks) : 0;
+}
+
 int nodes_of_batch_script(const Environment& environment) {
-  const bool script = told_text(environment, "SLURM_JOB_ID").known() &&
-                      (!told_text(environment, "SLURM_STEP_ID").known() || is_shell_of_salloc(environment));
-  if (!script || is_worker(environment)) return 0;
+  if (!is_in_batch_script(environment)) return 0;
   if (const int components = components_of(environment); components > 1) {
     throw UserError(
         fmt::format("this job has {} components, and lrun would use the nodes of the first alone", components),

@@ -57,6 +57,14 @@ SlurmShare share_of_node(const Environment& environment);
 /// \throws UserError  the job has more tasks on some nodes than on others, so that no such number is right on all.
 std::string gpus_per_node(const Environment& environment);
 
+/// Tells the launchers of a step that lrun made what tasks_asked_per_node() was where it was typed.
+inline constexpr const char* kTasksAsked = "LRUN_NTASKS_PER_NODE";
+
+/// The tasks that a job asked for on each node with --ntasks-per-node: what its script means by as many workers, where
+/// nothing else says how many. 0: it did not, or this is neither its batch script nor the shell of salloc, nor a
+/// launcher that lrun started from there.
+int tasks_asked_per_node(const Environment& environment);
+
 /// The number of nodes of the job whose batch script (or shell of salloc) this process runs in: srun has to start
 /// something on each. 0: no such script, or one node.
 /// \throws UserError  of a heterogeneous job, which has them in several components.

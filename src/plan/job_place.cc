@@ -223,6 +223,17 @@ bool leaves_anything_to_manager(const LaunchRequest& request) {
   return request.compat == Compat::kLrun && !request.standalone && !all_said;
 }
 
+LaunchRequest with_tasks_asked(LaunchRequest request, const Allocation& allocation, int tasks) {
+  const bool says = request.devices.given() || request.nproc_per_node.given() || request.standalone;
+  const std::vector<Gpu>& gpus = allocation.nodes.front().gpus.gpus;
+  const bool on_cpus = request.accelerator.value == "cpu" || (request.accelerator.value == "auto" && gpus.empty());
+  if (tasks <= 1 || says || !on_cpus || request.strategy.value == "tpu" || request.compat != Compat::kLrun) {
+    return request;
+  }
+  request.nproc_per_node = {std::to_string(tasks), Source::kScheduler, "SLURM_NTASKS_PER_NODE"};
+  return request;
+}
+
 int nodes_to_start(const LaunchRequest& request, const Allocation& allocation) {
   const int nodes = request.num_nodes.value + request.spares.value;
   return allocation.nodes_to_start > 0 && nodes > 1 ? nodes : 0;

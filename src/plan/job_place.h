@@ -15,6 +15,10 @@ bool leaves_nodes_to_manager(const LaunchRequest& request);
 /// leaves_nodes_to_manager(), torchrun's never does.
 bool leaves_anything_to_manager(const LaunchRequest& request);
 
+/// The request with as many workers a node as the job asked for tasks there, where it says nothing of devices and this
+/// node has no GPU that would tell how many. \param tasks  tasks_asked_per_node()
+LaunchRequest with_tasks_asked(LaunchRequest request, const Allocation& allocation, int tasks);
+
 /// On how many nodes a launcher has to be started, each as a part of this run, before anything else; 0: this launcher
 /// is all, or one of them. \param request  as placed() gave it
 int nodes_to_start(const LaunchRequest& request, const Allocation& allocation);

@@ -46,6 +46,12 @@ else
   echo "not tested: salloc inside of the job, as the lab's slurm.conf is not at '$conf'"
 fi
 
+# As many workers a node as the job asked for tasks there, where nothing else says how many.
+script "'$lrun' --output raw sh -c '$show'"
+run 0 sbatch -W -N2 --ntasks-per-node=2 -o "$out/of_job" "$out/script"
+cat "$out/of_job" >> "$out/out"
+for rank in 0 1 2 3; do says "rank $rank of 4 on h$((rank / 2 + 1))"; done
+
 # Ctrl-C stops the run as it does without Slurm: one signal, the grace, the verdict. srun has the process of lrun.
 # shellcheck disable=SC2016 # expanded by the workers
 training='trap "echo saved \$RANK; exit 0" INT; echo "rank $RANK trains"; while :; do sleep 0.1; done'

@@ -235,6 +235,23 @@ TEST(SlurmStep, MeetsOnItsFirstHostAtAPortOfItsOwn) {
   }
 }
 
+TEST(SlurmTasks, AreThoseOfTheBatchScriptAndOfTheLaunchersThatItStarts) {
+  Environment script = second_of_three();
+  script.unset("SLURM_STEP_ID");
+  EXPECT_EQ(tasks_asked_per_node(script), 0) << "SLURM_TASKS_PER_NODE is there also where nobody asked";
+  script.set("SLURM_NTASKS_PER_NODE", "4");
+  EXPECT_EQ(tasks_asked_per_node(script), 4);
+  Environment step = second_of_three();
+  step.set("SLURM_NTASKS_PER_NODE", "4");
+  EXPECT_EQ(tasks_asked_per_node(step), 0) << "each of them is a launcher";
+  step.set(kTasksAsked, "4");
+  EXPECT_EQ(tasks_asked_per_node(step), 4);
+  step.set("LRUN_RUN_ID", "x");
+  EXPECT_EQ(tasks_asked_per_node(step), 0);
+  script.set("SLURM_NTASKS_PER_NODE", "-1");
+  EXPECT_EQ(tasks_asked_per_node(script), 0);
+}
+
 TEST(SlurmGpus, OfTasksAreAskedForNodeByNode) {
   Environment script({{"SLURM_GPUS_PER_TASK", "2"}, {"SLURM_TASKS_PER_NODE", "4(x3)"}});
   EXPECT_EQ(gpus_per_node(script), "8");
