@@ -316,33 +316,6 @@ TEST(MakePlan, MeetsWhereTheEndpointSays) {
   EXPECT_FALSE(plan_of(request_for("8"), cpu_node()).rendezvous) << "alone";
 }
 
-TEST(MakePlan, WarnsOfAnAddressThatThisHostDoesNotHave) {
-  AllocatedNode node = cpu_node();
-  node.also_named = {"there", "198.51.100.7"};
-  RendezvousRequest rendezvous{.endpoint = endpoint_of("there", 4000)};
-  rendezvous.local_addr = flag("--local-addr", "1.2.3.4");
-  EXPECT_EQ(plan_of(request_to_meet(rendezvous), node).warnings,
-            std::vector<std::string>{"'--local-addr 1.2.3.4' is no address of 'host': other nodes reach it only where "
-                                     "something forwards them to here"});
-  rendezvous.local_addr.value = "198.51.100.7";
-  EXPECT_EQ(plan_of(request_to_meet(rendezvous), node).warnings, std::vector<std::string>());
-}
-
-TEST(MakePlan, ShownWithoutAPlaceToMeetSaysThatTheRunWouldBeRefused) {
-  LaunchRequest request = request_for_nodes("8", 4);
-  EXPECT_EQ(plan_of(request, cpu_node()).warnings, std::vector<std::string>()) << "the run itself is refused";
-  request.dry_run = DryRun::kText;
-  EXPECT_EQ(plan_of(request, cpu_node()).warnings,
-            std::vector<std::string>{"nobody says where the launchers of 4 nodes meet: this run would be refused "
-                                     "without '--rdzv-endpoint HOST:29500'"});
-  Allocation script{{cpu_node()}, "Slurm job 12", "SLURM_JOB_ID without SLURM_STEP_ID"};
-  script.nodes_to_start = 4;
-  EXPECT_EQ(make_plan(request, Environment(), script, {true, ""}, "demo").warnings, std::vector<std::string>())
-      << "lrun tells those that it starts";
-  request.rendezvous.endpoint = endpoint_of("there", 4000);
-  EXPECT_EQ(plan_of(request, cpu_node()).warnings, std::vector<std::string>());
-}
-
 TEST(MakePlan, LetsTheNodeWithRankZeroHoldTheStaticMeeting) {
   using Hosting = RendezvousPlan::Hosting;
   const auto hosting = [](int rank) {
