@@ -53,10 +53,10 @@ constexpr Flag kFirstFlags[] = {
      .value = kRequired,
      .placeholder = "N",
      .brief = "workers on each node; or auto, cpu, gpu",
-     .details =
-         "Workers on each node, as torchrun and mpirun count them: a number, 'gpu' (one per GPU), 'cpu' (one per "
-         "processor) or 'auto' (GPUs, else processors). Says the same as --devices with a plain count; when "
-         "both are given in the same place and differ, lrun refuses.",
+     .details = "Workers on each node, as torchrun counts them: a number, 'gpu' (one per GPU), 'cpu' (one per "
+                "processor) or 'auto' (GPUs, else processors). Says the same as --devices with a plain count; when "
+                "both are given in the same place and differ, lrun refuses. Beside -H or --hostfile -n and -np are of "
+                "all hosts together, as with mpirun.",
      .choices = "auto cpu gpu",
      .pet_variable = "PET_NPROC_PER_NODE",
      .apply = flag_values::nproc_per_node,

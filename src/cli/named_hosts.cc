@@ -17,6 +17,7 @@
 #include "cluster/own_names.h"
 #include "plan/device_request.h"
 #include "plan/host_place.h"
+#include "plan/host_workers.h"
 
 namespace lrun {
 namespace {
@@ -87,7 +88,10 @@ void refuse_one_twice(const std::vector<Host>& hosts, const std::vector<bool>& h
 
 std::vector<Host> named_hosts(const LaunchRequest& request, const Environment& environment) {
   check_selection(request);
-  if (!names_hosts(request)) return {};
+  if (!names_hosts(request)) {
+    refuse_total_of_unnamed_nodes(request);
+    return {};
+  }
   check_manager(request, environment);
   if (request.hosts.given() && request.hostfile.given()) {
     throw UserError(
@@ -99,7 +103,7 @@ std::vector<Host> named_hosts(const LaunchRequest& request, const Environment& e
                                                   : hosts_of_file(request.hostfile.value, written);
   if (request.include.given()) hosts = included(hosts, request.include.value, as_written(request.include));
   if (request.exclude.given()) hosts = excluded(hosts, request.exclude.value, as_written(request.exclude));
-  return as_deepspeed_counts(std::move(hosts), request);
+  return used_hosts(std::move(hosts), request);
 }
 
 void select_devices_here(const LaunchRequest& request, Allocation& allocation) {

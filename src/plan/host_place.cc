@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <optional>
-
 #include "base/user_error.h"
-#include "base/whole_number.h"
 #include "plan/device_request.h"
+#include "plan/host_workers.h"
 
 namespace lrun {
 namespace {
@@ -60,82 +57,12 @@ void check_nodes(const LaunchRequest& request, const std::vector<Host>& hosts) {
                         : fmt::format("leave '{}' out, or name as many hosts", asked.origin));
 }
 
-int total_slots(const std::vector<Host>& hosts) {
-  int total = 0;
-  for (const Host& host : hosts) total += host.slots;
-  return total;
-}
-
-/// mpirun's and horovodrun's -n and -np are of all hosts together.
-bool is_total(const Setting<std::string>& setting) {
-  return setting.origin.starts_with("-n") || setting.origin == "--num-proc";
-}
-
-/// The corrected list where the first hosts get as many workers as they may have, until all have one.
-std::string filled(std::vector<Host> hosts, int workers) {
-  for (Host& host : hosts) {
-    host.slots = std::min(host.slots, workers);
-    workers -= host.slots;
-  }
-  std::erase_if(hosts, [](const Host& host) { return host.slots == 0; });
-  return in_words(hosts);
-}
-
-/// The corrected list where every host gets `each` workers.
-std::string with_slots(std::vector<Host> hosts, int each) {
-  for (Host& host : hosts) host.slots = each;
-  return in_words(hosts);
-}
-
-/// A number beside hosts with numbers of their own: that of each of them or of all together.
-void check_count(const Setting<std::string>& setting, const LaunchRequest& request, const std::vector<Host>& hosts) {
-  if (!setting.given()) return;
-  const auto number = whole_number<int>(setting.value);
-  const int total = total_slots(hosts);
-  if (number && *number == total && is_total(setting)) return;
-  const bool each = std::all_of(hosts.begin(), hosts.end(), [&](const Host& host) { return host.slots == number; });
-  if (each) return;
-  const std::string written = hosts_as_written(request);
-  if (!number || *number < 1 || *number > kMostSlots) {
-    throw UserError(fmt::format("'{}' and '{}' both say how many workers a host has", as_written(setting), written),
-                    fmt::format("leave '{}' out", setting.origin));
-  }
-  throw UserError(
-      fmt::format("'{}' and '{}' contradict each other: the hosts have {} workers in all", as_written(setting), written,
-                  total),
-      fmt::format("leave '{}' out, or write '-H {}'", setting.origin,
-                  is_total(setting) && *number < total ? filled(hosts, *number) : with_slots(hosts, *number)));
-}
-
-/// All hosts have a number, or none has.
-bool have_slots(const LaunchRequest& request, const std::vector<Host>& hosts) {
-  const auto counted = std::count_if(hosts.begin(), hosts.end(), [](const Host& host) { return host.slots > 0; });
-  if (counted == 0) return false;
-  if (static_cast<std::size_t>(counted) == hosts.size()) return true;
-  const auto without = std::find_if(hosts.begin(), hosts.end(), [](const Host& host) { return host.slots == 0; });
-  throw UserError(fmt::format("'{}' says of some hosts how many workers they have, and not of '{}'",
-                              hosts_as_written(request), without->name),
-                  fmt::format("write '{}:1' for one worker", without->name));
-}
-
 }  // namespace
 
 bool names_hosts(const LaunchRequest& request) { return request.hosts.given() || request.hostfile.given(); }
 
 std::string hosts_as_written(const LaunchRequest& request) {
   return as_written(request.hosts.given() ? request.hosts : request.hostfile);
-}
-
-std::vector<Host> as_deepspeed_counts(std::vector<Host> hosts, const LaunchRequest& request) {
-  if (request.strategy.value != "deepspeed") return hosts;
-  const Setting<int>& nodes = request.num_nodes;
-  const bool fewer = nodes.given() && nodes.value >= 1 && static_cast<std::size_t>(nodes.value) < hosts.size();
-  if (fewer) hosts.resize(static_cast<std::size_t>(nodes.value));
-  const int each = request.devices.given() ? whole_number<int>(request.devices.value).value_or(0) : 0;
-  for (Host& host : hosts) {
-    if (each >= 1 && each < host.slots && host.devices.empty()) host.slots = each;
-  }
-  return hosts;
 }
 
 std::string devices_of(const Host& host) {
@@ -147,9 +74,8 @@ LaunchRequest placed_on_hosts(LaunchRequest request, const std::vector<Host>& ho
   check_others(request);
   refuse_spares(request, hosts.size());
   check_nodes(request, hosts);
+  check_worker_counts(request, hosts);
   if (have_slots(request, hosts)) {
-    check_count(request.devices, request, hosts);
-    check_count(request.nproc_per_node, request, hosts);
     request.devices = {};
     request.nproc_per_node = {};
   }

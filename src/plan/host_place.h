@@ -16,13 +16,9 @@ bool names_hosts(const LaunchRequest& request);
 std::string hosts_as_written(const LaunchRequest& request);
 
 /// The devices of a run on `hosts`, told host by host, and its number of nodes: what else the request says about them
-/// has to agree. `-n`, `-np` and --devices may say how many each host has, or how many all have together.
+/// has to agree.
 /// \throws UserError  two options contradict each other, or one cannot be together with hosts.
 LaunchRequest placed_on_hosts(LaunchRequest request, const std::vector<Host>& hosts);
-
-/// The part of `hosts` that DeepSpeed's --num_nodes and --num_gpus choose under its strategy: the first N hosts, and
-/// the first N devices of each host that has as many. Under any other strategy all of them.
-std::vector<Host> as_deepspeed_counts(std::vector<Host> hosts, const LaunchRequest& request);
 
 /// What `--devices` is on this host; empty: as the request says.
 std::string devices_of(const Host& host);

@@ -27,6 +27,7 @@ Personality personality_of(Compat compat) {
   }
   if (compat == Compat::kHorovodrun) {
     personality.strategy = kHorovodStrategy;
+    personality.processes_of_all_hosts = true;
     personality.verbs = false;
   }
   return personality;

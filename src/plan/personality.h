@@ -32,7 +32,9 @@ struct Personality {
   bool refuse_missing_ranks = true;  ///< a local rank named in --tee, --redirects or --local-ranks-filter has to exist
   bool workers_may_start = false;    ///< --monitor-interval after a failure in the first second, as in torchrun's poll
   bool verbs = true;                 ///< 'doctor', 'status', ... as the first word
-  std::string_view strategy = {};    ///< without --strategy; empty: as the devices say
+  bool processes_of_all_hosts =
+      false;                       ///< '-np N' places N workers in all, on the first hosts of a list that have room
+  std::string_view strategy = {};  ///< without --strategy; empty: as the devices say
 
   bool operator==(const Personality&) const = default;
 };

@@ -111,6 +111,35 @@ TEST(Horovod, RunsOnSeveralHostsUnderTheNameOfHorovodrun) {
   EXPECT_EQ(lrun.err().find(note), lrun.err().rfind(note)) << "once, not from each host: " << lrun.err();
 }
 
+TEST(Horovod, StartsAsManyWorkersInAllAsHorovodrunIsTold) {
+  const Link horovodrun("horovodrun");
+  const FakeSsh ssh;
+  const LrunProcess::Options options{.environment = {{"LRUN_SSH", ssh.path()}}, .program = horovodrun.path()};
+  LrunProcess first(joined({"-np", "2", "-H", "hostname1:2,hostname2:2"}, kWorker), options);
+  EXPECT_EQ(first.wait().code, 0) << first.out() << first.err();
+  EXPECT_EQ(results(first.out()), (std::multiset<std::string>{
+                                      "rank=0 size=2 local=0/2 cross=0/1 host=hostname1 sums=1,1,0 set=0",
+                                      "rank=1 size=2 local=1/2 cross=0/1 host=hostname1 sums=1,1,1 set=none",
+                                  }))
+      << first.err();
+  TemporaryFolder folder;
+  const std::string hostfile = (folder.path() / "hosts").string();
+  std::ofstream(hostfile) << "hostname1 slots=2\nhostname2 slots=2\n";
+  LrunProcess both(joined({"-np", "3", "-hostfile", hostfile}, kWorker), options);
+  EXPECT_EQ(both.wait().code, 0) << both.out() << both.err();
+  const auto told = results(both.out());
+  EXPECT_EQ(told.size(), 3U) << both.out() << both.err();
+  EXPECT_EQ(told.count("rank=2 size=3 local=0/1 cross=1/2 host=hostname2 sums=3,2,2 set=2"), 1U) << both.out();
+  LrunProcess more({"-np", "5", "-H", "hostname1:2,hostname2:2", "true"}, options);
+  EXPECT_EQ(more.wait().code, 125);
+  EXPECT_EQ(more.err(),
+            "lrun: error: '-np 5' is more than the 4 workers that the hosts of '-H hostname1:2,hostname2:2' have in "
+            "all\nlrun: hint: write '-H hostname1:3,hostname2:2'\n");
+  LrunProcess unnamed({"-np", "4", "--num_nodes", "2", "--rdzv-endpoint", "127.0.0.1:29500", "true"}, options);
+  EXPECT_EQ(unnamed.wait().code, 125);
+  EXPECT_TRUE(contains(unnamed.err(), "write '--devices 4' for 4 on each node")) << unnamed.err();
+}
+
 TEST(Horovod, RunsOnUnequalNodesThatMeetAtAnEndpoint) {
   for (const char* const backend : {"static", "c10d"}) {
     Job job({"--num_nodes", "2", "--strategy", "horovod", "--rdzv-backend", backend});

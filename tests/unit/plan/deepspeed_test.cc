@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cluster/user_hosts.h"
-#include "plan/host_place.h"
+#include "plan/host_workers.h"
 #include "plan/worker_command.h"
 #include "planning.h"
 
@@ -59,7 +59,7 @@ TEST(DeepSpeed, IsOneWorkerADeviceOnEveryNode) {
 }
 
 std::string counted(const std::string& hosts, LaunchRequest request) {
-  return in_words(as_deepspeed_counts(parse_host_list(hosts, "-H"), request));
+  return in_words(used_hosts(parse_host_list(hosts, "-H"), request));
 }
 
 TEST(DeepSpeed, TakesTheFirstHostsAndTheFirstDevicesOfEach) {
@@ -81,8 +81,8 @@ TEST(DeepSpeed, KeepsTheDevicesThatAreNamedOfAHost) {
   std::vector<Host> hosts = parse_host_list("a:4,b:4", "-H");
   hosts[0].devices = "1,2,3";
   hosts[0].slots = 3;
-  EXPECT_EQ(as_deepspeed_counts(hosts, request)[0], hosts[0]);
-  EXPECT_EQ(as_deepspeed_counts(hosts, request)[1].slots, 2);
+  EXPECT_EQ(used_hosts(hosts, request)[0], hosts[0]);
+  EXPECT_EQ(used_hosts(hosts, request)[1].slots, 2);
 }
 
 }  // namespace

@@ -69,16 +69,6 @@ TEST(HostPlace, RefusesSparesAndSaysHowARunOutlivesAHost) {
             "'--spares 1' and '-H a' do not go together: all hosts that you name take part | leave '--spares' out");
 }
 
-TEST(HostPlace, TakesMpirunsTotalAndANumberForEachHost) {
-  LaunchRequest total = request_on("a:4,b:4");
-  total.nproc_per_node = flag("-np", "8");
-  EXPECT_EQ(shown(total).world_size, 8);
-  LaunchRequest each = request_on("a:4,b:4");
-  each.nproc_per_node = flag("-n", "4");
-  each.devices = flag("--devices", "4");
-  EXPECT_EQ(shown(each).world_size, 8);
-}
-
 TEST(HostPlace, RefusesContradictionsWithTheLineToType) {
   LaunchRequest nodes = request_on("a:4,b:4,c:4");
   nodes.num_nodes = {2, Source::kFlag, "--num_nodes"};
@@ -87,24 +77,6 @@ TEST(HostPlace, RefusesContradictionsWithTheLineToType) {
   nodes.num_nodes.value = 4;
   EXPECT_EQ(refusal_of([&] { (void)placed_by(nodes); }),
             "'--num_nodes 4': '-H a:4,b:4,c:4' names 3 hosts | leave '--num_nodes' out, or name as many hosts");
-  LaunchRequest devices = request_on("a:2,b:2");
-  devices.devices = flag("--devices", "4");
-  EXPECT_EQ(refusal_of([&] { (void)placed_by(devices); }),
-            "'--devices 4' and '-H a:2,b:2' contradict each other: the hosts have 4 workers in all | leave '--devices' "
-            "out, or write '-H a:4,b:4'");
-  LaunchRequest total = request_on("a:4,b:4");
-  total.nproc_per_node = flag("-np", "6");
-  EXPECT_EQ(
-      refusal_of([&] { (void)placed_by(total); }),
-      "'-np 6' and '-H a:4,b:4' contradict each other: the hosts have 8 workers in all | leave '-np' out, or write "
-      "'-H a:4,b:2'");
-  total.nproc_per_node = flag("--num-proc", "3");
-  EXPECT_EQ(
-      refusal_of([&] { (void)placed_by(total); }),
-      "'--num-proc 3' and '-H a:4,b:4' contradict each other: the hosts have 8 workers in all | leave '--num-proc' "
-      "out, or write '-H a:3'");
-  EXPECT_EQ(refusal_of([&] { (void)placed_by(request_on("a:4,b")); }),
-            "'-H a:4,b' says of some hosts how many workers they have, and not of 'b' | write 'b:1' for one worker");
 }
 
 TEST(HostPlace, RefusesWhatNeedsOneHostOrAnotherMeeting) {

@@ -1,0 +1,93 @@
+// What a run on hosts that the user names says, and of which lines it says no. A script takes ssh's part: all hosts are
+// this machine.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "support/lrun_process.h"
+#include "support/temporary_folder.h"
+
+namespace lrun::test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// Of its process there is a file 'pid_HOST'.
+constexpr const char* kFakeSsh = R"sh(#!/bin/sh
+while [ $# -gt 2 ]; do shift; done
+folder=${0%/*}
+echo $$ >"$folder/pid_$1.new"
+mv "$folder/pid_$1.new" "$folder/pid_$1"
+export SSH_CONNECTION="127.0.0.1 40000 127.0.0.1 22" HOST_NAME=$1
+one_frame() {  # copies it, and its kind into $kind
+  dd bs=1 count=5 of="$folder/header" 2>/dev/null
+  cat "$folder/header"
+  kind=$(head -c 1 "$folder/header")
+  set -- $(od -An -tu1 "$folder/header")
+  [ $# -eq 5 ] || exit 1
+  dd bs=1 count=$(($2 + 256 * $3 + 65536 * $4)) 2>/dev/null
+}
+case $1 in
+  slow)  # hears what it is told while it runs once the file 'gate' is there
+    {
+      until [ "$kind" = g ]; do one_frame; done
+      until [ -e "$folder/gate" ]; do sleep 0.05; done
+      exec cat
+    } | sh -c "$2" ;;
+  late)  # answers that it can; when it is told to go it waits for the end of host a, and is lost
+    one_frame >/dev/null
+    printf '\000lrun-node/1\nr\014\000\000\000'
+    head -c 12 /dev/zero
+    until [ "$kind" = g ]; do one_frame >/dev/null; done
+    until [ -e "$folder/pid_a" ]; do sleep 0.05; done
+    while kill -0 "$(cat "$folder/pid_a")" 2>/dev/null; do sleep 0.05; done
+    exit 255 ;;
+  *) sh -c "$2" ;;
+esac
+)sh";
+
+class HostsWords : public testing::Test {
+ protected:
+  HostsWords() {
+    std::ofstream(path("ssh")) << kFakeSsh;
+    ::chmod(path("ssh").c_str(), 0755);
+  }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  [[nodiscard]] LrunProcess::Options options() const { return {.environment = {{"LRUN_SSH", path("ssh")}}}; }
+
+  TemporaryFolder folder_;
+};
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+Words shell(const std::string& script) { return {"sh", "-c", script}; }
+
+Words with(Words arguments, const Words& program) {
+  arguments.insert(arguments.end(), program.begin(), program.end());
+  return arguments;
+}
+
+TEST_F(HostsWords, HaveNoCountThatMayBeOfEachOrOfAll) {
+  const std::string started = path("started");
+  LrunProcess lrun({"-np", "2", "-H", "a:2,b:2", "touch", started}, options());
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_EQ(lrun.err(),
+            "lrun: error: '-np 2' beside '-H a:2,b:2' may be of each host, or of all together\n"
+            "lrun: hint: write '--devices 2' for 2 on each host, or '-H a:2' for 2 in all\n");
+  EXPECT_FALSE(std::filesystem::exists(started));
+}
+
+}  // namespace
+}  // namespace lrun::test

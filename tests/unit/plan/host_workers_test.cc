@@ -1,0 +1,133 @@
+#include "plan/host_workers.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cluster/host_filter.h"
+#include "unit/plan/planning.h"
+
+namespace lrun {
+namespace {
+
+LaunchRequest request_on(const std::string& hosts, const std::string& option = "", const std::string& value = "") {
+  LaunchRequest request = request_for("");
+  request.hosts = flag("-H", hosts);
+  Setting<std::string>& setting = option == "--devices" ? request.devices : request.nproc_per_node;
+  if (!option.empty()) setting = flag(option, value);
+  return request;
+}
+
+std::vector<Host> hosts_of(const LaunchRequest& request) { return parse_host_list(request.hosts.value, "-H"); }
+
+/// The hosts of an lrun, and why it is refused.
+std::string answer(const LaunchRequest& request) {
+  std::vector<Host> used;
+  const std::string refusal = refusal_of([&] {
+    used = used_hosts(hosts_of(request), request);
+    check_worker_counts(request, used);
+  });
+  return refusal.empty() ? in_words(used) : refusal;
+}
+
+std::string lrun(const std::string& option, const std::string& value, const std::string& hosts) {
+  return answer(request_on(hosts, option, value));
+}
+
+std::string horovodrun(const std::string& option, const std::string& value, const std::string& hosts) {
+  LaunchRequest request = request_on(hosts, option, value);
+  request.compat = Compat::kHorovodrun;
+  return answer(request);
+}
+
+TEST(HostWorkers, MayBeSaidAgain) {
+  EXPECT_EQ(lrun("-np", "8", "a:4,b:4"), "a:4,b:4");
+  EXPECT_EQ(lrun("-n", "5", "a:4,b:1"), "a:4,b:1");
+  EXPECT_EQ(lrun("-np", "4", "a:4"), "a:4");
+  EXPECT_EQ(lrun("--devices", "4", "a:4,b:4"), "a:4,b:4");
+  EXPECT_EQ(lrun("--nproc-per-node", "4", "a:4,b:4"), "a:4,b:4");
+}
+
+TEST(HostWorkers, AreAsOptionsSayWhereTheListHasNoNumbers) {
+  EXPECT_EQ(lrun("--devices", "4", "a,b"), "a,b");
+  EXPECT_EQ(lrun("--nproc-per-node", "4", "a,b"), "a,b");
+  EXPECT_EQ(lrun("-np", "4", "a"), "a") << "of one host all are those of each";
+  EXPECT_EQ(lrun("-n", "gpu", "a,b"), "a,b");
+}
+
+TEST(HostWorkers, RefuseACountThatMayBeOfEachHostOrOfAll) {
+  EXPECT_EQ(lrun("-np", "2", "a:2,b:2"),
+            "'-np 2' beside '-H a:2,b:2' may be of each host, or of all together | write '--devices 2' for 2 on each "
+            "host, or '-H a:2' for 2 in all");
+  EXPECT_EQ(lrun("-n", "4", "a,b,c"),
+            "'-n 4' beside '-H a,b,c' may be of each host, or of all together | write '--devices 4' for 4 on each "
+            "host, or '-H a:2,b:1,c:1' for 4 in all");
+  EXPECT_EQ(lrun("-np", "1", "a,b"),
+            "'-np 1' beside '-H a,b' may be of each host, or of all together | write '--devices 1' for 1 on each "
+            "host, or '-H a:1' for 1 in all");
+}
+
+TEST(HostWorkers, RefuseContradictionsWithTheLineToType) {
+  EXPECT_EQ(lrun("--devices", "4", "a:2,b:2"),
+            "'--devices 4' and '-H a:2,b:2' contradict each other: the hosts have 4 workers in all | leave '--devices' "
+            "out, or write '-H a:4,b:4'");
+  EXPECT_EQ(lrun("-np", "6", "a:4,b:4"),
+            "'-np 6' and '-H a:4,b:4' contradict each other: the hosts have 8 workers in all | leave '-np' out, or "
+            "write '-H a:4,b:2'");
+  EXPECT_EQ(lrun("-np", "9", "a:4,b:4"),
+            "'-np 9' and '-H a:4,b:4' contradict each other: the hosts have 8 workers in all | leave '-np' out, or "
+            "write '-H a:5,b:4'");
+  EXPECT_EQ(lrun("-np", "gpu", "a:4,b:4"),
+            "'-np gpu' and '-H a:4,b:4' both say how many workers a host has | leave '-np' out");
+  EXPECT_EQ(lrun("", "", "a:4,b"),
+            "'-H a:4,b' says of some hosts how many workers they have, and not of 'b' | write 'b:1' for one worker");
+}
+
+TEST(HostWorkers, AreOfAllHostsTogetherUnderHorovodrun) {
+  for (const char* const option : {"-np", "-n", "--num-proc"}) {
+    EXPECT_EQ(horovodrun(option, "2", "a:2,b:2"), "a:2") << "a host without workers is not used";
+    EXPECT_EQ(horovodrun(option, "3", "a:2,b:2"), "a:2,b:1");
+    EXPECT_EQ(horovodrun(option, "4", "a:2,b:2"), "a:2,b:2");
+    EXPECT_EQ(horovodrun(option, "4", "a:4,b:4"), "a:4");
+    EXPECT_EQ(horovodrun(option, "2", "a,b,c"), "a:1,b:1") << "a host without a number has one";
+    EXPECT_EQ(horovodrun(option, "4", "a"), "a") << "but where it is the only one";
+  }
+  EXPECT_EQ(horovodrun("--devices", "2", "a:2,b:2"), "a:2,b:2") << "of each host, as lrun has it";
+}
+
+TEST(HostWorkers, MoreThanTheHostsHaveAreRefusedUnderHorovodrun) {
+  EXPECT_EQ(horovodrun("-np", "6", "a:2,b:2"),
+            "'-np 6' is more than the 4 workers that the hosts of '-H a:2,b:2' have in all | write '-H a:3,b:3'");
+  EXPECT_EQ(horovodrun("-np", "5", "a,b"),
+            "'-np 5' is more than the 2 workers that the hosts of '-H a,b' have in all, one each as none has a number "
+            "| write '-H a:3,b:2'");
+  EXPECT_EQ(horovodrun("-np", "2", "a:4,b"),
+            "'-H a:4,b' says of some hosts how many workers they have, and not of 'b' | write 'b:1' for one worker");
+}
+
+TEST(HostWorkers, KeepTheFirstOfTheDevicesThatWereSelected) {
+  LaunchRequest request = request_on("a:8,b:8", "-np", "5");
+  request.compat = Compat::kHorovodrun;
+  const std::vector<Host> selected = included(hosts_of(request), "a:1,5,7@b:0,2,4", "--include");
+  EXPECT_EQ(used_hosts(selected, request), (std::vector<Host>{{.name = "a", .slots = 3, .devices = "1,5,7"},
+                                                              {.name = "b", .slots = 2, .devices = "0,2"}}));
+  request.nproc_per_node.value = "1";
+  EXPECT_EQ(used_hosts(selected, request), (std::vector<Host>{{.name = "a", .slots = 1, .devices = "1,"}}));
+}
+
+TEST(HostWorkers, OfUnnamedNodesHaveNoTotal) {
+  LaunchRequest request = request_for("");
+  request.nproc_per_node = flag("-np", "4");
+  request.num_nodes = {2, Source::kFlag, "--num_nodes"};
+  const auto refusal = [&] { return refusal_of([&] { refuse_total_of_unnamed_nodes(request); }); };
+  EXPECT_EQ(refusal(), "") << "lrun's -np is of each node";
+  request.compat = Compat::kHorovodrun;
+  EXPECT_EQ(refusal(),
+            "'-np 4' of horovodrun is of all nodes together, and the other nodes of '--num_nodes 2' are not named | "
+            "write '--devices 4' for 4 on each node, or name them with '-H a:4,b:4'");
+  request.num_nodes.value = 1;
+  EXPECT_EQ(refusal(), "");
+}
+
+}  // namespace
+}  // namespace lrun
