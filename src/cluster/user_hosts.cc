@@ -111,6 +111,7 @@ class HostCollection {
       hosts_.push_back(host);
       return;
     }
+    repeats_ = true;
     Host& known = hosts_[place->second];
     if (known.user != host.user || known.port != host.port) {
       refuse(host.name, "is named twice, with different users or ports", "name every host in one way");
@@ -119,10 +120,17 @@ class HostCollection {
     if (known.slots > kMostSlots) refuse(host.name, fmt::format("has more than {} workers", kMostSlots));
   }
 
-  std::vector<Host> take() { return std::move(hosts_); }
+  /// Where one is named once for each of its workers, all are.
+  std::vector<Host> take() {
+    for (Host& host : hosts_) {
+      if (repeats_ && host.slots == 0) host.slots = 1;
+    }
+    return std::move(hosts_);
+  }
 
  private:
   std::size_t entries_ = 0;
+  bool repeats_ = false;
   std::vector<Host> hosts_;
   std::unordered_map<std::string, std::size_t> places_;
 };

@@ -24,7 +24,8 @@ inline constexpr std::size_t kMostHosts = 65'536;
 inline constexpr int kMostSlots = 65'536;
 
 /// Reads hosts as they stand on a command line, between commas or blanks: 'a', 'a:4', '4*a', 'bob@a:4', 'n[01-16]:4',
-/// '[fe80::1]:4'. A host that is named again gets further slots, of which an entry without a number is one.
+/// '[fe80::1]:4'. A host that is named again gets further slots, of which an entry without a number is one; so is then
+/// every other entry without a number: 'a,a,b' is 'a:2,b:1'.
 /// \param written  how the user wrote it, for messages: '-H a:4,b:4'.
 /// \throws UserError  which entry cannot be read, and how to write it.
 std::vector<Host> parse_host_list(std::string_view text, const std::string& written);

@@ -79,6 +79,15 @@ Words with(Words arguments, const Words& program) {
   return arguments;
 }
 
+TEST_F(HostsWords, AreNamedOnceForEachWorkerInTheFileOfPbs) {
+  const std::string file = path("nodes");
+  std::ofstream(file) << "a\na\na\nb\n";
+  LrunProcess lrun(with({"--hostfile", file}, shell("echo $RANK/$WORLD_SIZE on $HOST_NAME")), options());
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_TRUE(contains(lrun.out(), "[2] 2/4 on a\n")) << lrun.out() << lrun.err();
+  EXPECT_TRUE(contains(lrun.out(), "[3] 3/4 on b\n")) << lrun.out() << lrun.err();
+}
+
 TEST_F(HostsWords, HaveNoCountThatMayBeOfEachOrOfAll) {
   const std::string started = path("started");
   LrunProcess lrun({"-np", "2", "-H", "a:2,b:2", "touch", started}, options());

@@ -34,8 +34,11 @@ TEST(HostList, TakesWhatPeopleWriteForOtherLaunchers) {
 }
 
 TEST(HostList, GivesAHostThatIsNamedAgainFurtherSlots) {
-  EXPECT_EQ(listed("a,b,a"), (std::vector<Host>{{.name = "a", .slots = 2}, {.name = "b"}}));
+  EXPECT_EQ(listed("a,b,a"), listed("a:2,b:1")) << "where one is named for each worker, all are";
+  EXPECT_EQ(listed("a,a,a,b"), listed("a:3,b:1"));
+  EXPECT_EQ(listed("n[1-3],n2"), listed("n1:1,n2:2,n3:1"));
   EXPECT_EQ(listed("a:4,a:2"), listed("a:6"));
+  EXPECT_EQ(listed("a,b"), (std::vector<Host>{{.name = "a"}, {.name = "b"}})) << "nothing is said";
   EXPECT_EQ(refusal([] { return listed("bob@a,a"); }),
             "'-H bob@a,a': 'a' is named twice, with different users or ports | name every host in one way");
 }
@@ -74,10 +77,15 @@ TEST(Hostfile, TakesEveryGrammar) {
                                                               {.name = "b", .slots = 2},
                                                               {.name = "c", .slots = 3},
                                                               {.name = "d", .slots = 2},
-                                                              {.name = "e", .user = "bob", .port = 2222},
+                                                              {.name = "e", .user = "bob", .port = 2222, .slots = 1},
                                                               {.name = "n1", .slots = 2},
                                                               {.name = "n2", .slots = 2},
                                                               {.name = "f", .slots = 2}}));
+}
+
+TEST(Hostfile, CountsTheLinesOfPbs) {
+  EXPECT_EQ(parse_hostfile("h1\nh1\nh1\nh2\n", "nodes"), listed("h1:3,h2:1"));
+  EXPECT_EQ(parse_hostfile("h1\nh2\n", "nodes"), listed("h1,h2"));
 }
 
 TEST(Hostfile, NamesTheLineThatCannotBeRead) {
