@@ -126,13 +126,14 @@ int refuse_program(int error_number, const std::string& typed, bool given_to_pyt
   record.value = error_number;
   record.cause = Cause::kExecFailed;
   const Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
-  if (speaks_for_node(plan))
-    write_to_stderr(verdict_text(verdict, {.program = program,
-                                           .nearest_verb = nearest_verb(program, plan),
-                                           .nearest_file = nearest_file(program, plan),
-                                           .script = program != typed ? typed : std::string(),
-                                           .given_to_python = given_to_python,
-                                           .colour = takes_colour(STDERR_FILENO)}));
+  if (speaks_for_node(plan)) {
+    const StartProblem problem = start_problem(record, {.program = program,
+                                                        .nearest_verb = nearest_verb(program, plan),
+                                                        .nearest_file = nearest_file(program, plan),
+                                                        .script = program != typed ? typed : std::string(),
+                                                        .given_to_python = given_to_python});
+    say(UserError(problem.what, problem.hint));
+  }
   leave_in_error_file(environment, verdict);
   return verdict.exit_code;
 }

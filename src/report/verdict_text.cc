@@ -149,10 +149,9 @@ std::string start_failure_text(const FailureRecord& record, const RunFactsForTex
         fmt::format("node {} cannot run its program: {}", facts.node, std::strerror(record.value));
     return message_line(Severity::kError, there, facts.colour);
   }
-  const std::string what = fmt::format("cannot run '{}': {}", facts.program, std::strerror(record.value));
-  const std::string hint = start_hint(record, facts);
-  return message_line(Severity::kError, what, facts.colour) +
-         (hint.empty() ? std::string() : message_line(Severity::kHint, hint, facts.colour));
+  const StartProblem problem = start_problem(record, facts);
+  return message_line(Severity::kError, problem.what, facts.colour) +
+         (problem.hint.empty() ? std::string() : message_line(Severity::kHint, problem.hint, facts.colour));
 }
 
 std::string reason_here_in_words(const RunEnd& end) {
@@ -184,6 +183,10 @@ std::string reason_here_in_words(const RunEnd& end) {
 }
 
 }  // namespace
+
+StartProblem start_problem(const FailureRecord& record, const RunFactsForText& facts) {
+  return {fmt::format("cannot run '{}': {}", facts.program, std::strerror(record.value)), start_hint(record, facts)};
+}
 
 std::string reason_in_words(const RunEnd& end) {
   if (end.changes_nodes()) return terminal_safe(end.who);

@@ -32,6 +32,13 @@ struct RunFactsForText {
 /// 'node a: received SIGTERM', 'node b is lost: silence for 5s'.
 std::string reason_in_words(const RunEnd& end);
 
+/// Why the program cannot be executed on this node.
+struct StartProblem {
+  std::string what;  ///< 'cannot run './train': No such file or directory'
+  std::string hint;  ///< empty: nothing is known that helps
+};
+StartProblem start_problem(const FailureRecord& record, const RunFactsForText& facts);
+
 /// 'rank 1 (local rank 1, pid 4242, GPU 2 on gpu-node-1) exited with code 3 after 0.4s: ValueError: boom at a.py:3'.
 std::string cause_in_words(const FailureRecord& record);
 

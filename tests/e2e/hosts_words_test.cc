@@ -98,5 +98,14 @@ TEST_F(HostsWords, HaveNoCountThatMayBeOfEachOrOfAll) {
   EXPECT_FALSE(std::filesystem::exists(started));
 }
 
+TEST_F(HostsWords, OneWithoutTheProgramIsNamed) {
+  LrunProcess lrun({"-H", "a:1,b:1", "/nowhere/program"}, options());
+  EXPECT_EQ(lrun.wait().code, 127) << lrun.err();
+  const std::string what = ": cannot run '/nowhere/program': No such file or directory\n";
+  EXPECT_EQ(count(lrun.err(), what), 1U) << "once for both: " << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "error: a" + what) || contains(lrun.err(), "error: b" + what)) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), ": check the path\n")) << lrun.err();
+}
+
 }  // namespace
 }  // namespace lrun::test
