@@ -1,6 +1,11 @@
 #include "cli/head_words.h"
 
+#include <sys/mman.h>
+
+#include <cerrno>
 #include <exception>
+#include <new>
+#include <system_error>
 
 #include "base/colour_decision.h"
 #include "base/fd.h"
@@ -9,17 +14,37 @@ namespace lrun {
 namespace {
 
 int head_descriptor = -1;
+const HeadSignals* head_signals = nullptr;
 
 constexpr char kFirstSeverity = 'a';
 
+std::uint64_t bit_of(int signal_number) {
+  return signal_number > 0 && signal_number <= 64 ? std::uint64_t{1} << static_cast<unsigned>(signal_number - 1) : 0;
+}
+
 }  // namespace
 
-void speak_through_head(int fd, bool colour) {
+HeadSignals::HeadSignals() {
+  void* const memory = ::mmap(nullptr, sizeof *numbers_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+  numbers_ = new (memory) std::atomic<std::uint64_t>(0);
+}
+
+HeadSignals::~HeadSignals() { ::munmap(numbers_, sizeof *numbers_); }
+
+void HeadSignals::note(int signal_number) { *numbers_ |= bit_of(signal_number); }
+
+bool HeadSignals::has(int signal_number) const { return (*numbers_ & bit_of(signal_number)) != 0; }
+
+void speak_through_head(int fd, bool colour, const HeadSignals& signals) {
   head_descriptor = fd;
+  head_signals = &signals;
   decide_colour(colour);
 }
 
 bool speaks_through_head() { return head_descriptor >= 0; }
+
+bool passed_on_by_head(int signal_number) { return head_signals != nullptr && head_signals->has(signal_number); }
 
 void tell_head(NodeFrame::Kind kind, std::string_view payload) noexcept {
   try {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -8,13 +10,34 @@
 
 namespace lrun {
 
+/// Which signals the head has passed on to this host, in memory that whoever is forked from here sees, too: they come
+/// to all hosts, and whoever hears of one first need not be the one that is heard.
+class HeadSignals {
+ public:
+  /// \throws std::system_error  there is no memory.
+  HeadSignals();
+  HeadSignals(const HeadSignals&) = delete;
+  HeadSignals& operator=(const HeadSignals&) = delete;
+  ~HeadSignals();
+
+  /// Before it is sent to who runs the workers.
+  void note(int signal_number);
+  [[nodiscard]] bool has(int signal_number) const;
+
+ private:
+  std::atomic<std::uint64_t>* numbers_;  ///< a bit each
+};
+
 /// From now on the words of this lrun go, as frames, to the one that started it on this host, which shows them once for
 /// all hosts. \param fd  of a pipe that is always read; belongs to the process. \param colour  the other end's console
-/// takes it.
-void speak_through_head(int fd, bool colour);
+/// takes it. \param signals  of that head; lives as long as the process.
+void speak_through_head(int fd, bool colour, const HeadSignals& signals);
 
 /// Somebody else shows our words.
 bool speaks_through_head();
+
+/// True when the head has passed this signal on: the user sent it to all of the run.
+bool passed_on_by_head(int signal_number);
 
 /// Sends a frame; what cannot be sent is lost. Only after speak_through_head().
 void tell_head(NodeFrame::Kind kind, std::string_view payload) noexcept;

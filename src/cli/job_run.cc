@@ -114,7 +114,7 @@ bool JobRun::may_leave(const RunEnd& end) const {
   if (!job_.may_drop_out()) return false;
   if (end.kind == RunEnd::Kind::kGuardDied) return true;
   const int others = membership_.num_nodes - lost_ - 1;
-  const bool taken_away = end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGTERM;
+  const bool taken_away = end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGTERM && !end.by_head;
   const bool of_this_node = taken_away || end.kind == RunEnd::Kind::kStartFailed;
   return of_this_node && rendezvous_.min_nodes < rendezvous_.max_nodes && others >= rendezvous_.min_nodes;
 }

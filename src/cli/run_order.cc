@@ -86,7 +86,7 @@ int run(const NodeOrder& order, const NodeStart& start) {
 }  // namespace
 
 int run_order(const NodeOrder& order, const NodeStart& start) {
-  speak_through_head(start.words, order.colour);
+  speak_through_head(start.words, order.colour, *start.signals);
   try {
     return run(order, start);
   } catch (const UserError& error) {

@@ -181,15 +181,16 @@ class NodeServer {
     if (listener_) kept.push_back(listener_.get());
     std::sort(kept.begin(), kept.end());
     const int words_fd = words.write.get();
-    SpawnResult result = fork_child({.function =
-                                         [&] {
-                                           if (!pipe_signal_ignored_) ::signal(SIGPIPE, SIG_DFL);
-                                           return run_order(*order_, {port, address, listener_.get(), words_fd});
-                                         },
-                                     .standard_input = nothing.get(),
-                                     .standard_output = out.write.get(),
-                                     .standard_error = err.write.get(),
-                                     .descriptors = kept});
+    SpawnResult result =
+        fork_child({.function =
+                        [&] {
+                          if (!pipe_signal_ignored_) ::signal(SIGPIPE, SIG_DFL);
+                          return run_order(*order_, {port, address, listener_.get(), words_fd, &head_signals_});
+                        },
+                    .standard_input = nothing.get(),
+                    .standard_output = out.write.get(),
+                    .standard_error = err.write.get(),
+                    .descriptors = kept});
     if (!result.ok()) throw std::system_error(result.error_number, std::generic_category(), "no process");
     child_ = std::move(result.child);
     listener_.reset();
@@ -273,7 +274,9 @@ class NodeServer {
   }
 
   void pass_on(int signal_number) {
-    if (child_ && !status_ && signal_number > 0) child_->signal(signal_number);
+    if (!child_ || status_ || signal_number <= 0) return;
+    head_signals_.note(signal_number);
+    child_->signal(signal_number);
   }
 
   void head_is_gone() {
@@ -324,6 +327,7 @@ class NodeServer {
   std::optional<NodeOrder> order_;
   Duration most_silence_ = kMostSilence;
   Fd listener_;
+  HeadSignals head_signals_;
   std::optional<PidFd> child_;
   std::optional<ExitStatus> status_;
   int code_ = kExitRefused;

@@ -191,7 +191,7 @@ StartProblem start_problem(const FailureRecord& record, const RunFactsForText& f
 std::string reason_in_words(const RunEnd& end) {
   if (end.changes_nodes()) return terminal_safe(end.who);
   const std::string reason = reason_here_in_words(end);
-  return end.is_ours() ? reason : fmt::format("node {}: {}", terminal_safe(end.node), reason);
+  return end.is_ours() || end.by_head ? reason : fmt::format("node {}: {}", terminal_safe(end.node), reason);
 }
 
 std::string cause_in_words(const FailureRecord& record) {

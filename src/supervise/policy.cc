@@ -118,7 +118,9 @@ Decision on(SupervisionState state, const SignalArrived& event) {
   }
   if (may_begin_stop(state)) {
     state.asked = event.forwarded;
-    return begin_stop(state, {RunEnd::Kind::kInterrupted, event.signal_number}, event.signal_number);
+    return begin_stop(
+        state, {.kind = RunEnd::Kind::kInterrupted, .signal_number = event.signal_number, .by_head = event.by_head},
+        event.signal_number);
   }
   state.unwanted = true;
   if (!event.forwarded || !in_grace(state)) return {state, {}};

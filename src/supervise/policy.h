@@ -48,6 +48,7 @@ struct SignalArrived {
   bool forwarded = true;
   bool named = false;     ///< by --signals-to-handle: USR1 and USR2 then end the run
   bool may_hurry = true;  ///< false of a TERM that the cluster's manager only repeats
+  bool by_head = false;   ///< it came to the lrun that the user typed, which passed it on to all nodes
 };
 struct GraceExpired {};
 struct ConsoleClosed {};

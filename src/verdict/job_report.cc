@@ -26,7 +26,7 @@ Json json_of(const RunEnd& end) {
   return {{"kind", name_of(end.kind)},          {"signal", end.signal_number},
           {"limit_ms", end.limit_ms},           {"who", end.who.substr(0, kMostTextBytes)},
           {"grace_expired", end.grace_expired}, {"node", end.node.substr(0, kMostTextBytes)},
-          {"node_rank", end.node_rank}};
+          {"node_rank", end.node_rank},         {"by_head", end.by_head}};
 }
 
 std::optional<RunEnd> run_end_from(const Json& json) {
@@ -40,6 +40,7 @@ std::optional<RunEnd> run_end_from(const Json& json) {
   end.grace_expired = json.at("grace_expired").get<bool>();
   end.node = json.at("node").get<std::string>().substr(0, kMostTextBytes);
   end.node_rank = json_integer(json.at("node_rank"));
+  end.by_head = json.at("by_head").get<bool>();
   const bool sound = end.signal_number >= 0 && end.signal_number <= kMostSignal && end.limit_ms >= 0;
   // The signal is passed on to our workers.
   const bool stops = end.kind != RunEnd::Kind::kInterrupted ||

@@ -32,6 +32,7 @@ struct RunEnd {
   bool grace_expired = false;  ///< workers were killed because they did not end in time
   std::string node = {};       ///< of a job of several nodes: where it was decided; empty: here
   int node_rank = -1;          ///< of `node`; -1: here
+  bool by_head = false;        ///< the signal came to the lrun that the user typed, which passed it on to all nodes
 
   /// Decided by the launcher of this node.
   [[nodiscard]] bool is_ours() const { return node.empty(); }

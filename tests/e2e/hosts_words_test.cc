@@ -98,6 +98,24 @@ TEST_F(HostsWords, HaveNoCountThatMayBeOfEachOrOfAll) {
   EXPECT_FALSE(std::filesystem::exists(started));
 }
 
+/// The words are those of the first host, which hears of the signal from another one before it gets it itself.
+TEST_F(HostsWords, TellASignalOfTheHeadInTheSameWordsWhoeverHearsOfItFirst) {
+  LrunProcess lrun(with({"-H", "slow:1,b:1", "--grace", "30s"}, shell("echo ready; exec sleep 1000")), options());
+  ASSERT_TRUE(lrun.read_until([&] { return count(lrun.out(), "ready") == 2; })) << lrun.err();
+  lrun.signal(SIGINT);
+  EXPECT_TRUE(lrun.read_until([&] { return contains(lrun.err(), "the run was stopped"); })) << lrun.err();
+  std::ofstream(path("gate")) << "open";
+  EXPECT_EQ(lrun.wait().signal_number, SIGINT) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "lrun: note: received SIGINT; stopping 1 worker (grace 30s)")) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "lrun: error: the run was stopped: received SIGINT\n")) << lrun.err();
+}
+
+TEST_F(HostsWords, NameWhoseLauncherASignalCameTo) {
+  LrunProcess lrun(with({"-H", "a:1,b:1"}, shell("[ $RANK = 0 ] || kill -TERM $PPID; exec sleep 1000")), options());
+  EXPECT_NE(lrun.wait().code, 0);
+  EXPECT_TRUE(contains(lrun.err(), "lrun: error: the run was stopped: node b: received SIGTERM\n")) << lrun.err();
+}
+
 TEST_F(HostsWords, OneWithoutTheProgramIsNamed) {
   LrunProcess lrun({"-H", "a:1,b:1", "/nowhere/program"}, options());
   EXPECT_EQ(lrun.wait().code, 127) << lrun.err();

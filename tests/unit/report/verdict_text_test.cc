@@ -33,6 +33,13 @@ TEST(StoppingText, SaysHowToSkipTheWaitAfterCtrlC) {
             "lrun: note: received SIGINT; stopping 2 workers (grace 30s); Ctrl-C again kills at once\n");
 }
 
+TEST(StoppingText, NamesTheNodeOfASignalThatDidNotComeToAll) {
+  RunEnd end{.kind = RunEnd::Kind::kInterrupted, .signal_number = SIGINT, .node = "b", .node_rank = 1};
+  EXPECT_EQ(reason_in_words(end), "node b: received SIGINT");
+  end.by_head = true;
+  EXPECT_EQ(reason_in_words(end), "received SIGINT") << "whoever heard of it first";
+}
+
 TEST(VerdictText, ShowsTheLastLinesCountsTheOthersAndEndsWithTheCause) {
   Verdict verdict;
   verdict.end.kind = RunEnd::Kind::kWorkerFailed;

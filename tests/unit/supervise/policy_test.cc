@@ -134,11 +134,11 @@ TEST(Policy, StopsAtOnceWhenInterruptedWhileItSettles) {
 
 TEST(Policy, PassesOnTheSignalThatLrunReceived) {
   for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    const Decision decision = decide(running(2), SignalArrived{signal_number});
+    const Decision decision = decide(running(2), SignalArrived{signal_number, true, false, true, true});
     ASSERT_NE(find<StopWorkers>(decision), nullptr);
     EXPECT_EQ(find<StopWorkers>(decision)->signal_number, signal_number);
     EXPECT_EQ(find<StopWorkers>(decision)->whole_groups, signal_number != SIGTERM) << "as a terminal sends it";
-    EXPECT_EQ(decision.state.end, (RunEnd{Kind::kInterrupted, signal_number}));
+    EXPECT_EQ(decision.state.end, (RunEnd{Kind::kInterrupted, signal_number, 0, "", false, "", -1, true}));
   }
 }
 

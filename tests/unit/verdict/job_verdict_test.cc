@@ -259,6 +259,9 @@ TEST(StopNotice, ComesBackAsItWas) {
   EXPECT_EQ(stop_notice_from_json(to_json(notice)), notice);
   notice.cause.reset();
   EXPECT_EQ(stop_notice_from_json(to_json(notice)), notice);
+  notice.end = told_by_b(Kind::kInterrupted, SIGINT);
+  notice.end.by_head = true;
+  EXPECT_EQ(stop_notice_from_json(to_json(notice)), notice);
   EXPECT_FALSE(stop_notice_from_json("{}"));
   EXPECT_FALSE(stop_notice_from_json(to_json(StopNotice{told_by_b(Kind::kSucceeded), {}})));
   for (const int signal : {0, SIGKILL, SIGSTOP}) {
