@@ -85,7 +85,6 @@ std::vector<HostsRun::Start> starts(const NodeOrder& common, const LaunchRequest
                                     const std::vector<Host>& hosts, const std::vector<bool>& here, std::size_t copied) {
   const std::string lrun = own_program_path();
   const std::vector<std::string> ssh = split_shell_words(request.ssh.value).value_or(std::vector<std::string>{"ssh"});
-  const Setting<std::string>& named = request.hosts.given() ? request.hosts : request.hostfile;
   std::vector<HostsRun::Start> all;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     const auto over_ssh = [&](const char* word) {
@@ -101,7 +100,7 @@ std::vector<HostsRun::Start> starts(const NodeOrder& common, const LaunchRequest
     start.order.name = hosts[i].name;
     start.order.node_rank = static_cast<int>(i);
     start.order.devices = devices_of(hosts[i]);
-    start.order.devices_origin = fmt::format("{}, {}", named.origin, hosts[i].name);
+    start.order.devices_origin = devices_origin_of(request, hosts[i]);
     all.push_back(std::move(start));
   }
   return all;

@@ -33,9 +33,10 @@ std::string joined(const std::vector<DeviceId>& devices) {
 }
 
 /// The same option with a plain count, for hints; selections of hosts take none.
-Setting<std::string> two_of(const Setting<std::string>& setting) {
-  const bool selects = setting.origin == "--include" || setting.origin == "--exclude";
-  return {"2", setting.source, selects ? "--devices" : setting.origin};
+Setting<std::string> two_of(const Setting<std::string>& setting, const std::string& node) {
+  if (setting.origin == "--include" || setting.origin == "--exclude") return {"2", setting.source, "--devices"};
+  const bool selects_of_host = setting.origin.starts_with("--include") || setting.origin.starts_with(kLeftByExclude);
+  return {"2", setting.source, selects_of_host ? origin_of_host("-H", node) : setting.origin};
 }
 
 /// Holds one setting against one node. Constructed for the duration of a choice.
@@ -114,7 +115,7 @@ class Chooser {
       if (!only_gpus) return false;
       throw UserError(
           "'" + as_written(setting) + "' names GPUs, and '" + as_written(request_.accelerator) + "' wants none",
-          "use '" + as_written(two_of(setting)) + "' for two CPU ranks, or '--accelerator gpu'");
+          "use '" + as_written(two_of(setting, node_.name)) + "' for two CPU ranks, or '--accelerator gpu'");
     }
     if (accelerator == "gpu") {
       if (healthy_.empty()) {
@@ -126,7 +127,7 @@ class Chooser {
     if (only_gpus) {
       if (!healthy_.empty()) return true;
       throw UserError("'" + as_written(setting) + "' names GPUs, and " + why_none(),
-                      "use '" + as_written(two_of(setting)) + "' for two CPU ranks");
+                      "use '" + as_written(two_of(setting, node_.name)) + "' for two CPU ranks");
     }
     if (asked.kind == Kind::kCpuCount || healthy_.empty()) return false;
     const bool too_many = asked.kind == Kind::kProcesses && static_cast<std::size_t>(asked.count) > healthy_.size();

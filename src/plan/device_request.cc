@@ -16,6 +16,7 @@ using Kind = DeviceRequest::Kind;
 
 constexpr int kMostPerNode = 65'536;  // far above any machine; a typing mistake must not become a plan of gigabytes
 constexpr const char* kAllowedDevices = "use a count, 'auto', '-1' for all GPUs, or a list such as '2,3'";
+constexpr std::string_view kOfHost = ", ";
 constexpr const char* kAllowedProcesses = "use a count, 'auto', 'cpu' or 'gpu'";
 
 int checked_count(const Setting<std::string>& setting, long number, const char* allowed) {
@@ -52,7 +53,16 @@ DeviceRequest read_list(const Setting<std::string>& setting) {
 
 }  // namespace
 
+std::string origin_of_host(const std::string& origin, const std::string& host) {
+  return origin + std::string(kOfHost) + host;
+}
+
 std::string as_written(const Setting<std::string>& setting) {
+  if (const auto of_host = setting.origin.find(kOfHost); of_host != std::string::npos) {
+    const bool is_option = setting.origin.starts_with('-');
+    return setting.origin.substr(0, of_host) + (is_option ? " " : ": ") +
+           setting.origin.substr(of_host + kOfHost.size()) + ":" + std::string(trimmed(setting.value, ","));
+  }
   return setting.origin + (setting.origin.starts_with('-') ? " " : "=") + setting.value;
 }
 

@@ -32,7 +32,14 @@ DeviceRequest read_devices(const Setting<std::string>& devices);
 /// \throws UserError  not a count, 'auto', 'cpu' or 'gpu'.
 DeviceRequest read_processes(const Setting<std::string>& nproc_per_node);
 
-/// The setting as the user wrote it: '--devices 8', 'PET_NPROC_PER_NODE=8'.
+/// Stands for '--exclude' where it left some devices of a host: they are not what it names.
+inline constexpr const char* kLeftByExclude = "left by --exclude";
+
+/// The origin of what was said of one host of several: '-H, node1'.
+std::string origin_of_host(const std::string& origin, const std::string& host);
+
+/// The setting as the user wrote it: '--devices 8', 'PET_NPROC_PER_NODE=8', of a host '-H node1:8', 'hosts.txt:
+/// node1:8'.
 std::string as_written(const Setting<std::string>& setting);
 
 }  // namespace lrun

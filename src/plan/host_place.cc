@@ -86,15 +86,20 @@ LaunchRequest placed_on_hosts(LaunchRequest request, const std::vector<Host>& ho
   return request;
 }
 
+std::string devices_origin_of(const LaunchRequest& request, const Host& host) {
+  std::string origin = request.hosts.given() ? request.hosts.origin : request.hostfile.value;
+  if (!host.devices.empty()) origin = request.include.given() ? request.include.origin : kLeftByExclude;
+  return origin_of_host(origin, host.name);
+}
+
 Allocation allocation_of_hosts(const LaunchRequest& request, const std::vector<Host>& hosts,
                                const AllocatedNode& here) {
-  const std::string origin = request.hosts.given() ? request.hosts.origin : request.hostfile.value;
   Allocation allocation{{}, hosts_as_written(request), "the user names the hosts"};
   for (const Host& host : hosts) {
     AllocatedNode node = here;
     node.name = host.name;
     node.devices = devices_of(host);
-    node.devices_origin = fmt::format("{}, {}", origin, host.name);
+    node.devices_origin = devices_origin_of(request, host);
     allocation.nodes.push_back(std::move(node));
   }
   return allocation;

@@ -23,6 +23,9 @@ LaunchRequest placed_on_hosts(LaunchRequest request, const std::vector<Host>& ho
 /// What `--devices` is on this host; empty: as the request says.
 std::string devices_of(const Host& host);
 
+/// Where it was said of this host which devices it uses, or how many.
+std::string devices_origin_of(const LaunchRequest& request, const Host& host);
+
 /// The nodes of such a run before any of them was asked: all are taken to be like this host.
 /// \param here  this host
 Allocation allocation_of_hosts(const LaunchRequest& request, const std::vector<Host>& hosts, const AllocatedNode& here);

@@ -125,5 +125,16 @@ TEST_F(HostsWords, OneWithoutTheProgramIsNamed) {
   EXPECT_TRUE(contains(lrun.err(), ": check the path\n")) << lrun.err();
 }
 
+TEST_F(HostsWords, WhoseDevicesAreSelectedAndNotThereAreNamedByTheSelection) {
+  LrunProcess lrun({"-H", "a:2,b:2", "--include", "a:7", "--accelerator", "cpu", "true"}, options());
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_TRUE(contains(lrun.err(), "'--include a:7': host 'a' has 2 devices")) << lrun.err();
+  LrunProcess there({"-H", "a:2,b:2", "--include", "a:1", "--accelerator", "cpu", "true"}, options());
+  EXPECT_EQ(there.wait().code, 125);
+  EXPECT_EQ(there.err(),
+            "lrun: error: '--include a:1' names GPUs, and '--accelerator cpu' wants none\n"
+            "lrun: hint: use '-H a:2' for two CPU ranks, or '--accelerator gpu'\n");
+}
+
 }  // namespace
 }  // namespace lrun::test

@@ -79,6 +79,25 @@ TEST(HostPlace, RefusesContradictionsWithTheLineToType) {
             "'--num_nodes 4': '-H a:4,b:4,c:4' names 3 hosts | leave '--num_nodes' out, or name as many hosts");
 }
 
+TEST(HostPlace, NamesWhatSelectsDevicesThatAHostDoesNotHave) {
+  LaunchRequest request = request_on("a:2");
+  Host host = hosts_of(request).front();
+  host.devices = "1,";
+  const auto refusal = [&] {
+    const LaunchRequest placed = placed_on_hosts(request, {host});
+    return refusal_of([&] {
+      (void)make_plan(placed, Environment(), allocation_of_hosts(placed, {host}, cpu_node()), {true, ""}, "demo");
+    });
+  };
+  request.include = flag("--include", "a:1");
+  EXPECT_TRUE(refusal().starts_with("'--include a:1' names GPUs, and 'a' has no GPU")) << refusal();
+  EXPECT_TRUE(refusal().ends_with(" | use '-H a:2' for two CPU ranks")) << refusal();
+  request.include = {};
+  request.exclude = flag("--exclude", "a:0");
+  EXPECT_TRUE(refusal().starts_with("'left by --exclude: a:1' names GPUs, and 'a' has no GPU")) << refusal();
+  EXPECT_TRUE(refusal().ends_with(" | use '-H a:2' for two CPU ranks")) << refusal();
+}
+
 TEST(HostPlace, RefusesWhatNeedsOneHostOrAnotherMeeting) {
   LaunchRequest endpoint = request_on("a,b");
   endpoint.rendezvous.endpoint = {{"a", 29'500}, Source::kFlag, "--rdzv-endpoint"};
