@@ -20,6 +20,7 @@ struct Advice {
   std::string_view advice;
 };
 constexpr Advice kAdvice[] = {
+    {"cannot execute '", "hosts are reached with ssh: install it here, or name another command with '--ssh'"},
     {"the copy of lrun", "set TMPDIR on that host to a directory that has room and whose programs may be executed"},
     {"mktemp", "set TMPDIR on that host to a directory that has room and whose programs may be executed"},
     {"is not there", "'--copy' copies lrun to hosts that lack it"},

@@ -136,5 +136,12 @@ TEST_F(HostsWords, WhoseDevicesAreSelectedAndNotThereAreNamedByTheSelection) {
             "lrun: hint: use '-H a:2' for two CPU ranks, or '--accelerator gpu'\n");
 }
 
+TEST_F(HostsWords, CannotBeReachedByAProgramThatIsMissing) {
+  LrunProcess lrun({"-H", "a:1,b:1", "--ssh", "/nowhere/ssh", "true"}, options());
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_TRUE(contains(lrun.err(), "  | a  cannot execute '/nowhere/ssh': No such file or directory\n")) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "install it here, or name another command with '--ssh'\n")) << lrun.err();
+}
+
 }  // namespace
 }  // namespace lrun::test

@@ -28,6 +28,13 @@ TEST(HostsText, DoesNotAdviseACopyWhereTheCopyFailed) {
   }
 }
 
+TEST(HostsText, SpeaksOfTheProgramThatReachesTheHostsWhereItIsMissing) {
+  EXPECT_EQ(hosts_problem_text({{"a", "cannot execute 'nossh': No such file or directory"}}, 1, false),
+            "lrun: error: 1 of 1 hosts cannot be used; nothing was started\n"
+            "  | a  cannot execute 'nossh': No such file or directory\n"
+            "lrun: hint: hosts are reached with ssh: install it here, or name another command with '--ssh'\n");
+}
+
 TEST(HostsText, NeverMovesTheCursor) {
   EXPECT_NE(hosts_problem_text({{"a", "\x1b[2Jgone"}}, 1, false).find("\\x1b[2Jgone"), std::string::npos);
 }
