@@ -166,14 +166,25 @@ void HostsRun::link_ended(std::size_t index, const ExitStatus& status, const std
     return start_when_all_answered();
   }
   if (!host.end) {
-    const std::string why =
-        last_line.empty() ? fmt::format("ssh ended with status {}", status.shell_code()) : last_line;
-    say(message_line(Severity::kError, fmt::format("{}: the connection to its lrun ended: {}", host.start.name, why),
-                     colour_));
+    tell_lost(index, last_line.empty() ? fmt::format("ssh ended with status {}", status.shell_code()) : last_line);
     say(words_.lost(index));
     host_ended(index);
   }
   finish_when_all_ended();
+}
+
+/// Launchers of the job tell what the loss is to it. Once one of them has told the end, no more is to be said; where
+/// there is none that could, this is what ended the run.
+void HostsRun::tell_lost(std::size_t index, const std::string& why) {
+  bool others_tell = false;
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    const Host& other = hosts_[i];
+    if (i == index || !other.begun) continue;
+    if (other.end) return;
+    others_tell = others_tell || !other.over;
+  }
+  say(message_line(others_tell ? Severity::kWarning : Severity::kError,
+                   fmt::format("{}: the connection to its lrun ended: {}", hosts_[index].start.name, why), colour_));
 }
 
 void HostsRun::start_when_all_answered() {

@@ -85,6 +85,7 @@ class HostsRun {
   void refuse_hosts();
   void begin();
   [[nodiscard]] std::string meeting_for(std::size_t index) const;
+  void tell_lost(std::size_t index, const std::string& why);
   void host_ended(std::size_t index);
   void stop_those_who_wait();
   void limit_the_rest();

@@ -203,6 +203,7 @@ void HostLink::drain() {
 void HostLink::finish_when_all_is_read() {
   if (!status_ || output_ || error_output_ || !events_.ended) return;
   drain_.cancel();
+  end_input();  // what a wrapper of ssh has left is told so, too
   const auto ended = std::exchange(events_.ended, nullptr);
   ended(*status_, last_line_of(errors_));  // may destroy this
 }

@@ -143,5 +143,26 @@ TEST_F(HostsWords, CannotBeReachedByAProgramThatIsMissing) {
   EXPECT_TRUE(contains(lrun.err(), "install it here, or name another command with '--ssh'\n")) << lrun.err();
 }
 
+TEST_F(HostsWords, OneThatIsLostWhileOthersRunIsWarnedOfBeforeTheVerdict) {
+  const std::string pid_file = path("pid_b");
+  LrunProcess lrun(with({"-H", "a:1,b:1", "--grace", "30s"},
+                        shell("trap 'until [ -e " + path("gate") +
+                              " ]; do sleep 0.05; done; exit 0' TERM; [ $RANK = 0 ] || kill -9 $(cat " + pid_file +
+                              "); while :; do sleep 0.05; done")),
+                   options());
+  const std::string warning = "lrun: warning: b: the connection to its lrun ended: ";
+  EXPECT_TRUE(lrun.read_until([&] { return contains(lrun.err(), warning); })) << lrun.err();
+  std::ofstream(path("gate")) << "open";
+  EXPECT_NE(lrun.wait().code, 0);
+  EXPECT_TRUE(contains(lrun.err(), "lrun: error: ")) << lrun.err();
+  EXPECT_LT(lrun.err().find(warning), lrun.err().find("lrun: error: ")) << lrun.err();
+}
+
+TEST_F(HostsWords, OneThatIsLostWhenTheJobIsOverIsNotTold) {
+  LrunProcess lrun({"-H", "a:1,late:1", "--nnodes", "1:2", "true"}, options());
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_FALSE(contains(lrun.err(), "late")) << lrun.err();
+}
+
 }  // namespace
 }  // namespace lrun::test
