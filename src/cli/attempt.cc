@@ -76,7 +76,8 @@ void Attempt::supervise(std::function<void()> finished) {
   supervisor_.emplace(surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer,
                       Supervisor::Facts{membership_.self.name, membership_.attempt, plan.grace.value, plan.settle.value,
                                         plan.settle_for_victims, plan.settle_at_start, folder_,
-                                        has_cgroup ? surroundings_.cgroup.folder() : std::filesystem::path()});
+                                        has_cgroup ? surroundings_.cgroup.folder() : std::filesystem::path(),
+                                        output_.writes_files_itself()});
   output_.take_over(group_.workers(), surroundings_.logs, surroundings_.loop, [this] { terminal_came_back(); });
   supervisor_->begin(std::move(finished));
 }

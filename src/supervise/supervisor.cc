@@ -155,6 +155,7 @@ EndFacts Supervisor::end_facts(const FailureRecord& record) {
   read_error_file(facts_.error_folder, facts, record.local_rank);
   facts.passed_on = record.ending == FailureRecord::Ending::kSignaled && passed_on_.contains(record.value);
   add_machine_evidence(record, memory_, facts);
+  if (facts_.workers_write_files) add_full_folder(record, facts_.error_folder.string(), facts);
   return facts;
 }
 

@@ -60,6 +60,7 @@ class Supervisor {
     Duration settle_at_start{0};
     std::filesystem::path error_folder = {};  ///< <local rank>/error.json below it is a worker's own account
     std::filesystem::path cgroup = {};        ///< of the workers alone; empty: there is none
+    bool workers_write_files = false;         ///< some of their streams go to files in error_folder, past lrun
   };
 
   /// A worker that owns lrun's descriptors has no streams in `logs`. Everything must outlive the supervisor.

@@ -114,6 +114,9 @@ std::string detail_of(Cause cause, const EndFacts& facts) {
       return facts.memory_limit_bytes == 0 ? std::string() : "memory limit " + bytes_in_words(facts.memory_limit_bytes);
     case Cause::kSharedMemoryFull:
       return bytes_in_words(facts.shared_memory_bytes);
+    case Cause::kOwnError:
+      return facts.full_folder.empty() ? std::string()
+                                       : "no space is left in '" + facts.full_folder + "' for its output";
     default:
       return {};
   }

@@ -123,7 +123,7 @@ std::string FailureRecord::reason_in_words() const {
     case Cause::kPeerLost:
       return "it lost another worker";
     case Cause::kOwnError:
-      return shell_meaning(value);
+      return detail.empty() ? shell_meaning(value) : detail;
     default:
       return {};
   }

@@ -1,6 +1,7 @@
 #include "verdict/machine_evidence.h"
 
 #include <csignal>
+#include <cstdint>
 
 #include "process/storage_space.h"
 
@@ -19,6 +20,13 @@ void add_machine_evidence(const FailureRecord& record, MemoryWatch& memory, EndF
     facts.shared_memory_full = space.full();
     facts.shared_memory_bytes = space.total_bytes;
   }
+}
+
+void add_full_folder(const FailureRecord& record, const std::string& folder, EndFacts& facts) {
+  constexpr std::uint64_t kBlock = 4096;  // 'almost full' would be a guess
+  if (record.stopped_by_lrun() || record.success() || record.ending != FailureRecord::Ending::kExited) return;
+  const StorageSpace space = storage_space(folder.c_str()).value_or(StorageSpace{});
+  if (space.total_bytes > 0 && space.free_bytes < kBlock) facts.full_folder = folder;
 }
 
 }  // namespace lrun

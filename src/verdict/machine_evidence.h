@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "process/memory_watch.h"
 #include "verdict/explain.h"
 
@@ -9,5 +11,9 @@ namespace lrun {
 /// full /dev/shm. Nothing of a worker that ended because lrun stopped it.
 /// \param memory  a kill that it reports is taken.
 void add_machine_evidence(const FailureRecord& record, MemoryWatch& memory, EndFacts& facts);
+
+/// Adds `folder`, where the worker writes its output by itself, if nothing can be written there any more: what it said
+/// of that is then lost. Only of an exit that lrun did not cause.
+void add_full_folder(const FailureRecord& record, const std::string& folder, EndFacts& facts);
 
 }  // namespace lrun

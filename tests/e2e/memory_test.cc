@@ -106,6 +106,27 @@ bool fill_shared_memory() {
   return ::close(file) == 0;
 }
 
+/// Puts a small, empty file system in place of /dev/shm, for the calling process and its children only.
+bool mount_small_disk() {
+  return ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=256k") == 0;
+}
+
+/// Its own words about it went to the same disk.
+TEST(FullDisk, IsNamedWhereAWorkerWritesItsLogItself) {
+  LrunProcess lrun({"-n", "1", "--redirects", "3", "--log-dir", "/dev/shm", "sh", "-c",
+                    "while echo 0123456789012345678901234567890123456789012345678901234567890123456789; do :; done; "
+                    "exit 3"},
+                   {.before_exec = [] {
+                     if (!mount_small_disk()) ::_exit(98);
+                   }});
+  const LrunEnd end = lrun.wait();
+  if (end.code == 98) GTEST_SKIP() << "nothing can be mounted here";
+  EXPECT_EQ(end.code, 3) << lrun.err();
+  EXPECT_NE(lrun.err().find(": no space is left in '/dev/shm/"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("lrun: hint: make room there"), std::string::npos) << lrun.err();
+}
+
 TEST(BusError, NamesAFullSharedMemory) {
   constexpr const char* kTouchesSharedMemory =
       "import mmap; f = open('/dev/shm/a', 'w+b'); f.truncate(65536); m = mmap.mmap(f.fileno(), 65536); m[0] = 1";

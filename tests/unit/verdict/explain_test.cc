@@ -4,6 +4,8 @@
 
 #include <csignal>
 
+#include "verdict/hint_table.h"
+
 namespace lrun {
 namespace {
 
@@ -59,6 +61,15 @@ TEST(Explain, BlamesAFullSharedMemoryForABusError) {
   EXPECT_EQ(record.cause, Cause::kSharedMemoryFull);
   EXPECT_EQ(record.in_words(), "died of SIGBUS (bus error): /dev/shm is full (64 MiB)");
   EXPECT_EQ(explained(Ending::kSignaled, SIGBUS).cause, Cause::kFatalSignal);
+}
+
+TEST(Explain, NamesAFullFolderOfItsOutput) {
+  const EndFacts facts{.full_folder = "/logs/attempt_0"};
+  const FailureRecord record = explained(Ending::kExited, 1, facts);
+  EXPECT_EQ(record.cause, Cause::kOwnError);
+  EXPECT_EQ(record.in_words(), "exited with code 1: no space is left in '/logs/attempt_0' for its output");
+  EXPECT_NE(hint_for(record).find("'--log-dir'"), std::string::npos) << hint_for(record);
+  EXPECT_EQ(explained(Ending::kExited, 1, facts, SIGTERM).cause, Cause::kStoppedByLrun);
 }
 
 TEST(Explain, SaysOfASignalThatLrunPassedItOn) {
