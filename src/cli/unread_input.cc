@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -38,13 +39,21 @@ bool leaves_input_to_us(pid_t maker) {
   return !error;
 }
 
+/// srun hands what is typed where it was started to every task, through a pipe that Slurm's own daemon makes: nobody
+/// meant it for lrun.
+bool is_slurm(pid_t starter) {
+  std::ifstream file("/proc/" + std::to_string(starter) + "/comm");
+  std::string name;
+  return std::getline(file, name) && name == "slurmstepd";
+}
+
 }  // namespace
 
 pid_t maker_of_input_pipe() {
   struct stat own {};
   if (::fstat(STDIN_FILENO, &own) != 0 || !S_ISFIFO(own.st_mode)) return 0;
   const pid_t starter = ::getppid();
-  return starter != 0 && ::getsid(starter) == ::getsid(0) ? starter : 0;
+  return starter != 0 && ::getsid(starter) == ::getsid(0) && !is_slurm(starter) ? starter : 0;
 }
 
 UnreadInput::UnreadInput(EventLoop& loop, pid_t maker, std::function<void()> data_came)

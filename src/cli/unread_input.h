@@ -9,7 +9,8 @@
 namespace lrun {
 
 /// Whoever started this process and may have made a pipe for it: 0 where standard input is no pipe, or where that is
-/// not known, since the starter has gone or is of another session. To be asked in the process that the user started.
+/// not known, since the starter has gone, is of another session, or is Slurm's, which gives every task of a step a
+/// pipe. To be asked in the process that the user started.
 pid_t maker_of_input_pipe();
 
 /// Says once when data comes through a pipe on standard input that no worker reads. Reads nothing itself, so that an

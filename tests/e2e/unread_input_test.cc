@@ -1,6 +1,7 @@
 // What is piped into lrun and not read: said once, and only where it was meant for lrun.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -98,6 +99,20 @@ TEST(UnreadInput, IsNotToldOfAnEmptyPipe) {
     EXPECT_NE(lrun.out().find("got ."), std::string::npos) << lrun.out();
     EXPECT_EQ(lrun.err(), "");
   }
+}
+
+/// srun gives every task of a step what is typed at its terminal.
+TEST(UnreadInput, IsNotToldOfWhatSlurmBroadcasts) {
+  char name[16] = {};
+  ASSERT_EQ(::prctl(PR_GET_NAME, name), 0);
+  ASSERT_EQ(::prctl(PR_SET_NAME, "slurmstepd"), 0);
+  InputPipe pipe;
+  pipe.write("typed\n");
+  LrunProcess lrun({"-n", "1", "sleep", "0.3"}, pipe.options());
+  pipe.pass_on();
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_EQ(lrun.err(), "");
+  EXPECT_EQ(::prctl(PR_SET_NAME, name), 0);
 }
 
 TEST(UnreadInput, IsNotToldWhereRankZeroReadsIt) {
