@@ -117,7 +117,7 @@ Allocation find_allocation(const Questions& questions, const Environment& enviro
   AllocatedNode here = local_host(questions, environment);
   if (step) return of_step(*step, std::move(here));
   if (of_several) return of_managed_job(*job, std::move(here));
-  Allocation allocation{{std::move(here)}, "this host", "nothing names other nodes"};
+  Allocation allocation{{std::move(here)}, "this host", "no manager names other nodes"};
   if (job) {
     allocation.reason = fmt::format("{} says that it is alone", job->nodes.by);
     return allocation;

@@ -54,10 +54,11 @@ std::vector<AllocatedNode> nodes_of_run(const LaunchRequest& request, const Allo
   return nodes;
 }
 
-/// 'this host (nothing names other nodes), 3 more by --num_nodes'
+/// 'this host (no manager names other nodes), 3 more by --num_nodes'
 std::string who_named(std::size_t nodes, const LaunchRequest& request, const Allocation& allocation) {
   std::string text = allocation.source + " (" + allocation.reason + ")";
-  if (nodes <= allocation.nodes.size()) return text;
+  const bool by_manager = request.num_nodes.source == Source::kScheduler;  // which stands there already
+  if (nodes <= allocation.nodes.size() || by_manager) return text;
   return text + ", " + std::to_string(nodes - allocation.nodes.size()) + " more by " + request.num_nodes.origin;
 }
 
