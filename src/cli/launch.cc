@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "cli/meet.h"
 #include "cli/node_run.h"
 #include "cli/run_ending.h"
+#include "cli/start_failure.h"
 #include "cli/taken_port.h"
 #include "cli/unread_input.h"
 #include "cli/verb_table.h"
@@ -118,14 +120,14 @@ std::string nearest_file(const std::filesystem::path& program, const LaunchPlan&
 }
 
 /// \param typed  PROGRAM, also where the Python that was to run it is what is missing.
-int refuse_program(int error_number, const std::string& typed, bool given_to_python, const LaunchPlan& plan,
-                   const Environment& environment) {
+Verdict refuse_program(int error_number, const std::string& typed, bool given_to_python, const LaunchPlan& plan,
+                       const Environment& environment) {
   const std::string& program = given_to_python ? typed : plan.argv.front();
   FailureRecord record;
   record.ending = FailureRecord::Ending::kExecFailed;
   record.value = error_number;
   record.cause = Cause::kExecFailed;
-  const Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
+  Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
   if (speaks_for_node(plan)) {
     const StartProblem problem = start_problem(record, {.program = program,
                                                         .nearest_verb = nearest_verb(program, plan),
@@ -135,6 +137,22 @@ int refuse_program(int error_number, const std::string& typed, bool given_to_pyt
     say(UserError(problem.what, problem.hint));
   }
   leave_in_error_file(environment, verdict);
+  return verdict;
+}
+
+/// Whoever starts the job's launchers says where they meet.
+bool is_managed(const LaunchRequest& request) { return request.rendezvous.endpoint.source == Source::kScheduler; }
+
+/// This node cannot start its workers, and has said why: the other nodes of its job are not to wait for it.
+int end_before_start(const Verdict& verdict, const std::string& why, const LaunchPlan& plan,
+                     const LaunchRequest& request, const Environment& environment) {
+  if (!plan.rendezvous) return verdict.exit_code;
+  try {
+    JoinRecord record = join_record_of(plan, request.command.front(), is_managed(request));
+    describe_failure(verdict, why, record);
+    tell_failure(plan, record, environment);
+  } catch (const UserError&) {  // it does not know its own address
+  }
   return verdict.exit_code;
 }
 
@@ -170,6 +188,19 @@ const char* usual_hint(const LaunchPlan& plan, const Environment& environment) {
                                : "start lrun on every node with the same '--num_nodes' and '--rdzv-endpoint'";
 }
 
+/// Another node cannot start its workers, and the job needs it.
+int end_with_other(const std::string& report, const LaunchPlan& plan, const Environment& environment) {
+  const Verdict verdict = failure_of_another_node(report);
+  const std::string text = verdict_text(verdict, {.colour = takes_colour(STDERR_FILENO)});
+  if (speaks_through_head()) {
+    tell_head(NodeFrame::Kind::kJobWords, text);
+  } else if (speaks_for_node(plan)) {
+    write_to_stderr(text);
+  }
+  leave_in_error_file(environment, verdict);
+  return verdict.exit_code;
+}
+
 int end_without_job(const MeetingEnd& met, const LaunchPlan& plan, Guard& guard, const Environment& environment) {
   guard.mark_end(met.signal_number, true);
   if (met.not_needed) return end_as_spare(met, plan, environment);
@@ -203,6 +234,12 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::
           facts.most_connections, secret, etcd_user(environment));
   warn_of_strangers(job, secret);
   const MeetingEnd met = meet(loop, job, plan, guard);
+  if (!met.report.empty()) {
+    const int code = end_with_other(met.report, plan, environment);
+    leave(loop, job, "", plan, guard);
+    guard.mark_end(0, true);
+    return code;
+  }
   if (!met.membership) return end_without_job(met, plan, guard, environment);
   if (speaks_through_head()) tell_head(NodeFrame::Kind::kBegun, "");
   const LaunchPlan placed = place(plan, *met.membership);
@@ -250,16 +287,15 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
   return kExitRefused;
 }
 
-}  // namespace
-
-int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment) {
-  check_meeting_place(plan);
-  hide_secrets();
+/// \throws UserError  something that workers need is missing here.
+int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment) {
   const std::string& program = request.command.front();
   WorkerStart start = prepare_start(plan, environment);
   if (const int error_number = program_error(start, plan, request); error_number != 0) {
     const bool to_python = start.executable.error_number == 0;
-    return refuse_program(error_number, program, to_python, plan, environment);
+    const Verdict verdict = refuse_program(error_number, program, to_python, plan, environment);
+    return end_before_start(verdict, fmt::format("cannot run '{}': {}", program, std::strerror(error_number)), plan,
+                            request, environment);
   }
   check_log_folder(plan);
   if (const auto others = endpoint_of_others(request.rendezvous); others && !plan.rendezvous) {
@@ -271,7 +307,7 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
   const std::string python = plan.argv.front() != program ? start.executable.path : std::string();
   NodeRun::Facts facts{program, python, std::move(start), request.verbosity,
                        most_connections(limit, workers, static_cast<std::size_t>(plan.world_size))};
-  facts.is_managed = request.rendezvous.endpoint.source == Source::kScheduler;
+  facts.is_managed = is_managed(request);
   facts.maker_of_input_pipe = maker_of_input_pipe();
   RunCgroup cgroup = wants_cgroup(facts.start, environment) ? RunCgroup::make(plan.run_id) : RunCgroup();
   const int code = run_guarded(
@@ -279,6 +315,22 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
       [&](Guard& guard) { return run_below_guard(plan, environment, std::move(facts), guard); }, std::move(cgroup),
       plan.standard_input);
   ::_exit(code);  // nothing is buffered, and somebody waits: the plan need not be taken apart before
+}
+
+}  // namespace
+
+int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment) {
+  check_meeting_place(plan);
+  hide_secrets();
+  try {
+    return launch_here(plan, request, environment);
+  } catch (const UserError& error) {
+    if (!plan.rendezvous) throw;
+    say(error);
+    leave_in_error_file(environment, std::string_view(error.what()));
+    const Verdict verdict = judge({.kind = RunEnd::Kind::kLauncherFailed, .who = error.what()}, {});
+    return end_before_start(verdict, error.what(), plan, request, environment);
+  }
 }
 
 }  // namespace lrun

@@ -103,7 +103,7 @@ class Meeting {
          .lost = [this](const std::string&, const std::string& how, std::int64_t,
                         const std::string&) { end({.why_not = how}); },
          .resize = [](const std::string&, const std::string&) {},
-         .over = [](const std::string&) {},
+         .over = [this](const std::string& report) { end({.report = report}); },
          .ended = [this](const std::string& why) { job_ended(why); },
          .turned_away = [](const std::string& line) { say(Severity::kWarning, line); },
          .sent_on = [](const std::string& text) { say(Severity::kNote, text); }});
@@ -186,10 +186,10 @@ class Meeting {
 /// What has to be equal on all nodes, because each of them decides by it.
 std::string settings_in_words(const LaunchPlan& plan) {
   const int spares = plan.rendezvous->spares;
-  return fmt::format("strategy {}, {} restarts, back-off {}, {}{}{}", plan.strategy.value, plan.max_restarts.value,
-                     format_duration(plan.restart_backoff.value),
+  return fmt::format("--strategy {}, --max-restarts {}, --restart-backoff {}, {}{}{}", plan.strategy.value,
+                     plan.max_restarts.value, format_duration(plan.restart_backoff.value),
                      plan.personality.repeats_identical ? "--compat=torchrun" : "--compat=lrun",
-                     plan.rank_0_hosts_store ? ", the store with rank 0" : "",
+                     plan.rank_0_hosts_store ? ", TORCH_DISABLE_SHARE_RDZV_TCP_STORE" : "",
                      spares > 0 ? fmt::format(", --spares {}", spares) : "");
 }
 
@@ -198,8 +198,8 @@ std::string settings_in_words(const LaunchPlan& plan) {
 void describe_command(const LaunchPlan& plan, const std::string& program, JoinRecord& record) {
   const bool is_named = plan.run_name != plan.run_id && plan.run_name != kUnnamed;
   const bool is_torchrun = plan.personality.unnamed_run_is_none;
-  if (is_named && is_torchrun) return;
   record.program = shortened(std::filesystem::path(program).filename().string(), kMostProgramBytes);
+  if (is_named && is_torchrun) return;
   std::string command = record.program;
   auto argument = std::find(plan.argv.begin(), plan.argv.end(), program);
   if (is_torchrun) argument = plan.argv.end();

@@ -17,6 +17,7 @@ struct MeetingEnd {
   std::string why_not;                   ///< else, in words; empty when somebody stopped lrun
   std::string hint;                      ///< what to do about it; empty: the usual
   int signal_number = 0;                 ///< that somebody sent
+  std::string report;       ///< the job has ended before it began, because of a node that cannot start: its report
   bool not_needed = false;  ///< the job has ended without this node; `why_not`: how, empty when it succeeded
 
   bool operator==(const MeetingEnd&) const = default;

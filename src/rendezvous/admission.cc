@@ -1,5 +1,6 @@
 #include "rendezvous/admission.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace lrun {
@@ -20,6 +21,34 @@ bool runs_something_else(const JoinRecord& record, const JoinRecord& other) {
   return has_name(record) ? record.program != other.program : record.command_digest != other.command_digest;
 }
 
+/// What of a list that only the first has: "'--max-restarts 3'".
+std::string only_in(const std::vector<std::string>& one, const std::vector<std::string>& other) {
+  std::string text;
+  for (const std::string& part : one) {
+    if (std::find(other.begin(), other.end(), part) != other.end()) continue;
+    text += (text.empty() ? "'" : ", '") + part + "'";
+  }
+  return text.empty() ? "without that" : text;
+}
+
+std::vector<std::string> parts_of(const std::string& settings) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin < settings.size();) {
+    const std::size_t end = std::min(settings.find(", ", begin), settings.size());
+    parts.push_back(settings.substr(begin, end - begin));
+    begin = end + 2;
+  }
+  return parts;
+}
+
+Objection other_settings(const JoinRecord& record, const JoinRecord& first) {
+  const std::vector<std::string> ours = parts_of(record.settings);
+  const std::vector<std::string> theirs = parts_of(first.settings);
+  return {
+      "the job has " + only_in(theirs, ours) + ", as '" + first.node + "' says; here it is " + only_in(ours, theirs),
+      "give every node the same"};
+}
+
 constexpr const char* kApartHint =
     "another port in '--rdzv-endpoint' keeps two jobs apart, the same '--rdzv-id' on all nodes makes them one";
 constexpr const char* kCommandsHint =
@@ -30,16 +59,6 @@ constexpr const char* kProgramsHint =
     "another '--rdzv-id' where jobs meet through etcd, else another port in '--rdzv-endpoint', keeps two jobs apart; "
     "nodes of one job that run different programs have different '--role's";
 
-Objection another_job(const JoinRecord& record, const JoinRecord& other) {
-  const bool named = has_name(record);
-  const std::string theirs = "node '" + other.node + "' runs '" + other.program + "' ";
-  return {(named ? "another job of the name '" + record.run_name + "' meets here: " : "another job meets here: ") +
-              theirs +
-              (record.program == other.program ? "with other arguments than node '" + record.node + "'"
-                                               : "and node '" + record.node + "' '" + record.program + "'"),
-          named ? kProgramsHint : kCommandsHint};
-}
-
 Objection another_name(const JoinRecord& record, const JoinRecord& other) {
   const auto quoted = [](const std::string& name) { return name.empty() ? "one without a name" : "'" + name + "'"; };
   return {"another job meets here: it is " + quoted(other.run_name) + ", as node '" + other.node + "' says, and not " +
@@ -48,6 +67,27 @@ Objection another_name(const JoinRecord& record, const JoinRecord& other) {
 }
 
 }  // namespace
+
+Objection another_job(const JoinRecord& record, const JoinRecord& other) {
+  const bool named = has_name(record);
+  return {(named ? "another job of the name '" + record.run_name + "' meets here: " : "another job meets here: ") +
+              difference_of_commands(record, other),
+          named ? kProgramsHint : kCommandsHint};
+}
+
+std::string difference_of_commands(const JoinRecord& record, const JoinRecord& other) {
+  if (record.program.empty() || other.program.empty() || record.role != other.role) return {};
+  const std::string theirs = "node '" + other.node + "' runs '" + other.program + "' ";
+  if (record.program != other.program) return theirs + "and node '" + record.node + "' '" + record.program + "'";
+  if (record.command_digest == other.command_digest) return {};
+  return theirs + "with other arguments than node '" + record.node + "'";
+}
+
+Objection rank_is_taken(const JoinRecord& record, const JoinRecord& by) {
+  return {(record.of_rank ? "rank " : "node rank ") + std::to_string(record.node_rank.value_or(0)) + " is taken by " +
+              in_words(by),
+          record.of_rank ? "" : "give each node a '--node-rank' of its own, or none"};
+}
 
 std::string in_words(const JoinRecord& record) {
   const std::string rank = record.node_rank ? std::to_string(*record.node_rank) : "";
@@ -77,10 +117,11 @@ std::optional<Objection> objection_to(const JoinRecord& record, const std::vecto
   if (record.run_name != first.run_name) return another_name(record, first);
   if (record.min_nodes != first.min_nodes || record.max_nodes != first.max_nodes) {
     return Objection{"the job has " + nodes_in_words(first.min_nodes, first.max_nodes) + " nodes, not " +
-                     nodes_in_words(record.min_nodes, record.max_nodes) + ", as '" + first.node + "' says"};
+                         nodes_in_words(record.min_nodes, record.max_nodes) + ", as '" + first.node + "' says",
+                     record.of_rank ? "" : "give every node the same '--num_nodes' ('--nnodes')"};
   }
   if (record.settings != first.settings) {
-    return Objection{"the job has " + first.settings + "; here it is " + record.settings};
+    return other_settings(record, first);
   }
   for (const JoinRecord* other : joined) {
     if (runs_something_else(record, *other)) return another_job(record, *other);
@@ -93,8 +134,7 @@ std::optional<Objection> objection_to(const JoinRecord& record, const std::vecto
   }
   for (const JoinRecord* other : joined) {
     if (record.node_rank && other->node_rank == record.node_rank) {
-      return Objection{(record.of_rank ? "rank " : "node rank ") + std::to_string(*record.node_rank) + " is taken by " +
-                       in_words(*other)};
+      return rank_is_taken(record, *other);
     }
   }
   return std::nullopt;

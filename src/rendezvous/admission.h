@@ -21,6 +21,16 @@ struct Objection {
 std::optional<Objection> objection_to(const JoinRecord& record, const std::vector<const JoinRecord*>& joined,
                                       bool runs);
 
+/// That it is of another job than one of these: they run different commands.
+Objection another_job(const JoinRecord& record, const JoinRecord& other);
+
+/// 'node 'a' runs 'train.py' and node 'b' 'eval.py''; empty when they run the same, have different roles, or when it is
+/// not known.
+std::string difference_of_commands(const JoinRecord& record, const JoinRecord& other);
+
+/// That the rank it asked for is another launcher's.
+Objection rank_is_taken(const JoinRecord& record, const JoinRecord& by);
+
 /// ''b' from 10.0.0.2 (2 workers, node rank 1)'.
 std::string in_words(const JoinRecord& record);
 

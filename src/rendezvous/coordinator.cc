@@ -53,23 +53,28 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
 
 void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTime now) {
   const JoinRecord& record = *message.join;
+  if (shares_failure(from, record)) return;
   if (!is_latest_connection(from, record, now)) return send(from, {.kind = Kind::kRefused}, true);
   if (const std::optional<Objection> objection = objection_to(record, now)) {
-    return send(from, {.kind = Kind::kRefused, .text = objection->why, .hint = objection->hint}, true);
+    return turn_away(from, record, *objection, now);
   }
   if (place_) return send(from, sends_on(*place_), true);
   if (is_of_another_job(message)) {
     return send(from, {.kind = Kind::kRefused, .text = "a new job of the same name has begun to meet"}, true);
   }
+  if (!record.cannot_start.empty()) return take_failure(from, record, now);
+  compare_command(record);
   is_new_ = is_new_ || !(message.takes_up || message.was_spare);
   Launcher& launcher = launchers_[from];
   launcher.record = record;
+  launcher.came = now;
   ids_[record.token] = from;
   last_call_.joined(now);
   if (message.takes_up) take_back(launcher, message, now);
   if (launcher.in_round) return;
   if (phase_ == Phase::kMeeting) return begin_when_complete(now);
   tell_spare(from);
+  look_at_spares_ = look_at_spares_.value_or(now + kPatienceWithSpares * times_.heartbeat);
   take_newcomers_in(now);
   begin_again_when_ready(now);
 }
@@ -279,6 +284,8 @@ void Coordinator::tell_end(LauncherId who) {
 }
 
 void Coordinator::advance(SteadyTime now) {
+  if (failure_ && now >= failure_->until) untold_ = 0;
+  if (look_at_spares_ && now >= *look_at_spares_) look_at_spares(now);
   if (left_behind_ && now >= opened_ + times_.heartbeat) {
     left_behind_.reset();
     progress_ = now;
@@ -318,7 +325,7 @@ void Coordinator::give_up(Kind kind, Duration after) {
   dismiss({.kind = kind, .text = "not enough " + unit_of(of_ranks, 2) + waited + ": " + who_is_there()});
 }
 
-std::optional<SteadyTime> Coordinator::deadline() const {
+std::optional<SteadyTime> Coordinator::next_step() const {
   if (left_behind_) return opened_ + times_.heartbeat;
   if (phase_ == Phase::kMeeting) {
     const SteadyTime next = std::min(opened_ + times_.join, progress_ + times_.progress);

@@ -56,6 +56,9 @@ struct MeetingPlace {
 /// A node that leaves rounds again and again is not let in for a while (Departures), so that nobody makes a job start
 /// anew for ever.
 ///
+/// A launcher whose node cannot start its workers only says so: a job that needs every node has ended then, and all are
+/// told; others go on without it. Whoever is turned away is told to those that wait.
+///
 /// A newcomer for whom there is no place is a spare: it waits for a round that has one, or for the end, and knows who
 /// may hold the meeting next. Where it is known how many there are (MeetingTimes::spares), the first round waits for
 /// them: one that comes after a job that was quickly over would find nobody.
@@ -126,14 +129,19 @@ class Coordinator {
 
   /// What is to be sent, in order, since the last call.
   std::vector<Send> take_sends();
+  /// For people where the meeting is held, since the last call: one line each.
+  std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
 
   /// Nobody takes part any more, and nobody will.
-  [[nodiscard]] bool over() const { return phase_ == Phase::kClosed && launchers_.empty(); }
+  [[nodiscard]] bool over() const { return phase_ == Phase::kClosed && launchers_.empty() && untold_ == 0; }
 
   /// 'joined: node 'a' from 10.0.0.1 (2 workers); missing: 1 of 2 nodes'.
   [[nodiscard]] std::string who_is_there() const;
 
  private:
+  /// In heartbeats: whoever was dead when a spare came is known to be after one.
+  static constexpr int kPatienceWithSpares = 2;
+
   enum class Phase {
     kMeeting,   ///< launchers join
     kRunning,   ///< workers run
@@ -150,6 +158,14 @@ class Coordinator {
     bool knows_round = false;  ///< that it has begun
     std::optional<int> vote;   ///< its node rank in the last round, where it takes up a job
     bool busy = false;         ///< its workers are being stopped: it waits for no round yet
+    SteadyTime came = {};      ///< when it joined
+  };
+
+  /// Why a job has ended before it began.
+  struct Failure {
+    std::string run_name;
+    std::string report;
+    SteadyTime until;  ///< those that come are told
   };
 
   void knock(LauncherId from, const LauncherMessage& message, SteadyTime now);
@@ -169,6 +185,14 @@ class Coordinator {
   [[nodiscard]] bool waits_for_others(SteadyTime now) const;
   [[nodiscard]] bool is_latest_connection(LauncherId from, const JoinRecord& record, SteadyTime now);
   [[nodiscard]] std::optional<Objection> objection_to(const JoinRecord& record, SteadyTime now) const;
+  void turn_away(LauncherId from, const JoinRecord& record, const Objection& objection, SteadyTime now);
+  void note(const JoinRecord& record, const std::string& what, SteadyTime now);
+  void compare_command(const JoinRecord& record);
+  void take_failure(LauncherId from, const JoinRecord& record, SteadyTime now);
+  [[nodiscard]] bool shares_failure(LauncherId from, const JoinRecord& record);
+  void look_at_spares(SteadyTime now);
+  [[nodiscard]] std::optional<Objection> objection_to_spare(const Launcher& spare) const;
+  [[nodiscard]] std::optional<SteadyTime> next_step() const;
   void take_report(Launcher& launcher, const LauncherMessage& report, SteadyTime now);
   void take_ready(LauncherId from, Launcher& launcher, const LauncherMessage& message, SteadyTime now);
   void begin_when_complete(SteadyTime now);
@@ -190,6 +214,7 @@ class Coordinator {
   [[nodiscard]] SteadyTime first_call_end() const;
   [[nodiscard]] std::string substitute() const;
   void tell_spare(LauncherId who);
+  [[nodiscard]] std::string refusals_in_words() const;
   void tell_end(LauncherId who);
   void give_up(LauncherMessage::Kind kind, Duration after);
   void dismiss(const LauncherMessage& message);
@@ -248,6 +273,12 @@ class Coordinator {
   std::size_t report_bytes_ = 0;      ///< of these
   int missing_reports_ = 0;           ///< of this round, so far
   std::vector<Send> sends_;
+  std::vector<std::string> warnings_;
+  std::vector<std::string> noted_;            ///< of launchers that do not take part, each once
+  std::optional<SteadyTime> look_at_spares_;  ///< whether one of them can never be needed
+  bool commands_differ_ = false;              ///< and that was said
+  std::optional<Failure> failure_;            ///< for which the job has ended before it began
+  int untold_ = 0;                            ///< nodes that have not heard of it
 };
 
 }  // namespace lrun

@@ -1,4 +1,5 @@
 // What a coordinator says about the nodes of its job.
+#include <algorithm>
 #include <chrono>
 #include <set>
 #include <utility>
@@ -11,14 +12,18 @@ namespace lrun {
 namespace {
 
 constexpr std::size_t kMostNodesInWords = 16;
+constexpr std::size_t kMostRefusalsInWords = 3;
 
 }  // namespace
 
 void Coordinator::tell_spare(LauncherId who) {
   const std::string all = nodes_in_words(least(), most());
+  const std::vector<LauncherId> ids = next_members();
+  const bool has_place = std::find(ids.begin(), ids.end(), who) != ids.end() && !stopped_ &&
+                         (phase_ == Phase::kDeciding || !some_reported_);
   send(who, {.kind = LauncherMessage::Kind::kSpare,
-             .text = "the job runs with " + std::to_string(members_) + " of " + all +
-                     " nodes: this one waits until it is needed",
+             .text = "the job runs with " + std::to_string(members_) + " of " + all + " nodes: this one " +
+                     (has_place ? "joins it in a moment" : "waits until it is needed"),
              .successors = successors_});
 }
 
@@ -34,6 +39,14 @@ void Coordinator::tell_loss(const JoinRecord& gone, const std::string& how, Stea
                    .node = name_of(gone),
                    .spare = substitute(),
                    .steady_ns = heard_ns});
+}
+
+/// '; node 'b' from 10.0.0.2 (1 worker) was turned away: …'; of the last ones.
+std::string Coordinator::refusals_in_words() const {
+  std::string text;
+  const std::size_t first = noted_.size() - std::min(noted_.size(), kMostRefusalsInWords);
+  for (std::size_t i = first; i < noted_.size(); ++i) text += "; " + noted_[i];
+  return text;
 }
 
 /// Who takes the place of the node that was lost last, and nobody else's; empty: nobody does.
@@ -70,7 +83,7 @@ std::string Coordinator::who_is_there() const {
   if (!gathers || launchers_.empty() || count >= all) return text;
   const bool of_ranks = launchers_.begin()->second.record.of_rank;
   text += "; missing: " + std::to_string(all - count) + " of " + std::to_string(all) + " " + unit_of(of_ranks, all);
-  if (static_cast<int>(ranks.size()) != count || ranks.empty()) return text;
+  if (static_cast<int>(ranks.size()) != count || ranks.empty()) return text + refusals_in_words();
   std::string missing;
   std::size_t told = 0;
   for (int rank = 0; rank < all && told < kMostNodesInWords; ++rank) {
@@ -78,7 +91,7 @@ std::string Coordinator::who_is_there() const {
     missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
     ++told;
   }
-  return text + (of_ranks ? " (rank " : " (node rank ") + missing + ")";
+  return text + (of_ranks ? " (rank " : " (node rank ") + missing + ")" + refusals_in_words();
 }
 
 }  // namespace lrun

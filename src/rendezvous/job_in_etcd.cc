@@ -55,6 +55,7 @@ void Job::look_in_etcd(const std::string& etcd_user) {
               [this](const std::string& why) {
                 if (events_.not_kept) events_.not_kept(why);
               }});
+  if (!record_.cannot_start.empty()) election_->only_look();
   election_->look();
 }
 

@@ -11,15 +11,17 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMostTextBytes = 1024;
+constexpr std::size_t kMostFailureBytes = 8192;
 constexpr int kMostPort = 65'535;
 
 bool is_within(int value, int least, int most) { return value >= least && value <= most; }
 
 bool is_sound(const JoinRecord& record) {
   for (const std::string* text : {&record.token, &record.run_name, &record.run_id, &record.node, &record.role,
-                                  &record.settings, &record.program, &record.command_digest}) {
+                                  &record.settings, &record.program, &record.command_digest, &record.cannot_start}) {
     if (text->size() > kMostTextBytes) return false;
   }
+  if (record.report.size() > kMostFailureBytes) return false;
   const bool addresses = is_numeric_address(record.address) && is_numeric_address(record.meeting_address);
   const bool rank = !record.node_rank || is_within(*record.node_rank, 0, kMostNodesOfAJob - 1);
   const bool nodes =
@@ -31,23 +33,25 @@ bool is_sound(const JoinRecord& record) {
 }  // namespace
 
 std::string to_json(const JoinRecord& record) {
-  const Json json = {{"token", record.token},
-                     {"run_name", record.run_name},
-                     {"run_id", record.run_id},
-                     {"node", record.node},
-                     {"address", record.address},
-                     {"meeting_address", record.meeting_address},
-                     {"workers", record.workers},
-                     {"node_rank", record.node_rank ? Json(*record.node_rank) : Json()},
-                     {"role", record.role},
-                     {"store_port", record.store_port},
-                     {"of_rank", record.of_rank},
-                     {"meeting_port", record.meeting_port},
-                     {"min_nodes", record.min_nodes},
-                     {"max_nodes", record.max_nodes},
-                     {"settings", record.settings},
-                     {"program", record.program},
-                     {"command_digest", record.command_digest}};
+  Json json = {{"token", record.token},
+               {"run_name", record.run_name},
+               {"run_id", record.run_id},
+               {"node", record.node},
+               {"address", record.address},
+               {"meeting_address", record.meeting_address},
+               {"workers", record.workers},
+               {"node_rank", record.node_rank ? Json(*record.node_rank) : Json()},
+               {"role", record.role},
+               {"store_port", record.store_port},
+               {"of_rank", record.of_rank},
+               {"meeting_port", record.meeting_port},
+               {"min_nodes", record.min_nodes},
+               {"max_nodes", record.max_nodes},
+               {"settings", record.settings},
+               {"program", record.program},
+               {"command_digest", record.command_digest}};
+  if (!record.cannot_start.empty()) json["cannot_start"] = record.cannot_start;
+  if (!record.report.empty()) json["report"] = record.report;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -72,6 +76,8 @@ std::optional<JoinRecord> join_record_from_json(std::string_view text) {
     record.settings = json.at("settings").get<std::string>();
     record.program = json.at("program").get<std::string>();
     record.command_digest = json.at("command_digest").get<std::string>();
+    record.cannot_start = json.value("cannot_start", std::string());
+    record.report = json.value("report", std::string());
     return is_sound(record) ? std::optional(std::move(record)) : std::nullopt;
   } catch (const Json::exception&) {
     return std::nullopt;

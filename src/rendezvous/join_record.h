@@ -28,6 +28,9 @@ struct JoinRecord {
   /// which are not for others to read. Empty: not to be compared.
   std::string program;
   std::string command_digest;
+  /// Why this node cannot start its workers, in words: it does not take part, and only says so; empty: it can.
+  std::string cannot_start;
+  std::string report;  ///< of that failure, as LauncherMessage::kReport has it; empty where there is none
 
   bool operator==(const JoinRecord&) const = default;
 };

@@ -216,6 +216,9 @@ void MeetingHolder::send_all() {
       if (!problem.empty()) broken.emplace_back(send.to[i], problem);
     }
   }
+  for (const std::string& line : coordinator_.take_warnings()) {
+    if (turned_away_) turned_away_(line);
+  }
   if (begun_ && std::exchange(rounds_told_, coordinator_.rounds_begun()) != coordinator_.rounds_begun()) {
     begun_(coordinator_.state());
   }

@@ -37,8 +37,8 @@ class MeetingHolder {
     std::string host = {};             ///< the token of the own launcher, which joins first; empty: any may
     std::string secret = {};           ///< that every launcher has to know; empty: none
     bool guards_majority = false;      ///< as Coordinator::guard_majority()
-    /// Gets a line about launchers that were turned away before they could say anything, as RefusalLog has it. May be
-    /// empty. Must not call the holder.
+    /// Gets a line about launchers that were turned away: before they could say anything, as RefusalLog has it, or by
+    /// the Coordinator. May be empty. Must not call the holder.
     std::function<void(const std::string& line)> turned_away = {};
     /// A round has begun: what another launcher has to know to hold the meeting instead. May be empty. Must not call
     /// the holder.

@@ -93,6 +93,7 @@ TEST_F(Elastic, JobsTakeInANodeThatComesLater) {
     ASSERT_TRUE(first.wait_for("rank 0/1 of 1 count 0.")) << first.err();
     LrunProcess& late = job.start({"--node-rank", "1"}, program());
     ASSERT_TRUE(late.wait_for("rank 1/2 of 2 count 0.")) << late.err();
+    EXPECT_TRUE(contains(late.err(), "the job runs with 1 of 1:2 nodes: this one joins it in a moment")) << late.err();
     ASSERT_TRUE(first.wait_for("rank 0/2 of 2 count 0.")) << first.err();
     EXPECT_TRUE(contains(first.err(), "has joined: all start again on 2 of 1:2 nodes")) << first.err();
     end();

@@ -19,10 +19,44 @@ TEST(TwoJobs, TurnAwayWhoBelongsToTheOther) {
   EXPECT_FALSE(contains(other.err(), "hint: start lrun on every node")) << other.err();
   LrunProcess& different = job.start({"--node-rank", "1", "--rdzv-id", "mine", "--max-restarts", "3"}, {"true"});
   EXPECT_EQ(different.wait().code, 125) << different.err();
-  EXPECT_TRUE(contains(different.err(), "here it is strategy ddp, 3 restarts")) << different.err();
+  EXPECT_TRUE(contains(different.err(), "as '")) << different.err();
+  EXPECT_TRUE(contains(different.err(), "here it is '--max-restarts 3'")) << different.err();
+  EXPECT_FALSE(contains(different.err(), "hint: start lrun on every node")) << different.err();
+  for (const char* const why : {"was turned away: another job meets here: it is 'mine'",
+                                "was turned away: the job has '--max-restarts 0', as '"}) {
+    EXPECT_TRUE(holder.wait_for(why)) << holder.err();
+  }
   LrunProcess& fitting = job.start({"--node-rank", "1", "--rdzv-id", "mine"}, {"true"});
   EXPECT_EQ(fitting.wait().code, 0) << fitting.err();
   EXPECT_EQ(holder.wait().code, 0) << holder.err();
+}
+
+TEST(TwoJobs, AreNotMergedByASpareWithTheRankOfANodeThatRuns) {
+  TemporaryFolder folder;
+  const std::string end = (folder.path() / "end").string();
+  const Words program = shell("echo up; while [ ! -e " + end + " ]; do sleep 0.1; done");
+  Job job({"--num_nodes", "2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program);
+  LrunProcess& second = job.start({"--node-rank", "1"}, program);
+  ASSERT_TRUE(first.wait_for("up") && second.wait_for("up")) << first.err() << second.err();
+  LrunProcess& third = job.start({"--node-rank", "1"}, program);
+  EXPECT_EQ(third.wait().code, 125) << third.err();
+  EXPECT_TRUE(contains(third.err(), "node rank 1 is taken by '")) << third.err();
+  EXPECT_TRUE(contains(third.err(), "hint: give each node a '--node-rank' of its own, or none")) << third.err();
+  EXPECT_TRUE(first.wait_for("was turned away: node rank 1 is taken by '")) << first.err();
+  std::ofstream(end) << "now\n";
+  EXPECT_EQ(first.wait().code, 0) << first.err();
+  EXPECT_EQ(second.wait().code, 0) << second.err();
+}
+
+TEST(TwoJobs, OfTorchrunAreMergedWithAWarning) {
+  Job job({"--compat=torchrun", "--no-python", "--nnodes", "2", "--rdzv-backend", "c10d"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, {"true"});
+  LrunProcess& second = job.start({"--node-rank", "1"}, {"echo", "b"});
+  EXPECT_EQ(first.wait().code, 0) << first.err();
+  EXPECT_EQ(second.wait().code, 0) << second.err();
+  EXPECT_TRUE(contains(first.err() + second.err(), ": two jobs that are to be apart have different '--rdzv-id's"))
+      << first.err() << second.err();
 }
 
 /// One line with a fixed endpoint is used for several jobs.

@@ -110,7 +110,7 @@ TEST(ElasticCoordinator, LetsASpareWaitWhoseRankIsTaken) {
   JoinRecord again = node_at("10.0.0.2", 1, 1);
   again.token = "started again";
   meeting.join(3, again);
-  meeting.pass(60s);
+  meeting.pass(9s);
   EXPECT_EQ(meeting.said(), "begin>1 begin>2 spare>3") << "it is not known yet that its last launcher is dead";
   meeting.lose(2, "silence for 5s");
   meeting.say(1, Kind::kReport);
