@@ -21,6 +21,7 @@
 #include "cluster/slurm.h"
 #include "plan/job_place.h"
 #include "plan/make_plan.h"
+#include "plan/task_place.h"
 #include "process/process_title.h"
 #include "remote/ssh.h"
 #include "report/parent_error_file.h"
@@ -67,6 +68,11 @@ int main(int argc, char** argv) {
   lrun::remember_command_line(argc, argv);
   try {
     return lrun::run({argv, argv + argc});
+  } catch (const lrun::ErrorOfAllTasks& error) {
+    const lrun::Environment environment = lrun::Environment::of_this_process();
+    const bool same_command = !environment.has("SLURM_HET_SIZE");  // else each component has its own
+    if (!error.told_by_another() || !same_command) lrun::say(error);
+    lrun::leave_error_file(environment, std::string_view(error.what()));
   } catch (const lrun::UserError& error) {
     lrun::say(error);
     lrun::leave_error_file(lrun::Environment::of_this_process(), std::string_view(error.what()));

@@ -25,9 +25,20 @@ std::string line_with(const TaskPlace& task, std::size_t tasks, const std::strin
   return fmt::format("{}{} lrun {}…", task.tasks_a_node, tasks, options.empty() ? "" : options + " ");
 }
 
+UserError wrong_count(const TaskPlace& task, const Setting<std::string>& asked, const std::string& wants) {
+  return UserError(fmt::format("'{}'{}, and this node has {}", as_written(asked), wants, launchers_here(task)),
+                   fmt::format("leave it out, or write '{}'", line_with(task, 1, asked.origin + " " + asked.value)));
+}
+
 [[noreturn]] void refuse_count(const TaskPlace& task, const Setting<std::string>& asked, const std::string& wants) {
-  throw UserError(fmt::format("'{}'{}, and this node has {}", as_written(asked), wants, launchers_here(task)),
-                  fmt::format("leave it out, or write '{}'", line_with(task, 1, asked.origin + " " + asked.value)));
+  throw wrong_count(task, asked, wants);
+}
+
+/// A plain count on nodes of equally many launchers.
+bool is_wrong_everywhere(const Setting<std::string>& devices, const TaskPlace& task) {
+  const std::vector<int>& ranks = task.ranks_by_node;
+  return read_devices(devices).kind == DeviceRequest::Kind::kCount &&
+         std::all_of(ranks.begin(), ranks.end(), [&](int count) { return count == task.ranks_here; });
 }
 
 /// Each launcher has one process, whatever torchrun would make of the devices that it sees.
@@ -35,7 +46,8 @@ void check_processes(const LaunchRequest& request) {
   const DeviceRequest processes = read_processes(request.nproc_per_node);
   const bool one = processes.kind == DeviceRequest::Kind::kProcesses && processes.count == 1;
   if (processes.kind != DeviceRequest::Kind::kNone && !one) {
-    refuse_count(*request.rendezvous.task, request.nproc_per_node, " counts the workers of one launcher");
+    const TaskPlace& task = *request.rendezvous.task;
+    throw ErrorOfAllTasks(wrong_count(task, request.nproc_per_node, " counts the workers of one launcher"), task);
   }
 }
 
@@ -124,7 +136,11 @@ DeviceChoice choose_for_task(const LaunchRequest& request, const AllocatedNode& 
   DeviceChoice choice = choose_devices(of_node, node);
   choice.asked = request.devices;
   if (choice.devices.size() != static_cast<std::size_t>(task.ranks_here)) {
-    refuse_count(task, request.devices, fmt::format(" makes {} here", counted(choice.devices.size(), "rank")));
+    const std::string makes = fmt::format(" makes {} here", counted(choice.devices.size(), "rank"));
+    if (is_wrong_everywhere(request.devices, task)) {
+      throw ErrorOfAllTasks(wrong_count(task, request.devices, makes), task);
+    }
+    refuse_count(task, request.devices, makes);
   }
   return choice;
 }

@@ -1,11 +1,25 @@
 #pragma once
 
+#include "base/user_error.h"
 #include "cluster/allocation.h"
 #include "plan/device_choice.h"
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 
 namespace lrun {
+
+/// What all launchers of a step find alike where each starts one rank, since it follows from their one command line.
+class ErrorOfAllTasks : public UserError {
+ public:
+  ErrorOfAllTasks(const UserError& error, const TaskPlace& task)
+      : UserError(error.what(), error.hint()), told_by_another_(task.rank != 0) {}
+
+  /// The launcher of rank 0 says it.
+  [[nodiscard]] bool told_by_another() const noexcept { return told_by_another_; }
+
+ private:
+  bool told_by_another_;
+};
 
 /// The devices of a node on which the manager starts a launcher for each rank: one a rank, in the order of the local
 /// ranks. A launcher that the manager shows only a part of the node's GPUs has the first of these, and so, as far as it

@@ -43,6 +43,20 @@ TEST(Placement, OutlivesADriverThatCrashes) {
   EXPECT_EQ(lrun.err(), "lrun: warning: using CPUs: the NVIDIA driver ended the process that asked it by SIGSEGV\n");
 }
 
+TEST(Placement, ThatIsWrongForAllTasksOfAStepIsToldByOne) {
+  for (const char* const rank : {"0", "1"}) {
+    LrunProcess lrun({"--nproc-per-node", "2", "true"}, {.environment = {{"SLURM_JOB_ID", "7"},
+                                                                         {"SLURM_STEP_ID", "0"},
+                                                                         {"SLURM_STEP_NODELIST", "h1"},
+                                                                         {"SLURM_STEP_TASKS_PER_NODE", "3"},
+                                                                         {"SLURM_NODEID", "0"},
+                                                                         {"SLURM_PROCID", rank},
+                                                                         {"SLURM_LOCALID", rank}}});
+    EXPECT_EQ(lrun.wait().code, 125);
+    EXPECT_EQ(lrun.err().empty(), std::string(rank) == "1") << lrun.err();
+  }
+}
+
 TEST(Doctor, NamesWhatIsWrongWithItsFix) {
   LrunProcess lrun({"doctor", "--hosts", "127.0.0.1"}, machine({{"FAKE_NVML_GPUS", "2"}, {"FAKE_NVML_PROCESS", "1"}}));
   EXPECT_EQ(lrun.wait().code, 1);

@@ -34,6 +34,26 @@ std::string refusal_in(const Allocation& allocation, const LaunchRequest& reques
   return refusal_of([&] { (void)plan_in(allocation, request); });
 }
 
+TEST(TaskPlace, ThatNoLauncherCanHaveIsToldByThatOfRankZero) {
+  const auto by_another = [](const Allocation& allocation, const LaunchRequest& request) {
+    try {
+      (void)plan_in(allocation, request);
+    } catch (const ErrorOfAllTasks& error) {
+      return std::string(error.told_by_another() ? "another" : "itself");
+    } catch (const UserError&) {
+    }
+    return std::string("each");
+  };
+  Allocation task = task_on(cpu_node());
+  EXPECT_EQ(by_another(task, request_for_processes("4")), "another");
+  EXPECT_EQ(by_another(task, request_for("2")), "another");
+  task.job->task->rank = 0;
+  EXPECT_EQ(by_another(task, request_for_processes("4")), "itself");
+  EXPECT_EQ(by_another(task, request_for("2")), "itself");
+  task.job->task->ranks_by_node = {4, 2};
+  EXPECT_EQ(by_another(task, request_for("2")), "each") << "the other node has two";
+}
+
 TEST(TaskPlace, IsALaunchOfOneRankWithThePlaceThatSlurmGives) {
   const LaunchPlan plan = plan_in(task_on(cpu_node()), request_for(""));
   EXPECT_EQ(plan.world_size, 8);
