@@ -26,6 +26,7 @@
 #include "cli/unread_input.h"
 #include "cli/verb_table.h"
 #include "cluster/slurm.h"
+#include "plan/horovod_environment.h"
 #include "plan/rendezvous_request.h"
 #include "process/guard.h"
 #include "process/process_limits.h"
@@ -225,6 +226,14 @@ std::pair<Verdict, bool> run_workers(const LaunchPlan& plan, const Environment& 
   return {std::move(verdict), run.left_nothing()};
 }
 
+/// What is known of all workers when the nodes have met. Each node tells it; of those that a head started it shows one.
+void tell_of_world(const LaunchPlan& placed) {
+  const std::string note = is_horovod(placed) && speaks_for_node(placed) ? horovod_note(placed.world_size) : "";
+  if (note.empty()) return;
+  if (!speaks_through_head()) return say(Severity::kNote, note);
+  tell_head(NodeFrame::Kind::kJobWords, message_line(Severity::kNote, note, takes_colour(STDERR_FILENO)));
+}
+
 /// The launchers meet before any worker starts; the one that holds the meeting is the last to leave it.
 int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts, Guard& guard) {
   EventLoop loop;
@@ -243,6 +252,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::
   if (!met.membership) return end_without_job(met, plan, guard, environment);
   if (speaks_through_head()) tell_head(NodeFrame::Kind::kBegun, "");
   const LaunchPlan placed = place(plan, *met.membership);
+  tell_of_world(placed);
   facts.job = &job;
   facts.membership = *met.membership;
   try {

@@ -94,7 +94,15 @@ WorkerEnvironment::Variables horovod_variables_of(const WorkerPlan& worker, cons
           {"HOROVOD_CROSS_SIZE", std::to_string(nodes_with(worker.local_rank, all))}};
 }
 
-void check_horovod(const Environment& environment, LaunchPlan& plan) {
+std::string horovod_note(int world_size) {
+  if (world_size == 1) return {};
+  return fmt::format(
+      "Horovod averages gradients over {0} workers: lr x {0} is for the program to set where the learning rate was "
+      "found with one (linear rule, with warm-up); nothing is changed",
+      world_size);
+}
+
+void check_horovod(const Environment& environment, bool shown, LaunchPlan& plan) {
   if (!is_horovod(plan)) return;
   refuse_own_variables(plan);
   refuse_other_controllers(environment);
@@ -104,11 +112,8 @@ void check_horovod(const Environment& environment, LaunchPlan& plan) {
     plan.warnings.emplace_back(
         "each worker sees only its own GPU, as number 0: a program that chooses one by hvd.local_rank() misses it");
   }
-  if (plan.world_size == 1) return;
-  plan.notes.push_back(fmt::format(
-      "Horovod averages gradients over {0} workers: lr x {0} is for the program to set where the learning rate was "
-      "found with one (linear rule, with warm-up); nothing is changed",
-      plan.world_size));
+  const std::string note = horovod_note(plan.world_size);
+  if (!note.empty() && (shown || !plan.rendezvous)) plan.notes.push_back(note);
 }
 
 }  // namespace lrun

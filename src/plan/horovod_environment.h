@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <string>
 
 #include "plan/worker_environment.h"
 
@@ -37,8 +38,12 @@ WorkerEnvironment::Variables horovod_variables(const LaunchPlan& plan, const Nod
 WorkerEnvironment::Variables horovod_variables_of(const WorkerPlan& worker, const std::map<int, int>& earlier,
                                                   const std::map<int, int>& all);
 
-/// What of a plan cannot be together with Horovod. Adds warnings, and the note about the learning rate.
-/// \throws UserError
-void check_horovod(const Environment& environment, LaunchPlan& plan);
+/// What the number of workers means for the learning rate; empty: nothing.
+std::string horovod_note(int world_size);
+
+/// What of a plan cannot be together with Horovod. Adds warnings, and horovod_note() where the plan is only `shown` or
+/// its launcher meets no other: how many workers a job has is known when its nodes have met. \throws UserError  it
+/// cannot.
+void check_horovod(const Environment& environment, bool shown, LaunchPlan& plan);
 
 }  // namespace lrun

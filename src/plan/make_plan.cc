@@ -326,7 +326,7 @@ LaunchPlan make_plan(const LaunchRequest& asked, const Environment& environment,
   if (const std::string problem = meeting_problem(request, allocation, plan); !problem.empty()) {
     plan.warnings.push_back(problem);
   }
-  check_horovod(environment, plan);
+  check_horovod(environment, request.dry_run != DryRun::kNo, plan);
   plan.seed = request.seed;
   plan.bind = request.bind;
   plan.log_dir = request.log_dir;

@@ -130,6 +130,9 @@ TEST(Horovod, StartsAsManyWorkersInAllAsHorovodrunIsTold) {
   const auto told = results(both.out());
   EXPECT_EQ(told.size(), 3U) << both.out() << both.err();
   EXPECT_EQ(told.count("rank=2 size=3 local=0/1 cross=1/2 host=hostname2 sums=3,2,2 set=2"), 1U) << both.out();
+  const std::string note = "lrun: note: Horovod averages gradients over ";
+  EXPECT_TRUE(both.err().starts_with(note + "3 workers: ")) << both.err();
+  EXPECT_EQ(both.err().find(note), both.err().rfind(note)) << "not each host's guess: " << both.err();
   LrunProcess more({"-np", "5", "-H", "hostname1:2,hostname2:2", "true"}, options);
   EXPECT_EQ(more.wait().code, 125);
   EXPECT_EQ(more.err(),
