@@ -171,7 +171,7 @@ int end_as_spare(const MeetingEnd& met, const LaunchPlan& plan, const Environmen
     return 0;
   }
   if (met.why_not.empty()) {
-    say(Severity::kNote, "the job has succeeded; it did not need this node");
+    say(Severity::kNote, "the job has succeeded; it did not need this node, which has run nothing");
     return 0;
   }
   const std::string what = "the job has ended: " + met.why_not;

@@ -67,21 +67,13 @@ bool Coordinator::shares_failure(LauncherId from, const JoinRecord& record) {
 
 /// Its place is taken for as long as the job runs: it would wait for nothing, and end with the code of success.
 std::optional<Objection> Coordinator::objection_to_spare(const Launcher& spare) const {
-  bool is_known = false;
+  if (!spare.record.node_rank) return std::nullopt;
   for (const auto& [id, launcher] : launchers_) {
-    if (!launcher.in_round) continue;
-    if (spare.record.node_rank && launcher.record.node_rank == spare.record.node_rank) {
+    if (launcher.in_round && launcher.record.node_rank == spare.record.node_rank) {
       return rank_is_taken(spare.record, launcher.record);
     }
-    is_known = is_known || difference_of_commands(spare.record, launcher.record).empty();
   }
-  const std::vector<LauncherId> ids = next_members();
-  const bool has_place = std::any_of(
-      ids.begin(), ids.end(), [&](LauncherId id) { return launchers_.at(id).record.token == spare.record.token; });
-  if (is_known || has_place || members_ == 0 || spare.record.command_digest.empty()) return std::nullopt;
-  const auto member =
-      std::find_if(launchers_.begin(), launchers_.end(), [](const auto& entry) { return entry.second.in_round; });
-  return another_job(spare.record, member->second.record);
+  return std::nullopt;
 }
 
 /// One of a node that was started again comes before its earlier launcher is known to be dead.

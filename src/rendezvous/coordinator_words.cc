@@ -21,9 +21,11 @@ void Coordinator::tell_spare(LauncherId who) {
   const std::vector<LauncherId> ids = next_members();
   const bool has_place = std::find(ids.begin(), ids.end(), who) != ids.end() && !stopped_ &&
                          (phase_ == Phase::kDeciding || !some_reported_);
+  const std::string difference = difference_of_commands(launchers_.at(who).record, launchers_.begin()->second.record);
   send(who, {.kind = LauncherMessage::Kind::kSpare,
              .text = "the job runs with " + std::to_string(members_) + " of " + all + " nodes: this one " +
-                     (has_place ? "joins it in a moment" : "waits until it is needed"),
+                     (has_place ? "joins it in a moment" : "waits until it is needed") +
+                     (difference.empty() ? "" : "; " + difference),
              .successors = successors_});
 }
 
