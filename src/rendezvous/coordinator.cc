@@ -131,7 +131,6 @@ void Coordinator::begin(int round, const std::vector<LauncherId>& ids) {
   report_bytes_ = 0;
   members_ = nodes_ = missing_reports_ = static_cast<int>(ids.size());
   ready_ = reported_ = informed_ = 0;
-  if (!guards_majority_) assignment.common.successors.clear();
   std::vector<LauncherId> by_rank;
   for (const std::size_t index : assignment.order) {
     Launcher& launcher = launchers_.at(ids[index]);
@@ -142,6 +141,7 @@ void Coordinator::begin(int round, const std::vector<LauncherId>& ids) {
     if (guards_majority_ && launcher.record.token == own_) name_holder(assignment, launcher.node_rank);
     by_rank.push_back(ids[index]);
   }
+  if (!assignment.common.holder) assignment.common.successors.clear();  // none of the members is who they succeed
   successors_ = assignment.common.successors;
   sends_.push_back({.to = std::move(by_rank),
                     .message = {.kind = Kind::kBegin,

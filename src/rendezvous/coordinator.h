@@ -118,6 +118,8 @@ class Coordinator {
 
   /// A message came. The first of a connection has to be kJoin or kInvite.
   void received(LauncherId from, const LauncherMessage& message, SteadyTime now);
+  /// Where a member of the round could hold the next meeting, as long as it runs; empty: it is none, or cannot.
+  [[nodiscard]] std::optional<MeetingPlace> standby_of(LauncherId who) const;
   /// A connection ended, or was silent for too long: `how` says it in words. `heard`: its last sign of life.
   /// \param may_run  it did not say goodbye, and its end is not known either
   void left(LauncherId who, const std::string& how, SteadyTime now, SteadyTime heard, bool may_run = false);

@@ -130,6 +130,14 @@ bool Coordinator::is_settled_at_once(const std::vector<LauncherId>& ids) const {
          });
 }
 
+std::optional<MeetingPlace> Coordinator::standby_of(LauncherId who) const {
+  const auto found = launchers_.find(who);
+  if (!guards_majority_ || phase_ == Phase::kClosed || found == launchers_.end()) return std::nullopt;
+  const JoinRecord& record = found->second.record;
+  if (!found->second.in_round || record.meeting_port == 0) return std::nullopt;
+  return MeetingPlace{record.address, record.meeting_port};
+}
+
 /// Who does not know of a round may still go on from the one before, without those who do.
 void Coordinator::take_begun(Launcher& launcher, int round) {
   if (!guards_majority_ || settled_ || phase_ == Phase::kMeeting || !launcher.in_round || round != round_) return;

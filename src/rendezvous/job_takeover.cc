@@ -81,9 +81,9 @@ void Job::open_standby() {
 
 void Job::wait_as_spare(const LauncherMessage& message) {
   is_spare_ = !begun_;
-  line_ = message.successors;
-  if (is_spare_ && !line_.empty()) {
+  if (is_spare_ && !message.successors.empty()) {  // one that has taken the meeting over tells none before its round
     link_->settle();
+    line_ = message.successors;
     line_.insert(line_.begin(), {.address = link_->meeting_address(), .meeting_port = link_->port()});
   }
   if (!message.text.empty()) events_.spare(message.text);

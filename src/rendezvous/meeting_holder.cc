@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rendezvous/handshake.h"
+#include "rendezvous/port_probe.h"
 #include "store/connect.h"
 #include "store/send_buffer.h"
 
@@ -46,6 +47,7 @@ struct MeetingHolder::Connection {
   bool shut = false;     ///< everything is: the other end closes
   EventLoop::Watch readable;
   EventLoop::Watch writable;
+  std::unique_ptr<PortProbe> probe;  ///< the connection is closed: is its launcher dead, too?
 };
 
 MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
@@ -128,11 +130,12 @@ void MeetingHolder::tell_refusals() {
 }
 
 void MeetingHolder::read_from(Connection& connection) {
+  if (connection.probe) return;
   char bytes[kReadBytes];
   const ssize_t count = ::recv(connection.socket.get(), bytes, sizeof bytes, 0);
   if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
   const bool was_closed = count == 0 || (count < 0 && errno == ECONNRESET);
-  if (was_closed) return lose(connection.id, "its launcher ended: the connection was closed", false);
+  if (was_closed) return find_out_about(connection);
   if (count < 0) return lose(connection.id, std::generic_category().message(errno), true);
   if (connection.closing) return;
   if (connection.joined || connection.invites) connection.heard = now();  // others have one heartbeat to join
@@ -252,6 +255,20 @@ std::string MeetingHolder::push(Connection& connection, std::string_view bytes) 
 /// The connection may be gone afterwards.
 void MeetingHolder::flush(Connection& connection) {
   if (const std::string problem = push(connection, {}); !problem.empty()) lose(connection.id, problem, true);
+}
+
+/// Something between the hosts may have closed the connection of a launcher that lives, and that others may follow.
+void MeetingHolder::find_out_about(Connection& connection) {
+  constexpr std::string_view kClosed = "its launcher ended: the connection was closed";
+  const std::optional<MeetingPlace> standby = coordinator_.standby_of(connection.id);
+  if (!standby) return lose(connection.id, std::string(kClosed), false);
+  connection.readable.cancel();
+  connection.writable.cancel();
+  connection.heard = now();  // longer than the probe takes
+  connection.probe = std::make_unique<PortProbe>(loop_);
+  connection.probe->ask(
+      standby->address, static_cast<std::uint16_t>(standby->port), times_.heartbeat / 2,
+      [this, id = connection.id, how = std::string(kClosed)](bool refused) { lose(id, how, !refused); });
 }
 
 void MeetingHolder::lose(LauncherId who, const std::string& how, bool may_run) {

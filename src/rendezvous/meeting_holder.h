@@ -85,6 +85,7 @@ class MeetingHolder {
   std::string push(Connection& connection, std::string_view bytes);
   void flush(Connection& connection);
   void refuse(Connection& connection, const std::string& why);
+  void find_out_about(Connection& connection);
   /// \param may_run  as Coordinator::left() has it
   void lose(LauncherId who, const std::string& how, bool may_run);
   void close(LauncherId id);

@@ -72,6 +72,7 @@ TEST_F(SrunWatchTest, LooksAgainWhenAConnectionBreaks) {
 
 TEST_F(SrunWatchTest, KnowsNothingOfWhatItNeverReached) {
   listener_.reset();
+  const Fd kept = keep_port(StoreReach::kLoopback, port_);  // so that nobody else listens there
   const SrunWatch watching = watch();
   loop_.run();  // to its end: nothing is waited for
   EXPECT_EQ(gone_, 0);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rendezvous/handshake.h"
@@ -47,12 +48,11 @@ std::unique_ptr<MeetingHolder> hold(EventLoop& loop, std::uint16_t port = 0, Dur
 
 struct Launcher {
   Launcher(EventLoop& loop, std::uint16_t port, int rank, std::function<void()> told, Duration connect = kPatience)
-      : link(loop,
-             {.host = "127.0.0.1",
-              .port = port,
-              .record = test::node_at("127.0.0." + std::to_string(rank + 1), 1, rank),
-              .connect = connect,
-              .heartbeat = kPatience},
+      : Launcher(loop, port, test::node_at("127.0.0." + std::to_string(rank + 1), 1, rank), std::move(told), connect) {}
+
+  Launcher(EventLoop& loop, std::uint16_t port, const JoinRecord& record, std::function<void()> told,
+           Duration connect = kPatience)
+      : link(loop, {.host = "127.0.0.1", .port = port, .record = record, .connect = connect, .heartbeat = kPatience},
              {.received =
                   [this, told](const LauncherMessage& message) {
                     last = message;
@@ -95,6 +95,44 @@ TEST(Meeting, BringsLaunchersTogetherAndTellsWhoIsLost) {
   }
   EXPECT_EQ(first->last->text, "its launcher ended: the connection was closed");
   EXPECT_TRUE(late->was_told(Kind::kSpare)) << "it waits for the next round";
+}
+
+/// A firewall may reset the connections of launchers that live on, and can go on without the meeting.
+TEST(Meeting, EndsWhereTheConnectionsOfMostAreClosedAndTheyStillListen) {
+  for (const bool live : {true, false}) {
+    PatientLoop patient;
+    MeetingHolder holder(patient.loop, {.reach = StoreReach::kLoopback,
+                                        .times = {.join = kPatience, .last_call = 1ms, .heartbeat = 2s},
+                                        .gather = test::joined,
+                                        .guards_majority = true});
+    std::vector<Fd> standbys;
+    std::vector<std::unique_ptr<Launcher>> launchers;
+    int begun = 0;
+    int lost = 0;
+    bool ended = false;
+    for (int rank = 0; rank < 3; ++rank) {
+      standbys.push_back(open_listening_socket(StoreReach::kLoopback, 0));
+      JoinRecord record = test::node_at("127.0.0.1", 1, rank);
+      record.token += std::to_string(rank);
+      record.meeting_port = port_of_socket(standbys.back().get());
+      record.min_nodes = 1;
+      record.max_nodes = 3;
+      launchers.push_back(std::make_unique<Launcher>(patient.loop, holder.server().port(), record, [&, rank] {
+        const Launcher& told = *launchers[static_cast<std::size_t>(rank)];
+        if (told.was_told(Kind::kBegin)) ++begun;
+        if (told.was_told(Kind::kLost)) ++lost;
+        ended = ended || told.was_told(Kind::kEnded);
+        patient.loop.stop();
+      }));
+    }
+    while (begun < 3 && !HasFailure()) patient.run();
+    for (const std::size_t rank : {1U, 2U}) {
+      if (!live) standbys[rank].reset();
+      launchers[rank]->link.close();
+    }
+    while (!ended && lost < 2 && !HasFailure()) patient.run();
+    EXPECT_EQ(ended, live) << launchers.front()->last->text;
+  }
 }
 
 TEST(Meeting, IsWaitedForByWhoComesBeforeIt) {
