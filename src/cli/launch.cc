@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <exception>
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/nearest.h"
@@ -297,6 +299,16 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
   return kExitRefused;
 }
 
+/// srun reads no further in the output of a step when its last task has ended and one of them was killed, and a line
+/// that is sent soon after another one waits until TCP has heard of that one, 200 ms at most (Nagle's algorithm,
+/// delayed acknowledgement). Without this the verdict of a job that lost a node, and the code that watch_step() waits
+/// for, were often left unread.
+void let_srun_read(int code, const Environment& environment) {
+  constexpr std::chrono::milliseconds kLongestDelay(250);
+  const bool has_last_words = code != 0 || !outcome_token(environment).empty();
+  if (has_last_words && tasks_of_step(environment) > 1) std::this_thread::sleep_for(kLongestDelay);
+}
+
 /// \throws UserError  something that workers need is missing here.
 int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment) {
   const std::string& program = request.command.front();
@@ -324,6 +336,7 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
       plan.stop_signals.numbers,
       [&](Guard& guard) { return run_below_guard(plan, environment, std::move(facts), guard); }, std::move(cgroup),
       plan.standard_input);
+  let_srun_read(code, environment);
   ::_exit(code);  // nothing is buffered, and somebody waits: the plan need not be taken apart before
 }
 
