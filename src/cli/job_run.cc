@@ -4,6 +4,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "rendezvous/admission.h"
 #include "report/verdict_text.h"
 
@@ -11,11 +12,6 @@ namespace lrun {
 namespace {
 
 constexpr const char* kLeaves = "this node leaves the job, which goes on without it";
-
-std::int64_t steady_now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 std::string why_it_left(const RunEnd& end, const FailureRecord* cause) {
   if (end.kind == RunEnd::Kind::kGuardDied) return "its lrun was killed";
@@ -53,8 +49,9 @@ JobRun::JobRun(Job& job, Membership membership, const RendezvousPlan& rendezvous
 void JobRun::attempt_over(const RunOutcome& outcome, bool wants_no_more) {
   // What followed from a loss became known while workers were being stopped for it.
   const bool led_further = alone_ && loss_ && outcome.end.kind == RunEnd::Kind::kNodeLost;
-  own_report_ = report_of(membership_.self.name, membership_.self.node_rank, led_further ? loss_->end : outcome.end,
-                          end_ns_ != 0 ? end_ns_ : steady_now_ns(), outcome.records, shift());
+  own_report_ =
+      report_of(membership_.self.name, membership_.self.node_rank, led_further ? loss_->end : outcome.end,
+                end_ns_ != 0 ? end_ns_ : nanoseconds(std::chrono::steady_clock::now()), outcome.records, shift());
   own_report_.wants_no_more = wants_no_more;
   state_ = State::kReported;
   if (alone_) return judge_round(own_report_);
@@ -82,8 +79,8 @@ void JobRun::start_failed(const FailureRecord& record) {
   const RunEnd end{RunEnd::Kind::kStartFailed};
   tell(end, &record);
   if (alone_) return calls_.note(kLeaves);
-  job_.report(
-      to_json(report_of(membership_.self.name, membership_.self.node_rank, end, steady_now_ns(), {record}, shift())));
+  job_.report(to_json(report_of(membership_.self.name, membership_.self.node_rank, end,
+                                nanoseconds(std::chrono::steady_clock::now()), {record}, shift())));
   bye(cause_in_words(record));
 }
 
@@ -98,7 +95,7 @@ void JobRun::bye(const std::string& text) {
 
 /// A reason that came from another node is known there.
 void JobRun::stopping(const RunEnd& end, const FailureRecord* cause, int others) {
-  end_ns_ = steady_now_ns();
+  end_ns_ = nanoseconds(std::chrono::steady_clock::now());
   if (end.is_ours()) {
     tell(end, cause);
   } else if (cause == nullptr && their_cause_) {

@@ -43,7 +43,6 @@ constexpr const char* kJobSecret = "LRUN_JOB_SECRET";
 constexpr const char* kEtcdUser = "LRUN_ETCD_USER";
 constexpr const char* kOutcomeToken = "LRUN_OUTCOME_TOKEN";
 constexpr std::size_t kMostProgramBytes = 200;
-constexpr std::string_view kUnnamed = "none";  // torchrun's word for a run without --rdzv-id
 
 bool ends_lrun(int signal_number, const std::vector<int>& stop_signals) {
   return std::find(stop_signals.begin(), stop_signals.end(), signal_number) != stop_signals.end();
@@ -196,10 +195,9 @@ std::string settings_in_words(const LaunchPlan& plan) {
 /// What two jobs that come to one meeting are told apart by. Programs written for torchrun may get arguments of their
 /// node, and in a job with a name torchrun lets nodes run what they like.
 void describe_command(const LaunchPlan& plan, const std::string& program, JoinRecord& record) {
-  const bool is_named = plan.run_name != plan.run_id && plan.run_name != kUnnamed;
   const bool is_torchrun = plan.personality.unnamed_run_is_none;
   record.program = shortened(std::filesystem::path(program).filename().string(), kMostProgramBytes);
-  if (is_named && is_torchrun) return;
+  if (has_name(record) && is_torchrun) return;
   std::string command = record.program;
   auto argument = std::find(plan.argv.begin(), plan.argv.end(), program);
   if (is_torchrun) argument = plan.argv.end();

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <exception>
 #include <vector>
 
 #include "base/event_loop.h"
+#include "base/nanoseconds.h"
 #include "base/shortened.h"
 #include "cli/diagnostics.h"
 #include "cli/meet.h"
@@ -26,11 +26,6 @@ constexpr Duration kQuiet(1000);
 constexpr std::size_t kMostConnections = 64;
 constexpr std::size_t kMostWhyBytes = 500;
 constexpr int kNoNode = -2;  // whatever is told came from another one
-
-std::int64_t steady_now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 /// One that only speaks.
 class Farewell {
@@ -85,8 +80,8 @@ void describe_failure(const Verdict& verdict, const std::string& why, JoinRecord
   RunEnd end = verdict.end;
   end.who = shortened(end.who, kMostWhyBytes);
   record.cannot_start = shortened(why, kMostWhyBytes);
-  record.report =
-      to_json(report_of(record.node, record.node_rank.value_or(-1), end, steady_now_ns(), failures, ClockShift()));
+  record.report = to_json(report_of(record.node, record.node_rank.value_or(-1), end,
+                                    nanoseconds(std::chrono::steady_clock::now()), failures, ClockShift()));
 }
 
 Verdict failure_of_another_node(const std::string& report) {

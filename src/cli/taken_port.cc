@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "base/loopback_address.h"
+#include "base/numeric_address.h"
 #include "rendezvous/port_owner.h"
 
 namespace lrun {

@@ -7,7 +7,7 @@
 #include <climits>
 #include <system_error>
 
-#include "base/loopback_address.h"
+#include "base/numeric_address.h"
 #include "cluster/find_gpus.h"
 #include "cluster/own_names.h"
 #include "cluster/tpu_chips.h"

@@ -1,6 +1,5 @@
 #include "cluster/own_names.h"
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -14,6 +13,7 @@
 #include <memory>
 
 #include "base/ask_in_child.h"
+#include "base/numeric_address.h"
 
 namespace lrun {
 namespace {
@@ -78,16 +78,11 @@ bool same_name(const std::string& left, const std::string& right) {
   return left.size() == right.size() && ::strcasecmp(left.c_str(), right.c_str()) == 0;
 }
 
-bool is_numeric(const std::string& name) {
-  in6_addr bytes{};
-  return ::inet_pton(AF_INET, name.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, name.c_str(), &bytes) == 1;
-}
-
 Whose whose(const std::string& name) {
   char own[256] = {};
   if (same_name(name, "localhost")) return Whose::kOwn;
   if (::gethostname(own, sizeof own - 1) == 0 && same_name(name, own)) return Whose::kOwn;
-  if (is_numeric(name)) return whose_by_address(name, AI_NUMERICHOST);
+  if (is_numeric_address(name)) return whose_by_address(name, AI_NUMERICHOST);
   const ChildAnswer answer = ask_in_child(
       [&] {
         const Whose found = whose_by_address(name, 0);

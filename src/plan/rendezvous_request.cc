@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/loopback_address.h"
+#include "base/numeric_address.h"
 #include "base/split.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"

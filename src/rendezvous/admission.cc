@@ -12,8 +12,6 @@ std::string counted(int count, const std::string& word) {
 
 constexpr const char* kNoName = "none";  // torchrun's word for it
 
-bool has_name(const JoinRecord& record) { return !record.run_name.empty() && record.run_name != kNoName; }
-
 /// Jobs that came to one meeting by chance. Nodes of different roles may run different programs, and those of a job
 /// with a name the same one with arguments of their own.
 bool runs_something_else(const JoinRecord& record, const JoinRecord& other) {
@@ -53,8 +51,7 @@ constexpr const char* kApartHint =
     "another port in '--rdzv-endpoint' keeps two jobs apart, the same '--rdzv-id' on all nodes makes them one";
 constexpr const char* kCommandsHint =
     "another port in '--rdzv-endpoint' keeps two jobs apart; nodes of one job that run different programs have "
-    "different "
-    "'--role's, and with the same '--rdzv-id' on all nodes each may have arguments of its own";
+    "different '--role's, and with the same '--rdzv-id' on all nodes each may have arguments of its own";
 constexpr const char* kProgramsHint =
     "another '--rdzv-id' where jobs meet through etcd, else another port in '--rdzv-endpoint', keeps two jobs apart; "
     "nodes of one job that run different programs have different '--role's";
@@ -67,6 +64,8 @@ Objection another_name(const JoinRecord& record, const JoinRecord& other) {
 }
 
 }  // namespace
+
+bool has_name(const JoinRecord& record) { return !record.run_name.empty() && record.run_name != kNoName; }
 
 Objection another_job(const JoinRecord& record, const JoinRecord& other) {
   const bool named = has_name(record);

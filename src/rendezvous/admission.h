@@ -21,6 +21,9 @@ struct Objection {
 std::optional<Objection> objection_to(const JoinRecord& record, const std::vector<const JoinRecord*>& joined,
                                       bool runs);
 
+/// Its job was given a name; that of torchrun's for one without is none.
+bool has_name(const JoinRecord& record);
+
 /// That it is of another job than one of these: they run different commands.
 Objection another_job(const JoinRecord& record, const JoinRecord& other);
 

@@ -85,10 +85,7 @@ std::optional<Objection> Coordinator::objection_to(const JoinRecord& record, Ste
     return Objection{"node " + record.node + " has left the job " + Departures::limit_in_words() +
                      ": it is let in again after " + format_duration(wait)};
   }
-  std::vector<const JoinRecord*> joined;
-  for (const auto& [id, launcher] : launchers_) joined.push_back(&launcher.record);
-  if (first_) joined.push_back(&*first_);
-  return lrun::objection_to(record, joined, phase_ != Phase::kMeeting);
+  return lrun::objection_to(record, records_of_job(), phase_ != Phase::kMeeting);
 }
 
 void Coordinator::begin_when_complete(SteadyTime now) {
@@ -305,8 +302,7 @@ void Coordinator::advance_meeting(SteadyTime now) {
   if (now >= opened_ + times_.join) return give_up(Kind::kRefused, times_.join);
   if (now < progress_ + times_.progress) return;
   progress_ = now;
-  std::vector<LauncherId> all;
-  for (const auto& [id, launcher] : launchers_) all.push_back(id);
+  std::vector<LauncherId> all = all_launchers();
   if (!all.empty())
     sends_.push_back({.to = std::move(all), .message = {.kind = Kind::kWaiting, .text = who_is_there()}});
 }

@@ -186,6 +186,8 @@ class Coordinator {
   [[nodiscard]] bool all_are_back() const;
   [[nodiscard]] bool waits_for_others(SteadyTime now) const;
   [[nodiscard]] bool is_latest_connection(LauncherId from, const JoinRecord& record, SteadyTime now);
+  [[nodiscard]] std::vector<LauncherId> all_launchers() const;
+  [[nodiscard]] std::vector<const JoinRecord*> records_of_job() const;
   [[nodiscard]] std::optional<Objection> objection_to(const JoinRecord& record, SteadyTime now) const;
   void turn_away(LauncherId from, const JoinRecord& record, const Objection& objection, SteadyTime now);
   void note(const JoinRecord& record, const std::string& what, SteadyTime now);

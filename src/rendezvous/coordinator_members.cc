@@ -7,6 +7,20 @@
 
 namespace lrun {
 
+std::vector<LauncherId> Coordinator::all_launchers() const {
+  std::vector<LauncherId> all;
+  for (const auto& [id, launcher] : launchers_) all.push_back(id);
+  return all;
+}
+
+/// Of those that are here, and of one that stands for those that were sent on.
+std::vector<const JoinRecord*> Coordinator::records_of_job() const {
+  std::vector<const JoinRecord*> records;
+  for (const auto& [id, launcher] : launchers_) records.push_back(&launcher.record);
+  if (first_) records.push_back(&*first_);
+  return records;
+}
+
 /// Those of the last round that are still there, and as many newcomers as there is a place for: by the ranks that they
 /// asked for, so that the holder of a meeting of ranks 0 to N is no spare, then in the order in which they came. Who
 /// asked for a rank that is taken waits.

@@ -52,10 +52,7 @@ void Coordinator::invited(LauncherId from, const LauncherMessage& invitation) {
   }
   const JoinRecord& job = *invitation.join;
   if (took_part_.count(job.token) != 0 || (phase_ == Phase::kClosed && !place_)) return;
-  std::vector<const JoinRecord*> joined;
-  for (const auto& [id, launcher] : launchers_) joined.push_back(&launcher.record);
-  if (first_) joined.push_back(&*first_);
-  if (const std::optional<Objection> objection = lrun::objection_to(job, joined, true)) {
+  if (const std::optional<Objection> objection = lrun::objection_to(job, records_of_job(), true)) {
     return send(from, {.kind = Kind::kRefused, .text = objection->why});
   }
   if (phase_ != Phase::kMeeting && !place_) return send(from, {.kind = Kind::kHasBegun, .round = round_});

@@ -28,8 +28,7 @@ void Coordinator::note(const JoinRecord& record, const std::string& what, Steady
   if (noted_.size() == kMostNoted || std::find(noted_.begin(), noted_.end(), text) != noted_.end()) return;
   noted_.push_back(std::move(text));
   const bool waits = phase_ == Phase::kMeeting || short_since_;
-  std::vector<LauncherId> all;
-  for (const auto& [id, launcher] : launchers_) all.push_back(id);
+  std::vector<LauncherId> all = all_launchers();
   if (!waits || all.empty()) return warnings_.push_back(noted_.back());
   progress_ = now;
   sends_.push_back({.to = std::move(all), .message = {.kind = Kind::kWaiting, .text = who_is_there()}});

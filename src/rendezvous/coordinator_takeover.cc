@@ -162,8 +162,7 @@ bool Coordinator::is_latest_connection(LauncherId from, const JoinRecord& record
 
 void Coordinator::dismiss(const LauncherMessage& message) {
   phase_ = Phase::kClosed;
-  std::vector<LauncherId> all;
-  for (const auto& [id, launcher] : launchers_) all.push_back(id);
+  std::vector<LauncherId> all = all_launchers();
   if (!all.empty()) sends_.push_back({.to = std::move(all), .message = message, .last = true});
   launchers_.clear();
   members_ = ready_ = reported_ = 0;

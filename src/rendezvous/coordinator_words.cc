@@ -1,9 +1,9 @@
 // What a coordinator says about the nodes of its job.
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "base/nearest.h"
 #include "rendezvous/admission.h"
 #include "rendezvous/coordinator.h"
@@ -34,13 +34,12 @@ void Coordinator::tell_loss(const JoinRecord& gone, const std::string& how, Stea
   if (departures_.wait(gone, now) > Duration::zero()) {
     text += "; it has left the job " + Departures::limit_in_words() + " and is not let in for a while";
   }
-  const auto heard_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(heard.time_since_epoch()).count();
   send_to_members({.kind = LauncherMessage::Kind::kLost,
                    .round = round_,
                    .text = std::move(text),
                    .node = name_of(gone),
                    .spare = substitute(),
-                   .steady_ns = heard_ns});
+                   .steady_ns = nanoseconds(heard)});
 }
 
 /// '; node 'b' from 10.0.0.2 (1 worker) was turned away: …'; of the last ones.

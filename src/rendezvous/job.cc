@@ -96,8 +96,10 @@ void Job::open_link(const std::string& host, int port, Duration patience) {
                                 .secret = secret_};
   if (begun_) options.takes_up = round_;
   options.was_spare = is_spare_;
-  if (succession_) options.vote = membership_.self.node_rank;
-  if (succession_) options.attempt = patience;
+  if (succession_) {
+    options.vote = membership_.self.node_rank;
+    options.attempt = patience;
+  }
   if (is_spare_) options.attempt = plan_.heartbeat;  // there may be several that do not answer
   link_ = std::make_unique<LauncherLink>(
       loop_, std::move(options),

@@ -139,6 +139,7 @@ class Job {
   void look_at_endpoint();
   void endpoint_answered(const LauncherMessage& answer, const std::string& address);
   void sent_on(const LauncherMessage& message);
+  void go_to_place();
   void give_meeting_away();
   void open_standby();
   [[nodiscard]] bool may_look_again() const;
@@ -151,6 +152,8 @@ class Job {
   void find_successor(const std::string& why);
   void follow(const Succession::Step& step);
   void hold_as_successor(const Ballot& ballot);
+  void limit_search(Duration limit);
+  void end_search();
   void end_succession();
 
   EventLoop& loop_;

@@ -52,16 +52,14 @@ void Job::sent_on(const LauncherMessage& message) {
   }
   next_place_ = loop_.after(Duration::zero(), [this] {
     if (ended_) return;
-    watch_.reset();
-    search_limit_.cancel();
-    succession_step_.cancel();
-    probe_.cancel();
-    succession_.reset();
+    end_search();
     settled_ = false;  // our vote was given
     if (holder_) give_meeting_away();
-    open_link(place_->address, place_->port, kHeartbeatsToAnswer * plan_.heartbeat);
+    go_to_place();
   });
 }
+
+void Job::go_to_place() { open_link(place_->address, place_->port, kHeartbeatsToAnswer * plan_.heartbeat); }
 
 /// What has met here stays to send others on, and we join the job as its other nodes do.
 void Job::give_meeting_away() {
@@ -83,8 +81,7 @@ void Job::look_again() {
     next_place_ = loop_.after(Duration::zero(), [this] { open_link(plan_.host, plan_.port, plan_.connect_timeout); });
   } else if (*signpost_->place() != before) {
     place_ = signpost_->place();
-    next_place_ = loop_.after(
-        Duration::zero(), [this] { open_link(place_->address, place_->port, kHeartbeatsToAnswer * plan_.heartbeat); });
+    next_place_ = loop_.after(Duration::zero(), [this] { go_to_place(); });
   } else {
     ended_ = true;
     events_.failed(link_->trouble(), "");

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/loopback_address.h"
+#include "base/numeric_address.h"
 
 namespace lrun {
 namespace {

@@ -30,14 +30,17 @@ void Job::find_successor(const std::string& why) {
   succession_step_ = loop_.after(Duration::zero(), [this, was_closed] {
     if (ended_) return;
     if (!succession_) {
-      search_limit_ = loop_.after(kHeartbeatsToLook * plan_.heartbeat, [this] {
-        follow({.why = "nobody holds a meeting after " + format_duration(kHeartbeatsToLook * plan_.heartbeat)});
-      });
+      limit_search(kHeartbeatsToLook * plan_.heartbeat);
       succession_.emplace(membership_);
       return follow(succession_->holder_lost(was_closed));
     }
     follow(succession_->has_voted() ? succession_->successor_lost(was_closed) : succession_->out_of_reach());
   });
+}
+
+void Job::limit_search(Duration limit) {
+  search_limit_ =
+      loop_.after(limit, [this, limit] { follow({.why = "nobody holds a meeting after " + format_duration(limit)}); });
 }
 
 void Job::tell_adrift(const std::string& how) {
@@ -99,9 +102,7 @@ void Job::follow_successors(const std::string& why) {
       events_.sent_on("the meeting at " + link_->meeting_address() + " is lost: " + why +
                       "; looking for the node that holds the next one");
     }
-    const Duration limit = (kHeartbeatsToLook + 2) * plan_.heartbeat;  // the members begin that much earlier or later
-    search_limit_ = loop_.after(
-        limit, [this, limit] { follow({.why = "nobody holds a meeting after " + format_duration(limit)}); });
+    limit_search((kHeartbeatsToLook + 2) * plan_.heartbeat);  // the members begin that much earlier or later
   }
   next_place_ = loop_.after(turned_to_ == 0 ? Duration::zero() : kPause, [this] {
     const Successor& next = line_.at(turned_to_++ % line_.size());
@@ -109,14 +110,18 @@ void Job::follow_successors(const std::string& why) {
   });
 }
 
-/// The others turn to the next one where it was our meeting that no round has begun in.
-void Job::end_succession() {
+void Job::end_search() {
   search_limit_.cancel();
   succession_step_.cancel();
   probe_.cancel();
-  next_place_.cancel();
   watch_.reset();
   succession_.reset();
+}
+
+/// The others turn to the next one where it was our meeting that no round has begun in.
+void Job::end_succession() {
+  end_search();
+  next_place_.cancel();
   holder_.reset();
 }
 

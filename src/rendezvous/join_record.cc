@@ -1,9 +1,9 @@
 #include "rendezvous/join_record.h"
 
-#include <arpa/inet.h>
 #include <nlohmann/json.hpp>
 
 #include "base/json_integer.h"
+#include "base/numeric_address.h"
 
 namespace lrun {
 namespace {
@@ -82,11 +82,6 @@ std::optional<JoinRecord> join_record_from_json(std::string_view text) {
   } catch (const Json::exception&) {
     return std::nullopt;
   }
-}
-
-bool is_numeric_address(const std::string& address) {
-  in6_addr bytes{};
-  return ::inet_pton(AF_INET, address.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, address.c_str(), &bytes) == 1;
 }
 
 bool is_loopback_address(std::string_view address) { return address.starts_with("127.") || address == "::1"; }

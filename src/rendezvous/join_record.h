@@ -44,9 +44,6 @@ std::string to_json(const JoinRecord& record);
 /// Empty for what is not JSON, lacks a field, or holds a value out of its range.
 std::optional<JoinRecord> join_record_from_json(std::string_view json);
 
-/// True of '10.0.0.1' and 'fd00::1', and of no name.
-bool is_numeric_address(const std::string& address);
-
 /// True of '127.0.0.1', '127.5.5.5' and '::1'.
 bool is_loopback_address(std::string_view address);
 

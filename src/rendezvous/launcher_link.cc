@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "store/connect.h"
 #include "store/host_address.h"
 
@@ -22,10 +23,6 @@ constexpr Duration kLongestPause(1000);
 constexpr int kBeatsPerHeartbeat = 4;
 
 SteadyTime now() { return std::chrono::steady_clock::now(); }
-
-std::int64_t nanoseconds(auto time) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
-}
 
 Handshake handshake_with(const std::string& secret) { return {Handshake::Side::kLauncher, secret, random_nonce()}; }
 

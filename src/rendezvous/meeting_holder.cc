@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/nanoseconds.h"
 #include "rendezvous/handshake.h"
 #include "rendezvous/port_probe.h"
 #include "store/connect.h"
@@ -24,10 +25,6 @@ constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
 constexpr std::size_t kMostUnsent = 2 * kMostBytesFromHolder;
 
 SteadyTime now() { return std::chrono::steady_clock::now(); }
-
-std::int64_t nanoseconds(auto time) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
-}
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/json_integer.h"
+#include "base/numeric_address.h"
 
 namespace lrun {
 namespace {

@@ -1,6 +1,5 @@
 #include "store/host_address.h"
 
-#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -8,12 +7,12 @@
 #include <memory>
 
 #include "base/ask_in_child.h"
+#include "base/numeric_address.h"
 
 namespace lrun {
 
 std::string known_address(const std::string& host) {
-  in6_addr bytes{};
-  if (::inet_pton(AF_INET, host.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, host.c_str(), &bytes) == 1) return host;
+  if (is_numeric_address(host)) return host;
   return host == "localhost" ? "127.0.0.1" : std::string();
 }
 

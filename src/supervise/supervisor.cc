@@ -7,6 +7,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/nanoseconds.h"
 #include "base/small_file.h"
 #include "process/descendants.h"
 #include "verdict/judge.h"
@@ -19,10 +20,6 @@ namespace {
 constexpr Duration kKillLimit(5000);
 /// A failure within this time may have come before the others had begun.
 constexpr Duration kStarting(1000);
-
-std::int64_t nanoseconds(auto duration) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
-}
 
 std::string device_name(const NodePlan& node, int local_rank) {
   const auto worker = std::find_if(node.workers.begin(), node.workers.end(),
@@ -122,8 +119,8 @@ FailureRecord Supervisor::begin_record(const Worker& worker) const {
   record.pid = worker.process.pid();
   record.attempt = facts_.attempt;
   record.device = device_name(node_, worker.local_rank);
-  record.steady_ns = nanoseconds(now.time_since_epoch());
-  record.wall_ns = nanoseconds(std::chrono::system_clock::now().time_since_epoch());
+  record.steady_ns = nanoseconds(now);
+  record.wall_ns = nanoseconds(std::chrono::system_clock::now());
   record.lifetime_ms = std::chrono::duration_cast<Duration>(now - worker.started).count();
   record.stop_signal = stop_signals_[pids_.at(record.pid)];
   return record;

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <system_error>
 
+#include "base/nanoseconds.h"
 #include "base/own_signals.h"
 #include "process/descendants.h"
 #include "verdict/machine_evidence.h"
@@ -18,10 +19,6 @@ namespace {
 
 constexpr Duration kKillLimit(5000);
 constexpr Duration kSettleForVictims(250);  // the rank whose death they tell of may end a moment later
-
-std::int64_t nanoseconds(auto since_epoch) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count();
-}
 
 }  // namespace
 
@@ -151,8 +148,8 @@ FailureRecord RankSupervisor::record_of(const Worker& worker, const ExitStatus& 
   record.rank = worker.rank;
   record.local_rank = worker.local_rank;
   record.pid = worker.process.pid();
-  record.steady_ns = nanoseconds(now.time_since_epoch());
-  record.wall_ns = nanoseconds(std::chrono::system_clock::now().time_since_epoch());
+  record.steady_ns = nanoseconds(now);
+  record.wall_ns = nanoseconds(std::chrono::system_clock::now());
   record.lifetime_ms = std::chrono::duration_cast<Duration>(now - worker.started).count();
   record.stop_signal = signal_sent_;
   record.ending =

@@ -1,9 +1,14 @@
-#include "base/loopback_address.h"
+#include "base/numeric_address.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
 namespace lrun {
+
+bool is_numeric_address(const std::string& address) {
+  in6_addr bytes{};
+  return ::inet_pton(AF_INET, address.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, address.c_str(), &bytes) == 1;
+}
 
 std::string loopback_address_of(const std::string& host) {
   if (host == "localhost") return "127.0.0.1";

@@ -4,6 +4,9 @@
 
 namespace lrun {
 
+/// True of '10.0.0.1' and 'fd00::1', and of no name.
+bool is_numeric_address(const std::string& address);
+
 /// The address of the loopback interface that `host` is, as the kernel writes it: '127.0.0.1' for 'localhost', one of
 /// 127.0.0.0/8, or '::1'. Empty for every other name and address; nobody is asked.
 std::string loopback_address_of(const std::string& host);

@@ -1,4 +1,4 @@
-#include "base/loopback_address.h"
+#include "base/numeric_address.h"
 
 #include <gtest/gtest.h>
 
