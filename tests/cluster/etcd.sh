@@ -19,7 +19,7 @@ ctl() { ETCDCTL_API=3 etcdctl --endpoints "$endpoints" "$@"; }
 etcd_up() {
   bring_up etcd etcd up "$1"
   endpoints=$("$lab" etcd endpoints)
-  comes_up etcd ctl endpoint health
+  wait_for etcd ctl endpoint health
 }
 
 # begin NAME NODES JOB [OPTIONS]: a launcher in the background; its workers go on until the file 'end' is there.

@@ -19,7 +19,7 @@ bring_up hosts hosts up 6
 bring_up etcd etcd up 3 --hosts
 endpoints=$("$lab" etcd endpoints)
 ctl() { "$lab" exec h0 env ETCDCTL_API=3 etcdctl --endpoints "$endpoints" "$@"; }
-comes_up etcd ctl endpoint health
+wait_for etcd ctl endpoint health
 with_etcd() {  # cut|heal HOST: its links to the hosts of etcd
   local to
   for to in h1 h2 h3; do "$lab" hosts "$1" "$2" "$to"; done

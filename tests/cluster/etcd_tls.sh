@@ -58,9 +58,9 @@ etcd --name m --data-dir "$out/data" --logger zap --log-outputs stderr \
   --listen-peer-urls "http://$host:2380" --initial-advertise-peer-urls "http://$host:2380" \
   --initial-cluster "m=http://$host:2380" > "$out/etcd.log" 2>&1 &
 etcd=$!
-# shellcheck disable=SC2317 # called by comes_up
+# shellcheck disable=SC2317 # called by wait_for
 listens() { : < "/dev/tcp/$host/$1"; }
-comes_up etcd listens 2379; comes_up etcd listens 2378
+wait_for etcd listens 2379; wait_for etcd listens 2378
 tls=protocol=https,cacert=$out/ours.pem
 ours=cert=$out/launcher.pem,key=$out/launcher.key
 begin a 2379 "$tls,$ours"

@@ -33,12 +33,12 @@ bring_up() {
   "$lab" "$@" > "$out/lab" 2>&1 || skip "no $name here: $(tail -n 1 "$out/lab")"
 }
 
-# comes_up NAME COMMAND...: waits until COMMAND succeeds, so that nobody has to be patient with what has just begun.
-comes_up() {
-  local name=$1 deadline=$((SECONDS + 60))
+# wait_for WHAT COMMAND...: until COMMAND succeeds, for `patience` seconds (60).
+wait_for() {
+  local what=$1 deadline=$((SECONDS + ${patience:-60}))
   shift
   until "$@" > /dev/null 2>&1; do
-    [ "$SECONDS" -lt "$deadline" ] || fail "$name does not come up"
+    [ "$SECONDS" -lt "$deadline" ] || fail "$what did not come"
     sleep 0.1
   done
 }

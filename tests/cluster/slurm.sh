@@ -114,7 +114,7 @@ head_is_killed() {
   kill -KILL "${sruns[@]}" "${heads[@]}"
   nothing_runs 5 -x -e '654[3]'
   no_step_runs() { ! "$lab" exec h0 squeue --noheader --steps | grep -q "^ *$job\.[0-9]"; }
-  comes_up "the end of the step" no_step_runs
+  wait_for "the end of the step" no_step_runs
   "$lab" exec h0 squeue --noheader --jobs "$job" --states RUNNING | grep -q . || fail "it is the batch script that ended"
   "$lab" exec h0 scancel "$job"
 }

@@ -60,7 +60,7 @@ exec '$lrun' --devices 1 --grace 60s --output raw sh -c '$training'"
 timeout 90 "$lab" exec h0 salloc -N2 "$out/script" > "$out/out" 2> "$out/err" < /dev/null &
 allocated=$!
 trains() { grep -qx 'rank 0 trains' "$out/out" && grep -qx 'rank 1 trains' "$out/out"; }
-comes_up "run in an allocation" trains
+wait_for "run in an allocation" trains
 "$lab" exec h0 kill -INT "$(cat "$out/pid")"
 status=0
 wait "$allocated" || status=$?

@@ -23,7 +23,7 @@ for host in h0 h1 h2; do
   "$lab" hosts on "$host" > /dev/null
 done
 two_are_idle() { [ "$("$lab" exec h0 sinfo --noheader --partition debug --states idle --format %D)" = 2 ]; }
-comes_up "Slurm with task/affinity" two_are_idle
+wait_for "Slurm with task/affinity" two_are_idle
 
 # run WANTED-STATUS COMMAND...: on the login node
 run() {
@@ -44,7 +44,7 @@ sort "$out/out" | cmp -s - "$out/of_tasks" || fail "the ranks have not the CPUs 
 # Another job has a CPU of h1: the rank there gets the one that Slurm gives, also where lrun itself starts srun.
 other=$("$lab" exec h0 sbatch --parsable -N1 -w h1 -n1 -o "$out/of_other" --wrap "$of_itself; sleep 1000")
 other_runs() { grep -q cpus "$out/of_other"; }
-comes_up "the other job" other_runs
+wait_for "the other job" other_runs
 run 0 srun -N1 -w h1 -n1 sh -c "$of_itself"
 given=$(cat "$out/out")
 [ "$given" != "$(cat "$out/of_other")" ] || skip "task/affinity keeps two jobs on one CPU of this machine"

@@ -15,17 +15,6 @@ PATH=$(dirname "$lrun"):$PATH  # sbatch takes the environment along
 export PATH LRUN_GRACE=1s LRUN_OUTPUT=raw
 cd "$out"  # where output goes
 fail() { echo "FAILED: $1"; tail -n 40 ./*.out; exit 1; }
-
-# wait_for WHAT COMMAND...: until COMMAND succeeds.
-wait_for() {
-  local what=$1
-  shift
-  for _ in $(seq 600); do
-    ! "$@" > /dev/null 2>&1 || return 0
-    sleep 0.1
-  done
-  fail "$what did not come"
-}
 # told PATTERN: some line of the job's output is like that.
 told() { grep -Eq "$1" train-*.out; }
 # submit ARGUMENT...: sets `id`.

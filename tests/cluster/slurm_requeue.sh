@@ -16,17 +16,7 @@ PATH=$(dirname "$lrun"):$PATH  # sbatch takes the environment along
 export PATH
 cd "$out"  # where output goes
 fail() { echo "FAILED: $1"; tail -n 40 ./*.out; exit 1; }
-
-# wait_for WHAT COMMAND...: until COMMAND succeeds.
-wait_for() {
-  local what=$1
-  shift
-  for _ in $(seq 900); do
-    ! "$@" > /dev/null 2>&1 || return 0
-    sleep 0.1
-  done
-  fail "$what did not come"
-}
+patience=90  # seconds, for wait_for
 # lines COUNT PATTERN: so many lines of the jobs' output are PATTERN.
 lines() { [ "$(cat train-*.out | grep -Exc "$2")" -eq "$1" ]; }
 has_state() { "$lab" exec h0 scontrol --oneliner show job "$id" | grep -q "JobState=$1"; }

@@ -83,19 +83,13 @@ grep -Eiq '^  \| h9  .*resolve' "$out/err" || fail "h9 has no reason"
 [ ! -e "$out/started" ] || fail "something was started"
 "$lab" hosts on h3 > /dev/null
 
-# wait_for TEXT: until it is in the output of the run in the background
-wait_for() {
-  for _ in $(seq 600); do
-    [ "$(grep -c "$1" "$out/out")" -ge "$2" ] && return
-    sleep 0.1
-  done
-  fail "'$1' never came"
-}
+# printed TEXT COUNT: so many lines of the output of the run in the background have it.
+printed() { [ "$(grep -c "$1" "$out/out")" -ge "$2" ]; }
 # A host without power is named within ten seconds, and nothing is left on the others.
 unset LRUN_RDZV_CONF
 "$lab" exec h0 "$lrun" -H h1:1,h2:1,h3:1 --grace 2s sh -c 'echo ready; exec sleep 7654' > "$out/out" 2> "$out/err" &
 head=$!
-wait_for ready 3
+wait_for "ready" printed ready 3
 "$lab" hosts off h2 > /dev/null
 start=$SECONDS
 named h2 10
@@ -108,15 +102,15 @@ nothing_runs 5 -e '765[4]'
 "$lab" exec h0 "$lrun" -H h1:1,h2:1 sh -c 'trap "echo stopped; exit 0" TERM; echo ready; while :; do sleep 0.1; done' \
   > "$out/out" 2> "$out/err" &
 head=$!
-wait_for ready 2
+wait_for "ready" printed ready 2
 kill -TERM "$head"
 wait "$head" && fail "a run that was stopped succeeded"
-wait_for stopped 2  # who waits for `lab exec` may be quicker
+wait_for "stopped" printed stopped 2  # who waits for `lab exec` may be quicker
 
 # The head is killed: nothing runs anywhere after five seconds.
 "$lab" exec h0 "$lrun" -H h1:2,h2:2 sh -c 'trap "" TERM HUP; echo ready; sleep 8765; sleep 8765' > "$out/out" 2> "$out/err" &
 head=$!
-wait_for ready 4
+wait_for "ready" printed ready 4
 for file in /proc/[0-9]*/cmdline; do
   process=$(basename "$(dirname "$file")")
   if tr '\0' ' ' 2> /dev/null < "$file" | grep -q "^$lrun -H h1:2,h2:2"; then kill -KILL "$process" || true; fi
@@ -127,7 +121,7 @@ nothing_runs 5 -e '876[5]'
 # The head's machine loses its power: no connection ends, and nothing runs after a minute of silence.
 "$lab" exec h0 "$lrun" -H h1:2,h2:2 sh -c 'trap "" TERM HUP; echo ready; sleep 9876; sleep 9876' > "$out/out" 2> "$out/err" &
 head=$!
-wait_for ready 4
+wait_for "ready" printed ready 4
 "$lab" hosts off h0 > /dev/null
 wait "$head" 2> /dev/null || true
 nothing_runs 75 -e '987[6]'

@@ -20,11 +20,6 @@ namespace {
 
 const Words kWorker{HOROVOD_WORKER};
 
-Words joined(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 /// What the workers told, without the prefix of lrun.
 std::multiset<std::string> results(const std::string& out) {
   constexpr std::string_view kMark = "result ";

@@ -12,6 +12,7 @@
 
 #include "support/lrun_process.h"
 #include "support/temporary_folder.h"
+#include "support/words.h"
 
 namespace lrun::test {
 namespace {
@@ -25,8 +26,6 @@ export SSH_CONNECTION="127.0.0.1 40000 127.0.0.1 22" TMPDIR="$HOST_TMPDIR"
 [ -n "$PART" ] || exec sh -c "$2"
 head -c "$PART" | sh -c "$2"
 )";
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::string line_with(const std::string& text, const std::string& part) {
   const auto at = text.find(part);

@@ -16,11 +16,10 @@
 #include "base/fd.h"
 #include "support/lrun_process.h"
 #include "support/temporary_folder.h"
+#include "support/words.h"
 
 namespace lrun::test {
 namespace {
-
-using Words = std::vector<std::string>;
 
 constexpr const char* kFakeSsh = R"(#!/bin/sh
 while [ $# -gt 2 ]; do shift; done
@@ -81,25 +80,10 @@ class Hosts : public testing::Test {
   TemporaryFolder folder_;
 };
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
-Words shell(const std::string& script) { return {"sh", "-c", script}; }
-
-Words with(Words arguments, const Words& program) {
-  arguments.insert(arguments.end(), program.begin(), program.end());
-  return arguments;
-}
-
 TEST_F(Hosts, RunOneJobWithUnequalNumbersOfWorkers) {
   LrunProcess lrun(
-      with({"-H", "a:1,b:2"},
-           shell("echo $RANK/$WORLD_SIZE local $LOCAL_RANK node $GROUP_RANK on $HOST_NAME: $CARRIED ${TMPDIR-none}")),
+      joined({"-H", "a:1,b:2"},
+             shell("echo $RANK/$WORLD_SIZE local $LOCAL_RANK node $GROUP_RANK on $HOST_NAME: $CARRIED ${TMPDIR-none}")),
       options());
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   for (const char* const line :
@@ -112,8 +96,8 @@ TEST_F(Hosts, RunOneJobWithUnequalNumbersOfWorkers) {
 }
 
 TEST_F(Hosts, TellAFailureOnceAndEndWithItsCode) {
-  LrunProcess lrun(with({"-H", "a:2,b:2", "--grace", "20s"},
-                        shell("if [ $RANK = 3 ]; then echo boom >&2; exit 7; fi; exec sleep 1000")),
+  LrunProcess lrun(joined({"-H", "a:2,b:2", "--grace", "20s"},
+                          shell("if [ $RANK = 3 ]; then echo boom >&2; exit 7; fi; exec sleep 1000")),
                    options());
   EXPECT_EQ(lrun.wait().code, 7) << lrun.err();
   EXPECT_EQ(count(lrun.err(), "exited with code 7 after"), 2U) << "seen, and the verdict: " << lrun.err();
@@ -138,9 +122,10 @@ TEST_F(Hosts, ThatCannotBeUsedAreOneTableBeforeAnythingStarts) {
 }
 
 TEST_F(Hosts, AreStoppedBySignalsWithTheirGrace) {
-  LrunProcess lrun(with({"-H", "a:1,b:1", "--grace", "30s"},
-                        shell("trap 'echo stopped $RANK; exit 0' TERM; echo ready $RANK; while :; do sleep 0.1; done")),
-                   options());
+  LrunProcess lrun(
+      joined({"-H", "a:1,b:1", "--grace", "30s"},
+             shell("trap 'echo stopped $RANK; exit 0' TERM; echo ready $RANK; while :; do sleep 0.1; done")),
+      options());
   ASSERT_TRUE(lrun.read_until([&] { return contains(lrun.out(), "ready 0") && contains(lrun.out(), "ready 1"); }))
       << lrun.err();
   lrun.signal(SIGTERM);
@@ -150,7 +135,7 @@ TEST_F(Hosts, AreStoppedBySignalsWithTheirGrace) {
 }
 
 TEST_F(Hosts, RunNothingOnceTheHeadWasKilled) {
-  LrunProcess lrun(with({"-H", "a:1,b:1,localhost:1"}, shell("trap '' TERM HUP; echo ready; sleep 1000; sleep 1000")),
+  LrunProcess lrun(joined({"-H", "a:1,b:1,localhost:1"}, shell("trap '' TERM HUP; echo ready; sleep 1000; sleep 1000")),
                    options());
   ASSERT_TRUE(lrun.read_until([&] { return count(lrun.out(), "ready") == 3; })) << lrun.err();
   ::kill(lrun.pid(), SIGKILL);
@@ -164,7 +149,7 @@ TEST_F(Hosts, RunOnWhileTheHeadIsSuspendedWithCtrlZ) {
   LrunProcess::Options job = options();
   job.before_exec = [] { ::setpgid(0, 0); };  // as a shell starts it: what nobody could continue does not stop
   LrunProcess lrun(
-      with({"-H", "seen:1,b:1"}, shell("echo ready; until [ -e " + gate + " ]; do sleep 0.1; done; echo on")), job);
+      joined({"-H", "seen:1,b:1"}, shell("echo ready; until [ -e " + gate + " ]; do sleep 0.1; done; echo on")), job);
   ASSERT_TRUE(lrun.read_until([&] { return count(lrun.out(), "ready") == 2; })) << lrun.err();
   lrun.signal(SIGTSTP);
   ASSERT_TRUE(eventually([&] { return process_state(lrun.pid()) == 'T'; }));
@@ -216,7 +201,7 @@ TEST_F(Hosts, ThatNeverTellTheirEndAreNotWaitedForOnceTheJobIsOver) {
 }
 
 TEST_F(Hosts, AreNotWaitedForByASshThatStaysAfterTheirEnd) {
-  LrunProcess lrun(with({"-H", "shared:1,b:1"}, shell("echo $RANK; exit 3")), options());
+  LrunProcess lrun(joined({"-H", "shared:1,b:1"}, shell("echo $RANK; exit 3")), options());
   EXPECT_EQ(lrun.wait().code, 3) << lrun.err();
   EXPECT_TRUE(lrun.processes().empty()) << "the ssh is ours";
 }
@@ -243,8 +228,8 @@ TEST_F(Hosts, KeepLittleOfWhatASlowReaderHasNotTaken) {
   const std::string gate = (folder_.path() / "gate").string();
   ASSERT_EQ(::mkfifo(gate.c_str(), 0600), 0);
   const Fd opener(::open(gate.c_str(), O_RDWR | O_CLOEXEC));
-  LrunProcess lrun(with({"-H", "a:1,b:1"}, shell("[ $RANK = 1 ] || yes " + line + " | head -n " +
-                                                 std::to_string(kLines) + "; read x <" + gate)),
+  LrunProcess lrun(joined({"-H", "a:1,b:1"}, shell("[ $RANK = 1 ] || yes " + line + " | head -n " +
+                                                   std::to_string(kLines) + "; read x <" + gate)),
                    options());
   std::size_t taken = 0;
   ASSERT_TRUE(lrun.read_until([&] {
@@ -266,8 +251,8 @@ TEST_F(Hosts, KeepLittleOfWhatASlowReaderHasNotTaken) {
 TEST_F(Hosts, SecretsAreOnNoCommandLine) {
   LrunProcess::Options with_secret = options();
   with_secret.environment["LRUN_JOB_SECRET"] = "hidden-secret";
-  LrunProcess lrun(with({"-H", "a:1,b:1"}, shell("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c hidden-secre[t]; "
-                                                 "echo ${LRUN_JOB_SECRET-no secret}")),
+  LrunProcess lrun(joined({"-H", "a:1,b:1"}, shell("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c hidden-secre[t]; "
+                                                   "echo ${LRUN_JOB_SECRET-no secret}")),
                    with_secret);
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_EQ(count(lrun.out(), "] 0\n"), 2U) << lrun.out();
@@ -277,11 +262,11 @@ TEST_F(Hosts, SecretsAreOnNoCommandLine) {
 TEST_F(Hosts, AreReadFromAFile) {
   const std::string file = (folder_.path() / "hosts").string();
   std::ofstream(file) << "# two\na slots=1\nb slots=3\n";
-  LrunProcess lrun(with({"--hostfile", file, "--exclude", "b:2"}, shell("echo $RANK/$WORLD_SIZE on $HOST_NAME")),
+  LrunProcess lrun(joined({"--hostfile", file, "--exclude", "b:2"}, shell("echo $RANK/$WORLD_SIZE on $HOST_NAME")),
                    options());
   lrun.wait();
   EXPECT_TRUE(contains(lrun.err(), "GPU")) << "devices by number are GPUs: " << lrun.err();
-  LrunProcess counted(with({"--hostfile", file}, shell("echo $RANK/$WORLD_SIZE on $HOST_NAME")), options());
+  LrunProcess counted(joined({"--hostfile", file}, shell("echo $RANK/$WORLD_SIZE on $HOST_NAME")), options());
   EXPECT_EQ(counted.wait().code, 0) << counted.err();
   EXPECT_TRUE(contains(counted.out(), "3/4 on b")) << counted.out();
   LrunProcess missing({"--hostfile", "/nowhere", "true"}, options());
@@ -291,13 +276,13 @@ TEST_F(Hosts, AreReadFromAFile) {
 }
 
 TEST_F(Hosts, ThisMachineAloneIsAnOrdinaryRun) {
-  LrunProcess lrun(with({"-H", "localhost:2", "--ssh", "/nowhere/ssh"}, shell("echo $RANK/$WORLD_SIZE")), options());
+  LrunProcess lrun(joined({"-H", "localhost:2", "--ssh", "/nowhere/ssh"}, shell("echo $RANK/$WORLD_SIZE")), options());
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_TRUE(contains(lrun.out(), "[1] 1/2\n")) << lrun.out();
 }
 
 TEST_F(Hosts, ThisMachineTakesPartWithoutSsh) {
-  LrunProcess lrun(with({"-H", "localhost:1,a:1"}, shell("echo $RANK/$WORLD_SIZE on ${HOST_NAME-here}")), options());
+  LrunProcess lrun(joined({"-H", "localhost:1,a:1"}, shell("echo $RANK/$WORLD_SIZE on ${HOST_NAME-here}")), options());
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_TRUE(contains(lrun.out(), "[0] 0/2 on here\n")) << lrun.out();
   EXPECT_TRUE(contains(lrun.out(), "[1] 1/2 on a\n")) << lrun.out();

@@ -13,11 +13,10 @@
 
 #include "support/lrun_process.h"
 #include "support/temporary_folder.h"
+#include "support/words.h"
 
 namespace lrun::test {
 namespace {
-
-using Words = std::vector<std::string>;
 
 /// Writes down who connects to whom: 'h1 head' or 'h33 relay'. Hosts whose name begins with 'far' are out of a relay's
 /// reach, and nobody reaches those that begin with 'refused'.
@@ -34,14 +33,6 @@ exec sh -c "$2"
 )";
 
 constexpr int kHosts = 34;
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
 
 class HostsTree : public testing::Test {
  protected:

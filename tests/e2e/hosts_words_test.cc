@@ -11,11 +11,10 @@
 
 #include "support/lrun_process.h"
 #include "support/temporary_folder.h"
+#include "support/words.h"
 
 namespace lrun::test {
 namespace {
-
-using Words = std::vector<std::string>;
 
 /// Of its process there is a file 'pid_HOST'.
 constexpr const char* kFakeSsh = R"sh(#!/bin/sh
@@ -64,25 +63,10 @@ class HostsWords : public testing::Test {
   TemporaryFolder folder_;
 };
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
-Words shell(const std::string& script) { return {"sh", "-c", script}; }
-
-Words with(Words arguments, const Words& program) {
-  arguments.insert(arguments.end(), program.begin(), program.end());
-  return arguments;
-}
-
 TEST_F(HostsWords, AreNamedOnceForEachWorkerInTheFileOfPbs) {
   const std::string file = path("nodes");
   std::ofstream(file) << "a\na\na\nb\n";
-  LrunProcess lrun(with({"--hostfile", file}, shell("echo $RANK/$WORLD_SIZE on $HOST_NAME")), options());
+  LrunProcess lrun(joined({"--hostfile", file}, shell("echo $RANK/$WORLD_SIZE on $HOST_NAME")), options());
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_TRUE(contains(lrun.out(), "[2] 2/4 on a\n")) << lrun.out() << lrun.err();
   EXPECT_TRUE(contains(lrun.out(), "[3] 3/4 on b\n")) << lrun.out() << lrun.err();
@@ -100,7 +84,7 @@ TEST_F(HostsWords, HaveNoCountThatMayBeOfEachOrOfAll) {
 
 /// The words are those of the first host, which hears of the signal from another one before it gets it itself.
 TEST_F(HostsWords, TellASignalOfTheHeadInTheSameWordsWhoeverHearsOfItFirst) {
-  LrunProcess lrun(with({"-H", "slow:1,b:1", "--grace", "30s"}, shell("echo ready; exec sleep 1000")), options());
+  LrunProcess lrun(joined({"-H", "slow:1,b:1", "--grace", "30s"}, shell("echo ready; exec sleep 1000")), options());
   ASSERT_TRUE(lrun.read_until([&] { return count(lrun.out(), "ready") == 2; })) << lrun.err();
   lrun.signal(SIGINT);
   EXPECT_TRUE(lrun.read_until([&] { return contains(lrun.err(), "the run was stopped"); })) << lrun.err();
@@ -111,7 +95,7 @@ TEST_F(HostsWords, TellASignalOfTheHeadInTheSameWordsWhoeverHearsOfItFirst) {
 }
 
 TEST_F(HostsWords, NameWhoseLauncherASignalCameTo) {
-  LrunProcess lrun(with({"-H", "a:1,b:1"}, shell("[ $RANK = 0 ] || kill -TERM $PPID; exec sleep 1000")), options());
+  LrunProcess lrun(joined({"-H", "a:1,b:1"}, shell("[ $RANK = 0 ] || kill -TERM $PPID; exec sleep 1000")), options());
   EXPECT_NE(lrun.wait().code, 0);
   EXPECT_TRUE(contains(lrun.err(), "lrun: error: the run was stopped: node b: received SIGTERM\n")) << lrun.err();
 }
@@ -145,10 +129,10 @@ TEST_F(HostsWords, CannotBeReachedByAProgramThatIsMissing) {
 
 TEST_F(HostsWords, OneThatIsLostWhileOthersRunIsWarnedOfBeforeTheVerdict) {
   const std::string pid_file = path("pid_b");
-  LrunProcess lrun(with({"-H", "a:1,b:1", "--grace", "30s"},
-                        shell("trap 'until [ -e " + path("gate") +
-                              " ]; do sleep 0.05; done; exit 0' TERM; [ $RANK = 0 ] || kill -9 $(cat " + pid_file +
-                              "); while :; do sleep 0.05; done")),
+  LrunProcess lrun(joined({"-H", "a:1,b:1", "--grace", "30s"},
+                          shell("trap 'until [ -e " + path("gate") +
+                                " ]; do sleep 0.05; done; exit 0' TERM; [ $RANK = 0 ] || kill -9 $(cat " + pid_file +
+                                "); while :; do sleep 0.05; done")),
                    options());
   const std::string warning = "lrun: warning: b: the connection to its lrun ended: ";
   EXPECT_TRUE(lrun.read_until([&] { return contains(lrun.err(), warning); })) << lrun.err();

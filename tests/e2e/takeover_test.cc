@@ -34,6 +34,20 @@ struct Three {
   LrunProcess& third;
 };
 
+struct Two {
+  LrunProcess& first;
+  LrunProcess& second;
+};
+
+/// The first of them holds the meeting.
+Two start_two(Job& job, const Words& program) {
+  const Two nodes{job.start({"--node-rank", "0"}, program),
+                  job.start({"--node-rank", "1", "--rdzv-conf", kOther}, program)};
+  EXPECT_TRUE(nodes.first.wait_for("rank 0/2") && nodes.second.wait_for("rank 1/2"))
+      << nodes.first.err() << nodes.second.err();
+  return nodes;
+}
+
 TEST_F(Takeover, JobsGoOnWithoutTheNodesThatHeldTheirMeeting) {
   for (const char* const backend : {"static", "c10d"}) {
     std::filesystem::remove(end_);
@@ -123,9 +137,7 @@ TEST_F(Takeover, NodesThatHaveNotBegunAgainJoinTheFirstOneThatHas) {
 /// It begins while the other stands still: both go on, as the manual says, and one says so.
 TEST_F(Takeover, AJobThatBeginsAtTheEndpointBesideAnotherIsTold) {
   Job job({"--nnodes", "1:2"});
-  LrunProcess& first = job.start({"--node-rank", "0"}, program());
-  LrunProcess& second = job.start({"--node-rank", "1", "--rdzv-conf", kOther}, program());
-  ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
+  const auto [first, second] = start_two(job, program());
   kill_whole(first);
   ASSERT_TRUE(second.wait_for("rank 0/1 of 1 count 0.")) << second.err();
   const pid_t launcher = second.launcher_pid();
@@ -140,9 +152,7 @@ TEST_F(Takeover, AJobThatBeginsAtTheEndpointBesideAnotherIsTold) {
 
 TEST_F(Takeover, SparesFollowTheirJobWhereTheHolderOfItsMeetingIsLost) {
   Job job({"--nnodes", "2"});
-  LrunProcess& first = job.start({"--node-rank", "0"}, program());
-  LrunProcess& second = job.start({"--node-rank", "1", "--rdzv-conf", kOther}, program());
-  ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
+  const auto [first, second] = start_two(job, program());
   LrunProcess& spare = job.start({"--rdzv-conf", kOther}, program());
   ASSERT_TRUE(spare.wait_for("this one waits until it is needed")) << spare.err();
   kill_whole(first);
@@ -155,9 +165,7 @@ TEST_F(Takeover, SparesFollowTheirJobWhereTheHolderOfItsMeetingIsLost) {
 
 TEST_F(Takeover, AJobThatIsShortWaitsForItsFirstNode) {
   Job job({"--nnodes", "2"});
-  LrunProcess& first = job.start({"--node-rank", "0"}, program());
-  LrunProcess& second = job.start({"--node-rank", "1", "--rdzv-conf", kOther}, program());
-  ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
+  const auto [first, second] = start_two(job, program());
   kill_whole(first);
   ASSERT_TRUE(second.wait_for("waiting for other nodes: ")) << second.err();
   ::kill(second.launcher_pid(), SIGCHLD);  // as of a child that asks the name service, which is none of its workers

@@ -6,11 +6,10 @@
 #include "base/duration.h"
 #include "support/lrun_process.h"
 #include "support/with_more_time.h"
+#include "support/words.h"
 
 namespace lrun::test {
 namespace {
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(TimeLimits, ARunThatTakesTooLongIsStoppedPolitely) {
   with_more_time([](int factor) -> std::string {

@@ -13,10 +13,9 @@
 #include <vector>
 
 #include "support/lrun_process.h"
+#include "support/words.h"
 
 namespace lrun::test {
-
-using Words = std::vector<std::string>;
 
 /// Free now; below the range from which the kernel gives ports to others by itself. Processes that run at the same
 /// time, and calls of one process, begin to look far apart.
@@ -43,10 +42,8 @@ class Job {
   explicit Job(Words common) : common_(std::move(common)), endpoint_("127.0.0.1:" + std::to_string(free_port())) {}
 
   LrunProcess& start(const Words& options, const Words& command, LrunProcess::Options process = {}) {
-    Words words{"--rdzv-endpoint", endpoint_, "--rdzv-id", "named"};
-    words.insert(words.end(), common_.begin(), common_.end());
-    words.insert(words.end(), options.begin(), options.end());
-    words.insert(words.end(), command.begin(), command.end());
+    const Words meeting{"--rdzv-endpoint", endpoint_, "--rdzv-id", "named"};
+    const Words words = joined(joined(joined(meeting, common_), options), command);
     nodes_.push_back(std::make_unique<LrunProcess>(words, std::move(process)));
     return *nodes_.back();
   }
@@ -56,10 +53,6 @@ class Job {
   std::string endpoint_;
   std::vector<std::unique_ptr<LrunProcess>> nodes_;
 };
-
-inline Words shell(const std::string& script) { return {"sh", "-c", script}; }
-
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// kill -9 of both processes of a launcher, while neither can act. It is waited for.
 inline void kill_whole(LrunProcess& node) {
