@@ -108,17 +108,23 @@ void JobRun::stopping(const RunEnd& end, const FailureRecord* cause, int others)
 /// What ends this node's launcher need not end the job: a scheduler takes a node away, somebody kills lrun there, or
 /// the program is missing there.
 bool JobRun::may_leave(const RunEnd& end) const {
-  if (!job_.may_drop_out()) return false;
-  if (end.kind == RunEnd::Kind::kGuardDied) return true;
   const int others = membership_.num_nodes - lost_ - 1;
+  if (end.kind == RunEnd::Kind::kGuardDied) return job_.may_drop_out() || may_be_succeeded(others);
+  if (!job_.may_drop_out()) return false;
   const bool taken_away = end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGTERM && !end.by_head;
   const bool of_this_node = taken_away || end.kind == RunEnd::Kind::kStartFailed;
   return of_this_node && rendezvous_.min_nodes < rendezvous_.max_nodes && others >= rendezvous_.min_nodes;
 }
 
+/// Where the others would only wait for somebody who cannot come, they are better told why.
+bool JobRun::may_be_succeeded(int others) const {
+  const bool can_go_on = others >= rendezvous_.min_nodes || rendezvous_.replacement > Duration::zero();
+  return job_.has_successors() && others > 0 && can_go_on;
+}
+
 void JobRun::drop_out(const std::string& why) {
   alone_ = final_ = true;
-  job_.drop_out(why);
+  job_.may_drop_out() ? job_.drop_out(why) : job_.vanish();
 }
 
 void JobRun::tell(const RunEnd& end, const FailureRecord* cause) {

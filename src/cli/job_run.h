@@ -83,6 +83,7 @@ class JobRun : public RunObserver {
   void tell(const RunEnd& end, const FailureRecord* cause);
   void drop_out(const std::string& why);
   [[nodiscard]] bool may_leave(const RunEnd& end) const;
+  [[nodiscard]] bool may_be_succeeded(int others) const;
   [[nodiscard]] std::string who_goes_on(const std::string& spare) const;
   [[nodiscard]] ClockShift shift() const;
 

@@ -82,6 +82,9 @@ class Job {
 
   /// We leave the job, which may go on without us; nothing more is told. Only for who may_drop_out().
   void drop_out(const std::string& why);
+  /// As a launcher that was killed: the others take over the meeting that is held here. Nothing more is told. Only where
+  /// has_successors().
+  void vanish();
   /// We are done with the job; nothing more is told. `text`: what it came to, empty when it succeeded.
   void bye(const std::string& text) { end_with(LauncherMessage::Kind::kBye, text); }
   /// After bye(), or with `text` instead of it. Where the meeting is held here it goes on until the others are done,
@@ -98,6 +101,8 @@ class Job {
 
   /// The others can go on without us: they meet elsewhere, or can do so.
   [[nodiscard]] bool may_drop_out() const { return holder_ == nullptr || election_ != nullptr; }
+  /// The meeting is held here, and the others of the round that runs take it over when this launcher is lost.
+  [[nodiscard]] bool has_successors() const;
   /// The meeting is, or may be, held here, and other machines can reach it.
   [[nodiscard]] bool is_open_to_network() const { return is_open_to_network_; }
   /// While the meeting is lost that of its last holder, by whose clock the loss was told.
@@ -166,6 +171,7 @@ class Job {
   std::size_t max_store_connections_;
   std::unique_ptr<MeetingHolder> holder_;
   std::unique_ptr<MeetingHolder> signpost_;  ///< what was the meeting here, and sends all on to where it is now
+  std::unique_ptr<MeetingHolder> vanished_;  ///< closed; its store may be known still
   bool owns_endpoint_ = false;               ///< either of them is there
   bool rank_is_by_default_ = false;          ///< we asked for 0 because we held the meeting
   bool store_is_meeting_ = false;            ///< the workers' store is at the endpoint, which is here

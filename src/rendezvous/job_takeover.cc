@@ -19,6 +19,21 @@ bool Job::may_succeed() const {
   return !ended_ && begun_ && (settled_ || succession_) && membership_.holder && !holder_;
 }
 
+bool Job::has_successors() const {
+  return holder_ && !election_ && !ended_ && settled_ && membership_.holder && membership_.num_nodes > 1;
+}
+
+/// What we say now would come to them before they see that we are gone, and be taken for the end of the job.
+void Job::vanish() {
+  ended_ = true;
+  watch_.reset();
+  if (signpost_) signpost_->vanish();
+  vanished_ = std::move(holder_);
+  vanished_->vanish();
+  link_->close();
+  if (succession_) end_succession();
+}
+
 /// Called by the link, which another one replaces.
 void Job::find_successor(const std::string& why) {
   const bool was_closed = link_->was_closed();

@@ -86,6 +86,14 @@ void MeetingHolder::send_on_to(const MeetingPlace& place) {
   send_all();
 }
 
+/// The port first: who sees its connection closed asks there whether this launcher lives.
+void MeetingHolder::vanish() {
+  server_.vanish();
+  deadline_.cancel();
+  look_again_.cancel();
+  connections_.clear();
+}
+
 bool MeetingHolder::over() const {
   const auto joined = [](const auto& entry) { return entry.second->joined; };
   return coordinator_.over() && std::none_of(connections_.begin(), connections_.end(), joined);

@@ -63,6 +63,9 @@ class MeetingHolder {
 
   [[nodiscard]] StoreServer& server() { return server_; }
 
+  /// As a holder whose process has ended: nobody is told anything, nobody finds us any more.
+  void vanish();
+
   /// A last line to turned_away, about those that were only counted; none when there are none.
   void tell_refusals();
 

@@ -97,14 +97,25 @@ StoreServer::~StoreServer() = default;
 
 std::size_t StoreServer::num_clients() const { return connections_.size() - strangers_.size(); }
 
-void StoreServer::reset() {
+void StoreServer::close_all() {
   for (const auto& [id, connection] : connections_) poll_.remove(connection->socket.get());
   connections_.clear();
   strangers_.clear();
   table_ = KeyValueTable();
   if (horovod_) horovod_->reset();
   clients_seen_ = 0;
-  if (options_.only_keeps_port) return;
+}
+
+void StoreServer::vanish() {
+  accepting_.cancel();
+  accept_again_.cancel();
+  listener_.reset();
+  close_all();
+}
+
+void StoreServer::reset() {
+  close_all();
+  if (options_.only_keeps_port || !listener_) return;
   // A worker of the last round may have connected and written before it died: its requests are not for this table.
   while (true) {
     const Fd stale(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));

@@ -79,6 +79,9 @@ class StoreServer {
   /// keys. Socket and port stay.
   void reset();
 
+  /// As a server whose process has ended: nobody is let in any more, and then every connection is closed.
+  void vanish();
+
   /// Takes the place of StoreServerOptions::log and ::greeted: who hosts the store may change during a run.
   void set_listeners(std::function<void(const std::string& line)> log, std::function<void(std::int32_t pid)> greeted);
 
@@ -88,6 +91,7 @@ class StoreServer {
  private:
   struct Connection;
 
+  void close_all();
   void accept_batch();
   void accept_again_later(int error);
   void add_connection(Fd socket);

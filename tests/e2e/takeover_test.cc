@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "support/elastic_jobs.h"
@@ -65,6 +66,39 @@ TEST_F(Takeover, JobsGoOnWithoutTheNodesThatHeldTheirMeeting) {
     end();
     expect_success({&nodes.third});
   }
+}
+
+/// One process of lrun is left there, and says nothing that would end the job elsewhere.
+TEST_F(Takeover, JobsGoOnWithoutTheFirstNodeWhoseGuardIsKilled) {
+  Job job({"--nnodes", "1:2"});
+  const auto [first, second] = start_two(job, program());
+  first.signal(SIGKILL);
+  ASSERT_TRUE(second.wait_for("rank 0/1 of 1 count 0.")) << second.err();
+  EXPECT_TRUE(contains(second.err(), " is lost: its launcher ended: the connection was closed; ")) << second.err();
+  EXPECT_TRUE(eventually([&] { return first.processes().empty(); })) << "something outlived the guard";
+  end();
+  expect_success({&second});
+}
+
+/// Slurm gives a step no other nodes: who is left has nothing to take over, and hears why the job ends.
+TEST_F(Takeover, JobsThatCannotGoOnWithoutTheFirstNodeAreToldThatItsGuardWasKilled) {
+  const std::string port = std::to_string(free_port());
+  const auto start = [&](const char* node) {
+    return std::make_unique<LrunProcess>(joined({"-n", "1", "--master-port", port}, program()),
+                                         LrunProcess::Options{.environment = {{"SLURM_JOB_ID", "12"},
+                                                                              {"SLURM_STEP_ID", "0"},
+                                                                              {"SLURM_STEP_NODELIST", "127.0.0.1,b"},
+                                                                              {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"},
+                                                                              {"SLURM_LOCALID", "0"},
+                                                                              {"SLURM_PROCID", node},
+                                                                              {"SLURM_NODEID", node}}});
+  };
+  const std::unique_ptr<LrunProcess> first = start("0");
+  const std::unique_ptr<LrunProcess> second = start("1");
+  ASSERT_TRUE(first->wait_for("rank 0/2") && second->wait_for("rank 1/2")) << first->err() << second->err();
+  first->signal(SIGKILL);
+  EXPECT_EQ(second->wait().code, 125) << second->err();
+  EXPECT_TRUE(contains(second->err(), ": lrun itself was killed")) << second->err();
 }
 
 TEST_F(Takeover, JobsGoOnWithoutTheSilentHolderOfTheirMeetingWhereTheyAreAMajority) {
