@@ -243,6 +243,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::
   const std::string secret = job_secret(environment);
   Job job(loop, *plan.rendezvous, join_record_of(plan, facts.program, facts.is_managed), gather_reports,
           facts.most_connections, secret, etcd_user(environment));
+  job.on_connection([&guard](int connection) { guard.hold(connection); });
   warn_of_strangers(job, secret);
   const MeetingEnd met = meet(loop, job, plan, guard);
   if (!met.report.empty()) {
@@ -332,10 +333,10 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
   facts.is_managed = is_managed(request);
   facts.maker_of_input_pipe = maker_of_input_pipe();
   RunCgroup cgroup = wants_cgroup(facts.start, environment) ? RunCgroup::make(plan.run_id) : RunCgroup();
-  const int code = run_guarded(
-      plan.stop_signals.numbers,
-      [&](Guard& guard) { return run_below_guard(plan, environment, std::move(facts), guard); }, std::move(cgroup),
-      plan.standard_input);
+  const int code =
+      run_guarded(plan.stop_signals.numbers,
+                  [&](Guard& guard) { return run_below_guard(plan, environment, std::move(facts), guard); },
+                  {std::move(cgroup), plan.standard_input, plan.rendezvous.has_value()});
   let_srun_read(code, environment);
   ::_exit(code);  // nothing is buffered, and somebody waits: the plan need not be taken apart before
 }

@@ -148,9 +148,8 @@ class Forwarder {
 };
 
 /// Waits for the launcher to end, forwarding everything else. \return nothing when it is deaf.
-std::optional<ExitStatus> forward_until_end(pid_t launcher, const sigset_t& handled, const std::atomic<int>& heard,
-                                            bool reads_terminal) {
-  Forwarder forwarder(launcher, heard);
+std::optional<ExitStatus> forward_until_end(pid_t launcher, const sigset_t& handled, Forwarder forwarder,
+                                            bool reads_terminal, const std::function<void()>& receive) {
   while (true) {
     const std::optional<siginfo_t> next = forwarder.next(handled);
     if (!next) return std::nullopt;
@@ -160,6 +159,10 @@ std::optional<ExitStatus> forward_until_end(pid_t launcher, const sigset_t& hand
       continue;
     }
     if (info.si_signo == SIGCONT && reads_terminal && !forwarder.may_end() && stop_for_terminal(launcher)) continue;
+    if (info.si_signo == forwarded_signal()) {
+      receive();
+      continue;
+    }
     if (info.si_signo != SIGCHLD) {
       forwarder.forward(info.si_signo);
       continue;
@@ -230,7 +233,8 @@ struct Guard::Page {
   std::atomic<int> heard{0};
 };
 
-Guard::Guard(RunCgroup cgroup) : pid_(::getpid()), cgroup_(std::move(cgroup)) {
+Guard::Guard(GuardOptions options) : pid_(::getpid()), cgroup_(std::move(options.cgroup)) {
+  if (options.holds_connection) held_.emplace();
   void* memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
   page_ = new (memory) Page;
@@ -241,6 +245,11 @@ Guard::~Guard() { ::munmap(page_, sizeof(Page)); }
 void Guard::note_heard() const { ++page_->heard; }
 
 bool Guard::has_died() const { return ::getppid() != pid_; }
+
+/// The signal that it forwards comes back to it: there is something to receive.
+void Guard::hold(int connection) const {
+  if (held_ && !has_died() && held_->send(connection)) ::kill(pid_, forwarded_signal());
+}
 
 void Guard::mark_end(int signal_number, bool clean) {
   page_->signal_number = signal_number;
@@ -259,19 +268,20 @@ std::vector<int> handled_signals(const std::vector<int>& stop_signals) {
   return handled;
 }
 
-int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher, RunCgroup cgroup,
-                bool reads_terminal) {
+int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher,
+                GuardOptions options) {
+  const bool reads_terminal = options.reads_terminal;
   // Ignored SIGCHLD (inherited from who started us) means that children vanish unreaped, and nobody learns how they
   // ended.
   ::signal(SIGCHLD, SIG_DFL);
-  Guard guard(std::move(cgroup));
+  Guard guard(std::move(options));
   const TerminalSettings terminal;
   std::vector<int> numbers = handled_signals(stop_signals);
-  numbers.push_back(SIGCHLD);
+  numbers.insert(numbers.end(), {SIGCHLD, forwarded_signal()});
   const sigset_t handled = signal_set(numbers);
   ::sigprocmask(SIG_BLOCK, &handled, nullptr);
-  const sigset_t own = signal_set({guard_died_signal(), forwarded_signal()});
-  ::sigprocmask(SIG_BLOCK, &own, nullptr);  // the launcher's from birth on
+  const sigset_t own = signal_set({guard_died_signal()});
+  ::sigprocmask(SIG_BLOCK, &own, nullptr);  // and forwarded_signal(): the launcher's from birth on
 
   become_subreaper();  // not inherited: the launcher asks for itself
   const pid_t child = ::fork();
@@ -289,10 +299,16 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
     become_subreaper();
     leave_as_launcher(launcher(guard), guard);
   }
-  const std::optional<ExitStatus> status = forward_until_end(child, handled, guard.page_->heard, reads_terminal);
+  Fd held;
+  const auto receive = [&] {
+    if (guard.held_) guard.held_->receive(held);
+  };
+  const std::optional<ExitStatus> status =
+      forward_until_end(child, handled, Forwarder(child, guard.page_->heard), reads_terminal, receive);
   if (!status || status->kind != ExitStatus::Kind::kExited) terminal.restore();
   const int code = end_behind_launcher(status, guard.page_->clean, guard.cgroup());
   guard.cgroup().remove();
+  held.reset();
   if (status && guard.page_->signal_number != 0) die_of(guard.page_->signal_number);
   return code;
 }

@@ -3,8 +3,10 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <optional>
 #include <vector>
 
+#include "process/descriptor_channel.h"
 #include "process/run_cgroup.h"
 
 namespace lrun {
@@ -16,6 +18,14 @@ std::vector<int> handled_signals(const std::vector<int>& stop_signals);
 /// What the launcher is called. Not 'lrun': who kills that name without mercy (`pkill -9 lrun`, also with -f) hits the
 /// guard alone, and the launcher can still clean up.
 inline constexpr const char* kLauncherName = "rank-supervisor";
+
+struct GuardOptions {
+  RunCgroup cgroup = {};  ///< of the workers; ended with them, and removed
+  /// A worker reads lrun's standard input: where that is a terminal, a run that is continued in the background stops
+  /// again, as the kernel stops a shell's jobs that read.
+  bool reads_terminal = false;
+  bool holds_connection = false;  ///< Guard::hold() is called
+};
 
 /// The guard, as the launcher knows it; what it is told goes through shared memory.
 class Guard {
@@ -30,13 +40,18 @@ class Guard {
   /// To be called for each forwarded_signal() that was read. The guard ends a launcher that does not read.
   void note_heard() const;
 
+  /// A connection whose end tells others that nothing runs here any more: the guard has it open, too, and ends the
+  /// workers of a launcher that was killed before it closes it. In the place of the one before; -1: there is none. Who
+  /// closes it while the guard lives has to shut it down first.
+  void hold(int connection) const;
+
   /// The run is over. `clean`: nothing is left below the launcher, and the guard need not look. With a signal, lrun is
   /// to die of it (it was interrupted, and whoever waits for it should see that).
   void mark_end(int signal_number, bool clean);
 
  private:
-  friend int run_guarded(const std::vector<int>&, const std::function<int(Guard&)>&, RunCgroup, bool);
-  explicit Guard(RunCgroup cgroup);
+  friend int run_guarded(const std::vector<int>&, const std::function<int(Guard&)>&, GuardOptions);
+  explicit Guard(GuardOptions options);
   ~Guard();
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
@@ -44,6 +59,7 @@ class Guard {
   Page* page_;
   pid_t pid_;
   RunCgroup cgroup_;
+  std::optional<DescriptorChannel> held_;
 };
 
 /// Runs `launcher` in a child process and watches over it, so that nothing survives a run however lrun ends.
@@ -60,15 +76,11 @@ class Guard {
 /// as forwarded_signal() with the number as its value; only TSTP, CONT and WINCH, which replace what they find pending,
 /// come as themselves.
 ///
-/// \param stop_signals    signals that end the run; any other keeps its default action, which ends lrun at once.
-/// \param cgroup          of the workers; ended with them, and removed.
-/// \param reads_terminal  a worker reads lrun's standard input: where that is a terminal, a run that is continued in
-/// the
-///                        background stops again, as the kernel stops a shell's jobs that read.
+/// \param stop_signals  signals that end the run; any other keeps its default action, which ends lrun at once.
 /// \return what `launcher` returned, or 125 after one line when it was killed by somebody. Does not return, but dies of
 ///         the signal, after Guard::mark_end(signal, …).
-/// \throws std::system_error  no memory, no process.
-int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher, RunCgroup cgroup = {},
-                bool reads_terminal = false);
+/// \throws std::system_error  no memory, no process, no descriptors.
+int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher,
+                GuardOptions options = {});
 
 }  // namespace lrun

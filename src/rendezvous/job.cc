@@ -106,7 +106,11 @@ void Job::open_link(const std::string& host, int port, Duration patience) {
       LauncherLink::Events{
           .received = [this](const LauncherMessage& message) { received(message); },
           .broken = [this](const std::string& why, const std::string& hint) { link_broken(why, hint); },
-          .joined = [this] { linked(); }});
+          .joined = [this] { linked(); },
+          .connection =
+              [this](int connection) {
+                if (connection_changed_) connection_changed_(connection);
+              }});
 }
 
 /// What the meeting has to know of us where it is another than before.

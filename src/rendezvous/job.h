@@ -67,6 +67,9 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
+  /// `changed` is told the connection by which the others know that this launcher lives, and -1 before it is closed.
+  void on_connection(std::function<void(int connection)> changed) { connection_changed_ = std::move(changed); }
+
   /// Who is told. What comes right behind the first `begun` waits for the next call of this.
   void set_events(Events events);
 
@@ -177,6 +180,7 @@ class Job {
   bool store_is_meeting_ = false;            ///< the workers' store is at the endpoint, which is here
   std::unique_ptr<StoreServer> store_;  ///< empty where the meeting's is the workers' store, or another node hosts it
   JoinRecord record_;                   ///< of this node
+  std::function<void(int)> connection_changed_;
   std::unique_ptr<LauncherLink> link_;  ///< empty: the meeting is looked for
   std::unique_ptr<HolderElection> election_;  ///< with an etcd
   std::string where_;                         ///< the node on which the meeting is held, as etcd says

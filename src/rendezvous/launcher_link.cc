@@ -100,6 +100,7 @@ void LauncherLink::join() {
                                .node_rank = options_.vote,
                                .was_spare = options_.was_spare,
                                .join = std::move(record)});
+  if (events_.connection) events_.connection(socket_.get());
   if (events_.joined) events_.joined();
   beat();
 }
@@ -228,7 +229,7 @@ void LauncherLink::close() {
 }
 
 void LauncherLink::disconnect() {
-  joined_ = false;
+  const bool is_shared = std::exchange(joined_, false) && events_.connection;
   resolving_.reset();
   attempt_limit_.cancel();
   beat_.cancel();
@@ -236,7 +237,14 @@ void LauncherLink::disconnect() {
   writable_.cancel();
   // What was said last must come before the end of the connection: where it cannot even be sent, there is none before
   // that of this process.
-  if (std::exchange(said_adrift_, false) && !out_.empty()) (void)socket_.release();
+  if (std::exchange(said_adrift_, false) && !out_.empty()) {
+    (void)socket_.release();
+    return;
+  }
+  if (is_shared) {  // whatever others have of it, it ends here
+    ::shutdown(socket_.get(), SHUT_RDWR);
+    events_.connection(-1);
+  }
   socket_.reset();
 }
 

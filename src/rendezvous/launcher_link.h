@@ -53,9 +53,13 @@ class LauncherLink {
     /// The link is of no use any more. `hint` says what a person can do about it; empty: nothing special.
     std::function<void(const std::string& why, const std::string& hint)> broken;
     std::function<void()> joined = {};  ///< the meeting takes messages now; may be empty
+    /// The connection of a link that has joined, and -1 before it is closed: who has a copy of it may close that any
+    /// time after. May be empty.
+    std::function<void(int connection)> connection = {};
   };
 
   LauncherLink(EventLoop& loop, Options options, Events events);
+  ~LauncherLink() { disconnect(); }
   LauncherLink(const LauncherLink&) = delete;
   LauncherLink& operator=(const LauncherLink&) = delete;
 

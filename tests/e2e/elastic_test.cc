@@ -85,6 +85,30 @@ TEST_F(Elastic, JobsGoOnWithoutANodeThatIsTakenAway) {
   expect_success({&first});
 }
 
+/// Nobody takes its place while something of it runs: the guard has the connection, too. Here it stands still, and what
+/// the killed launcher left is there.
+TEST_F(Elastic, ANodeWhoseLauncherIsKilledIsLostWhenItsGuardHasEndedItsWorkers) {
+  Job job({"--nnodes", "2", "--rdzv-conf", "heartbeat_timeout=60"});
+  const Words with_daemon = shell("setsid sleep 1000 & " + program().back());
+  LrunProcess& first = job.start({"--node-rank", "0"}, with_daemon);
+  LrunProcess& second = job.start({"--node-rank", "1"}, with_daemon);
+  ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
+  const pid_t launcher = second.launcher_pid();
+  second.signal(SIGSTOP);
+  ::kill(launcher, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return process_state(launcher) == 'Z'; }));
+  LrunProcess& spare = job.start({}, program());  // the end of a connection would have been seen before
+  ASSERT_TRUE(spare.wait_for("this one waits until it is needed")) << spare.err();
+  EXPECT_FALSE(contains(first.err(), "is lost")) << first.err();
+  second.signal(SIGCONT);
+  ASSERT_TRUE(first.wait_for(" is lost: its launcher ended: the connection was closed; ")) << first.err();
+  EXPECT_TRUE(second.workers().empty()) << "it was lost before";
+  EXPECT_EQ(second.wait().code, 125) << second.err();
+  ASSERT_TRUE(spare.wait_for("rank 1/2 of 2 count 0.")) << spare.err();
+  end();
+  expect_success({&first, &spare});
+}
+
 TEST_F(Elastic, JobsTakeInANodeThatComesLater) {
   for (const char* const backend : {"static", "c10d"}) {
     std::filesystem::remove(end_);

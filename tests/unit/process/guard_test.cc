@@ -1,11 +1,13 @@
 #include "process/guard.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <string>
 
 #include "base/fd.h"
 #include "base/own_signals.h"
@@ -39,6 +41,41 @@ struct Pids {
   ::_exit(0);
 }
 
+struct HoldingLauncher {
+  pid_t pid = 0;
+  int connection = -1;  ///< in it: the end that is read of what ends with the connection
+  int grandchild = -1;  ///< the same of what ends with its grandchild
+};
+
+/// A launcher that holds a connection and has a grandchild in a session of its own. What it opened the guard has only
+/// from it.
+[[noreturn]] void be_guard_that_holds(Fd& told) {
+  (void)run_guarded(
+      {SIGTERM},
+      [&](Guard& guard) {
+        Pipe connection = make_pipe();
+        Pipe grandchild = make_pipe();
+        if (::fork() == 0) {
+          connection.write.reset();
+          ::setsid();
+          while (true) ::pause();
+        }
+        grandchild.write.reset();
+        guard.hold(connection.write.get());
+        connection.write.reset();
+        const HoldingLauncher here{::getpid(), connection.read.get(), grandchild.read.get()};
+        (void)!::write(told.get(), &here, sizeof here);
+        while (true) ::pause();
+        return 0;
+      },
+      {.holds_connection = true});
+  ::_exit(0);
+}
+
+Fd opened(pid_t pid, int fd) {
+  return Fd(::open(("/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd)).c_str(), O_RDONLY | O_CLOEXEC));
+}
+
 bool reaches_its_end(const Fd& pipe) {
   constexpr int kPatienceMs = 30'000;
   pollfd end{pipe.get(), POLLIN, 0};
@@ -61,6 +98,24 @@ TEST(Guard, WorkersEndWithItThoughTheLauncherIsHeld) {
   EXPECT_TRUE(reaches_its_end(life.read)) << "the worker lives on";
   ::kill(pids.launcher, SIGKILL);  // it would end by itself later
   if (::getpgid(pids.worker) == pids.worker) ::kill(pids.worker, SIGKILL);
+}
+
+TEST(Guard, ClosesTheConnectionOfAKilledLauncherWhenNothingOfItRunsAnyMore) {
+  Pipe told = make_pipe();
+  const pid_t guard = ::fork();
+  if (guard == 0) be_guard_that_holds(told.write);
+  HoldingLauncher launcher;
+  ASSERT_EQ(::read(told.read.get(), &launcher, sizeof launcher), static_cast<ssize_t>(sizeof launcher));
+  const Fd connection = opened(launcher.pid, launcher.connection);
+  const Fd grandchild = opened(launcher.pid, launcher.grandchild);
+  ASSERT_TRUE(connection && grandchild);
+  pollfd end{connection.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&end, 1, 0), 0) << "the launcher has closed it, but not the guard";
+  ::kill(launcher.pid, SIGKILL);
+  EXPECT_TRUE(reaches_its_end(connection));
+  end.fd = grandchild.get();
+  EXPECT_EQ(::poll(&end, 1, 0), 1) << "a grandchild lives on";
+  ::waitpid(guard, nullptr, 0);
 }
 
 }  // namespace
