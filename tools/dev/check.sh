@@ -81,17 +81,33 @@ check_asan() {
   ctest --preset asan --parallel "$(jobs)"
 }
 
-# The black-box suite that torchrun itself passes, but for the cases that tests/conformance.later names.
-check_conformance() {
-  local suite later
+# run_conformance LRUN: the black-box suite that torchrun itself passes, but for the cases of tests/conformance.later.
+# Those with torch in their workers are skipped where Python has none.
+run_conformance() {
+  local lrun=$1 suite left_out again cases
   suite=$(shared conformance) || { note "../shared/conformance is not here: left out"; return 0; }
   need_pytest || { note "no pytest, and no network to fetch it: conformance left out"; return 0; }
-  mapfile -t later < <(sed -n "s|^test_|--deselect=test_|p" tests/conformance.later)
-  stage "conformance with torchrun, without ${#later[@]} cases that come later; a minute"
-  # lrun respects signals that were ignored when it was started, and a background job may have begun so.
-  LAUNCHER="$root/build/dev/lrun --compat=torchrun" env --default-signal=HUP,INT,QUIT "$python_home/bin/python" -m pytest -q -p no:cacheprovider \
-    --rootdir "$suite" -n "$(jobs)" --tb=short -m "not slow and not needs_torch" "${later[@]}" "$suite"
+  need_python_torch || true
+  mapfile -t cases < <(sed -n 's/^\(again \)\?test_/test_/p' tests/conformance.later)
+  mapfile -t again < <(sed -n "s|^again test_|$suite/test_|p" tests/conformance.later)
+  left_out=("${cases[@]/#/--deselect=}")
+  stage "conformance with torchrun, without ${#left_out[@]} cases that tests/conformance.later tells of; 3 minutes"
+  conformance_pytest "$lrun" -n "$(jobs)" "${left_out[@]}" "$suite"
+  [ ${#again[@]} -gt 0 ] || return 0
+  stage "the cases that may have to be run again"
+  conformance_pytest "$lrun" --cache-clear "${again[@]}" || conformance_pytest "$lrun" --last-failed "${again[@]}" ||
+    conformance_pytest "$lrun" --last-failed "${again[@]}"
 }
+
+# lrun respects signals that were ignored when it was started, and a background job may have begun so.
+conformance_pytest() {
+  local lrun=$1
+  shift
+  LAUNCHER="$lrun --compat=torchrun" env --default-signal=HUP,INT,QUIT "$python_home/bin/python" -m pytest -q \
+    -o cache_dir="$root/build/check/pytest" --rootdir "$(shared conformance)" --tb=short "$@"
+}
+
+check_conformance() { run_conformance "$root/build/dev/lrun"; }
 
 # Short runs with random faults; another seed each time, and a failure prints how to repeat the one run.
 check_faults() {

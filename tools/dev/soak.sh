@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# soak: long runs by hand. soak [chroot | elastic [COUNT [SEED]] | faults [COUNT [SEED]] | launches [COUNT] | programs |
+# soak: long runs by hand. soak [chroot | conformance | elastic [COUNT [SEED]] | faults [COUNT [SEED]] | launches [COUNT] | programs |
 # repeat [MINUTES [SEED]] | tests | valgrind [COUNT [SEED]]]; without a part all of them.
 
 # A bare Debian with nothing but a clone of what is committed here, and this machine's cache.
@@ -39,6 +39,13 @@ in_chroot() {
     mount --bind "$2" "$1/root/.cache/lrun"
     exec chroot "$1" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 ${http_proxy:+http_proxy="$http_proxy"} \
       bash -euc "cd /root/lrun; $3" < /dev/null' _ "$folder" "$LRUN_CACHE" "$command"
+}
+
+# The black-box suite with a launcher under AddressSanitizer.
+soak_conformance() {
+  mkdir -p build/check
+  configure_and_build asan lrun
+  run_conformance "$root/build/asan/lrun"
 }
 
 # The tests that start processes, in random order, subsets and parallelism; the seed makes a run repeatable.
@@ -153,11 +160,12 @@ dev_soak() {
       soak_elastic
       soak_launches
       soak_programs
+      soak_conformance
       soak_valgrind
       soak_chroot
       soak_repeat
       ;;
-    chroot | elastic | faults | launches | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
-    *) fail "unknown part '$what'" "chroot, elastic, faults, launches, programs, repeat, tests or valgrind" ;;
+    chroot | conformance | elastic | faults | launches | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
+    *) fail "unknown part '$what'" "chroot, conformance, elastic, faults, launches, programs, repeat, tests or valgrind" ;;
   esac
 }
