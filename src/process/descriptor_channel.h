@@ -11,8 +11,8 @@ class DescriptorChannel {
   /// \throws std::system_error  no descriptors are left.
   DescriptorChannel();
 
-  /// Gives the other end a copy of `fd` in the place of the one before; -1: none. \return false when that cannot be: the
-  /// other end has what it had.
+  /// Gives the other end a copy of `fd` in the place of the one before; -1: none. \return false when that cannot be:
+  /// the other end has what it had.
   [[nodiscard]] bool send(int fd) const;
 
   /// `kept` becomes what was sent last; it stays where nothing was sent.

@@ -85,8 +85,8 @@ class Job {
 
   /// We leave the job, which may go on without us; nothing more is told. Only for who may_drop_out().
   void drop_out(const std::string& why);
-  /// As a launcher that was killed: the others take over the meeting that is held here. Nothing more is told. Only where
-  /// has_successors().
+  /// As a launcher that was killed: the others take over the meeting that is held here. Nothing more is told. Only
+  /// where has_successors().
   void vanish();
   /// We are done with the job; nothing more is told. `text`: what it came to, empty when it succeeded.
   void bye(const std::string& text) { end_with(LauncherMessage::Kind::kBye, text); }
@@ -181,7 +181,7 @@ class Job {
   std::unique_ptr<StoreServer> store_;  ///< empty where the meeting's is the workers' store, or another node hosts it
   JoinRecord record_;                   ///< of this node
   std::function<void(int)> connection_changed_;
-  std::unique_ptr<LauncherLink> link_;  ///< empty: the meeting is looked for
+  std::unique_ptr<LauncherLink> link_;        ///< empty: the meeting is looked for
   std::unique_ptr<HolderElection> election_;  ///< with an etcd
   std::string where_;                         ///< the node on which the meeting is held, as etcd says
   std::string taken_away_;                    ///< why we hold the meeting no longer

@@ -50,25 +50,24 @@ struct HoldingLauncher {
 /// A launcher that holds a connection and has a grandchild in a session of its own. What it opened the guard has only
 /// from it.
 [[noreturn]] void be_guard_that_holds(Fd& told) {
-  (void)run_guarded(
-      {SIGTERM},
-      [&](Guard& guard) {
-        Pipe connection = make_pipe();
-        Pipe grandchild = make_pipe();
-        if (::fork() == 0) {
-          connection.write.reset();
-          ::setsid();
-          while (true) ::pause();
-        }
-        grandchild.write.reset();
-        guard.hold(connection.write.get());
-        connection.write.reset();
-        const HoldingLauncher here{::getpid(), connection.read.get(), grandchild.read.get()};
-        (void)!::write(told.get(), &here, sizeof here);
-        while (true) ::pause();
-        return 0;
-      },
-      {.holds_connection = true});
+  (void)run_guarded({SIGTERM},
+                    [&](Guard& guard) {
+                      Pipe connection = make_pipe();
+                      Pipe grandchild = make_pipe();
+                      if (::fork() == 0) {
+                        connection.write.reset();
+                        ::setsid();
+                        while (true) ::pause();
+                      }
+                      grandchild.write.reset();
+                      guard.hold(connection.write.get());
+                      connection.write.reset();
+                      const HoldingLauncher here{::getpid(), connection.read.get(), grandchild.read.get()};
+                      (void)!::write(told.get(), &here, sizeof here);
+                      while (true) ::pause();
+                      return 0;
+                    },
+                    {.holds_connection = true});
   ::_exit(0);
 }
 
