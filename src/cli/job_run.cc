@@ -54,6 +54,7 @@ void JobRun::attempt_over(const RunOutcome& outcome, bool wants_no_more) {
                 end_ns_ != 0 ? end_ns_ : nanoseconds(std::chrono::steady_clock::now()), outcome.records, shift());
   own_report_.wants_no_more = wants_no_more;
   state_ = State::kReported;
+  vanish();
   if (alone_) return judge_round(own_report_);
   job_.report(to_json(own_report_));
 }
@@ -90,6 +91,7 @@ void JobRun::cannot_clean_up() {
 
 void JobRun::bye(const std::string& text) {
   state_ = State::kDone;
+  vanish();
   job_.bye(text);
 }
 
@@ -124,7 +126,13 @@ bool JobRun::may_be_succeeded(int others) const {
 
 void JobRun::drop_out(const std::string& why) {
   alone_ = final_ = true;
-  job_.may_drop_out() ? job_.drop_out(why) : job_.vanish();
+  vanishes_ = !job_.may_drop_out();
+  if (!vanishes_) job_.drop_out(why);
+}
+
+/// Not before our workers are gone: the others begin at once.
+void JobRun::vanish() {
+  if (std::exchange(vanishes_, false)) job_.vanish();
 }
 
 void JobRun::tell(const RunEnd& end, const FailureRecord* cause) {

@@ -82,6 +82,7 @@ class JobRun : public RunObserver {
   void begun(const Membership& membership);
   void tell(const RunEnd& end, const FailureRecord* cause);
   void drop_out(const std::string& why);
+  void vanish();
   [[nodiscard]] bool may_leave(const RunEnd& end) const;
   [[nodiscard]] bool may_be_succeeded(int others) const;
   [[nodiscard]] std::string who_goes_on(const std::string& spare) const;
@@ -98,6 +99,7 @@ class JobRun : public RunObserver {
   int lost_ = 0;                              ///< nodes, of those of this attempt
   bool final_ = false;                        ///< somebody wants no further attempt
   bool alone_ = false;                        ///< the meeting is gone, or we have left it: nothing more comes
+  bool vanishes_ = false;                     ///< as soon as nothing runs here
   std::optional<FailureRecord> their_cause_;  ///< why another node stops
   std::int64_t end_ns_ = 0;                   ///< when this node began to stop
   JobReport own_report_;

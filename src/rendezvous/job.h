@@ -85,8 +85,8 @@ class Job {
 
   /// We leave the job, which may go on without us; nothing more is told. Only for who may_drop_out().
   void drop_out(const std::string& why);
-  /// As a launcher that was killed: the others take over the meeting that is held here. Nothing more is told. Only
-  /// where has_successors().
+  /// As a launcher that was killed: the others take over the meeting that is held here. Nothing more is told. Without
+  /// has_successors() nothing happens.
   void vanish();
   /// We are done with the job; nothing more is told. `text`: what it came to, empty when it succeeded.
   void bye(const std::string& text) { end_with(LauncherMessage::Kind::kBye, text); }

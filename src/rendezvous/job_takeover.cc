@@ -25,6 +25,7 @@ bool Job::has_successors() const {
 
 /// What we say now would come to them before they see that we are gone, and be taken for the end of the job.
 void Job::vanish() {
+  if (!has_successors()) return;
   ended_ = true;
   watch_.reset();
   if (signpost_) signpost_->vanish();
