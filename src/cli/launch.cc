@@ -224,7 +224,7 @@ std::pair<Verdict, bool> run_workers(const LaunchPlan& plan, const Environment& 
   NodeRun run(plan, environment, std::move(facts), loop, guard);
   Verdict verdict = run.run();
   const std::string token = outcome_token(environment);
-  if (!token.empty() && run.node_rank() == 0) write_to_stderr(outcome_line(token, verdict.exit_code));
+  if (!token.empty() && run.node_rank() == 0) write_to_stderr(outcome_line(token, run.round(), verdict.exit_code));
   return {std::move(verdict), run.left_nothing()};
 }
 

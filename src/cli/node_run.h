@@ -61,6 +61,8 @@ class NodeRun {
 
   /// Of this node, in the last attempt.
   [[nodiscard]] int node_rank() const { return node().node_rank; }
+  /// The same; 0 for a run that is alone.
+  [[nodiscard]] int round() const { return job_ ? job_->membership().round : 0; }
 
  private:
   Verdict run_attempts();

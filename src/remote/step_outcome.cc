@@ -8,8 +8,22 @@
 namespace lrun {
 namespace {
 
-constexpr std::size_t kMostDigits = 3;
+constexpr std::size_t kMostBytesOfNumbers = 15;  // of an int, a space, and a code
 constexpr int kMostCode = 255;
+
+struct Outcome {
+  int round = 0;
+  int code = 0;
+};
+
+std::optional<Outcome> outcome_in(std::string_view numbers) {
+  const std::size_t space = numbers.find(' ');
+  if (space == std::string_view::npos) return std::nullopt;
+  const auto round = whole_number<int>(numbers.substr(0, space));
+  const auto code = whole_number<int>(numbers.substr(space + 1));
+  if (!round || *round < 0 || !code || *code < 0 || *code > kMostCode) return std::nullopt;
+  return Outcome{*round, *code};
+}
 
 std::string mark_of(const std::string& token) { return "\x1e" + token + " "; }
 
@@ -23,7 +37,9 @@ std::size_t begun_at_end(std::string_view bytes, std::string_view mark) {
 
 }  // namespace
 
-std::string outcome_line(const std::string& token, int code) { return mark_of(token) + std::to_string(code) + "\n"; }
+std::string outcome_line(const std::string& token, int round, int code) {
+  return mark_of(token) + std::to_string(round) + " " + std::to_string(code) + "\n";
+}
 
 OutcomeReader::OutcomeReader(const std::string& token) : mark_(mark_of(token)) {}
 
@@ -35,10 +51,14 @@ std::string OutcomeReader::pass_on(std::string_view bytes) {
     passed.append(held_, 0, at);
     held_.erase(0, at);
     const std::size_t end = held_.find('\n', mark_.size());
-    if (end == std::string::npos && held_.size() <= mark_.size() + kMostDigits) return passed;  // more is to come
-    const auto code = whole_number<int>(std::string_view(held_).substr(mark_.size(), end - mark_.size()));
-    const bool is_line = end != std::string::npos && code && *code >= 0 && *code <= kMostCode;
-    if (is_line) code_ = code;
+    if (end == std::string::npos && held_.size() <= mark_.size() + kMostBytesOfNumbers)
+      return passed;  // more is to come
+    const auto outcome = outcome_in(std::string_view(held_).substr(mark_.size(), end - mark_.size()));
+    const bool is_line = end != std::string::npos && outcome;
+    if (is_line && (!code_ || outcome->round >= round_)) {
+      code_ = outcome->code;
+      round_ = outcome->round;
+    }
     if (!is_line) passed.append(held_, 0, mark_.size());
     held_.erase(0, is_line ? end + 1 : mark_.size());
   }

@@ -9,14 +9,14 @@ const std::string kToken = "0123456789abcdef";
 
 TEST(StepOutcome, IsTakenOutOfWhatTheUserSees) {
   OutcomeReader reader(kToken);
-  const std::string bytes = "a\n" + outcome_line(kToken, 7) + "b\n";
+  const std::string bytes = "a\n" + outcome_line(kToken, 0, 7) + "b\n";
   EXPECT_EQ(reader.pass_on(bytes), "a\nb\n");
   EXPECT_EQ(reader.code(), 7);
   EXPECT_EQ(reader.rest(), "");
 }
 
 TEST(StepOutcome, IsFoundWhereverTheBytesAreCut) {
-  const std::string bytes = "no end of line" + outcome_line(kToken, 137) + "b";
+  const std::string bytes = "no end of line" + outcome_line(kToken, 12, 137) + "b";
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
     OutcomeReader reader(kToken);
     std::string passed = reader.pass_on(std::string_view(bytes).substr(0, cut));
@@ -35,7 +35,8 @@ TEST(StepOutcome, HoldsBackNothingButItsOwnBeginning) {
 }
 
 TEST(StepOutcome, IsNoLineThatMakesNoSense) {
-  for (const char* const code : {"x", "", "256", "-1", "1000000"}) {
+  for (const char* const code :
+       {"x", "", "7", "0 ", " 0", "0 256", "0 -1", "-1 0", "0 1 2", "99999999999 0", "0 10000000000000000"}) {
     OutcomeReader reader(kToken);
     const std::string line = "\x1e" + kToken + " " + code + "\n";
     EXPECT_EQ(reader.pass_on(line) + reader.rest(), line);
@@ -43,12 +44,21 @@ TEST(StepOutcome, IsNoLineThatMakesNoSense) {
   }
 }
 
-TEST(StepOutcome, IsWhatWasSaidLast) {
+TEST(StepOutcome, IsWhatWasSaidLastOfTheNewestRound) {
   OutcomeReader reader(kToken);
-  EXPECT_EQ(reader.pass_on(outcome_line(kToken, 1) + outcome_line(kToken, 0)), "");
+  EXPECT_EQ(reader.pass_on(outcome_line(kToken, 9, 1) + outcome_line(kToken, 9, 0)), "");
   EXPECT_EQ(reader.code(), 0);
-  OutcomeReader other("fedcba9876543210");
-  EXPECT_EQ(other.pass_on(outcome_line(kToken, 1)), outcome_line(kToken, 1)) << "another run's";
+  EXPECT_EQ(reader.pass_on(outcome_line(kToken, 10, 3)), "");
+  EXPECT_EQ(reader.code(), 3);
+  EXPECT_EQ(reader.pass_on(outcome_line(kToken, 9, 125)), "") << "nor is it for the user";
+  EXPECT_EQ(reader.code(), 3) << "the job went on without who says that";
+}
+
+TEST(StepOutcome, IsOfThisRunOnly) {
+  OutcomeReader reader(kToken);
+  const std::string line = outcome_line("fedcba9876543210", 0, 1);
+  EXPECT_EQ(reader.pass_on(line), line);
+  EXPECT_EQ(reader.code(), std::nullopt);
 }
 
 }  // namespace
