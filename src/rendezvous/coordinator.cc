@@ -54,6 +54,9 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
 void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTime now) {
   const JoinRecord& record = *message.join;
   if (shares_failure(from, record)) return;
+  if (!no_meeting_.empty() && !message.takes_up) {
+    return send(from, {.kind = Kind::kNoMeeting, .text = no_meeting_}, true);
+  }
   if (!is_latest_connection(from, record, now)) return send(from, {.kind = Kind::kRefused}, true);
   if (const std::optional<Objection> objection = objection_to(record, now)) {
     return turn_away(from, record, *objection, now);

@@ -109,6 +109,8 @@ class Coordinator {
   /// The job is met elsewhere, and was not begun here: all are sent on, also who comes later. Also where it is met by
   /// now.
   void send_on_to(const MeetingPlace& place);
+  /// After send_on_to(): nothing came of that meeting. All meet here again, as if nobody had come yet.
+  void meet_here(SteadyTime now);
   /// Empty: here.
   [[nodiscard]] const std::optional<MeetingPlace>& place() const { return place_; }
   /// What another holder has to know, since a round has begun.
@@ -173,6 +175,7 @@ class Coordinator {
   void knock(LauncherId from, const LauncherMessage& message, SteadyTime now);
   [[nodiscard]] static LauncherMessage sends_on(const MeetingPlace& place);
   void invited(LauncherId from, const LauncherMessage& invitation);
+  void send_back_newcomers(const std::string& why);
   void tell_successors();
   void join(LauncherId from, const LauncherMessage& message, SteadyTime now);
   void let_in(SteadyTime now);
@@ -240,6 +243,7 @@ class Coordinator {
   std::string own_;                    ///< the token of the launcher that holds the meeting
   std::string host_;                   ///< the same, until it has joined
   std::optional<MeetingPlace> place_;  ///< where the job is met; empty: here
+  std::string no_meeting_;             ///< why those that were sent here are sent back; empty: they are not
   std::optional<JoinRecord> first_;    ///< of the job that is met elsewhere
   std::optional<std::pair<LauncherId, LauncherMessage>> invitation_;  ///< that came before the own launcher has joined
   std::unordered_set<std::string> took_part_;                         ///< tokens of those that were in a round

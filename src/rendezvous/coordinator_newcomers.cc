@@ -59,6 +59,16 @@ void Coordinator::invited(LauncherId from, const LauncherMessage& invitation) {
   send_on_to({job.address, job.meeting_port});
 }
 
+/// They were invited to a job that does not go on here, and may begin it where they came from.
+void Coordinator::send_back_newcomers(const std::string& why) {
+  no_meeting_ = why;
+  std::erase_if(launchers_, [&](const auto& entry) {
+    if (entry.second.in_round || entry.second.busy) return false;
+    send(entry.first, {.kind = Kind::kNoMeeting, .text = why}, true);
+    return true;
+  });
+}
+
 LauncherMessage Coordinator::sends_on(const MeetingPlace& place) {
   return {.kind = Kind::kElsewhere, .port = place.port, .address = place.address};
 }
@@ -70,6 +80,15 @@ void Coordinator::send_on_to(const MeetingPlace& place) {
   ballot_.reset();
   resumed_.reset();
   dismiss(sends_on(place));
+}
+
+void Coordinator::meet_here(SteadyTime now) {
+  place_.reset();
+  first_.reset();
+  last_call_.reset();
+  phase_ = Phase::kMeeting;
+  opened_ = progress_ = now;
+  host_ = own_;
 }
 
 }  // namespace lrun

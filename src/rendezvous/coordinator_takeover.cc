@@ -106,6 +106,7 @@ void Coordinator::advance_ballot(SteadyTime now) {
   if (ballot_->carried_by(count) || now < *resumed_ + 2 * times_.heartbeat) return;
   const int of = ballot_->members;
   ballot_.reset();
+  send_back_newcomers(no_majority_in_words(count, of));
   end_without_majority(count, of);
 }
 

@@ -199,6 +199,9 @@ void Job::received(const LauncherMessage& message) {
       return;
     case Kind::kElsewhere:
       return sent_on(message);
+    case Kind::kNoMeeting:
+      if (may_look_again()) return sent_back(message.text);
+      [[fallthrough]];
     case Kind::kEnded:
       ended_ = true;
       watch_.reset();
@@ -229,7 +232,7 @@ void Job::link_broken(const std::string& why, const std::string& hint) {
   if (election_ && !ended_) return meeting_lost(why, hint);
   if (may_succeed()) return find_successor(why);
   if (may_follow()) return follow_successors(why);
-  if (may_look_again()) return look_again();
+  if (may_look_again()) return look_again(why, false);
   if (std::exchange(ended_, true)) return;
   begun_ ? events_.lost("", why, 0, "") : events_.failed(why, hint);
 }

@@ -151,7 +151,9 @@ class Job {
   void give_meeting_away();
   void open_standby();
   [[nodiscard]] bool may_look_again() const;
-  void look_again();
+  void sent_back(const std::string& why);
+  void look_again(const std::string& why, bool came_to_nothing);
+  void meet_here(const std::string& why);
   [[nodiscard]] bool may_follow() const;
   void follow_successors(const std::string& why);
   void wait_as_spare(const LauncherMessage& message);

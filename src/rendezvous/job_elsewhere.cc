@@ -72,20 +72,57 @@ void Job::give_meeting_away() {
 }
 
 /// The place to which we were sent may be of no use any more: then the endpoint knows better.
-bool Job::may_look_again() const { return !ended_ && !begun_ && !is_spare_ && place_; }
+bool Job::may_look_again() const { return !ended_ && !begun_ && line_.empty() && place_; }
 
-void Job::look_again() {
+/// Whoever goes on with the job after all invites us again.
+void Job::sent_back(const std::string& why) {
+  link_->close();
+  look_again(why, true);
+}
+
+/// Called by the link, which another one replaces. Where the endpoint is ours and nobody is left at the place, it is
+/// as if this launcher were started now.
+void Job::look_again(const std::string& why, bool came_to_nothing) {
   const MeetingPlace before = *place_;
+  is_spare_ = false;
   if (!owns_endpoint_) {
     place_.reset();
     next_place_ = loop_.after(Duration::zero(), [this] { open_link(plan_.host, plan_.port, plan_.connect_timeout); });
   } else if (*signpost_->place() != before) {
     place_ = signpost_->place();
     next_place_ = loop_.after(Duration::zero(), [this] { go_to_place(); });
+  } else if (came_to_nothing) {
+    next_place_ = loop_.after(Duration::zero(), [this, why] { meet_here(why); });
   } else {
-    ended_ = true;
-    events_.failed(link_->trouble(), "");
+    const auto port = static_cast<std::uint16_t>(before.port);
+    probe_.ask(before.address, port, plan_.heartbeat / 2, [this, why, before](bool refused) {
+      if (ended_) return;
+      if (*signpost_->place() != before) return look_again(why, false);
+      if (refused) return meet_here(why);
+      ended_ = true;
+      events_.failed(why, "");
+    });
   }
+}
+
+/// What was given away is ours again.
+void Job::meet_here(const std::string& why) {
+  if (ended_) return;
+  if (events_.sent_on) {
+    events_.sent_on("nothing came of the meeting at " + place_->address + " port " + std::to_string(place_->port) +
+                    ": " + why + "; this node meets the others at the job's endpoint again");
+  }
+  place_.reset();
+  holder_ = std::move(signpost_);
+  holder_->meet_here();
+  standby_.reset();
+  record_.meeting_port = 0;
+  if (rank_is_by_default_) record_.node_rank = 0;
+  store_is_meeting_ = plan_.workers_use_endpoint;
+  open_store();
+  if (store_is_meeting_) store_.reset();
+  record_.store_port = store_ ? store_->port() : holder_->server().port();
+  open_link(own_meeting(), holder_->server().port(), plan_.connect_timeout);
 }
 
 }  // namespace lrun

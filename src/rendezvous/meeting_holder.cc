@@ -94,6 +94,13 @@ void MeetingHolder::vanish() {
   connections_.clear();
 }
 
+/// Whoever invited us and goes on with the job is to do so again.
+void MeetingHolder::meet_here() {
+  std::erase_if(connections_, [](const auto& entry) { return entry.second->invites; });
+  coordinator_.meet_here(now());
+  arm();
+}
+
 bool MeetingHolder::over() const {
   const auto joined = [](const auto& entry) { return entry.second->joined; };
   return coordinator_.over() && std::none_of(connections_.begin(), connections_.end(), joined);

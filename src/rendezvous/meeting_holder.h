@@ -57,6 +57,8 @@ class MeetingHolder {
 
   /// As Coordinator::send_on_to().
   void send_on_to(const MeetingPlace& place);
+  /// After it, where nothing came of that meeting: all meet here again.
+  void meet_here();
   [[nodiscard]] const std::optional<MeetingPlace>& place() const { return coordinator_.place(); }
   /// Here.
   [[nodiscard]] bool has_begun() const { return coordinator_.rounds_begun() > 0; }

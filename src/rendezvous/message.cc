@@ -18,7 +18,7 @@ using Kind = LauncherMessage::Kind;
 constexpr std::size_t kLengthBytes = 4;
 constexpr unsigned kBitsOfByte = 8;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 23> kKinds{{
+constexpr std::array<std::pair<Kind, std::string_view>, 24> kKinds{{
     {Kind::kJoin, "join"},          {Kind::kBeat, "beat"},       {Kind::kStopping, "stopping"},
     {Kind::kBegun, "begun"},        {Kind::kReport, "report"},   {Kind::kReady, "ready"},
     {Kind::kLeave, "leave"},        {Kind::kAdrift, "adrift"},   {Kind::kBye, "bye"},
@@ -26,7 +26,7 @@ constexpr std::array<std::pair<Kind, std::string_view>, 23> kKinds{{
     {Kind::kBegin, "begin"},        {Kind::kSettled, "settled"}, {Kind::kEcho, "echo"},
     {Kind::kStop, "stop"},          {Kind::kInvite, "invite"},   {Kind::kElsewhere, "elsewhere"},
     {Kind::kHasBegun, "has_begun"}, {Kind::kLost, "lost"},       {Kind::kResize, "resize"},
-    {Kind::kOver, "over"},          {Kind::kEnded, "ended"},
+    {Kind::kOver, "over"},          {Kind::kEnded, "ended"},     {Kind::kNoMeeting, "no_meeting"},
 }};
 
 std::string_view name_of(Kind kind) {

@@ -30,8 +30,11 @@ struct LauncherMessage {
     // from the holder to a launcher
     kRefused,    ///< `text`: why not, `hint`: what to do about it; the connection is closed, but that of an invitation
     kElsewhere,  ///< the job is met at `address` and `port`; the connection is closed
-    kHasBegun,   ///< answer to kInvite: a job of this name has begun here
-    kWaiting,    ///< `text`: who is there and who is missing
+    /// No round can begin here: `text` says why. Who was sent here looks at the endpoint again; the connection is
+    /// closed.
+    kNoMeeting,
+    kHasBegun,  ///< answer to kInvite: a job of this name has begun here
+    kWaiting,   ///< `text`: who is there and who is missing
     /// `text`: the job runs, and takes this node in when there is a place; empty: it was said, and `successors` may
     /// hold the meeting of a later round.
     kSpare,

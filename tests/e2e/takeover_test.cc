@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "support/elastic_jobs.h"
 
@@ -166,6 +167,30 @@ TEST_F(Takeover, NodesThatHaveNotBegunAgainJoinTheFirstOneThatHas) {
   kill_whole(third);
   end();
   expect_success({&again, &second});
+}
+
+/// The second of four cannot go on alone, but invites the first before it knows that.
+TEST_F(Takeover, TheFirstNodeThatIsStartedAgainDoesNotEndWithOneThatCannotGoOn) {
+  const std::string conf = "heartbeat_timeout=3";
+  Job job({"--nnodes", "1:4"});
+  LrunProcess& first = job.start({"--node-rank", "0", "--rdzv-conf", conf + ",last_call_timeout=300"}, program());
+  std::vector<LrunProcess*> others;
+  for (const char* const rank : {"1", "2", "3"}) {
+    others.push_back(&job.start({"--node-rank", rank, "--rdzv-conf", kOther}, program()));
+  }
+  for (LrunProcess* const node : others) ASSERT_TRUE(node->wait_for("/4 of 4 count 0.")) << node->err();
+  for (const std::size_t silent : {1U, 2U}) ::kill(others[silent]->launcher_pid(), SIGSTOP);
+  kill_whole(first);
+  ASSERT_TRUE(others[0]->wait_for("the nodes that are left meet anew")) << others[0]->err();
+  LrunProcess& again = job.start({"--node-rank", "0", "--rdzv-conf", conf + ",last_call_timeout=2"}, program());
+  EXPECT_EQ(others[0]->wait().code, 125) << others[0]->err();
+  EXPECT_TRUE(contains(others[0]->err(), "; 1 of 4 nodes is no majority, ")) << others[0]->err();
+  ASSERT_TRUE(again.wait_for("rank 0/1 of 1 count 0.")) << again.err();
+  EXPECT_TRUE(contains(again.err(), "nothing came of the meeting at 127.0.0.1 port ")) << again.err();
+  EXPECT_TRUE(contains(again.err(), ": 1 of 4 nodes is no majority, ")) << again.err();
+  for (const std::size_t silent : {1U, 2U}) kill_whole(*others[silent]);
+  end();
+  expect_success({&again});
 }
 
 /// It begins while the other stands still: both go on, as the manual says, and one says so.

@@ -51,6 +51,23 @@ TEST(Invitation, SendsOnToTheLatestPlace) {
   EXPECT_EQ(meeting.sent.front().message.port, 7002);
 }
 
+TEST(Invitation, ToNothingIsForgotten) {
+  ToldMeeting meeting(1, 3);
+  meeting.coordinator = Coordinator({.last_call = Duration(1000)}, meeting.now, test::joined, "token of 10.0.0.1");
+  meeting.join(1, node_at("10.0.0.1"));
+  invite(meeting, 9, holder_at("10.0.0.2"));
+  EXPECT_EQ(meeting.said(), "elsewhere>1");
+  meeting.now += Duration(3'600'000);
+  meeting.coordinator.meet_here(meeting.now);
+  meeting.join(2, node_at("10.0.0.3"));
+  EXPECT_EQ(meeting.said(), "") << "the launcher that holds the meeting comes first";
+  meeting.join(3, node_at("10.0.0.1"));
+  meeting.pass(Duration(999));
+  EXPECT_EQ(meeting.said(), "") << "others may still come";
+  meeting.pass(Duration(1));
+  EXPECT_EQ(meeting.said(), "begin>3 begin>2");
+}
+
 TEST(Invitation, IsNotTakenByAJobThatHasBegun) {
   ToldMeeting meeting(1, 3);
   meeting.join(1, node_at("10.0.0.1"));

@@ -132,7 +132,8 @@ class Cluster {
   void leave(int index) { kill(index, false); }
   void act(int index);
   void find_meeting(int index);
-  void look_again(int index);
+  void look_again(int index, bool nothing_came_of_it);
+  void meet_here(int index);
   void follow_as_spare(int index);
   Connection* connect(int client, const Place& server, LauncherMessage first);
   void join(int index, const Place& place);

@@ -22,7 +22,7 @@ void Cluster::find_meeting(int index) {
   Launcher& launcher = at(index);
   if (launcher.sent_to) {
     if (answers(*launcher.sent_to, index)) return join(index, *launcher.sent_to);
-    if (refuses(*launcher.sent_to, index) || now_ - launcher.asked >= 2 * kHeartbeat) look_again(index);
+    if (refuses(*launcher.sent_to, index) || now_ - launcher.asked >= 2 * kHeartbeat) look_again(index, false);
   } else if (!launcher.line.empty()) {
     follow_as_spare(index);
   } else if (!launcher.membership && answers({}, index)) {
@@ -31,15 +31,32 @@ void Cluster::find_meeting(int index) {
 }
 
 /// As Job::look_again().
-void Cluster::look_again(int index) {
+void Cluster::look_again(int index, bool nothing_came_of_it) {
   Launcher& launcher = at(index);
   launcher.asked = now_;
   const auto signpost = launcher.meetings.find(kEndpoint);
   if (launcher.membership) return leave(index);
-  if (signpost == launcher.meetings.end()) return launcher.sent_to.reset();
+  if (signpost == launcher.meetings.end() || !launcher.line.empty()) return launcher.sent_to.reset();
   const Place place = place_of(*signpost->second.place());
-  if (place == *launcher.sent_to) return leave(index);
-  launcher.sent_to = place;
+  if (place != *launcher.sent_to) {
+    launcher.sent_to = place;
+  } else if (nothing_came_of_it || refuses(place, index)) {
+    meet_here(index);
+  } else {
+    leave(index);
+  }
+}
+
+/// As Job::meet_here() and MeetingHolder::meet_here().
+void Cluster::meet_here(int index) {
+  Launcher& launcher = at(index);
+  for (Connection& connection : connections_) {
+    if (connection.server == index && connection.invites) end(connection.down, connection.server_open, false);
+  }
+  launcher.sent_to.reset();
+  launcher.waits = false;
+  launcher.meetings.at(kEndpoint).meet_here(now_);
+  launcher.holds = kEndpoint;
 }
 
 void Cluster::follow_as_spare(int index) {
@@ -206,6 +223,7 @@ void Cluster::take(int index, const LauncherMessage& message) {
       if (launcher.membership) return;
       launcher.line.clear();
       launcher.turned_to = 0;
+      if (!message.successors.empty()) launcher.sent_to.reset();
       if (!message.successors.empty()) launcher.line.push_back({launcher.link->server, launcher.link->port});
       for (const Successor& successor : message.successors) {
         launcher.line.push_back({launcher_named(successor.name), successor.meeting_port});
@@ -220,6 +238,10 @@ void Cluster::take(int index, const LauncherMessage& message) {
       return say(index, Kind::kReady, message.round + 1);
     case Kind::kElsewhere:
       return send_on(index, place_of({message.address, message.port}));
+    case Kind::kNoMeeting:
+      if (launcher.membership || !launcher.sent_to || !launcher.line.empty()) return leave(index);
+      close_link(index);
+      return look_again(index, true);
     case Kind::kRefused:
     case Kind::kEnded:
       return leave(index);

@@ -134,6 +134,29 @@ TEST(SuccessionSimulation, AFirstLauncherThatIsStartedAgainAtOnceMakesNoSecondJo
   }
 }
 
+/// One of four is left, which cannot go on, but invites whoever listens at the endpoint before it knows that.
+TEST(SuccessionSimulation, AFirstLauncherThatWasInvitedToNothingBeginsItsJob) {
+  for (unsigned seed = 0; seed < kSeeds; ++seed) {
+    for (const bool dies : {false, true}) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + (dies ? ", the one that invites it dies" : ""));
+      Cluster cluster = met(seed, 4);
+      for (const int off : {2, 3}) cluster.kill(off, true);
+      cluster.kill(0, false);
+      cluster.pass(kHeartbeat / 2);
+      ASSERT_NE(cluster.launcher(1).holds, 0);
+      cluster.start_again(0);
+      cluster.pass(kHeartbeat / 2);
+      ASSERT_TRUE(cluster.launcher(0).sent_to);
+      ASSERT_EQ(cluster.running(), 0);
+      if (dies) cluster.kill(1, false);
+      cluster.pass(4 * kHeartbeat);
+      EXPECT_FALSE(cluster.launcher(1).alive) << "it has no majority";
+      EXPECT_TRUE(cluster.launcher(0).running);
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
 /// LRUN_SEED=n replays one schedule.
 TEST(SuccessionSimulation, NeverMakesTwoJobsOrHangsWhateverHappens) {
   const char* const one = std::getenv("LRUN_SEED");
