@@ -1,5 +1,6 @@
 #include "rendezvous/endpoint_watch.h"
 
+#include <chrono>
 #include <utility>
 
 namespace lrun {
@@ -7,11 +8,15 @@ namespace {
 
 constexpr Duration kPause(300);
 constexpr Duration kAttempt(500);
+/// Name services remember longer: a launcher at a new address is found hardly later.
+constexpr Duration kRemembered(5000);
+
+SteadyTime now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
 EndpointWatch::EndpointWatch(EventLoop& loop, LauncherLink::Options endpoint, int round, Answered answered)
-    : loop_(loop), endpoint_(std::move(endpoint)), answered_(std::move(answered)) {
+    : loop_(loop), endpoint_(std::move(endpoint)), answered_(std::move(answered)), name_(endpoint_.host) {
   endpoint_.connect = Duration::zero();  // one attempt
   endpoint_.attempt = kAttempt;
   endpoint_.invites_to = round;
@@ -19,11 +24,18 @@ EndpointWatch::EndpointWatch(EventLoop& loop, LauncherLink::Options endpoint, in
 }
 
 void EndpointWatch::look() {
+  if (endpoint_.host == name_) looked_up_ = now();
   link_.emplace(loop_, endpoint_,
                 LauncherLink::Events{
                     .received = [this](const LauncherMessage& answer) { answered_(answer, link_->meeting_address()); },
-                    .broken = [this](const std::string&,
-                                     const std::string&) { again_ = loop_.after(kPause, [this] { look(); }); }});
+                    .broken = [this](const std::string&, const std::string&) { broken(); }});
+}
+
+/// A host that refuses is where its name says; any other trouble may come from an address that is not its own any more.
+void EndpointWatch::broken() {
+  const bool is_known = link_->was_refused() && now() - looked_up_ < kRemembered;
+  endpoint_.host = is_known ? link_->found_address() : name_;
+  again_ = loop_.after(kPause, [this] { look(); });
 }
 
 }  // namespace lrun

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "base/event_loop.h"
 #include "rendezvous/launcher_link.h"
 
@@ -13,7 +14,8 @@ namespace lrun {
 /// begins to hold one there, and invites it: a launcher that is started again on the endpoint's host finds nobody else
 /// there. It shakes hands as any launcher of the job does. While somebody listens there the connection stays; else
 /// another is tried well within the second for which a meeting waits at least, where nobody has set a shorter last
-/// call. Never blocks. One thread.
+/// call. While its host answers that nobody listens, its name is looked up every few seconds only. Never blocks. One
+/// thread.
 class EndpointWatch {
  public:
   /// \param address  of the endpoint, numeric
@@ -28,10 +30,13 @@ class EndpointWatch {
 
  private:
   void look();
+  void broken();
 
   EventLoop& loop_;
   LauncherLink::Options endpoint_;
   Answered answered_;
+  std::string name_;      ///< of the endpoint's host, or its address
+  SteadyTime looked_up_;  ///< when that was
   std::optional<LauncherLink> link_;
   EventLoop::Timer again_;
 };

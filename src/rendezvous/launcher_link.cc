@@ -56,10 +56,12 @@ void LauncherLink::resolve() {
     found ? connect_to(answer.text) : fail("no address of '" + options_.host + "' can be found");
   };
   resolving_.emplace(
-      loop_, [host = options_.host] { return ask_for_address(host); }, kNameServiceLimit, resolved);
+      loop_, [this] { return options_.find_address(options_.host); }, kNameServiceLimit, resolved);
 }
 
 void LauncherLink::connect_to(const std::string& address) {
+  found_address_ = address;
+  was_refused_ = false;
   try {
     socket_ = begin_to_connect(address, options_.port);
   } catch (const std::system_error& error) {
@@ -73,7 +75,8 @@ void LauncherLink::connected() {
   attempt_limit_.cancel();
   writable_.cancel();
   if (const int error = connection_error(socket_.get()); error != 0) {
-    settled_ = settled_ || (options_.vote && error == ECONNREFUSED);
+    was_refused_ = error == ECONNREFUSED;
+    settled_ = settled_ || (options_.vote && was_refused_);
     return fail("cannot connect to " + place() + ": " + std::generic_category().message(error));
   }
   attempt_limit_ =

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "rendezvous/handshake.h"
 #include "rendezvous/message.h"
+#include "store/host_address.h"
 #include "store/send_buffer.h"
 
 namespace lrun {
@@ -47,6 +48,8 @@ class LauncherLink {
     /// lost after it, is not made again.
     std::optional<int> vote = {};
     Duration attempt{5000};  ///< for one attempt to connect, and for one to be known
+    /// Asks the name service, in a child process.
+    std::function<std::string(const std::string& host)> find_address = ask_for_address;
   };
   struct Events {
     std::function<void(const LauncherMessage& message)> received;
@@ -75,6 +78,10 @@ class LauncherLink {
   [[nodiscard]] std::int64_t heard_ns() const;
   /// Where the meeting is, numeric; empty before it was reached.
   [[nodiscard]] const std::string& meeting_address() const { return options_.record.meeting_address; }
+  /// Where `host` was found last, numeric; empty before it was.
+  [[nodiscard]] const std::string& found_address() const { return found_address_; }
+  /// The last attempt failed because the host lives, and nobody listens there.
+  [[nodiscard]] bool was_refused() const { return was_refused_; }
   [[nodiscard]] bool joined() const { return joined_; }
   [[nodiscard]] std::uint16_t port() const { return options_.port; }
   /// The link broke because the other end's host closed it, not because of silence.
@@ -116,6 +123,8 @@ class LauncherLink {
   bool settled_ = false;
   bool done_ = false;
   bool was_closed_ = false;
+  bool was_refused_ = false;
+  std::string found_address_;
   bool said_adrift_ = false;
   std::string trouble_;
   ClockOffset offset_;
