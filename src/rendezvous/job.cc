@@ -179,6 +179,7 @@ void Job::received(const LauncherMessage& message) {
       succession_.reset();
       is_adrift_ = is_spare_ = false;
       place_.reset();
+      told_place_.reset();
       line_.clear();
       ready_.reset();
       report_.reset();

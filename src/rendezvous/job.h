@@ -194,6 +194,7 @@ class Job {
   bool is_spare_ = false;                     ///< of a job that runs, and of no round yet
   std::vector<Successor> line_;               ///< of a spare: where it is, and who may hold the meeting next
   std::size_t turned_to_ = 0;                 ///< so many of them, since the meeting was lost
+  std::optional<MeetingPlace> told_place_;    ///< the last that Events::sent_on was told of
   std::optional<MeetingPlace> place_;         ///< to which we were sent, until we are in a round
   std::unique_ptr<EndpointWatch> watch_;      ///< where the meeting is held here, and not at the endpoint
   EventLoop::Timer next_place_;

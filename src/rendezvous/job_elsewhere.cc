@@ -10,6 +10,8 @@ using Kind = LauncherMessage::Kind;
 
 /// For who holds the meeting at the place to which we were sent.
 constexpr int kHeartbeatsToAnswer = 2;
+/// The endpoint may send us to the same place again at once.
+constexpr Duration kPause(200);
 
 }  // namespace
 
@@ -46,7 +48,7 @@ void Job::sent_on(const LauncherMessage& message) {
   link_->close();
   // What is beside who says so is reached where that is.
   place_ = {is_loopback_address(message.address) ? link_->meeting_address() : message.address, message.port};
-  if (events_.sent_on) {
+  if (events_.sent_on && std::exchange(told_place_, place_) != place_) {
     events_.sent_on("this job runs already: this node joins it at " + place_->address + " port " +
                     std::to_string(place_->port));
   }
@@ -87,7 +89,7 @@ void Job::look_again(const std::string& why, bool came_to_nothing) {
   is_spare_ = false;
   if (!owns_endpoint_) {
     place_.reset();
-    next_place_ = loop_.after(Duration::zero(), [this] { open_link(plan_.host, plan_.port, plan_.connect_timeout); });
+    next_place_ = loop_.after(kPause, [this] { open_link(plan_.host, plan_.port, plan_.connect_timeout); });
   } else if (*signpost_->place() != before) {
     place_ = signpost_->place();
     next_place_ = loop_.after(Duration::zero(), [this] { go_to_place(); });
@@ -113,6 +115,7 @@ void Job::meet_here(const std::string& why) {
                     ": " + why + "; this node meets the others at the job's endpoint again");
   }
   place_.reset();
+  told_place_.reset();
   holder_ = std::move(signpost_);
   holder_->meet_here();
   standby_.reset();

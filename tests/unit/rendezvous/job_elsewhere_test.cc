@@ -1,0 +1,53 @@
+// A launcher that comes to the endpoint of a job which is met elsewhere.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <string>
+#include <vector>
+
+#include "rendezvous/job.h"
+#include "store/listening_socket.h"
+#include "told_meeting.h"
+
+namespace lrun {
+namespace {
+
+constexpr Duration kPatience(60'000);
+
+/// A program that is no launcher has the port of the meeting that was held there; the endpoint knows no better place.
+TEST(JobElsewhere, SaysOnceWhereItIsSentTo) {
+  EventLoop loop;
+  const Fd place = open_listening_socket(StoreReach::kLoopback, 0);
+  MeetingHolder endpoint(loop, {.reach = StoreReach::kLoopback, .gather = test::joined});
+  endpoint.send_on_to({"127.0.0.1", port_of_socket(place.get())});
+  RendezvousPlan plan;
+  plan.host = "127.0.0.1";
+  plan.port = endpoint.server().port();
+  plan.hosting = RendezvousPlan::Hosting::kNever;
+  plan.max_nodes = 2;
+  plan.join_timeout = plan.connect_timeout = kPatience;
+  std::vector<std::string> told;
+  int visits = 0;
+  Job job(loop, plan, test::node_at("127.0.0.1"), test::joined, 64);
+  job.set_events({.failed =
+                      [&](const std::string& why, const std::string&) {
+                        ADD_FAILURE() << why;
+                        loop.stop();
+                      },
+                  .sent_on = [&](const std::string& text) { told.push_back(text); }});
+  const EventLoop::Watch visited = loop.on_readable(place.get(), [&] {
+    const Fd launcher(::accept4(place.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    EXPECT_GT(::send(launcher.get(), "no launcher's words", 19, MSG_NOSIGNAL), 0);
+    if (++visits == 3) loop.stop();
+  });
+  const EventLoop::Timer limit = loop.after(kPatience, [&] {
+    ADD_FAILURE() << "it does not look again";
+    loop.stop();
+  });
+  loop.run();
+  EXPECT_EQ(told, (std::vector<std::string>{"this job runs already: this node joins it at 127.0.0.1 port " +
+                                            std::to_string(port_of_socket(place.get()))}));
+}
+
+}  // namespace
+}  // namespace lrun
