@@ -34,12 +34,15 @@ struct RendezvousPlan {
     kMust,    ///< we
   };
 
-  std::string backend;              ///< 'static', 'c10d' or 'etcd'
-  std::string host;                 ///< a name or a numeric address; empty: nobody said where
-  int port = 0;                     ///< 0: the kernel chooses; then nobody else can come
-  int listener = -1;                ///< a socket that listens at `port` already, for who holds the meeting; -1: none
-  std::vector<Endpoint> etcd;       ///< of an etcd that knows who holds the meeting; the first is host and port, too
-  std::string etcd_folder;          ///< of the job's keys there: '/lrun/NAME'
+  std::string backend;         ///< 'static', 'c10d' or 'etcd'
+  std::string host;            ///< a name or a numeric address; empty: nobody said where
+  int port = 0;                ///< 0: the kernel chooses; then nobody else can come
+  int listener = -1;           ///< a socket that listens at `port` already, for who holds the meeting; -1: none
+  std::vector<Endpoint> etcd;  ///< of an etcd that knows who holds the meeting; the first is host and port, too
+  std::string etcd_folder;     ///< of the job's keys there: '/lrun/NAME'
+  /// Of the job's record in a TCPStore, which others may serve at the endpoint: '/lrun/NAME/meeting'; empty: none is
+  /// used.
+  std::string store_key;
   std::optional<EtcdTls> etcd_tls;  ///< empty: it is asked over plain HTTP
   Hosting hosting = Hosting::kNever;
   bool workers_use_endpoint = false;  ///< static: the workers' store is at the endpoint, too; else node 0 hosts it

@@ -235,6 +235,9 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   meeting.last_call = asked.last_call.value_or(meeting.last_call);
   meeting.heartbeat = asked.heartbeat.value_or(meeting.heartbeat);
   if (asked.uses_etcd()) choose_etcd(asked, meeting, plan);
+  const bool is_named = plan.run_name != plan.run_id;
+  if (meeting.backend == "c10d" && asked.is_host == false && is_named)
+    meeting.store_key = "/lrun/" + plan.run_name + "/meeting";
   plan.rendezvous = std::move(meeting);
 }
 

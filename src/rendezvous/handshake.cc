@@ -123,6 +123,7 @@ void Handshake::refuse_stranger() {
 }
 
 void Handshake::refuse_lone_job(std::string_view name) {
+  met_lone_job_ = true;
   const std::string named = name.empty() ? "" : " '" + first_words(name) + "'";
   refuse("it is the workers' store of the job" + named + ", which has one node", kAloneHint);
 }

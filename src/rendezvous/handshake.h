@@ -37,6 +37,8 @@ class Handshake {
   [[nodiscard]] bool done() const { return step_ == Step::kDone; }
   /// It is a launcher, or the holder of a meeting, of this version and of whatever job.
   [[nodiscard]] bool knows_other() const { return !their_hello_.empty(); }
+  /// It is the workers' store of another job, as greeting_of_lone_job() tells.
+  [[nodiscard]] bool met_lone_job() const { return met_lone_job_; }
   /// Why the connection must be closed, as a clause about the other end; empty while all is well.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
   /// What a person can do about it; empty: nothing but read the refusal.
@@ -68,6 +70,7 @@ class Handshake {
   std::string out_;
   std::string refusal_;
   std::string hint_;
+  bool met_lone_job_ = false;
 };
 
 /// What the workers' store of a job of one node answers a launcher that takes it for the meeting of its own job: a

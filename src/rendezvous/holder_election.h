@@ -6,16 +6,12 @@
 #include <string>
 #include <string_view>
 
-#include "base/clock.h"
 #include "base/duration.h"
-#include "base/event_loop.h"
-#include "base/fd.h"
 #include "rendezvous/job_state.h"
-#include "store/etcd_client.h"
 
 namespace lrun {
 
-/// The launcher that holds a meeting, as etcd knows it.
+/// The launcher that holds a meeting, as others find it.
 struct HolderRecord {
   std::string token;    ///< of its JoinRecord
   std::string node;     ///< host name
@@ -28,21 +24,13 @@ struct HolderRecord {
 std::string to_json(const HolderRecord& record);
 std::optional<HolderRecord> holder_record_from_json(std::string_view json);
 
-/// Finds the launcher that holds the meeting of a job through an etcd, or makes it this one: whoever creates the key
-/// PREFIX/NAME/holder holds it, for as long as it keeps the key's lease alive. One that cannot reach etcd for that long
-/// stops to hold it before etcd gives the key away, so that no two hold it at a time. PREFIX/NAME/state is what the
-/// next one has to know, or what the job came to; it outlives its holder by kStateLife.
+/// Finds the launcher that holds the meeting of a job in a place that all its launchers can ask, or makes it this one.
+/// One that cannot reach that place for the time of its lease stops to hold the meeting before another may, so that no
+/// two hold it at a time. What the next holder has to know, or what the job came to, is kept there, too.
 ///
-/// Nobody talks to etcd but who holds the meeting or looks for it. Never blocks. One thread.
+/// Nobody talks to that place but who holds the meeting or looks for it. Never blocks. One thread.
 class HolderElection {
  public:
-  struct Options {
-    EtcdClient::Options etcd;
-    std::string folder;    ///< of the job's keys: '/lrun/NAME'
-    HolderRecord self;     ///< `address` may be empty: the route to etcd decides; the port is that of Events::open
-    Duration lease{5000};  ///< of who holds the meeting; etcd rounds it up to seconds, and to at least two
-    Duration patience{600'000};  ///< for etcd to answer who looks for the meeting
-  };
   struct Events {
     /// We are about to hold the meeting at `address`. \return its port. \throws std::system_error
     std::function<std::uint16_t(const std::string& address)> open;
@@ -51,89 +39,45 @@ class HolderElection {
     std::function<void(const HolderRecord& holder, bool is_self, const std::optional<JobState>& state)> found;
     /// We hold it no longer: it must end now, before another begins.
     std::function<void(const std::string& why)> deposed;
-    /// etcd cannot be used. `hint` may be empty.
+    /// The place cannot be used. `hint` may be empty.
     std::function<void(const std::string& why, const std::string& hint)> failed;
-    /// Told once while we hold the meeting: etcd does not take what the next holder has to know. May be empty.
+    /// Told once while we hold the meeting: what the next holder has to know is not kept. May be empty.
     std::function<void(const std::string& why)> not_kept = {};
+    /// The job is over, and its name with it: what it came to, empty when it succeeded. Only told where an outcome
+    /// stays; may be empty elsewhere.
+    std::function<void(const std::string& outcome)> over = {};
   };
 
-  HolderElection(EventLoop& loop, Options options, Events events);
+  HolderElection() = default;
   HolderElection(const HolderElection&) = delete;
   HolderElection& operator=(const HolderElection&) = delete;
+  virtual ~HolderElection() = default;
 
-  /// Begins to look; `found`, perhaps of the same holder as before, or `failed` follows.
-  void look();
+  /// Begins to look; `found`, perhaps of the same holder as before, `over` or `failed` follows.
+  virtual void look() = 0;
   /// The one that was found is out of reach. A host that lives and on which nobody listens there any more proves that
   /// it is gone: then nobody waits for its lease. Looks again, unless it does so already.
-  void look_again();
+  virtual void look_again() = 0;
 
   /// From now on we look for another's meeting, and do not hold one: only to say something there.
-  void only_look() { stands_ = false; }
+  virtual void only_look() = 0;
+  /// From now on this is how long an answer may take.
+  virtual void set_patience(Duration patience) = 0;
 
-  /// From now on this is how long etcd may take to answer.
-  void set_patience(Duration patience) { options_.patience = patience; }
-
-  /// We hold the meeting: what the next holder has to know. etcd is asked again until it has it.
-  void keep(const JobState& state);
+  /// We hold the meeting: what the next holder has to know. Tried again until it is kept.
+  virtual void keep(const JobState& state) = 0;
 
   /// We are done. \param outcome  of a job that is over, which is left behind for those that were cut off from it;
-  /// empty: another launcher takes the meeting over. `released` is called by the loop, soon, whether etcd answers or
-  /// not.
-  void release(const std::optional<std::string>& outcome, std::function<void()> released);
-  /// Whatever is under way comes to nothing, and nothing more is told; leases are given back where etcd still answers.
-  void stop();
+  /// empty: another launcher takes the meeting over. `released` is called by the loop, soon, whether there is an answer
+  /// or not.
+  virtual void release(const std::optional<std::string>& outcome, std::function<void()> released) = 0;
+  /// Whatever is under way comes to nothing, and nothing more is told; what we hold is given back where that place
+  /// still answers.
+  virtual void stop() = 0;
 
-  [[nodiscard]] bool holds() const { return revision_ != 0; }
-  [[nodiscard]] const std::string& trouble() const { return client_.trouble(); }
-
-  static constexpr Duration kStateLife{60'000};
-
- private:
-  void ask_who_holds();
-  void take_holder(const EtcdEntry& entry);
-  void campaign();
-  void stand();
-  void take_vote(const EtcdAnswer& answer);
-  void take_office(const EtcdEntry& own, const std::optional<EtcdEntry>& state);
-  void renew();
-  void take_renewal(const EtcdClient::Result& result, SteadyTime asked);
-  void check_office();
-  void prolong(SteadyTime asked);
-  void depose(const std::string& why);
-  void put_state();
-  void take_kept(const EtcdClient::Result& result, int number);
-  void probe();
-  void proved_dead();
-  void pause_and_look();
-  void revoke_leases();
-  void ask(EtcdRequest request, std::function<void(const EtcdAnswer&)> answered);
-  [[nodiscard]] std::string holder_key() const { return options_.folder + "/holder"; }
-  [[nodiscard]] std::string state_key() const { return options_.folder + "/state"; }
-
-  EventLoop& loop_;
-  Options options_;
-  Events events_;
-  EtcdClient client_;
-  std::optional<HolderRecord> holder_;  ///< the last that was found
-  bool is_looking_ = false;             ///< what comes of it is still to be told
-  bool stands_ = true;                  ///< we hold the meeting if nobody does
-  std::int64_t found_revision_ = 0;     ///< of its key
-  HolderRecord own_;                    ///< as it stands, or would, in etcd
-  SteadyTime granted_{};                ///< when the lease was asked for: it is no older than that
-  std::int64_t lease_ = 0;
-  std::int64_t state_lease_ = 0;
-  std::int64_t revision_ = 0;  ///< of our key, while we hold the meeting
-  std::string unkept_;         ///< the state that etcd has to take; empty: it has
-  int states_ = 0;             ///< that were to be kept so far
-  bool is_keeping_ = false;    ///< one is on its way
-  bool has_warned_ = false;
-  Duration pause_{0};
-  Fd probe_;
-  EventLoop::Watch probed_;
-  EventLoop::Timer probe_limit_;
-  EventLoop::Timer again_;
-  EventLoop::Timer renew_;
-  EventLoop::Timer expiry_;
+  [[nodiscard]] virtual bool holds() const = 0;
+  /// Why the last attempt to ask failed; empty: none has since there was an answer.
+  [[nodiscard]] virtual const std::string& trouble() const = 0;
 };
 
 }  // namespace lrun

@@ -74,11 +74,11 @@ void Job::hold_meeting(int port, int listener) {
       .max_launchers = 2 * static_cast<std::size_t>(plan_.max_nodes + plan_.spares) + kStrangers,
       .host = record_.token,
       .secret = secret_,
-      .guards_majority = plan_.etcd.empty(),
+      .guards_majority = election_ == nullptr,
       .turned_away = [this](const std::string& line) {
         if (events_.turned_away) events_.turned_away(line);
       }};
-  if (!plan_.etcd.empty()) {
+  if (election_) {
     options.begun = [this](JobState state) {
       state.holder = record_.token;
       election_->keep(state);
@@ -110,7 +110,8 @@ void Job::open_link(const std::string& host, int port, Duration patience) {
           .connection =
               [this](int connection) {
                 if (connection_changed_) connection_changed_(connection);
-              }});
+              },
+          .unanswered = may_look_in_store() ? [this] { endpoint_unanswered(); } : std::function<void()>()});
 }
 
 /// What the meeting has to know of us where it is another than before.
@@ -230,6 +231,7 @@ void Job::received(const LauncherMessage& message) {
 
 void Job::link_broken(const std::string& why, const std::string& hint) {
   if (goodbye_) return link_broken_at_goodbye();
+  if (may_look_in_store() && link_->met_lone_job()) return look_in_store();
   if (election_ && !ended_) return meeting_lost(why, hint);
   if (may_succeed()) return find_successor(why);
   if (may_follow()) return follow_successors(why);

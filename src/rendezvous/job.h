@@ -16,6 +16,7 @@
 #include "rendezvous/membership.h"
 #include "rendezvous/port_probe.h"
 #include "rendezvous/succession.h"
+#include "store/compare_set_client.h"
 
 namespace lrun {
 
@@ -58,7 +59,8 @@ class Job {
   /// \param record  what is known of this node; the rest is filled in.
   /// \param gather  what is made of the reports of a round
   /// With an etcd in the plan nobody has to: one of the launchers is chosen through it, and again when that one is
-  /// lost. Without one the members of a round take the meeting over when its holder is lost, as Succession has it, and
+  /// lost. So it is, where the plan allows that, when a store that is no meeting is found at the endpoint. Without
+  /// either the members of a round take the meeting over when its holder is lost, as Succession has it, and
   /// invite whoever begins to meet at the endpoint; a launcher there that was invited goes on to send others to them.
   /// \param secret  that all launchers of the job share; empty: none. \param etcd_user  NAME:PASSWORD; empty:
   /// none. \throws std::system_error  a port is taken, descriptors ran out.
@@ -129,12 +131,18 @@ class Job {
   void linked();
 
   void look_in_etcd(const std::string& etcd_user);
+  [[nodiscard]] HolderElection::Events election_events();
+  void begin_election();
   void meeting_found(const HolderRecord& holder, bool is_self, const std::optional<JobState>& state);
   void meeting_taken_away(const std::string& why);
   void meeting_lost(const std::string& why, const std::string& hint);
-  void etcd_failed(const std::string& why, const std::string& hint);
+  void election_failed(const std::string& why, const std::string& hint);
   void job_was_over(const std::string& outcome);
+  void found_job_over(const std::string& outcome);
   void stop_looking();
+  [[nodiscard]] bool may_look_in_store() const;
+  void endpoint_unanswered();
+  void look_in_store();
   void judge_alone();
   void keep_goodbye(const std::string& text);
   void say_goodbye();
@@ -183,20 +191,22 @@ class Job {
   std::unique_ptr<StoreServer> store_;  ///< empty where the meeting's is the workers' store, or another node hosts it
   JoinRecord record_;                   ///< of this node
   std::function<void(int)> connection_changed_;
-  std::unique_ptr<LauncherLink> link_;        ///< empty: the meeting is looked for
-  std::unique_ptr<HolderElection> election_;  ///< with an etcd
-  std::string where_;                         ///< the node on which the meeting is held, as etcd says
-  std::string taken_away_;                    ///< why we hold the meeting no longer
-  bool is_adrift_ = false;                    ///< the job has lost its meeting, and no round has begun since
-  ClockOffset lost_offset_;                   ///< of the one that held it
-  std::optional<std::string> report_;         ///< of this round, which is not over yet
-  std::optional<LauncherMessage> ready_;      ///< for a round that has not begun
-  bool is_spare_ = false;                     ///< of a job that runs, and of no round yet
-  std::vector<Successor> line_;               ///< of a spare: where it is, and who may hold the meeting next
-  std::size_t turned_to_ = 0;                 ///< so many of them, since the meeting was lost
-  std::optional<MeetingPlace> told_place_;    ///< the last that Events::sent_on was told of
-  std::optional<MeetingPlace> place_;         ///< to which we were sent, until we are in a round
-  std::unique_ptr<EndpointWatch> watch_;      ///< where the meeting is held here, and not at the endpoint
+  std::unique_ptr<LauncherLink> link_;                ///< empty: the meeting is looked for
+  std::unique_ptr<HolderElection> election_;          ///< with an etcd, or a store that others serve at the endpoint
+  std::unique_ptr<CompareSetClient> store_question_;  ///< whether the endpoint is such a store
+  EventLoop::Timer store_silence_;                    ///< until what is there is taken for one
+  std::string where_;                                 ///< the node on which the meeting is held, as the election says
+  std::string taken_away_;                            ///< why we hold the meeting no longer
+  bool is_adrift_ = false;                            ///< the job has lost its meeting, and no round has begun since
+  ClockOffset lost_offset_;                           ///< of the one that held it
+  std::optional<std::string> report_;                 ///< of this round, which is not over yet
+  std::optional<LauncherMessage> ready_;              ///< for a round that has not begun
+  bool is_spare_ = false;                             ///< of a job that runs, and of no round yet
+  std::vector<Successor> line_;                       ///< of a spare: where it is, and who may hold the meeting next
+  std::size_t turned_to_ = 0;                         ///< so many of them, since the meeting was lost
+  std::optional<MeetingPlace> told_place_;            ///< the last that Events::sent_on was told of
+  std::optional<MeetingPlace> place_;                 ///< to which we were sent, until we are in a round
+  std::unique_ptr<EndpointWatch> watch_;              ///< where the meeting is held here, and not at the endpoint
   EventLoop::Timer next_place_;
   Membership membership_;                 ///< of this round
   Fd standby_;                            ///< listens where we would hold the meeting in another's place

@@ -1,8 +1,9 @@
-// A job whose launchers find their meeting through an etcd, and hold it elsewhere when its holder is lost.
+// A job whose launchers choose the one that holds their meeting, and another when that one is lost; through an etcd.
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
+#include "rendezvous/election_in_etcd.h"
 #include "rendezvous/job.h"
 
 namespace lrun {
@@ -33,15 +34,19 @@ EtcdClient::Options etcd_options(const RendezvousPlan& plan, const std::string& 
 
 void Job::look_in_etcd(const std::string& etcd_user) {
   const Duration lease = std::max(plan_.heartbeat, kShortestLease);
-  election_ = std::make_unique<HolderElection>(
+  election_ = std::make_unique<ElectionInEtcd>(
       loop_,
-      HolderElection::Options{.etcd = etcd_options(plan_, etcd_user, lease),
+      ElectionInEtcd::Options{.etcd = etcd_options(plan_, etcd_user, lease),
                               .folder = plan_.etcd_folder,
                               .self = {.token = record_.token, .node = record_.node, .address = record_.address},
                               .lease = lease,
                               .patience = plan_.connect_timeout},
-      HolderElection::Events{
-          .open =
+      election_events());
+  begin_election();
+}
+
+HolderElection::Events Job::election_events() {
+  return {.open =
               [this](const std::string&) {
                 hold_meeting(0, -1);
                 return holder_->server().port();
@@ -50,11 +55,15 @@ void Job::look_in_etcd(const std::string& etcd_user) {
           .found = [this](const HolderRecord& holder, bool is_self,
                           const std::optional<JobState>& state) { meeting_found(holder, is_self, state); },
           .deposed = [this](const std::string& why) { meeting_taken_away(why); },
-          .failed = [this](const std::string& why, const std::string& hint) { etcd_failed(why, hint); },
+          .failed = [this](const std::string& why, const std::string& hint) { election_failed(why, hint); },
           .not_kept =
               [this](const std::string& why) {
                 if (events_.not_kept) events_.not_kept(why);
-              }});
+              },
+          .over = [this](const std::string& outcome) { found_job_over(outcome); }};
+}
+
+void Job::begin_election() {
   if (!record_.cannot_start.empty()) election_->only_look();
   election_->look();
 }
@@ -71,7 +80,7 @@ void Job::meeting_found(const HolderRecord& holder, bool is_self, const std::opt
     election_->keep(*state);  // under our lease
   }
   // From here that is where it is, whatever others have to take: an address behind a translation or a firewall.
-  open_link(is_self ? "127.0.0.1" : holder.address, holder.port, kFirstContact);
+  open_link(is_self ? own_meeting() : holder.address, holder.port, kFirstContact);
 }
 
 /// It ended while we were cut off from it: nobody runs it again. Who comes anew begins a job of the same name.
@@ -103,20 +112,22 @@ void Job::meeting_lost(const std::string& why, const std::string& hint) {
   }
   if ((begun_ || is_spare_) && !search_limit_.armed()) {
     search_limit_ = loop_.after(plan_.replacement, [this] {
-      etcd_failed("nobody holds a meeting after " + format_duration(plan_.replacement) + ": " + trouble(), "");
+      election_failed("nobody holds a meeting after " + format_duration(plan_.replacement) + ": " + trouble(), "");
     });
   }
   if (begun_ && !is_adrift_) tell_adrift(taken_away_.empty() ? why : taken_away_);
   election_->look_again();
 }
 
-void Job::etcd_failed(const std::string& why, const std::string& hint) {
+void Job::election_failed(const std::string& why, const std::string& hint) {
   if (goodbye_) return end_farewell();
   if (std::exchange(ended_, true)) return;
   if (link_) link_->close();
   stop_looking();
   if (begun_ || is_spare_) return events_.ended(why);
-  events_.failed(why, hint.empty() ? "'--rdzv-endpoint' names the addresses at which etcd serves its clients" : hint);
+  const char* const usual =
+      plan_.etcd.empty() ? "" : "'--rdzv-endpoint' names the addresses at which etcd serves its clients";
+  events_.failed(why, hint.empty() ? usual : hint);
 }
 
 /// Nobody gathers what the workers of this round came to: each node goes on with what it knows, which is that the

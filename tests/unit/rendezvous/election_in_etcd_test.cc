@@ -1,4 +1,4 @@
-#include "rendezvous/holder_election.h"
+#include "rendezvous/election_in_etcd.h"
 
 #include <gtest/gtest.h>
 
@@ -27,10 +27,10 @@ class Election : public ::testing::Test {
  protected:
   void run() {
     FakeEtcd etcd(loop_, [this](const std::string& request) { return answer(request); });
-    HolderElection::Options options = options_at(etcd);
+    ElectionInEtcd::Options options = options_at(etcd);
     options.lease = Duration(1000);
     options.patience = kPatience;
-    HolderElection election(loop_, options,
+    ElectionInEtcd election(loop_, options,
                             {.open = [](const std::string&) { return std::uint16_t{4000}; },
                              .close = [] {},
                              .found =
@@ -54,7 +54,7 @@ class Election : public ::testing::Test {
     loop_.run();
   }
 
-  static HolderElection::Options options_at(const FakeEtcd& etcd) {
+  static ElectionInEtcd::Options options_at(const FakeEtcd& etcd) {
     return {.etcd = {.endpoints = {{"127.0.0.1", etcd.port()}}, .attempt = kPatience},
             .folder = "/lrun/job",
             .self = {.token = "own", .node = "here"}};
@@ -90,7 +90,7 @@ class Election : public ::testing::Test {
   }
 
   EventLoop loop_;
-  HolderElection* election_ = nullptr;
+  ElectionInEtcd* election_ = nullptr;
   bool is_out_of_reach_ = false;  ///< the first that is found
   std::string held_ = "{}";       ///< what etcd knows before the election
   std::string lease_ = "7";
@@ -169,7 +169,7 @@ TEST_F(Election, LeavesTheOutcomeBehindAndGivesItsLeaseBackWhereEtcdIsSlow) {
     }
     return answer(request);
   });
-  HolderElection election(
+  ElectionInEtcd election(
       loop, options_at(etcd),
       {.open = [](const std::string&) { return std::uint16_t{4000}; },
        .close = [] {},
@@ -198,7 +198,7 @@ TEST_F(Election, AsksEtcdToKeepTheStateUntilItDoes) {
     loop.stop();
     return FakeEtcd::response(R"({"succeeded":true,"responses":[{}]})");
   });
-  HolderElection election(
+  ElectionInEtcd election(
       loop, options_at(etcd),
       {.open = [](const std::string&) { return std::uint16_t{4000}; },
        .close = [] {},
@@ -226,7 +226,7 @@ TEST_F(Election, RenewsItsLeaseAtAnEtcdThatIsTooFullForTheState) {
     ++puts;
     return FakeEtcd::response(R"({"code":8,"message":"no space"})", "429 Too Many Requests");
   });
-  HolderElection election(
+  ElectionInEtcd election(
       loop, options_at(etcd),
       {.open = [](const std::string&) { return std::uint16_t{4000}; },
        .close = [] {},

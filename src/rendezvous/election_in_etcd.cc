@@ -1,0 +1,272 @@
+#include "rendezvous/election_in_etcd.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "rendezvous/join_record.h"
+#include "store/connect.h"
+
+namespace lrun {
+namespace {
+
+using Step = EtcdStep;
+
+constexpr Duration kFirstPause(50);
+constexpr Duration kLongestPause(500);
+constexpr Duration kProbeLimit(1000);
+constexpr Duration kFarewell(1000);
+constexpr int kRenewalsPerLease = 4;
+
+SteadyTime now() { return std::chrono::steady_clock::now(); }
+
+std::int64_t in_seconds(Duration time) { return std::chrono::ceil<std::chrono::seconds>(time).count(); }
+
+}  // namespace
+
+ElectionInEtcd::ElectionInEtcd(EventLoop& loop, Options options, Events events)
+    : loop_(loop), options_(std::move(options)), events_(std::move(events)), client_(loop, options_.etcd) {}
+
+/// Whatever keeps etcd from answering for so long is final.
+void ElectionInEtcd::ask(EtcdRequest request, std::function<void(const EtcdAnswer&)> answered) {
+  client_.ask(std::move(request), options_.patience, [this, answered = std::move(answered)](const auto& result) {
+    if (!result.trouble.empty()) return events_.failed(result.trouble, result.hint);
+    if (!result.answer.error.empty() && result.answer.code != kEtcdNotFound) {
+      return events_.failed("etcd says '" + result.answer.error + "'", "");
+    }
+    answered(result.answer);
+  });
+}
+
+void ElectionInEtcd::look() {
+  is_looking_ = true;
+  ask_who_holds();
+}
+
+void ElectionInEtcd::ask_who_holds() {
+  again_.cancel();
+  ask(etcd_get(holder_key()), [this](const EtcdAnswer& answer) {
+    const bool held = !answer.entries.empty() && answer.entries.front();
+    if (held) return take_holder(*answer.entries.front());
+    stands_ ? campaign() : pause_and_look();
+  });
+}
+
+void ElectionInEtcd::take_holder(const EtcdEntry& entry) {
+  const auto record = holder_record_from_json(entry.value);
+  if (!record) {
+    return events_.failed("'" + holder_key() + "' in etcd is not what lrun writes",
+                          "another --rdzv-id, or --rdzv-conf etcd_prefix, keeps lrun's keys apart");
+  }
+  if (is_loopback_address(record->address) && record->node != options_.self.node) {
+    return events_.failed(
+        "the meeting is held on node " + record->node + ", which only knows itself as " + record->address,
+        "say with '--local-addr' where others reach a node that has its etcd on itself");
+  }
+  pause_ = entry.create_revision == found_revision_ ? std::clamp(pause_ * 2, kFirstPause, kLongestPause) : Duration(0);
+  found_revision_ = entry.create_revision;
+  holder_ = *record;
+  is_looking_ = false;
+  events_.found(*record, false, std::nullopt);
+}
+
+void ElectionInEtcd::campaign() {
+  granted_ = now();
+  ask(etcd_grant(in_seconds(options_.lease)), [this](const EtcdAnswer& answer) {
+    options_.lease = std::chrono::seconds(std::max<std::int64_t>(answer.seconds, 1));
+    lease_ = answer.lease;
+    if (lease_ == 0) return events_.failed("etcd gives no lease", "");
+    ask(etcd_grant(in_seconds(kStateLife)), [this](const EtcdAnswer& second) {
+      state_lease_ = second.lease;
+      state_lease_ != 0 ? stand() : events_.failed("etcd gives no lease", "");
+    });
+  });
+}
+
+/// The state that another left behind becomes ours with the key; what answers is the same whoever wins.
+void ElectionInEtcd::stand() {
+  own_ = options_.self;
+  if (own_.address.empty()) own_.address = client_.own_address();
+  try {
+    own_.port = events_.open(own_.address);
+  } catch (const std::system_error& error) {
+    events_.close();
+    return events_.failed(error.what(), "");
+  }
+  const Step get_holder{.kind = Step::Kind::kGet, .key = holder_key()};
+  const Step get_state{.kind = Step::Kind::kGet, .key = state_key()};
+  const Step put{.kind = Step::Kind::kPut, .key = holder_key(), .value = to_json(own_), .lease = lease_};
+  ask(etcd_transaction(holder_key(), 0, {put, get_holder, get_state}, {get_holder, get_state}),
+      [this](const EtcdAnswer& answer) { take_vote(answer); });
+}
+
+/// A vote that was asked for twice may have been won the first time.
+void ElectionInEtcd::take_vote(const EtcdAnswer& answer) {
+  const bool whole = answer.entries.size() == 2 && answer.entries[0];
+  const bool is_own = whole && answer.entries[0]->value == to_json(own_);
+  if (is_own && stands_) return take_office(*answer.entries[0], answer.entries[1]);
+  events_.close();
+  revoke_leases();  // and with them the key, where it is ours and we want it no longer
+  if (whole && !is_own) return take_holder(*answer.entries[0]);
+  pause_and_look();  // the lease was over, or the other's key has gone already
+}
+
+void ElectionInEtcd::take_office(const EtcdEntry& own, const std::optional<EtcdEntry>& state) {
+  found_revision_ = revision_ = own.create_revision;
+  holder_ = own_;
+  is_looking_ = false;
+  pause_ = Duration(0);
+  unkept_.clear();
+  prolong(granted_);
+  renew_ = loop_.after(options_.lease / kRenewalsPerLease, [this] { renew(); });
+  events_.found(own_, true, state ? job_state_from_json(state->value) : std::nullopt);
+}
+
+void ElectionInEtcd::prolong(SteadyTime asked) {
+  const auto left = std::chrono::ceil<Duration>(asked + options_.lease - now());
+  expiry_ = loop_.after(std::max(left, Duration::zero()), [this] {
+    const std::string why = client_.trouble().empty() ? "etcd does not answer" : client_.trouble();
+    depose("no word from etcd for " + format_duration(options_.lease) + ": " + why);
+  });
+}
+
+void ElectionInEtcd::renew() {
+  const SteadyTime asked = now();
+  client_.ask(etcd_keep_alive(lease_), options_.lease / 2,
+              [this, asked](const EtcdClient::Result& result) { take_renewal(result, asked); });
+  client_.ask(etcd_keep_alive(state_lease_), options_.lease / 2, [](const EtcdClient::Result&) {});
+  put_state();
+  check_office();
+}
+
+void ElectionInEtcd::take_renewal(const EtcdClient::Result& result, SteadyTime asked) {
+  if (!holds()) return;
+  const bool answered = result.trouble.empty() && result.answer.has_header;
+  if (answered && result.answer.seconds == 0) return depose("etcd has given its lease up");
+  if (answered) prolong(asked);
+  renew_ = loop_.after(answered ? options_.lease / kRenewalsPerLease : kFirstPause, [this] { renew(); });
+}
+
+/// Somebody may have taken the key away, for whom we seem to be dead.
+void ElectionInEtcd::check_office() {
+  client_.ask(etcd_get(holder_key()), options_.lease / 2, [this](const EtcdClient::Result& result) {
+    if (!holds() || !result.trouble.empty() || !result.answer.has_header) return;
+    const bool there = !result.answer.entries.empty() && result.answer.entries.front();
+    if (!there || result.answer.entries.front()->create_revision != revision_) depose("another launcher holds it now");
+  });
+}
+
+void ElectionInEtcd::depose(const std::string& why) {
+  if (std::exchange(revision_, 0) == 0) return;
+  renew_.cancel();
+  expiry_.cancel();
+  events_.deposed(why);
+}
+
+void ElectionInEtcd::keep(const JobState& state) {
+  if (!holds()) return;
+  unkept_ = json_for_etcd(state);
+  ++states_;
+  put_state();
+}
+
+/// An etcd that is full says so again and again: the renewal of the lease must not wait for that. What is not kept is
+/// put again after it.
+void ElectionInEtcd::put_state() {
+  if (unkept_.empty() || std::exchange(is_keeping_, true)) return;
+  const Step put{.kind = Step::Kind::kPut, .key = state_key(), .value = unkept_, .lease = state_lease_};
+  client_.ask(etcd_transaction(holder_key(), revision_, {put}, {}), options_.lease / (2 * kRenewalsPerLease),
+              [this, number = states_](const EtcdClient::Result& result) { take_kept(result, number); });
+}
+
+/// \param number  of the state that was sent: another may have come since.
+void ElectionInEtcd::take_kept(const EtcdClient::Result& result, int number) {
+  is_keeping_ = false;
+  if (!holds()) return;
+  if (result.trouble.empty() && result.answer.succeeded) {
+    if (number == states_) unkept_.clear();
+    return put_state();
+  }
+  const std::string& why = result.trouble.empty() ? result.answer.error : result.trouble;
+  if (why.empty() || std::exchange(has_warned_, true)) return;  // else not ours any more: check_office() sees it
+  if (events_.not_kept) events_.not_kept(why);
+}
+
+void ElectionInEtcd::look_again() {
+  if (std::exchange(is_looking_, true)) return;
+  holder_ ? probe() : ask_who_holds();
+}
+
+void ElectionInEtcd::probe() {
+  try {
+    probe_ = begin_to_connect(holder_->address, holder_->port);
+  } catch (const std::system_error&) {
+    return pause_and_look();
+  }
+  const auto done = [this](bool refused) {
+    probed_.cancel();
+    probe_limit_.cancel();
+    probe_.reset();
+    refused ? proved_dead() : pause_and_look();
+  };
+  probed_ = loop_.on_writable(probe_.get(), [this, done] { done(connection_error(probe_.get()) == ECONNREFUSED); });
+  probe_limit_ = loop_.after(kProbeLimit, [done] { done(false); });
+}
+
+void ElectionInEtcd::proved_dead() {
+  const Step remove{.kind = Step::Kind::kDelete, .key = holder_key()};
+  ask(etcd_transaction(holder_key(), found_revision_, {remove}, {}), [this](const EtcdAnswer&) { ask_who_holds(); });
+}
+
+void ElectionInEtcd::pause_and_look() {
+  again_ = loop_.after(std::max(pause_, kFirstPause), [this] { ask_who_holds(); });
+}
+
+void ElectionInEtcd::revoke_leases() {
+  for (std::int64_t* const lease : {&lease_, &state_lease_}) {
+    if (*lease != 0) client_.ask(etcd_revoke(std::exchange(*lease, 0)), kFarewell, [](const EtcdClient::Result&) {});
+  }
+}
+
+/// A vote that is on its way finds no lease any more.
+void ElectionInEtcd::stop() {
+  client_.forget_all();
+  is_keeping_ = false;
+  again_.cancel();
+  renew_.cancel();
+  expiry_.cancel();
+  probed_.cancel();
+  probe_limit_.cancel();
+  probe_.reset();
+  revision_ = 0;
+  revoke_leases();
+}
+
+/// Each question has time of its own: where etcd is slow with the first, the second is sent all the same.
+void ElectionInEtcd::release(const std::optional<std::string>& outcome, std::function<void()> released) {
+  again_.cancel();
+  renew_.cancel();
+  expiry_.cancel();
+  const std::int64_t revision = std::exchange(revision_, 0);
+  if (revision == 0) {
+    again_ = loop_.after(Duration::zero(), std::move(released));
+    return;
+  }
+  client_.forget_all();
+  is_keeping_ = false;
+  if (outcome) {
+    const Step remove{.kind = Step::Kind::kDelete, .key = holder_key()};
+    const Step put{.kind = Step::Kind::kPut,
+                   .key = state_key(),
+                   .value = to_json(JobState{.outcome = outcome}),
+                   .lease = state_lease_};
+    client_.ask(etcd_transaction(holder_key(), revision, {remove, put}, {}), kFarewell,
+                [](const EtcdClient::Result&) {});
+  }
+  client_.ask(etcd_revoke(lease_), 2 * kFarewell,
+              [released = std::move(released)](const EtcdClient::Result&) { released(); });
+}
+
+}  // namespace lrun
