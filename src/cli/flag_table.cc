@@ -202,17 +202,23 @@ constexpr Flag kProgramFlags[] = {
      .group = FlagGroup::kProgram,
      .details = "With --strategy deepspeed: do not put '--local_rank=N' before the arguments of PROGRAM.",
      .apply = flag_values::no_local_rank},
+    {.name = "use-env",
+     .group = FlagGroup::kProgram,
+     .details = "With --compat torch.distributed.launch: do not put '--local-rank=N' before the arguments of PROGRAM. "
+                "Elsewhere that is so anyway.",
+     .apply = flag_values::use_env},
     {.name = "compat",
      .value = kRequired,
-     .placeholder = "lrun|torchrun",
+     .placeholder = "LAUNCHER",
      .group = FlagGroup::kProgram,
      .brief = "whose defaults: lrun's or torchrun's",
      .details =
          "Whose defaults hold. 'torchrun': every PROGRAM is given to Python unless --no-python is there, workers "
          "write and read the terminal directly, one thread for OpenMP, no verbs. Also chosen by calling lrun "
          "through a link named 'torchrun'. Through one named 'horovodrun' lrun takes horovodrun's options, too, "
-         "and '--strategy horovod' is the default.",
-     .choices = "lrun torchrun",
+         "and '--strategy horovod' is the default. 'torch.distributed.launch': as torchrun, for programs that want "
+         "their local rank as first argument, '--local-rank=N'.",
+     .choices = "lrun torchrun torch.distributed.launch",
      .default_value = "lrun",
      .apply = flag_values::compat},
 };

@@ -154,8 +154,12 @@ void no_python(const GivenValue& given, LaunchRequest& request) { request.no_pyt
 
 void no_local_rank(const GivenValue& given, LaunchRequest& request) { request.no_local_rank = switch_value(given); }
 
+void use_env(const GivenValue& given, LaunchRequest& request) { request.use_env = switch_value(given); }
+
 void compat(const GivenValue& given, LaunchRequest& request) {
-  request.compat = choice_of(given, "command") == "torchrun" ? Compat::kTorchrun : Compat::kLrun;
+  const std::string command = choice_of(given, "command");
+  request.compat = command == "lrun" ? Compat::kLrun : Compat::kTorchrun;
+  request.is_old_launch = command == "torch.distributed.launch";
 }
 
 /// torchx gives an empty one, for a shorter prefix.

@@ -318,9 +318,7 @@ LaunchPlan make_plan(const LaunchRequest& asked, const Environment& environment,
     plan.warnings.push_back(std::move(warning));
   }
   plan.argv = worker_command(request, environment, program);
-  if (plan.strategy.value == "deepspeed" && !request.no_local_rank) {
-    add_local_rank(plan.argv, request.command.size() - 1, plan.isolate_gpus);
-  }
+  add_local_rank(plan, request, plan.argv);
   plan.rank_0_hosts_store = rank_0_hosts_store(request, environment);
   choose_master(request, nodes.front(), plan);
   if (const std::string problem = meeting_problem(request, allocation, plan); !problem.empty()) {

@@ -78,6 +78,9 @@ std::vector<std::string> worker_command(const LaunchRequest& request, const Envi
   if (request.module && request.no_python) {
     throw UserError("'--module' runs Python and '--no-python' forbids it", "leave one of them out");
   }
+  if (request.is_old_launch && request.no_python && !request.use_env) {
+    throw UserError("'--no-python' without '--use-env' is refused by torch.distributed.launch", "add '--use-env'");
+  }
   std::vector<std::string> argv;
   if (runs_in_python(request, program)) {
     argv = {environment.get("PYTHON_EXEC").value_or("python3"), "-u"};
@@ -90,9 +93,14 @@ std::vector<std::string> worker_command(const LaunchRequest& request, const Envi
   return argv;
 }
 
-void add_local_rank(std::vector<std::string>& argv, std::size_t arguments, bool isolated) {
-  const std::string number = isolated ? "0" : "${" + std::string(kMacro) + "}";
-  argv.insert(argv.end() - static_cast<std::ptrdiff_t>(arguments), "--" + std::string(kMacro) + "=" + number);
+void add_local_rank(const LaunchPlan& plan, const LaunchRequest& request, std::vector<std::string>& argv) {
+  const std::string number = "${" + std::string(kMacro) + "}";
+  const auto first = argv.end() - static_cast<std::ptrdiff_t>(request.command.size() - 1);
+  if (plan.strategy.value == "deepspeed") {
+    if (!request.no_local_rank) argv.insert(first, "--local_rank=" + (plan.isolate_gpus ? "0" : number));
+  } else if (request.is_old_launch && !request.use_env) {
+    argv.insert(first, "--local-rank=" + number);
+  }
 }
 
 std::vector<std::string> command_of(const LaunchPlan& plan, const NodePlan& node, const WorkerPlan& worker,

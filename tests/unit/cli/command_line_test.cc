@@ -110,6 +110,9 @@ TEST(CommandLine, ALinkNamedTorchrunMeansItsDefaults) {
   EXPECT_EQ(request_of({"--compat=lrun", "p"}, {}, "torchrun").compat, Compat::kLrun) << "a flag beats the name";
   EXPECT_EQ(request_of({"p"}, {}, "/opt/torchrun/lrun").compat, Compat::kLrun);
   EXPECT_EQ(request_of({"p"}, {{"LRUN_COMPAT", "torchrun"}}).compat, Compat::kTorchrun);
+  const LaunchRequest old = request_of({"--compat=torch.distributed.launch", "--use_env", "p"});
+  EXPECT_TRUE(old.compat == Compat::kTorchrun && old.is_old_launch && old.use_env);
+  EXPECT_FALSE(request_of({"--compat=torchrun", "p"}, {{"LRUN_COMPAT", "torch.distributed.launch"}}).is_old_launch);
 }
 
 TEST(CommandLine, ReadsEveryFormOfADeviceList) {

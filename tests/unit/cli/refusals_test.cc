@@ -116,7 +116,7 @@ TEST(Refusal, OfWordsNamesTheNearest) {
        "allowed: auto, nccl, gloo, shm, shm+gloo\n"
        "lrun: hint: for example '--process_group_backend shm'\n"},
       {"--compat=torchrunn",
-       "lrun: error: '--compat torchrunn': no such command; allowed: lrun, torchrun\n"
+       "lrun: error: '--compat torchrunn': no such command; allowed: lrun, torchrun, torch.distributed.launch\n"
        "lrun: hint: did you mean 'torchrun'?\n"},
       {"--dry-run=yaml",
        "lrun: error: '--dry-run=yaml': no such format; allowed: text, json\n"

@@ -70,6 +70,27 @@ TEST(WorkerCommand, RunPathGivesAnyFileToPython) {
             "'--module' names a module and '--run-path' a file | leave one of them out");
 }
 
+TEST(WorkerCommand, OfTheOldLauncherHasTheLocalRankAsFirstArgument) {
+  LaunchRequest request = request_for("2");
+  request.command = {"train.py", "--epochs", "2"};
+  request.compat = Compat::kTorchrun;
+  request.is_old_launch = true;
+  const auto second_worker = [&request] {
+    const LaunchPlan plan = plan_of(request, cpu_node());
+    return command_of(plan, plan.nodes.front(), plan.nodes.front().workers.at(1), 0);
+  };
+  EXPECT_EQ(second_worker(), (Words{"python3", "-u", "train.py", "--local-rank=1", "--epochs", "2"}));
+  request.module = true;
+  EXPECT_EQ(second_worker(), (Words{"python3", "-u", "-m", "train.py", "--local-rank=1", "--epochs", "2"}));
+  request.use_env = true;
+  EXPECT_EQ(second_worker(), (Words{"python3", "-u", "-m", "train.py", "--epochs", "2"}));
+  request.module = false;
+  request.no_python = true;
+  EXPECT_EQ(second_worker(), (Words{"train.py", "--epochs", "2"}));
+  request.use_env = false;
+  EXPECT_THROW((void)second_worker(), UserError) << "as torch.distributed.launch";
+}
+
 TEST(WorkerCommand, TorchrunGivesEveryProgramToPython) {
   LaunchRequest request = request_of({"train"});
   request.compat = Compat::kTorchrun;
