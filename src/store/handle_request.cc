@@ -31,7 +31,7 @@ std::string append_keys(const KeyValueTable& table, std::string& answer) {
 }
 
 void set_pairs(KeyValueTable& table, std::vector<std::string>& strings) {
-  for (std::size_t i = 0; i + 1 < strings.size(); i += 2) table.set(std::move(strings[i]), std::move(strings[i + 1]));
+  for (std::size_t i = 0; i + 1 < strings.size(); i += 2) table.set(strings[i], std::move(strings[i + 1]));
 }
 
 void pop(KeyValueTable& table, const std::string& key, std::string& answer) {
@@ -61,15 +61,40 @@ void append_nonce(std::string& answer, std::uint64_t number) {
   answer.append(bytes, sizeof bytes);
 }
 
+bool writes(StoreCommand command) {
+  switch (command) {
+    case StoreCommand::kSet:
+    case StoreCommand::kCompareSet:
+    case StoreCommand::kAdd:
+    case StoreCommand::kAppend:
+    case StoreCommand::kMultiSet:
+    case StoreCommand::kQueuePush:
+    case StoreCommand::kBarrier:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// What is written in the place of another value is taken for more.
+std::string no_room_for(const StoreRequest& request, const KeyValueTable& table) {
+  if (!writes(request.command)) return {};
+  std::uint64_t bytes = table.bytes();
+  for (const std::string& text : request.strings) bytes += text.size();
+  if (bytes <= table.most_bytes()) return {};
+  return "the store is full: it takes " + std::to_string(table.most_bytes()) + " bytes at most";
+}
+
 }  // namespace
 
 std::string handle_request(KeyValueTable& table, StoreClientId client, StoreRequest request, std::string& answer) {
+  if (std::string full = no_room_for(request, table); !full.empty()) return full;
   std::vector<std::string>& strings = request.strings;
   switch (request.command) {
     case StoreCommand::kValidate:
       break;  // the decoder has compared the magic number
     case StoreCommand::kSet:
-      table.set(std::move(strings[0]), std::move(strings[1]));
+      table.set(strings[0], std::move(strings[1]));
       break;
     case StoreCommand::kCompareSet:
       append_string(answer, table.compare_set(strings[0], strings[1], std::move(strings[2])));

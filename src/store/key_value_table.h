@@ -18,7 +18,13 @@ using StoreClientId = std::uint64_t;
 /// take_released() and tells each. A client waits for one thing at a time: a second wait takes the place of the first.
 class KeyValueTable {
  public:
-  void set(std::string key, std::string value);
+  /// Programs of PyTorch put kilobytes into their store. One that writes without end would take the launcher's memory,
+  /// and with it the job.
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30U;
+
+  explicit KeyValueTable(std::uint64_t most_bytes = kMostBytes) : most_bytes_(most_bytes) {}
+
+  void set(const std::string& key, std::string value);
 
   /// Stores `desired` when the key holds `expected`, or is absent and `expected` is empty. Returns the value
   /// afterwards, but `expected` for an absent key that was expected to have a value: torch's servers say so, and its
@@ -64,6 +70,10 @@ class KeyValueTable {
   /// Without queues; every key as clients wrote it.
   [[nodiscard]] const std::unordered_map<std::string, std::string>& values() const { return values_; }
 
+  /// About what keys, values and queues take: their texts, and what the table itself needs for each.
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  [[nodiscard]] std::uint64_t most_bytes() const { return most_bytes_; }
+
   /// Clients whose wait ended since the last call, in the order in which they were released.
   std::vector<StoreClientId> take_released();
 
@@ -76,6 +86,8 @@ class KeyValueTable {
   };
 
   [[nodiscard]] bool exists(const std::string& key) const;
+  std::string& value_of(const std::string& key);
+  void put(std::string& place, std::string value);
   void key_was_written(const std::string& key);
   /// One key less to wait for.
   void satisfy(StoreClientId client);
@@ -87,6 +99,8 @@ class KeyValueTable {
   std::unordered_map<std::string, Clients> waiting_for_key_;
   std::unordered_map<std::string, Clients> waiting_at_barrier_;
   Clients released_;
+  std::uint64_t most_bytes_;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace lrun

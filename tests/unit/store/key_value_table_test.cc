@@ -4,7 +4,10 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "store/handle_request.h"
 
 namespace lrun {
 namespace {
@@ -239,6 +242,46 @@ TEST(KeyValueTable, ReleasesOneWaiterForEachPush) {
   table.cancel_wait(kCid);
   table.queue_push("q", "3");
   EXPECT_EQ(table.take_released(), Clients{});
+}
+
+TEST(KeyValueTable, CountsWhatItHolds) {
+  KeyValueTable table;
+  table.set("key", "four");
+  const std::uint64_t with_key = table.bytes();
+  EXPECT_GE(with_key, 7U);
+  table.set("key", "12345678");
+  EXPECT_EQ(table.bytes(), with_key + 4);
+  table.append("key", "9");
+  EXPECT_EQ(table.bytes(), with_key + 5);
+  EXPECT_EQ(table.compare_set("key", "123456789", ""), "");
+  EXPECT_EQ(table.bytes(), with_key - 4);
+  (void)table.add("count", 9);
+  (void)table.add("count", 1);
+  table.queue_push("queue", "one");
+  table.queue_push("queue", "two");
+  (void)table.queue_pop("queue");
+  (void)table.queue_pop("queue");
+  EXPECT_TRUE(table.delete_key("count") && table.delete_key("key"));
+  EXPECT_EQ(table.bytes(), 0U);
+}
+
+TEST(Request, OfAFullStoreIsRefusedWhereItWrites) {
+  KeyValueTable table(1000);
+  const auto ask = [&table](StoreCommand command, std::vector<std::string> strings) {
+    std::string answer;
+    StoreRequest request;
+    request.command = command;
+    request.strings = std::move(strings);
+    return handle_request(table, 1, std::move(request), answer);
+  };
+  EXPECT_EQ(ask(StoreCommand::kSet, {"key", std::string(800, 'x')}), "");
+  const std::string full = "the store is full: it takes 1000 bytes at most";
+  EXPECT_EQ(ask(StoreCommand::kSet, {"other", std::string(800, 'x')}), full);
+  EXPECT_EQ(ask(StoreCommand::kAppend, {"key", std::string(800, 'x')}), full);
+  EXPECT_EQ(ask(StoreCommand::kQueuePush, {"queue", std::string(800, 'x')}), full);
+  EXPECT_EQ(ask(StoreCommand::kGet, {"key"}), "");
+  EXPECT_EQ(ask(StoreCommand::kDeleteKey, {"key"}), "");
+  EXPECT_EQ(ask(StoreCommand::kSet, {"other", std::string(800, 'x')}), "") << "there is room again";
 }
 
 }  // namespace
