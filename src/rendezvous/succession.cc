@@ -11,7 +11,8 @@ bool Ballot::carried_by(int votes) const {
 
 std::string no_majority_in_words(int nodes, int of) {
   return std::to_string(nodes) + " of " + std::to_string(of) + (of == 1 ? " node" : " nodes") +
-         (nodes == 1 ? " is" : " are") + " no majority, and a job that is cut off must not go on twice";
+         (nodes == 1 ? " is" : " are") + " no majority, and a job that is cut off must not go on twice" +
+         (of == 2 ? "; three nodes, or '--rdzv-backend etcd', survive the silence of one" : "");
 }
 
 void HeldMajority::last_round_is_known() {

@@ -27,7 +27,8 @@ struct Ballot {
   [[nodiscard]] bool carried_by(int votes) const;
 };
 
-/// '1 of 2 nodes is no majority, and a job that is cut off must not go on twice'.
+/// '1 of 2 nodes is no majority, and a job that is cut off must not go on twice'; of two, what to type
+/// to have it otherwise.
 std::string no_majority_in_words(int nodes, int of);
 
 /// For the launcher that holds a meeting: whether members that it hears no more could go on without it. A round counts

@@ -197,7 +197,9 @@ TEST(Coordinator, EndsAJobOfWhichNoMajorityComesBack) {
   meeting.pass(Duration(1));
   EXPECT_EQ(meeting.said(), "no_meeting>7 ended>1 ended>2") << "who is no member may begin the job elsewhere";
   for (const test::Told& told : meeting.sent) {
-    EXPECT_EQ(told.message.text, "1 of 2 nodes is no majority, and a job that is cut off must not go on twice");
+    EXPECT_EQ(told.message.text,
+              "1 of 2 nodes is no majority, and a job that is cut off must not go on twice; three nodes, or "
+              "'--rdzv-backend etcd', survive the silence of one");
   }
   meeting.join(8, node_at("10.0.0.8"));
   EXPECT_EQ(meeting.said(), "no_meeting>8") << "it was invited a moment ago";
