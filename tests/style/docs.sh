@@ -39,7 +39,7 @@ awk '/^\.Sh /{ inside = $2 == "COMPATIBILITY" } inside' man/lrun.1 |
 names_of later | sort | comm -23 - "$work/man_later" > "$work/missing"
 [ ! -s "$work/missing" ] || complain "COMPATIBILITY of man/lrun.1 lacks: $(tr '\n' ' ' < "$work/missing")"
 { grep -oE 'Fl -?[A-Za-z][-_a-z]*' man/lrun.1 | sed 's/^Fl /-/'; grep -oE '(^|[ `])--[a-z][-_a-z]*' man/lrun.1 | tr -d ' `'; } |
-  sort -u | comm -23 - "$work/all" | grep -vxE -e '--(option|epochs|lr|rdzv|local_rank)' > "$work/unknown" || true
+  sort -u | comm -23 - "$work/all" | grep -vxE -e '--(option|epochs|lr|rdzv|local[-_]rank)' > "$work/unknown" || true
 [ ! -s "$work/unknown" ] || complain "man/lrun.1 names what the flag table lacks: $(tr '\n' ' ' < "$work/unknown")"
 
 # Its HOROVOD has every option of horovodrun, in the order of that table.
