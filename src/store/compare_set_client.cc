@@ -144,7 +144,7 @@ void CompareSetClient::fail(const std::string& why) {
   next_ = loop_.after(kPause, [this] { go_on(); });
 }
 
-void CompareSetClient::finish(Result result) {
+void CompareSetClient::finish(const Result& result) {
   attempt_limit_.cancel();
   busy_ = false;
   const Told told = std::move(pending_.front().told);

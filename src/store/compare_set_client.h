@@ -91,7 +91,7 @@ class CompareSetClient {
   void flush();
   void read_socket();
   void fail(const std::string& why);
-  void finish(Result result);
+  void finish(const Result& result);
   void disconnect();
   [[nodiscard]] Duration time_left() const;
   [[nodiscard]] std::string place() const { return options_.host + " port " + std::to_string(options_.port); }
