@@ -81,7 +81,7 @@ check_asan() {
   ctest --preset asan --parallel "$(jobs)"
 }
 
-# run_conformance LRUN: the black-box suite that torchrun itself passes, but for the cases of tests/conformance.later.
+# run_conformance LRUN [CASE-LEFT-OUT...]: the black-box suite that torchrun itself passes, but for the cases of tests/conformance.later.
 # Those with torch in their workers are skipped where Python has none.
 run_conformance() {
   local lrun=$1 suite left_out again cases
@@ -90,6 +90,8 @@ run_conformance() {
   need_python_torch || true
   mapfile -t cases < <(sed -n 's/^\(again \)\?test_/test_/p' tests/conformance.later)
   mapfile -t again < <(sed -n "s|^again test_|$suite/test_|p" tests/conformance.later)
+  shift
+  cases+=("$@")
   left_out=("${cases[@]/#/--deselect=}")
   stage "conformance with torchrun, without ${#left_out[@]} cases that tests/conformance.later tells of; 3 minutes"
   conformance_pytest "$lrun" -n "$(jobs)" "${left_out[@]}" "$suite"

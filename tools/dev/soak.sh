@@ -41,11 +41,12 @@ in_chroot() {
       bash -euc "cd /root/lrun; $3" < /dev/null' _ "$folder" "$LRUN_CACHE" "$command"
 }
 
-# The black-box suite with a launcher under AddressSanitizer.
+# The black-box suite with a launcher under AddressSanitizer, whose own memory one case would measure, and before whose
+# library the cases about clocks load another.
 soak_conformance() {
   mkdir -p build/check
   configure_and_build asan lrun
-  run_conformance "$root/build/asan/lrun"
+  ASAN_OPTIONS=verify_asan_link_order=0 run_conformance "$root/build/asan/lrun" test_cli.py::test_launcher_is_light
 }
 
 # The tests that start processes, in random order, subsets and parallelism; the seed makes a run repeatable.
