@@ -31,7 +31,7 @@ std::string append_keys(const KeyValueTable& table, std::string& answer) {
 }
 
 void set_pairs(KeyValueTable& table, std::vector<std::string>& strings) {
-  for (std::size_t i = 0; i + 1 < strings.size(); i += 2) table.set(strings[i], std::move(strings[i + 1]));
+  for (std::size_t i = 0; i + 1 < strings.size(); i += 2) table.set(std::move(strings[i]), std::move(strings[i + 1]));
 }
 
 void pop(KeyValueTable& table, const std::string& key, std::string& answer) {
@@ -94,7 +94,7 @@ std::string handle_request(KeyValueTable& table, StoreClientId client, StoreRequ
     case StoreCommand::kValidate:
       break;  // the decoder has compared the magic number
     case StoreCommand::kSet:
-      table.set(strings[0], std::move(strings[1]));
+      table.set(std::move(strings[0]), std::move(strings[1]));
       break;
     case StoreCommand::kCompareSet:
       append_string(answer, table.compare_set(strings[0], strings[1], std::move(strings[2])));

@@ -44,10 +44,11 @@ Clients take_clients(std::unordered_map<std::string, Clients>& waiting, const st
 }  // namespace
 
 /// Empty where the key is new.
-std::string& KeyValueTable::value_of(const std::string& key) {
-  const auto [entry, is_new] = values_.try_emplace(key);
-  if (is_new) bytes_ += key.size() + kEntryBytes;
-  return entry->second;
+template <typename Key>
+KeyValueTable::Entry& KeyValueTable::entry_of(Key&& key) {
+  const auto [entry, is_new] = values_.try_emplace(std::forward<Key>(key));
+  if (is_new) bytes_ += entry->first.size() + kEntryBytes;
+  return *entry;
 }
 
 void KeyValueTable::put(std::string& place, std::string value) {
@@ -56,16 +57,17 @@ void KeyValueTable::put(std::string& place, std::string value) {
   place = std::move(value);
 }
 
-void KeyValueTable::set(const std::string& key, std::string value) {
-  put(value_of(key), std::move(value));
-  key_was_written(key);
+void KeyValueTable::set(std::string key, std::string value) {
+  Entry& entry = entry_of(std::move(key));
+  put(entry.second, std::move(value));
+  key_was_written(entry.first);
 }
 
 std::string KeyValueTable::compare_set(const std::string& key, const std::string& expected, std::string desired) {
   const auto entry = values_.find(key);
   const bool absent = entry == values_.end();
   if (absent ? !expected.empty() : entry->second != expected) return absent ? expected : entry->second;
-  std::string& value = value_of(key);
+  std::string& value = absent ? entry_of(key).second : entry->second;
   put(value, std::move(desired));
   key_was_written(key);
   return value;
@@ -82,13 +84,13 @@ std::optional<std::int64_t> KeyValueTable::add(const std::string& key, std::int6
   const std::optional<std::int64_t> before = entry == values_.end() ? 0 : read_number(entry->second);
   if (!before) return std::nullopt;
   const std::int64_t sum = add_wrapping(*before, amount);
-  put(entry == values_.end() ? value_of(key) : entry->second, std::to_string(sum));
+  put(entry == values_.end() ? entry_of(key).second : entry->second, std::to_string(sum));
   key_was_written(key);
   return sum;
 }
 
 void KeyValueTable::append(const std::string& key, const std::string& value) {
-  value_of(key).append(value);
+  entry_of(key).second.append(value);
   bytes_ += value.size();
   key_was_written(key);
 }

@@ -24,7 +24,7 @@ class KeyValueTable {
 
   explicit KeyValueTable(std::uint64_t most_bytes = kMostBytes) : most_bytes_(most_bytes) {}
 
-  void set(const std::string& key, std::string value);
+  void set(std::string key, std::string value);
 
   /// Stores `desired` when the key holds `expected`, or is absent and `expected` is empty. Returns the value
   /// afterwards, but `expected` for an absent key that was expected to have a value: torch's servers say so, and its
@@ -86,7 +86,9 @@ class KeyValueTable {
   };
 
   [[nodiscard]] bool exists(const std::string& key) const;
-  std::string& value_of(const std::string& key);
+  using Entry = std::unordered_map<std::string, std::string>::value_type;
+  template <typename Key>
+  Entry& entry_of(Key&& key);
   void put(std::string& place, std::string value);
   void key_was_written(const std::string& key);
   /// One key less to wait for.
