@@ -52,12 +52,11 @@ void LauncherLink::try_to_connect() {
 
 /// It may take seconds: whatever else this launcher does goes on.
 void LauncherLink::resolve() {
-  const auto resolved = [this](const ChildAnswer& answer) {
-    const bool found = answer.end == ChildAnswer::End::kAnswered && !answer.text.empty();
-    found ? connect_to(answer.text) : fail("no address of '" + options_.host + "' can be found");
-  };
-  resolving_.emplace(
-      loop_, [this] { return options_.find_address(options_.host); }, kNameServiceLimit, resolved);
+  look_up_address(
+      loop_, resolving_, [this] { return options_.find_address(options_.host); },
+      [this](const std::string& address) {
+        address.empty() ? fail("no address of '" + options_.host + "' can be found") : connect_to(address);
+      });
 }
 
 void LauncherLink::connect_to(const std::string& address) {

@@ -91,11 +91,10 @@ void EtcdClient::connect() {
 
 void EtcdClient::find_address() {
   if (const std::string known = known_address(place().host); !known.empty()) return connect_to(known);
-  resolving_.emplace(
-      loop_, [host = place().host] { return ask_for_address(host); }, kNameServiceLimit,
-      [this](const ChildAnswer& answer) {
-        const bool found = answer.end == ChildAnswer::End::kAnswered && !answer.text.empty();
-        found ? connect_to(answer.text) : fail("no address of '" + place().host + "' can be found");
+  look_up_address(
+      loop_, resolving_, [host = place().host] { return ask_for_address(host); },
+      [this](const std::string& address) {
+        address.empty() ? fail("no address of '" + place().host + "' can be found") : connect_to(address);
       });
 }
 
