@@ -18,7 +18,11 @@ std::string json_string(std::string_view text) {
     quoted.reserve(text.size() + 2);
     return quoted.append("\"").append(text).append("\"");
   }
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(nlohmann::json(text));
+}
+
+std::string json_text(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string json_array(const std::vector<std::string>& texts) {

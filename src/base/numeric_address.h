@@ -4,6 +4,8 @@
 
 namespace lrun {
 
+inline constexpr int kMostPort = 65'535;
+
 /// True of '10.0.0.1' and 'fd00::1', and of no name.
 bool is_numeric_address(const std::string& address);
 

@@ -17,4 +17,9 @@ std::optional<Number> whole_number(std::string_view text) {
   return all ? std::optional(number) : std::nullopt;
 }
 
+/// The same for a rank, a count, a pid: 0 or more, and no sign.
+inline std::optional<int> natural_number(std::string_view text) {
+  return text.starts_with('-') ? std::nullopt : whole_number<int>(text);
+}
+
 }  // namespace lrun

@@ -29,7 +29,7 @@
 namespace lrun {
 namespace {
 
-constexpr std::size_t kMostBytes = 1U << 20;
+constexpr std::size_t kMostConfigBytes = 1U << 20;
 
 std::string place_of(const std::string& path, const toml::source_region& source) {
   return fmt::format("{}:{}", path, source.begin.line);
@@ -175,7 +175,7 @@ FileText read_all(const Fd& file) {
     if (count < 0) return {errno, {}};
     if (count == 0) return result;
     result.text.append(buffer, static_cast<std::size_t>(count));
-    if (result.text.size() > kMostBytes) return {EFBIG, {}};
+    if (result.text.size() > kMostConfigBytes) return {EFBIG, {}};
   }
 }
 

@@ -9,7 +9,7 @@
 namespace lrun {
 namespace {
 
-constexpr Duration kToObey(2000);  // as for launchers of a head over ssh that is gone
+constexpr Duration kToObeySrun(2000);  // as for launchers of a head over ssh that is gone
 
 void signal_guard(const Guard& guard, int number) {
   if (!guard.has_died()) ::kill(guard.pid(), number);
@@ -25,7 +25,7 @@ EndWithSrun::EndWithSrun(EventLoop& loop, const Environment& environment, const 
 
 void EndWithSrun::end() {
   say(Severity::kError, "srun, through which this launcher was started, is gone: nothing goes on without it");
-  kill_ = loop_.after(kToObey, [this] { signal_guard(guard_, SIGKILL); });
+  kill_ = loop_.after(kToObeySrun, [this] { signal_guard(guard_, SIGKILL); });
   signal_guard(guard_, SIGHUP);
 }
 

@@ -22,11 +22,11 @@
 namespace lrun {
 namespace {
 
-constexpr std::size_t kMostFileBytes = std::size_t{8} << 20U;
+constexpr std::size_t kMostHostfileBytes = std::size_t{8} << 20U;
 
 std::vector<Host> hosts_of_file(const std::string& path, const std::string& written) {
   errno = 0;
-  const auto text = read_small_file(path, kMostFileBytes);
+  const auto text = read_small_file(path, kMostHostfileBytes);
   if (!text) {
     throw UserError(fmt::format("'{}' cannot be read: {}", written, std::strerror(errno == 0 ? EIO : errno)),
                     "name a file with a host a line");

@@ -17,7 +17,7 @@
 namespace lrun {
 namespace {
 
-using Action = ParsedCommandLine::Action;
+using LineAction = ParsedCommandLine::Action;
 
 Compat compat_of_name(const std::vector<std::string>& argv) {
   if (argv.empty()) return Compat::kLrun;
@@ -33,27 +33,27 @@ const Verb* verb_of(const std::vector<std::string>& words, Compat compat) {
   return find_verb(words.front());
 }
 
-Action action_of(const SpelledLine::Option& option) {
+LineAction action_of(const SpelledLine::Option& option) {
   switch (option.flag->action) {
     case FlagAction::kVersion:
-      return Action::kVersion;
+      return LineAction::kVersion;
     case FlagAction::kHelp:
-      return option.origin == "-h" ? Action::kShortHelp : Action::kLongHelp;
+      return option.origin == "-h" ? LineAction::kShortHelp : LineAction::kLongHelp;
     case FlagAction::kPrintConfig:
-      return Action::kPrintConfig;
+      return LineAction::kPrintConfig;
     case FlagAction::kSetting:
     case FlagAction::kConfigFile:
       break;
   }
-  return Action::kLaunch;
+  return LineAction::kLaunch;
 }
 
 /// The first of -h, --help, --version and --print-config on the line decides.
-Action action_of(const SpelledLine& line) {
+LineAction action_of(const SpelledLine& line) {
   for (const SpelledLine::Option& option : line.options) {
-    if (const Action action = action_of(option); action != Action::kLaunch) return action;
+    if (const LineAction action = action_of(option); action != LineAction::kLaunch) return action;
   }
-  return Action::kLaunch;
+  return LineAction::kLaunch;
 }
 
 using Values = std::vector<GivenValue>;
@@ -151,14 +151,14 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
     if (given.flag->apply == flag_values::compat) given.flag->apply(given, parsed.request);
   }
   if (const Verb* const verb = verb_of(words, parsed.request.compat)) {
-    parsed.action = Action::kVerb;
+    parsed.action = LineAction::kVerb;
     parsed.verb = parse_verb(*verb, {words.begin() + 1, words.end()});
     return parsed;
   }
 
   const SpelledLine line = spell_out(words, compat_of_name(argv));
   parsed.action = action_of(line);
-  if (parsed.action != Action::kLaunch && parsed.action != Action::kPrintConfig) return parsed;
+  if (parsed.action != LineAction::kLaunch && parsed.action != LineAction::kPrintConfig) return parsed;
   parsed.warnings = warn_about_unknown_variables(environment);
   OptionValues on_line = collect_values(line, words);
   const GivenValue* const in_environment = find_config_file(from_environment);
@@ -166,7 +166,7 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
   Values from_file = values_from_config(asked_for != nullptr ? asked_for : in_environment, environment, read_file);
   parsed.settings = decide({&from_file, &from_environment, &on_line.given});
   apply_all(parsed.settings, parsed.request);
-  if (parsed.action == Action::kPrintConfig) return parsed;
+  if (parsed.action == LineAction::kPrintConfig) return parsed;
   parsed.request.command = command_of(std::move(on_line.command), line.double_dash, parsed.request.compat);
   return parsed;
 }

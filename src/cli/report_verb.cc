@@ -23,7 +23,7 @@
 namespace lrun {
 namespace {
 
-constexpr std::size_t kMostFileBytes = std::size_t{256} * 1024 * 1024;
+constexpr std::size_t kMostRunFileBytes = std::size_t{256} * 1024 * 1024;
 
 RunEntry run_asked(const std::string& name, const std::filesystem::path& state) {
   if (!name.empty()) return run_named(name, state);
@@ -45,7 +45,7 @@ void add_first_outputs(Timeline& timeline) {
 
 /// What people were told at the end, from result.json; empty for a run that has none, or that succeeded.
 std::string verdict_of(const RunEntry& run) {
-  const std::optional<std::string> result = read_small_file(run.folder / "result.json", kMostFileBytes);
+  const std::optional<std::string> result = read_small_file(run.folder / "result.json", kMostRunFileBytes);
   if (!result) {
     const std::string why = run.alive ? "the run goes on" : "the run has no result: its launcher was killed";
     return message_line(Severity::kNote, why);
@@ -68,7 +68,7 @@ void write_page(const std::string& file, std::string_view page) {
 
 int report_verb(const VerbRequest& request, const Environment& environment) {
   const RunEntry run = run_asked(request.run, state_folder(environment));
-  const std::optional<std::string> events = read_small_file(run.folder / "events.jsonl", kMostFileBytes);
+  const std::optional<std::string> events = read_small_file(run.folder / "events.jsonl", kMostRunFileBytes);
   std::optional<Timeline> timeline = events ? timeline_from_events(*events) : std::nullopt;
   if (!timeline) throw UserError("run '" + run.id + "' left no events", "its folder is '" + run.folder.string() + "'");
   add_first_outputs(*timeline);

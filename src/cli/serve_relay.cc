@@ -21,9 +21,9 @@ namespace {
 
 using Kind = NodeFrame::Kind;
 
-constexpr std::size_t kReadBytes = std::size_t{64} * 1024;
-constexpr std::size_t kMostUnsent = std::size_t{1} << 20U;  // then the hosts' output waits
-constexpr Duration kToEnd(3000);                            // a launcher gives its own workers two seconds
+constexpr std::size_t kRelayReadBytes = std::size_t{64} * 1024;
+constexpr std::size_t kMostUnsentByRelay = std::size_t{1} << 20U;  // then the hosts' output waits
+constexpr Duration kToEnd(3000);                                   // a launcher gives its own workers two seconds
 
 class RelayServer {
  public:
@@ -44,7 +44,7 @@ class RelayServer {
 
  private:
   void read_input() {
-    char bytes[kReadBytes];
+    char bytes[kRelayReadBytes];
     const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (count <= 0) return head_is_gone();
@@ -82,7 +82,7 @@ class RelayServer {
 
   void flush() {
     if (!out_.write_to(STDOUT_FILENO)) out_ = SendBuffer();  // nobody reads it: its end comes through our input, too
-    hold_back(out_.size() > kMostUnsent);
+    hold_back(out_.size() > kMostUnsentByRelay);
     if (out_.empty()) {
       writable_.cancel();
     } else if (!writable_.armed()) {

@@ -23,7 +23,7 @@ namespace {
 /// The launchers of a job are started within seconds of each other, most often.
 constexpr Duration kPatience(10'000);
 constexpr Duration kQuiet(1000);
-constexpr std::size_t kMostConnections = 64;
+constexpr std::size_t kMostMembers = 64;
 constexpr std::size_t kMostWhyBytes = 500;
 constexpr int kNoNode = -2;  // whatever is told came from another one
 
@@ -31,7 +31,7 @@ constexpr int kNoNode = -2;  // whatever is told came from another one
 class Farewell {
  public:
   Farewell(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment)
-      : job_(loop_, impatient(*plan.rendezvous), record, gather_reports, kMostConnections, job_secret(environment),
+      : job_(loop_, impatient(*plan.rendezvous), record, gather_reports, kMostMembers, job_secret(environment),
              etcd_user(environment)) {}
 
   void run() {

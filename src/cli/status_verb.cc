@@ -14,7 +14,7 @@
 namespace lrun {
 namespace {
 
-constexpr Duration kAnswerLimit(2000);
+constexpr Duration kStatusLimit(2000);
 
 std::int64_t now_ms() {
   return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -37,7 +37,7 @@ int status_verb(const VerbRequest& request, const Environment& environment) {
   std::vector<RunStatus> answered;
   std::vector<std::string> silent;
   for (const RunEntry& run : runs_asked(request, state)) {
-    const ControlAnswer answer = ask_run(run.folder, "status", kAnswerLimit);
+    const ControlAnswer answer = ask_run(run.folder, "status", kStatusLimit);
     std::optional<RunStatus> status = run_status_from_json(answer.text);
     if (status) {
       answered.push_back(std::move(*status));

@@ -8,18 +8,11 @@
 namespace lrun {
 namespace {
 
-using Kind = VerbRequest::Kind;
-
-std::optional<int> positive_number(std::string_view text) {
-  const std::optional<int> number = whole_number<int>(text);
-  return number && *number >= 0 ? number : std::nullopt;
-}
-
 /// 'RANK:PID', or 'PID' alone, whose rank is its place in the list. 'RANK:0' is a rank that has ended.
 RankProcess read_process(std::string_view word, int place, const std::string& list) {
   const auto colon = word.find(':');
-  const auto rank = colon == std::string_view::npos ? std::optional(place) : positive_number(word.substr(0, colon));
-  const auto pid = positive_number(colon == std::string_view::npos ? word : word.substr(colon + 1));
+  const auto rank = colon == std::string_view::npos ? std::optional(place) : natural_number(word.substr(0, colon));
+  const auto pid = natural_number(colon == std::string_view::npos ? word : word.substr(colon + 1));
   if (rank && pid && (*pid > 0 || colon != std::string_view::npos)) return {*rank, *pid};
   throw UserError("'--pids " + list + "': '" + std::string(word) + "' is no process",
                   "write '--pids 4242,4243' or '--pids 0:4242,1:4243' (RANK:PID)");
@@ -82,21 +75,21 @@ constexpr VerbOption kStackOptions[] = {
 };
 
 constexpr Verb kVerbs[] = {
-    {"doctor", Kind::kDoctor, "what keeps training from working on this machine",
+    {"doctor", VerbRequest::Kind::kDoctor, "what keeps training from working on this machine",
      "Looks at what training needs, in a moment and without touching a GPU: GPUs, their driver, their memory and their "
      "ways to each other, /dev/shm, limits, CPU quota, names, loopback, clock, room for logs. Silent, with exit status "
      "0, "
      "when all is well; else every finding comes with its fix, and the exit status is 1.",
      kDoctorOptions, false},
-    {"status", Kind::kStatus, "what runs here, and each rank's last line",
+    {"status", VerbRequest::Kind::kStatus, "what runs here, and each rank's last line",
      "Says of each run that is alive since when it runs, which attempt it is in, and of each rank whether it runs and "
      "what it printed last. RUN names one of them.",
      kStatusOptions},
-    {"report", Kind::kReport, "what happened in a run",
+    {"report", VerbRequest::Kind::kReport, "what happened in a run",
      "Says what became of a run and when: the verdict once more, and a timeline. RUN is the last run if it is left "
      "out.",
      kReportOptions},
-    {"stack", Kind::kStack, "where every rank of a run is",
+    {"stack", VerbRequest::Kind::kStack, "where every rank of a run is",
      "Says where every rank of a living run is: what it does in the kernel, its stack, and its Python stack. Equal "
      "ones are told once. RUN may be left out when only one run is alive.",
      kStackOptions},

@@ -18,8 +18,8 @@
 namespace lrun {
 namespace {
 
-constexpr Duration kLookWithoutPidfd(50);
-constexpr Duration kToDrain(1000);  // what a child of srun may hold its stderr for
+constexpr Duration kLookAtStep(50);
+constexpr Duration kToDrainStep(1000);  // what a child of srun may hold its stderr for
 
 /// Those that ask srun for something, but for what this lrun was started to ignore (nohup). They are blocked from here
 /// on.
@@ -77,7 +77,7 @@ class Step {
       ended_ = loop_.on_readable(process_->poll_fd(), [this] { look(); });
       return;
     }
-    timer_ = loop_.after(kLookWithoutPidfd, [this] {
+    timer_ = loop_.after(kLookAtStep, [this] {
       look();
       if (!process_->status()) watch();
     });
@@ -86,7 +86,7 @@ class Step {
   void look() {
     if (!process_->try_wait()) return;
     ended_.cancel();
-    timer_ = loop_.after(kToDrain, [this] { loop_.stop(); });
+    timer_ = loop_.after(kToDrainStep, [this] { loop_.stop(); });
     if (!errors_) loop_.stop();
   }
 

@@ -28,7 +28,7 @@ const Json& member(const Json& object, const char* name) {
 }
 
 /// \return empty: no list of names, or one that is empty.
-std::vector<std::string> names_in(const Json& list) {
+std::vector<std::string> host_names_in(const Json& list) {
   std::vector<std::string> names;
   if (!list.is_array()) return names;
   for (const Json& name : list) {
@@ -59,7 +59,7 @@ std::optional<SageMakerPlace> place_by_hosts(const Environment& environment) {
   const auto hosts = environment.get("SM_HOSTS");
   const auto current = environment.get("SM_CURRENT_HOST");
   if (!hosts || !current) return std::nullopt;
-  auto place = place_among(names_in(Json::parse(*hosts, nullptr, false)), *current);
+  auto place = place_among(host_names_in(Json::parse(*hosts, nullptr, false)), *current);
   if (!place) refuse_unreadable(fmt::format("'SM_HOSTS={}' with 'SM_CURRENT_HOST={}'", *hosts, *current));
   return SageMakerPlace{std::move(*place), "SM_HOSTS and SM_CURRENT_HOST"};
 }
@@ -107,7 +107,7 @@ std::optional<HostPlace> parse_resource_config(std::string_view json) {
   const Json config = Json::parse(json, nullptr, false);
   const Json& current = member(config, "current_host");
   if (!current.is_string()) return std::nullopt;
-  return place_among(names_in(member(config, "hosts")), current.get<std::string>());
+  return place_among(host_names_in(member(config, "hosts")), current.get<std::string>());
 }
 
 std::optional<HostPlace> parse_cluster_spec(std::string_view json) {
@@ -119,7 +119,7 @@ std::optional<HostPlace> parse_cluster_spec(std::string_view json) {
   bool found = false;
   for (int pool = 0; pool < kMostPools; ++pool) {
     const std::string name = "workerpool" + std::to_string(pool);
-    const std::vector<std::string> hosts = names_in(member(member(spec, "cluster"), name.c_str()));
+    const std::vector<std::string> hosts = host_names_in(member(member(spec, "cluster"), name.c_str()));
     if (type.get_ref<const std::string&>() == name && index.get<std::uint64_t>() < hosts.size()) {
       place.place = static_cast<int>(place.hosts.size() + index.get<std::size_t>());
       found = true;

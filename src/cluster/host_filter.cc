@@ -20,7 +20,7 @@ struct Selected {
 
 constexpr const char* kGrammar = "write 'a@b:0,2': all of host a, and the devices 0 and 2 of host b";
 
-std::vector<int> slots_in(std::string_view text, const std::string& written) {
+std::vector<int> slot_list_in(std::string_view text, const std::string& written) {
   std::vector<int> slots;
   for (bool more = true; more;) {
     more = text.find(',') != std::string_view::npos;
@@ -45,7 +45,7 @@ std::vector<Selected> parse(std::string_view text, const std::string& written) {
     const bool has_slots = rest.find(':') != std::string_view::npos;
     Selected selected{std::string(trimmed(cut(rest, ':'))), {}};
     if (selected.name.empty()) throw UserError(fmt::format("'{}': a host has no name", written), kGrammar);
-    if (has_slots) selected.slots = slots_in(rest, written);
+    if (has_slots) selected.slots = slot_list_in(rest, written);
     const auto is_same = [&](const Selected& other) { return other.name == selected.name; };
     if (std::any_of(all.begin(), all.end(), is_same)) {
       throw UserError(fmt::format("'{}' names host '{}' twice", written, selected.name), kGrammar);

@@ -10,12 +10,12 @@
 namespace lrun {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r\n";
+constexpr std::string_view kBlanksAndEnds = " \t\r\n";
 
 /// The next word of `rest`, which loses it; empty at its end.
 std::string_view next_word(std::string_view& rest) {
-  rest = trimmed(rest, kBlanks);
-  const auto end = rest.find_first_of(kBlanks);
+  rest = trimmed(rest, kBlanksAndEnds);
+  const auto end = rest.find_first_of(kBlanksAndEnds);
   const std::string_view word = rest.substr(0, end);
   rest.remove_prefix(word.size());
   return word;
@@ -60,7 +60,7 @@ std::vector<std::string> hosts_in_lines(std::string_view text) {
 
 std::vector<std::string> hosts_in_pairs(std::string_view text) {
   HostSet hosts;
-  for (text = trimmed(text, kBlanks); !text.empty(); text = trimmed(text, kBlanks)) {
+  for (text = trimmed(text, kBlanksAndEnds); !text.empty(); text = trimmed(text, kBlanksAndEnds)) {
     const std::string_view host = next_word(text);
     const auto slots = whole_number<int>(next_word(text));
     if (!slots || *slots < 1) return {};

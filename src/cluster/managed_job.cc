@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/crc32c.h"
+#include "base/numeric_address.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
 #include "cluster/cloud_job.h"
@@ -15,7 +16,6 @@
 namespace lrun {
 namespace {
 
-constexpr int kMostPort = 65'535;
 constexpr int kMostNodes = 65'536;  // what names more is no job's, and would be as many descriptions of nodes
 constexpr const char* kAlone = "unset it, or give '--standalone' to an lrun that is to stay alone";
 

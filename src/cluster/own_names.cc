@@ -35,7 +35,7 @@ std::string address_bytes(const sockaddr* address) {
   return IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr) ? bytes.substr(12) : bytes;
 }
 
-bool is_loopback(const std::string& bytes) {
+bool is_loopback_bytes(const std::string& bytes) {
   if (bytes.size() == sizeof(in_addr)) return bytes.front() == 127;
   return bytes.size() == sizeof(in6_addr) && std::memcmp(bytes.data(), &in6addr_loopback, sizeof in6addr_loopback) == 0;
 }
@@ -69,7 +69,7 @@ Whose whose_by_address(const std::string& name, int flags) {
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     const std::string bytes = address_bytes(entry->ai_addr);
-    if (!bytes.empty() && (is_loopback(bytes) || is_of_an_interface(bytes))) return Whose::kOwn;
+    if (!bytes.empty() && (is_loopback_bytes(bytes) || is_of_an_interface(bytes))) return Whose::kOwn;
   }
   return Whose::kAnothers;
 }
@@ -115,7 +115,7 @@ std::string interface_of(const std::string& address) {
   if (::getaddrinfo(address.c_str(), nullptr, &hints, &list) != 0) return {};
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
   const std::string bytes = address_bytes(list->ai_addr);
-  if (!is_loopback(bytes)) return interface_with(bytes);
+  if (!is_loopback_bytes(bytes)) return interface_with(bytes);
   return find_interface([](const ifaddrs& entry) { return (entry.ifa_flags & IFF_LOOPBACK) != 0; });
 }
 

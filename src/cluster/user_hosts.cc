@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/numeric_address.h"
 #include "base/shortened.h"
 #include "base/split.h"
 #include "base/user_error.h"
@@ -17,7 +18,6 @@ namespace {
 constexpr std::string_view kBlanks = " \t\r";
 constexpr std::size_t kMostShown = 80;
 constexpr std::size_t kMostEntries = 4 * kMostHosts;
-constexpr int kMostPort = 65'535;
 
 /// What cannot be read, without its place.
 struct Problem {

@@ -9,7 +9,7 @@
 namespace lrun {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\n\r\f\v";
+constexpr std::string_view kAnyBlanks = " \t\n\r\f\v";
 
 template <class Matches>
 std::optional<Gpu> first_that(const std::vector<Gpu>& gpus, Matches matches) {
@@ -104,11 +104,11 @@ const char* visibility_variable(GpuVendor vendor) {
 
 std::vector<std::string> split_visible_devices(const std::string& value) {
   std::vector<std::string> entries;
-  if (trimmed(value, kBlanks).empty()) return entries;
+  if (trimmed(value, kAnyBlanks).empty()) return entries;
   std::string_view rest = value;
   while (true) {
     const auto comma = rest.find(',');
-    entries.emplace_back(trimmed(rest.substr(0, comma), kBlanks));
+    entries.emplace_back(trimmed(rest.substr(0, comma), kAnyBlanks));
     if (comma == std::string_view::npos) return entries;
     rest.remove_prefix(comma + 1);
   }

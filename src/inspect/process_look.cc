@@ -17,12 +17,12 @@
 namespace lrun {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1024} * 1024;
+constexpr std::size_t kMostFileBytes = std::size_t{1024} * 1024;
 
 std::string read_proc(pid_t pid, const char* name) {
   const Fd file(::open(fmt::format("/proc/{}/{}", pid, name).c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
-  while (file && text.size() < kMostBytes) {
+  while (file && text.size() < kMostFileBytes) {
     char buffer[16384];
     const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
     if (count <= 0) break;

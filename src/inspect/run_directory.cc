@@ -21,7 +21,7 @@ namespace lrun {
 namespace {
 
 constexpr const char* kLockName = "lock";
-constexpr std::size_t kMostNameBytes = 4096;
+constexpr std::size_t kMostAddressBytes = 4096;
 
 Fd make_lock(const std::filesystem::path& run_directory) {
   return Fd(::open((run_directory / kLockName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
@@ -118,7 +118,7 @@ bool is_run(const std::filesystem::path& folder) {
 }
 
 std::string run_name_of(const std::filesystem::path& run_directory) {
-  return read_small_file(run_directory / kLockName, kMostNameBytes).value_or("");
+  return read_small_file(run_directory / kLockName, kMostAddressBytes).value_or("");
 }
 
 std::filesystem::file_time_type time_of_run(const std::filesystem::path& run_directory) {

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace lrun {
 namespace {
 
@@ -50,7 +52,7 @@ std::string to_json(const RunStatus& status) {
                   {"suspended", status.suspended},
                   {"stopping", status.stopping()},
                   {"workers", workers}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 std::optional<RunStatus> run_status_from_json(std::string_view text) {

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kBlanks = " \t\r";
 
 constexpr std::size_t kMostFrames = 64;
-constexpr std::size_t kMostNameBytes = 300;
+constexpr std::size_t kMostFrameNameBytes = 300;
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -21,8 +21,8 @@ std::string_view without_version(std::string_view symbol) { return symbol.substr
 
 void keep(std::vector<StackFrame>& frames, std::string_view function, std::string_view place) {
   if (frames.size() == kMostFrames) return;
-  frames.push_back({std::string(function.empty() ? "??" : function.substr(0, kMostNameBytes)),
-                    std::string(place.substr(0, kMostNameBytes))});
+  frames.push_back({std::string(function.empty() ? "??" : function.substr(0, kMostFrameNameBytes)),
+                    std::string(place.substr(0, kMostFrameNameBytes))});
 }
 
 /// What follows '#12  ' and an address, if the line begins so.

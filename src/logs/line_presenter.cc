@@ -24,7 +24,7 @@ bool redraws(std::string_view piece) {
 }
 
 /// What a line shows after it redrew itself, its newline kept.
-std::string_view last_drawing(std::string_view line) {
+std::string_view drawn_last(std::string_view line) {
   const std::size_t last = line.find_last_not_of("\r\n");
   if (last == std::string_view::npos) return line;
   const std::size_t start = line.rfind('\r', last);
@@ -70,7 +70,7 @@ void LinePresenter::arrange(LogSource& source, std::string_view piece) {
   std::string drawing;
   if (tidy_ && (!source.drawing.empty() || redraws(piece))) {
     source.drawing.append(piece);
-    source.drawing.erase(0, source.drawing.size() - last_drawing(source.drawing).size());
+    source.drawing.erase(0, source.drawing.size() - drawn_last(source.drawing).size());
     // A bar that does not end its line is only shown as the live line.
     if (piece.back() != '\n' && source.drawing.size() <= LineSplitter::kLongestHeld) return;
     drawing = std::exchange(source.drawing, {});
@@ -170,7 +170,7 @@ void LinePresenter::follow_live(LogSource& source) {
     return;
   }
   bars_[source.writer] =
-      source.prefix + fitted(last_drawing(unfinished),
+      source.prefix + fitted(drawn_last(unfinished),
                              console_.descriptor().size().columns - static_cast<int>(source.plain_prefix.size()) - 1);
 }
 

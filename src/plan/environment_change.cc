@@ -7,15 +7,10 @@
 #include "plan/worker_environment.h"
 
 namespace lrun {
-namespace {
-
-using Kind = EnvironmentChange::Kind;
-
-}  // namespace
-
 std::string as_written(const EnvironmentChange& change) {
   const std::string between = change.source == Source::kFlag ? " " : " = ";
-  return change.origin + between + change.name + (change.kind == Kind::kSet ? "=" + change.value : "");
+  return change.origin + between + change.name +
+         (change.kind == EnvironmentChange::Kind::kSet ? "=" + change.value : "");
 }
 
 void refuse_own_variable(const EnvironmentChange& change) {
@@ -32,7 +27,8 @@ void add_change(std::vector<EnvironmentChange>& changes, EnvironmentChange chang
     return;
   }
   if (same->source > change.source) return;
-  if (same->source == change.source && (same->kind == Kind::kUnset) != (change.kind == Kind::kUnset)) {
+  if (same->source == change.source &&
+      (same->kind == EnvironmentChange::Kind::kUnset) != (change.kind == EnvironmentChange::Kind::kUnset)) {
     throw UserError("'" + as_written(*same) + "' and '" + as_written(change) + "' contradict each other",
                     "leave one of them out");
   }
@@ -42,22 +38,22 @@ void add_change(std::vector<EnvironmentChange>& changes, EnvironmentChange chang
 Environment changed(const Environment& base, const std::vector<EnvironmentChange>& changes) {
   Environment result = base;
   for (const EnvironmentChange& change : changes) {
-    if (change.kind == Kind::kSet) result.set(change.name, change.value);
-    if (change.kind == Kind::kUnset) result.unset(change.name);
+    if (change.kind == EnvironmentChange::Kind::kSet) result.set(change.name, change.value);
+    if (change.kind == EnvironmentChange::Kind::kUnset) result.unset(change.name);
   }
   return result;
 }
 
 bool is_wanted(const std::vector<EnvironmentChange>& changes, std::string_view name) {
   return std::any_of(changes.begin(), changes.end(), [&](const EnvironmentChange& change) {
-    return change.name == name && change.kind != Kind::kUnset;
+    return change.name == name && change.kind != EnvironmentChange::Kind::kUnset;
   });
 }
 
 std::vector<std::string> warn_about_missing(const Environment& base, const std::vector<EnvironmentChange>& changes) {
   std::vector<std::string> warnings;
   for (const EnvironmentChange& change : changes) {
-    if (change.kind != Kind::kPassOn || base.has(change.name)) continue;
+    if (change.kind != EnvironmentChange::Kind::kPassOn || base.has(change.name)) continue;
     warnings.push_back("there is no variable '" + change.name + "' to pass on with '" + as_written(change) + "'");
   }
   return warnings;

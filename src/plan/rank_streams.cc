@@ -1,7 +1,8 @@
 #include "plan/rank_streams.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/whole_number.h"
 
 namespace lrun {
 namespace {
@@ -9,13 +10,6 @@ namespace {
 std::optional<RankStreams::Streams> parse_streams(std::string_view text) {
   if (text.size() != 1 || text.front() < '0' || text.front() > '3') return std::nullopt;
   return static_cast<RankStreams::Streams>(text.front() - '0');
-}
-
-std::optional<int> parse_rank(std::string_view text) {
-  int rank = -1;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-  if (error != std::errc() || stop != text.data() + text.size() || text.front() == '-') return std::nullopt;
-  return rank;
 }
 
 }  // namespace
@@ -38,7 +32,7 @@ std::optional<RankStreams> parse_rank_streams(std::string_view text) {
     const std::string_view entry = text.substr(0, text.find(','));
     const std::size_t colon = entry.find(':');
     if (colon == std::string_view::npos) return std::nullopt;
-    const auto rank = parse_rank(entry.substr(0, colon));
+    const auto rank = natural_number(entry.substr(0, colon));
     const auto streams = parse_streams(entry.substr(colon + 1));
     if (!rank || !streams) return std::nullopt;
     result.by_rank.emplace_back(*rank, *streams);

@@ -16,7 +16,6 @@ namespace {
 constexpr int kPortOfC10d = 29'400;
 constexpr int kPortOfEtcd = 2379;
 constexpr int kPortOfStatic = 29'500;
-constexpr int kMostPort = 65'535;
 
 bool is_host_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char letter) {

@@ -54,9 +54,10 @@ std::size_t chips_needed(const DeviceRequest& asked, const Setting<std::string>&
                                 ? fmt::format(" ({} cores: a worker drives those of its chip)",
                                               there * static_cast<std::size_t>(node.tpus.cores_per_chip))
                                 : std::string();
-  throw UserError(fmt::format("'{}' asks for {}, but '{}' has {}{}", as_written(setting), chips_in_words(needed),
-                              node.name, there, cores),
-                  fmt::format("use '{}'", as_written({std::to_string(there), setting.source, setting.origin})));
+  throw UserError(
+      fmt::format("'{}' asks for {}, but '{}' has {}{}", as_written(setting), chips_in_words(needed), node.name, there,
+                  cores),
+      fmt::format("use '{}'", as_written(Setting<std::string>{std::to_string(there), setting.source, setting.origin})));
 }
 
 /// Where the mesh of `chips` begins; libtpu numbers a mesh's chips in a row.

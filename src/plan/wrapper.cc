@@ -8,11 +8,6 @@
 namespace lrun {
 namespace {
 
-std::optional<int> parse_rank(std::string_view text) {
-  const std::optional<int> rank = whole_number<int>(text);
-  return rank && *rank >= 0 ? rank : std::nullopt;
-}
-
 std::optional<std::string> value_of(char macro, const WrapperFacts& facts) {
   switch (macro) {
     case 'r':
@@ -52,8 +47,8 @@ std::optional<Wrapper::Ranks> parse_ranks(std::string_view text) {
   while (true) {
     const std::string_view field = text.substr(0, text.find(','));
     const std::size_t dash = std::min(field.find('-'), field.size());
-    const auto first = parse_rank(field.substr(0, dash));
-    const auto last = dash == field.size() ? first : parse_rank(field.substr(dash + 1));
+    const auto first = natural_number(field.substr(0, dash));
+    const auto last = dash == field.size() ? first : natural_number(field.substr(dash + 1));
     if (!first || !last || *first > *last) return std::nullopt;
     ranks.emplace_back(*first, *last);
     if (field.size() == text.size()) return ranks;

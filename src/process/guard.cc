@@ -31,7 +31,6 @@ namespace {
 constexpr Duration kCleanUpLimit(5000);
 constexpr Duration kSecondLookLimit(2000);  // the launcher had its own time for what is left, and told of it
 constexpr Duration kDeafLimit(6000);        // longer than the launcher itself ever blocks
-constexpr int kLrunFailed = 125;
 
 void say(const std::string& line) {
   const ssize_t ignored = ::write(STDERR_FILENO, line.data(), line.size());

@@ -16,7 +16,6 @@ namespace lrun {
 namespace {
 
 constexpr std::size_t kMostGroups = 4096;
-constexpr int kLrunFailed = 125;
 constexpr itimerspec kSteps{.it_interval = {20, 0}, .it_value = {1, 0}};
 
 // What a handler can reach: no destructor, no lock.

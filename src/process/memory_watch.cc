@@ -11,9 +11,9 @@ namespace lrun {
 namespace {
 
 /// The kernel's files that are read here are far below.
-constexpr std::size_t kMostBytes = 64 * 1024;
+constexpr std::size_t kMostFileBytes = 64 * 1024;
 
-std::string read_all(const std::filesystem::path& file) { return read_small_file(file, kMostBytes).value_or(""); }
+std::string read_all(const std::filesystem::path& file) { return read_small_file(file, kMostFileBytes).value_or(""); }
 
 /// cgroup 1 says 'no limit' with the greatest number of pages.
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60U;

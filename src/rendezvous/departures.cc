@@ -5,7 +5,7 @@
 namespace lrun {
 namespace {
 
-std::string name_of(const JoinRecord& node) {
+std::string key_of(const JoinRecord& node) {
   const std::string rank = node.node_rank ? std::to_string(*node.node_rank) : "any";
   return node.node + '\0' + node.address + '\0' + rank;
 }
@@ -14,13 +14,13 @@ std::string name_of(const JoinRecord& node) {
 
 void Departures::note(const JoinRecord& node, SteadyTime now) {
   std::erase_if(left_, [now](const auto& entry) { return now - entry.second.back() >= kWindow; });
-  std::deque<SteadyTime>& times = left_[name_of(node)];
+  std::deque<SteadyTime>& times = left_[key_of(node)];
   times.push_back(now);
   while (times.size() > kMost) times.pop_front();
 }
 
 Duration Departures::wait(const JoinRecord& node, SteadyTime now) const {
-  const auto found = left_.find(name_of(node));
+  const auto found = left_.find(key_of(node));
   if (found == left_.end() || found->second.size() < kMost) return Duration::zero();
   const auto rest = found->second.front() + kWindow - now;
   return std::max<Duration>(std::chrono::ceil<std::chrono::seconds>(rest), Duration::zero());

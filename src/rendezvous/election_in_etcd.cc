@@ -20,8 +20,6 @@ constexpr Duration kProbeLimit(1000);
 constexpr Duration kFarewell(1000);
 constexpr int kRenewalsPerLease = 4;
 
-SteadyTime now() { return std::chrono::steady_clock::now(); }
-
 std::int64_t in_seconds(Duration time) { return std::chrono::ceil<std::chrono::seconds>(time).count(); }
 
 }  // namespace
@@ -73,7 +71,7 @@ void ElectionInEtcd::take_holder(const EtcdEntry& entry) {
 }
 
 void ElectionInEtcd::campaign() {
-  granted_ = now();
+  granted_ = steady_now();
   ask(etcd_grant(in_seconds(options_.lease)), [this](const EtcdAnswer& answer) {
     options_.lease = std::chrono::seconds(std::max<std::int64_t>(answer.seconds, 1));
     lease_ = answer.lease;
@@ -125,7 +123,7 @@ void ElectionInEtcd::take_office(const EtcdEntry& own, const std::optional<EtcdE
 }
 
 void ElectionInEtcd::prolong(SteadyTime asked) {
-  const auto left = std::chrono::ceil<Duration>(asked + options_.lease - now());
+  const auto left = std::chrono::ceil<Duration>(asked + options_.lease - steady_now());
   expiry_ = loop_.after(std::max(left, Duration::zero()), [this] {
     const std::string why = client_.trouble().empty() ? "etcd does not answer" : client_.trouble();
     depose("no word from etcd for " + format_duration(options_.lease) + ": " + why);
@@ -133,7 +131,7 @@ void ElectionInEtcd::prolong(SteadyTime asked) {
 }
 
 void ElectionInEtcd::renew() {
-  const SteadyTime asked = now();
+  const SteadyTime asked = steady_now();
   client_.ask(etcd_keep_alive(lease_), options_.lease / 2,
               [this, asked](const EtcdClient::Result& result) { take_renewal(result, asked); });
   client_.ask(etcd_keep_alive(state_lease_), options_.lease / 2, [](const EtcdClient::Result&) {});

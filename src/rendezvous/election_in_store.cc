@@ -10,13 +10,11 @@
 namespace lrun {
 namespace {
 
-constexpr Duration kFirstPause(50);
-constexpr Duration kLongestPause(500);
-constexpr Duration kProbeLimit(1000);
-constexpr Duration kFarewell(2000);
-constexpr int kRenewalsPerLease = 4;
-
-SteadyTime now() { return std::chrono::steady_clock::now(); }
+constexpr Duration kStoreFirstPause(50);
+constexpr Duration kStoreLongestPause(500);
+constexpr Duration kStoreProbeLimit(1000);
+constexpr Duration kStoreFarewell(2000);
+constexpr int kStoreRenewals = 4;
 
 }  // namespace
 
@@ -59,9 +57,9 @@ void ElectionInStore::take_value(const std::string& value) {
     is_looking_ = false;
     return events_.over(*record->state->outcome);
   }
-  if (std::exchange(seen_, value) != value) seen_at_ = now();
+  if (std::exchange(seen_, value) != value) seen_at_ = steady_now();
   // Longer than a lease, by the rate at which two clocks may differ, and more.
-  const bool is_silent = now() - seen_at_ >= options_.lease + options_.lease / kRenewalsPerLease;
+  const bool is_silent = steady_now() - seen_at_ >= options_.lease + options_.lease / kStoreRenewals;
   const bool is_held = record->holder && record->holder->token != dead_ && !is_silent;
   if (is_held) return take_holder(*record->holder);
   stands_ ? stand() : pause_and_look();
@@ -72,7 +70,7 @@ void ElectionInStore::take_holder(const HolderRecord& holder) {
     return fail("the meeting is held on node " + holder.node + ", which only knows itself as " + holder.address,
                 "say with '--local-addr' where others reach a node that has the store on itself");
   }
-  pause_ = holder_ == holder ? std::clamp(pause_ * 2, kFirstPause, kLongestPause) : Duration(0);
+  pause_ = holder_ == holder ? std::clamp(pause_ * 2, kStoreFirstPause, kStoreLongestPause) : Duration(0);
   holder_ = holder;
   is_looking_ = false;
   events_.found(holder, false, std::nullopt);
@@ -91,7 +89,7 @@ void ElectionInStore::stand() {
   }
   is_voting_ = true;
   client_.compare_set(options_.key, seen_, to_json(own_), options_.patience,
-                      [this, asked = now()](const Result& result) {
+                      [this, asked = steady_now()](const Result& result) {
                         is_voting_ = false;
                         if (result.trouble.empty()) return take_vote(result.value, asked);
                         events_.close();
@@ -116,12 +114,12 @@ void ElectionInStore::take_office(SteadyTime asked) {
   pause_ = Duration(0);
   dead_.clear();
   prolong(asked);
-  renew_ = loop_.after(options_.lease / kRenewalsPerLease, [this] { renew(written_); });
+  renew_ = loop_.after(options_.lease / kStoreRenewals, [this] { renew(written_); });
   events_.found(*own_.holder, true, own_.state);
 }
 
 void ElectionInStore::prolong(SteadyTime asked) {
-  const auto left = std::chrono::floor<Duration>(asked + options_.lease - now());
+  const auto left = std::chrono::floor<Duration>(asked + options_.lease - steady_now());
   expiry_ = loop_.after(std::max(left, Duration::zero()), [this] {
     const std::string why = client_.trouble().empty() ? "it does not answer" : client_.trouble();
     depose("no word from the store for " + format_duration(options_.lease) + ": " + why);
@@ -134,7 +132,7 @@ void ElectionInStore::renew(const std::string& expected) {
   ++own_.beat;
   const std::string sent = to_json(own_);
   client_.compare_set(options_.key, expected, sent, options_.lease / 2,
-                      [this, expected, sent, asked = now()](const Result& result) {
+                      [this, expected, sent, asked = steady_now()](const Result& result) {
                         is_renewing_ = false;
                         if (holds_) take_renewal(result, expected, sent, asked);
                       });
@@ -144,13 +142,13 @@ void ElectionInStore::renew(const std::string& expected) {
 void ElectionInStore::take_renewal(const Result& result, const std::string& expected, const std::string& sent,
                                    SteadyTime asked) {
   if (!result.trouble.empty()) {
-    renew_ = loop_.after(kFirstPause, [this] { renew(written_); });
+    renew_ = loop_.after(kStoreFirstPause, [this] { renew(written_); });
     return;
   }
   if (result.value == sent) {
     written_ = sent;
     prolong(asked);
-    const Duration pause = has_news_ ? Duration::zero() : options_.lease / kRenewalsPerLease;
+    const Duration pause = has_news_ ? Duration::zero() : options_.lease / kStoreRenewals;
     renew_ = loop_.after(pause, [this] { renew(written_); });
     return;
   }
@@ -184,7 +182,7 @@ void ElectionInStore::keep(const JobState& state) {
 void ElectionInStore::look_again() {
   if (std::exchange(is_looking_, true)) return;
   if (!holder_) return ask_who_holds();
-  probe_.ask(holder_->address, holder_->port, kProbeLimit, [this](bool refused) {
+  probe_.ask(holder_->address, holder_->port, kStoreProbeLimit, [this](bool refused) {
     if (!refused) return pause_and_look();
     dead_ = holder_->token;
     ask_who_holds();
@@ -192,7 +190,7 @@ void ElectionInStore::look_again() {
 }
 
 void ElectionInStore::pause_and_look() {
-  again_ = loop_.after(std::max(pause_, kFirstPause), [this] { ask_who_holds(); });
+  again_ = loop_.after(std::max(pause_, kStoreFirstPause), [this] { ask_who_holds(); });
 }
 
 void ElectionInStore::stop() {
@@ -215,7 +213,7 @@ void ElectionInStore::let_go() {
 void ElectionInStore::write_last(const std::string& expected, const MeetingRecord& last,
                                  const std::function<void()>& written) {
   const std::string sent = to_json(last);
-  client_.compare_set(options_.key, expected, sent, kFarewell,
+  client_.compare_set(options_.key, expected, sent, kStoreFarewell,
                       [this, expected, last, sent, written](const Result& result) {
                         const bool is_done = !result.trouble.empty() || result.value == sent;
                         if (!is_done && result.value == expected) return write_last("", last, written);
@@ -228,7 +226,7 @@ void ElectionInStore::write_last(const std::string& expected, const MeetingRecor
 void ElectionInStore::release(const std::optional<std::string>& outcome, std::function<void()> released) {
   renew_.cancel();
   expiry_.cancel();
-  again_ = loop_.after(holds_ ? kFarewell : Duration::zero(), released);
+  again_ = loop_.after(holds_ ? kStoreFarewell : Duration::zero(), released);
   if (!std::exchange(holds_, false)) return;
   client_.forget_all();
   MeetingRecord last{.beat = own_.beat + 1, .state = own_.state};

@@ -6,12 +6,10 @@
 namespace lrun {
 namespace {
 
-constexpr Duration kPause(300);
+constexpr Duration kPauseOfLooks(300);
 constexpr Duration kAttempt(500);
 /// Name services remember longer: a launcher at a new address is found hardly later.
 constexpr Duration kRemembered(5000);
-
-SteadyTime now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
@@ -24,7 +22,7 @@ EndpointWatch::EndpointWatch(EventLoop& loop, LauncherLink::Options endpoint, in
 }
 
 void EndpointWatch::look() {
-  if (endpoint_.host == name_) looked_up_ = now();
+  if (endpoint_.host == name_) looked_up_ = steady_now();
   link_.emplace(loop_, endpoint_,
                 LauncherLink::Events{
                     .received = [this](const LauncherMessage& answer) { answered_(answer, link_->meeting_address()); },
@@ -33,9 +31,9 @@ void EndpointWatch::look() {
 
 /// A host that refuses is where its name says; any other trouble may come from an address that is not its own any more.
 void EndpointWatch::broken() {
-  const bool is_known = link_->was_refused() && now() - looked_up_ < kRemembered;
+  const bool is_known = link_->was_refused() && steady_now() - looked_up_ < kRemembered;
   endpoint_.host = is_known ? link_->found_address() : name_;
-  again_ = loop_.after(kPause, [this] { look(); });
+  again_ = loop_.after(kPauseOfLooks, [this] { look(); });
 }
 
 }  // namespace lrun

@@ -3,20 +3,20 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_integer.h"
+#include "base/json_text.h"
+#include "base/numeric_address.h"
 
 namespace lrun {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kMostPort = 65'535;
-
 }  // namespace
 
 std::string to_json(const HolderRecord& record) {
   const Json json = {
       {"token", record.token}, {"node", record.node}, {"address", record.address}, {"port", record.port}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 std::optional<HolderRecord> holder_record_from_json(std::string_view text) {

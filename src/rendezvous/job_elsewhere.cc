@@ -11,7 +11,7 @@ using Kind = LauncherMessage::Kind;
 /// For who holds the meeting at the place to which we were sent.
 constexpr int kHeartbeatsToAnswer = 2;
 /// The endpoint may send us to the same place again at once.
-constexpr Duration kPause(200);
+constexpr Duration kPauseElsewhere(200);
 
 }  // namespace
 
@@ -89,7 +89,7 @@ void Job::look_again(const std::string& why, bool came_to_nothing) {
   is_spare_ = false;
   if (!owns_endpoint_) {
     place_.reset();
-    next_place_ = loop_.after(kPause, [this] { open_link(plan_.host, plan_.port, plan_.connect_timeout); });
+    next_place_ = loop_.after(kPauseElsewhere, [this] { open_link(plan_.host, plan_.port, plan_.connect_timeout); });
   } else if (*signpost_->place() != before) {
     place_ = signpost_->place();
     next_place_ = loop_.after(Duration::zero(), [this] { go_to_place(); });

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_integer.h"
+#include "base/json_text.h"
 #include "rendezvous/join_record.h"
 #include "rendezvous/message.h"
 
@@ -17,7 +18,7 @@ std::string to_json(const JobState& state) {
                {"holder", state.holder},
                {"members", state.members}};
   if (state.outcome) json["outcome"] = *state.outcome;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 std::string json_for_etcd(JobState state) {

@@ -10,7 +10,7 @@ namespace {
 
 /// All members notice the loss of their holder within a part of a heartbeat.
 constexpr int kHeartbeatsToLook = 6;
-constexpr Duration kPause(50);
+constexpr Duration kPauseOfTakeover(50);
 
 }  // namespace
 
@@ -120,7 +120,7 @@ void Job::follow_successors(const std::string& why) {
     }
     limit_search((kHeartbeatsToLook + 2) * plan_.heartbeat);  // the members begin that much earlier or later
   }
-  next_place_ = loop_.after(turned_to_ == 0 ? Duration::zero() : kPause, [this] {
+  next_place_ = loop_.after(turned_to_ == 0 ? Duration::zero() : kPauseOfTakeover, [this] {
     const Successor& next = line_.at(turned_to_++ % line_.size());
     open_link(next.address, next.meeting_port, Duration::zero());
   });

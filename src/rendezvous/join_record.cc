@@ -2,7 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/is_within.h"
 #include "base/json_integer.h"
+#include "base/json_text.h"
 #include "base/numeric_address.h"
 
 namespace lrun {
@@ -12,9 +14,6 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostTextBytes = 1024;
 constexpr std::size_t kMostFailureBytes = 8192;
-constexpr int kMostPort = 65'535;
-
-bool is_within(int value, int least, int most) { return value >= least && value <= most; }
 
 bool is_sound(const JoinRecord& record) {
   for (const std::string* text : {&record.token, &record.run_name, &record.run_id, &record.node, &record.role,
@@ -52,7 +51,7 @@ std::string to_json(const JoinRecord& record) {
                {"command_digest", record.command_digest}};
   if (!record.cannot_start.empty()) json["cannot_start"] = record.cannot_start;
   if (!record.report.empty()) json["report"] = record.report;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 std::optional<JoinRecord> join_record_from_json(std::string_view text) {

@@ -19,11 +19,9 @@ using namespace std::chrono_literals;
 using Kind = LauncherMessage::Kind;
 
 constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
-constexpr Duration kLongestPause(1000);
+constexpr Duration kLongestRetryPause(1000);
 constexpr int kBeatsPerHeartbeat = 4;
 constexpr Duration kSilence(300);  // of what took the connection, and may be no lrun
-
-SteadyTime now() { return std::chrono::steady_clock::now(); }
 
 Handshake handshake_with(const std::string& secret) { return {Handshake::Side::kLauncher, secret, random_nonce()}; }
 
@@ -33,10 +31,10 @@ LauncherLink::LauncherLink(EventLoop& loop, Options options, Events events)
     : loop_(loop),
       options_(std::move(options)),
       events_(std::move(events)),
-      give_up_(now() + options_.connect),
+      give_up_(steady_now() + options_.connect),
       handshake_(handshake_with(options_.secret)),
       decoder_(kMostBytesFromHolder),
-      heard_(now()) {
+      heard_(steady_now()) {
   again_ = loop_.after(Duration::zero(), [this] { try_to_connect(); });
 }
 
@@ -97,7 +95,7 @@ void LauncherLink::join() {
   record.meeting_address = options_.record.meeting_address = ends.peer;
   joined_ = true;
   settled_ = settled_ || options_.vote;
-  heard_ = beaten_ = now();
+  heard_ = beaten_ = steady_now();
   append_message(out_.tail(), {.kind = options_.invites_to ? Kind::kInvite : Kind::kJoin,
                                .round = options_.invites_to.value_or(options_.takes_up.value_or(0)),
                                .takes_up = options_.takes_up.has_value(),
@@ -135,7 +133,7 @@ void LauncherLink::read() {
     return fail(joined_ ? "its launcher ended: the connection was closed"
                         : "what listens at " + place() + " closed the connection without a word: is it lrun?");
   }
-  heard_ = now();
+  heard_ = steady_now();
   has_heard_ = true;
   silence_.cancel();
   take({bytes, static_cast<std::size_t>(count)});
@@ -179,7 +177,7 @@ void LauncherLink::take_messages() {
 }
 
 void LauncherLink::take_echo(const LauncherMessage& echo) {
-  const std::int64_t received = nanoseconds(now());
+  const std::int64_t received = nanoseconds(steady_now());
   const std::int64_t round_trip = received - echo.sent_ns;
   if (echo.sent_ns <= 0 || round_trip < 0 || (offset_.round_trip_ns >= 0 && round_trip >= offset_.round_trip_ns))
     return;
@@ -194,16 +192,16 @@ void LauncherLink::beat() {
   if (done_) return;
   const Duration silence = options_.heartbeat;
   // The machine slept, or lrun was stopped: nobody answers beats that were not sent.
-  const SteadyTime before = std::exchange(beaten_, now());
-  if (beaten_ - before > silence / 2) heard_ = now();
-  if (now() - heard_ >= silence) {
+  const SteadyTime before = std::exchange(beaten_, steady_now());
+  if (beaten_ - before > silence / 2) heard_ = steady_now();
+  if (steady_now() - heard_ >= silence) {
     read();  // what came since is still unread
     if (done_ || !socket_) return;
-    if (now() - heard_ >= silence) return fail_by_silence();
+    if (steady_now() - heard_ >= silence) return fail_by_silence();
   }
-  send({.kind = Kind::kBeat, .sent_ns = nanoseconds(now())});
+  send({.kind = Kind::kBeat, .sent_ns = nanoseconds(steady_now())});
   // Silence is noticed when it is long enough: who holds the meeting begins the next round without us then.
-  const auto until_silent = std::chrono::ceil<Duration>(heard_ + silence - now());
+  const auto until_silent = std::chrono::ceil<Duration>(heard_ + silence - steady_now());
   beat_ = loop_.after(std::clamp(until_silent, Duration(1), silence / kBeatsPerHeartbeat), [this] { beat(); });
 }
 
@@ -217,11 +215,11 @@ void LauncherLink::fail_by_silence() {
 /// Tries again while the job has not begun and there is time.
 void LauncherLink::fail(const std::string& why) {
   if (done_) return;
-  if (settled_ || now() + pause_ >= give_up_) return give_up(why);
+  if (settled_ || steady_now() + pause_ >= give_up_) return give_up(why);
   disconnect();
   trouble_ = why;
   again_ = loop_.after(pause_, [this] { try_to_connect(); });
-  pause_ = std::min(pause_ * 2, kLongestPause);
+  pause_ = std::min(pause_ * 2, kLongestRetryPause);
 }
 
 void LauncherLink::give_up(const std::string& why, const std::string& hint) {

@@ -20,11 +20,9 @@ namespace {
 
 using Kind = LauncherMessage::Kind;
 
-constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
+constexpr std::size_t kReadBytesOfMember = std::size_t{64} << 10U;
 /// What a launcher may leave unread before it counts as one that does not read.
 constexpr std::size_t kMostUnsent = 2 * kMostBytesFromHolder;
-
-SteadyTime now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
@@ -37,7 +35,7 @@ struct MeetingHolder::Connection {
   Handshake handshake;
   LauncherMessageDecoder decoder{kMostBytesFromLauncher};
   SendBuffer answers;
-  SteadyTime heard = now();
+  SteadyTime heard = steady_now();
   bool joined = false;
   bool invites = false;  ///< its job is met elsewhere: it stays, to see our end, and is none that we wait for
   bool closing = false;  ///< once everything is sent
@@ -54,7 +52,7 @@ MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
       secret_(options.secret),
       turned_away_(options.turned_away),
       begun_(options.begun),
-      coordinator_(options.times, now(), options.gather, options.host),
+      coordinator_(options.times, steady_now(), options.gather, options.host),
       server_(loop, {.reach = options.reach,
                      .port = options.port,
                      .listener = options.listener,
@@ -65,19 +63,19 @@ MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
                      .serves_horovod = options.serves_horovod}) {
   if (options.guards_majority) coordinator_.guard_majority();
   arm();
-  look_at_ = now();
+  look_at_ = steady_now();
   look_for_silent_ones();
 }
 
 MeetingHolder::~MeetingHolder() = default;
 
 void MeetingHolder::resume(const JobState& state) {
-  coordinator_.resume(state, now());
+  coordinator_.resume(state, steady_now());
   arm();
 }
 
 void MeetingHolder::resume(const JobState& state, const Ballot& ballot) {
-  coordinator_.resume(state, ballot, now());
+  coordinator_.resume(state, ballot, steady_now());
   arm();
 }
 
@@ -97,7 +95,7 @@ void MeetingHolder::vanish() {
 /// Whoever invited us and goes on with the job is to do so again.
 void MeetingHolder::meet_here() {
   std::erase_if(connections_, [](const auto& entry) { return entry.second->invites; });
-  coordinator_.meet_here(now());
+  coordinator_.meet_here(steady_now());
   arm();
 }
 
@@ -133,7 +131,7 @@ bool MeetingHolder::make_room() {
 
 void MeetingHolder::tell_refusal(const Connection& connection, const std::string& why) {
   const std::string peer = ends_of_connection(connection.socket.get()).peer;
-  const auto line = refusals_.refused(peer.empty() ? "somebody who is gone" : peer, why, now());
+  const auto line = refusals_.refused(peer.empty() ? "somebody who is gone" : peer, why, steady_now());
   if (line && turned_away_) turned_away_(*line);
 }
 
@@ -143,14 +141,14 @@ void MeetingHolder::tell_refusals() {
 
 void MeetingHolder::read_from(Connection& connection) {
   if (connection.probe) return;
-  char bytes[kReadBytes];
+  char bytes[kReadBytesOfMember];
   const ssize_t count = ::recv(connection.socket.get(), bytes, sizeof bytes, 0);
   if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
   const bool was_closed = count == 0 || (count < 0 && errno == ECONNRESET);
   if (was_closed) return find_out_about(connection);
   if (count < 0) return lose(connection.id, std::generic_category().message(errno), true);
   if (connection.closing) return;
-  if (connection.joined || connection.invites) connection.heard = now();  // others have one heartbeat to join
+  if (connection.joined || connection.invites) connection.heard = steady_now();  // others have one heartbeat to join
   take(connection, {bytes, static_cast<std::size_t>(count)});
 }
 
@@ -188,11 +186,11 @@ void MeetingHolder::serve(Connection& connection) {
     } else {
       if (message->kind == Kind::kJoin) {
         connection.joined = true;
-        connection.heard = now();
+        connection.heard = steady_now();
       }
       connection.invites = connection.invites || message->kind == Kind::kInvite;
       if (message->kind == Kind::kBye || message->kind == Kind::kLeave) connection.closing = true;
-      coordinator_.received(id, *message, now());
+      coordinator_.received(id, *message, steady_now());
       has_decided = true;
     }
   }
@@ -207,14 +205,14 @@ void MeetingHolder::serve(Connection& connection) {
 void MeetingHolder::answer_beat(Connection& connection, const LauncherMessage& beat) {
   append_message(connection.answers.tail(), {.kind = Kind::kEcho,
                                              .sent_ns = beat.sent_ns,
-                                             .steady_ns = nanoseconds(now()),
+                                             .steady_ns = nanoseconds(steady_now()),
                                              .wall_ns = nanoseconds(std::chrono::system_clock::now())});
 }
 
 void MeetingHolder::refuse(Connection& connection, const std::string& why) {
   append_message(connection.answers.tail(), {.kind = Kind::kRefused, .text = why});
   connection.closing = true;
-  coordinator_.left(connection.id, why, now(), connection.heard, true);
+  coordinator_.left(connection.id, why, steady_now(), connection.heard, true);
 }
 
 void MeetingHolder::send_all() {
@@ -276,7 +274,7 @@ void MeetingHolder::find_out_about(Connection& connection) {
   if (!standby) return lose(connection.id, std::string(kClosed), false);
   connection.readable.cancel();
   connection.writable.cancel();
-  connection.heard = now();  // longer than the probe takes
+  connection.heard = steady_now();  // longer than the probe takes
   connection.probe = std::make_unique<PortProbe>(loop_);
   connection.probe->ask(
       standby->address, static_cast<std::uint16_t>(standby->port), times_.heartbeat / 2,
@@ -285,9 +283,9 @@ void MeetingHolder::find_out_about(Connection& connection) {
 
 void MeetingHolder::lose(LauncherId who, const std::string& how, bool may_run) {
   const auto found = connections_.find(who);
-  const SteadyTime heard = found == connections_.end() ? now() : found->second->heard;
+  const SteadyTime heard = found == connections_.end() ? steady_now() : found->second->heard;
   close(who);
-  coordinator_.left(who, how, now(), heard, may_run);
+  coordinator_.left(who, how, steady_now(), heard, may_run);
   send_all();
 }
 
@@ -295,12 +293,12 @@ void MeetingHolder::close(LauncherId id) { connections_.erase(id); }
 
 void MeetingHolder::look_for_silent_ones() {
   // The machine slept, or lrun was stopped, and with it the link of this launcher: all may begin to speak again.
-  if (now() - look_at_ > times_.heartbeat / 2) {
-    for (const auto& [id, connection] : connections_) connection->heard = now();
+  if (steady_now() - look_at_ > times_.heartbeat / 2) {
+    for (const auto& [id, connection] : connections_) connection->heard = steady_now();
   }
   std::vector<LauncherId> silent;
   for (const auto& [id, connection] : connections_) {
-    if (now() - connection->heard >= times_.heartbeat) silent.push_back(id);
+    if (steady_now() - connection->heard >= times_.heartbeat) silent.push_back(id);
   }
   for (const LauncherId id : silent) {
     // It may be us who did not listen for a moment: what came meanwhile is read first.
@@ -308,7 +306,7 @@ void MeetingHolder::look_for_silent_ones() {
     if (found == connections_.end()) continue;
     read_from(*found->second);
     const auto still = connections_.find(id);
-    if (still == connections_.end() || now() - still->second->heard < times_.heartbeat) continue;
+    if (still == connections_.end() || steady_now() - still->second->heard < times_.heartbeat) continue;
     if (still->second->joined) {
       append_message(still->second->answers.tail(), {.kind = Kind::kRefused,
                                                      .text = "this launcher was silent for " +
@@ -317,9 +315,9 @@ void MeetingHolder::look_for_silent_ones() {
     }
     lose(id, "silence for " + format_duration(times_.heartbeat), true);
   }
-  look_at_ = now() + times_.heartbeat;
+  look_at_ = steady_now() + times_.heartbeat;
   for (const auto& [id, connection] : connections_) look_at_ = std::min(look_at_, connection->heard + times_.heartbeat);
-  const auto delay = std::chrono::ceil<Duration>(look_at_ - now());
+  const auto delay = std::chrono::ceil<Duration>(look_at_ - steady_now());
   look_again_ = loop_.after(std::max(delay, Duration::zero()), [this] { look_for_silent_ones(); });
 }
 
@@ -327,9 +325,9 @@ void MeetingHolder::arm() {
   deadline_.cancel();
   const std::optional<SteadyTime> next = coordinator_.deadline();
   if (!next) return;
-  const auto delay = std::chrono::ceil<Duration>(*next - now());
+  const auto delay = std::chrono::ceil<Duration>(*next - steady_now());
   deadline_ = loop_.after(std::max(delay, Duration::zero()), [this] {
-    coordinator_.advance(now());
+    coordinator_.advance(steady_now());
     send_all();
   });
 }

@@ -9,7 +9,10 @@
 #include <tuple>
 #include <utility>
 
+#include "base/is_within.h"
 #include "base/json_integer.h"
+#include "base/json_text.h"
+#include "base/numeric_address.h"
 
 namespace lrun {
 namespace {
@@ -86,8 +89,6 @@ bool counts_fit(const Membership& membership) {
          });
 }
 
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 Member member_from(const Json& json) {
   Member member;
   member.node_rank = json_integer(json.at("node_rank"));
@@ -127,8 +128,6 @@ std::vector<Successor> successors_from(const Json& json) {
   return successors;
 }
 
-bool is_within(int value, int least, int most) { return value >= least && value <= most; }
-
 std::size_t named_of(int nodes) { return std::min(static_cast<std::size_t>(nodes), Membership::kMostNamedNodes); }
 
 /// There may be such a node among so many: every other one has a worker at least, and ranks have no gaps.
@@ -141,8 +140,6 @@ bool has_room_for(const Membership& membership) {
   return self.base_rank >= self.node_rank && workers_behind >= nodes_behind && first_is_first && last_is_last &&
          is_within(self.base_role_rank, 0, std::min(self.base_rank, self.role_world_size - self.workers));
 }
-
-constexpr int kMostPort = 65'535;
 
 /// In the order of their ranks.
 bool is_line(const std::vector<Successor>& successors, int nodes) {
@@ -287,14 +284,14 @@ std::string to_json(const Membership& membership) {
                {"master_port", membership.master_port},
                {"nodes_by_workers", membership.nodes_by_workers},
                {"first_names", membership.first_names}};
-  if (!membership.holder) return dumped(json);
+  if (!membership.holder) return json_text(json);
   json["holder"] = *membership.holder;
   json["holder_name"] = membership.holder_name;
   json["successors"] = json_of(membership.successors);
-  return dumped(json);
+  return json_text(json);
 }
 
-std::string to_json(const std::vector<Successor>& successors) { return dumped(json_of(successors)); }
+std::string to_json(const std::vector<Successor>& successors) { return json_text(json_of(successors)); }
 
 std::optional<std::vector<Successor>> successors_from_json(std::string_view text) {
   try {
@@ -306,16 +303,16 @@ std::optional<std::vector<Successor>> successors_from_json(std::string_view text
 }
 
 std::string to_json(const Member& member) {
-  return dumped({{"node_rank", member.node_rank},
-                 {"name", member.name},
-                 {"base_rank", member.base_rank},
-                 {"workers", member.workers},
-                 {"address", member.address},
-                 {"role", member.role},
-                 {"base_role_rank", member.base_role_rank},
-                 {"role_world_size", member.role_world_size},
-                 {"shares_name", member.shares_name},
-                 {"earlier_by_workers", member.earlier_by_workers}});
+  return json_text({{"node_rank", member.node_rank},
+                    {"name", member.name},
+                    {"base_rank", member.base_rank},
+                    {"workers", member.workers},
+                    {"address", member.address},
+                    {"role", member.role},
+                    {"base_role_rank", member.base_role_rank},
+                    {"role_world_size", member.role_world_size},
+                    {"shares_name", member.shares_name},
+                    {"earlier_by_workers", member.earlier_by_workers}});
 }
 
 std::optional<Membership> membership_from_json(std::string_view common, std::string_view self) {

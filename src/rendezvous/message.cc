@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/json_integer.h"
+#include "base/json_text.h"
 #include "base/numeric_address.h"
 
 namespace lrun {
@@ -70,7 +71,6 @@ std::optional<LauncherMessage> read_fields(const Json& json, Kind kind) {
 }
 
 bool is_whole(const LauncherMessage& message) {
-  constexpr int kMostPort = 65'535;
   if (message.attempt < 0 || message.port < 0 || message.port > kMostPort) return false;
   constexpr int kMostRounds = 1 << 30;
   if (message.round < 0 || message.round > kMostRounds || message.text.size() > kMostReportBytes) return false;
@@ -106,8 +106,6 @@ Json common_part(const LauncherMessage& message) {
   return json;
 }
 
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 void append_length(std::string& out, std::size_t length) {
   for (std::size_t i = kLengthBytes; i-- > 0;) out.push_back(static_cast<char>((length >> (i * kBitsOfByte)) & 0xFFU));
 }
@@ -117,7 +115,7 @@ void append_length(std::string& out, std::size_t length) {
 std::string to_json(const LauncherMessage& message) {
   Json json = common_part(message);
   if (message.membership) json["self"] = to_json(message.membership->self);
-  return dumped(json);
+  return json_text(json);
 }
 
 std::optional<LauncherMessage> launcher_message_from_json(std::string_view text) {
@@ -138,14 +136,14 @@ void append_message(std::string& out, const LauncherMessage& message) {
   out += json;
 }
 
-EncodedMessage::EncodedMessage(const LauncherMessage& message) : json_(dumped(common_part(message))) {
+EncodedMessage::EncodedMessage(const LauncherMessage& message) : json_(json_text(common_part(message))) {
   append_length(bytes_, json_.size());
   bytes_ += json_;
 }
 
 /// JSON has no order: what differs comes first, and the rest is copied as it is.
 std::string_view EncodedMessage::bytes_for(const Member& self) {
-  const std::string own = dumped({{"self", to_json(self)}});
+  const std::string own = json_text({{"self", to_json(self)}});
   bytes_.clear();
   append_length(bytes_, own.size() + json_.size() - 1);
   bytes_.append(own, 0, own.size() - 1).append(1, ',').append(json_, 1);

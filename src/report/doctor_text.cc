@@ -9,16 +9,15 @@
 namespace lrun {
 namespace {
 
-using Json = nlohmann::ordered_json;
-using Severity = Finding::Severity;
+using OrderedJson = nlohmann::ordered_json;
 
-const char* name_of(Severity severity) {
+const char* name_of(Finding::Severity severity) {
   switch (severity) {
-    case Severity::kProblem:
+    case Finding::Severity::kProblem:
       break;
-    case Severity::kWarning:
+    case Finding::Severity::kWarning:
       return "warning";
-    case Severity::kNote:
+    case Finding::Severity::kNote:
       return "note";
   }
   return "problem";
@@ -77,8 +76,8 @@ std::string fact_lines(const MachineFacts& facts) {
   return text;
 }
 
-Json json_of(const std::vector<Finding>& findings) {
-  Json list = Json::array();
+OrderedJson json_of(const std::vector<Finding>& findings) {
+  OrderedJson list = OrderedJson::array();
   for (const Finding& finding : findings) {
     list.push_back(
         {{"id", finding.id}, {"severity", name_of(finding.severity)}, {"text", finding.text}, {"fix", finding.fix}});
@@ -86,16 +85,16 @@ Json json_of(const std::vector<Finding>& findings) {
   return list;
 }
 
-Json gpus_json(const MachineFacts& facts) {
-  Json list = Json::array();
+OrderedJson gpus_json(const MachineFacts& facts) {
+  OrderedJson list = OrderedJson::array();
   for (const Gpu& gpu : facts.machine_gpus.gpus) {
     list.push_back({{"index", gpu.index}, {"uuid", gpu.uuid}, {"name", gpu.name}, {"pci_address", gpu.pci_address}});
   }
   return list;
 }
 
-Json peers_json(const MachineFacts& facts) {
-  Json list = Json::array();
+OrderedJson peers_json(const MachineFacts& facts) {
+  OrderedJson list = OrderedJson::array();
   for (const PeerFacts& peer : facts.peers) {
     list.push_back({{"host", peer.host}, {"path", name_of(peer.path)}, {"address", peer.address}});
   }
@@ -107,14 +106,14 @@ Json peers_json(const MachineFacts& facts) {
 std::string doctor_text(const MachineFacts& facts, const std::vector<Finding>& findings, bool verbose) {
   std::string text;
   for (const Finding& finding : findings) {
-    if (finding.severity == Severity::kNote && !verbose) continue;
+    if (finding.severity == Finding::Severity::kNote && !verbose) continue;
     text += fmt::format("{:<8} {}\n{:>8} {}\n", name_of(finding.severity), finding.text, "fix:", finding.fix);
   }
   return verbose ? text + fact_lines(facts) : text;
 }
 
 std::string doctor_json(const MachineFacts& facts, const std::vector<Finding>& findings) {
-  const Json json = {
+  const OrderedJson json = {
       {"schema", 1},
       {"healthy", is_healthy(findings)},
       {"findings", json_of(findings)},
@@ -122,10 +121,10 @@ std::string doctor_json(const MachineFacts& facts, const std::vector<Finding>& f
        {{"host", facts.host_name},
         {"addresses", facts.host_addresses},
         {"cpus", facts.cpus},
-        {"cpu_quota", facts.cpu_quota ? Json(*facts.cpu_quota) : Json()},
+        {"cpu_quota", facts.cpu_quota ? OrderedJson(*facts.cpu_quota) : OrderedJson()},
         {"shared_memory_bytes", facts.shared_memory.total},
         {"shared_memory_free_bytes", facts.shared_memory.free},
-        {"locked_memory_bytes", facts.locked_memory ? Json(*facts.locked_memory) : Json()},
+        {"locked_memory_bytes", facts.locked_memory ? OrderedJson(*facts.locked_memory) : OrderedJson()},
         {"open_files", facts.open_files},
         {"gpus", gpus_json(facts)},
         {"visible_gpus", facts.visible_gpus.gpus.size()},
@@ -136,7 +135,7 @@ std::string doctor_json(const MachineFacts& facts, const std::vector<Finding>& f
         {"hosts", peers_json(facts)}}},
   };
   // Names of hosts and devices are bytes; what is not UTF-8 in them is shown as U+FFFD.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace lrun

@@ -12,7 +12,7 @@ namespace lrun {
 namespace {
 
 constexpr std::size_t kMostShown = 64;
-constexpr std::size_t kMostBytes = 300;
+constexpr std::size_t kMostAnswerBytes = 300;
 
 /// What people do about the commonest reasons.
 struct Advice {
@@ -43,7 +43,7 @@ std::string_view advice_for(const std::vector<HostProblem>& problems) {
 
 /// One line that keeps the table in shape.
 std::string printable(const std::string& text) {
-  const std::string line = message_line(Severity::kNote, shortened(text, kMostBytes));
+  const std::string line = message_line(Severity::kNote, shortened(text, kMostAnswerBytes));
   return line.substr(line.find("note: ") + 6);
 }
 

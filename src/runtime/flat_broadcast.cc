@@ -8,7 +8,7 @@
 namespace lrun {
 namespace {
 
-constexpr std::int64_t kAlignmentBytes = 16;  // the widest dtype, complex double
+constexpr std::int64_t kPieceAlignment = 16;  // the widest dtype, complex double
 
 std::int64_t bytes_of(const at::Tensor& tensor) {
   return tensor.numel() * static_cast<std::int64_t>(tensor.element_size());
@@ -20,7 +20,7 @@ FlatBroadcast::FlatBroadcast(const std::vector<at::Tensor>& tensors, std::int64_
   std::unordered_set<const at::TensorImpl*> seen;
   for (const auto& tensor : tensors) {
     if (!tensor.defined() || tensor.numel() == 0 || !seen.insert(tensor.unsafeGetTensorImpl()).second) continue;
-    const std::int64_t bytes = (bytes_of(tensor) + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
+    const std::int64_t bytes = (bytes_of(tensor) + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment;
     if (chunks_.empty() || chunks_.back().bytes + bytes > chunk_bytes) chunks_.emplace_back();
     Chunk& chunk = chunks_.back();
     chunk.packed.push_back({tensor, chunk.bytes});

@@ -78,7 +78,7 @@ std::uint64_t agree_on_seed(std::uint64_t mine, Collectives& collectives) {
   return static_cast<std::uint64_t>(seed.item<std::int64_t>());
 }
 
-std::vector<std::string> names_of(const std::vector<at::Device>& devices) {
+std::vector<std::string> device_names(const std::vector<at::Device>& devices) {
   std::vector<std::string> names;
   for (const auto& device : devices) names.push_back(device.str());
   return names;
@@ -115,7 +115,7 @@ Session::Session(SessionOptions options)
       collectives_(join_group(world_, options_, device_)) {
   seed_ = agree_on_seed(options_.seed.value_or(world_.seed.value_or(0)), *collectives_);
   options_.banner = options_.banner && is_rank_zero() && (world_size() > 1 || devices_.size() > 1);
-  if (options_.banner) say(describe_session(world_, strategy_, collectives_->name(), names_of(devices_), seed_));
+  if (options_.banner) say(describe_session(world_, strategy_, collectives_->name(), device_names(devices_), seed_));
 }
 
 Session::~Session() = default;

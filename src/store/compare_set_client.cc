@@ -19,8 +19,6 @@ namespace {
 constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
 constexpr Duration kPause(100);
 
-SteadyTime now() { return std::chrono::steady_clock::now(); }
-
 }  // namespace
 
 void StoredValueReader::take(std::string_view bytes) {
@@ -49,7 +47,7 @@ void CompareSetClient::compare_set(const std::string& key, const std::string& ex
                                    Duration limit, Told told) {
   std::string request;
   append_request(request, {StoreCommand::kCompareSet, {key, expected, desired}});
-  pending_.push_back({std::move(request), now() + limit, std::move(told)});
+  pending_.push_back({std::move(request), steady_now() + limit, std::move(told)});
   if (!busy_ && !next_.armed()) next_ = loop_.after(Duration::zero(), [this] { go_on(); });
 }
 
@@ -72,7 +70,7 @@ void CompareSetClient::go_on() {
 }
 
 Duration CompareSetClient::time_left() const {
-  const auto left = std::chrono::ceil<Duration>(pending_.front().give_up - now());
+  const auto left = std::chrono::ceil<Duration>(pending_.front().give_up - steady_now());
   return std::clamp(left, Duration(1), std::max(options_.attempt, Duration(1)));
 }
 
@@ -139,7 +137,7 @@ void CompareSetClient::read_socket() {
 void CompareSetClient::fail(const std::string& why) {
   disconnect();
   trouble_ = why;
-  if (now() + kPause >= pending_.front().give_up) return finish({.value = {}, .trouble = why});
+  if (steady_now() + kPause >= pending_.front().give_up) return finish({.value = {}, .trouble = why});
   next_ = loop_.after(kPause, [this] { go_on(); });
 }
 

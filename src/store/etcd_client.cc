@@ -16,8 +16,8 @@
 namespace lrun {
 namespace {
 
-constexpr std::size_t kReadBytes = std::size_t{16} << 10U;
-constexpr Duration kPause(200);  // between two rounds through the endpoints
+constexpr std::size_t kEtcdReadBytes = std::size_t{16} << 10U;
+constexpr Duration kPauseOfRounds(200);  // between two rounds through the endpoints
 constexpr std::size_t kMostShown = 200;
 constexpr int kNotFound = 404;
 constexpr int kBadGateway = 502;
@@ -31,8 +31,6 @@ constexpr const char* kNoTlsHint = "an etcd that speaks no TLS is asked without 
 /// How often each endpoint may end a connection without a word, before one has answered. One that is being started
 /// refuses it instead; a proxy before one that is started again does not.
 constexpr std::size_t kMostWordless = 10;
-
-SteadyTime now() { return std::chrono::steady_clock::now(); }
 
 /// Another member of the cluster may do better, or this one a moment later.
 bool is_passing(const EtcdAnswer& answer) {
@@ -62,7 +60,7 @@ std::optional<EtcdAnswer> answer_in(const HttpResponse& response) {
 }  // namespace
 
 void EtcdClient::ask(EtcdRequest request, Duration limit, Told told) {
-  pending_.push_back({std::move(request), now() + limit, std::move(told)});
+  pending_.push_back({std::move(request), steady_now() + limit, std::move(told)});
   if (!busy_ && !next_.armed()) next_ = loop_.after(Duration::zero(), [this] { go_on(); });
 }
 
@@ -79,7 +77,7 @@ void EtcdClient::go_on() {
 }
 
 Duration EtcdClient::time_left() const {
-  const auto left = std::chrono::ceil<Duration>(pending_.front().give_up - now());
+  const auto left = std::chrono::ceil<Duration>(pending_.front().give_up - steady_now());
   return std::clamp(left, Duration(1), options_.attempt);
 }
 
@@ -155,7 +153,7 @@ void EtcdClient::flush() {
 }
 
 void EtcdClient::read() {
-  char bytes[kReadBytes];
+  char bytes[kEtcdReadBytes];
   const ssize_t count = ::recv(socket_.get(), bytes, sizeof bytes, 0);
   if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
   if (!busy_) return disconnect();  // closed by etcd while nobody asks, or words that nobody asked for
@@ -272,8 +270,8 @@ void EtcdClient::refuse_tls() {
 
 /// Where nobody listens nobody is slow to answer.
 void EtcdClient::take_refusal(const std::string& why) {
-  const SteadyTime since = refused_since_.value_or(now());
-  const bool waits = has_answered_ || options_.start == Duration::zero() || now() < since + options_.start;
+  const SteadyTime since = refused_since_.value_or(steady_now());
+  const bool waits = has_answered_ || options_.start == Duration::zero() || steady_now() < since + options_.start;
   waits ? fail(why) : refuse(why, "");
   refused_since_ = since;
 }
@@ -287,8 +285,8 @@ void EtcdClient::fail(const std::string& why, const std::string& hint) {
   trouble_ = why;
   endpoint_ = (endpoint_ + 1) % options_.endpoints.size();
   const bool all_failed = ++failed_ % options_.endpoints.size() == 0;
-  const Duration pause = all_failed ? kPause : Duration::zero();
-  if (now() + pause >= pending_.front().give_up) return finish({.trouble = why, .hint = hint});
+  const Duration pause = all_failed ? kPauseOfRounds : Duration::zero();
+  if (steady_now() + pause >= pending_.front().give_up) return finish({.trouble = why, .hint = hint});
   busy_ = true;
   next_ = loop_.after(pause, [this] {
     busy_ = false;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_integer.h"
+#include "base/json_text.h"
 #include "base/whole_number.h"
 #include "store/base64.h"
 
@@ -24,9 +25,7 @@ std::int64_t number_at(const Json& json, const char* name) {
   return *number;
 }
 
-EtcdRequest request(const char* path, const Json& body) {
-  return {path, body.dump(-1, ' ', false, Json::error_handler_t::replace)};
-}
+EtcdRequest request(const char* path, const Json& body) { return {path, json_text(body)}; }
 
 /// Only the first key counts: every get asks for one.
 std::optional<EtcdEntry> entry_of(const Json& range) {

@@ -14,9 +14,7 @@
 namespace lrun {
 namespace {
 
-constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
-
-SteadyTime now() { return std::chrono::steady_clock::now(); }
+constexpr std::size_t kHorovodReadBytes = std::size_t{64} << 10U;
 
 }  // namespace
 
@@ -24,7 +22,7 @@ struct HorovodServer::Connection {
   explicit Connection(Fd descriptor) : socket(std::move(descriptor)) {}
 
   Fd socket;
-  SteadyTime since = now();
+  SteadyTime since = steady_now();
   HttpRequestReader request;
   SendBuffer answer;
   bool answered = false;
@@ -70,7 +68,7 @@ void HorovodServer::serve_ready(std::uint64_t id) {
 
 /// \return false when the connection is to be closed.
 bool HorovodServer::read_from(Connection& connection) {
-  char bytes[kReadBytes];
+  char bytes[kHorovodReadBytes];
   const ssize_t count = ::recv(connection.socket.get(), bytes, sizeof bytes, 0);
   if (count > 0) return serve(connection, {bytes, static_cast<std::size_t>(count)});
   return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
@@ -96,7 +94,7 @@ void HorovodServer::close(std::uint64_t id) {
 }
 
 void HorovodServer::close_slow_ones() {
-  while (!connections_.empty() && now() - connections_.begin()->second->since >= kPatience) {
+  while (!connections_.empty() && steady_now() - connections_.begin()->second->since >= kPatience) {
     const auto& [id, connection] = *connections_.begin();
     refused_(connection->socket.get(),
              connection->answered ? "it does not read its answer" : "its request is not whole");
@@ -107,7 +105,7 @@ void HorovodServer::close_slow_ones() {
 
 void HorovodServer::arm() {
   if (connections_.empty() || patience_.armed()) return;
-  const auto left = std::chrono::ceil<Duration>(connections_.begin()->second->since + kPatience - now());
+  const auto left = std::chrono::ceil<Duration>(connections_.begin()->second->since + kPatience - steady_now());
   patience_ = loop_.after(std::max(left, Duration::zero()), [this] { close_slow_ones(); });
 }
 

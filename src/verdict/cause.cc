@@ -7,7 +7,7 @@
 namespace lrun {
 namespace {
 
-constexpr std::array<std::pair<Cause, std::string_view>, 11> kNames{{
+constexpr std::array<std::pair<Cause, std::string_view>, 11> kCauseNames{{
     {Cause::kSucceeded, "succeeded"},
     {Cause::kOwnError, "own_error"},
     {Cause::kFatalSignal, "fatal_signal"},
@@ -25,14 +25,14 @@ constexpr std::array<std::pair<Cause, std::string_view>, 11> kNames{{
 
 std::string_view name_of(Cause cause) {
   const auto* const found =
-      std::find_if(kNames.begin(), kNames.end(), [&](auto& entry) { return entry.first == cause; });
-  return found == kNames.end() ? std::string_view("lost") : found->second;
+      std::find_if(kCauseNames.begin(), kCauseNames.end(), [&](auto& entry) { return entry.first == cause; });
+  return found == kCauseNames.end() ? std::string_view("lost") : found->second;
 }
 
 std::optional<Cause> cause_named(std::string_view name) {
   const auto* const found =
-      std::find_if(kNames.begin(), kNames.end(), [&](auto& entry) { return entry.second == name; });
-  return found == kNames.end() ? std::nullopt : std::optional(found->first);
+      std::find_if(kCauseNames.begin(), kCauseNames.end(), [&](auto& entry) { return entry.second == name; });
+  return found == kCauseNames.end() ? std::nullopt : std::optional(found->first);
 }
 
 }  // namespace lrun

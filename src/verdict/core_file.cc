@@ -17,7 +17,7 @@
 namespace lrun {
 namespace {
 
-constexpr std::size_t kMostBytes = 4096;
+constexpr std::size_t kMostPatternBytes = 4096;
 constexpr const char* kPatternFile = "/proc/sys/kernel/core_pattern";
 constexpr const char* kUsesPidFile = "/proc/sys/kernel/core_uses_pid";
 
@@ -56,7 +56,7 @@ std::vector<Match> matches_of(const std::string& pattern) {
 }
 
 std::string first_line(const char* path) {
-  const std::string text = read_small_file(path, kMostBytes).value_or("");
+  const std::string text = read_small_file(path, kMostPatternBytes).value_or("");
   return text.substr(0, text.find('\n'));
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/json_text.h"
 #include "verdict/failure_record.h"
 
 namespace lrun {
@@ -13,8 +14,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kDeepestNesting = 16;  // torch needs 3 levels; what is deeper is dropped while it is read
-
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 /// A file of brackets must cost no more than its length.
 Json parse_bounded(std::string_view text) {
@@ -96,11 +95,11 @@ std::string error_file_for_parent(const FailureRecord& record, const std::option
     json = {{"message", details(message, stack, record.wall_ns / 1'000'000'000)}};
   }
   json["message"]["errorCode"] = exit_code;
-  return dump(json);
+  return json_text(json);
 }
 
 std::string error_file_of_launcher(std::string_view message, std::int64_t time) {
-  return dump({{"message", details(message, "", time)}});
+  return json_text({{"message", details(message, "", time)}});
 }
 
 }  // namespace lrun

@@ -25,7 +25,7 @@ constexpr std::array<std::pair<Ending, std::string_view>, 4> kEndingNames{{
     {Ending::kExecFailed, "exec_failed"},
     {Ending::kLost, "lost"},
 }};
-constexpr std::size_t kMostJsonBytes = 64 * 1024;
+constexpr std::size_t kMostRecordBytes = 64 * 1024;
 
 std::string_view name_of(Ending ending) {
   for (const auto& [value, name] : kEndingNames) {
@@ -159,7 +159,7 @@ std::string to_json(const FailureRecord& record) {
 }
 
 std::optional<FailureRecord> failure_record_from_json(std::string_view text) {
-  if (text.size() > kMostJsonBytes) return std::nullopt;
+  if (text.size() > kMostRecordBytes) return std::nullopt;
   try {
     const Json json = Json::parse(text);
     FailureRecord record = read_fields(json);

@@ -9,18 +9,17 @@
 #include <utility>
 
 #include "base/json_integer.h"
+#include "base/json_text.h"
 
 namespace lrun {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostJsonBytes = std::size_t{60} << 10U;
+constexpr std::size_t kMostFailuresBytes = std::size_t{60} << 10U;
 constexpr std::size_t kMostTextBytes = 1024;
 constexpr std::size_t kMostFailures = 8;  ///< that are read
-constexpr std::int64_t kNanoseconds = 1'000'000'000;
-
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 
 Json json_of(const RunEnd& end) {
   return {{"kind", name_of(end.kind)},          {"signal", end.signal_number},
@@ -57,8 +56,8 @@ void shift_times(FailureRecord& record, const ClockShift& shift) {
   record.steady_ns += shift.steady_ns;
   record.wall_ns += shift.wall_ns;
   if (record.error_time > 0) {
-    const std::int64_t half = shift.wall_ns < 0 ? -kNanoseconds / 2 : kNanoseconds / 2;
-    record.error_time = std::max<std::int64_t>(1, record.error_time + (shift.wall_ns + half) / kNanoseconds);
+    const std::int64_t half = shift.wall_ns < 0 ? -kNanosecondsPerSecond / 2 : kNanosecondsPerSecond / 2;
+    record.error_time = std::max<std::int64_t>(1, record.error_time + (shift.wall_ns + half) / kNanosecondsPerSecond);
   }
 }
 
@@ -157,14 +156,14 @@ std::string to_json(const JobReport& report) {
   while (true) {
     std::vector<std::string> texts;
     for (const FailureRecord& record : failures) texts.push_back(to_json(record));
-    std::string text = dumped({{"reason", json_of(report.reason)},
-                               {"joined", json_of(report.joined)},
-                               {"wants_no_more", report.wants_no_more},
-                               {"is_incomplete", report.is_incomplete},
-                               {"grace_expired", report.grace_expired},
-                               {"failures", std::move(texts)},
-                               {"fates", json_of(report.fates)}});
-    if (text.size() <= kMostJsonBytes || !leave_something_out(failures)) return text;
+    std::string text = json_text({{"reason", json_of(report.reason)},
+                                  {"joined", json_of(report.joined)},
+                                  {"wants_no_more", report.wants_no_more},
+                                  {"is_incomplete", report.is_incomplete},
+                                  {"grace_expired", report.grace_expired},
+                                  {"failures", std::move(texts)},
+                                  {"fates", json_of(report.fates)}});
+    if (text.size() <= kMostFailuresBytes || !leave_something_out(failures)) return text;
   }
 }
 
@@ -198,7 +197,7 @@ std::string gather_reports(const std::vector<std::string>& reports) {
 }
 
 std::string to_json(const StopNotice& notice) {
-  return dumped({{"end", json_of(notice.end)}, {"cause", notice.cause ? Json(to_json(*notice.cause)) : Json()}});
+  return json_text({{"end", json_of(notice.end)}, {"cause", notice.cause ? Json(to_json(*notice.cause)) : Json()}});
 }
 
 std::optional<StopNotice> stop_notice_from_json(std::string_view text) {

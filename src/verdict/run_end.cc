@@ -9,7 +9,7 @@ namespace {
 
 using Kind = RunEnd::Kind;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 13> kNames{{
+constexpr std::array<std::pair<Kind, std::string_view>, 13> kEndNames{{
     {Kind::kSucceeded, "succeeded"},
     {Kind::kWorkerFailed, "worker_failed"},
     {Kind::kStartFailed, "start_failed"},
@@ -29,14 +29,14 @@ constexpr std::array<std::pair<Kind, std::string_view>, 13> kNames{{
 
 std::string_view name_of(RunEnd::Kind kind) {
   const auto* const found =
-      std::find_if(kNames.begin(), kNames.end(), [&](const auto& entry) { return entry.first == kind; });
-  return found == kNames.end() ? kNames.front().second : found->second;
+      std::find_if(kEndNames.begin(), kEndNames.end(), [&](const auto& entry) { return entry.first == kind; });
+  return found == kEndNames.end() ? kEndNames.front().second : found->second;
 }
 
 std::optional<RunEnd::Kind> run_end_named(std::string_view name) {
   const auto* const found =
-      std::find_if(kNames.begin(), kNames.end(), [&](const auto& entry) { return entry.second == name; });
-  return found == kNames.end() ? std::nullopt : std::optional(found->first);
+      std::find_if(kEndNames.begin(), kEndNames.end(), [&](const auto& entry) { return entry.second == name; });
+  return found == kEndNames.end() ? std::nullopt : std::optional(found->first);
 }
 
 }  // namespace lrun

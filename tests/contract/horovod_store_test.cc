@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/client.h"
+#include "support/patience.h"
 #include "support/raw_socket.h"
 #include "support/store_server_thread.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-SteadyTime soon() { return std::chrono::steady_clock::now() + 20s; }
+using test::soon;
 
 constexpr std::size_t kMuch = std::size_t{8} << 20U;
 

@@ -15,6 +15,7 @@
 #include "store/client.h"
 #include "store/connect.h"
 #include "store/server.h"
+#include "support/patience.h"
 #include "support/raw_socket.h"
 #include "support/store_server_thread.h"
 
@@ -23,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-SteadyTime soon() { return std::chrono::steady_clock::now() + 20s; }
+using test::soon;
 
 class StoreServerTest : public testing::Test {
  protected:

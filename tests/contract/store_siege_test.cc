@@ -14,6 +14,7 @@
 
 #include "store/client.h"
 #include "store/server.h"
+#include "support/patience.h"
 #include "support/raw_socket.h"
 #include "support/store_server_thread.h"
 
@@ -30,7 +31,7 @@ constexpr bool kMemoryTells = true;
 
 constexpr long kMiB = 1024 * 1024;
 
-SteadyTime soon() { return std::chrono::steady_clock::now() + 40s; }
+using test::soon;
 
 std::string encoded(const StoreRequest& request) {
   std::string bytes;

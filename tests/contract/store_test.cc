@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "store/client.h"
+#include "support/patience.h"
 #include "support/store_server_thread.h"
 
 namespace lrun {
@@ -21,7 +22,7 @@ using namespace std::chrono_literals;
 
 using Keys = std::vector<std::string>;
 
-SteadyTime soon() { return std::chrono::steady_clock::now() + 20s; }
+using test::soon;
 SteadyTime now() { return std::chrono::steady_clock::now(); }
 
 class StoreContract : public testing::Test {

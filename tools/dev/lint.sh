@@ -10,8 +10,8 @@ tidy_one() {
   local unit=$1 digest
   digest=$(ccache_free_preprocess "$unit" | cat - .clang-tidy | sha256sum | cut -c1-40) || return 1
   [ ! -e "$tidy_clean/$digest" ] || return 0
-  clang-tidy --quiet -p build/dev --extra-arg=-Wno-unknown-pragmas --extra-arg=-Wno-ignored-attributes "$unit" 2> /dev/null ||
-    return 1
+  clang-tidy --quiet -p build/lint --checks=-bugprone-suspicious-include --extra-arg=-Wno-unknown-pragmas \
+    --extra-arg=-Wno-ignored-attributes --extra-arg=-Wno-unknown-warning-option "$unit" 2> /dev/null || return 1
   : > "$tidy_clean/$digest"
 }
 
@@ -20,7 +20,7 @@ ccache_free_preprocess() {
   local command
   command=$(python3 - "$1" <<'PYTHON'
 import json, os, shlex, sys
-for entry in json.load(open("build/dev/compile_commands.json")):
+for entry in json.load(open("build/lint/compile_commands.json")):
     if os.path.realpath(entry["file"]) == os.path.realpath(sys.argv[1]):
         words = shlex.split(entry["command"])
         words = [w for w in words if not w.endswith("ccache")]
@@ -32,29 +32,37 @@ for entry in json.load(open("build/dev/compile_commands.json")):
 PYTHON
   )
   [ -n "$command" ] || return 1
-  (cd build/dev && eval "$command")
+  (cd build/lint && eval "$command")
 }
 
+# It spends its time on what units include, and up to 16 files are one unit here (which include sources: no finding).
 lint_tidy() {
   stage "clang-tidy (units unchanged since they were clean are skipped)"
   export tidy_clean=$LRUN_CACHE/tidy
-  mkdir -p "$tidy_clean"
+  mkdir -p "$tidy_clean" build/lint
+  cmake --preset lint > build/lint/configure.log 2>&1 || { cat build/lint/configure.log; return 1; }
   export -f tidy_one ccache_free_preprocess
   local units
   mapfile -t units < <(compiled_units "$@")
   printf '%s\n' "${units[@]}" | xargs -r -P "$(jobs)" -I{} bash -c 'tidy_one "$1"' _ {}
 }
 
-# Of the named files (none: all), those that build/dev compiles; headers are looked at through them.
+# The units with the named files (none: all), the largest first; headers are looked at through them.
 compiled_units() {
   python3 - "$@" <<'PYTHON'
-import json, os, sys
+import json, os, re, sys
 wanted = {os.path.realpath(f) for f in sys.argv[1:]}
 here = os.getcwd() + os.sep
-units = {os.path.realpath(e["file"]) for e in json.load(open("build/dev/compile_commands.json"))}
-for unit in sorted(units):
-    if unit.startswith(here) and not unit.startswith(here + "build") and (not wanted or unit in wanted):
-        print(unit[len(here):])
+files = {}
+for entry in json.load(open("build/lint/compile_commands.json")):
+    unit = entry["file"]
+    inside = [unit]
+    if "/Unity/unity_" in unit:
+        inside = re.findall(r'^#include "(.*)"', open(unit).read(), re.M)
+    inside = [f for f in map(os.path.realpath, inside) if f.startswith(here) and not f.startswith(here + "build")]
+    if inside and (not wanted or wanted.intersection(inside)):
+        files[os.path.realpath(unit)[len(here):]] = len(inside)
+print("\n".join(sorted(files, key=lambda unit: (-files[unit], unit))))
 PYTHON
 }
 
@@ -84,8 +92,8 @@ lint_layout() {
 }
 
 dev_lint() {
-  need_packages "${check_packages[@]}" mandoc
-  [ -f build/dev/compile_commands.json ] || dev_build dev
+  need_packages "${build_packages[@]}" "${test_packages[@]}" "${check_packages[@]}"
+  need_libtorch
   local bad=0
   lint_layout "$@" || bad=1
   lint_tidy "$@" || bad=1

@@ -1,6 +1,13 @@
 # shellcheck shell=bash
-# soak: long runs by hand. soak [chroot | conformance | elastic [COUNT [SEED]] | faults [COUNT [SEED]] | launches [COUNT] | programs |
+# soak: long runs by hand. soak [alone | chroot | conformance | elastic [COUNT [SEED]] | faults [COUNT [SEED]] | launches [COUNT] | programs |
 # repeat [MINUTES [SEED]] | tests | valgrind [COUNT [SEED]]]; without a part all of them.
+
+# Where many files are one unit, an #include that one of them lacks is not missed.
+soak_alone() {
+  stage "every file compiled by itself, half an hour"
+  cmake --preset dev -B build/alone -DLRUN_UNITY_TESTS=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 > /dev/null
+  nice cmake --build build/alone --parallel "$(jobs)"
+}
 
 # A bare Debian with nothing but a clone of what is committed here, and this machine's cache.
 soak_chroot() {
@@ -156,6 +163,7 @@ dev_soak() {
   need_libtorch
   case $what in
     all)
+      soak_alone
       soak_tests
       soak_faults
       soak_elastic
@@ -166,7 +174,7 @@ dev_soak() {
       soak_chroot
       soak_repeat
       ;;
-    chroot | conformance | elastic | faults | launches | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
-    *) fail "unknown part '$what'" "chroot, conformance, elastic, faults, launches, programs, repeat, tests or valgrind" ;;
+    alone | chroot | conformance | elastic | faults | launches | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
+    *) fail "unknown part '$what'" "alone, chroot, conformance, elastic, faults, launches, programs, repeat, tests or valgrind" ;;
   esac
 }

@@ -16,7 +16,7 @@ namespace {
 
 using Warn = std::function<void(const std::string&)>;
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
+[[noreturn]] void refuse_folder(const std::filesystem::path& path, const std::string& why) {
   throw CheckpointError("checkpoint '" + path.string() + "' cannot be used: " + why);
 }
 
@@ -24,7 +24,7 @@ void require_place(const std::filesystem::path& path, const CheckpointHeader& he
                    const CheckpointHeader& expected) {
   if (header.kind != expected.kind || header.step != expected.step || header.part != expected.part ||
       (expected.parts != 0 && header.parts != expected.parts)) {
-    refuse(path, "it belongs to another place: it was renamed");
+    refuse_folder(path, "it belongs to another place: it was renamed");
   }
 }
 
@@ -45,7 +45,7 @@ struct Manifest {
 
 Manifest decode_manifest(const std::filesystem::path& path, CheckpointHeader header, const std::string& content) {
   auto parts = decode_checkpoint_parts(content, header.parts);
-  if (!parts) refuse(path, "its list of parts is damaged");
+  if (!parts) refuse_folder(path, "its list of parts is damaged");
   return {header, *std::move(parts)};
 }
 
@@ -53,12 +53,12 @@ Manifest decode_manifest(const std::filesystem::path& path, CheckpointHeader hea
 void check_part(const std::filesystem::path& folder, const Manifest& manifest, std::uint32_t part) {
   const auto path = folder / spell({CheckpointKind::kPart, manifest.header.step, part, manifest.header.parts});
   const auto header = check_checkpoint_file(path);
-  if (!header) refuse(path, "it is missing");
+  if (!header) refuse_folder(path, "it is missing");
   require_place(path, *header, in_place(CheckpointKind::kPart, manifest.header.step, part, manifest.header.parts));
   const CheckpointPart& listed = manifest.parts[part];
   if (header->save != manifest.header.save || header->content_size != listed.size ||
       header->content_checksum != listed.checksum) {
-    refuse(path, "it is of another save than its manifest");
+    refuse_folder(path, "it is of another save than its manifest");
   }
 }
 
@@ -96,12 +96,12 @@ class Candidates {
     const auto path = folder_ / spell(name);
     if (name.kind == CheckpointKind::kWhole) {
       const auto header = check_checkpoint_file(path);
-      if (!header) refuse(path, "it is missing");
+      if (!header) refuse_folder(path, "it is missing");
       require_place(path, *header, in_place(name.kind, name.step));
       return {};
     }
     const auto file = read_checkpoint_file(path);
-    if (!file) refuse(path, "it is missing");
+    if (!file) refuse_folder(path, "it is missing");
     require_place(path, file->header, in_place(name.kind, name.step));
     decode_manifest(path, file->header, file->content);
     const auto header = encode_checkpoint_header(file->header);
@@ -137,7 +137,7 @@ bool parts_are_good(const Session& session, const std::filesystem::path& folder,
 
 std::string read_checkpoint_content(const std::filesystem::path& path, const CheckpointHeader& expected) {
   auto file = read_checkpoint_file(path);
-  if (!file) refuse(path, "it is missing");
+  if (!file) refuse_folder(path, "it is missing");
   require_place(path, file->header, expected);
   return std::move(file->content);
 }

@@ -18,8 +18,7 @@ constexpr std::size_t kShortBytes = 16 << 10;
 /// the next and what the others send stays in the cache.
 constexpr std::size_t kPieceBytes = 4 << 20;
 
-std::byte* output_of(const Post& post) { return static_cast<std::byte*>(post.output.mutable_data_ptr()); }
-std::byte* input_of(const Post& post) {
+std::byte* readable_of(const Post& post) {
   return static_cast<std::byte*>(const_cast<void*>(post.input.const_data_ptr()));  // only read
 }
 
@@ -185,17 +184,17 @@ void GlooOperations::all_gather(const Post& post) {
   Pieces pieces;
   for_each_peer([&](int peer) {
     pieces.push_back({peer, row(peer), bytes, false});
-    pieces.push_back({peer, input_of(post), bytes, true});
+    pieces.push_back({peer, readable_of(post), bytes, true});
   });
   auto batch = channel_.start(pieces);
-  copy_bytes(row(rank_), input_of(post), bytes);
+  copy_bytes(row(rank_), readable_of(post), bytes);
   channel_.finish(batch);
 }
 
 void GlooOperations::reduce_scatter(const Post& post) {
   const auto length = static_cast<std::int64_t>(kPieceBytes / static_cast<std::size_t>(post.input.element_size()));
   const auto place = [&](int row, std::int64_t begin) {
-    return input_of(post) + bytes_of(row * post.call.count + begin, post);
+    return readable_of(post) + bytes_of(row * post.call.count + begin, post);
   };
   for (std::int64_t begin = 0; begin < post.call.count; begin += length) {
     const std::int64_t size = std::min(length, post.call.count - begin);

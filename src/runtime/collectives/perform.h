@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -31,6 +32,11 @@ struct Post {
     return part_of.value_or(Part{call.operation, sequence, {}});
   }
 };
+
+inline std::byte* output_of(const Post& post) { return static_cast<std::byte*>(post.output.mutable_data_ptr()); }
+inline const std::byte* input_of(const Post& post) {
+  return static_cast<const std::byte*>(post.input.const_data_ptr());
+}
 
 /// What is wrong when not all ranks made the same call. Every rank has posted.
 std::optional<Failure> find_mismatch(const std::vector<std::optional<Post>>& posts, std::uint64_t sequence);

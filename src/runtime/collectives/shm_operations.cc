@@ -10,9 +10,6 @@
 namespace lrun {
 namespace {
 
-std::byte* output_of(const Post& post) { return static_cast<std::byte*>(post.output.mutable_data_ptr()); }
-const std::byte* input_of(const Post& post) { return static_cast<const std::byte*>(post.input.const_data_ptr()); }
-
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
 }

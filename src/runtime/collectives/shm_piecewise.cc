@@ -11,9 +11,6 @@
 namespace lrun {
 namespace {
 
-std::byte* output_of(const Post& post) { return static_cast<std::byte*>(post.output.mutable_data_ptr()); }
-const std::byte* input_of(const Post& post) { return static_cast<const std::byte*>(post.input.const_data_ptr()); }
-
 /// [0, count) in pieces of nearly the same length, none longer than `limit`.
 struct Pieces {
   Pieces(std::int64_t elements, std::int64_t limit) : count(elements), number((elements + limit - 1) / limit) {

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostShown = 100;
 constexpr int kMostNames = 8;
 
-struct Free {
+struct FreeShown {
   void operator()(BIO* bio) const { ::BIO_free(bio); }
   void operator()(GENERAL_NAMES* names) const { ::GENERAL_NAMES_free(names); }
 };
@@ -30,7 +30,7 @@ std::string harmless(std::string text) {
 }
 
 std::string name_in_words(const X509_NAME* name) {
-  const std::unique_ptr<BIO, Free> bio(::BIO_new(::BIO_s_mem()));
+  const std::unique_ptr<BIO, FreeShown> bio(::BIO_new(::BIO_s_mem()));
   if (!bio || ::X509_NAME_print_ex(bio.get(), name, 0, XN_FLAG_RFC2253) < 0) return "somebody";
   char* bytes = nullptr;
   const long size = ::BIO_get_mem_data(bio.get(), &bytes);
@@ -59,7 +59,7 @@ std::string address_in_words(const ASN1_OCTET_STRING* address) {
 
 /// 'e1', '10.0.0.1'; whom the certificate is for.
 std::string names_in(const X509* certificate) {
-  const std::unique_ptr<GENERAL_NAMES, Free> names(
+  const std::unique_ptr<GENERAL_NAMES, FreeShown> names(
       static_cast<GENERAL_NAMES*>(::X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   std::string words;
   const int count = names ? sk_GENERAL_NAME_num(names.get()) : 0;

@@ -12,13 +12,13 @@
 namespace lrun {
 namespace {
 
-struct Free {
+struct FreeParsed {
   void operator()(BIO* bio) const { ::BIO_free(bio); }
   void operator()(X509* certificate) const { ::X509_free(certificate); }
   void operator()(EVP_PKEY* key) const { ::EVP_PKEY_free(key); }
 };
-using Bio = std::unique_ptr<BIO, Free>;
-using Certificate = std::unique_ptr<X509, Free>;
+using Bio = std::unique_ptr<BIO, FreeParsed>;
+using Certificate = std::unique_ptr<X509, FreeParsed>;
 
 Bio reading(const TlsText& text) {
   return Bio(text.size > INT_MAX ? nullptr : ::BIO_new_mem_buf(text.bytes, static_cast<int>(text.size)));
@@ -78,7 +78,8 @@ TextFault show(SSL_CTX* context, const TlsText& text) {
 TextFault prove(SSL_CTX* context, const TlsText& text) {
   bool was_asked = false;
   const Bio bio = reading(text);
-  const std::unique_ptr<EVP_PKEY, Free> key(::PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, &was_asked));
+  const std::unique_ptr<EVP_PKEY, FreeParsed> key(
+      ::PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, &was_asked));
   if (was_asked) return {TlsFault::kKey, "its key is locked with a passphrase, for which nobody can be asked"};
   if (!key) return {TlsFault::kKey, "there is no private key in it, in PEM format"};
   if (::X509_check_private_key(::SSL_CTX_get0_certificate(context), key.get()) != 1) {

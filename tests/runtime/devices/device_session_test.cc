@@ -34,8 +34,8 @@ namespace {
 constexpr std::int64_t kSamples = 12;
 constexpr int kSteps = 4;
 
-struct Net : RepeatableNet {
-  Net() {
+struct SessionNet : RepeatableNet {
+  SessionNet() {
     unused = register_parameter("unused", at::ones({3}));
     set_repeatable(*this);
   }
@@ -43,9 +43,9 @@ struct Net : RepeatableNet {
   at::Tensor unused;
 };
 
-using Batch = std::pair<at::Tensor, at::Tensor>;
+using LabelledBatch = std::pair<at::Tensor, at::Tensor>;
 
-Batch batch_of(int step, int rank = 0, int ranks = 1) {
+LabelledBatch batch_of(int step, int rank = 0, int ranks = 1) {
   const auto wave = [&](std::int64_t columns) {
     const at::Tensor whole = at::sin(at::arange(kSamples * columns, at::kDouble) * (0.7 + 0.01 * step));
     return whole.view({kSamples, columns}).tensor_split(ranks)[static_cast<std::size_t>(rank)];
@@ -57,15 +57,15 @@ Batch batch_of(int step, int rank = 0, int ranks = 1) {
 using Result = std::vector<at::Tensor>;
 
 Result train(Session& session) {
-  const auto net = std::make_shared<Net>();
+  const auto net = std::make_shared<SessionNet>();
   auto model = session.wrap(net);
   auto optimizer = session.optimizer<torch::optim::SGD>(model, torch::optim::SGDOptions(0.1).momentum(0.9));
   for (int step = 0; step < kSteps; ++step) {
     optimizer.zero_grad();
     const at::Tensor loss = model.train_step(
         batch_of(step, session.rank(), session.world_size()),
-        [](Net& replica, const Batch& part) { return replica.forward(part.first); },
-        [](const at::Tensor& outputs, const Batch& batch) { return (outputs - batch.second).square().mean(); });
+        [](SessionNet& replica, const LabelledBatch& part) { return replica.forward(part.first); },
+        [](const at::Tensor& outputs, const LabelledBatch& batch) { return (outputs - batch.second).square().mean(); });
     EXPECT_EQ(loss.device(), session.device());
     EXPECT_LT(clip_grad_norm(model.parameters(), 100), 100);
     optimizer.step();
@@ -127,14 +127,14 @@ TEST(DeviceSession, BringsAModuleBackThatWasLoadedOrMoved) {
   for (const std::vector<std::string>& devices : {std::vector<std::string>{"hpu:1"}, {"hpu:1", "hpu:0"}}) {
     Session session(
         {.world = World(), .strategy = devices.size() == 1 ? "ddp" : "dp", .devices = devices, .banner = false});
-    const auto net = std::make_shared<Net>();
+    const auto net = std::make_shared<SessionNet>();
     auto model = session.wrap(net);
-    const auto forward = [](Net& replica, const at::Tensor& part) { return replica.forward(part); };
+    const auto forward = [](SessionNet& replica, const at::Tensor& part) { return replica.forward(part); };
     const at::Tensor expected = model.eval_step(batch_of(0).first, forward).cpu();
     net->to(at::kCPU);
     EXPECT_TRUE(at::allclose(model.eval_step(batch_of(0).first, forward).cpu(), expected));
     std::stringstream bytes;
-    torch::save(std::make_shared<Net>(), bytes);
+    torch::save(std::make_shared<SessionNet>(), bytes);
     torch::load(net, bytes);
     ASSERT_TRUE(net->first->weight.is_cpu());
     model.train_step(batch_of(0).first, forward,
@@ -190,11 +190,11 @@ TEST(DeviceSession, WorksInTheStreamsOfItsCaller) {
 TEST(DeviceSession, GivesThePinnedMemoryOfABatchBack) {
   for (const std::vector<std::string>& devices : {std::vector<std::string>{"hpu:0"}, {"hpu:0", "hpu:1"}}) {
     Session session({.world = World(), .strategy = "dp", .devices = devices, .banner = false});
-    auto model = session.wrap(std::make_shared<Net>());
+    auto model = session.wrap(std::make_shared<SessionNet>());
     const at::Tensor batch = batch_of(0).first.pin_memory();
     forget_fake_history();
     const at::Tensor outputs =
-        model.eval_step(batch, [](Net& net, const at::Tensor& part) { return net.forward(part); });
+        model.eval_step(batch, [](SessionNet& net, const at::Tensor& part) { return net.forward(part); });
     EXPECT_GE(fake_history().size(), 2 * devices.size());
     EXPECT_EQ(waiting_copies(), 0U) << "a copy would read memory that is the caller's again";
     EXPECT_EQ(outputs.size(0), kSamples);
@@ -276,7 +276,7 @@ TEST(DeviceSession, NamesAParameterThatWasMovedAndIsNotBroughtBack) {
 
 TEST(DeviceSession, RefusesToAverageGradientsOfAnotherDevice) {
   run_ranks(2, [](int, Collectives& group) {
-    const auto net = std::make_shared<Net>();
+    const auto net = std::make_shared<SessionNet>();
     net->to(fake(0));
     try {
       GradientSync sync({{"weight", net->first->weight}}, group);

@@ -45,7 +45,7 @@ struct Layers {
 };
 
 const std::vector<std::size_t> kAsRegistered = {0, 1, 2, 3};
-const std::vector<std::size_t> kInReverse = {3, 2, 1, 0};
+const std::vector<std::size_t> kLastFirst = {3, 2, 1, 0};
 
 bool is_in(const at::Tensor& gradient, const at::Tensor& bucket) {
   return gradient.defined() && gradient.storage().is_alias_of(bucket.storage());
@@ -85,7 +85,7 @@ TEST(BucketOrder, LetsReductionBeginBeforeTheLastGradientArrived) {
     for (int step = 0; step < 3; ++step) {
       layers.zero_grad();
       posted = 0;
-      layers.loss(kInReverse, 1).backward();
+      layers.loss(kLastFirst, 1).backward();
       EXPECT_EQ(posted, 4);
     }
     EXPECT_EQ(before_the_last, (std::vector<int>{0, 3, 3})) << "the last one's bucket was expected first";
@@ -96,7 +96,7 @@ TEST(BucketOrder, KeepsGradientsWhereTheyAreFromThenOn) {
   run_ranks(2, [](int rank, Collectives& collectives) {
     Layers layers;
     GradientSync sync(named(layers.weights), collectives, kOneBucketEach);
-    layers.loss(kInReverse, rank).backward();
+    layers.loss(kLastFirst, rank).backward();
     std::vector<at::Tensor> gradients;
     for (const auto& weight : layers.weights) gradients.push_back(weight.grad());
     for (const auto zero_grad : {test::zero_grad_to_none, test::zero_grad_in_place}) {
@@ -127,7 +127,7 @@ TEST(BucketOrder, IsThatOfRankZeroOnAllRanks) {
   run_ranks(3, [](int rank, Collectives& collectives) {
     Layers layers;
     GradientSync sync(named(layers.weights), collectives, kOneBucketEach);
-    const std::vector<std::vector<std::size_t>> used = {{3, 1, 0, 2}, kAsRegistered, kInReverse};
+    const std::vector<std::vector<std::size_t>> used = {{3, 1, 0, 2}, kAsRegistered, kLastFirst};
     for (int step = 0; step < 2; ++step) {
       layers.zero_grad();
       layers.loss(used[static_cast<std::size_t>(rank)], rank).backward();
@@ -172,15 +172,15 @@ TEST(BucketOrder, IsThatOfTheFirstBackwardThatAverages) {
       layers.loss({3, 0, 1, 2}, rank).backward();
     }
     EXPECT_EQ(operations, 0);
-    layers.loss(kInReverse, 2 * rank).backward();
+    layers.loss(kLastFirst, 2 * rank).backward();
     EXPECT_EQ(layers_of(sync, layers), (std::vector<std::size_t>{0, 1, 2, 3}));
     for (const auto& weight : layers.weights) expect_gradient(weight, 1.5, "accumulated, moved and averaged");
     {
       const auto local = sync.no_sync();
-      layers.loss(kInReverse, rank).backward();
+      layers.loss(kLastFirst, rank).backward();
     }
     for (const auto& weight : layers.weights) expect_gradient(weight, 1.5 + rank, "accumulated in the new bucket");
-    layers.loss(kInReverse, 0).backward();
+    layers.loss(kLastFirst, 0).backward();
     for (const auto& weight : layers.weights) expect_gradient(weight, 2);
     EXPECT_EQ(operations, 2 * 4 + 1) << "the order was told more than once";
   });
@@ -196,11 +196,11 @@ TEST(BucketOrder, IsSettledWithARankThatHasNoBatch) {
         if (rank == idle) {
           sync.average_after([] {});
         } else {
-          layers.loss(kInReverse, 4).backward();
+          layers.loss(kLastFirst, 4).backward();
         }
         for (const auto& weight : layers.weights) expect_gradient(weight, 2);
       }
-      EXPECT_EQ(layers_of(sync, layers), idle == 0 ? kInReverse : kAsRegistered) << "rank 0 tells the order";
+      EXPECT_EQ(layers_of(sync, layers), idle == 0 ? kLastFirst : kAsRegistered) << "rank 0 tells the order";
     });
   }
 }
@@ -213,7 +213,7 @@ TEST_P(OrderWithOptions, IsThatOfArrivalAndGradientsAreRight) {
     GradientSync sync(named(layers.weights), collectives, GetParam());
     for (int step = 1; step <= 3; ++step) {
       layers.zero_grad();
-      layers.loss(kInReverse, step * rank).backward();
+      layers.loss(kLastFirst, step * rank).backward();
       for (const auto& weight : layers.weights) expect_gradient(weight, 1.5 * step);
       EXPECT_EQ(layers_of(sync, layers), kAsRegistered);
     }
@@ -235,7 +235,7 @@ TEST(BucketOrder, IsSettledAgainAfterABackwardThatFailedOnAllRanks) {
     GradientSync sync(named(layers.weights), collectives, options);
     EXPECT_THROW(layers.loss({0, 1}, 1).backward(), std::logic_error) << "2 and 3 got no gradient";
     layers.zero_grad();
-    layers.loss(kInReverse, rank).backward();
+    layers.loss(kLastFirst, rank).backward();
     EXPECT_EQ(layers_of(sync, layers), kAsRegistered);
     for (const auto& weight : layers.weights) expect_gradient(weight, 0.5);
   });

@@ -26,8 +26,8 @@ namespace {
 
 using test::run_sessions;
 
-struct Net : torch::nn::Module {
-  Net() {
+struct GuardedNet : torch::nn::Module {
+  GuardedNet() {
     used = register_module("used", torch::nn::Linear(4, 1));
     spare = register_module("spare", torch::nn::Linear(4, 1));
     at::NoGradGuard no_grad;
@@ -61,13 +61,13 @@ class Heard {
 /// A training whose batches come from `batch_of(rank, step)`; `after_step` may do harm. Steps count from 1.
 template <class BatchOf, class AfterStep>
 void train(Session& session, int steps, BatchOf batch_of, AfterStep after_step) {
-  auto net = std::make_shared<Net>();
+  auto net = std::make_shared<GuardedNet>();
   auto model = session.wrap(net);
   auto optimizer = session.optimizer<torch::optim::SGD>(model, 0.01);
   for (int step = 1; step <= steps; ++step) {
     optimizer.zero_grad();
     model.train_step(at::full({2, 4}, batch_of(session.rank(), step)),
-                     [](Net& replica, const at::Tensor& part) { return replica.used(part).mean(); });
+                     [](GuardedNet& replica, const at::Tensor& part) { return replica.used(part).mean(); });
     optimizer.step();
     after_step(*net, step);
   }
@@ -79,9 +79,9 @@ enum class Loop { kClassic, kWrapped };
 template <class BatchOf, class AfterStep>
 void train_in_own_loop(Loop loop, Session& session, const GuardOptions& guards, int steps, BatchOf batch_of,
                        AfterStep after_step) {
-  auto net = std::make_shared<Net>();
-  std::optional<DistributedDataParallel<Net>> classic;
-  std::optional<Model<Net>> wrapped;
+  auto net = std::make_shared<GuardedNet>();
+  std::optional<DistributedDataParallel<GuardedNet>> classic;
+  std::optional<Model<GuardedNet>> wrapped;
   if (loop == Loop::kClassic) classic.emplace(net, session.collectives(), WrapOptions{.guards = guards});
   if (loop == Loop::kWrapped) wrapped.emplace(session.wrap(net, WrapOptions{.guards = guards}));
   torch::optim::SGD optimizer(net->parameters(), 0.01);
@@ -95,7 +95,7 @@ void train_in_own_loop(Loop loop, Session& session, const GuardOptions& guards, 
 }
 
 double other_for_all(int rank, int step) { return rank + 0.01 * step; }
-void no_harm(Net&, int) {}
+void no_harm(GuardedNet&, int) {}
 
 TEST(Guards, NameRanksWithIdenticalBatchesOnce) {
   Heard heard;
@@ -119,14 +119,15 @@ TEST(Guards, SayNothingOfBatchesThatAreAlikeOnceOrAreNotCompared) {
 }
 
 /// What each rank hears when `harm(net, rank)` was done after the first step.
-std::vector<std::string> with_harm(const std::function<void(Net&, int)>& harm, Heard& heard, GuardOptions guards = {}) {
+std::vector<std::string> with_harm(const std::function<void(GuardedNet&, int)>& harm, Heard& heard,
+                                   GuardOptions guards = {}) {
   std::mutex mutex;
   std::vector<std::string> errors;
   run_sessions(
       3,
       [&](Session& session) {
         try {
-          train(session, 7, other_for_all, [&](Net& net, int step) {
+          train(session, 7, other_for_all, [&](GuardedNet& net, int step) {
             at::NoGradGuard no_grad;
             if (step == 1) harm(net, session.rank());
           });
@@ -141,7 +142,7 @@ std::vector<std::string> with_harm(const std::function<void(Net&, int)>& harm, H
 
 /// The same when rank 2 changes an element of a parameter by `change`.
 std::vector<std::string> with_a_change(double change, Heard& heard, GuardOptions guards = {}) {
-  const auto harm = [change](Net& net, int rank) {
+  const auto harm = [change](GuardedNet& net, int rank) {
     if (rank == 2) net.spare->weight[0][1] += change;
   };
   return with_harm(harm, heard, guards);
@@ -169,7 +170,7 @@ TEST(Guards, WarnOnceOfParametersThatDriftApart) {
 
 TEST(Guards, RefuseAParameterBehindOneThatDrifts) {
   Heard heard;
-  const auto harm = [](Net& net, int rank) {
+  const auto harm = [](GuardedNet& net, int rank) {
     if (rank != 2) return;
     net.spare->weight[0][1] += 1e-6;
     net.spare->bias += 0.5;
@@ -182,7 +183,7 @@ TEST(Guards, RefuseAParameterBehindOneThatDrifts) {
 
 TEST(Guards, TakeTheSignOfZeroForDrift) {
   Heard heard;
-  const auto harm = [](Net& net, int rank) { net.spare->bias.fill_(rank == 2 ? -0.0 : 0.0); };
+  const auto harm = [](GuardedNet& net, int rank) { net.spare->bias.fill_(rank == 2 ? -0.0 : 0.0); };
   EXPECT_EQ(with_harm(harm, heard), std::vector<std::string>());
   EXPECT_EQ(heard.texts().size(), 1U);
 }
@@ -212,7 +213,7 @@ TEST(Guards, SayThatARankRanFewerSteps) {
   EXPECT_NE(error.find("; it ran fewer steps: this rank is in step 6"), std::string::npos) << error;
 }
 
-struct NetWithBuffer : Net {
+struct NetWithBuffer : GuardedNet {
   NetWithBuffer() { register_buffer("seen", at::zeros({1})); }
 };
 
@@ -237,13 +238,14 @@ TEST(Guards, CountTheStepsThatARankJoinsWithoutABatch) {
   run_sessions(
       2,
       [&](Session& session) {
-        auto model = session.wrap(std::make_shared<Net>());
+        auto model = session.wrap(std::make_shared<GuardedNet>());
         auto optimizer = session.optimizer<torch::optim::SGD>(model, 0.01);
         Join join(session, model);
         for (int batch = 0; batch < 2 + 2 * session.rank(); ++batch) {
           join.begin_step();
           optimizer.zero_grad();
-          model.train_step(at::ones({2, 4}), [](Net& net, const at::Tensor& part) { return net.forward(part).mean(); });
+          model.train_step(at::ones({2, 4}),
+                           [](GuardedNet& net, const at::Tensor& part) { return net.forward(part).mean(); });
           optimizer.step();
         }
         while (join.others_go_on()) {
@@ -275,7 +277,7 @@ TEST_P(GuardsOfOwnLoops, NameRanksWithIdenticalGradients) {
 TEST_P(GuardsOfOwnLoops, RefuseParametersThatAreNotTheSameOnAllRanks) {
   std::atomic<int> refusals = 0;
   run_sessions(2, [&](Session& session) {
-    const auto harm = [&](Net& net, int step) {
+    const auto harm = [&](GuardedNet& net, int step) {
       const at::NoGradGuard no_grad;
       if (session.rank() == 1 && step == 4) net.used->bias += 1;
     };
@@ -328,9 +330,10 @@ TEST(Guards, StayAsTheSessionSaysWhereOtherOptionsOfAModelAreGiven) {
     run_sessions(
         2,
         [](Session& session) {
-          auto model = session.wrap(std::make_shared<Net>(), WrapOptions{.broadcast_buffers = false});
+          auto model = session.wrap(std::make_shared<GuardedNet>(), WrapOptions{.broadcast_buffers = false});
           for (int step = 0; step < 4; ++step) {
-            model.train_step(at::ones({2, 4}), [](Net& net, const at::Tensor& part) { return net.used(part).mean(); });
+            model.train_step(at::ones({2, 4}),
+                             [](GuardedNet& net, const at::Tensor& part) { return net.used(part).mean(); });
           }
         },
         heard.options({.compare_batches_for = batches}));

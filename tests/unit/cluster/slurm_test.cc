@@ -12,7 +12,7 @@ namespace lrun {
 namespace {
 
 /// Task 1 of `srun -N3 --ntasks-per-node=1`.
-Environment second_of_three() {
+Environment second_task_of_three() {
   return Environment({{"SLURM_JOB_ID", "12"},
                       {"SLURM_STEP_ID", "0"},
                       {"SLURM_PROCID", "1"},
@@ -33,22 +33,22 @@ std::string refusal_of(const Environment& environment) {
 }
 
 TEST(SlurmStep, IsReadFromTheStepAndNotFromTheJob) {
-  EXPECT_EQ(slurm_step(second_of_three()), (SlurmStep{"12", "0", 1, {"n1", "n2", "n3"}, {1, 1, 1}, 1, 0}));
+  EXPECT_EQ(slurm_step(second_task_of_three()), (SlurmStep{"12", "0", 1, {"n1", "n2", "n3"}, {1, 1, 1}, 1, 0}));
 }
 
 TEST(SlurmStep, IsNoneInABatchScriptWhichHasRankZeroAndTheJobsTasks) {
-  Environment script = second_of_three();
+  Environment script = second_task_of_three();
   script.unset("SLURM_STEP_ID");
   EXPECT_EQ(slurm_step(script), std::nullopt);
   EXPECT_EQ(nodes_of_batch_script(script), 4);
   script.set("SLURM_STEP_ID", "");
   EXPECT_EQ(slurm_step(script), std::nullopt);
   EXPECT_EQ(nodes_of_batch_script(script), 4) << "empty: not told";
-  EXPECT_EQ(nodes_of_batch_script(second_of_three()), 0);
+  EXPECT_EQ(nodes_of_batch_script(second_task_of_three()), 0);
 }
 
 TEST(SlurmStep, IsNoneInTheShellOfSallocWhichMayBeAStepOfItsOwn) {
-  Environment shell = second_of_three();
+  Environment shell = second_task_of_three();
   shell.set("SLURM_STEP_ID", "4294967290");
   shell.set("SLURM_STEP_TASKS_PER_NODE", "1");
   shell.set("SLURM_STEP_NODELIST", "n1");
@@ -58,7 +58,7 @@ TEST(SlurmStep, IsNoneInTheShellOfSallocWhichMayBeAStepOfItsOwn) {
 }
 
 TEST(SlurmStep, OfOneTaskIsALaunchOnThisHost) {
-  Environment alone = second_of_three();
+  Environment alone = second_task_of_three();
   alone.set("SLURM_STEP_TASKS_PER_NODE", "1");
   alone.set("SLURM_STEP_NODELIST", "n2");
   EXPECT_EQ(slurm_step(alone), std::nullopt);
@@ -66,7 +66,7 @@ TEST(SlurmStep, OfOneTaskIsALaunchOnThisHost) {
 
 TEST(SlurmStep, IsNotThatOfAWorkerWhichStartsAnotherLauncher) {
   for (const char* const outer : {"LRUN_RUN_ID", "TORCHELASTIC_RUN_ID"}) {
-    Environment worker = second_of_three();
+    Environment worker = second_task_of_three();
     worker.set(outer, "x");
     EXPECT_EQ(slurm_step(worker), std::nullopt) << outer;
   }
@@ -74,7 +74,7 @@ TEST(SlurmStep, IsNotThatOfAWorkerWhichStartsAnotherLauncher) {
 
 /// Task 4 of `srun -N3 -n5 -m cyclic`, whose rank follows from nothing else.
 Environment fourth_of_five() {
-  Environment task = second_of_three();
+  Environment task = second_task_of_three();
   task.set("SLURM_STEP_TASKS_PER_NODE", "3,1(x2)");
   task.set("SLURM_PROCID", "4");
   task.set("SLURM_NODEID", "0");
@@ -86,9 +86,9 @@ TEST(SlurmStep, OfSeveralTasksANodeHasALauncherARank) {
   const SlurmStep step = *slurm_step(fourth_of_five());
   EXPECT_EQ(step, (SlurmStep{"12", "0", 0, {"n1", "n2", "n3"}, {3, 1, 1}, 4, 2}));
   EXPECT_TRUE(step.has_several_a_node());
-  EXPECT_FALSE(slurm_step(second_of_three())->has_several_a_node());
+  EXPECT_FALSE(slurm_step(second_task_of_three())->has_several_a_node());
   EXPECT_EQ(meeting_of(step).task, (TaskPlace{4, 5, 2, 3, 0, 3, {3, 1, 1}, "srun --ntasks-per-node="}));
-  EXPECT_EQ(meeting_of(*slurm_step(second_of_three())).task, std::nullopt);
+  EXPECT_EQ(meeting_of(*slurm_step(second_task_of_three())).task, std::nullopt);
 }
 
 TEST(SlurmStep, OfSeveralTasksOnOneNodeMeetsOnThisMachineAlone) {
@@ -111,7 +111,7 @@ TEST(SlurmStep, RefusesAPlaceThatIsNotInIt) {
 
 /// Task 1 of `srun --het-group=0-1`, of a job whose first component is one task on n3.
 Environment second_of_components() {
-  Environment task = second_of_three();
+  Environment task = second_task_of_three();
   task.set("SLURM_HET_SIZE", "2");
   task.set("SLURM_JOB_NODELIST_HET_GROUP_0", "n3");
   task.set("SLURM_JOB_NODELIST_HET_GROUP_1", "n[1-2]");
@@ -136,7 +136,7 @@ TEST(SlurmStep, OfAHeterogeneousJobHasItsNodesInTheOrderOfItsComponents) {
 
 /// As recorded in task 1 of `srun -n1 -w h3 A : -N2 -n4 B`.
 TEST(SlurmStep, OfComponentsThatSrunItselfMadeHasThemUnderAnOldName) {
-  Environment task = second_of_three();
+  Environment task = second_task_of_three();
   task.set("SLURM_HET_SIZE", "2");
   task.set("SLURM_STEP_NODELIST", "h[1-3]");
   task.set("SLURM_JOB_NODELIST_PACK_GROUP_0", "h3");
@@ -197,7 +197,7 @@ TEST(SlurmStep, IsCountedAlsoWhereUsersNameTheMeeting) {
 }
 
 TEST(SlurmShare, IsWhatTheNodeGivesToTheJob) {
-  Environment step = second_of_three();
+  Environment step = second_task_of_three();
   EXPECT_EQ(share_of_node(step), (SlurmShare{0, 0}));
   step.set("SLURM_GPUS_ON_NODE", "4");
   step.set("SLURM_CPUS_ON_NODE", "16");
@@ -209,10 +209,10 @@ TEST(SlurmShare, IsWhatTheNodeGivesToTheJob) {
 }
 
 TEST(SlurmStep, ThatContradictsItselfIsRefused) {
-  Environment short_list = second_of_three();
+  Environment short_list = second_task_of_three();
   short_list.set("SLURM_STEP_NODELIST", "n[1-2]");
   EXPECT_EQ(refusal_of(short_list), "the step's nodes 'n[1-2]' and tasks '1(x3)' do not say which node this is");
-  Environment unreadable = second_of_three();
+  Environment unreadable = second_task_of_three();
   unreadable.set("SLURM_NODEID", "3");
   EXPECT_EQ(refusal_of(unreadable), "'SLURM_NODEID=3' is not a number from 0 to 2");
   unreadable.set("SLURM_STEP_TASKS_PER_NODE", "many");
@@ -220,7 +220,7 @@ TEST(SlurmStep, ThatContradictsItselfIsRefused) {
 }
 
 TEST(SlurmStep, MeetsOnItsFirstHostAtAPortOfItsOwn) {
-  const SlurmStep step = *slurm_step(second_of_three());
+  const SlurmStep step = *slurm_step(second_task_of_three());
   const JobPlace place = meeting_of(step);
   EXPECT_EQ(place.host, "n1");
   EXPECT_EQ(place.node_rank, 1);
@@ -236,12 +236,12 @@ TEST(SlurmStep, MeetsOnItsFirstHostAtAPortOfItsOwn) {
 }
 
 TEST(SlurmTasks, AreThoseOfTheBatchScriptAndOfTheLaunchersThatItStarts) {
-  Environment script = second_of_three();
+  Environment script = second_task_of_three();
   script.unset("SLURM_STEP_ID");
   EXPECT_EQ(tasks_asked_per_node(script), 0) << "SLURM_TASKS_PER_NODE is there also where nobody asked";
   script.set("SLURM_NTASKS_PER_NODE", "4");
   EXPECT_EQ(tasks_asked_per_node(script), 4);
-  Environment step = second_of_three();
+  Environment step = second_task_of_three();
   step.set("SLURM_NTASKS_PER_NODE", "4");
   EXPECT_EQ(tasks_asked_per_node(step), 0) << "each of them is a launcher";
   step.set(kTasksAsked, "4");
@@ -274,14 +274,14 @@ TEST(SlurmGpus, OfTasksAreAskedForNodeByNode) {
 }
 
 TEST(DetectAllocation, IsTheStepWithThisHostFirst) {
-  const Allocation allocation = detect_allocation({.manager = true}, second_of_three());
+  const Allocation allocation = detect_allocation({.manager = true}, second_task_of_three());
   ASSERT_EQ(allocation.nodes.size(), 3U);
   EXPECT_EQ(allocation.nodes.front().name, detect_allocation({}, Environment()).nodes.front().name);
   EXPECT_EQ(allocation.nodes[1].name, "n1");
   EXPECT_EQ(allocation.nodes[2].name, "n3");
   EXPECT_EQ(allocation.source, "Slurm step 12.0");
   EXPECT_EQ(allocation.reason, "SLURM_STEP_ID, SLURM_STEP_NODELIST");
-  EXPECT_EQ(detect_allocation({.manager = false}, second_of_three()).job, std::nullopt) << "not asked";
+  EXPECT_EQ(detect_allocation({.manager = false}, second_task_of_three()).job, std::nullopt) << "not asked";
 }
 
 /// \return its source, or what is refused.
@@ -294,7 +294,7 @@ std::string source_of(const Environment& environment) {
 }
 
 TEST(DetectAllocation, RefusesAnotherManagersWordsThatContradictTheStep) {
-  Environment task = second_of_three();
+  Environment task = second_task_of_three();
   task.set("SM_HOSTS", R"(["algo-1","algo-2"])");
   task.set("SM_CURRENT_HOST", "algo-2");
   EXPECT_EQ(source_of(task), "number of nodes is 2 by SM_HOSTS and SM_CURRENT_HOST, and 3 by SLURM_STEP_NODELIST");
@@ -305,13 +305,13 @@ TEST(DetectAllocation, RefusesAnotherManagersWordsThatContradictTheStep) {
 }
 
 TEST(DetectAllocation, IsTheStepThatWasStartedFromAPod) {
-  Environment task = second_of_three();
+  Environment task = second_task_of_three();
   task.set("JOB_COMPLETION_INDEX", "0");
   EXPECT_EQ(source_of(task), "Slurm step 12.0") << "all tasks inherit it";
 }
 
 TEST(DetectAllocation, IsMpirunsInsideOfAStep) {
-  Environment task = second_of_three();
+  Environment task = second_task_of_three();
   task.set("OMPI_COMM_WORLD_RANK", "0");
   task.set("OMPI_COMM_WORLD_SIZE", "2");
   task.set("OMPI_COMM_WORLD_LOCAL_SIZE", "1");

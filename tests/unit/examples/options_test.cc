@@ -12,7 +12,7 @@ namespace {
 
 Options parse(const std::vector<const char*>& arguments) { return parse_options(arguments); }
 
-std::string refusal(const std::vector<const char*>& arguments) {
+std::string option_refusal(const std::vector<const char*>& arguments) {
   return text_of<UsageError>([&] { parse(arguments); });
 }
 
@@ -34,27 +34,27 @@ TEST(Options, TakeTheValueAsNextWordOrAfterAnEqualsSign) {
 }
 
 TEST(Options, RefuseABadValueInOneLine) {
-  EXPECT_EQ(refusal({"--epochs", "0"}), "bad value '0' of --epochs: a whole number of at least 1");
-  EXPECT_EQ(refusal({"--batch-size=12x"}), "bad value '12x' of --batch-size: a whole number of at least 1");
-  EXPECT_EQ(refusal({"--limit", "99999999999999999999"}),
+  EXPECT_EQ(option_refusal({"--epochs", "0"}), "bad value '0' of --epochs: a whole number of at least 1");
+  EXPECT_EQ(option_refusal({"--batch-size=12x"}), "bad value '12x' of --batch-size: a whole number of at least 1");
+  EXPECT_EQ(option_refusal({"--limit", "99999999999999999999"}),
             "bad value '99999999999999999999' of --limit: a whole number of at least 1");
-  EXPECT_EQ(refusal({"--seed", "-1"}), "bad value '-1' of --seed: a whole number of at least 0");
-  EXPECT_EQ(refusal({"--data="}), "bad value '' of --data: a path");
+  EXPECT_EQ(option_refusal({"--seed", "-1"}), "bad value '-1' of --seed: a whole number of at least 0");
+  EXPECT_EQ(option_refusal({"--data="}), "bad value '' of --data: a path");
 }
 
 TEST(Options, RefuseALearningRateThatIsNoPositiveNumber) {
   for (const char* text : {"0", "-1", "nan", "inf", "-inf", "1e999", ""}) {
-    EXPECT_EQ(refusal({"--learning-rate", text}),
+    EXPECT_EQ(option_refusal({"--learning-rate", text}),
               "bad value '" + std::string(text) + "' of --learning-rate: a number above 0");
   }
 }
 
 TEST(Options, RefuseWhatTheyDoNotKnow) {
-  EXPECT_EQ(refusal({"--epoch", "3"}), "unknown option '--epoch' (-h shows all)");
-  EXPECT_EQ(refusal({"3"}), "unexpected argument '3' (-h shows all)");
-  EXPECT_EQ(refusal({"--epochs"}), "--epochs needs a value: N");
-  EXPECT_EQ(refusal({"--resume=1", "--checkpoint=c"}), "--resume takes no value");
-  EXPECT_EQ(refusal({"--resume"}), "--resume needs --checkpoint FILE");
+  EXPECT_EQ(option_refusal({"--epoch", "3"}), "unknown option '--epoch' (-h shows all)");
+  EXPECT_EQ(option_refusal({"3"}), "unexpected argument '3' (-h shows all)");
+  EXPECT_EQ(option_refusal({"--epochs"}), "--epochs needs a value: N");
+  EXPECT_EQ(option_refusal({"--resume=1", "--checkpoint=c"}), "--resume takes no value");
+  EXPECT_EQ(option_refusal({"--resume"}), "--resume needs --checkpoint FILE");
 }
 
 TEST(Options, HelpNamesThemAll) {

@@ -1,8 +1,6 @@
 #include "logs/line_presenter.h"
 
 #include <gtest/gtest.h>
-#include <pty.h>
-#include <termios.h>
 
 #include <memory>
 #include <regex>
@@ -15,19 +13,6 @@ namespace lrun {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// A terminal of 30 columns that changes no byte: {master, slave}.
-Pipe make_terminal() {
-  int master = -1;
-  int slave = -1;
-  termios raw{};
-  ::cfmakeraw(&raw);
-  const winsize size{24, 30, 0, 0};
-  if (::openpty(&master, &slave, nullptr, &raw, &size) != 0) {
-    throw std::system_error(errno, std::generic_category(), "openpty");
-  }
-  return {Fd(master), Fd(slave)};
-}
 
 /// A router whose two consoles are one pipe or terminal.
 class PresenterTest : public ::testing::Test {
@@ -85,7 +70,7 @@ TEST_F(PresenterTest, ShowsAFoldedLineBeforeWhatLrunSays) {
 }
 
 TEST_F(PresenterTest, OnATerminalLaterRanksJoinTheLineThatIsThere) {
-  route_to(make_terminal(), {.fold = true});
+  route_to(make_terminal(30), {.fold = true});
   const Fd first = stream_of(0);
   const Fd second = stream_of(1);
   put(first, "same\nmine\n");
@@ -95,7 +80,7 @@ TEST_F(PresenterTest, OnATerminalLaterRanksJoinTheLineThatIsThere) {
 }
 
 TEST_F(PresenterTest, WhatLrunSaidInBetweenIsNotDrawnOver) {
-  route_to(make_terminal(), {.fold = true});
+  route_to(make_terminal(30), {.fold = true});
   const Fd first = stream_of(0);
   const Fd second = stream_of(1);
   put(first, "same\n");
@@ -124,7 +109,7 @@ TEST_F(PresenterTest, StampsLinesWithTheTimeOfReading) {
 }
 
 TEST_F(PresenterTest, ABarIsLiveOnATerminalAndOneLineAtItsEnd) {
-  route_to(make_terminal(), {});
+  route_to(make_terminal(30), {});
   const Fd worker = stream_of(0);
   put(worker, "\r10%\r20%");
   expect_after("20%", "[0] 20%");
@@ -135,7 +120,7 @@ TEST_F(PresenterTest, ABarIsLiveOnATerminalAndOneLineAtItsEnd) {
 }
 
 TEST_F(PresenterTest, AFinishedBarStaysWhenItsNewlineIsWrittenAlone) {
-  route_to(make_terminal(), {});
+  route_to(make_terminal(30), {});
   const Fd worker = stream_of(0);
   put(worker, "\r10%\r100%");
   expect_after("100%", "[0] 100%");
@@ -144,7 +129,7 @@ TEST_F(PresenterTest, AFinishedBarStaysWhenItsNewlineIsWrittenAlone) {
 }
 
 TEST_F(PresenterTest, AFinishedBarStaysWhenItsLineEndIsWrittenInTwoHalves) {
-  route_to(make_terminal(), {});
+  route_to(make_terminal(30), {});
   const Fd worker = stream_of(0);
   put(worker, "10%\r100%");
   expect_after("100%", "[0] 100%");
@@ -155,7 +140,7 @@ TEST_F(PresenterTest, AFinishedBarStaysWhenItsLineEndIsWrittenInTwoHalves) {
 }
 
 TEST_F(PresenterTest, ABarWithItsReturnsBehindLeavesOnlyItsLastDrawing) {
-  route_to(make_terminal(), {});
+  route_to(make_terminal(30), {});
   const Fd worker = stream_of(0);
   put(worker, "start");
   put(worker, "\r10%\r");
@@ -165,7 +150,7 @@ TEST_F(PresenterTest, ABarWithItsReturnsBehindLeavesOnlyItsLastDrawing) {
 }
 
 TEST_F(PresenterTest, ABarLongerThanAnyLineStaysToo) {
-  route_to(make_terminal(), {});
+  route_to(make_terminal(30), {});
   std::string text;
   while (text.size() < 3 * LineSplitter::kLongestHeld) text += "\rstep " + std::to_string(text.size());
   const Fd end = stream_of(0);
@@ -190,7 +175,7 @@ TEST_F(PresenterTest, FoldsALineThatCameInTwoWrites) {
 }
 
 TEST_F(PresenterTest, TheBarOfTheLowestRankIsTheLiveOne) {
-  route_to(make_terminal(), {});
+  route_to(make_terminal(30), {});
   const Fd first = stream_of(0);
   const Fd second = stream_of(1);
   put(second, "\r50%");
@@ -204,7 +189,7 @@ TEST_F(PresenterTest, TheBarOfTheLowestRankIsTheLiveOne) {
 }
 
 TEST_F(PresenterTest, ALiveLineNeverWraps) {
-  route_to(make_terminal(), {});
+  route_to(make_terminal(30), {});
   const Fd worker = stream_of(0);
   put(worker, "\r" + std::string(100, '#'));
   expect_after("\x1b[0m", "[0] " + std::string(25, '#') + "\x1b[0m");

@@ -1,8 +1,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <pty.h>
 #include <sys/socket.h>
-#include <termios.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -16,21 +14,6 @@ namespace lrun {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr LogStream kOut = LogStream::kOut;
-constexpr LogStream kErr = LogStream::kErr;
-
-/// A terminal that changes no byte: {slave, master}.
-Pipe make_terminal() {
-  int master = -1;
-  int slave = -1;
-  termios raw{};
-  ::cfmakeraw(&raw);
-  if (::openpty(&master, &slave, nullptr, &raw, nullptr) != 0) {
-    throw std::system_error(errno, std::generic_category(), "openpty");
-  }
-  return {Fd(master), Fd(slave)};
-}
 
 Pipe make_socket() {
   int ends[2];

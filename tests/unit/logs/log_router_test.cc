@@ -16,9 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-constexpr LogStream kOut = LogStream::kOut;
-constexpr LogStream kErr = LogStream::kErr;
-
 /// A router between pipes: the test is workers and terminal.
 class LogRouterTest : public ::testing::Test {
  protected:

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,11 +13,13 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "plan/log_stream.h"
 #include "support/full_disk.h"
 #include "support/temporary_folder.h"
 
@@ -24,6 +28,9 @@ namespace lrun {
 using test::FullDisk;
 using test::TemporaryFolder;
 
+inline constexpr LogStream kOut = LogStream::kOut;
+inline constexpr LogStream kErr = LogStream::kErr;
+
 inline std::string content_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -31,6 +38,19 @@ inline std::string content_of(const std::filesystem::path& path) {
 
 inline void put(const Fd& to, std::string_view text) {
   ASSERT_EQ(::write(to.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+}
+
+/// A terminal that changes no byte, of so many columns (0: it does not say).
+inline Pipe make_terminal(unsigned short columns = 0) {
+  int master = -1;
+  int slave = -1;
+  termios raw{};
+  ::cfmakeraw(&raw);
+  const winsize size{static_cast<unsigned short>(columns > 0 ? 24 : 0), columns, 0, 0};
+  if (::openpty(&master, &slave, nullptr, &raw, &size) != 0) {
+    throw std::system_error(errno, std::generic_category(), "openpty");
+  }
+  return {Fd(master), Fd(slave)};
 }
 
 /// Ends the loop with a failure when what a test waits for does not come.

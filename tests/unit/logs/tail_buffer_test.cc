@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "unit/logs/log_test_support.h"
+
 namespace lrun {
 
 std::ostream& operator<<(std::ostream& stream, const TailLine& line) {
@@ -16,8 +18,6 @@ std::ostream& operator<<(std::ostream& stream, const TailLine& line) {
 
 namespace {
 
-constexpr LogStream kOut = LogStream::kOut;
-constexpr LogStream kErr = LogStream::kErr;
 using Lines = std::vector<TailLine>;
 
 TEST(TailBuffer, GivesTheLinesOfBothStreamsAsTheyArrived) {

@@ -6,10 +6,6 @@
 namespace lrun {
 namespace {
 
-Setting<Endpoint> endpoint_of(const std::string& host, std::optional<int> port) {
-  return {{host, port}, Source::kFlag, "--rdzv-endpoint"};
-}
-
 /// Of a job of four nodes, which has a name.
 LaunchRequest request_with_etcd(const RendezvousRequest& rendezvous) {
   LaunchRequest request = request_for("2");

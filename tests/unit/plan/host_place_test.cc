@@ -15,8 +15,6 @@ LaunchRequest request_on(const std::string& hosts) {
   return request;
 }
 
-std::vector<Host> hosts_of(const LaunchRequest& request) { return parse_host_list(request.hosts.value, "-H"); }
-
 LaunchRequest placed_by(const LaunchRequest& request) { return placed_on_hosts(request, hosts_of(request)); }
 
 LaunchPlan shown(LaunchRequest request, const AllocatedNode& here = cpu_node()) {

@@ -18,8 +18,6 @@ LaunchRequest request_on(const std::string& hosts, const std::string& option = "
   return request;
 }
 
-std::vector<Host> hosts_of(const LaunchRequest& request) { return parse_host_list(request.hosts.value, "-H"); }
-
 /// The hosts of an lrun, and why it is refused.
 std::string answer(const LaunchRequest& request) {
   std::vector<Host> used;

@@ -234,7 +234,7 @@ Allocation tasks_of_three(int node_rank) {
   return tasks;
 }
 
-std::string refusal_of(const LaunchRequest& request, const Allocation& allocation) {
+std::string refusal_by(const LaunchRequest& request, const Allocation& allocation) {
   try {
     (void)placed(request, allocation);
   } catch (const UserError& error) {
@@ -244,10 +244,10 @@ std::string refusal_of(const LaunchRequest& request, const Allocation& allocatio
 }
 
 TEST(JobPlace, WithoutAPlaceToMeetIsRefusedWithThisHostsNameAndCanBeShown) {
-  EXPECT_EQ(refusal_of(request_for("2"), tasks_of_three(0)),
+  EXPECT_EQ(refusal_by(request_for("2"), tasks_of_three(0)),
             "Open MPI tells 3 launchers their ranks, and not where to meet; give each '--rdzv-endpoint here:29500', or "
             "MASTER_ADDR=here; this is node rank 0");
-  EXPECT_EQ(refusal_of(request_for("2"), tasks_of_three(1)),
+  EXPECT_EQ(refusal_by(request_for("2"), tasks_of_three(1)),
             "Open MPI tells 3 launchers their ranks, and not where to meet; give each '--rdzv-endpoint HOST:29500', or "
             "MASTER_ADDR=HOST; HOST is that of node rank 0");
   LaunchRequest shown = request_for("2");
@@ -281,7 +281,7 @@ TEST(JobPlace, OfARunThatIsSaidWholeIsTheUsers) {
   EXPECT_EQ(placed(request, tasks_of_three(1)).rendezvous.node_rank.value, 0) << "a flag comes first";
   request.rendezvous.node_rank = {0, Source::kEnvironment, "PET_NODE_RANK"};
   EXPECT_TRUE(leaves_anything_to_manager(request)) << "a variable may contradict the manager";
-  EXPECT_EQ(refusal_of(request, tasks_of_three(1)),
+  EXPECT_EQ(refusal_by(request, tasks_of_three(1)),
             "'PET_NODE_RANK=0', and node rank is 1 by TASK; remove one of them; '--num_nodes', '--node-rank' and "
             "'--rdzv-endpoint' come before both");
 }
@@ -289,25 +289,25 @@ TEST(JobPlace, OfARunThatIsSaidWholeIsTheUsers) {
 TEST(JobPlace, ContradictedByAVariableIsRefusedNamingBoth) {
   LaunchRequest request = request_for("2");
   request.num_nodes = {2, Source::kEnvironment, "PET_NNODES"};
-  EXPECT_TRUE(refusal_of(request, tasks_of_three(1)).starts_with("'PET_NNODES=2', and SIZE says 3 nodes; "));
+  EXPECT_TRUE(refusal_by(request, tasks_of_three(1)).starts_with("'PET_NNODES=2', and SIZE says 3 nodes; "));
   Allocation with_master = tasks_of_three(1);
   with_master.job->host = "n1";
   with_master.job->host_by = "MASTER_ADDR";
   request = request_for("2");
   request.rendezvous.master_addr = {"n2", Source::kEnvironment, "PET_MASTER_ADDR"};
-  EXPECT_TRUE(refusal_of(request, with_master).starts_with("'PET_MASTER_ADDR=n2', and 'MASTER_ADDR=n1'; "));
+  EXPECT_TRUE(refusal_by(request, with_master).starts_with("'PET_MASTER_ADDR=n2', and 'MASTER_ADDR=n1'; "));
 }
 
 TEST(JobPlace, OfSeveralTasksOnAHostIsRefusedWithTheLineToType) {
   Allocation crowded = tasks_of_three(0);
   crowded.job->tasks_here = 2;
   crowded.job->tasks = 4;
-  EXPECT_EQ(refusal_of(request_for(""), crowded),
+  EXPECT_EQ(refusal_by(request_for(""), crowded),
             "Open MPI starts 2 tasks on this host, and each is an lrun that would start all workers of it; write "
             "'mpirun --map-by ppr:1:node lrun --devices 2 …', or give '--standalone' to every lrun that is to stay "
             "alone");
   crowded.job->tasks = 2;
-  EXPECT_EQ(refusal_of(request_for("8"), crowded),
+  EXPECT_EQ(refusal_by(request_for("8"), crowded),
             "Open MPI starts 2 tasks on this host, and each is an lrun that would start all workers of it; write "
             "'lrun --devices 8 …', or give '--standalone' to every lrun that is to stay alone");
 }
@@ -337,7 +337,7 @@ TEST(JobPlace, OfSomeOfTheNodesLeavesTheirNumbersToTheUser) {
   LaunchRequest request = request_for("2");
   request.num_nodes = {3, Source::kEnvironment, "PET_NNODES"};
   request.rendezvous.node_rank = {1, Source::kEnvironment, "PET_NODE_RANK"};
-  EXPECT_TRUE(refusal_of(request, worker).starts_with("'PET_NODE_RANK=1', and node rank is 0 by JOB_COMPLETION_INDEX"))
+  EXPECT_TRUE(refusal_by(request, worker).starts_with("'PET_NODE_RANK=1', and node rank is 0 by JOB_COMPLETION_INDEX"))
       << "nobody says where node rank 0 is";
   Allocation with_master = worker;
   with_master.job->host = "master";
@@ -352,27 +352,27 @@ TEST(JobPlace, OfSomeOfTheNodesLeavesTheirNumbersToTheUser) {
   EXPECT_EQ(plan.rendezvous->port, 29'400);
   EXPECT_EQ(plan.run_name, "demo") << "the master is not of this Job and would not find its name";
   worker.job->node_rank = 2;
-  EXPECT_TRUE(refusal_of(request, worker).starts_with("'PET_NODE_RANK=1', and node rank is 2 by JOB_COMPLETION_INDEX"))
+  EXPECT_TRUE(refusal_by(request, worker).starts_with("'PET_NODE_RANK=1', and node rank is 2 by JOB_COMPLETION_INDEX"))
       << "what comes behind a master has a later number";
 }
 
 TEST(JobPlace, OnHostsThatNobodyStartsLrunOnIsRefusedUnlessThisOneIsToBeAlone) {
   Allocation script{{cpu_node(16, "h1")}, "PBS", "PBS_NODEFILE"};
   script.listed_hosts = {"h1", "h2"};
-  EXPECT_EQ(refusal_of(request_for("2"), script),
+  EXPECT_EQ(refusal_by(request_for("2"), script),
             "PBS gives this job 2 hosts ('h1' is the first) and starts lrun on this one alone; write 'lrun --hostfile "
             "$PBS_NODEFILE …', or '--num_nodes 1' for this host alone");
   script.source = "LSF";
   script.reason = "LSB_MCPU_HOSTS";
-  EXPECT_EQ(refusal_of(request_for("2"), script),
+  EXPECT_EQ(refusal_by(request_for("2"), script),
             "LSF gives this job 2 hosts ('h1' is the first) and starts lrun on this one alone; write 'mpirun --map-by "
             "ppr:1:node lrun --rdzv-endpoint h1:29500 …', or '--num_nodes 1' for this host alone");
   LaunchRequest request = request_for("2");
   request.num_nodes = {1, Source::kFlag, "--num_nodes"};
-  EXPECT_EQ(refusal_of(request, script), "none");
+  EXPECT_EQ(refusal_by(request, script), "none");
   request.num_nodes.value = 2;
   request.rendezvous.endpoint = {{"h1", 29'500}, Source::kFlag, "--rdzv-endpoint"};
-  EXPECT_EQ(refusal_of(request, script), "none") << "somebody starts it on the others";
+  EXPECT_EQ(refusal_by(request, script), "none") << "somebody starts it on the others";
 }
 
 }  // namespace

@@ -80,10 +80,6 @@ std::string master_of(const RendezvousRequest& rendezvous, std::optional<int> ma
   }
 }
 
-Setting<Endpoint> endpoint_of(std::string host, std::optional<int> port) {
-  return {{std::move(host), port}, Source::kFlag, "--rdzv-endpoint"};
-}
-
 TEST(MakePlan, TakesThePortOfAnEndpointOnThisHost) {
   EXPECT_EQ(master_of({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("localhost", 29400)}),
             "127.0.0.1:29400?");

@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "base/environment.h"
 #include "base/user_error.h"
 #include "cluster/allocation.h"
+#include "cluster/user_hosts.h"
 #include "plan/launch_request.h"
 #include "plan/make_plan.h"
 #include "plan/worker_environment.h"
@@ -36,6 +38,12 @@ inline LaunchRequest request_for_processes(const std::string& nproc_per_node) {
   LaunchRequest request = request_for("");
   request.nproc_per_node = flag("--nproc-per-node", nproc_per_node);
   return request;
+}
+
+inline std::vector<Host> hosts_of(const LaunchRequest& request) { return parse_host_list(request.hosts.value, "-H"); }
+
+inline Setting<Endpoint> endpoint_of(std::string host, std::optional<int> port) {
+  return {{std::move(host), port}, Source::kFlag, "--rdzv-endpoint"};
 }
 
 inline AllocatedNode cpu_node(int cpus = 16, const std::string& name = "host") {

@@ -9,13 +9,14 @@
 
 #include "store/base64.h"
 #include "support/fake_etcd.h"
+#include "support/patience.h"
 
 namespace lrun {
 namespace {
 
 using test::FakeEtcd;
 
-constexpr Duration kPatience(30'000);
+using test::kPatience;
 
 std::string key_with(const std::string& value, int revision) {
   return R"({"header":{},"kvs":[{"value":")" + to_base64(value) + R"(","create_revision":")" +

@@ -85,8 +85,8 @@ class FakeStore {
 };
 
 /// One launcher that looks for the meeting.
-struct Launcher {
-  Launcher(EventLoop& loop, const FakeStore& store, const std::string& token, Duration lease = kLease)
+struct Candidate {
+  Candidate(EventLoop& loop, const FakeStore& store, const std::string& token, Duration lease = kLease)
       : election(loop,
                  {.store = {.host = "127.0.0.1", .port = store.port(), .attempt = Duration(100)},
                   .key = kKey,
@@ -127,7 +127,7 @@ class ElectionThroughAStore : public ::testing::Test {
     look_.cancel();
     ASSERT_TRUE(done());
   }
-  void run_until_told(const Launcher& launcher, const std::string& text) {
+  void run_until_told(const Candidate& launcher, const std::string& text) {
     run_until([&] { return launcher.told.find(text) != std::string::npos; });
   }
   [[nodiscard]] MeetingRecord stored() {
@@ -146,9 +146,9 @@ class ElectionThroughAStore : public ::testing::Test {
 };
 
 TEST_F(ElectionThroughAStore, MakesOneOfManyTheHolderWhomTheOthersFind) {
-  std::vector<std::unique_ptr<Launcher>> launchers;
+  std::vector<std::unique_ptr<Candidate>> launchers;
   for (int i = 0; i < 8; ++i) {
-    launchers.push_back(std::make_unique<Launcher>(loop_, store_, "launcher " + std::to_string(i)));
+    launchers.push_back(std::make_unique<Candidate>(loop_, store_, "launcher " + std::to_string(i)));
     launchers.back()->election.look();
   }
   run_until([&] {
@@ -166,10 +166,10 @@ TEST_F(ElectionThroughAStore, MakesOneOfManyTheHolderWhomTheOthersFind) {
 }
 
 TEST_F(ElectionThroughAStore, LeavesTheMeetingToWhoRenewsIt) {
-  Launcher holder(loop_, store_, "holder", kLongLease);
+  Candidate holder(loop_, store_, "holder", kLongLease);
   holder.election.look();
   run_until_told(holder, "holds; ");
-  Launcher other(loop_, store_, "other", kLongLease);
+  Candidate other(loop_, store_, "other", kLongLease);
   // It seems to be out of reach for several leases; but it listens, and goes on to write.
   other.heard = [&] { other.election.look_again(); };
   other.election.look();
@@ -182,7 +182,7 @@ TEST_F(ElectionThroughAStore, LeavesTheMeetingToWhoRenewsIt) {
 TEST_F(ElectionThroughAStore, TakesTheMeetingOfWhoIsSilentForALeaseAndWhatItKnew) {
   const Fd listener = open_listening_socket(StoreReach::kLoopback, 0);
   store(of_other(port_of_socket(listener.get())));
-  Launcher launcher(loop_, store_, "own");
+  Candidate launcher(loop_, store_, "own");
   launcher.heard = [&] {
     if (!launcher.election.holds()) launcher.election.look_again();
   };
@@ -202,7 +202,7 @@ TEST_F(ElectionThroughAStore, WaitsForNoLeaseWhereThePortProvesThatItsHolderIsGo
     nobody = port_of_socket(listener.get());
   }
   store(of_other(nobody));
-  Launcher launcher(loop_, store_, "own", kNever);
+  Candidate launcher(loop_, store_, "own", kNever);
   launcher.heard = [&] {
     if (!launcher.election.holds()) launcher.election.look_again();
   };
@@ -211,7 +211,7 @@ TEST_F(ElectionThroughAStore, WaitsForNoLeaseWhereThePortProvesThatItsHolderIsGo
 }
 
 TEST_F(ElectionThroughAStore, LetsGoBeforeItsLeaseIsOverWhereTheStoreIsSilent) {
-  Launcher launcher(loop_, store_, "own", kLongLease);
+  Candidate launcher(loop_, store_, "own", kLongLease);
   launcher.election.look();
   run_until_told(launcher, "holds; ");
   SteadyTime written;
@@ -225,7 +225,7 @@ TEST_F(ElectionThroughAStore, LetsGoBeforeItsLeaseIsOverWhereTheStoreIsSilent) {
 }
 
 TEST_F(ElectionThroughAStore, LetsGoWhenAnotherHoldsTheMeeting) {
-  Launcher launcher(loop_, store_, "own");
+  Candidate launcher(loop_, store_, "own");
   launcher.election.look();
   run_until_told(launcher, "holds; ");
   store(of_other(1));
@@ -234,7 +234,7 @@ TEST_F(ElectionThroughAStore, LetsGoWhenAnotherHoldsTheMeeting) {
 }
 
 TEST_F(ElectionThroughAStore, BearsAnswersThatAreLost) {
-  Launcher launcher(loop_, store_, "own");
+  Candidate launcher(loop_, store_, "own");
   store_.lost_answers = 3;
   launcher.election.look();
   run_until_told(launcher, "holds; ");
@@ -248,7 +248,7 @@ TEST_F(ElectionThroughAStore, BearsAnswersThatAreLost) {
 }
 
 TEST_F(ElectionThroughAStore, WritesTheMeetingThatIsHeldIntoAStoreThatWasEmptied) {
-  Launcher launcher(loop_, store_, "own");
+  Candidate launcher(loop_, store_, "own");
   launcher.election.look();
   run_until_told(launcher, "holds; ");
   launcher.election.keep({.round = 5});
@@ -260,46 +260,46 @@ TEST_F(ElectionThroughAStore, WritesTheMeetingThatIsHeldIntoAStoreThatWasEmptied
 }
 
 TEST_F(ElectionThroughAStore, KeepsWhatTheJobCameToForEver) {
-  Launcher launcher(loop_, store_, "own");
+  Candidate launcher(loop_, store_, "own");
   launcher.election.look();
   run_until_told(launcher, "holds; ");
   launcher.election.keep({.round = 1});
   bool released = false;
   launcher.election.release("it failed", [&] { released = true; });
   run_until([&] { return released; });
-  Launcher late(loop_, store_, "late");
+  Candidate late(loop_, store_, "late");
   late.election.look();
   run_until_told(late, "over: 'it failed'; ");
   EXPECT_EQ(late.told, "over: 'it failed'; ");
 }
 
 TEST_F(ElectionThroughAStore, KeepsNothingOfAJobThatDidNotBegin) {
-  Launcher launcher(loop_, store_, "own", kNever);
+  Candidate launcher(loop_, store_, "own", kNever);
   launcher.election.look();
   run_until_told(launcher, "holds; ");
   bool released = false;
   launcher.election.release("interrupted", [&] { released = true; });
   run_until([&] { return released; });
-  Launcher late(loop_, store_, "late", kNever);
+  Candidate late(loop_, store_, "late", kNever);
   late.election.look();
   run_until_told(late, "holds; ");
 }
 
 TEST_F(ElectionThroughAStore, LeavesTheMeetingToTheNextAtOnce) {
-  Launcher launcher(loop_, store_, "own", kNever);
+  Candidate launcher(loop_, store_, "own", kNever);
   launcher.election.look();
   run_until_told(launcher, "holds; ");
   launcher.election.keep({.round = 4});
   bool released = false;
   launcher.election.release(std::nullopt, [&] { released = true; });
   run_until([&] { return released; });
-  Launcher next(loop_, store_, "next", kNever);
+  Candidate next(loop_, store_, "next", kNever);
   next.election.look();
   run_until_told(next, "holds round 4; ");
 }
 
 TEST_F(ElectionThroughAStore, EndsSoonWhereTheStoreIsSilent) {
-  Launcher launcher(loop_, store_, "own", kNever);
+  Candidate launcher(loop_, store_, "own", kNever);
   launcher.election.look();
   run_until_told(launcher, "holds; ");
   store_.answers = false;
@@ -309,7 +309,7 @@ TEST_F(ElectionThroughAStore, EndsSoonWhereTheStoreIsSilent) {
 }
 
 TEST_F(ElectionThroughAStore, HoldsNothingWhereItOnlyLooks) {
-  Launcher launcher(loop_, store_, "own", kNever);
+  Candidate launcher(loop_, store_, "own", kNever);
   launcher.election.only_look();
   launcher.election.look();
   int requests = 0;
@@ -322,7 +322,7 @@ TEST_F(ElectionThroughAStore, HoldsNothingWhereItOnlyLooks) {
 TEST_F(ElectionThroughAStore, RefusesWhatLrunDoesNotWrite) {
   for (const char* const value : {"", "{}", "another's", R"({"beat":-1})", R"({"beat":1,"holder":{}})"}) {
     store_.values[kKey] = value;
-    Launcher launcher(loop_, store_, "own");
+    Candidate launcher(loop_, store_, "own");
     launcher.election.look();
     run_until_told(launcher, "failed: '/lrun/job/meeting' in the store at 127.0.0.1 port ");
     EXPECT_EQ(store_.values[kKey], value);
@@ -331,7 +331,7 @@ TEST_F(ElectionThroughAStore, RefusesWhatLrunDoesNotWrite) {
 
 TEST_F(ElectionThroughAStore, SaysWhatIsWrongWithTheStore) {
   store_.answers = false;
-  Launcher launcher(loop_, store_, "own");
+  Candidate launcher(loop_, store_, "own");
   launcher.election.look();
   run_until_told(launcher, " is connected and does not answer; ");
 }

@@ -7,12 +7,13 @@
 
 #include "rendezvous/job.h"
 #include "store/listening_socket.h"
+#include "support/patience.h"
 #include "told_meeting.h"
 
 namespace lrun {
 namespace {
 
-constexpr Duration kPatience(60'000);
+using test::kPatience;
 
 /// A program that is no launcher has the port of the meeting that was held there; the endpoint knows no better place.
 TEST(JobElsewhere, SaysOnceWhereItIsSentTo) {

@@ -8,6 +8,7 @@
 #include "rendezvous/job.h"
 #include "store/base64.h"
 #include "support/fake_etcd.h"
+#include "support/patience.h"
 #include "told_meeting.h"
 
 namespace lrun {
@@ -16,7 +17,7 @@ namespace {
 using test::FakeEtcd;
 using test::node_at;
 
-constexpr Duration kPatience(60'000);
+using test::kPatience;
 
 /// One launcher, and meetings that another machine seems to hold, of a job of one node. etcd says that the last one is
 /// held, also when it is not.

@@ -15,6 +15,7 @@
 #include "rendezvous/meeting_holder.h"
 #include "store/connect.h"
 #include "store/listening_socket.h"
+#include "support/patience.h"
 #include "told_meeting.h"
 
 namespace lrun {
@@ -23,7 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 using Kind = LauncherMessage::Kind;
 
-constexpr Duration kPatience(60'000);
+using test::kPatience;
 
 /// A loop that stops, and fails the test, when patience ends.
 class PatientLoop {
@@ -46,12 +47,13 @@ std::unique_ptr<MeetingHolder> hold(EventLoop& loop, std::uint16_t port = 0, Dur
                                                                 .gather = test::joined});
 }
 
-struct Launcher {
-  Launcher(EventLoop& loop, std::uint16_t port, int rank, std::function<void()> told, Duration connect = kPatience)
-      : Launcher(loop, port, test::node_at("127.0.0." + std::to_string(rank + 1), 1, rank), std::move(told), connect) {}
+struct MetLauncher {
+  MetLauncher(EventLoop& loop, std::uint16_t port, int rank, std::function<void()> told, Duration connect = kPatience)
+      : MetLauncher(loop, port, test::node_at("127.0.0." + std::to_string(rank + 1), 1, rank), std::move(told),
+                    connect) {}
 
-  Launcher(EventLoop& loop, std::uint16_t port, const JoinRecord& record, std::function<void()> told,
-           Duration connect = kPatience)
+  MetLauncher(EventLoop& loop, std::uint16_t port, const JoinRecord& record, std::function<void()> told,
+              Duration connect = kPatience)
       : link(loop, {.host = "127.0.0.1", .port = port, .record = record, .connect = connect, .heartbeat = kPatience},
              {.received =
                   [this, told](const LauncherMessage& message) {
@@ -74,8 +76,8 @@ struct Launcher {
 TEST(Meeting, BringsLaunchersTogetherAndTellsWhoIsLost) {
   PatientLoop patient;
   const auto holder = hold(patient.loop);
-  std::optional<Launcher> first;
-  std::optional<Launcher> second;
+  std::optional<MetLauncher> first;
+  std::optional<MetLauncher> second;
   const auto begun = [&] {
     if (first->was_told(Kind::kBegin) && second->was_told(Kind::kBegin)) patient.loop.stop();
   };
@@ -86,7 +88,7 @@ TEST(Meeting, BringsLaunchersTogetherAndTellsWhoIsLost) {
   EXPECT_EQ(first->last->membership->self.node_rank, 0);
   EXPECT_EQ(second->last->membership->self.node_rank, 1);
 
-  std::optional<Launcher> late;
+  std::optional<MetLauncher> late;
   second->link.close();
   late.emplace(patient.loop, holder->server().port(), 1, [&] { patient.loop.stop(); });
   while (!first->was_told(Kind::kLost) || !late->last) {
@@ -106,7 +108,7 @@ TEST(Meeting, EndsWhereTheConnectionsOfMostAreClosedAndTheyStillListen) {
                                         .gather = test::joined,
                                         .guards_majority = true});
     std::vector<Fd> standbys;
-    std::vector<std::unique_ptr<Launcher>> launchers;
+    std::vector<std::unique_ptr<MetLauncher>> launchers;
     int begun = 0;
     int lost = 0;
     bool ended = false;
@@ -117,8 +119,8 @@ TEST(Meeting, EndsWhereTheConnectionsOfMostAreClosedAndTheyStillListen) {
       record.meeting_port = port_of_socket(standbys.back().get());
       record.min_nodes = 1;
       record.max_nodes = 3;
-      launchers.push_back(std::make_unique<Launcher>(patient.loop, holder.server().port(), record, [&, rank] {
-        const Launcher& told = *launchers[static_cast<std::size_t>(rank)];
+      launchers.push_back(std::make_unique<MetLauncher>(patient.loop, holder.server().port(), record, [&, rank] {
+        const MetLauncher& told = *launchers[static_cast<std::size_t>(rank)];
         if (told.was_told(Kind::kBegin)) ++begun;
         if (told.was_told(Kind::kLost)) ++lost;
         ended = ended || told.was_told(Kind::kEnded);
@@ -139,8 +141,8 @@ TEST(Meeting, IsWaitedForByWhoComesBeforeIt) {
   PatientLoop patient;
   const std::uint16_t port = hold(patient.loop)->server().port();  // nobody listens there any more
   std::unique_ptr<MeetingHolder> holder;
-  std::optional<Launcher> early;
-  std::optional<Launcher> second;
+  std::optional<MetLauncher> early;
+  std::optional<MetLauncher> second;
   const auto begun = [&] {
     if (early->was_told(Kind::kBegin)) patient.loop.stop();
   };
@@ -156,7 +158,7 @@ TEST(Meeting, IsWaitedForByWhoComesBeforeIt) {
 TEST(Meeting, IsGivenUpWhenNobodyHoldsIt) {
   PatientLoop patient;
   const std::uint16_t port = hold(patient.loop)->server().port();
-  Launcher alone(
+  MetLauncher alone(
       patient.loop, port, 0, [&] { patient.loop.stop(); }, 100ms);
   patient.run();
   EXPECT_EQ(alone.why, "cannot connect to 127.0.0.1 port " + std::to_string(port) + ": Connection refused");
@@ -199,7 +201,7 @@ TEST(Meeting, IsNotLookedForWhereSomethingElseAnswers) {
     const std::string words = "SSH-2.0-OpenSSH_9.2\r\n";
     EXPECT_EQ(::send(client.get(), words.data(), words.size(), MSG_NOSIGNAL), static_cast<ssize_t>(words.size()));
   });
-  const Launcher launcher(patient.loop, port_of_socket(listener.get()), 0, [&] { patient.loop.stop(); });
+  const MetLauncher launcher(patient.loop, port_of_socket(listener.get()), 0, [&] { patient.loop.stop(); });
   patient.run();
   EXPECT_NE(launcher.why.find("it is no lrun: it said 'SSH-2.0-OpenSSH_9.2' (an SSH server)"), std::string::npos)
       << launcher.why;
@@ -213,7 +215,7 @@ TEST(Meeting, IsLookedForAgainWhereAConnectionIsClosed) {
     (void)Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (++connections == 3) patient.loop.stop();
   });
-  const Launcher launcher(patient.loop, port_of_socket(listener.get()), 0, [] {});
+  const MetLauncher launcher(patient.loop, port_of_socket(listener.get()), 0, [] {});
   patient.run();
   EXPECT_EQ(launcher.why, "");
   EXPECT_NE(launcher.link.trouble().find("closed the connection without a word: is it lrun?"), std::string::npos)
@@ -280,8 +282,8 @@ TEST(Meeting, HasRoomForLaunchersHoweverManyStrangersCome) {
                                       .max_launchers = 4,
                                       .turned_away = [&](const std::string& text) { lines.push_back(text); }});
   const std::uint16_t port = holder.server().port();
-  std::optional<Launcher> first;
-  std::optional<Launcher> second;
+  std::optional<MetLauncher> first;
+  std::optional<MetLauncher> second;
   const auto told = [&] {
     if (!first->why.empty() || (second && !second->why.empty())) patient.loop.stop();
     if (second && first->was_told(Kind::kBegin) && second->was_told(Kind::kBegin)) patient.loop.stop();

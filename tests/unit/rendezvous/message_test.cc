@@ -17,7 +17,7 @@ Membership seen_by_first(const std::vector<JoinRecord>& nodes) {
   return assignment.common;
 }
 
-JoinRecord holder_at(const std::string& address) {
+JoinRecord reached_holder(const std::string& address) {
   JoinRecord record = test::node_at(address);
   record.meeting_port = 7001;
   return record;
@@ -36,7 +36,7 @@ std::vector<LauncherMessage> messages_of_all_kinds() {
           {.kind = Kind::kEcho, .sent_ns = 5, .steady_ns = 6, .wall_ns = 7},
           {.kind = Kind::kStop, .round = 1, .text = "why"},
           {.kind = Kind::kLost, .round = 1, .text = "how", .node = "b"},
-          {.kind = Kind::kInvite, .round = 3, .join = holder_at("10.0.0.2")},
+          {.kind = Kind::kInvite, .round = 3, .join = reached_holder("10.0.0.2")},
           {.kind = Kind::kElsewhere, .port = 7001, .address = "fd00::2"},
           {.kind = Kind::kHasBegun, .round = 4},
           {.kind = Kind::kSpare, .text = "why", .successors = {{1, "b", "10.0.0.2", 7001}, {3, "d", "10.0.0.4", 7003}}},

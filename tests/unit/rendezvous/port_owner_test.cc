@@ -12,12 +12,13 @@
 #include "rendezvous/meeting_holder.h"
 #include "store/connect.h"
 #include "store/listening_socket.h"
+#include "support/patience.h"
 #include "told_meeting.h"
 
 namespace lrun {
 namespace {
 
-constexpr Duration kPatience(60'000);
+using test::kPatience;
 
 PortOwner owner_at(std::uint16_t port, const std::string& secret = {}) {
   return owner_of_port("127.0.0.1", port, secret, kPatience);

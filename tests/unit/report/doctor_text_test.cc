@@ -6,11 +6,9 @@
 namespace lrun {
 namespace {
 
-using Severity = Finding::Severity;
-
 const std::vector<Finding> kFindings{
-    {"shm", Severity::kWarning, "/dev/shm holds only 64 MiB", "docker run --shm-size=8g"},
-    {"p2p", Severity::kNote, "no peer-to-peer", "look at the BIOS"}};
+    {"shm", Finding::Severity::kWarning, "/dev/shm holds only 64 MiB", "docker run --shm-size=8g"},
+    {"p2p", Finding::Severity::kNote, "no peer-to-peer", "look at the BIOS"}};
 
 MachineFacts some_facts() {
   MachineFacts facts;

@@ -7,11 +7,12 @@
 #include "store/listening_socket.h"
 #include "store/protocol.h"
 #include "store/server.h"
+#include "support/patience.h"
 
 namespace lrun {
 namespace {
 
-constexpr Duration kPatience(30'000);
+using test::kPatience;
 
 std::string answer_of(const std::string& value) {
   std::string bytes;

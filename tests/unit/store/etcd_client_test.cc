@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "support/fake_etcd.h"
+#include "support/patience.h"
 
 namespace lrun {
 namespace {
 
 using test::FakeEtcd;
 
-constexpr Duration kPatience(30'000);
+using test::kPatience;
 
 /// Runs the loop until the question is answered.
 EtcdClient::Result ask(EventLoop& loop, EtcdClient& client, Duration limit = kPatience) {

@@ -8,7 +8,7 @@ namespace lrun {
 namespace {
 
 using Phase = SupervisionState::Phase;
-using Kind = RunEnd::Kind;
+using EndKind = RunEnd::Kind;
 
 SupervisionState running(int workers, Duration grace = Duration(30'000)) {
   SupervisionState state;
@@ -30,7 +30,7 @@ TEST(Policy, FinishesWhenTheLastWorkerSucceeded) {
   EXPECT_TRUE(decision.actions.empty()) << "one that ends early just leaves";
   decision = decide(decision.state, WorkerEnded{true});
   EXPECT_NE(find<Finish>(decision), nullptr);
-  EXPECT_EQ(decision.state.end.kind, Kind::kSucceeded);
+  EXPECT_EQ(decision.state.end.kind, EndKind::kSucceeded);
 }
 
 TEST(Policy, StopsTheOthersWithTermWhenOneFails) {
@@ -41,7 +41,7 @@ TEST(Policy, StopsTheOthersWithTermWhenOneFails) {
   ASSERT_NE(find<ArmGrace>(decision), nullptr);
   EXPECT_EQ(find<ArmGrace>(decision)->grace, Duration(30'000));
   EXPECT_EQ(decision.state.phase, Phase::kStopping);
-  EXPECT_EQ(decision.state.end.kind, Kind::kWorkerFailed);
+  EXPECT_EQ(decision.state.end.kind, EndKind::kWorkerFailed);
 }
 
 TEST(Policy, AnOnlyWorkerThatFailsEndsTheRunAtOnce) {
@@ -80,7 +80,7 @@ TEST(Policy, GivesTheOthersAMomentAfterAVictim) {
   const Decision expired = decide(decision.state, SettleExpired{});
   ASSERT_NE(find<StopWorkers>(expired), nullptr);
   EXPECT_EQ(find<StopWorkers>(expired)->signal_number, SIGTERM);
-  EXPECT_EQ(expired.state.end.kind, Kind::kWorkerFailed);
+  EXPECT_EQ(expired.state.end.kind, EndKind::kWorkerFailed);
 }
 
 TEST(Policy, EndsTheMomentWhenTheCulpritHasSpoken) {
@@ -118,7 +118,7 @@ TEST(Policy, NeedsNoMomentWhenNobodyIsLeft) {
   const Decision last = decide(first.state, WorkerEnded{true});
   EXPECT_NE(find<Finish>(last), nullptr);
   EXPECT_NE(find<Announce>(last), nullptr);
-  EXPECT_EQ(last.state.end.kind, Kind::kWorkerFailed);
+  EXPECT_EQ(last.state.end.kind, EndKind::kWorkerFailed);
   EXPECT_TRUE(decide(last.state, SettleExpired{}).actions.empty());
 }
 
@@ -127,7 +127,7 @@ TEST(Policy, StopsAtOnceWhenInterruptedWhileItSettles) {
   for (const Event& event : {Event(SignalArrived{SIGINT}), Event(ConsoleClosed{}), Event(StopRequested{})}) {
     const Decision decision = decide(settling.state, event);
     EXPECT_NE(find<StopWorkers>(decision), nullptr);
-    EXPECT_EQ(decision.state.end.kind, Kind::kWorkerFailed) << "what came first stays the reason";
+    EXPECT_EQ(decision.state.end.kind, EndKind::kWorkerFailed) << "what came first stays the reason";
   }
   EXPECT_NE(find<KillGroups>(decide(settling.state, GuardDied{})), nullptr);
 }
@@ -138,7 +138,7 @@ TEST(Policy, PassesOnTheSignalThatLrunReceived) {
     ASSERT_NE(find<StopWorkers>(decision), nullptr);
     EXPECT_EQ(find<StopWorkers>(decision)->signal_number, signal_number);
     EXPECT_EQ(find<StopWorkers>(decision)->whole_groups, signal_number != SIGTERM) << "as a terminal sends it";
-    EXPECT_EQ(decision.state.end, (RunEnd{Kind::kInterrupted, signal_number, 0, "", false, "", -1, true}));
+    EXPECT_EQ(decision.state.end, (RunEnd{EndKind::kInterrupted, signal_number, 0, "", false, "", -1, true}));
   }
 }
 
@@ -200,10 +200,10 @@ TEST(Policy, AGraceOfZeroKillsAtOnce) {
 
 TEST(Policy, KeepsTheFirstReason) {
   const Decision failed = decide(running(3), WorkerEnded{false});
-  EXPECT_EQ(decide(failed.state, SignalArrived{SIGTERM}).state.end.kind, Kind::kWorkerFailed);
-  EXPECT_EQ(decide(failed.state, ConsoleClosed{}).state.end.kind, Kind::kWorkerFailed);
+  EXPECT_EQ(decide(failed.state, SignalArrived{SIGTERM}).state.end.kind, EndKind::kWorkerFailed);
+  EXPECT_EQ(decide(failed.state, ConsoleClosed{}).state.end.kind, EndKind::kWorkerFailed);
   const Decision interrupted = decide(running(3), SignalArrived{SIGINT});
-  EXPECT_EQ(decide(interrupted.state, WorkerEnded{false}).state.end.kind, Kind::kInterrupted)
+  EXPECT_EQ(decide(interrupted.state, WorkerEnded{false}).state.end.kind, EndKind::kInterrupted)
       << "a worker that obeys with a code is not the cause";
 }
 
@@ -228,7 +228,7 @@ TEST(Policy, KillsAtOnceWhenTheGuardIsGoneAndSaysWhyFirst) {
   ASSERT_EQ(decision.actions.size(), 2U);
   EXPECT_TRUE(std::holds_alternative<Announce>(decision.actions[0]));
   EXPECT_TRUE(std::holds_alternative<KillGroups>(decision.actions[1]));
-  EXPECT_EQ(decision.state.end.kind, Kind::kGuardDied);
+  EXPECT_EQ(decision.state.end.kind, EndKind::kGuardDied);
 }
 
 /// The workers obeyed TERM; what they had started may still save something.
@@ -286,10 +286,10 @@ TEST(Policy, WhatComesBetweenTheEndOfTheBackoffAndTheStartEndsTheRun) {
   for (const Event& event :
        {Event(SignalArrived{SIGTERM}), Event(SignalArrived{SIGINT, false}), Event(SignalArrived{SIGHUP}),
         Event(SignalArrived{.signal_number = SIGUSR1, .named = true}), Event(ConsoleClosed{}), Event(StopRequested{}),
-        Event(TimeIsOver{{.kind = Kind::kTimedOut, .limit_ms = 5}}), Event(GuardDied{})}) {
+        Event(TimeIsOver{{.kind = EndKind::kTimedOut, .limit_ms = 5}}), Event(GuardDied{})}) {
     const Decision decision = decide(about_to_start_again(), event);
     EXPECT_NE(find<Finish>(decision), nullptr) << "event " << event.index();
-    EXPECT_NE(decision.state.end.kind, Kind::kWorkerFailed) << "event " << event.index();
+    EXPECT_NE(decision.state.end.kind, EndKind::kWorkerFailed) << "event " << event.index();
     EXPECT_TRUE(decide(decision.state, StartConfirmed{}).actions.empty()) << "event " << event.index();
   }
 }
@@ -310,7 +310,7 @@ TEST(Policy, WhoInterruptsTheBackoffEndsTheRun) {
                              Event(StopRequested{}), Event(GuardDied{})}) {
     const Decision decision = decide(waiting, event);
     EXPECT_NE(find<Finish>(decision), nullptr) << "event " << event.index();
-    EXPECT_NE(decision.state.end.kind, Kind::kWorkerFailed) << "event " << event.index();
+    EXPECT_NE(decision.state.end.kind, EndKind::kWorkerFailed) << "event " << event.index();
     EXPECT_TRUE(decide(decision.state, BackoffExpired{}).actions.empty()) << "event " << event.index();
   }
   EXPECT_EQ(find<Finish>(decide(waiting, SignalArrived{SIGUSR1})), nullptr);
@@ -328,14 +328,14 @@ TEST(Policy, NobodyStartsAgainWhatSomebodyWantsToEnd) {
 }
 
 TEST(Policy, ATimeThatIsOverEndsTheRunLikeAnyStop) {
-  const TimeIsOver over{{.kind = Kind::kTimedOut, .limit_ms = 5}};
+  const TimeIsOver over{{.kind = EndKind::kTimedOut, .limit_ms = 5}};
   const Decision decision = decide(running(2), over);
   ASSERT_NE(find<StopWorkers>(decision), nullptr);
   EXPECT_EQ(find<StopWorkers>(decision)->signal_number, SIGTERM);
   EXPECT_EQ(decision.state.end.limit_ms, 5);
   EXPECT_TRUE(decision.state.unwanted) << "a restart would take still longer";
   const Decision failed_before = decide(decide(running(2), WorkerEnded{false}).state, over);
-  EXPECT_EQ(failed_before.state.end.kind, Kind::kWorkerFailed);
+  EXPECT_EQ(failed_before.state.end.kind, EndKind::kWorkerFailed);
   EXPECT_TRUE(failed_before.state.unwanted);
 }
 
@@ -343,7 +343,7 @@ TEST(Policy, AUserSignalThatIsNamedEndsTheRun) {
   const Decision decision = decide(running(2), SignalArrived{.signal_number = SIGUSR1, .named = true});
   ASSERT_NE(find<StopWorkers>(decision), nullptr);
   EXPECT_EQ(find<StopWorkers>(decision)->signal_number, SIGUSR1);
-  EXPECT_EQ(decision.state.end, (RunEnd{.kind = Kind::kInterrupted, .signal_number = SIGUSR1}));
+  EXPECT_EQ(decision.state.end, (RunEnd{.kind = EndKind::kInterrupted, .signal_number = SIGUSR1}));
 }
 
 TEST(Policy, NothingFollowsTheEnd) {
@@ -353,17 +353,17 @@ TEST(Policy, NothingFollowsTheEnd) {
   }
 }
 
-RunEnd elsewhere(Kind kind, int signal_number = 0) {
+RunEnd elsewhere(EndKind kind, int signal_number = 0) {
   return {.kind = kind, .signal_number = signal_number, .node = "b", .node_rank = 1};
 }
 
 TEST(Policy, StopsWhenAnotherNodeStops) {
-  const Decision failed = decide(running(2), StoppedElsewhere{elsewhere(Kind::kWorkerFailed)});
+  const Decision failed = decide(running(2), StoppedElsewhere{elsewhere(EndKind::kWorkerFailed)});
   ASSERT_NE(find<StopWorkers>(failed), nullptr);
   EXPECT_EQ(find<StopWorkers>(failed)->signal_number, SIGTERM);
-  EXPECT_EQ(failed.state.end, elsewhere(Kind::kWorkerFailed));
+  EXPECT_EQ(failed.state.end, elsewhere(EndKind::kWorkerFailed));
   EXPECT_FALSE(failed.state.unwanted) << "all nodes may start again";
-  const Decision interrupted = decide(running(2), StoppedElsewhere{elsewhere(Kind::kInterrupted, SIGINT)});
+  const Decision interrupted = decide(running(2), StoppedElsewhere{elsewhere(EndKind::kInterrupted, SIGINT)});
   ASSERT_NE(find<StopWorkers>(interrupted), nullptr);
   EXPECT_EQ(find<StopWorkers>(interrupted)->signal_number, SIGINT) << "the workers get what lrun got";
   EXPECT_TRUE(interrupted.state.unwanted);
@@ -371,14 +371,14 @@ TEST(Policy, StopsWhenAnotherNodeStops) {
 
 TEST(Policy, KeepsItsOwnReasonWhenAnotherNodeStopsLater) {
   const Decision own = decide(running(3), WorkerEnded{false});
-  const Decision later = decide(own.state, StoppedElsewhere{elsewhere(Kind::kTimedOut)});
-  EXPECT_EQ(later.state.end.kind, Kind::kWorkerFailed);
+  const Decision later = decide(own.state, StoppedElsewhere{elsewhere(EndKind::kTimedOut)});
+  EXPECT_EQ(later.state.end.kind, EndKind::kWorkerFailed);
   EXPECT_TRUE(later.state.unwanted);
   EXPECT_TRUE(later.actions.empty());
 }
 
 TEST(Policy, StopsAndMayGoOnWhenTheNodesOfTheJobChange) {
-  for (const Kind kind : {Kind::kNodeLost, Kind::kNodeJoined}) {
+  for (const EndKind kind : {EndKind::kNodeLost, EndKind::kNodeJoined}) {
     const Decision change = decide(running(2), StoppedElsewhere{elsewhere(kind)});
     EXPECT_EQ(change.state.end.kind, kind);
     EXPECT_FALSE(change.state.unwanted);
@@ -391,9 +391,9 @@ TEST(Policy, StopsAndMayGoOnWhenTheNodesOfTheJobChange) {
 TEST(Policy, CallsTheNextAttemptOffWhenAnotherNodeStopsMeanwhile) {
   SupervisionState state;
   state.phase = Phase::kBackingOff;
-  const Decision decision = decide(state, StoppedElsewhere{elsewhere(Kind::kInterrupted, SIGTERM)});
+  const Decision decision = decide(state, StoppedElsewhere{elsewhere(EndKind::kInterrupted, SIGTERM)});
   EXPECT_NE(find<Finish>(decision), nullptr);
-  EXPECT_EQ(decision.state.end, elsewhere(Kind::kInterrupted, SIGTERM));
+  EXPECT_EQ(decision.state.end, elsewhere(EndKind::kInterrupted, SIGTERM));
 }
 
 }  // namespace

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/duration.h"
+
+namespace lrun::test {
+
+/// What a test waits for an event that must come, on a machine that has other work.
+inline constexpr Duration kPatience(60'000);
+
+/// The deadline of a call that must succeed.
+inline SteadyTime soon() { return steady_now() + kPatience; }
+
+}  // namespace lrun::test
