@@ -99,7 +99,7 @@ TEST_F(ConsoleTest, AStoppedTerminalBlocksNobodyWhereFilesHaveEverything) {
   const std::string text = numbered_lines(15'000);
   Writer writer(loop, stream_of(0), text);
   writer.closed = [&] { router_->worker_ended(0); };
-  const Guard guard(loop);
+  const TimeLimit guard(loop);
   loop.run();  // to the end of the worker, although nobody reads
   ASSERT_FALSE(guard.expired());
   EXPECT_TRUE(content_of(folder.path() / "0" / "stdout.log") == text) << "the file lacks something";
@@ -191,7 +191,7 @@ TEST_F(ConsoleTest, AReaderThatLeavesWhileAllIsStoppedFreesTheWorkers) {
   first.closed = second.closed = [&] {
     if (--open == 0) loop.stop();
   };
-  const Guard guard(loop);
+  const TimeLimit guard(loop);
   loop.run();
   EXPECT_EQ(open, 0) << "both could write to the end";
   EXPECT_EQ(closed.size(), 1U);

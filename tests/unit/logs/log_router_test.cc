@@ -40,7 +40,7 @@ class LogRouterTest : public ::testing::Test {
   }
 
   void run_until_drained(std::size_t count) {
-    const Guard guard(loop);
+    const TimeLimit guard(loop);
     while (drained.size() < count && !guard.expired()) loop.run();
   }
 

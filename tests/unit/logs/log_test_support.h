@@ -54,9 +54,9 @@ inline Pipe make_terminal(unsigned short columns = 0) {
 }
 
 /// Ends the loop with a failure when what a test waits for does not come.
-class Guard {
+class TimeLimit {
  public:
-  explicit Guard(EventLoop& loop)
+  explicit TimeLimit(EventLoop& loop)
       : timer_(loop.after(Duration(20'000), [&loop] {
           ADD_FAILURE() << "nothing happened for 20 s";
           loop.stop();
@@ -78,7 +78,7 @@ class Reader {
     enough_ = std::move(enough);
     if (enough_(text)) return;
     watch_ = loop_.on_readable(end_.get(), [this] { read(); });
-    const Guard guard(loop_);
+    const TimeLimit guard(loop_);
     while (!guard.expired() && !enough_(text)) loop_.run();  // others stop the loop too
     watch_.cancel();
   }
