@@ -232,7 +232,7 @@ struct Guard::Page {
   std::atomic<int> heard{0};
 };
 
-Guard::Guard(GuardOptions options) : pid_(::getpid()), cgroup_(std::move(options.cgroup)) {
+Guard::Guard(RunGuardOptions options) : pid_(::getpid()), cgroup_(std::move(options.cgroup)) {
   if (options.holds_connection) held_.emplace();
   void* memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
@@ -268,7 +268,7 @@ std::vector<int> handled_signals(const std::vector<int>& stop_signals) {
 }
 
 int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher,
-                GuardOptions options) {
+                RunGuardOptions options) {
   const bool reads_terminal = options.reads_terminal;
   // Ignored SIGCHLD (inherited from who started us) means that children vanish unreaped, and nobody learns how they
   // ended.

@@ -19,7 +19,7 @@ std::vector<int> handled_signals(const std::vector<int>& stop_signals);
 /// guard alone, and the launcher can still clean up.
 inline constexpr const char* kLauncherName = "rank-supervisor";
 
-struct GuardOptions {
+struct RunGuardOptions {
   RunCgroup cgroup = {};  ///< of the workers; ended with them, and removed
   /// A worker reads lrun's standard input: where that is a terminal, a run that is continued in the background stops
   /// again, as the kernel stops a shell's jobs that read.
@@ -50,8 +50,8 @@ class Guard {
   void mark_end(int signal_number, bool clean);
 
  private:
-  friend int run_guarded(const std::vector<int>&, const std::function<int(Guard&)>&, GuardOptions);
-  explicit Guard(GuardOptions options);
+  friend int run_guarded(const std::vector<int>&, const std::function<int(Guard&)>&, RunGuardOptions);
+  explicit Guard(RunGuardOptions options);
   ~Guard();
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
@@ -81,6 +81,6 @@ class Guard {
 ///         the signal, after Guard::mark_end(signal, …).
 /// \throws std::system_error  no memory, no process, no descriptors.
 int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher,
-                GuardOptions options = {});
+                RunGuardOptions options = {});
 
 }  // namespace lrun
