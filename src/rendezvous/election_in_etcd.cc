@@ -14,11 +14,7 @@ namespace {
 
 using Step = EtcdStep;
 
-constexpr Duration kFirstPause(50);
-constexpr Duration kLongestPause(500);
-constexpr Duration kProbeLimit(1000);
 constexpr Duration kFarewell(1000);
-constexpr int kRenewalsPerLease = 4;
 
 std::int64_t in_seconds(Duration time) { return std::chrono::ceil<std::chrono::seconds>(time).count(); }
 

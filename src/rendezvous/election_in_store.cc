@@ -10,11 +10,7 @@
 namespace lrun {
 namespace {
 
-constexpr Duration kStoreFirstPause(50);
-constexpr Duration kStoreLongestPause(500);
-constexpr Duration kStoreProbeLimit(1000);
 constexpr Duration kStoreFarewell(2000);
-constexpr int kStoreRenewals = 4;
 
 }  // namespace
 
@@ -59,7 +55,7 @@ void ElectionInStore::take_value(const std::string& value) {
   }
   if (std::exchange(seen_, value) != value) seen_at_ = steady_now();
   // Longer than a lease, by the rate at which two clocks may differ, and more.
-  const bool is_silent = steady_now() - seen_at_ >= options_.lease + options_.lease / kStoreRenewals;
+  const bool is_silent = steady_now() - seen_at_ >= options_.lease + options_.lease / kRenewalsPerLease;
   const bool is_held = record->holder && record->holder->token != dead_ && !is_silent;
   if (is_held) return take_holder(*record->holder);
   stands_ ? stand() : pause_and_look();
@@ -70,7 +66,7 @@ void ElectionInStore::take_holder(const HolderRecord& holder) {
     return fail("the meeting is held on node " + holder.node + ", which only knows itself as " + holder.address,
                 "say with '--local-addr' where others reach a node that has the store on itself");
   }
-  pause_ = holder_ == holder ? std::clamp(pause_ * 2, kStoreFirstPause, kStoreLongestPause) : Duration(0);
+  pause_ = holder_ == holder ? std::clamp(pause_ * 2, kFirstPause, kLongestPause) : Duration(0);
   holder_ = holder;
   is_looking_ = false;
   events_.found(holder, false, std::nullopt);
@@ -114,7 +110,7 @@ void ElectionInStore::take_office(SteadyTime asked) {
   pause_ = Duration(0);
   dead_.clear();
   prolong(asked);
-  renew_ = loop_.after(options_.lease / kStoreRenewals, [this] { renew(written_); });
+  renew_ = loop_.after(options_.lease / kRenewalsPerLease, [this] { renew(written_); });
   events_.found(*own_.holder, true, own_.state);
 }
 
@@ -142,13 +138,13 @@ void ElectionInStore::renew(const std::string& expected) {
 void ElectionInStore::take_renewal(const Result& result, const std::string& expected, const std::string& sent,
                                    SteadyTime asked) {
   if (!result.trouble.empty()) {
-    renew_ = loop_.after(kStoreFirstPause, [this] { renew(written_); });
+    renew_ = loop_.after(kFirstPause, [this] { renew(written_); });
     return;
   }
   if (result.value == sent) {
     written_ = sent;
     prolong(asked);
-    const Duration pause = has_news_ ? Duration::zero() : options_.lease / kStoreRenewals;
+    const Duration pause = has_news_ ? Duration::zero() : options_.lease / kRenewalsPerLease;
     renew_ = loop_.after(pause, [this] { renew(written_); });
     return;
   }
@@ -182,7 +178,7 @@ void ElectionInStore::keep(const JobState& state) {
 void ElectionInStore::look_again() {
   if (std::exchange(is_looking_, true)) return;
   if (!holder_) return ask_who_holds();
-  probe_.ask(holder_->address, holder_->port, kStoreProbeLimit, [this](bool refused) {
+  probe_.ask(holder_->address, holder_->port, kProbeLimit, [this](bool refused) {
     if (!refused) return pause_and_look();
     dead_ = holder_->token;
     ask_who_holds();
@@ -190,7 +186,7 @@ void ElectionInStore::look_again() {
 }
 
 void ElectionInStore::pause_and_look() {
-  again_ = loop_.after(std::max(pause_, kStoreFirstPause), [this] { ask_who_holds(); });
+  again_ = loop_.after(std::max(pause_, kFirstPause), [this] { ask_who_holds(); });
 }
 
 void ElectionInStore::stop() {

@@ -31,6 +31,15 @@ std::optional<HolderRecord> holder_record_from_json(std::string_view json);
 /// Nobody talks to that place but who holds the meeting or looks for it. Never blocks. One thread.
 class HolderElection {
  public:
+  /// An election costs such a place a second or two where it has to choose a leader of its own first.
+  static constexpr Duration kShortestLease{3000};
+  static constexpr Duration kShortestAttempt{500};  ///< to ask that place
+  static constexpr int kAttemptsPerLease = 4;
+  static constexpr int kRenewalsPerLease = 4;
+  static constexpr Duration kFirstPause{50};  ///< between looks for a holder; doubled while it stays the same
+  static constexpr Duration kLongestPause{500};
+  static constexpr Duration kProbeLimit{1000};  ///< of a connection to a holder that may be gone
+
   struct Events {
     /// We are about to hold the meeting at `address`. \return its port. \throws std::system_error
     std::function<std::uint16_t(const std::string& address)> open;

@@ -9,11 +9,7 @@
 namespace lrun {
 namespace {
 
-/// An election costs etcd a second or two where it has to choose a leader of its own first.
-constexpr Duration kShortestLease(3000);
-constexpr Duration kShortestAttempt(500);
 constexpr Duration kFirstContact(2000);
-constexpr int kAttemptsPerLease = 4;
 
 EtcdClient::Options etcd_options(const RendezvousPlan& plan, const std::string& user, Duration lease) {
   EtcdClient::Options options;
@@ -26,14 +22,14 @@ EtcdClient::Options etcd_options(const RendezvousPlan& plan, const std::string& 
   if (const auto& tls = plan.etcd_tls) {
     options.tls = TlsFiles{.authorities = tls->authorities, .certificate = tls->certificate, .key = tls->key};
   }
-  options.attempt = std::max(lease / kAttemptsPerLease, kShortestAttempt);
+  options.attempt = std::max(lease / HolderElection::kAttemptsPerLease, HolderElection::kShortestAttempt);
   return options;
 }
 
 }  // namespace
 
 void Job::look_in_etcd(const std::string& etcd_user) {
-  const Duration lease = std::max(plan_.heartbeat, kShortestLease);
+  const Duration lease = std::max(plan_.heartbeat, HolderElection::kShortestLease);
   election_ = std::make_unique<ElectionInEtcd>(
       loop_,
       ElectionInEtcd::Options{.etcd = etcd_options(plan_, etcd_user, lease),

@@ -8,10 +8,7 @@
 namespace lrun {
 namespace {
 
-constexpr Duration kStoreShortestLease(3000);
-constexpr Duration kStoreShortestAttempt(500);
 constexpr Duration kMostPatience(30'000);
-constexpr int kStoreAttemptsPerLease = 4;
 /// For a store to answer twice, and for the launcher that answers the link all the same: together shorter than one of
 /// its attempts.
 constexpr Duration kToAnswer(1500);
@@ -51,16 +48,17 @@ void Job::look_in_store() {
   standby_.reset();
   record_.meeting_port = 0;
   is_open_to_network_ = reach_ == StoreReach::kNetwork;
-  const Duration lease = std::max(plan_.heartbeat, kStoreShortestLease);
+  const Duration lease = std::max(plan_.heartbeat, HolderElection::kShortestLease);
   election_ = std::make_unique<ElectionInStore>(
       loop_,
-      ElectionInStore::Options{.store = {.host = plan_.host,
-                                         .port = static_cast<std::uint16_t>(plan_.port),
-                                         .attempt = std::max(lease / kStoreAttemptsPerLease, kStoreShortestAttempt)},
-                               .key = plan_.store_key,
-                               .self = {.token = record_.token, .node = record_.node, .address = record_.address},
-                               .lease = lease,
-                               .patience = std::min(plan_.connect_timeout, kMostPatience)},
+      ElectionInStore::Options{
+          .store = {.host = plan_.host,
+                    .port = static_cast<std::uint16_t>(plan_.port),
+                    .attempt = std::max(lease / HolderElection::kAttemptsPerLease, HolderElection::kShortestAttempt)},
+          .key = plan_.store_key,
+          .self = {.token = record_.token, .node = record_.node, .address = record_.address},
+          .lease = lease,
+          .patience = std::min(plan_.connect_timeout, kMostPatience)},
       election_events());
   begin_election();
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/json_integer.h"
+#include "base/json_text.h"
 #include "base/without_numbers.h"
 
 namespace lrun {
@@ -63,10 +64,9 @@ RestartChoice choose_restart(const RestartRules& rules, const RestartHistory& hi
 }
 
 std::string to_json(const RestartHistory& history) {
-  return nlohmann::json{{"used", history.used},
-                        {"in_a_row", history.in_a_row},
-                        {"last", history.last ? to_json(*history.last) : std::string()}}
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text({{"used", history.used},
+                    {"in_a_row", history.in_a_row},
+                    {"last", history.last ? to_json(*history.last) : std::string()}});
 }
 
 std::optional<RestartHistory> restart_history_from_json(std::string_view text) {

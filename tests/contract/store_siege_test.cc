@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "store/client.h"
 #include "store/server.h"
-#include "support/patience.h"
 #include "support/raw_socket.h"
 #include "support/store_server_thread.h"
 
@@ -31,7 +31,7 @@ constexpr bool kMemoryTells = true;
 
 constexpr long kMiB = 1024 * 1024;
 
-using test::soon;
+SteadyTime end_of_siege() { return steady_now() + 40s; }
 
 std::string encoded(const StoreRequest& request) {
   std::string bytes;
@@ -108,20 +108,20 @@ class Crowd {
 };
 
 void expect_answers(StoreClient& client, int requests) {
-  const std::int64_t before = client.add("/counter", 0, soon());
-  for (int i = 0; i < requests; ++i) client.add("/counter", 1, soon());
-  EXPECT_EQ(client.add("/counter", 0, soon()), before + requests);
+  const std::int64_t before = client.add("/counter", 0, end_of_siege());
+  for (int i = 0; i < requests; ++i) client.add("/counter", 1, end_of_siege());
+  EXPECT_EQ(client.add("/counter", 0, end_of_siege()), before + requests);
 }
 
 TEST(StoreSiege, TenThousandSilentConnectionsCostLittleAndHoldNobodyUp) {
   const int count = connections_that_fit(10'000);
   Crowd crowd(count);
   StoreServerThread server({.max_connections = 20'000});
-  StoreClient client("127.0.0.1", server.port(), soon());
+  StoreClient client("127.0.0.1", server.port(), end_of_siege());
   const long before = resident_bytes();
   ASSERT_TRUE(crowd.connect_to(server.port()));
   const auto greeted = static_cast<std::size_t>((count + 1) / 2) + 1;
-  const SteadyTime deadline = soon();
+  const SteadyTime deadline = end_of_siege();
   while (server.num_clients() < greeted && std::chrono::steady_clock::now() < deadline) continue;
   EXPECT_EQ(server.num_clients(), greeted) << "of " << count << " connections half have greeted";
   constexpr long kBytesOfOne = 2048;  // half of them claim 8 MiB
@@ -129,7 +129,7 @@ TEST(StoreSiege, TenThousandSilentConnectionsCostLittleAndHoldNobodyUp) {
     EXPECT_LT(resident_bytes() - before, count * kBytesOfOne + kMiB) << count << " connections";
   }
   expect_answers(client, 200);
-  StoreClient newcomer("127.0.0.1", server.port(), soon());
+  StoreClient newcomer("127.0.0.1", server.port(), end_of_siege());
   expect_answers(newcomer, 1);
   EXPECT_TRUE(server.log().empty()) << server.log().front();
 }
@@ -139,10 +139,10 @@ TEST(StoreSiege, MoreSilentConnectionsThanAreTakenDriveOutNoClient) {
   Crowd crowd(count);
   // Half of the crowd greets: with this limit nearly all of those that stay are clients that hold their place.
   StoreServerThread server({.max_connections = static_cast<std::size_t>(count / 2 + 10)});
-  StoreClient client("127.0.0.1", server.port(), soon());
+  StoreClient client("127.0.0.1", server.port(), end_of_siege());
   ASSERT_TRUE(crowd.connect_to(server.port()));
   expect_answers(client, 200);
-  StoreClient newcomer("127.0.0.1", server.port(), soon());
+  StoreClient newcomer("127.0.0.1", server.port(), end_of_siege());
   expect_answers(newcomer, 1);
   EXPECT_LE(server.num_clients(), static_cast<std::size_t>(count / 2 + 10));
   EXPECT_LE(server.log().size(), 2U) << "thousands were refused, and a line said so";
@@ -150,8 +150,8 @@ TEST(StoreSiege, MoreSilentConnectionsThanAreTakenDriveOutNoClient) {
 
 TEST(StoreSiege, ClientsThatNeverReadAreKeptSmallAndHoldNobodyUp) {
   StoreServerThread server;
-  StoreClient client("127.0.0.1", server.port(), soon());
-  client.set("/k", std::string(64 * 1024, 'x'), soon());
+  StoreClient client("127.0.0.1", server.port(), end_of_siege());
+  client.set("/k", std::string(64 * 1024, 'x'), end_of_siege());
   constexpr int kGreedy = 50;
   constexpr int kRequests = 2000;  // 125 MiB of answers for each
   std::string requests = encoded({StoreCommand::kValidate, {}, kStoreMagic});
@@ -172,7 +172,7 @@ TEST(StoreSiege, ClientsThatNeverReadAreKeptSmallAndHoldNobodyUp) {
 
 TEST(StoreSiege, ClientsThatSendAByteAtATimeAreServedAllTheSame) {
   StoreServerThread server;
-  StoreClient client("127.0.0.1", server.port(), soon());
+  StoreClient client("127.0.0.1", server.port(), end_of_siege());
   constexpr int kSlow = 200;
   std::vector<RawSocket> slow;
   for (int i = 0; i < kSlow; ++i) slow.emplace_back(server.port());
@@ -180,15 +180,15 @@ TEST(StoreSiege, ClientsThatSendAByteAtATimeAreServedAllTheSame) {
       encoded({StoreCommand::kValidate, {}, kStoreMagic}) + encoded({StoreCommand::kAdd, {"/slow"}, 1});
   for (const char byte : request) {
     for (RawSocket& socket : slow) ASSERT_TRUE(socket.send(std::string_view(&byte, 1)));
-    client.ping(soon());
+    client.ping(end_of_siege());
   }
   for (RawSocket& socket : slow) ASSERT_EQ(socket.receive(sizeof(std::int64_t)).size(), sizeof(std::int64_t));
-  EXPECT_EQ(client.get("/slow", soon()), std::to_string(kSlow));
+  EXPECT_EQ(client.get("/slow", end_of_siege()), std::to_string(kSlow));
 }
 
 TEST(StoreSiege, WhatIsTooLargeIsRefusedBeforeItIsKept) {
   StoreServerThread server;
-  StoreClient client("127.0.0.1", server.port(), soon());
+  StoreClient client("127.0.0.1", server.port(), end_of_siege());
   const std::string hello = encoded({StoreCommand::kValidate, {}, kStoreMagic});
   const auto claim = [](StoreCommand command, const std::vector<std::uint64_t>& numbers) {
     std::string bytes(1, static_cast<char>(command));
@@ -209,7 +209,7 @@ TEST(StoreSiege, WhatIsTooLargeIsRefusedBeforeItIsKept) {
     EXPECT_TRUE(stranger.is_closed()) << reason;
     ASSERT_FALSE(server.log().empty()) << reason;
     EXPECT_NE(server.log().back().find(reason), std::string::npos) << server.log().back();
-    client.ping(soon());
+    client.ping(end_of_siege());
   }
   if (kMemoryTells) {
     EXPECT_LT(resident_bytes() - before, 8 * kMiB);

@@ -4,6 +4,7 @@
 
 check_failed=()
 check_left_out=()
+check_minutes=${LRUN_CHECK_MINUTES:-1000}
 
 # part NAME COMMAND...: runs it in a shell of its own, so that a failure ends this part only. (A function called in a
 # condition would lose set -e.) LRUN_CHECK_MINUTES bounds where everything has to be compiled first: what was, stays in
@@ -11,7 +12,7 @@ check_left_out=()
 part() {
   local name=$1 status
   shift
-  if [ $SECONDS -gt $((${LRUN_CHECK_MINUTES:-1000} * 60)) ]; then
+  if [ $SECONDS -gt $((check_minutes * 60)) ]; then
     check_left_out+=("$name")
     return 0
   fi
@@ -174,6 +175,6 @@ dev_check() {
   part programs check_programs
   part AddressSanitizer check_asan
   [ ${#check_left_out[@]} -eq 0 ] ||
-    note "LEFT OUT after $LRUN_CHECK_MINUTES minutes: ${check_left_out[*]}; ./dev check goes on with what is compiled"
+    note "LEFT OUT after $check_minutes minutes: ${check_left_out[*]}; ./dev check goes on with what is compiled"
   [ ${#check_failed[@]} -eq 0 ] || tell_failures
 }

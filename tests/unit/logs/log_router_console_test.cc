@@ -99,9 +99,9 @@ TEST_F(ConsoleTest, AStoppedTerminalBlocksNobodyWhereFilesHaveEverything) {
   const std::string text = numbered_lines(15'000);
   Writer writer(loop, stream_of(0), text);
   writer.closed = [&] { router_->worker_ended(0); };
-  const TimeLimit guard(loop);
+  const TimeLimit limit(loop);
   loop.run();  // to the end of the worker, although nobody reads
-  ASSERT_FALSE(guard.expired());
+  ASSERT_FALSE(limit.expired());
   EXPECT_TRUE(content_of(folder.path() / "0" / "stdout.log") == text) << "the file lacks something";
 
   Reader reader(loop, std::move(terminal.read));
@@ -191,7 +191,7 @@ TEST_F(ConsoleTest, AReaderThatLeavesWhileAllIsStoppedFreesTheWorkers) {
   first.closed = second.closed = [&] {
     if (--open == 0) loop.stop();
   };
-  const TimeLimit guard(loop);
+  const TimeLimit limit(loop);
   loop.run();
   EXPECT_EQ(open, 0) << "both could write to the end";
   EXPECT_EQ(closed.size(), 1U);

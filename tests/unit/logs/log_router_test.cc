@@ -40,8 +40,8 @@ class LogRouterTest : public ::testing::Test {
   }
 
   void run_until_drained(std::size_t count) {
-    const TimeLimit guard(loop);
-    while (drained.size() < count && !guard.expired()) loop.run();
+    const TimeLimit limit(loop);
+    while (drained.size() < count && !limit.expired()) loop.run();
   }
 
   IgnoreBrokenPipes ignore_broken_pipes_;

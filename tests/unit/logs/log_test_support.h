@@ -78,8 +78,8 @@ class Reader {
     enough_ = std::move(enough);
     if (enough_(text)) return;
     watch_ = loop_.on_readable(end_.get(), [this] { read(); });
-    const TimeLimit guard(loop_);
-    while (!guard.expired() && !enough_(text)) loop_.run();  // others stop the loop too
+    const TimeLimit limit(loop_);
+    while (!limit.expired() && !enough_(text)) loop_.run();  // others stop the loop too
     watch_.cancel();
   }
   void read_until_it_says(const std::string& wanted) {

@@ -16,7 +16,7 @@ namespace {
 
 using test::FakeEtcd;
 
-using test::kPatience;
+using test::kAnswerPatience;
 
 std::string key_with(const std::string& value, int revision) {
   return R"({"header":{},"kvs":[{"value":")" + to_base64(value) + R"(","create_revision":")" +
@@ -30,7 +30,7 @@ class Election : public ::testing::Test {
     FakeEtcd etcd(loop_, [this](const std::string& request) { return answer(request); });
     ElectionInEtcd::Options options = options_at(etcd);
     options.lease = Duration(1000);
-    options.patience = kPatience;
+    options.patience = kAnswerPatience;
     ElectionInEtcd election(loop_, options,
                             {.open = [](const std::string&) { return std::uint16_t{4000}; },
                              .close = [] {},
@@ -56,7 +56,7 @@ class Election : public ::testing::Test {
   }
 
   static ElectionInEtcd::Options options_at(const FakeEtcd& etcd) {
-    return {.etcd = {.endpoints = {{"127.0.0.1", etcd.port()}}, .attempt = kPatience},
+    return {.etcd = {.endpoints = {{"127.0.0.1", etcd.port()}}, .attempt = kAnswerPatience},
             .folder = "/lrun/job",
             .self = {.token = "own", .node = "here"}};
   }

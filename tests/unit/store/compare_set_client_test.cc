@@ -12,7 +12,7 @@
 namespace lrun {
 namespace {
 
-using test::kPatience;
+using test::kAnswerPatience;
 
 std::string answer_of(const std::string& value) {
   std::string bytes;
@@ -54,7 +54,7 @@ TEST(StoredValue, IsRefusedByItsLengthBeforeItComes) {
 class CompareSet : public ::testing::Test {
  protected:
   CompareSetClient::Result ask(CompareSetClient& client, const std::string& expected, const std::string& desired,
-                               Duration limit = kPatience) {
+                               Duration limit = kAnswerPatience) {
     CompareSetClient::Result told;
     client.compare_set("key", expected, desired, limit, [&](const CompareSetClient::Result& result) {
       told = result;
@@ -72,7 +72,7 @@ class CompareSet : public ::testing::Test {
 
 TEST_F(CompareSet, ReplacesWhatIsExpectedAndNothingElse) {
   StoreServer server(loop_, {});
-  CompareSetClient client(loop_, {.host = "127.0.0.1", .port = server.port(), .attempt = kPatience});
+  CompareSetClient client(loop_, {.host = "127.0.0.1", .port = server.port(), .attempt = kAnswerPatience});
   EXPECT_EQ(read(client), CompareSetClient::kAbsent);
   EXPECT_EQ(ask(client, "one", "two").value, "one") << "there is none";
   EXPECT_EQ(read(client), CompareSetClient::kAbsent);
@@ -85,7 +85,7 @@ TEST_F(CompareSet, ReplacesWhatIsExpectedAndNothingElse) {
 
 TEST_F(CompareSet, ConnectsAgainToAStoreThatEndedTheConnection) {
   StoreServer server(loop_, {});
-  CompareSetClient client(loop_, {.host = "127.0.0.1", .port = server.port(), .attempt = kPatience});
+  CompareSetClient client(loop_, {.host = "127.0.0.1", .port = server.port(), .attempt = kAnswerPatience});
   EXPECT_EQ(ask(client, "", "one").value, "one");
   server.reset();
   EXPECT_EQ(read(client), CompareSetClient::kAbsent);

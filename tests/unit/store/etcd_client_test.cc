@@ -16,10 +16,10 @@ namespace {
 
 using test::FakeEtcd;
 
-using test::kPatience;
+using test::kAnswerPatience;
 
 /// Runs the loop until the question is answered.
-EtcdClient::Result ask(EventLoop& loop, EtcdClient& client, Duration limit = kPatience) {
+EtcdClient::Result ask(EventLoop& loop, EtcdClient& client, Duration limit = kAnswerPatience) {
   std::optional<EtcdClient::Result> told;
   client.ask(etcd_get("key"), limit, [&](const EtcdClient::Result& result) {
     told = result;
@@ -30,7 +30,7 @@ EtcdClient::Result ask(EventLoop& loop, EtcdClient& client, Duration limit = kPa
 }
 
 EtcdClient::Options at(std::initializer_list<std::uint16_t> ports, const std::string& user = {}) {
-  EtcdClient::Options options{.endpoints = {}, .user = user, .password = "pw", .attempt = kPatience};
+  EtcdClient::Options options{.endpoints = {}, .user = user, .password = "pw", .attempt = kAnswerPatience};
   for (const std::uint16_t port : ports) options.endpoints.push_back({"127.0.0.1", port});
   return options;
 }
@@ -158,7 +158,7 @@ TEST(EtcdClient, WaitsForALimitedTimeWhereAllEndpointsRefuse) {
   EXPECT_GE(std::chrono::steady_clock::now() - before, Duration(600)) << "it was there before";
   EtcdClient other(loop, options);
   EXPECT_NE(ask(loop, other).trouble, "");
-  EXPECT_LT(std::chrono::steady_clock::now() - before, kPatience / 2);
+  EXPECT_LT(std::chrono::steady_clock::now() - before, kAnswerPatience / 2);
 }
 
 /// It is being started again, behind a proxy that takes every connection.
