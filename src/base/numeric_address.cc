@@ -10,6 +10,13 @@ bool is_numeric_address(const std::string& address) {
   return ::inet_pton(AF_INET, address.c_str(), &bytes) == 1 || ::inet_pton(AF_INET6, address.c_str(), &bytes) == 1;
 }
 
+std::string without_brackets(const std::string& host) {
+  if (!host.starts_with('[') || !host.ends_with(']')) return host;
+  const std::string inside = host.substr(1, host.size() - 2);
+  in6_addr bytes{};
+  return ::inet_pton(AF_INET6, inside.substr(0, inside.find('%')).c_str(), &bytes) == 1 ? inside : host;
+}
+
 std::string loopback_address_of(const std::string& host) {
   if (host == "localhost") return "127.0.0.1";
   in_addr ipv4{};

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/numeric_address.h"
 #include "base/split.h"
 #include "cli/read_value.h"
 
@@ -137,6 +138,13 @@ void take_entry(const GivenValue& given, const std::string& entry, RendezvousReq
   }
 }
 
+/// A name, or an address in or out of brackets.
+std::string host_value(const GivenValue& given) {
+  std::string host = without_brackets(std::string(trimmed(given.text)));
+  if (host.find_first_of("[]") == std::string::npos) return host;
+  refuse(given, "neither a host's name nor an address", example(given, "[fd00::1]"));
+}
+
 }  // namespace
 
 void rdzv_backend(const GivenValue& given, LaunchRequest& request) {
@@ -153,8 +161,7 @@ void rdzv_endpoint(const GivenValue& given, LaunchRequest& request) {
     const std::size_t end = std::min(given.text.find(',', start), given.text.size());
     auto endpoint = parse_endpoint(std::string_view(given.text).substr(start, end - start));
     if (!endpoint) {
-      refuse(given, "not HOST:PORT; an IPv6 address stands in brackets and has a port",
-             example(given, "localhost:29400"));
+      refuse(given, "not HOST:PORT; an IPv6 address stands in brackets", example(given, "localhost:29400"));
     }
     endpoints.push_back(std::move(*endpoint));
     start = end + 1;
@@ -193,7 +200,7 @@ void node_rank(const GivenValue& given, LaunchRequest& request) {
 }
 
 void master_addr(const GivenValue& given, LaunchRequest& request) {
-  request.rendezvous.master_addr = setting(given, std::string(trimmed(given.text)));
+  request.rendezvous.master_addr = setting(given, host_value(given));
 }
 
 void spares(const GivenValue& given, LaunchRequest& request) {
@@ -201,7 +208,7 @@ void spares(const GivenValue& given, LaunchRequest& request) {
 }
 
 void local_addr(const GivenValue& given, LaunchRequest& request) {
-  request.rendezvous.local_addr = setting(given, std::string(trimmed(given.text)));
+  request.rendezvous.local_addr = setting(given, host_value(given));
 }
 
 }  // namespace lrun::flag_values

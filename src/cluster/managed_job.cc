@@ -34,7 +34,8 @@ bool is_loopback(const std::string& host) { return host == "localhost" || host =
 /// master itself that it is on localhost, where nobody else would reach it.
 void take_master(ManagedJob& job, const ManagerView& view) {
   const Environment& environment = view.environment;
-  const Told<std::string> master = told_text(environment, "MASTER_ADDR");
+  Told<std::string> master = told_text(environment, "MASTER_ADDR");
+  master.value = without_brackets(master.value);
   if (master.known() && job.host.known()) refuse_other_master(job, master);
   if (master.known() && (!job.host.known() || job.derives_host)) job.host = master;
   const bool is_first = job.node_rank.known() && job.node_rank.value == 0;

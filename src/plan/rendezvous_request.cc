@@ -246,7 +246,8 @@ std::optional<Endpoint> parse_endpoint(std::string_view text) {
   text = trimmed(text, " \t\r\n");
   std::string_view host = text;
   std::optional<std::string_view> port;
-  if (const std::size_t colon = text.rfind(':'); colon != std::string_view::npos) {
+  const std::size_t colon = text.ends_with(']') ? std::string_view::npos : text.rfind(':');
+  if (colon != std::string_view::npos) {
     host = text.substr(0, colon);
     port = text.substr(colon + 1);
   }

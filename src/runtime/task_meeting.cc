@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/crc32c.h"
+#include "base/numeric_address.h"
 
 namespace lrun {
 namespace {
@@ -37,7 +38,7 @@ TaskMeeting slurm_meeting(const World::Variables& variables) {
   TaskMeeting meeting;
   const std::string job = text_of(variables, "SLURM_JOB_ID");
   if (!job.empty()) meeting.run_id = "slurm-" + job + "." + text_of(variables, "SLURM_STEP_ID");
-  meeting.address = text_of(variables, "MASTER_ADDR");
+  meeting.address = without_brackets(text_of(variables, "MASTER_ADDR"));
   if (meeting.address.empty() && variables.contains("SLURM_HET_SIZE")) {
     miss("MASTER_ADDR", "in a heterogeneous job Slurm's list of hosts does not begin with that of rank 0");
   }
@@ -57,7 +58,7 @@ TaskMeeting mpi_meeting(const World::Variables& variables, const World& world) {
   TaskMeeting meeting;
   const std::string job = text_of(variables, "PMIX_NAMESPACE");
   if (!job.empty()) meeting.run_id = "mpi-" + job;
-  meeting.address = text_of(variables, "MASTER_ADDR");
+  meeting.address = without_brackets(text_of(variables, "MASTER_ADDR"));
   if (meeting.address.empty() && world.local_world_size < world.world_size) {
     miss("MASTER_ADDR",
          "mpirun starts " + std::to_string(world.world_size) +

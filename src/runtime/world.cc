@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/environment.h"
+#include "base/numeric_address.h"
 #include "base/whole_number.h"
 #include "runtime/task_meeting.h"
 
@@ -185,7 +186,7 @@ void read_tasks(World& world, const Reader& reader, const Names& names) {
 }
 
 void read_master(World& world, const Reader& reader) {
-  world.master_address = reader.text("MASTER_ADDR");
+  world.master_address = without_brackets(reader.text("MASTER_ADDR"));
   const auto port = reader.number<std::uint16_t>("MASTER_PORT");
   if (port && *port == 0) Reader::fail("MASTER_PORT", "is 0, not a port");
   world.master_port = port.value_or(0);

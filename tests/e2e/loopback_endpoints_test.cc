@@ -110,6 +110,21 @@ TEST_F(LoopbackEndpoints, MayBeIPv6sWithIPv6AndWithoutIt) {
   }
 }
 
+TEST_F(LoopbackEndpoints, MayBeWrittenAsTorchrunsMasterAddress) {
+  const std::string at = std::string("served at ") + (machine_has_ipv6() ? "::1" : "127.0.0.1") + "\n";
+  const Words common{"--master-addr", "[::1]", "--master-port", port(), "-n", "1"};
+  const Words program{"bash", "-c", kShow};
+  LrunProcess second(joined(joined(common, {"--num_nodes", "2", "--node-rank", "1"}), program));
+  LrunProcess first(joined(joined(common, {"--num_nodes", "2", "--node-rank", "0"}), program));
+  for (LrunProcess* launcher : {&first, &second}) {
+    EXPECT_EQ(launcher->wait().code, 0) << launcher->err();
+    EXPECT_TRUE(contains(launcher->out(), at)) << launcher->out();
+  }
+  LrunProcess alone(joined(common, program));
+  EXPECT_EQ(alone.wait().code, 0) << alone.err();
+  EXPECT_TRUE(contains(alone.out(), at)) << alone.out();
+}
+
 TEST_F(LoopbackEndpoints, SayWhoHasThem) {
   LrunProcess& holder = start("one", "127.0.0.2", {"--node-rank", "0"}, "true");
   ASSERT_TRUE(eventually([&] { return is_served("127.0.0.2"); })) << holder.err();

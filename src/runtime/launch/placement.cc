@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/nearest.h"
+#include "base/numeric_address.h"
 
 namespace lrun {
 namespace {
@@ -93,7 +94,7 @@ int nodes_in(const World::Variables& variables, const LaunchOptions& options, in
 void place_node(Placement& placement, const World::Variables& variables, const LaunchOptions& options) {
   placement.nodes = nodes_in(variables, options, placement.local_world_size());
   placement.node_rank = number_of(variables, "NODE_RANK", 0, placement.nodes - 1);
-  placement.master_address = text_of(variables, "MASTER_ADDR");
+  placement.master_address = without_brackets(text_of(variables, "MASTER_ADDR"));
   placement.master_port = static_cast<std::uint16_t>(number_of(variables, "MASTER_PORT", 1, 65'535));
 }
 

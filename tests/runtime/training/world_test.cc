@@ -166,6 +166,7 @@ TEST(World, OfASlurmStepMeetsOnItsFirstHostAtThePortOfJobAndStep) {
   EXPECT_FALSE(world.uses_agent_store) << "rank 0 hosts the store";
   EXPECT_NE(World::from_variables(with(step, {{"SLURM_STEP_ID", "1"}})).master_port, world.master_port);
   EXPECT_EQ(World::from_variables(with(step, {{"MASTER_ADDR", "mine"}})).master_address, "mine");
+  EXPECT_EQ(World::from_variables(with(step, {{"MASTER_ADDR", "[fd00::1]"}})).master_address, "fd00::1");
   EXPECT_EQ(World::from_variables(with(step, {{"MASTER_PORT", "29500"}})).master_port, 29500);
   EXPECT_EQ(
       complaint(with(step, {{"SLURM_HET_SIZE", "2"}})),

@@ -20,5 +20,18 @@ TEST(LoopbackAddress, IsNoOtherAddressAndNoName) {
   }
 }
 
+TEST(WithoutBrackets, IsAnAddressOfIPv6AsTheResolverTakesIt) {
+  EXPECT_EQ(without_brackets("[::1]"), "::1");
+  EXPECT_EQ(without_brackets("[0:0:0:0:0:0:0:1]"), "0:0:0:0:0:0:0:1");
+  EXPECT_EQ(without_brackets("[fe80::1%eth0]"), "fe80::1%eth0");
+}
+
+TEST(WithoutBrackets, LeavesEverythingElseAlone) {
+  for (const char* const other :
+       {"", "[", "[]", "::1", "node0", "10.0.0.1", "[node0]", "[10.0.0.1]", "[::1", "[::1]:2"}) {
+    EXPECT_EQ(without_brackets(other), other);
+  }
+}
+
 }  // namespace
 }  // namespace lrun

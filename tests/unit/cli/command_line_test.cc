@@ -188,6 +188,16 @@ TEST(CommandLine, KeepsWhereLaunchersAreToMeet) {
                   "'join_timeout'?"});
 }
 
+TEST(CommandLine, TakesAddressesOfIPv6InBracketsAndOutOfThem) {
+  for (const char* const address : {"[fd00::1]", " [fd00::1] ", "fd00::1"}) {
+    const RendezvousRequest asked = request_of({"--master-addr", address, "--local-addr", address, "p"}).rendezvous;
+    EXPECT_EQ(asked.master_addr.value, "fd00::1") << address;
+    EXPECT_EQ(asked.local_addr.value, "fd00::1") << address;
+  }
+  EXPECT_EQ(request_of({"--rdzv-endpoint", "[fd00::1]", "p"}).rendezvous.endpoint.value,
+            (Endpoint{"fd00::1", std::nullopt}));
+}
+
 TEST(CommandLine, ReadsHowLaunchersWaitForEachOther) {
   const auto conf = [](const std::string& text) { return request_of({"--rdzv-conf=" + text, "p"}).rendezvous; };
   const RendezvousRequest all = conf(" join_timeout = 20 , is_host=Yes,last_call_timeout=2,read_timeout=3");

@@ -199,11 +199,19 @@ TEST(Refusal, OfLaterFlagsNamesTheFlagAndAWayOut) {
 
 TEST(Refusal, OfAnEndpointThatCannotBeRead) {
   for (const std::string endpoint : {":123", "~:29400", "localhost:", "localhost:65536", "localhost:x", "a b:1",
-                                     "local/host:1", "[::1]", "[::1", "localhost:-1"}) {
+                                     "local/host:1", "[::1", "localhost:-1"}) {
     EXPECT_EQ(refusal({"--rdzv-endpoint=" + endpoint, "p"}),
               "lrun: error: '--rdzv-endpoint " + endpoint +
-                  "': not HOST:PORT; an IPv6 address stands in brackets and has a port\n"
+                  "': not HOST:PORT; an IPv6 address stands in brackets\n"
                   "lrun: hint: for example '--rdzv-endpoint localhost:29400'\n");
+  }
+}
+
+TEST(Refusal, OfAnAddressWithBracketsAroundSomethingElse) {
+  for (const std::string address : {"[::1", "[node0]", "[::1]:29500"}) {
+    EXPECT_EQ(refusal({"--master-addr", address, "p"}), "lrun: error: '--master-addr " + address +
+                                                            "': neither a host's name nor an address\n"
+                                                            "lrun: hint: for example '--master-addr [fd00::1]'\n");
   }
 }
 

@@ -31,6 +31,7 @@ TEST(MpiJob, MeetsWhereMasterAddrSaysAtAPortOfTheJob) {
   const auto job = second_of_three().with("MASTER_ADDR", "h1").job();
   EXPECT_EQ(job->host, (Told<std::string>{"h1", "MASTER_ADDR"}));
   EXPECT_EQ(job->port, (Told<int>{port_for("3407872001"), "PMIX_NAMESPACE"}));
+  EXPECT_EQ(second_of_three().with("MASTER_ADDR", "[fd00::1]").job()->host.value, "fd00::1");
   const auto with_port = second_of_three().with("MASTER_ADDR", "h1").with("MASTER_PORT", "29511").job();
   EXPECT_EQ(with_port->port, (Told<int>{29'511, "MASTER_PORT"}));
   const auto of_service = second_of_three().with("MASTER_ADDR", "h1").with("MASTER_PORT", "tcp://10.0.0.1:80").job();
