@@ -5,17 +5,18 @@
 #include <utility>
 
 #include "base/nanoseconds.h"
+#include "base/signal_names.h"
 #include "rendezvous/admission.h"
 #include "report/verdict_text.h"
 
 namespace lrun {
 namespace {
 
-constexpr const char* kLeaves = "this node leaves the job, which goes on without it";
-
 std::string why_it_left(const RunEnd& end, const FailureRecord* cause) {
   if (end.kind == RunEnd::Kind::kGuardDied) return "its lrun was killed";
-  if (end.kind != RunEnd::Kind::kStartFailed) return "its lrun received SIGTERM and left the job";
+  if (end.kind == RunEnd::Kind::kInterrupted) {
+    return "its lrun received " + signal_name(end.signal_number) + " and left the job";
+  }
   return "its workers could not be started: " + (cause != nullptr ? cause_in_words(*cause) : std::string());
 }
 
@@ -72,14 +73,13 @@ void JobRun::stop_others(const RunEnd& end) {
 bool JobRun::leave_while_stopping(const RunEnd& end) {
   if (alone_ || !may_leave(end)) return false;
   tell(end, nullptr);
-  calls_.note(kLeaves);
   return true;
 }
 
 void JobRun::start_failed(const FailureRecord& record) {
   const RunEnd end{RunEnd::Kind::kStartFailed};
   tell(end, &record);
-  if (alone_) return calls_.note(kLeaves);
+  if (alone_) return;
   job_.report(to_json(report_of(membership_.self.name, membership_.self.node_rank, end,
                                 nanoseconds(std::chrono::steady_clock::now()), {record}, shift())));
   bye(cause_in_words(record));
@@ -107,21 +107,26 @@ void JobRun::stopping(const RunEnd& end, const FailureRecord* cause, int others)
   next_.stopping(end, cause, others);
 }
 
-/// What ends this node's launcher need not end the job: a scheduler takes a node away, somebody kills lrun there, or
-/// the program is missing there.
+/// What ends this node's launcher need not end the job: somebody takes the node away or kills lrun there, or the
+/// program is missing there.
 bool JobRun::may_leave(const RunEnd& end) const {
   const int others = membership_.num_nodes - lost_ - 1;
-  if (end.kind == RunEnd::Kind::kGuardDied) return job_.may_drop_out() || may_be_succeeded(others);
-  if (!job_.may_drop_out()) return false;
-  const bool taken_away = end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGTERM && !end.by_head;
-  const bool of_this_node = taken_away || end.kind == RunEnd::Kind::kStartFailed;
-  return of_this_node && rendezvous_.min_nodes < rendezvous_.max_nodes && others >= rendezvous_.min_nodes;
-}
-
-/// Where the others would only wait for somebody who cannot come, they are better told why.
-bool JobRun::may_be_succeeded(int others) const {
-  const bool can_go_on = others >= rendezvous_.min_nodes || rendezvous_.replacement > Duration::zero();
-  return job_.has_successors() && others > 0 && can_go_on;
+  const bool enough = others >= rendezvous_.min_nodes;
+  const bool can_come_back = rendezvous_.replacement > Duration::zero();
+  const bool hands_over = job_.has_successors() && others > 0 && (enough || can_come_back);
+  switch (end.kind) {
+    case RunEnd::Kind::kGuardDied:
+      return job_.may_drop_out() || hands_over;
+    case RunEnd::Kind::kStartFailed:
+      return job_.may_drop_out() && enough;
+    case RunEnd::Kind::kInterrupted: {
+      // A manager whose nodes do not come back signals all of them to end the job, with TERM also one that it takes.
+      const bool is_taken = can_come_back || (enough && end.signal_number == SIGTERM);
+      return is_taken && !end.by_head && others > 0 && (job_.may_drop_out() || hands_over);
+    }
+    default:
+      return false;
+  }
 }
 
 void JobRun::drop_out(const std::string& why) {
@@ -136,7 +141,10 @@ void JobRun::vanish() {
 }
 
 void JobRun::tell(const RunEnd& end, const FailureRecord* cause) {
-  if (may_leave(end)) return drop_out(why_it_left(end, cause));
+  if (may_leave(end)) {
+    if (end.kind != RunEnd::Kind::kGuardDied) calls_.note("this node leaves the job" + who_goes_on(lost_ + 1));
+    return drop_out(why_it_left(end, cause));
+  }
   StopNotice notice{end, {}};
   notice.end.node = membership_.self.name;
   notice.end.node_rank = membership_.self.node_rank;
@@ -160,7 +168,7 @@ void JobRun::node_lost(const std::string& node, const std::string& how, std::int
   alone_ = alone_ || node.empty();
   const std::string who = node.empty() ? "the meeting at " + rendezvous_.host : "node " + node;
   const std::string text = who + " is lost: " + how;
-  const RunEnd end{.kind = RunEnd::Kind::kNodeLost, .who = text + (alone_ ? "" : who_goes_on(spare)), .node = who};
+  const RunEnd end{.kind = RunEnd::Kind::kNodeLost, .who = text + (alone_ ? "" : takes_its_place(spare)), .node = who};
   note_loss(end, text, heard_ns);
   const bool between = state_ == State::kDeciding || state_ == State::kIsReady;
   if (between && !alone_) return calls_.note(end.who);                             // the next attempt is without it
@@ -188,10 +196,13 @@ void JobRun::note_loss(const RunEnd& end, const std::string& text, std::int64_t 
   loss_text_ = text;
 }
 
-/// '; 3 of 2:4 nodes go on'.
-std::string JobRun::who_goes_on(const std::string& spare) const {
-  if (!spare.empty()) return "; node " + spare + ", a spare, takes its place";
-  const int left = membership_.num_nodes - lost_;
+std::string JobRun::takes_its_place(const std::string& spare) const {
+  return spare.empty() ? who_goes_on(lost_) : "; node " + spare + ", a spare, takes its place";
+}
+
+/// '; 3 of 2:4 nodes go on'. \param lost  of the nodes of this attempt
+std::string JobRun::who_goes_on(int lost) const {
+  const int left = membership_.num_nodes - lost;
   if (left >= rendezvous_.min_nodes) return "; " + nodes_in_words(left) + (left == 1 ? " goes on" : " go on");
   const std::string are_left = "; " + nodes_in_words(left) + (left == 1 ? " is left" : " are left");
   if (rendezvous_.replacement == Duration::zero()) return are_left + ", and no other can come";

@@ -84,8 +84,8 @@ class JobRun : public RunObserver {
   void drop_out(const std::string& why);
   void vanish();
   [[nodiscard]] bool may_leave(const RunEnd& end) const;
-  [[nodiscard]] bool may_be_succeeded(int others) const;
-  [[nodiscard]] std::string who_goes_on(const std::string& spare) const;
+  [[nodiscard]] std::string takes_its_place(const std::string& spare) const;
+  [[nodiscard]] std::string who_goes_on(int lost) const;
   [[nodiscard]] ClockShift shift() const;
 
   Job& job_;

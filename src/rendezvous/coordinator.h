@@ -222,6 +222,7 @@ class Coordinator {
   [[nodiscard]] std::string substitute() const;
   void tell_spare(LauncherId who);
   [[nodiscard]] std::string refusals_in_words() const;
+  [[nodiscard]] std::string missing_in_words(int spares) const;
   void tell_end(LauncherId who);
   void give_up(LauncherMessage::Kind kind, Duration after);
   void dismiss(const LauncherMessage& message);

@@ -70,21 +70,20 @@ std::string Coordinator::newcomers_in_words(const std::vector<LauncherId>& ids) 
   return join_first(names, kMostNodesInWords);
 }
 
-std::string Coordinator::who_is_there() const {
-  std::vector<std::string> joined;
+/// '; missing: 1 of 2 nodes (node rank 1)'; empty: enough are there. \param spares  that are to be there, too
+std::string Coordinator::missing_in_words(int spares) const {
+  const int needed = least() + spares;
+  const int all = most() + spares;
+  const int count = static_cast<int>(launchers_.size());
+  if (count >= needed) return {};
+  const bool of_ranks = launchers_.begin()->second.record.of_rank;
+  std::string text = "; missing: " + std::to_string(needed - count) + " of " + (needed < all ? "at least " : "") +
+                     std::to_string(needed) + " " + unit_of(of_ranks, needed);
   std::set<int> ranks;
   for (const auto& [id, launcher] : launchers_) {
     if (launcher.record.node_rank) ranks.insert(*launcher.record.node_rank);
-    joined.push_back(in_words(launcher.record));
   }
-  std::string text = launchers_.empty() ? "nobody has joined" : "joined: " + join_first(joined, kMostNodesInWords);
-  const int count = static_cast<int>(launchers_.size());
-  const bool gathers = phase_ == Phase::kMeeting || phase_ == Phase::kDeciding;
-  const int all = most() + (phase_ == Phase::kMeeting ? times_.spares : 0);
-  if (!gathers || launchers_.empty() || count >= all) return text;
-  const bool of_ranks = launchers_.begin()->second.record.of_rank;
-  text += "; missing: " + std::to_string(all - count) + " of " + std::to_string(all) + " " + unit_of(of_ranks, all);
-  if (static_cast<int>(ranks.size()) != count || ranks.empty()) return text + refusals_in_words();
+  if (static_cast<int>(ranks.size()) != count || needed < all) return text;
   std::string missing;
   std::size_t told = 0;
   for (int rank = 0; rank < all && told < kMostNodesInWords; ++rank) {
@@ -92,7 +91,18 @@ std::string Coordinator::who_is_there() const {
     missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
     ++told;
   }
-  return text + (of_ranks ? " (rank " : " (node rank ") + missing + ")" + refusals_in_words();
+  return text + (of_ranks ? " (rank " : " (node rank ") + missing + ")";
+}
+
+std::string Coordinator::who_is_there() const {
+  if (launchers_.empty()) return "nobody has joined";
+  std::vector<std::string> joined;
+  for (const auto& [id, launcher] : launchers_) joined.push_back(in_words(launcher.record));
+  const std::string text = "joined: " + join_first(joined, kMostNodesInWords);
+  const int spares = phase_ == Phase::kMeeting ? times_.spares : 0;
+  const bool gathers = phase_ == Phase::kMeeting || phase_ == Phase::kDeciding;
+  if (!gathers || static_cast<int>(launchers_.size()) >= most() + spares) return text;
+  return text + missing_in_words(spares) + refusals_in_words();
 }
 
 }  // namespace lrun

@@ -85,6 +85,51 @@ TEST_F(Elastic, JobsGoOnWithoutANodeThatIsTakenAway) {
   expect_success({&first});
 }
 
+TEST_F(Elastic, JobsOfAFixedSizeWaitForANodeThatIsTakenAway) {
+  Job job({"--num_nodes", "2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program());
+  LrunProcess& second = job.start({"--node-rank", "1"}, program());
+  ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
+  second.signal(SIGINT);
+  EXPECT_EQ(second.wait().signal_number, SIGINT) << second.err();
+  EXPECT_TRUE(contains(second.err(), "note: this node leaves the job; 1 of 2 nodes is left, which waits up to 10m "))
+      << second.err();
+  ASSERT_TRUE(
+      first.wait_for("its lrun received SIGINT and left the job; 1 of 2 nodes is left, which waits up to 10m "
+                     "for others"))
+      << first.err();
+  LrunProcess& back = job.start({"--node-rank", "1"}, program());
+  EXPECT_TRUE(first.read_until([&] { return count(first.out(), "rank 0/2 of 2 count 0.") == 2; })) << first.err();
+  end();
+  expect_success({&first, &back});
+}
+
+TEST_F(Elastic, JobsOfAFixedSizeWaitForTheirFirstNodeWhereThatIsTakenAway) {
+  Job job({"--num_nodes", "2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program());
+  LrunProcess& second = job.start({"--node-rank", "1"}, program());
+  ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
+  first.signal(SIGTERM);
+  EXPECT_EQ(first.wait().signal_number, SIGTERM) << first.err();
+  ASSERT_TRUE(second.wait_for("the nodes that are left meet anew")) << second.err();
+  LrunProcess& back = job.start({"--node-rank", "0"}, program());
+  EXPECT_TRUE(second.read_until([&] { return count(second.out(), " of 2 count 0.") == 2; })) << second.err();
+  end();
+  expect_success({&second, &back});
+}
+
+TEST_F(Elastic, JobsThatFallBelowTheirLeastSayWhyInTorchrunsWordsToo) {
+  Job job({"--compat=torchrun", "--no-python", "--nnodes", "2:3", "--rdzv-backend", "c10d", "--rdzv-conf",
+           "join_timeout=2"});
+  LrunProcess& first = job.start({}, program());
+  LrunProcess& second = job.start({"--rdzv-conf", "join_timeout=2,is_host=false"}, program());
+  ASSERT_TRUE(first.wait_for("of 2 count 0.") && second.wait_for("of 2 count 0.")) << first.err() << second.err();
+  kill_whole(second);
+  EXPECT_EQ(first.wait().code, 125) << first.err();
+  EXPECT_TRUE(contains(first.err(), "lrun: error: the run was stopped: node ")) << first.err();
+  EXPECT_TRUE(contains(first.err(), "missing: 1 of at least 2 nodes")) << first.err();
+}
+
 /// Nobody takes its place while something of it runs: the guard has the connection, too. Here it stands still, and what
 /// the killed launcher left is there.
 TEST_F(Elastic, ANodeWhoseLauncherIsKilledIsLostWhenItsGuardHasEndedItsWorkers) {
@@ -234,7 +279,7 @@ TEST_F(Elastic, JobsGoOnWithoutANewcomerThatCannotStartItsWorkers) {
   ASSERT_TRUE(first.wait_for("; 1 of 1:2 nodes goes on")) << first.err();
   ASSERT_TRUE(first.wait_for("all workers start again on 1 of 1:2 nodes: world size 1")) << first.err();
   EXPECT_EQ(late.wait().code, 127) << late.err();
-  EXPECT_TRUE(contains(late.err(), "this node leaves the job, which goes on without it")) << late.err();
+  EXPECT_TRUE(contains(late.err(), "note: this node leaves the job; 1 of 1:2 nodes goes on")) << late.err();
   EXPECT_TRUE(contains(late.err(), "/no/such/interpreter")) << late.err();
   end();
   expect_success({&first});
@@ -247,7 +292,7 @@ TEST_F(Elastic, JobsEndWhenANodeThatTheyNeedCannotStartItsWorkers) {
       job.start({"--node-rank", "1", "--role", "another"}, {folder_.script("train", "#!/no/such/interpreter\n")});
   EXPECT_EQ(second.wait().code, 127) << second.err();
   EXPECT_EQ(first.wait().code, 127) << first.err();
-  EXPECT_FALSE(contains(second.err(), "goes on without it")) << second.err();
+  EXPECT_FALSE(contains(second.err(), "leaves the job")) << second.err();
 }
 
 TEST_F(Elastic, JobsGoOnWithoutANodeThatIsTakenAwayWhileAnotherJoins) {
@@ -262,7 +307,7 @@ TEST_F(Elastic, JobsGoOnWithoutANodeThatIsTakenAwayWhileAnotherJoins) {
   LrunProcess& third = job.start({"--node-rank", "2"}, slow_to_stop);
   ASSERT_TRUE(second.wait_for("has joined: all start again on 3 of 1:3 nodes")) << second.err();
   second.signal(SIGTERM);
-  ASSERT_TRUE(second.wait_for("this node leaves the job, which goes on without it")) << second.err();
+  ASSERT_TRUE(second.wait_for("this node leaves the job; 1 of 1:3 nodes goes on")) << second.err();
   ASSERT_TRUE(first.wait_for("its lrun received SIGTERM and left the job; 1 of 1:3 nodes goes on")) << first.err();
   (void)folder_.script("go", "");
   EXPECT_EQ(second.wait().signal_number, SIGTERM) << second.err();

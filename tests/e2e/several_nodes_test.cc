@@ -137,13 +137,22 @@ TEST(SeveralNodes, StopWhenTheOneThatHoldsTheMeetingIsKilledAndTooFewAreLeft) {
   EXPECT_TRUE(eventually([&] { return first.processes().empty(); })) << "nothing survives there either";
 }
 
-TEST(SeveralNodes, StopTogetherWhenOneIsAskedTo) {
+/// What mpirun tells one of two launchers, which it ends together and does not start again.
+LrunProcess::Options of_two_tasks(int rank, int port) {
+  return {.environment = {{"PMI_SIZE", "2"},
+                          {"PMI_RANK", std::to_string(rank)},
+                          {"MPI_LOCALNRANKS", "1"},
+                          {"MASTER_ADDR", "127.0.0.1"},
+                          {"MASTER_PORT", std::to_string(port)}}};
+}
+
+TEST(SeveralNodes, StopTogetherWhenOneIsAskedToAndNoneCanComeBack) {
   for (const int asked : {0, 1}) {
-    Job job({"--num_nodes", "2"});
-    const Words program = shell("echo ready; exec sleep 1000");
-    LrunProcess& first = job.start({"--node-rank", "0"}, program);
-    LrunProcess& second = job.start({"--node-rank", "1"}, program);
-    ASSERT_TRUE(first.wait_for("ready") && second.wait_for("ready"));
+    const int port = free_port();
+    const Words program = joined({"--devices", "1"}, shell("echo ready; exec sleep 1000"));
+    LrunProcess first(program, of_two_tasks(0, port));
+    LrunProcess second(program, of_two_tasks(1, port));
+    ASSERT_TRUE(first.wait_for("ready") && second.wait_for("ready")) << first.err() << second.err();
     LrunProcess& here = asked == 0 ? first : second;
     LrunProcess& there = asked == 0 ? second : first;
     here.signal(SIGTERM);
@@ -196,10 +205,11 @@ TEST(SeveralNodes, CanBeInterruptedWhileTheyWaitForOthersToLeave) {
 }
 
 TEST(SeveralNodes, TakeASignalToBothProcessesForOne) {
-  Job job({"--num_nodes", "2", "--grace", "300"});
-  LrunProcess& quick = job.start({"--node-rank", "0", "--role", "another"}, {"true"});
-  LrunProcess& slow = job.start({"--node-rank", "1"}, shell("trap 'sleep 1; exit 3' TERM; echo ready; "
-                                                            "while :; do sleep 1000 & wait; done"));
+  const int port = free_port();
+  LrunProcess quick({"--devices", "1", "--grace", "300", "--role", "another", "true"}, of_two_tasks(0, port));
+  LrunProcess slow(joined({"--devices", "1", "--grace", "300"}, shell("trap 'sleep 1; exit 3' TERM; echo ready; "
+                                                                      "while :; do sleep 1000 & wait; done")),
+                   of_two_tasks(1, port));
   ASSERT_TRUE(slow.wait_for("ready")) << slow.err();
   ASSERT_TRUE(quick.wait_for("the workers of this node have ended; waiting for those of '")) << quick.err();
   EXPECT_TRUE(contains(quick.err(), "(node rank 1)")) << quick.err();

@@ -47,6 +47,15 @@ TEST(Coordinator, SaysWhoIsThereAndWhoIsMissing) {
             "(1 worker, node rank 2); missing: 1 of 3 nodes (node rank 1)");
 }
 
+TEST(Coordinator, CountsWhoIsMissingToTheFewestThatTheJobCanHave) {
+  Meeting meeting(3, 5);
+  meeting.join(1, node_at("10.0.0.1", 1, 0));
+  meeting.pass(5s);
+  ASSERT_EQ(meeting.said(), "waiting>1");
+  EXPECT_EQ(meeting.sent[0].message.text,
+            "joined: 'node-10.0.0.1' from 10.0.0.1 (1 worker, node rank 0); missing: 2 of at least 3 nodes");
+}
+
 TEST(Coordinator, GivesUpAtTheJoinTimeout) {
   Meeting meeting;
   meeting.join(1, node_at("10.0.0.1"));
