@@ -131,7 +131,7 @@ end
 complete -c lrun -f
 complete -c lrun -a '(__lrun_complete_program)'
 complete -c lrun -n 'not __lrun_program' -x -l devices -l num_gpus -l num_accelerators -a 'auto -1' -d 'Devices of each node: how many, or which'
-complete -c lrun -n 'not __lrun_program' -x -s n -o np -l nproc-per-node -a 'auto cpu gpu' -d 'Workers on each node'
+complete -c lrun -n 'not __lrun_program' -x -s n -o np -l nproc-per-node -a 'auto cpu gpu xpu' -d 'Workers on each node'
 complete -c lrun -n 'not __lrun_program' -x -l num_nodes -l nnodes -d 'Number of nodes'
 complete -c lrun -n 'not __lrun_program' -x -l accelerator -a 'auto cpu gpu tpu' -d 'Kind of device'
 complete -c lrun -n 'not __lrun_program' -l isolate-gpus -l virtual-local-rank -d 'Each worker sees only its own GPU'

@@ -53,11 +53,12 @@ constexpr Flag kFirstFlags[] = {
      .value = kRequired,
      .placeholder = "N",
      .brief = "workers on each node; or auto, cpu, gpu",
-     .details = "Workers on each node, as torchrun counts them: a number, 'gpu' (one per GPU), 'cpu' (one per "
-                "processor) or 'auto' (GPUs, else processors). Says the same as --devices with a plain count; when "
+     .details = "Workers on each node, as torchrun counts them: a number, 'gpu' (one per GPU), 'xpu' (one per GPU of "
+                "Intel), 'cpu' (one per processor) or 'auto' (GPUs, else processors). Says the same as --devices with "
+                "a plain count; when "
                 "both are given in the same place and differ, lrun refuses. Beside -H or --hostfile -n and -np are of "
                 "all hosts together, as with mpirun.",
-     .choices = "auto cpu gpu",
+     .choices = "auto cpu gpu xpu",
      .pet_variable = "PET_NPROC_PER_NODE",
      .apply = flag_values::nproc_per_node,
      .same_as = "devices"},
@@ -205,7 +206,7 @@ constexpr Flag kProgramFlags[] = {
     {.name = "use-env",
      .group = FlagGroup::kProgram,
      .details = "With --compat torch.distributed.launch: do not put '--local-rank=N' before the arguments of PROGRAM. "
-                "Elsewhere that is so anyway.",
+                "With lrun's own defaults that is so anyway; torchrun has no such option.",
      .apply = flag_values::use_env},
     {.name = "compat",
      .value = kRequired,

@@ -1,7 +1,6 @@
 #include "cli/flag_values.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -42,7 +41,7 @@ bool switch_value(const GivenValue& given) {
   for (const char* const no : {"0", "false", "no", "off"}) {
     if (word == no) return false;
   }
-  if (const auto number = whole_number<long>(word)) return *number != 0;
+  if (const auto number = number_in<long>(word)) return *number != 0;
   refuse(given, "neither yes nor no; allowed: 1, true, 0, false", example(given, "1"));
 }
 
@@ -52,17 +51,17 @@ void devices(const GivenValue& given, LaunchRequest& request) {
 
 void nproc_per_node(const GivenValue& given, LaunchRequest& request) {
   std::string word = lower_case(given.text);
-  const auto number = whole_number<int>(word);
+  const auto number = number_in<int>(word);
   if (number && *number >= 1 && *number <= kMostWorkersPerNode) {
     request.nproc_per_node = setting(given, std::to_string(*number));
     return;
   }
-  const std::string allowed = "; allowed: 1 to " + std::to_string(kMostWorkersPerNode) + ", auto, cpu, gpu";
+  const std::string allowed = "; allowed: 1 to " + std::to_string(kMostWorkersPerNode) + ", auto, cpu, gpu, xpu";
   if (number) {
     refuse(given, "no such number of workers" + allowed,
            example(given, *number < 1 ? "1" : std::to_string(kMostWorkersPerNode)));
   }
-  const std::vector<std::string> words{"auto", "cpu", "gpu"};
+  const std::vector<std::string> words{"auto", "cpu", "gpu", "xpu"};
   if (std::find(words.begin(), words.end(), word) == words.end()) {
     refuse(given, "not a number of workers" + allowed, choice_hint(given, words, "2"));
   }
@@ -71,8 +70,8 @@ void nproc_per_node(const GivenValue& given, LaunchRequest& request) {
 
 void num_nodes(const GivenValue& given, LaunchRequest& request) {
   const std::size_t colon = given.text.find(':');
-  const auto first = whole_number<int>(given.text.substr(0, colon));
-  const auto last = colon == std::string::npos ? first : whole_number<int>(given.text.substr(colon + 1));
+  const auto first = number_in<int>(given.text.substr(0, colon));
+  const auto last = colon == std::string::npos ? first : number_in<int>(given.text.substr(colon + 1));
   if (!first || !last || *first < 1 || *last > kMostNodes) {
     refuse(given, "not a number of nodes; allowed: 1 to " + std::to_string(kMostNodes), example(given, "1"));
   }

@@ -95,7 +95,7 @@ void local_ranks_filter(const GivenValue& given, LaunchRequest& request) {
   std::size_t start = 0;
   while (start <= given.text.size() && !given.text.empty()) {
     const std::size_t end = std::min(given.text.find(',', start), given.text.size());
-    const auto rank = whole_number<int>(given.text.substr(start, end - start));
+    const auto rank = number_in<int>(given.text.substr(start, end - start));
     if (!rank || *rank < 0) {
       refuse(given, "not a list of local ranks; allowed: numbers with commas", example(given, "0,1,2"));
     }

@@ -1,12 +1,14 @@
 #pragma once
 
-#include <charconv>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/duration.h"
+#include "base/split.h"
+#include "base/whole_number.h"
 #include "cli/flags.h"
 
 namespace lrun {
@@ -33,20 +35,16 @@ bool is_digits(const std::string& text);
 /// \throws UserError  not a time; `example`, one that is, goes into the hint.
 Duration duration_of(const GivenValue& given, const std::string& example);
 
-/// Empty unless all of `text` is one number.
+/// The number that all of `text` is, but for blanks around it, as Python reads those of torchrun. Empty: it is none.
 template <class Number>
-std::optional<Number> whole_number(const std::string& text) {
-  Number number{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return number;
+std::optional<Number> number_in(std::string_view text) {
+  return whole_number<Number>(trimmed(text));
 }
 
 /// A whole number from `least` to `most`. \throws UserError  anything else.
 template <class Number>
 Number number_between(const GivenValue& given, Number least, Number most) {
-  const auto number = whole_number<Number>(given.text);
+  const auto number = number_in<Number>(given.text);
   if (number && *number >= least && *number <= most) return *number;
   const bool too_large = !number && is_digits(given.text);
   refuse(given,

@@ -82,6 +82,13 @@ bool is_tls(const GivenValue& given, const std::string& value) {
   return word == "https";
 }
 
+/// torchrun's c10d backend also meets through a file.
+void check_store_type(const GivenValue& given, const std::string& value) {
+  if (lower_case(value) == "tcp") return;
+  refuse(given, "launchers meet over TCP, and not through a store of type '" + value + "'",
+         "leave 'store_type' out, and give '--rdzv-endpoint HOST:29400' on every node");
+}
+
 /// \return whether the key names a file.
 bool take_file(const std::string& key, const std::string& value, RendezvousRequest& rendezvous) {
   const auto* const found = std::find_if(kFileKeys.begin(), kFileKeys.end(), [&](const FileKey& file) {
@@ -131,6 +138,8 @@ void take_entry(const GivenValue& given, const std::string& entry, RendezvousReq
     }
   } else if (key == "protocol") {
     rendezvous.etcd_is_asked_over_tls = is_tls(given, value);
+  } else if (key == "store_type") {
+    check_store_type(given, value);
   } else if (key == "etcd_prefix") {
     rendezvous.etcd_prefix = etcd_prefix_value(value);
   } else if (!take_file(key, value, rendezvous) && !contains(kOtherKeys, key)) {

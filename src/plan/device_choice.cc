@@ -50,7 +50,9 @@ class Chooser {
   }
 
   [[nodiscard]] std::vector<DeviceId> devices(const DeviceRequest& asked, const Setting<std::string>& setting) const {
-    return on_gpus(asked, setting) ? gpus(asked, setting) : cpus(asked, setting);
+    if (!on_gpus(asked, setting)) return cpus(asked, setting);
+    check_vendor(asked, setting);
+    return gpus(asked, setting);
   }
 
   /// Only a setting that picks GPUs narrows what workers see; torchrun's count and the default do not, unless a lost
@@ -132,6 +134,13 @@ class Chooser {
     if (asked.kind == Kind::kCpuCount || healthy_.empty()) return false;
     const bool too_many = asked.kind == Kind::kProcesses && static_cast<std::size_t>(asked.count) > healthy_.size();
     return !too_many || request_.isolate_gpus;  // one GPU a worker leaves no choice: gpus() refuses
+  }
+
+  void check_vendor(const DeviceRequest& asked, const Setting<std::string>& setting) const {
+    if (!asked.vendor || *asked.vendor == node_.gpus.vendor) return;
+    const Setting<std::string> of_any{"gpu", setting.source, setting.origin};
+    throw UserError("'" + as_written(setting) + "' names GPUs of Intel, and those of '" + node_.name + "' are others",
+                    "use '" + as_written(of_any) + "'");
   }
 
   [[nodiscard]] std::vector<DeviceId> cpus(const DeviceRequest& asked, const Setting<std::string>& setting) const {

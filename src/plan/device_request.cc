@@ -17,7 +17,7 @@ using Kind = DeviceRequest::Kind;
 constexpr int kMostPerNode = 65'536;  // far above any machine; a typing mistake must not become a plan of gigabytes
 constexpr const char* kAllowedDevices = "use a count, 'auto', '-1' for all GPUs, or a list such as '2,3'";
 constexpr std::string_view kOfHost = ", ";
-constexpr const char* kAllowedProcesses = "use a count, 'auto', 'cpu' or 'gpu'";
+constexpr const char* kAllowedProcesses = "use a count, 'auto', 'cpu', 'gpu' or 'xpu'";
 
 int checked_count(const Setting<std::string>& setting, long number, const char* allowed) {
   if (number < 1) throw UserError("'" + as_written(setting) + "' asks for no device at all", allowed);
@@ -87,10 +87,11 @@ DeviceRequest read_processes(const Setting<std::string>& nproc_per_node) {
   if (text == "auto") return {Kind::kAutoCount, 0, {}};
   if (text == "cpu") return {Kind::kCpuCount, 0, {}};
   if (text == "gpu") return {Kind::kAllGpus, 0, {}};
+  if (text == "xpu") return {Kind::kAllGpus, 0, {}, GpuVendor::kIntel};
   if (const auto number = whole_number<long>(text)) {
     return {Kind::kProcesses, checked_count(nproc_per_node, *number, kAllowedProcesses), {}};
   }
-  const auto near = nearest_word(text, {"auto", "cpu", "gpu"});
+  const auto near = nearest_word(text, {"auto", "cpu", "gpu", "xpu"});
   throw UserError("'" + as_written(nproc_per_node) + "' is not a number of workers",
                   near ? "did you mean '" + *near + "'?" : kAllowedProcesses);
 }

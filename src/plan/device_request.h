@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cluster/allocation.h"
 #include "plan/setting.h"
 
 namespace lrun {
@@ -12,7 +14,7 @@ struct DeviceRequest {
   enum class Kind {
     kNone,       ///< not given
     kAuto,       ///< --devices auto
-    kAllGpus,    ///< --devices -1, --nproc-per-node gpu
+    kAllGpus,    ///< --devices -1, --nproc-per-node gpu, --nproc-per-node xpu
     kList,       ///< --devices 2,3
     kCount,      ///< --devices 8
     kProcesses,  ///< --nproc-per-node 8
@@ -20,8 +22,9 @@ struct DeviceRequest {
     kCpuCount,   ///< --nproc-per-node cpu
   };
   Kind kind = Kind::kNone;
-  int count = 0;                 ///< of kCount and kProcesses, at least 1
-  std::vector<std::string> ids;  ///< of kList: distinct, not empty
+  int count = 0;                         ///< of kCount and kProcesses, at least 1
+  std::vector<std::string> ids;          ///< of kList: distinct, not empty
+  std::optional<GpuVendor> vendor = {};  ///< of kAllGpus: whose GPUs alone will do; empty: anybody's
 
   bool operator==(const DeviceRequest&) const = default;
 };
@@ -29,7 +32,7 @@ struct DeviceRequest {
 /// \throws UserError  not a count, 'auto', '-1' or a list of distinct GPUs; says what is allowed.
 DeviceRequest read_devices(const Setting<std::string>& devices);
 
-/// \throws UserError  not a count, 'auto', 'cpu' or 'gpu'.
+/// \throws UserError  not a count, 'auto', 'cpu', 'gpu' or 'xpu'.
 DeviceRequest read_processes(const Setting<std::string>& nproc_per_node);
 
 /// Stands for '--exclude' where it left some devices of a host: they are not what it names.

@@ -197,10 +197,11 @@ bool needs_gpus(const LaunchRequest& request, const Environment& environment) {
   if (accelerator == "cpu" || accelerator == "tpu") return false;
   // Asked although they are hidden: the refusal is to say why there are none.
   const bool by_name = devices == "-1" || devices == "auto" || devices.find_first_of(",-") != std::string::npos;
-  if (accelerator == "gpu" || by_name || request.nproc_per_node.value == "gpu") return true;
+  const std::string& workers = request.nproc_per_node.value;
+  if (accelerator == "gpu" || by_name || workers == "gpu" || workers == "xpu") return true;
   const auto visible = environment.get("CUDA_VISIBLE_DEVICES");
   const bool hidden = visible && (visible->empty() || *visible == "-1");
-  return !hidden && (request.devices.given() || request.nproc_per_node.value != "cpu");
+  return !hidden && (request.devices.given() || workers != "cpu");
 }
 
 /// Numbers of processes that follow from the CPUs, and the threads of each.

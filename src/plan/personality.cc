@@ -15,7 +15,7 @@ Personality personality_of(Compat compat) {
     personality.failure = Personality::Failure::kTorchrunSummary;
     personality.restart_backoff = Duration::zero();
     personality.repeats_identical = true;
-    personality.unknown_signals_are_warned_of = true;
+    personality.only_full_signal_names = true;
     personality.every_program_is_python = true;
     personality.every_double_dollar = true;
     personality.unnamed_run_is_none = true;

@@ -21,14 +21,14 @@ struct Personality {
   Stdin standard_input = Stdin::kNull;
   OmpThreads omp_threads = OmpThreads::kFairShare;
   Failure failure = Failure::kVerdict;
-  Duration restart_backoff{1000};  ///< torchrun has none
-  bool repeats_identical = false;  ///< torchrun restarts also what failed twice in the same way while it started
-  bool unknown_signals_are_warned_of = false;  ///< as torchrun does; else they are an error
-  bool every_program_is_python = false;        ///< torchrun gives every program to Python unless told --no-python
-  bool every_double_dollar = false;            ///< torchrun makes every '$$' of an argument a '$'
-  bool unnamed_run_is_none = false;  ///< TORCHELASTIC_RUN_ID without --rdzv-id is 'none', else the run's own name
-  bool refuse_busy_gpus = true;      ///< GPUs asked for that others compute on; torchrun does not look
-  bool tells_progress = true;        ///< workers get LRUN_PROGRESS_FD; else only with --hang-timeout
+  Duration restart_backoff{1000};        ///< torchrun has none
+  bool repeats_identical = false;        ///< torchrun restarts also what failed twice in the same way while it started
+  bool only_full_signal_names = false;   ///< 'SIGTERM', as torchrun, which warns of others; else others are an error
+  bool every_program_is_python = false;  ///< torchrun gives every program to Python unless told --no-python
+  bool every_double_dollar = false;      ///< torchrun makes every '$$' of an argument a '$'
+  bool unnamed_run_is_none = false;      ///< TORCHELASTIC_RUN_ID without --rdzv-id is 'none', else the run's own name
+  bool refuse_busy_gpus = true;          ///< GPUs asked for that others compute on; torchrun does not look
+  bool tells_progress = true;            ///< workers get LRUN_PROGRESS_FD; else only with --hang-timeout
   bool refuse_missing_ranks = true;  ///< a local rank named in --tee, --redirects or --local-ranks-filter has to exist
   bool workers_may_start = false;    ///< --monitor-interval after a failure in the first second, as in torchrun's poll
   bool verbs = true;                 ///< 'doctor', 'status', ... as the first word

@@ -19,7 +19,9 @@ bool is_reserved(int number) {
   return is_private_signal(number) || std::find(std::begin(reserved), std::end(reserved), number) != std::end(reserved);
 }
 
-std::optional<int> usable_signal(std::string_view name) {
+/// torchrun looks names up in Python's module 'signal': neither 'TERM' nor '15' is one of it.
+std::optional<int> usable_signal(std::string_view name, const Personality& personality) {
+  if (personality.only_full_signal_names && !name.starts_with("SIG")) return std::nullopt;
   const std::optional<int> number = parse_signal(name);
   return number && !is_reserved(*number) ? number : std::nullopt;
 }
@@ -36,10 +38,10 @@ StopSignals choose_stop_signals(const Setting<std::string>& asked, const Persona
   while (true) {
     const std::size_t comma = rest.find(',');
     const std::string_view name = trimmed(rest.substr(0, comma), " ");
-    const std::optional<int> number = usable_signal(name);
+    const std::optional<int> number = usable_signal(name, personality);
     if (number) {
       signals.numbers.push_back(*number);
-    } else if (personality.unknown_signals_are_warned_of) {
+    } else if (personality.only_full_signal_names) {
       warnings.push_back("'" + std::string(name) + "' of " + asked.origin + " cannot be handled and is left out");
     } else {
       throw UserError("'" + std::string(name) + "' of '" + asked.origin + "' is no signal that can be handled",

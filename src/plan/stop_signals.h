@@ -19,8 +19,8 @@ struct StopSignals {
 /// SIGTERM, SIGINT, SIGHUP and SIGQUIT.
 StopSignals default_stop_signals();
 
-/// 'SIGTERM,SIGUSR1', also without 'SIG'; empty: the default. A name that cannot be used is one of `warnings` for
-/// torchrun, as there.
+/// 'SIGTERM,SIGUSR1', for lrun also without 'SIG', or numbers; empty: the default. A name that cannot be used is one of
+/// `warnings` for torchrun, as there.
 /// \throws UserError  an unknown name, or one that no process can handle, for lrun.
 StopSignals choose_stop_signals(const Setting<std::string>& asked, const Personality& personality,
                                 std::vector<std::string>& warnings);

@@ -81,6 +81,10 @@ std::vector<std::string> worker_command(const LaunchRequest& request, const Envi
   if (request.is_old_launch && request.no_python && !request.use_env) {
     throw UserError("'--no-python' without '--use-env' is refused by torch.distributed.launch", "add '--use-env'");
   }
+  if (request.use_env && request.compat == Compat::kTorchrun && !request.is_old_launch) {
+    throw UserError("'--use-env' is an option of torch.distributed.launch, and torchrun has none of the name",
+                    "leave it out: nothing is put before the arguments of PROGRAM");
+  }
   std::vector<std::string> argv;
   if (runs_in_python(request, program)) {
     argv = {environment.get("PYTHON_EXEC").value_or("python3"), "-u"};

@@ -17,7 +17,7 @@ namespace lrun {
 /// '#!…python…', and under torchrun's personality every program; --no-python executes whatever it is. The interpreter
 /// is $PYTHON_EXEC, else 'python3', always with -u (unbuffered).
 /// \throws UserError  --module together with --no-python; --no-python where a program is to get its local rank as an
-/// argument that only Python programs were ever given.
+/// argument that only Python programs were ever given; --use-env where torchrun, which has no such option, is meant.
 std::vector<std::string> worker_command(const LaunchRequest& request, const Environment& environment,
                                         const ProgramFacts& program);
 

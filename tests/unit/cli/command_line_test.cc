@@ -115,6 +115,14 @@ TEST(CommandLine, ALinkNamedTorchrunMeansItsDefaults) {
   EXPECT_FALSE(request_of({"--compat=torchrun", "p"}, {{"LRUN_COMPAT", "torch.distributed.launch"}}).is_old_launch);
 }
 
+TEST(CommandLine, BlanksAroundANumberAreNoMatter) {
+  const LaunchRequest request = request_of({"--nnodes=1 : 2", "-n", " 3", "--max-restarts= 4 ", "p"});
+  EXPECT_EQ(request.min_nodes, 1);
+  EXPECT_EQ(request.num_nodes.value, 2);
+  EXPECT_EQ(request.nproc_per_node.value, "3");
+  EXPECT_EQ(request.max_restarts.value, 4);
+}
+
 TEST(CommandLine, ReadsEveryFormOfADeviceList) {
   const std::vector<std::pair<std::string, std::string>> cases{{"8", "8"},
                                                                {"2,3", "2,3"},

@@ -30,6 +30,8 @@ TEST(OutputValues, UnreadableStreamsAreRefused) {
 
 TEST(OutputValues, RanksToShowAreNumbers) {
   EXPECT_EQ(output_of({"--local-ranks-filter=0,12"}).local_ranks, (std::vector<int>{0, 12}));
+  EXPECT_EQ(output_of({"--local-ranks-filter=0, 2 ,\t3"}).local_ranks, (std::vector<int>{0, 2, 3}))
+      << "as Python's int()";
   EXPECT_EQ(output_of({"--local-ranks-filter="}).local_ranks, std::vector<int>{});
   EXPECT_EQ(refusal({"--local-ranks-filter=0,x", "p"}),
             "lrun: error: '--local-ranks-filter 0,x': not a list of local ranks; allowed: numbers with commas\n"

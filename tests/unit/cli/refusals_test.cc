@@ -41,22 +41,22 @@ TEST(Refusal, OfDevicesNamesWhatIsAllowed) {
 TEST(Refusal, OfWorkersNamesWhatIsAllowed) {
   expect_refused({
       {"-n0",
-       "lrun: error: '-n 0': no such number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"
+       "lrun: error: '-n 0': no such number of workers; allowed: 1 to 16384, auto, cpu, gpu, xpu\n"
        "lrun: hint: for example '-n 1'\n"},
       {"--nproc-per-node=-1",
-       "lrun: error: '--nproc-per-node -1': no such number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"
+       "lrun: error: '--nproc-per-node -1': no such number of workers; allowed: 1 to 16384, auto, cpu, gpu, xpu\n"
        "lrun: hint: for example '--nproc-per-node 1'\n"},
       {"-n2.5",
-       "lrun: error: '-n 2.5': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"
+       "lrun: error: '-n 2.5': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu, xpu\n"
        "lrun: hint: for example '-n 2'\n"},
       {"-npgpuu",
-       "lrun: error: '-n pgpuu': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"
+       "lrun: error: '-n pgpuu': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu, xpu\n"
        "lrun: hint: for example '-n 2'\n"},
       {"--nproc-per-node=",
-       "lrun: error: '--nproc-per-node=': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"
+       "lrun: error: '--nproc-per-node=': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu, xpu\n"
        "lrun: hint: for example '--nproc-per-node 2'\n"},
       {"-np=gpus",
-       "lrun: error: '-np gpus': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu\n"
+       "lrun: error: '-np gpus': not a number of workers; allowed: 1 to 16384, auto, cpu, gpu, xpu\n"
        "lrun: hint: did you mean 'gpu'?\n"},
   });
 }
@@ -170,6 +170,9 @@ TEST(Refusal, OfLaterFlagsNamesTheFlagAndAWayOut) {
       {"--rdzv-backend=ectd",
        "lrun: error: '--rdzv-backend ectd': no such rendezvous backend; allowed: static, c10d, etcd, etcd-v2\n"
        "lrun: hint: did you mean 'etcd'?\n"},
+      {"--rdzv-conf=store_type=file",
+       "lrun: error: '--rdzv-conf store_type=file': launchers meet over TCP, and not through a store of type 'file'\n"
+       "lrun: hint: leave 'store_type' out, and give '--rdzv-endpoint HOST:29400' on every node\n"},
       {"--rdzv-conf=protocol=tls",
        "lrun: error: '--rdzv-conf protocol=tls': 'protocol' is neither http nor https\n"
        "lrun: hint: for example '--rdzv-conf protocol=https'\n"},

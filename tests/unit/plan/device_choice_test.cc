@@ -27,6 +27,17 @@ TEST(ChooseDevices, OnGpusFollowsTheTableOfDevices) {
   EXPECT_EQ(chosen(request_for("GPU-2,1"), node), "gpuGPU-2aaa,gpu1") << "a UUID stays one: CUDA may count otherwise";
 }
 
+TEST(ChooseDevices, XpuIsEveryGpuOfIntelAndOfNobodyElse) {
+  AllocatedNode intel = gpu_node(2);
+  intel.gpus.vendor = GpuVendor::kIntel;
+  EXPECT_EQ(chosen(request_for_processes("xpu"), intel), "gpu0,gpu1");
+  EXPECT_EQ(refusal_of([] { choose_devices(request_for_processes("xpu"), gpu_node(2)); }),
+            "'--nproc-per-node xpu' names GPUs of Intel, and those of 'host' are others | use '--nproc-per-node gpu'");
+  EXPECT_NE(refusal_of([] { choose_devices(request_for_processes("xpu"), cpu_node()); }).find("'host' has no GPU"),
+            std::string::npos);
+  EXPECT_TRUE(questions_of(request_for_processes("xpu"), environment_with({{"CUDA_VISIBLE_DEVICES", ""}})).gpus);
+}
+
 TEST(ChooseDevices, WithoutGpusACountIsCpuRanks) {
   EXPECT_EQ(chosen(request_for(""), cpu_node()), "cpu0");
   EXPECT_EQ(chosen(request_for("3"), cpu_node(2)), "cpu0,cpu1,cpu2") << "more than CPUs is the user's choice";

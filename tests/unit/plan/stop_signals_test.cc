@@ -49,5 +49,14 @@ TEST(StopSignals, TorchrunOnlyWarnsOfThem) {
   EXPECT_NE(warnings[0].find("SIGNONE"), std::string::npos) << warnings[0];
 }
 
+TEST(StopSignals, OfTorchrunAreFullNamesOnly) {
+  std::vector<std::string> warnings;
+  const StopSignals signals =
+      choose_stop_signals(asked("SIGTERM, 15,INT,SIGUSR2"), personality_of(Compat::kTorchrun), warnings);
+  EXPECT_EQ(signals.numbers, (std::vector<int>{SIGTERM, SIGUSR2}));
+  EXPECT_EQ(warnings, (std::vector<std::string>{"'15' of --signals-to-handle cannot be handled and is left out",
+                                                "'INT' of --signals-to-handle cannot be handled and is left out"}));
+}
+
 }  // namespace
 }  // namespace lrun

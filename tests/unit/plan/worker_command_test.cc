@@ -91,6 +91,16 @@ TEST(WorkerCommand, OfTheOldLauncherHasTheLocalRankAsFirstArgument) {
   EXPECT_THROW((void)second_worker(), UserError) << "as torch.distributed.launch";
 }
 
+TEST(WorkerCommand, OfTorchrunKnowsNoUseEnv) {
+  LaunchRequest request = request_of({"train.py"});
+  request.use_env = true;
+  EXPECT_EQ(command_of(request), (Words{"python3", "-u", "train.py"})) << "says of lrun what is so anyway";
+  request.compat = Compat::kTorchrun;
+  EXPECT_EQ(refusal_of([&] { command_of(request); }),
+            "'--use-env' is an option of torch.distributed.launch, and torchrun has none of the name | leave it out: "
+            "nothing is put before the arguments of PROGRAM");
+}
+
 TEST(WorkerCommand, TorchrunGivesEveryProgramToPython) {
   LaunchRequest request = request_of({"train"});
   request.compat = Compat::kTorchrun;
