@@ -42,6 +42,7 @@ declare -gA _lrun_values=(
   [--module]=-
   [--run-path]=-
   [--no-python]=-
+  [--liblrun]=-
   [--no_local_rank]=-
   [--use-env]=-
   [--compat]='lrun torchrun torch.distributed.launch'

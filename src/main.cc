@@ -55,6 +55,7 @@ int run(const std::vector<std::string>& argv) {
   if (request.verbosity > 0 && !place.empty()) say(Severity::kNote, place);
   const int nodes = nodes_to_start(request, allocation);
   if (nodes > 0 && request.dry_run == DryRun::kNo) {
+    check_for_all_nodes(request, of_workers);
     return start_on_nodes(nodes, argv, request, allocation, environment);
   }
   return run_request(request, allocation, environment, of_workers);

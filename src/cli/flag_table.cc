@@ -130,7 +130,8 @@ constexpr Flag kFirstFlags[] = {
          "workers. 'ddp_spawn' and 'ddp_fork' (or 'ddp_notebook'): one worker per node, which starts the ranks of "
          "its node itself by lrun::launch(). 'deepspeed': as ddp, for programs written for the launcher of DeepSpeed. "
          "'horovod': as ddp, with the environment and the rendezvous of programs written for Horovod. 'tpu': one "
-         "worker per chip of TPUs, for programs of torch_xla. Capital letters do not matter.",
+         "worker per chip of TPUs, for programs of torch_xla. dp, ddp2 and ddp_sharded are carried out by liblrun in "
+         "the program; Python programs are refused with them (see --liblrun). Capital letters do not matter.",
      .choices = "ddp dp ddp2 ddp_sharded ddp_spawn ddp_fork ddp_notebook deepspeed horovod tpu",
      .default_value = "ddp with several devices or nodes",
      .apply = flag_values::strategy},
@@ -199,6 +200,11 @@ constexpr Flag kProgramFlags[] = {
      .details = "Execute PROGRAM itself, also when its name ends in '.py'.",
      .pet_variable = "PET_NO_PYTHON",
      .apply = flag_values::no_python},
+    {.name = "liblrun",
+     .group = FlagGroup::kProgram,
+     .details = "PROGRAM, although it is a Python program, starts one of liblrun, or carries out --strategy itself. "
+                "Without it Python programs are refused with the strategies dp, ddp2 and ddp_sharded.",
+     .apply = flag_values::liblrun},
     {.name = "no_local_rank",
      .group = FlagGroup::kProgram,
      .details = "With --strategy deepspeed: do not put '--local_rank=N' before the arguments of PROGRAM.",

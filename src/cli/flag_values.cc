@@ -151,6 +151,8 @@ void run_path(const GivenValue& given, LaunchRequest& request) { request.run_pat
 
 void no_python(const GivenValue& given, LaunchRequest& request) { request.no_python = switch_value(given); }
 
+void liblrun(const GivenValue& given, LaunchRequest& request) { request.of_liblrun = switch_value(given); }
+
 void no_local_rank(const GivenValue& given, LaunchRequest& request) { request.no_local_rank = switch_value(given); }
 
 void use_env(const GivenValue& given, LaunchRequest& request) { request.use_env = switch_value(given); }

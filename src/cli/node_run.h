@@ -84,6 +84,7 @@ class NodeRun {
   void restart();
   void enter_round();
   void end_early(const RunEnd& end);
+  void tell_missing_liblrun();
   void tell_waiting();
   void stop_run(const Event& event, const RunEnd& end);
   [[nodiscard]] bool stops_for_others() const;

@@ -15,7 +15,9 @@
 #include "cli/node_run.h"
 #include "cli/run_ending.h"
 #include "cluster/slurm.h"
+#include "plan/device_request.h"
 #include "plan/horovod_environment.h"
+#include "plan/strategy_choice.h"
 #include "report/restart_text.h"
 
 namespace lrun {
@@ -143,12 +145,24 @@ void NodeRun::attempt_over() {
     events_.first_step(rank, attempt_->membership().attempt, steady_ns);
   }
   const RunOutcome outcome = attempt_->supervisor().outcome();
+  if (outcome.end.kind == RunEnd::Kind::kSucceeded) tell_missing_liblrun();
   if (!job_) return attempt_judged(judge(outcome.end, outcome.records), false);
   if (outcome.end.kind != RunEnd::Kind::kSucceeded) nothing_survives();
   if (early_end_) return conclude();  // the job goes on without us
   job_->attempt_over(outcome, attempt_->supervisor().state().unwanted);
   if (guard_died_ && !concluding_) conclude();
   if (job_->waits()) waiting_note_ = loop_.after(kQuietWait, [this] { tell_waiting(); });
+}
+
+/// A shell script may start Python, and a program of its own language may have another library. All nodes run the same.
+void NodeRun::tell_missing_liblrun() {
+  const bool is_first = !job_ || job_->membership().self.node_rank == 0;
+  if (!is_first || !plan_.watches_for_liblrun || attempt_->steps() > 0) return;
+  const std::string text = fmt::format(
+      "'{}' is carried out by liblrun, and no step of it was seen: the program may have trained {}; with '--liblrun' "
+      "nobody looks",
+      as_written(plan_.strategy), way_without_liblrun(plan_.strategy.value));
+  say(message_line(Severity::kWarning, text, takes_colour(STDERR_FILENO)));
 }
 
 void NodeRun::tell_waiting() {

@@ -7,6 +7,10 @@
 
 namespace lrun {
 
+/// What every node of a run would refuse, before any other one is reached.
+/// \throws UserError  as make_plan() on each of them.
+void check_for_all_nodes(const LaunchRequest& request, const Environment& of_workers);
+
 /// Shows the plan of a request, or runs it on this node. `request` has its place in `allocation`, which was detected
 /// with `environment`: that of the workers.
 /// \return the exit code of lrun. \throws as launch().

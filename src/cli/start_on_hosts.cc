@@ -178,7 +178,10 @@ int run_on_hosts(ParsedCommandLine parsed, const std::vector<Host>& hosts, const
   const std::vector<bool> here = which_are_here(hosts);
   const Environment of_workers = changed(environment, request.setup.environment);
   const bool alone = hosts.size() == 1 && here.front();
-  if (!alone && request.dry_run == DryRun::kNo) return start_on_hosts(parsed, request, hosts, here, environment);
+  if (!alone && request.dry_run == DryRun::kNo) {
+    check_for_all_nodes(request, of_workers);
+    return start_on_hosts(parsed, request, hosts, here, environment);
+  }
   Questions questions = questions_of(request, of_workers);
   questions.manager = questions.other_managers = false;  // the user has said where the run is
   const Allocation this_host = detect_allocation(questions, of_workers);

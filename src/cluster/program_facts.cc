@@ -23,13 +23,14 @@ std::string seen_from(const std::string& folder, const std::string& path) {
   return folder.empty() || path.starts_with('/') ? path : folder + "/" + path;
 }
 
-bool is_on_path(const std::string& name, std::string_view path, const std::string& folder) {
+/// Where the program `name` is; empty: nowhere.
+std::string find_on_path(const std::string& name, std::string_view path, const std::string& folder) {
   while (true) {
     const auto colon = path.find(':');
     const std::string_view directory = path.substr(0, colon);
-    const std::string candidate = directory.empty() ? name : std::string(directory) + "/" + name;
-    if (is_executable_file(seen_from(folder, candidate))) return true;
-    if (colon == std::string_view::npos) return false;
+    std::string candidate = seen_from(folder, directory.empty() ? name : std::string(directory) + "/" + name);
+    if (is_executable_file(candidate)) return candidate;
+    if (colon == std::string_view::npos) return {};
     path.remove_prefix(colon + 1);
   }
 }
@@ -50,12 +51,15 @@ std::string first_line_of(const std::string& path) {
 
 ProgramFacts look_at_program(const std::string& program, const Environment& environment, const std::string& folder) {
   const bool is_path = program.find('/') != std::string::npos;
-  ProgramFacts facts;
+  const std::string here = seen_from(folder, program);
   // Without PATH, execvp searches these two.
-  facts.executable = is_path ? is_executable_file(seen_from(folder, program))
-                             : is_on_path(program, environment.get("PATH").value_or("/bin:/usr/bin"), folder);
-  if (!facts.executable) facts.first_line = first_line_of(seen_from(folder, program));
-  facts.there = facts.executable || access(seen_from(folder, program).c_str(), F_OK) == 0;
+  const std::string found =
+      is_path ? here : find_on_path(program, environment.get("PATH").value_or("/bin:/usr/bin"), folder);
+  ProgramFacts facts;
+  facts.executable = is_path ? is_executable_file(here) : !found.empty();
+  facts.first_line = first_line_of(facts.executable ? found : here);
+  if (facts.executable && !facts.first_line.starts_with("#!")) facts.first_line.clear();
+  facts.there = facts.executable || access(here.c_str(), F_OK) == 0;
   return facts;
 }
 

@@ -9,7 +9,8 @@ namespace lrun {
 /// What planning must know about the file that is to be run; empty but for `there` when there is no such file.
 struct ProgramFacts {
   bool executable = false;  ///< by name on PATH, or by path with execute permission
-  std::string first_line;   ///< of a readable file that is not executable, without the line's end; at most 256 bytes
+  std::string first_line;   ///< of a readable file, without the line's end; at most 256 bytes. Of one that is
+                            ///< executable only where it begins with '#!'
 
   bool there = true;  ///< as a program, or as a file that an interpreter could read
 

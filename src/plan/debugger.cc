@@ -1,13 +1,13 @@
 #include "plan/debugger.h"
 
 #include <algorithm>
-#include <string_view>
+
+#include "plan/python_program.h"
 
 namespace lrun {
 
 std::vector<std::string> below_debugger(std::vector<std::string> program) {
-  const std::string_view name = std::string_view(program.front()).substr(program.front().rfind('/') + 1);
-  if (name.starts_with("python")) {
+  if (is_python(program.front())) {
     // What Python runs comes after its options; '-m MODULE' is something that pdb runs as well, '-c TEXT' is not.
     const auto what = std::find_if(program.begin() + 1, program.end(), [](const std::string& word) {
       return !word.starts_with('-') || word == "-m" || word == "-c";

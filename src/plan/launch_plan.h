@@ -63,6 +63,7 @@ struct LaunchPlan {
   std::string allocation;  ///< who said which nodes there are, and why: for --dry-run
   Personality personality;
   Setting<std::string> strategy;     ///< resolved: 'ddp', 'dp', 'ddp2', or 'single' for one device
+  bool watches_for_liblrun = false;  ///< the strategy is its work, and nobody has said that the program has it
   Setting<std::string> accelerator;  ///< resolved: 'cpu', 'gpu' or 'tpu'
   Setting<std::string>
       process_group_backend;      ///< resolved for the workers: 'nccl', 'gloo', 'shm', 'shm+gloo', or as asked

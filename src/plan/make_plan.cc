@@ -301,6 +301,9 @@ LaunchPlan make_plan(const LaunchRequest& asked, const Environment& environment,
   plan.devices = choices.front().asked;
   plan.strategy = choose_strategy(asked_strategy(request, plan.personality), static_cast<int>(most_devices(choices)),
                                   plan.num_nodes);
+  check_program(plan.strategy, request, program);
+  plan.watches_for_liblrun =
+      needs_liblrun(plan.strategy.value) && !request.of_liblrun && plan.personality.tells_progress;
   plan.process_group_backend =
       choose_backend(request.process_group_backend, plan.accelerator.value, plan.num_nodes, choices.front().gpu_vendor);
 

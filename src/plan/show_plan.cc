@@ -11,6 +11,7 @@
 #include "plan/cpu_binding.h"
 #include "plan/device_request.h"
 #include "plan/horovod_environment.h"
+#include "plan/strategy_choice.h"
 #include "plan/worker_command.h"
 #include "plan/worker_environment.h"
 
@@ -123,7 +124,8 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   text += row("devices", devices, plan.devices.given() ? as_written(plan.devices) : "default");
   text += row("accelerator", plan.accelerator.value,
               plan.accelerator.given() ? plan.accelerator.origin : "default: GPUs if there are any");
-  text += row("strategy", plan.strategy.value, strategy_from);
+  text += row("strategy", plan.strategy.value + (needs_liblrun(plan.strategy.value) ? ", carried out by liblrun" : ""),
+              strategy_from);
   text += row("world size", std::to_string(plan.world_size));
   text += row("backend", plan.process_group_backend.value, who_said(plan.process_group_backend));
   text += row("master", (plan.master_addr.empty() ? std::string(kAtStart) : plan.master_addr) + ", port " + port);

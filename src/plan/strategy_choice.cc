@@ -1,11 +1,15 @@
 #include "plan/strategy_choice.h"
 
+#include <fmt/format.h>
+
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/nearest.h"
 #include "base/user_error.h"
+#include "plan/device_request.h"
+#include "plan/python_program.h"
 
 namespace lrun {
 namespace {
@@ -39,6 +43,24 @@ void check_name(const std::string& name) {
 }
 
 }  // namespace
+
+bool needs_liblrun(std::string_view strategy) {
+  return strategy == "dp" || strategy == "ddp2" || strategy == "ddp_sharded";
+}
+
+std::string way_without_liblrun(std::string_view strategy) {
+  if (strategy == "ddp_sharded") return "without sharding";
+  return strategy == "dp" ? "on one device" : "on one device of each node";
+}
+
+void check_program(const Setting<std::string>& strategy, const LaunchRequest& request, const ProgramFacts& program) {
+  const std::string& name = strategy.value;
+  if (!needs_liblrun(name) || request.of_liblrun || !is_python_program(request, program)) return;
+  throw UserError(fmt::format("'{}' is carried out by liblrun, and '{}' is a Python program: it would train {}",
+                              as_written(strategy), request.command.front(), way_without_liblrun(name)),
+                  fmt::format("use '--strategy ddp' and {}, or '--liblrun' for one that starts a program of liblrun",
+                              name == "ddp_sharded" ? "FSDP or ZeroRedundancyOptimizer" : "DistributedDataParallel"));
+}
 
 bool starts_ranks_from_within(std::string_view strategy) {
   return strategy == "ddp_spawn" || strategy == "ddp_fork" || strategy == "ddp_notebook";

@@ -5,20 +5,12 @@
 
 #include "base/user_error.h"
 #include "plan/debugger.h"
+#include "plan/python_program.h"
 
 namespace lrun {
 namespace {
 
 constexpr std::string_view kMacro = "local_rank";
-
-bool runs_in_python(const LaunchRequest& request, const ProgramFacts& program) {
-  if (request.run_path) return true;
-  if (request.no_python) return false;
-  if (request.module || personality_of(request.compat).every_program_is_python) return true;
-  if (request.command.front().ends_with(".py")) return true;
-  return !program.executable && program.first_line.starts_with("#!") &&
-         program.first_line.find("python") != std::string::npos;
-}
 
 bool begins_identifier(char letter) {
   return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || letter == '_';
@@ -86,7 +78,7 @@ std::vector<std::string> worker_command(const LaunchRequest& request, const Envi
                     "leave it out: nothing is put before the arguments of PROGRAM");
   }
   std::vector<std::string> argv;
-  if (runs_in_python(request, program)) {
+  if (is_given_to_python(request, program)) {
     argv = {environment.get("PYTHON_EXEC").value_or("python3"), "-u"};
     if (request.module) argv.emplace_back("-m");
   }

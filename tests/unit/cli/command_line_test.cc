@@ -115,6 +115,11 @@ TEST(CommandLine, ALinkNamedTorchrunMeansItsDefaults) {
   EXPECT_FALSE(request_of({"--compat=torchrun", "p"}, {{"LRUN_COMPAT", "torch.distributed.launch"}}).is_old_launch);
 }
 
+TEST(CommandLine, SaysThatAPythonProgramIsOfLiblrun) {
+  EXPECT_TRUE(request_of({"--liblrun", "wrapper.py"}).of_liblrun);
+  EXPECT_TRUE(request_of({"wrapper.py"}, {{"LRUN_LIBLRUN", "1"}}).of_liblrun);
+}
+
 TEST(CommandLine, BlanksAroundANumberAreNoMatter) {
   const LaunchRequest request = request_of({"--nnodes=1 : 2", "-n", " 3", "--max-restarts= 4 ", "p"});
   EXPECT_EQ(request.min_nodes, 1);

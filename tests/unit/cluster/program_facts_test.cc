@@ -29,13 +29,17 @@ class LookAtProgram : public testing::Test {
 
 TEST_F(LookAtProgram, FindsANameOnThePath) {
   (void)make("train", "#!/bin/sh\n", 0755);
-  EXPECT_EQ(look("train"), (ProgramFacts{true, ""}));
+  EXPECT_EQ(look("train"), (ProgramFacts{true, "#!/bin/sh"}));
   EXPECT_EQ(look("trian"), (ProgramFacts{.there = false}));
 }
 
 TEST_F(LookAtProgram, ReadsTheFirstLineOfWhatIsNotExecutable) {
   const std::string script = make("train", "#!/usr/bin/env python3\r\nimport torch\n", 0644);
   EXPECT_EQ(look(script), (ProgramFacts{false, "#!/usr/bin/env python3"}));
+}
+
+TEST_F(LookAtProgram, HasNoFirstLineOfAMachinesProgram) {
+  EXPECT_EQ(look(make("train", "\177ELF\nrest", 0755)), (ProgramFacts{true, ""}));
 }
 
 TEST_F(LookAtProgram, ReadsAtMostALinesWorthOfAHugeLine) {

@@ -69,6 +69,16 @@ TEST(ShowPlan, TextNamesChosenGpusThreadsAndWarnings) {
   expect_golden("chosen-gpus.txt", show_plan_text(plan_of(request, node, environment), environment));
 }
 
+TEST(ShowPlan, SaysOfPythonWithAStrategyOfLiblrunWhatARunWould) {
+  LaunchRequest request = request_for("2");
+  request.strategy = flag("--strategy", "dp");
+  request.command = {"train.py"};
+  request.dry_run = DryRun::kText;
+  EXPECT_NE(refusal_of([&] { plan_of(request, cpu_node()); }), "");
+  request.of_liblrun = true;
+  EXPECT_FALSE(plan_of(request, cpu_node()).watches_for_liblrun);
+}
+
 TEST(ShowPlan, JsonIsWhatTheGoldenSays) {
   expect_golden("three-devices.json", show_plan_json(three_devices(), kInsideSrun));
 }
