@@ -43,6 +43,7 @@ declare -gA _lrun_values=(
   [--run-path]=-
   [--no-python]=-
   [--liblrun]=-
+  [--nested]=-
   [--no_local_rank]=-
   [--use-env]=-
   [--compat]='lrun torchrun torch.distributed.launch'

@@ -161,6 +161,7 @@ complete -c lrun -n 'not __lrun_program' -s m -l module -d 'PROGRAM is a Python 
 complete -c lrun -n 'not __lrun_program' -l run-path -d 'PROGRAM is a Python script, whatever it is called'
 complete -c lrun -n 'not __lrun_program' -l no-python -d 'Execute PROGRAM itself, whatever it is'
 complete -c lrun -n 'not __lrun_program' -l liblrun -d 'A Python program that starts one of liblrun'
+complete -c lrun -n 'not __lrun_program' -l nested -d 'Started by a worker of another run, and meant to be'
 complete -c lrun -n 'not __lrun_program' -l no_local_rank -d 'No --local_rank=N for programs of DeepSpeed'
 complete -c lrun -n 'not __lrun_program' -l use-env -d 'No --local-rank=N for programs of torch.distributed.launch'
 complete -c lrun -n 'not __lrun_program' -x -l compat -a 'lrun torchrun torch.distributed.launch' -d 'Whose defaults'

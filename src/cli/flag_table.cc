@@ -205,6 +205,12 @@ constexpr Flag kProgramFlags[] = {
      .details = "PROGRAM, although it is a Python program, starts one of liblrun, or carries out --strategy itself. "
                 "Without it Python programs are refused with the strategies dp, ddp2 and ddp_sharded.",
      .apply = flag_values::liblrun},
+    {.name = "nested",
+     .group = FlagGroup::kProgram,
+     .details = "A worker of another run starts this lrun, and its workers are meant to be a world apart from those of "
+                "that run's other ranks. Without it a warning says so.",
+     .lrun_variable = false,
+     .apply = flag_values::nested},
     {.name = "no_local_rank",
      .group = FlagGroup::kProgram,
      .details = "With --strategy deepspeed: do not put '--local_rank=N' before the arguments of PROGRAM.",

@@ -153,6 +153,8 @@ void no_python(const GivenValue& given, LaunchRequest& request) { request.no_pyt
 
 void liblrun(const GivenValue& given, LaunchRequest& request) { request.of_liblrun = switch_value(given); }
 
+void nested(const GivenValue& given, LaunchRequest& request) { request.nested = switch_value(given); }
+
 void no_local_rank(const GivenValue& given, LaunchRequest& request) { request.no_local_rank = switch_value(given); }
 
 void use_env(const GivenValue& given, LaunchRequest& request) { request.use_env = switch_value(given); }

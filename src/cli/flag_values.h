@@ -23,6 +23,7 @@ void module(const GivenValue& given, LaunchRequest& request);
 void run_path(const GivenValue& given, LaunchRequest& request);
 void no_python(const GivenValue& given, LaunchRequest& request);
 void liblrun(const GivenValue& given, LaunchRequest& request);
+void nested(const GivenValue& given, LaunchRequest& request);
 void no_local_rank(const GivenValue& given, LaunchRequest& request);
 void use_env(const GivenValue& given, LaunchRequest& request);
 void compat(const GivenValue& given, LaunchRequest& request);

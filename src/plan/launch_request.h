@@ -28,6 +28,7 @@ struct LaunchRequest {
   bool run_path = false;             ///< --run-path: PROGRAM is a Python script whatever it is called
   bool no_python = false;            ///< --no-python: execute PROGRAM whatever it is
   bool of_liblrun = false;           ///< --liblrun: PROGRAM carries out the strategy, though it is a Python program
+  bool nested = false;               ///< --nested: to be started by a worker of another run is meant
   bool no_local_rank = false;        ///< --no_local_rank: under 'deepspeed' PROGRAM gets no '--local_rank=N'
   bool is_old_launch = false;        ///< --compat=torch.distributed.launch: PROGRAM gets '--local-rank=N' …
   bool use_env = false;              ///< --use-env: … but for this

@@ -3,15 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/user_error.h"
 #include "plan/backend_choice.h"
 #include "plan/cpu_binding.h"
+#include "plan/crowded_cpus.h"
 #include "plan/device_choice.h"
 #include "plan/device_request.h"
 #include "plan/gpu_visibility.h"
 #include "plan/horovod_environment.h"
 #include "plan/job_place.h"
+#include "plan/outer_run.h"
 #include "plan/rank_layout.h"
 #include "plan/strategy_choice.h"
 #include "plan/task_place.h"
@@ -178,6 +181,10 @@ void add_notes(LaunchPlan& plan, const std::vector<DeviceChoice>& choices) {
                   plan.strategy.value, devices == 1 ? "rank" : fmt::format("{} ranks", devices)));
 }
 
+void warn(LaunchPlan& plan, std::string problem) {
+  if (!problem.empty()) plan.warnings.push_back(std::move(problem));
+}
+
 void add_warnings(LaunchPlan& plan, const std::vector<DeviceChoice>& choices) {
   for (const DeviceChoice& choice : choices) {
     for (const std::string& line : choice.warnings) {
@@ -204,10 +211,10 @@ bool needs_gpus(const LaunchRequest& request, const Environment& environment) {
   return !hidden && (request.devices.given() || workers != "cpu");
 }
 
-/// Numbers of processes that follow from the CPUs, and the threads of each.
+/// Numbers of processes that follow from the CPUs, and the threads of each, which may also be too many.
 bool needs_cpus(const LaunchRequest& request, const Environment& environment) {
   const auto counts_cpus = [](const std::string& value) { return value == "auto" || value == "-1" || value == "cpu"; };
-  return !environment.has("OMP_NUM_THREADS") || request.bind.value != Binding::kNone ||
+  return environment.get("OMP_NUM_THREADS") != "1" || request.bind.value != Binding::kNone ||
          counts_cpus(request.devices.value) || counts_cpus(request.nproc_per_node.value);
 }
 
@@ -317,7 +324,7 @@ LaunchPlan make_plan(const LaunchRequest& asked, const Environment& environment,
   plan.setup = request.setup;
   check_wrappers(plan.setup.wrappers, plan.world_size);
   check_debug_rank(request, plan.world_size);
-  if (const std::string problem = program_problem(request, program); !problem.empty()) plan.warnings.push_back(problem);
+  warn(plan, program_problem(request, program));
   for (std::string& warning : warn_about_missing(environment, plan.setup.environment)) {
     plan.warnings.push_back(std::move(warning));
   }
@@ -325,9 +332,7 @@ LaunchPlan make_plan(const LaunchRequest& asked, const Environment& environment,
   add_local_rank(plan, request, plan.argv);
   plan.rank_0_hosts_store = rank_0_hosts_store(request, environment);
   choose_master(request, nodes.front(), plan);
-  if (const std::string problem = meeting_problem(request, allocation, plan); !problem.empty()) {
-    plan.warnings.push_back(problem);
-  }
+  warn(plan, meeting_problem(request, allocation, plan));
   check_horovod(environment, request.dry_run != DryRun::kNo, plan);
   plan.seed = request.seed;
   plan.bind = request.bind;
@@ -339,7 +344,7 @@ LaunchPlan make_plan(const LaunchRequest& asked, const Environment& environment,
     check_local_ranks(request.output, static_cast<int>(most));
   }
   plan.output = decide_output(request.output, plan.personality, request.log_dir.value, environment);
-  if (const std::string problem = redirects_problem(request); !problem.empty()) plan.warnings.push_back(problem);
+  warn(plan, redirects_problem(request));
   plan.output.rank_on_terminal = plan.setup.debug_rank.value;
   plan.grace = grace_of(request, environment);
   plan.timeout = request.timeout;
@@ -356,6 +361,8 @@ LaunchPlan make_plan(const LaunchRequest& asked, const Environment& environment,
                           request.restart_backoff.source, request.restart_backoff.origin};
   if (task && nodes.front().cpus < allocation.cpus_given) keep_own_rank(*task, plan);  // its CPUs are its own
   plan.omp_num_threads = threads_per_worker(plan, nodes.front().cpus, environment);
+  warn(plan, warn_about_crowded_cpus(plan, nodes.front().cpus, environment));
+  warn(plan, warn_about_outer_run(request, environment));
   bind_all(plan, nodes, environment);
   if (task) keep_own_rank(*task, plan);
   add_warnings(plan, choices);

@@ -1,10 +1,12 @@
 // What would go wrong without a word: each is told once, with what to type.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "support/lrun_process.h"
 
@@ -28,6 +30,17 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   std::size_t count = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
   return count;
+}
+
+void on_one_cpu() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  (void)::sched_getaffinity(0, sizeof mask, &mask);
+  std::size_t first = 0;
+  while (first < std::size_t{CPU_SETSIZE} && !CPU_ISSET(first, &mask)) ++first;
+  CPU_ZERO(&mask);
+  CPU_SET(first, &mask);
+  (void)::sched_setaffinity(0, sizeof mask, &mask);
 }
 
 TEST(StrategyOfLiblrun, OfAPythonProgramIsRefusedBeforeAnythingStarts) {
@@ -62,6 +75,35 @@ TEST(StrategyOfLiblrun, ThatNobodyCarriedOutIsTold) {
   LrunProcess failed({"--devices", "2", "--strategy", "ddp_sharded", "false"});
   EXPECT_EQ(failed.wait().code, 1);
   EXPECT_EQ(failed.err().find("no step of it"), std::string::npos) << failed.err();
+}
+
+TEST(NestedRun, IsToldByRank0OfTheOuterOne) {
+  const std::vector<std::string> four{"--devices", "4", "--output=raw", LRUN_PROGRAM};
+  std::vector<std::string> plain = four;
+  plain.insert(plain.end(), {"sh", "-c", ":"});
+  LrunProcess lrun(plain);
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_EQ(count_of(lrun.err(), "lrun: warning: this lrun is started by rank 0 of run '"), 1U) << lrun.err();
+  EXPECT_EQ(count_of(lrun.err(), "\n"), 1U) << lrun.err();
+  std::vector<std::string> meant = four;
+  meant.insert(meant.end(), {"--nested", "sh", "-c", ":"});
+  LrunProcess silent(meant);
+  EXPECT_EQ(silent.wait().code, 0);
+  EXPECT_EQ(silent.err(), "");
+}
+
+TEST(CrowdedCpus, AreToldOnce) {
+  LrunProcess workers({"--devices", "5", "true"}, {.before_exec = on_one_cpu});
+  EXPECT_EQ(workers.wait().code, 0);
+  EXPECT_EQ(
+      workers.err(),
+      "lrun: warning: 5 workers on 1 usable CPU will mostly wait for each other; '--devices 1' is one for each\n");
+  LrunProcess threads({"--devices", "2", "true"},
+                      {.environment = {{"OMP_NUM_THREADS", "64"}}, .before_exec = on_one_cpu});
+  EXPECT_EQ(threads.wait().code, 0);
+  EXPECT_EQ(threads.err(),
+            "lrun: warning: OMP_NUM_THREADS=64 in 2 workers makes 128 threads on 1 usable CPU, which will mostly wait "
+            "for each other; OMP_NUM_THREADS=1 is a fair share\n");
 }
 
 }  // namespace
