@@ -23,6 +23,7 @@
 #include "plan/make_plan.h"
 #include "plan/task_place.h"
 #include "process/process_title.h"
+#include "remote/srun_watch.h"
 #include "remote/ssh.h"
 #include "report/parent_error_file.h"
 #include "verdict/judge.h"
@@ -32,6 +33,12 @@ namespace {
 
 int answer_with(const std::string& text) { return print(text) ? 0 : kExitRefused; }
 
+/// What is wrong in a line that all tasks of a Slurm step have, the lrun that started the step or its first task says.
+bool is_told_by_another(const Environment& environment) {
+  const bool is_later_task = tasks_of_step(environment) > 1 && environment.get("SLURM_PROCID") != "0";
+  return is_later_task || srun_place(environment).has_value();
+}
+
 /// parse → detect → plan → run → report
 int run(const std::vector<std::string>& argv) {
   fill_standard_descriptors();
@@ -39,7 +46,9 @@ int run(const std::vector<std::string>& argv) {
   if (argv.size() == 2 && argv.back() == kRelayWord) return serve_relay();
   const Environment environment = Environment::of_this_process();
   const ParsedCommandLine parsed = parse_command_line(argv, environment, read_file);
-  for (const std::string& warning : parsed.warnings) say(Severity::kWarning, warning);
+  if (!parsed.warnings.empty() && !is_told_by_another(environment)) {
+    for (const std::string& warning : parsed.warnings) say(Severity::kWarning, warning);
+  }
   if (parsed.action == ParsedCommandLine::Action::kVerb) return run_verb(parsed.verb, environment);
   if (parsed.action == ParsedCommandLine::Action::kPrintConfig) return answer_with(config_text(parsed.settings));
   if (parsed.action != ParsedCommandLine::Action::kLaunch) return answer_with(help_text(parsed.action));

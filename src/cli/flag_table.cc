@@ -263,7 +263,8 @@ constexpr Flag kLastFlags[] = {
      .short_names = "v",
      .group = FlagGroup::kInformation,
      .brief = "tell what lrun does (-vv tells more)",
-     .details = "Tell on stderr what lrun does. Twice tells more.",
+     .details = "Tell on stderr what lrun does, and which variables of the environment workers find with other values. "
+                "Twice tells more.",
      .apply = flag_values::verbose},
     {.name = "version",
      .group = FlagGroup::kInformation,

@@ -145,6 +145,7 @@ void add_ssh(const HorovodrunOption& option, const std::string& origin, const st
   for (const Option& earlier : line.options) {
     if (earlier.flag->name == "ssh") command = earlier.value;
   }
+  std::erase_if(line.options, [](const Option& earlier) { return earlier.flag->name == "ssh"; });
   command += fmt::format(" {} {}", option.what, is_port ? value : quoted_for_shell(value));
   line.options.push_back({find_flag("ssh"), origin, command, {}});
 }

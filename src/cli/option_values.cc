@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
+
+#include "base/user_error.h"
 
 namespace lrun {
 namespace {
@@ -33,6 +36,37 @@ void append_all(const Flag& flag, const SpelledLine& line, std::vector<GivenValu
   }
 }
 
+/// Whether two values of a flag ask for the same: '30' and '30s'.
+bool ask_for_the_same(const Flag& flag, const std::string& one, const std::string& other) {
+  if (one == other) return true;
+  if (flag.apply == nullptr) return false;
+  try {
+    LaunchRequest of_one;
+    LaunchRequest of_other;
+    flag.apply({&flag, one, Source::kFlag, {}}, of_one);
+    flag.apply({&flag, other, Source::kFlag, {}}, of_other);
+    return of_one == of_other;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+/// As it stands on the line: '--devices 2', '--core=0'.
+std::string as_typed(const SpelledLine::Option& option) {
+  const bool is_switch = option.flag->value == ValueKind::kNone;
+  if (is_switch) return option.value.empty() ? option.origin : option.origin + "=" + option.value;
+  return GivenValue{option.flag, option.value, Source::kFlag, option.origin}.as_written();
+}
+
+/// Somebody who appends to a line that was made elsewhere means the last; one who has not seen the first may not.
+std::string warn_about_second(const SpelledLine::Option& last, const SpelledLine& line) {
+  for (const SpelledLine::Option& option : line.options) {
+    if (option.flag != last.flag || ask_for_the_same(*last.flag, option.value, last.value)) continue;
+    return "'" + as_typed(option) + "' and '" + as_typed(last) + "' are both given: the last one counts";
+  }
+  return {};
+}
+
 }  // namespace
 
 OptionValues collect_values(const SpelledLine& line, const std::vector<std::string>& words) {
@@ -59,6 +93,9 @@ OptionValues collect_values(const SpelledLine& line, const std::vector<std::stri
     }
     const auto& [option, last] = registered;
     values.given.push_back({flag, value_in(*flag, *option, *last), Source::kFlag, last->origin});
+    if (std::string warning = warn_about_second(*last, line); !warning.empty()) {
+      values.warnings.push_back(std::move(warning));
+    }
   }
   values.command = app.remaining();
   // CLI11 2.1 keeps the '--' in front of the program among the remaining words, later releases may not.

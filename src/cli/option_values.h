@@ -12,7 +12,8 @@ namespace lrun {
 struct OptionValues {
   /// In the table's order; of a flag that was given twice the last value, of a repeatable one all in their order.
   std::vector<GivenValue> given;
-  std::vector<std::string> command;  ///< PROGRAM and its arguments, untouched
+  std::vector<std::string> command;   ///< PROGRAM and its arguments, untouched
+  std::vector<std::string> warnings;  ///< one line for each flag that was given twice and differs
 };
 
 /// Collects the values of a line: switches are counted.

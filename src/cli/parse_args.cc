@@ -161,6 +161,7 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
   if (parsed.action != LineAction::kLaunch && parsed.action != LineAction::kPrintConfig) return parsed;
   parsed.warnings = warn_about_unknown_variables(environment);
   OptionValues on_line = collect_values(line, words);
+  std::move(on_line.warnings.begin(), on_line.warnings.end(), std::back_inserter(parsed.warnings));
   const GivenValue* const in_environment = find_config_file(from_environment);
   const GivenValue* const asked_for = find_config_file(on_line.given);
   Values from_file = values_from_config(asked_for != nullptr ? asked_for : in_environment, environment, read_file);

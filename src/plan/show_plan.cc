@@ -262,6 +262,9 @@ std::string common_environment(const LaunchPlan& plan, const Environment& base) 
     if (!node_scope && !shown_above) words.push_back(name + "=" + quoted(value));
   }
   std::string text = "\nevery worker:\n" + wrapped(words);
+  std::vector<std::string> replaced = replaced_variables(plan, base);
+  for (std::string& variable : replaced) variable = quoted(variable);
+  if (!replaced.empty()) text += "\nreplaced:\n" + wrapped(replaced);
   if (!environment.removed().empty()) text += "\nnot passed on:\n" + wrapped(environment.removed());
   return text;
 }

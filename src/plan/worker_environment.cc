@@ -242,4 +242,21 @@ WorkerEnvironment::Variables WorkerEnvironment::of(const WorkerPlan& worker) con
   return variables;
 }
 
+std::vector<std::string> replaced_variables(const LaunchPlan& plan, const Environment& base) {
+  const NodePlan& node = plan.nodes.front();
+  const WorkerEnvironment environment(plan, node, base, {.master_port = plan.master_port.value_or(0)});
+  std::map<std::string, std::string> of_all(environment.shared_contract().begin(), environment.shared_contract().end());
+  std::map<std::string, std::string> of_first;
+  for (auto& [name, value] : environment.of(node.workers.front())) of_first[name] = value;
+  std::vector<std::string> replaced;
+  for (const auto& [name, value] : base.variables()) {
+    const auto shared = of_all.find(name);
+    const auto own = of_first.find(name);
+    const bool other_for_all = shared != of_all.end() && shared->second != value;
+    const bool other_for_some = own != of_first.end() && (own->second != value || plan.world_size > 1);
+    if (!name.starts_with("LRUN_") && (other_for_all || other_for_some)) replaced.push_back(entry_of(name, value));
+  }
+  return replaced;
+}
+
 }  // namespace lrun

@@ -139,4 +139,8 @@ class WorkerEnvironment {
   GpuVendor gpu_vendor_ = GpuVendor::kNvidia;
 };
 
+/// Variables of `base` of which the workers of the plan's first node get other values, as they are there: 'RANK=3'.
+/// Those of LRUN_ are settings of lrun and left out.
+std::vector<std::string> replaced_variables(const LaunchPlan& plan, const Environment& base);
+
 }  // namespace lrun

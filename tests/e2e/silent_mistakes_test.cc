@@ -77,6 +77,19 @@ TEST(StrategyOfLiblrun, ThatNobodyCarriedOutIsTold) {
   EXPECT_EQ(failed.err().find("no step of it"), std::string::npos) << failed.err();
 }
 
+TEST(OptionBehindTheProgram, IsToldWhereTheProgramDoesNotKnowIt) {
+  const Script deaf("import os; print(os.environ['WORLD_SIZE'])\n");
+  LrunProcess lrun({"train.py", "--devices", "4"}, deaf.options());
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_EQ(lrun.err(),
+            "lrun: warning: '--devices 4' is an argument of 'train.py', and lrun starts one worker: write 'lrun "
+            "--devices 4 train.py …' for more\n");
+  const Script knows("import sys\nassert sys.argv[1] == '--devices'\n");
+  LrunProcess silent({"train.py", "--devices", "4"}, knows.options());
+  EXPECT_EQ(silent.wait().code, 0) << silent.err();
+  EXPECT_EQ(silent.err(), "");
+}
+
 TEST(NestedRun, IsToldByRank0OfTheOuterOne) {
   const std::vector<std::string> four{"--devices", "4", "--output=raw", LRUN_PROGRAM};
   std::vector<std::string> plain = four;
@@ -104,6 +117,69 @@ TEST(CrowdedCpus, AreToldOnce) {
   EXPECT_EQ(threads.err(),
             "lrun: warning: OMP_NUM_THREADS=64 in 2 workers makes 128 threads on 1 usable CPU, which will mostly wait "
             "for each other; OMP_NUM_THREADS=1 is a fair share\n");
+}
+
+TEST(ReplacedVariables, AreToldWhenAsked) {
+  const std::map<std::string, std::string> variables{{"RANK", "3"}, {"MASTER_ADDR", "10.1.1.1"}};
+  LrunProcess lrun({"-v", "--devices", "2", "true"}, {.environment = variables});
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_EQ(
+      count_of(lrun.err(), "lrun: note: workers get this run's values in place of MASTER_ADDR=10.1.1.1 and RANK=3\n"),
+      1U)
+      << lrun.err();
+  LrunProcess silent({"--devices", "2", "true"}, {.environment = variables});
+  EXPECT_EQ(silent.wait().code, 0);
+  EXPECT_EQ(silent.err(), "");
+}
+
+TEST(OptionGivenTwice, IsToldWithBothValues) {
+  LrunProcess lrun({"--devices", "1", "--output=raw", "--num_gpus=2", "sh", "-c", "echo $WORLD_SIZE"});
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_EQ(lrun.err(), "lrun: warning: '--devices 1' and '--num_gpus 2' are both given: the last one counts\n");
+  EXPECT_EQ(lrun.out(), "2\n2\n");
+}
+
+TEST(OptionGivenTwice, IsToldByTheFirstTaskOfAStep) {
+  const auto err_of_task = [](const std::string& rank) {
+    LrunProcess lrun({"--dry-run", "--grace=1", "--grace=2", "true"},
+                     {.environment = {{"SLURM_JOB_ID", "12"},
+                                      {"SLURM_STEP_ID", "0"},
+                                      {"SLURM_STEP_NODELIST", "n[1-2]"},
+                                      {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"},
+                                      {"SLURM_NODEID", rank},
+                                      {"SLURM_PROCID", rank}}});
+    EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+    return lrun.err();
+  };
+  EXPECT_EQ(count_of(err_of_task("0"), "both given"), 1U);
+  EXPECT_EQ(count_of(err_of_task("1"), "both given"), 0U);
+}
+
+/// lrun through a link of this name.
+LrunProcess::Options called(const TemporaryFolder& folder, const std::string& name) {
+  const std::filesystem::path link = folder.path() / name;
+  std::filesystem::create_symlink(LRUN_PROGRAM, link);
+  return {.program = link.string()};
+}
+
+TEST(Torchrun, TakesRanksWithBlanksAndOnlyFullNamesOfSignals) {
+  const TemporaryFolder folder;
+  LrunProcess lrun({"--nproc-per-node", "3", "--no-python", "--log-dir", folder.path().string(), "--tee", "3",
+                    "--local-ranks-filter", "0, 2", "--signals-to-handle", "SIGTERM,10", "sh", "-c", "echo $RANK"},
+                   called(folder, "torchrun"));
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_NE(lrun.err().find("'10' of --signals-to-handle cannot be handled and is left out"), std::string::npos)
+      << lrun.err();
+  EXPECT_EQ(count_of(lrun.out(), "]:"), 2U) << lrun.out();
+}
+
+TEST(Torchrun, RefusesWhatItsNamesakeDoesNotHave) {
+  const TemporaryFolder folder;
+  LrunProcess lrun({"--use-env", "--no-python", "true"}, called(folder, "torchrun"));
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_EQ(lrun.err(),
+            "lrun: error: '--use-env' is an option of torch.distributed.launch, and torchrun has none of the name\n"
+            "lrun: hint: leave it out: nothing is put before the arguments of PROGRAM\n");
 }
 
 }  // namespace

@@ -120,6 +120,29 @@ TEST(CommandLine, SaysThatAPythonProgramIsOfLiblrun) {
   EXPECT_TRUE(request_of({"wrapper.py"}, {{"LRUN_LIBLRUN", "1"}}).of_liblrun);
 }
 
+TEST(CommandLine, TellsOfAnOptionThatWasGivenTwiceAndDiffers) {
+  const ParsedCommandLine twice = parse({"--devices", "2", "--grace=1", "--num_gpus=3", "--grace=2s", "p"});
+  EXPECT_EQ(twice.warnings, (Words{"'--devices 2' and '--num_gpus 3' are both given: the last one counts",
+                                   "'--grace 1' and '--grace 2s' are both given: the last one counts"}));
+  EXPECT_EQ(twice.request.devices.value, "3");
+  EXPECT_EQ(parse({"-n", "2", "-n", "4", "-np", "4", "p"}).warnings,
+            Words{"'-n 2' and '-np 4' are both given: the last one counts"});
+  EXPECT_EQ(parse({"--core", "--core=0", "p"}).warnings,
+            Words{"'--core' and '--core=0' are both given: the last one counts"});
+}
+
+TEST(CommandLine, TellsNothingOfAnOptionThatSaysTheSameAgainOrMayBeRepeated) {
+  for (const Words& words :
+       {Words{"--grace=30", "--grace=30s"}, Words{"--devices=2", "--devices", "2"}, Words{"--core", "--core=1"},
+        Words{"--strategy=ddp", "--strategy=DDP"}, Words{"-v", "-v"}, Words{"--env=A=1", "--env=B=2"},
+        Words{"--wrap=a", "--wrap@0=b"}, Words{"--num_nodes=2", "--nnodes=2:2"}}) {
+    Words line = words;
+    line.emplace_back("p");
+    EXPECT_EQ(parse(line).warnings, Words()) << words[0] << " " << words[1];
+  }
+  EXPECT_EQ(parse({"--devices=2", "p"}, {{"LRUN_DEVICES", "4"}}).warnings, Words()) << "an option is to win";
+}
+
 TEST(CommandLine, BlanksAroundANumberAreNoMatter) {
   const LaunchRequest request = request_of({"--nnodes=1 : 2", "-n", " 3", "--max-restarts= 4 ", "p"});
   EXPECT_EQ(request.min_nodes, 1);

@@ -46,6 +46,12 @@ TEST(Horovodrun, TakesTheLineForSeveralHosts) {
   EXPECT_EQ(asked({"-hostfile", "hosts", "p"}).hostfile.value, "hosts");
 }
 
+TEST(Horovodrun, MakesOneOptionOfSeveralOfItsOwnAndIsNotWarnedOfThat) {
+  const ParsedCommandLine parsed = parse({"-p", "2222", "-i", "key", "-np", "4", "p"}, {}, "horovodrun");
+  EXPECT_EQ(parsed.warnings, Words());
+  EXPECT_EQ(parsed.request.ssh.value, "ssh -p 2222 -i 'key'");
+}
+
 TEST(Horovodrun, HasOptionsThatAreOnesOfLrun) {
   const LaunchRequest request = asked({"--verbose", "--output-filename", "logs", "--start-timeout", "40", "--gloo",
                                        "--disable-cache", "--prefix-output-with-timestamp", "--grace", "5s", "p"});

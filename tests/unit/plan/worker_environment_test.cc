@@ -6,6 +6,7 @@
 #include <iterator>
 #include <set>
 
+#include "plan/show_plan.h"
 #include "planning.h"
 
 namespace lrun {
@@ -50,6 +51,30 @@ TEST(WorkerEnvironment, IsTheWorkedExampleOfTheContract) {
     EXPECT_EQ(seen["TORCHELASTIC_USE_AGENT_STORE"], "True");
     EXPECT_EQ(seen["LRUN_NUM_NODES"], "2");
   }
+}
+
+TEST(ReplacedVariables, AreThoseOfTheContractThatWorkersFindOtherwise) {
+  const Environment base = environment_with({{"RANK", "0"},
+                                             {"WORLD_SIZE", "2"},
+                                             {"MASTER_ADDR", "10.1.1.1"},
+                                             {"MASTER_PORT", "29500"},
+                                             {"OMP_NUM_THREADS", "3"},
+                                             {"LRUN_STRATEGY", "dp"},
+                                             {"SLURM_PROCID", "7"},
+                                             {"HOME", "/root"}});
+  LaunchRequest request = request_for("2");
+  request.master_port = {29500, Source::kFlag, "--master-port"};
+  EXPECT_EQ(replaced_variables(plan_of(request, cpu_node(), base), base),
+            (std::vector<std::string>{"MASTER_ADDR=10.1.1.1", "RANK=0"}))
+      << "rank 1 finds another; all of the others are as they are";
+  EXPECT_EQ(replaced_variables(plan_of(request_for("1"), cpu_node()), environment_with({{"RANK", "0"}})),
+            std::vector<std::string>());
+}
+
+TEST(ReplacedVariables, AreInThePlan) {
+  const Environment base = environment_with({{"RANK", "3"}, {"ROLE_NAME", "a b"}});
+  const std::string text = show_plan(plan_of(request_for("2"), cpu_node(), base), base, DryRun::kText);
+  EXPECT_NE(text.find("\nreplaced:\n  RANK=3 'ROLE_NAME=a b'\n"), std::string::npos) << text;
 }
 
 TEST(WorkerEnvironment, SaysWhetherRank0HostsTheStore) {

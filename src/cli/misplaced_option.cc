@@ -1,0 +1,122 @@
+#include "cli/misplaced_option.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/user_error.h"
+#include "base/whole_number.h"
+#include "cli/flags.h"
+#include "plan/python_program.h"
+
+namespace lrun {
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// They say how many workers there are. '-n' is not looked for: it is a number of anything to other programs.
+constexpr std::array<std::string_view, 3> kCountOptions{"devices", "nproc-per-node", "num_nodes"};
+
+bool says_how_many(const LaunchRequest& request) {
+  return request.devices.given() || request.nproc_per_node.given() || request.num_nodes.given() ||
+         request.hosts.given() || request.hostfile.given();
+}
+
+/// The option that `name` is with all of its letters, or nullptr.
+const Flag* find_option(std::string_view name) {
+  for (const std::string_view option : kCountOptions) {
+    const Flag* const flag = find_flag(option);
+    Words names = long_names_of(*flag);
+    if (option == "nproc-per-node") names.emplace_back("-np");
+    const auto is_it = [&](const std::string& candidate) { return folded_name(candidate) == folded_name(name); };
+    if (std::any_of(names.begin(), names.end(), is_it)) return flag;
+  }
+  return nullptr;
+}
+
+/// lrun would take the value, and have several workers of it. Where there are no GPUs only numbers ask for that.
+bool asks_for_several(const GivenValue& given, bool on_gpus) {
+  try {
+    LaunchRequest unused;
+    given.flag->apply(given, unused);
+  } catch (const UserError&) {
+    return false;
+  }
+  const auto count = whole_number<int>(given.text);
+  if (count && *count > 0) return *count > 1;
+  const bool is_range = given.text.find(':') != std::string::npos;
+  return is_range || on_gpus;
+}
+
+/// The first such option among the arguments of PROGRAM.
+std::optional<GivenValue> find_misplaced(const Words& command, bool on_gpus) {
+  for (std::size_t i = 1; i < command.size() && command[i] != "--"; ++i) {
+    const std::size_t equals = std::min(command[i].find('='), command[i].size());
+    const std::string name = command[i].substr(0, equals);
+    const Flag* const flag = find_option(name);
+    const bool is_next = equals == command[i].size();
+    if (flag == nullptr || (is_next && i + 1 == command.size())) continue;
+    GivenValue given{flag, is_next ? command[i + 1] : command[i].substr(equals + 1), Source::kFlag, name};
+    if (asks_for_several(given, on_gpus)) return given;
+  }
+  return std::nullopt;
+}
+
+/// What is looked at for the option's name. A shell script may pass its arguments on.
+struct Text {
+  std::string file;  ///< empty: nothing
+  bool is_python = false;
+};
+
+/// What Python itself, as PROGRAM, is given.
+Text text_for_python(const Words& command) {
+  const auto script = std::find_if(command.begin() + 1, command.end(), [](const std::string& word) {
+    return !word.starts_with('-') || word == "-m" || word == "-c";
+  });
+  if (script == command.end() || script->starts_with('-')) return {};
+  return {*script, true};
+}
+
+Text text_of(const LaunchRequest& request, const ProgramFacts& program) {
+  const std::string& name = request.command.front();
+  if (request.module) {
+    std::string path = name;
+    std::replace(path.begin(), path.end(), '.', '/');
+    return {path + ".py", true};
+  }
+  if (is_given_to_python(request, program)) return {name, true};
+  if (is_python(name)) return text_for_python(request.command);
+  const bool is_path = name.find('/') != std::string::npos;
+  if (!is_path || (!program.first_line.empty() && !names_python(program.first_line))) return {};
+  return {name, !program.first_line.empty()};
+}
+
+/// Neither '--nproc-per-node' nor '--nproc_per_node' is an option of PROGRAM, as far as can be seen.
+bool is_unknown_to(const Text& text, std::string option, const ReadProgram& read) {
+  if (text.file.empty()) return false;
+  const auto lacks = text.is_python ? script_lacks_word : lacks_word;
+  option.erase(0, option.find_first_not_of('-'));
+  std::replace(option.begin(), option.end(), '-', '_');
+  if (!lacks(text.file, option, read)) return false;
+  return option.find('_') == std::string::npos || lacks(text.file, folded_name(option), read);
+}
+
+}  // namespace
+
+std::string warn_about_misplaced_option(const LaunchPlan& plan, const LaunchRequest& request,
+                                        const ProgramFacts& program, const ReadProgram& read) {
+  if (plan.world_size > 1 || says_how_many(request)) return {};
+  const std::optional<GivenValue> option = find_misplaced(request.command, plan.accelerator.value == "gpu");
+  if (!option) return {};
+  const Text text = text_of(request, program);
+  if (!is_unknown_to(text, option->origin, read)) return {};
+  const std::string written = option->as_written();
+  return fmt::format("'{}' is an argument of '{}', and lrun starts one worker: write 'lrun {} {}{} …' for more",
+                     written, text.file, written, request.module ? "-m " : "", request.command.front());
+}
+
+}  // namespace lrun

@@ -1,0 +1,129 @@
+#include "cli/program_words.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <vector>
+
+#include "base/small_file.h"
+#include "base/split.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
+constexpr std::size_t kMostFiles = 100;
+
+/// What makes options out of classes and functions, which may be in an installed package.
+constexpr std::array<std::string_view, 10> kOptionMakers{"HfArgumentParser",
+                                                         "LightningCLI",
+                                                         "add_argparse_args",
+                                                         "hydra",
+                                                         "absl",
+                                                         "fire",
+                                                         "jsonargparse",
+                                                         "simple_parsing",
+                                                         "tyro",
+                                                         "typer"};
+
+bool continues_word(char letter) {
+  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9') ||
+         letter == '_';
+}
+
+bool has_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const bool begins = at == 0 || !continues_word(text[at - 1]);
+    if (begins && (end == text.size() || !continues_word(text[end]))) return true;
+  }
+  return false;
+}
+
+/// Takes the next word off an import statement; empty: it ends here.
+std::string_view take_word(std::string_view& rest) {
+  rest.remove_prefix(std::min(rest.find_first_not_of(" \t,("), rest.size()));
+  const std::string_view word = rest.substr(0, rest.find_first_of(" \t,()#;"));
+  rest.remove_prefix(word.size());
+  return word;
+}
+
+using Path = std::filesystem::path;
+
+/// Collects the files in which the modules of a script may be.
+class ImportedFiles {
+ public:
+  explicit ImportedFiles(const Path& script) : folder_(script.parent_path()), files_{script} {}
+
+  [[nodiscard]] const std::vector<Path>& files() const { return files_; }
+
+  /// Those that the text of `file` imports.
+  void add(std::string_view text, const Path& file) {
+    for (const std::string& line : split_lines(text)) {
+      std::string_view rest = trimmed(line);
+      const std::string_view keyword = take_word(rest);
+      if (keyword == "import") {
+        add_modules(rest, [&](std::string_view module) { return place_of(module, file); });
+      } else if (keyword == "from") {
+        const Path package = place_of(take_word(rest), file);
+        add_module(package);
+        if (take_word(rest) == "import") add_modules(rest, [&](std::string_view name) { return package / name; });
+      }
+    }
+  }
+
+ private:
+  /// Dots in front count folders from that of `file`, without them names begin in the script's.
+  [[nodiscard]] Path place_of(std::string_view module, const Path& file) const {
+    const std::size_t dots = std::min(module.find_first_not_of('.'), module.size());
+    Path place = dots == 0 ? folder_ : file.parent_path();
+    for (std::size_t i = 1; i < dots; ++i) place /= "..";
+    std::string_view rest = module.substr(dots);
+    while (!rest.empty()) place /= cut(rest, '.');
+    return place;
+  }
+
+  void add_modules(std::string_view names, const auto& place) {
+    for (std::string_view name = take_word(names); !name.empty(); name = take_word(names)) add_module(place(name));
+  }
+
+  void add_module(const Path& place) {
+    add_file(Path(place) += ".py");
+    add_file(place / "__init__.py");
+  }
+
+  void add_file(const Path& file) {
+    if (std::find(files_.begin(), files_.end(), file) == files_.end()) files_.push_back(file);
+  }
+
+  Path folder_;
+  std::vector<Path> files_;
+};
+
+}  // namespace
+
+ReadProgram program_reader(const std::string& folder) {
+  return [folder](const std::string& path) { return read_small_file(Path(folder) / path, kMostBytes); };
+}
+
+bool lacks_word(const std::string& file, std::string_view word, const ReadProgram& read) {
+  const std::optional<std::string> text = read(file);
+  return text && !has_word(*text, word);
+}
+
+bool script_lacks_word(const std::string& script, std::string_view word, const ReadProgram& read) {
+  ImportedFiles imported(script);
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < imported.files().size(); ++i) {
+    const Path file = imported.files()[i];
+    const std::optional<std::string> text = read(file.string());
+    if (!text) continue;
+    const auto has = [&text](std::string_view other) { return has_word(*text, other); };
+    if (has(word) || std::any_of(kOptionMakers.begin(), kOptionMakers.end(), has)) return false;
+    if (++found > kMostFiles) return false;
+    imported.add(*text, file);
+  }
+  return found > 0;
+}
+
+}  // namespace lrun

@@ -1,0 +1,109 @@
+#include "cli/misplaced_option.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "unit/cli/parse_support.h"
+
+namespace lrun {
+namespace {
+
+using Files = std::map<std::string, std::string>;
+
+ReadProgram reader_of(const Files& files) {
+  return [files](const std::string& path) {
+    const auto file = files.find(path);
+    return file == files.end() ? std::nullopt : std::optional(file->second);
+  };
+}
+
+const ProgramFacts kNative{true, ""};
+
+/// What `lrun words...` is warned of where the run has one worker.
+std::string warning(const std::vector<std::string>& words, const Files& files, const ProgramFacts& program = {},
+                    int world_size = 1, const std::string& accelerator = "cpu") {
+  LaunchPlan plan;
+  plan.world_size = world_size;
+  plan.accelerator.value = accelerator;
+  return warn_about_misplaced_option(plan, parse(words).request, program, reader_of(files));
+}
+
+const Files kPlain{{"train.py", "import torch\nnum_devices = 1\n"}, {"./train", "\177ELF num_devices "}};
+
+TEST(MisplacedOption, IsToldWithWhatToType) {
+  EXPECT_EQ(
+      warning({"train.py", "--devices", "4"}, kPlain),
+      "'--devices 4' is an argument of 'train.py', and lrun starts one worker: write 'lrun --devices 4 train.py …' "
+      "for more");
+  EXPECT_EQ(warning({"-m", "train", "--lr", "1", "--nproc_per_node=2"}, kPlain),
+            "'--nproc_per_node 2' is an argument of 'train.py', and lrun starts one worker: write 'lrun "
+            "--nproc_per_node 2 -m train …' for more");
+  EXPECT_EQ(warning({"python3", "-u", "train.py", "-np", "4"}, kPlain, kNative),
+            "'-np 4' is an argument of 'train.py', and lrun starts one worker: write 'lrun -np 4 python3 …' for more");
+  EXPECT_NE(warning({"./train", "--nnodes", "2"}, kPlain, kNative), "");
+  EXPECT_NE(warning({"./train", "--nnodes=1:2"}, kPlain, kNative), "");
+}
+
+TEST(MisplacedOption, IsNoneWhereTheRunHasSeveralWorkersOrItIsSaidHowMany) {
+  const std::vector<std::string> line{"train.py", "--devices", "4"};
+  EXPECT_EQ(warning(line, kPlain, {}, 4), "") << "a manager says how many";
+  for (const char* const option : {"--devices=1", "-n1", "--num_nodes=1"}) {
+    EXPECT_EQ(warning({option, "train.py", "--devices", "4"}, kPlain), "") << option;
+  }
+  EXPECT_NE(warning({"--grace=3", "--strategy=ddp", "train.py", "--devices", "4"}, kPlain), "");
+}
+
+TEST(MisplacedOption, IsNoneWhereItAsksForNoMore) {
+  for (const char* const words : {"--devices=1", "--devices=all", "--devices", "--device=4", "--gpus=4", "-n=4",
+                                  "--devices=auto", "--devices=0,1", "--strategy=ddp", "devices=4"}) {
+    EXPECT_EQ(warning({"train.py", words}, kPlain), "") << words;
+  }
+  EXPECT_NE(warning({"train.py", "--devices=0,1"}, kPlain, {}, 1, "gpu"), "");
+  EXPECT_EQ(warning({"train.py", "--", "--devices", "4"}, kPlain), "") << "it is what the program passes on";
+}
+
+TEST(MisplacedOption, IsNoneWhereTheProgramMayKnowIt) {
+  const Files files{{"argparse.py", "parser.add_argument('--devices', type=int)"},
+                    {"click.py", "@click.option(\"--num-gpus\")"},
+                    {"fire_.py", "def main(num_gpus=1): pass"},
+                    {"lightning.py", "cli = LightningCLI(Model)"},
+                    {"./options", "\177ELF devices "},
+                    {"./script", "#!/bin/sh\nexec ./train"}};
+  for (const char* const script : {"argparse.py", "lightning.py", "./options"}) {
+    EXPECT_EQ(warning({script, "--devices", "4"}, files, kNative), "") << script;
+  }
+  for (const char* const script : {"click.py", "fire_.py"}) {
+    EXPECT_EQ(warning({script, "--num-gpus", "4"}, files), "") << script;
+    EXPECT_EQ(warning({script, "--num_gpus", "4"}, files), "") << script;
+  }
+  EXPECT_EQ(warning({"missing.py", "--devices", "4"}, files), "") << "it may come from elsewhere";
+  EXPECT_EQ(warning({"./script", "--devices", "4"}, files, {true, "#!/bin/sh"}), "") << "it may pass them on";
+  EXPECT_EQ(warning({"torchrun", "--nproc-per-node", "4"}, files, {true, "#!/usr/bin/python3"}), "");
+  EXPECT_EQ(warning({"python3", "-c", "pass", "--devices", "4"}, files, kNative), "");
+}
+
+TEST(ScriptLacksWord, LooksIntoTheModulesThatItImportsFromItsFolder) {
+  const Files files{{"a/train.py", "import os, options\n"},
+                    {"a/options.py", "from .parts import (flags,  # all of them\n"},
+                    {"a/parts/flags.py", "from ..more.last import x"},
+                    {"a/parts/__init__.py", ""},
+                    {"a/parts/../more/last.py", "devices = 4"},
+                    {"a/alone.py", "from options_of_others import devices_"},
+                    {"a/loop.py", "import loop"}};
+  EXPECT_FALSE(script_lacks_word("a/train.py", "devices", reader_of(files)));
+  EXPECT_TRUE(script_lacks_word("a/train.py", "nodes", reader_of(files)));
+  EXPECT_TRUE(script_lacks_word("a/alone.py", "devices", reader_of(files)));
+  EXPECT_TRUE(script_lacks_word("a/loop.py", "devices", reader_of(files)));
+  EXPECT_FALSE(script_lacks_word("a/none.py", "devices", reader_of(files)));
+}
+
+TEST(ScriptLacksWord, GivesUpAtAProgramOfManyFiles) {
+  int asked = 0;
+  const auto read = [&asked](const std::string&) { return std::optional("import m" + std::to_string(++asked)); };
+  EXPECT_FALSE(script_lacks_word("train.py", "devices", read));
+  EXPECT_LE(asked, 200);
+}
+
+}  // namespace
+}  // namespace lrun
