@@ -1,4 +1,5 @@
 // The store at scale, seen by clients that do nothing but ask: bench_store [-w 1,64,256,1024] [-k RUNS] [-m KEYS]
+//   [-t SECONDS]      how long a server may be silent [60]
 //   [-p PORT -i PID]  a server of the protocol that runs already, its process for the memory; else our own in a process
 // Clients are threads of this process with a blocking connection each, as of store_limit. Two ways to the same barrier:
 //   one  VALIDATE and BARRIER in one write, as store_limit's one request (torch's server of 2.11 does not know it)
@@ -7,14 +8,17 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -49,8 +53,19 @@ struct Server {
 
 enum class Way { kOneRequest, kAddAndWait };
 
+/// A server that has no file for a further connection leaves it unanswered, and torch's asks for the names of its
+/// clients, for which it may wait.
+timeval most_silence{60, 0};
+
 [[noreturn]] void give_up(const char* what) {
-  std::perror(what);
+  const bool silent = errno == EAGAIN || errno == EINPROGRESS;
+  if (silent) {
+    std::fprintf(stderr,
+                 "bench_store: %s: the server has not answered for %ld s: it may lack open files, or a name server\n",
+                 what, most_silence.tv_sec);
+  } else {
+    std::perror(what);
+  }
   std::_Exit(1);
 }
 
@@ -60,6 +75,9 @@ class Client {
   explicit Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const int one = 1;
     ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    for (const int way : {SO_RCVTIMEO, SO_SNDTIMEO}) {
+      ::setsockopt(socket_.get(), SOL_SOCKET, way, &most_silence, sizeof most_silence);
+    }
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
@@ -83,7 +101,9 @@ class Client {
   std::int64_t ask(std::size_t size) {
     send();
     std::int64_t answer = 0;
-    if (::recv(socket_.get(), &answer, size, MSG_WAITALL) != static_cast<ssize_t>(size)) give_up("recv");
+    const ssize_t count = ::recv(socket_.get(), &answer, size, MSG_WAITALL);
+    if (count == 0) errno = ECONNRESET;
+    if (count != static_cast<ssize_t>(size)) give_up("recv");
     return answer;
   }
 
@@ -212,7 +232,7 @@ void print_memory(const Server& server, int keys) {
               static_cast<double>(after - before) * 1024 / keys);
 }
 
-/// Our own server, as a launcher has it, in a process that ends with this one's word.
+/// Our own server, as a launcher has it, in a process that ends with this one.
 Server start_server() {
   int port_pipe[2];
   if (::pipe2(port_pipe, O_CLOEXEC) != 0) give_up("pipe");
@@ -220,6 +240,7 @@ Server start_server() {
   server.pid = ::fork();
   if (server.pid < 0) give_up("fork");
   if (server.pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     lrun::EventLoop loop;
     const lrun::StoreServer store(loop, {});
     const std::uint16_t port = store.port();
@@ -247,11 +268,12 @@ int main(int argc, char** argv) {
   int runs = 5;
   int keys = 0;
   Server server;
-  for (int option = 0; (option = ::getopt(argc, argv, "w:k:m:p:i:")) != -1;) {
+  for (int option = 0; (option = ::getopt(argc, argv, "w:k:m:p:i:t:")) != -1;) {
     if (option == 'w') worlds = optarg;
     if (option == 'k') runs = std::max(1, std::atoi(optarg));
     if (option == 'm') keys = std::atoi(optarg);
     if (option == 'p') server.port = static_cast<std::uint16_t>(std::atoi(optarg));
+    if (option == 't') most_silence.tv_sec = std::max(1, std::atoi(optarg));
     if (option == 'i') server.pid = std::atoi(optarg);
     if (option == '?') return 2;
   }

@@ -10,7 +10,6 @@ those of a lab on this machine: LRUN_LAB names its command, LRUN_PROGRAM lrun, L
 ./dev bench sets them. All kinds in turn. Writes clusters.tsv, and from it the table of README.md (plot_clusters.py);
 --try does each once, writes nothing and only says whether everything worked."""
 import os
-import signal
 import statistics
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import tempfile
 import time
 
 from plot import HERE
+from within import Failed, Program, reporting, run
 
 HOSTS, WORKERS, ROUNDS, LIMIT_S = 3, 4, 15, 120
 NAMES = [f"h{i}" for i in range(1, HOSTS + 1)]
@@ -25,7 +25,7 @@ SSH_ALL = "for host in " + " ".join(NAMES) + "; do ssh $host {each} & done; wait
 
 
 def lab(*words, **options):
-    return subprocess.run([os.environ["LRUN_LAB"], *words], check=True, **options)
+    run(f"lab {' '.join(words)}", [os.environ["LRUN_LAB"], *words], LIMIT_S, **options)
 
 
 class Allocation:
@@ -34,8 +34,8 @@ class Allocation:
     def __init__(self, folder):
         file = os.path.join(folder, "allocation")
         script = f"env -0 > {file}.new && mv {file}.new {file} && exec sleep 3600"
-        self.salloc = subprocess.Popen([os.environ["LRUN_LAB"], "exec", "h0", "salloc", "-N", str(HOSTS), "sh", "-c",
-                                        script], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.salloc = Program("salloc", [os.environ["LRUN_LAB"], "exec", "h0", "salloc", "-N", str(HOSTS), "sh", "-c",
+                                         script])
         try:
             self.wait_for(file)
         except BaseException:
@@ -47,13 +47,12 @@ class Allocation:
     def wait_for(self, file):
         end = time.monotonic() + LIMIT_S
         while not os.path.exists(file):
-            if time.monotonic() > end or self.salloc.poll() is not None:
-                raise RuntimeError("no allocation of Slurm")
+            if time.monotonic() > end or self.salloc.process.poll() is not None:
+                raise Failed(f"no allocation of Slurm{self.salloc.said_last()}")
             time.sleep(0.01)
 
     def end(self):
-        self.salloc.send_signal(signal.SIGTERM)
-        self.salloc.wait(LIMIT_S)
+        self.salloc.end()
 
 
 def commands(worker):
@@ -83,12 +82,11 @@ def start(figure, kind, allocation):
         environment = {**(allocation.variables if figure == "slurm" else os.environ), "OMP_NUM_THREADS": "1",
                        "LRUN_STATE": folder}
         after_stamp = ["sh", "-c", '"$0" "$1"; shift; exec "$@"', stamp, begin, *words]
-        done = lab("exec", "h0", *after_stamp, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.PIPE, timeout=LIMIT_S)
+        lab("exec", "h0", *after_stamp, env=environment)
         end = time.clock_gettime(time.CLOCK_MONOTONIC)
         times = stamps(file)
         if len(times) != HOSTS * WORKERS:
-            raise RuntimeError(f"{' '.join(words)}: {len(times)} of {HOSTS * WORKERS} workers ran\n{done.stderr.decode()}")
+            raise Failed(f"{' '.join(words)}: {len(times)} of {HOSTS * WORKERS} workers ran")
         first = stamps(begin)[0]
         return (max(times) - first) * 1e3, (end - first) * 1e3
 
@@ -119,7 +117,7 @@ def main(arguments):
         load = file.read().split()[0]
     with tempfile.TemporaryDirectory() as folder:
         try:
-            lab("slurm", "up", str(HOSTS), "--cpus", str(WORKERS), stdout=subprocess.DEVNULL)
+            lab("slurm", "up", str(HOSTS), "--cpus", str(WORKERS))
             allocation = Allocation(folder)
             try:
                 found = measure(1 if is_try else int(os.environ.get("LRUN_ROUNDS", ROUNDS)), allocation)
@@ -135,4 +133,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    reporting(lambda: main(sys.argv[1:]))

@@ -6,11 +6,13 @@ the others sleep until they get SIGTERM, which they note, too. The end is waited
 for it in steps, as subprocess does with a time limit, measures up to 50 ms of its own. In turn; minimum and median."""
 import argparse
 import os
+import pathlib
 import shlex
 import statistics
-import subprocess
 import tempfile
 import time
+
+from within import Failed, Program, reporting
 
 LIMIT_S = 60
 
@@ -23,18 +25,18 @@ def times_of(notes, what):
     return [float(line.split()[1]) for line in notes if line.startswith(what + " ")]
 
 
-def run_once(template, workers, how):
+def run_once(name, template, workers, how):
     """\\return (milliseconds to the first signal at a survivor, to the launcher's end)."""
     with tempfile.TemporaryDirectory() as folder:
         notes = os.path.join(folder, "notes")
         worker = f"{os.environ['LRUN_PERF']}/crash_once {notes} 100 {how}"
         command = shlex.split(template.replace("{n}", str(workers)).replace("{c}", worker))
-        child = subprocess.Popen(["timeout", "--foreground", "-s", "KILL", str(LIMIT_S), *command],
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        child.wait()
+        child = Program(name, ["timeout", "--foreground", "-s", "KILL", str(LIMIT_S), *command])
+        child.process.wait()
         end = clock()
-        with open(notes) as file:
-            lines = file.readlines()
+        lines = pathlib.Path(notes).read_text().splitlines() if os.path.exists(notes) else []
+        if not times_of(lines, "fail"):
+            raise Failed(f"{name}: no worker of it failed{child.said_last()}")
         failed = min(times_of(lines, "fail"))
         told = times_of(lines, "term")
         return (min(told) - failed) * 1e3 if told else float("nan"), (end - failed) * 1e3
@@ -52,7 +54,7 @@ def main():
         figures = {name: [] for name, _ in commands}
         for _ in range(arguments.k):
             for name, template in commands:
-                figures[name].append(run_once(template, arguments.n, how))
+                figures[name].append(run_once(name, template, arguments.n, how))
         for name, pairs in figures.items():
             first, end = zip(*pairs)
             print(f"n={arguments.n} a worker fails by {how}: {name:14} first signal "
@@ -61,4 +63,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    reporting(main)

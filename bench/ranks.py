@@ -4,6 +4,8 @@ import select
 import socket
 import subprocess
 
+from within import Failed
+
 ANSWER_WITHIN_S = 120
 END_WITHIN_S = 30
 
@@ -44,10 +46,10 @@ class Ranks:
         output = self.processes[0].stdout.fileno()
         while b"\n" not in self.received:
             if not select.select([output], [], [], ANSWER_WITHIN_S)[0]:
-                raise RuntimeError(f"{self.name}: no answer within {ANSWER_WITHIN_S} s")
+                raise Failed(f"{self.name}: no answer within {ANSWER_WITHIN_S} s")
             some = os.read(output, 4096)
             if not some:
-                raise RuntimeError(f"{self.name}: rank 0 ended instead of answering")
+                raise Failed(f"{self.name}: rank 0 ended instead of answering")
             self.received += some
         line, self.received = self.received.split(b"\n", 1)
         return line.decode()
@@ -56,7 +58,7 @@ class Ranks:
         return self
 
     def __exit__(self, error, *_):
-        """Ends the ranks. \\throws RuntimeError  one of them failed, and nothing else had."""
+        """Ends the ranks. \\throws Failed  one of them failed, and nothing else had."""
         failed = []
         for process in self.processes:
             if error is not None:
@@ -76,4 +78,4 @@ class Ranks:
             if process.returncode != 0:
                 failed.append(rank)
         if failed and error is None:
-            raise RuntimeError(f"{self.name}: failed on {failed}")
+            raise Failed(f"{self.name}: failed on {failed}")

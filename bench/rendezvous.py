@@ -21,6 +21,7 @@ import time
 
 from plot import HERE
 from ranks import free_port
+from within import Failed, Program, reporting
 
 NODES, ROUNDS, LIMIT_S = (2, 4, 16), 15, 120
 TORCH_ROUNDS = {2: 3, 4: 3, 16: 1}  # it takes its time
@@ -52,24 +53,16 @@ def stamps(file):
 
 
 def start(words, state):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "LRUN_STATE": state}
-    return subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                            stderr=subprocess.DEVNULL)
+    return Program(" ".join(words), words, env={**os.environ, "OMP_NUM_THREADS": "1", "LRUN_STATE": state})
 
 
-def wait_for(condition, what):
+def wait_for(condition, what, launchers):
     end = clock() + LIMIT_S
     while not condition():
         if clock() > end:
-            raise RuntimeError(f"{what}: not within {LIMIT_S} s")
+            said = "".join(f"\n{launcher.name}{launcher.said_last()}" for launcher in launchers)
+            raise Failed(f"{what}: not within {LIMIT_S} s{said}")
         time.sleep(0.001)
-
-
-def end_all(launchers):
-    for launcher in launchers:
-        if launcher.poll() is None:
-            launcher.kill()
-        launcher.wait()
 
 
 def meet(template, nodes):
@@ -84,12 +77,14 @@ def meet(template, nodes):
         try:
             for command in commands:
                 launchers.append(start(shlex.split(command), folder))
-            failed = [launcher.wait(LIMIT_S) for launcher in launchers]
+            for launcher in launchers:
+                launcher.wait(LIMIT_S)
         finally:
-            end_all(launchers)
+            for launcher in launchers:
+                launcher.end()
         times = stamps(file)
-        if any(failed) or len(times) != nodes:
-            raise RuntimeError(f"{commands[0]}: {len(times)} of {nodes} workers ran, the launchers ended with {failed}")
+        if len(times) != nodes:
+            raise Failed(f"{commands[0]}: {len(times)} of {nodes} workers ran")
         return (max(times) - begin) * 1e3
 
 
@@ -107,9 +102,9 @@ def loss(how):
             for is_host in ("true", "false", "false"):
                 options = ELASTIC.format(lrun=os.environ["LRUN_PROGRAM"], port=port, is_host=is_host)
                 launchers.append(start([*shlex.split(options), *worker], folder))
-            wait_for(lambda: len(stamps(file)) == 3, "a world of three")
+            wait_for(lambda: len(stamps(file)) == 3, "a world of three", launchers)
             time.sleep(LAST_CALL_S)  # nobody has come a moment ago, for whom others would be waited for
-            victim = launchers[-1].pid
+            victim = launchers[-1].process.pid
             processes = [victim, launcher_of(victim)]
             for process in processes:
                 os.kill(process, signal.SIGSTOP)  # the one would end by itself between the two
@@ -117,17 +112,14 @@ def loss(how):
             if how == "killed":
                 for process in reversed(processes):
                     os.kill(process, signal.SIGKILL)
-            wait_for(lambda: len(stamps(file)) == 5, "a world of two")
+            wait_for(lambda: len(stamps(file)) == 5, "a world of two", launchers)
             if how != "killed":
                 for process in processes:
                     os.kill(process, signal.SIGCONT)
             return (max(stamps(file)) - begin) * 1e3
         finally:
             for launcher in launchers:
-                if launcher.poll() is None:
-                    launcher.send_signal(signal.SIGINT)
-            for launcher in launchers:
-                launcher.wait(LIMIT_S)
+                launcher.end()
 
 
 def measure(rounds, with_torch):
@@ -166,4 +158,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    reporting(lambda: main(sys.argv[1:]))

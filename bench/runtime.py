@@ -19,7 +19,8 @@ import time
 
 import plot_runtime
 from figures import Row, replace, tsv_of
-from ranks import Ranks
+from ranks import Ranks, free_port
+from within import Failed, reporting, run
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("LRUN_BUILD", HERE.parent / "build/release")).resolve()
@@ -63,8 +64,8 @@ def in_turn(names, turn):
 def limit_of_allreduce(ranks, size):
     """\\return {series: microseconds}. With copies there are two ways: the better one counts."""
     unit = f"{size // MEGA}M" if size >= MEGA else f"{size // KILO}K"
-    output = subprocess.run([f"{PERF}/shm_allreduce", "-p", str(ranks), "-s", unit], check=True, text=True,
-                            stdout=subprocess.PIPE, timeout=RUN_WITHIN_S).stdout
+    output = run("the limit of all-reduce", [f"{PERF}/shm_allreduce", "-p", str(ranks), "-s", unit], RUN_WITHIN_S,
+                 text=True, stdout=subprocess.PIPE)
     found = {}
     for mode, median in LIMIT_LINE.findall(output):
         if mode in LIMITS:
@@ -138,15 +139,15 @@ def measure_sharded(figures, options):
                                     "MiB" if is_bytes else "ms", value / MEGA if is_bytes else value)
 
 
-def first_step_of(command):
+def first_step_of(name, command):
     """Milliseconds from the command to the slowest rank's first all-reduce and first step."""
     with tempfile.TemporaryDirectory() as folder:
         begin = time.clock_gettime(time.CLOCK_MONOTONIC)
-        subprocess.run([*command, f"{folder}/rank"], check=True, timeout=RUN_WITHIN_S, stdin=subprocess.DEVNULL,
-                       stderr=None if os.environ.get("LRUN_BENCH_VERBOSE") else subprocess.DEVNULL,
-                       env={**os.environ, "OMP_NUM_THREADS": "1", "LRUN_STATE": f"{folder}/state"})
+        run(name, [*command, f"{folder}/rank"], RUN_WITHIN_S,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "LRUN_STATE": f"{folder}/state"})
         lines = [line.split() for file in pathlib.Path(folder).glob("rank.*") for line in file.read_text().splitlines()]
-        assert len(lines) == 4, lines
+        if len(lines) != 4:
+            raise Failed(f"{name}: its ranks wrote {lines} and not two times each")
         return {what: 1e3 * (max(float(time) for name, time in lines if name == what) - begin)
                 for what in ("all_reduce", "step")}
 
@@ -157,12 +158,13 @@ def measure_first_step(figures, options):
     if PYTHON:
         script = str(HERE / "first_step.py")
         commands["lrun, Python"] = [*lrun, PYTHON, script]
-        commands["torchrun, Python"] = [PYTHON, "-m", "torch.distributed.run", "--nproc-per-node", "2", script]
+        commands["torchrun, Python"] = [PYTHON, "-m", "torch.distributed.run", "--nproc-per-node", "2",
+                                        "--master-port", "{port}", script]
     if options.small:
         commands = {"lrun, C++": commands["lrun, C++"]}
     for turn in range(-1, options.rounds):
         for name in in_turn(commands, turn):
-            found = first_step_of(commands[name])
+            found = first_step_of(name, [word.replace("{port}", str(free_port())) for word in commands[name]])
             for what, value in found.items() if turn >= 0 else ():
                 figures.add("first_step", what, name, "ms", value)
 
@@ -208,4 +210,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    reporting(main)

@@ -5,6 +5,7 @@
 # the table of bench/README.md.
 set -euo pipefail
 : "${LRUN_PERF:?}" "${LRUN_BENCH:?}"
+here=$(dirname "$0")
 work=$(mktemp -d)
 torch_pid=
 cleanup() {
@@ -14,30 +15,51 @@ cleanup() {
 trap cleanup EXIT
 worlds=1,64,256,1024
 keys=1000000
+start_limit=60
+limit=${LRUN_BENCH_LIMIT:-300}  # seconds of one program in one round, where it takes some
+ulimit -Sn "$(ulimit -Hn)"      # torch's server accepts nobody for whom it has no file
 
 # torch's server with libuv, in a process of its own; sets torch_pid and torch_port. It ends with this script.
 start_torch_server() {
   mkfifo "$work/ready"
+  exec 3<> "$work/ready"  # not to wait for a writer that never comes
   "$LRUN_TEST_PYTHON" -W ignore -c '
 import signal, sys, torch.distributed as dist
 store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, use_libuv=True)
 open(sys.argv[1], "w").write(f"{store.port}\n")
-signal.pause()' "$work/ready" 2> "$work/torch.err" &
+signal.pause()' "$work/ready" 2> "$work/torch.err" 3>&- &
   torch_pid=$!
-  read -r torch_port < "$work/ready"
+  for ((second = 0; second < start_limit; ++second)); do
+    ! read -r -t 1 -u 3 torch_port || return 0
+    kill -0 "$torch_pid" 2> /dev/null || break
+  done
+  fail_with_server "torch's server of the store did not start"
+}
+
+# fail_with_server WHAT: with what the server complained of.
+fail_with_server() {
+  printf 'bench: error: %s\n' "$1" >&2
+  tail -n 10 "$work/torch.err" | sed 's/^/  | /' >&2
+  exit 1
+}
+
+# measure NAME COMMAND...: its figures, with the name in front of each line.
+measure() {
+  "$here/within.py" -q "$limit" "${@:2}" | sed "s/^/$1 /"
 }
 
 [ -z "${LRUN_TEST_PYTHON:-}" ] || start_torch_server
 for ((round = 1; round <= ${LRUN_ROUNDS:-5}; ++round)); do
   [ "$round" -gt 1 ] || memory=(-m "$keys")
-  "$LRUN_PERF/store_limit" -w "$worlds" | sed 's/^/limit /'
-  "$LRUN_BENCH/bench_store" -w "$worlds" "${memory[@]}" | sed 's/^/lrun /'
+  measure limit "$LRUN_PERF/store_limit" -w "$worlds"
+  measure lrun "$LRUN_BENCH/bench_store" -w "$worlds" "${memory[@]}"
   if [ -n "$torch_pid" ]; then
-    "$LRUN_BENCH/bench_store" -w "$worlds" -p "$torch_port" -i "$torch_pid" "${memory[@]}" | sed 's/^/torch /'
+    measure torch "$LRUN_BENCH/bench_store" -w "$worlds" -p "$torch_port" -i "$torch_pid" "${memory[@]}" ||
+      fail_with_server "torch's server of the store was the one that was asked"
   fi
   if [ -x "$LRUN_PERF/store_torch" ]; then
-    "$LRUN_PERF/store_torch" -w "$worlds" 2> "$work/clients.err" | sed 's/^/clients /'
+    measure clients "$LRUN_PERF/store_torch" -w "$worlds"
   fi
   memory=()
 done | tee "$work/figures"
-"$(dirname "$0")/store_table.py" "$work/figures"
+"$here/store_table.py" "$work/figures"
