@@ -25,16 +25,20 @@ std::uint64_t bit_of(int signal_number) {
 }  // namespace
 
 HeadSignals::HeadSignals() {
-  void* const memory = ::mmap(nullptr, sizeof *numbers_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const memory = ::mmap(nullptr, sizeof *shared_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
-  numbers_ = new (memory) std::atomic<std::uint64_t>(0);
+  shared_ = new (memory) Shared;
 }
 
-HeadSignals::~HeadSignals() { ::munmap(numbers_, sizeof *numbers_); }
+HeadSignals::~HeadSignals() { ::munmap(shared_, sizeof *shared_); }
 
-void HeadSignals::note(int signal_number) { *numbers_ |= bit_of(signal_number); }
+void HeadSignals::note(int signal_number) { shared_->numbers |= bit_of(signal_number); }
 
-bool HeadSignals::has(int signal_number) const { return (*numbers_ & bit_of(signal_number)) != 0; }
+bool HeadSignals::has(int signal_number) const { return (shared_->numbers & bit_of(signal_number)) != 0; }
+
+void HeadSignals::note_loss() { shared_->is_lost = true; }
+
+bool HeadSignals::is_lost() const { return shared_->is_lost; }
 
 void speak_through_head(int fd, bool colour, const HeadSignals& signals) {
   head_descriptor = fd;
@@ -45,6 +49,8 @@ void speak_through_head(int fd, bool colour, const HeadSignals& signals) {
 bool speaks_through_head() { return head_descriptor >= 0; }
 
 bool passed_on_by_head(int signal_number) { return head_signals != nullptr && head_signals->has(signal_number); }
+
+bool head_is_lost() { return head_signals != nullptr && head_signals->is_lost(); }
 
 void tell_head(NodeFrame::Kind kind, std::string_view payload) noexcept {
   try {

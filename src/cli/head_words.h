@@ -10,8 +10,9 @@
 
 namespace lrun {
 
-/// Which signals the head has passed on to this host, in memory that whoever is forked from here sees, too: they come
-/// to all hosts, and whoever hears of one first need not be the one that is heard.
+/// What came from the head, in memory that whoever is forked from here sees, too: which signals it has passed on to
+/// this host (they come to all hosts, and whoever hears of one first need not be the one that is heard), and that the
+/// connection to it was lost.
 class HeadSignals {
  public:
   /// \throws std::system_error  there is no memory.
@@ -23,9 +24,16 @@ class HeadSignals {
   /// Before it is sent to who runs the workers.
   void note(int signal_number);
   [[nodiscard]] bool has(int signal_number) const;
+  /// Before a signal that stands for it.
+  void note_loss();
+  [[nodiscard]] bool is_lost() const;
 
  private:
-  std::atomic<std::uint64_t>* numbers_;  ///< a bit each
+  struct Shared {
+    std::atomic<std::uint64_t> numbers{0};  ///< a bit each
+    std::atomic<bool> is_lost{false};
+  };
+  Shared* shared_;
 };
 
 /// From now on the words of this lrun go, as frames, to the one that started it on this host, which shows them once for
@@ -38,6 +46,9 @@ bool speaks_through_head();
 
 /// True when the head has passed this signal on: the user sent it to all of the run.
 bool passed_on_by_head(int signal_number);
+
+/// There was a head, and the connection to it was lost.
+bool head_is_lost();
 
 /// Sends a frame; what cannot be sent is lost. Only after speak_through_head().
 void tell_head(NodeFrame::Kind kind, std::string_view payload) noexcept;

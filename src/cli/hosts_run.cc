@@ -57,8 +57,8 @@ std::unique_ptr<HostLinks> HostsRun::links_to(const std::vector<Host>& hosts) {
       HostLinks::Options{host_ways(here, options_.most_connections), options_.defaults, options_.first_bytes},
       HostLinks::Events{.order = [this](std::size_t index) { return encode(hosts_[index].start.order); },
                         .frame = [this](std::size_t index, const NodeFrame& frame) { received(index, frame); },
-                        .ended = [this](std::size_t index, const ExitStatus& status,
-                                        const std::string& last_line) { link_ended(index, status, last_line); },
+                        .ended = [this](const std::vector<std::size_t>& indexes, const ExitStatus& status,
+                                        const std::string& last_line) { links_ended(indexes, status, last_line); },
                         .failed =
                             [this](std::size_t index, const std::string& why) {
                               hosts_[index].over = true;
@@ -156,35 +156,35 @@ void HostsRun::hang_up(std::size_t index) {
   finish_when_all_ended();
 }
 
-void HostsRun::link_ended(std::size_t index, const ExitStatus& status, const std::string& last_line) {
-  Host& host = hosts_[index];
-  if (std::exchange(host.over, true)) return;
-  host.hang_up.cancel();
-  if (!started_) {
+void HostsRun::links_ended(std::vector<std::size_t> indexes, const ExitStatus& status, const std::string& last_line) {
+  std::erase_if(indexes, [this](std::size_t index) { return std::exchange(hosts_[index].over, true); });
+  for (const std::size_t index : indexes) {
+    Host& host = hosts_[index];
+    host.hang_up.cancel();
+    if (started_ || !host.problem.empty()) continue;
     const std::string why = failure_in_words(status.shell_code(), last_line, host.start.program);
-    if (host.problem.empty()) host.problem = host.ready ? "the connection ended: " + why : why;
-    return start_when_all_answered();
+    host.problem = host.ready ? "the connection ended: " + why : why;
   }
-  if (!host.end) {
-    tell_lost(index, last_line.empty() ? fmt::format("ssh ended with status {}", status.shell_code()) : last_line);
-    say(words_.lost(index));
-    host_ended(index);
-  }
+  if (!started_) return start_when_all_answered();
+  std::erase_if(indexes, [this](std::size_t index) { return hosts_[index].end.has_value(); });
+  if (indexes.empty()) return finish_when_all_ended();
+  const char* const command = hosts_[indexes.front()].start.here ? "lrun" : "ssh";
+  tell_lost(indexes, last_line.empty() ? fmt::format("{} {}", command, status.in_words()) : last_line);
+  for (const std::size_t index : indexes) say(words_.lost(index));
+  for (const std::size_t index : indexes) host_ended(index);
   finish_when_all_ended();
 }
 
 /// Launchers of the job tell what the loss is to it. Once one of them has told the end, no more is to be said; where
 /// there is none that could, this is what ended the run.
-void HostsRun::tell_lost(std::size_t index, const std::string& why) {
-  bool others_tell = false;
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    const Host& other = hosts_[i];
-    if (i == index || !other.begun) continue;
-    if (other.end) return;
-    others_tell = others_tell || !other.over;
-  }
-  say(message_line(others_tell ? Severity::kWarning : Severity::kError,
-                   fmt::format("{}: the connection to its lrun ended: {}", hosts_[index].start.name, why), colour_));
+void HostsRun::tell_lost(const std::vector<std::size_t>& lost, const std::string& why) {
+  const auto has_told = [](const Host& host) { return host.begun && host.end; };
+  const auto will_tell = [](const Host& host) { return host.begun && !host.over; };
+  if (std::any_of(hosts_.begin(), hosts_.end(), has_told)) return;
+  const bool others_tell = std::any_of(hosts_.begin(), hosts_.end(), will_tell);
+  std::vector<std::string> names;
+  for (const std::size_t index : lost) names.push_back(hosts_[index].start.name);
+  say(message_line(others_tell ? Severity::kWarning : Severity::kError, lost_hosts_text(names, why), colour_));
 }
 
 void HostsRun::start_when_all_answered() {

@@ -80,12 +80,12 @@ class HostsRun {
   void cannot_be_used(std::size_t index, const std::string& why);
   void failed_to_start(std::size_t index, const std::string& why);
   void hang_up(std::size_t index);
-  void link_ended(std::size_t index, const ExitStatus& status, const std::string& last_line);
+  void links_ended(std::vector<std::size_t> indexes, const ExitStatus& status, const std::string& last_line);
   void start_when_all_answered();
   void refuse_hosts();
   void begin();
   [[nodiscard]] std::string meeting_for(std::size_t index) const;
-  void tell_lost(std::size_t index, const std::string& why);
+  void tell_lost(const std::vector<std::size_t>& lost, const std::string& why);
   void host_ended(std::size_t index);
   void stop_those_who_wait();
   void limit_the_rest();

@@ -17,6 +17,7 @@ std::string why_it_left(const RunEnd& end, const FailureRecord* cause) {
   if (end.kind == RunEnd::Kind::kInterrupted) {
     return "its lrun received " + signal_name(end.signal_number) + " and left the job";
   }
+  if (end.kind == RunEnd::Kind::kHeadLost) return reason_in_words(end);
   return "its workers could not be started: " + (cause != nullptr ? cause_in_words(*cause) : std::string());
 }
 
@@ -107,8 +108,8 @@ void JobRun::stopping(const RunEnd& end, const FailureRecord* cause, int others)
   next_.stopping(end, cause, others);
 }
 
-/// What ends this node's launcher need not end the job: somebody takes the node away or kills lrun there, or the
-/// program is missing there.
+/// What ends this node's launcher need not end the job: somebody takes the node away or kills lrun there, the connection
+/// to the head ends, or the program is missing there.
 bool JobRun::may_leave(const RunEnd& end) const {
   const int others = membership_.num_nodes - lost_ - 1;
   const bool enough = others >= rendezvous_.min_nodes;
@@ -116,6 +117,7 @@ bool JobRun::may_leave(const RunEnd& end) const {
   const bool hands_over = job_.has_successors() && others > 0 && (enough || can_come_back);
   switch (end.kind) {
     case RunEnd::Kind::kGuardDied:
+    case RunEnd::Kind::kHeadLost:
       return job_.may_drop_out() || hands_over;
     case RunEnd::Kind::kStartFailed:
       return job_.may_drop_out() && enough;
@@ -142,7 +144,8 @@ void JobRun::vanish() {
 
 void JobRun::tell(const RunEnd& end, const FailureRecord* cause) {
   if (may_leave(end)) {
-    if (end.kind != RunEnd::Kind::kGuardDied) calls_.note("this node leaves the job" + who_goes_on(lost_ + 1));
+    const bool is_alone = end.kind == RunEnd::Kind::kGuardDied || end.kind == RunEnd::Kind::kHeadLost;
+    if (!is_alone) calls_.note("this node leaves the job" + who_goes_on(lost_ + 1));
     return drop_out(why_it_left(end, cause));
   }
   StopNotice notice{end, {}};

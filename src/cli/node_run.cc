@@ -298,11 +298,11 @@ void NodeRun::signal_arrived(int signal_number, bool forwarded) {
     return;
   }
   const bool for_workers = (signal_number == SIGUSR1 || signal_number == SIGUSR2) && !is_named(signal_number);
-  const bool by_head = passed_on_by_head(signal_number);
-  const SignalArrived event{signal_number, forwarded, is_named(signal_number), !again, by_head};
+  const SignalArrived event{signal_number, forwarded, is_named(signal_number), !again, passed_on_by_head(signal_number),
+                            head_is_lost()};
   if (!wants_out || for_workers) return attempt_->supervisor().handle(event);
   told_to_end_ = true;
-  stop_run(event, {.kind = RunEnd::Kind::kInterrupted, .signal_number = signal_number, .by_head = by_head});
+  stop_run(event, event.end());
 }
 
 /// Ends whatever the workers left. \return false when something cannot be ended.

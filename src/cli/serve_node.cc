@@ -284,6 +284,7 @@ class NodeServer {
     silence_.cancel();
     if (std::exchange(head_gone_, true)) return;
     if (!child_ || ended_) return loop_.stop();
+    head_signals_.note_loss();
     child_->signal(SIGHUP);
     kill_ = loop_.after(kToObey, [this] {
       if (child_ && !status_) child_->signal(SIGKILL);  // what it guards ends with it

@@ -1,7 +1,6 @@
 #include "remote/host_links.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -149,19 +148,24 @@ bool HostLinks::goes_through(int number, int relay) const {
 }
 
 void HostLinks::ended(int number, const ExitStatus& status, const std::string& last_line) {
-  Link& lost = link(number);
-  if (!std::exchange(lost.open, false)) return;
-  if (is_relay(number)) return relay_ended(number, status, last_line);
-  if (lost.heard || was_tried_from_here(number, status)) return events_.ended(host_of(number), status, last_line);
-  connect_launcher_from_here(host_of(number));
+  std::vector<std::size_t> hosts;
+  end(number, status, hosts);
+  std::sort(hosts.begin(), hosts.end());
+  if (!hosts.empty()) events_.ended(hosts, status, last_line);
 }
 
-void HostLinks::relay_ended(int relay, const ExitStatus& status, const std::string& last_line) {
-  const std::string by_way =
-      fmt::format("by way of {}: {}", hosts_[host_of(relay)].name, last_line.empty() ? "it ended" : last_line);
-  for (int number = static_cast<int>(links_.size()) - 1; number >= 0; --number) {
-    if (!goes_through(number, relay)) continue;
-    ended(number, status, host_of(number) == host_of(relay) ? last_line : by_way);
+/// \param ended  gets the hosts of which this tells; the others are connected to from here.
+void HostLinks::end(int number, const ExitStatus& status, std::vector<std::size_t>& ended) {
+  Link& lost = link(number);
+  if (!std::exchange(lost.open, false)) return;
+  if (is_relay(number)) {
+    for (int behind = static_cast<int>(links_.size()) - 1; behind >= 0; --behind) {
+      if (goes_through(behind, number)) end(behind, status, ended);
+    }
+  } else if (lost.heard || was_tried_from_here(number, status)) {
+    ended.push_back(host_of(number));
+  } else {
+    connect_launcher_from_here(host_of(number));
   }
 }
 

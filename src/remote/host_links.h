@@ -36,8 +36,10 @@ class HostLinks {
     /// The first frame of every host: its order.
     std::function<std::string(std::size_t host)> order;
     std::function<void(std::size_t host, const NodeFrame& frame)> frame;
-    /// The connection has ended and all that came over it was told. `last_line`: of the command's stderr.
-    std::function<void(std::size_t host, const ExitStatus& status, const std::string& last_line)> ended;
+    /// The connections to these have ended, and all that came over them was told: to one, or at the same time to all
+    /// that were reached by way of it. `last_line`: of the command's stderr.
+    std::function<void(const std::vector<std::size_t>& hosts, const ExitStatus& status, const std::string& last_line)>
+        ended;
     /// There is no connection, because this machine cannot make one.
     std::function<void(std::size_t host, const std::string& why)> failed;
   };
@@ -87,7 +89,7 @@ class HostLinks {
   [[nodiscard]] bool goes_through(int number, int relay) const;
   void hang_up(int number);
   void ended(int number, const ExitStatus& status, const std::string& last_line);
-  void relay_ended(int relay, const ExitStatus& status, const std::string& last_line);
+  void end(int number, const ExitStatus& status, std::vector<std::size_t>& ended);
   [[nodiscard]] bool was_tried_from_here(int number, const ExitStatus& status) const;
 
   EventLoop& loop_;

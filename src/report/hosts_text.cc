@@ -6,12 +6,14 @@
 #include <string_view>
 
 #include "base/message.h"
+#include "base/nearest.h"
 #include "base/shortened.h"
 
 namespace lrun {
 namespace {
 
 constexpr std::size_t kMostShown = 64;
+constexpr std::size_t kMostNamed = 4;
 constexpr std::size_t kMostAnswerBytes = 300;
 
 /// What people do about the commonest reasons.
@@ -60,6 +62,12 @@ std::string hosts_problem_text(const std::vector<HostProblem>& problems, std::si
   }
   if (problems.size() > kMostShown) text += fmt::format("  | and {} more\n", problems.size() - kMostShown);
   return text + message_line(Severity::kHint, advice_for(problems), colour);
+}
+
+std::string lost_hosts_text(const std::vector<std::string>& hosts, const std::string& why) {
+  const bool one = hosts.size() == 1;
+  return fmt::format("the {} to {} {} lost: {}", one ? "connection" : "connections",
+                     join_first(hosts, kMostNamed, " and "), one ? "was" : "were", shortened(why, kMostAnswerBytes));
 }
 
 }  // namespace lrun

@@ -16,4 +16,7 @@ struct HostProblem {
 /// One table of all hosts that cannot be used, and what to do about it. `problems` is not empty.
 std::string hosts_problem_text(const std::vector<HostProblem>& problems, std::size_t hosts, bool colour);
 
+/// 'the connection to h3 was lost: ssh died of SIGKILL', of all that ended together. `hosts` is not empty.
+std::string lost_hosts_text(const std::vector<std::string>& hosts, const std::string& why);
+
 }  // namespace lrun

@@ -90,6 +90,7 @@ std::string reason_in_words(const Json& event) {
   if (reason == "start_timed_out") return "the time of --start-timeout is over";
   if (reason == "hang") return "no progress for the time of --hang-timeout";
   if (reason == "guard_died") return "lrun itself was killed";
+  if (reason == "head_lost") return "the connection from the lrun that started it was lost";
   return {};
 }
 

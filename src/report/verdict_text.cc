@@ -173,6 +173,8 @@ std::string reason_here_in_words(const RunEnd& end) {
                          format_duration(Duration(end.limit_ms)));
     case RunEnd::Kind::kGuardDied:
       return "lrun itself was killed";
+    case RunEnd::Kind::kHeadLost:
+      return "the connection from the lrun that started it was lost";
     case RunEnd::Kind::kLauncherFailed:
       return terminal_safe(end.who);
     case RunEnd::Kind::kWorkerFailed:

@@ -118,9 +118,7 @@ Decision on(SupervisionState state, const SignalArrived& event) {
   }
   if (may_begin_stop(state)) {
     state.asked = event.forwarded;
-    return begin_stop(
-        state, {.kind = RunEnd::Kind::kInterrupted, .signal_number = event.signal_number, .by_head = event.by_head},
-        event.signal_number);
+    return begin_stop(state, event.end(), event.signal_number);
   }
   state.unwanted = true;
   if (!event.forwarded || !in_grace(state)) return {state, {}};
@@ -204,6 +202,11 @@ Decision on(SupervisionState state, const StartConfirmed&) {
 }
 
 }  // namespace
+
+RunEnd SignalArrived::end() const {
+  if (head_lost) return {.kind = RunEnd::Kind::kHeadLost};
+  return {.kind = RunEnd::Kind::kInterrupted, .signal_number = signal_number, .by_head = by_head};
+}
 
 Decision decide(const SupervisionState& state, const Event& event) {
   return std::visit([&](const auto& one) { return on(state, one); }, event);

@@ -46,9 +46,13 @@ struct SettleExpired {};
 struct SignalArrived {
   int signal_number = 0;
   bool forwarded = true;
-  bool named = false;     ///< by --signals-to-handle: USR1 and USR2 then end the run
-  bool may_hurry = true;  ///< false of a TERM that the cluster's manager only repeats
-  bool by_head = false;   ///< it came to the lrun that the user typed, which passed it on to all nodes
+  bool named = false;      ///< by --signals-to-handle: USR1 and USR2 then end the run
+  bool may_hurry = true;   ///< false of a TERM that the cluster's manager only repeats
+  bool by_head = false;    ///< it came to the lrun that the user typed, which passed it on to all nodes
+  bool head_lost = false;  ///< it stands for the end of the connection to that lrun
+
+  /// Why a run ends that it ends.
+  [[nodiscard]] RunEnd end() const;
 };
 struct GraceExpired {};
 struct ConsoleClosed {};

@@ -111,6 +111,7 @@ void decide_code(Verdict& verdict) {
       verdict.exit_code = kExitTimedOut;
       break;
     case RunEnd::Kind::kGuardDied:
+    case RunEnd::Kind::kHeadLost:
     case RunEnd::Kind::kLauncherFailed:
     case RunEnd::Kind::kNodeLost:
     case RunEnd::Kind::kNodeJoined:

@@ -9,7 +9,7 @@ namespace {
 
 using Kind = RunEnd::Kind;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 13> kEndNames{{
+constexpr std::array<std::pair<Kind, std::string_view>, 14> kEndNames{{
     {Kind::kSucceeded, "succeeded"},
     {Kind::kWorkerFailed, "worker_failed"},
     {Kind::kStartFailed, "start_failed"},
@@ -17,6 +17,7 @@ constexpr std::array<std::pair<Kind, std::string_view>, 13> kEndNames{{
     {Kind::kConsoleClosed, "console_closed"},
     {Kind::kRequested, "requested"},
     {Kind::kGuardDied, "guard_died"},
+    {Kind::kHeadLost, "head_lost"},
     {Kind::kLauncherFailed, "launcher_failed"},
     {Kind::kTimedOut, "timed_out"},
     {Kind::kHang, "hang"},

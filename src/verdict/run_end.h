@@ -17,6 +17,7 @@ struct RunEnd {
     kConsoleClosed,   ///< whoever read lrun's output has gone
     kRequested,       ///< stopped through the control socket
     kGuardDied,       ///< lrun's own guard was killed
+    kHeadLost,        ///< the connection to the lrun that started this one has ended
     kLauncherFailed,  ///< lrun itself could not go on
     kTimedOut,        ///< the run took longer than `limit`
     kHang,            ///< no worker made progress for `limit`

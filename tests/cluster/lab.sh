@@ -43,6 +43,15 @@ wait_for() {
   done
 }
 
+# ssh_to HOST: the process ids of the ssh clients that lrun has started for it.
+ssh_to() {
+  local file words
+  for file in /proc/[0-9]*/cmdline; do
+    words=$(tr '\0' ' ' 2> /dev/null < "$file") || continue
+    [[ $words != "ssh -o BatchMode=yes "*" $1 exec "* ]] || basename "${file%/cmdline}"
+  done
+}
+
 # nothing_runs SECONDS GREP-OPTION...: waits until no process of any host has a command line like that. The pattern must
 # not match itself. lrun promises the SECONDS of a machine that does nothing else: the time is told, and no verdict.
 nothing_runs() {

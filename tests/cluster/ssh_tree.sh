@@ -54,6 +54,17 @@ wait "$head" 2> /dev/null || true
 nothing_runs 5 -e '875[4]'
 nothing_runs 5 -e "$lrun.@rela[y]"
 
+# The connection to a host on the way to another ends.
+begin sh -c 'trap "" HUP; echo ready; exec sleep 6543'
+# shellcheck disable=SC2046 # a process each
+kill -KILL $(ssh_to h2)
+status=0
+wait "$head" || status=$?
+[ $status -eq 125 ] || fail "the run without h2 ended with $status"
+grep -q "^lrun: warning: the connections to h2 and h34 were lost: ssh died of SIGKILL" "$out/err" || fail "h2 and h34 are not named"
+nothing_runs 5 -e '654[3]'
+nothing_runs 5 -e "$lrun.@rela[y]"
+
 # A host on the way to another loses its power.
 begin sh -c 'echo ready; exec sleep 7643'
 "$lab" hosts off h2 > /dev/null

@@ -134,7 +134,7 @@ TEST_F(HostsWords, OneThatIsLostWhileOthersRunIsWarnedOfBeforeTheVerdict) {
                                 " ]; do sleep 0.05; done; exit 0' TERM; [ $RANK = 0 ] || kill -9 $(cat " + pid_file +
                                 "); while :; do sleep 0.05; done")),
                    options());
-  const std::string warning = "lrun: warning: b: the connection to its lrun ended: ";
+  const std::string warning = "lrun: warning: the connection to b was lost: ";
   EXPECT_TRUE(lrun.read_until([&] { return contains(lrun.err(), warning); })) << lrun.err();
   std::ofstream(path("gate")) << "open";
   EXPECT_NE(lrun.wait().code, 0);

@@ -32,7 +32,11 @@ class HostLinksTest : public testing::Test {
         {{kFromHead, 0}, SpawnDefaults::of_this_process(), ""},
         {.order = [](std::size_t) { return "an order"; },
          .frame = [this](std::size_t host, const NodeFrame& frame) { said_[host] = frame; },
-         .ended = [this](std::size_t host, const ExitStatus&, const std::string& line) { ended_[host] = line; },
+         .ended =
+             [this](const std::vector<std::size_t>& hosts, const ExitStatus&, const std::string& line) {
+               for (const std::size_t host : hosts) ended_[host] = line;
+               ++ends_;
+             },
          .failed = [](std::size_t host, const std::string& why) { ADD_FAILURE() << host << ": " << why; }});
   }
 
@@ -46,6 +50,7 @@ class HostLinksTest : public testing::Test {
   EventLoop loop_;
   std::map<std::size_t, NodeFrame> said_;
   std::map<std::size_t, std::string> ended_;
+  int ends_ = 0;  ///< that were told
 
  private:
   void look(std::size_t hosts) {
@@ -82,6 +87,21 @@ TEST_F(HostLinksTest, ConnectNoSecondTimeWhereSshDidNotGetThere) {
   EXPECT_EQ(ended_[0], "no route");
   EXPECT_EQ(said_.count(0), 0U);
   EXPECT_EQ(said_[1], (NodeFrame{Kind::kBegun, ""}));
+}
+
+/// A relay that passes on what both launchers say, and ends.
+const Words kLostRelay{"sh", "-c", R"(printf '\000lrun-node/1\n'
+printf 'F\015\000\000\000\000\000\000\000\005\000\000\000B\000\000\000\000'
+printf 'F\015\000\000\000\001\000\000\000\005\000\000\000B\000\000\000\000'
+echo 'the cable' >&2; exit 255)"};
+
+TEST_F(HostLinksTest, TellTogetherWhatEndsTogether) {
+  HostLinks links = links_to(kBegins, kLostRelay);
+  links.connect();
+  run_until_known(4);
+  EXPECT_EQ(said_, (std::map<std::size_t, NodeFrame>{{0, {Kind::kBegun, ""}}, {1, {Kind::kBegun, ""}}}));
+  EXPECT_EQ(ended_, (std::map<std::size_t, std::string>{{0, "the cable"}, {1, "the cable"}}));
+  EXPECT_EQ(ends_, 1);
 }
 
 }  // namespace

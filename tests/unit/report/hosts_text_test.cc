@@ -35,6 +35,13 @@ TEST(HostsText, SpeaksOfTheProgramThatReachesTheHostsWhereItIsMissing) {
             "lrun: hint: hosts are reached with ssh: install it here, or name another command with '--ssh'\n");
 }
 
+TEST(HostsText, TellsOnceOfAllThatAreLostTogether) {
+  EXPECT_EQ(lost_hosts_text({"h3"}, "ssh died of SIGKILL"), "the connection to h3 was lost: ssh died of SIGKILL");
+  EXPECT_EQ(lost_hosts_text({"h1", "h33"}, "no route"), "the connections to h1 and h33 were lost: no route");
+  EXPECT_EQ(lost_hosts_text({"a", "b", "c", "d", "e", "f"}, "x"),
+            "the connections to a, b, c, d and 2 more were lost: x");
+}
+
 TEST(HostsText, NeverMovesTheCursor) {
   EXPECT_NE(hosts_problem_text({{"a", "\x1b[2Jgone"}}, 1, false).find("\\x1b[2Jgone"), std::string::npos);
 }

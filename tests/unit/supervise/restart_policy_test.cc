@@ -42,8 +42,9 @@ RestartChoice after(const RestartRules& rules, const std::vector<FailureRecord>&
 }
 
 TEST(RestartPolicy, OnlyAFailureIsFollowedByARestart) {
-  for (const RunEnd::Kind kind : {RunEnd::Kind::kSucceeded, RunEnd::Kind::kInterrupted, RunEnd::Kind::kConsoleClosed,
-                                  RunEnd::Kind::kRequested, RunEnd::Kind::kGuardDied, RunEnd::Kind::kStartFailed}) {
+  for (const RunEnd::Kind kind :
+       {RunEnd::Kind::kSucceeded, RunEnd::Kind::kInterrupted, RunEnd::Kind::kConsoleClosed, RunEnd::Kind::kRequested,
+        RunEnd::Kind::kGuardDied, RunEnd::Kind::kHeadLost, RunEnd::Kind::kStartFailed}) {
     Verdict verdict;
     verdict.end.kind = kind;
     EXPECT_EQ(choose_restart({.most = 3}, {}, verdict).kind, Kind::kNone) << static_cast<int>(kind);
