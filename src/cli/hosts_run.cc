@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <system_error>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/message.h"
 #include "base/split.h"
 #include "base/whole_number.h"
@@ -68,31 +70,29 @@ std::unique_ptr<HostLinks> HostsRun::links_to(const std::vector<Host>& hosts) {
 
 HostsRun::End HostsRun::run() {
   links_->connect();
-  limit_answers();
+  wait_for_answers();
   say_that_we_live();
-  start_when_all_answered();
   loop_.run();
   links_.reset();
   return end_;
 }
 
-void HostsRun::limit_answers() {
-  const auto limit = [this](Duration more, Duration whole) {
-    answer_limit_ = loop_.after(more, [this, whole] { do_without_answers(whole); });
-  };
-  if (hosts_.size() <= options_.most_connections) return limit(options_.answer_limit, options_.answer_limit);
-  answer_limit_ = loop_.after(options_.detour_limit, [this, limit] {
-    limit(options_.answer_limit, options_.detour_limit + options_.answer_limit);
-    links_->connect_unheard_from_here();
-  });
-}
-
-void HostsRun::do_without_answers(Duration waited) {
-  for (Host& host : hosts_) {
-    if (!host.ready && host.problem.empty()) {
-      host.problem = fmt::format("no answer in {}", format_duration(waited));
+/// Each host has its own time, which begins anew whenever something moves towards it.
+void HostsRun::wait_for_answers() {
+  const SteadyTime now = steady_now();
+  links_->connect_unheard_from_here(now - options_.detour_limit);
+  SteadyTime next = SteadyTime::max();
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    Host& host = hosts_[i];
+    if (host.ready || !host.problem.empty()) continue;
+    for (const Duration limit : {options_.detour_limit, options_.answer_limit}) {
+      if (links_->last_move(i) + limit > now) next = std::min(next, links_->last_move(i) + limit);
     }
+    if (links_->last_move(i) + options_.answer_limit > now) continue;
+    host.problem = fmt::format("no answer in {}", format_duration(options_.answer_limit));
   }
+  const auto left = std::chrono::ceil<Duration>(next - now);
+  if (next != SteadyTime::max()) answer_limit_ = loop_.after(left, [this] { wait_for_answers(); });
   start_when_all_answered();
 }
 

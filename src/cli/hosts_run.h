@@ -42,7 +42,7 @@ class HostsRun {
     int min_nodes = 1;        ///< fewer hosts cannot begin
     std::size_t most_connections = kMostConnections;  ///< of one lrun: further hosts are reached through others
     Duration detour_limit{30'000};                    ///< then who is silent behind another is connected to from here
-    Duration answer_limit{30'000};                    ///< of all hosts; where some are behind others, from then on
+    Duration answer_limit{30'000};                    ///< of a host on the way to which nothing moves any more
     Duration grace{0};                                ///< of the workers
     std::vector<int> signals;                         ///< to be passed on, blocked; SIGTSTP suspends the head alone
     std::vector<int> stop_signals;                    ///< those of them that end the run
@@ -74,8 +74,7 @@ class HostsRun {
   };
 
   [[nodiscard]] std::unique_ptr<HostLinks> links_to(const std::vector<Host>& hosts);
-  void limit_answers();
-  void do_without_answers(Duration waited);
+  void wait_for_answers();
   void received(std::size_t index, const NodeFrame& frame);
   void cannot_be_used(std::size_t index, const std::string& why);
   void failed_to_start(std::size_t index, const std::string& why);

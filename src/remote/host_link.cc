@@ -16,7 +16,7 @@ namespace lrun {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{64} * 1024;
-constexpr std::size_t kErrorBytesKept = 4096;
+constexpr std::size_t kWordBytesKept = 4096;
 constexpr Duration kToDrain(500);  // what a child of ssh may hold its pipes for
 constexpr Duration kLookWithoutPidfd(50);
 constexpr Duration kReapLimit(1000);
@@ -107,7 +107,9 @@ void HostLink::send_bytes(std::string_view frames) {
 
 void HostLink::flush() {
   if (!input_) return;
+  const std::size_t before = first_.size();
   const bool is_read = write_from(first_, input_.get()) && (!first_.empty() || unsent_.write_to(input_.get()));
+  if (first_.size() < before && events_.moved) events_.moved();
   if (is_read && !(first_.empty() && unsent_.empty())) {
     if (!writable_.armed()) writable_ = loop_.on_writable(input_.get(), [this] { flush(); });
     return;
@@ -143,12 +145,22 @@ void HostLink::read_output() {
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count > 0) {
     if (status_) drain();
-    reader_.take({bytes, static_cast<std::size_t>(count)});
+    take({bytes, static_cast<std::size_t>(count)});
     return give_frames();
   }
   readable_.cancel();
   output_.reset();
   finish_when_all_is_read();
+}
+
+/// What a login prints says nothing about an end that comes after the greeting.
+void HostLink::take(std::string_view bytes) {
+  if (reader_.greeted()) return reader_.take(bytes);
+  if (events_.moved) events_.moved();
+  reader_.take(bytes);
+  if (!reader_.greeted()) return keep_words(bytes);
+  if (error_output_) read_errors();  // what came before and waits in another pipe
+  words_.clear();
 }
 
 void HostLink::give_frames() {
@@ -159,17 +171,19 @@ void HostLink::give_frames() {
 }
 
 void HostLink::read_errors() {
-  char bytes[kErrorBytesKept];
+  char bytes[kWordBytesKept];
   const ssize_t count = ::read(error_output_.get(), bytes, sizeof bytes);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (count > 0) {
-    errors_.append(bytes, static_cast<std::size_t>(count));
-    if (errors_.size() > 2 * kErrorBytesKept) errors_.erase(0, errors_.size() - kErrorBytesKept);
-    return;
-  }
+  if (count > 0) return keep_words({bytes, static_cast<std::size_t>(count)});
   errors_readable_.cancel();
   error_output_.reset();
   finish_when_all_is_read();
+}
+
+/// In the order in which they come: a banner of sshd comes before the refusal that a login shell prints.
+void HostLink::keep_words(std::string_view bytes) {
+  words_ += bytes;
+  if (words_.size() > 2 * kWordBytesKept) words_.erase(0, words_.size() - kWordBytesKept);
 }
 
 void HostLink::look_at_child() {
@@ -205,7 +219,7 @@ void HostLink::finish_when_all_is_read() {
   drain_.cancel();
   end_input();  // what a wrapper of ssh has left is told so, too
   const auto ended = std::exchange(events_.ended, nullptr);
-  ended(*status_, last_line_of(errors_));  // may destroy this
+  ended(*status_, last_line_of(words_));  // may destroy this
 }
 
 }  // namespace lrun

@@ -23,7 +23,10 @@ class HostLink {
  public:
   struct Events {
     std::function<void(NodeFrame frame)> frame;
-    /// The child has ended and all that it wrote was told. `last_line`: of its stderr.
+    /// It has not answered yet, and has taken some of the bytes that go first, or printed something.
+    std::function<void()> moved;
+    /// The child has ended and all that it wrote was told. `last_line`: of its stderr since its host has answered; of
+    /// one that has not, of all that it printed, as a login that is refused does.
     std::function<void(const ExitStatus& status, const std::string& last_line)> ended;
   };
 
@@ -53,8 +56,10 @@ class HostLink {
   void start(const std::vector<std::string>& command, const SpawnDefaults& defaults);
   void flush();
   void read_output();
+  void take(std::string_view bytes);
   void give_frames();
   void read_errors();
+  void keep_words(std::string_view bytes);
   void look_at_child();
   void drain();
   void finish_when_all_is_read();
@@ -66,7 +71,7 @@ class HostLink {
   std::optional<ExitStatus> status_;
   std::string_view first_;  ///< what of it is not sent yet
   SendBuffer unsent_;
-  std::string errors_;  ///< the last lines of stderr
+  std::string words_;  ///< the last lines of stderr and, before the greeting, of stdout
   Fd input_;
   Fd output_;
   Fd error_output_;

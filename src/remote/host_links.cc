@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/whole_number.h"
 #include "remote/host_ways.h"
 #include "remote/relay_frames.h"
 
@@ -63,6 +64,7 @@ bool HostLinks::open(int number, const std::vector<std::string>& command, std::s
     auto own = std::make_unique<HostLink>(
         loop_, command, options_.defaults, here ? std::string_view() : std::string_view(options_.first_bytes),
         HostLink::Events{.frame = [this, number](const NodeFrame& frame) { received(number, frame); },
+                         .moved = [this, number] { link(number).moved = steady_now(); },
                          .ended = [this, number](const ExitStatus& status,
                                                  const std::string& last_line) { ended(number, status, last_line); }});
     own->pause(paused_);
@@ -70,6 +72,7 @@ bool HostLinks::open(int number, const std::vector<std::string>& command, std::s
     opened.through = kHeadItself;
     opened.own = std::move(own);
     opened.open = true;
+    opened.moved = steady_now();
     return true;
   } catch (const std::system_error& error) {
     why = error.what();
@@ -101,6 +104,7 @@ void HostLinks::connect_through(int relay, std::size_t host, const std::vector<s
 void HostLinks::start(int relay, int number, const std::vector<std::string>& command) {
   link(number).through = relay;
   link(number).open = true;
+  link(number).moved = steady_now();
   const bool copies = !command.empty() && !options_.first_bytes.empty();
   send_to(relay, Kind::kStartHost, encode(HostStart{number, command, copies}));
 }
@@ -135,6 +139,9 @@ void HostLinks::received(int number, const NodeFrame& frame) {
     const std::optional<HostFrame> of_host = decode_host_frame(frame.payload);
     if (!of_host || !goes_through(of_host->number, number)) return;
     if (const std::optional<NodeFrame> inner = whole_frame(of_host->bytes)) received(of_host->number, *inner);
+  } else if (frame.kind == Kind::kHostMoves) {
+    const int moved = whole_number<int>(frame.payload).value_or(-1);
+    if (goes_through(moved, number)) link(moved).moved = steady_now();
   } else if (frame.kind == Kind::kHostEnded) {
     const std::optional<HostEnd> end = decode_host_end(frame.payload);
     if (end && goes_through(end->number, number)) ended(end->number, end->status, end->last_line);
@@ -178,14 +185,20 @@ bool HostLinks::was_tried_from_here(int number, const ExitStatus& status) const 
   return status == kEndOfSsh || (relay.own && relay.own->greeted());
 }
 
-void HostLinks::connect_unheard_from_here() {
+void HostLinks::connect_unheard_from_here(SteadyTime since) {
   for (int number = static_cast<int>(links_.size()) - 1; number >= 0; --number) {
     const Link& waiting = link(number);
     if (!waiting.open || waiting.heard || waiting.through == kHeadItself) continue;
     if (link(waiting.through).through == kHeadItself && host_of(waiting.through) == host_of(number)) continue;
+    if (last_move_of(number) > since) continue;
     hang_up(number);
     if (!is_relay(number)) connect_launcher_from_here(host_of(number));
   }
+}
+
+SteadyTime HostLinks::last_move_of(int number) const {
+  const Link& moved = links_[static_cast<std::size_t>(number)];
+  return moved.through == kHeadItself ? moved.moved : std::max(moved.moved, last_move_of(moved.through));
 }
 
 void HostLinks::pause(bool paused) {

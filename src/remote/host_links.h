@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/event_loop.h"
 #include "process/exit_status.h"
 #include "process/spawn.h"
@@ -37,7 +38,7 @@ class HostLinks {
     std::function<std::string(std::size_t host)> order;
     std::function<void(std::size_t host, const NodeFrame& frame)> frame;
     /// The connections to these have ended, and all that came over them was told: to one, or at the same time to all
-    /// that were reached by way of it. `last_line`: of the command's stderr.
+    /// that were reached by way of it. `last_line`: that the command has printed.
     std::function<void(const std::vector<std::size_t>& hosts, const ExitStatus& status, const std::string& last_line)>
         ended;
     /// There is no connection, because this machine cannot make one.
@@ -49,9 +50,11 @@ class HostLinks {
   HostLinks& operator=(const HostLinks&) = delete;
 
   void connect();
-  /// Hosts that were to answer by way of others, and have not said anything so far, are connected to from here instead:
-  /// one on the way may hang, and its connection does not end then.
-  void connect_unheard_from_here();
+  /// Hosts that were to answer by way of others, and have not said anything so far, are connected to from here instead
+  /// where nothing has moved on the way since then: somebody there may hang, and its connection does not end then.
+  void connect_unheard_from_here(SteadyTime since);
+  /// When something last moved on the way to this host: a connection was begun, a copy of lrun, or what a login prints.
+  [[nodiscard]] SteadyTime last_move(std::size_t host) const { return last_move_of(static_cast<int>(host)); }
   void send(std::size_t host, NodeFrame::Kind kind, std::string_view payload);
   /// To all that are elsewhere, relays as well. \return false: nobody is.
   bool tell_elsewhere(NodeFrame::Kind kind);
@@ -72,6 +75,7 @@ class HostLinks {
     std::unique_ptr<HostLink> own;  ///< where it goes through none
     bool open = false;
     bool heard = false;  ///< a frame has come
+    SteadyTime moved;    ///< when it was begun, or HostLink::Events::moved was last called
   };
 
   [[nodiscard]] bool is_relay(int number) const { return static_cast<std::size_t>(number) >= hosts_.size(); }
@@ -90,6 +94,7 @@ class HostLinks {
   void hang_up(int number);
   void ended(int number, const ExitStatus& status, const std::string& last_line);
   void end(int number, const ExitStatus& status, std::vector<std::size_t>& ended);
+  [[nodiscard]] SteadyTime last_move_of(int number) const;
   [[nodiscard]] bool was_tried_from_here(int number, const ExitStatus& status) const;
 
   EventLoop& loop_;

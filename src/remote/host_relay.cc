@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/whole_number.h"
 #include "remote/own_program.h"
 #include "remote/ssh.h"
@@ -15,6 +16,7 @@ using Kind = NodeFrame::Kind;
 
 constexpr int kCannotConnect = 255;  // as ssh ends
 constexpr Duration kToHangUp(2000);  // whoever takes longer is killed
+constexpr Duration kBetweenMoves(1000);
 // Every relay on the way puts a frame into a frame of its own, which has the same limit.
 constexpr std::size_t kBytesOfRelay = 13;
 constexpr std::size_t kBytesOfAllRelays = 64;
@@ -71,6 +73,12 @@ void HostRelay::connect(const HostStart& start) {
   auto link = std::make_unique<HostLink>(
       loop_, command, defaults_, start.copies ? std::string_view(own_program_) : std::string_view(),
       HostLink::Events{.frame = [this, number](const NodeFrame& frame) { pass_on(number, frame); },
+                       .moved =
+                           [this, number, told = SteadyTime()]() mutable {
+                             if (steady_now() - told < kBetweenMoves) return;
+                             told = steady_now();
+                             tell_(Kind::kHostMoves, std::to_string(number));
+                           },
                        .ended =
                            [this, number](const ExitStatus& status, const std::string& last_line) {
                              const std::string end = encode(HostEnd{number, status, last_line});

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kHeadBytes = 1 + sizeof(std::uint32_t);
 constexpr std::size_t kMostBeforeGreeting = std::size_t{1} << 20U;
 
-bool is_kind(char letter) { return std::string_view("ogscapthSrfOEJNBXFY").find(letter) != std::string_view::npos; }
+bool is_kind(char letter) { return std::string_view("ogscapthSrfOEJNBXFTY").find(letter) != std::string_view::npos; }
 
 }  // namespace
 

@@ -40,6 +40,7 @@ struct NodeFrame {
     kEnded = 'X',     ///< its launcher has ended: a signal's number and the exit code, '0 7'
     // From a relay.
     kFromHost = 'F',   ///< what such a lrun says: a HostFrame
+    kHostMoves = 'T',  ///< it has not answered yet, and something moves (a copy of lrun): its number
     kHostEnded = 'Y',  ///< the connection to it has ended: a HostEnd
   };
   Kind kind = Kind::kOrder;

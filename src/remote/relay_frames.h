@@ -31,7 +31,7 @@ struct HostFrame {
 struct HostEnd {
   int number = 0;
   ExitStatus status;
-  std::string last_line;  ///< of its stderr
+  std::string last_line;  ///< that it has printed
 
   bool operator==(const HostEnd&) const = default;
 };

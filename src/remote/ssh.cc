@@ -46,7 +46,7 @@ constexpr std::array<std::string_view, 33> kOwnNames{"HOME",
                                                      "LISTEN_FDS",
                                                      "LISTEN_PID",
                                                      "LRUN_JOB_SECRET"};
-constexpr std::array<std::string_view, 6> kOwnBeginnings{"SSH_", "XDG_", "SLURM_", "SLURMD_", "VSCODE_", "BASH_"};
+constexpr std::array<std::string_view, 5> kOwnBeginnings{"SSH_", "XDG_", "SLURM_", "SLURMD_", "VSCODE_"};
 
 bool is_hosts_own(std::string_view name) {
   return std::find(kOwnNames.begin(), kOwnNames.end(), name) != kOwnNames.end() ||
@@ -87,16 +87,21 @@ std::vector<std::string> ssh_command(const std::vector<std::string>& ssh, const 
 std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, const Host& host, std::size_t bytes,
                                           const char* word) {
   std::vector<std::string> command = ssh_to(ssh, host);
-  // dd takes exactly as much as it is told to, and leaves the rest to lrun. It ends well also when less came.
-  // One line: csh takes no other in quotes.
+  // dd takes exactly as much as it is told to, and leaves the rest to lrun. It ends well also when less came. A line
+  // for each piece says that the copy moves, which cannot be seen at this end of a network that is slower than it
+  // stores. One line: csh takes no other in quotes.
+  constexpr std::size_t kPiece = std::size_t{256} * 1024;
+  const std::size_t pieces = (bytes - 1) / kPiece;
   const std::string script = fmt::format(
       R"sh(umask 077; d=$(mktemp -d) || exit 1; trap 'rm -rf "$d"' EXIT; trap 'exit 1' HUP INT TERM; )sh"
-      R"sh({{ dd of="$d/lrun" bs={0} count=1 iflag=fullblock && [ "$(wc -c <"$d/lrun")" -eq {0} ] && )sh"
-      R"sh(chmod 700 "$d/lrun"; }} 2>/dev/null || {{ echo "the copy of lrun in '$d' is not whole" >&2; exit 1; }}; )sh"
-      R"sh("$d/lrun" {1}; s=$?; )sh"
+      R"sh({{ n={1}; while [ $n -gt 0 ]; do dd bs={2} count=1 iflag=fullblock; echo >&3; n=$((n-1)); done; )sh"
+      R"sh(dd bs={3} count=1 iflag=fullblock; }} 3>&1 >"$d/lrun" 2>/dev/null; )sh"
+      R"sh({{ [ "$(wc -c <"$d/lrun")" -eq {0} ] && chmod 700 "$d/lrun"; }} 2>/dev/null || )sh"
+      R"sh({{ echo "the copy of lrun in '$d' is not whole" >&2; exit 1; }}; )sh"
+      R"sh("$d/lrun" {4}; s=$?; )sh"
       R"sh([ $s -ne 126 ] || {{ echo "the copy of lrun in '$d' cannot be executed" >&2; exit 1; }}; )sh"
       R"sh([ $s -ne 127 ] || exit 1; exit $s)sh",
-      bytes, word);
+      bytes, pieces, kPiece, bytes - pieces * kPiece, word);
   command.push_back("exec sh -c " + quoted_for_shell(script));
   return command;
 }

@@ -19,12 +19,12 @@ inline constexpr const char* kRelayWord = "@relay";
 std::vector<std::string> ssh_command(const std::vector<std::string>& ssh, const Host& host, const std::string& lrun,
                                      const char* word);
 
-/// The same for a host that lacks lrun: it reads the program, of `bytes` bytes, from its standard input first, into a
-/// private folder that goes when the launcher ends.
+/// The same for a host that lacks lrun: it reads the program, of `bytes` bytes (at least one), from its standard input
+/// first, into a private folder that goes when the launcher ends.
 std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, const Host& host, std::size_t bytes,
                                           const char* word);
 
-/// Why an ssh that ended with this status could not start lrun. \param last_line  of its stderr.
+/// Why an ssh that ended with this status could not start lrun. \param last_line  that it has printed.
 std::string failure_in_words(int exit_code, const std::string& last_line, const std::string& lrun);
 
 /// A word for any shell that people have as their login shell.

@@ -19,6 +19,8 @@ constexpr const char* kFakeSsh = R"sh(#!/bin/sh
 while [ $# -gt 2 ]; do shift; done
 export SSH_CONNECTION="127.0.0.1 40000 127.0.0.1 22" HOST_NAME=$1
 echo $$ >"${0%/*}/pid_$1"
+echo "Welcome to $1"
+echo "have a nice day" >&2
 sh -c "$2"
 )sh";
 

@@ -1,6 +1,7 @@
 // The head of a run on several hosts, in this process: its limits are ours to choose.
 #include "cli/hosts_run.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -13,10 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "lrun_version.h"
 #include "remote/ssh.h"
 #include "support/lrun_process.h"
 #include "support/temporary_folder.h"
+#include "support/with_more_time.h"
 
 namespace lrun::test {
 namespace {
@@ -56,6 +59,40 @@ TEST(HostsRunTest, RunsWhereAHostOnTheWayAnswersLate) {
                 .grace = Duration(1000),
                 .defaults = SpawnDefaults::of_this_process()});
   EXPECT_EQ(run.run().code, 0);
+}
+
+/// What a run on one host comes to that takes a copy piece by piece, with a pause before each, and then no more for a
+/// while.
+HostsRun::End run_with_copy(Duration limit, Duration pause, int pieces, const std::string& then) {
+  constexpr std::size_t kPiece = 65'536;  // what a pipe holds
+  const TemporaryFolder folder;
+  ::setenv("LRUN_STATE", folder.path().c_str(), 1);
+  ::signal(SIGPIPE, SIG_IGN);
+  const std::string take = fmt::format("for piece in $(seq {}); do sleep {}; dd bs={} count=1 iflag=fullblock; done",
+                                       pieces, static_cast<double>(pause.count()) / 1000, kPiece);
+  HostsRun::Start host = start_of(
+      0, {"sh", "-c", "{ " + take + "; } >/dev/null 2>&1; " + then + "; exec '" + LRUN_PROGRAM + "' " + kNodeWord});
+  host.order.nodes = {"h1"};
+  EventLoop loop;
+  HostsRun run(loop, {host},
+               {.answer_limit = limit,
+                .grace = Duration(1000),
+                .defaults = SpawnDefaults::of_this_process(),
+                .first_bytes = std::string(kPiece * static_cast<std::size_t>(pieces), 'x')});
+  return run.run();
+}
+
+TEST(HostsRunTest, WaitsForACopyThatMovesForAsLongAsItTakes) {
+  with_more_time([](int factor) -> std::string {
+    const Duration limit = Duration(500) * factor;
+    return run_with_copy(limit, limit * 3 / 5, 4, "true").code == 0 ? "" : "it was given up";
+  });
+}
+
+TEST(HostsRunTest, DoesNotWaitForACopyThatStandsStill) {
+  const SteadyTime begun = steady_now();
+  EXPECT_EQ(run_with_copy(Duration(300), Duration(10), 4, "sleep 1000").code, 125);
+  EXPECT_LT(steady_now() - begun, kPatience);
 }
 
 /// Takes ssh's part: all hosts are this machine. Writes down who connects to whom, 'h3 by h1', and each process that

@@ -95,6 +95,17 @@ TEST_F(HostsStart, WorkersHaveTheSignalsAndLimitsOfAPlainRun) {
   EXPECT_EQ(line_with(lrun.out(), "[1] 1 "), "[1] 1 " + expected) << "behind ssh";
 }
 
+TEST_F(HostsStart, WorkersHaveTheFunctionsAndVariablesOfTheShellWhereLrunWasTyped) {
+  LrunProcess::Options start = options();
+  start.environment["BASH_FUNC_module%%"] = "() {  echo module $1 of\n echo two lines\n}";
+  start.environment["BASH_ENV"] = path("bash_env");
+  start.environment["LINES_OF_MINE"] = "one\ntwo";
+  std::ofstream(path("bash_env")) << "echo BASH_ENV was read\n";
+  LrunProcess lrun({"-H", "a:1", "--output", "raw", "bash", "-c", "module load; echo \"$LINES_OF_MINE\""}, start);
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_EQ(lrun.out(), "BASH_ENV was read\nmodule load of\ntwo lines\none\ntwo\n") << lrun.err();
+}
+
 TEST_F(HostsStart, OneMachineByTwoNamesIsRefused) {
   LrunProcess lrun({"-H", "localhost:2,127.0.0.1:2", "true"}, options());
   EXPECT_EQ(lrun.wait().code, 125);

@@ -26,6 +26,7 @@ while [ $# -gt 2 ]; do shift; done
 case $1 in
   refused) echo "ssh: connect to host refused port 22: Connection refused" >&2; exit 255 ;;
   denied) echo "bob@denied: Permission denied (publickey)." >&2; exit 255 ;;
+  closed) echo "All use is logged" >&2; sleep 0.1; echo "This account is currently not available."; exit 1 ;;
   bare) exec sh -c "exec /nowhere/lrun" ;;
   full|lost|mute)  # answers that it can; when it is told to go it cannot, ends, or says no more
     name=$1
@@ -115,6 +116,9 @@ TEST_F(Hosts, ThatCannotBeUsedAreOneTableBeforeAnythingStarts) {
                        "  | denied   bob@denied: Permission denied (publickey).\n"))
       << lrun.err();
   EXPECT_FALSE(std::filesystem::exists(started));
+  LrunProcess closed({"-H", "a:1,closed:1", "true"}, options());
+  EXPECT_EQ(closed.wait().code, 125);
+  EXPECT_TRUE(contains(closed.err(), "  | closed  This account is currently not available.\n")) << closed.err();
   LrunProcess bare({"-H", "a:1,bare:1", "true"}, options());
   EXPECT_EQ(bare.wait().code, 125);
   EXPECT_TRUE(contains(bare.err(), "  | bare  '")) << bare.err();

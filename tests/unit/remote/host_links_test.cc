@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <fstream>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "remote/host_ways.h"
+#include "support/temporary_folder.h"
 
 namespace lrun {
 namespace {
@@ -20,6 +22,12 @@ using Words = std::vector<std::string>;
 /// A launcher that says one frame.
 const Words kBegins{"sh", "-c", R"(printf '\000lrun-node/1\nB\000\000\000\000'; exec cat >/dev/null)"};
 const Words kRefuses{"sh", "-c", R"(printf '\000lrun-node/1\nf\003\000\000\000old'; exec cat >/dev/null)"};
+
+/// What a relay says when both launchers have said it.
+constexpr const char* kBothBegin = R"(printf '\000lrun-node/1\n'
+printf 'F\015\000\000\000\000\000\000\000\005\000\000\000B\000\000\000\000'
+printf 'F\015\000\000\000\001\000\000\000\005\000\000\000B\000\000\000\000'
+)";
 
 /// Two hosts, the second one behind the first.
 class HostLinksTest : public testing::Test {
@@ -64,7 +72,7 @@ class HostLinksTest : public testing::Test {
 TEST_F(HostLinksTest, ReachFromHereWhoIsBehindAHostThatHangs) {
   HostLinks links = links_to(kBegins, {"sleep", "1000"});
   links.connect();
-  links.connect_unheard_from_here();
+  links.connect_unheard_from_here(steady_now());
   run_until_known(1);
   EXPECT_EQ(said_[1], (NodeFrame{Kind::kBegun, ""}));
   EXPECT_EQ(said_.count(0) + ended_.count(0), 0U) << "a second connection to the host that hangs tells no more";
@@ -89,15 +97,29 @@ TEST_F(HostLinksTest, ConnectNoSecondTimeWhereSshDidNotGetThere) {
   EXPECT_EQ(said_[1], (NodeFrame{Kind::kBegun, ""}));
 }
 
-/// A relay that passes on what both launchers say, and ends.
-const Words kLostRelay{"sh", "-c", R"(printf '\000lrun-node/1\n'
-printf 'F\015\000\000\000\000\000\000\000\005\000\000\000B\000\000\000\000'
-printf 'F\015\000\000\000\001\000\000\000\005\000\000\000B\000\000\000\000'
-echo 'the cable' >&2; exit 255)"};
+/// A relay by way of which a copy goes.
+const Words kCopyingRelay{"sh", "-c", R"(printf '\000lrun-node/1\nT\001\000\000\0001'
+printf 'F\015\000\000\000\000\000\000\000\005\000\000\000B\000\000\000\000'; exec cat >/dev/null)"};
+
+TEST_F(HostLinksTest, HearOfACopyThatARelayPassesOn) {
+  HostLinks links = links_to(kBegins, kCopyingRelay);
+  links.connect();
+  run_until_known(1);
+  const SteadyTime answered = links.last_move(0);
+  EXPECT_GT(links.last_move(1), answered);
+  links.connect_unheard_from_here(answered);
+  EXPECT_EQ(links.first_on_the_way(1), 0U) << "it is waited for";
+}
 
 TEST_F(HostLinksTest, TellTogetherWhatEndsTogether) {
-  HostLinks links = links_to(kBegins, kLostRelay);
+  const test::TemporaryFolder folder;
+  const std::string gate = (folder / "gate").string();
+  HostLinks links = links_to(kBegins, {"sh", "-c",
+                                       std::string(kBothBegin) + "until [ -e " + gate +
+                                           " ]; do sleep 0.01; done; echo 'the cable' >&2; exit 255"});
   links.connect();
+  run_until_known(2);
+  std::ofstream(gate) << "open";
   run_until_known(4);
   EXPECT_EQ(said_, (std::map<std::size_t, NodeFrame>{{0, {Kind::kBegun, ""}}, {1, {Kind::kBegun, ""}}}));
   EXPECT_EQ(ended_, (std::map<std::size_t, std::string>{{0, "the cable"}, {1, "the cable"}}));

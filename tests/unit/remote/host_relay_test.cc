@@ -38,10 +38,12 @@ class HostRelayTest : public testing::Test {
   EventLoop loop_;
   std::vector<HostEnd> ends_;
   std::vector<HostFrame> frames_;
+  std::vector<std::string> moves_;
 
  private:
   void told(Kind kind, const std::string& payload) {
     if (kind == Kind::kHostEnded) ends_.push_back(decode_host_end(payload).value_or(HostEnd{}));
+    if (kind == Kind::kHostMoves) moves_.push_back(payload);
     if (kind == Kind::kFromHost) frames_.push_back(decode_host_frame(payload).value_or(HostFrame{}));
   }
 
@@ -68,6 +70,15 @@ TEST_F(HostRelayTest, EndsOneConnectionThatSaysMoreThanItCanPassOn) {
   run_until([this] { return !frames_.empty(); });
   ASSERT_EQ(frames_.size(), 1U) << "another host is not heard any more";
   EXPECT_EQ(frames_[0].number, 2);
+}
+
+TEST_F(HostRelayTest, TellsThatACopyMoves) {
+  const std::string reads =
+      "head -c 100000 >/dev/null; printf '\\000lrun-node/1\\nB\\000\\000\\000\\000'; exec cat >/dev/null";
+  relay_.take({Kind::kStartHost, encode(HostStart{7, {"sh", "-c", reads}, true})});
+  run_until([this] { return !frames_.empty(); });
+  ASSERT_FALSE(moves_.empty());
+  EXPECT_EQ(moves_.front(), "7");
 }
 
 TEST_F(HostRelayTest, LetsWhomItHangsUpOnEndByItself) {

@@ -41,5 +41,11 @@ TEST(Ssh, CarriesTheEnvironmentButForWhatIsAHostsOwn) {
   EXPECT_EQ(std::find(wanted.begin(), wanted.end(), "LRUN_JOB_SECRET=hidden"), wanted.end());
 }
 
+TEST(Ssh, CarriesWhatMakesTheCommandModule) {
+  const std::vector<std::string> variables{"BASH_ENV=/opt/lmod/init/bash",
+                                           "BASH_FUNC_module%%=() {  eval $(lmod $@)\n}", "BASH_FUNC_ml()=() {  :\n}"};
+  EXPECT_EQ(carried_environment(variables, {}), variables);
+}
+
 }  // namespace
 }  // namespace lrun
