@@ -14,7 +14,7 @@
 #include "base/whole_number.h"
 #include "cli/head_words.h"
 #include "cli/run_ending.h"
-#include "remote/meeting_address.h"
+#include "remote/same_machine.h"
 #include "remote/ssh.h"
 #include "verdict/judge.h"
 
@@ -210,20 +210,21 @@ void HostsRun::refuse_hosts() {
 
 /// Where the first host is, as this one reaches it. Who reached a host by way of another is that other's address: ours
 /// is the one that the first on the way has seen.
-std::string HostsRun::meeting_for(std::size_t index) const {
+std::string HostsRun::meeting_for(std::size_t index, const std::vector<ReachedHost>& hosts) const {
   if (!options_.master_addr.empty()) return options_.master_addr;
-  const auto reached = [](const Host& each) { return ReachedHost{each.start.name, each.start.here, *each.ready}; };
-  ReachedHost host = reached(hosts_[index]);
-  host.ready.head_address = hosts_[links_->first_on_the_way(index)].ready->head_address;
-  return meeting_address(reached(hosts_.front()), host);
+  ReachedHost host = hosts[index];
+  host.ready.head_address = hosts[links_->first_on_the_way(index)].ready.head_address;
+  return meeting_address(hosts.front(), host);
 }
 
 void HostsRun::begin() {
   started_ = true;
-  const int port = hosts_.front().ready->port;
+  std::vector<ReachedHost> hosts;
+  for (const Host& host : hosts_) hosts.push_back({host.start.name, host.start.here, *host.ready});
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     hosts_[i].begun = hosts_.size() == 1;
-    links_->send(i, Kind::kGo, fmt::format("{} {}", port, meeting_for(i)));
+    const NodeGo go{hosts.front().ready.port, meeting_for(i, hosts), names_of_machine(hosts, i)};
+    links_->send(i, Kind::kGo, encode(go));
   }
 }
 

@@ -17,6 +17,7 @@
 #include "process/spawn.h"
 #include "remote/host_links.h"
 #include "remote/host_ways.h"
+#include "remote/meeting_address.h"
 #include "remote/node_frames.h"
 #include "report/hosts_text.h"
 #include "supervise/signal_source.h"
@@ -83,7 +84,7 @@ class HostsRun {
   void start_when_all_answered();
   void refuse_hosts();
   void begin();
-  [[nodiscard]] std::string meeting_for(std::size_t index) const;
+  [[nodiscard]] std::string meeting_for(std::size_t index, const std::vector<ReachedHost>& hosts) const;
   void tell_lost(const std::vector<std::size_t>& lost, const std::string& why);
   void host_ended(std::size_t index);
   void stop_those_who_wait();

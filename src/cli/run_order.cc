@@ -64,11 +64,12 @@ Allocation allocation_of(const NodeOrder& order, const NodeStart& start, Allocat
   }
   if (order.nodes.size() > 1) {
     here.job = JobPlace{.run_name = order.run_name,
-                        .host = start.address,
-                        .port = start.port,
+                        .host = start.go.address,
+                        .port = start.go.port,
                         .node_rank = order.node_rank,
                         .listener = start.listener};
   }
+  here.names_of_host = start.go.one_host;
   return here;
 }
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "cli/head_words.h"
 #include "remote/node_frames.h"
 
@@ -9,8 +7,7 @@ namespace lrun {
 
 /// What a node gets to know when the job is to begin.
 struct NodeStart {
-  int port = 0;                          ///< where the launchers meet
-  std::string address;                   ///< of the node that holds the meeting, as this one reaches it
+  NodeGo go;
   int listener = -1;                     ///< the socket that listens there, on the node that holds it
   int words = -1;                        ///< a pipe for lrun's own words, as frames
   const HeadSignals* signals = nullptr;  ///< that the head has passed on; lives as long as the process

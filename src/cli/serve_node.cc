@@ -19,6 +19,7 @@
 #include "base/split.h"
 #include "base/whole_number.h"
 #include "cli/run_order.h"
+#include "cluster/machine_identity.h"
 #include "lrun_version.h"
 #include "process/descendants.h"
 #include "process/fork_child.h"
@@ -44,7 +45,7 @@ constexpr Duration kCleanUpLimit(5000);
 NodeReady ready_with(int port) {
   const char* const text = std::getenv("SSH_CONNECTION");
   std::string_view rest = text == nullptr ? "" : text;
-  NodeReady ready{port, {}, std::string(cut(rest, ' '))};
+  NodeReady ready{port, {}, std::string(cut(rest, ' ')), machine_identity()};
   (void)cut(rest, ' ');
   ready.own_address = cut(rest, ' ');
   return ready;
@@ -153,12 +154,11 @@ class NodeServer {
     send(Kind::kRefusal, why);
   }
 
-  /// \param payload  'PORT ADDRESS'
   void start(std::string_view payload) {
-    const auto port = whole_number<int>(cut(payload, ' '));
-    if (!order_ || child_ || !port) return;
+    const std::optional<NodeGo> go = decode_go(payload);
+    if (!order_ || child_ || !go) return;
     try {
-      start_child(*port, std::string(payload));
+      start_child(*go);
     } catch (const std::system_error& error) {
       fail_to_start(error.what());
     }
@@ -172,7 +172,7 @@ class NodeServer {
   }
 
   /// \throws std::system_error
-  void start_child(int port, const std::string& address) {
+  void start_child(const NodeGo& go) {
     const Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     Pipe out = make_pipe();
     Pipe err = make_pipe();
@@ -181,16 +181,15 @@ class NodeServer {
     if (listener_) kept.push_back(listener_.get());
     std::sort(kept.begin(), kept.end());
     const int words_fd = words.write.get();
-    SpawnResult result =
-        fork_child({.function =
-                        [&] {
-                          if (!pipe_signal_ignored_) ::signal(SIGPIPE, SIG_DFL);
-                          return run_order(*order_, {port, address, listener_.get(), words_fd, &head_signals_});
-                        },
-                    .standard_input = nothing.get(),
-                    .standard_output = out.write.get(),
-                    .standard_error = err.write.get(),
-                    .descriptors = kept});
+    SpawnResult result = fork_child({.function =
+                                         [&] {
+                                           if (!pipe_signal_ignored_) ::signal(SIGPIPE, SIG_DFL);
+                                           return run_order(*order_, {go, listener_.get(), words_fd, &head_signals_});
+                                         },
+                                     .standard_input = nothing.get(),
+                                     .standard_output = out.write.get(),
+                                     .standard_error = err.write.get(),
+                                     .descriptors = kept});
     if (!result.ok()) throw std::system_error(result.error_number, std::generic_category(), "no process");
     child_ = std::move(result.child);
     listener_.reset();

@@ -145,7 +145,8 @@ struct Allocation {
   int tasks_of_step = 0;             ///< of Slurm, each of which is a launcher like this one; 0: not in a step
   int gpus_given = 0;                ///< by the manager to its job on this node; 0: it does not say
   int cpus_given = 0;                ///< the same of CPUs
-  std::vector<std::string> listed_hosts = {};  ///< of a job whose manager starts nothing on them; empty: no such job
+  std::vector<std::string> names_of_host = {};  ///< of the nodes that are this host, where it is several of them
+  std::vector<std::string> listed_hosts = {};   ///< of a job whose manager starts nothing on them; empty: no such job
 
   bool operator==(const Allocation&) const = default;
 };

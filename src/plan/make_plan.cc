@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/nearest.h"
 #include "base/user_error.h"
 #include "plan/backend_choice.h"
 #include "plan/cpu_binding.h"
@@ -96,9 +97,23 @@ std::vector<DeviceChoice> choose_for_all(const LaunchRequest& request, const std
   return choices;
 }
 
+/// Two names of one host. On CPUs they are a job of several nodes that somebody tries on one.
+void refuse_devices_twice(const LaunchRequest& request, const Allocation& allocation, const DeviceChoice& here) {
+  const std::vector<std::string>& names = allocation.names_of_host;
+  if (names.empty() || here.accelerator.value == "cpu" || request.share_gpus) return;
+  std::vector<std::string> quoted;
+  for (const std::string& name : names) quoted.push_back("'" + name + "'");
+  throw UserError(join_words(quoted) + " are one host, and each would take the same devices of it",
+                  "name it once, with all its workers: '-H " + names.front() + ":4'");
+}
+
 std::vector<DeviceChoice> choose_all(const LaunchRequest& request, const Allocation& allocation,
                                      const std::vector<AllocatedNode>& nodes) {
-  if (!request.rendezvous.task) return choose_for_all(request, nodes);
+  if (!request.rendezvous.task) {
+    std::vector<DeviceChoice> choices = choose_for_all(request, nodes);
+    refuse_devices_twice(request, allocation, choices.front());
+    return choices;
+  }
   return {choose_for_task(request, nodes.front(), allocation.gpus_given)};
 }
 

@@ -95,7 +95,7 @@ std::optional<NodeOrder> decode_order(std::string_view bytes) {
 }
 
 std::string encode(const NodeReady& ready) {
-  return FieldWriter().put(ready.port).put(ready.own_address).put(ready.head_address).take();
+  return FieldWriter().put(ready.port).put(ready.own_address).put(ready.head_address).put(ready.machine).take();
 }
 
 std::optional<NodeReady> decode_ready(std::string_view bytes) {
@@ -104,7 +104,19 @@ std::optional<NodeReady> decode_ready(std::string_view bytes) {
   ready.port = in.number();
   ready.own_address = in.text();
   ready.head_address = in.text();
+  ready.machine = in.text();
   return in.whole() ? std::optional(std::move(ready)) : std::nullopt;
+}
+
+std::string encode(const NodeGo& go) { return FieldWriter().put(go.port).put(go.address).put(go.one_host).take(); }
+
+std::optional<NodeGo> decode_go(std::string_view bytes) {
+  FieldReader in(bytes);
+  NodeGo go;
+  go.port = in.number();
+  go.address = in.text();
+  go.one_host = in.texts();
+  return in.whole() ? std::optional(std::move(go)) : std::nullopt;
 }
 
 }  // namespace lrun

@@ -20,7 +20,7 @@ struct NodeFrame {
   enum class Kind : char {
     // To the node.
     kOrder = 'o',     ///< what to do: a NodeOrder
-    kGo = 'g',        ///< do it: where the launchers meet, 'PORT ADDRESS'
+    kGo = 'g',        ///< do it: a NodeGo
     kSignal = 's',    ///< somebody sent this signal: its number
     kCloseOut = 'c',  ///< nobody reads the workers' stdout any more
     kAlive = 'a',     ///< somebody is here; sent every kAliveInterval while a host is elsewhere
@@ -126,11 +126,24 @@ struct NodeReady {
   int port = 0;             ///< that node rank 0 listens on
   std::string own_address;  ///< numeric, where the head reached it; empty: unknown
   std::string head_address;
+  std::string machine;  ///< machine_identity(); empty: not known
 
   bool operator==(const NodeReady&) const = default;
 };
 
 std::string encode(const NodeReady& ready);
 std::optional<NodeReady> decode_ready(std::string_view bytes);
+
+/// What a node has to know of the others, once all have answered.
+struct NodeGo {
+  int port = 0;                       ///< where the launchers meet
+  std::string address;                ///< the same, as this node reaches it
+  std::vector<std::string> one_host;  ///< names of the nodes that are one machine with this one, its own among them
+
+  bool operator==(const NodeGo&) const = default;
+};
+
+std::string encode(const NodeGo& go);
+std::optional<NodeGo> decode_go(std::string_view bytes);
 
 }  // namespace lrun

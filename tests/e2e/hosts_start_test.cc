@@ -106,6 +106,21 @@ TEST_F(HostsStart, WorkersHaveTheFunctionsAndVariablesOfTheShellWhereLrunWasType
   EXPECT_EQ(lrun.out(), "BASH_ENV was read\nmodule load of\ntwo lines\none\ntwo\n") << lrun.err();
 }
 
+TEST_F(HostsStart, OneMachineByTwoNamesOfSshIsRefusedBeforeTwoNodesTakeTheSameGpu) {
+  LrunProcess::Options machine = options();
+  machine.environment["LD_LIBRARY_PATH"] = FAKE_NVML_FOLDER;
+  machine.environment["FAKE_NVML_GPUS"] = "2";
+  LrunProcess lrun({"-H", "a:2,b:2", "touch", path("started")}, machine);
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_TRUE(contains(lrun.err(), "'a' and 'b' are one host, and each would take the same devices of it\n"))
+      << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), ": name it once, with all its workers: '-H a:4'\n")) << lrun.err();
+  EXPECT_EQ(count(lrun.err(), "are one host"), 1U) << "once for both: " << lrun.err();
+  EXPECT_FALSE(fs::exists(path("started")));
+  LrunProcess on_cpus({"-H", "a:1,b:1", "--accelerator", "cpu", "true"}, machine);
+  EXPECT_EQ(on_cpus.wait().code, 0) << on_cpus.err();
+}
+
 TEST_F(HostsStart, OneMachineByTwoNamesIsRefused) {
   LrunProcess lrun({"-H", "localhost:2,127.0.0.1:2", "true"}, options());
   EXPECT_EQ(lrun.wait().code, 125);

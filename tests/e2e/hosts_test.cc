@@ -32,8 +32,8 @@ case $1 in
     name=$1
     set -- $(dd bs=1 count=5 2>/dev/null | od -An -tu1)
     dd bs=1 count=$(($2 + 256 * $3 + 65536 * $4)) of=/dev/null 2>/dev/null
-    printf '\000lrun-node/1\nr\014\000\000\000'
-    head -c 12 /dev/zero
+    printf '\000lrun-node/1\nr\020\000\000\000'
+    head -c 16 /dev/zero
     until [ "$letter" = g ]; do
       letter=$(dd bs=1 count=1 2>/dev/null)
       [ -n "$letter" ] || exit 1

@@ -40,8 +40,8 @@ case $1 in
     } | sh -c "$2" ;;
   late)  # answers that it can; when it is told to go it waits for the end of host a, and is lost
     one_frame >/dev/null
-    printf '\000lrun-node/1\nr\014\000\000\000'
-    head -c 12 /dev/zero
+    printf '\000lrun-node/1\nr\020\000\000\000'
+    head -c 16 /dev/zero
     until [ "$kind" = g ]; do one_frame >/dev/null; done
     until [ -e "$folder/pid_a" ]; do sleep 0.05; done
     while kill -0 "$(cat "$folder/pid_a")" 2>/dev/null; do sleep 0.05; done

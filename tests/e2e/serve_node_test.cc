@@ -56,7 +56,7 @@ class Node {
   /// Once it has answered.
   void go() {
     EXPECT_TRUE(lrun_.read_until([this] { return !frames().empty(); })) << lrun_.err();
-    send(Kind::kGo, "0 127.0.0.1");
+    send(Kind::kGo, encode(NodeGo{0, "127.0.0.1", {}}));
   }
 
   void run(const std::string& script, Duration most_silence = Duration(0)) {

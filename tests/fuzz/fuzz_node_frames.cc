@@ -12,6 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (lrun::decode_order(lrun::encode(*order)) != order) __builtin_trap();
   }
   (void)lrun::decode_ready(bytes);
+  (void)lrun::decode_go(bytes);
   if (const auto start = lrun::decode_host_start(bytes)) {
     if (lrun::decode_host_start(lrun::encode(*start)) != start) __builtin_trap();
   }

@@ -110,6 +110,26 @@ TEST(HostPlace, RefusesWhatNeedsOneHostOrAnotherMeeting) {
   EXPECT_NE(refusal_of([&] { (void)placed_by(alone); }), "");
 }
 
+TEST(HostPlace, RefusesTwoNamesOfOneHostWhereItHasGpus) {
+  const LaunchRequest request = request_on("a:2,b:1,alias:2");
+  const auto refusal = [&](const LaunchRequest& asked, const AllocatedNode& here) {
+    const LaunchRequest placed = placed_by(asked);
+    Allocation allocation = allocation_of_hosts(placed, hosts_of(asked), here);
+    allocation.names_of_host = {"a", "alias"};
+    return refusal_of([&] { (void)make_plan(placed, Environment(), allocation, {true, ""}, "demo"); });
+  };
+  EXPECT_EQ(refusal(request, gpu_node(4)),
+            "'a' and 'alias' are one host, and each would take the same devices of it | "
+            "name it once, with all its workers: '-H a:4'");
+  EXPECT_EQ(refusal(request, cpu_node()), "") << "a job of several nodes, tried on one";
+  LaunchRequest on_cpus = request;
+  on_cpus.accelerator = flag("--accelerator", "cpu");
+  EXPECT_EQ(refusal(on_cpus, gpu_node(4)), "");
+  LaunchRequest shared = request;
+  shared.share_gpus = true;
+  EXPECT_EQ(refusal(shared, gpu_node(4)), "");
+}
+
 TEST(HostPlace, LeavesARangeOfNodes) {
   LaunchRequest elastic = request_on("a:1,b:1,c:1");
   elastic.num_nodes = {3, Source::kFlag, "--nnodes"};

@@ -6,7 +6,7 @@ namespace lrun {
 namespace {
 
 ReachedHost reached(const std::string& name, const std::string& own, const std::string& head) {
-  return {name, false, {0, own, head}};
+  return {name, false, {0, own, head, {}}};
 }
 
 const ReachedHost kHere{"head", true, {}};

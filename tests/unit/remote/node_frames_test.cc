@@ -59,8 +59,11 @@ TEST(NodeFrames, ThatAreNoneEndTheConversation) {
 
 TEST(NodeOrder, ComesOutAsItWentIn) {
   EXPECT_EQ(decode_order(encode(an_order())), an_order());
-  const NodeReady ready{29'501, "10.0.0.2", "10.0.0.1"};
+  const NodeReady ready{29'501, "10.0.0.2", "10.0.0.1", "a boot 7 a"};
   EXPECT_EQ(decode_ready(encode(ready)), ready);
+  const NodeGo go{29'501, "10.0.0.2", {"a", "b"}};
+  EXPECT_EQ(decode_go(encode(go)), go);
+  EXPECT_EQ(decode_go(encode(go).substr(1)), std::nullopt);
 }
 
 TEST(NodeOrder, TellsItsVersionWhateverComesBehindThat) {
