@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/numeric_address.h"
+#include "rendezvous/handshake.h"
 #include "rendezvous/port_owner.h"
 
 namespace lrun {
@@ -18,11 +19,10 @@ TakenPort explain_taken_port(const LaunchPlan& plan, const std::string& secret) 
   if (!plan.rendezvous) {
     taken.hint = "without '--master-port' and '--rdzv-endpoint' a free port is chosen";
   } else if (owner.is_meeting) {
-    taken.hint =
-        "another port in '--rdzv-endpoint', on every node, keeps two jobs apart; in one job a single node has "
-        "'--node-rank 0'";
+    taken.hint = "another port in '" + plan.rendezvous->port_option +
+                 "', on every node, keeps two jobs apart; in one job a single node has '--node-rank 0'";
   } else {
-    taken.hint = "name another port with '--rdzv-endpoint', on every node";
+    taken.hint = hint_of_other_port(plan.rendezvous->port_option);
   }
   return taken;
 }

@@ -167,6 +167,23 @@ void take_node_rank(LaunchRequest& request, const Allocation& allocation) {
   }
 }
 
+/// Slurm says which host node rank 0 is on, where launchers meet but for c10d, and which are the others.
+void refuse_meeting_elsewhere(const LaunchRequest& request, const Allocation& allocation) {
+  const RendezvousRequest& rendezvous = request.rendezvous;
+  const JobPlace& job = *allocation.job;
+  const bool by_slurm = job.knows_nodes && job.nodes_by.empty() && rendezvous.node_rank.source == Source::kScheduler;
+  if (!by_slurm || rendezvous.backend.value != "static") return;
+  const bool by_endpoint = rendezvous.endpoint.given();
+  const std::string& host = by_endpoint ? rendezvous.endpoint.value.host : rendezvous.master_addr.value;
+  const std::string& origin = by_endpoint ? rendezvous.endpoint.origin : rendezvous.master_addr.origin;
+  const std::string name = host.substr(0, host.find('.'));
+  const auto is_named = [&](const AllocatedNode& node) { return node.name == name; };
+  if (name == job.host || std::none_of(allocation.nodes.begin(), allocation.nodes.end(), is_named)) return;
+  throw UserError(
+      fmt::format("'{}' names '{}', and the launchers meet on node rank 0, which is '{}'", origin, host, job.host),
+      fmt::format("name '{}', or leave '{}' out", job.host, origin));
+}
+
 void take_meeting(LaunchRequest& request, const Allocation& allocation) {
   constexpr int kUsualPort = 29'500;
   const JobPlace& job = *allocation.job;
@@ -178,14 +195,15 @@ void take_meeting(LaunchRequest& request, const Allocation& allocation) {
   // The others of a run whose nodes the user numbers may be of other jobs.
   const bool is_whole_run = job.knows_nodes || rendezvous.node_rank.source == Source::kScheduler;
   if (request.rdzv_id.empty() && is_whole_run) request.rdzv_id = job.run_name;
-  if (names_place(request) || job.host.empty()) return;
+  rendezvous.manager_replaces_nodes = job.replaces_nodes;
+  if (names_place(request)) return refuse_meeting_elsewhere(request, allocation);
+  if (job.host.empty()) return;
   const std::string& origin = or_source(job.host_by, allocation);
   rendezvous.backend = {"static", Source::kScheduler, origin};
   const bool listens = job.listener >= 0;
   const int port = listens ? job.port : request.master_port.value.value_or(job.port > 0 ? job.port : kUsualPort);
   rendezvous.endpoint = {{job.host, port}, Source::kScheduler, origin};
   rendezvous.listener = job.listener;
-  rendezvous.manager_replaces_nodes = job.replaces_nodes;
 }
 
 /// One launcher a rank: their number is fixed, and none can be missed.
@@ -213,7 +231,7 @@ bool takes_part(const LaunchRequest& request, const Allocation& allocation) {
 
 bool leaves_nodes_to_manager(const LaunchRequest& request) {
   const bool rank_said = request.rendezvous.node_rank.source == Source::kFlag;  // a variable may contradict Slurm's
-  return request.compat == Compat::kLrun && !request.standalone && !names_place(request) && !rank_said;
+  return request.compat == Compat::kLrun && !request.standalone && !is_by_hand(request) && !rank_said;
 }
 
 bool leaves_anything_to_manager(const LaunchRequest& request) {

@@ -51,7 +51,8 @@ struct RendezvousPlan {
   std::optional<int> node_rank;       ///< asked for
   std::string node_rank_from;         ///< who did: '--node-rank', 'RANK'
   std::string host_from;              ///< who said the host: '--rdzv-endpoint', 'MASTER_ADDR'; empty: nobody
-  std::string local_addr;             ///< where others reach us; empty: the route to the meeting decides
+  std::string port_option = "--rdzv-endpoint";  ///< that names another port than this one
+  std::string local_addr;                       ///< where others reach us; empty: the route to the meeting decides
   bool of_ranks = false;  ///< each rank has a launcher; node ranks and numbers of nodes here are then those of ranks
   int min_nodes = 1;
   int max_nodes = 1;

@@ -220,6 +220,8 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   meeting.of_ranks = asked.task.has_value();
   meeting.node_rank_from = asked.node_rank.origin;
   meeting.host_from = asked.endpoint.given() ? asked.endpoint.origin : asked.master_addr.origin;
+  const bool by_endpoint = asked.endpoint.given() && asked.endpoint.source != Source::kScheduler;
+  if (!by_endpoint && meeting.backend == "static") meeting.port_option = "--master-port";
   meeting.local_addr = asked.local_addr.value;
   warn_of_foreign_address(asked.local_addr, this_host, plan);
   meeting.max_nodes = asked.task ? asked.task->ranks : plan.num_nodes;
@@ -227,7 +229,8 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   meeting.spares = request.spares.value;
   meeting.join_timeout = asked.join_timeout.value_or(meeting.join_timeout);
   // Nobody outside of a manager's job can come, and a node comes back only where the manager starts it again.
-  const bool is_fixed = asked.endpoint.source == Source::kScheduler && !asked.manager_replaces_nodes;
+  const bool by_manager = asked.endpoint.source == Source::kScheduler || request.num_nodes.source == Source::kScheduler;
+  const bool is_fixed = by_manager && !asked.manager_replaces_nodes;
   const bool is_managed = is_fixed && !asked.join_timeout;
   meeting.replacement = is_managed ? Duration::zero() : meeting.join_timeout;
   meeting.connect_timeout = std::min(meeting.join_timeout, asked.connect_timeout.value_or(meeting.join_timeout));

@@ -38,7 +38,7 @@ struct RendezvousRequest {
   EtcdTls etcd_tls = {};                   ///< of use only then
   std::vector<std::string> warnings = {};  ///< about --rdzv-conf, one line each
   std::optional<TaskPlace> task = {};      ///< this launcher is that of one rank; empty: that of a node
-  bool manager_replaces_nodes = false;     ///< who named the endpoint starts a node again that ended
+  bool manager_replaces_nodes = false;     ///< who starts the launchers starts a node again that ended
 
   /// Of version 3, whatever torchrun's names say.
   [[nodiscard]] bool uses_etcd() const { return backend.value == "etcd" || backend.value == "etcd-v2"; }

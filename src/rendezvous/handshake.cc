@@ -22,7 +22,6 @@ constexpr std::string_view kProof = "proof ";
 constexpr std::string_view kAlone = " alone ";
 constexpr std::string_view kName = "lrun-job/";  // of all versions
 constexpr const char* kSecretHint = "set LRUN_JOB_SECRET to the same value on every node, or on none";
-constexpr const char* kStrangerHint = "name another port with '--rdzv-endpoint', on every node";
 constexpr const char* kAloneHint =
     "another port in '--rdzv-endpoint' keeps two jobs apart; to make them one, start both with the same "
     "'--num_nodes'";
@@ -119,7 +118,8 @@ std::string Handshake::proof_of(Side side) const {
 }
 
 void Handshake::refuse_stranger() {
-  refuse("it is no lrun: it said '" + first_words(bytes_) + "'" + kind_of_stranger(bytes_), kStrangerHint);
+  met_stranger_ = true;
+  refuse("it is no lrun: it said '" + first_words(bytes_) + "'" + kind_of_stranger(bytes_), "");
 }
 
 void Handshake::refuse_lone_job(std::string_view name) {
@@ -133,6 +133,10 @@ void Handshake::refuse(std::string why, std::string hint) {
   bytes_.clear();
   refusal_ = std::move(why);
   hint_ = std::move(hint);
+}
+
+std::string hint_of_other_port(const std::string& option) {
+  return "name another port with '" + option + "', on every node";
 }
 
 std::string greeting_of_lone_job(const std::string& name) {

@@ -39,6 +39,8 @@ class Handshake {
   [[nodiscard]] bool knows_other() const { return !their_hello_.empty(); }
   /// It is the workers' store of another job, as greeting_of_lone_job() tells.
   [[nodiscard]] bool met_lone_job() const { return met_lone_job_; }
+  /// The other end is no lrun; hint() says nothing of it.
+  [[nodiscard]] bool met_stranger() const { return met_stranger_; }
   /// Why the connection must be closed, as a clause about the other end; empty while all is well.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
   /// What a person can do about it; empty: nothing but read the refusal.
@@ -71,7 +73,11 @@ class Handshake {
   std::string refusal_;
   std::string hint_;
   bool met_lone_job_ = false;
+  bool met_stranger_ = false;
 };
+
+/// What to type where something that is no lrun has the port. \param option  that names the port
+std::string hint_of_other_port(const std::string& option);
 
 /// What the workers' store of a job of one node answers a launcher that takes it for the meeting of its own job: a
 /// greeting that no holder sends. \param name  of the job; empty: it has none

@@ -93,7 +93,8 @@ void Job::open_link(const std::string& host, int port, Duration patience) {
                                 .record = record_,
                                 .connect = patience,
                                 .heartbeat = plan_.heartbeat,
-                                .secret = secret_};
+                                .secret = secret_,
+                                .port_option = plan_.port_option};
   if (begun_) options.takes_up = round_;
   options.was_spare = is_spare_;
   if (succession_) {

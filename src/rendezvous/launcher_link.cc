@@ -153,7 +153,9 @@ bool LauncherLink::shake_hands(std::string_view bytes) {
   handshake_.take(bytes);
   out_.tail() += handshake_.take_output();
   if (!handshake_.refusal().empty()) {
-    give_up("what answers at " + place() + " is not this job's launcher: " + handshake_.refusal(), handshake_.hint());
+    const bool is_stranger = handshake_.met_stranger();
+    give_up("what answers at " + place() + " is not this job's launcher: " + handshake_.refusal(),
+            is_stranger ? hint_of_other_port(options_.port_option) : handshake_.hint());
     return false;
   }
   flush();

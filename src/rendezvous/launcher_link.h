@@ -38,7 +38,8 @@ class LauncherLink {
     JoinRecord record;    ///< `address` may be empty: the route to the meeting decides
     Duration connect{0};  ///< how long to try
     Duration heartbeat{5000};
-    std::string secret = {};  ///< that the other end has to know; empty: none
+    std::string secret = {};                      ///< that the other end has to know; empty: none
+    std::string port_option = "--rdzv-endpoint";  ///< that names another port where no lrun has this one
     /// The last round in which this launcher took part, where it belongs to a job that has lost its holder.
     std::optional<int> takes_up = {};
     /// The round that runs, where this launcher holds the meeting of its job elsewhere: it does not join, but invites.

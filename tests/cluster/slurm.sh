@@ -34,6 +34,27 @@ step 7 -N3 --ntasks-per-node=1 -- -n 2 --grace 1s sh -c 'if [ $RANK = 3 ]; then 
 step 125 -N3 --ntasks-per-node=1 -- --num_nodes 2 -n 2 true
 grep -q "'--num_nodes 2': Slurm step .* has 3 nodes" "$out/err" || fail "the wrong number of nodes is not explained"
 
+# Who names only where to meet means all nodes of the step, also by launchers of a rank each; and no other than the first.
+for tasks in 1 2; do
+  # shellcheck disable=SC2016
+  step 0 -N3 --ntasks-per-node=$tasks -- --rdzv-endpoint h1:29555 --output raw sh -c 'echo $RANK/$WORLD_SIZE on $SLURMD_NODENAME'
+  for rank in $(seq 0 $((3 * tasks - 1))); do
+    grep -qx "$rank/$((3 * tasks)) on h$((rank / tasks + 1))" "$out/out" || fail "rank $rank is not where it belongs"
+  done
+done
+step 125 -N3 --ntasks-per-node=1 -- --rdzv-endpoint h2:29555 true
+grep -q "'--rdzv-endpoint' names 'h2', and the launchers meet on node rank 0, which is 'h1'" "$out/err" || fail "the place is not refused"
+
+# A port that others have is changed with the option that keeps the step's place to meet.
+"$lab" exec h1 "$lrun" --num_nodes 2 --node-rank 0 --rdzv-endpoint h1:29556 true > /dev/null 2> "$out/others" &
+others=$!
+wait_for "other launchers" "$lab" exec h1 bash -c ': < /dev/tcp/h1/29556'
+step 125 -N3 --ntasks-per-node=1 -- --master-port 29556 true
+grep -q "Address already in use; other launchers meet there" "$out/err" || fail "the port is not named"
+grep -q "^lrun: hint: another port in '--master-port', on every node, keeps two jobs apart" "$out/err" || fail "the port's option is not named"
+kill "$others"
+wait "$others" 2> /dev/null || true
+
 # Alone where it was asked for, and in a step of one task.
 # shellcheck disable=SC2016
 step 0 -N3 --ntasks-per-node=1 -- --standalone -n 1 --output raw sh -c 'echo $WORLD_SIZE'

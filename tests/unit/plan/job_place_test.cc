@@ -9,17 +9,6 @@
 namespace lrun {
 namespace {
 
-Allocation step_of_three(int node_rank) {
-  return {{cpu_node(16, "here"), cpu_node(16, "n1"), cpu_node(16, "n3")},
-          "Slurm step 12.0",
-          "SLURM_STEP_ID, SLURM_STEP_NODELIST",
-          JobPlace{"slurm-12.0", "n1", 15'012, node_rank}};
-}
-
-LaunchPlan plan_in(const Allocation& allocation, const LaunchRequest& request) {
-  return make_plan(placed(request, allocation), Environment(), allocation, {true, ""}, "demo");
-}
-
 TEST(JobPlace, MakesARunOfSeveralNodesOutOfARequestThatNamesNone) {
   const LaunchPlan plan = plan_in(step_of_three(1), request_for("2"));
   EXPECT_EQ(plan.num_nodes, 3);
@@ -79,7 +68,9 @@ TEST(JobPlace, IsNotAskedForWhereTheUserNamesNodesOrTorchrunWould) {
   torchrun.compat = Compat::kTorchrun;
   EXPECT_FALSE(leaves_nodes_to_manager(torchrun));
   LaunchRequest by_hand = request_for("2");
-  by_hand.rendezvous.endpoint = {{"n1", 29'500}, Source::kFlag, "--rdzv-endpoint"};
+  by_hand.rendezvous.endpoint = endpoint_of("n1", 29'500);
+  EXPECT_TRUE(leaves_nodes_to_manager(by_hand)) << "where to meet, and not how many";
+  by_hand.num_nodes = {3, Source::kFlag, "--num_nodes"};
   EXPECT_FALSE(leaves_nodes_to_manager(by_hand));
   LaunchRequest with_rank = request_for("2");
   with_rank.rendezvous.node_rank = {1, Source::kFlag, "--node-rank"};

@@ -11,6 +11,7 @@
 #include "base/user_error.h"
 #include "cluster/allocation.h"
 #include "cluster/user_hosts.h"
+#include "plan/job_place.h"
 #include "plan/launch_request.h"
 #include "plan/make_plan.h"
 #include "plan/worker_environment.h"
@@ -91,6 +92,20 @@ std::string refusal_of(Action action) {
     return std::string(error.what()) + " | " + error.hint();
   }
   return "";
+}
+
+/// Of which this launcher is that of node `node_rank`, whatever that is.
+inline Allocation step_of_three(int node_rank) {
+  return {{cpu_node(16, "here"), cpu_node(16, "n1"), cpu_node(16, "n3")},
+          "Slurm step 12.0",
+          "SLURM_STEP_ID, SLURM_STEP_NODELIST",
+          JobPlace{"slurm-12.0", "n1", 15'012, node_rank}};
+}
+
+/// What the manager's job makes of it.
+inline LaunchPlan plan_in(const Allocation& allocation, const LaunchRequest& request,
+                          const Environment& environment = Environment()) {
+  return make_plan(placed(request, allocation), environment, allocation, {true, ""}, "demo");
 }
 
 }  // namespace lrun

@@ -25,11 +25,6 @@ Allocation task_on(const AllocatedNode& node, int gpus_given = 0) {
   return allocation;
 }
 
-LaunchPlan plan_in(const Allocation& allocation, const LaunchRequest& request,
-                   const Environment& environment = Environment()) {
-  return make_plan(placed(request, allocation), environment, allocation, {true, ""}, "demo");
-}
-
 std::string refusal_in(const Allocation& allocation, const LaunchRequest& request) {
   return refusal_of([&] { (void)plan_in(allocation, request); });
 }

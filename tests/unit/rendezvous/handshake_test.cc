@@ -116,6 +116,7 @@ TEST(Handshake, NamesWhoIsNoLauncher) {
   EXPECT_EQ(refusal_of("lrun-job/4 short open\n"), "it sent a greeting that makes no sense");
   EXPECT_EQ(refusal_of("lrun-job/4 " + std::string(200, 'a')), "it sent a line that is too long");
   EXPECT_EQ(refusal_of("lrun-j"), "") << "the rest may come";
+  EXPECT_EQ(hint_of_other_port("--master-port"), "name another port with '--master-port', on every node");
 }
 
 TEST(Handshake, TellsAnotherVersionWhichOneThisIs) {
