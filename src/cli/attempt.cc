@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/appended_file.h"
 #include "cli/horovod_facts.h"
 #include "inspect/store_clients.h"
 #include "plan/horovod_environment.h"
@@ -37,11 +37,13 @@ std::vector<WorkerCommand> worker_commands(const LaunchPlan& plan, const NodePla
 
 }  // namespace
 
-Attempt::Attempt(const Surroundings& surroundings, Membership membership, std::filesystem::path folder)
+Attempt::Attempt(const Surroundings& surroundings, Membership membership, const Folder* logs, std::string name)
     : surroundings_(surroundings),
       membership_(std::move(membership)),
-      folder_(std::move(folder)),
-      output_(surroundings_.plan, node(), folder_) {}
+      logs_(logs),
+      name_(std::move(name)),
+      folder_(logs == nullptr ? std::filesystem::path() : logs->path() / name_),
+      output_(surroundings_.plan, node(), logs, name_) {}
 
 Attempt::~Attempt() { later_cgroup_.remove(); }
 
@@ -77,7 +79,7 @@ void Attempt::supervise(std::function<void()> finished) {
                       Supervisor::Facts{membership_.self.name, membership_.attempt, plan.grace.value, plan.settle.value,
                                         plan.settle_for_victims, plan.settle_at_start, folder_,
                                         has_cgroup ? surroundings_.cgroup.folder() : std::filesystem::path(),
-                                        output_.writes_files_itself()});
+                                        WorkerOutput::workers_write_files(plan.output, node())});
   output_.take_over(group_.workers(), surroundings_.logs, surroundings_.loop, [this] { terminal_came_back(); });
   supervisor_->begin(std::move(finished));
 }
@@ -90,15 +92,17 @@ void Attempt::terminal_came_back() {
 }
 
 void Attempt::open_log_files() {
-  if (!folder_.empty()) surroundings_.logs.open_files(folder_);
+  if (logs_ != nullptr) surroundings_.logs.open_files(*logs_, name_);
 }
 
 void Attempt::make_rank_folders() const {
-  if (folder_.empty()) return;
-  std::error_code error;
-  for (const WorkerPlan& worker : node().workers) {
-    std::filesystem::create_directories(folder_ / std::to_string(worker.local_rank), error);
-  }
+  const Folder folder = logs_ != nullptr ? logs_->inner(name_) : Folder();
+  if (!folder) return;
+  for (const WorkerPlan& worker : node().workers) (void)folder.inner(std::to_string(worker.local_rank));
+}
+
+Fd Attempt::open_file(const std::string& file) const {
+  return logs_ != nullptr ? open_to_append(*logs_, name_ + "/" + file, 0666) : Fd();
 }
 
 std::optional<int> Attempt::first_connection(pid_t pid) {

@@ -8,6 +8,7 @@
 
 #include "base/environment.h"
 #include "base/event_loop.h"
+#include "base/folder.h"
 #include "cli/worker_output.h"
 #include "cli/worker_start.h"
 #include "inspect/rank_process.h"
@@ -37,14 +38,12 @@ class Attempt {
     const RunCgroup& cgroup;  ///< of the run; may be none
   };
 
-  /// \param folder  of this attempt's log and error files; empty: there are none.
-  Attempt(const Surroundings& surroundings, Membership membership, std::filesystem::path folder);
+  /// \param logs  of the run's log and error files, which has to outlive the attempt; nullptr: there are none.
+  /// \param name  of the folder in it for those of this attempt
+  Attempt(const Surroundings& surroundings, Membership membership, const Folder* logs, std::string name);
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
   ~Attempt();
-
-  /// start() makes files: their folder's parents must be there before.
-  [[nodiscard]] bool needs_folder() const { return output_.writes_files_itself(); }
 
   /// Starts all workers or none. Nothing of them is left running after a failure.
   /// \throws std::system_error  a file that a worker is to write to cannot be made.
@@ -65,8 +64,10 @@ class Attempt {
   void open_log_files();
   /// A worker may leave its error file in its folder. Silent workers of short runs never get one.
   void make_rank_folders() const;
-  /// Of its log files; empty: there are none. May have to be made.
-  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  /// Of the folder of its files; empty: there are none.
+  [[nodiscard]] const std::filesystem::path& log_path() const { return folder_; }
+  /// A file beside those of the ranks, to append to; empty: it cannot be made.
+  [[nodiscard]] Fd open_file(const std::string& file) const;
   /// The same when a log file was written, else empty.
   [[nodiscard]] std::filesystem::path written_logs() const;
 
@@ -97,7 +98,9 @@ class Attempt {
 
   Surroundings surroundings_;
   Membership membership_;
-  std::filesystem::path folder_;
+  const Folder* logs_;
+  std::string name_;
+  std::filesystem::path folder_;  ///< empty: there are no files
   WorkerOutput output_;
   ProgressBoard progress_;  ///< without memory unless somebody will look
   RunCgroup later_cgroup_;  ///< none in the first round, which has the run's

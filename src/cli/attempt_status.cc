@@ -80,8 +80,8 @@ AttemptWords start_in_words(const LaunchPlan& plan, const Attempt& attempt, cons
     words.info.push_back(fmt::format("node {} of {}, reached at {}; world size {}", membership.self.node_rank,
                                      membership.num_nodes, membership.self.address, membership.world_size));
   }
-  words.info.push_back(
-      fmt::format("store on {}:{}, run folder {}", membership.master_addr, membership.master_port, run_folder));
+  words.info.push_back(fmt::format("store on {}:{}, {}", membership.master_addr, membership.master_port,
+                                   run_folder.empty() ? "no run folder" : "run folder " + run_folder));
   for (const std::string& line : binding_lines(plan.nodes.front())) words.info.push_back(line);
   for (const Worker& worker : attempt.workers()) {
     words.debug.push_back(fmt::format("rank {} is pid {}", worker.rank, worker.process.pid()));

@@ -3,12 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "base/appended_file.h"
 #include "cli/diagnostics.h"
 #include "inspect/stack_sampler.h"
 #include "process/cpu_time.h"
@@ -68,11 +65,8 @@ void HangGuard::hangs() {
 
 /// The console may be gone when somebody asks in the morning. What cannot be kept was shown at least.
 void HangGuard::keep(std::string_view stacks) const {
-  if (attempt_.folder().empty() || stacks.empty()) return;
-  std::error_code error;
-  std::filesystem::create_directories(attempt_.folder(), error);
-  const Fd file = open_to_append(attempt_.folder() / "stacks.txt", 0666);
-  if (file) (void)write_all(file.get(), stacks);
+  if (stacks.empty()) return;
+  if (const Fd file = attempt_.open_file("stacks.txt")) (void)write_all(file.get(), stacks);
 }
 
 void HangGuard::stacks_told(const ToolOutcome& outcome) {

@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/folder.h"
 #include "base/nearest.h"
 #include "base/user_error.h"
 #include "cli/diagnostics.h"
@@ -86,8 +87,12 @@ void check_log_folder(const LaunchPlan& plan) {
   const std::string& folder = plan.log_dir.value;
   if (folder.empty() || folder == "/dev/null") return;
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!error && ::access(folder.c_str(), W_OK | X_OK) != 0) error = std::error_code(errno, std::generic_category());
+  try {
+    (void)Folder::make(folder);
+    if (::access(folder.c_str(), W_OK | X_OK) != 0) error = std::error_code(errno, std::generic_category());
+  } catch (const std::system_error& refusal) {
+    error = refusal.code();
+  }
   if (!error) return;
   throw UserError(fmt::format("cannot write logs in '{}': {}", folder, error.message()),
                   "name a folder you may write to, or '/dev/null' for no log files");

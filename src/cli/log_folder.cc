@@ -1,11 +1,9 @@
 #include "cli/log_folder.h"
 
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -31,47 +29,47 @@ std::string folder_name(std::string name) {
 
 }  // namespace
 
-LogFolder::LogFolder(const LaunchPlan& plan, const Environment& environment, const std::filesystem::path& run_folder) {
-  if (!plan.output.files) return;
+LogFolder::LogFolder(const LaunchPlan& plan, const Environment& environment) : files_(plan.output.files) {
   const bool named = !plan.log_dir.value.empty();
+  base_ = plan.log_dir.value;
   if (plan.personality.log_folder == Personality::LogFolder::kRun) {
-    folder_ = named ? std::filesystem::path(plan.log_dir.value) / plan.run_id : run_folder;
+    name_ = plan.run_id;
   } else {
-    std::filesystem::path base = plan.log_dir.value;
+    name_ = folder_name(plan.run_name + "_" + random_letters());
     if (!named) {
       const auto temporary = environment.get("TMPDIR");
       std::error_code not_there;  // Python, too, takes the next one then
       const bool usable = temporary && std::filesystem::is_directory(*temporary, not_there);
-      base = std::filesystem::path(usable ? *temporary : "/tmp") / ("torchelastic_" + random_letters());
-      temporary_ = base;
+      base_ = usable ? *temporary : "/tmp";
+      new_base_ = "torchelastic_" + random_letters();
     }
-    folder_ = base / folder_name(plan.run_name + "_" + random_letters());
   }
   std::error_code error;  // in a deleted folder a relative name means nothing: it stays as it is and cannot be made
-  const std::filesystem::path absolute = std::filesystem::absolute(folder_, error);
-  if (!error) folder_ = absolute;
+  const std::filesystem::path absolute = base_.empty() ? base_ : std::filesystem::absolute(base_, error);
+  if (!error) base_ = absolute;
 }
 
-bool LogFolder::is_below(const std::filesystem::path& folder) const {
-  const std::string inside = folder_.string();
-  return inside == folder.string() || inside.starts_with(folder.string() + "/");
+void LogFolder::make(const Folder* run_directory) {
+  if (!files_) return;
+  if (base_.empty()) {
+    folder_ = run_directory;
+    return;
+  }
+  if (made_ && !made_.is_removed()) return;
+  made_in_ = Folder::make(base_);
+  made_ = new_base_.empty() ? made_in_.make_new(name_) : made_in_.make_new(new_base_).make_new(name_);
+  folder_ = &made_;
 }
 
-std::filesystem::path LogFolder::attempt(int number, int again) const {
-  if (folder_.empty()) return {};
-  return folder_ / ("attempt_" + std::to_string(number) + (again == 0 ? "" : "_again_" + std::to_string(again)));
-}
-
-void LogFolder::make() const {
-  if (temporary_.empty() || ::mkdir(temporary_.c_str(), 0700) == 0 || errno == EEXIST) return;
-  throw std::system_error(errno, std::generic_category(), "mkdir '" + temporary_.string() + "'");
+std::string LogFolder::of_attempt(int number, int again) {
+  return "attempt_" + std::to_string(number) + (again == 0 ? "" : "_again_" + std::to_string(again));
 }
 
 void LogFolder::remove_when_unused() const {
-  if (temporary_.empty()) return;
+  if (!made_) return;
   std::error_code error;
-  std::vector<std::filesystem::path> folders{temporary_};
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(temporary_, error)) {
+  std::vector<std::filesystem::path> folders{made_in_.by_descriptor() / (new_base_.empty() ? name_ : new_base_)};
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folders.front(), error)) {
     if (!entry.is_directory(error)) return;
     folders.push_back(entry.path());
   }

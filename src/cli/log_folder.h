@@ -1,8 +1,10 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "base/environment.h"
+#include "base/folder.h"
 #include "plan/launch_plan.h"
 
 namespace lrun {
@@ -10,29 +12,37 @@ namespace lrun {
 /// Where a run's log files and error files are.
 ///
 /// lrun: the run directory, or `<--log-dir>/<run id>`. torchrun: `<base>/<--rdzv-id or none>_<8 letters>`, where the
-/// base is --log-dir or a new folder `torchelastic_<8 letters>` below TMPDIR. A value; nothing is made before make().
+/// base is --log-dir or a new folder `torchelastic_<8 letters>` below TMPDIR. Nothing is made before make().
 class LogFolder {
  public:
-  /// \param run_folder  of this run, made elsewhere.
-  LogFolder(const LaunchPlan& plan, const Environment& environment, const std::filesystem::path& run_folder);
+  LogFolder(const LaunchPlan& plan, const Environment& environment);
 
-  /// The files are in `folder` or below it.
-  [[nodiscard]] bool is_below(const std::filesystem::path& folder) const;
+  /// The files are in the run directory.
+  [[nodiscard]] bool is_run_directory() const { return files_ && base_.empty(); }
 
-  /// The folder of an attempt's files; empty: the run has none.
-  /// \param again  how often an attempt with this number was started before, as after a change of nodes
-  [[nodiscard]] std::filesystem::path attempt(int number, int again) const;
-
-  /// Makes the base where it is a new one, for its owner only. Harmless when called again.
+  /// Makes it; harmless when called again, and then makes what somebody has removed.
+  /// \param run_directory  what it is where no other place was named; may be none.
   /// \throws std::system_error  it cannot be made.
-  void make() const;
+  void make(const Folder* run_directory);
 
-  /// Removes a new base in which nobody left a file.
+  /// The folder that all attempts' files are in; none before make(), and where the run has no files.
+  [[nodiscard]] const Folder* folder() const { return folder_; }
+
+  /// The folder in it that an attempt's files are in.
+  /// \param again  how often an attempt with this number was started before, as after a change of nodes
+  static std::string of_attempt(int number, int again);
+
+  /// Removes what make() made, if nobody left a file in it.
   void remove_when_unused() const;
 
  private:
-  std::filesystem::path folder_;
-  std::filesystem::path temporary_;  ///< a new base of our own; empty: the user's or the run's
+  bool files_;
+  std::filesystem::path base_;  ///< where a folder is to be made; empty: the run directory has the files
+  std::string new_base_;        ///< a folder of our own in it, and the files' folder in that; empty: none
+  std::string name_;
+  Folder made_in_;
+  Folder made_;
+  const Folder* folder_ = nullptr;
 };
 
 }  // namespace lrun

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/own_signals.h"
+#include "base/replaced_file.h"
 #include "cli/attempt_status.h"
 #include "cli/diagnostics.h"
 #include "cli/head_words.h"
@@ -51,8 +52,7 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
       environment_(environment),
       facts_(std::move(facts)),
       verbose_(facts_.verbosity, [this](const std::string& line) { say(line); }),
-      run_folder_(state_folder(environment) / plan.run_id),
-      log_folder_(plan_, environment, run_folder_),
+      folders_(plan_, environment),
       started_ms_(now_ms()),
       loop_(loop),
       reporter_(text_facts(plan, facts_.program, facts_.python, {}), events_,
@@ -67,10 +67,7 @@ NodeRun::NodeRun(const LaunchPlan& plan, const Environment& environment, Facts f
                                 if (stream == LogStream::kOut && supervised())
                                   stop_run(ConsoleClosed{}, {RunEnd::Kind::kConsoleClosed});
                               },
-                          .warning =
-                              [this](const std::string& text) {
-                                if (!no_logs_told_) warn(text);
-                              }});
+                          .warning = [this](const std::string& text) { warn(text); }});
   if (facts_.job != nullptr) {
     join_job();
   } else {
@@ -125,7 +122,9 @@ Verdict NodeRun::run_attempts() {
   if (const std::optional<StartFailure> failure = begin_attempt(number)) {
     if (job_) job_->start_failed(record_of(*failure, node(), number));
     if (!failure->exec_failed) throw error_of(*failure, node());
-    return start_failed(record_of(*failure, node(), number));
+    Verdict verdict = start_failed(record_of(*failure, node(), number));
+    folders_.remove();
+    return verdict;
   }
   std::vector<int> signals = handled_signals(plan_.stop_signals.numbers);
   for (const int own : {SIGCHLD, forwarded_signal()}) signals.push_back(own);
@@ -136,7 +135,7 @@ Verdict NodeRun::run_attempts() {
   open_run_directory();
   watch_unread_input();
   loop_.run();
-  prune_runs(run_folder_.parent_path(), kRunsKept, kRunsTolerated);
+  folders_.prune_others(kRunsKept, kRunsTolerated);
   return verdict_;
 }
 
@@ -153,11 +152,16 @@ std::optional<StartFailure> NodeRun::begin_attempt(int number) {
   Membership membership = job_ ? job_->membership() : sole_membership(plan_, store_->port());
   membership.attempt = number;
   if (!job_) membership.round = number;
-  auto next =
-      std::make_unique<Attempt>(Attempt::Surroundings{plan_, facts_.start, loop_, *logs_, observer(), guard_.cgroup()},
-                                std::move(membership), log_folder_.attempt(number, starts_[number]++));
-  if (next->needs_folder()) make_folders();
-  if (plan_.personality.failure == Personality::Failure::kTorchrunSummary) prepare_accounts(*next);
+  const bool has_to_log = WorkerOutput::workers_write_files(plan_.output, node());
+  if (const std::string refusal = folders_.make(has_to_log); !refusal.empty()) warn(refusal);
+  if (folders_.logs() == nullptr) logs_->do_without_files();
+  auto next = std::make_unique<Attempt>(
+      Attempt::Surroundings{plan_, facts_.start, loop_, *logs_, observer(), guard_.cgroup()}, std::move(membership),
+      folders_.logs(), LogFolder::of_attempt(number, starts_[number]++));
+  if (plan_.personality.failure == Personality::Failure::kTorchrunSummary) {
+    next->make_rank_folders();  // its words are made of error files, also those of programs that end within
+                                // milliseconds
+  }
   if (std::optional<StartFailure> failure = next->start()) return failure;
   if (attempt_) logs_->begin_attempt();
   next->supervise([this] { attempt_over(); });
@@ -181,36 +185,21 @@ void NodeRun::time_is_over(RunEnd::Kind kind, Duration limit, const std::string&
 
 void NodeRun::tell_start() const {
   if (facts_.verbosity == 0) return;
-  const AttemptWords words = start_in_words(plan_, *attempt_, facts_.start.executable.path, run_folder_.string());
+  const AttemptWords words = start_in_words(plan_, *attempt_, facts_.start.executable.path,
+                                            folders_.run() ? folders_.run()->path().string() : std::string());
   for (const std::string& line : words.info) verbose_.info(line);
   for (const std::string& line : words.debug) verbose_.debug(line);
 }
 
-/// A summary in torchrun's words is made of error files, also those of programs that end within milliseconds.
-void NodeRun::prepare_accounts(const Attempt& attempt) {
-  try {
-    make_folders();
-    attempt.make_rank_folders();
-  } catch (const std::system_error&) {  // open_run_directory() meets and tells it again
-  }
-}
-
-void NodeRun::make_folders() {
-  if (!run_directory_) run_directory_.emplace(run_folder_, plan_.run_name);
-  log_folder_.make();
-}
-
-/// A run without its folder is still a run: what fails here is one warning.
 void NodeRun::open_run_directory() {
-  try {
-    make_folders();
-    events_ = EventLog(run_folder_ / "events.jsonl");
-    events_.run_started(plan_, attempt_->membership(), attempt_->workers(), log_folder_.attempt(first_attempt(), 0));
-    control_.emplace(loop_, run_folder_, [this](std::string_view command) { return answer(command); });
-  } catch (const std::system_error& error) {
-    no_logs_told_ = log_folder_.is_below(run_folder_);
-    warn(fmt::format("no {}record of this run will be kept: {}; LRUN_STATE names another place",
-                     no_logs_told_ ? "logs and no " : "", error.what()));
+  if (const Folder* const folder = folders_.run()) {
+    try {
+      events_ = EventLog(*folder);
+      events_.run_started(plan_, attempt_->membership(), attempt_->workers(), attempt_->log_path());
+      control_.emplace(loop_, *folder, [this](std::string_view command) { return answer(command); });
+    } catch (const std::system_error& error) {
+      warn(fmt::format("no record of this run will be kept: {}", error.what()));
+    }
   }
   attempt_->open_log_files();
   plan_housework();
@@ -219,7 +208,7 @@ void NodeRun::open_run_directory() {
 void NodeRun::plan_housework() {
   housework_ = loop_.after(kHouseworkDelay, [this] {
     attempt_->make_rank_folders();
-    prune_runs(run_folder_.parent_path(), kRunsKept, kRunsKept);
+    folders_.prune_others(kRunsKept, kRunsKept);
     guard_.cgroup().remove_abandoned();
   });
 }
@@ -321,7 +310,7 @@ void NodeRun::conclude() {
   timeout_.cancel();
   start_timeout_.cancel();
   control_.reset();
-  log_folder_.remove_when_unused();
+  folders_.remove_unused_logs();
   left_nothing_ = nothing_survives();
   if (store_ != nullptr) store_->tell_refusals();
   const RunOutcome outcome = attempt_->supervisor().outcome();
@@ -353,13 +342,12 @@ void NodeRun::leave_result_of(const std::exception& error) {
 
 void NodeRun::write_result(const Verdict& verdict, const std::vector<FailureRecord>& records, const std::string& text) {
   events_.run_ended(verdict);
-  if (!run_directory_) return;
-  try {
-    const std::string hint = verdict.culprit ? hint_for(*verdict.culprit, facts_.python) : std::string();
-    write_atomically(run_folder_ / "result.json", result_json(plan_.run_id, verdict, records, text, hint));
-  } catch (const std::system_error& error) {
-    warn(fmt::format("no result.json: {}", error.what()));
-  }
+  const Folder* const folder = folders_.run();
+  if (folder == nullptr) return;
+  const std::string hint = verdict.culprit ? hint_for(*verdict.culprit, facts_.python) : std::string();
+  const std::string json = result_json(plan_.run_id, verdict, records, text, hint);
+  const int error = replace_file(*folder, "result.json", json, 0600);
+  if (error != 0) warn(fmt::format("no result.json: {}", std::generic_category().message(error)));
 }
 
 Verdict NodeRun::start_failed(const FailureRecord& record) {

@@ -13,11 +13,10 @@
 #include "cli/attempt.h"
 #include "cli/hang_guard.h"
 #include "cli/job_run.h"
-#include "cli/log_folder.h"
+#include "cli/run_folders.h"
 #include "cli/unread_input.h"
 #include "cli/verbose_log.h"
 #include "inspect/control_socket.h"
-#include "inspect/run_directory.h"
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
 #include "process/guard.h"
@@ -69,8 +68,6 @@ class NodeRun {
   std::optional<StartFailure> begin_attempt(int number);
   [[nodiscard]] int first_attempt() const { return job_ ? job_->membership().attempt : 0; }
   void tell_start() const;
-  void prepare_accounts(const Attempt& attempt);
-  void make_folders();
   void open_run_directory();
   void plan_housework();
   void watch_unread_input();
@@ -117,15 +114,12 @@ class NodeRun {
   const Environment& environment_;
   Facts facts_;
   VerboseLog verbose_;
-  std::filesystem::path run_folder_;
-  LogFolder log_folder_;
-  bool no_logs_told_ = false;    ///< that log files cannot be made needs no second warning
+  RunFolders folders_;
   std::int64_t started_ms_ = 0;  ///< since the epoch
   EventLoop& loop_;
   std::optional<StoreServer> own_store_;  ///< of a run that is alone
   StoreServer* store_ = nullptr;          ///< nullptr: another node hosts the workers' store
   std::optional<LogRouter> logs_;
-  std::optional<RunDirectory> run_directory_;
   EventLog events_;
   ConsoleReporter reporter_;
   EventLoop::Timer housework_;

@@ -34,17 +34,26 @@ Fd open_nowhere() {
   return fd;
 }
 
-Fd open_log(const std::filesystem::path& path) {
+Fd open_log(const Folder& logs, const std::filesystem::path& place) {
   constexpr mode_t kMode = 0666;
-  Fd fd = open_to_append(path, kMode);
-  if (!fd) cannot_open(path);
+  const Folder folder = logs.inner(place.parent_path().string());
+  if (!folder) {
+    throw std::system_error(errno, std::generic_category(),
+                            "cannot make the folder '" + (logs.path() / place.parent_path()).string() + "'");
+  }
+  Fd fd = open_to_append(folder, place.filename().string(), kMode);
+  if (!fd) cannot_open(logs.path() / place);
   return fd;
 }
 
 }  // namespace
 
-WorkerOutput::WorkerOutput(const LaunchPlan& plan, const NodePlan& node, const std::filesystem::path& attempt_folder)
-    : plan_(plan), node_(node), attempt_folder_(attempt_folder) {}
+WorkerOutput::WorkerOutput(const LaunchPlan& plan, const NodePlan& node, const Folder* logs, const std::string& attempt)
+    : plan_(plan), node_(node), logs_(logs), attempt_(attempt) {}
+
+std::string WorkerOutput::place_of(int local_rank, LogStream stream) const {
+  return attempt_ + "/" + LogFiles::place_of(local_rank, stream);
+}
 
 int WorkerOutput::keep(Fd fd) {
   open_.push_back(std::move(fd));
@@ -73,11 +82,7 @@ int WorkerOutput::descriptor_for(const WorkerPlan& worker, LogStream stream) {
     case Way::kFile:
       break;
   }
-  const std::filesystem::path path = LogFiles::path_of(attempt_folder_, worker.local_rank, stream);
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  if (error) throw std::system_error(error, "cannot make the folder '" + path.parent_path().string() + "'");
-  return keep(open_log(path));
+  return keep(open_log(*logs_, place_of(worker.local_rank, stream)));
 }
 
 void WorkerOutput::prepare(std::vector<WorkerCommand>& commands) {
@@ -109,16 +114,16 @@ void WorkerOutput::take_over(std::vector<Worker>& workers, LogRouter& logs, Even
         logs.add_stream(worker.rank, worker.local_rank, stream, std::move(read_end),
                         {route.file, route.console, route.prefix});
       } else if (route.way == Way::kFile) {
-        logs.add_file(worker.local_rank, stream, LogFiles::path_of(attempt_folder_, worker.local_rank, stream));
+        logs.add_file(worker.local_rank, stream, logs_->path() / place_of(worker.local_rank, stream));
       }
     }
   }
 }
 
-bool WorkerOutput::writes_files_itself() const {
-  return std::any_of(node_.workers.begin(), node_.workers.end(), [&](const WorkerPlan& worker) {
+bool WorkerOutput::workers_write_files(const OutputPlan& output, const NodePlan& node) {
+  return std::any_of(node.workers.begin(), node.workers.end(), [&](const WorkerPlan& worker) {
     return std::any_of(std::begin(kStreams), std::end(kStreams),
-                       [&](LogStream stream) { return route_of(plan_.output, worker, stream).way == Way::kFile; });
+                       [&](LogStream stream) { return route_of(output, worker, stream).way == Way::kFile; });
   });
 }
 

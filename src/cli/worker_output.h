@@ -1,14 +1,15 @@
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "base/folder.h"
 #include "logs/log_router.h"
 #include "logs/terminal_relay.h"
 #include "plan/launch_plan.h"
@@ -20,8 +21,9 @@ namespace lrun {
 /// router. Used once an attempt: prepare(), start the group, take_over().
 class WorkerOutput {
  public:
-  /// \param attempt_folder  of log files; empty: none. Everything must outlive this.
-  WorkerOutput(const LaunchPlan& plan, const NodePlan& node, const std::filesystem::path& attempt_folder);
+  /// \param logs  of the run's log files; nullptr: there are none. \param attempt  the folder in it that this attempt's
+  /// are in. Everything must outlive this.
+  WorkerOutput(const LaunchPlan& plan, const NodePlan& node, const Folder* logs, const std::string& attempt);
 
   /// Sets the descriptors in the commands, one for each worker of the node, in their order; makes the files that
   /// workers write to themselves. They stay open until take_over().
@@ -35,17 +37,19 @@ class WorkerOutput {
   /// Empty unless a worker has lrun's terminal.
   [[nodiscard]] std::optional<TerminalRelay>& terminal() { return relay_; }
 
-  /// Some stream goes to a file without passing through lrun.
-  [[nodiscard]] bool writes_files_itself() const;
+  /// Some stream of these workers goes to a file without passing through lrun.
+  static bool workers_write_files(const OutputPlan& output, const NodePlan& node);
 
  private:
+  [[nodiscard]] std::string place_of(int local_rank, LogStream stream) const;
   int descriptor_for(const WorkerPlan& worker, LogStream stream);
   int keep(Fd fd);
   int terminal_for(const WorkerPlan& worker, LogStream stream);
 
   const LaunchPlan& plan_;
   const NodePlan& node_;
-  const std::filesystem::path& attempt_folder_;
+  const Folder* logs_;
+  const std::string& attempt_;
   std::vector<Fd> open_;
   std::map<std::pair<int, LogStream>, Fd> terminals_;  ///< our ends, by local rank
   std::optional<TerminalRelay> relay_;

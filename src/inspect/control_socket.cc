@@ -1,6 +1,5 @@
 #include "inspect/control_socket.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,27 +19,25 @@ constexpr Duration kAcceptAgain(1000);
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
-Fd listen_in(const std::filesystem::path& folder) {
-  const Fd directory(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!directory) fail("open '" + folder.string() + "'");
+Fd listen_in(const Folder& folder) {
   Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener) fail("socket");
-  const sockaddr_un address = control_address(directory.get());
+  const sockaddr_un address = control_address(folder.fd());
   if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::listen(listener.get(), static_cast<int>(kMostClients)) != 0) {
-    fail("control socket in '" + folder.string() + "'");
+    fail("control socket in '" + folder.path().string() + "'");
   }
   return listener;
 }
 
 }  // namespace
 
-ControlSocket::ControlSocket(EventLoop& loop, const std::filesystem::path& folder, Answer answer)
-    : loop_(loop), path_(folder / "control.sock"), answer_(std::move(answer)), listener_(listen_in(folder)) {
+ControlSocket::ControlSocket(EventLoop& loop, const Folder& folder, Answer answer)
+    : loop_(loop), folder_(folder), answer_(std::move(answer)), listener_(listen_in(folder)) {
   accept_clients();
 }
 
-ControlSocket::~ControlSocket() { ::unlink(path_.c_str()); }
+ControlSocket::~ControlSocket() { ::unlinkat(folder_.fd(), kControlName, 0); }
 
 void ControlSocket::accept_clients() {
   accepting_ = loop_.on_readable(listener_.get(), [this] { accept_client(); });

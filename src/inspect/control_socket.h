@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -8,6 +7,7 @@
 
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "base/folder.h"
 
 namespace lrun {
 
@@ -20,8 +20,9 @@ class ControlSocket {
   /// A command without its newline → a line of JSON without newline. Called on the loop's thread.
   using Answer = std::function<std::string(std::string_view command)>;
 
+  /// \param folder  must outlive the socket.
   /// \throws std::system_error  the socket cannot be made there.
-  ControlSocket(EventLoop& loop, const std::filesystem::path& folder, Answer answer);
+  ControlSocket(EventLoop& loop, const Folder& folder, Answer answer);
   ~ControlSocket();
   ControlSocket(const ControlSocket&) = delete;
   ControlSocket& operator=(const ControlSocket&) = delete;
@@ -42,7 +43,7 @@ class ControlSocket {
   void write_to(int id);
 
   EventLoop& loop_;
-  std::filesystem::path path_;
+  const Folder& folder_;
   Answer answer_;
   Fd listener_;
   EventLoop::Watch accepting_;

@@ -23,8 +23,8 @@ namespace {
 constexpr const char* kLockName = "lock";
 constexpr std::size_t kMostAddressBytes = 4096;
 
-Fd make_lock(const std::filesystem::path& run_directory) {
-  return Fd(::open((run_directory / kLockName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+Fd make_lock(const Folder& run_directory) {
+  return Fd(::openat(run_directory.fd(), kLockName, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
 }
 
 /// Whoever asks whether a run lives (is_stale) holds its lock for a moment: that is waited for.
@@ -38,34 +38,52 @@ bool take_lock(int lock) {
   return true;
 }
 
-/// In a folder that others can write to and rename in, what we make could be swapped for a link of theirs.
-void check_owner(const std::filesystem::path& folder) {
-  struct stat status {};
-  if (::stat(folder.c_str(), &status) != 0) {
-    throw std::system_error(errno, std::generic_category(), "'" + folder.string() + "'");
-  }
-  const bool ours = status.st_uid == ::geteuid() || status.st_uid == 0;
-  const bool open_to_all = (status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0;
-  if (!ours || open_to_all) {
-    throw std::system_error(EPERM, std::generic_category(), "'" + folder.string() + "' may be changed by other users");
-  }
+bool is_safe_owner(uid_t owner) { return owner == ::geteuid() || owner == 0; }
+
+/// Everybody may rename and remove what others have made in it.
+bool is_open_to_all(const struct stat& folder) {
+  return (folder.st_mode & S_IWOTH) != 0 && (folder.st_mode & S_ISVTX) == 0;
 }
 
-void make_private_folder(const std::filesystem::path& path) {
-  std::error_code parents;
-  std::filesystem::create_directories(path.parent_path(), parents);
-  if (parents) throw std::system_error(parents, "mkdir '" + path.parent_path().string() + "'");
-  check_owner(path.parent_path());
-  if (::mkdir(path.c_str(), 0700) != 0) {
-    throw std::system_error(errno, std::generic_category(), "mkdir '" + path.string() + "'");
+/// A link in the place of the state folder is the user's, or another user laid it there.
+bool is_safe_link(const std::filesystem::path& path, const struct stat& link) {
+  const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : ".";
+  struct stat status {};
+  return is_safe_owner(link.st_uid) && ::stat(parent.c_str(), &status) == 0 && !is_open_to_all(status);
+}
+
+/// Opens the folder that runs are kept in. In one that others can write to and rename in, what we make could be swapped
+/// for a link of theirs.
+Folder open_state_folder(std::filesystem::path path) {
+  if (!path.has_filename()) path = path.parent_path();  // 'state/'
+  Folder folder = Folder::make(path);
+  struct stat opened {};
+  struct stat named {};
+  if (::fstat(folder.fd(), &opened) != 0 || ::lstat(path.c_str(), &named) != 0) {
+    throw std::system_error(errno, std::generic_category(), "'" + path.string() + "'");
   }
+  const bool leads_here = S_ISLNK(named.st_mode) ? is_safe_link(path, named)
+                                                 : named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+  if (!leads_here || !is_safe_owner(opened.st_uid)) {
+    throw std::system_error(EPERM, std::generic_category(), "'" + path.string() + "' belongs to another user");
+  }
+  if (is_open_to_all(opened)) {
+    throw std::system_error(EPERM, std::generic_category(), "'" + path.string() + "' may be changed by other users");
+  }
+  return folder;
 }
 
 /// Most file systems count a folder's folders in its links, which spares reading it; 1 is said by those that do not.
-bool holds_fewer_folders(const std::filesystem::path& folder, std::size_t count) {
+bool holds_fewer_folders(const Folder& folder, std::size_t count) {
   struct stat status {};
   constexpr nlink_t kOwnLinks = 2;
-  return ::stat(folder.c_str(), &status) == 0 && status.st_nlink >= kOwnLinks && status.st_nlink - kOwnLinks <= count;
+  return ::fstat(folder.fd(), &status) == 0 && status.st_nlink >= kOwnLinks && status.st_nlink - kOwnLinks <= count;
+}
+
+/// Nobody else can put something else in its place: in a folder that all write to, its sticky bit keeps them from it.
+bool is_folder_of_ours(const std::filesystem::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
 }
 
 }  // namespace
@@ -95,13 +113,21 @@ std::string make_run_id() {
   return id;
 }
 
-RunDirectory::RunDirectory(std::filesystem::path path, std::string_view run_name) : path_(std::move(path)) {
-  make_private_folder(path_);
-  lock_ = make_lock(path_);
+RunDirectory::RunDirectory(const std::filesystem::path& path, std::string_view run_name)
+    : state_(open_state_folder(path.parent_path())),
+      folder_(state_.make_new(path.filename())),
+      lock_(make_lock(folder_)) {
   if (!lock_ || !take_lock(lock_.get())) {
-    throw std::system_error(errno, std::generic_category(), "lock '" + path_.string() + "'");
+    throw std::system_error(errno, std::generic_category(), "lock '" + path.string() + "'");
   }
   (void)write_all(lock_.get(), run_name);  // without room on the disk the run is known by its folder alone
+}
+
+void RunDirectory::prune_others(std::size_t kept, std::size_t tolerated) const { prune_runs(state_, kept, tolerated); }
+
+void RunDirectory::remove() {
+  std::error_code error;
+  std::filesystem::remove_all(state_.by_descriptor() / path().filename(), error);
 }
 
 bool is_run_id(std::string_view name) {
@@ -132,13 +158,14 @@ bool is_stale(const std::filesystem::path& run_directory) {
   return lock && ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0;
 }
 
-void prune_runs(const std::filesystem::path& state_folder, std::size_t kept, std::size_t tolerated) {
+void prune_runs(const Folder& state_folder, std::size_t kept, std::size_t tolerated) {
   if (holds_fewer_folders(state_folder, std::max(kept, tolerated))) return;
   std::error_code error;
   std::vector<std::filesystem::path> runs;  // only those: what else somebody put here neither counts nor goes
-  std::filesystem::directory_iterator entry(state_folder, error);
+  std::filesystem::directory_iterator entry(state_folder.by_descriptor(), error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (is_run(entry->path()) && is_run_id(entry->path().filename().string())) runs.push_back(entry->path());
+    const std::filesystem::path& run = entry->path();
+    if (is_run_id(run.filename().string()) && is_folder_of_ours(run) && is_run(run)) runs.push_back(run);
   }
   if (runs.size() <= std::max(kept, tolerated)) return;
   std::sort(runs.begin(), runs.end());

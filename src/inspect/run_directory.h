@@ -6,6 +6,7 @@
 
 #include "base/environment.h"
 #include "base/fd.h"
+#include "base/folder.h"
 
 namespace lrun {
 
@@ -19,17 +20,26 @@ std::string make_run_id();
 bool is_run_id(std::string_view name);
 
 /// The folder of one run, 0700, held by a lock while the run lives: events.jsonl, result.json, control.sock and, unless
-/// --log-dir names another place, the log files. Made after the workers were started, so that nobody waits for it.
+/// --log-dir names another place, the log files.
 class RunDirectory {
  public:
+  /// \param path      its parent is made, too, where it is missing
   /// \param run_name  what the job is called besides (--rdzv-id), for run_name_of(); may be empty.
-  /// \throws std::system_error  the folder or its lock cannot be made.
-  explicit RunDirectory(std::filesystem::path path, std::string_view run_name = {});
+  /// \throws std::system_error  the folder or its lock cannot be made, or others may change what is in its parent.
+  explicit RunDirectory(const std::filesystem::path& path, std::string_view run_name = {});
 
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] const Folder& folder() const { return folder_; }
+  [[nodiscard]] const std::filesystem::path& path() const { return folder_.path(); }
+
+  /// As prune_runs(), of the runs beside this one.
+  void prune_others(std::size_t kept, std::size_t tolerated) const;
+
+  /// Removes it with all that is in it: the run did not begin.
+  void remove();
 
  private:
-  std::filesystem::path path_;
+  Folder state_;
+  Folder folder_;
   Fd lock_;
 };
 
@@ -45,9 +55,9 @@ std::filesystem::file_time_type time_of_run(const std::filesystem::path& run_dir
 /// True when no living lrun holds the run's lock.
 bool is_stale(const std::filesystem::path& run_directory);
 
-/// Removes the oldest runs beyond `kept` when there are more than `tolerated`; a living one is never removed. What
-/// is no run, or has another name than a run's, is neither counted nor removed. Errors are ignored: the next run tries
-/// again.
-void prune_runs(const std::filesystem::path& state_folder, std::size_t kept, std::size_t tolerated);
+/// Removes the oldest of this user's runs beyond `kept` when there are more than `tolerated`; a living one is never
+/// removed. What is no run, or a link, or has another name than a run's, is neither counted nor removed. Errors are
+/// ignored: the next run tries again.
+void prune_runs(const Folder& state_folder, std::size_t kept, std::size_t tolerated);
 
 }  // namespace lrun

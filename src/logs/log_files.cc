@@ -9,26 +9,34 @@
 
 namespace lrun {
 
-LogFiles::LogFiles(const LogOptions& options, Warning warning) : options_(options), warning_(std::move(warning)) {}
+LogFiles::LogFiles(const LogOptions& options, Warning warning) : options_(options), warning_(std::move(warning)) {
+  begin_attempt();
+}
 
-void LogFiles::open(std::filesystem::path attempt_dir) {
-  attempt_dir_ = std::move(attempt_dir);
+void LogFiles::open(const Folder& folder, std::string attempt) {
+  folder_ = &folder;
+  attempt_ = std::move(attempt);
   for (const LogStream stream : {LogStream::kOut, LogStream::kErr}) {
+    if (!filters(stream)) continue;
     RankLogFile& file = filtered_[stream == LogStream::kOut ? 0 : 1];
-    file = RankLogFile(options_.max_file_bytes);
-    if (attempt_dir_.empty() || !filters(stream)) continue;
-    refused(file,
-            file.open_at(attempt_dir_ / (stream == LogStream::kOut ? "filtered_stdout.log" : "filtered_stderr.log")));
+    const char* const name = stream == LogStream::kOut ? "/filtered_stdout.log" : "/filtered_stderr.log";
+    refused(file, file.open_at(folder, attempt_ + name));
   }
 }
 
-std::filesystem::path LogFiles::path_of(const std::filesystem::path& attempt_dir, int local_rank, LogStream stream) {
-  return attempt_dir / std::to_string(local_rank) / (stream == LogStream::kOut ? "stdout.log" : "stderr.log");
+void LogFiles::begin_attempt() {
+  folder_ = nullptr;
+  for (RankLogFile& file : filtered_) file = RankLogFile(options_.max_file_bytes);
+}
+
+std::string LogFiles::place_of(int local_rank, LogStream stream) {
+  return std::to_string(local_rank) + (stream == LogStream::kOut ? "/stdout.log" : "/stderr.log");
 }
 
 void LogFiles::name(LogSource& source) {
-  if (attempt_dir_.empty()) return;
-  refused(source.file, source.file.open_at(path_of(attempt_dir_, source.worker->local_rank, source.stream)));
+  if (folder_ == nullptr) return;
+  const std::string place = attempt_ + "/" + place_of(source.worker->local_rank, source.stream);
+  refused(source.file, source.file.open_at(*folder_, place));
 }
 
 void LogFiles::copy_if_wanted(LogSource& source, std::string_view piece) {
@@ -45,8 +53,8 @@ void LogFiles::copy_if_wanted(LogSource& source, std::string_view piece) {
 
 void LogFiles::refused(const RankLogFile& file, int error) {
   if (error == 0 || std::exchange(warned_, true)) return;
-  warning_(fmt::format("log file '{}' cannot be written: {}; the run goes on without what is lost", file.path(),
-                       file_refusal_in_words(error)));
+  warning_(fmt::format("log file '{}' cannot be written: {}; the run goes on without what is lost",
+                       file.path().string(), file_refusal_in_words(error)));
 }
 
 }  // namespace lrun

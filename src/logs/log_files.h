@@ -1,12 +1,12 @@
 #pragma once
 
 #include <array>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/folder.h"
 #include "logs/log_options.h"
 #include "logs/log_worker.h"
 
@@ -21,8 +21,10 @@ class LogFiles {
 
   LogFiles(const LogOptions& options, Warning warning);
 
-  /// From now on files have names; `attempt_dir` empty: they have none, bytes are kept until they have.
-  void open(std::filesystem::path attempt_dir);
+  /// From now on files have places: in `attempt`, 'attempt_0', below `folder`, which must outlive them.
+  void open(const Folder& folder, std::string attempt);
+  /// From now on files have no place: bytes are kept until they have one.
+  void begin_attempt();
   /// Writes what a source's file kept until there was a folder.
   void write_kept(LogSource& source) {
     if (source.file.keeps_bytes()) name(source);
@@ -30,7 +32,7 @@ class LogFiles {
   /// Takes over what was read from a source.
   void write(LogSource& source, std::string_view bytes) {
     if (!source.to_file) return;
-    if (source.file.path().empty()) name(source);
+    if (!source.file.named()) name(source);
     refused(source.file, source.file.write(bytes));
   }
 
@@ -39,8 +41,8 @@ class LogFiles {
   /// Copies a piece of a line when it holds one of the texts, and then the rest of its line.
   void copy_if_wanted(LogSource& source, std::string_view piece);
 
-  /// The path of a rank's file below the attempt's folder.
-  static std::filesystem::path path_of(const std::filesystem::path& attempt_dir, int local_rank, LogStream stream);
+  /// The place of a rank's file below the folder of an attempt.
+  static std::string place_of(int local_rank, LogStream stream);
 
  private:
   /// Gives a source's file its name, once there is a folder.
@@ -52,7 +54,8 @@ class LogFiles {
 
   const LogOptions& options_;
   Warning warning_;
-  std::filesystem::path attempt_dir_;
+  const Folder* folder_ = nullptr;  ///< of the run's files, once they have places
+  std::string attempt_;
   std::array<RankLogFile, 2> filtered_;
   bool warned_ = false;
 };

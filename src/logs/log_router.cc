@@ -86,11 +86,12 @@ void LogRouter::Implementation::add_file(int local_rank, LogStream stream, std::
   worker(local_rank).source(stream).own_file = std::move(path);
 }
 
-void LogRouter::Implementation::open_files(std::filesystem::path attempt_dir) {
+void LogRouter::Implementation::open_files(const Folder& folder, const std::string& attempt) {
   if (options_.files) {
-    for (const LogStream stream : {LogStream::kOut, LogStream::kErr}) console(stream).allow_gaps(attempt_dir.string());
+    const std::string path = (folder.path() / attempt).string();
+    for (const LogStream stream : {LogStream::kOut, LogStream::kErr}) console(stream).allow_gaps(path);
   }
-  files_.open(std::move(attempt_dir));
+  files_.open(folder, attempt);
   for (auto& [local_rank, worker] : workers_) {
     for (LogSource& source : worker->sources) files_.write_kept(source);
   }
@@ -108,7 +109,7 @@ void LogRouter::Implementation::begin_attempt() {
     }
   }
   workers_.clear();
-  files_.open({});
+  files_.begin_attempt();
   show_all();
   consoles_.write_out();
 }
@@ -142,17 +143,19 @@ void LogRouter::add_file(int local_rank, LogStream stream, std::filesystem::path
   implementation_->add_file(local_rank, stream, std::move(path));
 }
 
-void LogRouter::open_files(std::filesystem::path attempt_dir) {
-  implementation_->open_files(std::move(attempt_dir));
+void LogRouter::open_files(const Folder& folder, const std::string& attempt) {
+  implementation_->open_files(folder, attempt);
   implementation_->tell();
 }
+
+void LogRouter::do_without_files() { implementation_->do_without_files(); }
 
 std::filesystem::path LogRouter::file(int local_rank, LogStream stream) const {
   const LogWorker* const worker = implementation_->find(local_rank);
   if (worker == nullptr) return {};
   const LogSource& source = worker->source(stream);
   if (!source.own_file.empty()) return source.own_file;
-  return source.file.made() ? std::filesystem::path(source.file.path()) : std::filesystem::path();
+  return source.file.made() ? source.file.path() : std::filesystem::path();
 }
 
 void LogRouter::worker_ended(int local_rank) {

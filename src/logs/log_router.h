@@ -11,6 +11,7 @@
 
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "base/folder.h"
 #include "logs/log_options.h"
 #include "logs/tail_buffer.h"
 #include "plan/log_stream.h"
@@ -55,11 +56,15 @@ class LogRouter {
   /// The worker writes this stream to `path` itself: file() and tail() find it there.
   void add_file(int local_rank, LogStream stream, std::filesystem::path path);
 
-  /// Names the folder of this attempt's files: `<attempt_dir>/<local rank>/{stdout.log,stderr.log}`, and
-  /// `<attempt_dir>/filtered_{stdout,stderr}.log` for what filters pick out. Folder and file
-  /// are made at their first byte, so a silent worker costs nothing; bytes that came earlier are kept until this call.
-  /// A file that cannot be made or written is one warning; what is lost is noted in the file when it can be again.
-  void open_files(std::filesystem::path attempt_dir);
+  /// Gives this attempt's files their places below `folder`, which must outlive them:
+  /// `<attempt>/<local rank>/{stdout.log,stderr.log}`, and `<attempt>/filtered_{stdout,stderr}.log` for what filters
+  /// pick out. Folder and file are made at their first byte, so a silent worker costs nothing; bytes that came earlier
+  /// are kept until this call. A file that cannot be made or written is one warning; what is lost is noted in the file
+  /// when it can be again.
+  void open_files(const Folder& folder, const std::string& attempt);
+
+  /// No worker that is added from now on has files: there is no place for them.
+  void do_without_files();
 
   /// The file of a rank's stream; empty while nothing was written to it.
   [[nodiscard]] std::filesystem::path file(int local_rank, LogStream stream) const;

@@ -26,7 +26,8 @@ class LogRouter::Implementation {
 
   void add_stream(int rank, int local_rank, LogStream stream, Fd read_end, LogRoute route);
   void add_file(int local_rank, LogStream stream, std::filesystem::path path);
-  void open_files(std::filesystem::path attempt_dir);
+  void open_files(const Folder& folder, const std::string& attempt);
+  void do_without_files() { options_.files = false; }
   void worker_ended(int local_rank);
   void begin_attempt();
   void say(std::string_view text);

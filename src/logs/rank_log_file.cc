@@ -6,22 +6,21 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <system_error>
 #include <utility>
 
 #include "base/appended_file.h"
 
 namespace lrun {
 
-int RankLogFile::open_at(std::string path) {
-  path_ = std::move(path);
+int RankLogFile::open_at(const Folder& folder, std::string place) {
+  folder_ = &folder;
+  place_ = std::move(place);
   if (kept_.empty()) return 0;
   return write(std::exchange(kept_, {}));
 }
 
 int RankLogFile::write(std::string_view bytes) {
-  if (path_.empty()) {
+  if (!named()) {
     kept_.append(bytes);
     return 0;
   }
@@ -80,10 +79,7 @@ int RankLogFile::store_in_turns(std::string_view bytes) {
 }
 
 int RankLogFile::begin_anew() {
-  const std::string older = path_ + ".1";
-  // Of two names of one file rename() makes none, and says that all is well.
-  if (::unlink(older.c_str()) != 0 && errno != ENOENT) return errno;
-  if (::rename(path_.c_str(), older.c_str()) != 0 && errno != ENOENT) return errno;
+  if (const int error = set_aside(*folder_, place_); error != 0) return error;
   fd_.reset();
   within_line_ = false;
   return make();
@@ -91,13 +87,7 @@ int RankLogFile::begin_anew() {
 
 int RankLogFile::make() {
   constexpr mode_t kMode = 0666;
-  Fd fd = open_to_append(path_, kMode);
-  if (!fd && errno == ENOENT) {
-    std::error_code error;
-    std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
-    if (error) return error.value();
-    fd = open_to_append(path_, kMode);
-  }
+  Fd fd = open_to_append(*folder_, place_, kMode);
   if (!fd) return errno;
   fd_ = std::move(fd);
   made_ = true;

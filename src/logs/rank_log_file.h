@@ -7,12 +7,13 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "base/folder.h"
 
 namespace lrun {
 
 /// One stream of one rank as a file, byte for byte.
 ///
-/// Made at the first byte, its folder too. Bytes that come before the file has a name are kept in memory. When the
+/// Made at the first byte, its folders too. Bytes that come before the file has a name are kept in memory. When the
 /// disk refuses bytes they are lost for the file and the next write tries again; once it succeeds, a line in the file
 /// says how many bytes are missing there.
 ///
@@ -24,16 +25,18 @@ class RankLogFile {
   /// \param max_bytes  of the file before it is renamed; 0: no limit.
   explicit RankLogFile(std::uint64_t max_bytes = 0) : max_bytes_(max_bytes) {}
 
-  /// Says where the file is to be, and writes what was kept. \return as write().
-  int open_at(std::string path);
+  /// Says where the file is to be: at `place` below `folder`, which must outlive it, as open_to_append() has it. Writes
+  /// what was kept. \return as write().
+  int open_at(const Folder& folder, std::string place);
 
   /// \return 0, or the errno of the machine's refusal; never throws for one.
   int write(std::string_view bytes);
 
   void close() { fd_.reset(); }
 
-  /// Empty until the file was named.
-  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] bool named() const { return folder_ != nullptr; }
+  /// Once it was named.
+  [[nodiscard]] std::filesystem::path path() const { return folder_->path() / place_; }
   /// Bytes wait for the name.
   [[nodiscard]] bool keeps_bytes() const { return !kept_.empty(); }
   /// The file was made.
@@ -47,7 +50,8 @@ class RankLogFile {
   [[nodiscard]] std::size_t fitting(std::string_view bytes) const;
   int begin_anew();
 
-  std::string path_;  ///< a path of the library takes six times as much, and there is one a rank and stream
+  const Folder* folder_ = nullptr;
+  std::string place_;  ///< a path of the library takes six times as much, and there is one a rank and stream
   Fd fd_;
   bool made_ = false;
   std::uint64_t max_bytes_;

@@ -17,6 +17,8 @@
 namespace lrun {
 namespace {
 
+constexpr const char* kEventsName = "events.jsonl";
+
 std::string started(const std::vector<Worker>& workers) {
   std::string list = "[";
   for (const Worker& worker : workers) {
@@ -36,8 +38,9 @@ void add_culprit(nlohmann::json& fields, const FailureRecord* culprit) {
 
 }  // namespace
 
-EventLog::EventLog(const std::filesystem::path& file) : file_(open_to_append(file, 0600)) {
-  if (!file_) throw std::system_error(errno, std::generic_category(), "open '" + file.string() + "'");
+EventLog::EventLog(const Folder& run_folder) : file_(open_to_append(run_folder, kEventsName, 0600)) {
+  if (file_) return;
+  throw std::system_error(errno, std::generic_category(), "open '" + (run_folder.path() / kEventsName).string() + "'");
 }
 
 void EventLog::run_started(const LaunchPlan& plan, const Membership& membership, const std::vector<Worker>& workers,

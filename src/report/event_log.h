@@ -6,6 +6,7 @@
 
 #include "base/duration.h"
 #include "base/fd.h"
+#include "base/folder.h"
 #include "plan/launch_plan.h"
 #include "process/worker_group.h"
 #include "rendezvous/membership.h"
@@ -13,14 +14,14 @@
 
 namespace lrun {
 
-/// events.jsonl of a run: what happened and when, a JSON object a line, `schema` 1. A line is one write, so a reader of
-/// a living run sees whole lines; one that a full disk cut stays cut, and the next begins on a line of its own. Without
-/// a file every call does nothing.
+/// events.jsonl in the folder of a run: what happened and when, a JSON object a line, `schema` 1. A line is one write,
+/// so a reader of a living run sees whole lines; one that a full disk cut stays cut, and the next begins on a line of
+/// its own. Without a file every call does nothing.
 class EventLog {
  public:
   EventLog() = default;
   /// \throws std::system_error  the file cannot be made.
-  explicit EventLog(const std::filesystem::path& file);
+  explicit EventLog(const Folder& run_folder);
 
   /// \param membership  of the first attempt here, which is a later one of a job that this node has joined
   /// \param logs  the folder of its log files; empty: there are none

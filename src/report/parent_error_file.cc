@@ -1,26 +1,57 @@
 #include "report/parent_error_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <optional>
 #include <system_error>
 
+#include "base/appended_file.h"
+#include "base/folder.h"
+#include "base/replaced_file.h"
 #include "base/small_file.h"
-#include "report/result_json.h"
 #include "verdict/error_file.h"
 
 namespace lrun {
 namespace {
 
+/// For a file that is there and that no other can take the place of, as one that is mounted into a container.
+/// \return 0, or the errno of the machine's refusal.
+int write_over(const Folder& folder, const std::string& name, std::string_view text) {
+  const Fd file(::openat(folder.fd(), name.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW));
+  struct stat facts {};
+  if (!file || ::fstat(file.get(), &facts) != 0) return errno;
+  if (!S_ISREG(facts.st_mode)) return ENXIO;
+  if (::ftruncate(file.get(), 0) != 0) return errno;
+  return write_all(file.get(), text);
+}
+
+/// \return 0, or the errno of the machine's refusal.
+int write_whole(const std::filesystem::path& file, std::string_view text) {
+  constexpr mode_t kMode = 0666;  // as torch's
+  const Folder folder = Folder::open(file.has_parent_path() ? file.parent_path() : ".");
+  const int error = replace_file(folder, file.filename().string(), text, kMode);
+  const bool stays = error == EBUSY || error == EACCES || error == EPERM || error == EROFS;
+  if (!stays) return error;
+  const int error_there = write_over(folder, file.filename().string(), text);
+  return error_there == ENOENT ? error : error_there;
+}
+
 std::string write(const std::string& file, std::string_view text) {
+  std::string why;
   try {
-    write_atomically(file, text);
-    return {};
+    const int error = write_whole(file, text);
+    if (error == 0) return {};
+    why = fmt::format("'{}': {}", file, file_refusal_in_words(error));
   } catch (const std::system_error& error) {
-    return fmt::format("{} cannot be followed: {}", kErrorFileVariable, error.what());
+    why = error.what();
   }
+  return fmt::format("{} cannot be followed: {}", kErrorFileVariable, why);
 }
 
 /// Empty: nobody wants one. An lrun around this one makes the folders of its ranks only when a run has lived for a

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,9 +14,5 @@ namespace lrun {
 /// \param hint  as it stands in the text; may be empty
 std::string result_json(const std::string& run_id, const Verdict& verdict, const std::vector<FailureRecord>& records,
                         const std::string& text, const std::string& hint);
-
-/// Writes a file whole or not at all: beside it first, then renamed.
-/// \throws std::system_error  it cannot be written.
-void write_atomically(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace lrun

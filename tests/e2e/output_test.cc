@@ -314,9 +314,10 @@ INSTANTIATE_TEST_SUITE_P(Output, FinishedBar, ::testing::Values(Lines{}, Lines{"
 TEST(Output, AStateFolderThatCannotBeMadeIsOneWarning) {
   LrunProcess lrun({"-n", "2", "echo", "hi"}, {.environment = {{"LRUN_STATE", "/proc/none"}}});
   EXPECT_EQ(lrun.wait().code, 0);
-  EXPECT_EQ(lrun.err(),
-            "lrun: warning: no logs and no record of this run will be kept: mkdir '/proc/none': No such file or "
-            "directory; LRUN_STATE names another place\n");
+  EXPECT_EQ(
+      lrun.err(),
+      "lrun: warning: no logs and no record of this run will be kept: cannot make the folder '/proc/none': No such "
+      "file or directory; LRUN_STATE names another place\n");
 }
 
 TEST(Output, ATemporaryFolderThatIsNotThereIsReplaced) {

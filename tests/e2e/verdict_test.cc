@@ -1,6 +1,9 @@
 // Who is to blame, and what the verdict says of it.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <fstream>
@@ -173,6 +176,37 @@ TEST(ErrorFile, OfAnLrunAroundItMayHaveNoFolderYet) {
   EXPECT_EQ(shown(folder.path() / "attempt_0" / "0" / "error.json").find("warning"), std::string::npos);
   EXPECT_EQ(shown(folder.path() / "error.json").find("warning"), std::string::npos);
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "error.json"));
+}
+
+TEST(ErrorFile, OfTheParentHasTheModeThatTheUmaskLeavesAsTorchs) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() / "upper.json";
+  LrunProcess lrun({"-n", "1", "sh", "-c", "exit 3"},
+                   {.environment = {{"TORCHELASTIC_ERROR_FILE", file}}, .before_exec = [] { ::umask(027); }});
+  EXPECT_EQ(lrun.wait().code, 3);
+  struct stat status {};
+  ASSERT_EQ(::stat(file.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0640U);
+}
+
+TEST(ErrorFile, OfTheParentThatIsAMountIsWrittenInItsPlace) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() / "upper.json";
+  std::ofstream(file) << std::string(4096, 'x');
+  const auto mount_it = [&file] {
+    if (::unshare(CLONE_NEWNS) != 0) return;
+    ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+    ::mount(file.c_str(), file.c_str(), nullptr, MS_BIND, nullptr);
+  };
+  LrunProcess lrun({"-n", "1", "sh", "-c", "grep -q \"$0\" /proc/self/mountinfo || exit 77; exit 3", file},
+                   {.environment = {{"TORCHELASTIC_ERROR_FILE", file}}, .before_exec = mount_it});
+  const int code = lrun.wait().code;
+  if (code == 77) GTEST_SKIP() << "nothing may be mounted here";
+  EXPECT_EQ(code, 3);
+  EXPECT_EQ(lrun.err().find("warning"), std::string::npos) << lrun.err();
+  std::ifstream text(file);
+  EXPECT_EQ(nlohmann::json::parse(text, nullptr, false)["message"]["errorCode"], 3);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1) << "something stays beside it";
 }
 
 TEST(ErrorFile, OfTheParentThatCannotBeWrittenIsAWarning) {

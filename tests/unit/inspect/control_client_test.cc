@@ -27,7 +27,8 @@ class ControlClientTest : public ::testing::Test {
 TEST_F(ControlClientTest, GetsTheWholeAnswerAlsoWhenNoSocketBufferHoldsIt) {
   EventLoop loop;
   const std::string answer(std::size_t{4} * 1024 * 1024, 'x');
-  ControlSocket control(loop, folder_, [&](std::string_view command) { return command == "status" ? answer : "?"; });
+  const Folder held = Folder::open(folder_);
+  ControlSocket control(loop, held, [&](std::string_view command) { return command == "status" ? answer : "?"; });
   ControlAnswer got;
   std::thread client([&] {
     got = ask_run(folder_, "status", Duration(60'000));
@@ -42,7 +43,8 @@ TEST_F(ControlClientTest, GetsTheWholeAnswerAlsoWhenNoSocketBufferHoldsIt) {
 
 TEST_F(ControlClientTest, WaitsForASilentLauncherOnlySoLong) {
   EventLoop loop;  // does not run
-  const ControlSocket control(loop, folder_, [](std::string_view) { return std::string(); });
+  const Folder held = Folder::open(folder_);
+  const ControlSocket control(loop, held, [](std::string_view) { return std::string(); });
   EXPECT_EQ(ask_run(folder_, "status", Duration(20)), (ControlAnswer{Kind::kSilent, {}}));
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 class ControlSocketTest : public ::testing::Test {
  protected:
-  ControlSocketTest() { std::filesystem::create_directory(folder_); }
+  ControlSocketTest() { held_ = Folder::make(folder_); }
 
   [[nodiscard]] Fd connect() const {
     const Fd directory(::open(folder_.c_str(), O_PATH | O_CLOEXEC));
@@ -30,11 +30,12 @@ class ControlSocketTest : public ::testing::Test {
 
   const test::TemporaryFolder temporary_;
   const std::filesystem::path folder_ = temporary_ / std::string(120, 'x');
+  Folder held_;
   EventLoop loop_;
 };
 
 TEST_F(ControlSocketTest, AnswersACommandThatCameInPiecesAlsoInAFolderWithALongName) {
-  ControlSocket control(loop_, folder_, [this](std::string_view command) {
+  ControlSocket control(loop_, held_, [this](std::string_view command) {
     loop_.stop();
     return "{\"got\":\"" + std::string(command) + "\"}";
   });
@@ -48,7 +49,7 @@ TEST_F(ControlSocketTest, AnswersACommandThatCameInPiecesAlsoInAFolderWithALongN
 }
 
 TEST_F(ControlSocketTest, DropsAClientThatSendsTooMuch) {
-  ControlSocket control(loop_, folder_, [](std::string_view) -> std::string {
+  ControlSocket control(loop_, held_, [](std::string_view) -> std::string {
     ADD_FAILURE() << "no command was finished";
     return {};
   });
@@ -66,7 +67,7 @@ TEST_F(ControlSocketTest, DropsAClientThatSendsTooMuch) {
 
 TEST_F(ControlSocketTest, LeavesNoSocketBehind) {
   std::optional<ControlSocket> control;
-  control.emplace(loop_, folder_, [](std::string_view) { return std::string(); });
+  control.emplace(loop_, held_, [](std::string_view) { return std::string(); });
   EXPECT_TRUE(std::filesystem::exists(folder_ / "control.sock"));
   control.reset();
   EXPECT_FALSE(std::filesystem::exists(folder_ / "control.sock"));

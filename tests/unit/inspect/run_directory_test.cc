@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <optional>
@@ -51,9 +52,9 @@ TEST_F(RunDirectoryTest, PruningKeepsTheNewestTheLivingAndWhatIsNoRun) {
   const RunDirectory living(state_ / run(0));
   std::filesystem::create_directory(state_ / "00-not-a-run");
   { const RunDirectory locked(state_ / "00-another-lock"); }
-  prune_runs(state_, 2, 5);
+  prune_runs(Folder::open(state_), 2, 5);
   EXPECT_TRUE(std::filesystem::exists(state_ / run(1))) << "five are tolerated";
-  prune_runs(state_, 2, 4);
+  prune_runs(Folder::open(state_), 2, 4);
   std::set<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator(state_)) left.insert(entry.path().filename());
   EXPECT_EQ(left, (std::set<std::string>{"00-another-lock", "00-not-a-run", run(0), run(3), run(4)}));
@@ -63,7 +64,7 @@ TEST_F(RunDirectoryTest, PruningCountsRunsOnly) {
   for (int i = 0; i < 20; ++i) std::filesystem::create_directory(state_ / ("zz" + std::to_string(i)));
   const std::vector<std::string> runs{make_run_id(), make_run_id()};
   for (const std::string& run : runs) RunDirectory(state_ / run);
-  prune_runs(state_, 2, 2);
+  prune_runs(Folder::open(state_), 2, 2);
   for (const std::string& run : runs) EXPECT_TRUE(std::filesystem::exists(state_ / run));
 }
 
@@ -73,6 +74,68 @@ TEST_F(RunDirectoryTest, RefusesAFolderThatOthersCouldTamperWith) {
   ASSERT_EQ(::chmod(state_.c_str(), 01777), 0);
   EXPECT_NO_THROW(RunDirectory(state_ / "run")) << "sticky, as /tmp: nobody else can rename";
   EXPECT_THROW(RunDirectory(state_ / "run"), std::system_error) << "a run's folder is new";
+}
+
+TEST_F(RunDirectoryTest, MakesItsFoldersForItsOwnerAloneWhateverTheUmask) {
+  for (const mode_t mask : {0U, 0777U}) {
+    const mode_t before = ::umask(mask);
+    const std::filesystem::path state = state_ / std::to_string(mask) / "state";
+    EXPECT_NO_THROW(RunDirectory(state / "run"));
+    EXPECT_NO_THROW(RunDirectory(state / "another")) << "what it made it does not refuse";
+    EXPECT_EQ(::umask(before), mask) << "the workers' umask is the user's";
+    for (const auto& made : {state.parent_path(), state, state / "run"}) {
+      struct stat status {};
+      ASSERT_EQ(::stat(made.c_str(), &status), 0);
+      EXPECT_EQ(status.st_mode & 0777U, 0700U) << made;
+    }
+  }
+}
+
+TEST_F(RunDirectoryTest, WritesNothingIntoAFolderOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make a folder of another user";
+  constexpr uid_t kNobody = 65534;
+  ASSERT_EQ(::chown(state_.c_str(), kNobody, kNobody), 0);
+  EXPECT_THROW(RunDirectory(state_ / "run"), std::system_error);
+  EXPECT_TRUE(std::filesystem::is_empty(state_));
+}
+
+TEST_F(RunDirectoryTest, FollowsALinkOfTheUsersAndNoneThatAnotherUserLaid) {
+  const test::TemporaryFolder elsewhere;
+  std::filesystem::create_directory_symlink(elsewhere.path(), state_ / "link");
+  EXPECT_NO_THROW(RunDirectory(state_ / "link" / "run"));
+  EXPECT_TRUE(std::filesystem::exists(elsewhere / "run"));
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a link to another user";
+  constexpr uid_t kNobody = 65534;
+  ASSERT_EQ(::lchown((state_ / "link").c_str(), kNobody, kNobody), 0);
+  EXPECT_THROW(RunDirectory(state_ / "link" / "another"), std::system_error);
+  EXPECT_FALSE(std::filesystem::exists(elsewhere / "another"));
+}
+
+TEST_F(RunDirectoryTest, PruningFollowsNoLinkAndLeavesOtherUsersRuns) {
+  const test::TemporaryFolder elsewhere;
+  const std::string foreign = "20260102-030401-abc123";
+  { const RunDirectory run(elsewhere / foreign); }
+  std::filesystem::create_directory_symlink(elsewhere / foreign, state_ / "20260102-030400-abc123");
+  if (::geteuid() == 0) {
+    { const RunDirectory run(state_ / foreign); }
+    ASSERT_EQ(::chown((state_ / foreign).c_str(), 65534, 65534), 0);
+  }
+  const std::string own[] = {"20260102-030402-abc123", "20260102-030403-abc123"};
+  for (const std::string& run : own) RunDirectory(state_ / run);
+  prune_runs(Folder::open(state_), 1, 1);
+  EXPECT_TRUE(std::filesystem::exists(elsewhere / foreign / "lock"));
+  EXPECT_TRUE(std::filesystem::is_symlink(state_ / "20260102-030400-abc123"));
+  EXPECT_EQ(std::filesystem::exists(state_ / foreign), ::geteuid() == 0);
+  EXPECT_FALSE(std::filesystem::exists(state_ / own[0]));
+  EXPECT_TRUE(std::filesystem::exists(state_ / own[1]));
+}
+
+TEST_F(RunDirectoryTest, GoesWithAllThatIsInIt) {
+  RunDirectory run(state_ / "run");
+  ASSERT_TRUE(run.folder().inner("attempt_0/0"));
+  run.remove();
+  EXPECT_TRUE(std::filesystem::is_empty(state_));
+  EXPECT_TRUE(run.folder().is_removed());
 }
 
 }  // namespace

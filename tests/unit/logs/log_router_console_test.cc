@@ -95,7 +95,7 @@ TEST_F(ConsoleTest, AStoppedTerminalBlocksNobodyWhereFilesHaveEverything) {
   Pipe terminal = make_terminal();
   files = true;
   router(terminal.write.get(), terminal.write.get(), {.console_bytes = 100'000});
-  router_->open_files(folder.path());
+  router_->open_files(temporary_folder(), folder.path().filename());
   const std::string text = numbered_lines(15'000);
   Writer writer(loop, stream_of(0), text);
   writer.closed = [&] { router_->worker_ended(0); };
@@ -141,7 +141,7 @@ TEST_F(ConsoleTest, NoLineIsLeftOutWhereSomeAreNowhereElse) {
   router(terminal.write.get(), terminal.write.get(), {.console_bytes = 100'000});
   Pipe pipe = make_pipe();
   router_->add_stream(1, 1, kOut, std::move(pipe.read), {.file = false});
-  router_->open_files(folder.path());
+  router_->open_files(temporary_folder(), folder.path().filename());
   const std::string text = numbered_lines(15'000);
   Writer first(loop, stream_of(0), text);
   Writer second(loop, std::move(pipe.write), text);

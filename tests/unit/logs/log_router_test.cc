@@ -99,7 +99,7 @@ TEST_F(LogRouterTest, BreaksALineOfEndlessLengthWhereAnotherWorkerSpeaks) {
 TEST_F(LogRouterTest, EndsAnUnfinishedLastLineOnTheConsoleButNotInTheFile) {
   const TemporaryFolder folder;
   LogRouter& logs = router();
-  logs.open_files(folder.path());
+  logs.open_files(temporary_folder(), folder.path().filename());
   Fd worker = stream_of(0);
   put(worker, "Killed");
   worker.reset();
@@ -118,7 +118,7 @@ TEST_F(LogRouterTest, FilesAreByteExactForAnyBytes) {
   for (char& byte : bytes) byte = static_cast<char>(random());
   Writer writer(loop, stream_of(5), bytes);
   Writer errors(loop, stream_of(5, kErr), bytes.substr(1'000'000));
-  logs.open_files(folder.path());
+  logs.open_files(temporary_folder(), folder.path().filename());
   int open = 2;
   writer.closed = errors.closed = [&] {
     if (--open == 0) logs.worker_ended(5);
@@ -133,12 +133,13 @@ TEST_F(LogRouterTest, FilesAreByteExactForAnyBytes) {
 
 TEST_F(LogRouterTest, KeepsWhatCameBeforeTheFilesAndMakesNoneForASilentWorker) {
   const TemporaryFolder folder;
+  const Folder held = Folder::open(folder.path());
   LogRouter& logs = router();
   const Fd speaks = stream_of(0);
   const Fd silent = stream_of(1);
   put(speaks, "early\n");
   out.read_until_it_says("early");
-  logs.open_files(folder.path() / "attempt_0");
+  logs.open_files(held, "attempt_0");
   put(speaks, "late\n");
   out.read_until_it_says("late");
   EXPECT_EQ(content_of(folder.path() / "attempt_0" / "0" / "stdout.log"), "early\nlate\n");
@@ -151,7 +152,7 @@ TEST_F(LogRouterTest, AFullDiskIsOneWarningAndTheRunGoesOn) {
   const Fd first = stream_of(0);
   const Fd second = stream_of(1);
   const FullDisk full;
-  logs.open_files(folder.path());
+  logs.open_files(temporary_folder(), folder.path().filename());
   put(first, "one\n");
   put(second, "two\n");
   out.read_until([](const std::string& text) { return text.size() == 16; });
@@ -166,7 +167,7 @@ TEST_F(LogRouterTest, APipeInTheFilesPlaceIsOneWarningAndTheRunGoesOn) {
   const Fd worker = stream_of(0);
   fs::create_directory(folder.path() / "0");
   ASSERT_EQ(::mkfifo((folder.path() / "0" / "stdout.log").c_str(), 0600), 0);
-  logs.open_files(folder.path());
+  logs.open_files(temporary_folder(), folder.path().filename());
   for (const char* line : {"one\n", "two\n"}) put(worker, line);
   out.read_until_it_says("two");
   EXPECT_EQ(warnings, std::vector<std::string>{"log file '" + (folder.path() / "0" / "stdout.log").string() +
@@ -251,16 +252,17 @@ TEST_F(LogRouterTest, AWorkerWithoutStreamsIsDrainedAtOnce) {
 
 TEST_F(LogRouterTest, ANewAttemptForgetsTheLastOne) {
   const TemporaryFolder folder;
+  const Folder held = Folder::open(folder.path());
   LogRouter& logs = router();
   const Fd first = stream_of(0);
-  logs.open_files(folder.path() / "attempt_0");
+  logs.open_files(held, "attempt_0");
   put(first, "first try\nunfinished");
   out.read_until_it_says("first try\n");
   logs.begin_attempt();
   EXPECT_TRUE(logs.tail(0).empty());
   EXPECT_TRUE(out.take().ends_with("[0] unfinished\n")) << out.text;
   const Fd second = stream_of(0);
-  logs.open_files(folder.path() / "attempt_1");
+  logs.open_files(held, "attempt_1");
   put(second, "second try\n");
   out.read_until_it_says("second try");
   EXPECT_EQ(content_of(folder.path() / "attempt_1" / "0" / "stdout.log"), "second try\n");

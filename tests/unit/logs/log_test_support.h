@@ -19,6 +19,7 @@
 
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "base/folder.h"
 #include "plan/log_stream.h"
 #include "support/full_disk.h"
 #include "support/temporary_folder.h"
@@ -30,6 +31,12 @@ using test::TemporaryFolder;
 
 inline constexpr LogStream kOut = LogStream::kOut;
 inline constexpr LogStream kErr = LogStream::kErr;
+
+/// Where every TemporaryFolder is.
+inline const Folder& temporary_folder() {
+  static const Folder folder = Folder::open(std::filesystem::temp_directory_path());
+  return folder;
+}
 
 inline std::string content_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);

@@ -17,8 +17,9 @@ namespace fs = std::filesystem;
 
 TEST(RankLogFile, IsMadeWithItsFolderAtTheFirstByte) {
   const TemporaryFolder folder;
+  const Folder held = Folder::open(folder.path());
   RankLogFile file;
-  EXPECT_EQ(file.open_at(folder.path() / "0" / "stdout.log"), 0);
+  EXPECT_EQ(file.open_at(held, "0/stdout.log"), 0);
   EXPECT_FALSE(fs::exists(folder.path() / "0")) << "a silent rank costs no file";
   EXPECT_FALSE(file.made());
   EXPECT_EQ(file.write("hello"), 0);
@@ -28,9 +29,10 @@ TEST(RankLogFile, IsMadeWithItsFolderAtTheFirstByte) {
 
 TEST(RankLogFile, KeepsWhatCameBeforeItsName) {
   const TemporaryFolder folder;
+  const Folder held = Folder::open(folder.path());
   RankLogFile file;
   EXPECT_EQ(file.write("early "), 0);
-  EXPECT_EQ(file.open_at(folder.path() / "out.log"), 0);
+  EXPECT_EQ(file.open_at(held, "out.log"), 0);
   EXPECT_EQ(file.write("late"), 0);
   EXPECT_EQ(content_of(folder.path() / "out.log"), "early late");
 }
@@ -38,8 +40,9 @@ TEST(RankLogFile, KeepsWhatCameBeforeItsName) {
 TEST(RankLogFile, SaysThatTheDiskIsFullAndGoesOn) {
   const TemporaryFolder folder;
   const FullDisk full;
+  const Folder held = Folder::open(folder.path());
   RankLogFile file;
-  EXPECT_EQ(file.open_at(folder.path() / "out.log"), 0);
+  EXPECT_EQ(file.open_at(held, "out.log"), 0);
   EXPECT_EQ(file.write("lost"), EFBIG);
   EXPECT_EQ(file.write("lost too"), EFBIG);
 }
@@ -48,8 +51,9 @@ TEST(RankLogFile, IsNoPipeAndNobodyWaitsForOne) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "out.log";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const Folder held = Folder::open(folder.path());
   RankLogFile file;
-  EXPECT_EQ(file.open_at(path), 0);
+  EXPECT_EQ(file.open_at(held, "out.log"), 0);
   EXPECT_EQ(file.write("nobody reads this"), ENXIO);
   fs::remove(path);
   EXPECT_EQ(file.write("after\n"), 0);
@@ -60,8 +64,9 @@ TEST(RankLogFile, NotesInTheFileWhatIsMissing) {
   const TemporaryFolder folder;
   const fs::path place = folder.path() / "0" / "out.log";
   fs::create_symlink("/nonexistent/folder", folder.path() / "0");
+  const Folder held = Folder::open(folder.path());
   RankLogFile file;
-  EXPECT_EQ(file.open_at(place), 0);
+  EXPECT_EQ(file.open_at(held, "0/out.log"), 0);
   EXPECT_NE(file.write("12345"), 0);
   fs::remove(folder.path() / "0");
   EXPECT_EQ(file.write("after\n"), 0);
@@ -77,8 +82,9 @@ std::pair<std::string, std::string> both(const fs::path& path) {
 TEST(RankLogFile, BeginsAnewAtTheEndOfALine) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "out.log";
+  const Folder held = Folder::open(folder.path());
   RankLogFile file(10);
-  EXPECT_EQ(file.open_at(path), 0);
+  EXPECT_EQ(file.open_at(held, "out.log"), 0);
   EXPECT_EQ(file.write("1234\n6789\n"), 0);
   EXPECT_EQ(both(path), std::pair(std::string(), std::string("1234\n6789\n")));
   EXPECT_EQ(file.write("abc\n"), 0);
@@ -90,8 +96,9 @@ TEST(RankLogFile, BeginsAnewAtTheEndOfALine) {
 TEST(RankLogFile, KeepsALineWholeThatCameInParts) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "out.log";
+  const Folder held = Folder::open(folder.path());
   RankLogFile file(10);
-  EXPECT_EQ(file.open_at(path), 0);
+  EXPECT_EQ(file.open_at(held, "out.log"), 0);
   for (const char* const part : {"1234\n678", "9abc", "def\nnext\n"}) EXPECT_EQ(file.write(part), 0);
   EXPECT_EQ(both(path), std::pair(std::string("1234\n6789abcdef\n"), std::string("next\n")));
 }
@@ -99,8 +106,9 @@ TEST(RankLogFile, KeepsALineWholeThatCameInParts) {
 TEST(RankLogFile, CutsALineThatIsLongerThanAFile) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "out.log";
+  const Folder held = Folder::open(folder.path());
   RankLogFile file(10);
-  EXPECT_EQ(file.open_at(path), 0);
+  EXPECT_EQ(file.open_at(held, "out.log"), 0);
   EXPECT_EQ(file.write(std::string(25, 'x') + "\n"), 0);
   const auto [older, current] = both(path);
   EXPECT_EQ(older, std::string(10, 'x'));
@@ -110,8 +118,9 @@ TEST(RankLogFile, CutsALineThatIsLongerThanAFile) {
 TEST(RankLogFile, BeginsAnewAlsoWhenBothNamesAreOneFile) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "out.log";
+  const Folder held = Folder::open(folder.path());
   RankLogFile file(10);
-  EXPECT_EQ(file.open_at(path), 0);
+  EXPECT_EQ(file.open_at(held, "out.log"), 0);
   EXPECT_EQ(file.write("1234\n6789\n"), 0);
   fs::create_hard_link(path, fs::path(path).concat(".1"));
   EXPECT_EQ(file.write("abc\n"), 0);
@@ -122,8 +131,9 @@ TEST(RankLogFile, CannotBeginAnewWhereAFolderIsInTheWay) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "out.log";
   fs::create_directory(fs::path(path).concat(".1"));
+  const Folder held = Folder::open(folder.path());
   RankLogFile file(10);
-  EXPECT_EQ(file.open_at(path), 0);
+  EXPECT_EQ(file.open_at(held, "out.log"), 0);
   EXPECT_EQ(file.write("1234\n6789\n"), 0);
   EXPECT_EQ(file.write("abc\n"), EISDIR);
   fs::remove(fs::path(path).concat(".1"));
@@ -133,8 +143,9 @@ TEST(RankLogFile, CannotBeginAnewWhereAFolderIsInTheWay) {
 TEST(RankLogFile, NeverGrowsFarBeyondItsLimit) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "out.log";
+  const Folder held = Folder::open(folder.path());
   RankLogFile file(100'000);
-  EXPECT_EQ(file.open_at(path), 0);
+  EXPECT_EQ(file.open_at(held, "out.log"), 0);
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(file.write(std::string(10'000, 'x')), 0);
     EXPECT_LE(fs::file_size(path), 165'536U);

@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "base/replaced_file.h"
 #include "report/result_json.h"
 #include "support/full_disk.h"
 #include "support/temporary_folder.h"
@@ -17,10 +18,11 @@ class EventLogTest : public ::testing::Test {
  protected:
   const test::TemporaryFolder temporary_;
   const std::filesystem::path folder_ = temporary_.path();
+  const Folder held_ = Folder::open(folder_);
 };
 
 TEST_F(EventLogTest, WritesOneJsonObjectALine) {
-  EventLog events(folder_ / "events.jsonl");
+  EventLog events(held_);
   FailureRecord record;
   record.rank = 3;
   record.evidence = {"a \"quoted\"\nline"};
@@ -47,7 +49,7 @@ TEST_F(EventLogTest, WritesOneJsonObjectALine) {
 }
 
 TEST_F(EventLogTest, BeginsALineOfItsOwnBehindOneThatAFullDiskCut) {
-  EventLog events(folder_ / "events.jsonl");
+  EventLog events(held_);
   events.noted("suspended");
   {
     const test::FullDisk full(std::filesystem::file_size(folder_ / "events.jsonl") + 10);
@@ -73,14 +75,19 @@ TEST_F(EventLogTest, DoesNothingWithoutAFile) {
 TEST_F(EventLogTest, WaitsForNoPipeInAResultsPlace) {
   ASSERT_EQ(::mkfifo((folder_ / "result.json").c_str(), 0600), 0);
   ASSERT_EQ(::mkfifo((folder_ / "result.json.new").c_str(), 0600), 0);
-  write_atomically(folder_ / "result.json", "result");
+  EXPECT_EQ(replace_file(held_, "result.json", "result", 0600), 0);
   EXPECT_TRUE(std::filesystem::is_regular_file(folder_ / "result.json"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
 TEST_F(EventLogTest, WritesAResultWholeOrNotAtAll) {
-  write_atomically(folder_ / "result.json", "old");
-  write_atomically(folder_ / "result.json", result_json("run", judge({RunEnd::Kind::kSucceeded}, {}), {}, "", ""));
+  const std::string result = result_json("run", judge({RunEnd::Kind::kSucceeded}, {}), {}, "", "");
+  EXPECT_EQ(replace_file(held_, "result.json", "old", 0600), 0);
+  EXPECT_EQ(replace_file(held_, "result.json", result, 0600), 0);
+  {
+    const test::FullDisk full(10);
+    EXPECT_EQ(replace_file(held_, "result.json", "longer than there is room for", 0600), EFBIG);
+  }
   std::ifstream file(folder_ / "result.json");
   EXPECT_EQ(nlohmann::json::parse(file)["exit_code"], 0);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1) << "nothing is left beside it";

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/folder.h"
+
+namespace lrun {
+
+/// Writes a file in `folder` whole or not at all: beside it first, as '<name>.new', then renamed. Nothing stays beside
+/// it.
+/// \return 0, or the errno of the machine's refusal.
+int replace_file(const Folder& folder, const std::string& name, std::string_view text, mode_t mode);
+
+}  // namespace lrun

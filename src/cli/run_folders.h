@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/environment.h"
+#include "base/folder.h"
+#include "cli/log_folder.h"
+#include "inspect/run_directory.h"
+#include "plan/launch_plan.h"
+
+namespace lrun {
+
+/// Where a run keeps its record and its log files: made before the workers, which are told of no folder that is not
+/// there. A run without them is still a run.
+class RunFolders {
+ public:
+  RunFolders(const LaunchPlan& plan, const Environment& environment);
+
+  /// Makes both; harmless when called again, and then makes what somebody has removed.
+  /// \param has_to_log  without a folder for log files there can be no run
+  /// \return what is not kept and why, for a warning, the first time; empty: nothing is amiss, or it was told.
+  /// \throws std::system_error  the folder for log files cannot be made, and `has_to_log`.
+  std::string make(bool has_to_log);
+
+  /// The run directory; nullptr: there is none.
+  [[nodiscard]] const Folder* run() const { return run_ ? &run_->folder() : nullptr; }
+  /// The folder for log files; nullptr: there is none. Stays where it is in memory.
+  [[nodiscard]] const Folder* logs() const { return logs_.folder(); }
+
+  /// As RunDirectory::prune_others().
+  void prune_others(std::size_t kept, std::size_t tolerated) const;
+  /// As LogFolder::remove_when_unused().
+  void remove_unused_logs() const { logs_.remove_when_unused(); }
+  /// The run did not begin: nobody will ask for what is kept of it.
+  void remove();
+
+ private:
+  void make_run();
+
+  std::filesystem::path path_;
+  std::string run_name_;
+  const char* log_option_;
+  std::optional<RunDirectory> run_;
+  LogFolder logs_;
+  bool told_ = false;
+};
+
+}  // namespace lrun
