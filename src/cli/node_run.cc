@@ -197,6 +197,7 @@ void NodeRun::open_run_directory() {
       events_ = EventLog(*folder);
       events_.run_started(plan_, attempt_->membership(), attempt_->workers(), attempt_->log_path());
       control_.emplace(loop_, *folder, [this](std::string_view command) { return answer(command); });
+      folders_.begin();
     } catch (const std::system_error& error) {
       warn(fmt::format("no record of this run will be kept: {}", error.what()));
     }

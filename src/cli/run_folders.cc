@@ -31,7 +31,7 @@ RunFolders::RunFolders(const LaunchPlan& plan, const Environment& environment)
 std::string RunFolders::make(bool has_to_log) {
   std::string refusal;
   try {
-    if (!run_ || run_->folder().is_removed()) run_.emplace(path_, run_name_);
+    if (!run_ || run_->folder().is_removed()) make_run();
   } catch (const std::system_error& error) {
     if (has_to_log && logs_.is_run_directory()) throw;
     refusal = in_words(logs_.is_run_directory() ? "no logs and no record" : "no record", error, "LRUN_STATE");
@@ -43,6 +43,16 @@ std::string RunFolders::make(bool has_to_log) {
     refusal = in_words("no logs", error, log_option_);
   }
   return refusal.empty() || std::exchange(told_, true) ? std::string() : refusal;
+}
+
+void RunFolders::make_run() {
+  const bool has_begun = run_.has_value();
+  run_.emplace(path_);
+  if (has_begun) run_->begin(run_name_);
+}
+
+void RunFolders::begin() {
+  if (run_) run_->begin(run_name_);
 }
 
 void RunFolders::prune_others(std::size_t kept, std::size_t tolerated) const {

@@ -23,6 +23,9 @@ class RunFolders {
   /// \throws std::system_error  the folder for log files cannot be made, and `has_to_log`.
   std::string make(bool has_to_log);
 
+  /// The workers run: others may see the run. As RunDirectory::begin(), also in what it throws.
+  void begin();
+
   /// The run directory; nullptr: there is none.
   [[nodiscard]] const Folder* run() const { return run_ ? &run_->folder() : nullptr; }
   /// The folder for log files; nullptr: there is none. Stays where it is in memory.

@@ -113,12 +113,13 @@ std::string make_run_id() {
   return id;
 }
 
-RunDirectory::RunDirectory(const std::filesystem::path& path, std::string_view run_name)
-    : state_(open_state_folder(path.parent_path())),
-      folder_(state_.make_new(path.filename())),
-      lock_(make_lock(folder_)) {
+RunDirectory::RunDirectory(const std::filesystem::path& path)
+    : state_(open_state_folder(path.parent_path())), folder_(state_.make_new(path.filename())) {}
+
+void RunDirectory::begin(std::string_view run_name) {
+  lock_ = make_lock(folder_);
   if (!lock_ || !take_lock(lock_.get())) {
-    throw std::system_error(errno, std::generic_category(), "lock '" + path.string() + "'");
+    throw std::system_error(errno, std::generic_category(), "lock '" + path().string() + "'");
   }
   (void)write_all(lock_.get(), run_name);  // without room on the disk the run is known by its folder alone
 }

@@ -19,14 +19,18 @@ std::string make_run_id();
 /// True of what make_run_id() could have made.
 bool is_run_id(std::string_view name);
 
-/// The folder of one run, 0700, held by a lock while the run lives: events.jsonl, result.json, control.sock and, unless
-/// --log-dir names another place, the log files.
+/// The folder of one run, 0700: events.jsonl, result.json, control.sock and, unless --log-dir names another place, the
+/// log files. Others see it as a run from begin() on, and as a living one by the lock that it holds from then on.
 class RunDirectory {
  public:
-  /// \param path      its parent is made, too, where it is missing
+  /// \param path  its parent is made, too, where it is missing
+  /// \throws std::system_error  the folder cannot be made, or others may change what is in its parent.
+  explicit RunDirectory(const std::filesystem::path& path);
+
+  /// The run has begun, and answers through its control socket.
   /// \param run_name  what the job is called besides (--rdzv-id), for run_name_of(); may be empty.
-  /// \throws std::system_error  the folder or its lock cannot be made, or others may change what is in its parent.
-  explicit RunDirectory(const std::filesystem::path& path, std::string_view run_name = {});
+  /// \throws std::system_error  the lock cannot be made.
+  void begin(std::string_view run_name);
 
   [[nodiscard]] const Folder& folder() const { return folder_; }
   [[nodiscard]] const std::filesystem::path& path() const { return folder_.path(); }

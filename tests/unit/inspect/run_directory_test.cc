@@ -14,6 +14,13 @@
 namespace lrun {
 namespace {
 
+/// A run that others see: alive as long as the object is.
+RunDirectory begun_run(const std::filesystem::path& path, const std::string& name = {}) {
+  RunDirectory run(path);
+  run.begin(name);
+  return run;
+}
+
 class RunDirectoryTest : public ::testing::Test {
  protected:
   const test::TemporaryFolder temporary_;
@@ -36,7 +43,7 @@ TEST(RunId, IsUniqueAndSortsByTime) {
 }
 
 TEST_F(RunDirectoryTest, IsPrivateAndLockedWhileItLives) {
-  std::optional<RunDirectory> run(std::in_place, state_ / "deep" / "run");
+  std::optional<RunDirectory> run(begun_run(state_ / "deep" / "run"));
   struct stat status {};
   ASSERT_EQ(::stat(run->path().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0700U);
@@ -48,10 +55,10 @@ TEST_F(RunDirectoryTest, IsPrivateAndLockedWhileItLives) {
 
 TEST_F(RunDirectoryTest, PruningKeepsTheNewestTheLivingAndWhatIsNoRun) {
   const auto run = [](int second) { return "20260102-03040" + std::to_string(second) + "-abc123"; };
-  for (const int second : {1, 2, 3, 4}) RunDirectory(state_ / run(second));
-  const RunDirectory living(state_ / run(0));
+  for (const int second : {1, 2, 3, 4}) (void)begun_run(state_ / run(second));
+  const RunDirectory living = begun_run(state_ / run(0));
   std::filesystem::create_directory(state_ / "00-not-a-run");
-  { const RunDirectory locked(state_ / "00-another-lock"); }
+  (void)begun_run(state_ / "00-another-lock");
   prune_runs(Folder::open(state_), 2, 5);
   EXPECT_TRUE(std::filesystem::exists(state_ / run(1))) << "five are tolerated";
   prune_runs(Folder::open(state_), 2, 4);
@@ -63,7 +70,7 @@ TEST_F(RunDirectoryTest, PruningKeepsTheNewestTheLivingAndWhatIsNoRun) {
 TEST_F(RunDirectoryTest, PruningCountsRunsOnly) {
   for (int i = 0; i < 20; ++i) std::filesystem::create_directory(state_ / ("zz" + std::to_string(i)));
   const std::vector<std::string> runs{make_run_id(), make_run_id()};
-  for (const std::string& run : runs) RunDirectory(state_ / run);
+  for (const std::string& run : runs) (void)begun_run(state_ / run);
   prune_runs(Folder::open(state_), 2, 2);
   for (const std::string& run : runs) EXPECT_TRUE(std::filesystem::exists(state_ / run));
 }
@@ -114,14 +121,14 @@ TEST_F(RunDirectoryTest, FollowsALinkOfTheUsersAndNoneThatAnotherUserLaid) {
 TEST_F(RunDirectoryTest, PruningFollowsNoLinkAndLeavesOtherUsersRuns) {
   const test::TemporaryFolder elsewhere;
   const std::string foreign = "20260102-030401-abc123";
-  { const RunDirectory run(elsewhere / foreign); }
+  (void)begun_run(elsewhere / foreign);
   std::filesystem::create_directory_symlink(elsewhere / foreign, state_ / "20260102-030400-abc123");
   if (::geteuid() == 0) {
-    { const RunDirectory run(state_ / foreign); }
+    (void)begun_run(state_ / foreign);
     ASSERT_EQ(::chown((state_ / foreign).c_str(), 65534, 65534), 0);
   }
   const std::string own[] = {"20260102-030402-abc123", "20260102-030403-abc123"};
-  for (const std::string& run : own) RunDirectory(state_ / run);
+  for (const std::string& run : own) (void)begun_run(state_ / run);
   prune_runs(Folder::open(state_), 1, 1);
   EXPECT_TRUE(std::filesystem::exists(elsewhere / foreign / "lock"));
   EXPECT_TRUE(std::filesystem::is_symlink(state_ / "20260102-030400-abc123"));

@@ -10,12 +10,19 @@
 namespace lrun {
 namespace {
 
+/// A run that others see: alive as long as the object is.
+RunDirectory listed_run(const std::filesystem::path& path, const std::string& name = {}) {
+  RunDirectory run(path);
+  run.begin(name);
+  return run;
+}
+
 TEST(RunList, HoldsRunsOldestFirstAndSaysWhichLive) {
   std::string pattern = ::testing::TempDir() + "lrun-state-XXXXXX";
   ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
   const std::filesystem::path state = pattern;
-  { const RunDirectory ended(state / "b"); }
-  const RunDirectory living(state / "a");
+  (void)listed_run(state / "b");
+  const RunDirectory living = listed_run(state / "a");
   std::filesystem::create_directory(state / "no-run");
   EXPECT_EQ(list_runs(state), (std::vector<RunEntry>{{"a", state / "a", true}, {"b", state / "b", false}}));
   EXPECT_FALSE(std::filesystem::exists(state / "no-run" / "lock")) << "who only looks leaves nothing";
@@ -29,7 +36,7 @@ TEST(RunList, RunsOfTheSameSecondStandInTheOrderOfTheirStart) {
   const std::filesystem::path state = pattern;
   const auto now = std::filesystem::file_time_type::clock::now();
   const auto run_of = [&](const std::string& id, int age_ms) {
-    { const RunDirectory run(state / id); }
+    (void)listed_run(state / id);
     std::filesystem::last_write_time(state / id / "lock", now - std::chrono::milliseconds(age_ms));
   };
   run_of("20260102-030405-zzzzzz", 300);
@@ -68,9 +75,9 @@ TEST(RunList, KnowsTheNameOfAJobFromItsFolder) {
   std::string pattern = ::testing::TempDir() + "lrun-state-XXXXXX";
   ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
   const std::filesystem::path state = pattern;
-  { const RunDirectory named(state / "a", "resnet"); }
-  { const RunDirectory unnamed(state / "b", "b"); }
-  { const RunDirectory torchruns(state / "c", "none"); }
+  (void)listed_run(state / "a", "resnet");
+  (void)listed_run(state / "b", "b");
+  (void)listed_run(state / "c", "none");
   EXPECT_EQ(run_entry(state / "a").name, "resnet");
   EXPECT_EQ(run_entry(state / "b").name, "");
   EXPECT_EQ(run_entry(state / "c").name, "");
