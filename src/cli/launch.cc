@@ -58,11 +58,14 @@ constexpr std::size_t kDescriptorsPerWorker = 6;
 constexpr std::size_t kDescriptorsOfLauncher = 48;
 constexpr int kSignalBase = 128;
 
-/// Far more than programs make; never so many that there are no descriptors left for the rest.
-std::size_t most_connections(const FileLimit& limit, std::size_t workers, std::size_t world_size) {
+/// Far more than programs make; never so many that there are no descriptors left for the rest, launchers among them.
+std::size_t most_connections(const FileLimit& limit, std::size_t workers, const LaunchPlan& plan) {
   constexpr std::size_t kMostPerWorker = 256;
   const std::size_t others = workers * (kDescriptorsPerWorker - 1) + kDescriptorsOfLauncher;
-  return std::min(kMostPerWorker * (world_size + 1), limit.available() - others);
+  const std::size_t left = limit.available() - others;
+  const std::size_t launchers = plan.rendezvous ? Job::most_launchers(*plan.rendezvous) : 0;
+  return std::min(kMostPerWorker * (static_cast<std::size_t>(plan.world_size) + 1),
+                  left - std::min(left / 2, launchers));
 }
 
 void check_descriptors(const FileLimit& limit, std::size_t workers) {
@@ -333,8 +336,7 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
   const std::size_t workers = plan.nodes.front().workers.size();
   check_descriptors(limit, workers);
   const std::string python = plan.argv.front() != program ? start.executable.path : std::string();
-  NodeRun::Facts facts{program, python, std::move(start), request.verbosity,
-                       most_connections(limit, workers, static_cast<std::size_t>(plan.world_size))};
+  NodeRun::Facts facts{program, python, std::move(start), request.verbosity, most_connections(limit, workers, plan)};
   facts.is_managed = is_managed(request);
   facts.maker_of_input_pipe = maker_of_input_pipe();
   RunCgroup cgroup = wants_cgroup(facts.start, environment) ? RunCgroup::make(plan.run_id) : RunCgroup();

@@ -96,7 +96,13 @@ void NodeRun::open_store() {
   if (!numeric && address != "localhost") options.reach = StoreReach::kNetwork;
   own_store_.emplace(loop_, std::move(options));
   store_ = &*own_store_;
-  store_->set_listeners([this](const std::string& line) { warn(line); }, [this](pid_t pid) { worker_connected(pid); });
+  listen_to_store();
+}
+
+void NodeRun::listen_to_store() {
+  store_->set_listeners([this](const std::string& line) { warn(line); }, [this](pid_t pid) { worker_connected(pid); },
+                        {.has_user = [this](uid_t user) { return processes_.has_user(user); },
+                         .sockets = [this] { return processes_.sockets(); }});
 }
 
 /// A launcher of another job, or of this one where its number of nodes was forgotten: nobody meets here.

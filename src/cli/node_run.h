@@ -17,6 +17,7 @@
 #include "cli/unread_input.h"
 #include "cli/verbose_log.h"
 #include "inspect/control_socket.h"
+#include "inspect/run_processes.h"
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
 #include "process/guard.h"
@@ -90,6 +91,7 @@ class NodeRun {
   void join_job();
   void take_history(const Membership& membership);
   void use_store_of_job();
+  void listen_to_store();
   [[nodiscard]] RunObserver& observer();
   std::string answer(std::string_view command);
   void kill_children();
@@ -119,6 +121,7 @@ class NodeRun {
   EventLoop& loop_;
   std::optional<StoreServer> own_store_;  ///< of a run that is alone
   StoreServer* store_ = nullptr;          ///< nullptr: another node hosts the workers' store
+  RunProcesses processes_;
   std::optional<LogRouter> logs_;
   EventLog events_;
   ConsoleReporter reporter_;

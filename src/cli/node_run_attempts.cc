@@ -72,7 +72,7 @@ void NodeRun::take_history(const Membership& membership) {
 void NodeRun::use_store_of_job() {
   store_ = facts_.job->store_for(job_->membership());
   if (store_ == nullptr) return;
-  store_->set_listeners([this](const std::string& line) { warn(line); }, [this](pid_t pid) { worker_connected(pid); });
+  listen_to_store();
 }
 
 /// The nodes of the job may be others than before, and so may our place among them.

@@ -136,6 +136,17 @@ bool is_another_users(pid_t pid) { return ::kill(pid, 0) != 0 && errno == EPERM;
 
 void become_subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
+std::vector<pid_t> all_descendants() {
+  std::vector<pid_t> below;
+  if (!proc_shows_us()) return below;
+  const pid_t self = ::getpid();
+  const std::map<pid_t, pid_t> parents = all_parents();
+  for (const auto& [pid, parent] : parents) {
+    if (is_below(pid, self, parents)) below.push_back(pid);
+  }
+  return below;
+}
+
 pid_t parent_of(pid_t pid) { return proc_shows_us() ? shown_parent_of(pid) : 0; }
 
 std::vector<pid_t> direct_children() {

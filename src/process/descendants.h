@@ -18,6 +18,9 @@ void become_subreaper();
 /// shows another pid namespace. One thread.
 std::vector<pid_t> direct_children();
 
+/// Everything below this process, at whatever depth, as /proc shows it at some moment. Empty when it shows none.
+std::vector<pid_t> all_descendants();
+
 /// The parent of any process, from /proc; 0 when that is unknown.
 pid_t parent_of(pid_t pid);
 

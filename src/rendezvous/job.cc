@@ -53,31 +53,34 @@ void Job::hold_meeting_if_ours() {
   }
 }
 
-void Job::hold_meeting(int port, int listener) {
+std::size_t Job::most_launchers(const RendezvousPlan& plan) {
   constexpr std::size_t kStrangers = 64;
+  return 2 * static_cast<std::size_t>(plan.max_nodes + plan.spares) + kStrangers;
+}
+
+void Job::hold_meeting(int port, int listener) {
   // Those of a lost holder look for this meeting only now.
   const Duration for_spares = succession_ && plan_.spares > 0 ? MeetingTimes().for_spares : Duration::zero();
-  MeetingHolder::Options options{
-      .port = static_cast<std::uint16_t>(port),
-      .listener = listener,
-      .reach = reach_,
-      .address = own_address_,
-      .times = {.join = plan_.join_timeout,
-                .replacement = std::max(plan_.replacement, for_spares),
-                .last_call = plan_.last_call,
-                .heartbeat = plan_.heartbeat,
-                .spares = plan_.spares},
-      .gather = gather_,
-      .max_store_connections = max_store_connections_,
-      .serves_horovod = plan_.serves_horovod,
-      // each node's, once more for those that come again, and strangers
-      .max_launchers = 2 * static_cast<std::size_t>(plan_.max_nodes + plan_.spares) + kStrangers,
-      .host = record_.token,
-      .secret = secret_,
-      .guards_majority = election_ == nullptr,
-      .turned_away = [this](const std::string& line) {
-        if (events_.turned_away) events_.turned_away(line);
-      }};
+  MeetingHolder::Options options{.port = static_cast<std::uint16_t>(port),
+                                 .listener = listener,
+                                 .reach = reach_,
+                                 .address = own_address_,
+                                 .times = {.join = plan_.join_timeout,
+                                           .replacement = std::max(plan_.replacement, for_spares),
+                                           .last_call = plan_.last_call,
+                                           .heartbeat = plan_.heartbeat,
+                                           .spares = plan_.spares},
+                                 .gather = gather_,
+                                 .max_store_connections = max_store_connections_,
+                                 .serves_horovod = plan_.serves_horovod,
+                                 // each node's, once more for those that come again, and strangers
+                                 .max_launchers = most_launchers(plan_),
+                                 .host = record_.token,
+                                 .secret = secret_,
+                                 .guards_majority = election_ == nullptr,
+                                 .turned_away = [this](const std::string& line) {
+                                   if (events_.turned_away) events_.turned_away(line);
+                                 }};
   if (election_) {
     options.begun = [this](JobState state) {
       state.holder = record_.token;

@@ -96,6 +96,9 @@ class Job {
   /// too, at most for `limit`; then `left` is called by the loop.
   void leave(const std::string& text, Duration limit, std::function<void()> left);
 
+  /// Connections of launchers that a meeting takes at the same time.
+  static std::size_t most_launchers(const RendezvousPlan& plan);
+
   /// The workers' store, for the node that hosts it; closes ours where another node does.
   StoreServer* store_for(const Membership& membership);
 

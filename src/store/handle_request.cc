@@ -11,19 +11,28 @@ constexpr const char* kNotANumber = "the value of a counter is not a number";
 
 std::string too_long() { return "an answer of more than " + std::to_string(kMaxMessageBytes) + " bytes"; }
 
-std::string append_values(const KeyValueTable& table, const std::vector<std::string>& keys, std::string& answer) {
+/// A store that is full can still be read: so much a client may always have.
+std::string no_room_for_large(std::uint64_t bytes, const WhyNoRoom& why_no_room) {
+  constexpr std::uint64_t kAlwaysTaken = std::uint64_t{64} << 10U;
+  return bytes > kAlwaysTaken && why_no_room ? why_no_room(bytes) : std::string();
+}
+
+std::string append_values(const KeyValueTable& table, const std::vector<std::string>& keys, std::string& answer,
+                          const WhyNoRoom& why_no_room) {
   std::uint64_t bytes = 0;  // counted before it is taken: every key may name the same large value
   for (const std::string& key : keys) bytes += sizeof(std::uint64_t) + table.get(key).size();
   if (bytes > kMaxMessageBytes) return too_long();
+  if (std::string why = no_room_for_large(bytes, why_no_room); !why.empty()) return why;
   answer.reserve(answer.size() + static_cast<std::size_t>(bytes));
   for (const std::string& key : keys) append_string(answer, table.get(key));
   return {};
 }
 
-std::string append_keys(const KeyValueTable& table, std::string& answer) {
+std::string append_keys(const KeyValueTable& table, std::string& answer, const WhyNoRoom& why_no_room) {
   std::uint64_t bytes = sizeof(std::uint64_t);
   for (const auto& [key, value] : table.values()) bytes += sizeof(std::uint64_t) + key.size();
   if (bytes > kMaxMessageBytes) return too_long();
+  if (std::string why = no_room_for_large(bytes, why_no_room); !why.empty()) return why;
   answer.reserve(answer.size() + static_cast<std::size_t>(bytes));
   append_number(answer, static_cast<std::int64_t>(table.values().size()));
   for (const auto& [key, value] : table.values()) append_string(answer, key);
@@ -77,18 +86,21 @@ bool writes(StoreCommand command) {
 }
 
 /// What is written in the place of another value is taken for more.
-std::string no_room_for(const StoreRequest& request, const KeyValueTable& table) {
-  if (!writes(request.command)) return {};
-  std::uint64_t bytes = table.bytes();
+std::string no_room_for(const StoreRequest& request, const WhyNoRoom& why_no_room) {
+  if (request.command == StoreCommand::kWait) {
+    return no_room_for_large(KeyValueTable::bytes_of_wait(request.strings), why_no_room);
+  }
+  if (!writes(request.command) || !why_no_room) return {};
+  std::uint64_t bytes = 0;
   for (const std::string& text : request.strings) bytes += text.size();
-  if (bytes <= table.most_bytes()) return {};
-  return "the store is full: it takes " + std::to_string(table.most_bytes()) + " bytes at most";
+  return why_no_room(bytes);
 }
 
 }  // namespace
 
-std::string handle_request(KeyValueTable& table, StoreClientId client, StoreRequest request, std::string& answer) {
-  if (std::string full = no_room_for(request, table); !full.empty()) return full;
+std::string handle_request(KeyValueTable& table, StoreClientId client, StoreRequest request, std::string& answer,
+                           const WhyNoRoom& why_no_room) {
+  if (std::string why = no_room_for(request, why_no_room); !why.empty()) return why;
   std::vector<std::string>& strings = request.strings;
   switch (request.command) {
     case StoreCommand::kValidate:
@@ -101,7 +113,7 @@ std::string handle_request(KeyValueTable& table, StoreClientId client, StoreRequ
       break;
     case StoreCommand::kGet:
     case StoreCommand::kMultiGet:
-      return append_values(table, strings, answer);
+      return append_values(table, strings, answer, why_no_room);
     case StoreCommand::kAdd:
       return add(table, request, answer);
     case StoreCommand::kCheck:
@@ -139,7 +151,7 @@ std::string handle_request(KeyValueTable& table, StoreClientId client, StoreRequ
       append_number(answer, table.queue_length(strings[0]));
       break;
     case StoreCommand::kListKeys:
-      return append_keys(table, answer);
+      return append_keys(table, answer, why_no_room);
     case StoreCommand::kBarrier:
       return arrive(table, client, request, answer);
   }

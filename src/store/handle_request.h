@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "store/key_value_table.h"
@@ -7,11 +9,15 @@
 
 namespace lrun {
 
+/// Why a client may not take so many bytes of memory, one line; empty: it may.
+using WhyNoRoom = std::function<std::string(std::uint64_t bytes)>;
+
 /// Carries out one request of `client` on `table` and appends the answer to `answer` (some requests have none). Whom it
 /// released is left in the table.
 ///
+/// \param why_no_room  asked before anything is written, and before a large answer or wait is kept; empty: no limit.
 /// Returns why the connection must be closed (one line), or nothing. A refused request changes nothing.
 [[nodiscard]] std::string handle_request(KeyValueTable& table, StoreClientId client, StoreRequest request,
-                                         std::string& answer);
+                                         std::string& answer, const WhyNoRoom& why_no_room = {});
 
 }  // namespace lrun

@@ -15,6 +15,8 @@ namespace lrun {
 namespace {
 
 constexpr std::size_t kHorovodReadBytes = std::size_t{64} << 10U;
+/// Of a connection, however much others hold: more than a rank says.
+constexpr std::size_t kAlwaysHeldBytes = std::size_t{16} << 10U;
 
 }  // namespace
 
@@ -26,6 +28,7 @@ struct HorovodServer::Connection {
   HttpRequestReader request;
   SendBuffer answer;
   bool answered = false;
+  std::size_t held_bytes = 0;
 };
 
 HorovodServer::HorovodServer(EventLoop& loop, std::function<void(int socket, const std::string& reason)> refused)
@@ -37,7 +40,10 @@ HorovodServer::~HorovodServer() = default;
 
 void HorovodServer::take(Fd socket, std::string_view bytes) {
   auto connection = std::make_unique<Connection>(std::move(socket));
-  if (!serve(*connection, bytes)) return;  // most requests come whole
+  if (!serve(*connection, bytes)) {  // most requests come whole
+    hold(*connection, 0);
+    return;
+  }
   const std::uint64_t id = ++last_id_;
   poll_.add(connection->socket.get(), id, {.readable = !connection->answered, .writable = connection->answered});
   connections_.emplace(id, std::move(connection));
@@ -78,17 +84,29 @@ bool HorovodServer::read_from(Connection& connection) {
 bool HorovodServer::serve(Connection& connection, std::string_view bytes) {
   std::optional<HttpRequest> request = connection.request.take(bytes);
   const std::string& reason = connection.request.refusal();
-  if (!request && reason.empty()) return true;
+  if (!request && reason.empty()) return hold(connection, connection.held_bytes + bytes.size());
   if (!reason.empty()) refused_(connection.socket.get(), "no request of HTTP: " + reason);
   connection.answer.tail() = request ? values_.answer(*std::move(request)) : bad_request_answer();
   connection.answered = true;
-  return connection.answer.send_to(connection.socket.get()) && !connection.answer.empty();
+  return connection.answer.send_to(connection.socket.get()) && !connection.answer.empty() &&
+         hold(connection, connection.answer.size());
+}
+
+/// \return false when that is too much, and the connection is to be closed.
+bool HorovodServer::hold(Connection& connection, std::size_t bytes) {
+  held_bytes_ = held_bytes_ - connection.held_bytes + bytes;
+  connection.held_bytes = bytes;
+  if (bytes <= kAlwaysHeldBytes || held_bytes_ <= kMostHeldBytes) return true;
+  refused_(connection.socket.get(), "requests that are not whole, and answers that are not read, are more than " +
+                                        std::to_string(kMostHeldBytes) + " bytes");
+  return false;
 }
 
 void HorovodServer::close(std::uint64_t id) {
   const auto entry = connections_.find(id);
   if (entry == connections_.end()) return;
   poll_.remove(entry->second->socket.get());
+  hold(*entry->second, 0);
   connections_.erase(entry);
   if (connections_.empty()) patience_.cancel();
 }

@@ -16,7 +16,8 @@
 namespace lrun {
 
 /// Horovod's rendezvous: serves a HorovodValues over HTTP, on connections that somebody else has accepted. Each is for
-/// one request. Never blocks; who takes more than kPatience for his request or its answer is closed. One thread.
+/// one request. Never blocks; who takes more than kPatience for his request or its answer is closed, and so is one that
+/// makes what is not whole, or not read, more than kMostHeldBytes. One thread.
 class HorovodServer {
  public:
   /// \param loop     must outlive the server.
@@ -42,6 +43,7 @@ class HorovodServer {
   [[nodiscard]] const HorovodValues& values() const { return values_; }
 
   static constexpr Duration kPatience{10'000};
+  static constexpr std::size_t kMostHeldBytes = std::size_t{64} << 20U;
 
  private:
   struct Connection;
@@ -49,6 +51,7 @@ class HorovodServer {
   void serve_ready(std::uint64_t id);
   bool read_from(Connection& connection);
   bool serve(Connection& connection, std::string_view bytes);
+  bool hold(Connection& connection, std::size_t bytes);
   void close(std::uint64_t id);
   void close_slow_ones();
   void arm();
@@ -58,6 +61,7 @@ class HorovodServer {
   HorovodValues values_;
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;  // the oldest comes first
   std::uint64_t last_id_ = 0;
+  std::size_t held_bytes_ = 0;  // of all connections
   SocketPoll poll_;
   EventLoop::Timer patience_;  // only while there are connections
 };

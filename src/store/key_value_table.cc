@@ -121,7 +121,7 @@ bool KeyValueTable::wait(StoreClientId client, const std::vector<std::string>& k
   }
   wait.missing = wait.keys.size();
   if (wait.missing == 0) return true;
-  waits_.emplace(client, std::move(wait));
+  begin_wait(client, std::move(wait));
   return false;
 }
 
@@ -131,7 +131,7 @@ KeyValueTable::Barrier KeyValueTable::arrive(StoreClientId client, const std::st
   if (!count) return Barrier::kNotANumber;
   if (*count < world_size) {
     waiting_at_barrier_[key].push_back(client);
-    waits_.emplace(client, Wait{{key}, 1, true});
+    begin_wait(client, Wait{{key}, 1, true});
     return Barrier::kWaiting;
   }
   for (const StoreClientId waiting : take_clients(waiting_at_barrier_, key)) release(waiting);
@@ -143,6 +143,24 @@ void KeyValueTable::cancel_wait(StoreClientId client) {
   if (entry == waits_.end()) return;
   auto& waiting = entry->second.at_barrier ? waiting_at_barrier_ : waiting_for_key_;
   for (const std::string& key : entry->second.keys) remove_client(waiting, key, client);
+  end_wait(client);
+}
+
+/// Each key is kept with the wait, and in the index of those that wait for it.
+std::uint64_t KeyValueTable::bytes_of_wait(const std::vector<std::string>& keys) {
+  std::uint64_t bytes = 0;
+  for (const std::string& key : keys) bytes += 2 * key.size() + kEntryBytes;
+  return bytes;
+}
+
+void KeyValueTable::begin_wait(StoreClientId client, Wait wait) {
+  bytes_ += bytes_of_wait(wait.keys);
+  waits_.emplace(client, std::move(wait));
+}
+
+void KeyValueTable::end_wait(StoreClientId client) {
+  const auto entry = waits_.find(client);
+  bytes_ -= bytes_of_wait(entry->second.keys);
   waits_.erase(entry);
 }
 
@@ -157,7 +175,7 @@ void KeyValueTable::satisfy(StoreClientId client) {
 }
 
 void KeyValueTable::release(StoreClientId client) {
-  waits_.erase(client);
+  end_wait(client);
   released_.push_back(client);
 }
 

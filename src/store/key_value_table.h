@@ -18,12 +18,6 @@ using StoreClientId = std::uint64_t;
 /// take_released() and tells each. A client waits for one thing at a time: a second wait takes the place of the first.
 class KeyValueTable {
  public:
-  /// Programs of PyTorch put kilobytes into their store. One that writes without end would take the launcher's memory,
-  /// and with it the job.
-  static constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30U;
-
-  explicit KeyValueTable(std::uint64_t most_bytes = kMostBytes) : most_bytes_(most_bytes) {}
-
   void set(std::string key, std::string value);
 
   /// Stores `desired` when the key holds `expected`, or is absent and `expected` is empty. Returns the value
@@ -70,9 +64,10 @@ class KeyValueTable {
   /// Without queues; every key as clients wrote it.
   [[nodiscard]] const std::unordered_map<std::string, std::string>& values() const { return values_; }
 
-  /// About what keys, values and queues take: their texts, and what the table itself needs for each.
+  /// About what keys, values, queues and waits take: their texts, and what the table itself needs for each.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-  [[nodiscard]] std::uint64_t most_bytes() const { return most_bytes_; }
+  /// What a wait for these keys takes at most.
+  static std::uint64_t bytes_of_wait(const std::vector<std::string>& keys);
 
   /// Clients whose wait ended since the last call, in the order in which they were released.
   std::vector<StoreClientId> take_released();
@@ -93,6 +88,8 @@ class KeyValueTable {
   void key_was_written(const std::string& key);
   /// One key less to wait for.
   void satisfy(StoreClientId client);
+  void begin_wait(StoreClientId client, Wait wait);
+  void end_wait(StoreClientId client);
   void release(StoreClientId client);
 
   std::unordered_map<std::string, std::string> values_;
@@ -101,7 +98,6 @@ class KeyValueTable {
   std::unordered_map<std::string, Clients> waiting_for_key_;
   std::unordered_map<std::string, Clients> waiting_at_barrier_;
   Clients released_;
-  std::uint64_t most_bytes_;
   std::uint64_t bytes_ = 0;
 };
 

@@ -53,6 +53,7 @@ std::optional<StoreRequest> StoreRequestDecoder::next(std::string_view& bytes) {
   while (refusal_.empty()) {
     if (step_ == Step::kWhole) {
       step_ = Step::kCommand;
+      text_bytes_ = 0;
       return std::exchange(request_, {});
     }
     if (!advance(bytes)) break;
@@ -179,6 +180,7 @@ bool StoreRequestDecoder::take_string(std::string_view& bytes) {
   }
   bytes.remove_prefix(taken);
   string_missing_ -= taken;
+  text_bytes_ += taken;
   if (string_missing_ > 0) return false;
   go_to_next_field();
   return true;

@@ -73,10 +73,15 @@ class StoreRequestDecoder {
   /// Why the connection must be closed: one line without the client's name; empty while all is well.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
+  /// About what is kept of a request that is not whole yet: its texts, and what each of them needs besides.
+  [[nodiscard]] std::uint64_t held_bytes() const { return text_bytes_ + request_.strings.size() * kBytesOfText; }
+
   /// Whether the client has shown the magic number.
   [[nodiscard]] bool validated() const { return validated_; }
 
  private:
+  static constexpr std::uint64_t kBytesOfText = 2 * sizeof(std::string);  // in a vector that grew
+
   enum class Step { kCommand, kCount, kLength, kString, kNumber, kWhole };
 
   /// Does one step. False when it needs more bytes.
@@ -94,8 +99,9 @@ class StoreRequestDecoder {
   StoreRequest request_;
   std::uint64_t strings_left_ = 0;    // strings of this request still to begin
   std::uint64_t string_missing_ = 0;  // bytes of the last string still to come
-  std::uint64_t total_bytes_ = 0;
-  std::array<char, 8> integer_{};  // an integer that was cut in two
+  std::uint64_t total_bytes_ = 0;     // of the strings that have begun
+  std::uint64_t text_bytes_ = 0;      // of the strings as far as they have come
+  std::array<char, 8> integer_{};     // an integer that was cut in two
   std::size_t integer_size_ = 0;
   bool validated_ = false;
   std::string refusal_;

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <limits>
@@ -19,6 +20,8 @@ using namespace std::chrono_literals;
 constexpr int kAcceptsPerTurn = 64;
 constexpr std::size_t kReadBytesPerTurn = std::size_t{64} << 10U;
 constexpr Duration kAcceptAgain = 100ms;
+/// Of a request that is not whole: more than programs write, and little where many do.
+constexpr std::uint64_t kAlwaysHeld = std::uint64_t{16} << 10U;
 
 std::string describe_peer(int fd) {
   sockaddr_storage bytes{};
@@ -33,6 +36,10 @@ std::string describe_peer(int fd) {
   const auto* address = reinterpret_cast<const sockaddr_in*>(&bytes);
   ::inet_ntop(AF_INET, &address->sin_addr, host, sizeof host);
   return std::string(host) + ":" + std::to_string(ntohs(address->sin_port));
+}
+
+std::string is_of_another_user(const ConnectionPeer& peer) {
+  return "it belongs to user " + std::to_string(peer.user) + ", and the run to user " + std::to_string(::geteuid());
 }
 
 /// accept4 failed because of the one connection that it would have given, not because of us.
@@ -79,6 +86,8 @@ struct StoreServer::Connection {
   std::string unserved;  // bytes that were read and wait until the client takes its answers
   SendBuffer answers;
   SocketEvents watched = {.readable = true};
+
+  [[nodiscard]] std::uint64_t held_bytes() const { return decoder.held_bytes() + unserved.size() + answers.size(); }
 };
 
 StoreServer::StoreServer(EventLoop& loop, StoreServerOptions options)
@@ -86,6 +95,7 @@ StoreServer::StoreServer(EventLoop& loop, StoreServerOptions options)
       options_(std::move(options)),
       listener_(listen_as(options_)),
       port_(port_of_socket(listener_.get())),
+      shares_(options_.limits),
       poll_(loop_, [this](StoreClientId id, SocketEvents events) { serve_ready(id, events); }) {
   if (options_.serves_horovod) {
     horovod_.emplace(loop_, [this](int socket, const std::string& reason) { tell_refusal(socket, reason); });
@@ -95,12 +105,12 @@ StoreServer::StoreServer(EventLoop& loop, StoreServerOptions options)
 
 StoreServer::~StoreServer() = default;
 
-std::size_t StoreServer::num_clients() const { return connections_.size() - strangers_.size(); }
+std::size_t StoreServer::num_clients() const { return connections_.size() - shares_.num_silent(); }
 
 void StoreServer::close_all() {
   for (const auto& [id, connection] : connections_) poll_.remove(connection->socket.get());
   connections_.clear();
-  strangers_.clear();
+  shares_.clear();
   table_ = KeyValueTable();
   if (horovod_) horovod_->reset();
   clients_seen_ = 0;
@@ -148,8 +158,16 @@ void StoreServer::accept_again_later(int error) {
 
 void StoreServer::add_connection(Fd socket) {
   accept_failed_ = false;
+  const std::optional<ConnectionPlace> place = place_of_connection(socket.get());
+  if (!place) return;  // it is over already
+  const ConnectionPeer peer = owners_.peer_of(*place);
+  if (!lets_in(peer)) {
+    // One that is gone waits for no answer; but it could be another user's, and what it has sent would be carried out.
+    if (peer.where != ConnectionPeer::Where::kGone) tell_refusal(socket.get(), is_of_another_user(peer));
+    return;
+  }
   const std::size_t open = connections_.size() + (horovod_ ? horovod_->num_connections() : 0);
-  if (open >= options_.max_connections && !make_room()) {
+  if (open >= options_.max_connections && !make_room(*place)) {
     tell_refusal(socket.get(), std::to_string(open) + " are open, and that is the limit");
     return;
   }
@@ -157,14 +175,42 @@ void StoreServer::add_connection(Fd socket) {
   const StoreClientId id = ++last_id_;
   const int fd = socket.get();
   const auto& [entry, added] = connections_.emplace(id, std::make_unique<Connection>(id, std::move(socket)));
-  strangers_.insert(id);
+  shares_.add(id, *place, peer);
   poll_.add(fd, id, entry->second->watched);
 }
 
-bool StoreServer::make_room() {
-  if (strangers_.empty()) return horovod_ && horovod_->make_room();
-  refuse(*connections_.at(*strangers_.begin()), "it says nothing, and others want to connect");
+bool StoreServer::lets_in(const ConnectionPeer& peer) const {
+  if (peer.where != ConnectionPeer::Where::kHere) return peer.where == ConnectionPeer::Where::kElsewhere;
+  if (peer.user == ::geteuid() || peer.user == 0) return true;
+  return options_.run.has_user && options_.run.has_user(peer.user);
+}
+
+bool StoreServer::make_room(const ConnectionPlace& newcomer) {
+  settle();
+  const auto leaving = shares_.who_gives_way(newcomer);
+  if (!leaving) return horovod_ && horovod_->make_room();
+  refuse(*connections_.at(leaving->client), std::string(leaving->why));
   return true;
+}
+
+void StoreServer::settle() {
+  if (!shares_.has_unsettled()) return;
+  if (!options_.run.sockets) return shares_.settle(nullptr);
+  if (const std::optional<RunSockets> of_run = options_.run.sockets()) shares_.settle(&*of_run);
+}
+
+std::string StoreServer::why_no_room(StoreClientId id, std::uint64_t bytes) {
+  std::string why = shares_.why_not(id, bytes, table_.bytes());
+  if (why.empty() || !shares_.is_unsettled(id)) return why;
+  settle();
+  return shares_.why_not(id, bytes, table_.bytes());
+}
+
+/// What is not read is not added to, least of all where there is no room.
+bool StoreServer::takes_requests(const Connection& connection) const {
+  const std::size_t unsent = connection.answers.size();
+  if (unsent == 0) return true;
+  return unsent <= options_.max_unsent_bytes && shares_.why_not(connection.id, 0, table_.bytes()).empty();
 }
 
 void StoreServer::serve_ready(StoreClientId id, SocketEvents events) {
@@ -204,22 +250,26 @@ bool StoreServer::give_away(Connection& connection, std::string_view bytes) {
 void StoreServer::serve(Connection& connection, std::string_view bytes) {
   std::string reason;
   const bool was_known = connection.decoder.validated();
-  while (reason.empty() && connection.answers.size() <= options_.max_unsent_bytes) {
+  const WhyNoRoom why_no_room = [this, id = connection.id](std::uint64_t more) { return this->why_no_room(id, more); };
+  while (reason.empty() && takes_requests(connection)) {
     std::optional<StoreRequest> request = connection.decoder.next(bytes);
     if (!request) {
       reason = connection.decoder.refusal();
       break;
     }
     if (request->command == StoreCommand::kPing && !std::exchange(connection.pinged, true)) greet(*request);
-    reason = handle_request(table_, connection.id, std::move(*request), connection.answers.tail());
+    shares_.hold(connection.id, connection.answers.size());  // the request is on its way into the table
+    reason = handle_request(table_, connection.id, std::move(*request), connection.answers.tail(), why_no_room);
     tell_released(connection);
   }
   if (!was_known && connection.decoder.validated()) {
     ++clients_seen_;
-    strangers_.erase(connection.id);
+    shares_.greeted(connection.id);
   }
-  if (!reason.empty()) return refuse(connection, reason);
   connection.unserved.assign(bytes);
+  shares_.hold(connection.id, connection.held_bytes());
+  if (reason.empty() && connection.decoder.held_bytes() > kAlwaysHeld) reason = this->why_no_room(connection.id, 0);
+  if (!reason.empty()) return refuse(connection, reason);
   flush(connection);
 }
 
@@ -240,6 +290,7 @@ bool StoreServer::flush(Connection& connection) {
     close(connection.id);
     return false;
   }
+  shares_.hold(connection.id, connection.held_bytes());
   watch(connection);
   return true;
 }
@@ -247,7 +298,7 @@ bool StoreServer::flush(Connection& connection) {
 void StoreServer::watch(Connection& connection) {
   // Unserved requests wait for the next turn even when all answers could be sent at once: the others come first.
   const bool write = !connection.answers.empty() || !connection.unserved.empty();
-  const bool read = connection.unserved.empty() && connection.answers.size() <= options_.max_unsent_bytes;
+  const bool read = connection.unserved.empty() && takes_requests(connection);
   const SocketEvents wanted{.readable = read, .writable = write};
   if (wanted == connection.watched) return;
   connection.watched = wanted;
@@ -275,9 +326,10 @@ void StoreServer::tell_refusal(int socket, const std::string& reason) {
 }
 
 void StoreServer::set_listeners(std::function<void(const std::string& line)> log,
-                                std::function<void(std::int32_t pid)> greeted) {
+                                std::function<void(std::int32_t pid)> greeted, StoreRunLook run) {
   options_.log = std::move(log);
   options_.greeted = std::move(greeted);
+  options_.run = std::move(run);
 }
 
 void StoreServer::tell_refusals() {
@@ -290,7 +342,7 @@ void StoreServer::close(StoreClientId id) {
   if (entry == connections_.end()) return;
   if (entry->second->socket) poll_.remove(entry->second->socket.get());
   connections_.erase(entry);
-  strangers_.erase(id);
+  shares_.remove(id);
 }
 
 void StoreServer::log(const std::string& line) const {

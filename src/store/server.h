@@ -5,22 +5,31 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "store/client_shares.h"
 #include "store/horovod_server.h"
 #include "store/key_value_table.h"
 #include "store/listening_socket.h"
 #include "store/protocol.h"
 #include "store/refusal_log.h"
 #include "store/send_buffer.h"
+#include "store/socket_owners.h"
 #include "store/socket_poll.h"
 
 namespace lrun {
+
+/// What a launcher knows of its run's processes on this host. May look through /proc: asked only where it matters.
+struct StoreRunLook {
+  /// Whether a process of the run is of this user, who is neither our own nor root. Empty: none is.
+  std::function<bool(uid_t user)> has_user = {};
+  /// Empty function: whoever may connect is of the run. Empty result: not now, it was looked a moment ago.
+  std::function<std::optional<RunSockets>()> sockets = {};
+};
 
 struct StoreServerOptions {
   StoreReach reach = StoreReach::kLoopback;
@@ -32,9 +41,13 @@ struct StoreServerOptions {
   bool only_keeps_port = false;
   /// A client whose unread answers exceed this is not read from until it has taken them.
   std::size_t max_unsent_bytes = std::size_t{1} << 20U;
-  /// Open at the same time. One more takes the place of the oldest that has not shown the magic number; where all have,
-  /// it is refused.
+  /// Open at the same time. One more takes the place of another, as ClientShares::who_gives_way() says; where nobody
+  /// gives way it is refused.
   std::size_t max_connections = 4096;
+  /// What the table, requests that are not whole and answers that are not read may take. Programs of PyTorch put
+  /// kilobytes into their store. One that writes without end would take the launcher's memory, and with it the job.
+  ClientShares::Limits limits = {};
+  StoreRunLook run = {};
   /// Gets a line about clients that were refused, as RefusalLog has it, and when descriptors run out. May be empty.
   /// Must not call the server.
   std::function<void(const std::string& line)> log = {};
@@ -54,7 +67,8 @@ struct StoreServerOptions {
 ///
 /// Binds in its constructor and keeps the socket for its whole life, so nobody can take the port between two rounds.
 /// Never blocks, arms no timer while all is well, and never resolves a client's name. No client can hold up another:
-/// each gets a bounded piece of a turn, and one that does not read its answers is not read from.
+/// each gets a bounded piece of a turn, and one that does not read its answers is not read from. Of this host only
+/// processes of our own user, of root, and of users that the run itself has, are let in, as far as the kernel tells.
 class StoreServer {
  public:
   /// \param loop  must outlive the server.
@@ -82,8 +96,9 @@ class StoreServer {
   /// As a server whose process has ended: nobody is let in any more, and then every connection is closed.
   void vanish();
 
-  /// Takes the place of StoreServerOptions::log and ::greeted: who hosts the store may change during a run.
-  void set_listeners(std::function<void(const std::string& line)> log, std::function<void(std::int32_t pid)> greeted);
+  /// Takes the place of StoreServerOptions::log, ::greeted and ::run: who hosts the store may change during a run.
+  void set_listeners(std::function<void(const std::string& line)> log, std::function<void(std::int32_t pid)> greeted,
+                     StoreRunLook run = {});
 
   /// Says how many clients were refused that no line told of. For the end of a run.
   void tell_refusals();
@@ -95,8 +110,13 @@ class StoreServer {
   void accept_batch();
   void accept_again_later(int error);
   void add_connection(Fd socket);
+  [[nodiscard]] bool lets_in(const ConnectionPeer& peer) const;
   /// False when there is no room for one more connection.
-  bool make_room();
+  bool make_room(const ConnectionPlace& newcomer);
+  /// Tells the clients of the run from others of this host, unless that was looked a moment ago.
+  void settle();
+  std::string why_no_room(StoreClientId id, std::uint64_t bytes);
+  [[nodiscard]] bool takes_requests(const Connection& connection) const;
   /// A connection that is not there any more is passed over.
   void serve_ready(StoreClientId id, SocketEvents events);
   void read_from(Connection& connection);
@@ -122,7 +142,8 @@ class StoreServer {
   std::uint16_t port_ = 0;
   KeyValueTable table_;
   std::unordered_map<StoreClientId, std::unique_ptr<Connection>> connections_;
-  std::set<StoreClientId> strangers_;  // connections that have not shown the magic number; the oldest comes first
+  ClientShares shares_;
+  SocketOwners owners_;
   StoreClientId last_id_ = 0;
   std::size_t clients_seen_ = 0;
   std::unique_ptr<char[]> read_buffer_;  // shared by all connections; made for the first

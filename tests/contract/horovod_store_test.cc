@@ -95,6 +95,27 @@ TEST_F(HorovodStore, KeepsNoMoreConnectionsThanItMay) {
   EXPECT_GE(closed, 12) << "eight of them at most are open";
 }
 
+TEST_F(HorovodStore, KeepsNoMoreThanItMayOfRequestsThatAreNotWhole) {
+  StoreServerThread server({.serves_horovod = true});
+  const std::string most(HttpRequestReader::kMostBodyBytes - 1, 'x');
+  const std::string beginning =
+      "PUT /global/0 HTTP/1.1\r\nContent-Length: " + std::to_string(most.size() + 1) + "\r\n\r\n";
+  constexpr std::size_t kFit = HorovodServer::kMostHeldBytes / HttpRequestReader::kMostBodyBytes;
+  std::vector<RawSocket> unfinished;
+  for (std::size_t i = 0; i < kFit; ++i) {
+    unfinished.emplace_back(server.port());
+    ASSERT_TRUE(unfinished.back().send(beginning + most));
+  }
+  RawSocket one_more(server.port());
+  (void)one_more.send(beginning + most);
+  EXPECT_TRUE(one_more.is_closed());
+  ASSERT_FALSE(server.log().empty());
+  EXPECT_NE(server.log().back().find("are more than 67108864 bytes"), std::string::npos) << server.log().back();
+  RawSocket rank(server.port());
+  ASSERT_TRUE(rank.send(request("PUT", "/global/3", "value")));
+  EXPECT_EQ(rank.receive(kMuch), ok()) << "what ranks say fits";
+}
+
 TEST_F(HorovodStore, BeginsARoundWithNothing) {
   ASSERT_EQ(put("/global/0", "stale"), ok());
   RawSocket half(server_.port());

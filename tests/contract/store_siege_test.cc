@@ -3,12 +3,16 @@
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -214,6 +218,162 @@ TEST(StoreSiege, WhatIsTooLargeIsRefusedBeforeItIsKept) {
   if (kMemoryTells) {
     EXPECT_LT(resident_bytes() - before, 8 * kMiB);
   }
+}
+
+std::uint64_t inode_of(int socket) {
+  struct stat status {};
+  ::fstat(socket, &status);
+  return status.st_ino;
+}
+
+/// A launcher that knows which sockets its workers hold: told later, as they connect.
+struct KnownWorkers {
+  std::mutex mutex;
+  RunSockets sockets;
+
+  void add(const RawSocket& worker) {
+    const std::lock_guard lock(mutex);
+    sockets.inodes.insert(inode_of(worker.fd()));
+  }
+  StoreRunLook look() {
+    return {.sockets = [this] {
+      const std::lock_guard lock(mutex);
+      return std::optional(sockets);
+    }};
+  }
+};
+
+bool answers(RawSocket& client) {
+  return client.send({StoreCommand::kPing, {}, 7}) && client.receive(4) == std::string("\7\0\0\0", 4);
+}
+
+TEST(StoreSiege, UnfinishedMessagesOfOthersAreKeptSmallAndDriveOutNoWorker) {
+  KnownWorkers workers;
+  StoreServerThread server({.run = workers.look()});
+  RawSocket worker(server.port());
+  workers.add(worker);
+  ASSERT_TRUE(worker.greet());
+  constexpr int kValues = 24;
+  std::string beginning = encoded({StoreCommand::kValidate, {}, kStoreMagic});
+  beginning += static_cast<char>(StoreCommand::kMultiSet);
+  append_number(beginning, kValues + 1);
+  for (int i = 0; i < kValues; ++i) {
+    append_string(beginning, "/key" + std::to_string(i));
+    append_string(beginning, std::string(kMiB, 'x'));
+  }
+  const long before = resident_bytes();
+  std::vector<RawSocket> unfinished;
+  for (int i = 0; i < 100; ++i) {
+    unfinished.emplace_back(server.port());
+    (void)unfinished.back().send(beginning);
+  }
+  ASSERT_TRUE(answers(worker));
+  if (kMemoryTells) {
+    EXPECT_LT(resident_bytes() - before, 100 * kMiB) << "all together sent 2.4 GiB";
+  }
+  const std::vector<std::string> log = server.log();
+  ASSERT_FALSE(log.empty());
+  EXPECT_NE(log.front().find("what processes of this host outside the run have not finished"), std::string::npos)
+      << log.front();
+  for (int i = 0; i < 30; ++i) {  // more than others may have
+    ASSERT_TRUE(worker.send({StoreCommand::kSet, {"/large" + std::to_string(i), std::string(kMaxValueBytes, 'x')}}));
+  }
+  EXPECT_TRUE(answers(worker));
+}
+
+TEST(StoreSiege, AnswersThatOthersDoNotReadAreKeptSmall) {
+  KnownWorkers workers;
+  StoreServerThread server({.run = workers.look()});
+  RawSocket worker(server.port());
+  workers.add(worker);
+  ASSERT_TRUE(worker.greet());
+  ASSERT_TRUE(worker.send({StoreCommand::kSet, {"/large", std::string(kMaxValueBytes, 'x')}}));
+  ASSERT_TRUE(answers(worker));
+  const std::string greedy = encoded({StoreCommand::kValidate, {}, kStoreMagic}) +
+                             encoded({StoreCommand::kMultiGet, std::vector<std::string>(16, "/large")});
+  const long before = resident_bytes();
+  std::vector<RawSocket> others;
+  for (int i = 0; i < 20; ++i) {
+    others.emplace_back(server.port());
+    ASSERT_TRUE(others.back().send(greedy));
+  }
+  ASSERT_TRUE(answers(worker));
+  if (kMemoryTells) {
+    EXPECT_LT(resident_bytes() - before, 100 * kMiB) << "all together asked for 2.5 GiB";
+  }
+  const std::string read = encoded({StoreCommand::kMultiGet, std::vector<std::string>(16, "/large")});
+  ASSERT_TRUE(worker.send(read));
+  EXPECT_EQ(worker.receive(16 * (kMaxValueBytes + sizeof(std::uint64_t))).size(),
+            16 * (kMaxValueBytes + sizeof(std::uint64_t)));
+}
+
+TEST(StoreSiege, IdleClientsShutNoWorkerOut) {
+  KnownWorkers workers;
+  constexpr std::size_t kPlaces = 50;
+  StoreServerThread server({.max_connections = kPlaces, .run = workers.look()});
+  RawSocket first(server.port());
+  workers.add(first);
+  ASSERT_TRUE(first.greet() && answers(first));
+  std::vector<RawSocket> idle;
+  for (std::size_t i = 0; i < 2 * kPlaces; ++i) {
+    idle.emplace_back(server.port());
+    ASSERT_TRUE(idle.back().greet());
+    (void)server.num_clients();  // it has been accepted
+  }
+  EXPECT_LE(server.num_clients(), kPlaces);
+  for (int i = 0; i < 10; ++i) {
+    RawSocket worker(server.port());
+    workers.add(worker);
+    ASSERT_TRUE(worker.greet() && answers(worker)) << "worker " << i << " has no place";
+  }
+  EXPECT_TRUE(answers(first)) << "a worker keeps its place";
+}
+
+/// As another user. \return what it read of the answer to a ping.
+std::string ping_as(uid_t user, std::uint16_t port) {
+  Pipe answer = make_pipe();
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    if (::setresuid(user, user, user) != 0) ::_exit(1);
+    RawSocket client(port);
+    const std::string read = client.greet() && client.send({StoreCommand::kPing, {}, 7}) ? client.receive(4) : "";
+    ::_exit(::write(answer.write.get(), read.data(), read.size()) < 0 ? 1 : 0);
+  }
+  answer.write.reset();
+  char bytes[8];
+  const ssize_t count = ::read(answer.read.get(), bytes, sizeof bytes);
+  ::waitpid(pid, nullptr, 0);
+  return {bytes, count > 0 ? static_cast<std::size_t>(count) : 0};
+}
+
+TEST(StoreSiege, OtherUsersOfTheHostAreRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  constexpr uid_t kNobody = 65534;
+  constexpr uid_t kOfTheRun = 65533;
+  StoreServerThread server({.run = {.has_user = [](uid_t user) { return user == kOfTheRun; }}});
+  EXPECT_EQ(ping_as(kNobody, server.port()), "");
+  ASSERT_EQ(server.log().size(), 1U);
+  EXPECT_NE(server.log()[0].find("it belongs to user 65534, and the run to user 0"), std::string::npos)
+      << server.log()[0];
+  EXPECT_EQ(ping_as(kOfTheRun, server.port()), std::string("\7\0\0\0", 4)) << "a worker may change its user";
+  EXPECT_EQ(ping_as(0, server.port()), std::string("\7\0\0\0", 4));
+}
+
+TEST(StoreSiege, NothingIsCarriedOutOfWhatASenderLeftThatIsGone) {
+  StoreServerThread server;
+  const std::string poison =
+      encoded({StoreCommand::kValidate, {}, kStoreMagic}) + encoded({StoreCommand::kSet, {"/poison", "x"}});
+  for (const int by_reset : {0, 1}) {
+    server.in_loop([&](StoreServer&) {  // it accepts nobody meanwhile
+      RawSocket sender(server.port());
+      const linger reset{by_reset, 0};
+      ::setsockopt(sender.fd(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+      EXPECT_TRUE(sender.send(poison));
+    });
+  }
+  StoreClient client("127.0.0.1", server.port(), end_of_siege());
+  EXPECT_EQ(client.get_now("/poison", end_of_siege()), "");
+  EXPECT_TRUE(server.log().empty()) << "nobody is there to be told of: " << server.log().front();
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ using lrun::StoreRequest;
 using lrun::StoreRequestDecoder;
 
 constexpr std::size_t kHelloBytes = 5;
+constexpr std::size_t kMostHeldForAByte = 16;
 
 void require(bool condition, const char* what) {
   if (condition) return;
@@ -38,12 +39,15 @@ Decoded decode(std::string_view bytes, std::string_view cuts) {
   StoreRequestDecoder decoder;
   Decoded decoded;
   std::size_t piece = 0;
+  std::size_t came = 0;
   while (!bytes.empty() && decoder.refusal().empty()) {
     const std::size_t wanted =
         cuts.empty() ? bytes.size() : std::size_t{1} + static_cast<std::uint8_t>(cuts[piece++ % cuts.size()]) % 32;
     std::string_view input = bytes.substr(0, std::min(wanted, bytes.size()));
     bytes.remove_prefix(input.size());
+    came += input.size();
     while (auto request = decoder.next(input)) decoded.requests.push_back(std::move(*request));
+    require(decoder.held_bytes() <= kMostHeldForAByte * (came + kHelloBytes), "more is held than came");
     require(input.empty() || !decoder.refusal().empty(), "bytes were left though more were wanted");
   }
   decoded.refusal = decoder.refusal();

@@ -125,7 +125,7 @@ TEST(KeyValueTable, ReleasesWaitersOnEveryKindOfWrite) {
   const auto released_by = [&](auto write) {
     EXPECT_FALSE(table.wait(kAnn, {"k"}));
     write();
-    const Clients released = table.take_released();
+    Clients released = table.take_released();
     table.delete_key("k");
     while (table.queue_pop("k").length_before > 0) continue;
     return released;
@@ -266,22 +266,56 @@ TEST(KeyValueTable, CountsWhatItHolds) {
 }
 
 TEST(Request, OfAFullStoreIsRefusedWhereItWrites) {
-  KeyValueTable table(1000);
-  const auto ask = [&table](StoreCommand command, std::vector<std::string> strings) {
+  KeyValueTable table;
+  const std::string full = "the store is full: it takes 1000 bytes at most";
+  const WhyNoRoom why_no_room = [&](std::uint64_t bytes) {
+    return table.bytes() + bytes > 1000 ? full : std::string();
+  };
+  const auto ask = [&](StoreCommand command, std::vector<std::string> strings) {
     std::string answer;
     StoreRequest request;
     request.command = command;
     request.strings = std::move(strings);
-    return handle_request(table, 1, std::move(request), answer);
+    return handle_request(table, 1, std::move(request), answer, why_no_room);
   };
   EXPECT_EQ(ask(StoreCommand::kSet, {"key", std::string(800, 'x')}), "");
-  const std::string full = "the store is full: it takes 1000 bytes at most";
   EXPECT_EQ(ask(StoreCommand::kSet, {"other", std::string(800, 'x')}), full);
   EXPECT_EQ(ask(StoreCommand::kAppend, {"key", std::string(800, 'x')}), full);
   EXPECT_EQ(ask(StoreCommand::kQueuePush, {"queue", std::string(800, 'x')}), full);
   EXPECT_EQ(ask(StoreCommand::kGet, {"key"}), "");
   EXPECT_EQ(ask(StoreCommand::kDeleteKey, {"key"}), "");
   EXPECT_EQ(ask(StoreCommand::kSet, {"other", std::string(800, 'x')}), "") << "there is room again";
+}
+
+TEST(Request, WhoseAnswerIsLargeIsRefusedWhereThereIsNoRoom) {
+  KeyValueTable table;
+  table.set("large", std::string(100'000, 'x'));
+  table.set("small", "x");
+  const auto ask = [&](StoreCommand command, std::vector<std::string> strings) {
+    std::string answer;
+    StoreRequest request{.command = command, .strings = std::move(strings)};
+    return handle_request(table, 1, std::move(request), answer, [](std::uint64_t) { return "no room"; });
+  };
+  EXPECT_EQ(ask(StoreCommand::kGet, {"large"}), "no room");
+  EXPECT_EQ(ask(StoreCommand::kMultiGet, {"small", "large"}), "no room");
+  EXPECT_EQ(ask(StoreCommand::kWait, std::vector<std::string>(20, std::string(8000, 'k'))), "no room");
+  EXPECT_EQ(ask(StoreCommand::kGet, {"small"}), "") << "a full store can be read";
+  EXPECT_EQ(ask(StoreCommand::kWait, {"missing"}), "");
+  EXPECT_EQ(ask(StoreCommand::kListKeys, {}), "");
+}
+
+TEST(KeyValueTable, CountsWhatWaitsTake) {
+  KeyValueTable table;
+  EXPECT_FALSE(table.wait(1, {std::string(1000, 'a'), std::string(1000, 'b')}));
+  EXPECT_GE(table.bytes(), 4000U) << "a key is kept twice";
+  table.cancel_wait(1);
+  EXPECT_EQ(table.bytes(), 0U);
+  EXPECT_FALSE(table.wait(1, {"key"}));
+  EXPECT_EQ(table.arrive(2, "barrier", 2), KeyValueTable::Barrier::kWaiting);
+  table.set("key", "value");
+  EXPECT_EQ(table.arrive(3, "barrier", 2), KeyValueTable::Barrier::kOpen);
+  EXPECT_TRUE(table.delete_key("key") && table.delete_key("barrier"));
+  EXPECT_EQ(table.bytes(), 0U);
 }
 
 }  // namespace
