@@ -231,6 +231,7 @@ std::string NodeRun::answer(std::string_view command) {
   status.run_id = plan_.run_id;
   status.pid = guard_.pid();  // whom a shell knows and a signal reaches
   status.started_ms = started_ms_;
+  status.running_ms = std::chrono::ceil<Duration>(steady_now() - started_).count();
   status.argv = plan_.argv;
   status.strategy = plan_.strategy.value;
   status.world_size = plan_.world_size;

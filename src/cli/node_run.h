@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "base/environment.h"
 #include "base/event_loop.h"
 #include "cli/attempt.h"
@@ -118,6 +119,7 @@ class NodeRun {
   VerboseLog verbose_;
   RunFolders folders_;
   std::int64_t started_ms_ = 0;  ///< since the epoch
+  SteadyTime started_ = steady_now();
   EventLoop& loop_;
   std::optional<StoreServer> own_store_;  ///< of a run that is alone
   StoreServer* store_ = nullptr;          ///< nullptr: another node hosts the workers' store

@@ -38,8 +38,11 @@ void add_first_outputs(Timeline& timeline) {
   const std::filesystem::path logs = std::filesystem::path(timeline.logs).parent_path();
   for (WorkerSpan& worker : timeline.workers) {
     const std::string attempt = fmt::format("attempt_{}", worker.attempt);
-    const std::int64_t born = first_output_ms(logs / attempt / std::to_string(worker.local_rank));
-    if (born >= worker.spawned_ms) worker.milestones.push_back({born, "first output", worker.spawned_order});
+    const std::int64_t born =
+        first_output_ms(logs / attempt / std::to_string(worker.local_rank)) - worker.clock_ahead_ms;
+    const bool is_after_its_end = worker.ended_ms != 0 && born > worker.ended_ms;  // somebody set the clock meanwhile
+    if (born >= worker.spawned_ms && !is_after_its_end)
+      worker.milestones.push_back({born, "first output", worker.spawned_order});
   }
 }
 

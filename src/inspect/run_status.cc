@@ -43,6 +43,7 @@ std::string to_json(const RunStatus& status) {
                   {"run_id", status.run_id},
                   {"pid", status.pid},
                   {"started_ms", status.started_ms},
+                  {"running_ms", status.running_ms},
                   {"argv", status.argv},
                   {"strategy", status.strategy},
                   {"world_size", status.world_size},
@@ -62,6 +63,7 @@ std::optional<RunStatus> run_status_from_json(std::string_view text) {
     status.run_id = json.at("run_id").get<std::string>();
     status.pid = json.at("pid").get<pid_t>();
     status.started_ms = json.at("started_ms").get<std::int64_t>();
+    status.running_ms = json.value("running_ms", std::int64_t{0});
     status.argv = json.at("argv").get<std::vector<std::string>>();
     status.strategy = json.at("strategy").get<std::string>();
     status.world_size = json.at("world_size").get<int>();

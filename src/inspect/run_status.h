@@ -28,6 +28,7 @@ struct RunStatus {
   std::string run_id;
   pid_t pid = 0;                ///< of lrun as a shell knows it
   std::int64_t started_ms = 0;  ///< since the epoch
+  std::int64_t running_ms = 0;  ///< since then, whatever the clock was set to; 0: an older launcher does not tell
   std::vector<std::string> argv;
   std::string strategy;
   int world_size = 0;

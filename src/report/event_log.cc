@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/appended_file.h"
+#include "base/clock.h"
 #include "base/json_text.h"
 #include "report/result_json.h"
 
@@ -26,6 +27,12 @@ std::string started(const std::vector<Worker>& workers) {
                         worker.local_rank, worker.process.pid());
   }
   return list + "]";
+}
+
+/// With milliseconds.
+std::string seconds_at(auto time) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+  return fmt::format("{}.{:03}", ms / 1000, ms % 1000);
 }
 
 void add_culprit(nlohmann::json& fields, const FailureRecord* culprit) {
@@ -104,10 +111,9 @@ void EventLog::run_ended(const Verdict& verdict) {
 }
 
 void EventLog::write(std::string_view event, std::string_view fields, Duration ago) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch() - ago;
-  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
   std::string line = std::exchange(cut_, false) ? "\n" : "";
-  line += fmt::format(R"({{"schema":1,"time":{}.{:03},"event":"{}")", milliseconds / 1000, milliseconds % 1000, event);
+  line += fmt::format(R"({{"schema":1,"time":{},"steady":{},"event":"{}")",
+                      seconds_at(std::chrono::system_clock::now() - ago), seconds_at(steady_now() - ago), event);
   const std::string_view inside = fields.substr(1, fields.size() - 2);
   if (!inside.empty()) line.append(",").append(inside);
   line += "}\n";

@@ -52,7 +52,8 @@ std::string phase_in_words(const RunStatus& status) {
 
 /// Only of the run itself is known since when it is what it is.
 std::string since_when(const RunStatus& status, std::int64_t now_ms) {
-  const std::string age = format_elapsed(Duration(std::max<std::int64_t>(0, now_ms - status.started_ms)));
+  const std::int64_t ms = status.running_ms > 0 ? status.running_ms : now_ms - status.started_ms;
+  const std::string age = format_elapsed(Duration(std::max<std::int64_t>(0, ms)));
   const std::string phase = phase_in_words(status);
   return phase == "running" ? fmt::format("running for {}", age) : fmt::format("{}, started {} ago", phase, age);
 }

@@ -18,10 +18,20 @@ using Fate = WorkerSpan::Fate;
 constexpr std::size_t kMostLineBytes = std::size_t{1024} * 1024;
 constexpr std::size_t kMostErrorBytes = 120;
 
-std::int64_t time_of(const Json& event) {
-  const double seconds = event.at("time").get<double>();
+/// 0 for what is no time.
+std::int64_t in_milliseconds(double seconds) {
   constexpr double kMostSeconds = 1e11;
   return seconds > 0 && seconds < kMostSeconds ? (static_cast<std::int64_t>(seconds * 2000) + 1) / 2 : 0;
+}
+
+std::int64_t clock_time_of(const Json& event) { return in_milliseconds(event.at("time").get<double>()); }
+std::int64_t steady_time_of(const Json& event) { return in_milliseconds(event.value("steady", 0.0)); }
+
+/// By the clock as it was when the run began.
+std::int64_t time_of(const Timeline& timeline, const Json& event) {
+  const std::int64_t steady = steady_time_of(event);
+  if (steady == 0 || timeline.started_steady_ms == 0) return clock_time_of(event);
+  return timeline.started_ms + (steady - timeline.started_steady_ms);
 }
 
 WorkerSpan* find_worker(Timeline& timeline, int rank, int attempt) {
@@ -39,7 +49,8 @@ void add_workers(Timeline& timeline, const Json& event, int attempt, int order) 
     worker.local_rank = started.at("local_rank").get<int>();
     worker.pid = started.at("pid").get<pid_t>();
     worker.attempt = attempt;
-    worker.spawned_ms = time_of(event);
+    worker.spawned_ms = time_of(timeline, event);
+    worker.clock_ahead_ms = clock_time_of(event) - worker.spawned_ms;
     worker.spawned_order = order;
     timeline.workers.push_back(std::move(worker));
   }
@@ -51,7 +62,8 @@ void begin(Timeline& timeline, const Json& event, int order) {
   timeline.strategy = event.at("strategy").get<std::string>();
   timeline.world_size = event.at("world_size").get<int>();
   timeline.logs = event.value("logs", std::string());
-  timeline.started_ms = time_of(event);
+  timeline.started_ms = clock_time_of(event);
+  timeline.started_steady_ms = steady_time_of(event);
   add_workers(timeline, event, event.value("attempt", 0), order);
 }
 
@@ -64,7 +76,7 @@ void end_worker(Timeline& timeline, const Json& event, std::string_view line, in
   const std::optional<FailureRecord> record = failure_record_from_json(line);
   WorkerSpan* const worker = record ? find_worker(timeline, record->rank, record->attempt) : nullptr;
   if (worker == nullptr) return;
-  worker->ended_ms = time_of(event);
+  worker->ended_ms = time_of(timeline, event);
   worker->ended_order = order;
   worker->fate = fate_of(*record);
   const bool by_our_signal = worker->fate == Fate::kStopped && record->ending == FailureRecord::Ending::kSignaled;
@@ -77,7 +89,7 @@ void end_worker(Timeline& timeline, const Json& event, std::string_view line, in
 
 void add_milestone(Timeline& timeline, const Json& event, const std::string& what, int order) {
   WorkerSpan* const worker = find_worker(timeline, event.at("rank").get<int>(), event.at("attempt").get<int>());
-  if (worker != nullptr) worker->milestones.push_back({time_of(event), what, order});
+  if (worker != nullptr) worker->milestones.push_back({time_of(timeline, event), what, order});
 }
 
 /// What asked for the end; empty where a worker did, whose own end is told.
@@ -116,14 +128,14 @@ void read_event(Timeline& timeline, const Json& event, std::string_view line, in
   } else if (name == "worker_ended") {
     end_worker(timeline, event, line, order);
   } else if (name == "run_ended") {
-    timeline.ended_ms = time_of(event);
+    timeline.ended_ms = time_of(timeline, event);
     timeline.reason = event.at("reason").get<std::string>();
     timeline.exit_code = event.at("exit_code").get<int>();
   } else if (name == "stopping") {
     const std::string words = stopping_in_words(event);
-    if (!words.empty()) timeline.marks.push_back({time_of(event), words, order});
+    if (!words.empty()) timeline.marks.push_back({time_of(timeline, event), words, order});
   } else {  // 'restarting', 'killing', 'suspended', and what will be added
-    timeline.marks.push_back({time_of(event), name, order});
+    timeline.marks.push_back({time_of(timeline, event), name, order});
   }
 }
 

@@ -29,6 +29,7 @@ struct WorkerSpan {
   pid_t pid = 0;
   std::int64_t spawned_ms = 0;
   int spawned_order = 0;              ///< as Milestone::order
+  std::int64_t clock_ahead_ms = 0;    ///< of the times here, when it was spawned: somebody has set the clock
   std::vector<Milestone> milestones;  ///< in any order
   std::int64_t ended_ms = 0;          ///< 0: no end is known
   int ended_order = 0;                ///< as Milestone::order
@@ -38,7 +39,8 @@ struct WorkerSpan {
   bool operator==(const WorkerSpan&) const = default;
 };
 
-/// What happened in a run and when, from its events.jsonl.
+/// What happened in a run and when, from its events.jsonl. Its times are those of the clock as it was when the run
+/// began: what somebody set it to meanwhile makes no difference to them.
 struct Timeline {
   std::string run_id;
   std::vector<std::string> argv;
@@ -46,8 +48,9 @@ struct Timeline {
   std::string logs;  ///< folder of the first attempt's log files; empty: none
   int world_size = 0;
   std::int64_t started_ms = 0;
-  std::int64_t ended_ms = 0;  ///< 0: it has no end
-  std::string reason;         ///< 'succeeded', 'worker_failed', …; empty without an end
+  std::int64_t started_steady_ms = 0;  ///< by the steady clock; 0: an older lrun did not tell
+  std::int64_t ended_ms = 0;           ///< 0: it has no end
+  std::string reason;                  ///< 'succeeded', 'worker_failed', …; empty without an end
   int exit_code = 0;
   std::vector<WorkerSpan> workers;  ///< by attempt, then as they were started
   std::vector<Milestone> marks;     ///< of the whole run: 'stopping 3 workers', 'restarting'

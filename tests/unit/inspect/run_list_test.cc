@@ -88,6 +88,7 @@ TEST(RunStatus, ComesBackFromItsJson) {
   RunStatus status{.run_id = "r",
                    .pid = 10,
                    .started_ms = 1'700'000'000'123,
+                   .running_ms = 4'500,
                    .argv = {"./train", "--lr", "0.1"},
                    .strategy = "ddp",
                    .world_size = 2,

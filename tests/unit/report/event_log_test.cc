@@ -6,6 +6,8 @@
 
 #include <fstream>
 
+#include "base/clock.h"
+#include "base/nanoseconds.h"
 #include "base/replaced_file.h"
 #include "report/result_json.h"
 #include "support/full_disk.h"
@@ -41,6 +43,8 @@ TEST_F(EventLogTest, WritesOneJsonObjectALine) {
   EXPECT_EQ(lines[0]["rank"], 3);
   EXPECT_EQ(lines[0]["schema"], 1);
   EXPECT_EQ(lines[1]["event"], "suspended");
+  EXPECT_NEAR(lines[1]["steady"].get<double>(), static_cast<double>(nanoseconds(steady_now())) / 1e9, 60);
+  EXPECT_GE(lines[1]["steady"].get<double>(), lines[0]["steady"].get<double>());
   EXPECT_EQ(lines[2]["reason"], "succeeded");
   EXPECT_FALSE(lines[2].contains("rank")) << "nobody is to blame";
   EXPECT_EQ(lines[3]["pid"], 4242);

@@ -48,6 +48,13 @@ TEST(StatusText, NeverSaysALessThanZeroTime) {
   EXPECT_NE(text.find("running for 0.0s"), std::string::npos) << text;
 }
 
+TEST(StatusText, SaysHowLongTheRunGoesOnWhateverTheClockIsSetTo) {
+  RunStatus status = four_ranks();
+  status.running_ms = 192'000;
+  const std::string text = status_text(status, 1'000'000 + 86'400'000);
+  EXPECT_NE(text.find("running for 3m12s"), std::string::npos) << text;
+}
+
 TEST(StatusText, AWorkersWordsCannotMoveTheCursor) {
   RunStatus status = four_ranks();
   status.workers.resize(1);

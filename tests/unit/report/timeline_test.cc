@@ -79,6 +79,33 @@ TEST(Timeline, IsThisText) {
             "     62.500              the run ended: succeeded, exit code 0\n");
 }
 
+/// The same with the stamp that nobody sets.
+std::string event_at(const std::string& time, const std::string& steady, const std::string& name,
+                     const std::string& fields) {
+  std::string line = event(time, name, fields);
+  return line.insert(line.find(R"("event")"), R"("steady":)" + steady + ",");
+}
+
+TEST(Timeline, TakesAsLongAsItTookWhateverTheClockIsSetTo) {
+  const std::string workers = R"("workers":[{"rank":0,"local_rank":0,"pid":11}]})";
+  const auto timeline = timeline_from_events(
+      event_at("1700000000.000", "500.250", "run_started",
+               R"({"run_id":"r1","argv":["./train"],"strategy":"ddp","world_size":1,"logs":"",)" + workers) +
+      event_at("1700086401.000", "501.250", "restarting", R"({"attempt":1})") +
+      event_at("1700086401.500", "501.750", "attempt_started", R"({"attempt":1,)" + workers) +
+      event_at("1600000000.000", "502.500", "run_ended", R"({"reason":"succeeded","exit_code":0})"));
+  ASSERT_TRUE(timeline);
+  EXPECT_EQ(timeline_text(*timeline),
+            "run r1: world size 1, ddp: ./train\n"
+            "began 2023-11-14 22:13:20 UTC, took 2.2s\n"
+            "\n"
+            "      0.000              rank 0: spawned\n"
+            "      1.000              restarting\n"
+            "      1.500              rank 0: spawned, attempt 1\n"
+            "      2.250              the run ended: succeeded, exit code 0\n");
+  EXPECT_EQ(timeline->workers[1].clock_ahead_ms, 86'400'000) << "by which the times of its files are to be read";
+}
+
 TEST(Timeline, OfTheSameTimeShowsFirstWhatHappenedFirst) {
   const std::string workers = R"("workers":[{"rank":0,"local_rank":0,"pid":11},{"rank":1,"local_rank":1,"pid":12}]})";
   const auto timeline = timeline_from_events(
