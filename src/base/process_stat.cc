@@ -40,7 +40,9 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   skip(fields, 5);
   stat.ticks = next_number<std::uint64_t>(fields);
   stat.ticks += next_number<std::uint64_t>(fields);
-  skip(fields, 4);
+  stat.children_ticks = next_number<std::uint64_t>(fields);
+  stat.children_ticks += next_number<std::uint64_t>(fields);
+  skip(fields, 2);
   stat.threads = next_number<int>(fields);
   return stat;
 }

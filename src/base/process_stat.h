@@ -16,8 +16,9 @@ struct ProcessStat {
   pid_t parent = 0;
   pid_t group = 0;
   pid_t session = 0;
-  pid_t foreground_group = 0;  ///< of its terminal; -1: it has none
-  std::uint64_t ticks = 0;     ///< of processor time in user and kernel mode, as sysconf(_SC_CLK_TCK) counts them
+  pid_t foreground_group = 0;        ///< of its terminal; -1: it has none
+  std::uint64_t ticks = 0;           ///< of processor time in user and kernel mode, as sysconf(_SC_CLK_TCK) counts them
+  std::uint64_t children_ticks = 0;  ///< the same of children that it has reaped
   int threads = 0;
 
   bool operator==(const ProcessStat&) const = default;

@@ -41,10 +41,13 @@ bool PidFd::signal_group(int signal_number) const {
   return ::kill(-pid_, signal_number) == 0;
 }
 
-bool PidFd::has_ended() const {
+bool PidFd::has_ended() const { return ending().has_value(); }
+
+std::optional<ExitStatus> PidFd::ending() const {
+  if (status_) return status_;
   siginfo_t info{};
-  if (status_) return true;
-  return wait_for(fd_.get(), pid_, info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+  const bool has_ended = wait_for(fd_.get(), pid_, info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+  return has_ended ? std::optional(ExitStatus::from_siginfo(info)) : std::nullopt;
 }
 
 std::optional<ExitStatus> PidFd::try_wait() {

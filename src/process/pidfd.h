@@ -38,6 +38,9 @@ class PidFd {
   /// True once the child has ended, reaped or not.
   [[nodiscard]] bool has_ended() const;
 
+  /// How the child has ended, reaped or not; empty while it runs.
+  [[nodiscard]] std::optional<ExitStatus> ending() const;
+
   /// Reaps without blocking. Empty while the child runs; the same status on every later call.
   /// \throws std::system_error  ECHILD if something else reaped the child.
   std::optional<ExitStatus> try_wait();

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "process/cpu_time.h"
 #include "process/fork_child.h"
 #include "process/guard_death.h"
 
@@ -149,6 +150,7 @@ void WorkerGroup::collect(std::size_t index) {
   if (stop_signal_ != 0 && worker.process.signal_group(stop_signal_)) worker.left_signal = stop_signal_;
   if (worker.left_signal != 0) worker.process.signal_group(SIGCONT);
   forget_group(worker.process.pid());
+  worker.cpu_limit_seconds = cpu_limit_used_up(worker.process.pid(), worker.process.ending().value_or(ExitStatus{}));
   const std::optional<ExitStatus> status = worker.process.try_wait();
   watches_[index].cancel();
   if (status && ended_) ended_(worker, *status);

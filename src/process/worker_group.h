@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -50,6 +51,7 @@ struct Worker {
   int left_signal = 0;  ///< what its group was sent when it ended before them; 0: nothing
   Fd standard_output;   ///< read end of its pipe; moved out by who reads it
   Fd standard_error;
+  std::uint64_t cpu_limit_seconds = 0;  ///< as cpu_limit_used_up() says, once it has ended
 };
 
 /// Why a start failed. Nothing is left running then.

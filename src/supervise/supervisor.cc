@@ -132,7 +132,9 @@ FailureRecord Supervisor::make_record(const Worker& worker, const ExitStatus& st
       status.kind == ExitStatus::Kind::kExited ? FailureRecord::Ending::kExited : FailureRecord::Ending::kSignaled;
   record.value = status.value;
   record.core_dumped = status.core_dumped;
-  explain(record, end_facts(record));
+  EndFacts facts = end_facts(record);
+  facts.cpu_limit_seconds = worker.cpu_limit_seconds;
+  explain(record, facts);
   return record;
 }
 

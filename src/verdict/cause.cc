@@ -7,13 +7,14 @@
 namespace lrun {
 namespace {
 
-constexpr std::array<std::pair<Cause, std::string_view>, 11> kCauseNames{{
+constexpr std::array<std::pair<Cause, std::string_view>, 12> kCauseNames{{
     {Cause::kSucceeded, "succeeded"},
     {Cause::kOwnError, "own_error"},
     {Cause::kFatalSignal, "fatal_signal"},
     {Cause::kOutOfMemory, "out_of_memory"},
     {Cause::kProbablyOutOfMemory, "probably_out_of_memory"},
     {Cause::kSharedMemoryFull, "shared_memory_full"},
+    {Cause::kCpuTimeLimit, "cpu_time_limit"},
     {Cause::kWatchdogAbort, "watchdog_abort"},
     {Cause::kPeerLost, "peer_lost"},
     {Cause::kStoppedByLrun, "stopped_by_lrun"},

@@ -13,6 +13,7 @@ enum class Cause {
   kOutOfMemory,          ///< the kernel's out-of-memory killer, seen in the cgroup of the run
   kProbablyOutOfMemory,  ///< SIGKILL of unknown origin while the kernel killed some process for memory
   kSharedMemoryFull,     ///< SIGBUS while /dev/shm was full
+  kCpuTimeLimit,         ///< SIGXCPU or SIGKILL of a process that had used up its RLIMIT_CPU
   kWatchdogAbort,        ///< it, or its watchdog, gave up waiting for a collective operation: a victim
   kPeerLost,             ///< lost its connection to a worker that had ended: a victim
   kStoppedByLrun,        ///< told to end

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <string_view>
 
+#include "base/duration.h"
 #include "base/split.h"
 #include "verdict/has_any.h"
 #include "verdict/last_words.h"
@@ -65,6 +67,9 @@ Cause classify(const FailureRecord& record, const EndFacts& facts) {
   if (record.ending == Ending::kLost) return Cause::kLost;
   if (record.success()) return Cause::kSucceeded;
   if (record.stopped_by_lrun()) return Cause::kStoppedByLrun;
+  const bool kernel_may_have = record.ended_by(SIGXCPU) || record.ended_by(SIGKILL);
+  const bool for_memory = record.ended_by(SIGKILL) && facts.memory_kills > 0 && facts.memory_kills_are_ours;
+  if (kernel_may_have && facts.cpu_limit_seconds > 0 && !for_memory) return Cause::kCpuTimeLimit;
   if (record.ended_by(SIGKILL) && facts.memory_kills > 0) {
     return facts.memory_kills_are_ours ? Cause::kOutOfMemory : Cause::kProbablyOutOfMemory;
   }
@@ -112,6 +117,8 @@ std::string detail_of(Cause cause, const EndFacts& facts) {
       return facts.passed_on ? "sent to lrun and passed on; the program has no handler for it" : std::string();
     case Cause::kOutOfMemory:
       return facts.memory_limit_bytes == 0 ? std::string() : "memory limit " + bytes_in_words(facts.memory_limit_bytes);
+    case Cause::kCpuTimeLimit:
+      return format_duration(Duration(std::chrono::seconds(facts.cpu_limit_seconds)));
     case Cause::kSharedMemoryFull:
       return bytes_in_words(facts.shared_memory_bytes);
     case Cause::kOwnError:

@@ -22,6 +22,7 @@ struct EndFacts {
   std::uint64_t memory_limit_bytes = 0;   ///< of that cgroup; 0: none
   bool shared_memory_full = false;        ///< /dev/shm
   std::uint64_t shared_memory_bytes = 0;  ///< its size
+  std::uint64_t cpu_limit_seconds = 0;    ///< of CPU time, that it had used up; 0: it had not
   std::string full_folder;  ///< that it wrote its output to by itself, and that takes no more; empty: none
   bool passed_on = false;   ///< the signal that it died of was sent to lrun, for all workers (USR1, USR2)
 

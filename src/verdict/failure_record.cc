@@ -103,6 +103,7 @@ std::string FailureRecord::status_in_words() const {
   }
   if (cause == Cause::kOutOfMemory) return "was killed by the kernel's out-of-memory killer" + in_brackets;
   if (cause == Cause::kProbablyOutOfMemory) return "was killed, probably by the kernel's out-of-memory killer";
+  if (cause == Cause::kCpuTimeLimit && value == SIGKILL) return "was killed by the kernel";
   return ExitStatus{ExitStatus::Kind::kSignaled, value, core_dumped}.in_words();
 }
 
@@ -118,6 +119,9 @@ std::string FailureRecord::reason_in_words() const {
       return detail;
     case Cause::kSharedMemoryFull:
       return "/dev/shm is full" + in_brackets;
+    case Cause::kCpuTimeLimit:
+      return fmt::format("{} its CPU time limit of {}", itself ? "it had used up" : "a process of it had used up",
+                         detail);
     case Cause::kWatchdogAbort:
       return "it gave up waiting for the others";
     case Cause::kPeerLost:

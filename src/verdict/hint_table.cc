@@ -145,6 +145,8 @@ std::string_view hint_of_cause(const FailureRecord& record) {
     case Cause::kSharedMemoryFull:
       return "'docker run --shm-size=8g' or '--ipc=host', or fewer data loader workers; left-over files are in "
              "/dev/shm";
+    case Cause::kCpuTimeLimit:
+      return "'ulimit -t' limits the CPU time of each process; '--rlimit cpu=unlimited' where the hard limit allows it";
     case Cause::kOwnError:  // the machine adds nothing else to it
       return record.detail.empty() ? ""
                                    : "make room there, or name another folder with '--log-dir'; 'df -h' shows which";

@@ -106,6 +106,15 @@ TEST(Verdict, StaysWithinFifteenLinesForSixtyFourRanks) {
   EXPECT_NE(lrun.err().find("63 other workers ended in the grace"), std::string::npos) << lrun.err();
 }
 
+TEST(Verdict, NamesTheLimitOfCpuTimeThatWasUsedUp) {
+  for (const char* const spins : {"while :; do :; done", "(while :; do :; done); exit $?"}) {  // by itself, or a child
+    LrunProcess lrun({"-n", "1", "sh", "-c", std::string("ulimit -t 1; ") + spins});
+    EXPECT_EQ(lrun.wait().code, 137) << lrun.err();
+    EXPECT_NE(lrun.err().find("had used up its CPU time limit of 1s"), std::string::npos) << lrun.err();
+    EXPECT_EQ(result_of(lrun)["culprit"]["cause"], "cpu_time_limit");
+  }
+}
+
 /// Leaves an error file as torch's @record does, once its folder is there, and ends.
 std::string decorated(const std::string& message, const std::string& time) {
   return "while [ ! -d \"${TORCHELASTIC_ERROR_FILE%/*}\" ]; do sleep 0.01; done; printf '%s' '{\"message\": {"

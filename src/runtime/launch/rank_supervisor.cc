@@ -156,7 +156,9 @@ FailureRecord RankSupervisor::record_of(const Worker& worker, const ExitStatus& 
       status.kind == ExitStatus::Kind::kExited ? FailureRecord::Ending::kExited : FailureRecord::Ending::kSignaled;
   record.value = status.value;
   record.core_dumped = status.core_dumped;
-  explain(record, facts_of(record));
+  EndFacts facts = facts_of(record);
+  facts.cpu_limit_seconds = worker.cpu_limit_seconds;
+  explain(record, facts);
   return record;
 }
 

@@ -63,6 +63,21 @@ TEST(Explain, BlamesAFullSharedMemoryForABusError) {
   EXPECT_EQ(explained(Ending::kSignaled, SIGBUS).cause, Cause::kFatalSignal);
 }
 
+TEST(Explain, NamesTheLimitOfCpuTimeThatWasUsedUp) {
+  const EndFacts facts{.cpu_limit_seconds = 90};
+  const FailureRecord killed = explained(Ending::kSignaled, SIGKILL, facts);
+  EXPECT_EQ(killed.cause, Cause::kCpuTimeLimit);
+  EXPECT_EQ(killed.in_words(), "was killed by the kernel: it had used up its CPU time limit of 90s");
+  EXPECT_NE(hint_for(killed).find("'ulimit -t'"), std::string::npos) << hint_for(killed);
+  EXPECT_EQ(explained(Ending::kSignaled, SIGXCPU, facts).cause, Cause::kCpuTimeLimit);
+  EXPECT_EQ(explained(Ending::kExited, 137, facts).in_words(),
+            "exited with code 137: a process of it had used up its CPU time limit of 90s");
+  EXPECT_EQ(explained(Ending::kSignaled, SIGSEGV, facts).cause, Cause::kFatalSignal);
+  EXPECT_EQ(explained(Ending::kSignaled, SIGKILL, facts, SIGKILL).cause, Cause::kStoppedByLrun);
+  const EndFacts both{.memory_kills = 1, .memory_kills_are_ours = true, .cpu_limit_seconds = 90};
+  EXPECT_EQ(explained(Ending::kSignaled, SIGKILL, both).cause, Cause::kOutOfMemory) << "its cgroup counts";
+}
+
 TEST(Explain, NamesAFullFolderOfItsOutput) {
   const EndFacts facts{.full_folder = "/logs/attempt_0"};
   const FailureRecord record = explained(Ending::kExited, 1, facts);
