@@ -331,7 +331,7 @@ void NodeRun::conclude() {
   facts.restarts = restarts_in_words(last_choice_.kind, verdict_.restarts);
   facts.cause_told = verdict_.culprit && reporter_.has_told(*verdict_.culprit);
   write_result(verdict_, outcome.records, plain_text(verdict_, facts));
-  const bool summary = plan_.personality.failure == Personality::Failure::kTorchrunSummary && verdict_.culprit;
+  const bool summary = plan_.personality.failure == Personality::Failure::kTorchrunSummary && verdict_.failure() != nullptr;
   const std::string text = summary ? torchrun_summary(verdict_, outcome.records, facts_.program, read_own_account)
                                    : verdict_text(verdict_, facts);
   logs_->begin_last_words();

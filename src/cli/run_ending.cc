@@ -64,7 +64,7 @@ std::string core_dump_of(const Verdict& verdict, const std::vector<FailureRecord
 
 std::string what_became_of_job(const Verdict& verdict) {
   if (verdict.end.kind == RunEnd::Kind::kSucceeded) return {};
-  return verdict.culprit ? cause_in_words(*verdict.culprit) : reason_in_words(verdict.end);
+  return verdict.failure() != nullptr ? cause_in_words(*verdict.culprit) : reason_in_words(verdict.end);
 }
 
 RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, const std::string& python,

@@ -68,7 +68,7 @@ std::string wanted_at(const Environment& environment) {
 
 std::string leave_error_file(const Environment& environment, const Verdict& verdict) {
   const std::string file = wanted_at(environment);
-  if (file.empty() || !verdict.culprit) return {};
+  if (file.empty() || verdict.failure() == nullptr) return {};
   std::optional<ErrorFile> own;
   if (!verdict.culprit->error_file.empty()) {
     own = parse_error_file(read_small_file(verdict.culprit->error_file, ErrorFile::kMostBytes).value_or(""));

@@ -75,14 +75,15 @@ std::size_t longest_line(const std::string& text) {
 
 std::string torchrun_summary(const Verdict& verdict, const std::vector<FailureRecord>& records,
                              const std::string& program, const AccountOf& account_of) {
+  const FailureRecord* const failure = verdict.failure();
   std::string others;
   std::size_t index = 0;
   for (const FailureRecord& record : records) {
-    if (record.success() || record == *verdict.culprit) continue;
+    if (record.success() || record == *failure) continue;
     others += entry(record, ++index, account_of);
   }
   if (others.empty()) others = "  <NO_OTHER_FAILURES>\n";
-  const std::string root = entry(*verdict.culprit, 0, account_of);
+  const std::string root = entry(*failure, 0, account_of);
   const std::size_t width = std::min(kWidestBorder, std::max(longest_line(others), longest_line(root)));
   const std::string thick(width, '=');
   const std::string thin(width, '-');

@@ -13,6 +13,7 @@
 #include "base/signal_names.h"
 #include "logs/terminal_text.h"
 #include "verdict/hint_table.h"
+#include "verdict/python_traceback.h"
 
 namespace lrun {
 namespace {
@@ -49,10 +50,18 @@ std::string evidence_lines(const FailureRecord& culprit, const RunFactsForText& 
   return text;
 }
 
-/// Why the worker that ended first is not the one to blame.
+bool is_early_end(const Verdict& verdict) { return verdict.culprit && verdict.culprit->cause == Cause::kEndedEarly; }
+
+/// Why the worker that failed first is not the one to blame.
 std::string overruled_line(const Verdict& verdict, const RunFactsForText& facts) {
   if (!verdict.overruled) return {};
   const FailureRecord& first = *verdict.overruled;
+  if (is_early_end(verdict)) {
+    const std::string error =
+        first.error.empty() ? "" : ": " + shortened(terminal_safe(first.error), kMostErrorColumns);
+    return message_line(Severity::kNote, fmt::format("rank {} then {}{}", first.rank, first.in_words(), error),
+                        facts.colour);
+  }
   const std::string why = is_victim(first.cause)
                               ? "that makes it a victim, not the cause"
                               : fmt::format("the error file of rank {} is older", verdict.culprit->rank);
@@ -60,15 +69,31 @@ std::string overruled_line(const Verdict& verdict, const RunFactsForText& facts)
                       facts.colour);
 }
 
-/// Whoever is blamed may only be the first that was heard.
+/// Where the others were that ran on; not where the last line says it.
+std::string places_line(const Verdict& verdict, const RunFactsForText& facts) {
+  const bool told = verdict.end.kind == RunEnd::Kind::kHang || (is_early_end(verdict) && verdict.places.size() == 1);
+  if (verdict.places.empty() || told) return {};
+  return message_line(Severity::kNote, "seen before the stop: " + terminal_safe(in_words(verdict.places)),
+                      facts.colour);
+}
+
+/// Whoever is blamed may only be the first that was heard. Where others are known to have lived, and where they were,
+/// that tells more.
 std::string doubt_line(const Verdict& verdict, const RunFactsForText& facts) {
   if (!verdict.culprit || verdict.overruled || !is_victim(verdict.culprit->cause)) return {};
-  if (verdict.others.total() == 0) return {};
+  if (verdict.others.total() == 0 || !verdict.places.empty()) return {};
   return message_line(Severity::kNote,
                       fmt::format("rank {} looks like a victim: another rank may have failed first; '--settle 30s' "
                                   "gives it time to say so",
                                   verdict.culprit->rank),
                       facts.colour);
+}
+
+/// 'had succeeded', and who first where others ran on until the run was stopped.
+std::string success_in_words(const Verdict& verdict) {
+  if (!verdict.ended_first || verdict.culprit) return "had succeeded";
+  return fmt::format("had succeeded ({}rank {} after {})", verdict.others.succeeded > 1 ? "first " : "",
+                     verdict.ended_first->rank, format_elapsed(Duration(verdict.ended_first->lifetime_ms)));
 }
 
 /// The other workers, counted and not shown: they are victims. Empty when there are none.
@@ -80,10 +105,11 @@ std::string others_in_words(const Verdict& verdict, const RunFactsForText& facts
                           ? fmt::format("had to be killed after {}", format_duration(facts.grace))
                           : std::string(others.killed == 1 ? "was killed at once" : "were killed at once")},
       {others.lost, "cannot be ended"},
-      {others.failed, verdict.culprit      ? "failed with it"
-                      : others.failed == 1 ? "failed by itself"
-                                           : "failed by themselves"},
-      {others.succeeded, "had succeeded"}};
+      {others.failed, is_early_end(verdict) ? "failed after it"
+                      : verdict.culprit     ? "failed with it"
+                      : others.failed == 1  ? "failed by itself"
+                                            : "failed by themselves"},
+      {others.succeeded, success_in_words(verdict)}};
   std::vector<std::string> parts;
   for (const auto& [count, fate] : fates) {
     if (count > 0) parts.push_back(fmt::format("{} {}", count, fate));
@@ -104,8 +130,8 @@ std::string surroundings_line(const Verdict& verdict, const RunFactsForText& fac
 }
 
 std::string hint_line(const FailureRecord& culprit, const RunFactsForText& facts) {
-  const std::string hint = hint_for(culprit, facts.python);
-  return hint.empty() ? hint : message_line(Severity::kHint, hint, facts.colour);
+  const std::string hint = hint_for(culprit, facts.python, !facts.core_dump.empty());
+  return hint.empty() ? hint : message_line(Severity::kHint, terminal_safe(hint), facts.colour);
 }
 
 /// What would make the program run; empty when nothing is known.
@@ -205,10 +231,19 @@ std::string cause_in_words(const FailureRecord& record) {
   std::string words = fmt::format("rank {} (local rank {}, pid {}{} on {}) {} after {}", record.rank, record.local_rank,
                                   record.pid, device, terminal_safe(record.node), record.status_in_words(),
                                   format_elapsed(Duration(record.lifetime_ms)));
-  if (const std::string reason = record.reason_in_words(); !reason.empty()) words += ": " + reason;
-  if (!record.error.empty()) words += ": " + shortened(terminal_safe(record.error), kMostErrorColumns);
+  if (const std::string reason = record.reason_in_words(); !reason.empty()) words += ": " + terminal_safe(reason);
+  if (!record.error.empty() && !is_report_of_signal(record.error))
+    words += ": " + shortened(terminal_safe(record.error), kMostErrorColumns);
   if (!record.location.empty()) words += " at " + shortened(terminal_safe(record.location), kMostErrorColumns);
   return words;
+}
+
+std::string verdict_in_words(const Verdict& verdict) {
+  std::string cause = verdict.culprit ? cause_in_words(*verdict.culprit) : std::string();
+  if (verdict.culprit && verdict.end.kind == RunEnd::Kind::kWorkerFailed) return cause;
+  RunEnd end = verdict.end;
+  if (verdict.culprit && end.kind == RunEnd::Kind::kHang) end.who.clear();  // the cause says it
+  return fmt::format("the run was stopped: {}{}{}", reason_in_words(end), cause.empty() ? "" : ": ", cause);
 }
 
 std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int others, const RunFactsForText& facts) {
@@ -236,21 +271,17 @@ std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts) {
   if (verdict.culprit) text += evidence_lines(*verdict.culprit, facts);
   text += overruled_line(verdict, facts);
   text += doubt_line(verdict, facts);
+  text += places_line(verdict, facts);
   text += surroundings_line(verdict, facts);
   if (verdict.culprit && !facts.core_dump.empty()) {
     text += message_line(Severity::kNote,
                          fmt::format("core dump of rank {}: {}", verdict.culprit->rank, facts.core_dump), facts.colour);
   }
-  if (verdict.culprit) {
-    const std::string cause = message_line(Severity::kError, cause_in_words(*verdict.culprit), facts.colour);
-    text += hint_line(*verdict.culprit, facts);
-    if (!facts.cause_told && !text.empty()) text.insert(0, cause);
-    text += cause;
-  } else {
-    text += message_line(Severity::kError, fmt::format("the run was stopped: {}", reason_in_words(verdict.end)),
-                         facts.colour);
-  }
-  return text;
+  if (verdict.culprit) text += hint_line(*verdict.culprit, facts);
+  const std::string cause = message_line(Severity::kError, verdict_in_words(verdict), facts.colour);
+  const bool failed = verdict.end.kind == RunEnd::Kind::kWorkerFailed;
+  if (failed && verdict.culprit && !facts.cause_told && !text.empty()) text.insert(0, cause);
+  return text + cause;
 }
 
 }  // namespace lrun

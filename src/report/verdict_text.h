@@ -42,13 +42,17 @@ StartProblem start_problem(const FailureRecord& record, const RunFactsForText& f
 /// 'rank 1 (local rank 1, pid 4242, GPU 2 on gpu-node-1) exited with code 3 after 0.4s: ValueError: boom at a.py:3'.
 std::string cause_in_words(const FailureRecord& record);
 
+/// The last line of a verdict: its cause, or why the run was stopped, and for whom it had waited then.
+std::string verdict_in_words(const Verdict& verdict);
+
 /// The line said when a run begins to stop: the cause as soon as it is seen, and what happens now.
 std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int others, const RunFactsForText& facts);
 
 /// The block at the very end of a run that did not succeed; empty for one that did. First the cause, unless it was told
 /// when it was seen or would stand right above the last line; then the decisive lines of the
-/// culprit, then why another one that ended before it is not to blame, the others and the logs in one line, a hint when
-/// the cause is known, and in the last line the cause. At most 15 lines for any number of ranks.
+/// culprit, then why another one that ended before it is not to blame, where the others were seen, the others and the
+/// logs in one line, a hint when the cause is known, and in the last line the cause. At most 15 lines for any number of
+/// ranks.
 std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts);
 
 }  // namespace lrun

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::array<std::pair<Cause, std::string_view>, 12> kCauseNames{{
     {Cause::kSucceeded, "succeeded"},
+    {Cause::kEndedEarly, "ended_early"},
     {Cause::kOwnError, "own_error"},
     {Cause::kFatalSignal, "fatal_signal"},
     {Cause::kOutOfMemory, "out_of_memory"},

@@ -8,6 +8,7 @@ namespace lrun {
 /// Why a worker ended, as a class: what a scheduler or a script may act on.
 enum class Cause {
   kSucceeded,            ///< exit code 0
+  kEndedEarly,           ///< exit code 0 while others waited for it, which failed or had to be stopped
   kOwnError,             ///< an exit code other than 0, by its own will
   kFatalSignal,          ///< a signal that lrun did not send
   kOutOfMemory,          ///< the kernel's out-of-memory killer, seen in the cgroup of the run

@@ -27,6 +27,10 @@ constexpr std::array kTimeoutWords{
     std::string_view("ProcessGroupNCCL's watchdog got stuck"),
     std::string_view("ms for recv operation to complete"),  // gloo
     std::string_view("ms for send operation to complete"),
+    std::string_view("DistStoreError: wait timeout after "),
+    std::string_view(" seconds waiting for clients. "),
+    std::string_view("failed to pass monitoredBarrier in "),
+    std::string_view("No ranks successfully processed in monitoredBarrier"),
     std::string_view("lrun::CollectiveTimeout"),
 };
 

@@ -116,6 +116,7 @@ std::string FailureRecord::reason_in_words() const {
     case Cause::kProbablyOutOfMemory:
       return itself ? std::string() : "probably the kernel's out-of-memory killer ended a process of it";
     case Cause::kFatalSignal:
+    case Cause::kEndedEarly:
       return detail;
     case Cause::kSharedMemoryFull:
       return "/dev/shm is full" + in_brackets;

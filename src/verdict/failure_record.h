@@ -42,7 +42,7 @@ struct FailureRecord {
   Cause cause = Cause::kSucceeded;  ///< judged by explain()
   std::string error;                ///< what it said itself: 'ValueError: bad batch'; one line, may be empty
   std::string location;             ///< 'train.py:12 in step'; empty when unknown
-  std::string detail;               ///< what the machine adds: 'memory limit 64 MiB'; empty when nothing
+  std::string detail;               ///< what is known besides: 'memory limit 64 MiB'; empty when nothing
   std::string error_file;           ///< where it left its exception as JSON; empty when it did not
   std::int64_t error_time = 0;      ///< seconds since the epoch, as that file tells; 0: it does not
 

@@ -1,7 +1,14 @@
 #include "verdict/hint_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <csignal>
+#include <optional>
+
+#include "verdict/collective_name.h"
+#include "verdict/native_error.h"
 
 namespace lrun {
 namespace {
@@ -108,6 +115,30 @@ constexpr HintRule kRules[] = {
      "the program cleared its environment: RANK is set by lrun"},
 };
 
+/// How to see the source line of a fault that only the machine code of is known.
+std::string hint_of_fault(const FailureRecord& record) {
+  for (const std::string& line : record.evidence) {
+    const std::optional<FaultReport> report = parse_fault_report(line);
+    if (!report) continue;
+    const std::string_view place = report->own_place();
+    const auto plus = place.rfind('+');
+    if (!place.starts_with('/') || plus == std::string_view::npos) return {};
+    return fmt::format("'addr2line -Cfipe {} {}' names the source line", place.substr(0, plus), place.substr(plus + 1));
+  }
+  return {};
+}
+
+/// A fault of the program that said nothing of it.
+constexpr std::array kFaults{SIGSEGV, SIGABRT, SIGFPE, SIGTRAP, SIGBUS, SIGILL};
+
+std::string hint_of_silent_fault(const FailureRecord& record, bool asked_for_core) {
+  const bool is_fault = std::any_of(kFaults.begin(), kFaults.end(), [&](int fault) { return record.ended_by(fault); });
+  const bool silent = record.error.empty() && record.location.empty();
+  if (!is_fault || !silent) return {};
+  return fmt::format("'--debug-rank {}' runs it in a debugger{}", record.rank,
+                     asked_for_core ? "" : "; '--core' keeps its memory for one");
+}
+
 std::string_view hint_of_signal(int signal_number) {
   switch (signal_number) {
     case SIGKILL:
@@ -147,6 +178,10 @@ std::string_view hint_of_cause(const FailureRecord& record) {
              "/dev/shm";
     case Cause::kCpuTimeLimit:
       return "'ulimit -t' limits the CPU time of each process; '--rlimit cpu=unlimited' where the hard limit allows it";
+    case Cause::kEndedEarly:
+      return record.detail.find(kMeeting) != std::string::npos
+                 ? "every rank has to call init_process_group"
+                 : "give every rank as many batches (DistributedSampler, drop_last), or let ranks run out with Join";
     case Cause::kOwnError:  // the machine adds nothing else to it
       return record.detail.empty() ? ""
                                    : "make room there, or name another folder with '--log-dir'; 'df -h' shows which";
@@ -170,21 +205,24 @@ const HintRule* find_hint(std::string_view line) {
 namespace {
 
 /// What gives the hint when no rule asks for more than the record.
-std::string general_hint_for(const FailureRecord& record) {
+std::string general_hint_for(const FailureRecord& record, bool asked_for_core) {
   if (const std::string_view hint = hint_of_cause(record); !hint.empty()) return std::string(hint);
   if (record.cause == Cause::kExecFailed) return {};
   if (const HintRule* rule = find_hint(record.error)) return std::string(rule->hint);
   for (auto line = record.evidence.rbegin(); line != record.evidence.rend(); ++line) {
     if (const HintRule* rule = find_hint(*line)) return std::string(rule->hint);
   }
-  return std::string(hint_of_ending(record));
+  if (std::string hint = hint_of_fault(record); !hint.empty()) return hint;
+  if (const std::string_view hint = hint_of_ending(record); !hint.empty()) return std::string(hint);
+  const bool by_itself = record.cause == Cause::kFatalSignal || record.cause == Cause::kOwnError;
+  return by_itself ? hint_of_silent_fault(record, asked_for_core) : std::string();
 }
 
 }  // namespace
 
-std::string hint_for(const FailureRecord& record, std::string_view python) {
+std::string hint_for(const FailureRecord& record, std::string_view python, bool asked_for_core) {
   constexpr std::string_view kUnknown = "'which python3' tells which runs";
-  std::string hint = general_hint_for(record);
+  std::string hint = general_hint_for(record, asked_for_core);
   const std::size_t at = hint.find(kUnknown);
   if (at != std::string::npos && !python.empty()) {
     hint.replace(at, kUnknown.size(), "it is '" + std::string(python) + "'");

@@ -20,8 +20,9 @@ struct HintRule {
 std::span<const HintRule> hint_table();
 
 /// What would help; empty when the cause is not known. Pure.
-/// \param python  the interpreter that lrun gave the program to; empty: none, or nobody knows which
-std::string hint_for(const FailureRecord& record, std::string_view python = {});
+/// \param python          the interpreter that lrun gave the program to; empty: none, or nobody knows which
+/// \param asked_for_core  a core file was to be written
+std::string hint_for(const FailureRecord& record, std::string_view python = {}, bool asked_for_core = false);
 
 /// The rule whose words are in `line`, or nullptr.
 const HintRule* find_hint(std::string_view line);

@@ -18,7 +18,8 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostFailuresBytes = std::size_t{60} << 10U;
 constexpr std::size_t kMostTextBytes = 1024;
-constexpr std::size_t kMostFailures = 8;  ///< that are read
+constexpr std::size_t kMostFailures = 8;  ///< and places that are read
+constexpr int kMostRanks = 100'000;       ///< of a place
 constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 
 Json json_of(const RunEnd& end) {
@@ -47,9 +48,9 @@ std::optional<RunEnd> run_end_from(const Json& json) {
   return sound && stops && end.node_rank >= -1 ? std::optional(std::move(end)) : std::nullopt;
 }
 
-/// Neither a success nor the answer to lrun's own signal without an account of its own.
+/// All but the answer to lrun's own signal without an account of its own: also an end with 0 that others waited for.
 bool may_be_the_cause(const FailureRecord& record) {
-  return !record.success() && (!record.stopped_by_lrun() || record.error_time > 0);
+  return !record.stopped_by_lrun() || (!record.success() && record.error_time > 0);
 }
 
 void shift_times(FailureRecord& record, const ClockShift& shift) {
@@ -104,6 +105,34 @@ Fates fates_from(const Json& json) {
   return {number("stopped_by_signal"), number("killed"), number("lost"), number("failed"), number("succeeded")};
 }
 
+Json json_of(const std::vector<RankPlace>& places) {
+  Json list = Json::array();
+  for (const RankPlace& place : places) {
+    list.push_back({{"verb", place.verb},
+                    {"verb_all", place.verb_all},
+                    {"place", place.place},
+                    {"waits_for_others", place.waits_for_others},
+                    {"count", place.count},
+                    {"first_rank", place.first_rank}});
+  }
+  return list;
+}
+
+/// Bounded, as they may come from another machine.
+std::vector<RankPlace> places_from(const Json& json) {
+  std::vector<RankPlace> places;
+  for (const Json& one : json) {
+    if (places.size() == kMostFailures) break;
+    const auto text = [&one](const char* name) {
+      return one.at(name).get<std::string>().substr(0, RankPlace::kMostPlaceBytes);
+    };
+    const auto number = [&one](const char* name) { return std::clamp(json_integer(one.at(name)), 0, kMostRanks); };
+    places.push_back({text("verb"), text("verb_all"), text("place"), one.at("waits_for_others").get<bool>(),
+                      number("count"), number("first_rank")});
+  }
+  return put_together({}, places);
+}
+
 /// \return false: there is nothing left to leave out.
 bool leave_something_out(std::vector<FailureRecord>& failures) {
   const auto talkative = std::find_if(failures.rbegin(), failures.rend(),
@@ -146,6 +175,7 @@ JobReport put_together(const JobReport& one, const JobReport& other) {
           .is_incomplete = one.is_incomplete || other.is_incomplete,
           .grace_expired = one.grace_expired || other.grace_expired,
           .failures = decisive_records(failures),
+          .places = put_together(one.places, other.places),
           .fates = {sum_of(one.fates.stopped_by_signal, other.fates.stopped_by_signal),
                     sum_of(one.fates.killed, other.fates.killed), sum_of(one.fates.lost, other.fates.lost),
                     sum_of(one.fates.failed, other.fates.failed), sum_of(one.fates.succeeded, other.fates.succeeded)}};
@@ -162,6 +192,7 @@ std::string to_json(const JobReport& report) {
                                   {"is_incomplete", report.is_incomplete},
                                   {"grace_expired", report.grace_expired},
                                   {"failures", std::move(texts)},
+                                  {"places", json_of(report.places)},
                                   {"fates", json_of(report.fates)}});
     if (text.size() <= kMostFailuresBytes || !leave_something_out(failures)) return text;
   }
@@ -180,6 +211,7 @@ std::optional<JobReport> job_report_from_json(std::string_view text) {
       if (!failure || report.failures.size() == kMostFailures) return std::nullopt;
       report.failures.push_back(std::move(*failure));
     }
+    report.places = places_from(json.at("places"));
     report.fates = fates_from(json.at("fates"));
     return report;
   } catch (const Json::exception&) {

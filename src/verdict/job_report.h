@@ -26,7 +26,8 @@ struct JobReport {
   bool wants_no_more = false;           ///< somebody asked for the end of the run: no attempt may follow
   bool is_incomplete = false;           ///< what some node came to is not known
   bool grace_expired = false;           ///< workers were killed because they did not end in time
-  std::vector<FailureRecord> failures;  ///< those that decide who is the cause
+  std::vector<FailureRecord> failures;  ///< those that decide who is the cause, and the first that ended with 0
+  std::vector<RankPlace> places;        ///< where workers were before they were stopped, if anybody looked
   Fates fates;                          ///< of all workers
 
   bool operator==(const JobReport&) const = default;

@@ -38,7 +38,8 @@ std::optional<NodeChange> node_change(const std::optional<Reason>& joined, const
 
 bool may_follow_from(const Verdict& verdict, const NodeChange& change) {
   if (verdict.end.kind != RunEnd::Kind::kWorkerFailed) return false;
-  return !verdict.culprit || is_victim(verdict.culprit->cause) || is_after(*verdict.culprit, change.since_ns);
+  const FailureRecord* const failure = verdict.failure();
+  return failure == nullptr || is_victim(failure->cause) || is_after(*failure, change.since_ns);
 }
 
 /// What judge() counted are only the failures that decide.
@@ -57,7 +58,7 @@ void count_others(Verdict& verdict, const Fates& all) {
 }  // namespace
 
 Verdict judge_job(const JobReport& report, int own_rank, const std::optional<NodeLoss>& loss) {
-  Verdict verdict = judge(report.reason ? end_for(*report.reason, own_rank) : RunEnd{}, report.failures);
+  Verdict verdict = judge(report.reason ? end_for(*report.reason, own_rank) : RunEnd{}, report.failures, report.places);
   const std::optional<NodeChange> change = node_change(report.joined, loss);
   if (change && (!report.reason || may_follow_from(verdict, *change))) verdict = judge(change->end, report.failures);
   if (verdict.end.kind == RunEnd::Kind::kSucceeded && report.is_incomplete) verdict = judge(unknown_end(), {});

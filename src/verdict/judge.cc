@@ -1,5 +1,7 @@
 #include "verdict/judge.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -8,10 +10,15 @@
 #include <tuple>
 #include <utility>
 
+#include "verdict/collective_name.h"
+#include "verdict/has_any.h"
+
 namespace lrun {
 namespace {
 
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
+/// A rank closes its connections a moment before its process has ended: who loses them may be gone sooner.
+constexpr std::int64_t kTeardown = kNanoseconds;
 
 /// When it failed, in whole seconds: what the worker wrote down is older than its death.
 std::int64_t second_of(const FailureRecord& record) {
@@ -44,6 +51,43 @@ const FailureRecord* first_of(const std::vector<FailureRecord>& records, const a
 }
 
 bool has_account(const FailureRecord& record) { return record.error_time > 0; }
+
+bool ended_well(const FailureRecord& record) { return record.success() && !record.stopped_by_lrun(); }
+
+/// Not of a group of ranks: what Python's sockets say of a connection to a database or a server of files.
+constexpr std::array kOfOtherConnections{std::string_view("[Errno 104]"), std::string_view("(104, "),
+                                         std::string_view("Error 104 ")};
+
+/// Its error is what a rank gets whose peer is gone.
+bool lost_a_rank(const FailureRecord& record) {
+  return is_victim(record.cause) && !has_any(record.error, kOfOtherConnections);
+}
+
+/// 'rank 0 waited for it in all_reduce at train.py:5'.
+std::string waited_in_words(const FailureRecord& victim) {
+  std::string text = fmt::format("rank {} waited for it", victim.rank);
+  std::string collective = collective_in(victim.error);
+  for (const std::string& line : victim.evidence) {
+    if (collective.empty()) collective = collective_in(line);
+  }
+  if (!collective.empty()) text += " in " + collective;
+  if (!victim.location.empty()) text += " at " + victim.location;
+  return text.substr(0, FailureRecord::kMostErrorBytes / 2);
+}
+
+FailureRecord blamed_for_its_early_end(FailureRecord record, const std::string& consequence) {
+  const bool before_the_first_step = consequence.find(kMeeting) != std::string::npos;
+  record.cause = Cause::kEndedEarly;
+  record.detail = consequence + (before_the_first_step ? "" : ": did it run fewer steps?");
+  return record;
+}
+
+/// Whoever stopped the run: its ranks may have waited for ever.
+bool may_have_been_waited_for(RunEnd::Kind kind) {
+  constexpr std::array kStops{RunEnd::Kind::kTimedOut, RunEnd::Kind::kHang, RunEnd::Kind::kStartTimedOut,
+                              RunEnd::Kind::kInterrupted, RunEnd::Kind::kRequested};
+  return std::find(kStops.begin(), kStops.end(), kind) != kStops.end();
+}
 
 const FailureRecord* find_culprit(const std::vector<FailureRecord>& records) {
   const bool by_second = std::any_of(records.begin(), records.end(), has_account);
@@ -85,7 +129,7 @@ void sort_out(Verdict& verdict, const std::vector<FailureRecord>& records, const
 
 /// A culprit that lrun had stopped ended by lrun's signal: then the code is that of the one that failed in public.
 const FailureRecord& blamed_end(const Verdict& verdict) {
-  return verdict.culprit->stopped_by_lrun() && verdict.overruled ? *verdict.overruled : *verdict.culprit;
+  return verdict.culprit->stopped_by_lrun() && verdict.overruled ? *verdict.overruled : *verdict.failure();
 }
 
 void decide_code(Verdict& verdict) {
@@ -131,16 +175,32 @@ int& Fates::of(const FailureRecord& record) {
   return record.success() ? succeeded : failed;
 }
 
-Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records) {
+const FailureRecord* Verdict::failure() const {
+  if (culprit && !culprit->success()) return &*culprit;
+  return overruled ? &*overruled : nullptr;
+}
+
+Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records, const std::vector<RankPlace>& places) {
   Verdict verdict;
   verdict.end = end;
+  verdict.places = places;
   const bool blames = end.kind == RunEnd::Kind::kWorkerFailed || end.kind == RunEnd::Kind::kStartFailed;
   const FailureRecord* culprit = blames ? find_culprit(records) : nullptr;
+  const FailureRecord* const early = first_of(records, ended_well, order_of_death);
   if (culprit != nullptr) {
     verdict.culprit = *culprit;
-    const auto order = [](const FailureRecord& record) { return order_of_death(record); };
-    const FailureRecord* const first = first_of(records, failed_by_itself, order);
+    const FailureRecord* const first = first_of(records, failed_by_itself, order_of_death);
     if (first != nullptr && first != culprit) verdict.overruled = *first;
+    if (early != nullptr && lost_a_rank(*culprit) && early->steady_ns <= culprit->steady_ns + kTeardown) {
+      verdict.overruled = *std::exchange(culprit, early);
+      verdict.culprit = blamed_for_its_early_end(*early, waited_in_words(*verdict.overruled));
+    }
+  } else if (early != nullptr && may_have_been_waited_for(end.kind)) {
+    verdict.ended_first = *early;
+    if (const std::string waiting = waiting_in_words(places); !waiting.empty()) {
+      culprit = early;
+      verdict.culprit = blamed_for_its_early_end(*early, waiting);
+    }
   }
   sort_out(verdict, records, culprit);
   decide_code(verdict);
@@ -157,6 +217,7 @@ std::vector<FailureRecord> decisive_records(const std::vector<FailureRecord>& re
   }
   decisive.push_back(first_of(records, failed_by_itself, order_of_death));
   decisive.push_back(first_of(records, has_account, order_of_death));
+  decisive.push_back(first_of(records, ended_well, order_of_death));
   std::vector<FailureRecord> found;
   for (auto one = decisive.begin(); one != decisive.end(); ++one) {
     if (*one != nullptr && std::find(decisive.begin(), one, *one) == one) found.push_back(**one);

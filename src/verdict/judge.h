@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "verdict/failure_record.h"
+#include "verdict/rank_places.h"
 #include "verdict/run_end.h"
 
 namespace lrun {
@@ -32,6 +33,9 @@ struct Verdict {
   /// The worker that failed first of all, when it was passed over: a victim (is_victim()), or with an error file that
   /// is younger than the culprit's.
   std::optional<FailureRecord> overruled;
+  /// The first that ended with 0 by itself, where others ran on until the run was stopped.
+  std::optional<FailureRecord> ended_first;
+  std::vector<RankPlace> places;       ///< where workers were before they were stopped, if anybody looked
   Fates others;                        ///< of all workers but the culprit
   std::vector<int> stopped_by_signal;  ///< their ranks, where one node's workers are judged; so are the next three
   std::vector<int> killed;
@@ -41,6 +45,9 @@ struct Verdict {
   int exit_code = 0;              ///< what lrun exits with
   int die_of_signal = 0;          ///< not 0: lrun is to end by this signal instead
 
+  /// The failure that ended the run: the culprit's, or that of whoever waited for a culprit that ended with 0. nullptr:
+  /// nobody failed by itself.
+  [[nodiscard]] const FailureRecord* failure() const;
   bool operator==(const Verdict&) const = default;
 };
 
@@ -50,10 +57,14 @@ struct Verdict {
 /// peer) only when nobody has an error of its own. The time of a failure is that of the worker's error file where it
 /// left one (whole seconds, as torchrun compares them), else that of its death; at the same instant the lowest rank.
 /// A rank that lrun stopped is never blamed, unless its error file is older than every other failure.
-Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records);
+///
+/// Where only victims failed, or where a limit or a person stopped the run and `places` show ranks that wait for
+/// others, the first that had ended with 0 by itself is to blame: as Cause::kEndedEarly, with who waited for it where.
+/// The exit code stays that of the failure, of the limit or of the signal.
+Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records, const std::vector<RankPlace>& places = {});
 
-/// Those of `records` by which judge() finds the culprit and who is overruled, the culprit first; at most six. What is
-/// decisive among those of several sets is decisive among all their records. Pure.
+/// Those of `records` by which judge() finds the culprit and who is overruled, the one that failed first; at most
+/// seven. What is decisive among those of several sets is decisive among all their records. Pure.
 std::vector<FailureRecord> decisive_records(const std::vector<FailureRecord>& records);
 
 /// lrun's own exit codes, after timeout(1).

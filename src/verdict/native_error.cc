@@ -79,6 +79,22 @@ FoundError read_rust_panic(const std::vector<std::string>& lines, std::size_t na
   return found;
 }
 
+std::string_view without_folder(std::string_view path) { return path.substr(path.rfind('/') + 1); }  // npos + 1 is 0
+
+/// The program does not live on behind it.
+std::optional<FoundError> read_fault(const std::vector<std::string>& lines, std::size_t named) {
+  const std::optional<FaultReport> report = parse_fault_report(lines[named]);
+  if (!report) return std::nullopt;
+  FoundError found{.line = named, .words = {}, .most_after = FoundError::kNoLimit};
+  if (!report->address.empty()) found.words.error = "address " + std::string(report->address);
+  if (!report->caller.empty()) {
+    found.words.error += (found.words.error.empty() ? "in " : " in ") + std::string(without_folder(report->place));
+  }
+  found.words.location = without_folder(report->own_place());
+  found.words.lines.push_back(lines[named]);
+  return found;
+}
+
 /// One line that says it all, recognised by these words. Something that went on may have said it before.
 constexpr std::array kTellingWords{
     std::string_view("WARNING: ThreadSanitizer: "),
@@ -161,6 +177,7 @@ std::optional<FoundError> read_at(const std::vector<std::string>& lines, std::si
   if (line.find(" panicked at ") != std::string_view::npos && line.starts_with("thread '")) {
     return read_rust_panic(lines, i);
   }
+  if (auto fault = read_fault(lines, i)) return fault;
   if (auto assertion = read_assertion(lines, i)) return assertion;
   if (!is_telling(line)) return std::nullopt;
   while (i > 0 && is_telling(lines[i - 1])) --i;  // 'terminate called' follows what called it
@@ -168,6 +185,30 @@ std::optional<FoundError> read_at(const std::vector<std::string>& lines, std::si
 }
 
 }  // namespace
+
+std::optional<FaultReport> parse_fault_report(std::string_view line) {
+  constexpr std::array kBeginnings{std::string_view("lrun: SIGSEGV "), std::string_view("lrun: SIGBUS "),
+                                   std::string_view("lrun: SIGFPE "), std::string_view("lrun: SIGILL ")};
+  constexpr std::string_view kAddress = "at address ";
+  constexpr std::string_view kPlace = "in ";
+  constexpr std::string_view kCaller = ", called from ";
+  const auto* const beginning = std::find_if(kBeginnings.begin(), kBeginnings.end(),
+                                             [&](std::string_view words) { return line.starts_with(words); });
+  if (beginning == kBeginnings.end()) return std::nullopt;
+  line.remove_prefix(beginning->size());
+  FaultReport report;
+  if (line.starts_with(kAddress)) {
+    line.remove_prefix(kAddress.size());
+    report.address = line.substr(0, line.find(' '));
+    line.remove_prefix(std::min(report.address.size() + 1, line.size()));
+  }
+  if (!line.starts_with(kPlace)) return std::nullopt;
+  line.remove_prefix(kPlace.size());
+  const auto caller = line.rfind(kCaller);
+  report.place = line.substr(0, caller);
+  if (caller != std::string_view::npos) report.caller = line.substr(caller + kCaller.size());
+  return report.place.empty() ? std::nullopt : std::optional(report);
+}
 
 std::optional<FoundError> find_native_error(const std::vector<std::string>& lines) {
   for (std::size_t i = lines.size(); i-- > 0;) {

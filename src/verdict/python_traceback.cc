@@ -1,7 +1,10 @@
 #include "verdict/python_traceback.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+
+#include "verdict/has_any.h"
 
 namespace lrun {
 namespace {
@@ -10,6 +13,7 @@ constexpr std::string_view kHeader = "Traceback (most recent call last):";
 constexpr std::string_view kGroupHeader = "+ Exception Group Traceback (most recent call last):";
 constexpr std::string_view kIgnored = "Exception ignored in";
 constexpr std::string_view kFatal = "Fatal Python error: ";
+constexpr std::string_view kMostRecentFirst = "(most recent call first):";
 constexpr std::string_view kFrame = "  File \"";
 constexpr std::string_view kIndentation = "  ";
 constexpr std::size_t kMostMessageLines = 3;  // of an exception whose text goes on below
@@ -55,12 +59,15 @@ std::string frame_location(std::string_view line) {
   return location;
 }
 
-/// A frame of Python itself or of an installed package: the error is seldom there.
-bool is_foreign(std::string_view frame) {
-  return frame.find("/site-packages/") != std::string_view::npos ||
-         frame.find("/dist-packages/") != std::string_view::npos ||
-         frame.find("/lib/python") != std::string_view::npos || frame.find("File \"<frozen ") != std::string_view::npos;
+/// The file of such a line; empty: it has none.
+std::string_view frame_file(std::string_view line) {
+  const auto quote = line.find("File \"");
+  if (quote == std::string_view::npos) return {};
+  line.remove_prefix(quote + 6);
+  return line.substr(0, line.find("\", line "));
 }
+
+bool is_foreign(std::string_view frame) { return is_foreign_source(frame_file(frame)); }
 
 /// Sees lines without their prefixes; a place behind the end is an empty line.
 class Lines {
@@ -162,17 +169,51 @@ std::optional<FoundError> read_syntax_error(const Lines& lines, std::size_t name
   return found;
 }
 
-/// faulthandler's report: the innermost frame comes first. The interpreter does not live on.
+/// The thread that crashed, in faulthandler's report: 'Current thread 0x00007f99e17ed040 (most recent call first):',
+/// also with the thread's name in between. What it says of C's stack under a header of its own has other frames.
+bool begins_current_thread(std::string_view line) {
+  return line.starts_with("Current thread ") && line.ends_with(kMostRecentFirst);
+}
+
+/// The frames of the thread that crashed, from its header on: the innermost comes first.
+void add_crashed_thread(LastWords& words, const Lines& lines, std::size_t header) {
+  std::size_t first = header + 1;
+  while (lines[first].starts_with(kIndentation) && !lines[first].starts_with(kFrame)) ++first;  // 'Garbage-collecting'
+  std::size_t own = first;
+  while (lines[own].starts_with(kFrame) && is_foreign(lines[own])) ++own;
+  if (!lines[own].starts_with(kFrame)) own = first;
+  words.location = frame_location(lines[own]);
+  if (frame_location(lines[first]).empty()) return;
+  words.lines.emplace_back(lines[first]);
+  if (own != first) words.lines.emplace_back(lines[own]);
+}
+
+/// faulthandler's report. The interpreter does not live on.
 std::optional<FoundError> read_fatal_error(const Lines& lines, std::size_t named) {
   FoundError found{.line = named, .words = {}, .most_after = FoundError::kNoLimit};
   found.words.error = lines[named];
   found.words.lines.emplace_back(lines[named]);
-  for (std::size_t i = named + 1; i < lines.size(); ++i) {
-    if (!lines[i].starts_with("Current thread")) continue;
-    found.words.location = frame_location(lines[i + 1]);
-    if (!found.words.location.empty()) found.words.lines.emplace_back(lines[i + 1]);
-    break;
+  std::size_t header = named + 1;
+  while (header < lines.size() && !begins_current_thread(lines[header])) ++header;
+  add_crashed_thread(found.words, lines, header);
+  return found;
+}
+
+bool is_of_report(std::string_view line) {
+  return line.empty() || line.starts_with(kIndentation) || line.ends_with(kMostRecentFirst) ||
+         line.starts_with("Extension modules: ");
+}
+
+/// What was kept may begin within such a report, as many threads have long stacks: then it is all that was kept.
+std::optional<FoundError> read_beheaded_report(const Lines& lines) {
+  std::size_t header = lines.size();
+  for (std::size_t i = 1; i < lines.size(); ++i) {  // the first line may be cut
+    if (!is_of_report(lines[i])) return std::nullopt;
+    if (header == lines.size() && begins_current_thread(lines[i])) header = i;
   }
+  if (header == lines.size()) return std::nullopt;
+  FoundError found{.line = header, .words = {}, .most_after = FoundError::kNoLimit};
+  add_crashed_thread(found.words, lines, header);
   return found;
 }
 
@@ -192,7 +233,25 @@ bool is_ignored(const Lines& lines, std::size_t header) {
   return header > 0 && lines[header - 1].starts_with(kIgnored);
 }
 
+/// How paths of files go on that nobody wrote for this program. PyTorch's own folders: it is also run where it was
+/// built.
+constexpr std::array kForeignFolders{
+    std::string_view("/site-packages/"),     std::string_view("/dist-packages/"),  std::string_view("/lib/python"),
+    std::string_view("/torch/distributed/"), std::string_view("/torch/autograd/"), std::string_view("/torch/nn/"),
+    std::string_view("/torch/utils/"),       std::string_view("/torch/_"),
+};
+
 }  // namespace
+
+bool is_foreign_source(std::string_view path) { return has_any(path, kForeignFolders) || path.starts_with("<frozen "); }
+
+bool is_report_of_signal(std::string_view error) {
+  constexpr std::array kSignals{std::string_view("Segmentation fault"), std::string_view("Aborted"),
+                                std::string_view("Bus error"), std::string_view("Floating point exception"),
+                                std::string_view("Illegal instruction")};
+  return error.starts_with(kFatal) &&
+         std::find(kSignals.begin(), kSignals.end(), error.substr(kFatal.size())) != kSignals.end();
+}
 
 std::string_view without_rank_prefix(std::string_view line) {
   if (!line.starts_with("[rank") && !line.starts_with("[default")) return line;
@@ -222,6 +281,7 @@ std::optional<FoundError> find_python_error(const std::vector<std::string>& all)
     }
     if (found) return found;
   }
+  if (auto found = read_beheaded_report(lines)) return found;
   return read_beheaded_traceback(lines);
 }
 

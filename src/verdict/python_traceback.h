@@ -12,6 +12,13 @@ namespace lrun {
 /// The line without '[rank1]: ' and without '[default1]:', which torch puts before the lines of a traceback.
 std::string_view without_rank_prefix(std::string_view line);
 
+/// A file of Python itself or of an installed package, by its path as a traceback has it: an error is seldom there.
+bool is_foreign_source(std::string_view path);
+
+/// faulthandler's words for a signal, 'Fatal Python error: Segmentation fault': they tell how the process ended, and
+/// not why.
+bool is_report_of_signal(std::string_view error);
+
 /// An error found in lines, and the index of the line that names it.
 struct FoundError {
   std::size_t line = 0;

@@ -8,6 +8,7 @@
 #include "base/split.h"
 #include "verdict/explain.h"
 #include "verdict/hint_table.h"
+#include "verdict/judge.h"
 #include "verdict/last_words.h"
 
 namespace {
@@ -34,6 +35,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::string& line : record.evidence) bytes += line.size() + 1;
   demand(bytes <= lrun::FailureRecord::kMostEvidenceBytes);
   demand(record.error.size() <= lrun::FailureRecord::kMostErrorBytes);
+  demand(record.location.size() <= lrun::FailureRecord::kMostErrorBytes);
+  lrun::FailureRecord early;
+  const lrun::Verdict verdict = lrun::judge({lrun::RunEnd::Kind::kWorkerFailed}, {early, record});
+  if (verdict.culprit) demand(verdict.culprit->detail.size() <= lrun::FailureRecord::kMostErrorBytes);
   demand(record.success() == (record.cause == lrun::Cause::kSucceeded));
   (void)lrun::hint_for(record);
   (void)record.in_words();

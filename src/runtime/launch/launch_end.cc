@@ -98,7 +98,13 @@ std::optional<LaunchEnd> LaunchEnd::parse(std::string_view text) {
 WorkersFailed failure_of(const LaunchEnd& end) {
   const Verdict verdict = judge(end.end, end.records);
   const std::string others = others_in_words(verdict);
-  if (verdict.culprit) {
+  const bool ended_early = verdict.culprit && verdict.culprit->cause == Cause::kEndedEarly;
+  if (ended_early && !end.unfinished) {
+    const FailureRecord& waited = *verdict.failure();
+    return {culprit_in_words(*verdict.culprit) + others + ": " + waited.error + evidence_of(waited),
+            verdict.culprit->rank, verdict.exit_code};
+  }
+  if (verdict.culprit && !ended_early) {
     const FailureRecord& culprit = *verdict.culprit;
     return {culprit_in_words(culprit) + others + evidence_of(culprit), culprit.rank, verdict.exit_code};
   }

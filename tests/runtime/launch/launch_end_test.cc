@@ -53,6 +53,24 @@ TEST(FailureOf, IsTheVerdictAboutTheRankToBlame) {
   EXPECT_EQ(failure.exit_code(), 3);
 }
 
+TEST(FailureOf, IsTheRankThatEndedWhileAnotherWaitedForIt) {
+  LaunchEnd end;
+  end.end.kind = RunEnd::Kind::kWorkerFailed;
+  end.records = {ended(1, 0), ended(2, 1)};
+  end.records[1].cause = Cause::kPeerLost;
+  end.records[1].error = "lrun::PeerLost: rank 1 (pid 101) left the group before all_reduce #5";
+  end.records[1].evidence = {end.records[1].error};
+  const WorkersFailed failure = failure_of(end);
+  EXPECT_STREQ(failure.what(),
+               "rank 1 (pid 101 on host) exited with code 0: rank 2 waited for it in all_reduce: did it run fewer "
+               "steps?; rank 2 failed later: lrun::PeerLost: rank 1 (pid 101) left the group before all_reduce #5");
+  EXPECT_EQ(failure.rank(), 1);
+  EXPECT_EQ(failure.exit_code(), 1);
+  end.unfinished = LaunchEnd::Unfinished{1, true};
+  EXPECT_STREQ(failure_of(end).what(),
+               "rank 1 (pid 101 on host) ended with code 0 before the function that launch() runs had returned");
+}
+
 TEST(FailureOf, BlamesNobodyForATimeASignalOrTheSupervisor) {
   LaunchEnd end;
   end.end = {.kind = RunEnd::Kind::kTimedOut, .limit_ms = 2000};

@@ -33,6 +33,22 @@ TEST(TorchrunSummary, ListsTheVictimsAndThenTheRootCause) {
   EXPECT_NE(text.find("\n" + std::string(60, '=') + "\n"), std::string::npos) << "the border is 60 wide at most";
 }
 
+TEST(TorchrunSummary, HasTheFailureForItsRootWhereAnotherRankEndedEarly) {
+  FailureRecord early;
+  early.rank = 1;
+  FailureRecord waited;
+  waited.value = 1;
+  waited.pid = 15887;
+  waited.steady_ns = 10;
+  waited.cause = Cause::kPeerLost;
+  const std::string text =
+      torchrun_summary(judge({RunEnd::Kind::kWorkerFailed}, {early, waited}), {early, waited}, "x", no_account);
+  EXPECT_NE(text.find("exitcode  : 1 (pid: 15887)"), std::string::npos) << text;
+  EXPECT_NE(text.find("<NO_OTHER_FAILURES>"), std::string::npos) << text;
+  const RankPlace waits{"waits in", "wait in", "barrier", true, 1, 0};
+  EXPECT_EQ(torchrun_summary(judge({RunEnd::Kind::kTimedOut}, {early}, {waits}), {early}, "x", no_account), "");
+}
+
 TEST(TorchrunSummary, ShowsTheCallStackThatAWorkerLeft) {
   FailureRecord culprit;
   culprit.value = 1;

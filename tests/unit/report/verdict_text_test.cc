@@ -160,6 +160,107 @@ TEST(VerdictText, HintsAtTheCureOfAProgramThatCannotRun) {
             "lrun: hint: 'chmod +x ./train' makes a script or program executable\n");
 }
 
+/// Rank 1 ended with 0 after three seconds, and rank 0 lost it.
+Verdict early_end() {
+  FailureRecord early = failed(1);
+  early.value = 0;
+  early.evidence.clear();
+  early.lifetime_ms = 3100;
+  FailureRecord waited = failed(0);
+  waited.value = 1;
+  waited.cause = Cause::kPeerLost;
+  waited.error = "RuntimeError: Connection closed by peer";
+  waited.location = "train.py:5";
+  waited.evidence = {"    dist.all_reduce(t)", waited.error};
+  waited.steady_ns = 10;
+  return judge({RunEnd::Kind::kWorkerFailed}, {early, waited});
+}
+
+TEST(VerdictText, NamesTheRankThatEndedWithZeroWhileAnotherWaitedForIt) {
+  const std::string cause =
+      "lrun: error: rank 1 (local rank 1, pid 4242 on host) exited with code 0 after 3.1s: rank 0 waited for it in "
+      "all_reduce at train.py:5: did it run fewer steps?\n";
+  EXPECT_EQ(verdict_text(early_end(), {.logs = "/logs"}),
+            cause +
+                "lrun: note: rank 0 then exited with code 1: it lost another worker: RuntimeError: Connection closed "
+                "by peer\n"
+                "lrun: note: 1 other worker failed after it; logs: /logs\n"
+                "lrun: hint: give every rank as many batches (DistributedSampler, drop_last), or let ranks run out "
+                "with Join\n" +
+                cause);
+  FailureRecord hostile = failed(0);
+  hostile.cause = Cause::kEndedEarly;
+  hostile.detail = "rank 0 waited for it at \x1b[2Jtrain.py:5";
+  EXPECT_EQ(cause_in_words(hostile).find('\x1b'), std::string::npos);
+}
+
+/// A run of two that was stopped after rank 1 had ended with 0.
+Verdict stopped_run(const RunEnd& end, const std::vector<RankPlace>& places) {
+  FailureRecord early = failed(1);
+  early.value = 0;
+  early.evidence.clear();
+  early.lifetime_ms = 3100;
+  FailureRecord other = failed(0);
+  other.ending = FailureRecord::Ending::kSignaled;
+  other.value = other.stop_signal = SIGTERM;
+  return judge(end, {early, other}, places);
+}
+
+TEST(VerdictText, SaysForWhomTheRanksWaitedWhenALimitStoppedThem) {
+  const RankPlace waits{"waits in", "wait in", "all_reduce at train.py:5", true, 1, 0};
+  const RankPlace loads{"runs", "run", "load (data.py:8)", false, 2, 2};
+  const RunEnd over{.kind = RunEnd::Kind::kTimedOut, .limit_ms = 10'000};
+  const std::string cause =
+      "rank 1 (local rank 1, pid 4242 on host) exited with code 0 after 3.1s: rank 0 waits for it in all_reduce at "
+      "train.py:5: did it run fewer steps?\n";
+  const std::string hint =
+      "lrun: hint: give every rank as many batches (DistributedSampler, drop_last), or let ranks run out with Join\n";
+  EXPECT_EQ(verdict_text(stopped_run(over, {waits}), {}),
+            "lrun: note: 1 other worker ended in the grace\n" + hint +
+                "lrun: error: the run was stopped: the 10s of --timeout are over: " + cause);
+  EXPECT_EQ(verdict_text(stopped_run(over, {loads, waits}), {}),
+            "lrun: note: seen before the stop: 2 ranks run load (data.py:8); rank 0 waits in all_reduce at train.py:5\n"
+            "lrun: note: 1 other worker ended in the grace\n" +
+                hint + "lrun: error: the run was stopped: the 10s of --timeout are over: " + cause);
+  EXPECT_EQ(verdict_text(stopped_run(over, {loads}), {}),
+            "lrun: note: seen before the stop: 2 ranks run load (data.py:8)\n"
+            "lrun: note: 2 workers: 1 ended in the grace and 1 had succeeded (rank 1 after 3.1s)\n"
+            "lrun: error: the run was stopped: the 10s of --timeout are over\n");
+  const RunEnd hang{.kind = RunEnd::Kind::kHang, .limit_ms = 10'000, .who = "rank 0 waits in all_reduce"};
+  EXPECT_EQ(verdict_text(stopped_run(hang, {waits}), {}),
+            "lrun: note: 1 other worker ended in the grace\n" + hint +
+                "lrun: error: the run was stopped: no worker made progress for the 10s of --hang-timeout: " + cause);
+}
+
+TEST(VerdictText, OfALostPeerSaysWhereTheOthersWere) {
+  Verdict verdict;
+  verdict.end.kind = RunEnd::Kind::kWorkerFailed;
+  verdict.culprit = failed(1);
+  verdict.culprit->cause = Cause::kWatchdogAbort;
+  verdict.others.stopped_by_signal = 1;
+  verdict.places = {{"is in", "are in", "read() of a pipe, called from load (data.py:8)", false, 1, 3}};
+  const std::string text = verdict_text(verdict, {});
+  EXPECT_NE(
+      text.find("lrun: note: seen before the stop: rank 3 is in read() of a pipe, called from load (data.py:8)\n"),
+      std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("--settle"), std::string::npos) << "the others are known to have lived";
+}
+
+TEST(CauseInWords, OfACrashInPythonIsItsPlaceAndTellsTheSignalOnce) {
+  FailureRecord record = failed(1);
+  record.ending = FailureRecord::Ending::kSignaled;
+  record.value = SIGSEGV;
+  record.cause = Cause::kFatalSignal;
+  record.error = "Fatal Python error: Segmentation fault";
+  record.location = "train.py:40 in step";
+  EXPECT_EQ(cause_in_words(record),
+            "rank 1 (local rank 1, pid 4242 on host) died of SIGSEGV (invalid memory access) after 0.4s at train.py:40 "
+            "in step");
+  record.error = "Fatal Python error: Cannot recover from stack overflow.";
+  EXPECT_NE(cause_in_words(record).find(": Fatal Python error: Cannot recover"), std::string::npos);
+}
+
 TEST(VerdictText, SaysThatAVictimMayNotBeTheCause) {
   Verdict verdict;
   verdict.end.kind = RunEnd::Kind::kWorkerFailed;

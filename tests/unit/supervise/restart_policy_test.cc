@@ -52,6 +52,13 @@ TEST(RestartPolicy, OnlyAFailureIsFollowedByARestart) {
   EXPECT_EQ(choose_restart({.most = 0}, {}, failed(exited(1, "a"))).kind, Kind::kNone);
 }
 
+TEST(RestartPolicy, ARankThatEndsEarlyTwiceWhileItStartsWillDoSoAgain) {
+  FailureRecord early;
+  early.cause = Cause::kEndedEarly;
+  early.detail = "rank 0 waited for it in all_reduce at train.py:5";
+  EXPECT_EQ(after({.most = 3, .repeats_identical = false}, {early, early}).kind, Kind::kRepeats);
+}
+
 TEST(RestartPolicy, AChangeOfNodesCostsNoRestart) {
   for (const RunEnd::Kind end : {RunEnd::Kind::kNodeLost, RunEnd::Kind::kNodeJoined}) {
     Verdict verdict;

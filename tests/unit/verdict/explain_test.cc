@@ -112,6 +112,19 @@ TEST(Explain, SeesAVictimInATimeoutOfGlooAndOfLiblrun) {
             Cause::kWatchdogAbort);
 }
 
+TEST(Explain, SeesAVictimInAWaitForRanksThatNeverCame) {
+  for (const char* const error :
+       {"torch.distributed.DistStoreError: wait timeout after 4000ms, keys: /default_pg/0//cpu//0/1",
+        "torch.distributed.DistStoreError: Timed out after 301 seconds waiting for clients. 1/2 clients joined.",
+        "RuntimeError: Ranks 1 failed to pass monitoredBarrier in 5000 ms"}) {
+    EXPECT_EQ(explained(Ending::kExited, 1,
+                        {.last_lines = {"Traceback (most recent call last):", "  File \"a.py\", line 1, in f", error}})
+                  .cause,
+              Cause::kWatchdogAbort)
+        << error;
+  }
+}
+
 TEST(Explain, SeesNoVictimInAWatchdogThatEndedForAnErrorOfItsOwn) {
   EXPECT_EQ(explained(Ending::kSignaled, SIGABRT,
                       {.last_lines = {"Process group watchdog thread terminated with exception: CUDA error: an illegal "

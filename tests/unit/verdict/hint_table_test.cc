@@ -133,13 +133,38 @@ TEST(HintFor, LooksAtTheErrorBeforeTheOtherLines) {
   EXPECT_EQ(hint_for(record), find_hint("Permission denied")->hint);
 }
 
+TEST(HintFor, ACrashThatNobodyExplainsIsWhatToTypeNext) {
+  FailureRecord record;
+  record.rank = 1;
+  record.cause = Cause::kFatalSignal;
+  record.ending = FailureRecord::Ending::kSignaled;
+  record.value = SIGSEGV;
+  record.evidence = {"step 3"};
+  EXPECT_EQ(hint_for(record), "'--debug-rank 1' runs it in a debugger; '--core' keeps its memory for one");
+  EXPECT_EQ(hint_for(record, "", true), "'--debug-rank 1' runs it in a debugger");
+  record.location = "train.py:40 in step";
+  EXPECT_EQ(hint_for(record), "");
+  record.location = "train+0x5678";
+  record.evidence = {"lrun: SIGSEGV at address 0x10 in /home/me/train+0x5678"};
+  EXPECT_EQ(hint_for(record), "'addr2line -Cfipe /home/me/train 0x5678' names the source line");
+}
+
+TEST(HintFor, AnEarlyEndIsHowRanksComeToTheSameNumberOfSteps) {
+  FailureRecord record;
+  record.cause = Cause::kEndedEarly;
+  record.detail = "rank 0 waited for it in all_reduce at train.py:5: did it run fewer steps?";
+  EXPECT_NE(hint_for(record).find("give every rank as many batches"), std::string::npos) << hint_for(record);
+  record.detail = "rank 0 waited for it in init_process_group at train.py:5";
+  EXPECT_EQ(hint_for(record), "every rank has to call init_process_group");
+}
+
 TEST(HintFor, KnowsSomeSignalsAndCodesOfShells) {
   FailureRecord record;
   record.cause = Cause::kFatalSignal;
   record.ending = FailureRecord::Ending::kSignaled;
   record.value = SIGXCPU;
   EXPECT_EQ(hint_for(record), "'ulimit -t' limits the CPU time");
-  record.value = SIGSEGV;
+  record.value = SIGUSR1;
   EXPECT_EQ(hint_for(record), "");
   record.ending = FailureRecord::Ending::kExited;
   record.value = 127;

@@ -82,6 +82,36 @@ TEST(JudgeJob, BlamesTheSameWorkerOnEveryNode) {
   }
 }
 
+TEST(JudgeJob, BlamesARankOfAnotherNodeThatEndedWithZeroWhileOthersWaited) {
+  FailureRecord waited = ended(0, 1, 20, Cause::kPeerLost);
+  waited.error = "RuntimeError: Connection closed by peer";
+  const Reports reports{report(0, {Kind::kWorkerFailed}, 20, {waited, stopped(1)}),
+                        report(1, told_by_b(Kind::kWorkerFailed), 30, {ended(2, 0, 10), ended(3, 0, 12)})};
+  for (const int node : {0, 1}) {
+    const Verdict verdict = judge_all(reports, node, {});
+    ASSERT_TRUE(verdict.culprit) << "node " << node;
+    EXPECT_EQ(verdict.culprit->rank, 2);
+    EXPECT_EQ(verdict.culprit->node, "b");
+    EXPECT_EQ(verdict.culprit->cause, Cause::kEndedEarly);
+    EXPECT_EQ(verdict.exit_code, 1);
+    EXPECT_EQ(verdict.others, (Fates{.stopped_by_signal = 1, .failed = 1, .succeeded = 1}));
+  }
+  const NodeLoss loss{{.kind = Kind::kNodeLost, .who = "node c is lost", .node = "node c"}, 5};
+  EXPECT_EQ(judge_all(reports, 0, loss).end, loss.end) << "a lost node explains the lost connection";
+}
+
+TEST(JudgeJob, PutsTogetherWhereTheRanksOfAllNodesWere) {
+  JobReport one = report(0, {Kind::kTimedOut}, 20, {stopped(0), stopped(1)});
+  one.places = {{"waits in", "wait in", "all_reduce at train.py:5", true, 2, 0}};
+  JobReport other = report(1, {Kind::kTimedOut}, 21, {ended(2, 0, 10), stopped(3)});
+  other.places = {{"waits in", "wait in", "all_reduce at train.py:5", true, 1, 3}};
+  const Verdict verdict = judge_all({one, other}, 0, {});
+  ASSERT_TRUE(verdict.culprit);
+  EXPECT_EQ(verdict.culprit->rank, 2);
+  EXPECT_EQ(verdict.culprit->detail, "3 ranks wait for it in all_reduce at train.py:5: did it run fewer steps?");
+  EXPECT_EQ(verdict.exit_code, kExitTimedOut);
+}
+
 TEST(JudgeJob, ComparesTimesOnOneClock) {
   const std::vector<FailureRecord> of_a{ended(0, 3, 100 * kSecond)};
   const std::vector<FailureRecord> of_b{ended(2, 4, 5 * kSecond)};  // by a clock that began later

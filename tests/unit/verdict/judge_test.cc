@@ -85,6 +85,105 @@ TEST(Judge, BlamesTheFirstVictimWhenThereIsNobodyElse) {
   EXPECT_EQ(verdict.overruled, std::nullopt);
 }
 
+constexpr std::int64_t kAWhile = 1'000'000'000;  // a second
+
+/// What gloo's all_reduce raises in a program of torch.
+FailureRecord lost_its_peer(int rank, std::int64_t when) {
+  FailureRecord record = ended(rank, Ending::kExited, 1, when);
+  record.cause = Cause::kPeerLost;
+  record.error = "RuntimeError: [/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:4242";
+  record.location = "train.py:5";
+  record.evidence = {"  File \"train.py\", line 5, in <module>", "    dist.all_reduce(t)", record.error};
+  return record;
+}
+
+TEST(Judge, BlamesTheRankThatEndedWithZeroWhileAnotherWaitedForIt) {
+  const Verdict verdict =
+      judge({Kind::kWorkerFailed}, {ended(1, Ending::kExited, 0, 3 * kAWhile), lost_its_peer(0, 4 * kAWhile)});
+  ASSERT_TRUE(verdict.culprit && verdict.overruled);
+  EXPECT_EQ(verdict.culprit->rank, 1);
+  EXPECT_EQ(verdict.culprit->cause, Cause::kEndedEarly);
+  EXPECT_EQ(verdict.culprit->in_words(),
+            "exited with code 0: rank 0 waited for it in all_reduce at train.py:5: did it run fewer steps?");
+  EXPECT_EQ(verdict.overruled->rank, 0);
+  EXPECT_EQ(verdict.failure()->rank, 0);
+  EXPECT_EQ(verdict.exit_code, 1) << "of the one that failed";
+  EXPECT_EQ(verdict.failed_later, std::vector<int>{0});
+}
+
+TEST(Judge, BlamesTheFirstOfThoseThatEndedWithZeroAndTellsOfTheFirstThatWaited) {
+  const Verdict verdict = judge(
+      {Kind::kWorkerFailed},
+      {ended(3, Ending::kExited, 0, 20), ended(2, Ending::kExited, 0, 10), lost_its_peer(1, 30), lost_its_peer(0, 40)});
+  ASSERT_TRUE(verdict.culprit && verdict.overruled);
+  EXPECT_EQ(verdict.culprit->rank, 2);
+  EXPECT_EQ(verdict.overruled->rank, 1);
+  EXPECT_EQ(verdict.others, (Fates{.failed = 2, .succeeded = 1}));
+}
+
+TEST(Judge, SeesAnEarlyEndAlsoWhereItsProcessEndedAMomentAfterItsConnections) {
+  const auto culprit = [](std::int64_t end) {
+    return judge({Kind::kWorkerFailed}, {lost_its_peer(0, 4 * kAWhile), ended(1, Ending::kExited, 0, end)})
+        .culprit->rank;
+  };
+  EXPECT_EQ(culprit(4 * kAWhile + kAWhile / 2), 1);
+  EXPECT_EQ(culprit(6 * kAWhile), 0) << "it ran on for long";
+}
+
+TEST(Judge, BlamesNoEarlyEndForAnErrorThatIsNotItsConsequence) {
+  const FailureRecord early = ended(1, Ending::kExited, 0, 10);
+  FailureRecord own = ended(0, Ending::kExited, 1, 20);
+  own.cause = Cause::kOwnError;
+  own.error = "ValueError: no such metric";
+  EXPECT_EQ(judge({Kind::kWorkerFailed}, {early, own}).culprit->rank, 0) << "evaluation on rank 0";
+  EXPECT_EQ(judge({Kind::kWorkerFailed}, {early, lost_its_peer(2, 20), own}).culprit->rank, 0);
+  FailureRecord crashed = ended(0, Ending::kSignaled, SIGSEGV, 20);
+  crashed.cause = Cause::kFatalSignal;
+  EXPECT_EQ(judge({Kind::kWorkerFailed}, {early, crashed}).culprit->rank, 0);
+  for (const char* const error :
+       {"ConnectionResetError: [Errno 104] Connection reset by peer",
+        "requests.exceptions.ConnectionError: ('Connection aborted.', ConnectionResetError(104, 'Connection reset by "
+        "peer'))"}) {
+    FailureRecord upload = lost_its_peer(0, 20);
+    upload.error = error;
+    EXPECT_EQ(judge({Kind::kWorkerFailed}, {early, upload}).culprit->rank, 0) << error;
+  }
+  const FailureRecord obeyed = ended(1, Ending::kExited, 0, 10, SIGTERM);
+  EXPECT_EQ(judge({Kind::kWorkerFailed}, {obeyed, lost_its_peer(0, 5)}).culprit->rank, 0) << "it was told to end";
+}
+
+TEST(Judge, SaysOfARankThatNeverMetTheOthersNothingAboutSteps) {
+  FailureRecord waited = lost_its_peer(0, 20);
+  waited.cause = Cause::kWatchdogAbort;
+  waited.error = "torch.distributed.DistStoreError: wait timeout after 4000ms, keys: /default_pg/0//cpu//0/1";
+  waited.evidence = {"    dist.init_process_group(\"gloo\")", waited.error};
+  const Verdict verdict = judge({Kind::kWorkerFailed}, {ended(1, Ending::kExited, 0, 10), waited});
+  EXPECT_EQ(verdict.culprit->in_words(),
+            "exited with code 0: rank 0 waited for it in init_process_group at train.py:5");
+}
+
+const RankPlace kWaits{"waits in", "wait in", "all_reduce at train.py:5", true, 1, 0};
+const RankPlace kEvaluates{"runs", "run", "evaluate (train.py:80)", false, 1, 0};
+
+TEST(Judge, BlamesAnEarlyEndWhereARunWasStoppedWhileOthersWaited) {
+  const std::vector<FailureRecord> records{ended(1, Ending::kExited, 0, 10),
+                                           ended(0, Ending::kSignaled, SIGTERM, 90, SIGTERM)};
+  const Verdict timed_out = judge({Kind::kTimedOut}, records, {kWaits});
+  ASSERT_TRUE(timed_out.culprit);
+  EXPECT_EQ(timed_out.culprit->rank, 1);
+  EXPECT_EQ(timed_out.culprit->cause, Cause::kEndedEarly);
+  EXPECT_EQ(timed_out.failure(), nullptr);
+  EXPECT_EQ(timed_out.exit_code, kExitTimedOut);
+  const Verdict interrupted = judge({Kind::kInterrupted, SIGINT}, records, {kWaits});
+  ASSERT_TRUE(interrupted.culprit);
+  EXPECT_EQ(interrupted.die_of_signal, SIGINT);
+  const Verdict at_work = judge({Kind::kTimedOut}, records, {kEvaluates});
+  EXPECT_FALSE(at_work.culprit) << "rank 0 was at work alone";
+  ASSERT_TRUE(at_work.ended_first);
+  EXPECT_EQ(at_work.ended_first->rank, 1);
+  EXPECT_FALSE(judge({Kind::kConsoleClosed}, records, {kWaits}).culprit);
+}
+
 FailureRecord with_error_file(FailureRecord record, std::int64_t time) {
   record.error_time = time;
   record.wall_ns = 2'000'000'000'000'000'000;

@@ -1,0 +1,68 @@
+#include "verdict/rank_places.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostPlaces = 8;
+constexpr std::size_t kMostInWords = 6;
+
+/// A rank that others wait for is not where most are: those that wait are the first to be left out.
+auto order_of(const RankPlace& place) {
+  return std::tie(place.waits_for_others, place.place, place.verb, place.verb_all);
+}
+
+bool is_more_frequent(const RankPlace& one, const RankPlace& other) {
+  return std::tuple(-one.count, one.first_rank) < std::tuple(-other.count, other.first_rank);
+}
+
+std::string ranks_of(const RankPlace& place) {
+  return place.count > 1 ? fmt::format("{} ranks", place.count) : fmt::format("rank {}", place.first_rank);
+}
+
+}  // namespace
+
+std::vector<RankPlace> put_together(std::vector<RankPlace> one, const std::vector<RankPlace>& other) {
+  for (const RankPlace& place : other) {
+    const auto same =
+        std::find_if(one.begin(), one.end(), [&](const RankPlace& mine) { return order_of(mine) == order_of(place); });
+    if (same == one.end()) {
+      one.push_back(place);
+    } else {
+      same->count += place.count;
+      same->first_rank = std::min(same->first_rank, place.first_rank);
+    }
+  }
+  std::sort(one.begin(), one.end(), [](const auto& a, const auto& b) { return order_of(a) < order_of(b); });
+  if (one.size() > kMostPlaces) one.resize(kMostPlaces);
+  return one;
+}
+
+std::string in_words(std::vector<RankPlace> places) {
+  std::sort(places.begin(), places.end(), is_more_frequent);
+  std::stable_partition(places.begin(), places.end(), [](const RankPlace& place) { return !place.waits_for_others; });
+  int left_out = 0;
+  for (; places.size() > kMostInWords; places.pop_back()) left_out += places.back().count;
+  std::sort(places.begin(), places.end(), is_more_frequent);
+  std::string text;
+  for (const RankPlace& place : places) {
+    text += (text.empty() ? "" : "; ") + ranks_of(place) + " " + (place.count > 1 ? place.verb_all : place.verb);
+    if (!place.place.empty()) text += " " + place.place;
+  }
+  return left_out == 0 ? text : fmt::format("{}; {} more ranks elsewhere", text, left_out);
+}
+
+std::string waiting_in_words(const std::vector<RankPlace>& places) {
+  const RankPlace* most = nullptr;
+  for (const RankPlace& place : places) {
+    if (place.waits_for_others && (most == nullptr || is_more_frequent(place, *most))) most = &place;
+  }
+  if (most == nullptr) return {};
+  return fmt::format("{} {} for it in {}", ranks_of(*most), most->count > 1 ? "wait" : "waits", most->place);
+}
+
+}  // namespace lrun
