@@ -156,7 +156,7 @@ _lrun_options_of_verb() {
     doctor) values='--hosts --json --verbose --help' ;;
     status) values='--json --help' ;;
     report) values='--html --help' ;;
-    stack) values='--json --pids --help' ;;
+    stack) values='--brief --json --pids --help' ;;
   esac
 }
 

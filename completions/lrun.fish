@@ -93,7 +93,7 @@ function __lrun_complete_verb
             case report
                 printf '%s\n' --html --help
             case stack
-                printf '%s\n' --json --pids --help
+                printf '%s\n' --brief --json --pids --help
         end
         return
     end

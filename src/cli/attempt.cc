@@ -79,7 +79,8 @@ void Attempt::supervise(std::function<void()> finished) {
                       Supervisor::Facts{membership_.self.name, membership_.attempt, plan.grace.value, plan.settle.value,
                                         plan.settle_for_victims, plan.settle_at_start, folder_,
                                         has_cgroup ? surroundings_.cgroup.folder() : std::filesystem::path(),
-                                        WorkerOutput::workers_write_files(plan.output, node())});
+                                        WorkerOutput::workers_write_files(plan.output, node()),
+                                        surroundings_.look});
   output_.take_over(group_.workers(), surroundings_.logs, surroundings_.loop, [this] { terminal_came_back(); });
   supervisor_->begin(std::move(finished));
 }

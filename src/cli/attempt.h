@@ -35,7 +35,8 @@ class Attempt {
     EventLoop& loop;
     LogRouter& logs;
     RunObserver& observer;
-    const RunCgroup& cgroup;  ///< of the run; may be none
+    const RunCgroup& cgroup;     ///< of the run; may be none
+    Supervisor::Look look = {};  ///< empty: nobody looks where workers are before they are stopped
   };
 
   /// \param logs  of the run's log and error files, which has to outlive the attempt; nullptr: there are none.

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "cli/diagnostics.h"
-#include "inspect/stack_sampler.h"
 #include "process/cpu_time.h"
+#include "report/stack_text.h"
 
 namespace lrun {
 namespace {
@@ -59,8 +58,8 @@ void HangGuard::hangs() {
   say_(message_line(Severity::kWarning,
                     "no progress for " + format_duration(plan_.hang_timeout.value) + "; looking where every rank is",
                     takes_colour(STDERR_FILENO)));
-  stacks_ = std::make_unique<ToolRun>(loop_, stack_request(attempt_.processes()),
-                                      [this](const ToolOutcome& outcome) { stacks_told(outcome); });
+  stacks_ = look_at_ranks(loop_, attempt_.processes(), false,
+                          [this](const auto& samples, const std::string& problem) { stacks_told(samples, problem); });
 }
 
 /// The console may be gone when somebody asks in the morning. What cannot be kept was shown at least.
@@ -69,16 +68,19 @@ void HangGuard::keep(std::string_view stacks) const {
   if (const Fd file = attempt_.open_file("stacks.txt")) (void)write_all(file.get(), stacks);
 }
 
-void HangGuard::stacks_told(const ToolOutcome& outcome) {
-  say_(!outcome.output.empty()
-           ? outcome.output
-           : message_line(Severity::kWarning, "no rank could be asked where it is: " + outcome.errors,
-                          takes_colour(STDERR_FILENO)));
-  keep(outcome.output);
+void HangGuard::stacks_told(const std::optional<std::vector<StackSample>>& samples, const std::string& problem) {
+  const std::vector<StackGroup> groups = fold_stacks(samples.value_or(std::vector<StackSample>()));
+  const std::string text = samples ? stack_text(*samples) : std::string();
+  say_(samples ? text
+               : message_line(Severity::kWarning, "no rank could be asked where it is: " + problem,
+                              takes_colour(STDERR_FILENO)));
+  keep(text);
   RunEnd end{RunEnd::Kind::kHang};
-  end.who = outcome.output.substr(0, outcome.output.find('\n'));
+  end.who = stacks_in_a_sentence(groups);
   end.limit_ms = plan_.hang_timeout.value.count();
-  if (plan_.on_hang != OnHang::kDump) attempt_.supervisor().handle(TimeIsOver{end, plan_.on_hang == OnHang::kRestart});
+  if (plan_.on_hang == OnHang::kDump) return;
+  attempt_.supervisor().saw_workers(places_of(groups));
+  attempt_.supervisor().handle(TimeIsOver{end, plan_.on_hang == OnHang::kRestart});
 }
 
 }  // namespace lrun

@@ -2,11 +2,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/attempt.h"
-#include "process/tool_run.h"
+#include "cli/rank_look.h"
 #include "supervise/hang_watch.h"
 
 namespace lrun {
@@ -18,11 +20,14 @@ class HangGuard {
   HangGuard(EventLoop& loop, const LaunchPlan& plan, Attempt& attempt, const LogRouter& logs,
             std::function<void(const std::string& text)> say);
 
+  /// Somebody else is going to look where the ranks are: two debuggers cannot.
+  void end_look() { stacks_.reset(); }
+
  private:
   [[nodiscard]] RunProgress progress() const;
   void hangs();
   void keep(std::string_view stacks) const;
-  void stacks_told(const ToolOutcome& outcome);
+  void stacks_told(const std::optional<std::vector<StackSample>>& samples, const std::string& problem);
 
   EventLoop& loop_;
   const LaunchPlan& plan_;

@@ -55,6 +55,7 @@ void JobRun::attempt_over(const RunOutcome& outcome, bool wants_no_more) {
       report_of(membership_.self.name, membership_.self.node_rank, led_further ? loss_->end : outcome.end,
                 end_ns_ != 0 ? end_ns_ : nanoseconds(std::chrono::steady_clock::now()), outcome.records, shift());
   own_report_.wants_no_more = wants_no_more;
+  own_report_.places = outcome.places;
   state_ = State::kReported;
   vanish();
   if (alone_) return judge_round(own_report_);
@@ -161,7 +162,7 @@ void JobRun::told_to_stop(const std::string& text) {
   final_ = final_ || !end.may_go_on();
   if (state_ == State::kReported || state_ == State::kDone) return;  // what is to be judged comes with the reports
   if (notice) their_cause_ = notice->cause;
-  calls_.stop(end);
+  calls_.stop(end, their_cause_ && is_victim(their_cause_->cause));
 }
 
 void JobRun::node_lost(const std::string& node, const std::string& how, std::int64_t heard_ns,
@@ -176,7 +177,7 @@ void JobRun::node_lost(const std::string& node, const std::string& how, std::int
   const bool between = state_ == State::kDeciding || state_ == State::kIsReady;
   if (between && !alone_) return calls_.note(end.who);                             // the next attempt is without it
   if (state_ == State::kRunning && end_ns_ != 0 && !alone_) calls_.note(end.who);  // the stop has another reason
-  if (state_ != State::kReported) return calls_.stop(end);
+  if (state_ != State::kReported) return calls_.stop(end, false);
   if (alone_) judge_round(own_report_);
 }
 
@@ -189,7 +190,7 @@ void JobRun::meeting_lost(const std::string& how, std::int64_t heard_ns) {
   const bool between = state_ == State::kDeciding || state_ == State::kIsReady;
   if (between) return calls_.note(end.who);
   if (state_ == State::kRunning && end_ns_ != 0) calls_.note(end.who);  // the stop has another reason
-  if (state_ != State::kReported) calls_.stop(end);
+  if (state_ != State::kReported) calls_.stop(end, false);
 }
 
 /// The first one counts.
@@ -220,7 +221,7 @@ std::string JobRun::nodes_in_words(int nodes) const {
 
 void JobRun::node_joined(const std::string& node, const std::string& text) {
   if (state_ == State::kRunning) {
-    calls_.stop({.kind = RunEnd::Kind::kNodeJoined, .who = text, .node = "node " + node});
+    calls_.stop({.kind = RunEnd::Kind::kNodeJoined, .who = text, .node = "node " + node}, false);
   }
 }
 
@@ -231,7 +232,7 @@ void JobRun::ended(const std::string& why) {
   alone_ = true;
   if (!loss_) loss_ = NodeLoss{{.kind = RunEnd::Kind::kNodeLost, .node = "the job"}};
   loss_->end.who = loss_text_ + (loss_text_.empty() ? "" : "; ") + why;
-  calls_.stop(RunEnd(loss_->end));
+  calls_.stop(RunEnd(loss_->end), false);
 }
 
 /// What cannot be read is not known to anybody.

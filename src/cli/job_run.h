@@ -19,7 +19,8 @@ namespace lrun {
 class JobRun : public RunObserver {
  public:
   struct Calls {
-    std::function<void(const RunEnd& end)> stop;  ///< what runs here, or waits to run
+    /// What runs here, or waits to run. `victim`: a worker failed elsewhere that looks like a victim of another.
+    std::function<void(const RunEnd& end, bool victim)> stop;
     /// An attempt is over on all nodes. `final`: none may follow.
     std::function<void(const Verdict& verdict, bool final)> over;
     std::function<void()> begin;                        ///< the next attempt, as membership() says

@@ -161,9 +161,8 @@ std::optional<StartFailure> NodeRun::begin_attempt(int number) {
   const bool has_to_log = WorkerOutput::workers_write_files(plan_.output, node());
   if (const std::string refusal = folders_.make(has_to_log); !refusal.empty()) warn(refusal);
   if (folders_.logs() == nullptr) logs_->do_without_files();
-  auto next = std::make_unique<Attempt>(
-      Attempt::Surroundings{plan_, facts_.start, loop_, *logs_, observer(), guard_.cgroup()}, std::move(membership),
-      folders_.logs(), LogFolder::of_attempt(number, starts_[number]++));
+  auto next = std::make_unique<Attempt>(surroundings(), std::move(membership), folders_.logs(),
+                                        LogFolder::of_attempt(number, starts_[number]++));
   if (plan_.personality.failure == Personality::Failure::kTorchrunSummary) {
     next->make_rank_folders();  // its words are made of error files, also those of programs that end within
                                 // milliseconds
@@ -322,7 +321,7 @@ void NodeRun::conclude() {
   left_nothing_ = nothing_survives();
   if (store_ != nullptr) store_->tell_refusals();
   const RunOutcome outcome = attempt_->supervisor().outcome();
-  verdict_ = agreed_ ? *agreed_ : judge(early_end_.value_or(outcome.end), outcome.records);
+  verdict_ = agreed_ ? *agreed_ : judge(early_end_.value_or(outcome.end), outcome.records, outcome.places);
   verdict_.restarts = attempt_->membership().attempt;
   if (job_) job_->bye(what_became_of_job(verdict_));
   if (const std::string problem = leave_error_file(environment_, verdict_); !problem.empty()) warn(problem);
@@ -331,9 +330,11 @@ void NodeRun::conclude() {
   facts.restarts = restarts_in_words(last_choice_.kind, verdict_.restarts);
   facts.cause_told = verdict_.culprit && reporter_.has_told(*verdict_.culprit);
   write_result(verdict_, outcome.records, plain_text(verdict_, facts));
-  const bool summary = plan_.personality.failure == Personality::Failure::kTorchrunSummary && verdict_.failure() != nullptr;
-  const std::string text = summary ? torchrun_summary(verdict_, outcome.records, facts_.program, read_own_account)
-                                   : verdict_text(verdict_, facts);
+  std::string text;
+  if (plan_.personality.failure == Personality::Failure::kTorchrunSummary) {
+    text = torchrun_summary(verdict_, outcome.records, facts_.program, read_own_account);
+  }
+  if (text.empty()) text = verdict_text(verdict_, facts);
   logs_->begin_last_words();
   if (!text.empty()) say_of_job(text);
   const Duration patience = guard_died_ ? Duration::zero() : console_patience(verdict_.end.kind);

@@ -69,6 +69,8 @@ class NodeRun {
   Verdict run_attempts();
   std::optional<StartFailure> begin_attempt(int number);
   [[nodiscard]] int first_attempt() const { return job_ ? job_->membership().attempt : 0; }
+  [[nodiscard]] Attempt::Surroundings surroundings();
+  [[nodiscard]] std::shared_ptr<void> look_at_workers();
   void tell_start() const;
   void open_run_directory();
   void plan_housework();
@@ -82,7 +84,7 @@ class NodeRun {
   void attempt_judged(const Verdict& verdict, bool final);
   void restart();
   void enter_round();
-  void end_early(const RunEnd& end);
+  void end_early(const RunEnd& end, bool victim = false);
   void tell_missing_liblrun();
   void tell_waiting();
   void stop_run(const Event& event, const RunEnd& end);

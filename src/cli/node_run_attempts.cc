@@ -13,12 +13,14 @@
 #include "cli/diagnostics.h"
 #include "cli/horovod_facts.h"
 #include "cli/node_run.h"
+#include "cli/rank_look.h"
 #include "cli/run_ending.h"
 #include "cluster/slurm.h"
 #include "plan/device_request.h"
 #include "plan/horovod_environment.h"
 #include "plan/strategy_choice.h"
 #include "report/restart_text.h"
+#include "report/stack_text.h"
 
 namespace lrun {
 namespace {
@@ -54,13 +56,28 @@ std::vector<int> ranks_missing_in(const HorovodValues& values, int world_size) {
 
 void NodeRun::join_job() {
   job_.emplace(*facts_.job, facts_.membership, *plan_.rendezvous, reporter_,
-               JobRun::Calls{.stop = [this](const RunEnd& end) { end_early(end); },
+               JobRun::Calls{.stop = [this](const RunEnd& end, bool victim) { end_early(end, victim); },
                              .over = [this](const Verdict& verdict, bool final) { attempt_judged(verdict, final); },
                              .begin = [this] { restart(); },
                              .note = [this](const std::string& text) { note(text); },
                              .warn = [this](const std::string& line) { warn(line); }});
   take_history(facts_.membership);
   use_store_of_job();
+}
+
+Attempt::Surroundings NodeRun::surroundings() {
+  Attempt::Surroundings all{plan_, facts_.start, loop_, *logs_, observer(), guard_.cgroup()};
+  if (plan_.personality.failure != Personality::Failure::kTorchrunSummary) {  // which says nothing of what is seen
+    all.look = [this] { return look_at_workers(); };
+  }
+  return all;
+}
+
+std::shared_ptr<void> NodeRun::look_at_workers() {
+  if (hang_guard_) hang_guard_->end_look();
+  return look_at_ranks(loop_, attempt_->running(), true, [this](const auto& samples, const std::string&) {
+    attempt_->supervisor().saw_workers(places_of(fold_stacks(samples.value_or(std::vector<StackSample>()))));
+  });
 }
 
 /// What the attempts came to before we came, or in the round before.
@@ -90,9 +107,11 @@ RunObserver& NodeRun::observer() { return job_ ? static_cast<RunObserver&>(*job_
 
 /// Another node stops, or somebody here stops while nothing of ours runs. Where an attempt's workers run elsewhere, all
 /// nodes' reports still decide; who asks twice does not want to wait for them.
-void NodeRun::end_early(const RunEnd& end) {
+///
+/// \param victim  a worker failed there that looks like a victim of another
+void NodeRun::end_early(const RunEnd& end, bool victim) {
   if (concluding_) return;
-  if (!job_->waits()) return attempt_->supervisor().handle(StoppedElsewhere{end});
+  if (!job_->waits()) return attempt_->supervisor().handle(StoppedElsewhere{end, victim});
   const bool is_second = early_end_.has_value();
   early_end_ = end;
   if (end.is_ours()) job_->stop_others(end);
@@ -146,7 +165,7 @@ void NodeRun::attempt_over() {
   }
   const RunOutcome outcome = attempt_->supervisor().outcome();
   if (outcome.end.kind == RunEnd::Kind::kSucceeded) tell_missing_liblrun();
-  if (!job_) return attempt_judged(judge(outcome.end, outcome.records), false);
+  if (!job_) return attempt_judged(judge(outcome.end, outcome.records, outcome.places), false);
   if (outcome.end.kind != RunEnd::Kind::kSucceeded) nothing_survives();
   if (early_end_) return conclude();  // the job goes on without us
   job_->attempt_over(outcome, attempt_->supervisor().state().unwanted);

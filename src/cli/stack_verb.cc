@@ -49,11 +49,12 @@ std::vector<RankProcess> processes_of(const RunEntry& run) {
   return processes;
 }
 
-std::vector<StackSample> sample(const std::vector<RankProcess>& processes, const Environment& environment) {
+std::vector<StackSample> sample(const std::vector<RankProcess>& processes, bool brief, const Environment& environment) {
+  constexpr StackSampler::Limits kBrief{.tool = Duration(2000), .all = Duration(3000), .native_too = false};
   EventLoop loop;
   std::vector<StackSample> samples;
-  StackSampler sampler(loop, find_stack_tools(environment.get("PATH").value_or("")), processes, {},
-                       [&](std::vector<StackSample> all) {
+  StackSampler sampler(loop, find_stack_tools(environment.get("PATH").value_or("")), processes,
+                       brief ? kBrief : StackSampler::Limits(), [&](std::vector<StackSample> all) {
                          samples = std::move(all);
                          loop.stop();
                        });
@@ -77,8 +78,11 @@ int stack_verb(const VerbRequest& request, const Environment& environment) {
   std::vector<RankProcess> processes = request.processes;
   if (!processes.empty()) refuse_when_none_lives(processes);
   if (processes.empty()) processes = processes_of(living_run(request.run, state_folder(environment), "lrun stack"));
-  const std::vector<StackSample> samples = sample(processes, environment);
-  return print(request.json ? stack_json(samples) : stack_text(samples)) ? 0 : kExitRefused;
+  const std::vector<StackSample> samples = sample(processes, request.brief, environment);
+  const std::string text = request.json    ? stack_json(samples)
+                           : request.brief ? stacks_in_a_sentence(fold_stacks(samples)) + "\n"
+                                           : stack_text(samples);
+  return print(text) ? 0 : kExitRefused;
 }
 
 }  // namespace lrun

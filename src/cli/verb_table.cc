@@ -38,6 +38,8 @@ void pids(const std::string& value, VerbRequest& request) {
   throw UserError("'--pids' takes at most 4096 processes", "ask for those that matter");
 }
 
+void brief(const std::string&, VerbRequest& request) { request.brief = true; }
+
 void verbose(const std::string&, VerbRequest& request) { request.verbose = true; }
 
 void hosts(const std::string& value, VerbRequest& request) {
@@ -70,6 +72,7 @@ constexpr VerbOption kReportOptions[] = {
 };
 
 constexpr VerbOption kStackOptions[] = {
+    {"brief", "", "The sentence alone, within 3 seconds; no native stack where Python's is known.", brief},
     {"json", "", "One JSON object for programs.", json},
     {"pids", "[RANK:]PID,...", "Look at these processes instead of a run's.", pids},
 };

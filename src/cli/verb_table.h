@@ -21,6 +21,7 @@ struct VerbRequest {
   std::vector<RankProcess> processes;  ///< instead of those of a run
   std::vector<std::string> hosts;      ///< to be reached from here
   bool verbose = false;                ///< also what is in order
+  bool brief = false;                  ///< only what a sentence needs
 
   bool operator==(const VerbRequest&) const = default;
 };

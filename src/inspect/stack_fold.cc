@@ -6,55 +6,17 @@
 #include <string_view>
 #include <utility>
 
+#include "verdict/collective_name.h"
+
 namespace lrun {
 namespace {
 
 using Frames = std::vector<StackFrame>;
 
-/// Spelled without underscores in lower case → as people say it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kCollectives{{
-    {"allreduce", "all_reduce"},
-    {"allreducecoalesced", "all_reduce"},
-    {"ncclallreduce", "all_reduce"},
-    {"allgather", "all_gather"},
-    {"allgatherintotensor", "all_gather"},
-    {"allgatherobject", "all_gather"},
-    {"ncclallgather", "all_gather"},
-    {"reducescatter", "reduce_scatter"},
-    {"reducescattertensor", "reduce_scatter"},
-    {"ncclreducescatter", "reduce_scatter"},
-    {"broadcast", "broadcast"},
-    {"broadcastobjectlist", "broadcast"},
-    {"ncclbroadcast", "broadcast"},
-    {"alltoall", "all_to_all"},
-    {"alltoallsingle", "all_to_all"},
-    {"barrier", "barrier"},
-    {"monitoredbarrier", "barrier"},
-}};
-
 /// What a stack of C and C++ begins with before it comes to the program: waiting as such says nothing.
 constexpr std::array<std::string_view, 12> kPlumbing{"pthread_",  "std::",  "__",     "clock_nanosleep",
                                                      "nanosleep", "sleep",  "usleep", "poll",
                                                      "syscall",   "select", "epoll_", "??"};
-
-/// 'a::b<c>::f(int)' → 'f': the name without namespace, arguments and template.
-std::string_view plain_name(std::string_view function) {
-  int depth = 0;
-  std::size_t begin = 0;
-  std::size_t end = function.size();
-  for (std::size_t i = 0; i < function.size(); ++i) {
-    const char letter = function[i];
-    if (letter == '(' && depth == 0 && i > begin && !function.substr(i).starts_with("(anonymous namespace)")) {
-      end = i;
-      break;
-    }
-    if (letter == '<' || letter == '(') ++depth;
-    if ((letter == '>' || letter == ')') && depth > 0) --depth;
-    if (depth == 0 && (letter == ' ' || (letter == ':' && i > 0 && function[i - 1] == ':'))) begin = i + 1;
-  }
-  const std::string_view name = function.substr(begin, end - std::min(begin, end));
-  return name.substr(0, name.find('<'));
-}
 
 bool is_plumbing(const StackFrame& frame) {
   return std::any_of(kPlumbing.begin(), kPlumbing.end(),
@@ -67,6 +29,21 @@ std::pair<std::size_t, std::string> find_collective(const Frames& frames) {
     if (std::string name = collective_name(frames[i].function); !name.empty()) return {i, std::move(name)};
   }
   return {frames.size(), {}};
+}
+
+/// Functions of LibTorch and liblrun, and what they are built on.
+constexpr std::array<std::string_view, 7> kLibraries{"lrun::", "torch::", "c10::", "c10d::", "at::", "gloo::", "std::"};
+
+/// Who called it from the program's own source: 'train.py:40'; empty where no line is known.
+std::string call_place(const Frames& frames, std::size_t collective) {
+  for (std::size_t i = collective + 1; i < frames.size(); ++i) {
+    const StackFrame& frame = frames[i];
+    const bool of_library = std::any_of(kLibraries.begin(), kLibraries.end(),
+                                        [&](std::string_view name) { return frame.function.starts_with(name); });
+    const bool has_line = frame.place.find(':') != std::string::npos;
+    if (!frame.foreign && !of_library && has_line) return frame.place;
+  }
+  return {};
 }
 
 /// 'pipe:[42]' → 'a pipe': numbers that differ between ranks say nothing.
@@ -120,7 +97,10 @@ Words words_of(const StackSample& sample) {
   if (sample.state == 0 || sample.state == 'Z' || sample.state == 'X') return {"has ended", "have ended", ""};
   if (sample.state == 'T' || sample.state == 't') return {"is stopped", "are stopped", ""};
   for (const Frames* frames : {&sample.python, &sample.native}) {
-    if (std::string name = find_collective(*frames).second; !name.empty()) return {"waits in", "wait in", name, true};
+    auto [found, name] = find_collective(*frames);
+    if (name.empty()) continue;
+    if (const std::string from = call_place(*frames, found); !from.empty()) name += " at " + from;
+    return {"waits in", "wait in", std::move(name), true};
   }
   if (!sample.system_call.empty()) return in_kernel(sample, sample.system_call + "()");
   const std::string caller = caller_in_words(sample);
@@ -131,17 +111,6 @@ Words words_of(const StackSample& sample) {
 }
 
 }  // namespace
-
-std::string collective_name(const std::string& function) {
-  std::string folded;
-  for (const char letter : plain_name(function)) {
-    if (letter != '_') folded += letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-  }
-  for (const auto& [spelled, name] : kCollectives) {
-    if (folded == spelled) return std::string(name);
-  }
-  return {};
-}
 
 std::vector<StackGroup> fold_stacks(const std::vector<StackSample>& samples) {
   std::vector<StackGroup> groups;
@@ -157,8 +126,12 @@ std::vector<StackGroup> fold_stacks(const std::vector<StackSample>& samples) {
       continue;
     }
     keys.push_back(std::move(key));
-    groups.push_back(
-        {{sample.rank}, std::move(words.verb), std::move(words.verb_all), std::move(words.place), std::move(sample)});
+    groups.push_back({{sample.rank},
+                      std::move(words.verb),
+                      std::move(words.verb_all),
+                      std::move(words.place),
+                      words.collective,
+                      std::move(sample)});
   }
   std::stable_sort(groups.begin(), groups.end(),
                    [](const auto& a, const auto& b) { return a.ranks.size() > b.ranks.size(); });

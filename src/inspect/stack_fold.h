@@ -12,8 +12,9 @@ struct StackGroup {
   std::vector<int> ranks;
   std::string verb;      ///< of one rank: 'waits in', 'is in', 'runs', 'is stopped', 'has ended'
   std::string verb_all;  ///< of several: 'wait in', 'are in', …
-  std::string place;     ///< 'all_reduce', 'read() of a pipe, called from load (train.py:40)'; may be empty
-  StackSample example;   ///< of the lowest rank
+  std::string place;  ///< 'all_reduce at train.py:12', 'read() of a pipe, called from load (train.py:40)'; may be empty
+  bool waits_for_others = false;  ///< inside of a collective operation
+  StackSample example;            ///< of the lowest rank
 
   bool operator==(const StackGroup&) const = default;
 };
@@ -21,9 +22,5 @@ struct StackGroup {
 /// Groups ranks whose stacks are the same, the largest group first and then by rank. Ranks that are inside of the same
 /// collective operation, called from the same place, are together whatever they do inside of it. Pure.
 std::vector<StackGroup> fold_stacks(const std::vector<StackSample>& samples);
-
-/// 'allreduce' of 'ncclAllReduce', 'c10d::ProcessGroup::allreduce(…)' and 'all_reduce', as people call it:
-/// 'all_reduce'. Empty when the function is no collective operation.
-std::string collective_name(const std::string& function);
 
 }  // namespace lrun

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/split.h"
+#include "verdict/python_traceback.h"
 
 namespace lrun {
 namespace {
@@ -19,10 +20,10 @@ std::string_view base_name(std::string_view path) { return path.substr(path.rfin
 /// 'read@@GLIBC_2.2.5' → 'read'.
 std::string_view without_version(std::string_view symbol) { return symbol.substr(0, symbol.find('@')); }
 
-void keep(std::vector<StackFrame>& frames, std::string_view function, std::string_view place) {
+void keep(std::vector<StackFrame>& frames, std::string_view function, std::string_view place, bool foreign = false) {
   if (frames.size() == kMostFrames) return;
   frames.push_back({std::string(function.empty() ? "??" : function.substr(0, kMostFrameNameBytes)),
-                    std::string(place.substr(0, kMostFrameNameBytes))});
+                    std::string(place.substr(0, kMostFrameNameBytes)), foreign});
 }
 
 /// What follows '#12  ' and an address, if the line begins so.
@@ -56,7 +57,8 @@ std::optional<StackFrame> py_spy_frame(std::string_view line) {
   const auto open = line.rfind(" (");
   if (!line.starts_with("    ") || open == std::string_view::npos || !line.ends_with(')')) return std::nullopt;
   const std::string_view place = line.substr(open + 2, line.size() - open - 3);
-  return StackFrame{std::string(trimmed(line.substr(0, open), kBlanks)), std::string(base_name(place))};
+  const bool foreign = is_foreign_source(place) || place.starts_with("torch/");  // the path begins at the package
+  return StackFrame{std::string(trimmed(line.substr(0, open), kBlanks)), std::string(base_name(place)), foreign};
 }
 
 /// 'File "train.py", line 12 in step' → function and place; empty for anything else.
@@ -71,7 +73,8 @@ std::optional<StackFrame> faulthandler_frame(std::string_view line) {
   const auto in = rest.find(" in ");
   if (in == std::string_view::npos) return std::nullopt;
   return StackFrame{std::string(rest.substr(in + 4)),
-                    std::string(base_name(line.substr(0, quote))) + ":" + std::string(rest.substr(0, in))};
+                    std::string(base_name(line.substr(0, quote))) + ":" + std::string(rest.substr(0, in)),
+                    is_foreign_source(line.substr(0, quote))};
 }
 
 }  // namespace
@@ -120,8 +123,8 @@ std::vector<StackFrame> parse_py_spy(std::string_view text) {
       ++threads;
       in_main = line.find("\"MainThread\"") != std::string_view::npos;
     } else if (const auto frame = py_spy_frame(line)) {
-      if (threads == 1) keep(first, frame->function, frame->place);
-      if (in_main) keep(main_thread, frame->function, frame->place);
+      if (threads == 1) keep(first, frame->function, frame->place, frame->foreign);
+      if (in_main) keep(main_thread, frame->function, frame->place, frame->foreign);
     }
   }
   return main_thread.empty() ? first : main_thread;
@@ -138,7 +141,7 @@ std::vector<StackFrame> parse_faulthandler(std::string_view text) {
       current = line.starts_with("Current thread ");
       frames.clear();
     } else if (const auto frame = faulthandler_frame(line)) {
-      keep(frames, frame->function, frame->place);
+      keep(frames, frame->function, frame->place, frame->foreign);
     }
   }
   return frames;

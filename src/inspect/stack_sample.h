@@ -11,6 +11,7 @@ namespace lrun {
 struct StackFrame {
   std::string function;  ///< '??' when nobody knows
   std::string place;     ///< 'train.py:12', 'libc.so.6'; may be empty
+  bool foreign = false;  ///< of Python itself or an installed package
 
   bool operator==(const StackFrame&) const = default;
 };

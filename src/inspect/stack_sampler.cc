@@ -91,14 +91,16 @@ StackTools find_stack_tools(std::string_view search_path) {
   return {tool_path("eu-stack", search_path), tool_path("gdb", search_path), tool_path("py-spy", search_path)};
 }
 
-ToolRequest stack_request(const std::vector<RankProcess>& processes) {
+ToolRequest stack_request(const std::vector<RankProcess>& processes, bool brief) {
   std::string list;
   for (const RankProcess& process : processes) {
     list += fmt::format("{}{}:{}", list.empty() ? "" : ",", process.rank, process.pid);
   }
+  std::vector<std::string> argv{"/proc/self/exe", "stack", "--json", "--pids", std::move(list)};
+  if (brief) argv.emplace_back("--brief");
+  constexpr std::size_t kMostBytes = std::size_t{64} << 20U;  // of some thousand ranks
   // torchrun has no verbs, and what the run was started with is not meant for this one.
-  return {
-      {"/proc/self/exe", "stack", "--pids", std::move(list)}, environment_without({"LRUN_COMPAT"}), Duration(35'000)};
+  return {std::move(argv), environment_without({"LRUN_COMPAT"}), brief ? Duration(5000) : Duration(35'000), kMostBytes};
 }
 
 StackSampler::StackSampler(EventLoop& loop, StackTools tools, const std::vector<RankProcess>& processes, Limits limits,
@@ -129,7 +131,7 @@ void StackSampler::begin_more() {
     Job* const job = waiting_.front();
     waiting_.pop_front();
     ++running_;
-    native_stack(*job);
+    python_stack(*job);
   }
   if (running_ > 0 || !waiting_.empty() || !done_) return;
   std::vector<StackSample> samples;
@@ -151,6 +153,29 @@ void StackSampler::ask(Job& job, std::vector<std::string> argv, void (StackSampl
       });
 }
 
+void StackSampler::python_stack(Job& job) {
+  if (!job.python || !has_process(job.sample) || time_left() <= Duration::zero()) return native_stack(job);
+  if (!tools_.py_spy.empty()) {
+    return ask(job, {tools_.py_spy, "dump", "--pid", std::to_string(job.sample.pid)}, &StackSampler::python_done);
+  }
+  if (tools_.gdb.empty()) {
+    job.sample.problems.emplace_back("no Python stack: neither py-spy nor gdb is on PATH");
+    return native_stack(job);
+  }
+  if (job.sample.state == 'T' || job.sample.state == 't') {  // a call would be interrupted half-way
+    job.sample.problems.emplace_back("no Python stack: the process is stopped");
+    return native_stack(job);
+  }
+  job.traceback = Fd(::memfd_create("lrun-traceback", MFD_CLOEXEC));
+  ask(job, traceback_arguments(tools_.gdb, job.sample.pid, job.traceback.get()), &StackSampler::python_done);
+}
+
+void StackSampler::python_done(Job& job, const ToolOutcome& outcome) {
+  job.sample.python = job.traceback ? parse_faulthandler(contents_of(job.traceback)) : parse_py_spy(outcome.output);
+  if (job.sample.python.empty() || limits_.native_too) return native_stack(job);
+  job_done(job);
+}
+
 void StackSampler::native_stack(Job& job) {
   const pid_t pid = job.sample.pid;
   if (!has_process(job.sample)) return job_done(job);
@@ -167,29 +192,11 @@ void StackSampler::native_stack(Job& job) {
     return ask(job, std::move(arguments), &StackSampler::native_done);
   }
   job.sample.problems.emplace_back("no native stack: neither eu-stack (package elfutils) nor gdb is on PATH");
-  python_stack(job);
+  job_done(job);
 }
 
 void StackSampler::native_done(Job& job, const ToolOutcome& outcome) {
   job.sample.native = tools_.eu_stack.empty() ? parse_gdb_backtrace(outcome.output) : parse_eu_stack(outcome.output);
-  python_stack(job);
-}
-
-void StackSampler::python_stack(Job& job) {
-  if (!job.python || time_left() <= Duration::zero()) return job_done(job);
-  if (!tools_.py_spy.empty()) {
-    return ask(job, {tools_.py_spy, "dump", "--pid", std::to_string(job.sample.pid)}, &StackSampler::python_done);
-  }
-  if (tools_.gdb.empty()) {
-    job.sample.problems.emplace_back("no Python stack: neither py-spy nor gdb is on PATH");
-    return job_done(job);
-  }
-  job.traceback = Fd(::memfd_create("lrun-traceback", MFD_CLOEXEC));
-  ask(job, traceback_arguments(tools_.gdb, job.sample.pid, job.traceback.get()), &StackSampler::python_done);
-}
-
-void StackSampler::python_done(Job& job, const ToolOutcome& outcome) {
-  job.sample.python = job.traceback ? parse_faulthandler(contents_of(job.traceback)) : parse_py_spy(outcome.output);
   job_done(job);
 }
 

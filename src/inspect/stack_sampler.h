@@ -31,16 +31,18 @@ StackTools find_stack_tools(std::string_view search_path);
 
 /// Looks at processes: /proc at once, then stacks with the tools, a few processes at a time.
 ///
-/// Native stacks come from eu-stack, else gdb; Python's from py-spy, else from the interpreter's own traceback function
-/// (the one of faulthandler), which gdb calls and which writes to memory of ours: the program needs no preparation. A
-/// tool stops its process for the moment of its look, has a deadline, and is ended by its pid; a process that a tool
-/// left stopped is continued. What cannot be had is said in `problems`. One thread.
+/// Python's stack comes first: from py-spy, else from the interpreter's own traceback function (the one of
+/// faulthandler), which gdb calls and which writes to memory of ours: the program needs no preparation. Nothing is
+/// called in a process that is stopped, by somebody or by a debugger that had to be ended. Native stacks come from
+/// eu-stack, else gdb. A tool stops its process for the moment of its look, has a deadline, and is ended by its pid; a
+/// process that a tool left stopped is continued. What cannot be had is said in `problems`. One thread.
 class StackSampler {
  public:
   struct Limits {
     Duration tool = std::chrono::seconds(10);
     Duration all = std::chrono::seconds(30);
     std::size_t at_once = 4;
+    bool native_too = true;  ///< also where the stack of Python is known: of large libraries a debugger reads for long
   };
   using Done = std::function<void(std::vector<StackSample> samples)>;
 
@@ -59,10 +61,10 @@ class StackSampler {
   };
 
   void begin_more();
-  void native_stack(Job& job);
-  void native_done(Job& job, const ToolOutcome& outcome);
   void python_stack(Job& job);
   void python_done(Job& job, const ToolOutcome& outcome);
+  void native_stack(Job& job);
+  void native_done(Job& job, const ToolOutcome& outcome);
   void job_done(Job& job);
   void ask(Job& job, std::vector<std::string> argv, void (StackSampler::*then)(Job&, const ToolOutcome&));
   [[nodiscard]] Duration time_left() const;
@@ -80,7 +82,8 @@ class StackSampler {
 };
 
 /// `lrun stack --pids …` as a child of the launcher, whose one thread must not wait for debuggers: to be given to a
-/// ToolRun, whose output is then the text for people. Ends within 35 seconds.
-ToolRequest stack_request(const std::vector<RankProcess>& processes);
+/// ToolRun, whose output is then JSON. Ends within 35 seconds.
+/// \param brief  only what a sentence needs: within 5 seconds
+ToolRequest stack_request(const std::vector<RankProcess>& processes, bool brief);
 
 }  // namespace lrun

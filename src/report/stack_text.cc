@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/json_integer.h"
 #include "base/rank_list.h"
 #include "base/shortened.h"
 #include "logs/terminal_text.h"
@@ -15,7 +16,6 @@ namespace lrun {
 namespace {
 
 constexpr std::size_t kMostFrames = 16;
-constexpr std::size_t kMostGroupsInSentence = 6;
 constexpr std::size_t kMostColumns = 140;
 
 std::string safe(const std::string& text) { return shortened(terminal_safe(text), kMostColumns); }
@@ -77,7 +77,7 @@ std::string_view state_in_words(char state) {
 
 std::string kernel_line(const StackSample& sample) {
   std::string text = fmt::format("  kernel  {}", state_in_words(sample.state));
-  if (!sample.system_call.empty()) text += fmt::format(" in {}()", sample.system_call);
+  if (!sample.system_call.empty()) text += fmt::format(" in {}()", safe(sample.system_call));
   if (!sample.waits_for.empty()) text += " of " + safe(sample.waits_for);
   if (!sample.wait_channel.empty()) text += fmt::format(", wait channel {}", safe(sample.wait_channel));
   return text + "\n";
@@ -110,7 +110,9 @@ std::string problems_text(const std::vector<StackSample>& samples) {
 
 nlohmann::json json_of(const std::vector<StackFrame>& frames) {
   nlohmann::json list = nlohmann::json::array();
-  for (const StackFrame& frame : frames) list.push_back({{"function", frame.function}, {"place", frame.place}});
+  for (const StackFrame& frame : frames) {
+    list.push_back({{"function", frame.function}, {"place", frame.place}, {"foreign", frame.foreign}});
+  }
   return list;
 }
 
@@ -128,24 +130,54 @@ nlohmann::json json_of(const StackSample& sample) {
           {"problems", sample.problems}};
 }
 
+std::vector<StackFrame> frames_from(const nlohmann::json& list) {
+  std::vector<StackFrame> frames;
+  for (const auto& frame : list) {
+    frames.push_back({frame.at("function").get<std::string>(), frame.at("place").get<std::string>(),
+                      frame.at("foreign").get<bool>()});
+  }
+  return frames;
+}
+
+StackSample sample_from(const nlohmann::json& json) {
+  const auto text = [&json](const char* name) { return json.at(name).get<std::string>(); };
+  StackSample sample{.rank = json_integer(json.at("rank")), .pid = json_integer(json.at("pid"))};
+  sample.command = text("command");
+  sample.state = text("state").empty() ? '\0' : text("state").front();
+  sample.threads = json_integer(json.at("threads"));
+  sample.system_call = text("system_call");
+  sample.waits_for = text("waits_for");
+  sample.wait_channel = text("wait_channel");
+  sample.python = frames_from(json.at("python"));
+  sample.native = frames_from(json.at("native"));
+  sample.problems = json.at("problems").get<std::vector<std::string>>();
+  return sample;
+}
+
+RankPlace place_of(const StackGroup& group) {
+  return {.verb = group.verb,
+          .verb_all = group.verb_all,
+          .place = safe(group.place),
+          .waits_for_others = group.waits_for_others,
+          .count = static_cast<int>(group.ranks.size()),
+          .first_rank = group.ranks.front()};
+}
+
 }  // namespace
 
 std::string stacks_in_a_sentence(const std::vector<StackGroup>& groups) {
-  std::string text;
-  std::size_t left_out = 0;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    const StackGroup& group = groups[i];
-    if (i >= kMostGroupsInSentence) {
-      left_out += group.ranks.size();
-      continue;
-    }
-    const bool several = group.ranks.size() > 1;
-    const std::string who =
-        several ? fmt::format("{} ranks", group.ranks.size()) : fmt::format("rank {}", group.ranks.front());
-    text += (text.empty() ? "" : "; ") + who + " " + doing(group, several);
+  std::vector<RankPlace> places;
+  for (const StackGroup& group : groups) places.push_back(place_of(group));
+  return in_words(std::move(places));
+}
+
+std::vector<RankPlace> places_of(const std::vector<StackGroup>& groups) {
+  std::vector<RankPlace> places;
+  for (const StackGroup& group : groups) {
+    const char state = group.example.state;
+    if (state != 0 && state != 'Z' && state != 'X') places.push_back(place_of(group));
   }
-  if (left_out > 0) text += fmt::format("; {} more ranks elsewhere", left_out);
-  return text;
+  return put_together({}, places);
 }
 
 std::string stack_text(const std::vector<StackSample>& samples) {
@@ -161,6 +193,21 @@ std::string stack_json(const std::vector<StackSample>& samples) {
   return nlohmann::json{{"schema", 1}, {"summary", stacks_in_a_sentence(fold_stacks(samples))}, {"ranks", ranks}}.dump(
              1, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";
+}
+
+std::optional<std::vector<StackSample>> stack_samples_from_json(std::string_view text) {
+  constexpr std::size_t kMostRanks = 4096;
+  try {
+    const auto json = nlohmann::json::parse(text);
+    std::vector<StackSample> samples;
+    for (const auto& rank : json.at("ranks")) {
+      if (samples.size() == kMostRanks) return std::nullopt;
+      samples.push_back(sample_from(rank));
+    }
+    return samples;
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace lrun

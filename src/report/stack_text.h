@@ -1,14 +1,20 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "inspect/stack_fold.h"
+#include "verdict/rank_places.h"
 
 namespace lrun {
 
 /// '7 ranks wait in all_reduce; rank 3 is in read() of a pipe, called from load (train.py:40)'.
 std::string stacks_in_a_sentence(const std::vector<StackGroup>& groups);
+
+/// The groups as places of ranks, safe for a terminal and short; those that have ended are left out.
+std::vector<RankPlace> places_of(const std::vector<StackGroup>& groups);
 
 /// What `lrun stack` says: the sentence, then each group with the stacks of its lowest rank, then what could not be
 /// had, each reason once.
@@ -16,5 +22,9 @@ std::string stack_text(const std::vector<StackSample>& samples);
 
 /// The same for programs: `schema` 1, 'summary', and every rank's own stack.
 std::string stack_json(const std::vector<StackSample>& samples);
+
+/// What stack_json() made, of 4096 ranks at most. Empty for what is not JSON, lacks a field, or holds a value out of
+/// its range.
+std::optional<std::vector<StackSample>> stack_samples_from_json(std::string_view text);
 
 }  // namespace lrun

@@ -76,6 +76,7 @@ std::size_t longest_line(const std::string& text) {
 std::string torchrun_summary(const Verdict& verdict, const std::vector<FailureRecord>& records,
                              const std::string& program, const AccountOf& account_of) {
   const FailureRecord* const failure = verdict.failure();
+  if (failure == nullptr) return {};
   std::string others;
   std::size_t index = 0;
   for (const FailureRecord& record : records) {

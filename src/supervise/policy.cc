@@ -14,13 +14,28 @@ bool may_begin_stop(const SupervisionState& state) {
   return state.phase == Phase::kRunning || state.phase == Phase::kBackingOff;
 }
 
-Decision begin_stop(SupervisionState state, RunEnd reason, int signal_number) {
-  state.end = std::move(reason);
-  if (state.running == 0) {
-    state.phase = Phase::kOver;
-    return {state, {Announce{}, Finish{}}};
+/// Where workers are may say who waits for whom: once they are told to end they are there no longer.
+bool is_worth_a_look(const SupervisionState& state) {
+  if (!state.looks || state.suspended) return false;
+  switch (state.end.kind) {
+    case RunEnd::Kind::kTimedOut:
+    case RunEnd::Kind::kStartTimedOut:
+      return true;
+    case RunEnd::Kind::kHang:
+      return !state.end.is_ours();  // or else they have been looked at
+    case RunEnd::Kind::kWorkerFailed:
+      return state.only_victims;
+    case RunEnd::Kind::kInterrupted:
+      return state.end.signal_number == SIGINT && state.succeeded > 0 && state.grace > Duration::zero();
+    case RunEnd::Kind::kRequested:
+      return state.succeeded > 0;
+    default:
+      return false;
   }
-  Decision decision{state, {Announce{}}};
+}
+
+Decision tell_to_end(Decision decision, int signal_number) {
+  const SupervisionState& state = decision.state;
   if (state.suspended) {
     decision.state.suspended = false;  // a stopped process cannot obey a signal
     decision.actions.emplace_back(Resume{});
@@ -35,6 +50,18 @@ Decision begin_stop(SupervisionState state, RunEnd reason, int signal_number) {
     decision.actions.emplace_back(ArmGrace{state.grace});
   }
   return decision;
+}
+
+Decision begin_stop(SupervisionState state, RunEnd reason, int signal_number) {
+  state.end = std::move(reason);
+  if (state.running == 0) {
+    state.phase = Phase::kOver;
+    return {state, {Announce{}, Finish{}}};
+  }
+  if (!is_worth_a_look(state)) return tell_to_end({state, {Announce{}}}, signal_number);
+  state.phase = Phase::kLooking;
+  state.stop_signal = signal_number;
+  return {state, {Announce{}, LookAtWorkers{}}};
 }
 
 /// What lingers is no child of ours by a number that is surely its own: it is killed with everything else that is left.
@@ -70,6 +97,8 @@ Decision on_failure(const SupervisionState& state, const WorkerEnded& failure) {
 
 Decision on(SupervisionState state, const WorkerEnded& event) {
   --state.running;
+  if (event.success) ++state.succeeded;
+  if (!event.success && !event.victim) state.only_victims = false;
   const bool working = state.phase == Phase::kRunning || state.phase == Phase::kSettling;
   if (!event.success && working) return on_failure(state, event);
   if (state.running > 0) return {state, {}};
@@ -91,7 +120,7 @@ bool is_impatient(const SupervisionState& state, int signal_number) {
 }
 
 bool in_grace(const SupervisionState& state) {
-  return state.phase == Phase::kStopping || state.phase == Phase::kLingering;
+  return state.phase == Phase::kLooking || state.phase == Phase::kStopping || state.phase == Phase::kLingering;
 }
 
 Decision on(SupervisionState state, const SignalArrived& event) {
@@ -154,9 +183,15 @@ Decision on(SupervisionState state, const TimeIsOver& event) {
   return begin_stop(state, event.end, SIGTERM);
 }
 
+Decision on(const SupervisionState& state, const LookedAtWorkers&) {
+  if (state.phase != Phase::kLooking) return {state, {}};
+  return tell_to_end({state, {}}, state.stop_signal);
+}
+
 /// A worker's failure here, told or about to be, stays the reason here: the verdict compares it with the others'.
 Decision on(SupervisionState state, const StoppedElsewhere& event) {
   if (!event.end.may_go_on()) state.unwanted = true;
+  if (event.end.kind == RunEnd::Kind::kWorkerFailed && !event.victim) state.only_victims = false;
   if (state.phase == Phase::kSettling) return begin_stop(state, state.end, SIGTERM);
   if (!may_begin_stop(state)) return {state, {}};
   const bool by_signal = event.end.kind == RunEnd::Kind::kInterrupted;

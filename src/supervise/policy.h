@@ -13,6 +13,7 @@ struct SupervisionState {
   enum class Phase {
     kRunning,     ///< workers work
     kSettling,    ///< one failed; the others have a moment to tell why before they are stopped
+    kLooking,     ///< to be stopped; where they are is looked at before
     kStopping,    ///< told to end; the grace runs
     kKilling,     ///< killed; only their deaths are awaited
     kLingering,   ///< no worker is left; what they left behind has the rest of the grace
@@ -26,6 +27,10 @@ struct SupervisionState {
   Duration settle{0};              ///< the moment after a worker's own error
   Duration settle_for_victims{0};  ///< the moment after the end of a likely victim
   Duration settle_at_start{0};     ///< the moment after an error while the workers start; `settle` if that is longer
+  bool looks = false;              ///< somebody can look where workers are before they are told to end
+  int succeeded = 0;               ///< workers that ended with 0
+  bool only_victims = true;        ///< who failed so far, here or elsewhere, looks like a victim of another
+  int stop_signal = 0;             ///< what workers are to be told to end by, while somebody looks
   RunEnd end;                      ///< why it stops; kSucceeded while nothing is wrong
   bool suspended = false;
   bool asked = false;     ///< a forwarded signal has asked for the end
@@ -67,7 +72,10 @@ struct TimeIsOver {
 /// Another node of the job stops, or is lost: so do we. `end` says where and why.
 struct StoppedElsewhere {
   RunEnd end;
+  bool victim = false;  ///< where a worker failed there: it looks as if it failed because another one had
 };
+/// Where the workers are is known, as far as it can be.
+struct LookedAtWorkers {};
 /// The attempt failed and is over; another one is to follow it.
 struct RestartPlanned {
   Duration delay{0};
@@ -75,12 +83,13 @@ struct RestartPlanned {
 struct BackoffExpired {};
 /// Everything that had happened when the backoff expired has been told, and nothing called the start off.
 struct StartConfirmed {};
-using Event =
-    std::variant<WorkerEnded, SettleExpired, SignalArrived, GraceExpired, ConsoleClosed, StopRequested, GuardDied,
-                 KillExpired, TimeIsOver, StoppedElsewhere, RestartPlanned, BackoffExpired, StartConfirmed>;
+using Event = std::variant<WorkerEnded, SettleExpired, SignalArrived, GraceExpired, ConsoleClosed, StopRequested,
+                           GuardDied, KillExpired, TimeIsOver, StoppedElsewhere, LookedAtWorkers, RestartPlanned,
+                           BackoffExpired, StartConfirmed>;
 
 /// What is then to be done, in this order.
-struct Announce {};  ///< say on the console why the run stops
+struct Announce {};       ///< say on the console why the run stops
+struct LookAtWorkers {};  ///< tell LookedAtWorkers soon, also when nothing can be seen
 struct StopWorkers {
   int signal_number = 0;
   bool whole_groups = false;  ///< not the leaders alone
@@ -104,8 +113,8 @@ struct ArmBackoff {
 };
 struct ConfirmStart {};  ///< tell StartConfirmed once everything that has happened by now was told
 struct StartAgain {};
-using Action = std::variant<Announce, ArmSettle, StopWorkers, PassOn, ArmGrace, KillGroups, GiveUp, Suspend, Resume,
-                            Finish, ArmBackoff, ConfirmStart, StartAgain>;
+using Action = std::variant<Announce, LookAtWorkers, ArmSettle, StopWorkers, PassOn, ArmGrace, KillGroups, GiveUp,
+                            Suspend, Resume, Finish, ArmBackoff, ConfirmStart, StartAgain>;
 
 struct Decision {
   SupervisionState state;
@@ -117,7 +126,9 @@ struct Decision {
 /// one grace, then KILL to every group; a second INT, TERM or QUIT, a first INT after a failure, or a grace of zero
 /// skips the wait. What an ended worker left in its group has the rest of the same grace, and the same hurries it.
 /// Before it, where the first death is a likely victim's, the others have a moment to end with an error of their own;
-/// the first such error ends the moment. Whatever ended the run first stays its reason.
+/// the first such error ends the moment. Where somebody may have waited in vain (a limit is over, only victims have
+/// failed, a worker had ended with 0 when a person stopped the run) somebody looks where the workers are before they
+/// are told to end. Whatever ended the run first stays its reason.
 ///
 /// Between two attempts there is nobody to stop: whatever asks for the end then ends the run at once, until the very
 /// decision to start again.

@@ -57,6 +57,7 @@ Supervisor::Supervisor(EventLoop& loop, WorkerGroup& group, const NodePlan& node
   state_.settle = facts_.settle;
   state_.settle_for_victims = facts_.settle_for_victims;
   state_.settle_at_start = facts_.settle_at_start;
+  state_.looks = facts_.look != nullptr;
   stop_signals_.resize(group_.workers().size());
   for (std::size_t i = 0; i < group_.workers().size(); ++i) pids_[group_.workers()[i].process.pid()] = i;
 }
@@ -173,12 +174,20 @@ void Supervisor::apply(const Announce&) {
   observer_.stopping(state_.end, so_far.culprit ? &*so_far.culprit : nullptr, group_.running());
 }
 
+void Supervisor::apply(const LookAtWorkers&) { looking_ = facts_.look(); }
+
+void Supervisor::saw_workers(std::vector<RankPlace> places) {
+  places_ = std::move(places);
+  handle(LookedAtWorkers{});
+}
+
 void Supervisor::apply(const ArmSettle& action) {
   observer_.settling(records_.back(), action.settle);
   settle_.arm(action.settle, [this] { handle(SettleExpired{}); });
 }
 
 void Supervisor::apply(const StopWorkers& action) {
+  looking_.reset();
   mark_stopped(action.signal_number);
   if (action.whole_groups) {
     group_.stop_groups(action.signal_number);
@@ -197,6 +206,7 @@ void Supervisor::apply(const ArmGrace& action) {
 }
 
 void Supervisor::apply(const KillGroups&) {
+  looking_.reset();
   mark_stopped(SIGKILL);
   if (group_.running() > 0) observer_.killing(group_.running());
   group_.signal_groups(SIGKILL);
@@ -234,6 +244,7 @@ void Supervisor::apply(const Resume&) {
 
 void Supervisor::apply(const Finish&) {
   kill_limit_.cancel();
+  looking_.reset();
   look_again();
 }
 

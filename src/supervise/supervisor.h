@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -43,6 +44,7 @@ class RunObserver {
 struct RunOutcome {
   RunEnd end;
   std::vector<FailureRecord> records;  ///< one a worker, in the order of their ends
+  std::vector<RankPlace> places = {};  ///< where workers were before they were stopped, if anybody looked
 };
 
 /// Watches one attempt of one node's workers until none is left and all their output was taken over. What an ended
@@ -51,6 +53,10 @@ struct RunOutcome {
 /// Joins loop, workers, logs and policy: every decision is decide()'s. One thread.
 class Supervisor {
  public:
+  /// Begins to look where the running workers are. saw_workers() is to be called soon, by the loop, unless the result
+  /// is destroyed before.
+  using Look = std::function<std::shared_ptr<void>()>;
+
   struct Facts {
     std::string host;
     int attempt = 0;
@@ -61,6 +67,7 @@ class Supervisor {
     std::filesystem::path error_folder = {};  ///< <local rank>/error.json below it is a worker's own account
     std::filesystem::path cgroup = {};        ///< of the workers alone; empty: there is none
     bool workers_write_files = false;         ///< some of their streams go to files in error_folder, past lrun
+    Look look = {};                           ///< empty: nobody looks before workers are stopped
   };
 
   /// A worker that owns lrun's descriptors has no streams in `logs`. Everything must outlive the supervisor.
@@ -77,11 +84,13 @@ class Supervisor {
 
   /// What happened outside: a signal, the console, the control socket.
   void handle(const Event& event);
+  /// Somebody has looked where the running workers are.
+  void saw_workers(std::vector<RankPlace> places);
   /// Something that the end waits for may have happened: a worker's output was taken over, an orphan ended.
   void look_again();
 
   [[nodiscard]] const SupervisionState& state() const { return state_; }
-  [[nodiscard]] RunOutcome outcome() const { return {state_.end, records_}; }
+  [[nodiscard]] RunOutcome outcome() const { return {state_.end, records_, places_}; }
   /// Some worker did not end when it was killed, and is waited for no more.
   [[nodiscard]] bool gave_up() const;
   /// True of a worker that has not been reaped.
@@ -98,6 +107,7 @@ class Supervisor {
   void start_again_when_confirmed();
 
   void apply(const Announce& action);
+  void apply(const LookAtWorkers& action);
   void apply(const ArmSettle& action);
   void apply(const StopWorkers& action);
   void apply(const PassOn& action);
@@ -130,6 +140,8 @@ class Supervisor {
   bool starts_again_ = false;
   EventLoop::Timer finish_;
   std::vector<FailureRecord> records_;
+  std::vector<RankPlace> places_;
+  std::shared_ptr<void> looking_;
   std::vector<int> stop_signals_;  ///< by worker index: the last signal lrun sent to it
   std::set<int> passed_on_;        ///< signals that all workers were sent because lrun was
   std::map<pid_t, std::size_t> pids_;

@@ -58,6 +58,7 @@ TEST(Hang, CanBeLookedAtOnly) {
   EXPECT_FALSE(lrun.workers().empty());
   lrun.signal(SIGTERM);
   EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+  EXPECT_EQ(lrun.err().find("seen before the stop"), std::string::npos) << "that was before: " << lrun.err();
 }
 
 TEST(Hang, WorkersFindTheirPlaceAndUnderTorchrunsNameOnlyThen) {

@@ -161,11 +161,26 @@ TEST(Stack, SaysWhereAPythonProgramIsWithoutItsHelp) {
     }
     said = json["summary"];
     return !problems.empty() ||
-           said == "2 ranks wait in all_reduce; rank 1 is in read() of a pipe, called from load (train.py:5)";
+           said ==
+               "2 ranks wait in all_reduce at train.py:7; rank 1 is in read() of a pipe, called from load (train.py:5)";
   });
   if (!problems.empty()) GTEST_SKIP() << "no way into this interpreter here: " << problems;
   EXPECT_TRUE(as_expected) << said;
   EXPECT_EQ(run.workers().size(), 3U) << "all still live";
+}
+
+TEST(Stack, IsOneLineWhereItIsToBeBrief) {
+  const TemporaryFolder no_tools;
+  LrunProcess run({"-n", "2", "sh", "-c", "echo ready; exec sleep 1000"});
+  ASSERT_TRUE(run.wait_for("[0] ready") && run.wait_for("[1] ready"));
+  wait_for_socket(run);
+  std::string said;
+  EXPECT_TRUE(eventually([&] {
+    Beside stack(run, {"stack", "--brief"}, no_tools.path().string());
+    EXPECT_EQ(stack.wait().code, 0) << stack.err();
+    said = stack.out();
+    return said == "2 ranks are in clock_nanosleep()\n";
+  })) << said;
 }
 
 TEST(Stack, TakesProcessesInsteadOfARun) {

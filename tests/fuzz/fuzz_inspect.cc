@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/process_stat.h"
 #include "inspect/run_status.h"
@@ -36,11 +37,21 @@ void look_at_stacks(std::string_view text) {
   }
 }
 
+void look_at_samples(std::string_view text) {
+  const auto samples = lrun::stack_samples_from_json(text);
+  if (!samples) return;
+  check_text(lrun::stack_text(*samples));
+  const std::vector<lrun::RankPlace> places = lrun::places_of(lrun::fold_stacks(*samples));
+  check(places.size() <= 8);
+  check_text(lrun::in_words(places));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   look_at_stacks(text);
+  look_at_samples(text);
   (void)lrun::parse_system_call(text);
   (void)lrun::parse_process_stat(text);
   if (const auto status = lrun::run_status_from_json(text)) check_text(lrun::status_text(*status, 0));

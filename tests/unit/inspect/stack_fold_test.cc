@@ -26,7 +26,9 @@ TEST(StackFold, RanksInOneCollectiveAreTogetherWhateverTheyDoInside) {
   const std::vector<StackGroup> groups = fold_stacks(samples);
   ASSERT_EQ(groups.size(), 2U);
   EXPECT_EQ(groups[0].ranks, (std::vector<int>{0, 1, 3}));
-  EXPECT_EQ(groups[0].verb_all + " " + groups[0].place, "wait in all_reduce");
+  EXPECT_EQ(groups[0].verb_all + " " + groups[0].place, "wait in all_reduce at train.py:40");
+  EXPECT_TRUE(groups[0].waits_for_others);
+  EXPECT_FALSE(groups[1].waits_for_others);
   EXPECT_EQ(groups[1].verb + " " + groups[1].place, "is in read() of a pipe, called from load (data.py:88)");
 }
 
@@ -37,6 +39,18 @@ TEST(StackFold, TheSameCollectiveCalledFromElsewhereIsAnotherPlace) {
   const std::vector<StackGroup> groups = fold_stacks({call(0, "40"), call(1, "52"), call(2, "40")});
   ASSERT_EQ(groups.size(), 2U) << "ranks that disagree are the usual cause of a hang";
   EXPECT_EQ(groups[0].ranks, (std::vector<int>{0, 2}));
+}
+
+TEST(StackFold, ACollectiveIsCalledFromTheProgramsOwnSource) {
+  const Frames installed{{"all_reduce", "distributed_c10d.py:3075", true},
+                         {"wrapper", "c10d_logger.py:83", true},
+                         {"step", "train.py:12"},
+                         {"main", "train.py:40"}};
+  EXPECT_EQ(fold_stacks({at(0, 'S', "futex", installed)}).front().place, "all_reduce at train.py:12");
+  const Frames compiled{{"lrun::ShmCollectives::all_reduce(at::Tensor const&)", "shm_collectives.cc:80"},
+                        {"lrun::Session::all_reduce(at::Tensor const&)", "session.cc:9"},
+                        {"main", "train.cc:21"}};
+  EXPECT_EQ(fold_stacks({at(0, 'S', "futex", {}, compiled)}).front().place, "all_reduce at train.cc:21");
 }
 
 TEST(StackFold, NativeStacksNameTheProgramsOwnFunction) {
@@ -67,18 +81,6 @@ TEST(StackFold, SaysWhatIsKnownWithoutStacks) {
   StackSample channel = at(0, 'S', "", {});
   channel.wait_channel = "nfs_wait_bit";
   EXPECT_EQ(words(channel), "is in the kernel (nfs_wait_bit)");
-}
-
-TEST(CollectiveName, IsFoundInAnySpelling) {
-  EXPECT_EQ(collective_name("all_reduce"), "all_reduce");
-  EXPECT_EQ(collective_name("ncclAllReduce"), "all_reduce");
-  EXPECT_EQ(collective_name("c10d::ProcessGroup::allreduce(std::vector<at::Tensor>&, c10d::AllreduceOptions const&)"),
-            "all_reduce");
-  EXPECT_EQ(collective_name("void (anonymous namespace)::Ring<float>::reduce_scatter(int)"), "reduce_scatter");
-  EXPECT_EQ(collective_name("gloo::broadcast(gloo::BroadcastOptions&)"), "broadcast");
-  for (const char* const name : {"main", "broadcast_tensors", "at::native::reduce(int)", "all_reduce_hook", "??", ""}) {
-    EXPECT_EQ(collective_name(name), "") << name;
-  }
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST(StackParsers, ReadPySpyAndPreferTheMainThread) {
       "Thread 13 (idle): \"Worker\"\n    get (queue.py:171)\n"
       "Thread 12 (active): \"MainThread\"\n    all_reduce (torch/distributed/distributed_c10d.py:3075)\n"
       "    <module> (train.py:7)\n";
-  EXPECT_EQ(parse_py_spy(text), (Frames{{"all_reduce", "distributed_c10d.py:3075"}, {"<module>", "train.py:7"}}));
+  EXPECT_EQ(parse_py_spy(text), (Frames{{"all_reduce", "distributed_c10d.py:3075", true}, {"<module>", "train.py:7"}}));
   EXPECT_EQ(parse_py_spy("Thread 13 (idle)\n    get (queue.py:171)\n"), (Frames{{"get", "queue.py:171"}}));
 }
 

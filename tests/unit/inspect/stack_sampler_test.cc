@@ -62,6 +62,50 @@ TEST_F(StackSamplerTest, AsksTheToolForEveryProcess) {
   EXPECT_TRUE(samples[0].problems.empty() && samples[1].problems.empty());
 }
 
+/// A child with an interpreter in it, as far as its name tells.
+class StackSamplerOfPython : public StackSamplerTest {
+ protected:
+  void SetUp() override {
+    StackSamplerTest::SetUp();
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+    const std::string program = folder_ / "python3";
+    std::filesystem::copy_file("/bin/sleep", program);
+    child_ = ::fork();
+    if (child_ == 0) ::execl(program.c_str(), program.c_str(), "1000", nullptr);
+    for (std::error_code error;
+         std::filesystem::read_symlink("/proc/" + std::to_string(child_) + "/exe", error) != program;) {
+    }
+  }
+  [[nodiscard]] std::string asked() const {
+    std::ifstream file(folder_ / "asked");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+};
+
+TEST_F(StackSamplerOfPython, AsksForPythonsStackFirstAndWhereItIsEnoughForNoOther) {
+  tool("py-spy",
+       "echo py-spy >> ${0%/*}/asked; echo 'Thread 1 (idle): \"MainThread\"'; echo '    step (train.py:12)'\n");
+  tool("eu-stack", "echo eu-stack >> ${0%/*}/asked; echo '#0  0x1 f - x'\n");
+  StackSample sampled = sample({{0, child_}}).at(0);
+  EXPECT_EQ(sampled.python, (std::vector<StackFrame>{{"step", "train.py:12"}}));
+  EXPECT_FALSE(sampled.native.empty());
+  EXPECT_EQ(asked(), "py-spy\neu-stack\n") << "a debugger that has to be ended may leave the process stopped";
+  sampled = sample({{0, child_}}, {.native_too = false}).at(0);
+  EXPECT_TRUE(sampled.native.empty());
+  EXPECT_EQ(asked(), "py-spy\neu-stack\npy-spy\n");
+}
+
+TEST_F(StackSamplerOfPython, CallsNothingInAProcessThatIsStopped) {
+  tool("gdb", "echo gdb >> ${0%/*}/asked; echo '#0  f () at a.c:1'\n");
+  ::kill(child_, SIGSTOP);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child_, &status, WUNTRACED), child_);
+  const StackSample sampled = sample({{0, child_}}).at(0);
+  EXPECT_EQ(asked(), "gdb\n") << "for the native stack alone";
+  EXPECT_EQ(sampled.problems, (std::vector<std::string>{"no Python stack: the process is stopped"}));
+}
+
 TEST_F(StackSamplerTest, EndsAToolThatTakesTooLong) {
   tool("eu-stack", "trap '' TERM; exec 1>&- 2>&-; while :; do sleep 1; done\n");
   const std::vector<StackSample> samples = sample({{0, child_}}, {.tool = Duration(20)});

@@ -29,26 +29,55 @@ TEST(StackText, IsThisText) {
   reading.native.clear();
   reading.problems = {"eu-stack took longer than 10s"};
   const StackSample gone{.rank = 4};
-  EXPECT_EQ(stack_text({waiting(0), waiting(1), reading, gone}),
-            "2 ranks wait in all_reduce; rank 3 is in read() of /data/x.bin, called from load (data.py:88); "
-            "rank 4 has ended\n"
-            "\n"
-            "ranks 0-1; below rank 0, pid 100 (python3, 4 threads): wait in all_reduce\n"
-            "  kernel  sleeping in futex(), wait channel futex_wait_queue\n"
-            "  Python  all_reduce (distributed_c10d.py:3075)\n"
-            "          main (train.py:40)\n"
-            "  native  pthread_cond_wait (libc.so.6)\n"
-            "          c10d::Work::wait() (libtorch_cpu.so)\n"
-            "          the interpreter\n"
-            "\n"
-            "rank 3, pid 103 (python3, 4 threads): is in read() of /data/x.bin, called from load (data.py:88)\n"
-            "  kernel  sleeping in read() of /data/x.bin, wait channel folio_wait_bit\n"
-            "  Python  load (data.py:88)\n"
-            "          main (train.py:38)\n"
-            "\n"
-            "rank 4: has ended\n"
-            "\n"
-            "rank 3: eu-stack took longer than 10s\n");
+  EXPECT_EQ(
+      stack_text({waiting(0), waiting(1), reading, gone}),
+      "2 ranks wait in all_reduce at train.py:40; rank 3 is in read() of /data/x.bin, called from load (data.py:88); "
+      "rank 4 has ended\n"
+      "\n"
+      "ranks 0-1; below rank 0, pid 100 (python3, 4 threads): wait in all_reduce at train.py:40\n"
+      "  kernel  sleeping in futex(), wait channel futex_wait_queue\n"
+      "  Python  all_reduce (distributed_c10d.py:3075)\n"
+      "          main (train.py:40)\n"
+      "  native  pthread_cond_wait (libc.so.6)\n"
+      "          c10d::Work::wait() (libtorch_cpu.so)\n"
+      "          the interpreter\n"
+      "\n"
+      "rank 3, pid 103 (python3, 4 threads): is in read() of /data/x.bin, called from load (data.py:88)\n"
+      "  kernel  sleeping in read() of /data/x.bin, wait channel folio_wait_bit\n"
+      "  Python  load (data.py:88)\n"
+      "          main (train.py:38)\n"
+      "\n"
+      "rank 4: has ended\n"
+      "\n"
+      "rank 3: eu-stack took longer than 10s\n");
+}
+
+TEST(StackJson, IsReadBackAsTheSameSamples) {
+  StackSample reading = waiting(3);
+  reading.waits_for = "/data/x.bin";
+  reading.python.front().foreign = true;
+  reading.problems = {"eu-stack took longer than 10s"};
+  const std::vector<StackSample> samples{waiting(0), reading, {.rank = 4}};
+  EXPECT_EQ(stack_samples_from_json(stack_json(samples)), samples);
+}
+
+TEST(StackJson, ThatCannotBeReadIsNone) {
+  for (const char* const text : {"", "{", "{}", R"({"ranks": 3})", R"({"ranks": [{"rank": 1e300}]})"}) {
+    EXPECT_FALSE(stack_samples_from_json(text)) << text;
+  }
+  std::string many = R"({"ranks": [)";
+  const std::string one = stack_json({{.rank = 1}});
+  const std::string rank = one.substr(one.find('[') + 1, one.rfind(']') - one.find('[') - 1);
+  for (int i = 0; i < 4097; ++i) many += (i == 0 ? "" : ",") + rank;
+  EXPECT_FALSE(stack_samples_from_json(many + "]}"));
+}
+
+TEST(PlacesOf, AreThoseOfRanksThatLiveWithOneForTheSameWords) {
+  StackSample deeper = waiting(2);
+  deeper.python.push_back({"run", "train.py:90"});
+  const std::vector<RankPlace> places = places_of(fold_stacks({waiting(0), waiting(1), deeper, {.rank = 3}}));
+  ASSERT_EQ(places.size(), 1U);
+  EXPECT_EQ(places.front(), (RankPlace{"waits in", "wait in", "all_reduce at train.py:40", true, 3, 0}));
 }
 
 TEST(StackText, ShowsDeepStacksInPart) {

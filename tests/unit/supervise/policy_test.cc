@@ -1,29 +1,11 @@
-#include "supervise/policy.h"
-
 #include <gtest/gtest.h>
 
 #include <csignal>
 
+#include "decisions.h"
+
 namespace lrun {
 namespace {
-
-using Phase = SupervisionState::Phase;
-using EndKind = RunEnd::Kind;
-
-SupervisionState running(int workers, Duration grace = Duration(30'000)) {
-  SupervisionState state;
-  state.running = workers;
-  state.grace = grace;
-  return state;
-}
-
-template <class T>
-const T* find(const Decision& decision) {
-  for (const Action& action : decision.actions) {
-    if (const T* found = std::get_if<T>(&action)) return found;
-  }
-  return nullptr;
-}
 
 TEST(Policy, FinishesWhenTheLastWorkerSucceeded) {
   Decision decision = decide(running(2), WorkerEnded{true});
@@ -61,16 +43,6 @@ TEST(Policy, WaitsForNobodyThatCannotBeKilled) {
   EXPECT_EQ(given_up.state.phase, Phase::kOver);
   EXPECT_TRUE(decide(state, KillExpired{}).actions.empty()) << "of an earlier kill";
 }
-
-SupervisionState settling_run(int workers, Duration settle, Duration for_victims) {
-  SupervisionState state = running(workers);
-  state.settle = settle;
-  state.settle_for_victims = for_victims;
-  return state;
-}
-
-constexpr WorkerEnded kVictim{false, true};
-constexpr WorkerEnded kOwnError{false, false};
 
 TEST(Policy, GivesTheOthersAMomentAfterAVictim) {
   const Decision decision = decide(settling_run(4, Duration(0), Duration(250)), kVictim);
