@@ -106,6 +106,14 @@ void add_visible_devices(WorkerEnvironment::Variables& variables, const NodePlan
   if (order || counted) variables.emplace_back("CUDA_DEVICE_ORDER", order.value_or("PCI_BUS_ID"));
 }
 
+/// Of what the user may set: workers are to be without it.
+bool is_unset_by_user(const LaunchPlan& plan, std::string_view name) {
+  const std::vector<EnvironmentChange>& changes = plan.setup.environment;
+  return std::any_of(changes.begin(), changes.end(), [name](const EnvironmentChange& change) {
+    return change.name == name && change.kind == EnvironmentChange::Kind::kUnset;
+  });
+}
+
 /// In the order of the contract.
 WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const NodePlan& node, const Environment& base,
                                               const RunFacts& facts) {
@@ -126,9 +134,11 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
       {"TORCHELASTIC_RESTART_COUNT", std::to_string(facts.restart_count)},
       {"TORCHELASTIC_MAX_RESTARTS", std::to_string(plan.max_restarts.value)},
       {"TORCHELASTIC_USE_AGENT_STORE", plan.rank_0_hosts_store ? "False" : "True"},
+      {"PYTHONFAULTHANDLER", base.get("PYTHONFAULTHANDLER").value_or("1")},
       {"TORCHELASTIC_SIGNALS_TO_HANDLE", plan.stop_signals.names},
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", base.get("TORCH_NCCL_ASYNC_ERROR_HANDLING").value_or("1")},
   };
+  std::erase_if(variables, [&](const auto& variable) { return is_unset_by_user(plan, variable.first); });
   const auto threads = plan.omp_num_threads > 0 ? std::to_string(plan.omp_num_threads) : base.get("OMP_NUM_THREADS");
   if (threads && !has_threads_of_their_own(node)) variables.emplace_back("OMP_NUM_THREADS", *threads);
   add_visible_devices(variables, node, base);
@@ -186,7 +196,7 @@ const ContractVariable* find_contract_variable(std::string_view name) {
 
 bool is_given_by_lrun(std::string_view name) {
   constexpr std::string_view kUsersIsKept[] = {"OMP_NUM_THREADS", "TORCH_NCCL_ASYNC_ERROR_HANDLING",
-                                               "CUDA_VISIBLE_DEVICES"};
+                                               "PYTHONFAULTHANDLER", "CUDA_VISIBLE_DEVICES"};
   return is_in(name, kPrivate) || (is_contract(name) && !is_in(name, kUsersIsKept));
 }
 

@@ -41,6 +41,8 @@ inline constexpr ContractVariable kContract[] = {
      "'True': workers are clients of the launcher's store; 'False': rank 0 hosts it"},
     {"TORCHELASTIC_ERROR_FILE", ContractVariable::Scope::kRank,
      "where the worker may leave its exception as JSON; empty without log files"},
+    {"PYTHONFAULTHANDLER", ContractVariable::Scope::kRun,
+     "1: Python says where it crashed; a value of the user's is kept, also an empty one"},
     {"TORCHELASTIC_SIGNALS_TO_HANDLE", ContractVariable::Scope::kRun, "signals on which the launcher stops the run"},
     {"TORCH_NCCL_ASYNC_ERROR_HANDLING", ContractVariable::Scope::kRun, "1; a value of the user's is kept"},
     {"OMP_NUM_THREADS", ContractVariable::Scope::kRank,

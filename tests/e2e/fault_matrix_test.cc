@@ -71,6 +71,11 @@ class Files {
                          "import socket\na = socket.socket()\na.bind(('127.0.0.1', 0))\na.listen()\nb = "
                          "socket.socket()\nb.bind(a.getsockname())\n");
     (void)folder_.script("no-space.py", "f = open('/dev/full', 'w')\nf.write('x' * 100000)\nf.flush()\n");
+    (void)folder_.script("crash.py", "import ctypes\ndef step(batch):\n    ctypes.memset(batch, 0, 1)\nstep(0)\n");
+    // Of the tools that this machine may have only this one is asked.
+    std::filesystem::create_directory(folder_.path() / "tools");
+    (void)folder_.script("tools/eu-stack",
+                         "#!/bin/sh\necho '#0  0x1 pause - /lib/libc.so.6'\necho '#1  0x2 main - /bin/train'\n");
     std::filesystem::create_symlink("loop", folder_.path() / "loop");
     std::filesystem::create_directory(folder_.path() / "folder");
   }
@@ -92,7 +97,8 @@ TEST_P(Verdict, IsTheGoldenOne) {
     if (argument == "FAULT") argument = LRUN_FAULT_WORKER;
     arguments.push_back(std::move(argument));
   }
-  LrunProcess lrun(arguments, {.environment = {{"PYTHONDONTWRITEBYTECODE", "1"}}, .before_exec = [&] {
+  const std::string path = (files.path() / "tools").string() + ":" + std::getenv("PATH");
+  LrunProcess lrun(arguments, {.environment = {{"PYTHONDONTWRITEBYTECODE", "1"}, {"PATH", path}}, .before_exec = [&] {
                                  no_core_files();
                                  (void)!::chdir(files.path().c_str());
                                }});
@@ -150,6 +156,7 @@ const Ending kPython[] = {
     alone("python-ignored", {"ignored.py"}),
     alone("python-port", {"port.py"}),
     alone("python-no-space", {"no-space.py"}),
+    alone("python-crash", {"crash.py"}),
     alone("python-faulthandler", {"python3", "-X", "faulthandler", "-c", "import os; os.abort()"}),
 };
 

@@ -218,6 +218,17 @@ TEST(WorkerEnvironment, KeepsTheUsersNcclAndThreadSettings) {
   EXPECT_EQ(worker(plan_of(request_for("2"), cpu_node()), 0)["TORCH_NCCL_ASYNC_ERROR_HANDLING"], "1");
 }
 
+TEST(WorkerEnvironment, LetsPythonSayWhereItCrashedUnlessTheUserSaysOtherwise) {
+  EXPECT_EQ(worker(plan_of(request_for("2"), cpu_node()), 0)["PYTHONFAULTHANDLER"], "1");
+  const Environment off = environment_with({{"PYTHONFAULTHANDLER", ""}});
+  const Variables seen = worker(plan_of(request_for("2"), cpu_node(), off), 0, off);
+  EXPECT_EQ(seen.at("PYTHONFAULTHANDLER"), "") << "empty: off";
+  LaunchPlan unset = plan_of(request_for("2"), cpu_node());
+  unset.setup.environment.push_back({.kind = EnvironmentChange::Kind::kUnset, .name = "PYTHONFAULTHANDLER"});
+  EXPECT_EQ(worker(unset, 0).count("PYTHONFAULTHANDLER"), 0U);
+  EXPECT_FALSE(is_given_by_lrun("PYTHONFAULTHANDLER")) << "so '--env PYTHONFAULTHANDLER=' is taken";
+}
+
 TEST(WorkerEnvironment, SpellsDevicesAsTheProcessSeesThem) {
   const auto devices = [](LaunchRequest request, const std::string& strategy, const AllocatedNode& node, int rank) {
     if (!strategy.empty()) request.strategy = flag("--strategy", strategy);

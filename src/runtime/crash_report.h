@@ -1,0 +1,14 @@
+#pragma once
+
+namespace lrun {
+
+/// From now on this process says on stderr, in one line that lrun's verdict reads, where a fault of its own (SIGSEGV,
+/// SIGBUS, SIGFPE, SIGILL) happened: the address, and the places in the machine code as a file and an offset that
+/// addr2line takes. It then ends of the signal as before, with the same core file. A signal that is handled already, by
+/// the program, a sanitizer or an interpreter, is left alone, and whoever handles it later replaces this.
+///
+/// The report allocates nothing and takes no lock: it cannot hang. Callers are named where glibc finds their unwind
+/// tables without a lock, too (2.35). Any thread; once is enough.
+void report_faults();
+
+}  // namespace lrun
