@@ -164,8 +164,8 @@ std::optional<StartFailure> NodeRun::begin_attempt(int number) {
   auto next = std::make_unique<Attempt>(surroundings(), std::move(membership), folders_.logs(),
                                         LogFolder::of_attempt(number, starts_[number]++));
   if (plan_.personality.failure == Personality::Failure::kTorchrunSummary) {
-    next->make_rank_folders();  // its words are made of error files, also those of programs that end within
-                                // milliseconds
+    // The summary is made of error files, also those of programs that end within milliseconds.
+    next->make_rank_folders();
   }
   if (std::optional<StartFailure> failure = next->start()) return failure;
   if (attempt_) logs_->begin_attempt();

@@ -7,7 +7,7 @@
 namespace lrun {
 namespace {
 
-constexpr std::array<std::pair<Cause, std::string_view>, 12> kCauseNames{{
+constexpr std::array<std::pair<Cause, std::string_view>, 13> kCauseNames{{
     {Cause::kSucceeded, "succeeded"},
     {Cause::kEndedEarly, "ended_early"},
     {Cause::kOwnError, "own_error"},
