@@ -98,7 +98,7 @@ std::string Coordinator::who_is_there() const {
   if (launchers_.empty()) return "nobody has joined";
   std::vector<std::string> joined;
   for (const auto& [id, launcher] : launchers_) joined.push_back(in_words(launcher.record));
-  const std::string text = "joined: " + join_first(joined, kMostNodesInWords);
+  std::string text = "joined: " + join_first(joined, kMostNodesInWords);
   const int spares = phase_ == Phase::kMeeting ? times_.spares : 0;
   const bool gathers = phase_ == Phase::kMeeting || phase_ == Phase::kDeciding;
   if (!gathers || static_cast<int>(launchers_.size()) >= most() + spares) return text;
