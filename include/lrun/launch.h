@@ -64,6 +64,8 @@ LRUN_EXPORT c10::IValue launch(const std::function<c10::IValue()>& function, con
 ///          parameters each time, for as long as it lives, and nothing in an interactive interpreter. ddp_fork goes on
 ///          in copies of this process; it is refused where those could not work: after CUDA was used, or threads
 ///          (LibTorch's own, too) were started here.
+///          An earlier launch that threw throws there, too: the same text, and the same class where that is liblrun's
+///          or one of <stdexcept>, <system_error> and <new>, else its nearest base.
 /// Returns  the function's result and the parameters and buffers of `options.module`, nothing else: whatever else the
 ///          ranks changed is theirs. On further nodes they are those of the node's first rank. Results are nothing,
 ///          numbers, strings, tensors, and vectors, tuples, optionals and c10::Dict of those.
@@ -71,6 +73,12 @@ LRUN_EXPORT c10::IValue launch(const std::function<c10::IValue()>& function, con
 ///          when it is killed, the ranks and what they started are. Ctrl-Z stops them with it, and they and the timeout
 ///          go on when it does (where SIGTSTP has its default action). SIGINT, SIGTERM, SIGHUP and SIGQUIT end the
 ///          ranks first and act on this process when they are gone.
+/// End      a rank of ddp_spawn ends by exit() when the function has returned or thrown: static objects are destroyed,
+///          and handlers of atexit() and profilers run; the launch lasts until they have. Objects of main() are left
+///          alone. A rank of ddp_fork ends by _exit(), and nothing of that runs: it is a copy of this process, whose
+///          handlers would remove this process's files, write its profile and buffers once more, and wait for threads
+///          that are not there; the function itself has to write what such a rank is to leave behind. A rank that is
+///          stopped ends by its signal.
 /// Streams  stdout is inherited; stderr passes through, for its last lines; stdin is /dev/null.
 /// Started by a launcher  where this process is a rank already (lrun --strategy ddp, torchrun, srun), the function runs
 ///          in it. Under `lrun --strategy ddp_spawn` (ddp_fork) it is one process a node and starts the node's ranks.

@@ -18,11 +18,11 @@
 namespace lrun {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x6472616f626c6e32;  // of this layout
+constexpr std::uint64_t kBoardMagic = 0x6472616f626c6e32;  // of this layout
 constexpr std::size_t kMostErrorBytes = 4096 - sizeof(std::uint32_t) * 2;
 
 struct Header {
-  std::uint64_t magic = kMagic;
+  std::uint64_t magic = kBoardMagic;
   std::uint64_t ranks = 0;
   std::int64_t history = -1;
 };
@@ -65,7 +65,7 @@ LaunchBoard LaunchBoard::create(int ranks, int history) {
   for (int local_rank = 0; local_rank < ranks; ++local_rank) {
     write(memory.get(), &fresh, sizeof fresh, slot_offset(local_rank));
   }
-  const Header header{kMagic, static_cast<std::uint64_t>(ranks), history};
+  const Header header{kBoardMagic, static_cast<std::uint64_t>(ranks), history};
   write(memory.get(), &header, sizeof header, 0);
   return {std::move(memory), ranks, history};
 }
@@ -73,7 +73,7 @@ LaunchBoard LaunchBoard::create(int ranks, int history) {
 LaunchBoard LaunchBoard::open(Fd memory) {
   Header header;
   read(memory.get(), &header, sizeof header, 0);
-  if (header.magic != kMagic) fail(EPROTO, "of another version of liblrun");
+  if (header.magic != kBoardMagic) fail(EPROTO, "of another version of liblrun");
   return {std::move(memory), static_cast<int>(header.ranks), static_cast<int>(header.history)};
 }
 

@@ -184,7 +184,7 @@ c10::IValue go_on_to_own_call(PastLaunches& past, const RankFunction& function, 
   const LaunchCall& own = *process_start().call;
   static LaunchBoard board = LaunchBoard::open(std::move(process_start().board));
   static LaunchHistory history = open_history(board, own.parent);
-  if (past.next() == own.call) ::_exit(run_rank(board, own.local_rank, function, options.module.get()));
+  if (past.next() == own.call) end_rank(run_rank(board, own.local_rank, function, options.module.get()));
   return unpack(past.replay(history), options.module.get());
 }
 
@@ -217,6 +217,7 @@ class OneAtATime {
 
 c10::IValue detail::launch(const RankFunction& function, const LaunchOptions& options) {
   static PastLaunches& past = *new PastLaunches;  // never destroyed: exit handlers may launch, too
+  end_where_exiting();
   const OneAtATime one;
   if (process_start().call) return go_on_to_own_call(past, function, options);
   const bool interactive = is_interactive(interpreter_facts());

@@ -17,7 +17,7 @@ namespace {
 struct EntryHeader {
   PastLaunch::Outcome outcome = PastLaunch::Outcome::kReturned;
   std::int32_t rank = -1;
-  std::int32_t exit_code = 0;
+  std::int32_t code = 0;
   std::uint32_t unused = 0;
   std::uint64_t bytes = 0;
 };
@@ -41,7 +41,7 @@ Fd file_without_name() {
 
 void LaunchHistory::append(const PastLaunch& launch) {
   if (!file_) file_ = file_without_name();
-  const EntryHeader header{launch.outcome, launch.rank, launch.exit_code, 0, launch.bytes.size()};
+  const EntryHeader header{launch.outcome, launch.rank, launch.code, 0, launch.bytes.size()};
   int error = write_at(fd(), &header, sizeof header, written_);
   if (error == 0) error = write_at(fd(), launch.bytes.data(), launch.bytes.size(), written_ + sizeof header);
   if (error != 0) {
@@ -54,7 +54,7 @@ void LaunchHistory::append(const PastLaunch& launch) {
 PastLaunch LaunchHistory::read_next() {
   EntryHeader header;
   if (const int error = read_at(fd(), &header, sizeof header, read_)) fail(error, "read");
-  PastLaunch launch{header.outcome, header.rank, header.exit_code, std::string(header.bytes, '\0')};
+  PastLaunch launch{header.outcome, header.rank, header.code, std::string(header.bytes, '\0')};
   if (const int error = read_at(fd(), launch.bytes.data(), launch.bytes.size(), read_ + sizeof header)) {
     fail(error, "read");
   }

@@ -9,11 +9,24 @@ namespace lrun {
 
 /// What came of a launch of this program: what it returned, or what it threw.
 struct PastLaunch {
-  enum class Outcome : std::uint32_t { kReturned, kWorkersFailed, kUnsupported, kBadEnvironment, kOtherError };
+  /// What it returned, or the class of the exception. One that is none of these is its nearest base.
+  enum class Outcome : std::uint32_t {
+    kReturned,
+    kWorkersFailed,
+    kUnsupported,
+    kBadEnvironment,
+    kError,
+    kInvalidArgument,
+    kOutOfRange,
+    kLogicError,
+    kSystemError,
+    kRuntimeError,
+    kBadAlloc,
+  };
 
   Outcome outcome = Outcome::kReturned;
   int rank = -1;      ///< of WorkersFailed
-  int exit_code = 0;  ///< of WorkersFailed
+  int code = 0;       ///< of WorkersFailed its exit code, of a std::system_error its errno
   std::string bytes;  ///< what the first rank returned (pack()); else the text of the exception
 
   bool operator==(const PastLaunch&) const = default;

@@ -2,7 +2,12 @@
 
 #include <lrun/error.h>
 
+#include <algorithm>
+#include <array>
 #include <exception>
+#include <new>
+#include <stdexcept>
+#include <system_error>
 #include <utility>
 
 namespace lrun {
@@ -10,21 +15,65 @@ namespace {
 
 using Outcome = PastLaunch::Outcome;
 
+/// An exception that a text makes.
+struct Class {
+  Outcome outcome;
+  bool (*fits)(const std::exception& error);
+  void (*raise)(const std::string& text);
+};
+
+template <class Exception>
+constexpr Class class_of(Outcome outcome) {
+  return {outcome, [](const std::exception& error) { return dynamic_cast<const Exception*>(&error) != nullptr; },
+          [](const std::string& text) { throw Exception(text); }};
+}
+
+/// Those that derive from others come first.
+constexpr std::array kClasses = {
+    class_of<Unsupported>(Outcome::kUnsupported),
+    class_of<BadEnvironment>(Outcome::kBadEnvironment),
+    class_of<Error>(Outcome::kError),
+    class_of<std::invalid_argument>(Outcome::kInvalidArgument),
+    class_of<std::out_of_range>(Outcome::kOutOfRange),
+    class_of<std::logic_error>(Outcome::kLogicError),
+    class_of<std::runtime_error>(Outcome::kRuntimeError),
+};
+
+/// Its constructor adds the words for the code to the text.
+std::system_error system_error_of(const PastLaunch& launch) {
+  const std::error_code code(launch.code, std::generic_category());
+  const std::string words = ": " + code.message();
+  const bool has_words = launch.bytes.ends_with(words);
+  return {code, launch.bytes.substr(0, launch.bytes.size() - (has_words ? words.size() : 0))};
+}
+
+PastLaunch outcome_of(const std::exception& error) {
+  if (const auto* failed = dynamic_cast<const WorkersFailed*>(&error)) {
+    return {Outcome::kWorkersFailed, failed->rank(), failed->exit_code(), error.what()};
+  }
+  if (const auto* system = dynamic_cast<const std::system_error*>(&error)) {
+    return {Outcome::kSystemError, -1, system->code().value(), error.what()};
+  }
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return {Outcome::kBadAlloc, -1, 0, error.what()};
+  const auto found = std::ranges::find_if(kClasses, [&](const Class& known) { return known.fits(error); });
+  return {found == kClasses.end() ? Outcome::kError : found->outcome, -1, 0, error.what()};
+}
+
+[[noreturn]] void raise(const PastLaunch& launch) {
+  if (launch.outcome == Outcome::kWorkersFailed) throw WorkersFailed(launch.bytes, launch.rank, launch.code);
+  if (launch.outcome == Outcome::kSystemError) throw system_error_of(launch);
+  if (launch.outcome == Outcome::kBadAlloc) throw std::bad_alloc();
+  const auto found = std::ranges::find(kClasses, launch.outcome, &Class::outcome);
+  if (found != kClasses.end()) found->raise(launch.bytes);
+  throw Error(launch.bytes);
+}
+
 PastLaunch run(const std::function<std::string()>& launch, std::exception_ptr& thrown) {
   try {
     return {Outcome::kReturned, -1, 0, launch()};
-  } catch (const WorkersFailed& error) {
-    thrown = std::current_exception();
-    return {Outcome::kWorkersFailed, error.rank(), error.exit_code(), error.what()};
-  } catch (const Unsupported& error) {
-    thrown = std::current_exception();
-    return {Outcome::kUnsupported, -1, 0, error.what()};
-  } catch (const BadEnvironment& error) {
-    thrown = std::current_exception();
-    return {Outcome::kBadEnvironment, -1, 0, error.what()};
   } catch (const std::exception& error) {
     thrown = std::current_exception();
-    return {Outcome::kOtherError, -1, 0, error.what()};
+    return outcome_of(error);
   }
 }
 
@@ -61,19 +110,8 @@ void PastLaunches::keep(const PastLaunch& outcome) {
 std::string PastLaunches::replay(LaunchHistory& history) {
   ++count_;
   PastLaunch launch = history.read_next();
-  switch (launch.outcome) {
-    case Outcome::kReturned:
-      return std::move(launch.bytes);
-    case Outcome::kWorkersFailed:
-      throw WorkersFailed(launch.bytes, launch.rank, launch.exit_code);
-    case Outcome::kUnsupported:
-      throw Unsupported(launch.bytes);
-    case Outcome::kBadEnvironment:
-      throw BadEnvironment(launch.bytes);
-    case Outcome::kOtherError:
-      break;
-  }
-  throw Error(launch.bytes);
+  if (launch.outcome != Outcome::kReturned) raise(launch);
+  return std::move(launch.bytes);
 }
 
 }  // namespace lrun

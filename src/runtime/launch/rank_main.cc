@@ -1,12 +1,14 @@
 #include "runtime/launch/rank_main.h"
 
 #include <cxxabi.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <typeinfo>
 
@@ -16,6 +18,7 @@ namespace lrun {
 namespace {
 
 bool in_rank = false;
+std::optional<int> exit_code;  // of a rank whose exit handlers run
 
 std::string type_name(const std::exception& error) {
   int status = 0;
@@ -41,6 +44,15 @@ void flush() {
 }  // namespace
 
 bool is_in_rank() { return in_rank; }
+
+void end_rank(int code) {
+  exit_code = code;
+  std::exit(code);
+}
+
+void end_where_exiting() {
+  if (exit_code) ::_exit(*exit_code);
+}
 
 int run_rank(LaunchBoard& board, int local_rank, const std::function<c10::IValue()>& function,
              const torch::nn::Module* module) {

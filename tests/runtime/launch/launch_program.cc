@@ -10,6 +10,9 @@
 //   wait      prints 'waiting' once all ranks are there, each with a process of its own in another session
 //   refuse    all ranks ignore SIGTERM
 //   shout     all ranks write to stderr without end
+//   refused   a launch that is refused before it starts, and one whose ranks tell what the first threw there
+//   exit      a static object and a handler of atexit() tell of the end of each process
+//   late      handlers of atexit() launch: one in ranks that end, which is no launch any more, one in the program
 //   leak      prints what the launch left: descriptors, children
 //   nested    the function launches
 //   backward, thread, pool   backward(), a thread, LibTorch's pool were used in this process before
@@ -23,6 +26,7 @@
 #include <torch/utils.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -86,6 +90,11 @@ void print_state(const Net& net) {
   for (const auto& item : net.named_buffers()) print(item.key(), item.value());
 }
 
+std::string rank_or_program() {
+  const char* const rank = std::getenv("RANK");
+  return rank == nullptr ? "the program" : std::string("rank ") + rank;
+}
+
 bool is_rank_one() { return std::string(std::getenv("RANK")) == "1"; }
 
 void write_to_stdout(std::string_view text) {
@@ -115,6 +124,9 @@ class Program {
     if (mode_ == "world") return run_world();
     if (mode_ == "twice") return run_twice();
     if (mode_ == "again") return run_again();
+    if (mode_ == "refused") return run_refused();
+    if (mode_ == "exit") return run_exit();
+    if (mode_ == "late") return run_late();
     if (mode_ == "leak") return run_leak();
     if (mode_ == "backward") backward();
     if (mode_ == "thread") start_thread();
@@ -199,6 +211,38 @@ class Program {
       const std::string text = lrun::launch([] { return std::string("this time"); }, options_);
       std::printf("%s\n", text.c_str());
     }
+  }
+
+  void run_refused() {
+    std::string thrown;
+    try {
+      lrun::LaunchOptions impossible = options_;
+      impossible.timeout = std::chrono::milliseconds(-1);
+      lrun::launch([] {}, impossible);
+    } catch (const std::invalid_argument& error) {
+      thrown = error.what();
+    } catch (const std::exception& error) {
+      thrown = std::string("another class: ") + error.what();
+    }
+    const std::string in_rank = lrun::launch([&] { return thrown; }, options_);
+    std::printf("%s\n%s\n", thrown.c_str(), in_rank.c_str());
+  }
+
+  void run_exit() {
+    static const struct Static {
+      ~Static() { write_to_stdout("static of " + rank_or_program() + "\n"); }
+    } object;
+    std::atexit([] { write_to_stdout("handler of " + rank_or_program() + "\n"); });
+    lrun::launch([] { barrier(); }, options_);
+  }
+
+  void run_late() {
+    static lrun::LaunchOptions& options = *new lrun::LaunchOptions(options_);
+    std::atexit([] {
+      if (std::getenv("RANK") != nullptr) lrun::launch([] { write_to_stdout("in a rank that ends\n"); }, options);
+    });
+    lrun::launch([] {}, options);  // first: what LibTorch needs is then destroyed after the next handler
+    std::atexit([] { write_to_stdout("late " + lrun::launch([] { return rank_or_program(); }, options) + "\n"); });
   }
 
   void run_leak() {

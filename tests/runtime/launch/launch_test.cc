@@ -103,6 +103,25 @@ TEST_P(Launch, WorksAfterOneThatFailed) {
   EXPECT_EQ(output_of("again", GetParam(), 1), (GetParam() == "ddp_spawn" ? once : "") + once + "this time\n");
 }
 
+TEST_P(Launch, ThrowsInRanksWhatAnEarlierCallThrewInTheProgram) {
+  const std::string thrown = "the timeout of a launch is negative\n";
+  EXPECT_EQ(output_of("refused", GetParam(), 2), thrown + thrown);
+}
+
+/// A forked rank has the handlers of the program, which are the program's alone to run.
+TEST_P(Launch, RunsExitHandlersInProcessesThatExecutedTheProgram) {
+  std::vector<std::string> lines = split_lines(output_of("exit", GetParam(), 2));
+  std::ranges::sort(lines);
+  std::vector<std::string> expected = {"handler of the program", "static of the program"};
+  if (GetParam() == "ddp_spawn") {
+    expected = {"handler of rank 0", "handler of rank 1", "handler of the program",
+                "static of rank 0",  "static of rank 1",  "static of the program"};
+  }
+  EXPECT_EQ(lines, expected);
+}
+
+TEST_P(Launch, MayComeFromAnExitHandler) { EXPECT_EQ(output_of("late", GetParam(), 2), "late rank 0\n"); }
+
 TEST_P(Launch, LeavesNeitherDescriptorsNorChildren) {
   EXPECT_EQ(output_of("leak", GetParam(), 2), "0 descriptors more, no child\n");
 }
