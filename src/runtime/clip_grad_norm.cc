@@ -18,9 +18,10 @@ double clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm
   for (const at::Tensor& parameter : parameters) {
     if (!parameter.grad().defined()) continue;
     if (!seen.insert(parameter.unsafeGetTensorImpl()).second) continue;  // tied weights are one parameter
-    gradients.push_back(parameter.grad());
-    const at::Tensor& gradient = gradients.back();
+    const at::Tensor& gradient = parameter.grad();
     const at::Tensor values = gradient.is_sparse() ? gradient.coalesce().values() : gradient;
+    if (values.numel() == 0) continue;  // no element is the largest
+    gradients.push_back(gradient);
     norms.push_back(at::linalg_vector_norm(values, norm_type, std::nullopt, false, at::kDouble).cpu());
   }
   if (norms.empty()) return 0;

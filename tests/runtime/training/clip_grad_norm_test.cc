@@ -103,6 +103,17 @@ TEST(ClipGradNorm, LeavesGradientsThatAreNotFinite) {
 
 TEST(ClipGradNorm, IsZeroWithoutGradients) { EXPECT_EQ(clip_grad_norm({test::parameter({3})}, 1), 0); }
 
+TEST(ClipGradNorm, PassesGradientsWithoutElementsBy) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  std::vector<at::Tensor> parameters = {test::parameter({0, 3}, at::kDouble), test::parameter({5, 2}, at::kDouble)};
+  parameters[0].mutable_grad() = at::empty({0, 3}, at::kDouble);
+  parameters[1].mutable_grad() = at::sparse_coo_tensor({5, 2}, at::kDouble);  // of a batch without words
+  for (const double type : {1.0, 2.0, infinity}) EXPECT_EQ(clip_grad_norm(parameters, 1, type), 0) << type;
+  parameters.push_back(with_gradients({1}).front());
+  EXPECT_EQ(clip_grad_norm(parameters, 1, infinity), 5);
+  EXPECT_NEAR(parameters.back().grad().abs().max().item<double>(), 1, 1e-5);
+}
+
 TEST(ClipGradNorm, RefusesWhatIsNoNorm) {
   EXPECT_THROW(clip_grad_norm({}, -1), std::invalid_argument);
   EXPECT_THROW(clip_grad_norm({}, std::nan("")), std::invalid_argument);
