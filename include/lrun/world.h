@@ -23,7 +23,7 @@ enum class WorldSource { kAlone, kLrun, kTorchrun, kSlurm, kOpenMpi, kPmi };
 ///   3. one of several tasks of Open MPI (OMPI_COMM_WORLD_RANK, …), of MPICH's or Intel's mpiexec (PMI_RANK,
 ///      MPI_LOCALRANKID, …) or of a Slurm step (SLURM_STEP_ID, SLURM_PROCID, …). They meet at MASTER_ADDR and
 ///      MASTER_PORT; without these on the step's first host, or on this one if mpirun's tasks all are, at the job's
-///      port;
+///      port. On several hosts mpirun has to be told MASTER_ADDR, and MPICH's and Intel's MASTER_PORT, too;
 ///   4. nothing: alone, one rank.
 struct LRUN_EXPORT World {
   using Variables = std::map<std::string, std::string, std::less<>>;
@@ -53,7 +53,8 @@ struct LRUN_EXPORT World {
 
   WorldSource source = WorldSource::kAlone;
 
-  /// The environment of this process.
+  /// The environment of this process. Tasks of MPICH or Intel that are all on this host know their job by the process
+  /// that PMI_FD leads to.
   /// \throws lrun::BadEnvironment  a variable is malformed or contradicts another (RANK without WORLD_SIZE,
   ///                               RANK ≥ WORLD_SIZE, not a number, …); the text names it.
   static World from_environment();

@@ -28,6 +28,13 @@ std::uint16_t port_for(std::string_view job) {
   return static_cast<std::uint16_t>(kFirstPort + crc32c(job) % kPorts);
 }
 
+/// What all tasks know their job by; a process of this host is nothing to those of others.
+std::string mpi_job(const World::Variables& variables, bool are_all_here) {
+  const std::string job = text_of(variables, "PMIX_NAMESPACE");
+  const std::string proxy = text_of(variables, kPmiProxyVariable);
+  return job.empty() && are_all_here && !proxy.empty() ? "hydra-" + proxy : job;
+}
+
 [[noreturn]] void miss(const std::string& name, const std::string& why) {
   throw BadEnvironment("environment variable '" + name + "' is missing: " + why);
 }
@@ -56,15 +63,17 @@ TaskMeeting slurm_meeting(const World::Variables& variables) {
 
 TaskMeeting mpi_meeting(const World::Variables& variables, const World& world) {
   TaskMeeting meeting;
-  const std::string job = text_of(variables, "PMIX_NAMESPACE");
+  const bool are_all_here = world.local_world_size == world.world_size;
+  const std::string job = mpi_job(variables, are_all_here);
   if (!job.empty()) meeting.run_id = "mpi-" + job;
   meeting.address = without_brackets(text_of(variables, "MASTER_ADDR"));
-  if (meeting.address.empty() && world.local_world_size < world.world_size) {
-    miss("MASTER_ADDR",
-         "mpirun starts " + std::to_string(world.world_size) +
-             " tasks on several hosts and tells none where rank 0 is; start lrun once a host, 'mpirun "
-             "--map-by ppr:1:node -x MASTER_ADDR=HOST lrun …', or give MASTER_ADDR and MASTER_PORT to all "
-             "tasks");
+  if (meeting.address.empty() && !are_all_here) {
+    const std::string_view line = world.source == WorldSource::kPmi
+                                      ? "mpiexec -ppn 1 -genv MASTER_ADDR HOST lrun …"
+                                      : "mpirun --map-by ppr:1:node -x MASTER_ADDR=HOST lrun …";
+    miss("MASTER_ADDR", "mpirun starts " + std::to_string(world.world_size) +
+                            " tasks on several hosts and tells none where rank 0 is; start lrun once a host, '" +
+                            std::string(line) + "', or give MASTER_ADDR and MASTER_PORT to all tasks");
   }
   if (meeting.address.empty()) meeting.address = "127.0.0.1";
   if (!text_of(variables, "MASTER_PORT").empty()) return meeting;

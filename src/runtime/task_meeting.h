@@ -21,7 +21,11 @@ struct TaskMeeting {
 /// \throws BadEnvironment  the variables do not say it: a heterogeneous job, or one without a list of hosts.
 TaskMeeting slurm_meeting(const World::Variables& variables);
 
-/// The tasks of mpirun: on this host if all are, at a port of the job. \param world  has ranks already
+/// The pid of pmi_proxy(), among the variables of a process that has one.
+inline constexpr std::string_view kPmiProxyVariable = "LRUN_PMI_PROXY";
+
+/// The tasks of mpirun: on this host if all are, at a port of the job, whose name its starter gives (PMIx), or the
+/// process that started the tasks of this host. \param world  has ranks already
 /// \throws BadEnvironment  they are on several hosts and MASTER_ADDR is missing, or the job has no name and MASTER_PORT
 /// is.
 TaskMeeting mpi_meeting(const World::Variables& variables, const World& world);

@@ -8,6 +8,7 @@
 #include "base/environment.h"
 #include "base/numeric_address.h"
 #include "base/whole_number.h"
+#include "runtime/pmi_proxy.h"
 #include "runtime/task_meeting.h"
 
 namespace lrun {
@@ -217,7 +218,13 @@ void read_run(World& world, const Reader& reader) {
 
 }  // namespace
 
-World World::from_environment() { return from_variables(Environment::of_this_process().variables()); }
+World World::from_environment() {
+  Variables variables = Environment::of_this_process().variables();
+  const auto descriptor = variables.find("PMI_FD");
+  const auto proxy = descriptor == variables.end() ? std::nullopt : pmi_proxy(descriptor->second);
+  if (proxy) variables.insert_or_assign(std::string(kPmiProxyVariable), std::to_string(*proxy));
+  return from_variables(variables);
+}
 
 World World::from_variables(const Variables& variables) {
   const Reader reader(variables);

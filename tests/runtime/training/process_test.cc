@@ -115,6 +115,26 @@ int free_port() {
 
 using Parameters = std::map<std::string, std::vector<double>>;
 
+/// As MPICH's mpirun starts tasks: no address, no port, no name of the job, but the same process behind PMI_FD.
+std::vector<Worker::Ending> run_below_mpich(int world_size) {
+  std::vector<Fd> ends;  // inherited
+  std::vector<Worker> workers;
+  for (int rank = 0; rank < world_size; ++rank) {
+    int pair[2] = {-1, -1};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    ends.emplace_back(pair[0]);
+    ends.emplace_back(pair[1]);
+    workers.emplace_back("train", Variables{{"PMI_RANK", std::to_string(rank)},
+                                            {"PMI_SIZE", std::to_string(world_size)},
+                                            {"MPI_LOCALRANKID", std::to_string(rank)},
+                                            {"MPI_LOCALNRANKS", std::to_string(world_size)},
+                                            {"PMI_FD", std::to_string(pair[1])}});
+  }
+  std::vector<Worker::Ending> endings;
+  for (auto& worker : workers) endings.push_back(worker.wait());
+  return endings;
+}
+
 Parameters parse(const std::string& output) {
   Parameters parameters;
   std::istringstream lines(output);
@@ -166,6 +186,12 @@ TEST(Process, OfRankZeroServesTheStoreWithoutALauncher) {
   EXPECT_NE(endings[0].output.find("lrun: ddp over shm, 2 ranks on 1 node, device cpu, seed 0\n"), std::string::npos)
       << endings[0].output;
   EXPECT_EQ(parse(endings[0].output).size(), 4U);
+}
+
+TEST(Process, OfMpichsMpirunFindsTheOthersWithoutAWordMore) {
+  const auto endings = run_below_mpich(2);
+  for (const auto& ending : endings) ASSERT_EQ(ending.status, 0) << ending.output;
+  expect_equal(parse(endings[0].output), alone());
 }
 
 /// The same where each rank is a node with two devices.

@@ -1,6 +1,14 @@
 #include <gtest/gtest.h>
 #include <lrun/error.h>
 #include <lrun/world.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+
+#include "base/fd.h"
+#include "runtime/pmi_proxy.h"
 
 namespace lrun {
 namespace {
@@ -269,6 +277,38 @@ TEST(World, ReadsATaskOfMpichWhichHasNoNameOfItsJob) {
   EXPECT_EQ(world.local_rank, 1);
   EXPECT_EQ(world.master_address, "127.0.0.1");
   EXPECT_EQ(World::from_variables({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}), World()) << "PMI of something else";
+}
+
+TEST(World, KnowsTheJobOfMpichByTheProcessThatStartedItsTasksHere) {
+  const Variables task = {{"PMI_RANK", "1"},
+                          {"PMI_SIZE", "2"},
+                          {"MPI_LOCALRANKID", "1"},
+                          {"MPI_LOCALNRANKS", "2"},
+                          {"LRUN_PMI_PROXY", "4711"}};
+  const World world = World::from_variables(task);
+  EXPECT_EQ(world.run_id, "mpi-hydra-4711");
+  EXPECT_EQ(world.master_address, "127.0.0.1");
+  EXPECT_GE(world.master_port, 15'000);
+  EXPECT_NE(World::from_variables(with(task, {{"LRUN_PMI_PROXY", "4712"}})).master_port, world.master_port);
+  const Variables two_hosts = with(task, {{"PMI_SIZE", "4"}, {"MASTER_ADDR", "h1"}});
+  EXPECT_TRUE(complaint(two_hosts).starts_with("environment variable 'MASTER_PORT' is missing")) << "each host has one";
+  EXPECT_EQ(
+      complaint(without(two_hosts, "MASTER_ADDR")),
+      "environment variable 'MASTER_ADDR' is missing: mpirun starts 4 tasks on several hosts and tells none where "
+      "rank 0 is; start lrun once a host, 'mpiexec -ppn 1 -genv MASTER_ADDR HOST lrun …', or give MASTER_ADDR and "
+      "MASTER_PORT to all tasks");
+}
+
+TEST(PmiProxy, IsTheProcessThatMadeTheSocket) {
+  int ends[2] = {};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const Fd here(ends[0]);
+  EXPECT_EQ(pmi_proxy(std::to_string(ends[1])), ::getpid());
+  ::close(ends[1]);
+  EXPECT_EQ(pmi_proxy(std::to_string(ends[1])), std::nullopt) << "closed";
+  const Pipe pipe = make_pipe();
+  EXPECT_EQ(pmi_proxy(std::to_string(pipe.read.get())), std::nullopt) << "no socket";
+  for (const char* const text : {"", "-1", "x", "99999999999"}) EXPECT_EQ(pmi_proxy(text), std::nullopt) << text;
 }
 
 TEST(World, NamesTheVariableThatIsWrong) {
