@@ -5,16 +5,80 @@
 #   LibTorch::cpu    libtorch_cpu and libc10, C++20, headers as SYSTEM, the rpath that finds them
 #   LibTorch::cuda   the same with libtorch_cuda; only when its library and a CUDA toolkit's headers are there
 #
-# Looked for, first hit wins (each is a folder with include/ and lib/):
+# A program links one LibTorch. Looked for, first hit wins (each is a folder with include/ and lib/):
 #   1. LRUN_LIBTORCH           cache variable or environment; a wrong one is an error, never skipped
-#   2. LRUN_LIBTORCH_BUILT     what an installed lrun was built with (set by lrunConfig.cmake)
-#   3. $LRUN_CACHE/libtorch-2.11.0/torch, where ./dev puts it; LRUN_CACHE is ${XDG_CACHE_HOME:-~/.cache}/lrun by default
+#   2. target torch_cpu        what find_package(Torch) found in this project
+#   3. Torch_DIR, Torch_ROOT, CMAKE_PREFIX_PATH, where find_package(Torch) would look; passed by where its version is
+#                              not LRUN_LIBTORCH_VERSION, that of an installed lrun (set by lrunConfig.cmake)
+#   4. $LRUN_CACHE/libtorch-2.11.0/torch, where ./dev puts it; LRUN_CACHE is ${XDG_CACHE_HOME:-~/.cache}/lrun by default
+# A find_package(Torch) that finds another one, before or later, is an error.
 #
 # Sets LibTorch_FOUND, LibTorch_VERSION, LibTorch_ROOT, LibTorch_NCCL_FOUND (LibTorch::cuda has a fitting nccl.h), and
 # LibTorch_REASON when not found.
-include_guard(GLOBAL)
 
 set(LRUN_LIBTORCH "" CACHE PATH "LibTorch to use: a folder with include/ and lib/ (empty: the one in lrun's cache)")
+
+# Sets `out` to the folder of the LibTorch that find_package(Torch) has found, or to nothing.
+function(_lrun_libtorch_of_project out)
+  set(${out} "" PARENT_SCOPE)
+  if(NOT TARGET torch_cpu)
+    return()
+  endif()
+  get_target_property(properties torch_cpu IMPORTED_CONFIGURATIONS)
+  list(TRANSFORM properties PREPEND IMPORTED_LOCATION_)
+  foreach(property IMPORTED_LOCATION ${properties})
+    get_target_property(library torch_cpu "${property}")
+    if(library)
+      cmake_path(GET library PARENT_PATH folder)
+      cmake_path(GET folder PARENT_PATH folder)
+      set(${out} "${folder}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+endfunction()
+
+# Fails where find_package(Torch) found another LibTorch than this file did.
+function(_lrun_require_one_libtorch)
+  get_property(own GLOBAL PROPERTY LRUN_LIBTORCH_ROOT)
+  _lrun_libtorch_of_project(other)
+  if(NOT own OR NOT other)
+    return()
+  endif()
+  file(REAL_PATH "${own}/lib/libtorch_cpu.so" own_library)
+  file(REAL_PATH "${other}/lib/libtorch_cpu.so" other_library)
+  if(NOT own_library STREQUAL other_library)
+    message(FATAL_ERROR "lrun::runtime would link the LibTorch in ${own}, and find_package(Torch) found ${other}: a program "
+      "links one; call find_package(Torch) before find_package(lrun), or set LRUN_LIBTORCH to ${other}")
+  endif()
+endfunction()
+
+# Sets `out` to the folders of LibTorch that find_package(Torch) would find, without those of a version that does not fit.
+function(_lrun_libtorch_of_prefixes out)
+  set(folders "")
+  foreach(folder "${Torch_DIR}" "$ENV{Torch_DIR}")
+    if(folder)
+      list(APPEND folders "${folder}/../../..")
+    endif()
+  endforeach()
+  set(prefixes "${Torch_ROOT}" "$ENV{Torch_ROOT}" ${CMAKE_PREFIX_PATH} $ENV{CMAKE_PREFIX_PATH})
+  list(TRANSFORM prefixes REPLACE ":" ";")  # the environment's
+  foreach(prefix ${prefixes})
+    list(APPEND folders "${prefix}" "${prefix}/../..")  # torch.utils.cmake_prefix_path is share/cmake of the folder
+  endforeach()
+  set(found "")
+  foreach(folder ${folders})
+    if(NOT EXISTS "${folder}/lib/libtorch_cpu.so")
+      continue()
+    endif()
+    _lrun_libtorch_version("${folder}" version)
+    if(LRUN_LIBTORCH_VERSION AND NOT version STREQUAL LRUN_LIBTORCH_VERSION)
+      message(STATUS "LibTorch: ${folder} is ${version}, and lrun was built with ${LRUN_LIBTORCH_VERSION}: not used")
+      continue()
+    endif()
+    list(APPEND found "${folder}")
+  endforeach()
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
 
 # Sets `out` to the folder of LibTorch, or to nothing.
 function(_lrun_libtorch_root out)
@@ -31,7 +95,9 @@ function(_lrun_libtorch_root out)
   elseif(NOT cache)
     set(cache "$ENV{HOME}/.cache/lrun")
   endif()
-  foreach(folder "${asked}" "${LRUN_LIBTORCH_BUILT}" "${cache}/libtorch-2.11.0/torch")
+  _lrun_libtorch_of_project(of_project)
+  _lrun_libtorch_of_prefixes(of_prefixes)
+  foreach(folder "${asked}" "${of_project}" ${of_prefixes} "${cache}/libtorch-2.11.0/torch")
     if(folder AND EXISTS "${folder}/lib/libtorch_cpu.so")
       file(REAL_PATH "${folder}" folder)
       set(${out} "${folder}" PARENT_SCOPE)
@@ -106,6 +172,9 @@ function(_lrun_libtorch_nccl root toolkit out)
 endfunction()
 
 function(_lrun_libtorch_cpu_target root cuda_folders)
+  if(TARGET LibTorch::cpu)
+    return()  # in another folder of the project
+  endif()
   add_library(LibTorch::c10 SHARED IMPORTED GLOBAL)
   set_target_properties(LibTorch::c10 PROPERTIES IMPORTED_LOCATION "${root}/lib/libc10.so")
   target_include_directories(LibTorch::c10 INTERFACE "${root}/include" "${root}/include/torch/csrc/api/include")
@@ -114,8 +183,9 @@ function(_lrun_libtorch_cpu_target root cuda_folders)
   # DT_RPATH, not DT_RUNPATH: it serves the libraries of the libraries too, whose own DT_RPATH wins over everything else.
   # Undefined symbols of other people's libraries are theirs to resolve at run time.
   set(options LINKER:--disable-new-dtags LINKER:--allow-shlib-undefined)
+  # Not in what is installed (property LRUN_IS_INSTALLED): there the program that links it knows where LibTorch is.
   foreach(folder "${root}/lib" ${cuda_folders})
-    list(APPEND options "LINKER:-rpath,${folder}")
+    list(APPEND options "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:LRUN_IS_INSTALLED>>>:LINKER:-rpath,${folder}>")
   endforeach()
   target_link_options(LibTorch::c10 INTERFACE ${options})
   add_library(LibTorch::cpu SHARED IMPORTED GLOBAL)
@@ -124,6 +194,9 @@ function(_lrun_libtorch_cpu_target root cuda_folders)
 endfunction()
 
 function(_lrun_libtorch_cuda_target root toolkit nccl)
+  if(TARGET LibTorch::cuda)
+    return()
+  endif()
   add_library(LibTorch::c10_cuda SHARED IMPORTED GLOBAL)
   set_target_properties(LibTorch::c10_cuda PROPERTIES IMPORTED_LOCATION "${root}/lib/libc10_cuda.so")
   target_link_libraries(LibTorch::c10_cuda INTERFACE LibTorch::c10)
@@ -143,7 +216,14 @@ macro(_lrun_find_libtorch)
   set(LibTorch_FOUND FALSE)
   set(LibTorch_NCCL_FOUND FALSE)
   set(LibTorch_REASON "")
-  _lrun_libtorch_root(LibTorch_ROOT)
+  get_property(LibTorch_ROOT GLOBAL PROPERTY LRUN_LIBTORCH_ROOT)
+  if(NOT LibTorch_ROOT)
+    _lrun_libtorch_root(LibTorch_ROOT)
+    set_property(GLOBAL PROPERTY LRUN_LIBTORCH_ROOT "${LibTorch_ROOT}")
+    cmake_language(DEFER CALL _lrun_require_one_libtorch)
+    cmake_language(DEFER DIRECTORY "${CMAKE_SOURCE_DIR}" CALL _lrun_require_one_libtorch)
+  endif()
+  _lrun_require_one_libtorch()
   # cusparse.h tells a toolkit from the run-time wheel, whose headers are too few for LibTorch's CUDA headers.
   find_path(LRUN_CUDA_INCLUDE cusparse.h HINTS "$ENV{CUDA_HOME}" "$ENV{CUDA_PATH}" /usr/local/cuda PATH_SUFFIXES include)
   mark_as_advanced(LRUN_CUDA_INCLUDE)
@@ -152,7 +232,7 @@ macro(_lrun_find_libtorch)
     cmake_path(GET LRUN_CUDA_INCLUDE PARENT_PATH _toolkit)
   endif()
   if(NOT LibTorch_ROOT)
-    set(LibTorch_REASON "not in lrun's cache, and LRUN_LIBTORCH is not set")
+    set(LibTorch_REASON "neither find_package(Torch), Torch_DIR nor CMAKE_PREFIX_PATH leads to one, there is none in lrun's cache, and LRUN_LIBTORCH is not set")
   else()
     _lrun_libtorch_version("${LibTorch_ROOT}" LibTorch_VERSION)
     _lrun_libtorch_cuda_runtime("${LibTorch_ROOT}" "${_toolkit}" _folders _missing)

@@ -27,7 +27,8 @@ if(LibTorch_FOUND)
   set_target_properties(lrun_runtime PROPERTIES
     OUTPUT_NAME lrun EXPORT_NAME runtime VERSION "${PROJECT_VERSION}" SOVERSION "${PROJECT_VERSION_MAJOR}"
     VERIFY_INTERFACE_HEADER_SETS ON      # target all_verify_interface_header_sets: each header compiles alone
-    INSTALL_RPATH_USE_LINK_PATH ON)      # the installed library finds the LibTorch it was built with
+    LRUN_IS_INSTALLED ON)                # with no path of the builder's: the program finds LibTorch for it
+  target_compile_options(lrun_runtime PRIVATE "-fmacro-prefix-map=${LibTorch_ROOT}/=")  # in the words of its assertions
   if(NOT LRUN_SANITIZE)
     target_link_options(lrun_runtime PRIVATE LINKER:-z,defs)  # what nobody defines is seen here, not in a program
   endif()

@@ -9,7 +9,8 @@ configure_and_build() {
   stage "building ($preset) in build/$preset"
   mkdir -p "build/$preset"
   log=build/$preset/configure.log
-  cmake --preset "$preset" > "$log" 2>&1 || {
+  # By name: a LibTorch in CMAKE_PREFIX_PATH, as conda sets it, is not the one that was fetched.
+  cmake --preset "$preset" -DLRUN_LIBTORCH="${LRUN_LIBTORCH:-$libtorch_home/torch}" > "$log" 2>&1 || {
     cat "$log" >&2
     fail "configuring failed" "./dev doctor says what is missing"
   }

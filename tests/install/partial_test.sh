@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Installing a build of which some targets alone were built, as after ./dev demo.
+# usage: partial_test.sh BUILD_DIR SOURCE_DIR
+set -euo pipefail
+work=$1/partial source=$2
+rm -rf "$work"
+mkdir -p "$work"
+fail() { printf 'FAILED: %s\n' "$1"; cat "$work/log"; exit 1; }
+
+cmake -S "$source" -B "$work/build" -G Ninja -DLRUN_BUILD_RUNTIME=OFF -DLRUN_BUILD_TESTS=OFF > "$work/log" 2>&1 ||
+  fail "it does not configure"
+! cmake --install "$work/build" --prefix "$work/prefix" > "$work/log" 2>&1 || fail "nothing was built, and is installed"
+[ "$(grep -c '^CMake Error' "$work/log")" -eq 1 ] || fail "not one error"
+tr -s ' \n' ' ' < "$work/log" |
+  grep -qF "not built: $work/build/lrun; 'cmake --build $work/build --target product' builds all that is installed" ||
+  fail "it does not say what to build"
+[ ! -e "$work/prefix" ] || fail "something was installed before"
+
+grep -q 'liblrun_tls\.so' "$work/build/build.ninja" || { echo "no OpenSSL here: there is nothing to leave out"; exit 77; }
+cp /bin/true "$work/build/lrun"
+cmake --install "$work/build" --prefix "$work/prefix" > "$work/log" 2>&1 || fail "a library that nobody built is missed"
+grep -qF "left out, as it was not built: $work/build/liblrun_tls.so (" "$work/log" || fail "it does not say what is missing"
+[ -x "$work/prefix/bin/lrun" ] || fail "lrun is not installed"
