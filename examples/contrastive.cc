@@ -9,6 +9,7 @@
 // smaller loss: the program says how much. `step_end` sees the outputs of all parts.
 #include <lrun/lrun.h>
 #include <torch/data/datasets/base.h>
+#include <torch/nn/cloneable.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 #include <torch/utils.h>
@@ -28,8 +29,9 @@ struct Things : torch::data::datasets::BatchDataset<Things, Views> {
   std::optional<std::size_t> size() const override { return 1024; }
 };
 
-struct Encoder : torch::nn::Module {
-  Encoder() {
+struct Encoder : torch::nn::Cloneable<Encoder> {  // each device has a clone
+  Encoder() { reset(); }
+  void reset() final {
     hidden = register_module("hidden", torch::nn::Linear(8, 32));
     output = register_module("output", torch::nn::Linear(32, 16));
   }

@@ -21,6 +21,12 @@ struct NamedTensor {
   at::Tensor tensor;
 };
 
+namespace detail {
+/// Each tensor once. LibTorch's Module::parameters() has a tied parameter for each module that registered it, and an
+/// optimizer would update it as often.
+LRUN_EXPORT std::vector<at::Tensor> distinct(std::vector<at::Tensor> tensors);
+}  // namespace detail
+
 /// What gradients of float32 and float64 are on their way between the ranks; those of half precision travel as they
 /// are.
 enum class WireFormat {

@@ -33,7 +33,19 @@ struct WrapOptions {
   /// Rank 0's buffers (running statistics, …) go to all ranks before each training forward, as in torch's DDP. Off for
   /// networks that are called several times before one backward() and must keep their own.
   bool broadcast_buffers = true;
-  /// Makes a replica for dp and ddp2. Default: the module's clone(), else its default constructor.
+  /// Makes a replica for dp and ddp2. Default: the module's clone() (torch::nn::Cloneable), which copies all members;
+  /// else its default constructor, and a warning, as only the program knows what was set in the module since:
+  ///
+  ///     struct Net : torch::nn::Module { double scale = 1; … };
+  ///     net->scale = 2;
+  ///     auto model = session.wrap(net, lrun::WrapOptions{.make_replica = [=] {
+  ///       auto replica = std::make_shared<Net>();
+  ///       replica->scale = net->scale;
+  ///       return replica;
+  ///     }});
+  ///
+  /// Each way a replica gets the module's parameters, buffers and modes before each forward, and the options of torch's
+  /// own modules in it (Dropout's p, BatchNorm's momentum, …).
   ModuleMaker make_replica = nullptr;
   /// What is watched while training. Default: as the session says; without a session GuardOptions' own.
   std::optional<GuardOptions> guards = std::nullopt;
@@ -71,7 +83,7 @@ class LRUN_EXPORT ReplicatedModule final : public Strategy {
   void look_at_batch(const std::vector<at::Tensor>& tensors) override;
   [[nodiscard]] NoSyncGuard no_sync() override { return gradient_sync_.no_sync(); }
   [[nodiscard]] GradientSync* gradient_sync() override { return &gradient_sync_; }
-  [[nodiscard]] std::vector<at::Tensor> parameters() const;
+  [[nodiscard]] std::vector<at::Tensor> parameters() const;  ///< Each once.
 
  private:
   class BufferBroadcast;
@@ -177,7 +189,8 @@ class Model {
   [[nodiscard]] Module& operator*() const { return *module_; }
   [[nodiscard]] Module* operator->() const { return module_.get(); }
   [[nodiscard]] const std::shared_ptr<Module>& module() const { return module_; }
-  [[nodiscard]] std::vector<at::Tensor> parameters() const { return module_->parameters(); }
+  /// Each once, also those that several modules registered (tied weights).
+  [[nodiscard]] std::vector<at::Tensor> parameters() const { return detail::distinct(module_->parameters()); }
   [[nodiscard]] Strategy& strategy() { return *strategy_; }
   /// \pre the strategy is one of lrun's: it averages gradients.
   [[nodiscard]] GradientSync& gradient_sync() { return *strategy_->gradient_sync(); }

@@ -1,16 +1,31 @@
 #pragma once
 
+#include <lrun/export.h>
+#include <lrun/gradient_sync.h>
 #include <lrun/optimizer_shards.h>
 
 #include <optional>
 #include <utility>
+#include <vector>
 
+namespace torch::optim {
+class Optimizer;
+class OptimizerParamGroup;
+}  // namespace torch::optim
 namespace torch::serialize {
 class InputArchive;
 class OutputArchive;
 }  // namespace torch::serialize
 
 namespace lrun {
+
+namespace detail {
+
+/// Tensors of each group once. \throws std::invalid_argument  a tensor that is in two groups.
+LRUN_EXPORT std::vector<torch::optim::OptimizerParamGroup> distinct(
+    std::vector<torch::optim::OptimizerParamGroup> groups);
+
+}  // namespace detail
 
 /// An optimizer of torch over the parameters of a wrapped model; made by Session::optimizer(). A strategy that splits
 /// the optimizer's state over the ranks does so behind the same calls.
@@ -19,12 +34,13 @@ namespace lrun {
 template <class TorchOptimizer>
 class Optimizer {
  public:
-  /// \param parameters  tensors or parameter groups, alike on all ranks.
+  /// \param parameters  tensors or parameter groups, alike on all ranks; each is updated once, however often it occurs.
   /// \param options     what torch's optimizer takes.
   /// \param split_over  null: every rank has the whole state. Else see OptimizerShards; must outlive this object.
+  /// \throws std::invalid_argument  a parameter that is in two groups.
   template <class Parameters, class Options>
   Optimizer(Parameters&& parameters, const Options& options, Collectives* split_over = nullptr)
-      : optimizer_(std::forward<Parameters>(parameters), options) {
+      : optimizer_(detail::distinct(std::forward<Parameters>(parameters)), options) {
     if (split_over != nullptr) shards_.emplace(optimizer_, *split_over);
   }
 
@@ -58,7 +74,8 @@ class Optimizer {
   [[nodiscard]] WholeState whole_state(int rank = 0) { return {*this, rank}; }
 
   /// Writes what torch's own optimizer writes, with the whole state, into the archive of `rank` (kAllRanks: of every
-  /// rank); what others get is unspecified. Collective as whole_state().
+  /// rank); what others get is unspecified. Collective as
+  /// whole_state().
   void save(torch::serialize::OutputArchive& archive, int rank = 0) const {
     const WholeState whole(*this, rank);
     optimizer_.save(archive);

@@ -55,8 +55,11 @@ ModuleMaker default_maker(const std::shared_ptr<Module>& module) {
 ///             a copy, refreshed in place before each forward.
 /// Buffers     copies, refreshed before each forward: what a forward writes into them is kept of the module itself
 ///             (part 0 of the batch) alone, as in torch's DataParallel.
-/// Modes       train(), eval() of every submodule, and requires_grad, follow the module too. Other members are what
-///             clone() or the constructor made them.
+/// Modes       train(), eval() of every submodule, requires_grad, and the options of torch's own modules (Dropout's p,
+///             BatchNorm's momentum, …) follow the module too. Other members are what clone(), the constructor or
+///             WrapOptions::make_replica made them.
+/// Ties        what is one tensor in the module is one in a replica, too, also where clone() makes two of it: they have
+///             the same memory, and their gradients are added up.
 /// Random      numbers of the other replicas come from generators of their own, seeded from the default one at each
 ///             run(), so that replicas differ and a run can be repeated. On a GPU of their own that is the GPU's
 ///             default generator; replicas that share a GPU share its.

@@ -107,7 +107,7 @@ class LRUN_EXPORT Session {
   /// \throws lrun::Unsupported      a module of which no replica can be made (WrapOptions::make_replica).
   template <class Module>
   Model<Module> wrap(std::shared_ptr<Module> module, const std::optional<WrapOptions>& options = std::nullopt) {
-    auto strategy = make_strategy(module, options, detail::default_maker(module));
+    auto strategy = make_strategy(module, options, detail::default_maker(module), detail::kLacksClone<Module>);
     return Model<Module>(std::move(module), std::move(strategy), device_);
   }
   template <class Holder>
@@ -167,7 +167,8 @@ class LRUN_EXPORT Session {
 
  private:
   std::unique_ptr<Strategy> make_strategy(std::shared_ptr<torch::nn::Module> module,
-                                          const std::optional<WrapOptions>& options, const ModuleMaker& maker);
+                                          const std::optional<WrapOptions>& options, const ModuleMaker& maker,
+                                          bool maker_is_constructor);
   [[nodiscard]] Collectives* split_over() { return strategy_ == "ddp_sharded" ? collectives_.get() : nullptr; }
 
   SessionOptions options_;

@@ -1,9 +1,11 @@
 #include "runtime/data_parallel.h"
 
+#include <c10/util/Type.h>
 #include <lrun/error.h>
 #include <lrun/sync_batch_norm.h>
 
 #include <stdexcept>
+#include <typeinfo>
 #include <utility>
 
 #include "runtime/replica_threads.h"
@@ -44,6 +46,12 @@ void DataParallel::place_module() {
 
 at::Tensor DataParallel::backward(const at::Tensor& loss) {
   return replicated_.backward(loss, [this] { replicas_.backward(); });
+}
+
+std::string describe_constructed_replicas(const torch::nn::Module& module) {
+  return "replicas of '" + c10::demangle(typeid(module).name()) +
+         "' are made by its default constructor, so that members which were set afterwards are not in them; derive it "
+         "from torch::nn::Cloneable, or give WrapOptions::make_replica";
 }
 
 }  // namespace lrun

@@ -5,6 +5,8 @@
 #include <lrun/strategy.h>
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/replica_group.h"
@@ -35,5 +37,8 @@ class DataParallel final : public Strategy {
   Replicas replicas_;
   ReplicatedModule replicated_;
 };
+
+/// A warning: replicas that a default constructor made may differ from the module in what lrun does not see.
+std::string describe_constructed_replicas(const torch::nn::Module& module);
 
 }  // namespace lrun

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <unordered_set>
 #include <utility>
+
+#include "runtime/distinct_tensors.h"
 
 namespace lrun {
 namespace {
@@ -34,14 +35,9 @@ void check(const NamedTensor& parameter) {
 }  // namespace
 
 std::vector<NamedTensor> trained_parameters(std::vector<NamedTensor> parameters) {
-  std::vector<NamedTensor> result;
-  std::unordered_set<const at::TensorImpl*> seen;
-  for (auto& parameter : parameters) {
-    if (!parameter.tensor.defined() || !parameter.tensor.requires_grad()) continue;
-    if (!seen.insert(parameter.tensor.unsafeGetTensorImpl()).second) continue;
-    check(parameter);
-    result.push_back(std::move(parameter));
-  }
+  auto result = distinct(std::move(parameters));
+  std::erase_if(result, [](const NamedTensor& parameter) { return !parameter.tensor.requires_grad(); });
+  for (const auto& parameter : result) check(parameter);
   return result;
 }
 

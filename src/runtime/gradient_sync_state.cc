@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/distinct_tensors.h"
 #include "runtime/gradient_layout.h"
 
 namespace lrun {
@@ -28,10 +29,9 @@ void refuse_change(const std::string& name, const at::Tensor& tensor, bool train
 }
 
 std::vector<NamedTensor> frozen_ones(std::vector<NamedTensor> parameters) {
-  std::erase_if(parameters, [](const NamedTensor& parameter) {
-    return !parameter.tensor.defined() || parameter.tensor.requires_grad();
-  });
-  return parameters;
+  auto frozen = distinct(std::move(parameters));
+  std::erase_if(frozen, [](const NamedTensor& parameter) { return parameter.tensor.requires_grad(); });
+  return frozen;
 }
 
 /// Also alone, so that a program fails where it is written and not on the cluster.
@@ -249,7 +249,7 @@ void GradientSyncState::set_active_ranks(int count) {
 
 void GradientSyncState::guard(std::vector<NamedTensor> parameters, GuardOptions options) {
   const std::lock_guard lock(mutex_);
-  guards_.emplace(std::move(parameters), collectives_, std::move(options));
+  guards_.emplace(distinct(std::move(parameters)), collectives_, std::move(options));
 }
 
 void GradientSyncState::look_at_batch(const std::vector<at::Tensor>& tensors) {

@@ -10,6 +10,8 @@
 #include <optional>
 #include <stdexcept>
 #include <typeinfo>
+#include <unordered_map>
+#include <utility>
 
 namespace lrun {
 namespace {
@@ -123,28 +125,48 @@ ModuleCopies::ModuleCopies(std::shared_ptr<torch::nn::Module> module, const std:
 
 void ModuleCopies::pair_up(torch::nn::Module& copy, at::Device device) {
   torch::nn::Module& own = *modules_.front();
+  const std::size_t replica = modules_.size() - 2;  // its place in Followed::copies
   const auto add_pairs = [&](std::vector<Followed>& all, const Tensors& owns, const Tensors& copies) {
     require_same_names(own, owns, copies);
     if (&all == &parameters_) require_same_sizes(own, owns, copies);  // buffers may grow in training
+    std::unordered_map<const at::TensorImpl*, std::pair<const at::TensorImpl*, std::string>> own_of;  // of each copy
     for (const auto& item : owns) {
       if (!item.value().defined()) continue;
       auto followed = std::ranges::find_if(all, [&](const Followed& known) { return known.own.is_same(item.value()); });
-      if (followed == all.end()) followed = all.insert(all.end(), Followed{item.value(), {}});
+      if (followed == all.end()) followed = all.insert(all.end(), Followed{item.value(), {}, {}});
       const at::Tensor& tensor = copies[item.key()];
-      if (std::ranges::any_of(followed->copies, [&](const at::Tensor& known) { return known.is_same(tensor); }))
-        continue;
+      const auto [known, is_new] =
+          own_of.try_emplace(tensor.unsafeGetTensorImpl(), item.value().unsafeGetTensorImpl(), item.key());
+      if (known->second.first != item.value().unsafeGetTensorImpl()) {
+        refuse_copy(own, "its '" + item.key() + "' is tied to '" + known->second.second + "'");
+      }
+      if (!is_new) continue;
       if (tensor.device() != device) tensor.set_data(tensor.to(device));
-      followed->copies.push_back(tensor);
+      if (followed->copies.size() == replica) {
+        followed->copies.push_back(tensor);
+      } else {
+        followed->ties.emplace_back(followed->copies.back(), tensor);
+      }
     }
   };
   add_pairs(parameters_, own.named_parameters(), copy.named_parameters());
   add_pairs(buffers_, own.named_buffers(), copy.named_buffers());
-  const auto owns = own.named_modules();
+  pair_up_submodules(copy);
+}
+
+void ModuleCopies::pair_up_submodules(torch::nn::Module& copy) {
+  const torch::nn::Module& own = *modules_.front();
   const auto copies = copy.named_modules();
-  for (const auto& item : owns) {
-    const auto* other = copies.find(item.key());
+  for (const auto& item : modules_.front()->named_modules()) {
+    const auto* const other = copies.find(item.key());
     if (other == nullptr) refuse_copy(own, "it has no submodule '" + item.key() + "'");
-    submodules_.emplace_back(item.value().get(), other->get());
+    const torch::nn::Module& of_own = *item.value();
+    const torch::nn::Module& of_copy = **other;
+    if (typeid(of_own) != typeid(of_copy)) {
+      refuse_copy(own, "its '" + item.key() + "' is a '" + class_of(of_copy) + "', and the module's a '" +
+                           class_of(of_own) + "'");
+    }
+    submodules_.push_back({item.value().get(), other->get(), options_copier(of_own)});
   }
 }
 
@@ -153,17 +175,29 @@ void ModuleCopies::follow(ReplicaGroup* group) {
   std::vector<ReplicaRow> rows;
   for (const auto& parameter : parameters_) {
     if (!joins(rows, parameter, group)) follow_parameter(parameter);
-    for (const at::Tensor& copy : parameter.copies) {
+    tie(parameter);
+    const auto follow_form = [&](const at::Tensor& copy) {
       if (copy.requires_grad() != parameter.own.requires_grad()) copy.set_requires_grad(parameter.own.requires_grad());
       copy.mutable_grad().reset();  // of a backward that failed in another part: all others were taken
-    }
+    };
+    for (const at::Tensor& copy : parameter.copies) follow_form(copy);
+    for (const auto& [copy, other] : parameter.ties) follow_form(other);
   }
   for (const auto& buffer : buffers_) {
     if (!joins(rows, buffer, group)) follow_buffer(buffer);
+    tie(buffer);
   }
   if (group != nullptr) group->broadcast(rows);
-  for (const auto& [own, copy] : submodules_) {
+  for (const auto& [own, copy, copy_options] : submodules_) {
     if (own->is_training() != copy->is_training()) copy->train(own->is_training());
+    if (copy_options != nullptr) copy_options(*own, *copy);
+  }
+}
+
+/// By memory: who holds the other tensor keeps it.
+void ModuleCopies::tie(const Followed& followed) {
+  for (const auto& [copy, other] : followed.ties) {
+    if (!same_memory(copy, other)) other.set_data(copy.variable_data());
   }
 }
 
@@ -203,6 +237,20 @@ void ModuleCopies::follow_buffer(const Followed& buffer) {
   }
 }
 
+/// The gradients of all tensors that are one in the module become the copy's.
+void ModuleCopies::gather_ties(const Followed& parameter) {
+  for (const auto& [copy, other] : parameter.ties) {
+    const at::Tensor gradient = std::exchange(other.mutable_grad(), at::Tensor());
+    if (!gradient.defined()) continue;
+    at::Tensor& into = copy.mutable_grad();
+    if (into.defined()) {
+      add(into, gradient);
+    } else {
+      into = gradient;
+    }
+  }
+}
+
 /// Whether the group adds the gradients, all of which there are; the copies have given theirs away then.
 bool ModuleCopies::sums(std::vector<ReplicaRow>& rows, const Followed& parameter, const ReplicaGroup* group) {
   if (group == nullptr) return false;
@@ -218,6 +266,7 @@ std::vector<ModuleCopies::Sum> ModuleCopies::take_gradients(ReplicaGroup* group)
   std::vector<Sum> sums;
   std::vector<ReplicaRow> rows;
   for (auto& parameter : parameters_) {
+    gather_ties(parameter);
     if (ModuleCopies::sums(rows, parameter, group)) continue;
     at::Tensor& into = parameter.own.mutable_grad();
     Sum sum;

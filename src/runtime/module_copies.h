@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/module_options.h"
 #include "runtime/replica_group.h"
 
 namespace lrun {
@@ -42,11 +43,20 @@ class ModuleCopies {
  private:
   struct Followed {
     at::Tensor own;
-    std::vector<at::Tensor> copies;  // by replica; of a tied parameter that is untied in the copies, all
+    std::vector<at::Tensor> copies;  // one a replica
+    // Tensors that a replica has beside its copy for what is one tied tensor in the module: tied again by their memory.
+    std::vector<std::pair<at::Tensor, at::Tensor>> ties;  // copy, other
   };
-  using Pairs = std::vector<std::pair<torch::nn::Module*, torch::nn::Module*>>;
+  struct Submodule {
+    torch::nn::Module* own = nullptr;
+    torch::nn::Module* copy = nullptr;
+    OptionsCopier copy_options = nullptr;  // may be null
+  };
 
   void pair_up(torch::nn::Module& copy, at::Device device);
+  void pair_up_submodules(torch::nn::Module& copy);
+  static void tie(const Followed& followed);
+  static void gather_ties(const Followed& parameter);
   static bool joins(std::vector<ReplicaRow>& rows, const Followed& followed, const ReplicaGroup* group);
   static bool sums(std::vector<ReplicaRow>& rows, const Followed& parameter, const ReplicaGroup* group);
   static void follow_parameter(const Followed& parameter);
@@ -55,7 +65,7 @@ class ModuleCopies {
   std::vector<std::shared_ptr<torch::nn::Module>> modules_;
   std::vector<Followed> parameters_;
   std::vector<Followed> buffers_;
-  Pairs submodules_;  // of the module and of a copy, parents first
+  std::vector<Submodule> submodules_;  // of all copies, parents first
 };
 
 }  // namespace lrun

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "runtime/distinct_tensors.h"
 #include "runtime/flat_broadcast.h"
 #include "runtime/model_agreement.h"
 #include "runtime/module_placement.h"
@@ -17,12 +18,10 @@ namespace lrun {
 namespace {
 
 template <class Dictionary>
-std::vector<NamedTensor> defined_ones(const Dictionary& tensors) {
+std::vector<NamedTensor> distinct_ones(const Dictionary& tensors) {
   std::vector<NamedTensor> result;
-  for (const auto& item : tensors) {
-    if (item.value().defined()) result.push_back({item.key(), item.value()});
-  }
-  return result;
+  for (const auto& item : tensors) result.push_back({item.key(), item.value()});
+  return distinct(std::move(result));
 }
 
 std::vector<at::Tensor> tensors_of(const std::vector<NamedTensor>& named) {
@@ -33,16 +32,16 @@ std::vector<at::Tensor> tensors_of(const std::vector<NamedTensor>& named) {
 
 /// Parameters and buffers.
 std::vector<at::Tensor> all_tensors_of(const torch::nn::Module& module) {
-  auto tensors = tensors_of(defined_ones(module.named_parameters()));
-  const auto buffers = tensors_of(defined_ones(module.named_buffers()));
+  auto tensors = tensors_of(distinct_ones(module.named_parameters()));
+  const auto buffers = tensors_of(distinct_ones(module.named_buffers()));
   tensors.insert(tensors.end(), buffers.begin(), buffers.end());
   return tensors;
 }
 
 /// The module's parameters, once all ranks were found to have the same and got rank 0's values.
 std::vector<NamedTensor> equalised_parameters(const torch::nn::Module& module, Collectives& collectives) {
-  auto parameters = defined_ones(module.named_parameters());
-  const auto buffers = defined_ones(module.named_buffers());
+  auto parameters = distinct_ones(module.named_parameters());
+  const auto buffers = distinct_ones(module.named_buffers());
   require_same_model(describe_model(parameters, buffers), collectives);
   FlatBroadcast(all_tensors_of(module)).run(collectives);
   return parameters;
@@ -67,7 +66,7 @@ void require_loss(const at::Tensor& loss) {
 class ReplicatedModule::BufferBroadcast {
  public:
   BufferBroadcast(const torch::nn::Module& module, Collectives& collectives)
-      : plan_(tensors_of(defined_ones(module.named_buffers()))), collectives_(collectives) {}
+      : plan_(tensors_of(distinct_ones(module.named_buffers()))), collectives_(collectives) {}
 
   void run() { plan_.run(collectives_); }
   [[nodiscard]] const Collectives& collectives() const { return collectives_; }
@@ -114,13 +113,12 @@ void ReplicatedModule::place_module() { placement_->restore(); }
 
 /// A parameter that came afterwards would be trained by the optimizer and averaged by nobody.
 void ReplicatedModule::refuse_changed_parameters() const {
-  const std::vector<at::Tensor> tensors = module_->parameters();
-  if (std::ranges::equal(tensors, parameters_, [](const at::Tensor& now, const NamedTensor& wrapped) {
-        return now.is_same(wrapped.tensor);
-      })) {
+  if (std::ranges::equal(
+          detail::distinct(module_->parameters()), parameters_,
+          [](const at::Tensor& now, const NamedTensor& wrapped) { return now.is_same(wrapped.tensor); })) {
     return;
   }
-  const auto now = defined_ones(module_->named_parameters());
+  const auto now = distinct_ones(module_->named_parameters());
   const std::string added = first_unknown(now, parameters_);
   const std::string removed = first_unknown(parameters_, now);
   if (added.empty() && removed.empty()) return;  // in another order
@@ -151,6 +149,6 @@ void ReplicatedModule::look_at_batch(const std::vector<at::Tensor>& tensors) { g
 
 void ReplicatedModule::broadcast_buffers() { buffers_->run(); }
 
-std::vector<at::Tensor> ReplicatedModule::parameters() const { return module_->parameters(); }
+std::vector<at::Tensor> ReplicatedModule::parameters() const { return detail::distinct(module_->parameters()); }
 
 }  // namespace lrun

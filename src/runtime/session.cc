@@ -87,13 +87,12 @@ std::vector<std::string> device_names(const std::vector<at::Device>& devices) {
 
 // One write, so that lines of several processes do not mix.
 void say(const std::string& line) { std::cerr << line + "\n" << std::flush; }
+void warn(const std::string& text) { std::cerr << message_line(Severity::kWarning, text) << std::flush; }
 
 /// What choose_devices() says. A process of each node may find other GPUs than the next node's: its first rank warns.
 std::vector<at::Device> devices_of(const World& world, const SessionOptions& options) {
   auto [devices, warning] = choose_devices(world, options);
-  if (warning && options.banner && world.local_rank == 0) {
-    std::cerr << message_line(Severity::kWarning, *warning) << std::flush;
-  }
+  if (warning && options.banner && world.local_rank == 0) warn(*warning);
   return devices;
 }
 
@@ -101,7 +100,7 @@ std::unique_ptr<Strategy> make_data_parallel(const StrategyContext& context, con
                                              const SessionOptions& options) {
   const std::string& backend = options.backend.empty() ? context.world.backend : options.backend;
   auto [group, warning] = connect_replicas(devices, backend, options.timeout, make_replica_link);
-  if (warning && options.banner) std::cerr << message_line(Severity::kWarning, *warning) << std::flush;
+  if (warning && options.banner) warn(*warning);
   return std::make_unique<DataParallel>(context, devices, std::move(group));
 }
 
@@ -127,7 +126,8 @@ std::uint64_t Session::rank_seed() const {
 }
 
 std::unique_ptr<Strategy> Session::make_strategy(std::shared_ptr<torch::nn::Module> module,
-                                                 const std::optional<WrapOptions>& given, const ModuleMaker& maker) {
+                                                 const std::optional<WrapOptions>& given, const ModuleMaker& maker,
+                                                 bool maker_is_constructor) {
   if (!module) throw std::invalid_argument("there is no module to wrap");
   place(*module, device_);
   WrapOptions options = given.value_or(WrapOptions());
@@ -140,7 +140,12 @@ std::unique_ptr<Strategy> Session::make_strategy(std::shared_ptr<torch::nn::Modu
     if (!strategy) throw std::invalid_argument("the maker of strategy '" + strategy_ + "' returned nothing");
     return strategy;
   }
-  if (devices_.size() > 1) return make_data_parallel(context, devices_, options_);
+  if (devices_.size() > 1) {
+    auto strategy = make_data_parallel(context, devices_, options_);
+    const bool is_constructed = maker_is_constructor && !(given && given->make_replica);
+    if (is_constructed && options_.banner) warn(describe_constructed_replicas(*context.module));
+    return strategy;
+  }
   return std::make_unique<ReplicatedModule>(context.module, context.collectives, options);
 }
 

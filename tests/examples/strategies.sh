@@ -43,6 +43,7 @@ options=(--data "$work/data" --epochs 1 --seed 5)
 for strategy in dp ddp2; do
   "$LRUN" --devices 2 --strategy "$strategy" "$FASHION_MNIST" "${options[@]}" > "$work/out" 2> "$work/err" ||
     fail "$strategy: exit code $?" "$work/out" "$work/err"
+  ! grep 'warning' "$work/err" || fail "$strategy: a warning" "$work/err"
   close "$(loss_of 1 "$work/out")" "$(loss_of 1 "$work/alone")" 0.002 || fail "$strategy: another loss" "$work/alone" "$work/out"
 done
 

@@ -2,17 +2,14 @@
 #include <gtest/gtest.h>
 #include <lrun/distributed_data_parallel.h>
 #include <lrun/optimizer_shards.h>
-#include <sys/wait.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 #include <torch/utils.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -21,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/training/oracle.h"
 #include "runtime/training/ranks.h"
 #include "support/temporary_folder.h"
 
@@ -267,21 +265,6 @@ Data make_oracle_data(std::int64_t batches) {
   return data;
 }
 
-struct Shell {
-  int status = 0;
-  std::string output;
-};
-
-Shell run_shell(const std::string& command) {
-  Shell result;
-  std::FILE* pipe = ::popen(command.c_str(), "re");
-  if (pipe == nullptr) return {-1, "popen failed"};
-  std::array<char, 4096> bytes{};
-  while (const auto count = std::fread(bytes.data(), 1, bytes.size(), pipe)) result.output.append(bytes.data(), count);
-  result.status = ::pclose(pipe);
-  return result;
-}
-
 void expect_parameter(const std::string& line, const Perceptron& net) {
   std::istringstream words(line);
   std::string word;
@@ -297,20 +280,18 @@ void expect_parameter(const std::string& line, const Perceptron& net) {
 
 // Slow: importing Python's torch takes seconds.
 TEST(DdpOracle, TorchsOwnDdpInPythonGivesTheSameParameters) {
-  const char* asked = std::getenv("LRUN_TEST_PYTHON");
-  const std::string python = "'" + std::string(asked != nullptr ? asked : "python3") + "' ";
-  const Shell torch = run_shell(python + "-c 'import torch.nn.parallel' 2>&1");
-  if (torch.status != 0 && asked == nullptr) {
-    GTEST_SKIP() << "python3 has no torch; LRUN_TEST_PYTHON may name one that has: " << torch.output;
+  const test::Python python = test::find_python();
+  if (python.import.status != 0 && !python.is_asked_for) {
+    GTEST_SKIP() << "python3 has no torch; LRUN_TEST_PYTHON may name one that has: " << python.import.output;
   }
-  ASSERT_EQ(torch.status, 0) << "LRUN_TEST_PYTHON has no torch: " << torch.output;
+  ASSERT_EQ(python.import.status, 0) << "LRUN_TEST_PYTHON has no torch: " << python.import.output;
 
   constexpr int kWorldSize = 2;
   constexpr std::int64_t kAccumulated = 2;
   const test::TemporaryFolder folder;
-  const Shell oracle =
-      run_shell(python + "'" LRUN_TEST_SOURCE "/ddp_oracle.py' " + std::to_string(kWorldSize) + " " +
-                std::to_string(kSteps) + " " + std::to_string(kAccumulated) + " '" + folder.path().string() + "'");
+  const test::Shell oracle = test::run_shell(python.command + "'" LRUN_TEST_SOURCE "/ddp_oracle.py' " +
+                                             std::to_string(kWorldSize) + " " + std::to_string(kSteps) + " " +
+                                             std::to_string(kAccumulated) + " '" + folder.path().string() + "'");
   ASSERT_EQ(oracle.status, 0) << oracle.output;
 
   std::vector<std::shared_ptr<Perceptron>> nets;

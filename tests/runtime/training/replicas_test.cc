@@ -5,14 +5,23 @@
 #include <lrun/error.h>
 #include <lrun/sync_batch_norm.h>
 #include <torch/nn/cloneable.h>
+#include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/rnn.h>
 #include <torch/utils.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <regex>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "runtime/training/small_net.h"
 
@@ -90,6 +99,71 @@ TEST(Replicas, FollowTheModule) {
   net->layer->bias.set_requires_grad(false);
   model.train_step(batch, forward, [](const at::Tensor& outputs, const at::Tensor&) { return outputs.sum(); });
   EXPECT_FALSE(net->layer->bias.grad().defined());
+}
+
+struct Regularised : nn::Module {
+  Regularised() {
+    drop = register_module("drop", nn::Dropout(0.5));
+    norm = register_module("norm", nn::BatchNorm1d(4));
+    lstm = register_module("lstm", nn::LSTM(nn::LSTMOptions(4, 4).num_layers(2).dropout(0.5).batch_first(true)));
+    to(at::kDouble);
+  }
+  nn::Dropout drop{nullptr};
+  nn::BatchNorm1d norm{nullptr};
+  nn::LSTM lstm{nullptr};
+};
+
+TEST(Replicas, HaveTheOptionsOfTorchsModules) {
+  const auto session = dp_session(2);
+  const auto net = std::make_shared<Regularised>();
+  net->drop->options.p(0);
+  net->norm->options.eps(3);
+  net->lstm->options.dropout(0);
+  auto model = session->wrap(net);
+  const auto batch = make_batch(8);
+  const auto dropped = [](Regularised& replica, const at::Tensor& part) { return replica.drop(part); };
+  EXPECT_TRUE(model.eval_step(batch, dropped).equal(batch)) << "0.5 of the constructor, not 0";
+  const auto recurrent = [](Regularised& replica, const at::Tensor& part) {
+    return std::get<0>(replica.lstm(part.unsqueeze(1)));
+  };
+  expect_close(model.eval_step(batch, recurrent), recurrent(*net, batch), "LSTM without dropout");
+  net->drop->options.p(1);  // during training, too
+  EXPECT_FALSE(model.eval_step(batch, dropped).any().item<bool>());
+  net->eval();
+  const auto normed = [](Regularised& replica, const at::Tensor& part) { return replica.norm(part); };
+  expect_close(model.eval_step(batch, normed), net->norm(batch), "eps");
+}
+
+/// The classes that LibTorch's headers declare, without the templates behind them, and those that have no options.
+std::set<std::string> classes_with_options() {
+  const std::set<std::string> without = {
+      "Functional", "Identity", "LogSigmoid", "M",         "Mish",     "ModuleDict", "ModuleList", "ParameterDict",
+      "Sequential", "SiLU",     "Sigmoid",    "Softmax2d", "Softsign", "Tanh",       "Tanhshrink", "ParameterList"};
+  const std::regex declaration(R"((?:class|struct) (?:TORCH_API )?(\w+)Impl\s*:)");
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(LRUN_TEST_TORCH_MODULES)) {
+    if (entry.path().extension() != ".h") continue;
+    std::ifstream file(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    for (std::sregex_iterator found(text.begin(), text.end(), declaration), end; found != end; ++found) {
+      names.insert((*found)[1]);
+    }
+  }
+  const std::set<std::string> all = names;
+  std::erase_if(names, [&](const std::string& name) {
+    return without.contains(name) || name.ends_with("Nd") || all.contains(name + "1d");
+  });
+  return names;
+}
+
+TEST(Replicas, HaveTheOptionsOfEveryClassThatHasSome) {
+  std::ifstream file(LRUN_TEST_SOURCE "/../../../src/runtime/module_options.cc");
+  const std::string table{std::istreambuf_iterator<char>(file), {}};
+  const auto names = classes_with_options();
+  EXPECT_GT(names.size(), 100U);
+  for (const std::string& name : names) {
+    EXPECT_NE(table.find("nn::" + name + "Impl"), std::string::npos) << name;
+  }
 }
 
 TEST(Replicas, DropDifferentUnitsAndTheSameInEveryRun) {
@@ -226,6 +300,69 @@ TEST(Replicas, AreClonesWhereThereIsClone) {
   const auto outputs = model.eval_step(
       batch, [](Prototype& replica, const at::Tensor& part) { return replica.layer(part) + replica.width; });
   EXPECT_TRUE(outputs.allclose(net->layer(batch) + 6));
+}
+
+/// What a session under dp says of a module's replicas.
+template <class Module>
+std::string words_about(const std::shared_ptr<Module>& module, const WrapOptions& options = {}) {
+  SessionOptions session_options = test::options_of({"dp", 2}, 0);
+  session_options.banner = true;
+  testing::internal::CaptureStderr();
+  {
+    Session session(std::move(session_options));
+    auto model = session.wrap(module, options);
+  }
+  const std::string text = testing::internal::GetCapturedStderr();
+  return text.substr(std::min(text.find('\n') + 1, text.size()));  // behind the banner
+}
+
+TEST(Replicas, AreToldOfWhereAConstructorMadeThem) {
+  const std::string warning = words_about(std::make_shared<ByDefault>());
+  EXPECT_TRUE(warning.starts_with("lrun: warning: replicas of '")) << warning;
+  EXPECT_TRUE(
+      warning.ends_with("ByDefault' are made by its default constructor, so that members which were set afterwards are "
+                        "not in them; derive it from torch::nn::Cloneable, or give WrapOptions::make_replica\n"))
+      << warning;
+  EXPECT_EQ(words_about(std::make_shared<ByDefault>(),
+                        WrapOptions{.make_replica = [] { return std::make_shared<ByDefault>(); }}),
+            "");
+  EXPECT_EQ(words_about(std::make_shared<Prototype>(6)), "");
+  EXPECT_EQ(words_about(nn::Sequential(nn::Linear(2, 2), nn::Dropout()).ptr()), "");
+}
+
+struct Choice : nn::Module {
+  explicit Choice(bool relu = false) {
+    if (relu) register_module("activation", nn::ReLU());
+    if (!relu) register_module("activation", nn::Tanh());
+  }
+};
+
+struct MaybeTied : nn::Module {
+  explicit MaybeTied(bool tied = true) {
+    const at::Tensor in = register_parameter("in", at::ones({2}));
+    register_parameter("out", tied ? in : at::ones({2}));
+  }
+};
+
+TEST(Replicas, AreRefusedWhereTheConstructorMakesAnotherStructure) {
+  const auto session = dp_session(2);
+  const auto refusal = [&](const auto& module) -> std::string {
+    try {
+      auto model = session->wrap(module);
+      return "accepted";
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(refusal(std::make_shared<Choice>()), "accepted");
+  const std::string other_class = refusal(std::make_shared<Choice>(true));
+  EXPECT_NE(other_class.find("its 'activation' is a 'torch::nn::TanhImpl', and the module's a 'torch::nn::ReLUImpl'; "
+                             "give WrapOptions::make_replica"),
+            std::string::npos)
+      << other_class;
+  EXPECT_EQ(refusal(std::make_shared<MaybeTied>()), "accepted");
+  const std::string tied = refusal(std::make_shared<MaybeTied>(false));
+  EXPECT_NE(tied.find("its 'out' is tied to 'in'; give WrapOptions::make_replica"), std::string::npos) << tied;
 }
 
 struct Tied : nn::Module {
