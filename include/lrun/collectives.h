@@ -4,6 +4,7 @@
 #include <lrun/export.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -80,8 +81,13 @@ class LRUN_EXPORT Collectives {
   /// Threads  as for operations.
   [[nodiscard]] std::uint64_t next_number() { return ++numbers_; }
 
+  /// Over how many devices each rank splits its batches: 1, but for a group of a session under dp or ddp2.
+  [[nodiscard]] std::size_t devices_of_rank() const { return devices_of_rank_; }
+  void set_devices_of_rank(std::size_t devices) { devices_of_rank_ = devices; }  ///< The session's to call.
+
  private:
   std::uint64_t numbers_ = 0;
+  std::size_t devices_of_rank_ = 1;
 };
 
 }  // namespace lrun

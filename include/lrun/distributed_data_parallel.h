@@ -16,6 +16,11 @@ namespace lrun {
 
 class Collectives;
 
+namespace detail {
+/// \throws lrun::Unsupported  each of its ranks splits batches over several devices.
+LRUN_EXPORT Collectives& one_device_a_rank(Collectives& collectives);
+}  // namespace detail
+
 /// The classic form of distributed data parallel: wrap the module, call forward(), call backward() on the loss.
 ///
 ///     lrun::DistributedDataParallel<Net> ddp(net, session.collectives());
@@ -30,10 +35,12 @@ template <class Module>
 class DistributedDataParallel {
  public:
   /// Gives all ranks rank 0's parameters and buffers.
+  /// \throws lrun::Unsupported      the group is that of a session under dp or ddp2 with several devices: train_step()
+  ///                                of Session::wrap() splits batches over them, backward() by itself does not.
   /// \throws lrun::RankMismatch     on all ranks.
   /// \throws std::invalid_argument  a parameter that another living model trains; names it.
   DistributedDataParallel(std::shared_ptr<Module> module, Collectives& collectives, WrapOptions options = {})
-      : module_(module), replicated_(std::move(module), collectives, options) {}
+      : module_(module), replicated_(std::move(module), detail::one_device_a_rank(collectives), options) {}
 
   /// The module's forward with these arguments. \return what it returns.
   template <class... Arguments>

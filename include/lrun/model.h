@@ -126,6 +126,8 @@ struct CopyTensors {
 ///         The batch itself stays as it is, and is the caller's again when the step returns.
 /// Loading load() of the module and of the optimizer (torch::load) works at any time between two steps, on every rank
 ///         the same archive, from whatever device that is of: each step brings the module back to its devices.
+/// Classic under dp and ddp2 nothing splits the batch of a program that calls the module's forward() and backward()
+///         itself instead of train_step(): such a backward() is std::logic_error.
 /// Threads the training thread.
 /// Lifetime must not outlive its Session.
 template <class Module>

@@ -29,8 +29,14 @@ const std::shared_ptr<torch::nn::Module>& without_sync_batch_norm(const std::sha
 DataParallel::DataParallel(const StrategyContext& context, std::vector<at::Device> devices,
                            std::unique_ptr<ReplicaGroup> group)
     : replicas_(without_sync_batch_norm(context.module), std::move(devices), context.options.make_replica),
+      unsplit_(std::in_place, *context.module, replicas_.size()),
       replicated_(context.module, context.collectives, context.options) {
   replicas_.exchange_through(std::move(group));
+}
+
+void DataParallel::prepare_forward() {
+  unsplit_.reset();
+  replicated_.prepare_forward();
 }
 
 /// The parts of a batch run their step at the same time: this one's replicas, and its threads, are there only once.
@@ -45,6 +51,7 @@ void DataParallel::place_module() {
 }
 
 at::Tensor DataParallel::backward(const at::Tensor& loss) {
+  const UnsplitBackward::OfStep of_step;
   return replicated_.backward(loss, [this] { replicas_.backward(); });
 }
 

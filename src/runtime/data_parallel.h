@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/replica_group.h"
+#include "runtime/unsplit_backward.h"
 
 namespace lrun {
 
@@ -32,9 +33,12 @@ class DataParallel final : public Strategy {
   [[nodiscard]] Replicas* replicas() override { return &replicas_; }
 
  private:
-  void prepare_forward() override { replicated_.prepare_forward(); }
+  void prepare_forward() override;
 
   Replicas replicas_;
+  // Until the first step: what the program does beside steps is its own. Its hooks come before those of
+  // gradient_sync().
+  std::optional<UnsplitBackward> unsplit_;
   ReplicatedModule replicated_;
 };
 

@@ -1,11 +1,13 @@
 // dp, and ddp2 where nodes matter: what steps see, what replicas follow, what gradients become.
 #include <gtest/gtest.h>
+#include <lrun/distributed_data_parallel.h>
 #include <lrun/error.h>
 #include <lrun/session.h>
 #include <torch/nn/modules/embedding.h>
 
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -259,6 +261,58 @@ TEST(Dp, RefusesTheStepOfAWrappedModelWithinAStep) {
   };
   EXPECT_EQ(model.eval_step(make_batch(6), by_module).size(0), 6);
   EXPECT_EQ(teacher.eval_step(make_batch(6), forward).size(0), 6) << "between two steps it is as always";
+}
+
+std::string refusal_of(const std::function<void()>& training) {
+  try {
+    training();
+    return "accepted";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+TEST(Dp, RefusesTheClassicBackwardWhichTrainsOneDevice) {
+  for (const std::string strategy : {"dp", "ddp2"}) {
+    run_layout({strategy, 2, strategy == "dp" ? 1 : 2}, [](Session& session) {
+      Net net;
+      auto model = session.wrap(net);
+      EXPECT_EQ(refusal_of([&] { net->forward(make_batch(6)).sum().backward(); }),
+                "backward() was called outside of train_step(), which under dp and ddp2 splits each batch over 2 "
+                "devices; by itself it trains on one: call model.train_step(batch, step), or start the program with "
+                "--strategy ddp");
+    });
+  }
+}
+
+TEST(Dp, RefusesTheClassicDistributedDataParallel) {
+  const auto session = dp_session(2);
+  EXPECT_EQ(refusal_of([&] { DistributedDataParallel<NetImpl>(Net().ptr(), session->collectives()); }),
+            "DistributedDataParallel trains on one device, and this session splits each batch over 2 (dp, ddp2): call "
+            "session.wrap() and train_step() instead, or start the program with --strategy ddp");
+  const auto of_one_device = dp_session(1);
+  EXPECT_EQ(refusal_of([&] { DistributedDataParallel<NetImpl>(Net().ptr(), of_one_device->collectives()); }),
+            "accepted");
+}
+
+TEST(Dp, LetsAProgramThatStepsCallBackwardBesides) {
+  const auto session = dp_session(2);
+  auto model = session->wrap(Net());
+  auto critic = session->wrap(Net());  // has had no step yet when the other's runs through it
+  const auto sum = [](const at::Tensor& outputs, const at::Tensor&) { return outputs.sum(); };
+  model.train_step(
+      make_batch(6), [](NetImpl& replica, const at::Tensor& part) { return replica.forward(part); },
+      [&](const at::Tensor& outputs, const at::Tensor&) { return (*critic).forward(outputs).sum(); });
+  model.train_step(
+      make_batch(6), [&](NetImpl& replica, const at::Tensor& part) { return (*critic).forward(replica.forward(part)); },
+      sum);
+  EXPECT_TRUE(critic->layer->weight.grad().defined());
+  Net alone = copy_of(model.module());
+  model->zero_grad();
+  model.train_step(make_batch(6), forward, sum);
+  model->layer->weight.square().sum().backward();  // a penalty
+  (alone->forward(make_batch(6)).sum() + alone->layer->weight.square().sum()).backward();
+  expect_close(model->layer->weight.grad(), alone->layer->weight.grad(), "gradient with the penalty");
 }
 
 TEST(Dp, ForgetsTheGradientsOfABackwardThatFailed) {
