@@ -5,6 +5,7 @@
 #include <lrun/optimizer_shards.h>
 
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,11 +20,50 @@ class OutputArchive;
 
 namespace lrun {
 
+/// What an optimizer makes of the learning rates that it is given: strategy 'horovod' multiplies them by the number of
+/// ranks, as the effective batch grows with it (the linear rule: Goyal et al., arXiv 1706.02677). Value.
+struct LRUN_EXPORT LearningRateScale {
+  int factor = 1;
+  bool says = false;  ///< On stderr: from what to what.
+
+  /// Of an optimizer that was made with the program's own rates: all groups, and the defaults for groups to come.
+  /// \throws lrun::Unsupported  a factor, and options that do not tell their learning rate.
+  void apply(torch::optim::Optimizer& optimizer) const;
+  /// Adds the factor to an archive of the optimizer, if there is one.
+  void save(torch::serialize::OutputArchive& archive) const;
+  /// Of an optimizer that took its rates from `archive`: they have the factor that was saved, or none.
+  void load(torch::serialize::InputArchive& archive, torch::optim::Optimizer& optimizer) const;
+};
+
 namespace detail {
 
 /// Tensors of each group once. \throws std::invalid_argument  a tensor that is in two groups.
 LRUN_EXPORT std::vector<torch::optim::OptimizerParamGroup> distinct(
     std::vector<torch::optim::OptimizerParamGroup> groups);
+
+/// Torch's optimizer, whose archives know the factor of their learning rates, whoever saves and loads them.
+template <class TorchOptimizer>
+class ScaledOptimizer : public TorchOptimizer {
+ public:
+  static_assert(!std::is_final_v<TorchOptimizer>, "lrun::Optimizer derives from torch's, which is not to be final");
+
+  template <class Parameters, class Options>
+  ScaledOptimizer(Parameters&& parameters, const Options& options, const LearningRateScale& scale)
+      : TorchOptimizer(std::forward<Parameters>(parameters), options), scale_(scale) {
+    scale_.apply(*this);
+  }
+  void save(torch::serialize::OutputArchive& archive) const override {
+    TorchOptimizer::save(archive);
+    scale_.save(archive);
+  }
+  void load(torch::serialize::InputArchive& archive) override {
+    TorchOptimizer::load(archive);
+    scale_.load(archive, *this);
+  }
+
+ private:
+  LearningRateScale scale_;
+};
 
 }  // namespace detail
 
@@ -37,10 +77,12 @@ class Optimizer {
   /// \param parameters  tensors or parameter groups, alike on all ranks; each is updated once, however often it occurs.
   /// \param options     what torch's optimizer takes.
   /// \param split_over  null: every rank has the whole state. Else see OptimizerShards; must outlive this object.
+  /// \param scale       of the learning rates of `options` and groups.
   /// \throws std::invalid_argument  a parameter that is in two groups.
   template <class Parameters, class Options>
-  Optimizer(Parameters&& parameters, const Options& options, Collectives* split_over = nullptr)
-      : optimizer_(detail::distinct(std::forward<Parameters>(parameters)), options) {
+  Optimizer(Parameters&& parameters, const Options& options, Collectives* split_over = nullptr,
+            const LearningRateScale& scale = {})
+      : optimizer_(detail::distinct(std::forward<Parameters>(parameters)), options, scale) {
     if (split_over != nullptr) shards_.emplace(optimizer_, *split_over);
   }
 
@@ -74,7 +116,7 @@ class Optimizer {
   [[nodiscard]] WholeState whole_state(int rank = 0) { return {*this, rank}; }
 
   /// Writes what torch's own optimizer writes, with the whole state, into the archive of `rank` (kAllRanks: of every
-  /// rank); what others get is unspecified. Collective as
+  /// rank); what others get is unspecified. Where learning rates are scaled, by what goes with it. Collective as
   /// whole_state().
   void save(torch::serialize::OutputArchive& archive, int rank = 0) const {
     const WholeState whole(*this, rank);
@@ -82,7 +124,8 @@ class Optimizer {
   }
 
   /// Reads what save() or torch's own optimizer wrote, and keeps this rank's part. Every rank reads the whole; from
-  /// the next step() on the state is where the parameters are, wherever the archive has it.
+  /// the next step() on the state is where the parameters are, wherever the archive has it. Learning rates that were
+  /// scaled for another number of ranks, or not at all, become those of this run.
   void load(torch::serialize::InputArchive& archive) {
     optimizer_.load(archive);
     if (shards_) shards_->drop_foreign_state(optimizer_);
@@ -100,7 +143,7 @@ class Optimizer {
 
  private:
   // torch::save() takes a const value, and the whole state is there only while it is saved
-  mutable TorchOptimizer optimizer_;
+  mutable detail::ScaledOptimizer<TorchOptimizer> optimizer_;
   mutable std::optional<OptimizerShards> shards_;
   bool was_loaded_ = false;
 };

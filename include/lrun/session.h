@@ -33,8 +33,8 @@ class DataLoader;
 struct SessionOptions {
   /// Who this process is. Default: World::from_environment().
   std::optional<World> world;
-  /// 'ddp', 'dp', 'ddp2', 'ddp_sharded', 'single' (in a world of one), or one that register_strategy() knows. Default:
-  /// LRUN_STRATEGY, else ddp.
+  /// 'ddp', 'dp', 'ddp2', 'ddp_sharded', 'horovod' (ddp with learning rates that are scaled), 'single' (in a world of
+  /// one), or one that register_strategy() knows. Default: LRUN_STRATEGY, else ddp.
   std::optional<std::string> strategy;
   /// What this process trains on: one device, several under dp and ddp2 ({"cpu", "cpu"}: two replicas on the CPU;
   /// {"cuda:0", "cuda:1"}: one on each GPU). 'cuda' alone is the GPU of the local rank.
@@ -55,6 +55,9 @@ struct SessionOptions {
   GuardOptions guards = {};
   /// Loaders give each rank its own samples. LoaderOptions of one loader go first.
   bool use_distributed_sampler = true;
+  /// Under strategy 'horovod' optimizer() multiplies learning rates by the world size, so that a program says the rate
+  /// that is right for one process. False: they stay as they are, for programs that scale them themselves.
+  bool scale_learning_rate = true;
   /// Rank 0 says on stderr what it joined, and what the effective batch size means. Silent on a single device.
   bool banner = true;
   /// Your own way of joining (the seeds' init_ddp_connection): returns the group of this rank.
@@ -140,20 +143,27 @@ class LRUN_EXPORT Session {
 
   /// An optimizer over the model's parameters. `options` is what torch's optimizer takes: its options or a learning
   /// rate. Under ddp_sharded its state is split over the ranks, and making it is collective.
-  /// \throws lrun::Unsupported  an optimizer whose state cannot be split (LBFGS) under ddp_sharded.
+  ///
+  /// Under horovod the learning rate becomes rate · world size (SessionOptions::scale_learning_rate), in all groups,
+  /// and rank 0 says so (SessionOptions::banner). That is the rate of the optimizer from then on: schedulers go on from
+  /// it, and a rate that the program sets later is taken as it is. An archive of the optimizer keeps the factor; loaded
+  /// in a world of another size, or under another strategy, its rates become those of that run.
+  /// \throws lrun::Unsupported      an optimizer whose state cannot be split (LBFGS) under ddp_sharded; one whose
+  ///                                options do not tell their learning rate under horovod.
+  /// \throws std::invalid_argument  a parameter that is in two groups.
   template <class TorchOptimizer, class Module, class Options>
   Optimizer<TorchOptimizer> optimizer(const Model<Module>& model, const Options& options) {
-    return Optimizer<TorchOptimizer>(model.parameters(), options, split_over());
+    return Optimizer<TorchOptimizer>(model.parameters(), options, split_over(), learning_rate_scale());
   }
   /// The same over parameter groups, which hold parameters of wrapped models, alike on all ranks.
   template <class TorchOptimizer, class Options>
   Optimizer<TorchOptimizer> optimizer(const std::vector<torch::optim::OptimizerParamGroup>& groups,
                                       const Options& options) {
-    return Optimizer<TorchOptimizer>(groups, options, split_over());
+    return Optimizer<TorchOptimizer>(groups, options, split_over(), learning_rate_scale());
   }
 
   /// Samples behind one optimizer step for loaders with batches of `loader_batch`: loader_batch · world size, which is
-  /// devices · nodes under ddp and ddp_sharded, nodes under ddp2, and 1 under dp.
+  /// devices · nodes under ddp, ddp_sharded and horovod, nodes under ddp2, and 1 under dp.
   [[nodiscard]] std::int64_t effective_batch_size(std::int64_t loader_batch) const;
 
   /// Returns when all ranks have called it.
@@ -169,6 +179,7 @@ class LRUN_EXPORT Session {
   std::unique_ptr<Strategy> make_strategy(std::shared_ptr<torch::nn::Module> module,
                                           const std::optional<WrapOptions>& options, const ModuleMaker& maker,
                                           bool maker_is_constructor);
+  [[nodiscard]] LearningRateScale learning_rate_scale() const;
   [[nodiscard]] Collectives* split_over() { return strategy_ == "ddp_sharded" ? collectives_.get() : nullptr; }
 
   SessionOptions options_;

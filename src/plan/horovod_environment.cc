@@ -97,8 +97,8 @@ WorkerEnvironment::Variables horovod_variables_of(const WorkerPlan& worker, cons
 std::string horovod_note(int world_size) {
   if (world_size == 1) return {};
   return fmt::format(
-      "Horovod averages gradients over {0} workers: lr x {0} is for the program to set where the learning rate was "
-      "found with one (linear rule, with warm-up); nothing is changed",
+      "Horovod averages gradients over {0} workers: lr x {0} is for a program of Horovod to set where the learning "
+      "rate was found with one (linear rule, with warm-up); in one of liblrun session.optimizer() multiplies it",
       world_size);
 }
 

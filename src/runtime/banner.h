@@ -18,7 +18,16 @@ std::string describe_session(const World& world, std::string_view strategy, std:
 
 /// What a loader's batch means for one optimizer step and for the learning rate: linear scaling with warm-up (Goyal et
 /// al., arXiv 1706.02677) or, for Adam and its like, by the square root.
-/// \param devices  of a process: over these a loader's batch is split, which changes neither.
-std::string describe_batch_size(std::int64_t loader_batch, int world_size, std::size_t devices = 1);
+/// \param devices       of a process: over these a loader's batch is split, which changes neither.
+/// \param scales_rates  whether the session's optimizers multiply learning rates themselves.
+std::string describe_batch_size(std::int64_t loader_batch, int world_size, std::size_t devices = 1,
+                                bool scales_rates = false);
+
+/// What strategy 'horovod' did to the learning rates of an optimizer's groups: each of them, or the one that all have.
+std::string describe_learning_rates(const std::vector<double>& before, const std::vector<double>& after, int ranks);
+
+/// The same of a checkpoint's, which were scaled for another number of ranks.
+std::string describe_loaded_rates(const std::vector<double>& before, const std::vector<double>& after, int ranks_before,
+                                  int ranks);
 
 }  // namespace lrun

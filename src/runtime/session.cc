@@ -150,11 +150,17 @@ std::unique_ptr<Strategy> Session::make_strategy(std::shared_ptr<torch::nn::Modu
   return std::make_unique<ReplicatedModule>(context.module, context.collectives, options);
 }
 
+LearningRateScale Session::learning_rate_scale() const {
+  const bool scales = strategy_ == "horovod" && options_.scale_learning_rate;
+  return {.factor = scales ? world_size() : 1, .says = options_.banner};
+}
+
 DistributedSampler Session::sampler(std::size_t dataset_size, const LoaderOptions& options) {
   if (options.batch_size == 0) throw std::invalid_argument("a batch holds at least one sample");
   if (options_.banner && !batch_size_was_said_) {
     batch_size_was_said_ = true;
-    say(describe_batch_size(static_cast<std::int64_t>(options.batch_size), world_size(), devices_.size()));
+    say(describe_batch_size(static_cast<std::int64_t>(options.batch_size), world_size(), devices_.size(),
+                            learning_rate_scale().factor > 1));
   }
   DistributedSamplerOptions sampling;
   sampling.shuffle = options.shuffle;

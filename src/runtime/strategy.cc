@@ -19,12 +19,11 @@
 namespace lrun {
 namespace {
 
-constexpr std::array<std::string_view, 5> kOwn = {"ddp", "dp", "ddp2", "ddp_sharded", "single"};
+/// Horovod's averages as ddp does, and scales learning rates.
+constexpr std::array<std::string_view, 6> kOwn = {"ddp", "dp", "ddp2", "ddp_sharded", "horovod", "single"};
 /// Under these lrun gives programs what another library's launcher gives; liblrun has nothing to do with it.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kOfOtherLibraries = {
     {{"deepspeed", "DeepSpeed: use 'ddp_sharded' or 'ddp'"}, {"tpu", "torch_xla: use 'ddp'"}}};
-/// Its programs bring Horovod along. One on liblrun has the same ranks, whose gradients are averaged as under ddp.
-constexpr std::string_view kHorovod = "horovod";
 /// Of those the ranks of a launch see nothing: to them it is ddp.
 constexpr std::array<std::string_view, 3> kStartsRanksFromWithin = {"ddp_spawn", "ddp_fork", "ddp_notebook"};
 
@@ -109,8 +108,7 @@ Replicas* Strategy::replicas() { return nullptr; }
 void register_strategy(const std::string& name, StrategyMaker maker) {
   if (name.empty()) throw std::invalid_argument("a strategy needs a name");
   if (!maker) throw std::invalid_argument("strategy '" + name + "' needs a function that makes it");
-  if (is_among(kOwn, name) || is_among(kStartsRanksFromWithin, name) || name == kHorovod ||
-      !other_library(name).empty()) {
+  if (is_among(kOwn, name) || is_among(kStartsRanksFromWithin, name) || !other_library(name).empty()) {
     throw std::invalid_argument("strategy '" + name + "' is lrun's own: register yours under another name");
   }
   Registry& all = registry();
@@ -131,7 +129,7 @@ bool splits_batches(const std::string& strategy) { return strategy == "dp" || st
 
 std::string choose_strategy(const std::string& asked, const World& world, std::size_t devices) {
   const std::string& given = !asked.empty() ? asked : world.strategy;
-  std::string name = given.empty() || given == kHorovod ? "ddp" : given;
+  std::string name = given.empty() ? "ddp" : given;
   const auto names = known_names();
   if (is_among(names, name)) {
     require_fit(name, world, devices);

@@ -75,8 +75,9 @@ TEST(Horovod, RanksOfOneNodeMeetInAllScopes) {
       << lrun.err();
   EXPECT_EQ(
       lrun.err(),
-      "lrun: note: Horovod averages gradients over 2 workers: lr x 2 is for the program to set where the learning "
-      "rate was found with one (linear rule, with warm-up); nothing is changed\n");
+      "lrun: note: Horovod averages gradients over 2 workers: lr x 2 is for a program of Horovod to set where the "
+      "learning rate was found with one (linear rule, with warm-up); in one of liblrun session.optimizer() multiplies "
+      "it\n");
 }
 
 TEST(Horovod, RunsUnderTheNameOfHorovodrun) {
@@ -101,7 +102,7 @@ TEST(Horovod, RunsOnSeveralHostsUnderTheNameOfHorovodrun) {
   EXPECT_EQ(told.size(), 8U) << lrun.out() << lrun.err();
   EXPECT_EQ(told.count("rank=0 size=8 local=0/4 cross=0/2 host=hostname1 sums=28,6,4 set=12"), 1U) << lrun.out();
   EXPECT_EQ(told.count("rank=7 size=8 local=3/4 cross=1/2 host=hostname2 sums=28,22,10 set=none"), 1U) << lrun.out();
-  const std::string note = "Horovod averages gradients over 8 workers: lr x 8 is for the program to set";
+  const std::string note = "Horovod averages gradients over 8 workers: lr x 8 is for a program of Horovod to set";
   EXPECT_NE(lrun.err().find(note), std::string::npos) << lrun.err();
   EXPECT_EQ(lrun.err().find(note), lrun.err().rfind(note)) << "once, not from each host: " << lrun.err();
 }

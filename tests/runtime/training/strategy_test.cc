@@ -33,7 +33,7 @@ TEST(Strategy, IsDdpUnlessSomebodySaysOtherwise) {
   EXPECT_EQ(choose_strategy("", world_of(4, "ddp_sharded")), "ddp_sharded");
   EXPECT_EQ(choose_strategy("", world_of(1, "dp"), 4), "dp");
   EXPECT_EQ(choose_strategy("", world_of(4, "ddp2"), 4), "ddp2");
-  EXPECT_EQ(choose_strategy("", world_of(4, "horovod")), "ddp") << "as Horovod averages";
+  EXPECT_EQ(choose_strategy("", world_of(4, "horovod")), "horovod");
 }
 
 TEST(Strategy, OfAnotherLibraryIsForItsPrograms) {
@@ -55,7 +55,7 @@ TEST(Strategy, ThatStartsRanksFromWithinIsForLaunch) {
 TEST(Strategy, ThatIsMisspeltIsRefusedWithTheNearest) {
   EXPECT_EQ(refusal("dpd", world_of(2)), "'dpd' is not a strategy: did you mean 'ddp'?");
   EXPECT_EQ(refusal("quantum", world_of(2)),
-            "'quantum' is not a strategy: there is ddp, dp, ddp2, ddp_sharded and single");
+            "'quantum' is not a strategy: there is ddp, dp, ddp2, ddp_sharded, horovod and single");
 }
 
 TEST(Strategy, OfYourOwnIsKnownByItsName) {

@@ -122,8 +122,8 @@ TEST(HorovodPlan, SaysWhatTheWorldMeansForTheLearningRate) {
   const LaunchPlan plan = plan_of(horovod_request("8"), cpu_node());
   ASSERT_EQ(plan.notes.size(), 1U);
   EXPECT_EQ(plan.notes[0],
-            "Horovod averages gradients over 8 workers: lr x 8 is for the program to set where the learning rate was "
-            "found with one (linear rule, with warm-up); nothing is changed");
+            "Horovod averages gradients over 8 workers: lr x 8 is for a program of Horovod to set where the learning "
+            "rate was found with one (linear rule, with warm-up); in one of liblrun session.optimizer() multiplies it");
   EXPECT_TRUE(plan_of(horovod_request("1"), cpu_node()).notes.empty());
 }
 
