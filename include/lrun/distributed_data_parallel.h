@@ -8,7 +8,9 @@
 
 #include <concepts>
 #include <memory>
+#include <optional>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -42,14 +44,19 @@ class DistributedDataParallel {
   DistributedDataParallel(std::shared_ptr<Module> module, Collectives& collectives, WrapOptions options = {})
       : module_(module), replicated_(std::move(module), detail::one_device_a_rank(collectives), options) {}
 
-  /// The module's forward with these arguments. \return what it returns.
+  /// The module's forward with these arguments. \return what it returns. One that throws counts as a step: where the
+  /// program goes on, ranks on which it did not throw are told (CollectiveMismatch).
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
-    if (!at::GradMode::is_enabled()) return module_->forward(std::forward<Arguments>(arguments)...);
-    replicated_.begin_forward();
-    auto outputs = module_->forward(std::forward<Arguments>(arguments)...);
-    watch(outputs);
-    return outputs;
+    using Outputs = std::decay_t<decltype(module_->forward(std::forward<Arguments>(arguments)...))>;
+    if (!at::GradMode::is_enabled()) return Outputs(module_->forward(std::forward<Arguments>(arguments)...));
+    std::optional<Outputs> outputs;
+    replicated_.attempt([&] {
+      replicated_.begin_forward();
+      outputs.emplace(module_->forward(std::forward<Arguments>(arguments)...));
+    });
+    watch(*outputs);
+    return *std::move(outputs);
   }
   template <class... Arguments>
   auto operator()(Arguments&&... arguments) {

@@ -131,6 +131,12 @@ class LRUN_EXPORT GradientSync {
   /// \throws what `backward` throws: nothing is averaged then, and this rank counts one synchronisation more.
   void average_after(const std::function<void()>& backward);
 
+  /// Runs `step`, a forward or a whole training step. When it throws before its backward() began to average, this rank
+  /// counts one synchronisation more (under no_sync(): not), as where backward() itself throws: if the program catches
+  /// that and goes on, its next step is not taken for the one that the other ranks are in, and all are told by
+  /// CollectiveMismatch. Where all ranks throw in the same step, all go on.
+  void attempt(const std::function<void()>& step);
+
   [[nodiscard]] NoSyncGuard no_sync();
   [[nodiscard]] bool syncs() const;  ///< False under no_sync().
 

@@ -141,15 +141,20 @@ class Model {
   ///
   /// \return the loss, a detached scalar, of this rank's batch.
   /// \throws std::invalid_argument  the loss has more than one element; a batch that cannot be split.
-  /// \throws lrun::ReplicaFailed    `step` or its backward threw under dp or ddp2. Errors of Collectives.
+  /// \throws lrun::ReplicaFailed    `step` or its backward threw under dp or ddp2. Errors of Collectives; among them
+  ///                                 CollectiveMismatch where some ranks went on after a step that threw there.
   template <TensorTree Batch, class Step, class StepEnd>
   at::Tensor train_step(const Batch& batch, Step&& step, StepEnd&& step_end) {
-    strategy_->begin_forward();
-    const TransferWait wait(transfer_);
-    const Batch whole = transfer_(batch);
-    if (strategy_->compares_batches()) look_at(batch);
-    const auto outputs = run_parts(batch, whole, step);
-    return strategy_->backward(std::invoke(step_end, outputs, whole));
+    at::Tensor loss;
+    strategy_->attempt([&] {
+      strategy_->begin_forward();
+      const TransferWait wait(transfer_);
+      const Batch whole = transfer_(batch);
+      if (strategy_->compares_batches()) look_at(batch);
+      const auto outputs = run_parts(batch, whole, step);
+      loss = strategy_->backward(std::invoke(step_end, outputs, whole));
+    });
+    return loss;
   }
 
   /// The same where `step` returns the loss of its part: a mean over its samples. That of the batch is the mean of the

@@ -33,6 +33,10 @@ class LRUN_EXPORT Strategy {
   /// prepare_forward().
   void begin_forward();
 
+  /// Runs a training step; when it throws before its backward() began, gradient_sync() counts it: see
+  /// GradientSync::attempt().
+  void attempt(const std::function<void()>& step);
+
   /// Before each forward, of a training step or not: brings parameters and buffers back to the devices on which they
   /// were wrapped, where something moved them, such as load() of an archive from another device. Default: nothing.
   virtual void place_module();

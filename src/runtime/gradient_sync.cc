@@ -36,6 +36,8 @@ void GradientSync::watch(const at::Tensor& output) { state_->watch(output); }
 
 void GradientSync::average_after(const std::function<void()>& backward) { state_->average_after(backward); }
 
+void GradientSync::attempt(const std::function<void()>& step) { state_->attempt(step); }
+
 NoSyncGuard GradientSync::no_sync() { return NoSyncGuard(state_); }
 
 bool GradientSync::syncs() const { return state_->syncs(); }

@@ -137,6 +137,17 @@ void GradientSyncState::average_after(const std::function<void()>& backward) {
   finish_pass();
 }
 
+void GradientSyncState::attempt(const std::function<void()>& step) {
+  const std::uint64_t before = pass_;
+  try {
+    step();
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (pass_ == before && syncs()) pass_ += 2;  // as start_pass() and abandon_pass() count
+    throw;
+  }
+}
+
 void GradientSyncState::on_gradient(std::size_t index, bool defined) {
   const std::lock_guard lock(mutex_);
   at::NoGradGuard no_grad;

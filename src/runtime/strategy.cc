@@ -91,6 +91,11 @@ void Strategy::begin_forward() {
   prepare_forward();
 }
 
+void Strategy::attempt(const std::function<void()>& step) {
+  GradientSync* const sync = gradient_sync();
+  sync == nullptr ? step() : sync->attempt(step);
+}
+
 void Strategy::place_module() {}
 
 bool Strategy::compares_batches() const { return false; }

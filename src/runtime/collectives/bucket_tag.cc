@@ -15,7 +15,7 @@ std::string explain_tags(std::uint64_t first, std::uint64_t other) {
   const auto two = BucketTag::decode(other);
   if (!one || !two || *one == *two) return "";
   if (one->model != two->model) return "; one backward() may run through one wrapped model only";
-  return "; every rank has to call backward() equally often, and none may skip one that failed";
+  return "; every rank has to call backward() equally often, and none may skip a step that failed";
 }
 
 }  // namespace lrun

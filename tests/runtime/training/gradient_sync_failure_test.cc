@@ -84,6 +84,55 @@ TEST(GradientSync, NoticesAStepThatOneRankSkippedAfterItsLastBucket) {
   }
 }
 
+TEST(GradientSync, NoticesAStepThatOneRankSkippedBeforeItsBackward) {
+  const auto failures = run_ranks_and_catch(2, [](int rank, Collectives& collectives) {
+    auto weight = parameter({3});
+    GradientSync sync(named({weight}), collectives);
+    for (int step = 0; step < 3; ++step) {
+      zero_grad_to_none(weight);
+      try {
+        sync.attempt([&] {
+          sync.prepare();
+          if (rank == 1 && step == 1) throw std::runtime_error("a bad sample");
+          loss_with_gradient(weight, step).backward();
+        });
+      } catch (const std::runtime_error& error) {
+        if (std::string(error.what()) != "a bad sample") throw;
+        continue;
+      }
+      expect_gradient(weight, step, "step " + std::to_string(step) + " of rank " + std::to_string(rank));
+    }
+  });
+  for (const auto& failure : failures) {
+    EXPECT_NE(text_of(failure).find("CollectiveMismatch: rank 0 called all_reduce"), std::string::npos)
+        << text_of(failure);
+    EXPECT_NE(text_of(failure).find("bucket 0 of pass 2 of model 1, but rank 1 called"), std::string::npos)
+        << text_of(failure);
+    EXPECT_NE(text_of(failure).find("and none may skip a step that failed"), std::string::npos) << text_of(failure);
+  }
+}
+
+TEST(GradientSync, GoesOnWhereAllRanksSkippedAStep) {
+  run_ranks(2, [](int rank, Collectives& collectives) {
+    auto weight = parameter({3});
+    auto input = parameter({3});
+    GradientSync sync(named({weight}), collectives);
+    const auto fail = [] { throw std::runtime_error("a bad batch"); };
+    EXPECT_THROW(sync.attempt(fail), std::runtime_error);
+    {
+      const auto local = sync.no_sync();
+      for (int time = 0; time < rank; ++time) EXPECT_THROW(sync.attempt(fail), std::runtime_error);
+    }
+    EXPECT_THROW(sync.attempt([&] { loss_that_throws(weight, input).backward(); }), std::runtime_error);
+    zero_grad_to_none(weight);
+    sync.attempt([&] {
+      sync.prepare();
+      loss_with_gradient(weight, rank).backward();
+    });
+    expect_gradient(weight, 0.5);
+  });
+}
+
 TEST(GradientSync, RefusesTwoModelsInOneBackward) {
   const auto failures = run_ranks_and_catch(2, [](int rank, Collectives& collectives) {
     std::vector<at::Tensor> weights = {parameter({3}), parameter({3})};
