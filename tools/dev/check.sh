@@ -5,6 +5,7 @@
 check_failed=()
 check_left_out=()
 check_minutes=${LRUN_CHECK_MINUTES:-1000}
+unset LRUN_CHECK_MINUTES  # lrun warns of variables with its prefix that it does not know
 
 # part NAME COMMAND...: runs it in a shell of its own, so that a failure ends this part only. (A function called in a
 # condition would lose set -e.) LRUN_CHECK_MINUTES bounds where everything has to be compiled first: what was, stays in
