@@ -31,10 +31,23 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   return error == std::errc() ? std::optional(number) : std::nullopt;
 }
 
+bool only_number_of(std::string_view lines, std::string_view name, std::uint64_t number) {
+  while (!lines.empty()) {
+    std::string_view line = cut(lines, '\n');
+    if (cut(line, '\t') != name || line.empty()) continue;
+    while (!line.empty()) {
+      if (number_in(cut(line, '\t')) != number) return false;
+    }
+    return true;
+  }
+  return false;
+}
+
 std::optional<std::uint64_t> counter_named(std::string_view lines, std::string_view name) {
   while (!lines.empty()) {
     const std::string_view line = cut(lines, '\n');
-    if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ' ') {
+    const char behind = line.size() > name.size() && line.starts_with(name) ? line[name.size()] : '\0';
+    if (behind == ' ' || behind == '\t') {
       return number_in(line.substr(name.size() + 1));
     }
   }

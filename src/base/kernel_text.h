@@ -18,7 +18,10 @@ bool has_word(std::string_view list, std::string_view word);
 /// The number at the front of a text.
 std::optional<std::uint64_t> number_in(std::string_view text);
 
-/// The number behind `name` in lines of 'name number'.
+/// Whether all numbers behind `name` are `number`, in lines of 'name number number ...' with tabs; false without any.
+bool only_number_of(std::string_view lines, std::string_view name, std::uint64_t number);
+
+/// The number behind `name` in lines of 'name number', with a blank or a tab.
 std::optional<std::uint64_t> counter_named(std::string_view lines, std::string_view name);
 
 }  // namespace lrun

@@ -20,6 +20,7 @@ struct ProcessStat {
   std::uint64_t ticks = 0;           ///< of processor time in user and kernel mode, as sysconf(_SC_CLK_TCK) counts them
   std::uint64_t children_ticks = 0;  ///< the same of children that it has reaped
   int threads = 0;
+  int exit_code = 0;  ///< of a process that has ended, as wait() tells it; also 0 where the reader may not know it
 
   bool operator==(const ProcessStat&) const = default;
 };

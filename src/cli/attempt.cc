@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -49,14 +51,14 @@ Attempt::~Attempt() { later_cgroup_.remove(); }
 
 std::optional<StartFailure> Attempt::start() {
   const LaunchPlan& plan = surroundings_.plan;
-  Fd nothing;
   const WorkerStart& start = surroundings_.start;
-  GroupCommand command{.path = start.executable.path, .folder = start.folder, .limits = start.limits};
-  if (membership_.round > 0) later_cgroup_ = surroundings_.cgroup.inner(fmt::format("attempt-{}", membership_.round));
-  command.cgroup = membership_.round > 0 ? later_cgroup_.fd() : surroundings_.cgroup.fd();
+  command_ = {.path = start.executable.path, .folder = start.folder, .limits = start.limits};
+  if (membership_.round > 0)
+    later_cgroup_ = surroundings_.guard.cgroup().inner(fmt::format("attempt-{}", membership_.round));
+  command_.cgroup = membership_.round > 0 ? later_cgroup_.fd() : surroundings_.guard.cgroup().fd();
   if (plan.personality.standard_input == Personality::Stdin::kNull || plan.standard_input) {
-    nothing = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (nothing) command.standard_input = nothing.get();
+    nothing_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (nothing_) command_.standard_input = nothing_.get();
   }
   RunFacts facts{.master_port = membership_.master_port,
                  .master_addr = membership_.master_addr,
@@ -64,25 +66,75 @@ std::optional<StartFailure> Attempt::start() {
                  .error_file_directory = folder_.string()};
   if (is_horovod(plan)) add_horovod_facts(plan, membership_, facts);
   const WorkerEnvironment environment(plan, node(), start.environment, facts);
-  command.shared_environment = environment.shared();
-  std::vector<WorkerCommand> commands = worker_commands(plan, node(), start, environment, membership_.attempt);
-  output_.prepare(commands);
-  if (plan.personality.tells_progress || plan.hang_timeout.value > Duration::zero())
-    hand_out_progress(command, commands);
-  return group_.start(surroundings_.loop, command, commands, start.defaults);
+  command_.shared_environment = environment.shared();
+  commands_ = worker_commands(plan, node(), start, environment, membership_.attempt);
+  if (plan.personality.tells_progress || plan.hang_timeout.value > Duration::zero()) hand_out_progress();
+  surroundings_.guard.begin_workers();
+  return start_some();
 }
 
-void Attempt::supervise(std::function<void()> finished) {
+/// Returns after a few hundredths of a second, so that everything else is heard again.
+std::optional<StartFailure> Attempt::start_some() {
+  constexpr Duration kMoment(20);
+  constexpr std::size_t kFewest = 64;
+  const SteadyTime end = steady_now() + kMoment;
+  const std::size_t before = group_.workers().size();
+  while (is_starting() && (group_.workers().size() < before + kFewest || steady_now() < end)) {
+    if (std::optional<StartFailure> failure = start_next()) return failure;
+  }
+  return std::nullopt;
+}
+
+/// A few at a time: the descriptors that their start needs are open together.
+std::optional<StartFailure> Attempt::start_next() {
+  constexpr std::size_t kAtATime = 8;
+  const std::size_t first = group_.workers().size();
+  const std::span next = std::span(commands_).subspan(first, std::min(kAtATime, commands_.size() - first));
+  try {
+    output_.prepare(next, first);
+  } catch (const std::system_error& error) {
+    group_.end();
+    return StartFailure{.local_rank = next.front().local_rank, .error_number = error.code().value(), .refusal = error};
+  }
+  auto failure = group_.start(surroundings_.loop, command_, next, surroundings_.start.defaults);
+  output_.close_workers_ends();
+  return failure;
+}
+
+std::optional<int> Attempt::start_more() {
+  if (const std::optional<StartFailure> failure = start_some()) {
+    events_.start_failed(*failure);
+    return std::nullopt;
+  }
+  output_.take_over(group_.workers(), surroundings_.logs);
+  return static_cast<int>(commands_.size() - group_.workers().size());
+}
+
+void Attempt::end_start() {
+  commands_.clear();
+  nothing_.reset();
+  output_.end_start(surroundings_.logs, surroundings_.loop, [this] { terminal_came_back(); });
+}
+
+void Attempt::supervise(Events events) {
+  events_ = std::move(events);
   const LaunchPlan& plan = surroundings_.plan;
-  const bool has_cgroup = (membership_.round > 0 ? later_cgroup_ : surroundings_.cgroup).fd() >= 0;
+  const bool has_cgroup = (membership_.round > 0 ? later_cgroup_ : surroundings_.guard.cgroup()).fd() >= 0;
   supervisor_.emplace(surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer,
                       Supervisor::Facts{membership_.self.name, membership_.attempt, plan.grace.value, plan.settle.value,
                                         plan.settle_for_victims, plan.settle_at_start, folder_,
-                                        has_cgroup ? surroundings_.cgroup.folder() : std::filesystem::path(),
-                                        WorkerOutput::workers_write_files(plan.output, node()),
-                                        surroundings_.look});
-  output_.take_over(group_.workers(), surroundings_.logs, surroundings_.loop, [this] { terminal_came_back(); });
-  supervisor_->begin(std::move(finished));
+                                        has_cgroup ? surroundings_.guard.cgroup().folder() : std::filesystem::path(),
+                                        WorkerOutput::workers_write_files(plan.output, node()), surroundings_.look,
+                                        &surroundings_.guard});
+  output_.take_over(group_.workers(), surroundings_.logs);
+  supervisor_->begin(events_.finished, {.left = static_cast<int>(commands_.size() - group_.workers().size()),
+                                        .more = [this] { return start_more(); },
+                                        .over =
+                                            [this] {
+                                              end_start();
+                                              events_.started();
+                                            }});
+  if (!is_starting()) end_start();
 }
 
 void Attempt::terminal_came_back() {
@@ -126,12 +178,12 @@ std::filesystem::path Attempt::written_logs() const {
   return {};
 }
 
-void Attempt::hand_out_progress(GroupCommand& group, std::vector<WorkerCommand>& commands) {
-  progress_ = ProgressBoard(commands.size());
-  group.shared_memory = progress_.fd();
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    commands[i].own_environment.push_back(std::string(kProgressVariable) + "=" +
-                                          ProgressBoard::variable(kExtraDescriptor, i));
+void Attempt::hand_out_progress() {
+  progress_ = ProgressBoard(commands_.size());
+  command_.shared_memory = progress_.fd();
+  for (std::size_t i = 0; i < commands_.size(); ++i) {
+    commands_[i].own_environment.push_back(std::string(kProgressVariable) + "=" +
+                                           ProgressBoard::variable(kExtraDescriptor, i));
   }
 }
 

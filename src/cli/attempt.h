@@ -14,6 +14,7 @@
 #include "inspect/rank_process.h"
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
+#include "process/guard.h"
 #include "process/progress.h"
 #include "process/run_cgroup.h"
 #include "process/spawn.h"
@@ -35,7 +36,7 @@ class Attempt {
     EventLoop& loop;
     LogRouter& logs;
     RunObserver& observer;
-    const RunCgroup& cgroup;     ///< of the run; may be none
+    const Guard& guard;          ///< with the cgroup of the run
     Supervisor::Look look = {};  ///< empty: nobody looks where workers are before they are stopped
   };
 
@@ -46,13 +47,20 @@ class Attempt {
   Attempt& operator=(const Attempt&) = delete;
   ~Attempt();
 
-  /// Starts all workers or none. Nothing of them is left running after a failure.
-  /// \throws std::system_error  a file that a worker is to write to cannot be made.
-  std::optional<StartFailure> start();
+  /// Called by the loop, each at most once.
+  struct Events {
+    std::function<void()> finished;  ///< nothing is left to wait for
+    std::function<void()> started;   ///< is_starting() is no longer true: all run, or the rest is not to be started
+    std::function<void(const StartFailure& failure)>
+        start_failed;  ///< after start() had returned; nothing is left running
+  };
 
-  /// Takes over the workers' output and ends, once they were started. `finished` is called once, by the loop, when
-  /// nothing is left to wait for.
-  void supervise(std::function<void()> finished);
+  /// Starts as many workers as it can in a few hundredths of a second. Nothing is left running after a failure.
+  std::optional<StartFailure> start();
+  [[nodiscard]] bool is_starting() const { return group_.workers().size() < commands_.size(); }
+
+  /// Takes over the workers' output and ends, after start(), and lets the loop start the rest.
+  void supervise(Events events);
 
   /// SIGCHLD came.
   void child_signalled() { group_.child_signalled(); }
@@ -93,7 +101,11 @@ class Attempt {
   [[nodiscard]] const std::vector<Worker>& workers() const { return group_.workers(); }
 
  private:
-  void hand_out_progress(GroupCommand& group, std::vector<WorkerCommand>& commands);
+  void hand_out_progress();
+  std::optional<StartFailure> start_some();
+  std::optional<StartFailure> start_next();
+  std::optional<int> start_more();
+  void end_start();
   void terminal_came_back();
   [[nodiscard]] const NodePlan& node() const { return surroundings_.plan.nodes.front(); }
 
@@ -103,6 +115,10 @@ class Attempt {
   std::string name_;
   std::filesystem::path folder_;  ///< empty: there are no files
   WorkerOutput output_;
+  Fd nothing_;  ///< /dev/null, while workers are started
+  GroupCommand command_;
+  std::vector<WorkerCommand> commands_;  ///< of all workers; empty when none is left to be started
+  Events events_;
   ProgressBoard progress_;  ///< without memory unless somebody will look
   RunCgroup later_cgroup_;  ///< none in the first round, which has the run's
   WorkerGroup group_;

@@ -18,6 +18,7 @@
 #include "base/folder.h"
 #include "base/nearest.h"
 #include "base/user_error.h"
+#include "cli/descriptor_need.h"
 #include "cli/diagnostics.h"
 #include "cli/end_with_srun.h"
 #include "cli/head_words.h"
@@ -32,6 +33,7 @@
 #include "plan/horovod_environment.h"
 #include "plan/rendezvous_request.h"
 #include "process/guard.h"
+#include "process/launcher_beat.h"
 #include "process/process_limits.h"
 #include "process/process_title.h"
 #include "process/program_path.h"
@@ -52,29 +54,7 @@ void leave_in_error_file(const Environment& environment, const auto& what) {
   }
 }
 
-/// What one worker costs the launcher: its pidfd, two pipes, two log files, a connection to the store. And what the
-/// launcher itself needs.
-constexpr std::size_t kDescriptorsPerWorker = 6;
-constexpr std::size_t kDescriptorsOfLauncher = 48;
 constexpr int kSignalBase = 128;
-
-/// Far more than programs make; never so many that there are no descriptors left for the rest, launchers among them.
-std::size_t most_connections(const FileLimit& limit, std::size_t workers, const LaunchPlan& plan) {
-  constexpr std::size_t kMostPerWorker = 256;
-  const std::size_t others = workers * (kDescriptorsPerWorker - 1) + kDescriptorsOfLauncher;
-  const std::size_t left = limit.available() - others;
-  const std::size_t launchers = plan.rendezvous ? Job::most_launchers(*plan.rendezvous) : 0;
-  return std::min(kMostPerWorker * (static_cast<std::size_t>(plan.world_size) + 1),
-                  left - std::min(left / 2, launchers));
-}
-
-void check_descriptors(const FileLimit& limit, std::size_t workers) {
-  const std::size_t needed = workers * kDescriptorsPerWorker + kDescriptorsOfLauncher;
-  if (needed <= limit.available()) return;
-  throw UserError(
-      fmt::format("{} workers need {} file descriptors and the hard limit is {}", workers, needed, limit.available()),
-      fmt::format("raise it: 'ulimit -Hn {}' as root, or LimitNOFILE= of the service", needed));
-}
 
 /// The error that keeps the program from running, known before anything is started; 0 when there is none.
 int program_error(const WorkerStart& start, const LaunchPlan& plan, const LaunchRequest& request) {
@@ -247,6 +227,7 @@ void tell_of_world(const LaunchPlan& placed) {
 /// The launchers meet before any worker starts; the one that holds the meeting is the last to leave it.
 int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun::Facts facts, Guard& guard) {
   EventLoop loop;
+  const LauncherBeat beat(loop, plan.rendezvous->heartbeat, [&guard] { guard.beat(); });
   const EndWithSrun end_with_srun(loop, environment, guard);
   const std::string secret = job_secret(environment);
   Job job(loop, *plan.rendezvous, join_record_of(plan, facts.program, facts.is_managed), gather_reports,
@@ -333,17 +314,16 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
     wait_for_others_at(*others, request.rendezvous.connect_timeout);
   }
   const FileLimit limit = FileLimit::raise_to_hard();
-  const std::size_t workers = plan.nodes.front().workers.size();
-  check_descriptors(limit, workers);
+  check_descriptors(limit, plan);
   const std::string python = plan.argv.front() != program ? start.executable.path : std::string();
-  NodeRun::Facts facts{program, python, std::move(start), request.verbosity, most_connections(limit, workers, plan)};
+  NodeRun::Facts facts{program, python, std::move(start), request.verbosity, most_connections(limit, plan)};
   facts.is_managed = is_managed(request);
   facts.maker_of_input_pipe = maker_of_input_pipe();
   RunCgroup cgroup = wants_cgroup(facts.start, environment) ? RunCgroup::make(plan.run_id) : RunCgroup();
   const int code =
       run_guarded(plan.stop_signals.numbers,
                   [&](Guard& guard) { return run_below_guard(plan, environment, std::move(facts), guard); },
-                  {std::move(cgroup), plan.standard_input, plan.rendezvous.has_value()});
+                  {std::move(cgroup), plan.standard_input, plan.rendezvous ? plan.rendezvous->heartbeat : Duration(0)});
   let_srun_read(code, environment);
   ::_exit(code);  // nothing is buffered, and somebody waits: the plan need not be taken apart before
 }

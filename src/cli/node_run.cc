@@ -153,34 +153,6 @@ void NodeRun::watch_unread_input() {
   });
 }
 
-/// The last attempt, which has a verdict, gives way only to one that runs.
-std::optional<StartFailure> NodeRun::begin_attempt(int number) {
-  Membership membership = job_ ? job_->membership() : sole_membership(plan_, store_->port());
-  membership.attempt = number;
-  if (!job_) membership.round = number;
-  const bool has_to_log = WorkerOutput::workers_write_files(plan_.output, node());
-  if (const std::string refusal = folders_.make(has_to_log); !refusal.empty()) warn(refusal);
-  if (folders_.logs() == nullptr) logs_->do_without_files();
-  auto next = std::make_unique<Attempt>(surroundings(), std::move(membership), folders_.logs(),
-                                        LogFolder::of_attempt(number, starts_[number]++));
-  if (plan_.personality.failure == Personality::Failure::kTorchrunSummary) {
-    // The summary is made of error files, also those of programs that end within milliseconds.
-    next->make_rank_folders();
-  }
-  if (std::optional<StartFailure> failure = next->start()) return failure;
-  if (attempt_) logs_->begin_attempt();
-  next->supervise([this] { attempt_over(); });
-  attempt_ = std::move(next);
-  if (plan_.hang_timeout.value > Duration::zero()) {
-    hang_guard_.emplace(loop_, plan_, *attempt_, *logs_, [this](const std::string& text) { say(text); });
-  }
-  if (plan_.start_timeout.value > Duration::zero()) {
-    start_timeout_ = loop_.after(plan_.start_timeout.value, [this] { check_connected(); });
-  }
-  tell_start();
-  return std::nullopt;
-}
-
 void NodeRun::time_is_over(RunEnd::Kind kind, Duration limit, const std::string& who) {
   RunEnd end{kind};
   end.limit_ms = limit.count();
@@ -188,25 +160,18 @@ void NodeRun::time_is_over(RunEnd::Kind kind, Duration limit, const std::string&
   stop_run(TimeIsOver{end}, end);
 }
 
-void NodeRun::tell_start() const {
-  if (facts_.verbosity == 0) return;
-  const AttemptWords words = start_in_words(plan_, *attempt_, facts_.start.executable.path,
-                                            folders_.run() ? folders_.run()->path().string() : std::string());
-  for (const std::string& line : words.info) verbose_.info(line);
-  for (const std::string& line : words.debug) verbose_.debug(line);
-}
-
 void NodeRun::open_run_directory() {
   if (const Folder* const folder = folders_.run()) {
     try {
       events_ = EventLog(*folder);
-      events_.run_started(plan_, attempt_->membership(), attempt_->workers(), attempt_->log_path());
+      events_.hold_back();
       control_.emplace(loop_, *folder, [this](std::string_view command) { return answer(command); });
       folders_.begin();
     } catch (const std::system_error& error) {
       warn(fmt::format("no record of this run will be kept: {}", error.what()));
     }
   }
+  if (!attempt_->is_starting()) attempt_started();
   attempt_->open_log_files();
   plan_housework();
 }
@@ -267,6 +232,8 @@ void NodeRun::signal_received(const ReceivedSignal& signal) {
     if (signal.sender != guard_.pid()) return;
     guard_.note_heard();
     signal_arrived(signal.value, true);
+  } else if (signal.number == SIGCONT && guard_.has_died()) {
+    return;  // from the waker: the guard's death is told by its own signal
   } else if (signal.number == SIGWINCH) {
     if (attempt_->terminal()) attempt_->terminal()->resize();
   } else {
@@ -301,14 +268,14 @@ void NodeRun::signal_arrived(int signal_number, bool forwarded) {
   stop_run(event, event.end());
 }
 
-/// Ends whatever the workers left. \return false when something cannot be ended.
+/// Ends whatever the workers left. \return false when something runs on.
 bool NodeRun::nothing_survives() {
   // Other nodes hear nothing from us meanwhile: it has to be shorter than a heartbeat.
   const bool waited = job_.has_value() || (supervised() && attempt_->supervisor().gave_up());
   const std::vector<pid_t> survivors = end_all_descendants(waited ? kLimitAfterKill : kKillLimit, guard_.cgroup());
   if (survivors.empty()) return true;
   warn(survivors_in_words(survivors));
-  return false;
+  return are_dead(survivors);
 }
 
 void NodeRun::conclude() {

@@ -68,6 +68,10 @@ class NodeRun {
  private:
   Verdict run_attempts();
   std::optional<StartFailure> begin_attempt(int number);
+  void attempt_started();
+  void attempt_not_started(const StartFailure& failure, int number);
+  void no_further_attempt(const std::string& why);
+  void start_failed_later(const StartFailure& failure);
   [[nodiscard]] int first_attempt() const { return job_ ? job_->membership().attempt : 0; }
   [[nodiscard]] Attempt::Surroundings surroundings();
   [[nodiscard]] std::shared_ptr<void> look_at_workers();
@@ -132,10 +136,12 @@ class NodeRun {
   EventLoop::Timer housework_;
   EventLoop::Timer timeout_;
   EventLoop::Timer start_timeout_;
+  EventLoop::Timer start_failure_;
   EventLoop::Timer waiting_note_;  ///< while the other nodes' workers go on
   std::optional<ControlSocket> control_;
   std::optional<JobRun> job_;
-  std::unique_ptr<Attempt> attempt_;  ///< the last one that could be started
+  std::unique_ptr<Attempt> attempt_;           ///< the last one that could be started
+  std::unique_ptr<Attempt> previous_attempt_;  ///< while not all workers of that one are started
   std::optional<HangGuard> hang_guard_;
   std::optional<SignalSource> signals_;
   std::optional<UnreadInput> unread_input_;
@@ -146,6 +152,7 @@ class NodeRun {
   std::optional<Verdict> agreed_;    ///< what all nodes of the job say about the last attempt
   std::optional<RunEnd> early_end_;  ///< why the run ends though nothing ran here
   Verdict verdict_;
+  bool run_told_ = false;  ///< to events_
   bool concluding_ = false;
   bool guard_died_ = false;
   bool left_nothing_ = false;

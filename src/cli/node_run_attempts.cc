@@ -1,5 +1,5 @@
-// What lies between the attempts of a run: whether another one follows, and what the other nodes of a job have to do
-// with it.
+// How the attempts of a run begin, and what lies between them: whether another one follows, and what the other nodes of
+// a job have to do with it.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,6 +10,7 @@
 
 #include "base/nearest.h"
 #include "base/rank_list.h"
+#include "cli/attempt_status.h"
 #include "cli/diagnostics.h"
 #include "cli/horovod_facts.h"
 #include "cli/node_run.h"
@@ -66,7 +67,7 @@ void NodeRun::join_job() {
 }
 
 Attempt::Surroundings NodeRun::surroundings() {
-  Attempt::Surroundings all{plan_, facts_.start, loop_, *logs_, observer(), guard_.cgroup()};
+  Attempt::Surroundings all{plan_, facts_.start, loop_, *logs_, observer(), guard_};
   if (plan_.personality.failure != Personality::Failure::kTorchrunSummary) {  // which says nothing of what is seen
     all.look = [this] { return look_at_workers(); };
   }
@@ -135,6 +136,84 @@ bool NodeRun::is_term_again(int signal_number) const {
   return told_to_end_ && signal_number == SIGTERM && repeats_term(environment_);
 }
 
+/// The last attempt, which has a verdict, gives way only to one that runs.
+std::optional<StartFailure> NodeRun::begin_attempt(int number) {
+  Membership membership = job_ ? job_->membership() : sole_membership(plan_, store_->port());
+  membership.attempt = number;
+  if (!job_) membership.round = number;
+  const bool has_to_log = WorkerOutput::workers_write_files(plan_.output, node());
+  if (const std::string refusal = folders_.make(has_to_log); !refusal.empty()) warn(refusal);
+  if (folders_.logs() == nullptr) logs_->do_without_files();
+  auto next = std::make_unique<Attempt>(surroundings(), std::move(membership), folders_.logs(),
+                                        LogFolder::of_attempt(number, starts_[number]++));
+  if (plan_.personality.failure == Personality::Failure::kTorchrunSummary) {
+    // The summary is made of error files, also those of programs that end within milliseconds.
+    next->make_rank_folders();
+  }
+  if (std::optional<StartFailure> failure = next->start()) return failure;
+  if (attempt_) logs_->begin_attempt();
+  next->supervise({.finished = [this] { attempt_over(); },
+                   .started = [this] { attempt_started(); },
+                   .start_failed =
+                       [this](const StartFailure& failure) {
+                         start_failure_ =
+                             loop_.after(Duration::zero(), [this, failure] { start_failed_later(failure); });
+                       }});
+  previous_attempt_ = std::exchange(attempt_, std::move(next));
+  if (plan_.hang_timeout.value > Duration::zero()) {
+    hang_guard_.emplace(loop_, plan_, *attempt_, *logs_, [this](const std::string& text) { say(text); });
+  }
+  if (plan_.start_timeout.value > Duration::zero()) {
+    start_timeout_ = loop_.after(plan_.start_timeout.value, [this] { check_connected(); });
+  }
+  return std::nullopt;
+}
+
+/// All its workers run, or the rest is not to be started.
+void NodeRun::attempt_started() {
+  previous_attempt_.reset();
+  const int number = attempt_->membership().attempt;
+  if (std::exchange(run_told_, true)) {
+    events_.attempt_started(number, attempt_->workers());
+  } else {
+    events_.run_started(plan_, attempt_->membership(), attempt_->workers(), attempt_->log_path());
+  }
+  tell_start();
+}
+
+/// What keeps an attempt from starting (a full disk, no processes left) does not hide how the last one ended.
+void NodeRun::attempt_not_started(const StartFailure& failure, int number) {
+  const FailureRecord record = record_of(failure, node(), number);
+  if (job_) job_->start_failed(record);
+  if (failure.exec_failed) {
+    verdict_ = start_failed(record);
+    return loop_.stop();
+  }
+  no_further_attempt(error_of(failure, node()).what());
+}
+
+void NodeRun::no_further_attempt(const std::string& why) {
+  warn("no further attempt can start: " + why);
+  conclude();
+}
+
+void NodeRun::start_failed_later(const StartFailure& failure) {
+  const int number = attempt_->membership().attempt;
+  const bool is_first = !previous_attempt_;
+  if (!is_first) attempt_ = std::move(previous_attempt_);
+  if (!is_first || failure.exec_failed) return attempt_not_started(failure, number);
+  if (job_) job_->start_failed(record_of(failure, node(), number));
+  throw error_of(failure, node());
+}
+
+void NodeRun::tell_start() const {
+  if (facts_.verbosity == 0) return;
+  const AttemptWords words = start_in_words(plan_, *attempt_, facts_.start.executable.path,
+                                            folders_.run() ? folders_.run()->path().string() : std::string());
+  for (const std::string& line : words.info) verbose_.info(line);
+  for (const std::string& line : words.debug) verbose_.debug(line);
+}
+
 void NodeRun::check_network() {
   const Membership membership = job_ ? job_->membership() : sole_membership(plan_, store_->port());
   const std::string problem = horovod_network_problem(membership, facts_.start.environment);
@@ -193,7 +272,6 @@ void NodeRun::tell_waiting() {
 /// \param final  no attempt may follow
 void NodeRun::attempt_judged(const Verdict& verdict, bool final) {
   Supervisor& supervisor = attempt_->supervisor();
-  const RunOutcome outcome = supervisor.outcome();
   waiting_note_.cancel();
   if (job_) agreed_ = verdict;
   if (final) return conclude();
@@ -215,8 +293,7 @@ void NodeRun::attempt_judged(const Verdict& verdict, bool final) {
   } else {
     events_.restarting(last_choice_.history.used, last_choice_.delay);
   }
-  const bool said = std::any_of(outcome.records.begin(), outcome.records.end(),
-                                [](const FailureRecord& record) { return record.stopped_by_lrun(); });
+  const bool said = reporter_.take_told_stop();
   say_of_job(restart_text(verdict, last_choice_, rules.most, said, takes_colour(STDERR_FILENO)));
   supervisor.back_off(
       last_choice_.delay,
@@ -231,25 +308,17 @@ void NodeRun::attempt_judged(const Verdict& verdict, bool final) {
       [this] { conclude(); });
 }
 
-/// Store and logs begin anew; the port stays. What keeps an attempt from starting (a full disk, no processes left) does
-/// not hide how the last one ended.
+/// Store and logs begin anew; the port stays.
 void NodeRun::restart() {
   if (job_) enter_round();
   const int number = job_ ? job_->membership().attempt : last_choice_.history.used;
   try {
-    const std::optional<StartFailure> failure = begin_attempt(number);
-    if (failure && job_) job_->start_failed(record_of(*failure, node(), number));
-    if (failure && !failure->exec_failed) throw error_of(*failure, node());
-    if (failure) {
-      verdict_ = start_failed(record_of(*failure, node(), number));
-      loop_.stop();
-      return;
-    }
+    if (const auto failure = begin_attempt(number)) return attempt_not_started(*failure, number);
   } catch (const std::system_error& error) {
-    warn(fmt::format("no further attempt can start: {}", error.what()));
-    return conclude();
+    return no_further_attempt(error.what());
   }
-  events_.attempt_started(number, attempt_->workers());
+  events_.hold_back();
+  if (!attempt_->is_starting()) attempt_started();
   attempt_->open_log_files();
   plan_housework();
 }

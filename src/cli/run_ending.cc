@@ -35,6 +35,7 @@ FailureRecord record_of(const StartFailure& failure, const NodePlan& node, int a
 }
 
 std::system_error error_of(const StartFailure& failure, const NodePlan& node) {
+  if (failure.refusal) return *failure.refusal;
   return {failure.error_number, std::generic_category(),
           fmt::format("cannot start worker {} of {}", failure.local_rank, node.local_world_size())};
 }

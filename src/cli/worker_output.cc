@@ -75,8 +75,8 @@ int WorkerOutput::descriptor_for(const WorkerPlan& worker, LogStream stream) {
     case Way::kInherited:
       return stream == LogStream::kOut ? STDOUT_FILENO : STDERR_FILENO;
     case Way::kNowhere:
-      if (nowhere_ < 0) nowhere_ = keep(open_nowhere());
-      return nowhere_;
+      if (!nowhere_) nowhere_ = open_nowhere();
+      return nowhere_.get();
     case Way::kTerminal:
       return relay_->programs_end();
     case Way::kFile:
@@ -85,29 +85,31 @@ int WorkerOutput::descriptor_for(const WorkerPlan& worker, LogStream stream) {
   return keep(open_log(*logs_, place_of(worker.local_rank, stream)));
 }
 
-void WorkerOutput::prepare(std::vector<WorkerCommand>& commands) {
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    if (plan_.standard_input && node_.workers[i].rank == 0) commands[i].standard_input = STDIN_FILENO;
-    if (node_.workers[i].rank == plan_.output.rank_on_terminal) {
-      commands[i].standard_input = relay_.emplace().programs_end();
-      commands[i].own_terminal = true;
+void WorkerOutput::prepare(std::span<WorkerCommand> commands, std::size_t first) {
+  for (WorkerCommand& command : commands) {
+    const WorkerPlan& worker = node_.workers[first++];
+    if (plan_.standard_input && worker.rank == 0) command.standard_input = STDIN_FILENO;
+    if (worker.rank == plan_.output.rank_on_terminal) {
+      command.standard_input = relay_.emplace().programs_end();
+      command.own_terminal = true;
     }
-    commands[i].standard_output = descriptor_for(node_.workers[i], LogStream::kOut);
-    commands[i].standard_error = descriptor_for(node_.workers[i], LogStream::kErr);
+    command.standard_output = descriptor_for(worker, LogStream::kOut);
+    command.standard_error = descriptor_for(worker, LogStream::kErr);
   }
 }
 
-void WorkerOutput::take_over(std::vector<Worker>& workers, LogRouter& logs, EventLoop& loop,
-                             std::function<void()> terminal_left) {
-  open_.clear();
-  if (relay_) {
-    relay_->begin(loop, {[&logs](const ForeignLine& line) { logs.set_foreign_line(line.open(), line.drawing()); },
-                         std::move(terminal_left)});
-  }
-  for (std::size_t i = 0; i < workers.size(); ++i) {
-    Worker& worker = workers[i];
+void WorkerOutput::end_start(LogRouter& logs, EventLoop& loop, std::function<void()> terminal_left) {
+  nowhere_.reset();
+  if (!relay_) return;
+  relay_->begin(loop, {[&logs](const ForeignLine& line) { logs.set_foreign_line(line.open(), line.drawing()); },
+                       std::move(terminal_left)});
+}
+
+void WorkerOutput::take_over(std::vector<Worker>& workers, LogRouter& logs) {
+  for (; taken_over_ < workers.size(); ++taken_over_) {
+    Worker& worker = workers[taken_over_];
     for (const LogStream stream : kStreams) {
-      const StreamRoute route = route_of(plan_.output, node_.workers[i], stream);
+      const StreamRoute route = route_of(plan_.output, node_.workers[taken_over_], stream);
       Fd& pipe = stream == LogStream::kOut ? worker.standard_output : worker.standard_error;
       Fd& read_end = plan_.output.pty && !pipe ? terminals_[{worker.local_rank, stream}] : pipe;
       if (route.way == Way::kTakenOver) {

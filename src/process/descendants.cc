@@ -22,6 +22,7 @@
 #include "base/fd.h"
 #include "base/process_stat.h"
 #include "base/small_file.h"
+#include "process/tracer.h"
 
 namespace lrun {
 namespace {
@@ -60,14 +61,20 @@ pid_t shown_parent_of(pid_t pid) {
   return stat ? stat->parent : 0;
 }
 
-/// Every process that /proc shows, with its parent.
-std::map<pid_t, pid_t> all_parents() {
-  std::map<pid_t, pid_t> parents;
+std::vector<pid_t> all_processes() {
+  std::vector<pid_t> all;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
   while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
     if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
-    for (const pid_t pid : parse_pids(entry->d_name)) parents[pid] = shown_parent_of(pid);
+    for (const pid_t pid : parse_pids(entry->d_name)) all.push_back(pid);
   }
+  return all;
+}
+
+/// Every process that /proc shows, with its parent.
+std::map<pid_t, pid_t> all_parents() {
+  std::map<pid_t, pid_t> parents;
+  for (const pid_t pid : all_processes()) parents[pid] = shown_parent_of(pid);
   return parents;
 }
 
@@ -90,22 +97,13 @@ bool is_below(pid_t pid, pid_t ancestor, const std::map<pid_t, pid_t>& parents) 
   return false;
 }
 
-/// A pidfd names one process for ever, so what is true of its number after it was opened is true of what is killed. A
-/// kernel without pidfds leaves them alone.
-void kill_child_of(pid_t parent, pid_t pid) {
+/// A pidfd names one process for ever, so what is true of its number after it was opened is true of what is killed.
+/// \return false where there are no pidfds: it is left alone.
+bool kill_child_of(pid_t parent, pid_t pid) {
   const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!process || shown_parent_of(pid) != parent) return;
-  ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
-}
-
-/// Children of a process that does not end are never given to us.
-void kill_below_children() {
-  if (!proc_shows_us()) return;
-  const pid_t self = ::getpid();
-  const std::map<pid_t, pid_t> parents = all_parents();
-  for (const auto& [pid, parent] : parents) {
-    if (parent != self && is_below(parent, self, parents)) kill_child_of(parent, pid);
-  }
+  if (!process) return errno == ESRCH;
+  if (shown_parent_of(pid) == parent) ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+  return true;
 }
 
 void reap_zombies() {
@@ -127,6 +125,26 @@ pid_t child_by_trial(pid_t last, SteadyTime deadline) {
     if (!have_children() || std::chrono::steady_clock::now() >= deadline) break;
   }
   return kUnlisted;
+}
+
+pid_t holder_of(pid_t pid) {
+  const std::optional<Tracer> tracer = pid > 0 && is_dead(pid) ? tracer_of(pid) : std::nullopt;
+  return tracer ? tracer->pid : 0;
+}
+
+/// Whether all are dead and each is held by a tracer that is not ended here, because it is not below this process.
+bool are_held_by_strangers(const std::vector<pid_t>& pids) {
+  std::vector<pid_t> holders;
+  for (const pid_t pid : pids) {
+    holders.push_back(holder_of(pid));
+    if (holders.back() == 0) return false;
+  }
+  const std::map<pid_t, pid_t> parents = all_parents();
+  for (std::size_t i = 0; i < pids.size(); ++i) {
+    // One of ours that has ended meanwhile is not listed, and holds nothing any more.
+    if (is_below(holders[i], ::getpid(), parents) || holder_of(pids[i]) != holders[i]) return false;
+  }
+  return true;
 }
 
 /// Who may be signalled and does not end is held by the kernel.
@@ -159,6 +177,17 @@ std::vector<pid_t> direct_children() {
   return children;
 }
 
+bool kill_below_children() {
+  if (!proc_shows_us()) return false;
+  const pid_t self = ::getpid();
+  const std::map<pid_t, pid_t> parents = all_parents();
+  bool may_kill = true;
+  for (const auto& [pid, parent] : parents) {
+    if (parent != self && is_below(parent, self, parents)) may_kill = kill_child_of(parent, pid) && may_kill;
+  }
+  return may_kill;
+}
+
 void reap_adopted(const std::function<bool(pid_t)>& is_worker) {
   siginfo_t info{};
   while (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 && !is_worker(info.si_pid)) {
@@ -187,7 +216,7 @@ std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup) 
       children = {tried};
     }
     const auto left = std::chrono::duration_cast<Duration>(deadline - std::chrono::steady_clock::now());
-    if (left <= Duration::zero()) return children;
+    if (left <= Duration::zero() || are_held_by_strangers(children)) return children;
     for (const pid_t child : children) {
       if (child > 0) ::kill(child, SIGKILL);
     }
@@ -202,14 +231,30 @@ std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup) 
   }
 }
 
+bool lives_in_group(pid_t group) {
+  const std::vector<pid_t> all = all_processes();
+  return std::any_of(all.begin(), all.end(), [group](pid_t pid) {
+    const auto stat = stat_of_process(pid);
+    return stat && stat->group == group && stat->state != 'Z';
+  });
+}
+
+bool are_dead(const std::vector<pid_t>& survivors) {
+  return std::all_of(survivors.begin(), survivors.end(), [](pid_t pid) { return pid != kUnlisted && is_dead(pid); });
+}
+
 std::string survivors_in_words(const std::vector<pid_t>& survivors) {
   const std::size_t count = survivors.size();
   if (count == 1 && survivors.front() == kUnlisted) {
     return "what the workers left behind cannot be listed: /proc is not there";
   }
-  const std::string reason = is_another_users(survivors.front()) ? "another user's" : "uninterruptible in the kernel";
+  const pid_t first = survivors.front();
+  const std::optional<Tracer> tracer = is_dead(first) ? tracer_of(first) : std::nullopt;
+  const std::string reason = tracer                    ? "dead, and held by " + tracer->in_words()
+                             : is_another_users(first) ? "another user's"
+                                                       : "uninterruptible in the kernel";
   return std::to_string(count) + (count == 1 ? " process" : " processes") + " cannot be ended (" + reason + ")" +
-         (count == 1 ? ": pid " : ", first pid ") + std::to_string(survivors.front());
+         (count == 1 ? ": pid " : ", first pid ") + std::to_string(first);
 }
 
 }  // namespace lrun

@@ -28,17 +28,28 @@ pid_t parent_of(pid_t pid);
 /// reaped by its owner, who then calls again.
 void reap_adopted(const std::function<bool(pid_t)>& is_worker);
 
+/// Kills everything below the children of this process, but not the children themselves.
+/// \return false without pidfds, or where /proc does not show this process.
+bool kill_below_children();
+
 /// Ends everything below this process, which must be a subreaper, and reaps it.
 ///
 /// What is in `cgroup` is ended at once. Direct children are signalled: their pids cannot be reused while we have not
 /// reaped them, and what they leave behind becomes a direct child in turn. A child that has not ended after a second
 /// leaves nothing behind: then all that /proc shows below it is signalled, too, through pidfds. SIGCHLD is blocked.
-/// \return the direct children that did not end within `limit` (uninterruptible in the kernel), as pids; {kUnlisted}
-///         when some are left that cannot be listed.
+/// \return pids of the direct children that did not end within `limit` (uninterruptible in the kernel), or, earlier, of
+///         dead children that cannot be reaped because a tracer that is not below us holds all that are left;
+///         {kUnlisted} when some are left that cannot be listed.
 std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup = {});
 
 /// In place of a pid.
 inline constexpr pid_t kUnlisted = 0;
+
+/// Whether /proc shows a living process in a process group.
+bool lives_in_group(pid_t group);
+
+/// Whether all of what end_all_descendants() returned is dead and only waits to be reaped.
+bool are_dead(const std::vector<pid_t>& survivors);
 
 /// '2 processes cannot be ended (uninterruptible in the kernel), first pid 7': what end_all_descendants() returned,
 /// which is not empty, with the reason of the first.

@@ -14,7 +14,14 @@ ExitStatus ExitStatus::from_siginfo(const siginfo_t& info) {
   return status;
 }
 
+int ExitStatus::shell_code() const {
+  constexpr int kSignalBase = 128;
+  if (kind == Kind::kUnknown) return 1;
+  return kind == Kind::kExited ? value : kSignalBase + value;
+}
+
 std::string ExitStatus::in_words() const {
+  if (kind == Kind::kUnknown) return "ended, and only its tracer knows how";
   if (kind == Kind::kExited) return fmt::format("exited with code {}", value);
   std::string detail(signal_meaning(value));
   if (core_dumped) detail += detail.empty() ? "core dumped" : ", core dumped";

@@ -8,7 +8,11 @@ namespace lrun {
 
 /// How a process ended, as a value.
 struct ExitStatus {
-  enum class Kind { kExited, kSignaled };
+  enum class Kind {
+    kExited,
+    kSignaled,
+    kUnknown,  ///< only its tracer knows how (tracer.h); `value` is 0
+  };
 
   Kind kind = Kind::kExited;
   int value = 0;  ///< exit code 0…255, or the signal's number
@@ -18,8 +22,8 @@ struct ExitStatus {
   static ExitStatus from_siginfo(const siginfo_t& info);
 
   [[nodiscard]] bool success() const { return kind == Kind::kExited && value == 0; }
-  /// The code a shell shows: the exit code, or 128 + signal.
-  [[nodiscard]] int shell_code() const { return kind == Kind::kExited ? value : 128 + value; }
+  /// The code a shell shows: the exit code, or 128 + signal; 1 for kUnknown.
+  [[nodiscard]] int shell_code() const;
   /// 'exited with code 3', 'died of SIGSEGV (invalid memory access, core dumped)'.
   [[nodiscard]] std::string in_words() const;
 

@@ -96,14 +96,12 @@ SpawnResult fork_child(const ForkRequest& request) {
   not_ready.reset();
   char none = 0;
   if (pid > 0) (void)!::read(ready.get(), &none, 1);  // ends when the child leads its group: it can be killed by it now
-  // The number is the child's: nobody but us reaps it.
-  const int pidfd = pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1;
-  ::sigprocmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) {
     result.error_number = fork_error;
   } else {
-    result.child.emplace(pid, Fd(pidfd));
+    result.child.emplace(PidFd::of_child(pid));
   }
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -24,13 +25,19 @@
 #include "process/descendants.h"
 #include "process/exit_status.h"
 #include "process/guard_death.h"
+#include "process/launcher_beat.h"
+#include "process/pidfd.h"
+#include "process/waker.h"
 
 namespace lrun {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr Duration kCleanUpLimit(5000);
 constexpr Duration kSecondLookLimit(2000);  // the launcher had its own time for what is left, and told of it
 constexpr Duration kDeafLimit(6000);        // longer than the launcher itself ever blocks
+constexpr SteadyTime kNever = SteadyTime::max();
 
 void say(const std::string& line) {
   const ssize_t ignored = ::write(STDERR_FILENO, line.data(), line.size());
@@ -109,33 +116,24 @@ class Forwarder {
     if (signal_number != SIGINT && signal_number != SIGTERM && signal_number != SIGQUIT) return;
     if (!unheard()) {
       asked_ = sent_;
+      deadline_ = kNever;
     } else if (deadline_ == kNever) {
-      deadline_ = std::chrono::steady_clock::now() + kDeafLimit;
+      deadline_ = steady_now() + kDeafLimit;
     }
   }
 
   /// Something was sent that may end the run: it is not to be stopped any more.
   [[nodiscard]] bool may_end() const { return may_end_; }
 
-  /// The next of `handled`, or nothing when the launcher has not heard in time.
-  std::optional<siginfo_t> next(const sigset_t& handled) {
-    while (true) {
-      if (!unheard()) deadline_ = kNever;
-      siginfo_t info{};
-      if (deadline_ == kNever) {
-        if (::sigwaitinfo(&handled, &info) > 0) return info;
-        continue;
-      }
-      const auto left = std::chrono::duration_cast<Duration>(deadline_ - std::chrono::steady_clock::now());
-      if (left <= Duration::zero()) return std::nullopt;
-      const timespec wait{left.count() / 1000, left.count() % 1000 * 1'000'000};
-      if (::sigtimedwait(&handled, &info, &wait) > 0) return info;
-    }
+  /// When is_deaf() may be true.
+  [[nodiscard]] SteadyTime deadline() const { return unheard() ? deadline_ : kNever; }
+  /// The launcher has not heard in time.
+  bool is_deaf() {
+    if (!unheard()) deadline_ = kNever;
+    return steady_now() >= deadline_;
   }
 
  private:
-  static constexpr SteadyTime kNever = SteadyTime::max();
-
   [[nodiscard]] bool unheard() const { return heard_ < asked_; }
 
   pid_t launcher_;
@@ -146,32 +144,77 @@ class Forwarder {
   SteadyTime deadline_ = kNever;
 };
 
-/// Waits for the launcher to end, forwarding everything else. \return nothing when it is deaf.
-std::optional<ExitStatus> forward_until_end(pid_t launcher, const sigset_t& handled, Forwarder forwarder,
-                                            bool reads_terminal, const std::function<void()>& receive) {
+/// Ends the workers of a launcher that has lost its place in a job of several nodes (BeatWatch).
+class PlaceWatch {
+ public:
+  PlaceWatch(Duration heartbeat, const std::atomic<SteadyTime>& beat, std::atomic<bool>& ended, const RunCgroup& cgroup)
+      : beat_(beat), ended_(ended), cgroup_(cgroup) {
+    if (heartbeat > Duration::zero()) watch_.emplace(heartbeat);
+  }
+
+  [[nodiscard]] SteadyTime due() const { return watch_ ? watch_->due() : kNever; }
+
+  /// \return false when the launcher has lost its place and what is below it cannot be ended.
+  bool look() {
+    const SteadyTime now = steady_now();
+    const SteadyTime beat = beat_;
+    if (now < due() || !watch_->look(beat == SteadyTime() ? now : beat, now)) return true;
+    ended_ = true;
+    cgroup_.kill();
+    return kill_below_children();
+  }
+
+ private:
+  std::optional<BeatWatch> watch_;
+  const std::atomic<SteadyTime>& beat_;
+  std::atomic<bool>& ended_;
+  const RunCgroup& cgroup_;
+};
+
+/// The next of `handled`; empty at `deadline`, or when the wait was interrupted.
+std::optional<siginfo_t> next_signal(const sigset_t& handled, SteadyTime deadline) {
+  siginfo_t info{};
+  if (deadline == kNever) return ::sigwaitinfo(&handled, &info) > 0 ? std::optional(info) : std::nullopt;
+  const auto left = std::max(deadline - steady_now(), SteadyTime::duration::zero());
+  const timespec wait{left / 1s, left % 1s / 1ns};
+  return ::sigtimedwait(&handled, &info, &wait) > 0 ? std::optional(info) : std::nullopt;
+}
+
+struct Watched {
+  PidFd launcher;
+  pid_t waker = 0;
+  bool reads_terminal = false;
+  std::function<void()> receive;  ///< what the launcher sends
+};
+
+/// Waits for the launcher to end, forwarding everything else. \return nothing when it is to be ended: it is deaf, or
+/// silent and its workers cannot be ended without it.
+std::optional<ExitStatus> forward_until_end(Watched watched, const sigset_t& handled, Forwarder forwarder,
+                                            PlaceWatch place) {
+  const pid_t launcher = watched.launcher.pid();
   while (true) {
-    const std::optional<siginfo_t> next = forwarder.next(handled);
-    if (!next) return std::nullopt;
+    const std::optional<siginfo_t> next = next_signal(handled, std::min(forwarder.deadline(), place.due()));
+    if (forwarder.is_deaf() || !place.look()) return std::nullopt;
+    if (!next) continue;
     const siginfo_t& info = *next;
     if (info.si_signo == SIGTSTP) {
       stop_with_the_job(launcher);
       continue;
     }
-    if (info.si_signo == SIGCONT && reads_terminal && !forwarder.may_end() && stop_for_terminal(launcher)) continue;
+    const bool of_waker = info.si_signo == SIGCONT && info.si_pid == watched.waker;
+    if (info.si_signo == SIGCHLD || of_waker) {  // the end of a traced launcher may come without SIGCHLD
+      if (const std::optional<ExitStatus> status = watched.launcher.try_wait()) return status;
+      reap_adopted([launcher](pid_t pid) { return pid == launcher; });  // as PID 1 we get strangers' orphans
+      continue;
+    }
+    if (info.si_signo == SIGCONT && watched.reads_terminal && !forwarder.may_end() && stop_for_terminal(launcher)) {
+      continue;
+    }
     if (info.si_signo == forwarded_signal()) {
-      receive();
+      watched.receive();
       continue;
     }
-    if (info.si_signo != SIGCHLD) {
-      forwarder.forward(info.si_signo);
-      continue;
-    }
-    siginfo_t ended{};
-    if (::waitid(P_PID, static_cast<id_t>(launcher), &ended, WEXITED | WNOHANG) == 0 && ended.si_pid == launcher) {
-      return ExitStatus::from_siginfo(ended);
-    }
-    reap_adopted(
-        [launcher](pid_t pid) { return pid == launcher; });  // as PID 1 of a container we get strangers' orphans
+    forwarder.forward(info.si_signo);
   }
 }
 
@@ -230,10 +273,12 @@ struct Guard::Page {
   std::atomic<bool> clean{false};
   std::atomic<int> signal_number{0};
   std::atomic<int> heard{0};
+  std::atomic<SteadyTime> beat{};  ///< the last one; the epoch: none yet
+  std::atomic<bool> ended_workers{false};
 };
 
 Guard::Guard(RunGuardOptions options) : pid_(::getpid()), cgroup_(std::move(options.cgroup)) {
-  if (options.holds_connection) held_.emplace();
+  if (options.heartbeat > Duration::zero()) held_.emplace();
   void* memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
   page_ = new (memory) Page;
@@ -242,6 +287,12 @@ Guard::Guard(RunGuardOptions options) : pid_(::getpid()), cgroup_(std::move(opti
 Guard::~Guard() { ::munmap(page_, sizeof(Page)); }
 
 void Guard::note_heard() const { ++page_->heard; }
+
+void Guard::beat() const { page_->beat = steady_now(); }
+
+void Guard::begin_workers() const { page_->ended_workers = false; }
+
+bool Guard::has_ended_workers() const { return page_->ended_workers; }
 
 bool Guard::has_died() const { return ::getppid() != pid_; }
 
@@ -270,6 +321,7 @@ std::vector<int> handled_signals(const std::vector<int>& stop_signals) {
 int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher,
                 RunGuardOptions options) {
   const bool reads_terminal = options.reads_terminal;
+  const Duration heartbeat = options.heartbeat;
   // Ignored SIGCHLD (inherited from who started us) means that children vanish unreaped, and nobody learns how they
   // ended.
   ::signal(SIGCHLD, SIG_DFL);
@@ -298,16 +350,20 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
     become_subreaper();
     leave_as_launcher(launcher(guard), guard);
   }
+  PidFd process = PidFd::of_child(child);
+  std::optional<Waker> waker(std::in_place, guard.pid(), process, heartbeat, guard.page_->beat);
   Fd held;
   const auto receive = [&] {
     if (guard.held_) guard.held_->receive(held);
   };
-  const std::optional<ExitStatus> status =
-      forward_until_end(child, handled, Forwarder(child, guard.page_->heard), reads_terminal, receive);
+  const std::optional<ExitStatus> status = forward_until_end(
+      {std::move(process), waker->pid(), reads_terminal, receive}, handled, Forwarder(child, guard.page_->heard),
+      PlaceWatch(heartbeat, guard.page_->beat, guard.page_->ended_workers, guard.cgroup()));
   if (!status || status->kind != ExitStatus::Kind::kExited) terminal.restore();
   const int code = end_behind_launcher(status, guard.page_->clean, guard.cgroup());
   guard.cgroup().remove();
   held.reset();
+  waker.reset();
   if (status && guard.page_->signal_number != 0) die_of(guard.page_->signal_number);
   return code;
 }

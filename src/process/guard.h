@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/duration.h"
 #include "process/descriptor_channel.h"
 #include "process/run_cgroup.h"
 
@@ -24,7 +25,8 @@ struct RunGuardOptions {
   /// A worker reads lrun's standard input: where that is a terminal, a run that is continued in the background stops
   /// again, as the kernel stops a shell's jobs that read.
   bool reads_terminal = false;
-  bool holds_connection = false;  ///< Guard::hold() is called
+  /// Of a job of several nodes, in which Guard::hold() and Guard::beat() are called; 0: this node is alone.
+  Duration heartbeat{0};
 };
 
 /// The guard, as the launcher knows it; what it is told goes through shared memory.
@@ -44,6 +46,13 @@ class Guard {
   /// workers of a launcher that was killed before it closes it. In the place of the one before; -1: there is none. Who
   /// closes it while the guard lives has to shut it down first.
   void hold(int connection) const;
+
+  /// The launcher runs (LauncherBeat). From the first call on a launcher that is silent for too long loses its workers.
+  void beat() const;
+  /// Whether it has lost them since begin_workers(): the guard killed them, so they are not to be blamed.
+  [[nodiscard]] bool has_ended_workers() const;
+  /// New workers are about to be started.
+  void begin_workers() const;
 
   /// The run is over. `clean`: nothing is left below the launcher, and the guard need not look. With a signal, lrun is
   /// to die of it (it was interrupted, and whoever waits for it should see that).
@@ -70,6 +79,20 @@ class Guard {
 /// A launcher that leaves a second INT, TERM or QUIT unread is ended by the guard. Either one alone cleans up,
 /// grandchildren with sessions of their own included. (A guard that were a child of the launcher would adopt nothing:
 /// orphans go to the nearest ancestor.)
+///
+/// A stopped process (SIGSTOP) cannot clean up; a third process, the Waker, continues it. In whatever order they come:
+///
+///     stopped         killed     what ends the workers and all below them                                     within
+///     guard           launcher   the kernel the workers (death signal), the guard the rest, when continued    0.1 s
+///     launcher        guard      the launcher, when continued                                                 0.1 s
+///     both            one        as above                                                                     0.1 s
+///     one, or both    none       one node: nothing, the run goes on (SIGCONT makes it whole)
+///     launcher        none       several nodes: the guard (BeatWatch)                             0.7 heartbeats
+///     both            none       several nodes: the guard, when continued                         0.7 heartbeats
+///     -               both       the kernel the workers; what is in a cgroup a later run
+///     (RunCgroup::remove_abandoned())
+///
+/// Ctrl-Z (SIGTSTP) is no such stop: the launcher stops the workers and goes on.
 ///
 /// The launcher leads a session of its own, so a signal to the terminal's foreground group reaches it once, through the
 /// guard. Its signals are blocked when `launcher` is called, to be read from a signalfd. What the guard forwards comes

@@ -11,6 +11,8 @@
 #include <ctime>
 #include <system_error>
 
+#include "process/tracer.h"
+
 namespace lrun {
 namespace {
 
@@ -29,6 +31,8 @@ int wait_for(int fd, pid_t pid, siginfo_t& info, int options) {
 
 }  // namespace
 
+PidFd PidFd::of_child(pid_t pid) { return {pid, Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)))}; }
+
 bool PidFd::signal(int signal_number) const {
   if (status_) return false;
   // glibc 2.36 declares pidfd_send_signal without C linkage guards, hence the raw call.
@@ -46,18 +50,26 @@ bool PidFd::has_ended() const { return ending().has_value(); }
 std::optional<ExitStatus> PidFd::ending() const {
   if (status_) return status_;
   siginfo_t info{};
-  const bool has_ended = wait_for(fd_.get(), pid_, info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
-  return has_ended ? std::optional(ExitStatus::from_siginfo(info)) : std::nullopt;
+  if (wait_for(fd_.get(), pid_, info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+    return ExitStatus::from_siginfo(info);
+  }
+  const bool is_held = fd_ ? wait_until_ended(Duration::zero()) : is_dead(pid_);
+  return is_held ? std::optional(status_of_dead(pid_)) : std::nullopt;
 }
 
 std::optional<ExitStatus> PidFd::try_wait() {
   if (status_) return status_;
   siginfo_t info{};
-  if (wait_for(fd_.get(), pid_, info, WEXITED | WNOHANG) != 0) {
+  const auto reap = [&] {
+    if (wait_for(fd_.get(), pid_, info, WEXITED | WNOHANG) == 0) return info.si_pid != 0;
     throw std::system_error(errno, std::generic_category(), "waitid");
+  };
+  if (!reap()) {
+    if (!has_ended()) return std::nullopt;
+    was_held_ = !reap();  // else it ended between the two questions
+    if (was_held_) status_ = status_of_dead(pid_);
   }
-  if (info.si_pid == 0) return std::nullopt;
-  status_ = ExitStatus::from_siginfo(info);
+  if (!status_) status_ = ExitStatus::from_siginfo(info);
   return status_;
 }
 

@@ -23,6 +23,9 @@ class PidFd {
   /// `fd` came with the child from clone(CLONE_PIDFD): no child can die unseen or be mistaken. Empty: there is none.
   PidFd(pid_t pid, Fd fd) noexcept : pid_(pid), fd_(std::move(fd)) {}
 
+  /// Of a child that nobody else reaps. Without a pidfd on kernels that have none.
+  static PidFd of_child(pid_t pid);
+
   /// -1 without a pidfd.
   [[nodiscard]] int poll_fd() const noexcept { return fd_.get(); }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
@@ -35,13 +38,14 @@ class PidFd {
   /// \return false once the leader is reaped or when the group is empty.
   bool signal_group(int signal_number) const;
 
-  /// True once the child has ended, reaped or not.
+  /// True once the child has ended, reaped or not, and also where a tracer keeps it from being reaped.
   [[nodiscard]] bool has_ended() const;
 
   /// How the child has ended, reaped or not; empty while it runs.
   [[nodiscard]] std::optional<ExitStatus> ending() const;
 
-  /// Reaps without blocking. Empty while the child runs; the same status on every later call.
+  /// Reaps without blocking. Empty while the child runs; the same status on every later call. A child that a tracer
+  /// holds (tracer.h) is left to the reaping of orphans; its status is what /proc tells.
   /// \throws std::system_error  ECHILD if something else reaped the child.
   std::optional<ExitStatus> try_wait();
 
@@ -49,11 +53,14 @@ class PidFd {
   [[nodiscard]] bool wait_until_ended(Duration limit) const;
 
   [[nodiscard]] const std::optional<ExitStatus>& status() const { return status_; }
+  /// Whether a tracer kept it from being reaped when try_wait() told its end.
+  [[nodiscard]] bool was_held() const { return was_held_; }
 
  private:
   pid_t pid_;
   Fd fd_;
   std::optional<ExitStatus> status_;
+  bool was_held_ = false;
 };
 
 }  // namespace lrun

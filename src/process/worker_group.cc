@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "process/cpu_time.h"
+#include "process/descendants.h"
 #include "process/fork_child.h"
 #include "process/guard_death.h"
 
@@ -103,14 +104,11 @@ SpawnResult spawn_worker(const WorkerCommand& command, const GroupCommand& group
 
 }  // namespace
 
-WorkerGroup::~WorkerGroup() { kill_and_reap(); }
+WorkerGroup::~WorkerGroup() { end(); }
 
 std::optional<StartFailure> WorkerGroup::start(EventLoop& loop, const GroupCommand& group,
-                                               const std::vector<WorkerCommand>& commands,
-                                               const SpawnDefaults& defaults) {
+                                               std::span<const WorkerCommand> commands, const SpawnDefaults& defaults) {
   EnvironmentBlock environment(group.shared_environment);
-  workers_.reserve(commands.size());
-  watches_.reserve(commands.size());
   for (const WorkerCommand& command : commands) {
     Pipe out;
     Pipe err;
@@ -118,14 +116,14 @@ std::optional<StartFailure> WorkerGroup::start(EventLoop& loop, const GroupComma
     try {
       streams = streams_of(command, group, out, err);
     } catch (const std::system_error& error) {
-      kill_and_reap();
+      end();
       return StartFailure{command.local_rank, error.code().value(), false};
     }
     const SteadyTime now = std::chrono::steady_clock::now();
     SpawnResult result =
         command.function ? fork_worker(command, streams) : spawn_worker(command, group, streams, environment, defaults);
     if (!result.ok()) {
-      kill_and_reap();
+      end();
       return StartFailure{command.local_rank, result.error_number, result.exec_failed};
     }
     workers_.push_back(
@@ -193,7 +191,9 @@ void WorkerGroup::signal_groups(int signal_number) {
 }
 
 bool WorkerGroup::remains_linger(const Worker& worker) {
-  return worker.left_signal != 0 && ::kill(-worker.process.pid(), 0) == 0;
+  const pid_t group = worker.process.pid();
+  if (worker.left_signal == 0 || ::kill(-group, 0) != 0) return false;
+  return !worker.process.was_held() || lives_in_group(group);  // while held, the dead worker itself is still a member
 }
 
 bool WorkerGroup::remains_linger() const {
@@ -205,7 +205,7 @@ int WorkerGroup::running() const {
       std::count_if(workers_.begin(), workers_.end(), [](const Worker& worker) { return !worker.process.status(); }));
 }
 
-void WorkerGroup::kill_and_reap() {
+void WorkerGroup::end() {
   watches_.clear();
   for (const Worker& worker : workers_) worker.process.signal_group(SIGKILL);
   if (given_up_) return workers_.clear();

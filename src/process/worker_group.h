@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/clock.h"
@@ -59,9 +61,11 @@ struct StartFailure {
   int local_rank = 0;
   int error_number = 0;
   bool exec_failed = false;  ///< the program could not be executed; else no process or pipe could be made
+  std::optional<std::system_error> refusal = {};  ///< the whole error, where something else could not be made
 };
 
-/// The workers of one node: started all or none, watched by their pidfds, signalled safely.
+/// The workers of one node: started all or none unless the start is called off, watched by their pidfds, signalled
+/// safely.
 ///
 /// The destructor kills and reaps what still runs: no worker outlives its group. One thread.
 class WorkerGroup {
@@ -73,10 +77,11 @@ class WorkerGroup {
   WorkerGroup& operator=(const WorkerGroup&) = delete;
   ~WorkerGroup();
 
-  /// Starts all; on a failure those already started are killed and reaped. Each is watched from its start on, so that
-  /// the order of deaths is the kernel's also for those that die while others are being started. Call once.
-  std::optional<StartFailure> start(EventLoop& loop, const GroupCommand& group,
-                                    const std::vector<WorkerCommand>& commands, const SpawnDefaults& defaults);
+  /// Adds workers to those that it has; after a failure all are killed and reaped, and it has none. Each is watched
+  /// from its start on, so that the order of deaths is the kernel's also for those that die while others are being
+  /// started.
+  std::optional<StartFailure> start(EventLoop& loop, const GroupCommand& group, std::span<const WorkerCommand> commands,
+                                    const SpawnDefaults& defaults);
 
   /// Who is told, once for each worker, in the order of their deaths. To be set before the loop runs.
   void on_ended(Ended ended) { ended_ = std::move(ended); }
@@ -106,6 +111,9 @@ class WorkerGroup {
   /// The same for one worker's group.
   [[nodiscard]] static bool remains_linger(const Worker& worker);
 
+  /// Kills and reaps all; the group is empty afterwards.
+  void end();
+
   /// Waits for nobody any more, the destructor neither: whoever has not ended is left to the guard.
   void give_up();
 
@@ -116,7 +124,6 @@ class WorkerGroup {
  private:
   void watch_last(EventLoop& loop);
   void collect(std::size_t index);
-  void kill_and_reap();
 
   std::vector<Worker> workers_;
   std::vector<EventLoop::Watch> watches_;

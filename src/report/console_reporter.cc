@@ -22,6 +22,7 @@ void ConsoleReporter::settling(const FailureRecord& failed, Duration moment) {
 void ConsoleReporter::stopping(const RunEnd& end, const FailureRecord* cause, int others) {
   events_.stopping(end, cause, others);
   if (others == 0) return;  // nothing is left to stop: the verdict follows at once
+  stop_told_ = true;
   killing_told_ = end.kind == RunEnd::Kind::kGuardDied;
   if (cause != nullptr) told_ = {cause->rank, cause->attempt};
   say_(stopping_text(end, cause, others, facts_));

@@ -30,13 +30,16 @@ class ConsoleReporter : public RunObserver {
   [[nodiscard]] bool has_told(const FailureRecord& culprit) const {
     return told_ == std::pair(culprit.rank, culprit.attempt);
   }
+  /// Whether the user was told, since the last call, why workers are stopped.
+  [[nodiscard]] bool take_told_stop() { return std::exchange(stop_told_, false); }
 
  private:
   RunFactsForText facts_;
   EventLog& events_;
   Say say_;
   std::pair<int, int> told_{-1, -1};  ///< rank and attempt
-  bool killing_told_ = false;         ///< with the reason of the end
+  bool stop_told_ = false;
+  bool killing_told_ = false;  ///< with the reason of the end
 };
 
 }  // namespace lrun

@@ -50,10 +50,15 @@ EventLog::EventLog(const Folder& run_folder) : file_(open_to_append(run_folder, 
   throw std::system_error(errno, std::generic_category(), "open '" + (run_folder.path() / kEventsName).string() + "'");
 }
 
+void EventLog::hold_back() {
+  held_back_.emplace();
+  held_since_ = steady_now();
+}
+
 void EventLog::run_started(const LaunchPlan& plan, const Membership& membership, const std::vector<Worker>& workers,
                            const std::filesystem::path& logs) {
   if (!file_) return;
-  write(
+  write_first(
       "run_started",
       fmt::format(
           R"({{"run_id":{},"argv":{},"strategy":{},"world_size":{},"master_port":{},"launcher_pid":{},"logs":{},"attempt":{},"workers":{}}})",
@@ -62,7 +67,8 @@ void EventLog::run_started(const LaunchPlan& plan, const Membership& membership,
 }
 
 void EventLog::attempt_started(int attempt, const std::vector<Worker>& workers) {
-  if (file_) write("attempt_started", fmt::format(R"({{"attempt":{},"workers":{}}})", attempt, started(workers)));
+  if (!file_) return;
+  write_first("attempt_started", fmt::format(R"({{"attempt":{},"workers":{}}})", attempt, started(workers)));
 }
 
 void EventLog::restarting(int attempt, Duration delay) {
@@ -120,8 +126,19 @@ void EventLog::write(std::string_view event, std::string_view fields, Duration a
   append(line);
 }
 
+/// Before what was held back.
+void EventLog::write_first(std::string_view event, std::string_view fields) {
+  const std::optional<std::string> later = std::exchange(held_back_, std::nullopt);
+  write(event, fields, later ? std::chrono::duration_cast<Duration>(steady_now() - held_since_) : Duration::zero());
+  if (later && !later->empty()) append(*later);
+}
+
 /// A full disk takes the beginning of a line and then nothing: what follows later is to be a line of its own.
 void EventLog::append(std::string_view line) {
+  if (held_back_) {
+    held_back_->append(line);
+    return;
+  }
   const bool was_cut = line.front() == '\n';
   const std::size_t size = line.size();
   (void)write_all(file_.get(), line);

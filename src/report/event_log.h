@@ -1,9 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/fd.h"
 #include "base/folder.h"
@@ -23,6 +26,10 @@ class EventLog {
   EventLog() = default;
   /// \throws std::system_error  the file cannot be made.
   explicit EventLog(const Folder& run_folder);
+
+  /// Events from now on are written after the next run_started() or attempt_started(), whose time is this moment:
+  /// workers may end before all have been started.
+  void hold_back();
 
   /// \param membership  of the first attempt here, which is a later one of a job that this node has joined
   /// \param logs  the folder of its log files; empty: there are none
@@ -47,9 +54,12 @@ class EventLog {
 
  private:
   void write(std::string_view event, std::string_view fields, Duration ago = Duration(0));
+  void write_first(std::string_view event, std::string_view fields);
   void append(std::string_view line);
 
   Fd file_;
+  std::optional<std::string> held_back_;
+  SteadyTime held_since_;
   bool cut_ = false;  ///< the file does not end with a whole line
 };
 

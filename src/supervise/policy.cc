@@ -95,16 +95,25 @@ Decision on_failure(const SupervisionState& state, const WorkerEnded& failure) {
   return state.phase == Phase::kSettling ? Decision{state, {}} : settle(state, moment);
 }
 
+Decision when_last_ended(SupervisionState state) {
+  if (state.running > 0) return {state, {}};
+  if (state.phase == Phase::kSettling) return begin_stop(state, state.end, SIGTERM);
+  state.phase = state.phase == Phase::kStopping ? Phase::kLingering : Phase::kOver;
+  return {state, {Finish{}}};
+}
+
 Decision on(SupervisionState state, const WorkerEnded& event) {
   --state.running;
   if (event.success) ++state.succeeded;
   if (!event.success && !event.victim) state.only_victims = false;
   const bool working = state.phase == Phase::kRunning || state.phase == Phase::kSettling;
   if (!event.success && working) return on_failure(state, event);
-  if (state.running > 0) return {state, {}};
-  if (state.phase == Phase::kSettling) return begin_stop(state, state.end, SIGTERM);
-  state.phase = state.phase == Phase::kStopping ? Phase::kLingering : Phase::kOver;
-  return {state, {Finish{}}};
+  return when_last_ended(state);
+}
+
+Decision on(SupervisionState state, const StartCalledOff& event) {
+  state.running -= event.workers;
+  return when_last_ended(state);
 }
 
 Decision on(const SupervisionState& state, const SettleExpired&) {

@@ -22,7 +22,7 @@ struct SupervisionState {
   };
 
   Phase phase = Phase::kRunning;
-  int running = 0;  ///< workers that have not ended
+  int running = 0;  ///< workers that have not ended, including those that are still to be started
   Duration grace{0};
   Duration settle{0};              ///< the moment after a worker's own error
   Duration settle_for_victims{0};  ///< the moment after the end of a likely victim
@@ -44,6 +44,10 @@ struct WorkerEnded {
   bool success = true;
   bool victim = false;    ///< it looks as if it failed because another one had
   bool starting = false;  ///< it failed in its first second
+};
+/// The run has begun to stop, and these workers, which were still to be started, never will be.
+struct StartCalledOff {
+  int workers = 0;
 };
 struct SettleExpired {};
 /// `forwarded`: sent to lrun, and passed on by its guard. Whoever signals both processes (a service manager, a Slurm
@@ -83,9 +87,9 @@ struct RestartPlanned {
 struct BackoffExpired {};
 /// Everything that had happened when the backoff expired has been told, and nothing called the start off.
 struct StartConfirmed {};
-using Event = std::variant<WorkerEnded, SettleExpired, SignalArrived, GraceExpired, ConsoleClosed, StopRequested,
-                           GuardDied, KillExpired, TimeIsOver, StoppedElsewhere, LookedAtWorkers, RestartPlanned,
-                           BackoffExpired, StartConfirmed>;
+using Event = std::variant<WorkerEnded, StartCalledOff, SettleExpired, SignalArrived, GraceExpired, ConsoleClosed,
+                           StopRequested, GuardDied, KillExpired, TimeIsOver, StoppedElsewhere, LookedAtWorkers,
+                           RestartPlanned, BackoffExpired, StartConfirmed>;
 
 /// What is then to be done, in this order.
 struct Announce {};       ///< say on the console why the run stops

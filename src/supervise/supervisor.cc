@@ -51,20 +51,46 @@ Supervisor::Supervisor(EventLoop& loop, WorkerGroup& group, const NodePlan& node
       memory_(facts_.cgroup),
       grace_(loop_),
       settle_(loop_),
+      next_start_(loop_),
       backoff_(loop_) {
-  state_.running = static_cast<int>(group_.workers().size());
   state_.grace = facts_.grace;
   state_.settle = facts_.settle;
   state_.settle_for_victims = facts_.settle_for_victims;
   state_.settle_at_start = facts_.settle_at_start;
   state_.looks = facts_.look != nullptr;
-  stop_signals_.resize(group_.workers().size());
-  for (std::size_t i = 0; i < group_.workers().size(); ++i) pids_[group_.workers()[i].process.pid()] = i;
+  note_started();
 }
 
-void Supervisor::begin(std::function<void()> finished) {
+void Supervisor::begin(std::function<void()> finished, GradualStart start) {
   finished_ = std::move(finished);
+  start_ = std::move(start);
+  state_.running = static_cast<int>(group_.workers().size()) + start_.left;
   group_.on_ended([this](Worker& worker, const ExitStatus& status) { worker_ended(worker, status); });
+  if (start_.left > 0) next_start_.arm(Duration::zero(), [this] { start_more(); });
+}
+
+void Supervisor::note_started() {
+  for (std::size_t i = stop_signals_.size(); i < group_.workers().size(); ++i) {
+    pids_[group_.workers()[i].process.pid()] = i;
+    stop_signals_.push_back(0);
+  }
+}
+
+/// Events that are ready now have their turn before the next workers.
+void Supervisor::start_more() {
+  const std::optional<int> left = start_.more();
+  if (!left) return;
+  note_started();
+  start_.left = *left;
+  if (start_.left == 0) return start_.over();
+  next_start_.arm(Duration::zero(), [this] { start_more(); });
+}
+
+void Supervisor::call_off_start() {
+  if (start_.left == 0 || state_.phase == SupervisionState::Phase::kRunning) return;
+  next_start_.cancel();
+  pending_.emplace_back(StartCalledOff{std::exchange(start_.left, 0)});
+  start_.over();
 }
 
 void Supervisor::back_off(Duration delay, std::function<void()> again, std::function<void()> finished) {
@@ -84,11 +110,27 @@ void Supervisor::handle(const Event& event) {
     for (const Action& action : decision.actions) {
       std::visit([this](const auto& one) { apply(one); }, action);
     }
+    call_off_start();
   }
   deciding_ = false;
 }
 
+/// A worker that the guard, or the guard's death, has killed is not to be blamed. Its end may be seen before the
+/// reason.
+void Supervisor::note_guards_kill(const Worker& worker, const ExitStatus& status) {
+  const bool was_killed = status.kind == ExitStatus::Kind::kSignaled && status.value == SIGKILL;
+  if (!was_killed || facts_.guard == nullptr) return;
+  const bool guard_died = facts_.guard->has_died();
+  if (!guard_died && !facts_.guard->has_ended_workers()) return;
+  stop_signals_[pids_.at(worker.process.pid())] = SIGKILL;
+  if (guard_died) return handle(GuardDied{});
+  handle(StoppedElsewhere{
+      {.kind = RunEnd::Kind::kNodeLost,
+       .who = fmt::format("the launcher of node {} stood still too long, and its workers were ended", facts_.host)}});
+}
+
 void Supervisor::worker_ended(Worker& worker, const ExitStatus& status) {
+  note_guards_kill(worker, status);
   // The pipes of what may still save something stay open; of the others the last lines are wanted now.
   if (!WorkerGroup::remains_linger(worker)) logs_.worker_ended(worker.local_rank);
   records_.push_back(make_record(worker, status));
@@ -107,7 +149,8 @@ bool Supervisor::gave_up() const {
 /// An orphan may carry the number of a worker that was reaped long ago.
 bool Supervisor::is_worker(pid_t pid) const {
   const auto found = pids_.find(pid);
-  return found != pids_.end() && !group_.workers()[found->second].process.status();
+  if (found == pids_.end() || found->second >= group_.workers().size()) return false;
+  return !group_.workers()[found->second].process.status();
 }
 
 FailureRecord Supervisor::begin_record(const Worker& worker) const {
@@ -129,10 +172,7 @@ FailureRecord Supervisor::begin_record(const Worker& worker) const {
 
 FailureRecord Supervisor::make_record(const Worker& worker, const ExitStatus& status) {
   FailureRecord record = begin_record(worker);
-  record.ending =
-      status.kind == ExitStatus::Kind::kExited ? FailureRecord::Ending::kExited : FailureRecord::Ending::kSignaled;
-  record.value = status.value;
-  record.core_dumped = status.core_dumped;
+  record.set_status(status);
   EndFacts facts = end_facts(record);
   facts.cpu_limit_seconds = worker.cpu_limit_seconds;
   explain(record, facts);
@@ -230,6 +270,7 @@ void Supervisor::apply(const Suspend&) {
   grace_.pause();
   settle_.pause();
   backoff_.pause();
+  next_start_.pause();
   group_.signal_groups(SIGSTOP);
   observer_.suspended();
 }
@@ -239,6 +280,7 @@ void Supervisor::apply(const Resume&) {
   grace_.resume();
   settle_.resume();
   backoff_.resume();
+  next_start_.resume();
   observer_.resumed();
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "base/pausable_timer.h"
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
+#include "process/guard.h"
 #include "process/memory_watch.h"
 #include "process/worker_group.h"
 #include "supervise/policy.h"
@@ -47,6 +49,16 @@ struct RunOutcome {
   std::vector<RankPlace> places = {};  ///< where workers were before they were stopped, if anybody looked
 };
 
+/// How workers that are still to be started are started by the loop, in parts, so that it handles other events
+/// meanwhile.
+struct GradualStart {
+  int left = 0;
+  /// Starts some of them. \return how many are left; empty: it failed and nothing runs. The supervisor is not to be
+  /// used afterwards.
+  std::function<std::optional<int>()> more;
+  std::function<void()> over;  ///< none is left: all run, or the start was called off
+};
+
 /// Watches one attempt of one node's workers until none is left and all their output was taken over. What an ended
 /// worker left in its process group (the program behind a shell) has the rest of the grace, like the workers.
 ///
@@ -68,6 +80,7 @@ class Supervisor {
     std::filesystem::path cgroup = {};        ///< of the workers alone; empty: there is none
     bool workers_write_files = false;         ///< some of their streams go to files in error_folder, past lrun
     Look look = {};                           ///< empty: nobody looks before workers are stopped
+    const Guard* guard = nullptr;             ///< kills workers, by its death or itself; nullptr: there is none
   };
 
   /// A worker that owns lrun's descriptors has no streams in `logs`. Everything must outlive the supervisor.
@@ -75,7 +88,7 @@ class Supervisor {
              Facts facts);
 
   /// Takes over the workers' ends. When nothing is left to wait for, `finished` is called once, by the loop.
-  void begin(std::function<void()> finished);
+  void begin(std::function<void()> finished, GradualStart start = {});
 
   /// After `finished`: waits for the time of the next attempt, then calls `again`; or `finished` when the run is to end
   /// first. Called by the loop, once, and then this supervisor may be destroyed. What happens before `again` is called
@@ -100,6 +113,10 @@ class Supervisor {
   void worker_ended(Worker& worker, const ExitStatus& status);
   [[nodiscard]] FailureRecord begin_record(const Worker& worker) const;
   FailureRecord make_record(const Worker& worker, const ExitStatus& status);
+  void start_more();
+  void note_started();
+  void call_off_start();
+  void note_guards_kill(const Worker& worker, const ExitStatus& status);
   EndFacts end_facts(const FailureRecord& record);
   void mark_stopped(int signal_number);
   void finish_when_nothing_is_left();
@@ -131,6 +148,8 @@ class Supervisor {
   MemoryWatch memory_;
   PausableTimer grace_;
   PausableTimer settle_;
+  GradualStart start_;
+  PausableTimer next_start_;
   EventLoop::Timer kill_limit_;
   PausableTimer backoff_;
   std::deque<Event> pending_;  ///< an action may cause events: they wait until its decision is carried out

@@ -84,6 +84,14 @@ bool in_range(const FailureRecord& record) {
 
 }  // namespace
 
+void FailureRecord::set_status(const ExitStatus& status) {
+  ending = status.kind == ExitStatus::Kind::kExited     ? Ending::kExited
+           : status.kind == ExitStatus::Kind::kSignaled ? Ending::kSignaled
+                                                        : Ending::kLost;
+  value = status.value;
+  core_dumped = status.core_dumped;
+}
+
 std::string FailureRecord::in_words() const {
   const std::string reason = reason_in_words();
   return reason.empty() ? status_in_words() : status_in_words() + ": " + reason;

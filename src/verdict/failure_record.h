@@ -49,6 +49,9 @@ struct FailureRecord {
   static constexpr std::size_t kMostEvidenceBytes = 4096;
   static constexpr std::size_t kMostErrorBytes = 1024;  ///< of `error`, `location` and `detail` each
 
+  /// Sets how the process ended: `ending`, `value`, `core_dumped`.
+  void set_status(const ExitStatus& status);
+
   [[nodiscard]] bool success() const { return ending == Ending::kExited && value == 0; }
   /// True when lrun had told it to end: it is nobody's cause.
   [[nodiscard]] bool stopped_by_lrun() const { return stop_signal != 0; }

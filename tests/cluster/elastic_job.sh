@@ -65,7 +65,8 @@ guard_of() {
     [ ! "/proc/$pid/exe" -ef "$lrun" ] || echo "$pid"
   done
 }
-workers_on() { children "$(children "$(guard_of "$1")")"; }
+launcher_of() { children "$1" | head -n 1; }
+workers_on() { children "$(launcher_of "$(guard_of "$1")")"; }
 has_begun() { [ -n "$(guard_of "$1" 2> /dev/null)" ] || has_ended "${launcher[$1]}"; }
 runs_on() { [ -v "launcher[$1]" ] && ! has_ended "${launcher[$1]}" && [ -n "$(guard_of "$1" 2> /dev/null)" ]; }
 
@@ -111,7 +112,7 @@ kill_launcher() {
   local guard inner
   until_true "lrun on $1" has_begun "$1"
   guard=$(guard_of "$1")
-  inner=$(children "$guard" 2> /dev/null || true)
+  inner=$(launcher_of "$guard" 2> /dev/null || true)
   # The inner first: seeing its guard die, it would say goodbye. It may have ended meanwhile.
   # shellcheck disable=SC2086 # numbers
   kill -KILL $inner $guard 2> /dev/null || true

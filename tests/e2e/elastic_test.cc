@@ -1,5 +1,7 @@
 // Several launchers of one job on one machine, whose nodes come and go.
 #include <gtest/gtest.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 
 #include <csignal>
 #include <filesystem>
@@ -130,6 +132,21 @@ TEST_F(Elastic, JobsThatFallBelowTheirLeastSayWhyInTorchrunsWordsToo) {
   EXPECT_TRUE(contains(first.err(), "missing: 1 of at least 2 nodes")) << first.err();
 }
 
+/// A process that nobody continues but this one.
+class HeldProcess {
+ public:
+  explicit HeldProcess(pid_t pid) : pid_(pid) {
+    const bool held = ::ptrace(PTRACE_SEIZE, pid_, nullptr, nullptr) == 0 &&
+                      ::ptrace(PTRACE_INTERRUPT, pid_, nullptr, nullptr) == 0 &&
+                      ::waitpid(pid_, nullptr, __WALL) == pid_;
+    EXPECT_TRUE(held) << "it cannot be traced";
+  }
+  void let_go() const { ::ptrace(PTRACE_DETACH, pid_, nullptr, nullptr); }
+
+ private:
+  pid_t pid_;
+};
+
 /// Nobody takes its place while something of it runs: the guard has the connection, too. Here it stands still, and what
 /// the killed launcher left is there.
 TEST_F(Elastic, ANodeWhoseLauncherIsKilledIsLostWhenItsGuardHasEndedItsWorkers) {
@@ -139,13 +156,13 @@ TEST_F(Elastic, ANodeWhoseLauncherIsKilledIsLostWhenItsGuardHasEndedItsWorkers) 
   LrunProcess& second = job.start({"--node-rank", "1"}, with_daemon);
   ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
   const pid_t launcher = second.launcher_pid();
-  second.signal(SIGSTOP);
+  const HeldProcess guard(second.pid());
   ::kill(launcher, SIGKILL);
   ASSERT_TRUE(eventually([&] { return process_state(launcher) == 'Z'; }));
   LrunProcess& spare = job.start({}, program());  // the end of a connection would have been seen before
   ASSERT_TRUE(spare.wait_for("this one waits until it is needed")) << spare.err();
   EXPECT_FALSE(contains(first.err(), "is lost")) << first.err();
-  second.signal(SIGCONT);
+  guard.let_go();
   ASSERT_TRUE(first.wait_for(" is lost: its launcher ended: the connection was closed; ")) << first.err();
   EXPECT_TRUE(second.workers().empty()) << "it was lost before";
   EXPECT_EQ(second.wait().code, 125) << second.err();

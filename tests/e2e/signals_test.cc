@@ -23,13 +23,6 @@ bool has_pending_signals(pid_t pid) {
   return false;
 }
 
-std::string program_name(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
-  std::string name;
-  std::getline(file, name);
-  return name;
-}
-
 /// A shell whose child was stopped between vfork and exec waits for it in the kernel.
 bool all_stopped(const std::vector<pid_t>& pids) {
   return std::all_of(pids.begin(), pids.end(), [&](pid_t pid) {

@@ -91,6 +91,25 @@ RunPlan both_killed(Chance& chance) {
   return plan;
 }
 
+RunPlan one_stopped(Chance& chance) {
+  RunPlan plan = quiet_plan(chance, "one process of lrun is stopped, and the other one killed", 1, false);
+  const bool guard_is_stopped = chance.percent(50);
+  const Target stopped = guard_is_stopped ? Target::kGuard : Target::kLauncher;
+  const Target killed = guard_is_stopped ? Target::kLauncher : Target::kGuard;
+  plan.deeds = {{stopped, 0, SIGSTOP, milliseconds(chance.below(5))}};
+  const auto kill_at = chance.percent(60) ? plan.deeds.end() : plan.deeds.begin();
+  plan.deeds.insert(kill_at, {killed, 0, SIGKILL, milliseconds(chance.below(3))});
+  if (chance.percent(30)) plan.deeds.insert(plan.deeds.begin(), {killed, 0, SIGSTOP, milliseconds(0)});
+  if (guard_is_stopped) {
+    plan.deeds.push_back({stopped, 0, SIGCONT, milliseconds(1000)});  // it may have been about to end
+    plan.expected.exit_code = 125;
+    plan.expected.says = "the launcher itself died of SIGKILL";
+  } else {
+    plan.expected.signal_number = SIGKILL;
+  }
+  return plan;
+}
+
 RunPlan console_closed(Chance& chance) {
   RunPlan plan = quiet_plan(chance, "whoever reads the output goes away", 1, false);
   plan.options = {"-n", std::to_string(plan.world_size), "--grace", "200ms"};

@@ -11,6 +11,8 @@ RunPlan signal_to_lrun(Chance& chance);
 RunPlan guard_killed(Chance& chance);
 RunPlan launcher_killed(Chance& chance);
 RunPlan both_killed(Chance& chance);
+/// SIGSTOP of one process of lrun, or both, and SIGKILL of one, in any order.
+RunPlan one_stopped(Chance& chance);
 RunPlan console_closed(Chance& chance);
 RunPlan time_is_up(Chance& chance);
 /// A signal or kill -9 at any time of a run that is started again and again.

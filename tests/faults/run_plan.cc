@@ -89,10 +89,17 @@ RunPlan no_program(Chance& chance) {
   return plan;
 }
 
-/// Six descriptors a worker and 48 are said to be enough: then with them everything works, and without lrun refuses.
+/// Of each worker: a pidfd, a connection, and a pipe and a file for each stream that passes through lrun.
+int descriptors_of_worker(const RunPlan& plan) {
+  const auto has = [&](const char* word) { return std::ranges::find(plan.options, word) != plan.options.end(); };
+  if (has("-r")) return 2;
+  return has("/dev/null") ? 4 : 6;
+}
+
+/// These and 48 are said to be enough: then with them everything works, and without lrun refuses.
 RunPlan few_descriptors(Chance& chance) {
   RunPlan plan = worker_fault(chance);
-  plan.file_limit = 6 * plan.world_size + 48;
+  plan.file_limit = descriptors_of_worker(plan) * plan.world_size + 48;
   plan.kind = "a worker fails, and lrun has hardly any descriptors";
   if (chance.percent(50)) return plan;
   plan.kind = "too few descriptors";
@@ -181,6 +188,7 @@ RunPlan make_run_plan(std::uint64_t seed, int number) {
       {6, guard_killed},
       {5, launcher_killed},
       {2, both_killed},
+      {4, one_stopped},
       {6, lrun_stands_still},
       {3, console_closed},
       {3, time_is_up},

@@ -19,6 +19,8 @@
 #include <sstream>
 #include <thread>
 
+#include "process/waker.h"
+
 namespace lrun::test {
 namespace {
 
@@ -74,6 +76,12 @@ bool eventually(const std::function<bool()>& condition, std::chrono::millisecond
     std::this_thread::sleep_for(2ms);
   }
   return true;
+}
+
+std::string program_name(pid_t pid) {
+  std::string name = read_file("/proc/" + std::to_string(pid) + "/comm");
+  if (!name.empty()) name.pop_back();
+  return name;
 }
 
 char process_state(pid_t pid) {
@@ -240,7 +248,8 @@ std::filesystem::path LrunProcess::run_folder() const {
 }
 
 pid_t LrunProcess::launcher_pid() const {
-  const std::vector<pid_t> children = living_children(pid_);
+  std::vector<pid_t> children = living_children(pid_);
+  std::erase_if(children, [](pid_t pid) { return program_name(pid) == kWakerName; });
   return children.empty() ? -1 : children.front();
 }
 
@@ -259,7 +268,7 @@ std::vector<pid_t> LrunProcess::processes() const {
 std::vector<pid_t> LrunProcess::workers() const {
   std::vector<pid_t> found = processes();
   const pid_t launcher = launcher_pid();
-  std::erase_if(found, [&](pid_t pid) { return pid == pid_ || pid == launcher; });
+  std::erase_if(found, [&](pid_t pid) { return pid == pid_ || pid == launcher || program_name(pid) == kWakerName; });
   return found;
 }
 

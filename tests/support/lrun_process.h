@@ -96,6 +96,8 @@ std::vector<pid_t> living_children(pid_t parent);
 int zombie_children(pid_t parent);
 /// A living process's environment, each variable between two newlines; empty when it is gone.
 std::string environment_of(pid_t pid);
+/// As its program, or it itself, set it; empty: there is no such process.
+std::string program_name(pid_t pid);
 /// The state letter in /proc/PID/stat: 'R', 'S', 'T', 'Z'...; ' ' when there is no such process.
 char process_state(pid_t pid);
 

@@ -152,10 +152,7 @@ FailureRecord RankSupervisor::record_of(const Worker& worker, const ExitStatus& 
   record.wall_ns = nanoseconds(std::chrono::system_clock::now());
   record.lifetime_ms = std::chrono::duration_cast<Duration>(now - worker.started).count();
   record.stop_signal = signal_sent_;
-  record.ending =
-      status.kind == ExitStatus::Kind::kExited ? FailureRecord::Ending::kExited : FailureRecord::Ending::kSignaled;
-  record.value = status.value;
-  record.core_dumped = status.core_dumped;
+  record.set_status(status);
   EndFacts facts = facts_of(record);
   facts.cpu_limit_seconds = worker.cpu_limit_seconds;
   explain(record, facts);

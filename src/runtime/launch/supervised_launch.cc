@@ -1,5 +1,6 @@
 #include "runtime/launch/supervised_launch.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -133,22 +134,31 @@ class SharedSuspension {
   bool ours_ = false;
 };
 
+/// Lets the kernel send SIGCONT to this process, which may be stopped, when the other end of the pipe is closed.
+void be_continued_at_end_of(const Fd& pipe) {
+  ::fcntl(pipe.get(), F_SETOWN, ::getpid());
+  ::fcntl(pipe.get(), F_SETSIG, SIGCONT);
+  ::fcntl(pipe.get(), F_SETFL, ::fcntl(pipe.get(), F_GETFL) | O_ASYNC);
+}
+
 /// The life of the supervisor, in a fork of a process that may have other threads: what it runs takes no lock of
 /// theirs but the allocator's, which is made for it.
-[[noreturn]] void supervise(const LaunchBoard& board, pid_t parent, const Fd& report,
+[[noreturn]] void supervise(const LaunchBoard& board, pid_t parent, Pipe& report,
                             const std::function<RankOrder(pid_t)>& order_for) {
   sigset_t all;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
   ::signal(SIGCHLD, SIG_DFL);  // ignored, it would make ranks vanish unseen
   watch_for_death_of(parent);
+  report.read.reset();
+  be_continued_at_end_of(report.write);   // a stopped process hears no death signal
   if (::getppid() != parent) ::_exit(1);  // it died before its death signal was armed
   ::setsid();
   ::prctl(PR_SET_NAME, kLauncherName);
   become_subreaper();
   try {
     RankSupervisor supervisor(order_for(::getpid()), board, parent);
-    (void)write_all(report.get(), supervisor.run().text());
+    (void)write_all(report.write.get(), supervisor.run().text());
     ::_exit(0);
   } catch (const std::exception& error) {
     (void)write_all(STDERR_FILENO, std::string("lrun: error: launch: ") + error.what() + "\n");
@@ -189,7 +199,7 @@ SupervisedEnd run_supervised(const LaunchBoard& board, const std::function<RankO
   const pid_t parent = ::getpid();
   const pid_t supervisor = ::fork();
   if (supervisor < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  if (supervisor == 0) supervise(board, parent, report.write, order_for);
+  if (supervisor == 0) supervise(board, parent, report, order_for);
   report.write.reset();
   auto [text, signal_number] = [&] {
     const SharedSuspension suspension(supervisor);

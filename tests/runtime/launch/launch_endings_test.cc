@@ -94,6 +94,18 @@ TEST_P(LaunchEnding, LeavesNothingWhenTheProgramIsKilled) {
   EXPECT_TRUE(test::eventually([&] { return program.processes().empty(); })) << program.processes().size();
 }
 
+TEST_P(LaunchEnding, LeavesNothingWhenTheProgramIsKilledWhileTheSupervisorIsStopped) {
+  LrunProcess program({"wait", GetParam(), "2"});
+  ASSERT_TRUE(program.wait_for("waiting")) << program.err();
+  EXPECT_TRUE(test::eventually([&] { return program.processes().size() >= 6; })) << program.processes().size();
+  const pid_t supervisor = test::living_children(program.pid()).at(0);
+  ::kill(supervisor, SIGSTOP);
+  EXPECT_TRUE(test::eventually([&] { return test::process_state(supervisor) == 'T'; }));
+  program.signal(SIGKILL);
+  EXPECT_EQ(program.wait().signal_number, SIGKILL);
+  EXPECT_TRUE(test::eventually([&] { return program.processes().empty(); }, 20s)) << program.processes().size();
+}
+
 TEST_P(LaunchEnding, LeavesNothingWhenTheSupervisorIsKilled) {
   LrunProcess program({"wait", GetParam(), "2"});
   ASSERT_TRUE(program.wait_for("waiting")) << program.err();

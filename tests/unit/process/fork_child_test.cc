@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 
 #include "process/worker_group.h"
 
@@ -69,7 +70,7 @@ TEST(ForkChild, IsAWorkerThatItsGroupKills) {
       ::pause();
       return 0;
     };
-    ASSERT_EQ(group.start(loop, {}, {command}, SpawnDefaults::of_this_process()), std::nullopt);
+    ASSERT_EQ(group.start(loop, {}, std::span(&command, 1), SpawnDefaults::of_this_process()), std::nullopt);
     pid = group.workers().front().process.pid();
   }
   EXPECT_EQ(::kill(pid, 0), -1);  // reaped, too

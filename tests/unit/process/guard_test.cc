@@ -67,7 +67,7 @@ struct HoldingLauncher {
                       while (true) ::pause();
                       return 0;
                     },
-                    {.holds_connection = true});
+                    {.heartbeat = Duration(60'000)});
   ::_exit(0);
 }
 

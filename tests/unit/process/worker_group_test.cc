@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <span>
 #include <vector>
 
 namespace lrun {
@@ -48,6 +49,26 @@ TEST(WorkerGroup, LeavesNoWorkerWhenOneCannotBeStarted) {
   }
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
+}
+
+TEST(WorkerGroup, TakesMoreWorkersAndKeepsNoneWhenOneOfThemCannotBeStarted) {
+  EventLoop loop;
+  WorkerGroup group;
+  std::vector<WorkerCommand> commands = shell_workers({"exec sleep 1000", "exec sleep 1000", "true"});
+  commands[2].path = "/nonexistent/program";
+  const auto start = [&](std::size_t from, std::size_t count) {
+    return group.start(loop, {.path = "/bin/sh"}, std::span(commands).subspan(from, count),
+                       SpawnDefaults::of_this_process());
+  };
+  ASSERT_EQ(start(0, 1), std::nullopt);
+  ASSERT_EQ(start(1, 1), std::nullopt);
+  EXPECT_EQ(group.workers().at(1).rank, 1);
+  const pid_t first = group.workers().at(0).process.pid();
+  const auto failure = start(2, 1);
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->local_rank, 2);
+  EXPECT_TRUE(group.workers().empty());
+  EXPECT_EQ(::kill(first, 0), -1) << "a worker outlived the failure";
 }
 
 TEST(WorkerGroup, KillsItsWorkersWhenItGoes) {

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "process/pidfd.h"
+
+namespace lrun {
+
+/// Its name in ps(1).
+inline constexpr const char* kWakerName = "rank-waker";
+
+/// A process beside guard and launcher that sleeps until one of them is dead, and then continues the other until that
+/// is dead, too. Each cleans up behind the other, but not while it is stopped (SIGSTOP); if one of the three is stopped
+/// and another killed, the third is awake. In a job of several nodes the waker also continues the guard when the
+/// launcher is silent, because then the guard has to end the workers (BeatWatch).
+///
+/// Only the destructor, which ends it, can wait for it: it is invisible to every ordinary wait of the guard. Without
+/// pidfds (a kernel before 5.3) there is no waker.
+class Waker {
+ public:
+  /// \param heartbeat  of a job of several nodes; 0: there is one node
+  /// \param beat       the launcher's last one; must outlive this object
+  Waker(pid_t guard, const PidFd& launcher, Duration heartbeat, const std::atomic<SteadyTime>& beat);
+  ~Waker();
+  Waker(const Waker&) = delete;
+  Waker& operator=(const Waker&) = delete;
+
+  /// The sender of its SIGCONT; -1: there is no waker.
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+}  // namespace lrun
