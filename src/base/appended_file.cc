@@ -9,6 +9,8 @@
 #include <string>
 #include <system_error>
 
+#include "base/replaced_file.h"
+
 namespace lrun {
 namespace {
 
@@ -41,6 +43,7 @@ Fd open_to_append(const Folder& folder, std::string_view place, mode_t mode) {
     errno = ENXIO;
     return fd;
   }
+  keep_for_owner(fd.get());
   ::fcntl(fd.get(), F_SETFL, O_APPEND);  // a worker may inherit it
   return fd;
 }
@@ -57,6 +60,7 @@ int set_aside(const Folder& folder, std::string_view place) {
 
 std::string file_refusal_in_words(int error_number) {
   if (error_number == ENXIO) return "it is not a regular file";
+  if (error_number == ETIME) return "nothing was written to it for 10 seconds";
   if (error_number == ELOOP) return "it is a symbolic link";
   return std::generic_category().message(error_number);
 }

@@ -61,7 +61,7 @@ Fd make_and_open(int parent, const std::string& name, bool may_exist) {
 
 Folder Folder::open(const std::filesystem::path& path) {
   Fd fd(::open(path.c_str(), kFolderFlags));
-  if (!fd) refuse("open", path, errno);
+  if (!fd) refuse("cannot open the folder", path, errno);
   return {std::move(fd), path};
 }
 

@@ -9,6 +9,9 @@
 
 namespace lrun {
 
+/// Lets the owner read and write an open file, whatever the umask was when it was made.
+void keep_for_owner(int file);
+
 /// Writes a file in `folder` whole or not at all: beside it first, as '<name>.new', then renamed. Nothing stays beside
 /// it.
 /// \return 0, or the errno of the machine's refusal.

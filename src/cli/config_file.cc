@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -19,6 +19,7 @@
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 
+#include "base/appended_file.h"
 #include "base/fd.h"
 #include "base/nearest.h"
 #include "base/split.h"
@@ -166,9 +167,13 @@ void refuse_other_than_utf8(std::string_view text, const std::string& path) {
       "a setting is a line such as 'devices = 8' or 'strategy = \"ddp\"'");
 }
 
-FileText read_all(const Fd& file) {
+/// \param is_pipe  of a process that may still be writing, as of '--config <(make-settings)'
+FileText read_all(const Fd& file, bool is_pipe) {
+  constexpr int kPatienceMs = 10'000;
   FileText result;
   while (true) {
+    pollfd ready{file.get(), POLLIN, 0};
+    if (is_pipe && ::poll(&ready, 1, kPatienceMs) == 0) return {ETIME, {}};
     char buffer[4096];
     const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
@@ -182,10 +187,13 @@ FileText read_all(const Fd& file) {
 }  // namespace
 
 FileText read_file(const std::string& path) {
-  // Non-blocking: the name may be that of a pipe without a writer, which then is an empty file.
+  // Non-blocking: the name may be that of a pipe without a writer.
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return {errno, {}};
-  return read_all(file);
+  struct stat facts {};
+  if (::fstat(file.get(), &facts) != 0) return {errno, {}};
+  if ((S_ISCHR(facts.st_mode) || S_ISBLK(facts.st_mode)) && path != "/dev/null") return {ENXIO, {}};
+  return read_all(file, S_ISFIFO(facts.st_mode));
 }
 
 std::vector<GivenValue> parse_config(std::string_view text, const std::string& path) {
@@ -208,7 +216,7 @@ std::vector<GivenValue> values_from_config(const GivenValue* asked_for, const En
   const FileText file = read(path);
   if (asked_for == nullptr && file.error_number == ENOENT) return {};
   if (file.error_number != 0) {
-    throw UserError(fmt::format("cannot read the settings in '{}': {}", path, std::strerror(file.error_number)),
+    throw UserError(fmt::format("cannot read the settings in '{}': {}", path, file_refusal_in_words(file.error_number)),
                     "'--config /dev/null' reads none");
   }
   return parse_config(file.text, path);

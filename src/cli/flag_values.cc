@@ -72,7 +72,7 @@ void num_nodes(const GivenValue& given, LaunchRequest& request) {
   const std::size_t colon = given.text.find(':');
   const auto first = number_in<int>(given.text.substr(0, colon));
   const auto last = colon == std::string::npos ? first : number_in<int>(given.text.substr(colon + 1));
-  if (!first || !last || *first < 1 || *last > kMostNodes) {
+  if (!first || !last || *first < 1 || *last < 1 || *last > kMostNodes) {
     refuse(given, "not a number of nodes; allowed: 1 to " + std::to_string(kMostNodes), example(given, "1"));
   }
   if (*first > *last) refuse(given, "min_nodes is more than max_nodes", example(given, std::to_string(*last)));

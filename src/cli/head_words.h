@@ -10,8 +10,8 @@
 
 namespace lrun {
 
-/// What came from the head, in memory that whoever is forked from here sees, too: which signals it has passed on to
-/// this host (they come to all hosts, and whoever hears of one first need not be the one that is heard), and that the
+/// News from the head, in memory that processes forked from here share: which signals it has passed on to this host
+/// (they come to all hosts, and the process that hears of one first need not be the one that acts on it), and that the
 /// connection to it was lost.
 class HeadSignals {
  public:

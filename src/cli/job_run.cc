@@ -109,8 +109,8 @@ void JobRun::stopping(const RunEnd& end, const FailureRecord* cause, int others)
   next_.stopping(end, cause, others);
 }
 
-/// What ends this node's launcher need not end the job: somebody takes the node away or kills lrun there, the connection
-/// to the head ends, or the program is missing there.
+/// What ends this node's launcher need not end the job: somebody takes the node away or kills lrun there, the
+/// connection to the head ends, or the program is missing there.
 bool JobRun::may_leave(const RunEnd& end) const {
   const int others = membership_.num_nodes - lost_ - 1;
   const bool enough = others >= rendezvous_.min_nodes;

@@ -66,13 +66,13 @@ std::optional<GivenValue> find_misplaced(const Words& command, bool on_gpus) {
   return std::nullopt;
 }
 
-/// What is looked at for the option's name. A shell script may pass its arguments on.
+/// The text in which the option's name is searched. A shell script may pass its arguments on.
 struct Text {
   std::string file;  ///< empty: nothing
   bool is_python = false;
 };
 
-/// What Python itself, as PROGRAM, is given.
+/// The script among the arguments of Python itself, as PROGRAM.
 Text text_for_python(const Words& command) {
   const auto script = std::find_if(command.begin() + 1, command.end(), [](const std::string& word) {
     return !word.starts_with('-') || word == "-m" || word == "-c";

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <cstring>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
+#include "base/appended_file.h"
 #include "base/small_file.h"
 #include "base/split.h"
 #include "base/user_error.h"
@@ -28,7 +30,10 @@ std::vector<Host> hosts_of_file(const std::string& path, const std::string& writ
   errno = 0;
   const auto text = read_small_file(path, kMostHostfileBytes);
   if (!text) {
-    throw UserError(fmt::format("'{}' cannot be read: {}", written, std::strerror(errno == 0 ? EIO : errno)),
+    int reason = errno;
+    std::error_code error;
+    if (reason == 0) reason = std::filesystem::is_regular_file(path, error) ? EFBIG : ENXIO;
+    throw UserError(fmt::format("'{}' cannot be read: {}", written, file_refusal_in_words(reason)),
                     "name a file with a host a line");
   }
   return parse_hostfile(*text, path);

@@ -138,7 +138,10 @@ Verdict NodeRun::run_attempts() {
   if (plan_.timeout.value > Duration::zero()) {
     timeout_ = loop_.after(plan_.timeout.value, [this] { time_is_over(RunEnd::Kind::kTimedOut, plan_.timeout.value); });
   }
-  open_run_directory();
+  open_record();
+  if (!attempt_->is_starting()) attempt_started();
+  attempt_->open_log_files();
+  plan_housework();
   watch_unread_input();
   loop_.run();
   folders_.prune_others(kRunsKept, kRunsTolerated);
@@ -160,20 +163,18 @@ void NodeRun::time_is_over(RunEnd::Kind kind, Duration limit, const std::string&
   stop_run(TimeIsOver{end}, end);
 }
 
-void NodeRun::open_run_directory() {
-  if (const Folder* const folder = folders_.run()) {
-    try {
-      events_ = EventLog(*folder);
-      events_.hold_back();
-      control_.emplace(loop_, *folder, [this](std::string_view command) { return answer(command); });
-      folders_.begin();
-    } catch (const std::system_error& error) {
-      warn(fmt::format("no record of this run will be kept: {}", error.what()));
-    }
+/// Others see the run from here on.
+void NodeRun::open_record() {
+  const Folder* const folder = folders_.run();
+  if (folder == nullptr) return;
+  try {
+    events_ = EventLog(*folder);
+    events_.hold_back();
+    control_.emplace(loop_, *folder, [this](std::string_view command) { return answer(command); });
+    folders_.begin();
+  } catch (const std::system_error& error) {
+    warn(fmt::format("no record of this run will be kept: {}", error.what()));
   }
-  if (!attempt_->is_starting()) attempt_started();
-  attempt_->open_log_files();
-  plan_housework();
 }
 
 void NodeRun::plan_housework() {

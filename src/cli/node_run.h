@@ -76,7 +76,8 @@ class NodeRun {
   [[nodiscard]] Attempt::Surroundings surroundings();
   [[nodiscard]] std::shared_ptr<void> look_at_workers();
   void tell_start() const;
-  void open_run_directory();
+  void make_folders();
+  void open_record();
   void plan_housework();
   void watch_unread_input();
   void time_is_over(RunEnd::Kind kind, Duration limit, const std::string& who = {});

@@ -141,9 +141,7 @@ std::optional<StartFailure> NodeRun::begin_attempt(int number) {
   Membership membership = job_ ? job_->membership() : sole_membership(plan_, store_->port());
   membership.attempt = number;
   if (!job_) membership.round = number;
-  const bool has_to_log = WorkerOutput::workers_write_files(plan_.output, node());
-  if (const std::string refusal = folders_.make(has_to_log); !refusal.empty()) warn(refusal);
-  if (folders_.logs() == nullptr) logs_->do_without_files();
+  make_folders();
   auto next = std::make_unique<Attempt>(surroundings(), std::move(membership), folders_.logs(),
                                         LogFolder::of_attempt(number, starts_[number]++));
   if (plan_.personality.failure == Personality::Failure::kTorchrunSummary) {
@@ -167,6 +165,20 @@ std::optional<StartFailure> NodeRun::begin_attempt(int number) {
     start_timeout_ = loop_.after(plan_.start_timeout.value, [this] { check_connected(); });
   }
   return std::nullopt;
+}
+
+void NodeRun::make_folders() {
+  const bool is_removed = folders_.is_run_removed();
+  if (is_removed) {
+    control_.reset();  // it is in there
+    folders_.forget_run();
+  }
+  const bool has_to_log = WorkerOutput::workers_write_files(plan_.output, node());
+  if (const std::string refusal = folders_.make(has_to_log); !refusal.empty()) warn(refusal);
+  if (folders_.logs() == nullptr) logs_->do_without_files();
+  if (!is_removed) return;
+  run_told_ = false;
+  open_record();
 }
 
 /// All its workers run, or the rest is not to be started.

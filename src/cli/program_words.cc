@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
 constexpr std::size_t kMostFiles = 100;
 
-/// What makes options out of classes and functions, which may be in an installed package.
+/// Libraries that make options out of classes and functions, which may be in an installed package.
 constexpr std::array<std::string_view, 10> kOptionMakers{"HfArgumentParser",
                                                          "LightningCLI",
                                                          "add_argparse_args",

@@ -12,7 +12,7 @@
 
 namespace lrun {
 
-/// What came of a look: a sample a process, or why there is none.
+/// The outcome of a look: a sample a process, or why there is none.
 using SeenRanks = std::function<void(std::optional<std::vector<StackSample>> samples, const std::string& problem)>;
 
 /// Looks where ranks are through `lrun stack`, within 35 seconds, or 5 where it is to be brief.

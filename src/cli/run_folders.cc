@@ -28,10 +28,12 @@ RunFolders::RunFolders(const LaunchPlan& plan, const Environment& environment)
       log_option_(plan.log_dir.value.empty() ? "TMPDIR" : "'--log-dir'"),
       logs_(plan, environment) {}
 
+bool RunFolders::is_run_removed() const { return run_ && run_->folder().is_removed(); }
+
 std::string RunFolders::make(bool has_to_log) {
   std::string refusal;
   try {
-    if (!run_ || run_->folder().is_removed()) make_run();
+    if (!run_) run_.emplace(path_);
   } catch (const std::system_error& error) {
     if (has_to_log && logs_.is_run_directory()) throw;
     refusal = in_words(logs_.is_run_directory() ? "no logs and no record" : "no record", error, "LRUN_STATE");
@@ -40,15 +42,9 @@ std::string RunFolders::make(bool has_to_log) {
     logs_.make(run());
   } catch (const std::system_error& error) {
     if (has_to_log) throw;
-    refusal = in_words("no logs", error, log_option_);
+    if (refusal.empty()) refusal = in_words("no logs", error, log_option_);
   }
   return refusal.empty() || std::exchange(told_, true) ? std::string() : refusal;
-}
-
-void RunFolders::make_run() {
-  const bool has_begun = run_.has_value();
-  run_.emplace(path_);
-  if (has_begun) run_->begin(run_name_);
 }
 
 void RunFolders::begin() {

@@ -17,10 +17,14 @@ class RunFolders {
  public:
   RunFolders(const LaunchPlan& plan, const Environment& environment);
 
-  /// Makes both; harmless when called again, and then makes what somebody has removed.
-  /// \param has_to_log  without a folder for log files there can be no run
-  /// \return what is not kept and why, for a warning, the first time; empty: nothing is amiss, or it was told.
-  /// \throws std::system_error  the folder for log files cannot be made, and `has_to_log`.
+  /// Somebody has removed the run directory. What it was opened for has to be closed before forget_run().
+  [[nodiscard]] bool is_run_removed() const;
+  void forget_run() { run_.reset(); }
+
+  /// Makes what is not there; harmless when called again. A folder for log files that somebody has removed is made
+  /// again. \param has_to_log  without a folder for log files there can be no run \return what is not kept and why, for
+  /// a warning, the first time; empty: nothing is amiss, or it was told. \throws std::system_error  the folder for log
+  /// files cannot be made, and `has_to_log`.
   std::string make(bool has_to_log);
 
   /// The workers run: others may see the run. As RunDirectory::begin(), also in what it throws.
@@ -39,8 +43,6 @@ class RunFolders {
   void remove();
 
  private:
-  void make_run();
-
   std::filesystem::path path_;
   std::string run_name_;
   const char* log_option_;

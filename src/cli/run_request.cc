@@ -29,7 +29,8 @@ void tell_about(const LaunchPlan& plan) {
 
 /// For somebody who has set RANK or MASTER_ADDR by hand.
 void tell_what_is_replaced(const LaunchPlan& plan, const Environment& of_workers) {
-  const std::vector<std::string> replaced = replaced_variables(plan, of_workers);
+  std::vector<std::string> replaced = replaced_variables(plan, of_workers);
+  for (std::string& variable : replaced) variable = "'" + variable + "'";
   if (!replaced.empty()) say(Severity::kNote, "workers get this run's values in place of " + join_words(replaced));
 }
 

@@ -7,7 +7,7 @@
 
 namespace lrun {
 
-/// What every node of a run would refuse, before any other one is reached.
+/// Refuses what every node of a run would refuse, before any other one is reached.
 /// \throws UserError  as make_plan() on each of them.
 void check_for_all_nodes(const LaunchRequest& request, const Environment& of_workers);
 

@@ -15,6 +15,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/replaced_file.h"
 #include "base/small_file.h"
 
 namespace lrun {
@@ -24,7 +25,9 @@ constexpr const char* kLockName = "lock";
 constexpr std::size_t kMostAddressBytes = 4096;
 
 Fd make_lock(const Folder& run_directory) {
-  return Fd(::openat(run_directory.fd(), kLockName, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  Fd lock(::openat(run_directory.fd(), kLockName, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (lock) keep_for_owner(lock.get());
+  return lock;
 }
 
 /// Whoever asks whether a run lives (is_stale) holds its lock for a moment: that is waited for.
@@ -52,6 +55,22 @@ bool is_safe_link(const std::filesystem::path& path, const struct stat& link) {
   return is_safe_owner(link.st_uid) && ::stat(parent.c_str(), &status) == 0 && !is_open_to_all(status);
 }
 
+[[noreturn]] void refuse(const std::filesystem::path& folder, const char* why) {
+  throw std::system_error(EPERM, std::generic_category(), "'" + folder.string() + "' " + why);
+}
+
+/// Workers are given names of files below, which a folder on the way that everybody may rename would lead elsewhere.
+/// Another user who has made a folder for us is trusted with it.
+void check_folders_above(const std::filesystem::path& path) {
+  std::filesystem::path above = path;
+  while (above.has_relative_path()) {
+    above = above.parent_path();
+    struct stat folder {};
+    if (::stat(above.c_str(), &folder) != 0) throw std::system_error(errno, std::generic_category(), above.string());
+    if (is_open_to_all(folder)) refuse(above, "may be changed by other users");
+  }
+}
+
 /// Opens the folder that runs are kept in. In one that others can write to and rename in, what we make could be swapped
 /// for a link of theirs.
 Folder open_state_folder(std::filesystem::path path) {
@@ -65,11 +84,11 @@ Folder open_state_folder(std::filesystem::path path) {
   const bool leads_here = S_ISLNK(named.st_mode) ? is_safe_link(path, named)
                                                  : named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
   if (!leads_here || !is_safe_owner(opened.st_uid)) {
-    throw std::system_error(EPERM, std::generic_category(), "'" + path.string() + "' belongs to another user");
+    refuse(path, "belongs to another user");
   }
-  if (is_open_to_all(opened)) {
-    throw std::system_error(EPERM, std::generic_category(), "'" + path.string() + "' may be changed by other users");
-  }
+  if (is_open_to_all(opened)) refuse(path, "may be changed by other users");
+  check_folders_above(std::filesystem::absolute(path));
+  check_folders_above(std::filesystem::canonical(path));
   return folder;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <memory>
@@ -19,8 +20,10 @@
 namespace lrun {
 namespace {
 
-/// What of the time may pass with looking: one part of so many.
+/// One part of so many may pass with looking for one question, and for all users' together.
 constexpr int kPartOfTime = 10;
+constexpr int kPartForAll = 4;
+constexpr Duration kSaved(1000);  // time in which nobody asked, for many that ask at once
 constexpr std::size_t kMostUsers = 256;
 
 SteadyTime again_after(SteadyTime began) {
@@ -66,15 +69,16 @@ bool add_sockets_of(pid_t pid, RunSockets& sockets) {
 
 bool RunProcesses::has_user(uid_t user) {
   const SteadyTime began = steady_now();
-  if (users_.contains(user)) return true;
   const auto again = again_.find(user);
-  if (again != again_.end() && began < again->second) return false;
+  const bool may_look = began >= any_again_ && (again == again_.end() || began >= again->second);
+  if (!may_look) return users_.contains(user);
   users_.clear();
   for (const pid_t pid : all_descendants()) {
     if (const std::optional<uid_t> other = user_of(pid)) users_.insert(*other);
   }
   if (again_.size() >= kMostUsers) again_.clear();
   again_[user] = again_after(began);
+  any_again_ = std::max(any_again_, began - kSaved) + kPartForAll * (steady_now() - began);
   return users_.contains(user);
 }
 

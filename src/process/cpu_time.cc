@@ -15,6 +15,16 @@
 #include "base/whole_number.h"
 
 namespace lrun {
+namespace {
+
+bool is_used_up(std::uint64_t limit_seconds, double used_seconds) {
+  // The kernel counts ticks for its limits and exact times for what it shows: they differ by some seconds in a hundred,
+  // and by a fifth where only a few ticks were counted.
+  const double limit = static_cast<double>(limit_seconds);
+  return used_seconds >= limit - std::min(0.2 * limit, 1 + 0.02 * limit);
+}
+
+}  // namespace
 
 std::uint64_t cpu_ticks_of_sessions(const std::vector<pid_t>& leaders) {
   std::uint64_t ticks = 0;
@@ -54,10 +64,8 @@ std::uint64_t cpu_limit_used_up(pid_t pid, const ExitStatus& ending) {
   const long ticks_a_second = ::sysconf(_SC_CLK_TCK);
   if (limit == 0 || !stat || ticks_a_second <= 0) return 0;
   const std::uint64_t used = ending.kind == ExitStatus::Kind::kSignaled ? stat->ticks : stat->children_ticks;
-  // The kernel counts for its limits in another way than for what it shows, which may be less by some.
-  constexpr double kNearlyAll = 0.8;
   const double used_seconds = static_cast<double>(used) / static_cast<double>(ticks_a_second);
-  return used_seconds >= kNearlyAll * static_cast<double>(limit) ? limit : 0;
+  return is_used_up(limit, used_seconds) ? limit : 0;
 }
 
 }  // namespace lrun

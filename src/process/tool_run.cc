@@ -123,6 +123,7 @@ void ToolRun::out_of_time() {
     return;
   }
   process_->signal_group(SIGKILL);
+  timer_ = loop_.after(kToObey, [this] { finish(); });  // the kernel may keep it in a read of a file system that hangs
 }
 
 void ToolRun::finish_when_all_is_read() {
@@ -130,6 +131,8 @@ void ToolRun::finish_when_all_is_read() {
 }
 
 void ToolRun::finish() {
+  exit_.cancel();
+  look_.cancel();
   output_ = {};
   errors_ = {};
   const Done done = std::exchange(done_, nullptr);

@@ -153,7 +153,7 @@ void HostLink::read_output() {
   finish_when_all_is_read();
 }
 
-/// What a login prints says nothing about an end that comes after the greeting.
+/// Output of a login says nothing about an end that comes after the greeting.
 void HostLink::take(std::string_view bytes) {
   if (reader_.greeted()) return reader_.take(bytes);
   if (events_.moved) events_.moved();

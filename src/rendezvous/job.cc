@@ -55,6 +55,7 @@ void Job::hold_meeting_if_ours() {
 
 std::size_t Job::most_launchers(const RendezvousPlan& plan) {
   constexpr std::size_t kStrangers = 64;
+  // Each node's, and once more for those that come again.
   return 2 * static_cast<std::size_t>(plan.max_nodes + plan.spares) + kStrangers;
 }
 
@@ -73,7 +74,6 @@ void Job::hold_meeting(int port, int listener) {
                                  .gather = gather_,
                                  .max_store_connections = max_store_connections_,
                                  .serves_horovod = plan_.serves_horovod,
-                                 // each node's, once more for those that come again, and strangers
                                  .max_launchers = most_launchers(plan_),
                                  .host = record_.token,
                                  .secret = secret_,

@@ -18,9 +18,9 @@
 namespace lrun {
 
 /// events.jsonl in the folder of a run: what happened and when, a JSON object a line, `schema` 1: `time` is in seconds
-/// since the epoch, and `steady` by the steady clock, which nobody sets. A line is one write,
-/// so a reader of a living run sees whole lines; one that a full disk cut stays cut, and the next begins on a line of
-/// its own. Without a file every call does nothing.
+/// since the epoch, and `steady` by the steady clock, which nobody sets. A line is one write, so a reader of a living
+/// run sees whole lines; one that a full disk cut stays cut, and the next begins on a line of its own. Without a file
+/// every call does nothing.
 class EventLog {
  public:
   EventLog() = default;

@@ -55,7 +55,7 @@ class ClientShares {
   void greeted(StoreClientId client) { silent_.erase(client); }
   [[nodiscard]] std::size_t num_silent() const { return silent_.size(); }
 
-  /// What the client holds now: bytes of a request that is not whole, and of answers that it has not read.
+  /// What the client holds now: bytes of a request that is not whole, of answers that it has not read, and of its wait.
   void hold(StoreClientId client, std::uint64_t bytes);
 
   /// Why the client may not take so many bytes beside what it holds; empty: it may. \param table_bytes  of the table

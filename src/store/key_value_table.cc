@@ -153,14 +153,20 @@ std::uint64_t KeyValueTable::bytes_of_wait(const std::vector<std::string>& keys)
   return bytes;
 }
 
+std::uint64_t KeyValueTable::bytes_of_wait(StoreClientId client) const {
+  const auto entry = waits_.find(client);
+  return entry == waits_.end() ? 0 : entry->second.bytes;
+}
+
 void KeyValueTable::begin_wait(StoreClientId client, Wait wait) {
-  bytes_ += bytes_of_wait(wait.keys);
+  wait.bytes = bytes_of_wait(wait.keys);
+  bytes_ += wait.bytes;
   waits_.emplace(client, std::move(wait));
 }
 
 void KeyValueTable::end_wait(StoreClientId client) {
   const auto entry = waits_.find(client);
-  bytes_ -= bytes_of_wait(entry->second.keys);
+  bytes_ -= entry->second.bytes;
   waits_.erase(entry);
 }
 

@@ -66,6 +66,8 @@ class KeyValueTable {
 
   /// About what keys, values, queues and waits take: their texts, and what the table itself needs for each.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  /// Of these, what the client's wait takes; 0: it does not wait.
+  [[nodiscard]] std::uint64_t bytes_of_wait(StoreClientId client) const;
   /// What a wait for these keys takes at most.
   static std::uint64_t bytes_of_wait(const std::vector<std::string>& keys);
 
@@ -78,6 +80,7 @@ class KeyValueTable {
     std::vector<std::string> keys;  // that were missing when it began
     std::size_t missing = 0;        // how many of them still are
     bool at_barrier = false;
+    std::uint64_t bytes = 0;
   };
 
   [[nodiscard]] bool exists(const std::string& key) const;

@@ -258,7 +258,7 @@ void StoreServer::serve(Connection& connection, std::string_view bytes) {
       break;
     }
     if (request->command == StoreCommand::kPing && !std::exchange(connection.pinged, true)) greet(*request);
-    shares_.hold(connection.id, connection.answers.size());  // the request is on its way into the table
+    shares_.hold(connection.id, connection.answers.size() + table_.bytes_of_wait(connection.id));  // not the request
     reason = handle_request(table_, connection.id, std::move(*request), connection.answers.tail(), why_no_room);
     tell_released(connection);
   }
@@ -267,10 +267,14 @@ void StoreServer::serve(Connection& connection, std::string_view bytes) {
     shares_.greeted(connection.id);
   }
   connection.unserved.assign(bytes);
-  shares_.hold(connection.id, connection.held_bytes());
+  hold_what_is_held(connection);
   if (reason.empty() && connection.decoder.held_bytes() > kAlwaysHeld) reason = this->why_no_room(connection.id, 0);
   if (!reason.empty()) return refuse(connection, reason);
   flush(connection);
+}
+
+void StoreServer::hold_what_is_held(const Connection& connection) {
+  shares_.hold(connection.id, connection.held_bytes() + table_.bytes_of_wait(connection.id));
 }
 
 void StoreServer::greet(const StoreRequest& request) const {
@@ -290,7 +294,7 @@ bool StoreServer::flush(Connection& connection) {
     close(connection.id);
     return false;
   }
-  shares_.hold(connection.id, connection.held_bytes());
+  hold_what_is_held(connection);
   watch(connection);
   return true;
 }

@@ -133,6 +133,7 @@ class StoreServer {
   void refuse(Connection& connection, const std::string& reason);
   void tell_refusal(int socket, const std::string& reason);
   void close(StoreClientId id);
+  void hold_what_is_held(const Connection& connection);
   void greet(const StoreRequest& request) const;
   void log(const std::string& line) const;
 

@@ -82,6 +82,16 @@ TEST(PrivateFolders, AreTheOwnersAloneWhateverTheUmask) {
   }
 }
 
+TEST(PrivateFolders, AreReadByTheirOwnerWhateverTheUmask) {
+  const TemporaryFolder folder;
+  LrunProcess lrun({"-n", "1", "sh", "-c", "echo spoken; exit 3"}, {.before_exec = [] { ::umask(0777); }});
+  EXPECT_EQ(lrun.wait().code, 3);
+  EXPECT_EQ(lrun.err().find("warning"), std::string::npos) << lrun.err();
+  for (const auto& entry : fs::recursive_directory_iterator(lrun.run_folder())) {
+    EXPECT_EQ(entry.status().permissions() & fs::perms(0600), fs::perms(0600)) << entry.path();
+  }
+}
+
 TEST(PrivateFolders, WhatIsWrittenStaysInTheRunsFolderWhateverIsPutInItsPlace) {
   const TemporaryFolder target;
   LrunProcess lrun({"-n", "1", "sh", "-c",

@@ -123,9 +123,9 @@ TEST(ReplacedVariables, AreToldWhenAsked) {
   const std::map<std::string, std::string> variables{{"RANK", "3"}, {"MASTER_ADDR", "10.1.1.1"}};
   LrunProcess lrun({"-v", "--devices", "2", "true"}, {.environment = variables});
   EXPECT_EQ(lrun.wait().code, 0);
-  EXPECT_EQ(
-      count_of(lrun.err(), "lrun: note: workers get this run's values in place of MASTER_ADDR=10.1.1.1 and RANK=3\n"),
-      1U)
+  EXPECT_EQ(count_of(lrun.err(),
+                     "lrun: note: workers get this run's values in place of 'MASTER_ADDR=10.1.1.1' and 'RANK=3'\n"),
+            1U)
       << lrun.err();
   LrunProcess silent({"--devices", "2", "true"}, {.environment = variables});
   EXPECT_EQ(silent.wait().code, 0);

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
+#include "base/fd.h"
 #include "unit/cli/parse_support.h"
 
 namespace lrun {
@@ -183,7 +186,19 @@ TEST(ReadFile, TellsWhatIsThereFromWhatIsNot) {
   EXPECT_EQ(read_file("/dev/null").error_number, 0);
   EXPECT_EQ(read_file("/nowhere/lrun.toml").error_number, ENOENT);
   EXPECT_EQ(read_file("/").error_number, EISDIR);
-  EXPECT_EQ(read_file("/dev/zero").error_number, EFBIG);
+  EXPECT_EQ(read_file("/dev/zero").error_number, ENXIO) << "no regular file";
+}
+
+TEST(ReadFile, WaitsForWhatIsWrittenToAPipe) {
+  Pipe pipe = make_pipe();
+  std::thread writer([&pipe] {
+    EXPECT_EQ(write_all(pipe.write.get(), "devices = 2"), 0);
+    pipe.write.reset();
+  });
+  const FileText file = read_file("/dev/fd/" + std::to_string(pipe.read.get()));
+  writer.join();
+  EXPECT_EQ(file.error_number, 0);
+  EXPECT_EQ(file.text, "devices = 2");
 }
 
 }  // namespace

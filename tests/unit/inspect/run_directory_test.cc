@@ -83,6 +83,18 @@ TEST_F(RunDirectoryTest, RefusesAFolderThatOthersCouldTamperWith) {
   EXPECT_THROW(RunDirectory(state_ / "run"), std::system_error) << "a run's folder is new";
 }
 
+TEST_F(RunDirectoryTest, RefusesAPathThatLeadsThroughAFolderThatEverybodyMayRename) {
+  const std::filesystem::path open = state_ / "open";
+  std::filesystem::create_directories(open / "ours" / "state");
+  ASSERT_EQ(::chmod(open.c_str(), 0777), 0);
+  EXPECT_THROW(RunDirectory(open / "ours" / "state" / "run"), std::system_error);
+  std::filesystem::create_directory_symlink(open / "ours", state_ / "link");
+  EXPECT_THROW(RunDirectory(state_ / "link" / "state" / "run"), std::system_error);
+  EXPECT_TRUE(std::filesystem::is_empty(open / "ours" / "state"));
+  ASSERT_EQ(::chmod(open.c_str(), 01777), 0);
+  EXPECT_NO_THROW(RunDirectory(open / "ours" / "state" / "run"));
+}
+
 TEST_F(RunDirectoryTest, MakesItsFoldersForItsOwnerAloneWhateverTheUmask) {
   for (const mode_t mask : {0U, 0777U}) {
     const mode_t before = ::umask(mask);

@@ -71,5 +71,19 @@ TEST(RunProcesses, MayBeOfAnotherUser) {
   EXPECT_FALSE(processes.has_user(65534));
 }
 
+TEST(RunProcesses, AreOfAUserForAsLongAsTheyRun) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  constexpr uid_t kOther = 65533;
+  RunProcesses processes;
+  {
+    const Grandchild grandchild(kOther);
+    EXPECT_TRUE(processes.has_user(kOther));
+  }
+  const SteadyTime limit = steady_now() + Duration(10'000);
+  while (processes.has_user(kOther) && steady_now() < limit) {
+  }
+  EXPECT_FALSE(processes.has_user(kOther));
+}
+
 }  // namespace
 }  // namespace lrun

@@ -308,6 +308,7 @@ TEST(KeyValueTable, CountsWhatWaitsTake) {
   KeyValueTable table;
   EXPECT_FALSE(table.wait(1, {std::string(1000, 'a'), std::string(1000, 'b')}));
   EXPECT_GE(table.bytes(), 4000U) << "a key is kept twice";
+  EXPECT_EQ(table.bytes_of_wait(1), table.bytes()) << "all of it is the wait's";
   table.cancel_wait(1);
   EXPECT_EQ(table.bytes(), 0U);
   EXPECT_FALSE(table.wait(1, {"key"}));
