@@ -48,16 +48,17 @@ RestartChoice choose_restart(const RestartRules& rules, const RestartHistory& hi
   }
   const bool failed = verdict.end.kind == RunEnd::Kind::kWorkerFailed || verdict.end.kind == RunEnd::Kind::kHang;
   if (!failed || rules.most == 0) return choice;
-  const std::optional<FailureRecord>& culprit = verdict.culprit;
-  const bool repeats = history.last && culprit && is_same_start_up_error(*history.last, *culprit);
+  const FailureRecord* const failure = verdict.failure();  // of a culprit that ended with 0 it tells nothing
+  const bool repeats = history.last && failure != nullptr && is_same_start_up_error(*history.last, *failure);
   if (history.used >= rules.most) {
     choice.kind = RestartChoice::Kind::kUsedUp;
   } else if (repeats && !rules.repeats_identical) {
     choice.kind = RestartChoice::Kind::kRepeats;
   } else {
-    const bool healthy = culprit && Duration(culprit->lifetime_ms) >= kHealthy;
+    const bool healthy = failure != nullptr && Duration(failure->lifetime_ms) >= kHealthy;
     choice.kind = RestartChoice::Kind::kRestart;
-    choice.history = {history.used + 1, healthy ? 1 : history.in_a_row + 1, culprit};
+    choice.history = {history.used + 1, healthy ? 1 : history.in_a_row + 1,
+                      failure == nullptr ? std::nullopt : std::optional(*failure)};
     choice.delay = delay_before(choice.history.in_a_row, rules.backoff);
   }
   return choice;

@@ -22,7 +22,7 @@ struct RestartRules {
 struct RestartHistory {
   int used = 0;                       ///< restarts so far
   int in_a_row = 0;                   ///< of them since the last attempt that lived for kHealthy
-  std::optional<FailureRecord> last;  ///< why the last one was needed
+  std::optional<FailureRecord> last;  ///< whose failure the last one followed; empty: a hang
 
   bool operator==(const RestartHistory&) const = default;
 };

@@ -52,11 +52,34 @@ TEST(RestartPolicy, OnlyAFailureIsFollowedByARestart) {
   EXPECT_EQ(choose_restart({.most = 0}, {}, failed(exited(1, "a"))).kind, Kind::kNone);
 }
 
-TEST(RestartPolicy, ARankThatEndsEarlyTwiceWhileItStartsWillDoSoAgain) {
-  FailureRecord early;
+/// A rank ended with 0 right away, and another lost it.
+Verdict ended_early(const FailureRecord& waited) {
+  FailureRecord early = exited(0, "");
   early.cause = Cause::kEndedEarly;
-  early.detail = "rank 0 waited for it in all_reduce at train.py:5";
-  EXPECT_EQ(after({.most = 3, .repeats_identical = false}, {early, early}).kind, Kind::kRepeats);
+  Verdict verdict = failed(early);
+  verdict.overruled = waited;
+  return verdict;
+}
+
+TEST(RestartPolicy, OfAnEarlyEndTheFailureOfTheRankThatWaitedCounts) {
+  const RestartRules rules{.most = 3, .repeats_identical = false};
+  const RestartHistory once = choose_restart(rules, {}, ended_early(exited(1, "lost in all_reduce"))).history;
+  EXPECT_EQ(choose_restart(rules, once, ended_early(exited(1, "lost in all_reduce"))).kind, Kind::kRepeats);
+  EXPECT_EQ(choose_restart(rules, once, ended_early(exited(1, "lost in broadcast"))).kind, Kind::kRestart);
+  const Verdict late = ended_early(exited(1, "timeout", std::chrono::minutes(30)));
+  const RestartChoice after_late = choose_restart(rules, {.used = 1, .in_a_row = 1}, late);
+  EXPECT_EQ(after_late.history.in_a_row, 1) << "it was healthy for half an hour";
+  EXPECT_EQ(choose_restart(rules, after_late.history, late).kind, Kind::kRestart) << "that is no error of the start";
+}
+
+TEST(RestartPolicy, AHangIsNoRepeatedErrorThoughARankEndedEarlyEachTime) {
+  Verdict hang = ended_early({});
+  hang.end.kind = RunEnd::Kind::kHang;
+  hang.overruled.reset();
+  const RestartRules rules{.most = 3, .repeats_identical = false};
+  const RestartChoice first = choose_restart(rules, {}, hang);
+  EXPECT_EQ(first.history.last, std::nullopt);
+  EXPECT_EQ(choose_restart(rules, first.history, hang).kind, Kind::kRestart);
 }
 
 TEST(RestartPolicy, AChangeOfNodesCostsNoRestart) {
