@@ -71,7 +71,8 @@ std::string overruled_line(const Verdict& verdict, const RunFactsForText& facts)
 
 /// Where the others were that ran on; not where the last line says it.
 std::string places_line(const Verdict& verdict, const RunFactsForText& facts) {
-  const bool told = verdict.end.kind == RunEnd::Kind::kHang || (is_early_end(verdict) && verdict.places.size() == 1);
+  const bool waited_at_a_place = is_early_end(verdict) && verdict.failure() == nullptr;
+  const bool told = waited_at_a_place ? verdict.places.size() == 1 : verdict.end.kind == RunEnd::Kind::kHang;
   if (verdict.places.empty() || told) return {};
   return message_line(Severity::kNote, "seen before the stop: " + terminal_safe(in_words(verdict.places)),
                       facts.colour);
@@ -242,7 +243,7 @@ std::string verdict_in_words(const Verdict& verdict) {
   std::string cause = verdict.culprit ? cause_in_words(*verdict.culprit) : std::string();
   if (verdict.culprit && verdict.end.kind == RunEnd::Kind::kWorkerFailed) return cause;
   RunEnd end = verdict.end;
-  if (verdict.culprit && end.kind == RunEnd::Kind::kHang) end.who.clear();  // the cause says it
+  if (verdict.culprit && end.kind == RunEnd::Kind::kHang) end.who.clear();  // the cause or places_line()
   return fmt::format("the run was stopped: {}{}{}", reason_in_words(end), cause.empty() ? "" : ": ", cause);
 }
 

@@ -63,23 +63,38 @@ bool lost_a_rank(const FailureRecord& record) {
   return is_victim(record.cause) && !has_any(record.error, kOfOtherConnections);
 }
 
-/// 'rank 0 waited for it in all_reduce at train.py:5'.
-std::string waited_in_words(const FailureRecord& victim) {
-  std::string text = fmt::format("rank {} waited for it", victim.rank);
+/// In which it lost its peer; empty: it may have been at its own end, where it loses the host of the store.
+std::string operation_of(const FailureRecord& victim) {
   std::string collective = collective_in(victim.error);
   for (const std::string& line : victim.evidence) {
     if (collective.empty()) collective = collective_in(line);
   }
-  if (!collective.empty()) text += " in " + collective;
+  const bool is_of_gloo = victim.error.find("gloo/transport/") != std::string::npos;
+  return collective.empty() && is_of_gloo ? "a collective operation" : collective;
+}
+
+/// 'rank 0 waited for it in all_reduce at train.py:5'; empty: nothing says that it did.
+std::string waited_in_words(const FailureRecord& victim) {
+  const std::string operation = operation_of(victim);
+  if (operation.empty()) return {};
+  std::string text = fmt::format("rank {} waited for it in {}", victim.rank, operation);
   if (!victim.location.empty()) text += " at " + victim.location;
   return text.substr(0, FailureRecord::kMostErrorBytes / 2);
 }
 
 FailureRecord blamed_for_its_early_end(FailureRecord record, const std::string& consequence) {
-  const bool before_the_first_step = consequence.find(kMeeting) != std::string::npos;
+  const std::string collective = collective_in(consequence);
+  const bool in_a_step = !collective.empty() && collective != kMeeting;
   record.cause = Cause::kEndedEarly;
-  record.detail = consequence + (before_the_first_step ? "" : ": did it run fewer steps?");
+  record.detail = consequence + (in_a_step ? ": did it run fewer steps?" : "");
   return record;
+}
+
+/// A connection that is lost is that to a rank that is gone; one that gave up may have waited for one that lives.
+bool may_have_waited_for(const FailureRecord& early, const FailureRecord& victim,
+                         const std::vector<RankPlace>& places) {
+  if (!lost_a_rank(victim) || early.steady_ns > victim.steady_ns + kTeardown) return false;
+  return victim.cause != Cause::kWatchdogAbort || all_wait_for_others(places);
 }
 
 /// Whoever stopped the run: its ranks may have waited for ever.
@@ -191,9 +206,10 @@ Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records, cons
     verdict.culprit = *culprit;
     const FailureRecord* const first = first_of(records, failed_by_itself, order_of_death);
     if (first != nullptr && first != culprit) verdict.overruled = *first;
-    if (early != nullptr && lost_a_rank(*culprit) && early->steady_ns <= culprit->steady_ns + kTeardown) {
+    const std::string waited = waited_in_words(*culprit);
+    if (early != nullptr && !waited.empty() && may_have_waited_for(*early, *culprit, places)) {
       verdict.overruled = *std::exchange(culprit, early);
-      verdict.culprit = blamed_for_its_early_end(*early, waited_in_words(*verdict.overruled));
+      verdict.culprit = blamed_for_its_early_end(*early, waited);
     }
   } else if (early != nullptr && may_have_been_waited_for(end.kind)) {
     verdict.ended_first = *early;

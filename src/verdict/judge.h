@@ -58,9 +58,10 @@ struct Verdict {
 /// left one (whole seconds, as torchrun compares them), else that of its death; at the same instant the lowest rank.
 /// A rank that lrun stopped is never blamed, unless its error file is older than every other failure.
 ///
-/// Where only victims failed, or where a limit or a person stopped the run and `places` show ranks that wait for
-/// others, the first that had ended with 0 by itself is to blame: as Cause::kEndedEarly, with who waited for it where.
-/// The exit code stays that of the failure, of the limit or of the signal.
+/// Where only victims failed, in a collective operation, or where a limit or a person stopped the run and all of
+/// `places` wait for others, the first that had ended with 0 by itself is to blame: as Cause::kEndedEarly, with who
+/// waited for it where. A victim that gave up may have waited for a rank that lives: then `places` may show none
+/// elsewhere. The exit code stays that of the failure, of the limit or of the signal.
 Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records, const std::vector<RankPlace>& places = {});
 
 /// Those of `records` by which judge() finds the culprit and who is overruled, the one that failed first; at most

@@ -56,12 +56,13 @@ std::string in_words(std::vector<RankPlace> places) {
   return left_out == 0 ? text : fmt::format("{}; {} more ranks elsewhere", text, left_out);
 }
 
+bool all_wait_for_others(const std::vector<RankPlace>& places) {
+  return std::all_of(places.begin(), places.end(), [](const RankPlace& place) { return place.waits_for_others; });
+}
+
 std::string waiting_in_words(const std::vector<RankPlace>& places) {
-  const RankPlace* most = nullptr;
-  for (const RankPlace& place : places) {
-    if (place.waits_for_others && (most == nullptr || is_more_frequent(place, *most))) most = &place;
-  }
-  if (most == nullptr) return {};
+  if (places.empty() || !all_wait_for_others(places)) return {};
+  const auto most = std::min_element(places.begin(), places.end(), is_more_frequent);
   return fmt::format("{} {} for it in {}", ranks_of(*most), most->count > 1 ? "wait" : "waits", most->place);
 }
 

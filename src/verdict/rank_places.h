@@ -28,8 +28,11 @@ std::vector<RankPlace> put_together(std::vector<RankPlace> one, const std::vecto
 /// places.
 std::string in_words(std::vector<RankPlace> places);
 
-/// 'rank 0 waits for it in all_reduce at train.py:5', '7 ranks wait for it in …': the place where most wait for others;
-/// empty: none do.
+/// True without places.
+bool all_wait_for_others(const std::vector<RankPlace>& places);
+
+/// 'rank 0 waits for it in all_reduce at train.py:5', '7 ranks wait for it in …': the place where most wait. Empty when
+/// a rank is elsewhere, for which the others may wait, or nobody looked.
 std::string waiting_in_words(const std::vector<RankPlace>& places);
 
 }  // namespace lrun

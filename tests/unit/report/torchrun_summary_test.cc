@@ -41,6 +41,7 @@ TEST(TorchrunSummary, HasTheFailureForItsRootWhereAnotherRankEndedEarly) {
   waited.pid = 15887;
   waited.steady_ns = 10;
   waited.cause = Cause::kPeerLost;
+  waited.error = "RuntimeError: [/gloo/transport/tcp/pair.cc:547] Connection closed by peer";
   const std::string text =
       torchrun_summary(judge({RunEnd::Kind::kWorkerFailed}, {early, waited}), {early, waited}, "x", no_account);
   EXPECT_NE(text.find("exitcode  : 1 (pid: 15887)"), std::string::npos) << text;

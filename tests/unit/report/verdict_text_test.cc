@@ -220,8 +220,9 @@ TEST(VerdictText, SaysForWhomTheRanksWaitedWhenALimitStoppedThem) {
                 "lrun: error: the run was stopped: the 10s of --timeout are over: " + cause);
   EXPECT_EQ(verdict_text(stopped_run(over, {loads, waits}), {}),
             "lrun: note: seen before the stop: 2 ranks run load (data.py:8); rank 0 waits in all_reduce at train.py:5\n"
-            "lrun: note: 1 other worker ended in the grace\n" +
-                hint + "lrun: error: the run was stopped: the 10s of --timeout are over: " + cause);
+            "lrun: note: 2 workers: 1 ended in the grace and 1 had succeeded (rank 1 after 3.1s)\n"
+            "lrun: error: the run was stopped: the 10s of --timeout are over\n")
+      << "rank 0 may wait for those that load";
   EXPECT_EQ(verdict_text(stopped_run(over, {loads}), {}),
             "lrun: note: seen before the stop: 2 ranks run load (data.py:8)\n"
             "lrun: note: 2 workers: 1 ended in the grace and 1 had succeeded (rank 1 after 3.1s)\n"
@@ -230,6 +231,32 @@ TEST(VerdictText, SaysForWhomTheRanksWaitedWhenALimitStoppedThem) {
   EXPECT_EQ(verdict_text(stopped_run(hang, {waits}), {}),
             "lrun: note: 1 other worker ended in the grace\n" + hint +
                 "lrun: error: the run was stopped: no worker made progress for the 10s of --hang-timeout: " + cause);
+}
+
+TEST(VerdictText, OfAHangKeepsWhereEachRankWas) {
+  const RankPlace waits{"waits in", "wait in", "all_reduce at train.py:5", true, 1, 0};
+  const RankPlace meets{"waits in", "wait in", "barrier at train.py:9", true, 1, 2};
+  const RankPlace reads{"is in", "are in", "read() of a pipe", false, 1, 2};
+  const auto text_of = [](const std::vector<RankPlace>& places) {
+    const RunEnd hang{.kind = RunEnd::Kind::kHang, .limit_ms = 10'000, .who = in_words(places)};
+    return verdict_text(stopped_run(hang, places), {});
+  };
+  EXPECT_NE(text_of({waits, reads})
+                .find(" of --hang-timeout: rank 0 waits in all_reduce at train.py:5; rank 2 is in read() of a pipe\n"),
+            std::string::npos)
+      << text_of({waits, reads});
+  EXPECT_EQ(text_of({waits, meets})
+                .find("lrun: note: seen before the stop: rank 0 waits in all_reduce at train.py:5; rank 2 waits in "
+                      "barrier at train.py:9\n"),
+            0U)
+      << text_of({waits, meets});
+}
+
+TEST(VerdictText, ShowsWhereARankWasBesideTheOneThatLostItsPeer) {
+  Verdict verdict = early_end();
+  verdict.places = {{"is in", "are in", "read() of a pipe", false, 1, 2}};
+  const std::string text = verdict_text(verdict, {});
+  EXPECT_NE(text.find("lrun: note: seen before the stop: rank 2 is in read() of a pipe\n"), std::string::npos) << text;
 }
 
 TEST(VerdictText, OfALostPeerSaysWhereTheOthersWere) {

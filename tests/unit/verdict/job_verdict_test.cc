@@ -84,7 +84,7 @@ TEST(JudgeJob, BlamesTheSameWorkerOnEveryNode) {
 
 TEST(JudgeJob, BlamesARankOfAnotherNodeThatEndedWithZeroWhileOthersWaited) {
   FailureRecord waited = ended(0, 1, 20, Cause::kPeerLost);
-  waited.error = "RuntimeError: Connection closed by peer";
+  waited.error = "RuntimeError: [/gloo/transport/tcp/pair.cc:547] Connection closed by peer";
   const Reports reports{report(0, {Kind::kWorkerFailed}, 20, {waited, stopped(1)}),
                         report(1, told_by_b(Kind::kWorkerFailed), 30, {ended(2, 0, 10), ended(3, 0, 12)})};
   for (const int node : {0, 1}) {

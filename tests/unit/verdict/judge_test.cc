@@ -162,8 +162,52 @@ TEST(Judge, SaysOfARankThatNeverMetTheOthersNothingAboutSteps) {
             "exited with code 0: rank 0 waited for it in init_process_group at train.py:5");
 }
 
+TEST(Judge, BlamesNoEarlyEndWhereNothingSaysThatAnybodyWaitedForIt) {
+  FailureRecord at_its_end = lost_its_peer(1, 20);
+  at_its_end.error = "torch.distributed.DistNetworkError: Connection reset by peer";
+  at_its_end.evidence = {"    dist.destroy_process_group()", at_its_end.error};
+  const Verdict verdict = judge({Kind::kWorkerFailed}, {ended(0, Ending::kExited, 0, 10), at_its_end});
+  EXPECT_EQ(verdict.culprit->rank, 1) << "rank 0 ended regularly, and with it the store that it held";
+  EXPECT_EQ(verdict.culprit->cause, Cause::kPeerLost);
+}
+
+TEST(Judge, AsksAboutStepsOnlyWhereACollectiveIsNamed) {
+  FailureRecord compiled = lost_its_peer(0, 20);
+  compiled.location.clear();
+  compiled.evidence = {"terminate called after throwing an instance of 'gloo::IoException'"};
+  const Verdict verdict = judge({Kind::kWorkerFailed}, {ended(1, Ending::kExited, 0, 10), compiled});
+  EXPECT_EQ(verdict.culprit->in_words(), "exited with code 0: rank 0 waited for it in a collective operation");
+}
+
 const RankPlace kWaits{"waits in", "wait in", "all_reduce at train.py:5", true, 1, 0};
 const RankPlace kEvaluates{"runs", "run", "evaluate (train.py:80)", false, 1, 0};
+const RankPlace kReads{"is in", "are in", "read() of a pipe", false, 1, 2};
+
+TEST(Judge, BlamesNoEarlyEndWhereTheRankThatGaveUpMayHaveWaitedForOneThatLives) {
+  const FailureRecord early = ended(1, Ending::kExited, 0, 10);
+  FailureRecord gave_up = lost_its_peer(0, 20);
+  gave_up.cause = Cause::kWatchdogAbort;
+  const auto culprit = [&](const std::vector<RankPlace>& places) {
+    return judge({Kind::kWorkerFailed}, {early, gave_up}, places).culprit->rank;
+  };
+  EXPECT_EQ(culprit({kReads}), 0);
+  EXPECT_EQ(culprit({kWaits}), 1);
+  EXPECT_EQ(culprit({}), 1) << "nobody is left";
+  EXPECT_EQ(judge({Kind::kWorkerFailed}, {early, lost_its_peer(0, 20)}, {kReads}).culprit->rank, 1)
+      << "a connection that is closed is that of a rank that is gone";
+}
+
+TEST(Judge, BlamesNoEarlyEndWhereALivingRankIsElsewhere) {
+  const std::vector<FailureRecord> records{ended(1, Ending::kExited, 0, 10),
+                                           ended(0, Ending::kSignaled, SIGTERM, 90, SIGTERM),
+                                           ended(2, Ending::kSignaled, SIGTERM, 90, SIGTERM)};
+  for (const Kind kind : {Kind::kTimedOut, Kind::kHang}) {
+    const Verdict verdict = judge({kind}, records, {kReads, kWaits});
+    EXPECT_FALSE(verdict.culprit) << "rank 0 may wait for rank 2";
+    ASSERT_TRUE(verdict.ended_first);
+    EXPECT_EQ(verdict.ended_first->rank, 1);
+  }
+}
 
 TEST(Judge, BlamesAnEarlyEndWhereARunWasStoppedWhileOthersWaited) {
   const std::vector<FailureRecord> records{ended(1, Ending::kExited, 0, 10),
