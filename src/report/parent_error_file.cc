@@ -68,12 +68,16 @@ std::string wanted_at(const Environment& environment) {
 
 std::string leave_error_file(const Environment& environment, const Verdict& verdict) {
   const std::string file = wanted_at(environment);
-  if (file.empty() || verdict.failure() == nullptr) return {};
+  const FailureRecord* const failure = verdict.failure();
+  if (file.empty() || failure == nullptr) return {};
   std::optional<ErrorFile> own;
-  if (!verdict.culprit->error_file.empty()) {
-    own = parse_error_file(read_small_file(verdict.culprit->error_file, ErrorFile::kMostBytes).value_or(""));
+  if (!failure->error_file.empty()) {
+    own = parse_error_file(read_small_file(failure->error_file, ErrorFile::kMostBytes).value_or(""));
   }
-  return write(file, error_file_for_parent(*verdict.culprit, own, verdict.exit_code));
+  const bool ended_early = verdict.culprit->success();
+  const std::string cause =
+      ended_early ? fmt::format("rank {} {}", verdict.culprit->rank, verdict.culprit->in_words()) : std::string();
+  return write(file, error_file_for_parent(*failure, own, verdict.exit_code, cause));
 }
 
 std::string leave_error_file(const Environment& environment, std::string_view message) {

@@ -79,7 +79,8 @@ std::optional<ErrorFile> parse_error_file(std::string_view text) {
   return file;
 }
 
-std::string error_file_for_parent(const FailureRecord& record, const std::optional<ErrorFile>& own, int exit_code) {
+std::string error_file_for_parent(const FailureRecord& record, const std::optional<ErrorFile>& own, int exit_code,
+                                  const std::string& cause) {
   if (own && own->plain) return own->text;  // as torchrun: there is no place for a code in it
   Json json;
   if (own) {
@@ -93,6 +94,10 @@ std::string error_file_for_parent(const FailureRecord& record, const std::option
       message = "rank " + std::to_string(record.rank) + " " + message;
     }
     json = {{"message", details(message, stack, record.wall_ns / 1'000'000'000)}};
+  }
+  if (!cause.empty()) {
+    const std::string message = text_at(json["message"], "message");
+    json["message"]["message"] = message + (message.empty() ? "" : "; ") + cause;
   }
   json["message"]["errorCode"] = exit_code;
   return json_text(json);

@@ -76,6 +76,13 @@ TEST(ErrorFileForParent, IsTheWorkersOwnWithTheExitCodeAdded) {
   EXPECT_EQ(json["message"]["extraInfo"]["timestamp"], "1700000000");
 }
 
+TEST(ErrorFileForParent, SaysBehindTheWorkersErrorWhatIsToBlame) {
+  const std::string cause = "rank 1 exited with code 0";
+  const auto json = nlohmann::json::parse(error_file_for_parent({}, parse_error_file(kTorchs), 9, cause));
+  EXPECT_EQ(json["message"]["message"], "ValueError: bad; rank 1 exited with code 0");
+  EXPECT_EQ(json["message"]["extraInfo"]["timestamp"], "1700000000");
+}
+
 TEST(ErrorFileForParent, PassesATextFormOnAsItIs) {
   const std::string text = R"({"message": "out of luck", "timestamp": 3})";
   EXPECT_EQ(error_file_for_parent({}, parse_error_file(text), 9), text);
