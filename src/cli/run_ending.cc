@@ -49,13 +49,13 @@ std::string read_own_account(const FailureRecord& record) {
 
 std::string core_dump_of(const Verdict& verdict, const std::vector<FailureRecord>& records, const LaunchPlan& plan,
                          const std::string& folder) {
-  const bool by_signal = verdict.culprit && verdict.culprit->ending == FailureRecord::Ending::kSignaled;
+  const FailureRecord* const failure = verdict.failure();
+  const bool by_signal = failure != nullptr && failure->ending == FailureRecord::Ending::kSignaled;
   if (!plan.setup.core_dumps || !by_signal) return {};
-  if (verdict.culprit->node_rank != plan.nodes.front().node_rank) return {};  // it is on that node
+  if (failure->node_rank != plan.nodes.front().node_rank) return {};  // it is on that node
   std::error_code error;
-  EndedProcess process{verdict.culprit->pid, verdict.culprit->value,
-                       folder.empty() ? std::filesystem::current_path(error).string() : folder,
-                       verdict.culprit->core_dumped};
+  EndedProcess process{failure->pid, failure->value,
+                       folder.empty() ? std::filesystem::current_path(error).string() : folder, failure->core_dumped};
   process.limit_is_zero =
       std::any_of(plan.setup.limits.begin(), plan.setup.limits.end(),
                   [](const ResourceLimit& limit) { return limit.resource == RLIMIT_CORE && limit.soft == 0; });
@@ -74,6 +74,7 @@ RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, c
           .program = program,
           .logs = logs.string(),
           .python = python,
+          .asked_for_core = plan.setup.core_dumps,
           .colour = takes_colour(STDERR_FILENO)};
 }
 

@@ -131,7 +131,7 @@ std::string surroundings_line(const Verdict& verdict, const RunFactsForText& fac
 }
 
 std::string hint_line(const FailureRecord& culprit, const RunFactsForText& facts) {
-  const std::string hint = hint_for(culprit, facts.python, !facts.core_dump.empty());
+  const std::string hint = hint_for(culprit, facts.python, facts.asked_for_core);
   return hint.empty() ? hint : message_line(Severity::kHint, terminal_safe(hint), facts.colour);
 }
 
@@ -274,9 +274,9 @@ std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts) {
   text += doubt_line(verdict, facts);
   text += places_line(verdict, facts);
   text += surroundings_line(verdict, facts);
-  if (verdict.culprit && !facts.core_dump.empty()) {
-    text += message_line(Severity::kNote,
-                         fmt::format("core dump of rank {}: {}", verdict.culprit->rank, facts.core_dump), facts.colour);
+  if (const FailureRecord* const failure = verdict.failure(); failure != nullptr && !facts.core_dump.empty()) {
+    text += message_line(Severity::kNote, fmt::format("core dump of rank {}: {}", failure->rank, facts.core_dump),
+                         facts.colour);
   }
   if (verdict.culprit) text += hint_line(*verdict.culprit, facts);
   const std::string cause = message_line(Severity::kError, verdict_in_words(verdict), facts.colour);

@@ -259,6 +259,23 @@ TEST(VerdictText, ShowsWhereARankWasBesideTheOneThatLostItsPeer) {
   EXPECT_NE(text.find("lrun: note: seen before the stop: rank 2 is in read() of a pipe\n"), std::string::npos) << text;
 }
 
+TEST(VerdictText, NamesTheCoreDumpOfTheFailureAlsoAfterAnEarlyEnd) {
+  const std::string text = verdict_text(early_end(), {.core_dump = "/cores/core.4242"});
+  EXPECT_NE(text.find("lrun: note: core dump of rank 0: /cores/core.4242\n"), std::string::npos) << text;
+}
+
+TEST(VerdictText, AdvisesNoCoreToThoseWhoAskedForOneAndGotNone) {
+  Verdict verdict;
+  verdict.end.kind = RunEnd::Kind::kWorkerFailed;
+  verdict.culprit = failed(1);
+  verdict.culprit->evidence.clear();
+  verdict.culprit->cause = Cause::kOwnError;
+  verdict.culprit->value = 128 + SIGSEGV;  // of a shell, which dumped nothing
+  EXPECT_NE(verdict_text(verdict, {}).find("'--core'"), std::string::npos) << verdict_text(verdict, {});
+  const std::string asked = verdict_text(verdict, {.asked_for_core = true});
+  EXPECT_EQ(asked.find("--core"), std::string::npos) << asked;
+}
+
 TEST(VerdictText, OfALostPeerSaysWhereTheOthersWere) {
   Verdict verdict;
   verdict.end.kind = RunEnd::Kind::kWorkerFailed;
