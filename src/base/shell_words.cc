@@ -78,4 +78,10 @@ class ShellSplitter {
 
 std::optional<std::vector<std::string>> split_shell_words(std::string_view text) { return ShellSplitter(text).run(); }
 
+std::string quoted_for_shell(std::string_view word) {
+  std::string text = "'";
+  for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return text + "'";
+}
+
 }  // namespace lrun

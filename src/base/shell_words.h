@@ -12,4 +12,7 @@ namespace lrun {
 /// Nothing is expanded: '$HOME', '*' and '~' stay. Empty when a quote is not closed or a backslash ends the text.
 std::optional<std::vector<std::string>> split_shell_words(std::string_view text);
 
+/// A word for any shell that people have as their login shell.
+std::string quoted_for_shell(std::string_view word);
+
 }  // namespace lrun

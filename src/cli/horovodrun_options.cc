@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/nearest.h"
+#include "base/shell_words.h"
 #include "base/split.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
-#include "remote/ssh.h"
 
 namespace lrun {
 namespace {

@@ -6,6 +6,8 @@
 #include <array>
 #include <string_view>
 
+#include "base/shell_words.h"
+
 namespace lrun {
 namespace {
 
@@ -70,12 +72,6 @@ std::vector<std::string> ssh_to(const std::vector<std::string>& ssh, const Host&
 }
 
 }  // namespace
-
-std::string quoted_for_shell(const std::string& word) {
-  std::string text = "'";
-  for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return text + "'";
-}
 
 std::vector<std::string> ssh_command(const std::vector<std::string>& ssh, const Host& host, const std::string& lrun,
                                      const char* word) {

@@ -27,9 +27,6 @@ std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, c
 /// Why an ssh that ended with this status could not start lrun. \param last_line  that it has printed.
 std::string failure_in_words(int exit_code, const std::string& last_line, const std::string& lrun);
 
-/// A word for any shell that people have as their login shell.
-std::string quoted_for_shell(const std::string& word);
-
 /// The environment that a job's launchers get from where it was started: NAME=VALUE of all that is not a host's or a
 /// login's own (HOME, TMPDIR, DISPLAY, SSH_*, SLURM_*), and of what `wanted` names in any case.
 std::vector<std::string> carried_environment(const std::vector<std::string>& variables,

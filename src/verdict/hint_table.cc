@@ -7,6 +7,7 @@
 #include <csignal>
 #include <optional>
 
+#include "base/shell_words.h"
 #include "verdict/collective_name.h"
 #include "verdict/native_error.h"
 
@@ -123,7 +124,10 @@ std::string hint_of_fault(const FailureRecord& record) {
     const std::string_view place = report->own_place();
     const auto plus = place.rfind('+');
     if (!place.starts_with('/') || plus == std::string_view::npos) return {};
-    return fmt::format("'addr2line -Cfipe {} {}' names the source line", place.substr(0, plus), place.substr(plus + 1));
+    const std::string_view file = place.substr(0, plus);
+    const bool is_plain = file.find_first_of(" \t'\"\\$`&|;<>()*?[]#~!{}") == std::string_view::npos;
+    return fmt::format("'addr2line -Cfipe {} {}' names the source line",
+                       is_plain ? std::string(file) : quoted_for_shell(file), place.substr(plus + 1));
   }
   return {};
 }
@@ -131,11 +135,13 @@ std::string hint_of_fault(const FailureRecord& record) {
 /// A fault of the program that said nothing of it.
 constexpr std::array kFaults{SIGSEGV, SIGABRT, SIGFPE, SIGTRAP, SIGBUS, SIGILL};
 
-std::string hint_of_silent_fault(const FailureRecord& record, bool asked_for_core) {
+/// \param in_python  whose own debugger, which --debug-rank starts, does not see a signal
+std::string hint_of_silent_fault(const FailureRecord& record, bool in_python, bool asked_for_core) {
   const bool is_fault = std::any_of(kFaults.begin(), kFaults.end(), [&](int fault) { return record.ended_by(fault); });
   const bool silent = record.error.empty() && record.location.empty();
   if (!is_fault || !silent) return {};
-  return fmt::format("'--debug-rank {}' runs it in a debugger{}", record.rank,
+  const std::string debugger = in_python ? fmt::format(" --wrap@{} \"gdb --args\"", record.rank) : std::string();
+  return fmt::format("'--debug-rank {}{}' runs it in a debugger{}", record.rank, debugger,
                      asked_for_core ? "" : "; '--core' keeps its memory for one");
 }
 
@@ -205,7 +211,7 @@ const HintRule* find_hint(std::string_view line) {
 namespace {
 
 /// What gives the hint when no rule asks for more than the record.
-std::string general_hint_for(const FailureRecord& record, bool asked_for_core) {
+std::string general_hint_for(const FailureRecord& record, bool in_python, bool asked_for_core) {
   if (const std::string_view hint = hint_of_cause(record); !hint.empty()) return std::string(hint);
   if (record.cause == Cause::kExecFailed) return {};
   if (const HintRule* rule = find_hint(record.error)) return std::string(rule->hint);
@@ -215,14 +221,14 @@ std::string general_hint_for(const FailureRecord& record, bool asked_for_core) {
   if (std::string hint = hint_of_fault(record); !hint.empty()) return hint;
   if (const std::string_view hint = hint_of_ending(record); !hint.empty()) return std::string(hint);
   const bool by_itself = record.cause == Cause::kFatalSignal || record.cause == Cause::kOwnError;
-  return by_itself ? hint_of_silent_fault(record, asked_for_core) : std::string();
+  return by_itself ? hint_of_silent_fault(record, in_python, asked_for_core) : std::string();
 }
 
 }  // namespace
 
 std::string hint_for(const FailureRecord& record, std::string_view python, bool asked_for_core) {
   constexpr std::string_view kUnknown = "'which python3' tells which runs";
-  std::string hint = general_hint_for(record, asked_for_core);
+  std::string hint = general_hint_for(record, !python.empty(), asked_for_core);
   const std::size_t at = hint.find(kUnknown);
   if (at != std::string::npos && !python.empty()) {
     hint.replace(at, kUnknown.size(), "it is '" + std::string(python) + "'");

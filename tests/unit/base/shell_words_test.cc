@@ -31,5 +31,10 @@ TEST(ShellWords, ThatAreNotWholeAreNone) {
     EXPECT_EQ(split_shell_words(text), std::nullopt) << text;
 }
 
+TEST(ShellWords, QuotedAreOneWord) {
+  EXPECT_EQ(quoted_for_shell("it's"), "'it'\\''s'");
+  EXPECT_EQ(split_shell_words(quoted_for_shell("/my run/it's $1")), (Words{"/my run/it's $1"}));
+}
+
 }  // namespace
 }  // namespace lrun

@@ -20,7 +20,6 @@ TEST(Ssh, StartsLrunWithoutAQuestionAndGivesUpOnSilentHosts) {
       "ssh -p 22 -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=2 -o ServerAliveCountMax=3 "
       "-o ControlMaster=no -o ControlPath=none -o ClearAllForwardings=yes -o RemoteCommand=none -T "
       "-p 2222 -l bob a exec '/opt/my lrun' @node");
-  EXPECT_EQ(quoted_for_shell("it's"), "'it'\\''s'");
 }
 
 TEST(Ssh, FailuresAreToldInItsOwnWords) {

@@ -142,11 +142,16 @@ TEST(HintFor, ACrashThatNobodyExplainsIsWhatToTypeNext) {
   record.evidence = {"step 3"};
   EXPECT_EQ(hint_for(record), "'--debug-rank 1' runs it in a debugger; '--core' keeps its memory for one");
   EXPECT_EQ(hint_for(record, "", true), "'--debug-rank 1' runs it in a debugger");
+  EXPECT_EQ(hint_for(record, "/usr/bin/python3", true),
+            "'--debug-rank 1 --wrap@1 \"gdb --args\"' runs it in a debugger")
+      << "pdb does not see a signal";
   record.location = "train.py:40 in step";
   EXPECT_EQ(hint_for(record), "");
   record.location = "train+0x5678";
   record.evidence = {"lrun: SIGSEGV at address 0x10 in /home/me/train+0x5678"};
   EXPECT_EQ(hint_for(record), "'addr2line -Cfipe /home/me/train 0x5678' names the source line");
+  record.evidence = {"lrun: SIGSEGV at address 0x10 in /home/me/my run/train+0x5678"};
+  EXPECT_EQ(hint_for(record), "'addr2line -Cfipe '/home/me/my run/train' 0x5678' names the source line");
 }
 
 TEST(HintFor, AnEarlyEndIsHowRanksComeToTheSameNumberOfSteps) {
