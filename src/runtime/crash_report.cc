@@ -26,14 +26,31 @@ constexpr std::array kFaults{SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 constexpr std::size_t kMostFrames = 48;
 constexpr std::size_t kMostNameBytes = 512;
 
+/// The name of a file, cut to what fits.
+class Name {
+ public:
+  void set(std::string_view text) {
+    size_ = std::min(text.size(), bytes_.size());
+    std::memcpy(bytes_.data(), text.data(), size_);
+  }
+  /// What a symbolic link leads to.
+  void set_to_target_of(const char* link) {
+    const ssize_t size = ::readlink(link, bytes_.data(), bytes_.size());
+    size_ = size < 0 ? 0 : static_cast<std::size_t>(size);
+  }
+  [[nodiscard]] std::string_view text() const { return {bytes_.data(), size_}; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+
+ private:
+  std::array<char, kMostNameBytes> bytes_{};
+  std::size_t size_ = 0;
+};
+
 /// One place in the machine code: after find_modules() in which file, and where there.
 struct Place {
   std::uintptr_t address = 0;
   std::uintptr_t offset = 0;
-  std::array<char, kMostNameBytes> name{};
-  std::size_t name_size = 0;
-
-  [[nodiscard]] std::string_view file() const { return {name.data(), name_size}; }
+  Name file;
 };
 
 /// All that a report needs. Not on the stack, which may be what is used up; one thread reports.
@@ -41,6 +58,8 @@ struct CrashReport {
   std::array<void*, kMostFrames> frames{};
   std::array<Place, kMostFrames> places{};
   std::size_t count = 0;
+  Name program;          ///< the executable
+  Name folder_of_torch;  ///< with a slash at its end; empty: LibTorch is not there
   std::array<char, 8192> maps{};
   std::array<char, 4096> text{};
   std::size_t size = 0;
@@ -57,9 +76,9 @@ struct CrashReport {
     add({digits.data(), static_cast<std::size_t>(end - digits.data())});
   }
   void add_place(const Place& place) {
-    add(place.name_size == 0 ? std::string_view("unknown code") : place.file());
-    add(place.name_size == 0 ? " " : "+");
-    add_hex(place.name_size == 0 ? place.address : place.offset);
+    add(place.file.empty() ? std::string_view("unknown code") : place.file.text());
+    add(place.file.empty() ? " " : "+");
+    add_hex(place.file.empty() ? place.address : place.offset);
   }
 };
 
@@ -100,6 +119,8 @@ Mapping parse_mapping(std::string_view line) {
   return mapping;
 }
 
+std::string_view folder_of(std::string_view file) { return file.substr(0, file.rfind('/') + 1); }  // npos + 1 is 0
+
 /// What addr2line wants: in a program that is loaded where it was linked to, the address itself.
 std::uintptr_t offset_in(std::uintptr_t address, std::uintptr_t begin_of_file) {
   ElfW(Ehdr) header{};
@@ -112,14 +133,15 @@ class ModuleFinder {
   void look_at(std::string_view line) {
     const Mapping mapping = parse_mapping(line);
     if (mapping.file.empty()) return;
+    const std::string_view folder = folder_of(mapping.file);
+    if (mapping.file.substr(folder.size()).starts_with("libtorch")) crash.folder_of_torch.set(folder);
     if (mapping.inode != inode_) begin_ = 0;
     inode_ = mapping.inode;
     if (mapping.file_offset == 0 && mapping.is_readable) begin_ = mapping.begin;
     for (std::size_t i = 0; i < crash.count && begin_ != 0; ++i) {
       Place& place = crash.places[i];
       if (place.address < mapping.begin || place.address >= mapping.end) continue;
-      place.name_size = std::min(mapping.file.size(), place.name.size());
-      std::memcpy(place.name.data(), mapping.file.data(), place.name_size);
+      place.file.set(mapping.file);
       place.offset = offset_in(place.address, begin_);
     }
   }
@@ -130,6 +152,7 @@ class ModuleFinder {
 };
 
 void find_modules() {
+  crash.program.set_to_target_of("/proc/self/exe");
   const int maps = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   ModuleFinder finder;
   std::size_t kept = 0;
@@ -147,12 +170,15 @@ void find_modules() {
   if (maps >= 0) ::close(maps);
 }
 
-/// Code that nobody wrote for this program.
+/// Code that nobody wrote for this program, as far as its place tells.
 bool is_of_library(std::string_view file) {
-  constexpr std::array<std::string_view, 10> kLibraries{"libtorch", "libc10",  "liblrun", "libgomp",  "libstdc++",
-                                                        "libc.so",  "libm.so", "libgcc",  "ld-linux", "libcu"};
-  const std::string_view name = file.substr(file.rfind('/') + 1);  // npos + 1 is 0
-  return std::any_of(kLibraries.begin(), kLibraries.end(), [&](auto library) { return name.starts_with(library); });
+  constexpr std::array<std::string_view, 5> kSystem{"/lib/", "/lib32/", "/lib64/", "/usr/", "/opt/"};
+  constexpr std::array<std::string_view, 2> kOfPython{"/site-packages/", "/dist-packages/"};
+  if (file == crash.program.text()) return false;
+  const std::string_view folder = folder_of(file);
+  return folder == crash.folder_of_torch.text() || file.substr(folder.size()).starts_with("liblrun") ||
+         std::ranges::any_of(kSystem, [&](auto system) { return folder.starts_with(system); }) ||
+         std::ranges::any_of(kOfPython, [&](auto packages) { return folder.find(packages) != folder.npos; });
 }
 
 struct Registers {
@@ -217,7 +243,7 @@ void tell(int signal_number, const siginfo_t& info) {
   crash.add_place(crash.places[0]);
   const auto places = std::span(crash.places).first(crash.count);
   const auto own = std::ranges::find_if(
-      places, [](const Place& place) { return place.name_size > 0 && !is_of_library(place.file()); });
+      places, [](const Place& place) { return !place.file.empty() && !is_of_library(place.file.text()); });
   if (own != places.begin() && own != places.end()) {
     crash.add(", called from ");
     crash.add_place(*own);

@@ -96,6 +96,17 @@ TEST_F(CrashReport, NamesTheProgramsOwnCallOfALibrary) {
   EXPECT_NE(end.said.find(", called from " + own_program() + "+0x"), std::string::npos) << end.said;
 }
 
+TEST_F(CrashReport, TakesNoInstalledPackageForTheProgramsOwn) {
+  void* const package = ::dlopen(LRUN_TEST_PACKAGE, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(package, nullptr) << ::dlerror();
+  const auto write = std::bit_cast<void (*)(volatile int*)>(::dlsym(package, "lrun_test_write"));
+  ASSERT_NE(write, nullptr);
+  const End end = end_of([&] { write(pointer_to<int*>("10")); });
+  EXPECT_EQ(end.signal_number, SIGSEGV);
+  EXPECT_NE(end.said.find("/site-packages/"), std::string::npos) << end.said;
+  EXPECT_NE(end.said.find(", called from " + own_program() + "+0x"), std::string::npos) << end.said;
+}
+
 TEST_F(CrashReport, NamesWhoeverCallsNothing) {
   const End end = end_of([] { pointer_to<void (*)()>("0")(); });
   EXPECT_EQ(end.signal_number, SIGSEGV);
