@@ -321,7 +321,8 @@ void NodeRun::write_result(const Verdict& verdict, const std::vector<FailureReco
   events_.run_ended(verdict);
   const Folder* const folder = folders_.run();
   if (folder == nullptr) return;
-  const std::string hint = verdict.culprit ? hint_for(*verdict.culprit, facts_.python, plan_.setup.core_dumps) : std::string();
+  const std::string hint =
+      verdict.culprit ? hint_for(*verdict.culprit, facts_.python, plan_.setup.core_dumps) : std::string();
   const std::string json = result_json(plan_.run_id, verdict, records, text, hint);
   const int error = replace_file(*folder, "result.json", json, 0600);
   if (error != 0) warn(fmt::format("no result.json: {}", std::generic_category().message(error)));

@@ -22,8 +22,8 @@ std::system_error error_of(const StartFailure& failure, const NodePlan& node);
 /// What torchrun's summary shows of an error file: its call stack, else its message.
 std::string read_own_account(const FailureRecord& record);
 
-/// Where the core dump of Verdict::failure() is, in words, or why there is none; empty: nobody asked for one, or its end asks for
-/// none.
+/// Where the core dump of Verdict::failure() is, in words, or why there is none; empty: nobody asked for one, or its
+/// end asks for none.
 /// \param folder  that the workers started in; empty: lrun's own
 std::string core_dump_of(const Verdict& verdict, const std::vector<FailureRecord>& records, const LaunchPlan& plan,
                          const std::string& folder);

@@ -13,7 +13,8 @@ inline constexpr const char* kErrorFileVariable = "TORCHELASTIC_ERROR_FILE";
 
 /// Leaves the root cause of a failed run where TORCHELASTIC_ERROR_FILE of lrun's own environment points, as torchrun
 /// does for the launcher or scheduler around it: the own error file of Verdict::failure() with the exit code, or what
-/// is known, and in its message the rank that ended with 0 where one is to blame. Nothing where the variable is not set or nobody is to blame (a run that was stopped).
+/// is known, and in its message the rank that ended with 0 where one is to blame. Nothing where the variable is not set
+/// or nobody is to blame (a run that was stopped).
 /// \return what went wrong with it, for a warning; empty when nothing did.
 std::string leave_error_file(const Environment& environment, const Verdict& verdict);
 

@@ -29,8 +29,10 @@ void give_generator(const c10::OperatorHandle& operation, c10::DispatchKeySet ke
 
 void register_kernels() {
   // Never destroyed: a program may end while a replica still runs.
-  static auto& others = *new torch::Library(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
-  static auto& aten = *new torch::Library(torch::Library::IMPL, "aten", kKey, __FILE__, __LINE__);
+  // Its own name for the file: the compiler's holds the folder of whoever built the library.
+  constexpr const char* kFile = "thread_generator.cc";
+  static auto& others = *new torch::Library(torch::Library::IMPL, "_", kKey, kFile, __LINE__);
+  static auto& aten = *new torch::Library(torch::Library::IMPL, "aten", kKey, kFile, __LINE__);
   others.fallback(torch::CppFunction::makeFallthrough());
   auto& dispatcher = c10::Dispatcher::singleton();
   for (const auto& name : dispatcher.getAllOpNames()) {

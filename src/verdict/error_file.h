@@ -29,8 +29,8 @@ struct ErrorFile {
 std::optional<ErrorFile> parse_error_file(std::string_view text);
 
 /// What lrun leaves in the error file of its own parent, which may be torchrun or another lrun: the worker's own file
-/// with the exit code added, or, without one, what is known about `record`. One JSON object. `cause` is what is to blame
-/// where that is not the worker; it comes behind the message.
+/// with the exit code added, or, without one, what is known about `record`. One JSON object. `cause` is what is to
+/// blame where that is not the worker; it comes behind the message.
 std::string error_file_for_parent(const FailureRecord& record, const std::optional<ErrorFile>& own, int exit_code,
                                   const std::string& cause = {});
 

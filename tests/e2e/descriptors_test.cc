@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,15 @@ constexpr const char* kConnected =
     "&& "
     "> $0/$RANK; until [ $(ls $0 | wc -l) = $WORLD_SIZE ]; do sleep 0.05; done";
 
+/// Forty workers are more than the CPUs of most machines.
+bool warns_of_nothing_but_crowded_cpus(const std::string& err) {
+  std::istringstream lines(err);
+  for (std::string line; std::getline(lines, line);) {
+    if (contains(line, "lrun: warning: ") && !contains(line, "workers on ")) return false;
+  }
+  return true;
+}
+
 TEST_P(Descriptors, AreEnoughWhereLrunSaysSo) {
   const TemporaryFolder folder;
   const Words count{"-n", std::to_string(kWorkers)};
@@ -55,7 +65,7 @@ TEST_P(Descriptors, AreEnoughWhereLrunSaysSo) {
   const int needed = kWorkers * GetParam().of_worker + kOfLauncher;
   LrunProcess lrun(joined(joined(count, GetParam().options), program), limited_to(needed));
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
-  EXPECT_FALSE(contains(lrun.err(), "lrun: warning: ")) << lrun.err();
+  EXPECT_TRUE(warns_of_nothing_but_crowded_cpus(lrun.err())) << lrun.err();
 }
 
 TEST_P(Descriptors, AreToldToBeTooFewBeforeAnythingStarts) {

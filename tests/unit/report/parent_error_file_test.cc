@@ -21,11 +21,10 @@ TEST(ParentErrorFile, IsThatOfTheFailureAndNamesTheRankThatEndedEarly) {
   waited.cause = Cause::kPeerLost;
   waited.error = "RuntimeError: Connection closed by peer";
   waited.evidence = {"    dist.all_reduce(t)", waited.error};
-  waited.error_file = folder.script(
-      "error.json",
-      R"({"message": {"message": "RuntimeError: Connection closed by peer",)"
-      R"( "extraInfo": {"py_callstack": "Traceback …", "timestamp": "1700000000"}}})",
-      false);
+  waited.error_file = folder.script("error.json",
+                                    R"({"message": {"message": "RuntimeError: Connection closed by peer",)"
+                                    R"( "extraInfo": {"py_callstack": "Traceback …", "timestamp": "1700000000"}}})",
+                                    false);
   const std::string file = folder / "parent.json";
   const Environment environment({{kErrorFileVariable, file}});
   ASSERT_EQ(leave_error_file(environment, judge({RunEnd::Kind::kWorkerFailed}, {early, waited})), "");
