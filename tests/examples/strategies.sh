@@ -2,6 +2,7 @@
 # The loss over the whole batch, the real training and the strategies of one's own: what a strategy may change, and what not.
 # shellcheck source=tests/examples/common.sh
 source "$(dirname "$0")/common.sh"
+unset "${!LRUN_@}"  # lrun warns of those that it does not know; here it is to warn of nothing
 
 # losses WHEN FILE: over the whole batch, then within the parts
 losses() { sed -nE "s/^(.*[] ])?$1: loss ([0-9.]+) over the whole batch, ([0-9.]+) within [0-9]+ parts\$/\2 \3/p" "$2"; }
