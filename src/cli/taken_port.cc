@@ -9,11 +9,11 @@
 namespace lrun {
 
 TakenPort explain_taken_port(const LaunchPlan& plan, const std::string& secret) {
-  constexpr Duration kPatience(1000);
+  constexpr Duration kTimeToAnswer(1000);
   const std::string address = loopback_address_of(plan.rendezvous ? plan.rendezvous->host : plan.master_addr);
   const int port = plan.rendezvous ? plan.rendezvous->port : plan.master_port.value_or(0);
   const PortOwner owner =
-      owner_of_port(address.empty() ? "127.0.0.1" : address, static_cast<std::uint16_t>(port), secret, kPatience);
+      owner_of_port(address.empty() ? "127.0.0.1" : address, static_cast<std::uint16_t>(port), secret, kTimeToAnswer);
   TakenPort taken;
   if (!owner.who.empty()) taken.why = "; " + owner.who;
   if (!plan.rendezvous) {

@@ -22,10 +22,11 @@ namespace lrun {
 namespace {
 
 constexpr const char* kLockName = "lock";
+constexpr const char* kNameBeforeBegin = "lock.new";  ///< of the lock: others do not see the run yet
 constexpr std::size_t kMostAddressBytes = 4096;
 
 Fd make_lock(const Folder& run_directory) {
-  Fd lock(::openat(run_directory.fd(), kLockName, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  Fd lock(::openat(run_directory.fd(), kNameBeforeBegin, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (lock) keep_for_owner(lock.get());
   return lock;
 }
@@ -99,6 +100,11 @@ bool holds_fewer_folders(const Folder& folder, std::size_t count) {
   return ::fstat(folder.fd(), &status) == 0 && status.st_nlink >= kOwnLinks && status.st_nlink - kOwnLinks <= count;
 }
 
+bool is_file(const std::filesystem::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
 /// Nobody else can put something else in its place: in a folder that all write to, its sticky bit keeps them from it.
 bool is_folder_of_ours(const std::filesystem::path& path) {
   struct stat status {};
@@ -133,14 +139,19 @@ std::string make_run_id() {
 }
 
 RunDirectory::RunDirectory(const std::filesystem::path& path)
-    : state_(open_state_folder(path.parent_path())), folder_(state_.make_new(path.filename())) {}
+    : state_(open_state_folder(path.parent_path())),
+      folder_(state_.make_new(path.filename())),
+      lock_(make_lock(folder_)) {
+  if (!lock_ || !take_lock(lock_.get())) refuse_to_lock(errno);
+}
 
 void RunDirectory::begin(std::string_view run_name) {
-  lock_ = make_lock(folder_);
-  if (!lock_ || !take_lock(lock_.get())) {
-    throw std::system_error(errno, std::generic_category(), "lock '" + path().string() + "'");
-  }
   (void)write_all(lock_.get(), run_name);  // without room on the disk the run is known by its folder alone
+  if (::renameat(folder_.fd(), kNameBeforeBegin, folder_.fd(), kLockName) != 0) refuse_to_lock(errno);
+}
+
+void RunDirectory::refuse_to_lock(int error) const {
+  throw std::system_error(error, std::generic_category(), "lock '" + path().string() + "'");
 }
 
 void RunDirectory::prune_others(std::size_t kept, std::size_t tolerated) const { prune_runs(state_, kept, tolerated); }
@@ -158,10 +169,7 @@ bool is_run_id(std::string_view name) {
          });
 }
 
-bool is_run(const std::filesystem::path& folder) {
-  struct stat status {};
-  return ::lstat((folder / kLockName).c_str(), &status) == 0 && S_ISREG(status.st_mode);
-}
+bool is_run(const std::filesystem::path& folder) { return is_file(folder / kLockName); }
 
 std::string run_name_of(const std::filesystem::path& run_directory) {
   return read_small_file(run_directory / kLockName, kMostAddressBytes).value_or("");
@@ -174,7 +182,8 @@ std::filesystem::file_time_type time_of_run(const std::filesystem::path& run_dir
 }
 
 bool is_stale(const std::filesystem::path& run_directory) {
-  const Fd lock(::open((run_directory / kLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const char* const name = is_run(run_directory) ? kLockName : kNameBeforeBegin;
+  const Fd lock(::open((run_directory / name).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   return lock && ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0;
 }
 
@@ -185,7 +194,8 @@ void prune_runs(const Folder& state_folder, std::size_t kept, std::size_t tolera
   std::filesystem::directory_iterator entry(state_folder.by_descriptor(), error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::filesystem::path& run = entry->path();
-    if (is_run_id(run.filename().string()) && is_folder_of_ours(run) && is_run(run)) runs.push_back(run);
+    const bool has_lock = is_run(run) || is_file(run / kNameBeforeBegin);
+    if (is_run_id(run.filename().string()) && is_folder_of_ours(run) && has_lock) runs.push_back(run);
   }
   if (runs.size() <= std::max(kept, tolerated)) return;
   std::sort(runs.begin(), runs.end());

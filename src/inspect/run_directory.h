@@ -20,16 +20,17 @@ std::string make_run_id();
 bool is_run_id(std::string_view name);
 
 /// The folder of one run, 0700: events.jsonl, result.json, control.sock and, unless --log-dir names another place, the
-/// log files. Others see it as a run from begin() on, and as a living one by the lock that it holds from then on.
+/// log files. Others see it as a run from begin() on, and as a living one by its lock; the lock is held from the first,
+/// so that what a launcher leaves that is killed before is removed with old runs.
 class RunDirectory {
  public:
   /// \param path  its parent is made, too, where it is missing
-  /// \throws std::system_error  the folder cannot be made, or others may change what is in its parent.
+  /// \throws std::system_error  the folder or its lock cannot be made, or others may change what is in its parent.
   explicit RunDirectory(const std::filesystem::path& path);
 
   /// The run has begun, and answers through its control socket.
   /// \param run_name  what the job is called besides (--rdzv-id), for run_name_of(); may be empty.
-  /// \throws std::system_error  the lock cannot be made.
+  /// \throws std::system_error  the lock cannot be renamed.
   void begin(std::string_view run_name);
 
   [[nodiscard]] const Folder& folder() const { return folder_; }
@@ -42,12 +43,14 @@ class RunDirectory {
   void remove();
 
  private:
+  [[noreturn]] void refuse_to_lock(int error) const;
+
   Folder state_;
   Folder folder_;
   Fd lock_;
 };
 
-/// True of a folder that an lrun made for a run: it has a lock.
+/// True of a folder that an lrun made for a run, once that has begun.
 bool is_run(const std::filesystem::path& folder);
 
 /// What the run's job is called besides the name of the folder; empty: nothing, or it cannot be read.

@@ -72,11 +72,13 @@ void check_events(const fs::path& file, Problems& problems) {
 void check_run_folder(const fs::path& run, const RunPlan& plan, Problems& problems) {
   const bool killed = launcher_was_killed(plan);
   const bool never_ran = plan.expected.reason == "start_failed";
-  if (!is_free(run / "lock")) problems.push_back("the run's lock is held");
+  const bool began = fs::exists(run / "lock");
+  if (!began && !killed && !never_ran) problems.push_back("the run has no lock");
+  if (began && !is_free(run / "lock")) problems.push_back("the run's lock is held");
   for (const fs::path& entry : entries_of(run)) {
     const std::string name = entry.filename();
     const bool expected = name == "lock" || name == "events.jsonl" || name == "result.json" ||
-                          name.starts_with("attempt_") || (killed && name == "control.sock");
+                          name.starts_with("attempt_") || (killed && (name == "control.sock" || name == "lock.new"));
     if (!expected) problems.push_back("the run folder holds " + name);
   }
   if (!killed && !never_ran) check_events(run / "events.jsonl", problems);

@@ -67,6 +67,20 @@ TEST_F(RunDirectoryTest, PruningKeepsTheNewestTheLivingAndWhatIsNoRun) {
   EXPECT_EQ(left, (std::set<std::string>{"00-another-lock", "00-not-a-run", run(0), run(3), run(4)}));
 }
 
+TEST_F(RunDirectoryTest, PruningTakesWhatALauncherLeftThatWasKilledBeforeItsRunBegan) {
+  const std::string abandoned = "20260102-030400-abc123";
+  const std::string starting = "20260102-030401-abc123";
+  const std::string begun = "20260102-030402-abc123";
+  { const RunDirectory run(state_ / abandoned); }
+  const RunDirectory living(state_ / starting);
+  (void)begun_run(state_ / begun);
+  EXPECT_FALSE(is_run(state_ / abandoned));
+  prune_runs(Folder::open(state_), 1, 1);
+  EXPECT_FALSE(std::filesystem::exists(state_ / abandoned));
+  EXPECT_TRUE(std::filesystem::exists(state_ / starting));
+  EXPECT_TRUE(std::filesystem::exists(state_ / begun));
+}
+
 TEST_F(RunDirectoryTest, PruningCountsRunsOnly) {
   for (int i = 0; i < 20; ++i) std::filesystem::create_directory(state_ / ("zz" + std::to_string(i)));
   const std::vector<std::string> runs{make_run_id(), make_run_id()};
