@@ -7,8 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <string>
+#include <string_view>
+
 #include "base/fd.h"
 #include "process/launcher_beat.h"
+#include "process/process_title.h"
 
 namespace lrun {
 namespace {
@@ -41,10 +45,12 @@ Pause next_pause(Duration heartbeat, const std::atomic<SteadyTime>& last_beat) {
 void wake(int process) { ::syscall(SYS_pidfd_send_signal, process, SIGCONT, nullptr, 0); }
 
 /// The life of the waker, with all signals blocked: async-signal-safe calls only.
-[[noreturn]] void wake_the_other(int guard, int launcher, Duration heartbeat, const std::atomic<SteadyTime>& beat) {
+[[noreturn]] void wake_the_other(int guard, int launcher, Duration heartbeat, const std::atomic<SteadyTime>& beat,
+                                 std::string_view title) {
   constexpr int kPauseMs = 100;  // in order, the guard ends sooner, and this process with it
   ::setsid();                    // a signal to the guard's group is not for this process
   ::prctl(PR_SET_NAME, kWakerName);
+  set_process_title(title);
   ::dup2(guard, kGuard);
   ::dup2(launcher, kLauncher);
   close_from(kLauncher + 1);
@@ -63,13 +69,14 @@ void wake(int process) { ::syscall(SYS_pidfd_send_signal, process, SIGCONT, null
 Waker::Waker(pid_t guard, const PidFd& launcher, Duration heartbeat, const std::atomic<SteadyTime>& beat) {
   const Fd guards(static_cast<int>(::syscall(SYS_pidfd_open, guard, 0)));
   if (!guards || launcher.poll_fd() < 0) return;
+  const std::string title = std::string(kWakerName) + " of process " + std::to_string(guard);
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &before);
   // A fork without a signal to the parent at its end: none of the children that an ordinary wait is about.
   pid_ = static_cast<pid_t>(::syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
-  if (pid_ == 0) wake_the_other(guards.get(), launcher.poll_fd(), heartbeat, beat);
+  if (pid_ == 0) wake_the_other(guards.get(), launcher.poll_fd(), heartbeat, beat, title);
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 

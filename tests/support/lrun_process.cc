@@ -247,6 +247,8 @@ std::filesystem::path LrunProcess::run_folder() const {
   return {};
 }
 
+std::vector<pid_t> LrunProcess::children() const { return living_children(pid_); }
+
 pid_t LrunProcess::launcher_pid() const {
   std::vector<pid_t> children = living_children(pid_);
   std::erase_if(children, [](pid_t pid) { return program_name(pid) == kWakerName; });

@@ -67,6 +67,8 @@ class LrunProcess {
   [[nodiscard]] const std::filesystem::path& state() const { return state_.path(); }
   /// The folder of the one run.
   [[nodiscard]] std::filesystem::path run_folder() const;
+  /// Of lrun's outer process: the launcher, the waker, and what it has adopted.
+  [[nodiscard]] std::vector<pid_t> children() const;
   /// The inner process of the two that lrun is.
   [[nodiscard]] pid_t launcher_pid() const;
   /// Living processes of this run but lrun's own.
