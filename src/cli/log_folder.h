@@ -32,7 +32,7 @@ class LogFolder {
   /// \param again  how often an attempt with this number was started before, as after a change of nodes
   static std::string of_attempt(int number, int again);
 
-  /// Removes what make() made, if nobody left a file in it.
+  /// Removes the new folder below TMPDIR, which nobody asked for, if nobody left a file in it.
   void remove_when_unused() const;
 
  private:

@@ -365,5 +365,15 @@ TEST(Output, TorchrunsTemporaryFolderGoesWhenNobodyLeftAFile) {
   EXPECT_NE(files.front().find("/attempt_0/0/stdout.log"), std::string::npos) << files.front();
 }
 
+TEST(Output, TorchrunsFolderBelowLogDirStaysWithoutAFile) {
+  const TemporaryFolder folder;
+  LrunProcess lrun({"--compat=torchrun", "--log-dir", folder.path().string(), "--no-python", "echo", "hello"});
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  std::vector<std::filesystem::path> runs;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) runs.push_back(entry.path());
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_TRUE(std::filesystem::is_directory(runs.front() / "attempt_0" / "0")) << runs.front();
+}
+
 }  // namespace
 }  // namespace lrun::test
