@@ -49,6 +49,8 @@ void wake(int process) { ::syscall(SYS_pidfd_send_signal, process, SIGCONT, null
                                  std::string_view title) {
   constexpr int kPauseMs = 100;  // in order, the guard ends sooner, and this process with it
   ::setsid();                    // a signal to the guard's group is not for this process
+  // Stopped itself, it would outlive a guard that is killed: the kernel continues it then. A guard that lives kills it.
+  ::prctl(PR_SET_PDEATHSIG, SIGCONT);
   ::prctl(PR_SET_NAME, kWakerName);
   set_process_title(title);
   ::dup2(guard, kGuard);

@@ -78,6 +78,24 @@ std::vector<Fault> faults() {
 INSTANTIATE_TEST_SUITE_P(Stopped, StoppedLrun, ::testing::ValuesIn(faults()),
                          [](const auto& instance) { return name_of(instance.param); });
 
+class StoppedWaker : public ::testing::TestWithParam<Process> {};
+
+TEST_P(StoppedWaker, IsNotLeftWhereAnotherProcessIsKilled) {
+  LrunProcess lrun({"-n", "1", "sh", "-c", "setsid sleep 1000 & echo ready; exec sleep 1000"});
+  ASSERT_TRUE(lrun.wait_for("[0] ready")) << lrun.err();
+  const pid_t launcher = lrun.launcher_pid();
+  const pid_t waker = lrun.waker_pid();
+  if (waker < 0) GTEST_SKIP() << "there are no pidfds here";
+  ::kill(waker, SIGSTOP);
+  ASSERT_TRUE(eventually([&] { return process_state(waker) == 'T'; }));
+  ::kill(GetParam() == Process::kGuard ? lrun.pid() : launcher, SIGKILL);
+  (void)lrun.wait();
+  EXPECT_TRUE(eventually([&] { return lrun.processes().empty(); })) << process_state(waker);
+}
+
+INSTANTIATE_TEST_SUITE_P(Killed, StoppedWaker, ::testing::Values(Process::kGuard, Process::kLauncher),
+                         [](const auto& instance) { return instance.param == Process::kGuard ? "Guard" : "Launcher"; });
+
 TEST(Stopped, AGuardIsContinuedByTheEndOfItsRun) {
   const TemporaryFolder folder;
   const std::string go = folder.path() / "go";

@@ -255,6 +255,12 @@ pid_t LrunProcess::launcher_pid() const {
   return children.empty() ? -1 : children.front();
 }
 
+pid_t LrunProcess::waker_pid() const {
+  const std::vector<pid_t> children = living_children(pid_);
+  const auto waker = std::ranges::find(children, kWakerName, program_name);
+  return waker == children.end() ? -1 : *waker;
+}
+
 bool LrunProcess::is_process(pid_t pid) const {
   return environment_of(pid).find(mark_) != std::string::npos && process_state(pid) != 'Z';
 }

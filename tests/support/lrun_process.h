@@ -71,6 +71,8 @@ class LrunProcess {
   [[nodiscard]] std::vector<pid_t> children() const;
   /// The inner process of the two that lrun is.
   [[nodiscard]] pid_t launcher_pid() const;
+  /// The one that continues the other two; -1: there is none.
+  [[nodiscard]] pid_t waker_pid() const;
   /// Living processes of this run but lrun's own.
   [[nodiscard]] std::vector<pid_t> workers() const;
   /// True of a living process of this run.
