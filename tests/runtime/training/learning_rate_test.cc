@@ -174,10 +174,11 @@ TEST(Horovod, ScalesTheRateOfACheckpointForItsOwnWorldAndOnce) {
         return rates.front();
       };
       const std::string who = "saved by " + saved.name + " and loaded by " + loaded.name;
+      // One rank is the first to load: how LibTorch guards what it makes then is invisible to ThreadSanitizer.
+      EXPECT_DOUBLE_EQ(rate_after({"horovod", 4}, {"horovod", 1}), 0.05) << who;
       EXPECT_EQ(rate_after({"horovod", 3}, {"horovod", 3}), 0.1 * 3 * 0.5) << who;
       EXPECT_DOUBLE_EQ(rate_after({"horovod", 2}, {"horovod", 4}), 0.2) << who;
       EXPECT_DOUBLE_EQ(rate_after({"horovod", 4}, {"horovod", 3}), 0.15) << who;
-      EXPECT_DOUBLE_EQ(rate_after({"horovod", 4}, {"horovod", 1}), 0.05) << who;
       EXPECT_DOUBLE_EQ(rate_after({"horovod", 4}, {"ddp", 2}), 0.05) << who;
       EXPECT_DOUBLE_EQ(rate_after({"horovod", 4}, {"ddp_sharded", 2}), 0.05) << who;
       EXPECT_DOUBLE_EQ(rate_after({"ddp", 2}, {"horovod", 2}), 0.1) << who;
