@@ -63,7 +63,7 @@ std::optional<StartFailure> Attempt::start() {
   RunFacts facts{.master_port = membership_.master_port,
                  .master_addr = membership_.master_addr,
                  .restart_count = membership_.attempt,
-                 .error_file_directory = folder_.string()};
+                 .error_file_directory = surroundings_.names_error_files ? folder_.string() : std::string()};
   if (is_horovod(plan)) add_horovod_facts(plan, membership_, facts);
   const WorkerEnvironment environment(plan, node(), start.environment, facts);
   command_.shared_environment = environment.shared();

@@ -36,8 +36,9 @@ class Attempt {
     EventLoop& loop;
     LogRouter& logs;
     RunObserver& observer;
-    const Guard& guard;          ///< with the cgroup of the run
-    Supervisor::Look look = {};  ///< empty: nobody looks where workers are before they are stopped
+    const Guard& guard;             ///< with the cgroup of the run
+    Supervisor::Look look = {};     ///< empty: nobody looks where workers are before they are stopped
+    bool names_error_files = true;  ///< to workers
   };
 
   /// \param logs  of the run's log and error files, which has to outlive the attempt; nullptr: there are none.

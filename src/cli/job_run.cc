@@ -162,7 +162,8 @@ void JobRun::told_to_stop(const std::string& text) {
   final_ = final_ || !end.may_go_on();
   if (state_ == State::kReported || state_ == State::kDone) return;  // what is to be judged comes with the reports
   if (notice) their_cause_ = notice->cause;
-  calls_.stop(end, their_cause_ && is_victim(their_cause_->cause));
+  // Whoever lost a rank that had ended early is a victim, too: here may be the one that kept it waiting.
+  calls_.stop(end, their_cause_ && (is_victim(their_cause_->cause) || their_cause_->cause == Cause::kEndedEarly));
 }
 
 void JobRun::node_lost(const std::string& node, const std::string& how, std::int64_t heard_ns,

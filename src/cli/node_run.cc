@@ -100,9 +100,11 @@ void NodeRun::open_store() {
 }
 
 void NodeRun::listen_to_store() {
+  StoreRunLook look{.has_user = [this](uid_t user) { return processes_.has_user(user); }};
+  // With a launcher for each rank most workers of this host are below others.
+  if (!plan_.is_of_one_rank) look.sockets = [this] { return processes_.sockets(); };
   store_->set_listeners([this](const std::string& line) { warn(line); }, [this](pid_t pid) { worker_connected(pid); },
-                        {.has_user = [this](uid_t user) { return processes_.has_user(user); },
-                         .sockets = [this] { return processes_.sockets(); }});
+                        std::move(look));
 }
 
 /// A launcher of another job, or of this one where its number of nodes was forgotten: nobody meets here.

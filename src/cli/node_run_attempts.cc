@@ -68,6 +68,7 @@ void NodeRun::join_job() {
 
 Attempt::Surroundings NodeRun::surroundings() {
   Attempt::Surroundings all{plan_, facts_.start, loop_, *logs_, observer(), guard_};
+  all.names_error_files = folders_.may_name_files();
   if (plan_.personality.failure != Personality::Failure::kTorchrunSummary) {  // which says nothing of what is seen
     all.look = [this] { return look_at_workers(); };
   }

@@ -60,16 +60,15 @@ bool is_safe_link(const std::filesystem::path& path, const struct stat& link) {
   throw std::system_error(EPERM, std::generic_category(), "'" + folder.string() + "' " + why);
 }
 
-/// Workers are given names of files below, which a folder on the way that everybody may rename would lead elsewhere.
 /// Another user who has made a folder for us is trusted with it.
-void check_folders_above(const std::filesystem::path& path) {
+bool is_below_open_folder(const std::filesystem::path& path) {
   std::filesystem::path above = path;
   while (above.has_relative_path()) {
     above = above.parent_path();
     struct stat folder {};
-    if (::stat(above.c_str(), &folder) != 0) throw std::system_error(errno, std::generic_category(), above.string());
-    if (is_open_to_all(folder)) refuse(above, "may be changed by other users");
+    if (::stat(above.c_str(), &folder) != 0 || is_open_to_all(folder)) return true;
   }
+  return false;
 }
 
 /// Opens the folder that runs are kept in. In one that others can write to and rename in, what we make could be swapped
@@ -88,8 +87,6 @@ Folder open_state_folder(std::filesystem::path path) {
     refuse(path, "belongs to another user");
   }
   if (is_open_to_all(opened)) refuse(path, "may be changed by other users");
-  check_folders_above(std::filesystem::absolute(path));
-  check_folders_above(std::filesystem::canonical(path));
   return folder;
 }
 
@@ -143,6 +140,12 @@ RunDirectory::RunDirectory(const std::filesystem::path& path)
       folder_(state_.make_new(path.filename())),
       lock_(make_lock(folder_)) {
   if (!lock_ || !take_lock(lock_.get())) refuse_to_lock(errno);
+}
+
+bool RunDirectory::may_be_renamed() const {
+  std::error_code gone;
+  const std::filesystem::path real = std::filesystem::canonical(path(), gone);
+  return gone || is_below_open_folder(std::filesystem::absolute(path())) || is_below_open_folder(real);
 }
 
 void RunDirectory::begin(std::string_view run_name) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/numeric_address.h"
 #include "base/user_error.h"
 
 namespace lrun {
@@ -15,6 +16,16 @@ bool names_place(const LaunchRequest& request) {
 
 /// Everything that launchers need to meet but for their ranks, which they would else give out themselves.
 bool is_by_hand(const LaunchRequest& request) { return names_place(request) && request.num_nodes.given(); }
+
+const std::string& place_named(const LaunchRequest& request) {
+  const RendezvousRequest& rendezvous = request.rendezvous;
+  return rendezvous.endpoint.given() ? rendezvous.endpoint.value.host : rendezvous.master_addr.value;
+}
+
+/// A place at which only launchers of one host can meet.
+bool names_own_host(const LaunchRequest& request) {
+  return names_place(request) && !loopback_address_of(place_named(request)).empty();
+}
 
 const std::string& or_source(const std::string& by, const Allocation& allocation) {
   return by.empty() ? allocation.source : by;
@@ -172,10 +183,15 @@ void refuse_meeting_elsewhere(const LaunchRequest& request, const Allocation& al
   const RendezvousRequest& rendezvous = request.rendezvous;
   const JobPlace& job = *allocation.job;
   const bool by_slurm = job.knows_nodes && job.nodes_by.empty() && rendezvous.node_rank.source == Source::kScheduler;
-  if (!by_slurm || rendezvous.backend.value != "static") return;
-  const bool by_endpoint = rendezvous.endpoint.given();
-  const std::string& host = by_endpoint ? rendezvous.endpoint.value.host : rendezvous.master_addr.value;
-  const std::string& origin = by_endpoint ? rendezvous.endpoint.origin : rendezvous.master_addr.origin;
+  if (!by_slurm) return;
+  const std::string& host = place_named(request);
+  const std::string& origin = rendezvous.endpoint.given() ? rendezvous.endpoint.origin : rendezvous.master_addr.origin;
+  if (names_own_host(request) && allocation.nodes.size() > 1) {
+    throw UserError(
+        fmt::format("'{}' names '{}', which each of {} nodes takes for itself", origin, host, allocation.nodes.size()),
+        fmt::format("leave '{}' out, or write '--standalone' for a run on each node alone", origin));
+  }
+  if (rendezvous.backend.value != "static") return;
   const std::string name = host.substr(0, host.find('.'));
   const auto is_named = [&](const AllocatedNode& node) { return node.name == name; };
   if (name == job.host || std::none_of(allocation.nodes.begin(), allocation.nodes.end(), is_named)) return;
@@ -262,7 +278,7 @@ LaunchRequest placed(LaunchRequest request, const Allocation& allocation) {
   refuse_more_launchers(allocation, request);
   refuse_idle_gpus(allocation, request);
   check_spares(request, allocation, takes_part(request, allocation));
-  if (allocation.nodes_to_start > 0) take_nodes(request, allocation);
+  if (allocation.nodes_to_start > 0 && !names_own_host(request)) take_nodes(request, allocation);
   refuse_rank_of_many(request, allocation);
   if (!takes_part(request, allocation)) return request;
   refuse_several_tasks(allocation, request);

@@ -156,7 +156,6 @@ void HostLink::read_output() {
 /// Output of a login says nothing about an end that comes after the greeting.
 void HostLink::take(std::string_view bytes) {
   if (reader_.greeted()) return reader_.take(bytes);
-  if (events_.moved) events_.moved();
   reader_.take(bytes);
   if (!reader_.greeted()) return keep_words(bytes);
   if (error_output_) read_errors();  // what came before and waits in another pipe

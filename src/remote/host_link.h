@@ -23,7 +23,7 @@ class HostLink {
  public:
   struct Events {
     std::function<void(NodeFrame frame)> frame;
-    /// It has not answered yet, and has taken some of the bytes that go first, or printed something.
+    /// It has taken some of the bytes that go first. What a login prints says nothing of when it answers.
     std::function<void()> moved;
     /// The child has ended and all that it wrote was told. `last_line`: of its stderr since its host has answered; of
     /// one that has not, of all that it printed, as a login that is refused does.

@@ -53,7 +53,7 @@ class HostLinks {
   /// Hosts that were to answer by way of others, and have not said anything so far, are connected to from here instead
   /// where nothing has moved on the way since then: somebody there may hang, and its connection does not end then.
   void connect_unheard_from_here(SteadyTime since);
-  /// When something last moved on the way to this host: a connection was begun, a copy of lrun, or what a login prints.
+  /// When something last moved on the way to this host: a connection was begun, or a copy of lrun.
   [[nodiscard]] SteadyTime last_move(std::size_t host) const { return last_move_of(static_cast<int>(host)); }
   void send(std::size_t host, NodeFrame::Kind kind, std::string_view payload);
   /// To all that are elsewhere, relays as well. \return false: nobody is.

@@ -134,7 +134,7 @@ class ModuleFinder {
     const Mapping mapping = parse_mapping(line);
     if (mapping.file.empty()) return;
     const std::string_view folder = folder_of(mapping.file);
-    if (mapping.file.substr(folder.size()).starts_with("libtorch")) crash.folder_of_torch.set(folder);
+    if (mapping.file.substr(folder.size()).starts_with("libtorch_cpu.so")) crash.folder_of_torch.set(folder);
     if (mapping.inode != inode_) begin_ = 0;
     inode_ = mapping.inode;
     if (mapping.file_offset == 0 && mapping.is_readable) begin_ = mapping.begin;
@@ -174,9 +174,13 @@ void find_modules() {
 bool is_of_library(std::string_view file) {
   constexpr std::array<std::string_view, 5> kSystem{"/lib/", "/lib32/", "/lib64/", "/usr/", "/opt/"};
   constexpr std::array<std::string_view, 2> kOfPython{"/site-packages/", "/dist-packages/"};
+  constexpr std::array<std::string_view, 7> kNames{"libcu",   "libiomp",     "liblrun",  "libmkl",
+                                                   "libnccl", "libopenblas", "libpython"};  // wherever they lie
   if (file == crash.program.text()) return false;
   const std::string_view folder = folder_of(file);
-  return folder == crash.folder_of_torch.text() || file.substr(folder.size()).starts_with("liblrun") ||
+  const std::string_view name = file.substr(folder.size());
+  return folder == crash.folder_of_torch.text() ||
+         std::ranges::any_of(kNames, [&](auto library) { return name.starts_with(library); }) ||
          std::ranges::any_of(kSystem, [&](auto system) { return folder.starts_with(system); }) ||
          std::ranges::any_of(kOfPython, [&](auto packages) { return folder.find(packages) != folder.npos; });
 }

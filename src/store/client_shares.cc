@@ -4,6 +4,14 @@
 #include <utility>
 
 namespace lrun {
+namespace {
+
+std::string more_than(std::uint64_t limit, const char* who_has) {
+  return std::string("what ") + who_has + " not finished, or not read, is more than " + std::to_string(limit) +
+         " bytes";
+}
+
+}  // namespace
 
 /// Of IPv6 a host has the lower half of the address to itself, and may change it at will.
 ClientShares::Host ClientShares::host_of(const ConnectionPlace& place) {
@@ -61,17 +69,25 @@ std::uint64_t ClientShares::limit_of(const Group& group) const {
   return is_elsewhere(group) ? limits_.most_of_a_host : limits_.most_of_others_here;
 }
 
+std::string ClientShares::why_full(std::uint64_t bytes, std::uint64_t table_bytes) const {
+  if (table_bytes + held_ + bytes <= limits_.most_bytes) return {};
+  return "the store is full: it takes " + std::to_string(limits_.most_bytes) + " bytes at most";
+}
+
 std::string ClientShares::why_not(StoreClientId id, std::uint64_t bytes, std::uint64_t table_bytes) const {
+  if (std::string full = why_full(bytes, table_bytes); !full.empty()) return full;
   const Group& group = *clients_.at(id).group;
-  if (table_bytes + held_ + bytes > limits_.most_bytes) {
-    return "the store is full: it takes " + std::to_string(limits_.most_bytes) + " bytes at most";
-  }
-  const std::uint64_t limit = limit_of(group);
   const bool is_shared = &group == &unsettled_ || &group == &others_here_;
   const std::uint64_t held = is_shared ? unsettled_.held + others_here_.held : group.held;
-  if (held + bytes <= limit) return {};
-  const char* const whose = is_shared ? "processes of this host outside the run have" : "its host has";
-  return std::string("what ") + whose + " not finished, or not read, is more than " + std::to_string(limit) + " bytes";
+  if (held + bytes <= limit_of(group)) return {};
+  return more_than(limit_of(group), is_shared ? "processes of this host outside the run have" : "its host has");
+}
+
+std::string ClientShares::why_not_yet(StoreClientId id, std::uint64_t bytes, std::uint64_t table_bytes) const {
+  if (!is_unsettled(id)) return why_not(id, bytes, table_bytes);
+  if (std::string full = why_full(bytes, table_bytes); !full.empty()) return full;
+  if (unsettled_.held + bytes <= limits_.most_of_a_host) return {};
+  return more_than(limits_.most_of_a_host, "new clients of this host have");
 }
 
 void ClientShares::move(StoreClientId id, Client& client, Group& to) {

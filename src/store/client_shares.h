@@ -60,6 +60,9 @@ class ClientShares {
 
   /// Why the client may not take so many bytes beside what it holds; empty: it may. \param table_bytes  of the table
   [[nodiscard]] std::string why_not(StoreClientId client, std::uint64_t bytes, std::uint64_t table_bytes) const;
+  /// The same of one that is_unsettled() and for which settle() has to wait: it may be a worker, and is not to suffer
+  /// for what others of this host hold. Together they may hold what another host may.
+  [[nodiscard]] std::string why_not_yet(StoreClientId client, std::uint64_t bytes, std::uint64_t table_bytes) const;
 
   /// Whether the client is of this host, and nobody has found out yet whether it is the run's.
   [[nodiscard]] bool is_unsettled(StoreClientId client) const { return clients_.at(client).group == &unsettled_; }
@@ -92,6 +95,7 @@ class ClientShares {
   void move(StoreClientId id, Client& client, Group& to);
   [[nodiscard]] bool is_elsewhere(const Group& group) const;
   [[nodiscard]] std::uint64_t limit_of(const Group& group) const;
+  [[nodiscard]] std::string why_full(std::uint64_t bytes, std::uint64_t table_bytes) const;
   [[nodiscard]] std::size_t clients_of_host(const ConnectionPlace& place) const;
 
   Limits limits_;

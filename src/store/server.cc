@@ -203,7 +203,7 @@ std::string StoreServer::why_no_room(StoreClientId id, std::uint64_t bytes) {
   std::string why = shares_.why_not(id, bytes, table_.bytes());
   if (why.empty() || !shares_.is_unsettled(id)) return why;
   settle();
-  return shares_.why_not(id, bytes, table_.bytes());
+  return shares_.why_not_yet(id, bytes, table_.bytes());
 }
 
 /// What is not read is not added to, least of all where there is no room.

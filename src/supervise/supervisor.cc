@@ -210,7 +210,7 @@ void Supervisor::mark_stopped(int signal_number) {
 /// Whoever else ended in the same wake-up may be the one to blame, so those are heard first.
 void Supervisor::apply(const Announce&) {
   group_.collect_ended();
-  const Verdict so_far = judge(state_.end, records_);
+  const Verdict so_far = judge(state_.end, records_, {}, group_.running() > 0);
   observer_.stopping(state_.end, so_far.culprit ? &*so_far.culprit : nullptr, group_.running());
 }
 

@@ -91,10 +91,12 @@ FailureRecord blamed_for_its_early_end(FailureRecord record, const std::string& 
 }
 
 /// A connection that is lost is that to a rank that is gone; one that gave up may have waited for one that lives.
-bool may_have_waited_for(const FailureRecord& early, const FailureRecord& victim,
-                         const std::vector<RankPlace>& places) {
+/// \param others_lived  and so there should be places
+bool may_have_waited_for(const FailureRecord& early, const FailureRecord& victim, const std::vector<RankPlace>& places,
+                         bool others_lived) {
   if (!lost_a_rank(victim) || early.steady_ns > victim.steady_ns + kTeardown) return false;
-  return victim.cause != Cause::kWatchdogAbort || all_wait_for_others(places);
+  if (victim.cause != Cause::kWatchdogAbort) return true;
+  return places.empty() ? !others_lived : all_wait_for_others(places);
 }
 
 /// Whoever stopped the run: its ranks may have waited for ever.
@@ -195,7 +197,8 @@ const FailureRecord* Verdict::failure() const {
   return overruled ? &*overruled : nullptr;
 }
 
-Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records, const std::vector<RankPlace>& places) {
+Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records, const std::vector<RankPlace>& places,
+              bool others_lived) {
   Verdict verdict;
   verdict.end = end;
   verdict.places = places;
@@ -207,7 +210,10 @@ Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records, cons
     const FailureRecord* const first = first_of(records, failed_by_itself, order_of_death);
     if (first != nullptr && first != culprit) verdict.overruled = *first;
     const std::string waited = waited_in_words(*culprit);
-    if (early != nullptr && !waited.empty() && may_have_waited_for(*early, *culprit, places)) {
+    const bool lived = others_lived || std::any_of(records.begin(), records.end(), [](const FailureRecord& record) {
+                         return record.stopped_by_lrun();
+                       });
+    if (early != nullptr && !waited.empty() && may_have_waited_for(*early, *culprit, places, lived)) {
       verdict.overruled = *std::exchange(culprit, early);
       verdict.culprit = blamed_for_its_early_end(*early, waited);
     }

@@ -62,7 +62,9 @@ struct Verdict {
 /// `places` wait for others, the first that had ended with 0 by itself is to blame: as Cause::kEndedEarly, with who
 /// waited for it where. A victim that gave up may have waited for a rank that lives: then `places` may show none
 /// elsewhere. The exit code stays that of the failure, of the limit or of the signal.
-Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records, const std::vector<RankPlace>& places = {});
+/// \param others_lived  when the first failed, besides those of `records` that lrun stopped
+Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records, const std::vector<RankPlace>& places = {},
+              bool others_lived = false);
 
 /// Those of `records` by which judge() finds the culprit and who is overruled, the one that failed first; at most
 /// seven. What is decisive among those of several sets is decisive among all their records. Pure.

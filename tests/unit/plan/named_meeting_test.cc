@@ -36,6 +36,20 @@ TEST(NamedMeeting, IsOnTheFirstNode) {
   EXPECT_TRUE(plan_in(step_of_three(0), request).rendezvous) << "they meet wherever the endpoint is";
 }
 
+TEST(NamedMeeting, OfSeveralNodesIsNotOnTheLoopbackInterface) {
+  LaunchRequest request = request_for("2");
+  request.rendezvous.endpoint = endpoint_of("localhost", 29'555);
+  for (const char* const backend : {"", "c10d"}) {
+    if (*backend != '\0') request.rendezvous.backend = flag("--rdzv-backend", backend);
+    EXPECT_EQ(refusal_of([&] { (void)plan_in(step_of_three(0), request); }),
+              "'--rdzv-endpoint' names 'localhost', which each of 3 nodes takes for itself | leave '--rdzv-endpoint' "
+              "out, or write '--standalone' for a run on each node alone");
+  }
+  Allocation script{{cpu_node()}, "Slurm job 12", "SLURM_JOB_ID without SLURM_STEP_ID"};
+  script.nodes_to_start = 3;
+  EXPECT_EQ(nodes_to_start(placed(request, script), script), 0) << "a script's first node, where it runs";
+}
+
 TEST(NamedMeeting, IsChangedWithTheOptionThatNamedIt) {
   EXPECT_EQ(plan_in(step_of_three(0), request_for("2")).rendezvous->port_option, "--master-port");
   LaunchRequest request = request_for("2");

@@ -64,6 +64,19 @@ TEST_F(ClientSharesTest, NewcomersShareThePartOfThoseThatAreNotTheRuns) {
   EXPECT_TRUE(may(2, 10));
 }
 
+TEST_F(ClientSharesTest, ANewcomerDoesNotSufferForOthersWhileNobodyCanTellWhoseItIs) {
+  add_here(1);
+  settle({});
+  shares_.hold(1, 100);
+  add_here(2);
+  EXPECT_FALSE(may(2, 1));
+  EXPECT_EQ(shares_.why_not_yet(2, 400, 0), "");
+  EXPECT_NE(shares_.why_not_yet(2, 401, 0), "") << "newcomers have the part of another host";
+  EXPECT_NE(shares_.why_not_yet(2, 1, 900), "") << "and the whole bounds all";
+  settle({});
+  EXPECT_NE(shares_.why_not_yet(2, 1, 0), "") << "it is none of the run's";
+}
+
 TEST_F(ClientSharesTest, EachOtherHostHasAPartOfItsOwn) {
   add_from(1, 0x0A000002);
   add_from(2, 0x0A000002);

@@ -112,6 +112,17 @@ TEST(JudgeJob, PutsTogetherWhereTheRanksOfAllNodesWere) {
   EXPECT_EQ(verdict.exit_code, kExitTimedOut);
 }
 
+TEST(JudgeJob, BlamesNoEarlyEndWhereARankWasNotSeen) {
+  JobReport one = report(0, {Kind::kRequested}, 20, {ended(0, 0, 10), stopped(1)});
+  one.places = {{"waits in", "wait in", "all_reduce at train.py:5", true, 1, 1}};
+  const Reports reports{one, report(1, told_by_b(Kind::kRequested), 21, {stopped(2), stopped(3)})};
+  const Verdict verdict = judge_all(reports, 0, {});
+  EXPECT_FALSE(verdict.culprit) << "rank 1 may wait for rank 2, where nobody has looked";
+  ASSERT_TRUE(verdict.ended_first);
+  EXPECT_EQ(verdict.ended_first->rank, 0);
+  EXPECT_EQ(verdict.places, one.places);
+}
+
 TEST(JudgeJob, ComparesTimesOnOneClock) {
   const std::vector<FailureRecord> of_a{ended(0, 3, 100 * kSecond)};
   const std::vector<FailureRecord> of_b{ended(2, 4, 5 * kSecond)};  // by a clock that began later

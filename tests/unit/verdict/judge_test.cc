@@ -193,6 +193,11 @@ TEST(Judge, BlamesNoEarlyEndWhereTheRankThatGaveUpMayHaveWaitedForOneThatLives) 
   EXPECT_EQ(culprit({kReads}), 0);
   EXPECT_EQ(culprit({kWaits}), 1);
   EXPECT_EQ(culprit({}), 1) << "nobody is left";
+  EXPECT_EQ(judge({Kind::kWorkerFailed}, {early, gave_up}, {}, true).culprit->rank, 0) << "nobody has looked yet";
+  EXPECT_EQ(
+      judge({Kind::kWorkerFailed}, {early, gave_up, ended(2, Ending::kSignaled, SIGTERM, 90, SIGTERM)}).culprit->rank,
+      0)
+      << "nobody looked";
   EXPECT_EQ(judge({Kind::kWorkerFailed}, {early, lost_its_peer(0, 20)}, {kReads}).culprit->rank, 1)
       << "a connection that is closed is that of a rank that is gone";
 }
