@@ -66,9 +66,9 @@ std::string LogFolder::of_attempt(int number, int again) {
 }
 
 void LogFolder::remove_when_unused() const {
-  if (!made_ || new_base_.empty()) return;
+  if (!made_) return;
   std::error_code error;
-  std::vector<std::filesystem::path> folders{made_in_.by_descriptor() / new_base_};
+  std::vector<std::filesystem::path> folders{made_in_.by_descriptor() / (new_base_.empty() ? name_ : new_base_)};
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folders.front(), error)) {
     if (!entry.is_directory(error)) return;
     folders.push_back(entry.path());

@@ -32,8 +32,10 @@ class LogFolder {
   /// \param again  how often an attempt with this number was started before, as after a change of nodes
   static std::string of_attempt(int number, int again);
 
-  /// Removes the new folder below TMPDIR, which nobody asked for, if nobody left a file in it.
+  /// Removes what make() made, if nobody left a file in it.
   void remove_when_unused() const;
+  /// It is in a new folder below TMPDIR, which nobody asked for.
+  [[nodiscard]] bool is_temporary() const { return !new_base_.empty(); }
 
  private:
   bool files_;

@@ -40,8 +40,10 @@ class RunFolders {
 
   /// As RunDirectory::prune_others().
   void prune_others(std::size_t kept, std::size_t tolerated) const;
-  /// As LogFolder::remove_when_unused().
-  void remove_unused_logs() const { logs_.remove_when_unused(); }
+  /// The run is over: a temporary folder for log files goes, if nobody left a file in it.
+  void remove_unused_logs() const {
+    if (logs_.is_temporary()) logs_.remove_when_unused();
+  }
   /// The run did not begin: nobody will ask for what is kept of it.
   void remove();
 
