@@ -236,7 +236,7 @@ void NodeRun::signal_received(const ReceivedSignal& signal) {
     guard_.note_heard();
     signal_arrived(signal.value, true);
   } else if (signal.number == SIGCONT && guard_.has_died()) {
-    return;  // from the waker: the guard's death is told by its own signal
+    return;  // of the guard's end: its death is told by its own signal
   } else if (signal.number == SIGWINCH) {
     if (attempt_->terminal()) attempt_->terminal()->resize();
   } else {

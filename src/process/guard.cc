@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/own_signals.h"
+#include "process/continue_signal.h"
 #include "process/descendants.h"
 #include "process/exit_status.h"
 #include "process/guard_death.h"
@@ -201,8 +202,8 @@ std::optional<ExitStatus> forward_until_end(Watched watched, const sigset_t& han
       stop_with_the_job(launcher);
       continue;
     }
-    const bool of_waker = info.si_signo == SIGCONT && info.si_pid == watched.waker;
-    if (info.si_signo == SIGCHLD || of_waker) {  // the end of a traced launcher may come without SIGCHLD
+    const bool is_for_guard = info.si_signo == SIGCONT && (info.si_code > 0 || info.si_pid == watched.waker);
+    if (info.si_signo == SIGCHLD || is_for_guard) {  // the end of a traced launcher may come without SIGCHLD
       if (const std::optional<ExitStatus> status = watched.launcher.try_wait()) return status;
       reap_adopted([launcher](pid_t pid) { return pid == launcher; });  // as PID 1 we get strangers' orphans
       continue;
@@ -334,7 +335,8 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
   const sigset_t own = signal_set({guard_died_signal()});
   ::sigprocmask(SIG_BLOCK, &own, nullptr);  // and forwarded_signal(): the launcher's from birth on
 
-  become_subreaper();  // not inherited: the launcher asks for itself
+  become_subreaper();       // not inherited: the launcher asks for itself
+  Pipe pipe = make_pipe();  // each process has one end of it
   const pid_t child = ::fork();
   if (child < 0) {
     const int error = errno;
@@ -343,6 +345,8 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
   }
   if (child == 0) {
     note_cgroup(guard.cgroup().fd());
+    pipe.read.reset();
+    continue_at_end_of(pipe.write.get());
     watch_for_death_of(guard.pid());
     if (guard.has_died()) leave_as_launcher(kLrunFailed, guard);  // the guard died before the death signal was armed
     ::setsid();
@@ -350,6 +354,8 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
     become_subreaper();
     leave_as_launcher(launcher(guard), guard);
   }
+  pipe.write.reset();
+  continue_at_end_of(pipe.read.get());
   PidFd process = PidFd::of_child(child);
   std::optional<Waker> waker(std::in_place, guard.pid(), process, heartbeat, guard.page_->beat);
   Fd held;

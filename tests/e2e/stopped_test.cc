@@ -78,23 +78,62 @@ std::vector<Fault> faults() {
 INSTANTIATE_TEST_SUITE_P(Stopped, StoppedLrun, ::testing::ValuesIn(faults()),
                          [](const auto& instance) { return name_of(instance.param); });
 
-class StoppedWaker : public ::testing::TestWithParam<Process> {};
+/// The waker is stopped or killed, then perhaps the guard or the launcher stopped, and at last the other one killed.
+struct WakerFault {
+  int waker_signal;
+  bool other_is_stopped;
+  Process killed;
+};
 
-TEST_P(StoppedWaker, IsNotLeftWhereAnotherProcessIsKilled) {
-  LrunProcess lrun({"-n", "1", "sh", "-c", "setsid sleep 1000 & echo ready; exec sleep 1000"});
+std::string name_of(const WakerFault& fault) {
+  const bool guard = fault.killed == Process::kGuard;
+  return std::string(fault.waker_signal == SIGSTOP ? "Stopped" : "Killed") +
+         (fault.other_is_stopped ? (guard ? "LauncherStopped" : "GuardStopped") : "") +
+         (guard ? "GuardKilled" : "LauncherKilled");
+}
+
+void PrintTo(const WakerFault& fault, std::ostream* out) { *out << name_of(fault); }
+
+class LostWaker : public ::testing::TestWithParam<WakerFault> {};
+
+TEST_P(LostWaker, LeavesNothingWhereAnotherProcessIsKilled) {
+  const auto [waker_signal, other_is_stopped, killed] = GetParam();
+  LrunProcess lrun({"-n", "1", "sh", "-c", "setsid sleep 1000 & echo ready; exec sleep 1000"},
+                   {.environment = {{"LRUN_NO_CGROUP", "1"}}});
   ASSERT_TRUE(lrun.wait_for("[0] ready")) << lrun.err();
   const pid_t launcher = lrun.launcher_pid();
   const pid_t waker = lrun.waker_pid();
   if (waker < 0) GTEST_SKIP() << "there are no pidfds here";
-  ::kill(waker, SIGSTOP);
-  ASSERT_TRUE(eventually([&] { return process_state(waker) == 'T'; }));
-  ::kill(GetParam() == Process::kGuard ? lrun.pid() : launcher, SIGKILL);
+  const auto stop = [](pid_t pid) {
+    ::kill(pid, SIGSTOP);
+    return eventually([pid] { return process_state(pid) == 'T'; });
+  };
+  if (waker_signal == SIGSTOP) {
+    ASSERT_TRUE(stop(waker));
+  } else {
+    ::kill(waker, SIGKILL);
+    ASSERT_TRUE(eventually([&] { return lrun.waker_pid() < 0; }));
+  }
+  if (other_is_stopped) {
+    ASSERT_TRUE(stop(killed == Process::kGuard ? launcher : lrun.pid()));
+  }
+  ::kill(killed == Process::kGuard ? lrun.pid() : launcher, SIGKILL);
   (void)lrun.wait();
   EXPECT_TRUE(eventually([&] { return lrun.processes().empty(); })) << process_state(waker);
 }
 
-INSTANTIATE_TEST_SUITE_P(Killed, StoppedWaker, ::testing::Values(Process::kGuard, Process::kLauncher),
-                         [](const auto& instance) { return instance.param == Process::kGuard ? "Guard" : "Launcher"; });
+std::vector<WakerFault> waker_faults() {
+  std::vector<WakerFault> all;
+  for (const int waker_signal : {SIGSTOP, SIGKILL}) {
+    for (const Process killed : {Process::kGuard, Process::kLauncher}) {
+      for (const bool other_is_stopped : {false, true}) all.push_back({waker_signal, other_is_stopped, killed});
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Waker, LostWaker, ::testing::ValuesIn(waker_faults()),
+                         [](const auto& instance) { return name_of(instance.param); });
 
 TEST(Stopped, AGuardIsContinuedByTheEndOfItsRun) {
   const TemporaryFolder folder;

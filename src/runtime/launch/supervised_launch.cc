@@ -1,6 +1,5 @@
 #include "runtime/launch/supervised_launch.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "base/own_signals.h"
+#include "process/continue_signal.h"
 #include "process/descendants.h"
 #include "process/guard.h"
 #include "process/guard_death.h"
@@ -134,13 +134,6 @@ class SharedSuspension {
   bool ours_ = false;
 };
 
-/// Lets the kernel send SIGCONT to this process, which may be stopped, when the other end of the pipe is closed.
-void be_continued_at_end_of(const Fd& pipe) {
-  ::fcntl(pipe.get(), F_SETOWN, ::getpid());
-  ::fcntl(pipe.get(), F_SETSIG, SIGCONT);
-  ::fcntl(pipe.get(), F_SETFL, ::fcntl(pipe.get(), F_GETFL) | O_ASYNC);
-}
-
 /// The life of the supervisor, in a fork of a process that may have other threads: what it runs takes no lock of
 /// theirs but the allocator's, which is made for it.
 [[noreturn]] void supervise(const LaunchBoard& board, pid_t parent, Pipe& report,
@@ -151,8 +144,8 @@ void be_continued_at_end_of(const Fd& pipe) {
   ::signal(SIGCHLD, SIG_DFL);  // ignored, it would make ranks vanish unseen
   watch_for_death_of(parent);
   report.read.reset();
-  be_continued_at_end_of(report.write);   // a stopped process hears no death signal
-  if (::getppid() != parent) ::_exit(1);  // it died before its death signal was armed
+  continue_at_end_of(report.write.get());  // stopped, it would hear no death signal
+  if (::getppid() != parent) ::_exit(1);   // it died before its death signal was armed
   ::setsid();
   ::prctl(PR_SET_NAME, kLauncherName);
   become_subreaper();
