@@ -73,7 +73,9 @@ void JobRun::stop_others(const RunEnd& end) {
 }
 
 bool JobRun::leave_while_stopping(const RunEnd& end) {
-  if (alone_ || !may_leave(end)) return false;
+  if (alone_) return false;
+  if (membership_.num_nodes - lost_ == 1) return true;
+  if (!may_leave(end)) return false;
   tell(end, nullptr);
   return true;
 }

@@ -39,8 +39,8 @@ class JobRun : public RunObserver {
   void ready(const RestartHistory& history);
   /// Somebody here wants the job to end while this node waits for others.
   void stop_others(const RunEnd& end);
-  /// Somebody here wants the end while workers are being stopped for another node's sake. \return true: the others can
-  /// do without this node, which has left; nothing more is called.
+  /// Somebody here wants the end while workers are being stopped for another node's sake. \return true: this node goes
+  /// by itself, since no other is left or the others, who were told, can do without it.
   bool leave_while_stopping(const RunEnd& end);
   /// This node could not start its workers. It leaves the job where the others can do without it, else the job stops.
   void start_failed(const FailureRecord& record);

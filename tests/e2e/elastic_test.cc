@@ -106,6 +106,20 @@ TEST_F(Elastic, JobsOfAFixedSizeWaitForANodeThatIsTakenAway) {
   expect_success({&first, &back});
 }
 
+TEST_F(Elastic, TheLastNodeEndsOfASignalThatComesWhileItsWorkersStopForALostOne) {
+  for (const char* const nodes : {"2", "1:2"}) {  // one waits for others, one would go on
+    Job job({"--nnodes", nodes, "--grace", "100s"});
+    LrunProcess& first = job.start({"--node-rank", "0"}, shell("trap '' TERM; echo rank $RANK ready; sleep 1000"));
+    LrunProcess& second = job.start({"--node-rank", "1"}, shell("echo rank $RANK ready; exec sleep 1000"));
+    ASSERT_TRUE(first.wait_for("rank 0 ready") && second.wait_for("rank 1 ready")) << first.err() << second.err();
+    second.signal(SIGTERM);
+    ASSERT_TRUE(first.wait_for("its lrun received SIGTERM and left the job; 1 of ")) << first.err();
+    first.signal(SIGINT);
+    EXPECT_EQ(first.wait().signal_number, SIGINT) << first.err();
+    EXPECT_TRUE(contains(first.err(), "error: the run was stopped: received SIGINT")) << first.err();
+  }
+}
+
 TEST_F(Elastic, JobsOfAFixedSizeWaitForTheirFirstNodeWhereThatIsTakenAway) {
   Job job({"--num_nodes", "2"});
   LrunProcess& first = job.start({"--node-rank", "0"}, program());
