@@ -66,12 +66,9 @@ bool tell_of_all(const std::vector<RankPlace>& places, std::int64_t ranks) {
 Verdict judge_job(const JobReport& report, int own_rank, const std::optional<NodeLoss>& loss) {
   const std::int64_t stopped = std::int64_t{report.fates.stopped_by_signal} + report.fates.killed + report.fates.lost;
   const RunEnd end = report.reason ? end_for(*report.reason, own_rank) : RunEnd{};
-  Verdict verdict = judge(end, report.failures, report.places, stopped > 0);
-  const bool by_places = verdict.culprit && verdict.culprit->cause == Cause::kEndedEarly && !verdict.overruled;
-  if (by_places && !tell_of_all(report.places, stopped)) {  // one that nobody saw may be whom the others waited for
-    verdict = judge(end, report.failures);
-    verdict.places = report.places;
-  }
+  const bool all_seen = tell_of_all(report.places, stopped);  // or one unseen may be whom the others waited for
+  Verdict verdict = judge(end, report.failures, all_seen ? report.places : std::vector<RankPlace>(), stopped > 0);
+  verdict.places = report.places;
   const std::optional<NodeChange> change = node_change(report.joined, loss);
   if (change && (!report.reason || may_follow_from(verdict, *change))) verdict = judge(change->end, report.failures);
   if (verdict.end.kind == RunEnd::Kind::kSucceeded && report.is_incomplete) verdict = judge(unknown_end(), {});

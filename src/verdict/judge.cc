@@ -210,9 +210,7 @@ Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records, cons
     const FailureRecord* const first = first_of(records, failed_by_itself, order_of_death);
     if (first != nullptr && first != culprit) verdict.overruled = *first;
     const std::string waited = waited_in_words(*culprit);
-    const bool lived = others_lived || std::any_of(records.begin(), records.end(), [](const FailureRecord& record) {
-                         return record.stopped_by_lrun();
-                       });
+    const bool lived = others_lived || std::ranges::any_of(records, &FailureRecord::stopped_by_lrun);
     if (early != nullptr && !waited.empty() && may_have_waited_for(*early, *culprit, places, lived)) {
       verdict.overruled = *std::exchange(culprit, early);
       verdict.culprit = blamed_for_its_early_end(*early, waited);
