@@ -147,8 +147,20 @@ bool are_held_by_strangers(const std::vector<pid_t>& pids) {
   return true;
 }
 
-/// Who may be signalled and does not end is held by the kernel.
-bool is_another_users(pid_t pid) { return ::kill(pid, 0) != 0 && errno == EPERM; }
+/// Not even SIGKILL gets a process on from where a tracer stops it on its way out (PTRACE_O_TRACEEXIT).
+bool is_in_tracing_stop(pid_t pid) {
+  const auto stat = stat_of_process(pid);
+  return stat && stat->state == 't';
+}
+
+/// Of a process that was killed. Who may be signalled and is not traced is held by the kernel.
+std::string why_not_ended(pid_t pid) {
+  const bool died = is_dead(pid);
+  const std::optional<Tracer> tracer = died || is_in_tracing_stop(pid) ? tracer_of(pid) : std::nullopt;
+  if (tracer) return (died ? "dead, and held by " : "held by ") + tracer->in_words();
+  const bool is_another_users = ::kill(pid, 0) != 0 && errno == EPERM;
+  return is_another_users ? "another user's" : "uninterruptible in the kernel";
+}
 
 }  // namespace
 
@@ -249,10 +261,7 @@ std::string survivors_in_words(const std::vector<pid_t>& survivors) {
     return "what the workers left behind cannot be listed: /proc is not there";
   }
   const pid_t first = survivors.front();
-  const std::optional<Tracer> tracer = is_dead(first) ? tracer_of(first) : std::nullopt;
-  const std::string reason = tracer                    ? "dead, and held by " + tracer->in_words()
-                             : is_another_users(first) ? "another user's"
-                                                       : "uninterruptible in the kernel";
+  const std::string reason = why_not_ended(first);
   return std::to_string(count) + (count == 1 ? " process" : " processes") + " cannot be ended (" + reason + ")" +
          (count == 1 ? ": pid " : ", first pid ") + std::to_string(first);
 }

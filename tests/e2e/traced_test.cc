@@ -124,6 +124,19 @@ TEST_F(Traced, AStoppedWorkerIsKilledAndNotWaitedFor) {
   EXPECT_TRUE(contains(lrun.err(), tracer.held())) << lrun.err();
 }
 
+/// It is not dead, and not even SIGKILL gets it on.
+TEST_F(Traced, AWorkerThatIsStoppedOnItsWayOutIsSaidToBeHeld) {
+  LrunProcess lrun(command("exit 3"));
+  ASSERT_TRUE(lrun.wait_for("[1] pid ")) << lrun.err();
+  const Tracer tracer(pid_told(lrun), "exiting");
+  if (!tracer.traces()) GTEST_SKIP() << "this process may not trace others";
+  go();
+  ASSERT_TRUE(eventually([&] { return process_state(pid_told(lrun)) == 't'; }));
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "1 process cannot be ended (" + tracer.held() + ")")) << lrun.err();
+}
+
 /// Nothing else would let go of it: the tracer belongs to the run.
 TEST_F(Traced, ATracerBelowLrunIsEndedFirst) {
   const std::string said = folder_.path() / "said";

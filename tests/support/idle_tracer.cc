@@ -1,5 +1,5 @@
-// Traces a process and never waits for it, as a debugger at its prompt: idle_tracer PID [stopped]. Says so when it
-// does.
+// Traces a process and never waits for it, as a debugger at its prompt: idle_tracer PID [stopped|exiting]. Says so
+// when it does.
 #include <sys/ptrace.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -12,8 +12,11 @@
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
-  const bool stopped = argc > 2 && std::string_view(argv[2]) == "stopped";
-  if (::ptrace(stopped ? PTRACE_ATTACH : PTRACE_SEIZE, static_cast<pid_t>(std::atol(argv[1])), nullptr, nullptr) != 0) {
+  const std::string_view how = argc > 2 ? argv[2] : "";
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): as ptrace(2) wants its options
+  void* const options = how == "exiting" ? reinterpret_cast<void*>(PTRACE_O_TRACEEXIT) : nullptr;
+  const auto request = how == "stopped" ? PTRACE_ATTACH : PTRACE_SEIZE;
+  if (::ptrace(request, static_cast<pid_t>(std::atol(argv[1])), nullptr, options) != 0) {
     std::cout << "cannot trace: " << std::strerror(errno) << std::endl;
     return 1;
   }
