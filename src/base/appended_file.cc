@@ -62,6 +62,7 @@ std::string file_refusal_in_words(int error_number) {
   if (error_number == ENXIO) return "it is not a regular file";
   if (error_number == ETIME) return "nothing was written to it for 10 seconds";
   if (error_number == ELOOP) return "it is a symbolic link";
+  if (error_number == ENOLINK) return "it is a symbolic link to a file that is not there";
   return std::generic_category().message(error_number);
 }
 

@@ -1,10 +1,6 @@
 #include "cli/config_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,7 +16,6 @@
 #include <toml++/toml.h>
 
 #include "base/appended_file.h"
-#include "base/fd.h"
 #include "base/nearest.h"
 #include "base/split.h"
 #include "base/user_error.h"
@@ -167,34 +162,9 @@ void refuse_other_than_utf8(std::string_view text, const std::string& path) {
       "a setting is a line such as 'devices = 8' or 'strategy = \"ddp\"'");
 }
 
-/// \param is_pipe  of a process that may still be writing, as of '--config <(make-settings)'
-FileText read_all(const Fd& file, bool is_pipe) {
-  constexpr int kPatienceMs = 10'000;
-  FileText result;
-  while (true) {
-    pollfd ready{file.get(), POLLIN, 0};
-    if (is_pipe && ::poll(&ready, 1, kPatienceMs) == 0) return {ETIME, {}};
-    char buffer[4096];
-    const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return {errno, {}};
-    if (count == 0) return result;
-    result.text.append(buffer, static_cast<std::size_t>(count));
-    if (result.text.size() > kMostConfigBytes) return {EFBIG, {}};
-  }
-}
-
 }  // namespace
 
-FileText read_file(const std::string& path) {
-  // Non-blocking: the name may be that of a pipe without a writer.
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file) return {errno, {}};
-  struct stat facts {};
-  if (::fstat(file.get(), &facts) != 0) return {errno, {}};
-  if ((S_ISCHR(facts.st_mode) || S_ISBLK(facts.st_mode)) && path != "/dev/null") return {ENXIO, {}};
-  return read_all(file, S_ISFIFO(facts.st_mode));
-}
+FileText read_file(const std::string& path) { return read_user_file(path, kMostConfigBytes); }
 
 std::vector<GivenValue> parse_config(std::string_view text, const std::string& path) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";

@@ -7,22 +7,17 @@
 
 #include "base/environment.h"
 #include "cli/flags.h"
+#include "cli/user_file.h"
 
 namespace lrun {
 
 /// The file that is read without being asked for, in the folder where lrun is started.
 inline constexpr std::string_view kConfigFileName = "lrun.toml";
 
-/// What is in a file, or why it cannot be read.
-struct FileText {
-  int error_number = 0;  ///< of open or read: ENOENT, EACCES, EISDIR, EFBIG when longer than 1 MiB; 0: read
-  std::string text;
-};
-
 /// How parsing gets at a file's text, so that it is pure otherwise.
 using ReadFile = std::function<FileText(const std::string& path)>;
 
-/// Reads a file of settings from the disk.
+/// Reads a file of settings from the disk, of at most 1 MiB.
 FileText read_file(const std::string& path);
 
 /// The values that a TOML text of settings gives, in its order: 'strategy = "ddp"' for --strategy ddp, with any long

@@ -6,15 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "base/appended_file.h"
-#include "base/small_file.h"
 #include "base/split.h"
 #include "base/user_error.h"
+#include "cli/user_file.h"
 #include "cluster/host_filter.h"
 #include "cluster/own_names.h"
 #include "plan/device_request.h"
@@ -27,16 +25,12 @@ namespace {
 constexpr std::size_t kMostHostfileBytes = std::size_t{8} << 20U;
 
 std::vector<Host> hosts_of_file(const std::string& path, const std::string& written) {
-  errno = 0;
-  const auto text = read_small_file(path, kMostHostfileBytes);
-  if (!text) {
-    int reason = errno;
-    std::error_code error;
-    if (reason == 0) reason = std::filesystem::is_regular_file(path, error) ? EFBIG : ENXIO;
-    throw UserError(fmt::format("'{}' cannot be read: {}", written, file_refusal_in_words(reason)),
+  const FileText file = read_user_file(path, kMostHostfileBytes);
+  if (file.error_number != 0) {
+    throw UserError(fmt::format("'{}' cannot be read: {}", written, file_refusal_in_words(file.error_number)),
                     "name a file with a host a line");
   }
-  return parse_hostfile(*text, path);
+  return parse_hostfile(file.text, path);
 }
 
 /// 'localhost:0,2': it needs no list of hosts.

@@ -82,7 +82,8 @@ std::string places_line(const Verdict& verdict, const RunFactsForText& facts) {
 /// that tells more.
 std::string doubt_line(const Verdict& verdict, const RunFactsForText& facts) {
   if (!verdict.culprit || verdict.overruled || !is_victim(verdict.culprit->cause)) return {};
-  if (verdict.others.total() == 0 || !verdict.places.empty()) return {};
+  const bool may_another = verdict.others.total() > verdict.others.succeeded;
+  if (!may_another || !verdict.places.empty()) return {};
   return message_line(Severity::kNote,
                       fmt::format("rank {} looks like a victim: another rank may have failed first; '--settle 30s' "
                                   "gives it time to say so",

@@ -280,6 +280,15 @@ TEST_F(Hosts, AreReadFromAFile) {
       << missing.err();
 }
 
+TEST_F(Hosts, AreReadFromAPipe) {
+  const std::string pipe = (folder_.path() / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  LrunProcess lrun(joined({"--hostfile", pipe}, shell("echo $RANK/$WORLD_SIZE")), options());
+  std::ofstream(pipe) << "localhost slots=2\n";  // opens when lrun has opened it
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_TRUE(contains(lrun.out(), "[1] 1/2\n")) << lrun.out();
+}
+
 TEST_F(Hosts, ThisMachineAloneIsAnOrdinaryRun) {
   LrunProcess lrun(joined({"-H", "localhost:2", "--ssh", "/nowhere/ssh"}, shell("echo $RANK/$WORLD_SIZE")), options());
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();

@@ -318,8 +318,10 @@ TEST(VerdictText, SaysThatAVictimMayNotBeTheCause) {
   verdict.culprit->cause = Cause::kOwnError;
   EXPECT_EQ(verdict_text(verdict, {}).find("victim"), std::string::npos);
   verdict.culprit->cause = Cause::kWatchdogAbort;
-  verdict.others = {};
-  EXPECT_EQ(verdict_text(verdict, {}).find("victim"), std::string::npos) << "there is nobody else";
+  for (const int succeeded : {0, 1}) {
+    verdict.others = {.succeeded = succeeded};
+    EXPECT_EQ(verdict_text(verdict, {}).find("victim"), std::string::npos) << "nobody else can have failed";
+  }
 }
 
 }  // namespace
