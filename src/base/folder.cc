@@ -8,11 +8,14 @@
 #include <cerrno>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace lrun {
 namespace {
 
 constexpr int kFolderFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+constexpr uid_t kUnmappedUser = 65534;  ///< in a user namespace, the owner of what belongs to the host's root
+constexpr int kMostLinks = 40;          ///< as the kernel's
 
 /// The umask takes rights away only; so the one that leaves exactly 0700 is set, for the life of this object.
 class OwnersUmask {
@@ -57,6 +60,46 @@ Fd make_and_open(int parent, const std::string& name, bool may_exist) {
   return fd;
 }
 
+bool is_trusted(uid_t owner) { return owner == ::geteuid() || owner == 0 || owner == kUnmappedUser; }
+
+/// Whether a folder's mode lets others rename what is ours in it.
+bool others_may_rename_in(const struct stat& folder) {
+  if ((folder.st_mode & S_ISVTX) != 0) return false;
+  const bool is_own_group = folder.st_gid == 0 || folder.st_gid == ::geteuid();
+  return (folder.st_mode & S_IWOTH) != 0 || ((folder.st_mode & S_IWGRP) != 0 && !is_own_group);
+}
+
+/// Puts a path's names before those that are still to be walked; the next one is the last.
+void walk_first(std::vector<std::filesystem::path>& names, const std::filesystem::path& path) {
+  const std::vector<std::filesystem::path> parts(path.begin(), path.end());
+  names.insert(names.end(), parts.rbegin(), parts.rend());
+}
+
+/// Whether an absolute path leads to `end`, and only trusted users can change that. The steps are those of the kernel,
+/// because a link may lead over another one, which neither the path nor its canonical form shows. Owners count, too: of
+/// a folder, who may rename in it whatever its mode, and of what is in a sticky one.
+bool leads_safely(const std::filesystem::path& path, const struct stat& end) {
+  std::filesystem::path at;
+  std::vector<std::filesystem::path> names;
+  walk_first(names, path);
+  struct stat folder {};
+  for (int links = 0; !names.empty();) {
+    const std::filesystem::path next = at / names.back();  // of an absolute link's target, '/' is the first
+    names.pop_back();
+    struct stat status {};
+    if (others_may_rename_in(folder) || ::lstat(next.c_str(), &status) != 0 || !is_trusted(status.st_uid)) return false;
+    if (S_ISLNK(status.st_mode)) {
+      std::error_code error;
+      walk_first(names, std::filesystem::read_symlink(next, error));
+      if (error || ++links > kMostLinks) return false;
+    } else {
+      at = next;
+      folder = status;
+    }
+  }
+  return folder.st_dev == end.st_dev && folder.st_ino == end.st_ino;
+}
+
 }  // namespace
 
 Folder Folder::open(const std::filesystem::path& path) {
@@ -96,6 +139,13 @@ Folder Folder::inner(std::string_view names) const {
 bool Folder::is_removed() const {
   struct stat status {};
   return ::fstat(fd(), &status) == 0 && status.st_nlink == 0;
+}
+
+bool Folder::may_be_replaced() const {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path_, error);
+  struct stat opened {};
+  return error || ::fstat(fd(), &opened) != 0 || !leads_safely(absolute, opened);
 }
 
 std::filesystem::path Folder::by_descriptor() const { return "/proc/self/fd/" + std::to_string(fd()); }

@@ -38,6 +38,12 @@ class Folder {
   /// Somebody removed it: nothing can be made in it any more.
   [[nodiscard]] bool is_removed() const;
 
+  /// Another user may make path() lead elsewhere, or has done so: somebody else owns, or may rename in, a folder on the
+  /// way to it, links followed one by one. What is written through the descriptor stays here; a process that is told
+  /// the name could be led into any file. Root is trusted, sticky folders of root's as well, and groups with the number
+  /// of our user, which by convention hold nobody else. True, too, of what cannot be found out.
+  [[nodiscard]] bool may_be_replaced() const;
+
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(fd_); }
   [[nodiscard]] int fd() const { return fd_.get(); }
   /// As it was when the folder was opened; empty of none.

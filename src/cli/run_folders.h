@@ -32,9 +32,9 @@ class RunFolders {
 
   /// The run directory; nullptr: there is none.
   [[nodiscard]] const Folder* run() const { return run_ ? &run_->folder() : nullptr; }
-  /// Whether workers may be given the names of files in it (RunDirectory::may_be_renamed()). What `--log-dir` names is
-  /// as safe as whoever named it wants it to be.
-  [[nodiscard]] bool may_name_files() const { return !run_ || !logs_.is_run_directory() || !run_->may_be_renamed(); }
+  /// Whether workers may be given the names of files in logs(): another user could make a name lead to a file that only
+  /// the workers' user can write (Folder::may_be_replaced()).
+  [[nodiscard]] bool may_name_files() const { return logs() == nullptr || !logs()->may_be_replaced(); }
   /// The folder for log files; nullptr: there is none. Stays where it is in memory.
   [[nodiscard]] const Folder* logs() const { return logs_.folder(); }
 

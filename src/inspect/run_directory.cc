@@ -60,17 +60,6 @@ bool is_safe_link(const std::filesystem::path& path, const struct stat& link) {
   throw std::system_error(EPERM, std::generic_category(), "'" + folder.string() + "' " + why);
 }
 
-/// Another user who has made a folder for us is trusted with it.
-bool is_below_open_folder(const std::filesystem::path& path) {
-  std::filesystem::path above = path;
-  while (above.has_relative_path()) {
-    above = above.parent_path();
-    struct stat folder {};
-    if (::stat(above.c_str(), &folder) != 0 || is_open_to_all(folder)) return true;
-  }
-  return false;
-}
-
 /// Opens the folder that runs are kept in. In one that others can write to and rename in, what we make could be swapped
 /// for a link of theirs.
 Folder open_state_folder(std::filesystem::path path) {
@@ -140,12 +129,6 @@ RunDirectory::RunDirectory(const std::filesystem::path& path)
       folder_(state_.make_new(path.filename())),
       lock_(make_lock(folder_)) {
   if (!lock_ || !take_lock(lock_.get())) refuse_to_lock(errno);
-}
-
-bool RunDirectory::may_be_renamed() const {
-  std::error_code gone;
-  const std::filesystem::path real = std::filesystem::canonical(path(), gone);
-  return gone || is_below_open_folder(std::filesystem::absolute(path())) || is_below_open_folder(real);
 }
 
 void RunDirectory::begin(std::string_view run_name) {

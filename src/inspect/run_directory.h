@@ -33,10 +33,6 @@ class RunDirectory {
   /// \throws std::system_error  the lock cannot be renamed.
   void begin(std::string_view run_name);
 
-  /// Everybody may rename a folder further up the path: what is written through the descriptors of folder() stays
-  /// there, but a name may lead elsewhere by now.
-  [[nodiscard]] bool may_be_renamed() const;
-
   [[nodiscard]] const Folder& folder() const { return folder_; }
   [[nodiscard]] const std::filesystem::path& path() const { return folder_.path(); }
 

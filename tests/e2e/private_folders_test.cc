@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uid_t kNobody = 65534;
+constexpr uid_t kSomebody = 4321;
 /// The folder that a worker's files are in, from its own place.
 constexpr const char* kRunOfWorker = "run=$(dirname $(dirname $(dirname $TORCHELASTIC_ERROR_FILE))); ";
 
@@ -44,6 +46,22 @@ void expect_nothing_kept(const fs::path& state, const fs::path& written_to) {
       << lrun.err();
   EXPECT_EQ(lrun.err().find("logs: "), std::string::npos) << lrun.err();
   EXPECT_TRUE(fs::is_empty(written_to));
+}
+
+/// What a worker is told that fails, and is explained by what it printed.
+std::string told_error_file(std::vector<std::string> arguments, const std::map<std::string, std::string>& environment) {
+  const TemporaryFolder folder;
+  const fs::path told = folder / "told";
+  const std::string program =
+      folder.script("program", "#!/bin/sh\nprintf %s \"$TORCHELASTIC_ERROR_FILE\" > " + told.string() +
+                                   "\necho 'ValueError: its own words' >&2\nexit 3\n");
+  arguments.insert(arguments.end(), {"--nproc-per-node", "1", "--no-python", program});
+  LrunProcess lrun(arguments, {.environment = environment});
+  EXPECT_NE(lrun.wait().code, 0);
+  EXPECT_NE(lrun.err().find("its own words"), std::string::npos) << lrun.err();
+  EXPECT_EQ(lrun.err().find("warning"), std::string::npos) << lrun.err();
+  EXPECT_TRUE(fs::exists(told)) << lrun.err();
+  return text_of(told);
 }
 
 TEST(PrivateFolders, NothingIsWrittenIntoAFolderOfAnotherUser) {
@@ -130,6 +148,37 @@ TEST(PrivateFolders, LinksInTheUsersOwnPathAreFollowed) {
   EXPECT_EQ(lrun.wait().code, 0);
   EXPECT_EQ(lrun.err(), "");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder / "real"), {}), 2) << "the run's folder and 'logs'";
+}
+
+TEST(PrivateFolders, NoFileIsNamedBelowALogFolderThatOthersMayRenameIn) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> arguments{"--log-dir", folder.path()};
+  EXPECT_NE(told_error_file(arguments, {}), "");
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0777), 0);
+  EXPECT_EQ(told_error_file(arguments, {}), "");
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make a folder of another user";
+  ASSERT_EQ(::chmod(folder.path().c_str(), 01777), 0);
+  EXPECT_NE(told_error_file(arguments, {}), "") << "sticky, as /tmp";
+  ASSERT_EQ(::chown(folder.path().c_str(), kSomebody, kSomebody), 0);
+  EXPECT_EQ(told_error_file(arguments, {}), "") << "its owner may rename all the same";
+}
+
+TEST(PrivateFolders, NoFileIsNamedBelowATemporaryFolderThatOthersMayRenameIn) {
+  const TemporaryFolder folder;
+  const std::map<std::string, std::string> environment{{"TMPDIR", folder.path()}};
+  EXPECT_NE(told_error_file({"--compat=torchrun"}, environment), "");
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0777), 0);
+  EXPECT_EQ(told_error_file({"--compat=torchrun"}, environment), "");
+}
+
+TEST(PrivateFolders, NoFileIsNamedBelowAStateFolderThatAGroupMayRenameIn) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another group";
+  const TemporaryFolder folder;
+  const std::map<std::string, std::string> environment{{"LRUN_STATE", folder.path()}};
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0775), 0);
+  EXPECT_NE(told_error_file({}, environment), "");
+  ASSERT_EQ(::chown(folder.path().c_str(), 0, kSomebody), 0);
+  EXPECT_EQ(told_error_file({}, environment), "");
 }
 
 TEST(PrivateFolders, LogsThatSomebodyRemovedBeginAgainWithTheNextAttempt) {

@@ -14,6 +14,7 @@ namespace lrun {
 namespace {
 
 constexpr uid_t kNobody = 65534;
+constexpr uid_t kSomebody = 4321;
 
 mode_t mode_of(const std::filesystem::path& path) {
   struct stat status {};
@@ -87,6 +88,67 @@ TEST_F(FolderTest, KnowsThatItWasRemoved) {
   std::filesystem::remove(temporary_ / "short-lived");
   EXPECT_TRUE(made.is_removed());
   EXPECT_FALSE(made.inner("inner"));
+}
+
+TEST_F(FolderTest, MayBeReplacedWhereEverybodyMayRenameOnItsPath) {
+  const Folder folder = Folder::make(temporary_ / "open" / "ours" / "folder");
+  EXPECT_FALSE(folder.may_be_replaced());
+  ASSERT_EQ(::chmod((temporary_ / "open").c_str(), 0777), 0);
+  EXPECT_TRUE(folder.may_be_replaced());
+  ASSERT_EQ(::chmod((temporary_ / "open").c_str(), 01777), 0);
+  EXPECT_FALSE(folder.may_be_replaced()) << "sticky, as /tmp";
+}
+
+TEST_F(FolderTest, MayBeReplacedWhereALinkOnItsPathMayBe) {
+  const std::filesystem::path open = temporary_ / "open";
+  (void)Folder::make(open);
+  (void)Folder::make(temporary_ / "safe" / "folder");
+  std::filesystem::create_directory_symlink("../safe", open / "link");
+  std::filesystem::create_directory_symlink(open / "link", temporary_ / "over-another");
+  const Folder folder = Folder::open(temporary_ / "over-another" / "folder");
+  EXPECT_FALSE(folder.may_be_replaced());
+  ASSERT_EQ(::chmod(open.c_str(), 0777), 0);
+  EXPECT_TRUE(folder.may_be_replaced());
+  EXPECT_FALSE(Folder::open(temporary_ / "safe" / "folder").may_be_replaced());
+  ASSERT_EQ(::chmod(open.c_str(), 01777), 0);
+  EXPECT_FALSE(folder.may_be_replaced());
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a link to another user";
+  ASSERT_EQ(::lchown((open / "link").c_str(), kSomebody, 0), 0);
+  EXPECT_TRUE(folder.may_be_replaced());
+}
+
+TEST_F(FolderTest, MayBeReplacedBelowAFolderOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make a folder of another user";
+  const Folder folder = Folder::make(temporary_ / "theirs" / "ours");
+  const std::string theirs = temporary_ / "theirs";
+  ASSERT_EQ(::chown(theirs.c_str(), kSomebody, kSomebody), 0);
+  for (const mode_t mode : {0755U, 01777U}) {
+    ASSERT_EQ(::chmod(theirs.c_str(), mode), 0);
+    EXPECT_TRUE(folder.may_be_replaced()) << "its owner may rename in a folder of mode " << std::oct << mode;
+  }
+  ASSERT_EQ(::chown(theirs.c_str(), kNobody, kNobody), 0);
+  EXPECT_FALSE(folder.may_be_replaced()) << "in a user namespace, root's folders are nobody's";
+}
+
+TEST_F(FolderTest, MayBeReplacedWhereAGroupOfOthersMayRename) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another group";
+  const Folder folder = Folder::make(temporary_ / "shared" / "ours");
+  const std::string shared = temporary_ / "shared";
+  ASSERT_EQ(::chmod(shared.c_str(), 0775), 0);
+  EXPECT_FALSE(folder.may_be_replaced()) << "the group is ours";
+  ASSERT_EQ(::chown(shared.c_str(), 0, kSomebody), 0);
+  ASSERT_EQ(::chmod(shared.c_str(), 0775), 0);
+  EXPECT_TRUE(folder.may_be_replaced());
+  ASSERT_EQ(::chmod(shared.c_str(), 0755), 0);
+  EXPECT_FALSE(folder.may_be_replaced()) << "the group may not write";
+}
+
+TEST_F(FolderTest, MayBeReplacedWhereItWas) {
+  const Folder folder = folder_.make_new("first");
+  std::filesystem::rename(temporary_ / "first", temporary_ / "second");
+  EXPECT_TRUE(folder.may_be_replaced()) << "nothing is in its place";
+  std::filesystem::create_directory(temporary_ / "first");
+  EXPECT_TRUE(folder.may_be_replaced());
 }
 
 TEST_F(FolderTest, SaysWhichFolderCannotBeMade) {

@@ -97,18 +97,6 @@ TEST_F(RunDirectoryTest, RefusesAFolderThatOthersCouldTamperWith) {
   EXPECT_THROW(RunDirectory(state_ / "run"), std::system_error) << "a run's folder is new";
 }
 
-TEST_F(RunDirectoryTest, MayBeRenamedWhereEverybodyMayRenameAFolderOnItsPath) {
-  const std::filesystem::path open = state_ / "open";
-  std::filesystem::create_directories(open / "ours" / "state");
-  ASSERT_EQ(::chmod(open.c_str(), 0777), 0);
-  const RunDirectory run(open / "ours" / "state" / "run");
-  EXPECT_TRUE(run.may_be_renamed());
-  std::filesystem::create_directory_symlink(open / "ours", state_ / "link");
-  EXPECT_TRUE(RunDirectory(state_ / "link" / "state" / "other").may_be_renamed());
-  ASSERT_EQ(::chmod(open.c_str(), 01777), 0);
-  EXPECT_FALSE(run.may_be_renamed());
-}
-
 TEST_F(RunDirectoryTest, MakesItsFoldersForItsOwnerAloneWhateverTheUmask) {
   for (const mode_t mask : {0U, 0777U}) {
     const mode_t before = ::umask(mask);
