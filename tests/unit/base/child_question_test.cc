@@ -29,7 +29,8 @@ ChildAnswer answer_to(const std::function<std::string()>& question, Duration lim
 
 TEST(ChildQuestion, IsAnswered) {
   const std::string text(100'000, 'x');
-  EXPECT_EQ(answer_to([&] { return text; }, kPatience), (ChildAnswer{.end = End::kAnswered, .text = text}));
+  EXPECT_EQ(answer_to([&] { return std::string(text); }, kPatience),
+            (ChildAnswer{.end = End::kAnswered, .text = text}));
   EXPECT_EQ(answer_to([]() -> std::string { ::_exit(3); }, kPatience).end, End::kCrashed);
 }
 
