@@ -15,8 +15,9 @@ inline constexpr const char* kWakerName = "rank-waker";
 
 /// A process beside guard and launcher that sleeps until one of them is dead, and then continues the other until that
 /// is dead, too. Each cleans up behind the other, but not while it is stopped (SIGSTOP); the kernel's one signal
-/// (continue_signal.h) may come before the stop. If one of the three is stopped and another killed, the third is awake. In a job of several nodes the waker also continues the guard when the
-/// launcher is silent, because then the guard has to end the workers (BeatWatch).
+/// (continue_signal.h) may come before the stop. If one of the three is stopped and another killed, the third is awake.
+/// In a job of several nodes the waker also continues the guard when the launcher is silent, because then the guard has
+/// to end the workers (BeatWatch).
 ///
 /// Only the destructor, which ends it, can wait for it: it is invisible to every ordinary wait of the guard. Without
 /// pidfds (a kernel before 5.3) there is no waker.

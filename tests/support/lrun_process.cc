@@ -123,7 +123,7 @@ int zombie_children(pid_t parent) {
   return count;
 }
 
-LrunProcess::LrunProcess(std::vector<std::string> arguments, Options options) {
+LrunProcess::LrunProcess(std::vector<std::string> arguments, const Options& options) {
   mark_ = "LRUN_STATE=" + state_.path().string();
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {

@@ -44,7 +44,7 @@ class LrunProcess {
   };
 
   explicit LrunProcess(std::vector<std::string> arguments) : LrunProcess(std::move(arguments), Options{}) {}
-  LrunProcess(std::vector<std::string> arguments, Options options);
+  LrunProcess(std::vector<std::string> arguments, const Options& options);
   ~LrunProcess();
   LrunProcess(const LrunProcess&) = delete;
   LrunProcess& operator=(const LrunProcess&) = delete;
