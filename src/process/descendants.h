@@ -37,8 +37,8 @@ bool kill_below_children();
 /// What is in `cgroup` is ended at once. Direct children are signalled: their pids cannot be reused while we have not
 /// reaped them, and what they leave behind becomes a direct child in turn. A child that has not ended after a second
 /// leaves nothing behind: then all that /proc shows below it is signalled, too, through pidfds. SIGCHLD is blocked.
-/// \return pids of the direct children that did not end within `limit` (held by the kernel or a tracer), or, earlier, of
-///         dead children that cannot be reaped because a tracer that is not below us holds all that are left;
+/// \return pids of the direct children that did not end within `limit` (held by the kernel or a tracer), or, earlier,
+///         of dead children that cannot be reaped because a tracer that is not below us holds all that are left;
 ///         {kUnlisted} when some are left that cannot be listed.
 std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup = {});
 

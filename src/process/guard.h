@@ -80,8 +80,8 @@ class Guard {
 /// grandchildren with sessions of their own included. (A guard that were a child of the launcher would adopt nothing:
 /// orphans go to the nearest ancestor.)
 ///
-/// A stopped process (SIGSTOP) cannot clean up. When the other one ends, the kernel continues it once (continue_signal.h)
-/// and a third process, the Waker, until it has ended, too. In whatever order they come:
+/// A stopped process (SIGSTOP) cannot clean up. When the other one ends, the kernel continues it once
+/// (continue_signal.h), and a third process, the Waker, until it has ended, too. In whatever order they come:
 ///
 ///     stopped         killed     what ends the workers and all below them                                     within
 ///     guard           launcher   the kernel the workers (death signal), the guard the rest, when continued    0.1 s
