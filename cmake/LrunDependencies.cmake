@@ -8,7 +8,7 @@ find_package(nlohmann_json REQUIRED)      # plan, events, results
 find_package(tomlplusplus REQUIRED)       # lrun.toml: a value knows its line. Header-only, one translation unit.
 
 # The launcher is to start anywhere, with no run-time dependency but libc. Distributions ship fmt and spdlog as shared
-# libraries only. spdlog is used header-only; fmt is compiled once, in src/base/fmt_library.cc: header-only, g++ leaves a
+# libraries only. spdlog is used header-only; fmt is compiled once, in src/core/base/fmt_library.cc: header-only, g++ leaves a
 # copy of its number formatting in every unit, 0.9 MB in all. That file knows what fmt 9 needs; any other is header-only.
 add_library(lrun_fmt INTERFACE)
 get_target_property(_fmt_include fmt::fmt-header-only INTERFACE_INCLUDE_DIRECTORIES)
@@ -32,7 +32,7 @@ endif()
 # What was asked for and is not there is an error; what was not asked for is left out.
 set(LRUN_WITH_TLS FALSE)
 if(NOT LRUN_BUILD_TLS STREQUAL "OFF")
-  find_package(OpenSSL 3.0 QUIET)         # TLS to etcd, in a library of its own: src/store/tls says why this one
+  find_package(OpenSSL 3.0 QUIET)         # TLS to etcd, in a library of its own: src/launcher/store/tls says why this one
   set(LRUN_WITH_TLS ${OPENSSL_FOUND})
   if(LRUN_BUILD_TLS STREQUAL "ON" AND NOT LRUN_WITH_TLS)
     message(FATAL_ERROR "TLS to etcd was asked for, but no OpenSSL 3 (libssl-dev)")

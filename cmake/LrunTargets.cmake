@@ -1,15 +1,16 @@
-# The libraries that the module folders of src add their sources to.
+# The three libraries, one folder of src each, which adds its sources.
 #
-#   lrun_core      base, process, verdict: shared by launcher and runtime; no LibTorch, no Boost in its headers
-#   lrun_launcher  everything else of the launcher but main()
-#   lrun_runtime   liblrun.so, what training programs link (only with LibTorch)
+#   lrun_core      src/core: what launcher and runtime share; no LibTorch, no Boost in its headers
+#   lrun_launcher  src/launcher: everything else of the launcher but main()
+#   lrun_runtime   src/runtime: liblrun.so, what training programs link (only with LibTorch)
 add_library(lrun_core STATIC)
 set_target_properties(lrun_core PROPERTIES POSITION_INDEPENDENT_CODE ON)
-target_include_directories(lrun_core PUBLIC "${PROJECT_SOURCE_DIR}/src" "${PROJECT_BINARY_DIR}/generated")
+target_include_directories(lrun_core PUBLIC "${PROJECT_SOURCE_DIR}/src/core" "${PROJECT_BINARY_DIR}/generated")
 target_compile_definitions(lrun_core PRIVATE BOOST_ASIO_DISABLE_CONCEPTS BOOST_ASIO_NO_DEPRECATED)
 target_link_libraries(lrun_core PUBLIC lrun_fmt PRIVATE Boost::headers nlohmann_json::nlohmann_json lrun_warnings)
 
 add_library(lrun_launcher STATIC)
+target_include_directories(lrun_launcher PUBLIC "${PROJECT_SOURCE_DIR}/src/launcher")
 target_link_libraries(lrun_launcher
   PUBLIC lrun_core
   PRIVATE lrun_spdlog lrun_toml CLI11::CLI11 nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS} lrun_warnings)
@@ -24,6 +25,7 @@ endif()
 if(LibTorch_FOUND)
   add_library(lrun_runtime SHARED)
   add_library(lrun::runtime ALIAS lrun_runtime)
+  target_include_directories(lrun_runtime PRIVATE "${PROJECT_SOURCE_DIR}/src")
   set_target_properties(lrun_runtime PROPERTIES
     OUTPUT_NAME lrun EXPORT_NAME runtime VERSION "${PROJECT_VERSION}" SOVERSION "${PROJECT_VERSION_MAJOR}"
     VERIFY_INTERFACE_HEADER_SETS ON      # target all_verify_interface_header_sets: each header compiles alone
@@ -44,7 +46,7 @@ if(LibTorch_FOUND)
   # The same objects for tests, which reach what liblrun.so hides.
   add_library(lrun_runtime_inside INTERFACE)
   target_sources(lrun_runtime_inside INTERFACE "$<TARGET_OBJECTS:lrun_runtime>")
-  target_include_directories(lrun_runtime_inside INTERFACE "${PROJECT_SOURCE_DIR}/include")
+  target_include_directories(lrun_runtime_inside INTERFACE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(lrun_runtime_inside INTERFACE lrun_core LibTorch::cpu ${CMAKE_DL_LIBS} Threads::Threads)
 endif()
 

@@ -6,26 +6,26 @@
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/user_error.h"
-#include "cli/diagnostics.h"
 #include "cli/help.h"
-#include "cli/named_hosts.h"
 #include "cli/parse_args.h"
 #include "cli/print_config.h"
-#include "cli/run_request.h"
-#include "cli/serve_node.h"
-#include "cli/serve_relay.h"
-#include "cli/start_on_hosts.h"
-#include "cli/start_on_nodes.h"
-#include "cli/verbs.h"
 #include "cluster/detect.h"
 #include "cluster/slurm.h"
+#include "commands/verbs.h"
+#include "multihost/host_agent.h"
+#include "multihost/named_hosts.h"
+#include "multihost/relay_agent.h"
+#include "multihost/start_on_hosts.h"
+#include "multihost/start_through_srun.h"
 #include "plan/job_place.h"
 #include "plan/make_plan.h"
 #include "plan/task_place.h"
 #include "process/process_title.h"
 #include "remote/srun_watch.h"
 #include "remote/ssh.h"
+#include "report/diagnostics.h"
 #include "report/parent_error_file.h"
+#include "run/run_request.h"
 #include "verdict/judge.h"
 
 namespace lrun {
@@ -65,7 +65,7 @@ int run(const std::vector<std::string>& argv) {
   const int nodes = nodes_to_start(request, allocation);
   if (nodes > 0 && request.dry_run == DryRun::kNo) {
     check_for_all_nodes(request, of_workers);
-    return start_on_nodes(nodes, argv, request, allocation, environment);
+    return start_through_srun(nodes, argv, request, allocation, environment);
   }
   return run_request(request, allocation, environment, of_workers);
 }

@@ -1,6 +1,4 @@
 // The head of a run on several hosts, in this process: its limits are ours to choose.
-#include "cli/hosts_run.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -16,6 +14,7 @@
 
 #include "base/clock.h"
 #include "lrun_version.h"
+#include "multihost/head.h"
 #include "remote/ssh.h"
 #include "support/lrun_process.h"
 #include "support/temporary_folder.h"
@@ -24,7 +23,7 @@
 namespace lrun::test {
 namespace {
 
-HostsRun::Start start_of(int index, const std::vector<std::string>& command) {
+Head::Start start_of(int index, const std::vector<std::string>& command) {
   NodeOrder order;
   order.version = LRUN_VERSION;
   order.command = {"true"};
@@ -45,40 +44,40 @@ TEST(HostsRunTest, RunsWhereAHostOnTheWayAnswersLate) {
   ::signal(SIGPIPE, SIG_IGN);
   const std::string came = (folder.path() / "came").string();
   const std::string lrun = std::string("exec '") + LRUN_PROGRAM + "' ";
-  HostsRun::Start first = start_of(0, {"sh", "-c", lrun + kNodeWord});
+  Head::Start first = start_of(0, {"sh", "-c", lrun + kNodeWord});
   first.relay_command = {"sh", "-c", "until [ -e " + came + " ]; do sleep 0.05; done; " + lrun + kRelayWord};
-  const HostsRun::Start second =
+  const Head::Start second =
       start_of(1, {"sh", "-c", "grep -q @relay /proc/$PPID/cmdline || touch " + came + "; " + lrun + kNodeWord});
   EventLoop loop;
-  HostsRun run(loop, {first, second},
-               {.master_addr = "127.0.0.1",
-                .min_nodes = 2,
-                .most_connections = 1,
-                .detour_limit = Duration(100),
-                .answer_limit = Duration(60'000),
-                .grace = Duration(1000),
-                .defaults = SpawnDefaults::of_this_process()});
+  Head run(loop, {first, second},
+           {.master_addr = "127.0.0.1",
+            .min_nodes = 2,
+            .most_connections = 1,
+            .detour_limit = Duration(100),
+            .answer_limit = Duration(60'000),
+            .grace = Duration(1000),
+            .defaults = SpawnDefaults::of_this_process()});
   EXPECT_EQ(run.run().code, 0);
 }
 
 /// What a run on one host comes to that takes a copy piece by piece, with a pause before each, and then no more for a
 /// while.
-HostsRun::End run_with_copy(Duration limit, Duration pause, int pieces, const std::string& then) {
+Head::End run_with_copy(Duration limit, Duration pause, int pieces, const std::string& then) {
   constexpr std::size_t kPiece = 65'536;  // what a pipe holds
   const TemporaryFolder folder;
   ::setenv("LRUN_STATE", folder.path().c_str(), 1);
   ::signal(SIGPIPE, SIG_IGN);
   const std::string take = fmt::format("for piece in $(seq {}); do sleep {}; dd bs={} count=1 iflag=fullblock; done",
                                        pieces, static_cast<double>(pause.count()) / 1000, kPiece);
-  HostsRun::Start host = start_of(
+  Head::Start host = start_of(
       0, {"sh", "-c", "{ " + take + "; } >/dev/null 2>&1; " + then + "; exec '" + LRUN_PROGRAM + "' " + kNodeWord});
   host.order.nodes = {"h1"};
   EventLoop loop;
-  HostsRun run(loop, {host},
-               {.answer_limit = limit,
-                .grace = Duration(1000),
-                .defaults = SpawnDefaults::of_this_process(),
-                .first_bytes = std::string(kPiece * static_cast<std::size_t>(pieces), 'x')});
+  Head run(loop, {host},
+           {.answer_limit = limit,
+            .grace = Duration(1000),
+            .defaults = SpawnDefaults::of_this_process(),
+            .first_bytes = std::string(kPiece * static_cast<std::size_t>(pieces), 'x')});
   return run.run();
 }
 
@@ -124,16 +123,16 @@ class HostsRunOfThreeLevels : public testing::Test {
   /// Runs it with a worker on each host, in the test's folder. \return the code
   int run(const std::string& script) {
     EventLoop loop;
-    std::vector<HostsRun::Start> starts;
+    std::vector<Head::Start> starts;
     for (std::size_t i = 0; i < names_.size(); ++i) starts.push_back(start_on(i, script));
-    HostsRun run(loop, std::move(starts),
-                 {.master_addr = "127.0.0.1",
-                  .min_nodes = static_cast<int>(names_.size()),
-                  .most_connections = 2,
-                  .detour_limit = Duration(60'000),
-                  .answer_limit = Duration(60'000),
-                  .grace = Duration(1000),
-                  .defaults = SpawnDefaults::of_this_process()});
+    Head run(loop, std::move(starts),
+             {.master_addr = "127.0.0.1",
+              .min_nodes = static_cast<int>(names_.size()),
+              .most_connections = 2,
+              .detour_limit = Duration(60'000),
+              .answer_limit = Duration(60'000),
+              .grace = Duration(1000),
+              .defaults = SpawnDefaults::of_this_process()});
     return run.run().code;
   }
 
@@ -151,9 +150,9 @@ class HostsRunOfThreeLevels : public testing::Test {
   TemporaryFolder folder_;
 
  private:
-  [[nodiscard]] HostsRun::Start start_on(std::size_t index, const std::string& script) const {
+  [[nodiscard]] Head::Start start_on(std::size_t index, const std::string& script) const {
     const Host host{.name = names_[index]};
-    HostsRun::Start start = start_of(0, ssh_command({ssh_}, host, LRUN_PROGRAM, kNodeWord));
+    Head::Start start = start_of(0, ssh_command({ssh_}, host, LRUN_PROGRAM, kNodeWord));
     start.relay_command = ssh_command({ssh_}, host, LRUN_PROGRAM, kRelayWord);
     start.name = start.order.name = host.name;
     start.order.node_rank = static_cast<int>(index);

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/user_error.h"
-#include "cli/diagnostics.h"
 #include "cli/parse_args.h"
+#include "report/diagnostics.h"
 
 namespace {
 

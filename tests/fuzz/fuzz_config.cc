@@ -10,9 +10,9 @@
 
 #include "base/user_error.h"
 #include "cli/config_file.h"
-#include "cli/diagnostics.h"
 #include "cli/flag_values.h"
 #include "cli/print_config.h"
+#include "report/diagnostics.h"
 
 namespace {
 

@@ -1,34 +1,43 @@
 #!/usr/bin/env bash
 # Who may include whom. usage: layers.sh [TREE]; prints file, line and the rule for every include that breaks one.
 #
-#   launcher    a module includes itself and the modules to its left in the order below
-#   lrun_core   base, process, verdict include only each other (in that order): runtime and launcher share them
-#   runtime     includes base, process, verdict, runtime and the public headers, nothing else of ours
+#   rooms       the folders of a library: each includes itself and the rooms to its left in the orders below
+#   lrun_core   src/core includes nothing else of ours, and no Boost in its headers
+#   launcher    src/launcher includes lrun_core besides
+#   runtime     src/runtime includes lrun_core and the public headers besides
 #   LibTorch    and the public headers appear in the runtime only
-#   Boost       appears in no header of lrun_core
 set -euo pipefail
 cd "${1:-.}"
-order="base cluster plan store rendezvous process remote logs verdict supervise inspect report cli"
-core="base process verdict"
+core="base process verdict stop"
+launcher="cluster plan store store/tls rendezvous remote logs supervise inspect report cli run multihost commands"
+collectives="collectives/common collectives/bootstrap collectives/shm collectives/gloo collectives/hierarchical collectives"
+runtime="$collectives cuda data ddp dp session checkpoint launch"
 
-find src -type f \( -name '*.h' -o -name '*.cc' \) -exec awk -v order="$order" -v core="$core" '
-  BEGIN {
-    n = split(order, names, " "); for (i = 1; i <= n; i++) layer[names[i]] = i
-    n = split(core, names, " "); for (i = 1; i <= n; i++) in_core[names[i]] = 1
+find src -type f \( -name '*.h' -o -name '*.cc' \) -exec awk -v core="$core" -v launcher="$launcher" -v runtime="$runtime" '
+  function floors(library, order,   names, i, n) {
+    n = split(order, names, " "); for (i = 1; i <= n; i++) { floor_of[library "/" names[i]] = i; owner[names[i]] = library }
   }
+  BEGIN { floors("core", core); floors("launcher", launcher); floors("runtime", runtime) }
   function broken(rule) { printf "%s:%d: %s: %s\n", FILENAME, FNR, rule, $0; bad = 1 }
+  FNR == 1 {
+    room = FILENAME; sub(/^src\//, "", room)
+    outside = room !~ /\//                             # src/main.cc is above all rooms
+    sub(/\/[^\/]*$/, "", room); library = room; sub(/\/.*$/, "", library)
+    if (!outside && !(room in floor_of)) { printf "%s: room %s has no place in the order\n", FILENAME, room; bad = 1 }
+  }
   /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
-    split(FILENAME, path, "/"); from = path[2]
-    line = $0; sub(/^[^<"]*[<"]/, "", line); sub(/[>"].*$/, "", line); split(line, parts, "/"); to = parts[1]
-    if (from != "runtime" && (to == "torch" || to == "ATen" || to == "c10" || to == "lrun"))
-      broken("only the runtime may include LibTorch or its own public headers")
-    if (in_core[from] && FILENAME ~ /\.h$/ && to == "boost") broken("no Boost in headers of lrun_core")
-    if (from ~ /\.(cc|h)$/) next                      # src/main.cc is above all layers
-    if (!(to in layer) && to != "runtime") next       # not a module of ours
+    line = $0; sub(/^[^<"]*[<"]/, "", line); sub(/[>"].*$/, "", line)
     if (line !~ /\//) next
-    if (from == "runtime") { if (to != "runtime" && !in_core[to]) broken("runtime must not include " to) }
-    else if (!(from in layer)) broken("module " from " has no place in the order")
-    else if (to == "runtime" || layer[to] > layer[from]) broken(from " must not include " to)
-    else if (in_core[from] && !in_core[to]) broken(from " is in lrun_core and must not include " to)
+    to = line; sub(/\/[^\/]*$/, "", to); first = to; sub(/\/.*$/, "", first)
+    if (library != "runtime" && (first == "torch" || first == "ATen" || first == "c10" || first == "lrun"))
+      broken("only the runtime may include LibTorch or its own public headers")
+    if (library == "core" && FILENAME ~ /\.h$/ && first == "boost") broken("no Boost in headers of lrun_core")
+    if (outside) next
+    if (first == "runtime") { its = "runtime"; sub(/^runtime\//, "", to) }
+    else if (to in owner && owner[to] != "runtime") its = owner[to]
+    else next                                          # no room of ours
+    if (its != library) { if (its != "core") broken(library " must not include " its) }
+    else if (!(its "/" to in floor_of)) broken("room " to " has no place in the order")
+    else if (floor_of[its "/" to] > floor_of[room]) broken(room " must not include " to)
   }
   END { exit bad }' {} +

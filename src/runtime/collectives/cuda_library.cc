@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "base/split.h"
-#include "runtime/collectives/call_log.h"
-#include "runtime/collectives/group_meeting.h"
-#include "runtime/collectives/peer_watch.h"
-#include "runtime/collectives/process_identity.h"
-#include "runtime/collectives/store_client.h"
+#include "runtime/collectives/bootstrap/group_rendezvous.h"
+#include "runtime/collectives/bootstrap/peer_watch.h"
+#include "runtime/collectives/bootstrap/process_identity.h"
+#include "runtime/collectives/bootstrap/store_client.h"
+#include "runtime/collectives/common/call_log.h"
 
 namespace lrun {
 namespace {
@@ -65,7 +65,7 @@ class GroupOfProcesses {
 
   std::string share(const std::string& text) {
     if (options_.world_size == 1) return text;
-    GroupMeeting meeting(options_);
+    GroupRendezvous meeting(options_);
     std::string first = meeting.exchange(text, [](const std::vector<std::string>& lines) { return lines.front(); });
     const std::string all = meeting.exchange(meeting.process().text(), join_lines);
     std::vector<pid_t> pids;
@@ -78,7 +78,7 @@ class GroupOfProcesses {
     for (int rank = 0; rank < options_.world_size; ++rank) others_.push_back(rank);
     prefix_ = "lrun/nccl/" + std::to_string(meeting.identity());
     store_.emplace(options_.store, std::chrono::steady_clock::now() + options_.timeout);
-    GroupMeeting::note_made(options_);
+    GroupRendezvous::note_made(options_);
     return first;
   }
 

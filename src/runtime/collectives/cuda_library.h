@@ -10,17 +10,17 @@
 #include <string>
 #include <vector>
 
-#include "runtime/collectives/call.h"
-#include "runtime/collectives/failure.h"
-#include "runtime/collectives/group_options.h"
-#include "runtime/collectives/replica_link.h"
+#include "runtime/collectives/bootstrap/group_options.h"
+#include "runtime/collectives/common/call.h"
+#include "runtime/collectives/common/failure.h"
+#include "runtime/collectives/common/replica_link.h"
 
 namespace lrun {
 
 /// What liblrun does for a group of liblrun_cuda.so: everything that needs the store or other processes.
 struct CudaGroup {
   GroupOptions options;
-  /// Waits for all ranks, once. \return  rank 0's `text`, on all ranks. \throws as GroupMeeting.
+  /// Waits for all ranks, once. \return  rank 0's `text`, on all ranks. \throws as GroupRendezvous.
   std::function<std::string(const std::string& text)> share;
   /// The first of the other ranks that has ended on this host, as messages name it. After share().
   std::function<std::optional<std::string>()> ended_peer;

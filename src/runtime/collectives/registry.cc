@@ -10,10 +10,10 @@
 
 #include "base/nearest.h"
 #include "runtime/collectives/cuda_library.h"
-#include "runtime/collectives/gloo_collectives.h"
-#include "runtime/collectives/hierarchical_collectives.h"
-#include "runtime/collectives/host_layout.h"
-#include "runtime/collectives/shm_collectives.h"
+#include "runtime/collectives/gloo/collectives.h"
+#include "runtime/collectives/hierarchical/collectives.h"
+#include "runtime/collectives/hierarchical/host_layout.h"
+#include "runtime/collectives/shm/collectives.h"
 #include "runtime/collectives/single.h"
 
 namespace lrun {

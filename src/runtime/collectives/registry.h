@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/collectives/group_options.h"
+#include "runtime/collectives/bootstrap/group_options.h"
 
 namespace lrun {
 

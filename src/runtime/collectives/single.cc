@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "runtime/collectives/call.h"
-#include "runtime/collectives/failure.h"
-#include "runtime/collectives/posted_collectives.h"
+#include "runtime/collectives/common/call.h"
+#include "runtime/collectives/common/failure.h"
+#include "runtime/collectives/common/posted_collectives.h"
 
 namespace lrun {
 namespace {

@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "runtime/collectives/call.h"
-#include "runtime/collectives/failure.h"
-#include "runtime/collectives/group_options.h"
-#include "runtime/collectives/perform.h"
-#include "runtime/collectives/posted_collectives.h"
+#include "runtime/collectives/bootstrap/group_options.h"
+#include "runtime/collectives/common/call.h"
+#include "runtime/collectives/common/failure.h"
+#include "runtime/collectives/common/perform.h"
+#include "runtime/collectives/common/posted_collectives.h"
 
 namespace lrun {
 namespace {

@@ -18,10 +18,10 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/collectives/background_thread.h"
-#include "runtime/collectives/call.h"
-#include "runtime/collectives/call_log.h"
-#include "runtime/collectives/failure.h"
+#include "runtime/collectives/common/background_thread.h"
+#include "runtime/collectives/common/call.h"
+#include "runtime/collectives/common/call_log.h"
+#include "runtime/collectives/common/failure.h"
 #include "runtime/cuda/cuda_calls.h"
 #include "runtime/cuda/nccl_communicator.h"
 #include "runtime/cuda/nccl_types.h"

@@ -6,7 +6,7 @@
 #include <exception>
 #include <string_view>
 
-#include "runtime/collectives/backoff.h"
+#include "runtime/collectives/bootstrap/backoff.h"
 #include "runtime/cuda/cuda_calls.h"
 
 namespace lrun {

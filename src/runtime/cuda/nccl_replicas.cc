@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/collectives/backoff.h"
+#include "runtime/collectives/bootstrap/backoff.h"
 #include "runtime/cuda/cuda_calls.h"
 #include "runtime/cuda/nccl_types.h"
 #include "runtime/cuda/stream_mark.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/collectives/replica_link.h"
+#include "runtime/collectives/common/replica_link.h"
 
 namespace lrun {
 

@@ -1,6 +1,6 @@
 // How ranks of a backend that does not compare their calls find out that those differ.
 
-#include "runtime/collectives/call_log.h"
+#include "runtime/collectives/common/call_log.h"
 
 #include <gtest/gtest.h>
 

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/collectives/gloo_setup.h"
-#include "runtime/collectives/local_address.h"
+#include "runtime/collectives/bootstrap/local_address.h"
+#include "runtime/collectives/common/watchdog.h"
+#include "runtime/collectives/gloo/setup.h"
 #include "runtime/collectives/ranks.h"
-#include "runtime/collectives/watchdog.h"
 
 namespace lrun::testing {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/collectives/host_layout.h"
+#include "runtime/collectives/hierarchical/host_layout.h"
 #include "runtime/collectives/ranks.h"
 
 namespace lrun::testing {

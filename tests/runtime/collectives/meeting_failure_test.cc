@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "runtime/collectives/control_block.h"
-#include "runtime/collectives/group_meeting.h"
-#include "runtime/collectives/process_identity.h"
+#include "runtime/collectives/bootstrap/group_rendezvous.h"
+#include "runtime/collectives/bootstrap/process_identity.h"
 #include "runtime/collectives/ranks.h"
 #include "runtime/collectives/registry.h"
+#include "runtime/collectives/shm/control_block.h"
 
 namespace lrun::testing {
 namespace {
@@ -45,7 +45,7 @@ std::function<void()> makes_the_group(const GroupOptions& options) {
 /// Comes when rank 0 calls, and waits for its first answer.
 std::function<void()> comes(const GroupOptions& options, SharedCounter& come) {
   return [options, &come] {
-    GroupMeeting meeting(options);
+    GroupRendezvous meeting(options);
     come.add();
     meeting.exchange("", {});
   };
@@ -60,7 +60,7 @@ TEST(MeetingFailure, OfARankThatHasSaidWhoItIsReachesAll) {
     waiting.emplace_back(staying(failed, 3, makes_the_group(group_of(rank, 4, "known"))));
   }
   RankProcess ending([&, options = group_of(2, 4, "known")] {
-    GroupMeeting meeting(options);
+    GroupRendezvous meeting(options);
     meeting.exchange(own_identity(), {});
     met.add();
     ::pause();

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "runtime/collectives/control_block.h"
-#include "runtime/collectives/group_meeting.h"
-#include "runtime/collectives/peer_watch.h"
+#include "runtime/collectives/bootstrap/group_rendezvous.h"
+#include "runtime/collectives/bootstrap/peer_watch.h"
 #include "runtime/collectives/ranks.h"
 #include "runtime/collectives/registry.h"
+#include "runtime/collectives/shm/control_block.h"
 
 namespace lrun::testing {
 namespace {
@@ -25,11 +25,11 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(GroupMeeting, GivesEverybodyTheAnswerOfRankZero) {
+TEST(GroupRendezvous, GivesEverybodyTheAnswerOfRankZero) {
   std::vector<RankProcess> ranks;
   for (int rank = 0; rank < 4; ++rank) {
     ranks.emplace_back([rank, options = group_of(rank, 4, "answers")] {
-      GroupMeeting meeting(options);
+      GroupRendezvous meeting(options);
       for (int round = 0; round < 3; ++round) {
         const std::string answer =
             meeting.exchange(std::to_string(10 * round + rank), [](const std::vector<std::string>& lines) {
@@ -46,14 +46,14 @@ TEST(GroupMeeting, GivesEverybodyTheAnswerOfRankZero) {
   for (RankProcess& rank : ranks) EXPECT_EQ(rank.result(), "");
 }
 
-TEST(GroupMeeting, NamesTheRanksThatDoNotCome) {
-  EXPECT_EQ(error_of([] { GroupMeeting(group_of(0, 3, "nobody", 200ms)); }),
+TEST(GroupRendezvous, NamesTheRanksThatDoNotCome) {
+  EXPECT_EQ(error_of([] { GroupRendezvous(group_of(0, 3, "nobody", 200ms)); }),
             "CollectiveTimeout: the group of 3 ranks did not meet within 200 ms: ranks 1 and 2 did not come");
-  EXPECT_EQ(error_of([] { GroupMeeting(group_of(1, 2, "no-zero", 200ms)); }),
+  EXPECT_EQ(error_of([] { GroupRendezvous(group_of(1, 2, "no-zero", 200ms)); }),
             "CollectiveTimeout: the group of 2 ranks did not meet within 200 ms: rank 0 did not come");
 }
 
-TEST(GroupMeeting, MeetsAfterAnAttemptThatOneRankMadeAlone) {
+TEST(GroupRendezvous, MeetsAfterAnAttemptThatOneRankMadeAlone) {
   SharedCounter failed;
   RankProcess early([&, early = group_of(0, 2, "again", 200ms), again = group_of(0, 2, "again")] {
     require(error_of([&] { make_collectives("shm", early); }).starts_with("CollectiveTimeout"), "met nobody");
@@ -68,10 +68,10 @@ TEST(GroupMeeting, MeetsAfterAnAttemptThatOneRankMadeAlone) {
   EXPECT_EQ(late.result(), "");
 }
 
-TEST(GroupMeeting, NamesTheStoreThatItCannotReach) {
+TEST(GroupRendezvous, NamesTheStoreThatItCannotReach) {
   GroupOptions options = group_of(1, 2, "no-store", 500ms);
   options.store.port = 1;  // nobody listens on it
-  EXPECT_THAT(error_of([&] { GroupMeeting meeting(options); }),
+  EXPECT_THAT(error_of([&] { GroupRendezvous meeting(options); }),
               StartsWith("CollectiveTimeout: cannot reach the store at 127.0.0.1:1: "));
 }
 
@@ -83,10 +83,10 @@ TEST(PeerWatch, SeesAPeerThatEndedBeforeItWasWatched) {
   EXPECT_EQ(watch.ended(std::array{0, 1, 2, 3}), std::vector{1});
 }
 
-TEST(GroupMeeting, RefusesRanksOfSeveralHostsOnAllRanks) {
+TEST(GroupRendezvous, RefusesRanksOfSeveralHostsOnAllRanks) {
   RankProcess here(group_of(0, 2, "hosts"), [](Collectives&) {});
   RankProcess elsewhere([options = group_of(1, 2, "hosts")] {
-    GroupMeeting meeting(options);
+    GroupRendezvous meeting(options);
     const std::string all = meeting.exchange(std::to_string(kLayoutVersion) + " another-boot-id 1 1", {});
     require(all.find("another-boot-id") != std::string::npos, all);
   });

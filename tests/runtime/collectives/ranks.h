@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "runtime/collectives/group_options.h"
-#include "runtime/collectives/store_client.h"
+#include "runtime/collectives/bootstrap/group_options.h"
+#include "runtime/collectives/bootstrap/store_client.h"
 
 namespace lrun::testing {
 

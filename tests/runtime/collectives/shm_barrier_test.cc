@@ -1,7 +1,5 @@
 // What a rank hears of a failure that another one is still writing down.
 
-#include "runtime/collectives/shm_barrier.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 #include <thread>
 
 #include "runtime/collectives/ranks.h"
+#include "runtime/collectives/shm/barrier.h"
 
 namespace lrun::testing {
 namespace {

@@ -20,11 +20,11 @@
 #include <string>
 #include <vector>
 
-#include "runtime/collectives/group_meeting.h"
+#include "runtime/collectives/bootstrap/group_rendezvous.h"
 #include "runtime/collectives/ranks.h"
 #include "runtime/collectives/refused_call.h"
 #include "runtime/collectives/registry.h"
-#include "runtime/collectives/shm_region.h"
+#include "runtime/collectives/shm/region.h"
 
 namespace lrun::testing {
 namespace {
@@ -304,7 +304,7 @@ TEST(Shm, UnlinksTheNamedFileWhenARankEndsBeforeAllHaveOpenedIt) {
   RankProcess creating([options = group_of(2, "half-open")]() mutable { make_collectives("shm", options); });
   RankProcess ending([options = group_of(2, "half-open")]() mutable {
     options.rank = 1;
-    GroupMeeting meeting(options);
+    GroupRendezvous meeting(options);
     meeting.exchange(std::to_string(kLayoutVersion) + " " + meeting.process().text(), {});
     meeting.exchange({}, {});                            // hears of the memfd
     meeting.exchange("cannot be opened from here", {});  // so that a named file is made

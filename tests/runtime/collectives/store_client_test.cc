@@ -1,6 +1,6 @@
 // The store's client waits no longer than its deadline, whatever the server does.
 
-#include "runtime/collectives/store_client.h"
+#include "runtime/collectives/bootstrap/store_client.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

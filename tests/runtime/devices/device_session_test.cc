@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/data_parallel.h"
 #include "runtime/devices/fake_device.h"
 #include "runtime/devices/repeatable_net.h"
+#include "runtime/dp/data_parallel.h"
 #include "runtime/training/fake_replica_link.h"
 #include "runtime/training/nodes.h"
 

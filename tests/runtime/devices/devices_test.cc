@@ -1,6 +1,6 @@
 // Which devices a process takes: decisions, without a device.
 
-#include "runtime/devices.h"
+#include "runtime/session/devices.h"
 
 #include <gtest/gtest.h>
 #include <lrun/error.h>

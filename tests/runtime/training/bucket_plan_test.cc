@@ -1,4 +1,4 @@
-#include "runtime/bucket_plan.h"
+#include "runtime/ddp/bucket_plan.h"
 
 #include <gtest/gtest.h>
 

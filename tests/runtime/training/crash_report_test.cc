@@ -1,4 +1,4 @@
-#include "runtime/crash_report.h"
+#include "runtime/session/crash_report.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/collectives/replica_link.h"
+#include "runtime/collectives/common/replica_link.h"
 
 namespace lrun::test {
 

@@ -1,4 +1,4 @@
-#include "runtime/freed_memory.h"
+#include "runtime/ddp/freed_memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

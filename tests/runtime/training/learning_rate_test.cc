@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/banner.h"
+#include "runtime/session/banner.h"
 #include "runtime/training/nodes.h"
 
 namespace lrun {

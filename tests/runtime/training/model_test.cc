@@ -14,7 +14,7 @@
 #include <string>
 #include <tuple>
 
-#include "runtime/model_agreement.h"
+#include "runtime/ddp/model_agreement.h"
 #include "runtime/training/ranks.h"
 #include "runtime/training/recording_collectives.h"
 

@@ -17,7 +17,7 @@
 
 #include "base/environment.h"
 #include "base/fd.h"
-#include "runtime/collectives/store_client.h"
+#include "runtime/collectives/bootstrap/store_client.h"
 #include "support/temporary_folder.h"
 
 namespace lrun {

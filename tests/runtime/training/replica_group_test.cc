@@ -1,6 +1,6 @@
 // What replicas with a GPU each ask of NCCL, and what becomes of it when that fails: on a link that NCCL has no part
 // in.
-#include "runtime/replica_group.h"
+#include "runtime/dp/replica_group.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/replica_connection.h"
+#include "runtime/dp/replica_connection.h"
 #include "runtime/training/fake_replica_link.h"
 
 namespace lrun {

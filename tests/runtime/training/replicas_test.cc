@@ -157,7 +157,7 @@ std::set<std::string> classes_with_options() {
 }
 
 TEST(Replicas, HaveTheOptionsOfEveryClassThatHasSome) {
-  std::ifstream file(LRUN_TEST_SOURCE "/../../../src/runtime/module_options.cc");
+  std::ifstream file(LRUN_TEST_SOURCE "/../../../src/runtime/dp/module_options.cc");
   const std::string table{std::istreambuf_iterator<char>(file), {}};
   const auto names = classes_with_options();
   EXPECT_GT(names.size(), 100U);

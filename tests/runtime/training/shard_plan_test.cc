@@ -1,4 +1,4 @@
-#include "runtime/shard_plan.h"
+#include "runtime/ddp/shard_plan.h"
 
 #include <gtest/gtest.h>
 

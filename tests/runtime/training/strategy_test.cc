@@ -1,11 +1,11 @@
-#include "runtime/strategy.h"
+#include "runtime/session/strategy.h"
 
 #include <gtest/gtest.h>
 #include <lrun/error.h>
 
 #include <stdexcept>
 
-#include "runtime/banner.h"
+#include "runtime/session/banner.h"
 
 namespace lrun {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/fd.h"
-#include "runtime/pmi_proxy.h"
+#include "runtime/session/pmi_proxy.h"
 
 namespace lrun {
 namespace {

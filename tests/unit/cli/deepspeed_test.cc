@@ -7,7 +7,7 @@
 
 #include "base/user_error.h"
 #include "cli/deepspeed_env.h"
-#include "cli/named_hosts.h"
+#include "multihost/named_hosts.h"
 #include "parse_support.h"
 #include "plan/device_choice.h"
 #include "support/temporary_folder.h"

@@ -20,7 +20,7 @@
 #include "base/event_loop.h"
 #include "base/fd.h"
 #include "base/folder.h"
-#include "plan/log_stream.h"
+#include "base/log_stream.h"
 #include "support/full_disk.h"
 #include "support/temporary_folder.h"
 

@@ -1,0 +1,20 @@
+#include "commands/verbs.h"
+#include "inspect/judge_machine.h"
+#include "inspect/read_machine.h"
+#include "report/diagnostics.h"
+#include "report/doctor_text.h"
+#include "verdict/judge.h"
+
+namespace lrun {
+
+int doctor_verb(const VerbRequest& request, const Environment& environment) {
+  constexpr int kUnhealthy = 1;
+  const MachineFacts facts = read_machine(request.hosts, environment);
+  const std::vector<Finding> findings = judge_machine(facts);
+  const bool printed =
+      print(request.json ? doctor_json(facts, findings) : doctor_text(facts, findings, request.verbose));
+  if (!printed) return kExitRefused;
+  return is_healthy(findings) ? 0 : kUnhealthy;
+}
+
+}  // namespace lrun

@@ -1,0 +1,74 @@
+#include "commands/find_run.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "base/nearest.h"
+#include "base/user_error.h"
+#include "inspect/run_directory.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostNamed = 3;
+
+/// 'a, b or c': the newest of them.
+std::string newest_of(const std::vector<RunEntry>& runs) {
+  std::vector<std::string> names;
+  for (auto run = runs.rbegin(); run != runs.rend() && names.size() < kMostNamed; ++run) {
+    names.push_back("'" + run->id + "'");
+  }
+  return join_words(names, " or ");
+}
+
+RunEntry run_in(const std::string& name) {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::absolute(name, error).lexically_normal();
+  if (folder.filename().empty()) folder = folder.parent_path();
+  if (!is_run(folder)) throw UserError("'" + name + "' is no folder of a run", "'lrun status' lists what runs");
+  return run_entry(folder);
+}
+
+/// Of several that are meant.
+[[noreturn]] void refuse_several(const std::string& name, const std::vector<RunEntry>& found) {
+  throw UserError("several runs are meant by '" + name + "'", "name one: " + newest_of(found));
+}
+
+/// Those that are meant, at least one.
+std::vector<RunEntry> all_named(const std::string& name, const std::filesystem::path& state_folder) {
+  if (name.find('/') != std::string::npos && is_run(name)) return {run_in(name)};
+  const std::vector<RunEntry> runs = list_runs(state_folder);
+  std::vector<RunEntry> found = runs_named(runs, name);
+  if (!found.empty()) return found;
+  if (name.find('/') != std::string::npos) return {run_in(name)};
+  throw UserError(
+      "no run '" + name + "' in '" + state_folder.string() + "'",
+      runs.empty() ? "no run is kept there; LRUN_STATE names another place" : "the last ones are " + newest_of(runs));
+}
+
+}  // namespace
+
+RunEntry run_named(const std::string& name, const std::filesystem::path& state_folder) {
+  std::vector<RunEntry> found = all_named(name, state_folder);
+  if (found.size() > 1) refuse_several(name, found);
+  return found.front();
+}
+
+RunEntry living_run(const std::string& name, const std::filesystem::path& state_folder, const std::string& command) {
+  if (!name.empty()) {
+    const std::vector<RunEntry> found = all_named(name, state_folder);
+    std::vector<RunEntry> alive = found;
+    std::erase_if(alive, [](const RunEntry& run) { return !run.alive; });
+    if (alive.size() == 1) return alive.front();
+    if (found.size() > 1) refuse_several(name, alive.empty() ? found : alive);
+    throw UserError("run '" + found.front().id + "' has ended", "'lrun report " + found.front().id + "' says how");
+  }
+  std::vector<RunEntry> runs = list_runs(state_folder);
+  std::erase_if(runs, [](const RunEntry& run) { return !run.alive; });
+  if (runs.size() == 1) return runs.front();
+  if (runs.empty())
+    throw UserError("no run is alive in '" + state_folder.string() + "'", "LRUN_STATE names another place");
+  throw UserError("several runs are alive", "name one: '" + command + " RUN' with " + newest_of(runs));
+}
+
+}  // namespace lrun

@@ -1,0 +1,84 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <system_error>
+
+#include "base/fd.h"
+#include "base/small_file.h"
+#include "base/user_error.h"
+#include "commands/find_run.h"
+#include "commands/verbs.h"
+#include "inspect/log_births.h"
+#include "inspect/run_directory.h"
+#include "report/diagnostics.h"
+#include "report/timeline.h"
+#include "report/timeline_html.h"
+#include "verdict/judge.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostRunFileBytes = std::size_t{256} * 1024 * 1024;
+
+RunEntry run_asked(const std::string& name, const std::filesystem::path& state) {
+  if (!name.empty()) return run_named(name, state);
+  std::vector<RunEntry> runs = list_runs(state);
+  if (!runs.empty()) return runs.back();
+  throw UserError("no run is kept in '" + state.string() + "'", "LRUN_STATE names another place");
+}
+
+/// Where the launcher does not see what workers print first, the files do.
+void add_first_outputs(Timeline& timeline) {
+  if (timeline.logs.empty()) return;
+  const std::filesystem::path logs = std::filesystem::path(timeline.logs).parent_path();
+  for (WorkerSpan& worker : timeline.workers) {
+    const std::string attempt = fmt::format("attempt_{}", worker.attempt);
+    const std::int64_t born =
+        first_output_ms(logs / attempt / std::to_string(worker.local_rank)) - worker.clock_ahead_ms;
+    const bool is_after_its_end = worker.ended_ms != 0 && born > worker.ended_ms;  // somebody set the clock meanwhile
+    if (born >= worker.spawned_ms && !is_after_its_end)
+      worker.milestones.push_back({born, "first output", worker.spawned_order});
+  }
+}
+
+/// What people were told at the end, from result.json; empty for a run that has none, or that succeeded.
+std::string verdict_of(const RunEntry& run) {
+  const std::optional<std::string> result = read_small_file(run.folder / "result.json", kMostRunFileBytes);
+  if (!result) {
+    const std::string why = run.alive ? "the run goes on" : "the run has no result: its launcher was killed";
+    return message_line(Severity::kNote, why);
+  }
+  try {
+    return nlohmann::json::parse(*result).at("text").get<std::string>();
+  } catch (const nlohmann::json::exception&) {
+    return message_line(Severity::kNote, "another version of lrun wrote result.json");
+  }
+}
+
+void write_page(const std::string& file, std::string_view page) {
+  const Fd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (const int error = out ? write_all(out.get(), page) : errno; error != 0) {
+    throw UserError(fmt::format("cannot write '{}': {}", file, std::strerror(error)), "name a file you may write to");
+  }
+}
+
+}  // namespace
+
+int report_verb(const VerbRequest& request, const Environment& environment) {
+  const RunEntry run = run_asked(request.run, state_folder(environment));
+  const std::optional<std::string> events = read_small_file(run.folder / "events.jsonl", kMostRunFileBytes);
+  std::optional<Timeline> timeline = events ? timeline_from_events(*events) : std::nullopt;
+  if (!timeline) throw UserError("run '" + run.id + "' left no events", "its folder is '" + run.folder.string() + "'");
+  add_first_outputs(*timeline);
+  const std::string verdict = verdict_of(run);
+  if (!request.html_file.empty()) write_page(request.html_file, timeline_html(*timeline, verdict));
+  const std::string text = timeline_text(*timeline) + (verdict.empty() ? "" : "\n") + verdict;
+  return print(text) ? 0 : kExitRefused;
+}
+
+}  // namespace lrun

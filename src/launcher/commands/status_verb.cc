@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <optional>
+
+#include "commands/find_run.h"
+#include "commands/verbs.h"
+#include "inspect/control_client.h"
+#include "inspect/run_directory.h"
+#include "report/diagnostics.h"
+#include "report/status_text.h"
+#include "verdict/judge.h"
+
+namespace lrun {
+namespace {
+
+constexpr Duration kStatusLimit(2000);
+
+std::int64_t now_ms() {
+  return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// The run that is meant, or all that are alive.
+std::vector<RunEntry> runs_asked(const VerbRequest& request, const std::filesystem::path& state) {
+  if (request.run.empty()) {
+    std::vector<RunEntry> runs = list_runs(state);
+    std::erase_if(runs, [](const RunEntry& run) { return !run.alive; });
+    return runs;
+  }
+  return {living_run(request.run, state, "lrun status")};
+}
+
+}  // namespace
+
+int status_verb(const VerbRequest& request, const Environment& environment) {
+  const std::filesystem::path state = state_folder(environment);
+  std::vector<RunStatus> answered;
+  std::vector<std::string> silent;
+  for (const RunEntry& run : runs_asked(request, state)) {
+    const ControlAnswer answer = ask_run(run.folder, "status", kStatusLimit);
+    std::optional<RunStatus> status = run_status_from_json(answer.text);
+    if (status) {
+      answered.push_back(std::move(*status));
+    } else if (!is_stale(run.folder)) {  // else it has ended since it was listed
+      silent.push_back(run.id);
+    }
+  }
+  std::string text;
+  for (const RunStatus& status : answered) text += status_text(status, now_ms());
+  if (text.empty() && silent.empty()) text = fmt::format("no run is alive in '{}'\n", state.string());
+  const bool printed = print(request.json ? status_json(answered, silent) : text);
+  for (const std::string& id : silent) {
+    say(Severity::kError, fmt::format("run '{}' is alive and does not answer: its launcher hangs, starts or ends", id));
+  }
+  return printed && silent.empty() ? 0 : kExitRefused;
+}
+
+}  // namespace lrun

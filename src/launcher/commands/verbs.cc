@@ -1,0 +1,24 @@
+#include "commands/verbs.h"
+
+#include "cli/help.h"
+#include "report/diagnostics.h"
+#include "verdict/judge.h"
+
+namespace lrun {
+
+int run_verb(const VerbRequest& request, const Environment& environment) {
+  if (request.help) return print(verb_help(request.kind)) ? 0 : kExitRefused;
+  switch (request.kind) {
+    case VerbRequest::Kind::kStatus:
+      return status_verb(request, environment);
+    case VerbRequest::Kind::kReport:
+      return report_verb(request, environment);
+    case VerbRequest::Kind::kStack:
+      return stack_verb(request, environment);
+    case VerbRequest::Kind::kDoctor:
+      return doctor_verb(request, environment);
+  }
+  return kExitRefused;
+}
+
+}  // namespace lrun

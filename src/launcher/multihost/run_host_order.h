@@ -1,0 +1,20 @@
+#pragma once
+
+#include "remote/node_frames.h"
+#include "report/head_channel.h"
+
+namespace lrun {
+
+/// What a node gets to know when the job is to begin.
+struct NodeStart {
+  NodeGo go;
+  int listener = -1;                     ///< the socket that listens there, on the node that holds it
+  int words = -1;                        ///< a pipe for lrun's own words, as frames
+  const HeadSignals* signals = nullptr;  ///< that the head has passed on; lives as long as the process
+};
+
+/// Runs the workers of one node of a job as its order says, in this process, which is the order's alone: its
+/// environment is replaced. \return the exit code of lrun.
+int run_host_order(const NodeOrder& order, const NodeStart& start);
+
+}  // namespace lrun

@@ -1,0 +1,192 @@
+#include "multihost/start_on_hosts.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/event_loop.h"
+#include "base/shell_words.h"
+#include "cli/deepspeed_env.h"
+#include "cluster/detect.h"
+#include "inspect/run_directory.h"
+#include "lrun_version.h"
+#include "multihost/head.h"
+#include "multihost/named_hosts.h"
+#include "plan/host_place.h"
+#include "plan/make_plan.h"
+#include "plan/stop_signals.h"
+#include "process/process_limits.h"
+#include "process/spawn.h"
+#include "remote/own_program.h"
+#include "remote/ssh.h"
+#include "report/diagnostics.h"
+#include "run/join_job.h"
+#include "run/run_request.h"
+
+namespace lrun {
+namespace {
+
+/// Options that are the head's alone.
+bool is_for_head(std::string_view name) {
+  constexpr std::array<std::string_view, 9> kNames{"hosts", "hostfile", "include", "exclude",    "ssh",
+                                                   "copy",  "config",   "dry-run", "master-addr"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+std::vector<CarriedValue> carried_values(const std::vector<GivenValue>& settings) {
+  std::vector<CarriedValue> carried;
+  for (const GivenValue& given : settings) {
+    if (is_for_head(given.flag->name)) continue;
+    carried.push_back({std::string(given.flag->name), given.text, static_cast<int>(given.source), given.origin,
+                       given.place, given.ranks});
+  }
+  return carried;
+}
+
+std::vector<std::string> carried_variables(const Environment& environment, const WorkerSetup& setup) {
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : environment.variables()) variables.push_back(name + "=" + value);
+  std::vector<std::string> wanted;
+  for (const EnvironmentChange& change : setup.environment) {
+    if (change.kind == EnvironmentChange::Kind::kPassOn) wanted.push_back(change.name);
+  }
+  return carried_environment(variables, wanted);
+}
+
+/// What is the same on all hosts.
+NodeOrder common_order(const ParsedCommandLine& parsed, const LaunchRequest& request, const std::vector<Host>& hosts,
+                       const Environment& environment) {
+  NodeOrder order;
+  order.version = LRUN_VERSION;
+  order.compat = static_cast<int>(request.compat);
+  order.values = carried_values(parsed.settings);
+  order.command = request.command;
+  order.environment = carried_variables(environment, request.setup);
+  order.folder = std::filesystem::current_path().string();
+  order.needs_folder = !request.setup.folder.value.starts_with('/');
+  for (const Host& host : hosts) order.nodes.push_back(host.name);
+  order.run_name = request.rdzv_id.empty() ? make_run_id() : request.rdzv_id;
+  order.secret = job_secret_or_new(environment);
+  order.port = request.master_port.value.value_or(0);
+  order.colour = takes_colour(STDERR_FILENO);
+  return order;
+}
+
+/// \param copied  bytes of lrun that every other host gets first; 0: it is there.
+std::vector<Head::Start> starts(const NodeOrder& common, const LaunchRequest& request, const std::vector<Host>& hosts,
+                                const std::vector<bool>& here, std::size_t copied) {
+  const std::string lrun = own_program_path();
+  const std::vector<std::string> ssh = split_shell_words(request.ssh.value).value_or(std::vector<std::string>{"ssh"});
+  std::vector<Head::Start> all;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    const auto over_ssh = [&](const char* word) {
+      return copied > 0 ? ssh_copy_command(ssh, hosts[i], copied, word) : ssh_command(ssh, hosts[i], lrun, word);
+    };
+    Head::Start start{hosts[i].name, here[i], {lrun, kNodeWord}, {}, lrun, common};
+    if (!here[i]) {
+      start.command = over_ssh(kNodeWord);
+      start.relay_command = over_ssh(kRelayWord);
+    }
+    // A child's input ends with us; a host elsewhere may hear nothing of our end.
+    start.order.most_silence = here[i] ? 0 : static_cast<int>(kMostSilence.count());
+    start.order.name = hosts[i].name;
+    start.order.node_rank = static_cast<int>(i);
+    start.order.devices = devices_of(hosts[i]);
+    start.order.devices_origin = devices_origin_of(request, hosts[i]);
+    all.push_back(std::move(start));
+  }
+  return all;
+}
+
+/// Signals that the workers may want to see, those that end the run, and SIGTSTP; what nohup ignores stays ignored.
+std::vector<int> block_signals(const std::vector<int>& stop_signals) {
+  std::vector<int> numbers = stop_signals;
+  numbers.insert(numbers.end(), {SIGUSR1, SIGUSR2, SIGTSTP});
+  std::vector<int> handled;
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int number : numbers) {
+    struct sigaction action {};
+    ::sigaction(number, nullptr, &action);
+    if (action.sa_handler == SIG_IGN || sigismember(&set, number) == 1) continue;
+    ::sigaddset(&set, number);
+    handled.push_back(number);
+  }
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  return handled;
+}
+
+[[noreturn]] void die_of(int signal_number) {
+  const struct rlimit no_core {};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  ::signal(signal_number, SIG_DFL);
+  ::raise(signal_number);
+  sigset_t only;
+  ::sigemptyset(&only);
+  ::sigaddset(&only, signal_number);
+  ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
+  ::_exit(128 + signal_number);
+}
+
+int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request, const std::vector<Host>& hosts,
+                   const std::vector<bool>& here, const Environment& environment) {
+  const NodeOrder common = common_order(parsed, request, hosts, environment);
+  hide_secrets();
+  std::vector<std::string> told_at_start;
+  const StopSignals stop_signals =
+      choose_stop_signals(request.signals_to_handle, personality_of(request.compat), told_at_start);
+  const SpawnDefaults defaults = SpawnDefaults::of_this_process();
+  (void)FileLimit::raise_to_hard();
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGCHLD, SIG_DFL);
+  const std::vector<int> signals = block_signals(stop_signals.numbers);
+  Head::End end;
+  {
+    EventLoop loop;
+    // A host that the job can do without is not to take others with it.
+    const int least = request.min_nodes == 0 ? static_cast<int>(hosts.size()) : request.min_nodes;
+    std::string copied = request.copy ? own_program() : std::string();
+    std::vector<Head::Start> all = starts(common, request, hosts, here, copied.size());
+    Head run(loop, std::move(all),
+             {.master_addr = request.rendezvous.master_addr.value,
+              .min_nodes = least,
+              .most_connections = least == static_cast<int>(hosts.size()) ? kMostConnections : hosts.size(),
+              .grace = request.grace.value,
+              .signals = signals,
+              .stop_signals = stop_signals.numbers,
+              .defaults = defaults,
+              .first_bytes = std::move(copied)});
+    end = run.run();
+  }
+  if (end.signal_number != 0) die_of(end.signal_number);
+  return end.code;
+}
+
+}  // namespace
+
+int run_on_hosts(ParsedCommandLine parsed, const std::vector<Host>& hosts, const Environment& environment) {
+  take_deepspeed_env(parsed, environment);
+  const LaunchRequest request = placed_on_hosts(parsed.request, hosts);
+  const std::vector<bool> here = which_are_here(hosts);
+  const Environment of_workers = changed(environment, request.setup.environment);
+  const bool alone = hosts.size() == 1 && here.front();
+  if (!alone && request.dry_run == DryRun::kNo) {
+    check_for_all_nodes(request, of_workers);
+    return start_on_hosts(parsed, request, hosts, here, environment);
+  }
+  Questions questions = questions_of(request, of_workers);
+  questions.manager = questions.other_managers = false;  // the user has said where the run is
+  const Allocation this_host = detect_allocation(questions, of_workers);
+  const Allocation allocation = allocation_of_hosts(request, hosts, this_host.nodes.front());
+  return run_request(request, allocation, environment, of_workers);
+}
+
+}  // namespace lrun

@@ -1,0 +1,77 @@
+#include "multihost/start_through_srun.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "base/sha256.h"
+#include "base/user_error.h"
+#include "cluster/slurm.h"
+#include "multihost/srun_step.h"
+#include "process/program_path.h"
+#include "remote/srun.h"
+#include "remote/srun_watch.h"
+#include "rendezvous/handshake.h"
+#include "report/diagnostics.h"
+#include "run/join_job.h"
+#include "store/listening_socket.h"
+
+namespace lrun {
+namespace {
+
+/// What the job's script asked for its own tasks, and srun would read as asked for each launcher: of four GPUs, one for
+/// each of four tasks, the one launcher of a node would see one.
+constexpr const char* kOptionsOfTasks[] = {"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK",   "SLURM_GPUS_PER_TASK",
+                                           "SLURM_TRES_PER_TASK", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_TRES",
+                                           "SLURM_GPU_BIND",      "SLURM_TRES_BIND",      "SLURM_CPU_BIND",
+                                           "SLURM_MEM_PER_CPU",   "SLURM_MEM_PER_GPU",    "SLURM_EXACT"};
+
+std::string path_of_srun(const Environment& environment) {
+  const ProgramPath srun = find_program("srun", environment.get("PATH").value_or(""));
+  if (!srun.path.empty()) return srun.path;
+  throw UserError("srun, which starts lrun on the other nodes of this Slurm job, is not on PATH",
+                  "'--num_nodes 1' uses this node alone");
+}
+
+[[noreturn]] void become_srun(const std::string& path, const std::vector<std::string>& command) {
+  std::vector<char*> argv;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  ::execv(path.c_str(), argv.data());
+  throw std::system_error(errno, std::generic_category(), "cannot execute '" + path + "'");
+}
+
+/// The run can go on when a node is lost.
+bool outlives_nodes(const LaunchRequest& request) {
+  return request.spares.value > 0 || (request.min_nodes > 0 && request.min_nodes < request.num_nodes.value);
+}
+
+}  // namespace
+
+int start_through_srun(int nodes, const std::vector<std::string>& argv, const LaunchRequest& request,
+                       const Allocation& allocation, const Environment& environment) {
+  const std::string srun = path_of_srun(environment);
+  std::vector<std::string> launcher{std::filesystem::read_symlink("/proc/self/exe").string()};
+  launcher.insert(launcher.end(), argv.begin() + 1, argv.end());
+  // srun passes its environment on, over the same channel as all else of the step.
+  ::setenv("LRUN_JOB_SECRET", job_secret_or_new(environment).c_str(), 1);
+  const Fd watched = open_socket_for_srun();
+  ::setenv(kSrunPort, std::to_string(port_of_socket(watched.get())).c_str(), 1);
+  if (const int tasks = tasks_asked_per_node(environment); tasks > 0) {
+    ::setenv(kTasksAsked, std::to_string(tasks).c_str(), 1);
+  }
+  const SrunStep step{nodes, gpus_per_node(environment), outlives_nodes(request)};
+  for (const char* const name : kOptionsOfTasks) ::unsetenv(name);
+  say(Severity::kNote, fmt::format("srun starts lrun on {} nodes of {}", nodes, allocation.source));
+  const std::vector<std::string> command = srun_command(step, launcher, request.standard_input);
+  if (!step.outlives_nodes) become_srun(srun, command);
+  const std::string token = in_hexadecimal(sha256(random_nonce()));
+  ::setenv("LRUN_OUTCOME_TOKEN", token.c_str(), 1);
+  return watch_srun_step(srun, command, token);
+}
+
+}  // namespace lrun

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/environment.h"
+#include "cluster/allocation.h"
+#include "plan/launch_request.h"
+
+namespace lrun {
+
+/// Becomes what starts one launcher on each of `nodes` nodes of the cluster's job, with the arguments of this one; they
+/// then parse, detect and plan, each on its node. Where the run can go on without a node it waits for that starter, so
+/// as to end with the run's code. \return that code; returns only there. \throws UserError  there is no such starter on
+/// PATH. \throws std::system_error  it cannot be executed.
+int start_through_srun(int nodes, const std::vector<std::string>& argv, const LaunchRequest& request,
+                       const Allocation& allocation, const Environment& environment);
+
+}  // namespace lrun

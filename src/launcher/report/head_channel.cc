@@ -1,0 +1,78 @@
+#include "report/head_channel.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <exception>
+#include <new>
+#include <system_error>
+
+#include "base/colour_decision.h"
+#include "base/fd.h"
+
+namespace lrun {
+namespace {
+
+int head_descriptor = -1;
+const HeadSignals* head_signals = nullptr;
+
+constexpr char kFirstSeverity = 'a';
+
+std::uint64_t bit_of(int signal_number) {
+  return signal_number > 0 && signal_number <= 64 ? std::uint64_t{1} << static_cast<unsigned>(signal_number - 1) : 0;
+}
+
+}  // namespace
+
+HeadSignals::HeadSignals() {
+  void* const memory = ::mmap(nullptr, sizeof *shared_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+  shared_ = new (memory) Shared;
+}
+
+HeadSignals::~HeadSignals() { ::munmap(shared_, sizeof *shared_); }
+
+void HeadSignals::note(int signal_number) { shared_->numbers |= bit_of(signal_number); }
+
+bool HeadSignals::has(int signal_number) const { return (shared_->numbers & bit_of(signal_number)) != 0; }
+
+void HeadSignals::note_loss() { shared_->is_lost = true; }
+
+bool HeadSignals::is_lost() const { return shared_->is_lost; }
+
+void speak_through_head(int fd, bool colour, const HeadSignals& signals) {
+  head_descriptor = fd;
+  head_signals = &signals;
+  decide_colour(colour);
+}
+
+bool speaks_through_head() { return head_descriptor >= 0; }
+
+bool passed_on_by_head(int signal_number) { return head_signals != nullptr && head_signals->has(signal_number); }
+
+bool head_is_lost() { return head_signals != nullptr && head_signals->is_lost(); }
+
+void tell_head(NodeFrame::Kind kind, std::string_view payload) noexcept {
+  try {
+    (void)write_all(head_descriptor, encode(kind, payload));
+  } catch (const std::exception&) {  // out of memory: the run's end tells enough
+  }
+}
+
+void tell_head(Severity severity, std::string_view text) noexcept {
+  try {
+    std::string payload(1, static_cast<char>(kFirstSeverity + static_cast<char>(severity)));
+    tell_head(NodeFrame::Kind::kOwnWords, payload.append(text));
+  } catch (const std::exception&) {
+  }
+}
+
+std::string words_of_node(const std::string& payload, const std::string& host, bool colour) {
+  if (payload.empty()) return {};
+  const int severity = payload.front() - kFirstSeverity;
+  if (severity < 0 || severity > static_cast<int>(Severity::kHint)) return payload;
+  const std::string text = payload.substr(1);
+  return message_line(static_cast<Severity>(severity), host.empty() ? text : host + ": " + text, colour);
+}
+
+}  // namespace lrun

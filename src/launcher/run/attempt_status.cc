@@ -1,0 +1,92 @@
+#include "run/attempt_status.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/process_stat.h"
+#include "base/shortened.h"
+#include "plan/cpu_binding.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostLineBytes = 400;
+
+std::string_view name_of(SupervisionState::Phase phase) {
+  switch (phase) {
+    case SupervisionState::Phase::kStopping:
+      return "stopping";
+    case SupervisionState::Phase::kKilling:
+      return "killing";
+    case SupervisionState::Phase::kLingering:
+      return "lingering";
+    case SupervisionState::Phase::kOver:
+      return "over";
+    default:
+      return "running";
+  }
+}
+
+bool is_stopped(pid_t pid) {
+  const std::optional<ProcessStat> stat = stat_of_process(pid);
+  return stat && stat->state == 'T';
+}
+
+std::string last_line_of(const LogRouter& logs, int local_rank) {
+  const std::vector<TailLine> tail = logs.tail(local_rank);
+  for (auto line = tail.rbegin(); line != tail.rend(); ++line) {
+    if (line->text.find_first_not_of(" \t") != std::string::npos) return shortened(line->text, kMostLineBytes);
+  }
+  return {};
+}
+
+}  // namespace
+
+RunStatus attempt_status(Attempt& attempt, const LogRouter& logs) {
+  RunStatus status;
+  const SupervisionState& state = attempt.supervisor().state();
+  status.attempt = attempt.membership().attempt;
+  status.phase = name_of(state.phase);
+  status.suspended = state.suspended;
+  for (const Worker& worker : attempt.workers()) {
+    const auto& ended = worker.process.status();
+    status.workers.push_back({.rank = worker.rank,
+                              .local_rank = worker.local_rank,
+                              .pid = worker.process.pid(),
+                              .running = !ended,
+                              .ending = ended ? ended->in_words() : std::string(),
+                              .last_line = last_line_of(logs, worker.local_rank),
+                              .stopped = !ended && is_stopped(worker.process.pid())});
+  }
+  return status;
+}
+
+AttemptWords start_in_words(const LaunchPlan& plan, const Attempt& attempt, const std::string& program,
+                            const std::string& run_folder) {
+  AttemptWords words;
+  const Membership& membership = attempt.membership();
+  words.info.push_back(fmt::format("run {}: {} {} of {}, strategy {}, backend {}", plan.run_id,
+                                   attempt.workers().size(), attempt.workers().size() == 1 ? "worker" : "workers",
+                                   program, plan.strategy.value, plan.process_group_backend.value));
+  if (plan.rendezvous && plan.is_of_one_rank) {
+    const NodePlan& node = plan.nodes.front();
+    words.info.push_back(fmt::format("rank {} of {}, local rank {} of {} on node {} of {}, reached at {}",
+                                     membership.self.node_rank, membership.world_size, node.workers.front().local_rank,
+                                     node.local_world_size(), node.node_rank, plan.num_nodes, membership.self.address));
+  } else if (plan.rendezvous) {
+    words.info.push_back(fmt::format("node {} of {}, reached at {}; world size {}", membership.self.node_rank,
+                                     membership.num_nodes, membership.self.address, membership.world_size));
+  }
+  words.info.push_back(fmt::format("store on {}:{}, {}", membership.master_addr, membership.master_port,
+                                   run_folder.empty() ? "no run folder" : "run folder " + run_folder));
+  for (const std::string& line : binding_lines(plan.nodes.front())) words.info.push_back(line);
+  for (const Worker& worker : attempt.workers()) {
+    words.debug.push_back(fmt::format("rank {} is pid {}", worker.rank, worker.process.pid()));
+  }
+  return words;
+}
+
+}  // namespace lrun

@@ -1,0 +1,86 @@
+#include "run/hang_monitor.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "process/cpu_time.h"
+#include "report/diagnostics.h"
+#include "report/stack_text.h"
+
+namespace lrun {
+namespace {
+
+HangRules rules_of(const LaunchPlan& plan) {
+  const long ticks = ::sysconf(_SC_CLK_TCK);
+  return {plan.hang_timeout.value, plan.hang_signal == HangSignal::kCpu,
+          ticks > 0 ? static_cast<std::uint64_t>(ticks) : 100};
+}
+
+bool sees_output(const LaunchPlan& plan) {
+  const std::vector<WorkerPlan>& workers = plan.nodes.front().workers;
+  return std::any_of(workers.begin(), workers.end(), [&](const WorkerPlan& worker) {
+    return route_of(plan.output, worker, LogStream::kOut).way == StreamRoute::Way::kTakenOver ||
+           route_of(plan.output, worker, LogStream::kErr).way == StreamRoute::Way::kTakenOver;
+  });
+}
+
+}  // namespace
+
+HangMonitor::HangMonitor(EventLoop& loop, const LaunchPlan& plan, Attempt& attempt, const LogRouter& logs,
+                         std::function<void(const std::string& text)> say)
+    : loop_(loop),
+      plan_(plan),
+      attempt_(attempt),
+      logs_(logs),
+      say_(std::move(say)),
+      watch_(
+          loop, rules_of(plan), [this] { return progress(); }, [this] { hangs(); }) {}
+
+RunProgress HangMonitor::progress() const {
+  const SupervisionState& state = attempt_.supervisor().state();
+  RunProgress now;
+  now.counts = state.phase == SupervisionState::Phase::kRunning && !state.suspended;
+  now.steps = attempt_.steps();
+  now.bytes = logs_.bytes_taken();
+  now.output_is_seen = sees_output(plan_);
+  if (plan_.hang_signal == HangSignal::kCpu) {
+    std::vector<pid_t> leaders;
+    for (const RankProcess& process : attempt_.running()) leaders.push_back(process.pid);
+    now.cpu_ticks = cpu_ticks_of_sessions(leaders);
+  }
+  return now;
+}
+
+/// The stacks first: a worker that was told to end is no longer where it hung.
+void HangMonitor::hangs() {
+  say_(message_line(Severity::kWarning,
+                    "no progress for " + format_duration(plan_.hang_timeout.value) + "; looking where every rank is",
+                    takes_colour(STDERR_FILENO)));
+  stacks_ = look_at_ranks(loop_, attempt_.processes(), false,
+                          [this](const auto& samples, const std::string& problem) { stacks_told(samples, problem); });
+}
+
+/// The console may be gone when somebody asks in the morning. What cannot be kept was shown at least.
+void HangMonitor::keep(std::string_view stacks) const {
+  if (stacks.empty()) return;
+  if (const Fd file = attempt_.open_file("stacks.txt")) (void)write_all(file.get(), stacks);
+}
+
+void HangMonitor::stacks_told(const std::optional<std::vector<StackSample>>& samples, const std::string& problem) {
+  const std::vector<StackGroup> groups = fold_stacks(samples.value_or(std::vector<StackSample>()));
+  const std::string text = samples ? stack_text(*samples) : std::string();
+  say_(samples ? text
+               : message_line(Severity::kWarning, "no rank could be asked where it is: " + problem,
+                              takes_colour(STDERR_FILENO)));
+  keep(text);
+  RunEnd end{RunEnd::Kind::kHang};
+  end.who = stacks_in_a_sentence(groups);
+  end.limit_ms = plan_.hang_timeout.value.count();
+  if (plan_.on_hang == OnHang::kDump) return;
+  attempt_.supervisor().saw_workers(places_of(groups));
+  attempt_.supervisor().handle(TimeIsOver{end, plan_.on_hang == OnHang::kRestart});
+}
+
+}  // namespace lrun

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "run/attempt.h"
+#include "run/rank_look.h"
+#include "supervise/hang_watch.h"
+
+namespace lrun {
+
+/// Watches an attempt for --hang-timeout: says that it hangs and where every rank is, then does what --on-hang asks.
+class HangMonitor {
+ public:
+  /// `attempt` and `logs` must outlive this. `say` gets text for people.
+  HangMonitor(EventLoop& loop, const LaunchPlan& plan, Attempt& attempt, const LogRouter& logs,
+              std::function<void(const std::string& text)> say);
+
+  /// Somebody else is going to look where the ranks are: two debuggers cannot.
+  void end_look() { stacks_.reset(); }
+
+ private:
+  [[nodiscard]] RunProgress progress() const;
+  void hangs();
+  void keep(std::string_view stacks) const;
+  void stacks_told(const std::optional<std::vector<StackSample>>& samples, const std::string& problem);
+
+  EventLoop& loop_;
+  const LaunchPlan& plan_;
+  Attempt& attempt_;
+  const LogRouter& logs_;
+  std::function<void(const std::string& text)> say_;
+  std::unique_ptr<ToolRun> stacks_;  ///< while they are being asked for
+  HangWatch watch_;
+};
+
+}  // namespace lrun

@@ -1,0 +1,323 @@
+#include "run/join_job.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/own_signals.h"
+#include "base/sha256.h"
+#include "base/shortened.h"
+#include "base/user_error.h"
+#include "rendezvous/admission.h"
+#include "rendezvous/handshake.h"
+#include "report/diagnostics.h"
+#include "report/head_channel.h"
+#include "run/repeat_filter.h"
+#include "store/connect.h"
+#include "store/host_address.h"
+#include "supervise/signal_source.h"
+
+namespace lrun {
+namespace {
+
+/// The holder gives up by its own clock; whoever waits for its word waits a little longer.
+constexpr Duration kLateness(2000);
+constexpr Duration kSilenceOfMeeting(5000);
+/// How long the launcher that holds the meeting stays for others, beyond the grace of their workers.
+constexpr Duration kFarewell(15'000);
+constexpr Duration kQuietFarewell(1000);
+constexpr const char* kJobSecret = "LRUN_JOB_SECRET";
+constexpr const char* kEtcdUser = "LRUN_ETCD_USER";
+constexpr const char* kOutcomeToken = "LRUN_OUTCOME_TOKEN";
+constexpr std::size_t kMostProgramBytes = 200;
+
+bool ends_lrun(int signal_number, const std::vector<int>& stop_signals) {
+  return std::find(stop_signals.begin(), stop_signals.end(), signal_number) != stop_signals.end();
+}
+
+/// The signals that ask for the end of an lrun that has no workers.
+class EndSignals {
+ public:
+  /// \param asked  gets the signal; 0: the guard was killed.
+  EndSignals(EventLoop& loop, const LaunchPlan& plan, const Guard& guard, std::function<void(int)> asked)
+      : guard_(guard),
+        stop_signals_(plan.stop_signals.numbers),
+        asked_(std::move(asked)),
+        source_(loop, numbers(), [this](const ReceivedSignal& signal) { received(signal); }) {}
+
+ private:
+  [[nodiscard]] std::vector<int> numbers() const {
+    std::vector<int> all = handled_signals(stop_signals_);
+    all.push_back(forwarded_signal());
+    return all;
+  }
+
+  void received(const ReceivedSignal& signal) {
+    int number = signal.number;
+    if (number == forwarded_signal()) {
+      if (signal.sender == ::getpid() && guard_.has_died()) return asked_(0);
+      if (signal.sender != guard_.pid()) return;
+      guard_.note_heard();
+      number = signal.value;
+    }
+    if (ends_lrun(number, stop_signals_)) asked_(number);
+  }
+
+  const Guard& guard_;
+  const std::vector<int>& stop_signals_;
+  std::function<void(int)> asked_;
+  SignalSource source_;
+};
+
+/// One wait for the job to begin.
+class Meeting {
+ public:
+  Meeting(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard)
+      : loop_(loop), job_(job), plan_(plan), guard_(guard) {}
+
+  MeetingEnd run() {
+    job_.set_events(
+        {.begun = [this](const Membership& membership) { begin(membership); },
+         .waiting =
+             [this](const std::string& text) {
+               if (speaks_for_job() && told_.is_worth_a_line(text)) tell(text);
+             },
+         .spare = [this](const std::string& text) { become_spare(text); },
+         .failed = [this](const std::string& why,
+                          const std::string& hint) { end({.why_not = why, .hint = hint, .not_needed = is_spare()}); },
+         .stop = [](const std::string&) {},
+         .lost = [this](const std::string&, const std::string& how, std::int64_t,
+                        const std::string&) { end({.why_not = how}); },
+         .resize = [](const std::string&, const std::string&) {},
+         .over = [this](const std::string& report) { end({.report = report}); },
+         .ended = [this](const std::string& why) { job_ended(why); },
+         .turned_away = [](const std::string& line) { say(Severity::kWarning, line); },
+         .sent_on = [](const std::string& text) { say(Severity::kNote, text); }});
+    const EndSignals signals(loop_, plan_, guard_, [this](int number) { end({.signal_number = number}); });
+    limit_ = loop_.after(plan_.rendezvous->join_timeout + kLateness, [this] {
+      end({.why_not = fmt::format("not enough nodes in {}", format_duration(plan_.rendezvous->join_timeout))});
+    });
+    look_for_meeting();
+    if (!ended_) loop_.run();
+    return std::move(end_);
+  }
+
+ private:
+  [[nodiscard]] int port() const { return plan_.rendezvous->port; }
+
+  /// All are told; with a launcher a rank one of them says it.
+  [[nodiscard]] bool speaks_for_job() const { return !plan_.is_of_one_rank || plan_.nodes.front().base_rank == 0; }
+
+  /// Says so when there is something new to say.
+  void look_for_meeting() {
+    unreached_ = loop_.after(kSilenceOfMeeting, [this] {
+      look_for_meeting();
+      if (!speaks_for_node(plan_) || job_.joined() || (told_trouble_ && *told_trouble_ == job_.trouble())) return;
+      told_trouble_ = job_.trouble();
+      const std::string why = told_trouble_->empty() ? "" : ": " + *told_trouble_;
+      const bool etcd = !plan_.rendezvous->etcd.empty();
+      const std::string place = fmt::format("{} port {}", plan_.rendezvous->host, port());
+      tell(etcd ? fmt::format("no meeting was reached through etcd at {} yet{}", place, why)
+                : fmt::format("nobody holds the meeting at {} yet{}", place, why));
+      if (speaks_through_head()) say(Severity::kHint, kOtherPlaceHint);
+    });
+  }
+
+  void tell(const std::string& text) {
+    say(Severity::kNote, fmt::format("waiting for other {}: {}", unit_of(plan_.rendezvous->of_ranks, 2), text));
+  }
+
+  /// The job runs and can do without us: we wait as long as it does.
+  void become_spare(const std::string& text) {
+    limit_.cancel();
+    const bool is_known = std::exchange(waits_, true) && is_spare();  // it follows its job to another meeting
+    if (is_known) return;
+    say(Severity::kNote,
+        is_spare() ? fmt::format("node {} is a spare: it waits until another one is lost", name()) : text);
+  }
+
+  /// One of those that the plan wants to wait.
+  [[nodiscard]] bool is_spare() const { return waits_ && plan_.rendezvous->spares > 0; }
+  [[nodiscard]] const std::string& name() const { return plan_.nodes.front().name; }
+
+  void begin(const Membership& membership) {
+    if (is_spare()) {
+      say(Severity::kNote, fmt::format("node {} was a spare, and takes part now: node rank {} of {}", name(),
+                                       membership.self.node_rank, membership.num_nodes));
+    }
+    end({.membership = membership});
+  }
+
+  void job_ended(const std::string& why) { end({.why_not = why, .not_needed = true}); }
+
+  void end(MeetingEnd what) {
+    if (std::exchange(ended_, true)) return;
+    end_ = std::move(what);
+    loop_.stop();
+  }
+
+  EventLoop& loop_;
+  Job& job_;
+  const LaunchPlan& plan_;
+  const Guard& guard_;
+  EventLoop::Timer limit_;
+  bool ended_ = false;
+  bool waits_ = false;  ///< for a place
+  RepeatFilter told_;
+  std::optional<std::string> told_trouble_;
+  EventLoop::Timer unreached_;
+  MeetingEnd end_;
+};
+
+/// What has to be equal on all nodes, because each of them decides by it.
+std::string settings_in_words(const LaunchPlan& plan) {
+  const int spares = plan.rendezvous->spares;
+  return fmt::format("--strategy {}, --max-restarts {}, --restart-backoff {}, {}{}{}", plan.strategy.value,
+                     plan.max_restarts.value, format_duration(plan.restart_backoff.value),
+                     plan.personality.repeats_identical ? "--compat=torchrun" : "--compat=lrun",
+                     plan.rank_0_hosts_store ? ", TORCH_DISABLE_SHARE_RDZV_TCP_STORE" : "",
+                     spares > 0 ? fmt::format(", --spares {}", spares) : "");
+}
+
+/// What two jobs that come to one meeting are told apart by. Programs written for torchrun may get arguments of their
+/// node, and in a job with a name torchrun lets nodes run what they like.
+void describe_command(const LaunchPlan& plan, const std::string& program, JoinRecord& record) {
+  const bool is_torchrun = plan.personality.unnamed_run_is_none;
+  record.program = shortened(std::filesystem::path(program).filename().string(), kMostProgramBytes);
+  if (has_name(record) && is_torchrun) return;
+  std::string command = record.program;
+  auto argument = std::find(plan.argv.begin(), plan.argv.end(), program);
+  if (is_torchrun) argument = plan.argv.end();
+  while (argument != plan.argv.end() && ++argument != plan.argv.end()) command.append(1, '\0').append(*argument);
+  record.command_digest = in_hexadecimal(sha256(command));
+}
+
+std::error_code error_of_connecting(const std::string& address, int port, SteadyTime deadline) {
+  try {
+    (void)connect_to(address, static_cast<std::uint16_t>(port), deadline);
+    return {};
+  } catch (const std::system_error& error) {
+    return error.code();
+  }
+}
+
+}  // namespace
+
+JoinRecord join_record_of(const LaunchPlan& plan, const std::string& program, bool is_managed) {
+  const RendezvousPlan& rendezvous = *plan.rendezvous;
+  JoinRecord record;
+  record.token = fmt::format("{}/{}/{}", plan.nodes.front().name, plan.run_id, ::getpid());
+  const bool is_named = plan.run_name != plan.run_id;
+  record.run_name = is_named ? plan.run_name : std::string();
+  record.run_id = plan.run_id;
+  record.node = plan.nodes.front().name;
+  if (!rendezvous.local_addr.empty()) {
+    record.address = resolve_address(rendezvous.local_addr);
+    if (record.address.empty()) {
+      throw UserError(fmt::format("'--local-addr {}': no address of it can be found", rendezvous.local_addr),
+                      "write a numeric address, or leave it out");
+    }
+  }
+  record.workers = static_cast<int>(plan.nodes.front().workers.size());
+  record.node_rank = rendezvous.node_rank;
+  record.role = plan.role;
+  record.of_rank = rendezvous.of_ranks;
+  record.min_nodes = rendezvous.min_nodes;
+  record.max_nodes = rendezvous.max_nodes;
+  record.settings = settings_in_words(plan);
+  if (!is_managed || !is_named) describe_command(plan, program, record);
+  return record;
+}
+
+std::string job_secret(const Environment& environment) { return environment.get(kJobSecret).value_or(""); }
+
+std::string job_secret_or_new(const Environment& environment) {
+  const std::string secret = job_secret(environment);
+  return secret.empty() ? in_hexadecimal(sha256(random_nonce())) : secret;
+}
+
+std::string outcome_token(const Environment& environment) { return environment.get(kOutcomeToken).value_or(""); }
+
+std::string etcd_user(const Environment& environment) { return environment.get(kEtcdUser).value_or(""); }
+
+void hide_secrets() {
+  for (const char* const name : {kJobSecret, kEtcdUser, kOutcomeToken}) {
+    char* const value = ::getenv(name);
+    if (value == nullptr) continue;
+    std::fill(value, value + std::strlen(value), '\0');
+    ::unsetenv(name);
+  }
+}
+
+std::string warning_of_strangers(const std::string& secret) {
+  constexpr std::size_t kShortest = 16;
+  if (secret.size() >= kShortest) return {};
+  if (!secret.empty()) {
+    return "LRUN_JOB_SECRET is short: who listens on the way can find it by trying; 'openssl rand -hex 32' makes one "
+           "that nobody finds";
+  }
+  return "whoever reaches this port can take part in the job: set LRUN_JOB_SECRET to the same value on every node";
+}
+
+void warn_of_strangers(const Job& job, const std::string& secret) {
+  const std::string warning = warning_of_strangers(secret);
+  if (!warning.empty() && job.is_open_to_network()) say(Severity::kWarning, warning);
+}
+
+void wait_for_others_at(const Endpoint& endpoint, std::optional<Duration> patience) {
+  constexpr Duration kUsualPatience(60'000);
+  constexpr Duration kPause(100);
+  const Duration limit = patience.value_or(kUsualPatience);
+  const SteadyTime deadline = std::chrono::steady_clock::now() + limit;
+  const std::string address = resolve_address(endpoint.host);
+  bool told = false;
+  while (const std::error_code error = error_of_connecting(address, *endpoint.port, deadline)) {
+    const std::string nobody = fmt::format("nobody holds the rendezvous at {} port {}", endpoint.host, *endpoint.port);
+    if (std::chrono::steady_clock::now() + kPause >= deadline) {
+      throw UserError(fmt::format("'--rdzv-conf is_host=false': {}: {}", nobody, error.message()),
+                      "leave 'is_host' out: this run has one node and needs nobody");
+    }
+    if (!std::exchange(told, true)) {
+      say(Severity::kNote, fmt::format("{} yet: waiting up to {}", nobody, format_duration(limit)));
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard) {
+  return Meeting(loop, job, plan, guard).run();
+}
+
+void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan& plan, const Guard& guard,
+           int ignored) {
+  bool left = false;
+  const auto end = [&] {
+    left = true;
+    loop.stop();
+  };
+  const EndSignals signals(loop, plan, guard, [&](int number) {
+    if (number == 0 || number != ignored) end();
+  });
+  const EventLoop::Timer note = loop.after(kQuietFarewell, [] {
+    say(Severity::kNote, "the job's launchers meet here: waiting until the other nodes have ended, too");
+  });
+  job.set_events({.turned_away = [](const std::string& line) { say(Severity::kWarning, line); }});
+  job.leave(text, plan.grace.value + kFarewell, end);
+  if (!left) loop.run();
+  job.tell_refusals();
+}
+
+}  // namespace lrun

@@ -1,0 +1,30 @@
+#include "run/rank_look.h"
+
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "inspect/stack_sampler.h"
+#include "report/stack_text.h"
+
+namespace lrun {
+namespace {
+
+std::string problem_of(const ToolOutcome& outcome) {
+  if (!outcome.errors.empty()) return outcome.errors;
+  if (outcome.timed_out) return "it took too long";
+  if (outcome.error_number != 0) return std::generic_category().message(outcome.error_number);
+  return "there are too many";
+}
+
+}  // namespace
+
+std::unique_ptr<ToolRun> look_at_ranks(EventLoop& loop, const std::vector<RankProcess>& processes, bool brief,
+                                       SeenRanks seen) {
+  return std::make_unique<ToolRun>(loop, stack_request(processes, brief),
+                                   [seen = std::move(seen)](const ToolOutcome& outcome) {
+                                     seen(stack_samples_from_json(outcome.output), problem_of(outcome));
+                                   });
+}
+
+}  // namespace lrun

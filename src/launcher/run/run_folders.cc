@@ -1,0 +1,63 @@
+#include "run/run_folders.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace lrun {
+namespace {
+
+std::string in_words(const char* what, const std::system_error& error, const char* named_by) {
+  return fmt::format("{} of this run will be kept: {}; {} names another place", what, error.what(), named_by);
+}
+
+/// In a deleted folder a relative name means nothing: it stays as it is and cannot be made.
+std::filesystem::path absolute_where_it_can_be(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute;
+}
+
+}  // namespace
+
+RunFolders::RunFolders(const LaunchPlan& plan, const Environment& environment)
+    : path_(absolute_where_it_can_be(state_folder(environment)) / plan.run_id),
+      run_name_(plan.run_name),
+      log_option_(plan.log_dir.value.empty() ? "TMPDIR" : "'--log-dir'"),
+      logs_(plan, environment) {}
+
+bool RunFolders::is_run_removed() const { return run_ && run_->folder().is_removed(); }
+
+std::string RunFolders::make(bool has_to_log) {
+  std::string refusal;
+  try {
+    if (!run_) run_.emplace(path_);
+  } catch (const std::system_error& error) {
+    if (has_to_log && logs_.is_run_directory()) throw;
+    refusal = in_words(logs_.is_run_directory() ? "no logs and no record" : "no record", error, "LRUN_STATE");
+  }
+  try {
+    logs_.make(run());
+  } catch (const std::system_error& error) {
+    if (has_to_log) throw;
+    if (refusal.empty()) refusal = in_words("no logs", error, log_option_);
+  }
+  return refusal.empty() || std::exchange(told_, true) ? std::string() : refusal;
+}
+
+void RunFolders::begin() {
+  if (run_) run_->begin(run_name_);
+}
+
+void RunFolders::prune_others(std::size_t kept, std::size_t tolerated) const {
+  if (run_) run_->prune_others(kept, tolerated);
+}
+
+void RunFolders::remove() {
+  logs_.remove_when_unused();
+  if (run_) run_->remove();
+}
+
+}  // namespace lrun

@@ -1,0 +1,99 @@
+#include "run/start_failure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <vector>
+
+#include "base/event_loop.h"
+#include "base/nanoseconds.h"
+#include "base/shortened.h"
+#include "rendezvous/job.h"
+#include "report/diagnostics.h"
+#include "run/join_job.h"
+#include "verdict/job_report.h"
+#include "verdict/job_verdict.h"
+
+namespace lrun {
+namespace {
+
+/// The launchers of a job are started within seconds of each other, most often.
+constexpr Duration kPatience(10'000);
+constexpr Duration kQuiet(1000);
+constexpr std::size_t kMostMembers = 64;
+constexpr std::size_t kMostWhyBytes = 500;
+constexpr int kNoNode = -2;  // whatever is told came from another one
+
+/// One that only speaks.
+class Farewell {
+ public:
+  Farewell(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment)
+      : job_(loop_, impatient(*plan.rendezvous), record, gather_reports, kMostMembers, job_secret(environment),
+             etcd_user(environment)) {}
+
+  void run() {
+    job_.set_events(
+        {.begun = [](const Membership&) {},
+         .waiting = [](const std::string&) {},
+         .spare = [](const std::string&) {},
+         .failed = [this](const std::string&, const std::string&) { loop_.stop(); },
+         .stop = [](const std::string&) {},
+         .lost = [this](const std::string&, const std::string&, std::int64_t, const std::string&) { loop_.stop(); },
+         .resize = [](const std::string&, const std::string&) {},
+         .over = [this](const std::string&) { loop_.stop(); },
+         .ended = [this](const std::string&) { loop_.stop(); }});
+    const EventLoop::Timer note = loop_.after(kQuiet, [] {
+      say(Severity::kNote,
+          fmt::format("the other nodes are told, where they come within {}", format_duration(kPatience)));
+    });
+    {
+      const EventLoop::Timer limit = loop_.after(kPatience, [this] { loop_.stop(); });
+      loop_.run();
+    }
+    bool left = false;
+    job_.leave("", kPatience + kQuiet, [&] {
+      left = true;
+      loop_.stop();
+    });
+    if (!left) loop_.run();
+  }
+
+ private:
+  static RendezvousPlan impatient(RendezvousPlan plan) {
+    plan.connect_timeout = std::min(plan.connect_timeout, kPatience);
+    plan.etcd_start = std::min(plan.etcd_start, kPatience);
+    return plan;
+  }
+
+  EventLoop loop_;
+  Job job_;
+};
+
+}  // namespace
+
+void describe_failure(const Verdict& verdict, const std::string& why, JoinRecord& record) {
+  std::vector<FailureRecord> failures;
+  if (verdict.culprit) failures.push_back(*verdict.culprit);
+  RunEnd end = verdict.end;
+  end.who = shortened(end.who, kMostWhyBytes);
+  record.cannot_start = shortened(why, kMostWhyBytes);
+  record.report = to_json(report_of(record.node, record.node_rank.value_or(-1), end,
+                                    nanoseconds(std::chrono::steady_clock::now()), failures, ClockShift()));
+}
+
+Verdict failure_of_another_node(const std::string& report) {
+  return judge_job(job_report_from_json(report).value_or(JobReport{.is_incomplete = true}), kNoNode, std::nullopt);
+}
+
+void tell_failure(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment) {
+  ::signal(SIGPIPE, SIG_IGN);
+  try {
+    Farewell(plan, record, environment).run();
+  } catch (const std::exception&) {  // the port is taken, descriptors ran out: our own end has been told
+  }
+}
+
+}  // namespace lrun

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+
+#include "base/environment.h"
+#include "base/event_loop.h"
+#include "process/guard.h"
+#include "remote/srun_watch.h"
+
+namespace lrun {
+
+/// Ends this launcher when the srun is gone that another lrun started it with: by HUP, and, when it takes too long, by
+/// KILL to its guard, with which all ends. Does nothing in a step that a user's own srun began.
+class StopWithSrun {
+ public:
+  /// Everything must outlive this.
+  StopWithSrun(EventLoop& loop, const Environment& environment, const Guard& guard);
+
+ private:
+  void end();
+
+  EventLoop& loop_;
+  const Guard& guard_;
+  EventLoop::Timer kill_;
+  std::optional<SrunWatch> watch_;
+};
+
+}  // namespace lrun

@@ -1,0 +1,152 @@
+#include "run/worker_output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "base/appended_file.h"
+#include "base/console_descriptor.h"
+#include "base/message.h"
+#include "logs/log_files.h"
+#include "logs/rank_prefix.h"
+#include "process/pty.h"
+
+namespace lrun {
+namespace {
+
+using Way = StreamRoute::Way;
+
+constexpr LogStream kStreams[] = {LogStream::kOut, LogStream::kErr};
+
+[[noreturn]] void cannot_open(const std::filesystem::path& path) {
+  const int error = errno;
+  const char* const why = error == ENXIO ? ", which is not a regular file" : "";
+  throw std::system_error(error, std::generic_category(), "open '" + path.string() + "'" + why);
+}
+
+Fd open_nowhere() {
+  Fd fd(::open("/dev/null", O_WRONLY | O_CLOEXEC | O_NOCTTY));
+  if (!fd) cannot_open("/dev/null");
+  return fd;
+}
+
+Fd open_log(const Folder& logs, const std::filesystem::path& place) {
+  constexpr mode_t kMode = 0666;
+  const Folder folder = logs.inner(place.parent_path().string());
+  if (!folder) {
+    throw std::system_error(errno, std::generic_category(),
+                            "cannot make the folder '" + (logs.path() / place.parent_path()).string() + "'");
+  }
+  Fd fd = open_to_append(folder, place.filename().string(), kMode);
+  if (!fd) cannot_open(logs.path() / place);
+  return fd;
+}
+
+}  // namespace
+
+WorkerOutput::WorkerOutput(const LaunchPlan& plan, const NodePlan& node, const Folder* logs, const std::string& attempt)
+    : plan_(plan), node_(node), logs_(logs), attempt_(attempt) {}
+
+std::string WorkerOutput::place_of(int local_rank, LogStream stream) const {
+  return attempt_ + "/" + LogFiles::place_of(local_rank, stream);
+}
+
+int WorkerOutput::keep(Fd fd) {
+  open_.push_back(std::move(fd));
+  return open_.back().get();
+}
+
+int WorkerOutput::terminal_for(const WorkerPlan& worker, LogStream stream) {
+  constexpr int kFewest = 20;
+  const int prefix = plan_.output.console.value == ConsoleMode::kPrefix ? rank_width(plan_.world_size) + 3 : 0;
+  Pty pty = make_pty(std::max(kFewest, ConsoleDescriptor(STDOUT_FILENO).size().columns - prefix));
+  terminals_[{worker.local_rank, stream}] = std::move(pty.ours);
+  return keep(std::move(pty.programs));
+}
+
+int WorkerOutput::descriptor_for(const WorkerPlan& worker, LogStream stream) {
+  switch (route_of(plan_.output, worker, stream).way) {
+    case Way::kTakenOver:
+      return plan_.output.pty ? terminal_for(worker, stream) : -1;
+    case Way::kInherited:
+      return stream == LogStream::kOut ? STDOUT_FILENO : STDERR_FILENO;
+    case Way::kNowhere:
+      if (!nowhere_) nowhere_ = open_nowhere();
+      return nowhere_.get();
+    case Way::kTerminal:
+      return relay_->programs_end();
+    case Way::kFile:
+      break;
+  }
+  return keep(open_log(*logs_, place_of(worker.local_rank, stream)));
+}
+
+void WorkerOutput::prepare(std::span<WorkerCommand> commands, std::size_t first) {
+  for (WorkerCommand& command : commands) {
+    const WorkerPlan& worker = node_.workers[first++];
+    if (plan_.standard_input && worker.rank == 0) command.standard_input = STDIN_FILENO;
+    if (worker.rank == plan_.output.rank_on_terminal) {
+      command.standard_input = relay_.emplace().programs_end();
+      command.own_terminal = true;
+    }
+    command.standard_output = descriptor_for(worker, LogStream::kOut);
+    command.standard_error = descriptor_for(worker, LogStream::kErr);
+  }
+}
+
+void WorkerOutput::end_start(LogRouter& logs, EventLoop& loop, std::function<void()> terminal_left) {
+  nowhere_.reset();
+  if (!relay_) return;
+  relay_->begin(loop, {[&logs](const ForeignLine& line) { logs.set_foreign_line(line.open(), line.drawing()); },
+                       std::move(terminal_left)});
+}
+
+void WorkerOutput::take_over(std::vector<Worker>& workers, LogRouter& logs) {
+  for (; taken_over_ < workers.size(); ++taken_over_) {
+    Worker& worker = workers[taken_over_];
+    for (const LogStream stream : kStreams) {
+      const StreamRoute route = route_of(plan_.output, node_.workers[taken_over_], stream);
+      Fd& pipe = stream == LogStream::kOut ? worker.standard_output : worker.standard_error;
+      Fd& read_end = plan_.output.pty && !pipe ? terminals_[{worker.local_rank, stream}] : pipe;
+      if (route.way == Way::kTakenOver) {
+        logs.add_stream(worker.rank, worker.local_rank, stream, std::move(read_end),
+                        {route.file, route.console, route.prefix});
+      } else if (route.way == Way::kFile) {
+        logs.add_file(worker.local_rank, stream, logs_->path() / place_of(worker.local_rank, stream));
+      }
+    }
+  }
+}
+
+bool WorkerOutput::workers_write_files(const OutputPlan& output, const NodePlan& node) {
+  return std::any_of(node.workers.begin(), node.workers.end(), [&](const WorkerPlan& worker) {
+    return std::any_of(std::begin(kStreams), std::end(kStreams),
+                       [&](LogStream stream) { return route_of(output, worker, stream).way == Way::kFile; });
+  });
+}
+
+LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, bool files) {
+  const OutputPlan& output = plan.output;
+  return {.prefix = output.console.value == ConsoleMode::kPrefix || output.console.value == ConsoleMode::kFold,
+          .fold = output.console.value == ConsoleMode::kFold,
+          .timestamps = output.timestamps,
+          .interactive = plan.standard_input,
+          .one_rank = output.console.value == ConsoleMode::kRank0 ||
+                      (output.console.value == ConsoleMode::kRaw && plan.world_size == 1),
+          .live = output.rank_on_terminal < 0,
+          .prefix_template = output.prefix_template,
+          .role = plan.role,
+          .host = node.name,
+          .rank_width = rank_width(plan.world_size),
+          .colour = wants_colour(),
+          .files = files,
+          .stdout_filters = output.stdout_filters,
+          .stderr_filters = output.stderr_filters,
+          .max_file_bytes = output.max_file_bytes};
+}
+
+}  // namespace lrun

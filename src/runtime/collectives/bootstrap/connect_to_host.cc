@@ -1,0 +1,138 @@
+#include "runtime/collectives/bootstrap/connect_to_host.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstring>
+#include <future>
+#include <memory>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "runtime/collectives/common/background_thread.h"
+
+namespace lrun {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// For one of several addresses: one that takes no packets is not to use up the time of the others.
+constexpr auto kOneAttempt = 3s;
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+};
+
+/// What getaddrinfo() says when a lookup fails.
+class ResolverCategory final : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "resolver"; }
+  [[nodiscard]] std::string message(int code) const override { return ::gai_strerror(code); }
+};
+
+[[noreturn]] void throw_resolver_error(int code, int system_error, const std::string& host) {
+  static const ResolverCategory category;
+  if (code == EAI_SYSTEM) throw std::system_error(system_error, std::generic_category(), "look up '" + host + "'");
+  throw std::system_error(code, category, "look up '" + host + "'");
+}
+
+std::vector<Address> look_up(const std::string& host, std::uint16_t port, int flags) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | flags;
+  addrinfo* list = nullptr;
+  const int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
+  if (code != 0) throw_resolver_error(code, errno, host);
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, ::freeaddrinfo);
+  std::vector<Address> addresses;
+  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+    Address& address = addresses.emplace_back();
+    std::memcpy(&address.storage, entry->ai_addr, entry->ai_addrlen);
+    address.size = entry->ai_addrlen;
+  }
+  return addresses;
+}
+
+std::vector<Address> resolve(const std::string& host, std::uint16_t port, SteadyTime deadline) {
+  if (host == "localhost") {  // RFC 6761, 6.3: nobody has to be asked, and a bare container has nobody to ask
+    std::vector<Address> addresses = look_up("127.0.0.1", port, AI_NUMERICHOST);
+    addresses.push_back(look_up("::1", port, AI_NUMERICHOST).front());
+    return addresses;
+  }
+  try {
+    return look_up(host, port, AI_NUMERICHOST);
+  } catch (const std::system_error&) {
+    // A name, then.
+  }
+  std::packaged_task<std::vector<Address>()> task([host, port] { return look_up(host, port, 0); });
+  auto addresses = task.get_future();
+  start_background_thread(std::move(task)).detach();
+  if (addresses.wait_until(deadline) == std::future_status::ready) return addresses.get();
+  throw std::system_error(ETIMEDOUT, std::generic_category(), "look up '" + host + "'");
+}
+
+/// The kernel may choose for this end the very port where nobody listens.
+bool is_connected_to_itself(int socket) {
+  Address here;
+  Address there;
+  here.size = there.size = sizeof here.storage;
+  return ::getsockname(socket, reinterpret_cast<sockaddr*>(&here.storage), &here.size) == 0 &&
+         ::getpeername(socket, reinterpret_cast<sockaddr*>(&there.storage), &there.size) == 0 &&
+         here.size == there.size && std::memcmp(&here.storage, &there.storage, here.size) == 0;
+}
+
+Fd connect_to(const Address& address, SteadyTime deadline) {
+  Fd socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) throw std::system_error(errno, std::generic_category(), "socket");
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) != 0) {
+    int error = errno;
+    if (error == EINPROGRESS || error == EINTR) {
+      socklen_t size = sizeof error;
+      error = ETIMEDOUT;
+      if (poll_until(socket.get(), POLLOUT, deadline)) {
+        ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+      }
+    }
+    if (error == 0 && is_connected_to_itself(socket.get())) error = ECONNREFUSED;
+    if (error != 0) throw std::system_error(error, std::generic_category(), "connect");
+  }
+  const int on = 1;
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return socket;
+}
+
+}  // namespace
+
+bool poll_until(int fd, short events, SteadyTime deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    pollfd entry{fd, events, 0};
+    const int count = ::poll(&entry, 1, static_cast<int>(std::clamp<long long>(left.count(), 0, INT_MAX)));
+    if (count > 0) return true;
+    if (count < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "poll");
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+  }
+}
+
+Fd connect_to_host(const std::string& host, std::uint16_t port, SteadyTime deadline) {
+  const std::vector<Address> addresses = resolve(host, port, deadline);
+  for (const Address& address : addresses) {
+    try {
+      return connect_to(address, std::min<SteadyTime>(deadline, std::chrono::steady_clock::now() + kOneAttempt));
+    } catch (const std::system_error&) {
+      if (&address == &addresses.back()) throw;
+    }
+  }
+  throw std::system_error(EADDRNOTAVAIL, std::generic_category(), "look up '" + host + "'");
+}
+
+}  // namespace lrun

@@ -1,0 +1,123 @@
+#include "runtime/collectives/bootstrap/store_client.h"
+
+#include <lrun/error.h>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+#include "runtime/collectives/bootstrap/backoff.h"
+
+// With gloo_link.cc the only file of liblrun that sees c10d.
+
+namespace lrun {
+namespace {
+
+using Store = c10::intrusive_ptr<c10d::TCPStore>;
+
+std::chrono::milliseconds left_until(SteadyTime deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  return std::max(left, std::chrono::milliseconds(1));  // 0 would be no deadline
+}
+
+std::string name_of(const StoreAddress& address) { return address.host + ":" + std::to_string(address.port); }
+
+/// c10d's texts come with a C++ stack trace.
+std::string first_line(const std::exception& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+Store open(const StoreAddress& address, std::chrono::milliseconds timeout) {
+  c10d::TCPStoreOptions options;
+  options.port = address.port;
+  options.isServer = true;
+  options.waitWorkers = false;
+  options.timeout = timeout;
+  options.useLibUV = true;
+  return c10::make_intrusive<c10d::TCPStore>(address.host, options);
+}
+
+/// The server of this process for an address. It lives as long as the process: other groups of the program meet in it
+/// too, and ranks may ask for a last answer when this one has gone on.
+Store serve(const StoreAddress& address, std::chrono::milliseconds timeout) {
+  using Servers = std::map<std::pair<std::string, std::uint16_t>, Store>;
+  static std::mutex mutex;
+  static Servers& servers = *new Servers;  // never destroyed: its threads would outlive what they use at exit
+  const std::lock_guard lock(mutex);
+  if (const auto found = servers.find({address.host, address.port}); found != servers.end()) return found->second;
+  Store store = open(address, timeout);
+  servers.emplace(std::pair(address.host, store->getPort()), store);
+  return store;
+}
+
+/// Runs `function`, which throws std::system_error, for a request to the store `name`.
+template <typename Function>
+auto ask(const char* what, const std::string& name, const Function& function) -> decltype(function()) {
+  try {
+    return function();
+  } catch (const std::system_error& error) {
+    const std::string text = std::string(what) + " the store at " + name + ": " + error.what();
+    if (error.code() == std::errc::timed_out) throw CollectiveTimeout(text);
+    throw Error(text);
+  }
+}
+
+/// The port where this process now serves the address.
+std::uint16_t serve_port(const StoreAddress& address, SteadyTime deadline) {
+  try {
+    return serve(address, left_until(deadline))->getPort();
+  } catch (const std::exception& error) {
+    throw Error("cannot serve the store at " + name_of(address) + ": " + first_line(error));
+  }
+}
+
+StoreConnection connect(const std::string& host, std::uint16_t port, SteadyTime deadline) {
+  try {
+    return {host, port, deadline};
+  } catch (const std::system_error& error) {
+    const std::string text = "cannot reach the store at " + host + ":" + std::to_string(port) + ": " + error.what();
+    if (error.code() == std::errc::protocol_error) throw Error(text);
+    throw CollectiveTimeout(text);  // it has tried until then
+  }
+}
+
+/// What a server that is there needs for an answer, on a busy machine: the last look at the deadline is to be one.
+SteadyTime answer_by(SteadyTime deadline) {
+  return std::max<SteadyTime>(deadline, std::chrono::steady_clock::now() + std::chrono::seconds(1));
+}
+
+}  // namespace
+
+StoreClient::StoreClient(const StoreAddress& address, SteadyTime deadline)
+    : port_(address.serve ? serve_port(address, deadline) : address.port),
+      name_(address.host + ":" + std::to_string(port_)),
+      connection_(connect(address.host, port_, deadline)) {}
+
+void StoreClient::set(const std::string& key, const std::string& value, SteadyTime deadline) {
+  ask("cannot write to", name_, [&] { connection_.set(key, value, answer_by(deadline)); });
+}
+
+std::optional<std::string> StoreClient::try_get(const std::string& key, SteadyTime deadline) {
+  using Value = std::optional<std::string>;
+  return ask("cannot read from", name_, [&]() -> Value {
+    if (!connection_.check(key, answer_by(deadline))) return std::nullopt;
+    return connection_.get(key, answer_by(deadline));
+  });
+}
+
+// Asks again and again instead of using the store's own wait, which would have to be called off when a peer ends.
+// Groups are made rarely and their ranks come together.
+std::optional<std::string> StoreClient::get(const std::string& key, SteadyTime deadline,
+                                            const std::function<bool()>& give_up) {
+  for (Backoff backoff(deadline);; backoff.sleep()) {
+    const bool last = give_up && give_up();  // before the look: what a process said before it ended is seen
+    auto value = try_get(key, deadline);
+    if (value || last || backoff.is_over()) return value;
+  }
+}
+
+}  // namespace lrun

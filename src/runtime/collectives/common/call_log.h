@@ -1,0 +1,105 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/collectives/common/call.h"
+#include "runtime/collectives/common/failure.h"
+
+namespace lrun {
+
+/// A call with the form of a tensor, and nothing else.
+inline Call call_with(Call::Operation operation, const at::Tensor& tensor) {
+  Call call;
+  call.operation = operation;
+  call.dtype = static_cast<std::int32_t>(tensor.scalar_type());
+  call.count = tensor.numel();
+  call.dimensions = static_cast<std::int32_t>(tensor.dim());
+  for (std::size_t i = 0; i < call.sizes.size() && i < static_cast<std::size_t>(call.dimensions); ++i) {
+    call.sizes[i] = tensor.size(static_cast<std::int64_t>(i));
+  }
+  return call;
+}
+
+/// Calls of one rank, one after the other. Value.
+struct CallHistory {
+  std::uint64_t first = 1;  ///< The sequence number of calls.front().
+  std::vector<Call> calls;
+
+  [[nodiscard]] std::uint64_t last() const { return first + calls.size() - 1; }  ///< 0: none yet.
+  [[nodiscard]] std::string text() const;
+  /// Nothing when `text` is none of these.
+  static std::optional<CallHistory> parse(const std::string& text);
+
+  bool operator==(const CallHistory&) const = default;
+};
+
+/// The first call on which two ranks differ, of those that both histories have; as a sentence that names both.
+std::optional<std::string> find_difference(const CallHistory& first, int first_rank, const CallHistory& other,
+                                           int other_rank);
+
+/// What is known of a rank's calls.
+struct HeardOf {
+  bool is_known = true;  ///< False: it could not be asked for, so that nothing follows from there being no history.
+  std::optional<CallHistory> history;  ///< Nothing: it has told none, as it waits for none.
+};
+
+/// Why an operation has not ended in time, of what was heard of each rank: names the ranks that did not call it, and
+/// those of which that is not known.
+std::string explain_silence(Call::Operation operation, std::uint64_t sequence, std::chrono::milliseconds timeout,
+                            const std::vector<HeardOf>& ranks);
+
+/// How long nothing moves before the ranks compare what they called.
+constexpr std::chrono::milliseconds patience_before_comparing(std::chrono::milliseconds timeout) {
+  return std::min<std::chrono::milliseconds>(std::chrono::seconds(2), timeout / 4);
+}
+
+/// For a backend that does not compare the ranks' calls (NCCL): keeps this rank's last ones, and compares them with the
+/// others' when nothing has moved for a while. Of two ranks that differ some two neighbours do, so that each rank
+/// reads one other's, however many there are.
+///
+/// Threads  any.
+class CallLog {
+ public:
+  static constexpr std::size_t kKept = 64;
+
+  /// What a rank has told last.
+  struct Answer {
+    bool is_known = true;             ///< False: it cannot be asked for.
+    std::optional<std::string> text;  ///< Nothing: it has told nothing.
+  };
+
+  /// \param tell, hear  what the others hear of this rank, and what a rank has told last; one at a time.
+  CallLog(int rank, int world_size, std::function<void(const std::string&)> tell, std::function<Answer(int rank)> hear);
+
+  void add(const Call& call);
+
+  /// Nothing moves: tells the others what this rank has called, unless they know. \return  what is wrong, if that is
+  /// seen.
+  std::optional<Failure> compare();
+
+  /// Why the operation has not ended in time.
+  Failure explain(std::uint64_t sequence, std::chrono::milliseconds timeout);
+
+ private:
+  [[nodiscard]] CallHistory history() const;
+  [[nodiscard]] HeardOf hear_from(int rank) const;
+
+  const int rank_;
+  const int world_size_;
+  const std::function<void(const std::string&)> tell_;
+  const std::function<Answer(int rank)> hear_;
+  mutable std::mutex mutex_;
+  std::deque<Call> calls_;  // the last ones
+  std::uint64_t count_ = 0;
+  std::uint64_t told_ = 0;  // how many calls the others have heard of
+};
+
+}  // namespace lrun

@@ -1,0 +1,36 @@
+#include "runtime/collectives/common/failure.h"
+
+#include <lrun/error.h>
+
+#include <cstddef>
+
+#include "base/nearest.h"
+
+namespace lrun {
+namespace {
+
+constexpr std::size_t kMostNamed = 8;
+
+}  // namespace
+
+void Failure::raise() const {
+  switch (kind) {
+    case Kind::kTimeout:
+      throw CollectiveTimeout(text);
+    case Kind::kPeerLost:
+      throw PeerLost(text);
+    case Kind::kMismatch:
+      throw CollectiveMismatch(text);
+    case Kind::kOther:
+      break;
+  }
+  throw Error(text);
+}
+
+std::string name_ranks(const std::vector<int>& ranks) {
+  std::vector<std::string> numbers;
+  for (const int rank : ranks) numbers.push_back(std::to_string(rank));
+  return (ranks.size() == 1 ? "rank " : "ranks ") + join_first(numbers, kMostNamed, " and ");
+}
+
+}  // namespace lrun

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "runtime/collectives/common/call.h"
+#include "runtime/collectives/common/failure.h"
+
+namespace lrun {
+
+/// The operation of a larger group that one of a smaller group is a part of: what messages name. Value.
+struct Part {
+  Call::Operation operation = Call::Operation::kBarrier;
+  std::uint64_t sequence = 0;
+  std::chrono::milliseconds grace{0};  ///< Added to the deadline.
+};
+
+/// A call of one rank with its tensors: the same one twice where the operation is in place.
+struct Post {
+  Call call;
+  at::Tensor input;
+  at::Tensor output;
+  std::optional<Part> part_of;
+
+  /// The operation as messages name it; `sequence` is that of this group.
+  [[nodiscard]] Part shown(std::uint64_t sequence) const {
+    return part_of.value_or(Part{call.operation, sequence, {}});
+  }
+};
+
+inline std::byte* output_of(const Post& post) { return static_cast<std::byte*>(post.output.mutable_data_ptr()); }
+inline const std::byte* input_of(const Post& post) {
+  return static_cast<const std::byte*>(post.input.const_data_ptr());
+}
+
+/// What is wrong when not all ranks made the same call. Every rank has posted.
+std::optional<Failure> find_mismatch(const std::vector<std::optional<Post>>& posts, std::uint64_t sequence);
+
+/// Does a matching call of all ranks, whose memory is all at hand, on the calling thread.
+void perform(const std::vector<std::optional<Post>>& posts);
+
+}  // namespace lrun

@@ -1,0 +1,33 @@
+#include "runtime/collectives/common/posted_collectives.h"
+
+#include <utility>
+
+#include "runtime/collectives/common/call.h"
+
+namespace lrun {
+
+std::unique_ptr<CollectiveWork> PostedCollectives::all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) {
+  const Call call = all_reduce_call(tensor, op, tag);
+  return start({call, tensor, tensor});
+}
+
+void PostedCollectives::broadcast(at::Tensor tensor, int root) {
+  const Call call = broadcast_call(tensor, root, world_size());
+  finish({call, tensor, tensor});
+}
+
+void PostedCollectives::all_gather(at::Tensor output, const at::Tensor& input) {
+  const Call call = all_gather_call(output, input, world_size());
+  finish({call, input, std::move(output)});
+}
+
+void PostedCollectives::reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) {
+  const Call call = reduce_scatter_call(output, input, op, world_size());
+  finish({call, input, std::move(output)});
+}
+
+void PostedCollectives::barrier() { finish({barrier_call(), {}, {}}); }
+
+void PostedCollectives::abort(const std::string& reason) { fail({Failure::Kind::kPeerLost, reason}); }
+
+}  // namespace lrun

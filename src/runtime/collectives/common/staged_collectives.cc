@@ -1,0 +1,112 @@
+#include "runtime/collectives/common/staged_collectives.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace lrun {
+namespace {
+
+/// \throws std::invalid_argument  what the group itself would refuse, and a copy on the CPU would hide.
+void require_contiguous(const at::Tensor& tensor, const char* operation) {
+  if (tensor.defined() && !tensor.is_contiguous()) {
+    throw std::invalid_argument(std::string(operation) + ": the tensor is not contiguous");
+  }
+}
+
+/// The tensor itself where it is on the CPU, and undefined where it is undefined.
+at::Tensor on_cpu(const at::Tensor& tensor, const char* operation) {
+  require_contiguous(tensor, operation);
+  return tensor.defined() ? tensor.detach().to(at::kCPU) : tensor;
+}
+
+/// The same without the values, which are about to be written.
+at::Tensor like_on_cpu(const at::Tensor& tensor, const char* operation) {
+  require_contiguous(tensor, operation);
+  if (!tensor.defined() || tensor.is_cpu()) return tensor;
+  return at::empty_like(tensor.detach(), at::TensorOptions().device(at::kCPU));
+}
+
+void copy_back(const at::Tensor& tensor, const at::Tensor& staged) {
+  const at::NoGradGuard no_grad;
+  if (!tensor.is_cpu()) tensor.detach().copy_(staged);
+}
+
+class StagedWork final : public CollectiveWork {
+ public:
+  StagedWork(std::unique_ptr<CollectiveWork> work, at::Tensor tensor, at::Tensor staged)
+      : work_(std::move(work)), tensor_(std::move(tensor)), staged_(std::move(staged)) {}
+
+  [[nodiscard]] bool done() const override { return work_->done(); }
+  void wait() override {
+    work_->wait();
+    if (!std::exchange(copied_, true)) copy_back(tensor_, staged_);
+  }
+
+ private:
+  std::unique_ptr<CollectiveWork> work_;
+  at::Tensor tensor_;
+  at::Tensor staged_;
+  bool copied_ = false;
+};
+
+class StagedCollectives final : public Collectives {
+ public:
+  StagedCollectives(std::unique_ptr<Collectives> group, at::Device device)
+      : group_(std::move(group)), device_(device) {}
+
+  [[nodiscard]] int rank() const override { return group_->rank(); }
+  [[nodiscard]] int world_size() const override { return group_->world_size(); }
+  [[nodiscard]] std::string name() const override { return group_->name(); }
+  [[nodiscard]] std::chrono::milliseconds timeout() const override { return group_->timeout(); }
+
+  at::Tensor allocate_bucket(std::int64_t count, at::ScalarType dtype) override {
+    group_->allocate_bucket(std::min<std::int64_t>(count, 0), dtype);  // refuses what it refuses elsewhere
+    return at::zeros({count}, at::TensorOptions().dtype(dtype).device(device_));
+  }
+
+  std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) override {
+    const at::Tensor staged = on_cpu(tensor, "all_reduce");
+    auto work = group_->all_reduce(staged, op, tag);
+    return std::make_unique<StagedWork>(std::move(work), std::move(tensor), staged);
+  }
+
+  void broadcast(at::Tensor tensor, int root) override {
+    const at::Tensor staged = rank() == root ? on_cpu(tensor, "broadcast") : like_on_cpu(tensor, "broadcast");
+    group_->broadcast(staged, root);
+    if (rank() != root) copy_back(tensor, staged);
+  }
+
+  void all_gather(at::Tensor output, const at::Tensor& input) override {
+    const at::Tensor staged = like_on_cpu(output, "all_gather");
+    group_->all_gather(staged, on_cpu(input, "all_gather"));
+    copy_back(output, staged);
+  }
+
+  void reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) override {
+    const at::Tensor staged = like_on_cpu(output, "reduce_scatter");
+    group_->reduce_scatter(staged, on_cpu(input, "reduce_scatter"), op);
+    copy_back(output, staged);
+  }
+
+  void barrier() override { group_->barrier(); }
+  void abort(const std::string& reason) override { group_->abort(reason); }
+
+ private:
+  std::unique_ptr<Collectives> group_;
+  const at::Device device_;
+};
+
+}  // namespace
+
+std::unique_ptr<Collectives> make_staged(std::unique_ptr<Collectives> group, at::Device device) {
+  return std::make_unique<StagedCollectives>(std::move(group), device);
+}
+
+}  // namespace lrun

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/collectives/bootstrap/group_options.h"
+
+namespace lrun {
+
+/// Which ranks of a group are on which host. Value. Hosts come in the order of their lowest ranks, which are their
+/// leaders; ranks of one host need not be neighbours, and hosts may have different numbers of them.
+struct HostLayout {
+  std::vector<std::vector<int>> ranks;  ///< By host, ascending.
+
+  bool operator==(const HostLayout&) const = default;
+
+  /// \param hosts  by rank: equal for ranks of one host.
+  static HostLayout of(const std::vector<std::string>& hosts);
+
+  [[nodiscard]] int hosts() const { return static_cast<int>(ranks.size()); }
+  [[nodiscard]] int most_ranks() const;
+  [[nodiscard]] int host_of(int rank) const;
+  [[nodiscard]] int place_in_host(int rank) const;
+  [[nodiscard]] std::vector<int> leaders() const;
+};
+
+/// Meets the other ranks in the store and asks on which hosts they are. Collective. One host are processes that can
+/// share memory: of one running kernel, with the same /dev/shm. \throws as GroupRendezvous.
+HostLayout meet_hosts(const GroupOptions& options);
+
+}  // namespace lrun
