@@ -26,7 +26,7 @@ namespace {
 constexpr std::int64_t kPackedBytes = std::int64_t{1} << 20;
 
 /// Frozen parameters have no state and are not sent.
-std::int64_t bytes_of(const at::Tensor& parameter) {
+std::int64_t gradient_bytes_of(const at::Tensor& parameter) {
   return parameter.requires_grad() ? static_cast<std::int64_t>(parameter.nbytes()) : 0;
 }
 
@@ -124,7 +124,7 @@ void OptimizerShards::State::extend_to(const torch::optim::Optimizer& optimizer)
     for (const at::Tensor& parameter : optimizer.param_groups()[group].params()) {
       if (!owners.emplace(parameter.unsafeGetTensorImpl(), collectives.rank()).second) continue;
       added.push_back({"group " + std::to_string(group) + " number " + std::to_string(added.size()), parameter});
-      bytes.push_back(bytes_of(parameter));
+      bytes.push_back(gradient_bytes_of(parameter));
     }
   }
   if (added.empty()) return;
