@@ -50,9 +50,9 @@ case $1 in
 esac
 )sh";
 
-class MessageDedup : public testing::Test {
+class HostsWords : public testing::Test {
  protected:
-  MessageDedup() {
+  HostsWords() {
     std::ofstream(path("ssh")) << kFakeSsh;
     ::chmod(path("ssh").c_str(), 0755);
   }
@@ -63,7 +63,7 @@ class MessageDedup : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(MessageDedup, AreNamedOnceForEachWorkerInTheFileOfPbs) {
+TEST_F(HostsWords, AreNamedOnceForEachWorkerInTheFileOfPbs) {
   const std::string file = path("nodes");
   std::ofstream(file) << "a\na\na\nb\n";
   LrunProcess lrun(joined({"--hostfile", file}, shell("echo $RANK/$WORLD_SIZE on $HOST_NAME")), options());
@@ -72,7 +72,7 @@ TEST_F(MessageDedup, AreNamedOnceForEachWorkerInTheFileOfPbs) {
   EXPECT_TRUE(contains(lrun.out(), "[3] 3/4 on b\n")) << lrun.out() << lrun.err();
 }
 
-TEST_F(MessageDedup, HaveNoCountThatMayBeOfEachOrOfAll) {
+TEST_F(HostsWords, HaveNoCountThatMayBeOfEachOrOfAll) {
   const std::string started = path("started");
   LrunProcess lrun({"-np", "2", "-H", "a:2,b:2", "touch", started}, options());
   EXPECT_EQ(lrun.wait().code, 125);
@@ -83,7 +83,7 @@ TEST_F(MessageDedup, HaveNoCountThatMayBeOfEachOrOfAll) {
 }
 
 /// The words are those of the first host, which hears of the signal from another one before it gets it itself.
-TEST_F(MessageDedup, TellASignalOfTheHeadInTheSameWordsWhoeverHearsOfItFirst) {
+TEST_F(HostsWords, TellASignalOfTheHeadInTheSameWordsWhoeverHearsOfItFirst) {
   LrunProcess lrun(joined({"-H", "slow:1,b:1", "--grace", "30s"}, shell("echo ready; exec sleep 1000")), options());
   ASSERT_TRUE(lrun.read_until([&] { return count(lrun.out(), "ready") == 2; })) << lrun.err();
   lrun.signal(SIGINT);
@@ -94,13 +94,13 @@ TEST_F(MessageDedup, TellASignalOfTheHeadInTheSameWordsWhoeverHearsOfItFirst) {
   EXPECT_TRUE(contains(lrun.err(), "lrun: error: the run was stopped: received SIGINT\n")) << lrun.err();
 }
 
-TEST_F(MessageDedup, NameWhoseLauncherASignalCameTo) {
+TEST_F(HostsWords, NameWhoseLauncherASignalCameTo) {
   LrunProcess lrun(joined({"-H", "a:1,b:1"}, shell("[ $RANK = 0 ] || kill -TERM $PPID; exec sleep 1000")), options());
   EXPECT_NE(lrun.wait().code, 0);
   EXPECT_TRUE(contains(lrun.err(), "lrun: error: the run was stopped: node b: received SIGTERM\n")) << lrun.err();
 }
 
-TEST_F(MessageDedup, OneWithoutTheProgramIsNamed) {
+TEST_F(HostsWords, OneWithoutTheProgramIsNamed) {
   LrunProcess lrun({"-H", "a:1,b:1", "/nowhere/program"}, options());
   EXPECT_EQ(lrun.wait().code, 127) << lrun.err();
   const std::string what = ": cannot run '/nowhere/program': No such file or directory\n";
@@ -109,7 +109,7 @@ TEST_F(MessageDedup, OneWithoutTheProgramIsNamed) {
   EXPECT_TRUE(contains(lrun.err(), ": check the path\n")) << lrun.err();
 }
 
-TEST_F(MessageDedup, WhoseDevicesAreSelectedAndNotThereAreNamedByTheSelection) {
+TEST_F(HostsWords, WhoseDevicesAreSelectedAndNotThereAreNamedByTheSelection) {
   LrunProcess lrun({"-H", "a:2,b:2", "--include", "a:7", "--accelerator", "cpu", "true"}, options());
   EXPECT_EQ(lrun.wait().code, 125);
   EXPECT_TRUE(contains(lrun.err(), "'--include a:7': host 'a' has 2 devices")) << lrun.err();
@@ -120,14 +120,14 @@ TEST_F(MessageDedup, WhoseDevicesAreSelectedAndNotThereAreNamedByTheSelection) {
             "lrun: hint: use '-H a:2' for two CPU ranks, or '--accelerator gpu'\n");
 }
 
-TEST_F(MessageDedup, CannotBeReachedByAProgramThatIsMissing) {
+TEST_F(HostsWords, CannotBeReachedByAProgramThatIsMissing) {
   LrunProcess lrun({"-H", "a:1,b:1", "--ssh", "/nowhere/ssh", "true"}, options());
   EXPECT_EQ(lrun.wait().code, 125);
   EXPECT_TRUE(contains(lrun.err(), "  | a  cannot execute '/nowhere/ssh': No such file or directory\n")) << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), "install it here, or name another command with '--ssh'\n")) << lrun.err();
 }
 
-TEST_F(MessageDedup, OneThatIsLostWhileOthersRunIsWarnedOfBeforeTheVerdict) {
+TEST_F(HostsWords, OneThatIsLostWhileOthersRunIsWarnedOfBeforeTheVerdict) {
   const std::string pid_file = path("pid_b");
   LrunProcess lrun(joined({"-H", "a:1,b:1", "--grace", "30s"},
                           shell("trap 'until [ -e " + path("gate") +
@@ -142,7 +142,7 @@ TEST_F(MessageDedup, OneThatIsLostWhileOthersRunIsWarnedOfBeforeTheVerdict) {
   EXPECT_LT(lrun.err().find(warning), lrun.err().find("lrun: error: ")) << lrun.err();
 }
 
-TEST_F(MessageDedup, OneThatIsLostWhenTheJobIsOverIsNotTold) {
+TEST_F(HostsWords, OneThatIsLostWhenTheJobIsOverIsNotTold) {
   LrunProcess lrun({"-H", "a:1,late:1", "--nnodes", "1:2", "true"}, options());
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_FALSE(contains(lrun.err(), "late")) << lrun.err();

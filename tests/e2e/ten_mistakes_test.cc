@@ -167,9 +167,9 @@ TEST(TenMistakes, AnExceptionInOneRankAndItsEchoInTheOthers) {
 }
 
 /// A port of the kernel's choice that somebody listens on.
-class PortConflict {
+class TakenPort {
  public:
-  PortConflict() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  TakenPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -187,14 +187,14 @@ class PortConflict {
 };
 
 TEST(TenMistakes, APortThatIsInUse) {
-  const PortConflict port;
+  const TakenPort port;
   LrunProcess lrun({"--master-port", port.number(), "-n", "2", "echo", "started"});
   EXPECT_EQ(lrun.wait().code, 125);
   expect_refused(lrun, {"cannot listen on 127.0.0.1:" + port.number() + ": Address already in use"});
 }
 
 TEST(TenMistakes, APortThatIsInUseWhereNodesAreToMeet) {
-  const PortConflict port;
+  const TakenPort port;
   LrunProcess lrun({"--num_nodes", "2", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:" + port.number(), "true"});
   EXPECT_EQ(lrun.wait().code, 125);
   EXPECT_NE(lrun.err().find("cannot listen on 127.0.0.1:" + port.number() +

@@ -62,7 +62,7 @@ std::size_t times_in(const std::string& text, const std::string& words) {
   return times;
 }
 
-TEST(UnreadStdin, IsToldOnceWhenDataComes) {
+TEST(UnreadInput, IsToldOnceWhenDataComes) {
   InputPipe pipe;
   LrunProcess lrun({"-n", "2", "sh", "-c", "echo ready; exec sleep 1000"}, pipe.options());
   pipe.pass_on();
@@ -76,7 +76,7 @@ TEST(UnreadStdin, IsToldOnceWhenDataComes) {
   EXPECT_EQ(times_in(lrun.err(), kWords), 1U) << lrun.err();
 }
 
-TEST(UnreadStdin, IsToldOfWhatWasThereBefore) {
+TEST(UnreadInput, IsToldOfWhatWasThereBefore) {
   InputPipe pipe;
   pipe.write("data\n");
   pipe.close();
@@ -88,7 +88,7 @@ TEST(UnreadStdin, IsToldOfWhatWasThereBefore) {
 }
 
 /// Services, cron and CI give their programs such a pipe.
-TEST(UnreadStdin, IsNotToldOfAnEmptyPipe) {
+TEST(UnreadInput, IsNotToldOfAnEmptyPipe) {
   InputPipe open;
   InputPipe ended;
   ended.close();
@@ -102,7 +102,7 @@ TEST(UnreadStdin, IsNotToldOfAnEmptyPipe) {
 }
 
 /// srun gives every task of a step what is typed at its terminal.
-TEST(UnreadStdin, IsNotToldOfWhatSlurmBroadcasts) {
+TEST(UnreadInput, IsNotToldOfWhatSlurmBroadcasts) {
   char name[16] = {};
   ASSERT_EQ(::prctl(PR_GET_NAME, name), 0);
   ASSERT_EQ(::prctl(PR_SET_NAME, "slurmstepd"), 0);
@@ -115,7 +115,7 @@ TEST(UnreadStdin, IsNotToldOfWhatSlurmBroadcasts) {
   EXPECT_EQ(::prctl(PR_SET_NAME, name), 0);
 }
 
-TEST(UnreadStdin, IsNotToldWhereRankZeroReadsIt) {
+TEST(UnreadInput, IsNotToldWhereRankZeroReadsIt) {
   InputPipe pipe;
   pipe.write("data\n");
   pipe.close();
@@ -127,7 +127,7 @@ TEST(UnreadStdin, IsNotToldWhereRankZeroReadsIt) {
 }
 
 /// A shell that reads a list of what to run through a pipe: what is left in it is the shell's.
-TEST(UnreadStdin, IsNotToldWhereAShellReadsThePipe) {
+TEST(UnreadInput, IsNotToldWhereAShellReadsThePipe) {
   InputPipe pipe;
   pipe.write("a\nb\n");
   pipe.close();
@@ -141,7 +141,7 @@ TEST(UnreadStdin, IsNotToldWhereAShellReadsThePipe) {
 }
 
 /// fish keeps the pipe of a loop on another descriptor than its standard input.
-TEST(UnreadStdin, IsNotToldWhereItsStarterReadsThePipeElsewhere) {
+TEST(UnreadInput, IsNotToldWhereItsStarterReadsThePipeElsewhere) {
   InputPipe pipe;
   pipe.write("a\n");
   pipe.close();
@@ -156,7 +156,7 @@ TEST(UnreadStdin, IsNotToldWhereItsStarterReadsThePipeElsewhere) {
 }
 
 /// 'setsid -f lrun …' of a shell that reads the pipe: whose it is, is not known any more.
-TEST(UnreadStdin, IsNotToldWhereItsStarterHasGone) {
+TEST(UnreadInput, IsNotToldWhereItsStarterHasGone) {
   InputPipe pipe;
   pipe.write("a\n");
   pipe.close();

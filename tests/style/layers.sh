@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Who may include whom. usage: layers.sh [TREE]; prints file, line and the rule for every include that breaks one.
 #
-#   rooms       the folders of a library: each includes itself and the rooms to its left in the orders below
+#   modules       the folders of a library: each includes itself and the modules to its left in the orders below
 #   lrun_core   src/core includes nothing else of ours, and no Boost in its headers
 #   launcher    src/launcher includes lrun_core besides
 #   runtime     src/runtime includes lrun_core and the public headers besides
@@ -10,20 +10,24 @@ set -euo pipefail
 cd "${1:-.}"
 core="base process verdict stop"
 launcher="cluster plan store store/tls rendezvous remote logs supervise inspect report cli run multihost commands"
-collectives="collectives/common collectives/bootstrap collectives/shm collectives/gloo collectives/hierarchical collectives"
-runtime="$collectives cuda data ddp dp session checkpoint launch"
+parts="collectives/common collectives/bootstrap collectives/shm collectives/gloo collectives/hierarchical"
+runtime="$parts collectives cuda data ddp dp session checkpoint launch"
 
-find src -type f \( -name '*.h' -o -name '*.cc' \) -exec awk -v core="$core" -v launcher="$launcher" -v runtime="$runtime" '
-  function floors(library, order,   names, i, n) {
-    n = split(order, names, " "); for (i = 1; i <= n; i++) { floor_of[library "/" names[i]] = i; owner[names[i]] = library }
+find src -type f \( -name '*.h' -o -name '*.cc' \) -exec awk \
+  -v core="$core" -v launcher="$launcher" -v runtime="$runtime" '
+  function read_order(library, order,   names, i, n) {
+    n = split(order, names, " ")
+    for (i = 1; i <= n; i++) { layer_of[library "/" names[i]] = i; owner[names[i]] = library }
   }
-  BEGIN { floors("core", core); floors("launcher", launcher); floors("runtime", runtime) }
+  BEGIN { read_order("core", core); read_order("launcher", launcher); read_order("runtime", runtime) }
   function broken(rule) { printf "%s:%d: %s: %s\n", FILENAME, FNR, rule, $0; bad = 1 }
   FNR == 1 {
-    room = FILENAME; sub(/^src\//, "", room)
-    outside = room !~ /\//                             # src/main.cc is above all rooms
-    sub(/\/[^\/]*$/, "", room); library = room; sub(/\/.*$/, "", library)
-    if (!outside && !(room in floor_of)) { printf "%s: room %s has no place in the order\n", FILENAME, room; bad = 1 }
+    module = FILENAME; sub(/^src\//, "", module)
+    outside = module !~ /\//                           # src/main.cc is above all modules
+    sub(/\/[^\/]*$/, "", module); library = module; sub(/\/.*$/, "", library)
+    if (!outside && !(module in layer_of)) {
+      printf "%s: module %s has no place in the order\n", FILENAME, module; bad = 1
+    }
   }
   /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
     line = $0; sub(/^[^<"]*[<"]/, "", line); sub(/[>"].*$/, "", line)
@@ -35,9 +39,9 @@ find src -type f \( -name '*.h' -o -name '*.cc' \) -exec awk -v core="$core" -v 
     if (outside) next
     if (first == "runtime") { its = "runtime"; sub(/^runtime\//, "", to) }
     else if (to in owner && owner[to] != "runtime") its = owner[to]
-    else next                                          # no room of ours
+    else next                                          # no module of ours
     if (its != library) { if (its != "core") broken(library " must not include " its) }
-    else if (!(its "/" to in floor_of)) broken("room " to " has no place in the order")
-    else if (floor_of[its "/" to] > floor_of[room]) broken(room " must not include " to)
+    else if (!(its "/" to in layer_of)) broken("module " to " has no place in the order")
+    else if (layer_of[its "/" to] > layer_of[module]) broken(module " must not include " to)
   }
   END { exit bad }' {} +

@@ -5,14 +5,14 @@
 namespace lrun {
 namespace {
 
-TEST(MessageDedup, TellWhatHappensToTheJobOnce) {
+TEST(MessageDedup, TellsWhatHappensToTheJobOnce) {
   MessageDedup words(3);
   EXPECT_EQ(words.of_job(1, "rank 3 failed\n"), "");
   EXPECT_EQ(words.of_job(0, "rank 3 failed\n"), "rank 3 failed\n");
   EXPECT_EQ(words.lost(2), "") << "others are still there to tell";
 }
 
-TEST(MessageDedup, OfTheNextHostTakeThePlaceOfALostOne) {
+TEST(MessageDedup, TellsTheTextOfTheNextHostInPlaceOfALostOnes) {
   MessageDedup words(3);
   EXPECT_EQ(words.of_job(1, "a is lost\n"), "");
   EXPECT_EQ(words.of_job(1, "the run was stopped\n"), "");
@@ -23,7 +23,7 @@ TEST(MessageDedup, OfTheNextHostTakeThePlaceOfALostOne) {
   EXPECT_EQ(words.voice(), 3U);
 }
 
-TEST(MessageDedup, ThatWereToldAreNotToldAgainByTheNextHost) {
+TEST(MessageDedup, DoesNotTellAgainForTheNextHostWhatWasTold) {
   MessageDedup words(3);
   EXPECT_EQ(words.of_job(1, "rank 3 failed\n"), "");
   EXPECT_EQ(words.of_job(0, "rank 3 failed\n"), "rank 3 failed\n");
@@ -41,7 +41,7 @@ TEST(MessageDedup, ThatWereToldAreNotToldAgainByTheNextHost) {
   EXPECT_EQ(words.of_job(2, "rank 3 failed\n"), "rank 3 failed\n") << "a third time";
 }
 
-TEST(MessageDedup, KeepTheNewestOfALostHostsSuccessor) {
+TEST(MessageDedup, KeepsTheNewestOfALostHostsSuccessor) {
   MessageDedup words(2);
   const std::string line(999, 'x');
   for (int i = 0; i < 100; ++i) EXPECT_EQ(words.of_job(1, line + "\n"), "");
@@ -51,7 +51,7 @@ TEST(MessageDedup, KeepTheNewestOfALostHostsSuccessor) {
   EXPECT_LE(shown.size(), 64U * 1024U);
 }
 
-TEST(MessageDedup, OfAHostAreToldUnlessAnotherHasSaidTheSame) {
+TEST(MessageDedup, TellsTheTextOfAHostUnlessAnotherHasSaidTheSame) {
   MessageDedup words(2);
   EXPECT_TRUE(words.is_new("GPU 3 is busy"));
   EXPECT_FALSE(words.is_new("GPU 3 is busy"));
