@@ -36,8 +36,8 @@
 namespace {
 
 using lrun::Fd;
-using lrun::Handshake;
-using lrun::LauncherMessage;
+using lrun::launcher::Handshake;
+using lrun::launcher::LauncherMessage;
 using Kind = LauncherMessage::Kind;
 using Clock = std::chrono::steady_clock;
 
@@ -63,10 +63,11 @@ Holder start_holder(int nodes) {
   if (holder.pid < 0) give_up("fork");
   if (holder.pid == 0) {
     lrun::EventLoop loop;
-    lrun::MeetingHolder::Options options{.reach = lrun::StoreReach::kLoopback, .gather = lrun::gather_reports};
+    lrun::launcher::MeetingHolder::Options options{.reach = lrun::launcher::StoreReach::kLoopback,
+                                                   .gather = lrun::gather_reports};
     options.times.heartbeat = options.times.join;  // nobody is silent here, and nobody beats
     options.max_store_connections = options.max_launchers = 2 * static_cast<std::size_t>(nodes);
-    lrun::MeetingHolder meeting(loop, options);
+    lrun::launcher::MeetingHolder meeting(loop, options);
     const std::uint16_t port = meeting.server().port();
     if (::write(port_pipe[1], &port, sizeof port) != sizeof port) give_up("write");
     loop.run();
@@ -104,7 +105,7 @@ std::string in_bytes(const LauncherMessage& message) {
   return bytes;
 }
 
-lrun::JoinRecord record_of(int node, int nodes) {
+lrun::launcher::JoinRecord record_of(int node, int nodes) {
   const std::string address =
       "10." + std::to_string(node >> 16) + "." + std::to_string(node >> 8 & 255) + "." + std::to_string(node & 255);
   const std::string name = "node-" + std::to_string(node) + ".cluster";
@@ -141,7 +142,7 @@ std::string report_of_node(int node) {
 
 struct Node {
   Fd socket;
-  Handshake handshake{Handshake::Side::kLauncher, "", lrun::random_nonce()};
+  Handshake handshake{Handshake::Side::kLauncher, "", lrun::launcher::random_nonce()};
   std::string bytes;  ///< of a message that is not whole yet
 };
 
@@ -169,7 +170,7 @@ class Nodes {
   void connect(std::uint16_t port) {
     nodes_.push_back(std::make_unique<Node>());
     Node& node = *nodes_.back();
-    node.socket = lrun::connect_to("127.0.0.1", port, Clock::now() + kPatience);
+    node.socket = lrun::launcher::connect_to("127.0.0.1", port, Clock::now() + kPatience);
     epoll_event event{.events = EPOLLIN, .data = {.u64 = nodes_.size() - 1}};
     if (::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, node.socket.get(), &event) != 0) give_up("epoll_ctl");
     send(node, node.handshake.take_output());
@@ -178,7 +179,8 @@ class Nodes {
   static void send(Node& node, const std::string& bytes) {
     for (std::size_t sent = 0; sent < bytes.size();) {
       const ssize_t count = ::send(node.socket.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-      if (count < 0 && (errno != EAGAIN || !lrun::poll_until(node.socket.get(), POLLOUT, Clock::now() + kPatience))) {
+      if (count < 0 &&
+          (errno != EAGAIN || !lrun::launcher::poll_until(node.socket.get(), POLLOUT, Clock::now() + kPatience))) {
         give_up("send");
       }
       sent += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
@@ -246,7 +248,7 @@ void measure(int count) {
   start = Clock::now();
   nodes.say(reports, "over");
   std::printf("  end=%.2f s bytes=%.1f MB", seconds_since(start), static_cast<double>(nodes.bytes()) / 1e6);
-  lrun::RestartHistory history{.used = 1, .in_a_row = 1, .last = lrun::FailureRecord{}};
+  lrun::launcher::RestartHistory history{.used = 1, .in_a_row = 1, .last = lrun::FailureRecord{}};
   history.last->evidence = std::vector<std::string>(30, "  File \"train.py\", line 17, in step: a line of a traceback");
   start = Clock::now();
   nodes.say({in_bytes({.kind = Kind::kReady, .round = 1, .text = to_json(history), .attempt = 1, .port = 4000})},

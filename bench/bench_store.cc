@@ -38,8 +38,8 @@
 
 namespace {
 
-using lrun::StoreCommand;
-using lrun::StoreRequest;
+using lrun::launcher::StoreCommand;
+using lrun::launcher::StoreRequest;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kBarriers = 10;
@@ -83,7 +83,7 @@ class Client {
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) give_up("connect");
-    add({StoreCommand::kValidate, {}, lrun::kStoreMagic});
+    add({StoreCommand::kValidate, {}, lrun::launcher::kStoreMagic});
   }
 
   void add(const StoreRequest& request) { append_request(unsent_, request); }
@@ -242,7 +242,7 @@ Server start_server() {
   if (server.pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     lrun::EventLoop loop;
-    const lrun::StoreServer store(loop, {});
+    const lrun::launcher::StoreServer store(loop, {});
     const std::uint16_t port = store.port();
     if (::write(port_pipe[1], &port, sizeof port) != sizeof port) give_up("write");
     loop.run();

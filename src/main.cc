@@ -28,7 +28,7 @@
 #include "run/run_request.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 int answer_with(const std::string& text) { return print(text) ? 0 : kExitRefused; }
@@ -71,23 +71,23 @@ int run(const std::vector<std::string>& argv) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher
 
 /// Whatever cannot be done is told in one line, and lrun exits with 125.
 int main(int argc, char** argv) {
   lrun::remember_command_line(argc, argv);
   try {
-    return lrun::run({argv, argv + argc});
-  } catch (const lrun::ErrorOfAllTasks& error) {
+    return lrun::launcher::run({argv, argv + argc});
+  } catch (const lrun::launcher::ErrorOfAllTasks& error) {
     const lrun::Environment environment = lrun::Environment::of_this_process();
     const bool same_command = !environment.has("SLURM_HET_SIZE");  // else each component has its own
-    if (!error.told_by_another() || !same_command) lrun::say(error);
-    lrun::leave_error_file(environment, std::string_view(error.what()));
+    if (!error.told_by_another() || !same_command) lrun::launcher::say(error);
+    lrun::launcher::leave_error_file(environment, std::string_view(error.what()));
   } catch (const lrun::UserError& error) {
-    lrun::say(error);
-    lrun::leave_error_file(lrun::Environment::of_this_process(), std::string_view(error.what()));
+    lrun::launcher::say(error);
+    lrun::launcher::leave_error_file(lrun::Environment::of_this_process(), std::string_view(error.what()));
   } catch (const std::exception& error) {
-    lrun::say(lrun::Severity::kError, error.what());
+    lrun::launcher::say(lrun::Severity::kError, error.what());
   }
   return lrun::kExitRefused;
 }

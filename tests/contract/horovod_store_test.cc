@@ -12,7 +12,7 @@
 #include "support/raw_socket.h"
 #include "support/store_server_thread.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -140,4 +140,4 @@ TEST(HorovodStoreOff, IsNoPartOfAStoreThatWasNotAskedForIt) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 
 #include "support/store_server_thread.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 struct Result {
@@ -46,4 +46,4 @@ TEST(StoreOfPython, GivesTorchItsAnswers) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

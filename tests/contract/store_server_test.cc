@@ -19,7 +19,7 @@
 #include "support/raw_socket.h"
 #include "support/store_server_thread.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -389,4 +389,4 @@ TEST(StoreServerDescriptors, WaitsForOneToComeFreeWithoutSpinning) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

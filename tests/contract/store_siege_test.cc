@@ -22,7 +22,7 @@
 #include "support/raw_socket.h"
 #include "support/store_server_thread.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -377,4 +377,4 @@ TEST(StoreSiege, NothingIsCarriedOutOfWhatASenderLeftThatIsGone) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

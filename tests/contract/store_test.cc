@@ -15,7 +15,7 @@
 #include "support/patience.h"
 #include "support/store_server_thread.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -219,4 +219,4 @@ TEST(StoreClientTest, RefusesANameInsteadOfResolvingIt) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 #include "support/raw_socket.h"
 #include "support/store_server_thread.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -188,4 +188,4 @@ TEST(StoreBesideTorch, GivesTheAnswersOfTorchesOwnServer) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -21,6 +21,7 @@
 #include "support/with_more_time.h"
 
 namespace lrun::test {
+using namespace launcher;
 namespace {
 
 Head::Start start_of(int index, const std::vector<std::string>& command) {

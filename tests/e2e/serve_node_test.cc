@@ -21,6 +21,7 @@
 #include "support/with_more_time.h"
 
 namespace lrun::test {
+using namespace launcher;
 namespace {
 
 using Kind = NodeFrame::Kind;

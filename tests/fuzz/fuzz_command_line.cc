@@ -16,7 +16,7 @@
 namespace {
 
 using lrun::Environment;
-using lrun::ParsedCommandLine;
+using lrun::launcher::ParsedCommandLine;
 
 std::vector<std::string> split(const std::uint8_t* data, std::size_t size) {
   std::vector<std::string> words(1);
@@ -30,7 +30,7 @@ std::vector<std::string> split(const std::uint8_t* data, std::size_t size) {
   return words;
 }
 
-lrun::FileText no_files(const std::string& /*path*/) { return {ENOENT, {}}; }
+lrun::launcher::FileText no_files(const std::string& /*path*/) { return {ENOENT, {}}; }
 
 /// The command is the end of the line, but for the one '--' that torchrun drops behind the script.
 bool is_end_of(const std::vector<std::string>& command, const std::vector<std::string>& argv) {
@@ -56,10 +56,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (equals != std::string::npos) environment.set(word->substr(0, equals), word->substr(equals + 1));
   }
   try {
-    const ParsedCommandLine parsed = lrun::parse_command_line(argv, environment, no_files);
+    const ParsedCommandLine parsed = lrun::launcher::parse_command_line(argv, environment, no_files);
     if (parsed.action == ParsedCommandLine::Action::kLaunch && !is_end_of(parsed.request.command, argv)) std::abort();
   } catch (const lrun::UserError& error) {
-    const std::string lines = lrun::render(error, false);
+    const std::string lines = lrun::launcher::render(error, false);
     const auto expected = error.hint().empty() ? 1 : 2;
     if (std::count(lines.begin(), lines.end(), '\n') != expected) std::abort();
   }

@@ -14,6 +14,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace lrun;
+  using namespace lrun::launcher;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
 
   HttpResponseReader whole;

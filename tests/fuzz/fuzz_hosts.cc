@@ -9,11 +9,12 @@
 
 namespace {
 
-void must_be_hosts(const std::vector<lrun::Host>& hosts) {
-  if (hosts.empty() || hosts.size() > lrun::kMostHosts) __builtin_trap();
-  for (const lrun::Host& host : hosts) {
+void must_be_hosts(const std::vector<lrun::launcher::Host>& hosts) {
+  if (hosts.empty() || hosts.size() > lrun::launcher::kMostHosts) __builtin_trap();
+  for (const lrun::launcher::Host& host : hosts) {
     if (host.name.empty() || host.name.front() == '-' || host.user.starts_with('-')) __builtin_trap();
-    if (host.slots < 0 || host.slots > lrun::kMostSlots || host.port < 0 || host.port > 65'535) __builtin_trap();
+    if (host.slots < 0 || host.slots > lrun::launcher::kMostSlots || host.port < 0 || host.port > 65'535)
+      __builtin_trap();
   }
 }
 
@@ -29,10 +30,10 @@ void parse(Parse parse_text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const std::vector<lrun::Host> hosts{{.name = "a", .slots = 4}, {.name = "b", .slots = 2}};
-  parse([&] { return lrun::parse_host_list(text, "-H"); });
-  parse([&] { return lrun::parse_hostfile(text, "hosts"); });
-  parse([&] { return lrun::included(hosts, text, "--include"); });
-  parse([&] { return lrun::excluded(hosts, text, "--exclude"); });
+  const std::vector<lrun::launcher::Host> hosts{{.name = "a", .slots = 4}, {.name = "b", .slots = 2}};
+  parse([&] { return lrun::launcher::parse_host_list(text, "-H"); });
+  parse([&] { return lrun::launcher::parse_hostfile(text, "hosts"); });
+  parse([&] { return lrun::launcher::included(hosts, text, "--include"); });
+  parse([&] { return lrun::launcher::excluded(hosts, text, "--exclude"); });
   return 0;
 }

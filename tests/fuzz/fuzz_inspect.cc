@@ -27,21 +27,22 @@ void check_text(const std::string& text) {
 }
 
 void look_at_stacks(std::string_view text) {
-  lrun::StackSample sample{.rank = 0, .pid = 1, .command = std::string(text.substr(0, 16)), .state = 'S', .threads = 1};
-  for (const auto parse :
-       {lrun::parse_eu_stack, lrun::parse_gdb_backtrace, lrun::parse_py_spy, lrun::parse_faulthandler}) {
+  lrun::launcher::StackSample sample{
+      .rank = 0, .pid = 1, .command = std::string(text.substr(0, 16)), .state = 'S', .threads = 1};
+  for (const auto parse : {lrun::launcher::parse_eu_stack, lrun::launcher::parse_gdb_backtrace,
+                           lrun::launcher::parse_py_spy, lrun::launcher::parse_faulthandler}) {
     sample.native = parse(text);
     check(sample.native.size() <= 64);
-    check_text(lrun::stack_text({sample}));
+    check_text(lrun::launcher::stack_text({sample}));
     sample.python = sample.native;
   }
 }
 
 void look_at_samples(std::string_view text) {
-  const auto samples = lrun::stack_samples_from_json(text);
+  const auto samples = lrun::launcher::stack_samples_from_json(text);
   if (!samples) return;
-  check_text(lrun::stack_text(*samples));
-  const std::vector<lrun::RankPlace> places = lrun::places_of(lrun::fold_stacks(*samples));
+  check_text(lrun::launcher::stack_text(*samples));
+  const std::vector<lrun::RankPlace> places = lrun::launcher::places_of(lrun::launcher::fold_stacks(*samples));
   check(places.size() <= 8);
   check_text(lrun::in_words(places));
 }
@@ -52,12 +53,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   look_at_stacks(text);
   look_at_samples(text);
-  (void)lrun::parse_system_call(text);
+  (void)lrun::launcher::parse_system_call(text);
   (void)lrun::parse_process_stat(text);
-  if (const auto status = lrun::run_status_from_json(text)) check_text(lrun::status_text(*status, 0));
-  if (const auto timeline = lrun::timeline_from_events(text)) {
-    check_text(lrun::timeline_text(*timeline));
-    check(lrun::timeline_html(*timeline, text).find("<script") == std::string::npos);
+  if (const auto status = lrun::launcher::run_status_from_json(text))
+    check_text(lrun::launcher::status_text(*status, 0));
+  if (const auto timeline = lrun::launcher::timeline_from_events(text)) {
+    check_text(lrun::launcher::timeline_text(*timeline));
+    check(lrun::launcher::timeline_html(*timeline, text).find("<script") == std::string::npos);
   }
   return 0;
 }

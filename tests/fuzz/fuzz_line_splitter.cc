@@ -32,8 +32,8 @@ struct Collector {
 /// Input: chunks, each begun by a byte: its length (six bits), its stream, and whether it is repeated 1000 times.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view input(reinterpret_cast<const char*>(data), size);
-  lrun::LineSplitter splitter;
-  lrun::TailBuffer tail(512);
+  lrun::launcher::LineSplitter splitter;
+  lrun::launcher::TailBuffer tail(512);
   Collector collected;
   std::string whole;
   while (!input.empty()) {
@@ -47,15 +47,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     whole += chunk;
     splitter.split(chunk, collected);
-    demand(splitter.held_bytes() <= lrun::LineSplitter::kLongestHeld);
-    demand(collected.line_bytes == 0 || collected.line_bytes > lrun::LineSplitter::kLongestHeld ||
+    demand(splitter.held_bytes() <= lrun::launcher::LineSplitter::kLongestHeld);
+    demand(collected.line_bytes == 0 || collected.line_bytes > lrun::launcher::LineSplitter::kLongestHeld ||
            splitter.held_bytes() > 0 || chunk.empty() || collected.bytes.size() == whole.size());
     tail.append((head & 64U) != 0 ? lrun::LogStream::kErr : lrun::LogStream::kOut, chunk);
     demand(tail.memory_bytes() <= 512);
-    const std::string fitted = lrun::fitted(chunk, head & 31U);
+    const std::string fitted = lrun::launcher::fitted(chunk, head & 31U);
     demand(fitted == chunk || (fitted.ends_with("\x1b[0m") && chunk.starts_with(fitted.substr(0, fitted.size() - 4))));
-    for (const lrun::TailLine& line : tail.lines()) {
-      for (const char byte : lrun::terminal_safe(line.text)) demand(byte == '\t' || (byte & 0xE0) != 0);
+    for (const lrun::launcher::TailLine& line : tail.lines()) {
+      for (const char byte : lrun::launcher::terminal_safe(line.text)) demand(byte == '\t' || (byte & 0xE0) != 0);
     }
   }
   splitter.finish(collected);

@@ -8,19 +8,19 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  if (const auto order = lrun::decode_order(bytes); order && lrun::encode(*order) != bytes) {
-    if (lrun::decode_order(lrun::encode(*order)) != order) __builtin_trap();
+  if (const auto order = lrun::launcher::decode_order(bytes); order && lrun::launcher::encode(*order) != bytes) {
+    if (lrun::launcher::decode_order(lrun::launcher::encode(*order)) != order) __builtin_trap();
   }
-  (void)lrun::decode_ready(bytes);
-  (void)lrun::decode_go(bytes);
-  if (const auto start = lrun::decode_host_start(bytes)) {
-    if (lrun::decode_host_start(lrun::encode(*start)) != start) __builtin_trap();
+  (void)lrun::launcher::decode_ready(bytes);
+  (void)lrun::launcher::decode_go(bytes);
+  if (const auto start = lrun::launcher::decode_host_start(bytes)) {
+    if (lrun::launcher::decode_host_start(lrun::launcher::encode(*start)) != start) __builtin_trap();
   }
-  if (const auto end = lrun::decode_host_end(bytes)) {
-    if (lrun::decode_host_end(lrun::encode(*end)) != end) __builtin_trap();
+  if (const auto end = lrun::launcher::decode_host_end(bytes)) {
+    if (lrun::launcher::decode_host_end(lrun::launcher::encode(*end)) != end) __builtin_trap();
   }
-  (void)lrun::decode_host_frame(bytes);
-  lrun::NodeFrameReader reader(size % 2 == 0 ? lrun::kNodeGreeting : std::string_view());
+  (void)lrun::launcher::decode_host_frame(bytes);
+  lrun::launcher::NodeFrameReader reader(size % 2 == 0 ? lrun::launcher::kNodeGreeting : std::string_view());
   for (std::size_t at = 0; at < size; at += 7) {
     reader.take(bytes.substr(at, 7));
     while (const auto frame = reader.next()) {

@@ -7,11 +7,11 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  if (const auto hosts = lrun::parse_slurm_hosts(text);
-      hosts && (hosts->empty() || hosts->size() > lrun::kMostSlurmEntries))
+  if (const auto hosts = lrun::launcher::parse_slurm_hosts(text);
+      hosts && (hosts->empty() || hosts->size() > lrun::launcher::kMostSlurmEntries))
     __builtin_trap();
-  if (const auto counts = lrun::parse_slurm_counts(text);
-      counts && (counts->empty() || counts->size() > lrun::kMostSlurmEntries))
+  if (const auto counts = lrun::launcher::parse_slurm_counts(text);
+      counts && (counts->empty() || counts->size() > lrun::launcher::kMostSlurmEntries))
     __builtin_trap();
   return 0;
 }

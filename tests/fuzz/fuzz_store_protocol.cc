@@ -15,8 +15,8 @@
 
 namespace {
 
-using lrun::StoreRequest;
-using lrun::StoreRequestDecoder;
+using lrun::launcher::StoreRequest;
+using lrun::launcher::StoreRequestDecoder;
 
 constexpr std::size_t kHelloBytes = 5;
 constexpr std::size_t kMostHeldForAByte = 16;
@@ -69,7 +69,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool greets = (data[0] & 0x80U) == 0;
   const std::string_view cuts(reinterpret_cast<const char*>(data) + 1, cuts_size);
   std::string bytes;
-  if (greets) lrun::append_request(bytes, {lrun::StoreCommand::kValidate, {}, lrun::kStoreMagic});
+  if (greets)
+    lrun::launcher::append_request(bytes, {lrun::launcher::StoreCommand::kValidate, {}, lrun::launcher::kStoreMagic});
   bytes.append(reinterpret_cast<const char*>(data) + 1 + cuts_size, size - 1 - cuts_size);
 
   const Decoded whole = decode(bytes, {});
@@ -78,21 +79,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string written;
   std::size_t memory = 0;
   for (const StoreRequest& request : whole.requests) {
-    lrun::append_request(written, request);
+    lrun::launcher::append_request(written, request);
     memory += memory_of(request);
   }
   require(bytes.compare(0, written.size(), written) == 0, "written again, the requests are other bytes");
   // A string of no bytes costs 8 on the wire and sizeof(std::string) twice, at worst, in a vector that grew.
   require(memory <= 16 * (bytes.size() + kHelloBytes), "memory grew beyond what came");
 
-  lrun::KeyValueTable table;
+  lrun::launcher::KeyValueTable table;
   std::string answer;
-  lrun::StoreClientId client = 1;
+  lrun::launcher::StoreClientId client = 1;
   for (StoreRequest request : whole.requests) {
-    if (!lrun::handle_request(table, client, std::move(request), answer).empty()) break;
+    if (!lrun::launcher::handle_request(table, client, std::move(request), answer).empty()) break;
     (void)table.take_released();
     client = client % 3 + 1;
   }
-  for (lrun::StoreClientId id = 1; id <= 3; ++id) table.cancel_wait(id);
+  for (lrun::launcher::StoreClientId id = 1; id <= 3; ++id) table.cancel_wait(id);
   return 0;
 }

@@ -19,18 +19,18 @@ namespace {
 
 std::string field(const std::string& text) { return text.empty() ? "." : text; }
 
-void print_row(const lrun::Flag& flag) {
+void print_row(const lrun::launcher::Flag& flag) {
   std::string shorts;
-  for (const std::string_view name : lrun::words_of(flag.short_names)) shorts += " -" + std::string(name);
+  for (const std::string_view name : lrun::launcher::words_of(flag.short_names)) shorts += " -" + std::string(name);
   std::string longs;
-  for (const std::string& name : lrun::long_names_of(flag)) longs += " " + name;
-  std::string variables = lrun::lrun_variable_of(flag);
+  for (const std::string& name : lrun::launcher::long_names_of(flag)) longs += " " + name;
+  std::string variables = lrun::launcher::lrun_variable_of(flag);
   if (!flag.pet_variable.empty()) variables += " " + std::string(flag.pet_variable);
-  const bool takes_word = flag.value == lrun::ValueKind::kRequired;
-  std::printf("flag\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", lrun::in_this_version(flag) ? "now" : "later",
+  const bool takes_word = flag.value == lrun::launcher::ValueKind::kRequired;
+  std::printf("flag\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", lrun::launcher::in_this_version(flag) ? "now" : "later",
               field(shorts.substr(shorts.empty() ? 0 : 1)).c_str(), longs.substr(1).c_str(),
               field(std::string(flag.choices)).c_str(), field(variables).c_str(),
-              std::string(lrun::title_of(flag.group)).c_str(), takes_word ? "word" : ".");
+              std::string(lrun::launcher::title_of(flag.group)).c_str(), takes_word ? "word" : ".");
 }
 
 }  // namespace
@@ -38,22 +38,22 @@ void print_row(const lrun::Flag& flag) {
 int main(int argc, char** argv) {
   const std::string_view wanted = argc > 1 ? argv[1] : "";
   if (wanted == "help" || wanted == "short_help") {
-    std::fputs((wanted == "help" ? lrun::long_help() : lrun::short_help()).c_str(), stdout);
+    std::fputs((wanted == "help" ? lrun::launcher::long_help() : lrun::launcher::short_help()).c_str(), stdout);
     return 0;
   }
-  for (const lrun::Flag& flag : lrun::flag_table()) print_row(flag);
-  for (const lrun::ContractVariable& variable : lrun::kContract) {
+  for (const lrun::launcher::Flag& flag : lrun::launcher::flag_table()) print_row(flag);
+  for (const lrun::launcher::ContractVariable& variable : lrun::launcher::kContract) {
     std::printf("contract\t%s\n", std::string(variable.name).c_str());
   }
-  for (const lrun::ContractVariable& variable : lrun::kHorovodContract) {
+  for (const lrun::launcher::ContractVariable& variable : lrun::launcher::kHorovodContract) {
     std::printf("contract\t%s\n", std::string(variable.name).c_str());
   }
-  for (const lrun::HorovodrunOption& option : lrun::horovodrun_options()) {
+  for (const lrun::launcher::HorovodrunOption& option : lrun::launcher::horovodrun_options()) {
     std::printf("horovodrun\t%s\n", std::string(option.names).c_str());
   }
-  for (const lrun::Verb& verb : lrun::verb_table()) {
+  for (const lrun::launcher::Verb& verb : lrun::launcher::verb_table()) {
     std::string options;
-    for (const lrun::VerbOption& option : verb.options) options += " --" + std::string(option.name);
+    for (const lrun::launcher::VerbOption& option : verb.options) options += " --" + std::string(option.name);
     std::printf("verb\t%s\t%s\n", std::string(verb.name).c_str(), field(options).c_str());
   }
   return 0;

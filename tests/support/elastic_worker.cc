@@ -25,6 +25,7 @@
 #include "support/elastic_log.h"
 
 namespace lrun::test {
+using namespace launcher;
 namespace {
 
 namespace fs = std::filesystem;

@@ -11,6 +11,7 @@
 #include "store/listening_socket.h"
 
 namespace lrun::test {
+using namespace launcher;
 
 /// Speaks HTTP on a port of its own and answers as a test says; one client at a time.
 class FakeEtcd {

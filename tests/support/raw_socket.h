@@ -13,7 +13,7 @@
 #include "store/connect.h"
 #include "store/protocol.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A client that may misbehave: bytes out, bytes in.
 class RawSocket {
@@ -76,4 +76,4 @@ class RawSocket {
   Fd socket_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

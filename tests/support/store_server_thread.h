@@ -17,7 +17,7 @@
 #include "base/fd.h"
 #include "store/server.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A StoreServer on an event loop of its own, in a thread of the test.
 class StoreServerThread {
@@ -92,4 +92,4 @@ class StoreServerThread {
   std::thread thread_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include "base/ask_in_child.h"
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// A forked child that answers one question, as ask_in_child() says; whoever owns this waits for it. Move-only; a child
 /// that goes on is killed in the destructor.
@@ -35,4 +35,4 @@ class AnsweringChild {
   std::string text_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

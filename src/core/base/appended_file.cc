@@ -11,7 +11,7 @@
 
 #include "base/replaced_file.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 /// The folder that a file is in, held open where it is not `folder` itself, and the file's name there.
@@ -66,4 +66,4 @@ std::string file_refusal_in_words(int error_number) {
   return std::generic_category().message(error_number);
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "base/folder.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Opens a file below `folder` to append to, 'attempt_0/3/stdout.log', and makes it, with the folders on its way, if it
 /// is not there: a person may empty it while it grows.
@@ -25,4 +25,4 @@ int set_aside(const Folder& folder, std::string_view place);
 /// Why open_to_append(), or a write to what it opened, was refused.
 std::string file_refusal_in_words(int error_number);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -16,7 +16,7 @@
 #include "base/answering_child.h"
 #include "base/clock.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr char kWhole = '\0';  // behind a whole answer: what ends without it was cut off
@@ -111,4 +111,4 @@ ChildAnswer ask_in_child(const std::function<std::string()>& question, Duration 
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -5,7 +5,7 @@
 
 #include "base/duration.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// What came of a question that a child process was to answer.
 struct ChildAnswer {
@@ -31,4 +31,4 @@ struct ChildAnswer {
 /// one thread: the child goes on from a fork.
 ChildAnswer ask_in_child(const std::function<std::string()>& question, Duration limit);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

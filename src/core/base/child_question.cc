@@ -3,7 +3,7 @@
 #include <system_error>
 #include <utility>
 
-namespace lrun {
+namespace lrun::inline core {
 
 ChildQuestion::ChildQuestion(EventLoop& loop, const std::function<std::string()>& question, Duration limit,
                              std::function<void(const ChildAnswer&)> answered)
@@ -28,4 +28,4 @@ void ChildQuestion::tell(const ChildAnswer& answer) {
   answered(answer);
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

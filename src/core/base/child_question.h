@@ -7,7 +7,7 @@
 #include "base/answering_child.h"
 #include "base/event_loop.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// ask_in_child() for a loop that has to go on meanwhile. Nothing is told any more once this is destroyed, which ends
 /// the child. One thread.
@@ -28,4 +28,4 @@ class ChildQuestion {
   EventLoop::Timer limit_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

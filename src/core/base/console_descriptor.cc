@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace lrun {
+namespace lrun::inline core {
 
 namespace {
 
@@ -84,4 +84,4 @@ bool ConsoleDescriptor::same_as(const ConsoleDescriptor& other) const {
   return mode_ != 0 && device_ == other.device_ && inode_ == other.inode_;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

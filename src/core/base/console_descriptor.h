@@ -5,7 +5,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Writes to a descriptor that other processes share (our stdout or stderr), without ever blocking and without changing
 /// it for them: O_NONBLOCK belongs to the open file description, so setting it would surprise the shell.
@@ -52,4 +52,4 @@ class ConsoleDescriptor {
   bool terminal_ = false;
 };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -9,7 +9,7 @@
 #include <nmmintrin.h>
 #endif
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr std::uint32_t kReflectedPolynomial = 0x82F63B78U;
@@ -74,4 +74,4 @@ std::uint32_t crc32c(std::string_view bytes, std::uint32_t before) noexcept {
   return crc32c_by_table(bytes, before);
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 struct Unit {
@@ -60,4 +60,4 @@ std::string format_elapsed(Duration duration) {
   return fmt::format("{}h{:02}m", seconds / 3600, seconds / 60 % 60);
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::inline core {
 
 using Duration = std::chrono::milliseconds;
 
@@ -19,4 +19,4 @@ std::string format_duration(Duration duration);
 /// Time since a start, for verdicts: '0.4s', '12.3s', '14m32s', '3h05m'.
 std::string format_elapsed(Duration duration);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-namespace lrun {
+namespace lrun::inline core {
 
 Environment Environment::of_this_process() {
   Environment result;
@@ -21,4 +21,4 @@ std::optional<std::string> Environment::get(std::string_view name) const {
   return found->second;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// A snapshot of environment variables: a value, so that planning is pure and tests can write one down.
 /// Names are unique (the last one wins, as with setenv); order is by name.
@@ -33,4 +33,4 @@ class Environment {
   std::map<std::string, std::string, std::less<>> variables_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

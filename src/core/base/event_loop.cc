@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-namespace lrun {
+namespace lrun::inline core {
 
 namespace asio = boost::asio;
 using WaitType = asio::posix::descriptor_base::wait_type;
@@ -168,4 +168,4 @@ void EventLoop::run() {
 
 void EventLoop::stop() { implementation_->context.stop(); }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

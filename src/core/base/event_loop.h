@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// The launcher's one thread: callbacks on readable and writable descriptors and on deadlines.
 ///
@@ -71,4 +71,4 @@ class EventLoop {
   std::unique_ptr<Implementation> implementation_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

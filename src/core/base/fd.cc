@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
-namespace lrun {
+namespace lrun::inline core {
 
 void Fd::reset() noexcept {
   if (fd_ >= 0) ::close(std::exchange(fd_, -1));
@@ -43,4 +43,4 @@ void set_nonblocking(int fd) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

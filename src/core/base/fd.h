@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// The owner of one file descriptor. Move-only; closes in its destructor.
 /// Every descriptor of lrun is opened with CLOEXEC at its creation.
@@ -56,4 +56,4 @@ inline int write_all(int fd, std::string_view&& bytes) noexcept { return write_a
 /// \throws std::system_error  EBADF.
 void set_nonblocking(int fd);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr int kFolderFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
@@ -150,4 +150,4 @@ bool Folder::may_be_replaced() const {
 
 std::filesystem::path Folder::by_descriptor() const { return "/proc/self/fd/" + std::to_string(fd()); }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// A folder that is held open. What is made in it is reached through its descriptor and never through a link, so that
 /// whoever puts a link in the way, or another folder in the place of this one, leads no write elsewhere.
@@ -58,4 +58,4 @@ class Folder {
   std::filesystem::path path_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// A whole number of JSON that somebody else wrote. The library's own get() takes 1e300 and numbers that do not fit,
 /// and gives something else. 64 bits are bounded to ±2^61, so that sums of a few do not overflow. \throws
@@ -22,4 +22,4 @@ Integer json_integer(const nlohmann::json& value) {
   return static_cast<Integer>(value.get<std::int64_t>());
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

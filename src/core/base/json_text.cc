@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 bool stands_for_itself(char letter) { return letter >= ' ' && letter <= '~' && letter != '"' && letter != '\\'; }
@@ -31,4 +31,4 @@ std::string json_array(const std::vector<std::string>& texts) {
   return array + "]";
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// `text` as a string of JSON, with its quotes. What is not UTF-8 becomes U+FFFD.
 std::string json_string(std::string_view text);
@@ -17,4 +17,4 @@ std::string json_text(const nlohmann::json& json);
 /// The strings of JSON as an array.
 std::string json_array(const std::vector<std::string>& texts);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -5,7 +5,7 @@
 
 #include "base/split.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 std::optional<std::string> cgroup_path(std::string_view proc_cgroup, std::string_view controller) {
   while (!proc_cgroup.empty()) {
@@ -54,4 +54,4 @@ std::optional<std::uint64_t> counter_named(std::string_view lines, std::string_v
   return std::nullopt;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

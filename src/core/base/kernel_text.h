@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::inline core {
 
 // What the kernel writes into files of /proc and /sys, read from their text. Pure.
 
@@ -24,4 +24,4 @@ bool only_number_of(std::string_view lines, std::string_view name, std::uint64_t
 /// The number behind `name` in lines of 'name number', with a blank or a tab.
 std::optional<std::uint64_t> counter_named(std::string_view lines, std::string_view name);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

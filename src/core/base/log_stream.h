@@ -1,8 +1,8 @@
 #pragma once
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Which of a worker's two output streams.
 enum class LogStream { kOut, kErr };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

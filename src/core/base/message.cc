@@ -10,7 +10,7 @@
 #include "base/colour_decision.h"
 #include "base/utf8.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 std::optional<bool> decided_colour;
@@ -75,4 +75,4 @@ bool wants_colour() {
 
 bool takes_colour(int fd) { return decided_colour.value_or(wants_colour() && ::isatty(fd) == 1); }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

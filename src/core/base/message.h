@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::inline core {
 
 enum class Severity { kError, kWarning, kNote, kHint };
 
@@ -18,4 +18,4 @@ bool wants_colour();
 /// True when `fd` is a terminal that takes colour.
 bool takes_colour(int fd);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

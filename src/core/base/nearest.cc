@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 char folded(char letter) { return letter == '_' ? '-' : letter; }
@@ -58,4 +58,4 @@ std::string join_first(const std::vector<std::string>& words, std::size_t most, 
   return join_words(first, ", ") + " and " + std::to_string(words.size() - most) + " more";
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

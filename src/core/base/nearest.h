@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// The candidate most like `word` by edit distance (insert, delete, replace, swap of neighbours; '-' and '_' are
 /// equal), for "did you mean". Empty when none is near: at most a third of the word's letters may differ.
@@ -18,4 +18,4 @@ std::string join_words(const std::vector<std::string>& words, std::string_view l
 /// \param last_separator  before the last one of a list that is told whole.
 std::string join_first(const std::vector<std::string>& words, std::size_t most, std::string_view last_separator = ", ");
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-namespace lrun {
+namespace lrun::inline core {
 
 bool is_numeric_address(const std::string& address) {
   in6_addr bytes{};
@@ -28,4 +28,4 @@ std::string loopback_address_of(const std::string& host) {
   return is_ipv6 && IN6_IS_ADDR_LOOPBACK(&ipv6) ? "::1" : std::string();
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace lrun {
+namespace lrun::inline core {
 
 inline constexpr int kMostPort = 65'535;
 
@@ -17,4 +17,4 @@ std::string without_brackets(const std::string& host);
 /// 127.0.0.0/8, or '::1'. Empty for every other name and address; nobody is asked.
 std::string loopback_address_of(const std::string& host);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// The signal by which the launcher learns that its guard died (also by SIGKILL).
 inline int guard_died_signal() { return SIGRTMIN; }
@@ -18,4 +18,4 @@ inline bool is_private_signal(int signal_number) {
   return signal_number > kLastOfKernelsOwn && signal_number <= forwarded_signal();
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

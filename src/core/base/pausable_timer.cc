@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lrun {
+namespace lrun::inline core {
 
 void PausableTimer::arm(Duration delay, std::function<void()> expired) {
   left_ = delay;
@@ -35,4 +35,4 @@ void PausableTimer::start() {
   });
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -4,7 +4,7 @@
 
 #include "base/event_loop.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// A deadline whose clock can stand still: while a run is suspended with Ctrl-Z its grace must not run out. Empty until
 /// it is armed.
@@ -30,4 +30,4 @@ class PausableTimer {
   std::function<void()> expired_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

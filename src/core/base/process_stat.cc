@@ -5,7 +5,7 @@
 #include "base/small_file.h"
 #include "base/split.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 template <typename Number>
@@ -54,4 +54,4 @@ std::optional<ProcessStat> stat_of_process(pid_t pid) {
   return parse_process_stat(read_small_file("/proc/" + std::to_string(pid) + "/stat", kMostBytes).value_or(""));
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// The parts of /proc/PID/stat that are wanted; 0 where the kernel wrote less.
 struct ProcessStat {
@@ -31,4 +31,4 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text);
 /// Of a process as /proc shows it now; empty when there is none, or no /proc.
 std::optional<ProcessStat> stat_of_process(pid_t pid);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace lrun {
+namespace lrun::inline core {
 
 std::string format_rank_list(std::vector<int> ranks) {
   std::sort(ranks.begin(), ranks.end());
@@ -26,4 +26,4 @@ std::string ranks_in_words(const std::vector<int>& ranks) {
   return (list.find_first_of("-,") == std::string::npos ? "rank " : "ranks ") + list;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// {0, 1, 2, 5} → '0-2,5'. Order and repetitions do not matter.
 std::string format_rank_list(std::vector<int> ranks);
@@ -11,4 +11,4 @@ std::string format_rank_list(std::vector<int> ranks);
 /// 'rank 3', 'ranks 0-2,5'.
 std::string ranks_in_words(const std::vector<int>& ranks);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 void keep_for_owner(int file) {
   constexpr mode_t kOwners = S_IRUSR | S_IWUSR;
@@ -32,4 +32,4 @@ int replace_file(const Folder& folder, const std::string& name, std::string_view
   return error;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -7,7 +7,7 @@
 
 #include "base/folder.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Lets the owner read and write an open file, whatever the umask was when it was made.
 void keep_for_owner(int file);
@@ -17,4 +17,4 @@ void keep_for_owner(int file);
 /// \return 0, or the errno of the machine's refusal.
 int replace_file(const Folder& folder, const std::string& name, std::string_view text, mode_t mode);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr std::size_t kBlockBytes = 64;
@@ -126,4 +126,4 @@ bool equal_in_constant_time(std::string_view first, std::string_view second) noe
   return difference == 0;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// SHA-256 (FIPS 180-4) of `bytes`: 32 raw bytes.
 [[nodiscard]] std::string sha256(std::string_view bytes);
@@ -17,4 +17,4 @@ namespace lrun {
 /// Takes as long for a wrong first byte as for a wrong last one. Texts of unequal length are told apart at once.
 [[nodiscard]] bool equal_in_constant_time(std::string_view first, std::string_view second) noexcept;
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 class ShellSplitter {
@@ -84,4 +84,4 @@ std::string quoted_for_shell(std::string_view word) {
   return text + "'";
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

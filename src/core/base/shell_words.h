@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Splits a command line into words as a POSIX shell would quote them: blanks separate; inside '…' everything stands
 /// for itself; inside "…" a backslash protects only '"', '\', '$' and '`'; elsewhere it protects the next character.
@@ -15,4 +15,4 @@ std::optional<std::vector<std::string>> split_shell_words(std::string_view text)
 /// A word for any shell that people have as their login shell.
 std::string quoted_for_shell(std::string_view word);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -1,6 +1,6 @@
 #include "base/shortened.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 std::string shortened(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
@@ -8,4 +8,4 @@ std::string shortened(std::string_view text, std::size_t most) {
   return std::string(text.substr(0, most)) + "…";
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// At most `most` bytes of `text` and then '…', never cut inside a character; a text that fits stays as it is.
 std::string shortened(std::string_view text, std::size_t most);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <cstring>
 
-namespace lrun {
+namespace lrun::inline core {
 
 std::string signal_name(int signal_number) {
   const char* abbreviation = ::sigabbrev_np(signal_number);
@@ -65,4 +65,4 @@ std::string_view signal_meaning(int signal_number) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

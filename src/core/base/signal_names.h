@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// 15 → "SIGTERM"; a real-time or unknown number → "signal 40".
 std::string signal_name(int signal_number);
@@ -15,4 +15,4 @@ std::optional<int> parse_signal(std::string_view text);
 /// What the signal means for a person: 11 → "invalid memory access"; empty when the name says it all.
 std::string_view signal_meaning(int signal_number);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 std::optional<std::string> read_small_file(const std::filesystem::path& file, std::size_t most_bytes) {
   const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -27,4 +27,4 @@ std::optional<std::string> read_small_file(const std::filesystem::path& file, st
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

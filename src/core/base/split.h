@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// The part of `rest` before `separator`, or all of it; that part and the separator are cut off `rest`.
 inline std::string_view cut(std::string_view& rest, char separator) {
@@ -36,4 +36,4 @@ inline std::vector<std::string> split_lines(std::string_view text) {
   return lines;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-namespace lrun {
+namespace lrun::inline core {
 
 UserError::UserError(const std::string& what, std::string hint) : std::runtime_error(what), hint_(std::move(hint)) {}
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Something the user typed or set that lrun cannot act on; main() renders it and exits 125.
 ///
@@ -20,4 +20,4 @@ class UserError : public std::runtime_error {
   std::string hint_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

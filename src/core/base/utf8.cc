@@ -1,6 +1,6 @@
 #include "base/utf8.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
@@ -44,4 +44,4 @@ std::string written_out_byte(unsigned char byte) {
   return {'\\', 'x', kHexDigits[byte >> 4U], kHexDigits[byte & 0xFU]};
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

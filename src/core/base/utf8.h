@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::inline core {
 
 struct Utf8Character {
   std::uint32_t code_point = 0;
@@ -23,4 +23,4 @@ std::string written_out(std::uint32_t code_point);
 /// A byte as '\x9b'.
 std::string written_out_byte(unsigned char byte);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// The number that all of `text` is, in decimal digits, with '-' before them where `Number` has a sign. \return empty:
 /// it is none, or does not fit.
@@ -22,4 +22,4 @@ inline std::optional<int> natural_number(std::string_view text) {
   return text.starts_with('-') ? std::nullopt : whole_number<int>(text);
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

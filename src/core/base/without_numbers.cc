@@ -1,6 +1,6 @@
 #include "base/without_numbers.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 std::string without_numbers(std::string_view text) {
   std::string result;
@@ -15,4 +15,4 @@ std::string without_numbers(std::string_view text) {
   return result;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

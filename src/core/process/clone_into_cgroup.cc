@@ -14,7 +14,7 @@
 #define LRUN_NO_SANITIZE
 #endif
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 /// The child goes on behind the system call with an empty stack of its own, so it must not touch a variable of this
@@ -77,4 +77,4 @@ pid_t clone_into_cgroup(int (*main)(void*), std::span<char> stack, int flags, vo
   return -1;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -4,7 +4,7 @@
 
 #include <span>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// As clone(2): runs `main` in a child that uses `stack` (its size a multiple of 16); and the child is born in the
 /// cgroup whose directory `cgroup` is (clone3() with CLONE_INTO_CGROUP), where moving it later would stop all forks of
@@ -14,4 +14,4 @@ namespace lrun {
 /// \return the pid, or -1 and errno: ENOSYS on a processor that this is not written for.
 pid_t clone_into_cgroup(int (*main)(void*), std::span<char> stack, int flags, void* argument, int& pidfd, int cgroup);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-namespace lrun {
+namespace lrun::inline core {
 
 void continue_at_end_of(int pipe_end) {
   ::fcntl(pipe_end, F_SETOWN, ::getpid());
@@ -12,4 +12,4 @@ void continue_at_end_of(int pipe_end) {
   ::fcntl(pipe_end, F_SETFL, ::fcntl(pipe_end, F_GETFL) | O_ASYNC);
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

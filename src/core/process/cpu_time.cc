@@ -14,7 +14,7 @@
 #include "base/split.h"
 #include "base/whole_number.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 bool is_used_up(std::uint64_t limit_seconds, double used_seconds) {
@@ -68,4 +68,4 @@ std::uint64_t cpu_limit_used_up(pid_t pid, const ExitStatus& ending) {
   return is_used_up(limit, used_seconds) ? limit : 0;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -8,7 +8,7 @@
 
 #include "process/exit_status.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Processor time used so far by all living processes of the sessions that `leaders` lead, in clock ticks of
 /// sysconf(_SC_CLK_TCK). From /proc; 0 where that is missing.
@@ -27,4 +27,4 @@ struct CpuLimits {
 };
 CpuLimits parse_cpu_limits(std::string_view text);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

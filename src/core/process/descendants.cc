@@ -24,7 +24,7 @@
 #include "base/small_file.h"
 #include "process/tracer.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 std::vector<pid_t> parse_pids(std::string_view text) {
@@ -266,4 +266,4 @@ std::string survivors_in_words(const std::vector<pid_t>& survivors) {
          (count == 1 ? ": pid " : ", first pid ") + std::to_string(first);
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

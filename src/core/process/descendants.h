@@ -9,7 +9,7 @@
 #include "base/duration.h"
 #include "process/run_cgroup.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Makes every orphan below this process ours (PR_SET_CHILD_SUBREAPER), also those with sessions of their own.
 void become_subreaper();
@@ -55,4 +55,4 @@ bool are_dead(const std::vector<pid_t>& survivors);
 /// which is not empty, with the reason of the first.
 std::string survivors_in_words(const std::vector<pid_t>& survivors);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <system_error>
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 /// Room for one descriptor beside a message of one byte.
@@ -63,4 +63,4 @@ void DescriptorChannel::receive(Fd& kept) const {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -2,7 +2,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Passes descriptors from one of two related processes to the other, which keeps the last one. Made before the fork.
 /// Never blocks.
@@ -23,4 +23,4 @@ class DescriptorChannel {
   Fd receiver_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

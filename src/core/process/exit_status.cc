@@ -4,7 +4,7 @@
 
 #include "base/signal_names.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 ExitStatus ExitStatus::from_siginfo(const siginfo_t& info) {
   ExitStatus status;
@@ -29,4 +29,4 @@ std::string ExitStatus::in_words() const {
   return detail.empty() ? fmt::format("died of {}", name) : fmt::format("died of {} ({})", name, detail);
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

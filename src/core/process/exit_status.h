@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// How a process ended, as a value.
 struct ExitStatus {
@@ -30,4 +30,4 @@ struct ExitStatus {
   bool operator==(const ExitStatus&) const = default;
 };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -16,7 +16,7 @@
 
 #include "base/own_signals.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr int kNoStart = 127;
@@ -105,4 +105,4 @@ SpawnResult fork_child(const ForkRequest& request) {
   return result;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

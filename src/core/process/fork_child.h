@@ -5,7 +5,7 @@
 
 #include "process/spawn.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// One child that goes on in a copy of this process, without a program of its own.
 struct ForkRequest {
@@ -24,4 +24,4 @@ SpawnResult fork_child(const ForkRequest& request);
 /// The open descriptors of this process, ascending. Empty without /proc.
 std::vector<int> open_descriptors();
 
-}  // namespace lrun
+}  // namespace lrun::inline core

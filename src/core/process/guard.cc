@@ -30,7 +30,7 @@
 #include "process/pidfd.h"
 #include "process/waker.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -374,4 +374,4 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
   return code;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -10,7 +10,7 @@
 #include "process/descriptor_channel.h"
 #include "process/run_cgroup.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Signals that the guard forwards and the launcher reads: those that end a run, and USR1, USR2, TSTP, CONT
 /// and WINCH. One that was ignored when lrun was started (nohup, a shell's background job) is left out.
@@ -107,4 +107,4 @@ class Guard {
 int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher,
                 RunGuardOptions options = {});
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -12,7 +12,7 @@
 #include "base/own_signals.h"
 #include "process/run_cgroup.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr std::size_t kMostGroups = 4096;
@@ -91,4 +91,4 @@ void forget_group(pid_t group) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

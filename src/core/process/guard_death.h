@@ -2,7 +2,7 @@
 
 #include <sys/types.h>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// The exit code of a launcher, and of its guard, that fails itself.
 inline constexpr int kLrunFailed = 125;
@@ -24,4 +24,4 @@ void forget_group(pid_t group);
 /// The directory of the cgroup that the handler ends, besides; it stays open. -1: there is none.
 void note_cgroup(int folder);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

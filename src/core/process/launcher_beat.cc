@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lrun {
+namespace lrun::inline core {
 
 LauncherBeat::LauncherBeat(EventLoop& loop, Duration heartbeat, std::function<void()> beat)
     : loop_(loop), interval_(heartbeat / BeatWatch::kStepsPerHeartbeat), beat_(std::move(beat)) {
@@ -23,4 +23,4 @@ bool BeatWatch::look(SteadyTime beat, SteadyTime now) {
   return silent_looks_ >= kLooks;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

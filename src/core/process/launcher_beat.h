@@ -6,7 +6,7 @@
 #include "base/duration.h"
 #include "base/event_loop.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// The beat of a launcher in a job of several nodes, by which its guard sees that it runs. The other nodes begin
 /// without a launcher that they have not heard for a heartbeat. When it stands still (stopped, or held by the kernel) a
@@ -53,4 +53,4 @@ class BeatWatch {
   int silent_looks_ = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -7,7 +7,7 @@
 #include "base/kernel_text.h"
 #include "base/small_file.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 /// The kernel's files that are read here are far below.
@@ -101,4 +101,4 @@ MemoryKills MemoryWatch::take() {
   return kills;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

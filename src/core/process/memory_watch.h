@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// What the kernel counted: processes that it killed for lack of memory.
 struct MemoryKills {
@@ -43,4 +43,4 @@ class MemoryWatch {
   std::uint64_t machine_seen_ = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -13,7 +13,7 @@
 
 #include "process/tracer.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 /// The call does not exist here, or a filter forbids it; a child that may not be signalled is refused by kill() as
@@ -87,4 +87,4 @@ bool PidFd::wait_until_ended(Duration limit) const {
   return true;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

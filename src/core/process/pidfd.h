@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "process/exit_status.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// A handle on one direct child that cannot name any other process.
 ///
@@ -63,4 +63,4 @@ class PidFd {
   bool was_held_ = false;
 };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

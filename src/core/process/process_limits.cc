@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace lrun {
+namespace lrun::inline core {
 
 ProcessLimit ProcessLimit::of(int resource, rlim_t soft, std::optional<rlim_t> hard) {
   ProcessLimit limit{resource, {}};
@@ -36,4 +36,4 @@ FileLimit FileLimit::raise_to_hard() {
   return limit;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <optional>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// A limit as a child is to get it.
 struct ProcessLimit {
@@ -35,4 +35,4 @@ class FileLimit {
   std::size_t available_ = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <span>
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 std::span<char> command_line;  // the kernel's copy of the arguments, one behind the other
@@ -25,4 +25,4 @@ void set_process_title(std::string_view title) {
   std::copy_n(title.begin(), std::min(title.size(), command_line.size() - 1), command_line.begin());
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// main()'s arguments, whose memory is what others see as this process's command line. To be called first of all; their
 /// texts may be gone after set_process_title().
@@ -12,4 +12,4 @@ void remember_command_line(int count, char** arguments);
 /// when none were remembered.
 void set_process_title(std::string_view title);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 int executable_error(const std::string& name, std::string_view folder) {
@@ -58,4 +58,4 @@ std::string interpreter_of(const std::string& path) {
   return std::string(line.substr(0, line.find_first_of(" \t")));
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

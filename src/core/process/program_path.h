@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Where a program is, found once for all workers as execvp would.
 struct ProgramPath {
@@ -22,4 +22,4 @@ ProgramPath find_program(std::string_view name, std::string_view search_path, st
 /// anything else. A carriage return at its end is kept: it is why such a script cannot run.
 std::string interpreter_of(const std::string& path);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr std::size_t kBytesPerWorker = 64;  // a cache line each
@@ -64,4 +64,4 @@ void ProgressTeller::step() {
   if (::pwrite(memory_.get(), &told, sizeof told, offset_) < 0) memory_.reset();
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

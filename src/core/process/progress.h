@@ -6,7 +6,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// How far one worker has come.
 struct Progress {
@@ -53,4 +53,4 @@ class ProgressTeller {
 /// The name of the variable by which a worker finds its place.
 inline constexpr const char* kProgressVariable = "LRUN_PROGRESS_FD";
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
@@ -46,4 +46,4 @@ Pty make_pty(int columns) {
   return pty;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

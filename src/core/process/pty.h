@@ -5,7 +5,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// A terminal for a program that is to believe it has one, with the program's end and ours.
 struct Pty {
@@ -21,4 +21,4 @@ Pty make_pty(const termios& settings, const winsize& size);
 /// \throws std::system_error  as above.
 Pty make_pty(int columns);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

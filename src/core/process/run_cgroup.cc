@@ -18,7 +18,7 @@
 #include "base/kernel_text.h"
 #include "base/small_file.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 namespace fs = std::filesystem;
@@ -125,4 +125,4 @@ void RunCgroup::remove_abandoned() const {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -6,7 +6,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// A cgroup (version 2) of its own for the workers of one run and all that they start, where lrun may make one: below
 /// its own cgroup, as in a systemd scope, in a container with its own cgroups, or as root.
@@ -58,4 +58,4 @@ class RunCgroup {
 /// What RunCgroup::kill() does, for a signal handler. `folder`: RunCgroup::fd().
 void kill_cgroup(int folder) noexcept;
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -25,7 +25,7 @@
 #define LRUN_NO_SANITIZE
 #endif
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 /// What kept a child from running its program.
@@ -218,4 +218,4 @@ SpawnResult spawn(const SpawnRequest& request, const SpawnDefaults& defaults) {
   return result;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -13,7 +13,7 @@
 #include "process/pidfd.h"
 #include "process/process_limits.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// What a child is given back that the launcher changed for itself: limits and ignored signals are those lrun was
 /// started with (so `nohup` reaches the workers as without lrun). No signal is blocked in a worker, whatever lrun
@@ -66,4 +66,4 @@ struct SpawnResult {
 /// the parent-death signal is tied to it.
 SpawnResult spawn(const SpawnRequest& request, const SpawnDefaults& defaults);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

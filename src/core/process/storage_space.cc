@@ -2,7 +2,7 @@
 
 #include <sys/statvfs.h>
 
-namespace lrun {
+namespace lrun::inline core {
 
 bool StorageSpace::full() const { return total_bytes > 0 && free_bytes <= total_bytes / 100; }
 
@@ -12,4 +12,4 @@ std::optional<StorageSpace> storage_space(const char* folder) {
   return StorageSpace{space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize};
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

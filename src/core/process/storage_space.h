@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// How much a file system holds and has left.
 struct StorageSpace {
@@ -18,4 +18,4 @@ struct StorageSpace {
 /// Empty when there is no such folder.
 std::optional<StorageSpace> storage_space(const char* folder);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

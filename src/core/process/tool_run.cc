@@ -11,7 +11,7 @@
 
 #include "process/spawn.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr Duration kToObey(1000);
@@ -150,4 +150,4 @@ std::vector<std::string> environment_without(const std::vector<std::string>& nam
   return environment;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

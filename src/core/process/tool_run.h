@@ -10,7 +10,7 @@
 #include "process/exit_status.h"
 #include "process/pidfd.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// An outside program that is asked something: a debugger, lrun itself.
 struct ToolRequest {
@@ -75,4 +75,4 @@ class ToolRun {
 /// The environment of this process as NAME=VALUE without the variables named.
 std::vector<std::string> environment_without(const std::vector<std::string>& names);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

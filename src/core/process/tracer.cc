@@ -10,7 +10,7 @@
 #include "base/process_stat.h"
 #include "base/small_file.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr std::size_t kMostBytes = 64 * 1024;
@@ -54,4 +54,4 @@ ExitStatus status_of_dead(pid_t pid) {
   return {ExitStatus::Kind::kExited, WEXITSTATUS(code)};
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

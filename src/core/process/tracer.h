@@ -7,7 +7,7 @@
 
 #include "process/exit_status.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 // A process that is traced (by a debugger, say) and has ended is a zombie which its parent can neither wait for nor
 // reap, until the tracer has waited for it, lets go of it or ends.
@@ -30,4 +30,4 @@ bool is_dead(pid_t pid);
 /// How a dead process ended; kUnknown where /proc does not tell us.
 ExitStatus status_of_dead(pid_t pid);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

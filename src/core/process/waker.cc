@@ -14,7 +14,7 @@
 #include "process/launcher_beat.h"
 #include "process/process_title.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr int kGuard = 0;  // descriptors of the waker: pidfds, and it has no others
@@ -88,4 +88,4 @@ Waker::~Waker() {
   ::waitpid(pid_, nullptr, static_cast<int>(__WCLONE));
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

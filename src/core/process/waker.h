@@ -8,7 +8,7 @@
 #include "base/duration.h"
 #include "process/pidfd.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Its name in ps(1).
 inline constexpr const char* kWakerName = "rank-waker";
@@ -37,4 +37,4 @@ class Waker {
   pid_t pid_ = -1;
 };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -13,7 +13,7 @@
 #include "process/fork_child.h"
 #include "process/guard_death.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr Duration kKillLimit(5000);
@@ -221,4 +221,4 @@ void WorkerGroup::end() {
   workers_.clear();
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -12,7 +12,7 @@
 #include "base/event_loop.h"
 #include "process/spawn.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// What one worker executes. `own_environment` is added to what all workers share; each entry is NAME=VALUE.
 struct WorkerCommand {
@@ -132,4 +132,4 @@ class WorkerGroup {
   Ended ended_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::inline core

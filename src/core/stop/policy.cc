@@ -4,7 +4,7 @@
 #include <csignal>
 #include <utility>
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 using Phase = SupervisionState::Phase;
@@ -256,4 +256,4 @@ Decision decide(const SupervisionState& state, const Event& event) {
   return std::visit([&](const auto& one) { return on(state, one); }, event);
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -6,7 +6,7 @@
 #include "base/duration.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// What the supervisor knows when it decides.
 struct SupervisionState {
@@ -138,4 +138,4 @@ struct Decision {
 /// decision to start again.
 Decision decide(const SupervisionState& state, const Event& event);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

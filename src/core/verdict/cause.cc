@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr std::array<std::pair<Cause, std::string_view>, 13> kCauseNames{{
@@ -37,4 +37,4 @@ std::optional<Cause> cause_named(std::string_view name) {
   return found == kCauseNames.end() ? std::nullopt : std::optional(found->first);
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

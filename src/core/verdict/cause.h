@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Why a worker ended, as a class: what a scheduler or a script may act on.
 enum class Cause {
@@ -29,4 +29,4 @@ std::optional<Cause> cause_named(std::string_view name);
 /// True of one that failed because another had: if anybody else has an error of its own, that one is to blame.
 constexpr bool is_victim(Cause cause) { return cause == Cause::kWatchdogAbort || cause == Cause::kPeerLost; }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 /// Spelled without underscores in lower case → as people say it.
@@ -79,4 +79,4 @@ std::string collective_in(std::string_view text) {
   return {};
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// 'allreduce' of 'ncclAllReduce', 'c10d::ProcessGroup::allreduce(…)' and 'all_reduce', as people call it:
 /// 'all_reduce'. Empty when the function makes no rank wait for the others. Pure.
@@ -18,4 +18,4 @@ std::string collective_in(std::string_view text);
 /// 'a::b<c>::f(int)' → 'f': the name without namespace, arguments and template.
 std::string_view plain_name(std::string_view function);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

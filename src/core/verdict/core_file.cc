@@ -14,7 +14,7 @@
 #include "base/small_file.h"
 #include "verdict/core_owner.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr std::size_t kMostPatternBytes = 4096;
@@ -158,4 +158,4 @@ std::string core_dump_in_words(const EndedProcess& process, const CorePattern& p
   return asks_for_core(process.signal_number) ? "none was written: " + why_none(process, pattern) : std::string();
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

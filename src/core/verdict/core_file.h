@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// A pattern for glob(3) of the names that the kernel may have given to a core file. What the launcher cannot know
 /// for sure (time, names of threads, user) is a '*'. Pure.
@@ -42,4 +42,4 @@ struct EndedProcess {
 /// signal asks for one, why; empty for a signal that asks for none. Looks at the machine.
 std::string core_dump_in_words(const EndedProcess& process, const CorePattern& pattern);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

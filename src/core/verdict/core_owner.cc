@@ -14,7 +14,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 using FileHeader = ElfW(Ehdr);
@@ -80,4 +80,4 @@ pid_t owner_of_core(const std::string& file) {
   return 0;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

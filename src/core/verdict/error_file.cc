@@ -8,7 +8,7 @@
 #include "base/json_text.h"
 #include "verdict/failure_record.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 using Json = nlohmann::json;
@@ -107,4 +107,4 @@ std::string error_file_of_launcher(std::string_view message, std::int64_t time) 
   return json_text({{"message", details(message, "", time)}});
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

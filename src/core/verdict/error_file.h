@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::inline core {
 
 struct FailureRecord;
 
@@ -37,4 +37,4 @@ std::string error_file_for_parent(const FailureRecord& record, const std::option
 /// The same for an error of lrun itself. `time` is in seconds since the epoch.
 std::string error_file_of_launcher(std::string_view message, std::int64_t time);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

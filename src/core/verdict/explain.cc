@@ -14,7 +14,7 @@
 #include "verdict/last_words.h"
 #include "verdict/plain_error.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 using Ending = FailureRecord::Ending;
@@ -168,4 +168,4 @@ void explain(FailureRecord& record, const EndFacts& facts) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

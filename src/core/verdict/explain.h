@@ -8,7 +8,7 @@
 #include "verdict/error_file.h"
 #include "verdict/failure_record.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// What is known about an end besides how the process ended.
 struct EndFacts {
@@ -38,4 +38,4 @@ void explain(FailureRecord& record, const EndFacts& facts);
 /// '64 MiB', '1.5 GiB': at most one decimal.
 std::string bytes_in_words(std::uint64_t bytes);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

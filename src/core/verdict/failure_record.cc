@@ -13,7 +13,7 @@
 #include "base/json_text.h"
 #include "base/signal_names.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 using Json = nlohmann::json;
@@ -187,4 +187,4 @@ std::optional<FailureRecord> failure_record_from_json(std::string_view text) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -11,7 +11,7 @@
 #include "process/exit_status.h"
 #include "verdict/cause.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// How one worker's life ended, with what is known about it: the only form in which an ending travels, inside the
 /// launcher, between launchers and to result.json.
@@ -81,4 +81,4 @@ std::string to_json(const FailureRecord& record);
 /// from another machine.
 std::optional<FailureRecord> failure_record_from_json(std::string_view json);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Whether one of the words, each a std::string_view, stands in the line.
 bool has_any(std::string_view line, const auto& all_words) {
@@ -11,4 +11,4 @@ bool has_any(std::string_view line, const auto& all_words) {
                      [&](std::string_view words) { return line.find(words) != std::string_view::npos; });
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -11,7 +11,7 @@
 #include "verdict/collective_name.h"
 #include "verdict/native_error.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr HintRule kRules[] = {
@@ -236,4 +236,4 @@ std::string hint_for(const FailureRecord& record, std::string_view python, bool 
   return hint;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -6,7 +6,7 @@
 
 #include "verdict/failure_record.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// One known cause and its cure. A rule holds when both of its words are in the same line that the worker printed.
 struct HintRule {
@@ -27,4 +27,4 @@ std::string hint_for(const FailureRecord& record, std::string_view python = {}, 
 /// The rule whose words are in `line`, or nullptr.
 const HintRule* find_hint(std::string_view line);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

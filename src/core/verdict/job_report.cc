@@ -11,7 +11,7 @@
 #include "base/json_integer.h"
 #include "base/json_text.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 using Json = nlohmann::json;
@@ -248,4 +248,4 @@ std::optional<StopNotice> stop_notice_from_json(std::string_view text) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -8,7 +8,7 @@
 
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// What the workers of some nodes of a job came to in one attempt: of one, as its launcher tells it, or of all. Its
 /// size does not grow with their number. Times are those of one clock for the whole job.
@@ -67,4 +67,4 @@ struct StopNotice {
 std::string to_json(const StopNotice& notice);
 std::optional<StopNotice> stop_notice_from_json(std::string_view json);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -1,6 +1,6 @@
 #include "verdict/job_verdict.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 using Reason = JobReport::Reason;
@@ -77,4 +77,4 @@ Verdict judge_job(const JobReport& report, int own_rank, const std::optional<Nod
   return verdict;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -5,7 +5,7 @@
 
 #include "verdict/job_report.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// That a node of the job is gone.
 struct NodeLoss {
@@ -26,4 +26,4 @@ struct NodeLoss {
 /// \param loss      that a node is lost, where one is
 Verdict judge_job(const JobReport& report, int own_rank, const std::optional<NodeLoss>& loss);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -13,7 +13,7 @@
 #include "verdict/collective_name.h"
 #include "verdict/has_any.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
@@ -245,4 +245,4 @@ std::vector<FailureRecord> decisive_records(const std::vector<FailureRecord>& re
   return found;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

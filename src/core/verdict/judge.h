@@ -8,7 +8,7 @@
 #include "verdict/rank_places.h"
 #include "verdict/run_end.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// How many workers ended in which way.
 struct Fates {
@@ -76,4 +76,4 @@ inline constexpr int kExitRefused = 125;
 inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;
 
-}  // namespace lrun
+}  // namespace lrun::inline core

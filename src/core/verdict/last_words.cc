@@ -8,7 +8,7 @@
 #include "verdict/native_error.h"
 #include "verdict/python_traceback.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr std::string_view kThreadsLeft = "terminate called without an active exception";
@@ -74,4 +74,4 @@ LastWords find_last_words(const std::vector<std::string>& lines, bool may_be_an_
   return last_lines(lines);
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// What a worker said about its own end: the error it printed, found among its last lines.
 struct LastWords {
@@ -25,4 +25,4 @@ struct LastWords {
 /// \param may_be_an_exception  false: the program ended in a way that no exception of Python ends it.
 LastWords find_last_words(const std::vector<std::string>& lines, bool may_be_an_exception = true);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

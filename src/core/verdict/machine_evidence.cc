@@ -5,7 +5,7 @@
 
 #include "process/storage_space.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 void add_machine_evidence(const FailureRecord& record, MemoryWatch& memory, EndFacts& facts) {
   if (record.stopped_by_lrun()) return;
@@ -29,4 +29,4 @@ void add_full_folder(const FailureRecord& record, const std::string& folder, End
   if (space.total_bytes > 0 && space.free_bytes < kBlock) facts.full_folder = folder;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

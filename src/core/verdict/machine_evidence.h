@@ -5,7 +5,7 @@
 #include "process/memory_watch.h"
 #include "verdict/explain.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Adds to `facts` what the machine knows about a signal that it may have caused itself: a kill for lack of memory, a
 /// full /dev/shm. Nothing of a worker that ended because lrun stopped it.
@@ -16,4 +16,4 @@ void add_machine_evidence(const FailureRecord& record, MemoryWatch& memory, EndF
 /// of that is then lost. Only of an exit that lrun did not cause.
 void add_full_folder(const FailureRecord& record, const std::string& folder, EndFacts& facts);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -7,7 +7,7 @@
 #include "base/split.h"
 #include "verdict/has_any.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr std::string_view kThrown = "terminate called after throwing an instance of '";
@@ -217,4 +217,4 @@ std::optional<FoundError> find_native_error(const std::vector<std::string>& line
   return std::nullopt;
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -7,7 +7,7 @@
 
 #include "verdict/python_traceback.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Where a fault happened, as a program of liblrun tells it in one line: 'lrun: SIGSEGV at address 0x10 in
 /// /lib/libtorch_cpu.so+0x1234, called from /home/me/train+0x5678'.
@@ -27,4 +27,4 @@ std::optional<FaultReport> parse_fault_report(std::string_view line);
 /// failed assertion, a sanitizer's finding, corrupted memory, a panic, a library that the loader lacks. Pure.
 std::optional<FoundError> find_native_error(const std::vector<std::string>& lines);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

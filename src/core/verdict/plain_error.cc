@@ -10,7 +10,7 @@
 #include "verdict/has_any.h"
 #include "verdict/python_traceback.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr std::ptrdiff_t kNearTheEndOfErrors = 3;
@@ -164,4 +164,4 @@ std::string find_plain_error(const std::vector<std::string>& last_lines, const s
   return seen ? *found : find_of_make(last_lines, error_lines);
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// The line on stderr in which a program that ended by its own will said why: 'train.py: error: the following arguments
 /// are required: --lr', 'fatal: no such configuration', 'ls: cannot access 'x': No such file or directory', 'no data at
@@ -21,4 +21,4 @@ std::string find_plain_error(const std::vector<std::string>& last_lines, const s
 /// text'.
 bool is_marked_as_error(std::string_view line);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -6,7 +6,7 @@
 
 #include "verdict/has_any.h"
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr std::string_view kHeader = "Traceback (most recent call last):";
@@ -285,4 +285,4 @@ std::optional<FoundError> find_python_error(const std::vector<std::string>& all)
   return read_beheaded_traceback(lines);
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -7,7 +7,7 @@
 
 #include "verdict/last_words.h"
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// The line without '[rank1]: ' and without '[default1]:', which torch puts before the lines of a traceback.
 std::string_view without_rank_prefix(std::string_view line);
@@ -34,4 +34,4 @@ struct FoundError {
 /// interpreter only ignored ('Exception ignored in ...') is none. Pure.
 std::optional<FoundError> find_python_error(const std::vector<std::string>& lines);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

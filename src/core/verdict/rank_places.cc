@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 constexpr std::size_t kMostPlaces = 8;
@@ -66,4 +66,4 @@ std::string waiting_in_words(const std::vector<RankPlace>& places) {
   return fmt::format("{} {} for it in {}", ranks_of(*most), most->count > 1 ? "wait" : "waits", most->place);
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

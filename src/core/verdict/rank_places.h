@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Ranks that were at one place when they were looked at, on one node or on all.
 struct RankPlace {
@@ -35,4 +35,4 @@ bool all_wait_for_others(const std::vector<RankPlace>& places);
 /// a rank is elsewhere, for which the others may wait, or nobody looked.
 std::string waiting_in_words(const std::vector<RankPlace>& places);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-namespace lrun {
+namespace lrun::inline core {
 namespace {
 
 using Kind = RunEnd::Kind;
@@ -40,4 +40,4 @@ std::optional<RunEnd::Kind> run_end_named(std::string_view name) {
   return found == kEndNames.end() ? std::nullopt : std::optional(found->first);
 }
 
-}  // namespace lrun
+}  // namespace lrun::inline core

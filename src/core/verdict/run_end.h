@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::inline core {
 
 /// Why a run ended, in one value.
 struct RunEnd {
@@ -48,4 +48,4 @@ struct RunEnd {
 std::string_view name_of(RunEnd::Kind kind);
 std::optional<RunEnd::Kind> run_end_named(std::string_view name);
 
-}  // namespace lrun
+}  // namespace lrun::inline core

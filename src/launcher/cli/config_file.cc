@@ -22,7 +22,7 @@
 #include "base/utf8.h"
 #include "cli/toml_text.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostConfigBytes = 1U << 20;
@@ -192,4 +192,4 @@ std::vector<GivenValue> values_from_config(const GivenValue* asked_for, const En
   return parse_config(file.text, path);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

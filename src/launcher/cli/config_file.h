@@ -9,7 +9,7 @@
 #include "cli/flags.h"
 #include "cli/user_file.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The file that is read without being asked for, in the folder where lrun is started.
 inline constexpr std::string_view kConfigFileName = "lrun.toml";
@@ -33,4 +33,4 @@ std::vector<GivenValue> parse_config(std::string_view text, const std::string& p
 std::vector<GivenValue> values_from_config(const GivenValue* asked_for, const Environment& environment,
                                            const ReadFile& read);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 #include "cli/flag_values.h"
 #include "cli/flags.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostFileBytes = std::size_t{1} << 20U;
@@ -55,4 +55,4 @@ void take_deepspeed_env(ParsedCommandLine& parsed, const Environment& environmen
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

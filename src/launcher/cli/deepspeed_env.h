@@ -7,7 +7,7 @@
 #include "base/environment.h"
 #include "cli/parse_args.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The lines of a file of DeepSpeed's variables as values of --env: 'NAME=VALUE' a line; blanks around both do not
 /// count, and neither do empty lines and those that begin with '#'.
@@ -20,4 +20,4 @@ std::vector<GivenValue> parse_deepspeed_env(std::string_view text, const std::st
 /// over them. \throws UserError  a line cannot be read, or sets what lrun itself gives to workers.
 void take_deepspeed_env(ParsedCommandLine& parsed, const Environment& environment);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

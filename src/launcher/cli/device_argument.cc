@@ -6,7 +6,7 @@
 #include "base/user_error.h"
 #include "cli/read_value.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr int kMostDevices = 16'384;  // beyond any machine; devices x nodes stays an int
@@ -78,4 +78,4 @@ std::string parse_device_argument(const GivenValue& given) {
   return std::to_string(*count);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 
 #include "base/nearest.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// What lrun gives to workers or reads beside its flags, and what its build and its runtime read.
@@ -79,4 +79,4 @@ std::vector<std::string> warn_about_unknown_variables(const Environment& environ
   return warnings;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

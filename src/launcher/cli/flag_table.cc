@@ -8,7 +8,7 @@
 #include "cli/run_flags.h"
 #include "cli/setup_flags.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using enum ValueKind;
@@ -310,4 +310,4 @@ std::span<const Flag> flag_table() {
   return kFlags;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -12,7 +12,7 @@
 #include "cli/device_argument.h"
 #include "cli/read_value.h"
 
-namespace lrun::flag_values {
+namespace lrun::launcher::flag_values {
 namespace {
 
 // Beyond any machine, and small enough that devices x nodes is an int.
@@ -210,4 +210,4 @@ void monitor_interval(const GivenValue& given, LaunchRequest& request) {
       std::chrono::round<Duration>(std::chrono::duration<double>(std::min(seconds, kMostSeconds)));
 }
 
-}  // namespace lrun::flag_values
+}  // namespace lrun::launcher::flag_values

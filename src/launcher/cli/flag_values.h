@@ -2,7 +2,7 @@
 
 #include "cli/flags.h"
 
-namespace lrun::flag_values {
+namespace lrun::launcher::flag_values {
 
 // What each row of the flag table does with a value: check it alone, put it into the request. Conflicts between
 // values are the plan's. All \throw UserError with what is wrong, what is allowed and the nearest right spelling.
@@ -45,4 +45,4 @@ void monitor_interval(const GivenValue& given, LaunchRequest& request);
 /// A switch's value: '1' when given as a flag; from a variable '0' or 'false', '1' or 'true', and empty, which is true.
 bool switch_value(const GivenValue& given);
 
-}  // namespace lrun::flag_values
+}  // namespace lrun::launcher::flag_values

@@ -4,7 +4,7 @@
 
 #include "cli/toml_text.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 char upper(char letter) { return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter; }
@@ -79,4 +79,4 @@ std::string folded_name(std::string_view name) {
   return folded;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 struct Flag;
 
@@ -97,4 +97,4 @@ std::string_view title_of(FlagGroup group);
 /// A long name as the parser compares it: lower-case is kept, '_' becomes '-'.
 std::string folded_name(std::string_view name);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "cli/verb_table.h"
 #include "lrun_version.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kColumns = 79;  // some terminals wrap a full line of 80
@@ -211,4 +211,4 @@ std::string help_text(ParsedCommandLine::Action action) {
   return {};
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

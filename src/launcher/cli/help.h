@@ -4,7 +4,7 @@
 
 #include "cli/parse_args.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// One screen: at most 24 lines of at most 80 columns, with a newline at the end.
 std::string short_help();
@@ -21,4 +21,4 @@ std::string verb_help(VerbRequest::Kind kind);
 /// The one that was asked for; empty for kLaunch, kVerb and kPrintConfig.
 std::string help_text(ParsedCommandLine::Action action);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

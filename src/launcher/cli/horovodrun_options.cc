@@ -16,7 +16,7 @@
 #include "base/user_error.h"
 #include "base/whole_number.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using enum HorovodrunOption::Meaning;
@@ -204,4 +204,4 @@ void add_horovodrun_option(const HorovodrunOption& option, const std::string& or
   add_variable(option.what, value, origin, line);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

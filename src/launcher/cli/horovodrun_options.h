@@ -6,7 +6,7 @@
 
 #include "cli/spelling.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// One option of horovodrun that lrun does not have under the same name, and what it is here. Those that both have
 /// (-np, -H, --hostfile, --start-timeout, --verbose, ...) are rows of the flag table.
@@ -43,4 +43,4 @@ const HorovodrunOption* find_horovodrun_option(std::string_view name);
 void add_horovodrun_option(const HorovodrunOption& option, const std::string& origin, const std::string& value,
                            SpelledLine& line);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include "cli/read_value.h"
 #include "cluster/user_hosts.h"
 
-namespace lrun::flag_values {
+namespace lrun::launcher::flag_values {
 namespace {
 
 void refuse_nothing(const GivenValue& given, const char* what, std::string_view right) {
@@ -48,4 +48,4 @@ void ssh(const GivenValue& given, LaunchRequest& request) {
 
 void copy(const GivenValue& given, LaunchRequest& request) { request.copy = switch_value(given); }
 
-}  // namespace lrun::flag_values
+}  // namespace lrun::launcher::flag_values

@@ -2,7 +2,7 @@
 
 #include "cli/flags.h"
 
-namespace lrun::flag_values {
+namespace lrun::launcher::flag_values {
 
 // As flag_values.h, for the options that name hosts.
 
@@ -15,4 +15,4 @@ void exclude(const GivenValue& given, LaunchRequest& request);
 void ssh(const GivenValue& given, LaunchRequest& request);
 void copy(const GivenValue& given, LaunchRequest& request);
 
-}  // namespace lrun::flag_values
+}  // namespace lrun::launcher::flag_values

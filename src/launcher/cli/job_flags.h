@@ -4,7 +4,7 @@
 #include "cli/host_values.h"
 #include "cli/rendezvous_values.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The rows of the flag table about how the launchers of several nodes find each other.
 inline constexpr Flag kJobFlags[] = {
@@ -130,4 +130,4 @@ inline constexpr Flag kJobFlags[] = {
      .apply = flag_values::local_addr},
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

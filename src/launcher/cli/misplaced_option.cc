@@ -13,7 +13,7 @@
 #include "cli/flags.h"
 #include "plan/python_program.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -119,4 +119,4 @@ std::string warn_about_misplaced_option(const LaunchPlan& plan, const LaunchRequ
                      written, text.file, written, request.module ? "-m " : "", request.command.front());
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

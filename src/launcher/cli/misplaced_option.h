@@ -7,7 +7,7 @@
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The warning about an option that asks for several workers and stands behind PROGRAM, whose argument it is there:
 /// '--devices 4' of `lrun train.py --devices 4`, which has one worker. Empty where the run has several, where an option
@@ -16,4 +16,4 @@ namespace lrun {
 std::string warn_about_misplaced_option(const LaunchPlan& plan, const LaunchRequest& request,
                                         const ProgramFacts& program, const ReadProgram& read);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 
 #include "base/user_error.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// The words as CLI11 reads them safely. A value is passed as '--name==value', so that it always begins with '=':
@@ -104,4 +104,4 @@ OptionValues collect_values(const SpelledLine& line, const std::vector<std::stri
   return values;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

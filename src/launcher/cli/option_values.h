@@ -6,7 +6,7 @@
 #include "cli/flags.h"
 #include "cli/spelling.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What stands on a command line, one value per flag.
 struct OptionValues {
@@ -19,4 +19,4 @@ struct OptionValues {
 /// Collects the values of a line: switches are counted.
 OptionValues collect_values(const SpelledLine& line, const std::vector<std::string>& words);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 #include "cli/flags.h"
 #include "cli/output_values.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The rows of the flag table about what workers print.
 inline constexpr Flag kOutputFlags[] = {
@@ -113,4 +113,4 @@ inline constexpr Flag kOutputFlags[] = {
      .apply = flag_values::log_line_prefix_template},
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

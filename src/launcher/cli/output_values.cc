@@ -5,7 +5,7 @@
 #include "cli/flag_values.h"
 #include "cli/read_value.h"
 
-namespace lrun::flag_values {
+namespace lrun::launcher::flag_values {
 namespace {
 
 /// As torchrun: an empty variable says nothing, where torchrun's default is empty too.
@@ -117,4 +117,4 @@ void log_line_prefix_template(const GivenValue& given, LaunchRequest& request) {
   request.output.prefix_template = given.text;
 }
 
-}  // namespace lrun::flag_values
+}  // namespace lrun::launcher::flag_values

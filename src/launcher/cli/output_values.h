@@ -2,7 +2,7 @@
 
 #include "cli/flags.h"
 
-namespace lrun::flag_values {
+namespace lrun::launcher::flag_values {
 
 // As flag_values.h, for the group 'Output'.
 
@@ -19,4 +19,4 @@ void duplicate_stdout_filters(const GivenValue& given, LaunchRequest& request);
 void duplicate_stderr_filters(const GivenValue& given, LaunchRequest& request);
 void log_line_prefix_template(const GivenValue& given, LaunchRequest& request);
 
-}  // namespace lrun::flag_values
+}  // namespace lrun::launcher::flag_values

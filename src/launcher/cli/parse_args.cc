@@ -14,7 +14,7 @@
 #include "cli/spelling.h"
 #include "plan/personality.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using LineAction = ParsedCommandLine::Action;
@@ -172,4 +172,4 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
   return parsed;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "cli/verb_table.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What a command line asks for.
 struct ParsedCommandLine {
@@ -38,4 +38,4 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
 /// \throws UserError  as parse_command_line().
 void apply_all(const std::vector<GivenValue>& values, LaunchRequest& request);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include "cli/flags.h"
 #include "cli/verb_table.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 [[noreturn]] void refuse_option(const Verb& verb, const std::string& name) {
@@ -100,4 +100,4 @@ VerbRequest parse_verb(const Verb& verb, const std::vector<std::string>& words) 
   return VerbReader(verb, words).run();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include "cli/flag_values.h"
 #include "cli/toml_text.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kSourceColumn = 40;
@@ -100,4 +100,4 @@ std::string config_text(const std::vector<GivenValue>& values) {
   return text;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include "base/small_file.h"
 #include "base/split.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
@@ -126,4 +126,4 @@ bool script_lacks_word(const std::string& script, std::string_view word, const R
   return found > 0;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

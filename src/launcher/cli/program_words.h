@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Gives the text of a file from the folder where workers start; empty when it cannot be read. So that looking for
 /// words is pure otherwise.
@@ -22,4 +22,4 @@ bool lacks_word(const std::string& file, std::string_view word, const ReadProgra
 /// like). False of more than a hundred files, too.
 bool script_lacks_word(const std::string& script, std::string_view word, const ReadProgram& read);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

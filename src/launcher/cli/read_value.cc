@@ -6,7 +6,7 @@
 #include "base/split.h"
 #include "base/user_error.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 void refuse(const GivenValue& given, const std::string& problem, const std::string& hint) {
   throw UserError(given.quoted() + ": " + problem, hint);
@@ -45,4 +45,4 @@ Duration duration_of(const GivenValue& given, const std::string& example) {
          "for example '" + given.as_written_with(example) + "'");
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

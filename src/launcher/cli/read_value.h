@@ -11,7 +11,7 @@
 #include "base/whole_number.h"
 #include "cli/flags.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 // What the functions of flag_values.h read their values with.
 
@@ -60,4 +60,4 @@ Setting<T> setting(const GivenValue& given, T value) {
   return {std::move(value), given.source, given.place.empty() ? given.origin : given.place + ": " + given.origin};
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

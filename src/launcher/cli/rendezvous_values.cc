@@ -10,7 +10,7 @@
 #include "base/split.h"
 #include "cli/read_value.h"
 
-namespace lrun::flag_values {
+namespace lrun::launcher::flag_values {
 namespace {
 
 /// Times in whole seconds. Those that lrun has no use for are checked, too.
@@ -220,4 +220,4 @@ void local_addr(const GivenValue& given, LaunchRequest& request) {
   request.rendezvous.local_addr = setting(given, host_value(given));
 }
 
-}  // namespace lrun::flag_values
+}  // namespace lrun::launcher::flag_values

@@ -2,7 +2,7 @@
 
 #include "cli/flags.h"
 
-namespace lrun::flag_values {
+namespace lrun::launcher::flag_values {
 
 // As flag_values.h, for torchrun's options about how launchers find each other. Whether a host is this one is looked at
 // by the plan.
@@ -16,4 +16,4 @@ void master_addr(const GivenValue& given, LaunchRequest& request);
 void spares(const GivenValue& given, LaunchRequest& request);
 void local_addr(const GivenValue& given, LaunchRequest& request);
 
-}  // namespace lrun::flag_values
+}  // namespace lrun::launcher::flag_values

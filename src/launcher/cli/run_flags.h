@@ -4,7 +4,7 @@
 #include "cli/flags.h"
 #include "cli/run_values.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The rows of the flag table about how a run is stopped, bounded and repeated.
 inline constexpr Flag kRunFlags[] = {
@@ -105,4 +105,4 @@ inline constexpr Flag kRunFlags[] = {
      .apply = flag_values::settle},
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

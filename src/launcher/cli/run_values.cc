@@ -5,7 +5,7 @@
 
 #include "cli/read_value.h"
 
-namespace lrun::flag_values {
+namespace lrun::launcher::flag_values {
 namespace {
 
 /// Zero: no limit.
@@ -59,4 +59,4 @@ void settle(const GivenValue& given, LaunchRequest& request) {
   request.settle = setting(given, duration_of(given, "2s"));
 }
 
-}  // namespace lrun::flag_values
+}  // namespace lrun::launcher::flag_values

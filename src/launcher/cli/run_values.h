@@ -2,7 +2,7 @@
 
 #include "cli/flags.h"
 
-namespace lrun::flag_values {
+namespace lrun::launcher::flag_values {
 
 // What the rows of run_flags.h do with a value; see flag_values.h.
 
@@ -19,4 +19,4 @@ void max_restarts(const GivenValue& given, LaunchRequest& request);
 void restart_backoff(const GivenValue& given, LaunchRequest& request);
 void settle(const GivenValue& given, LaunchRequest& request);
 
-}  // namespace lrun::flag_values
+}  // namespace lrun::launcher::flag_values

@@ -3,7 +3,7 @@
 #include "cli/flags.h"
 #include "cli/setup_values.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The rows of the flag table about what is done in every worker before its program begins.
 inline constexpr Flag kSetupFlags[] = {
@@ -70,4 +70,4 @@ inline constexpr Flag kSetupFlags[] = {
      .apply = flag_values::debug_rank},
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include "cli/flag_values.h"
 #include "cli/read_value.h"
 
-namespace lrun::flag_values {
+namespace lrun::launcher::flag_values {
 namespace {
 
 using Kind = EnvironmentChange::Kind;
@@ -93,4 +93,4 @@ void wrap(const GivenValue& given, LaunchRequest& request) {
   request.setup.wrappers.push_back({std::move(*words), std::move(ranks), setting(given, std::string()).origin});
 }
 
-}  // namespace lrun::flag_values
+}  // namespace lrun::launcher::flag_values

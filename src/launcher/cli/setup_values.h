@@ -2,7 +2,7 @@
 
 #include "cli/flags.h"
 
-namespace lrun::flag_values {
+namespace lrun::launcher::flag_values {
 
 // As flag_values.h, for what is done in every worker before its program begins.
 
@@ -14,4 +14,4 @@ void core(const GivenValue& given, LaunchRequest& request);
 void debug_rank(const GivenValue& given, LaunchRequest& request);
 void wrap(const GivenValue& given, LaunchRequest& request);
 
-}  // namespace lrun::flag_values
+}  // namespace lrun::launcher::flag_values

@@ -9,7 +9,7 @@
 #include "base/user_error.h"
 #include "cli/horovodrun_options.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 struct Found {
@@ -241,4 +241,4 @@ bool SpelledLine::has_option(std::string_view name) const {
 
 SpelledLine spell_out(const std::vector<std::string>& words, Compat compat) { return Speller(words, compat).run(); }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 
 #include "cli/flags.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The options of a command line with every spelling resolved, and where PROGRAM begins.
 struct SpelledLine {
@@ -30,4 +30,4 @@ struct SpelledLine {
 /// missing or too much.
 SpelledLine spell_out(const std::vector<std::string>& words, Compat compat = Compat::kLrun);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

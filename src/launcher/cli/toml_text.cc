@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstdint>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::string_view kHex = "0123456789ABCDEF";
@@ -74,4 +74,4 @@ std::string from_ascii(std::string_view text) {
   return original;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

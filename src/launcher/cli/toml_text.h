@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A value as a TOML file holds it: whole numbers, 'true' and 'false' as they are, anything else in double quotes.
 std::string toml_value(std::string_view text);
@@ -20,4 +20,4 @@ std::string as_ascii(std::string_view text);
 /// What as_ascii() made 'text' of; a '%' that it did not write stays.
 std::string from_ascii(std::string_view text);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// \param is_pipe  of a process that may still be writing
@@ -49,4 +49,4 @@ FileText read_user_file(const std::string& path, std::size_t most_bytes) {
   return read_all(file, S_ISFIFO(facts.st_mode), most_bytes);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What is in a file, or why it cannot be read.
 struct FileText {
@@ -16,4 +16,4 @@ struct FileText {
 ///         ENOLINK: a link that leads nowhere.
 FileText read_user_file(const std::string& path, std::size_t most_bytes);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

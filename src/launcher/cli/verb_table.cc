@@ -5,7 +5,7 @@
 #include "base/user_error.h"
 #include "base/whole_number.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// 'RANK:PID', or 'PID' alone, whose rank is its place in the list. 'RANK:0' is a rank that has ended.
@@ -109,4 +109,4 @@ const Verb* find_verb(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 
 #include "inspect/rank_process.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What a line that begins with a verb asks for: `lrun status [RUN]`.
 struct VerbRequest {
@@ -55,4 +55,4 @@ const Verb* find_verb(std::string_view name);
 /// \throws UserError  with what is wrong and what to type instead.
 VerbRequest parse_verb(const Verb& verb, const std::vector<std::string>& words);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

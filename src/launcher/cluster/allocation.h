@@ -6,7 +6,7 @@
 
 #include "cluster/cpu_topology.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Who made a node's GPUs: decides in which variable programs look for the GPUs they may use.
 enum class GpuVendor { kNvidia, kAmd, kIntel };
@@ -151,4 +151,4 @@ struct Allocation {
   bool operator==(const Allocation&) const = default;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

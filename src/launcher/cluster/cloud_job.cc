@@ -11,7 +11,7 @@
 #include "base/whole_number.h"
 #include "cluster/mpi_job.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -214,4 +214,4 @@ std::optional<ManagedJob> aws_batch_job(const ManagerView& view) {
   return job;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 
 #include "cluster/managed_job.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// SageMaker's training job: SM_HOSTS and SM_CURRENT_HOST, else SM_RESOURCE_CONFIG, else the file that SageMaker itself
 /// writes. All list hosts in the order of their names as text.
@@ -42,4 +42,4 @@ std::optional<HostPlace> parse_resource_config(std::string_view json);
 /// \return empty: it is nothing like that, or there is no such task.
 std::optional<HostPlace> parse_cluster_spec(std::string_view json);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

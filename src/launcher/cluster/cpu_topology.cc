@@ -7,7 +7,7 @@
 
 #include "cluster/system_file.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Places = std::map<int, int>;  // CPU → what it belongs to
@@ -105,4 +105,4 @@ int numa_node_of(const std::string& pci_address, const std::string& root) {
   return static_cast<int>(number_of(root + "/sys/bus/pci/devices/" + pci_address + "/numa_node", -1));
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A physical core, as far as this process may use it.
 struct Core {
@@ -33,4 +33,4 @@ CpuTopology read_topology(const std::vector<int>& allowed, const std::string& ro
 /// The NUMA node next to a PCI device, '0000:10:00.0'; -1 when the machine does not say.
 int numa_node_of(const std::string& pci_address, const std::string& root = {});
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -13,7 +13,7 @@
 #include "cluster/slurm.h"
 #include "cluster/system_file.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// The nodes of a step: this host, then the others, which are taken to be like it until they say what they have.
@@ -139,4 +139,4 @@ Allocation detect_allocation(const Questions& questions, const Environment& envi
   return allocation;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 #include "base/environment.h"
 #include "cluster/allocation.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Finds out where this run may be placed and says which source decided.
 ///
@@ -12,4 +12,4 @@ namespace lrun {
 /// \throws std::system_error  the host's name or CPUs cannot be read.
 Allocation detect_allocation(const Questions& questions, const Environment& environment);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

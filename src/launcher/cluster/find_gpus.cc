@@ -9,7 +9,7 @@
 #include "cluster/nvml_library.h"
 #include "cluster/other_gpus.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -94,4 +94,4 @@ std::optional<GpuInventory> read_inventory(std::string_view text) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

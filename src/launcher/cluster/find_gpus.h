@@ -7,7 +7,7 @@
 #include "base/duration.h"
 #include "cluster/allocation.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The machine's GPUs: NVIDIA's, else AMD's, else Intel's.
 ///
@@ -21,4 +21,4 @@ std::string write_inventory(const GpuInventory& inventory);
 /// Empty when `text` is not what write_inventory() wrote.
 std::optional<GpuInventory> read_inventory(std::string_view text);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

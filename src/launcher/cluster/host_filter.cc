@@ -9,7 +9,7 @@
 #include "base/user_error.h"
 #include "base/whole_number.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// One host of a selection; no slots: all of it.
@@ -128,4 +128,4 @@ std::vector<Host> excluded(const std::vector<Host>& hosts, std::string_view sele
   return left;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

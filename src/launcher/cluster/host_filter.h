@@ -6,7 +6,7 @@
 
 #include "cluster/user_hosts.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What is left of `hosts` by a selection in DeepSpeed's grammar, 'a@b:0,2': only these hosts, and of b only the
 /// devices 0 and 2.
@@ -18,4 +18,4 @@ std::vector<Host> included(const std::vector<Host>& hosts, std::string_view sele
 /// \throws UserError  as included(); nothing is left.
 std::vector<Host> excluded(const std::vector<Host>& hosts, std::string_view selection, const std::string& written);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

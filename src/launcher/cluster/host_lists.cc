@@ -7,7 +7,7 @@
 #include "base/whole_number.h"
 #include "cluster/outer_launcher.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::string_view kBlanksAndEnds = " \t\r\n";
@@ -85,4 +85,4 @@ std::optional<ListedHosts> find_listed_hosts(const ManagerView& view) {
   return list.hosts.size() > 1 ? std::optional(std::move(list)) : std::nullopt;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 
 #include "cluster/managed_job.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// More hosts than this are a list that no cluster wrote.
 inline constexpr std::size_t kMostListedHosts = 65'536;
@@ -33,4 +33,4 @@ struct ListedHosts {
 /// \return empty: no such job, one of a single host, or a worker of another launcher.
 std::optional<ListedHosts> find_listed_hosts(const ManagerView& view);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -10,7 +10,7 @@
 #include "base/user_error.h"
 #include "base/whole_number.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// In a pod HOSTNAME is its name; a process of this machine may have been given another's.
@@ -152,4 +152,4 @@ std::string first_pod_of(std::string_view hosts_file, std::string_view pod, int 
   return {};
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 
 #include "cluster/managed_job.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A PyTorchJob of Kubeflow: RANK is the pod's, and so is WORLD_SIZE where PET_NNODES does not tell the number of pods,
 /// which nobody does where that is a range.
@@ -30,4 +30,4 @@ std::optional<ManagedJob> indexed_job(const ManagerView& view);
 /// 'train-0.train.default.svc.cluster.local'. \return empty: `pod` has another index, or no name of a service.
 std::string first_pod_of(std::string_view hosts_file, std::string_view pod, int index);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

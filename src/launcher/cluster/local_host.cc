@@ -14,7 +14,7 @@
 #include "cluster/usable_cpus.h"
 #include "cluster/visible_gpus.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Without '::1' where nothing can listen on it.
@@ -47,4 +47,4 @@ AllocatedNode local_host(const Questions& questions, const Environment& environm
   return node;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

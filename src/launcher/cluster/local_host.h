@@ -5,7 +5,7 @@
 #include "base/environment.h"
 #include "cluster/allocation.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// This machine as an allocation of one node: its name and, when asked for, the CPUs that its quota leaves us, the
 /// GPUs that a program started here would see, and where cores and GPUs are.
@@ -16,4 +16,4 @@ AllocatedNode local_host(const Questions& questions, const Environment& environm
 /// \throws std::system_error  it cannot be read.
 std::string own_host_name();
 
-}  // namespace lrun
+}  // namespace lrun::launcher

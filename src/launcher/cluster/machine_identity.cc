@@ -7,7 +7,7 @@
 
 #include "cluster/system_file.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 std::string machine_identity() {
   const std::string boot = line_of("/proc/sys/kernel/random/boot_id");
@@ -19,4 +19,4 @@ std::string machine_identity() {
   return fmt::format("{} {} {}", boot, processes.st_ino, name);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -13,7 +13,7 @@
 #include "cluster/mpi_job.h"
 #include "cluster/outer_launcher.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr int kMostNodes = 65'536;  // what names more is no job's, and would be as many descriptions of nodes
@@ -111,4 +111,4 @@ std::optional<ManagedJob> find_managed_job(const ManagerView& view) {
   return std::nullopt;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

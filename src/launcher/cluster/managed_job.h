@@ -8,7 +8,7 @@
 
 #include "base/environment.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A value, and the variable or file that tells it; without one nobody does.
 template <class T>
@@ -75,4 +75,4 @@ void require_agreement(std::string_view what, const Told<int>& one, const Told<i
 int port_for(std::string_view name);
 /// @}
 
-}  // namespace lrun
+}  // namespace lrun::launcher

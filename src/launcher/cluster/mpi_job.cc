@@ -4,7 +4,7 @@
 
 #include "cluster/host_lists.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Under which names a starter of tasks tells what.
@@ -78,4 +78,4 @@ std::optional<ManagedJob> mpi_job(const ManagerView& view) {
   return std::nullopt;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "cluster/nvml_library.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Device = NvmlLibrary::Device;
@@ -173,4 +173,4 @@ GpuInventory ask_nvml() {
   return inventory;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

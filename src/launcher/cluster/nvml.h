@@ -2,7 +2,7 @@
 
 #include "cluster/allocation.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Asks the NVIDIA driver for the machine's GPUs through libnvidia-ml.so.1, which is opened for this one question and
 /// closed again. No CUDA context is made. What the driver reports is an answer; nothing is thrown. A driver that
@@ -12,4 +12,4 @@ namespace lrun {
 /// `visible_as` is the index, of an instance its UUID: CUDA_VISIBLE_DEVICES is not looked at.
 GpuInventory ask_nvml();
 
-}  // namespace lrun
+}  // namespace lrun::launcher

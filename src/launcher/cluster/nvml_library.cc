@@ -10,7 +10,7 @@
 #include <iterator>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr const char* kLibrary = "libnvidia-ml.so.1";
@@ -96,4 +96,4 @@ std::string NvmlLibrary::words(Return code) const {
   return text != nullptr ? text : "error " + std::to_string(code);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

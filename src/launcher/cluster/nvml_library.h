@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The entry points of NVIDIA's management library that lrun uses, by their stable ABI: no header of NVIDIA's is needed
 /// to build. Opened at run time, closed with the last owner.
@@ -81,4 +81,4 @@ class NvmlLibrary {
   std::unique_ptr<void, Close> library_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

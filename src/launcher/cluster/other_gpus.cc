@@ -11,7 +11,7 @@
 #include "base/kernel_text.h"
 #include "cluster/system_file.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// The kernel packs bus, device and function into one number.
@@ -70,4 +70,4 @@ std::optional<GpuInventory> find_intel_gpus(const std::string& root) {
   return inventory;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 
 #include "cluster/allocation.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// GPUs of AMD as the kernel's compute driver lists them, in its order, which is that of ROCR_VISIBLE_DEVICES; empty
 /// without that driver. Without permission to use it the answer is kFailed. No ROCm is needed.
@@ -16,4 +16,4 @@ std::optional<GpuInventory> find_amd_gpus(const std::string& root = {});
 /// is not counted: a training run never means it.
 std::optional<GpuInventory> find_intel_gpus(const std::string& root = {});
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -15,7 +15,7 @@
 #include "base/ask_in_child.h"
 #include "base/numeric_address.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr Duration kNameServiceLimit(3000);
@@ -119,4 +119,4 @@ std::string interface_of(const std::string& address) {
   return find_interface([](const ifaddrs& entry) { return (entry.ifa_flags & IFF_LOOPBACK) != 0; });
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Those of the names and addresses that mean this host: localhost and loopback addresses, its own name, its
 /// interfaces' addresses, and any name that is resolved to one of these. A name is resolved in a child process with a
@@ -21,4 +21,4 @@ bool is_of_another_host(const std::string& name);
 /// empty when none has.
 std::string interface_of(const std::string& address);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kLongestLine = 256;  // Linux reads as much of a '#!' line
@@ -63,4 +63,4 @@ ProgramFacts look_at_program(const std::string& program, const Environment& envi
   return facts;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

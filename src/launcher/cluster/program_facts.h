@@ -4,7 +4,7 @@
 
 #include "base/environment.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What planning must know about the file that is to be run; empty but for `there` when there is no such file.
 struct ProgramFacts {
@@ -23,4 +23,4 @@ struct ProgramFacts {
 ProgramFacts look_at_program(const std::string& program, const Environment& environment,
                              const std::string& folder = {});
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -12,7 +12,7 @@
 #include "cluster/outer_launcher.h"
 #include "cluster/slurm_lists.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr int kMostComponents = 128;  // what Slurm itself allows
@@ -179,4 +179,4 @@ int nodes_of_batch_script(const Environment& environment) {
   return hosts && hosts->size() > 1 ? static_cast<int>(hosts->size()) : 0;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "base/environment.h"
 #include "cluster/allocation.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What Slurm tells one of srun's tasks. Where every node has one, each starts the launcher of its node; where one has
 /// several, each starts that of a rank.
@@ -70,4 +70,4 @@ int tasks_asked_per_node(const Environment& environment);
 /// \throws UserError  of a heterogeneous job, which has them in several components.
 int nodes_of_batch_script(const Environment& environment);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include "base/split.h"
 #include "base/whole_number.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -115,4 +115,4 @@ std::optional<std::vector<int>> parse_slurm_counts(std::string_view text) {
   return counts;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

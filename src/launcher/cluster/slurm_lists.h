@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// More hosts or tasks than this are a list that no cluster wrote.
 inline constexpr std::size_t kMostSlurmEntries = 65'536;
@@ -19,4 +19,4 @@ std::optional<std::vector<std::string>> parse_slurm_hosts(std::string_view text)
 /// Numbers for each node as Slurm writes them: '3,1(x2)' is 3 1 1. \return empty: not such a list, or too long.
 std::optional<std::vector<int>> parse_slurm_counts(std::string_view text);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

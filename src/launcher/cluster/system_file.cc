@@ -9,7 +9,7 @@
 
 #include "base/small_file.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 struct CloseDirectory {
@@ -57,4 +57,4 @@ std::vector<std::string> names_in(const std::string& directory) {
   return names;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A whole small file of /proc or /sys, empty when it cannot be read.
 std::string text_of(const std::string& path);
@@ -18,4 +18,4 @@ long number_of(const std::string& path, long otherwise);
 /// it cannot be read.
 std::vector<std::string> names_in(const std::string& directory);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

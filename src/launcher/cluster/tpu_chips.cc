@@ -5,7 +5,7 @@
 
 #include "cluster/system_file.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr long kGoogle = 0x1ae0;
@@ -28,4 +28,4 @@ TpuInventory find_tpu_chips(const std::string& root) {
   return found;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -13,7 +13,7 @@
 #include "base/split.h"
 #include "cluster/system_file.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// What the kernel says about the cgroups of this process.
@@ -134,4 +134,4 @@ int usable_cpus() {
   return std::max(1, whole < most ? whole + 1 : whole);  // std::ceil() would need libm
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

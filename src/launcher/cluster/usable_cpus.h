@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// CPUs' worth of time that the cgroups of this process allow, the tightest of all levels; empty without a limit.
 /// Understands cgroup v2 (cpu.max), v1 (cpu.cfs_quota_us) and both side by side.
@@ -24,4 +24,4 @@ std::vector<int> allowed_cpus();
 /// \throws std::system_error  the kernel refused to say.
 int usable_cpus();
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -12,7 +12,7 @@
 #include "base/whole_number.h"
 #include "cluster/slurm_lists.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
@@ -231,4 +231,4 @@ std::string in_words(const std::vector<Host>& hosts) {
   return text;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// One machine that a user named.
 struct Host {
@@ -39,4 +39,4 @@ std::vector<Host> parse_hostfile(std::string_view text, const std::string& path)
 /// 'a:4,b:2': what parse_host_list() reads.
 std::string in_words(const std::vector<Host>& hosts);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 
 #include "base/split.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::string_view kAnyBlanks = " \t\n\r\f\v";
@@ -120,4 +120,4 @@ GpuInventory visible_gpus(GpuInventory machine, const Environment& environment) 
   return under(std::move(machine), variable, environment);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "base/environment.h"
 #include "cluster/allocation.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The variable by which lrun tells a program which of a vendor's GPUs it may use: 'CUDA_VISIBLE_DEVICES',
 /// 'HIP_VISIBLE_DEVICES', 'ZE_AFFINITY_MASK'.
@@ -27,4 +27,4 @@ std::vector<std::string> split_visible_devices(const std::string& value);
 /// twice leaves none.
 GpuInventory visible_gpus(GpuInventory machine, const Environment& environment);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

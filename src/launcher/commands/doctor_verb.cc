@@ -5,7 +5,7 @@
 #include "report/doctor_text.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 int doctor_verb(const VerbRequest& request, const Environment& environment) {
   constexpr int kUnhealthy = 1;
@@ -17,4 +17,4 @@ int doctor_verb(const VerbRequest& request, const Environment& environment) {
   return is_healthy(findings) ? 0 : kUnhealthy;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

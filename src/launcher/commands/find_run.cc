@@ -7,7 +7,7 @@
 #include "base/user_error.h"
 #include "inspect/run_directory.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostNamed = 3;
@@ -71,4 +71,4 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
   throw UserError("several runs are alive", "name one: '" + command + " RUN' with " + newest_of(runs));
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

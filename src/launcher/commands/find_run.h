@@ -6,7 +6,7 @@
 
 #include "inspect/run_list.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The run that the user named: by its id, by how its id begins or ends, by the name of its job (--rdzv-id) or how that
 /// begins, or by its folder.
@@ -18,4 +18,4 @@ RunEntry run_named(const std::string& name, const std::filesystem::path& state_f
 /// has ended.
 RunEntry living_run(const std::string& name, const std::filesystem::path& state_folder, const std::string& command);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -20,7 +20,7 @@
 #include "report/timeline_html.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostRunFileBytes = std::size_t{256} * 1024 * 1024;
@@ -81,4 +81,4 @@ int report_verb(const VerbRequest& request, const Environment& environment) {
   return print(text) ? 0 : kExitRefused;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

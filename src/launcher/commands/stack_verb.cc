@@ -16,7 +16,7 @@
 #include "report/timeline.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr Duration kAnswerLimit(2000);
@@ -85,4 +85,4 @@ int stack_verb(const VerbRequest& request, const Environment& environment) {
   return print(text) ? 0 : kExitRefused;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 #include "report/status_text.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr Duration kStatusLimit(2000);
@@ -55,4 +55,4 @@ int status_verb(const VerbRequest& request, const Environment& environment) {
   return printed && silent.empty() ? 0 : kExitRefused;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

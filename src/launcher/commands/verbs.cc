@@ -4,7 +4,7 @@
 #include "report/diagnostics.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 int run_verb(const VerbRequest& request, const Environment& environment) {
   if (request.help) return print(verb_help(request.kind)) ? 0 : kExitRefused;
@@ -21,4 +21,4 @@ int run_verb(const VerbRequest& request, const Environment& environment) {
   return kExitRefused;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 #include "base/environment.h"
 #include "cli/verb_table.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Does what a verb asks for. \return the exit code.
 /// \throws UserError  the run is unknown or not fit for it.
@@ -21,4 +21,4 @@ int stack_verb(const VerbRequest& request, const Environment& environment);
 /// `lrun doctor`: 1 when something is wrong with the machine.
 int doctor_verb(const VerbRequest& request, const Environment& environment);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

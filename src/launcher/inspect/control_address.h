@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <sys/un.h>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// In the folder of a run.
 inline constexpr const char* kControlName = "control.sock";
@@ -16,4 +16,4 @@ inline sockaddr_un control_address(int folder_fd) {
   return address;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

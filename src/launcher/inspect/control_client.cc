@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "inspect/control_address.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = ControlAnswer::Kind;
@@ -91,4 +91,4 @@ ControlAnswer ask_run(const std::filesystem::path& folder, std::string_view comm
   return {Kind::kSilent, {}};
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

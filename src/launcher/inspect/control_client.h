@@ -6,7 +6,7 @@
 
 #include "base/duration.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What a run said when it was asked.
 struct ControlAnswer {
@@ -25,4 +25,4 @@ struct ControlAnswer {
 /// `limit`. Blocks; not for the launcher itself.
 ControlAnswer ask_run(const std::filesystem::path& folder, std::string_view command, Duration limit);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 
 #include "inspect/control_address.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostClients = 16;
@@ -91,4 +91,4 @@ void ControlSocket::write_to(int id) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "base/folder.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The control socket of a living run, `control.sock` in its folder: one command a line in, one line of JSON out.
 ///
@@ -52,4 +52,4 @@ class ControlSocket {
   int last_id_ = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 
 #include "plan/busy_gpus.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Severity = Finding::Severity;
@@ -96,4 +96,4 @@ void judge_gpus(const MachineFacts& facts, Findings& findings) {
   judge_peers(facts, findings);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,9 +5,9 @@
 #include "inspect/judge_machine.h"
 #include "inspect/machine_facts.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The part of judge_machine() about GPUs and their driver. Adds to `findings`.
 void judge_gpus(const MachineFacts& facts, std::vector<Finding>& findings);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 
 #include "inspect/judge_gpus.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Severity = Finding::Severity;
@@ -159,4 +159,4 @@ bool is_healthy(const std::vector<Finding>& findings) {
                      [](const Finding& finding) { return finding.severity == Severity::kNote; });
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

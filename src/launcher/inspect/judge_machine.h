@@ -5,7 +5,7 @@
 
 #include "inspect/machine_facts.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Something about a machine that keeps training from working, or from working well, and what to do about it.
 struct Finding {
@@ -28,4 +28,4 @@ std::vector<Finding> judge_machine(const MachineFacts& facts);
 /// True when there is nothing but notes.
 bool is_healthy(const std::vector<Finding>& findings);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

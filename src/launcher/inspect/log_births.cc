@@ -5,7 +5,7 @@
 
 #include <system_error>
 
-namespace lrun {
+namespace lrun::launcher {
 
 std::int64_t first_output_ms(const std::filesystem::path& rank_folder) {
   std::int64_t first = 0;
@@ -23,4 +23,4 @@ std::int64_t first_output_ms(const std::filesystem::path& rank_folder) {
   return first;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 
 #include "cluster/allocation.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Room on a file system; total 0: it could not be asked.
 struct Room {
@@ -82,4 +82,4 @@ struct MachineFacts {
   bool operator==(const MachineFacts&) const = default;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

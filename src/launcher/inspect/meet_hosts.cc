@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -133,4 +133,4 @@ std::vector<PeerFacts> meet_hosts(const std::vector<std::string>& hosts, Duratio
   return peers;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include "base/duration.h"
 #include "inspect/machine_facts.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The addresses that a name means here, numeric; empty when it means nothing. `timed_out` says that nobody answered
 /// within `limit`. Asked in a process of its own: a name service can hang. One thread.
@@ -16,4 +16,4 @@ std::vector<std::string> resolve(const std::string& name, Duration limit, bool& 
 /// a refused connection comes from a living host through an open way. One thread.
 std::vector<PeerFacts> meet_hosts(const std::vector<std::string>& hosts, Duration limit);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

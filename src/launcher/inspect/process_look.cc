@@ -14,7 +14,7 @@
 #include "base/process_stat.h"
 #include "inspect/system_call.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostFileBytes = std::size_t{1024} * 1024;
@@ -90,4 +90,4 @@ bool runs_python(pid_t pid) {
   return program.starts_with("python") || read_proc(pid, "maps").find("/libpython") != std::string::npos;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

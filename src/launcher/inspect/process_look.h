@@ -9,7 +9,7 @@
 
 #include "inspect/stack_sample.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The process to look at for a rank: itself, or, while it is a shell or wrapper that only waits for its one child,
 /// that child, and so on. From /proc.
@@ -21,4 +21,4 @@ StackSample look_at_process(pid_t pid);
 /// True when the process has an interpreter of Python in it.
 bool runs_python(pid_t pid);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -2,7 +2,7 @@
 
 #include <sys/types.h>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A rank and the process that it is.
 struct RankProcess {
@@ -12,4 +12,4 @@ struct RankProcess {
   bool operator==(const RankProcess&) const = default;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

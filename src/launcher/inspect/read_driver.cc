@@ -10,7 +10,7 @@
 #include "cluster/nvml_library.h"
 #include "cluster/system_file.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -114,4 +114,4 @@ bool has_nvidia_hardware(const std::string& root) {
   return false;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -24,7 +24,7 @@
 #include "inspect/read_driver.h"
 #include "inspect/run_directory.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr Duration kNameLimit(2000);
@@ -138,4 +138,4 @@ MachineFacts read_machine(const std::vector<std::string>& hosts, const Environme
   return facts;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -18,7 +18,7 @@
 #include "base/replaced_file.h"
 #include "base/small_file.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr const char* kLockName = "lock";
@@ -191,4 +191,4 @@ void prune_runs(const Folder& state_folder, std::size_t kept, std::size_t tolera
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

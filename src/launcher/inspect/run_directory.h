@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "base/folder.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Where runs are kept: $LRUN_STATE, else ~/.local/state/lrun, else /tmp/lrun-<user id>.
 std::filesystem::path state_folder(const Environment& environment);
@@ -67,4 +67,4 @@ bool is_stale(const std::filesystem::path& run_directory);
 /// ignored: the next run tries again.
 void prune_runs(const Folder& state_folder, std::size_t kept, std::size_t tolerated);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 
 #include "inspect/run_directory.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::string_view kUnnamed = "none";  // torchrun's word
@@ -60,4 +60,4 @@ std::vector<RunEntry> runs_named(const std::vector<RunEntry>& runs, std::string_
   return called.empty() ? found : called;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

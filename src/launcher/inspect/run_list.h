@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A run that left a folder.
 struct RunEntry {
@@ -28,4 +28,4 @@ std::vector<RunEntry> list_runs(const std::filesystem::path& state_folder);
 /// ends with it or whose job's name begins with it. Pure.
 std::vector<RunEntry> runs_named(const std::vector<RunEntry>& runs, std::string_view name);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -17,7 +17,7 @@
 #include "base/whole_number.h"
 #include "process/descendants.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// One part of so many may pass with looking for one question, and for all users' together.
@@ -96,4 +96,4 @@ std::optional<RunSockets> RunProcesses::sockets() {
   return sockets;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

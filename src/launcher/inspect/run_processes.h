@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "store/client_shares.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Everything below this process: a run's workers, and what they have started. Looks through /proc, which takes
 /// milliseconds where there are hundreds of processes, and so for a question at most a tenth of the time. One thread.
@@ -29,4 +29,4 @@ class RunProcesses {
   SteadyTime sockets_again_{};
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

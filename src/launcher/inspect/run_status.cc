@@ -4,7 +4,7 @@
 
 #include "base/json_text.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -78,4 +78,4 @@ std::optional<RunStatus> run_status_from_json(std::string_view text) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

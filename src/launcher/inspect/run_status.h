@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// One worker of a living run.
 struct WorkerStatus {
@@ -48,4 +48,4 @@ std::string to_json(const RunStatus& status);
 /// Empty when `text` is not such an object or holds a value out of its range.
 std::optional<RunStatus> run_status_from_json(std::string_view text);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 
 #include "verdict/collective_name.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Frames = std::vector<StackFrame>;
@@ -138,4 +138,4 @@ std::vector<StackGroup> fold_stacks(const std::vector<StackSample>& samples) {
   return groups;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 
 #include "inspect/stack_sample.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Ranks that are at the same place.
 struct StackGroup {
@@ -23,4 +23,4 @@ struct StackGroup {
 /// collective operation, called from the same place, are together whatever they do inside of it. Pure.
 std::vector<StackGroup> fold_stacks(const std::vector<StackSample>& samples);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

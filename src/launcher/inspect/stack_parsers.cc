@@ -7,7 +7,7 @@
 #include "base/split.h"
 #include "verdict/python_traceback.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
@@ -147,4 +147,4 @@ std::vector<StackFrame> parse_faulthandler(std::string_view text) {
   return frames;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 
 #include "inspect/stack_sample.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What other programs print about stacks, as frames, innermost first. Pure; what is not understood is left out, at
 /// most 64 frames of at most 300 bytes are kept.
@@ -23,4 +23,4 @@ std::vector<StackFrame> parse_py_spy(std::string_view text);
 /// '  File "train.py", line 12 in step'.
 std::vector<StackFrame> parse_faulthandler(std::string_view text);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// One call of a stack.
 struct StackFrame {
@@ -33,4 +33,4 @@ struct StackSample {
   bool operator==(const StackSample&) const = default;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

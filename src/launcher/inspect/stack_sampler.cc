@@ -13,7 +13,7 @@
 #include "inspect/stack_parsers.h"
 #include "process/program_path.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostTracebackBytes = std::size_t{256} * 1024;
@@ -209,4 +209,4 @@ void StackSampler::job_done(Job& job) {
   next_ = loop_.after(Duration::zero(), [this] { begin_more(); });
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

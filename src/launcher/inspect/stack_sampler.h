@@ -15,7 +15,7 @@
 #include "inspect/stack_sample.h"
 #include "process/tool_run.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The programs that read stacks; the path of each, or empty where it is not installed.
 struct StackTools {
@@ -86,4 +86,4 @@ class StackSampler {
 /// \param brief  only what a sentence needs: within 5 seconds
 ToolRequest stack_request(const std::vector<RankProcess>& processes, bool brief);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// The sockets whose other end is `port`, as their links in /proc/PID/fd read: 'socket:[4711]'.
@@ -49,4 +49,4 @@ std::vector<pid_t> connected_to(int port, const std::vector<pid_t>& pids) {
   return connected;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

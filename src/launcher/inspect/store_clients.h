@@ -4,9 +4,9 @@
 
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Those of `pids` that have a TCP connection to `port` of this host, found in /proc. In the order given.
 std::vector<pid_t> connected_to(int port, const std::vector<pid_t>& pids);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

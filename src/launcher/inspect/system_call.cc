@@ -5,7 +5,7 @@
 
 #include <charconv>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 struct KnownCall {
@@ -101,4 +101,4 @@ bool waits_for_descriptor(long number) {
   return call != nullptr && call->descriptor_first;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The system call in which a thread waits.
 struct SystemCall {
@@ -24,4 +24,4 @@ std::string system_call_name(long number);
 /// True when the first argument is a descriptor: read, write, recv, ….
 bool waits_for_descriptor(long number);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 
 Console::Console(EventLoop& loop, int fd, std::size_t limit_bytes, Events events)
     : loop_(loop), descriptor_(fd), limit_(limit_bytes), events_(std::move(events)) {}
@@ -138,4 +138,4 @@ void Console::refused(int error) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

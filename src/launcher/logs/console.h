@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "logs/output_queue.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Whole lines of many writers on one console, in the order in which they were appended.
 ///
@@ -149,4 +149,4 @@ class Console {
   EventLoop::Watch writable_;  ///< armed while the console does not take more
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

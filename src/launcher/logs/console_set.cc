@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 ConsoleSet::ConsoleSet(EventLoop& loop, const LogOptions& options, Events events)
     : loop_(loop),
@@ -97,4 +97,4 @@ bool ConsoleSet::flush(Duration limit) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

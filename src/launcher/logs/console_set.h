@@ -9,7 +9,7 @@
 #include "logs/console.h"
 #include "logs/log_options.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The consoles of stdout and stderr; one for both where both are the same terminal, pipe or file, so that their lines
 /// stay whole and in order.
@@ -55,4 +55,4 @@ class ConsoleSet {
   EventLoop::Timer flush_limit_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

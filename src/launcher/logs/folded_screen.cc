@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Whether the text surely takes one row: a character beyond ASCII may be two columns wide, and of control characters
@@ -48,4 +48,4 @@ std::string FoldedScreen::redraw(const std::vector<Line>& lines, Size size) cons
   return sequences;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

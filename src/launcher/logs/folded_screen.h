@@ -8,7 +8,7 @@
 
 #include "base/console_descriptor.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Remembers which folded lines stand at the end of a terminal, a row each, so that ranks whose copies came later can
 /// be added to the line that is already there instead of a second one. Pure: gives the control sequences.
@@ -41,4 +41,4 @@ class FoldedScreen {
   Size size_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr int kTab = 8;
@@ -84,4 +84,4 @@ void ForeignLine::take(std::string_view bytes, int columns) {
   if (!can_be_drawn_) leave();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

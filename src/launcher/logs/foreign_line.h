@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The unfinished line at the end of a terminal on which a program of its own draws, such as a debugger's prompt with
 /// what a person has typed behind it: enough to be wiped before other lines and to be drawn again after them. A value.
@@ -39,4 +39,4 @@ class ForeignLine {
   bool can_be_drawn_ = true;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

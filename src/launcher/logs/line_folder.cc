@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 void insert(std::vector<int>& ranks, int rank) {
@@ -93,4 +93,4 @@ std::string rank_ranges(const std::vector<int>& ranks) {
   return text;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

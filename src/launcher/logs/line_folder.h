@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Shows a line that several ranks print once, with all of their ranks in front.
 ///
@@ -78,4 +78,4 @@ class LineFolder {
 /// '0-3,7' for {0, 1, 2, 3, 7}; ascending ranks.
 std::string rank_ranges(const std::vector<int>& ranks);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

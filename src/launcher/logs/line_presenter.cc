@@ -10,7 +10,7 @@
 #include "logs/rank_prefix.h"
 #include "logs/terminal_text.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr Duration kFoldWindow(250);
@@ -174,4 +174,4 @@ void LinePresenter::follow_live(LogSource& source) {
                              console_.descriptor().size().columns - static_cast<int>(source.plain_prefix.size()) - 1);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -15,7 +15,7 @@
 #include "logs/log_options.h"
 #include "logs/log_worker.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Gives one console the lines of its sources as they are to look there: prefixes, folding, times, progress bars.
 ///
@@ -78,4 +78,4 @@ class LinePresenter {
   std::string scratch_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -1,6 +1,6 @@
 #include "logs/line_splitter.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 void LineSplitter::forget() {
   constexpr std::size_t kWorthKeeping = 4096;  // an ordinary line: the next one needs it again
@@ -11,4 +11,4 @@ void LineSplitter::forget() {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Cuts one stream of bytes into lines, in bounded memory.
 ///
@@ -76,4 +76,4 @@ class LineSplitter {
   std::string held_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

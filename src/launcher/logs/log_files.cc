@@ -7,7 +7,7 @@
 
 #include "base/appended_file.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 LogFiles::LogFiles(const LogOptions& options, Warning warning) : options_(options), warning_(std::move(warning)) {
   begin_attempt();
@@ -57,4 +57,4 @@ void LogFiles::refused(const RankLogFile& file, int error) {
                        file.path().string(), file_refusal_in_words(error)));
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -10,7 +10,7 @@
 #include "logs/log_options.h"
 #include "logs/log_worker.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The files of one attempt: one a rank and stream, and the copies of lines that a filter picks out.
 ///
@@ -60,4 +60,4 @@ class LogFiles {
   bool warned_ = false;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 
 #include "base/duration.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What becomes of the workers' output, decided by the plan. A value.
 struct LogOptions {
@@ -45,4 +45,4 @@ struct LogRoute {
   bool operator==(const LogRoute&) const = default;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

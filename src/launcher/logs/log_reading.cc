@@ -6,7 +6,7 @@
 
 #include "logs/log_router_implementation.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 namespace {
 
@@ -137,4 +137,4 @@ void LogRouter::Implementation::give_back_memory() {
   consoles_.rest();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include "logs/rank_prefix.h"
 #include "logs/terminal_text.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 namespace {
 
@@ -220,4 +220,4 @@ bool LogRouter::flush(Duration limit) {
   return everything;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -16,7 +16,7 @@
 #include "logs/log_options.h"
 #include "logs/tail_buffer.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What the router tells its owner, each in the loop's thread, often from inside a call of the owner (worker_ended()
 /// of a worker whose pipes are at their end calls `drained` before it returns). A callback may call the router, but
@@ -115,4 +115,4 @@ class LogRouter {
   std::unique_ptr<Implementation> implementation_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

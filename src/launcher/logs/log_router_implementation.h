@@ -17,7 +17,7 @@
 #include "logs/log_worker.h"
 #include "logs/readable_set.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The router's parts and how they are joined. Setting up is in log_router.cc, moving bytes in log_reading.cc.
 class LogRouter::Implementation {
@@ -84,4 +84,4 @@ class LogRouter::Implementation {
   std::size_t last_read_ = 0;            ///< bytes of the last read
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -13,7 +13,7 @@
 #include "logs/rank_log_file.h"
 #include "logs/tail_buffer.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 struct LogWorker;
 
@@ -63,4 +63,4 @@ struct LogWorker {
   EventLoop::Timer drain_deadline;  ///< armed while a grandchild holds a pipe
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

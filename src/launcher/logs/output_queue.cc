@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 
 void OutputQueue::consume(std::size_t count) {
   begin_ += count;
@@ -38,4 +38,4 @@ void OutputQueue::grow(std::size_t count) {
   end_ = queued;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

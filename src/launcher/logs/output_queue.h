@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Bytes in order, added at the end and taken from the front: one block that grows on demand and is given back.
 class OutputQueue {
@@ -35,4 +35,4 @@ class OutputQueue {
   std::size_t end_ = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

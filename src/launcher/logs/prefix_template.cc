@@ -2,7 +2,7 @@
 
 #include <optional>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 bool begins_name(char letter) {
@@ -54,4 +54,4 @@ std::string expand_prefix(std::string_view text, const PrefixFacts& facts) {
   return result;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

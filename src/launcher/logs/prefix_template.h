@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What a template of line prefixes can name.
 struct PrefixFacts {
@@ -17,4 +17,4 @@ struct PrefixFacts {
 /// string.Template.safe_substitute() does for torchrun: '$$' is '$', and any other name stays as it is.
 std::string expand_prefix(std::string_view text, const PrefixFacts& facts);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -10,7 +10,7 @@
 
 #include "base/appended_file.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 int RankLogFile::open_at(const Folder& folder, std::string place) {
   folder_ = &folder;
@@ -118,4 +118,4 @@ std::string end_of_file(const std::filesystem::path& path, std::size_t most) {
   return text;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "base/folder.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// One stream of one rank as a file, byte for byte.
 ///
@@ -65,4 +65,4 @@ class RankLogFile {
 /// The last `most` bytes of a file, from the first whole line on; empty when it cannot be read.
 std::string end_of_file(const std::filesystem::path& path, std::size_t most);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

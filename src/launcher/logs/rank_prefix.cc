@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace lrun {
+namespace lrun::launcher {
 
 int rank_width(int world_size) {
   int width = 1;
@@ -20,4 +20,4 @@ std::string rank_prefix(int rank, int width, bool colour) {
                      width);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

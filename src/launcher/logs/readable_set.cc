@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -149,4 +149,4 @@ void ReadableSet::make_busy(Entry& entry) {
   if (entry.busy) ++busy_;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

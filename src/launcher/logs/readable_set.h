@@ -9,7 +9,7 @@
 #include "base/event_loop.h"
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Many descriptors that are watched, and can be paused, as one.
 ///
@@ -60,4 +60,4 @@ class ReadableSet {
   EventLoop::Timer busy_timer_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

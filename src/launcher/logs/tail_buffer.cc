@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace lrun {
+namespace lrun::launcher {
 
 namespace {
 
@@ -187,4 +187,4 @@ std::size_t TailBuffer::memory_bytes() const {
   return out_.bytes.capacity() + err_.bytes.capacity() + runs_.capacity() * sizeof(Run);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

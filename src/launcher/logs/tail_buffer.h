@@ -8,7 +8,7 @@
 
 #include "base/log_stream.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// One of the last lines that a worker printed, without its newline.
 struct TailLine {
@@ -71,4 +71,4 @@ class TailBuffer {
   std::vector<Run> runs_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -12,7 +12,7 @@
 
 #include "base/process_stat.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kStep = 4096;
@@ -161,4 +161,4 @@ void TerminalRelay::end() {
   if (const auto ended = std::exchange(events_.ended, nullptr)) ended();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 #include "logs/output_queue.h"
 #include "process/pty.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// lrun's own terminal lent to one program: the program gets a terminal of its own, as it would from a shell, and every
 /// key and byte is passed between the two. Meanwhile Ctrl-C and Ctrl-Z are the program's.
@@ -76,4 +76,4 @@ class TerminalRelay {
   Direction to_screen_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

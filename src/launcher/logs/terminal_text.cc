@@ -5,7 +5,7 @@
 
 #include "base/utf8.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Length of "intermediate bytes, then one final byte" from `start` on; a control or non-ASCII byte is not part of it.
@@ -64,4 +64,4 @@ std::string fitted(std::string_view text, int columns) {
   return std::string(text);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

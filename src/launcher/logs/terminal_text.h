@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A worker's text as it may be shown inside lrun's own output: it cannot move the cursor, change colours or hide text.
 /// Escape sequences (CSI, OSC and two-byte ones) are left out; invalid UTF-8 becomes U+FFFD; other control characters
@@ -14,4 +14,4 @@ std::string terminal_safe(std::string_view text);
 /// when something was cut off, colours end.
 std::string fitted(std::string_view text, int columns);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -18,7 +18,7 @@
 #include "run/end_facts.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = NodeFrame::Kind;
@@ -389,4 +389,4 @@ int Head::code_of_run() const {
   return spoke->end->shell_code();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -22,7 +22,7 @@
 #include "report/hosts_text.h"
 #include "supervise/signal_source.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The head of a run on several hosts: starts a launcher on each, tells them where to meet once all have answered,
 /// shows what they say and what the workers print, passes signals on, and waits for all of them. It has no workers
@@ -123,4 +123,4 @@ class Head {
   EventLoop::Timer unfinished_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

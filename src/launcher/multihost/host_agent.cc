@@ -29,7 +29,7 @@
 #include "store/send_buffer.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = NodeFrame::Kind;
@@ -353,4 +353,4 @@ class NodeServer {
 
 int serve_node() { return NodeServer().run(); }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The launcher of one host of a job that somebody started elsewhere: takes its order from standard input, runs it in a
 /// child process, and passes on what comes of it on standard output, as NodeFrames. The end of standard input is the
@@ -8,4 +8,4 @@ namespace lrun {
 /// child.
 int serve_node();
 
-}  // namespace lrun
+}  // namespace lrun::launcher

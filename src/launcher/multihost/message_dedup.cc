@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostKept = std::size_t{64} * 1024;
@@ -59,4 +59,4 @@ std::string MessageDedup::tell(const std::string& text) {
   return text;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

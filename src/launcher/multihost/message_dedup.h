@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Which of the words that the launchers of a job say are shown, so that each thing is told once. All of them tell what
 /// happens to the job: those of the first host that is connected are shown, the others' are kept for the case that it
@@ -53,4 +53,4 @@ class MessageDedup {
   std::set<std::string> told_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

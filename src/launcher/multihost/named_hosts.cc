@@ -18,7 +18,7 @@
 #include "plan/host_place.h"
 #include "plan/host_workers.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostHostfileBytes = std::size_t{8} << 20U;
@@ -139,4 +139,4 @@ std::vector<bool> which_are_here(const std::vector<Host>& hosts) {
   return here;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "cluster/user_hosts.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The hosts that the user names, less those that --include and --exclude leave out; empty: none are named. Reads the
 /// hostfile.
@@ -22,4 +22,4 @@ void select_devices_here(const LaunchRequest& request, Allocation& allocation);
 /// Which of the hosts are this machine and need no ssh.
 std::vector<bool> which_are_here(const std::vector<Host>& hosts);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -16,7 +16,7 @@
 #include "remote/node_frames.h"
 #include "store/send_buffer.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = NodeFrame::Kind;
@@ -110,4 +110,4 @@ class RelayServer {
 
 int serve_relay() { return RelayServer().run(); }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The lrun of a host through which the head of a run reaches others: takes NodeFrames from standard input, connects to
 /// the hosts that they name and to the launcher of its own one (HostRelay), and passes on what these say on standard
@@ -8,4 +8,4 @@ namespace lrun {
 /// and what has not ended three seconds later is ended. \return the exit code.
 int serve_relay();
 
-}  // namespace lrun
+}  // namespace lrun::launcher

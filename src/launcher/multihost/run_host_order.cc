@@ -16,7 +16,7 @@
 #include "run/run_request.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 void take_environment(const NodeOrder& order) {
@@ -98,4 +98,4 @@ int run_host_order(const NodeOrder& order, const NodeStart& start) {
   return kExitRefused;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 #include "remote/node_frames.h"
 #include "report/head_channel.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What a node gets to know when the job is to begin.
 struct NodeStart {
@@ -17,4 +17,4 @@ struct NodeStart {
 /// environment is replaced. \return the exit code of lrun.
 int run_host_order(const NodeOrder& order, const NodeStart& start);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

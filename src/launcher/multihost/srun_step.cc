@@ -15,7 +15,7 @@
 #include "report/diagnostics.h"
 #include "supervise/signal_source.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr Duration kLookAtStep(50);
@@ -118,4 +118,4 @@ int watch_srun_step(const std::string& path, const std::vector<std::string>& com
   return Step(path, command, token).run();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Runs srun and waits for it, in the place of becoming it: what the job came to without nodes that were lost is told
 /// by its launchers (OutcomeReader) and not by srun's code. Signals sent to this lrun go to srun, which ends with it.
@@ -13,4 +13,4 @@ namespace lrun {
 /// \throws std::system_error  srun cannot be started.
 int watch_srun_step(const std::string& path, const std::vector<std::string>& command, const std::string& token);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -31,7 +31,7 @@
 #include "run/join_job.h"
 #include "run/run_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Options that are the head's alone.
@@ -189,4 +189,4 @@ int run_on_hosts(ParsedCommandLine parsed, const std::vector<Host>& hosts, const
   return run_request(request, allocation, environment, of_workers);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include "cli/parse_args.h"
 #include "cluster/user_hosts.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Runs what was asked for on these hosts: shows the plan, runs it here where this is the only host, or starts one
 /// launcher a host. \param hosts  not empty.
@@ -14,4 +14,4 @@ namespace lrun {
 /// \throws UserError  options contradict each other.
 int run_on_hosts(ParsedCommandLine parsed, const std::vector<Host>& hosts, const Environment& environment);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -20,7 +20,7 @@
 #include "run/join_job.h"
 #include "store/listening_socket.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// What the job's script asked for its own tasks, and srun would read as asked for each launcher: of four GPUs, one for
@@ -74,4 +74,4 @@ int start_through_srun(int nodes, const std::vector<std::string>& argv, const La
   return watch_srun_step(srun, command, token);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

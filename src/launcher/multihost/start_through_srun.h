@@ -7,7 +7,7 @@
 #include "cluster/allocation.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Becomes what starts one launcher on each of `nodes` nodes of the cluster's job, with the arguments of this one; they
 /// then parse, detect and plan, each on its node. Where the run can go on without a node it waits for that starter, so
@@ -16,4 +16,4 @@ namespace lrun {
 int start_through_srun(int nodes, const std::vector<std::string>& argv, const LaunchRequest& request,
                        const Allocation& allocation, const Environment& environment);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include "base/nearest.h"
 #include "base/user_error.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 void check_name(const std::string& name) {
@@ -47,4 +47,4 @@ Setting<std::string> choose_backend(const Setting<std::string>& asked, const std
   return asked;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

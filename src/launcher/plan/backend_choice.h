@@ -5,7 +5,7 @@
 #include "cluster/allocation.h"
 #include "plan/setting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The engine of the collectives: what was asked, else 'nccl' on GPUs, 'shm' on the CPUs of one node and 'shm+gloo' on
 /// those of several, 'xla' on TPUs. `accelerator` is resolved: 'cpu', 'gpu' or 'tpu'.
@@ -13,4 +13,4 @@ namespace lrun {
 Setting<std::string> choose_backend(const Setting<std::string>& asked, const std::string& accelerator, int num_nodes,
                                     GpuVendor vendor = GpuVendor::kNvidia);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

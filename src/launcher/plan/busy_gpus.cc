@@ -1,6 +1,6 @@
 #include "plan/busy_gpus.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 std::string why_busy(const Gpu& gpu) {
   if (gpu.processes.empty()) return {};
@@ -34,4 +34,4 @@ std::string busy_hint(const AllocatedNode& node, std::size_t wanted, bool taken)
   return taken ? "no GPU is free" : "no GPU is free; '--share-gpus' uses busy ones too";
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

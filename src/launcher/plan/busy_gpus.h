@@ -5,7 +5,7 @@
 
 #include "cluster/allocation.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// 'process 4242 (python3) uses 30000 MiB of it, and 2 others'; empty when nobody computes on the GPU.
 std::string why_busy(const Gpu& gpu);
@@ -17,4 +17,4 @@ bool is_taken(const Gpu& gpu);
 /// for them.
 std::string busy_hint(const AllocatedNode& node, std::size_t wanted, bool taken);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "base/rank_list.h"
 #include "base/user_error.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Cores = std::vector<Core>;
@@ -207,4 +207,4 @@ const char* name_of(Binding binding) {
   return "none";
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

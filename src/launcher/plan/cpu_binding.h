@@ -7,7 +7,7 @@
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Gives every worker of `node` its CPUs and sets its threads, by what is close to its devices:
 ///
@@ -33,4 +33,4 @@ std::vector<std::string> binding_lines(const NodePlan& node);
 /// 'core', 'numa', …
 const char* name_of(Binding binding);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

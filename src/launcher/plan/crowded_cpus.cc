@@ -9,7 +9,7 @@
 #include "base/whole_number.h"
 #include "plan/device_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string count_in_words(std::int64_t count, std::string_view what) {
@@ -49,4 +49,4 @@ std::string warn_about_crowded_cpus(const LaunchPlan& plan, int cpus, const Envi
       threads, who, count_in_words(threads * devices, "thread"), where, std::max<std::int64_t>(1, cpus / devices));
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include "base/environment.h"
 #include "plan/launch_plan.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// So many workers, or threads that OMP_NUM_THREADS asks for, may share a CPU before they are warned of: a few on a
 /// laptop are a trial, and 64 on two CPUs a mistake.
@@ -15,4 +15,4 @@ inline constexpr int kMostPerCpu = 4;
 /// empty: neither. `cpus` are those that may be used. On GPUs and TPUs workers may be more.
 std::string warn_about_crowded_cpus(const LaunchPlan& plan, int cpus, const Environment& environment);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

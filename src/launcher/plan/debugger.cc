@@ -4,7 +4,7 @@
 
 #include "plan/python_program.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 std::vector<std::string> below_debugger(std::vector<std::string> program) {
   if (is_python(program.front())) {
@@ -21,4 +21,4 @@ std::vector<std::string> below_debugger(std::vector<std::string> program) {
   return program;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -10,7 +10,7 @@
 #include "plan/personality.h"
 #include "plan/tpu_choice.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = DeviceRequest::Kind;
@@ -298,4 +298,4 @@ DeviceChoice choose_devices(const LaunchRequest& request, const AllocatedNode& n
   return choice;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

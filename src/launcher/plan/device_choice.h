@@ -8,7 +8,7 @@
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The devices of one node and what follows from them.
 struct DeviceChoice {
@@ -42,4 +42,4 @@ bool is_usable(const Gpu& gpu);
 /// With accelerator 'tpu' devices are chips: see choose_tpu_chips().
 DeviceChoice choose_devices(const LaunchRequest& request, const AllocatedNode& node);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "base/user_error.h"
 #include "base/whole_number.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = DeviceRequest::Kind;
@@ -96,4 +96,4 @@ DeviceRequest read_processes(const Setting<std::string>& nproc_per_node) {
                   near ? "did you mean '" + *near + "'?" : kAllowedProcesses);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "cluster/allocation.h"
 #include "plan/setting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What --devices or --nproc-per-node says, read but not yet held against a machine.
 struct DeviceRequest {
@@ -45,4 +45,4 @@ std::string origin_of_host(const std::string& origin, const std::string& host);
 /// node1:8'.
 std::string as_written(const Setting<std::string>& setting);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

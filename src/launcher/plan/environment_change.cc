@@ -6,7 +6,7 @@
 #include "base/user_error.h"
 #include "plan/worker_environment.h"
 
-namespace lrun {
+namespace lrun::launcher {
 std::string as_written(const EnvironmentChange& change) {
   const std::string between = change.source == Source::kFlag ? " " : " = ";
   return change.origin + between + change.name +
@@ -59,4 +59,4 @@ std::vector<std::string> warn_about_missing(const Environment& base, const std::
   return warnings;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

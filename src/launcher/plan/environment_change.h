@@ -6,7 +6,7 @@
 #include "base/environment.h"
 #include "plan/setting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// One variable that workers are to have otherwise than lrun itself.
 struct EnvironmentChange {
@@ -43,4 +43,4 @@ bool is_wanted(const std::vector<EnvironmentChange>& changes, std::string_view n
 /// One line for each variable that is to be passed on and is not there.
 std::vector<std::string> warn_about_missing(const Environment& base, const std::vector<EnvironmentChange>& changes);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "base/user_error.h"
 #include "cluster/visible_gpus.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// What CUDA_VISIBLE_DEVICES of each worker is without GPUs of our own choice, as torchrun's --virtual-local-rank: the
@@ -85,4 +85,4 @@ void choose_visibility(LaunchPlan& plan, const std::vector<DeviceChoice>& choice
   set_visible_devices(plan, choices, environment);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Decides which GPUs every worker of `plan` sees, and whether each sees only its own; `choices` are those of the
 /// plan's nodes, in their order. Sets isolate_gpus, and of nodes and workers what belongs to the vendor's variable.
@@ -15,4 +15,4 @@ namespace lrun {
 void choose_visibility(LaunchPlan& plan, const std::vector<DeviceChoice>& choices, const LaunchRequest& request,
                        const Environment& environment);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "base/user_error.h"
 #include "plan/strategy_choice.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// A value of the user's is kept; of the controllers it is the one that there is.
@@ -116,4 +116,4 @@ void check_horovod(const Environment& environment, bool shown, LaunchPlan& plan)
   if (!note.empty() && (shown || !plan.rendezvous)) plan.notes.push_back(note);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

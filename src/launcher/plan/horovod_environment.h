@@ -5,7 +5,7 @@
 
 #include "plan/worker_environment.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What a worker gets besides kContract where the strategy is horovod, in the order of the manual: where it is, in the
 /// names that Horovod reads, and where it meets the others.
@@ -46,4 +46,4 @@ std::string horovod_note(int world_size);
 /// cannot.
 void check_horovod(const Environment& environment, bool shown, LaunchPlan& plan);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

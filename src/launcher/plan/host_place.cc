@@ -6,7 +6,7 @@
 #include "plan/device_request.h"
 #include "plan/host_workers.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 template <class T>
@@ -105,4 +105,4 @@ Allocation allocation_of_hosts(const LaunchRequest& request, const std::vector<H
   return allocation;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "cluster/user_hosts.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// True when the user says on which hosts the run is to be.
 bool names_hosts(const LaunchRequest& request);
@@ -30,4 +30,4 @@ std::string devices_origin_of(const LaunchRequest& request, const Host& host);
 /// \param here  this host
 Allocation allocation_of_hosts(const LaunchRequest& request, const std::vector<Host>& hosts, const AllocatedNode& here);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -12,7 +12,7 @@
 #include "plan/host_place.h"
 #include "plan/personality.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 int total_slots(const std::vector<Host>& hosts) {
@@ -173,4 +173,4 @@ void refuse_total_of_unnamed_nodes(const LaunchRequest& request) {
       fmt::format("write '--devices {}' for {} on each node, or name them with '-H a:4,b:4'", *number, *number));
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include "cluster/user_hosts.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// True when all hosts have a number of workers, false when none has.
 /// \throws UserError  only some have one.
@@ -26,4 +26,4 @@ std::vector<Host> used_hosts(std::vector<Host> hosts, const LaunchRequest& reque
 /// \throws UserError  horovodrun's -np, of all nodes together, in a run whose other nodes are not named.
 void refuse_total_of_unnamed_nodes(const LaunchRequest& request);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "base/numeric_address.h"
 #include "base/user_error.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 bool names_place(const LaunchRequest& request) {
@@ -320,4 +320,4 @@ std::string describe_place(const LaunchRequest& request, const Allocation& alloc
   return text + ")";
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

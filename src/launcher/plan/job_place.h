@@ -5,7 +5,7 @@
 #include "cluster/allocation.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// `request` leaves it to Slurm which launchers are one run. torchrun never does: its users name nodes and endpoint
 /// themselves, also inside of an allocation.
@@ -33,4 +33,4 @@ LaunchRequest placed(LaunchRequest request, const Allocation& allocation);
 /// What was found of the job and which variables told it, for -v: one line; empty: no manager's job.
 std::string describe_place(const LaunchRequest& request, const Allocation& allocation);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

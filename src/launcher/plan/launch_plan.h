@@ -15,7 +15,7 @@
 #include "plan/rendezvous_plan.h"
 #include "plan/stop_signals.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A device of one node as a worker gets it.
 struct DeviceId {
@@ -112,4 +112,4 @@ inline bool speaks_for_node(const LaunchPlan& plan) {
   return !plan.is_of_one_rank || plan.nodes.front().workers.front().local_rank == 0;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

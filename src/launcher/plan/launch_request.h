@@ -11,7 +11,7 @@
 #include "plan/setting.h"
 #include "plan/worker_setup.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 enum class Compat { kLrun, kTorchrun, kHorovodrun };
 /// What part of the machine a worker may run on; see bind_workers().
@@ -77,4 +77,4 @@ struct LaunchRequest {
   bool operator==(const LaunchRequest&) const = default;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -22,7 +22,7 @@
 #include "plan/tpu_choice.h"
 #include "plan/worker_command.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 // A typing mistake must not become a plan of gigabytes.
@@ -385,4 +385,4 @@ LaunchPlan make_plan(const LaunchRequest& asked, const Environment& environment,
   return plan;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

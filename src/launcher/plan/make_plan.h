@@ -8,7 +8,7 @@
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What the plan of `request` can depend on.
 Questions questions_of(const LaunchRequest& request, const Environment& environment);
@@ -20,4 +20,4 @@ Questions questions_of(const LaunchRequest& request, const Environment& environm
 LaunchPlan make_plan(const LaunchRequest& request, const Environment& environment, const Allocation& allocation,
                      const ProgramFacts& program, std::string run_id);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include "base/whole_number.h"
 #include "cluster/outer_launcher.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 std::string warn_about_outer_run(const LaunchRequest& request, const Environment& environment) {
   if (request.nested || !is_worker(environment)) return {};
@@ -20,4 +20,4 @@ std::string warn_about_outer_run(const LaunchRequest& request, const Environment
       run, *ranks);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

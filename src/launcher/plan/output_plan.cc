@@ -5,7 +5,7 @@
 #include "base/user_error.h"
 #include "plan/launch_plan.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr const char* kTorchrunPrefix = "[${role_name}${local_rank}]:";
@@ -82,4 +82,4 @@ StreamRoute route_of(const OutputPlan& plan, const WorkerPlan& worker, LogStream
   return {Way::kTakenOver, file, shown};
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

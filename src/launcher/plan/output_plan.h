@@ -10,7 +10,7 @@
 #include "plan/personality.h"
 #include "plan/rank_streams.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 struct WorkerPlan;
 
@@ -62,4 +62,4 @@ std::string_view name_of_console(const OutputPlan& plan);
 
 StreamRoute route_of(const OutputPlan& plan, const WorkerPlan& worker, LogStream stream);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "plan/rank_streams.h"
 #include "plan/setting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// How lines that lrun takes over look on the console.
 enum class ConsoleMode {
@@ -34,4 +34,4 @@ struct OutputRequest {
   bool operator==(const OutputRequest&) const = default;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

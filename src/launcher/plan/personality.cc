@@ -2,7 +2,7 @@
 
 #include "plan/strategy_choice.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 Personality personality_of(Compat compat) {
   Personality personality;
@@ -33,4 +33,4 @@ Personality personality_of(Compat compat) {
   return personality;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The defaults in which lrun, torchrun and horovodrun differ, as one value in the plan: logs, supervise and report
 /// read it and never ask which command was typed.
@@ -42,4 +42,4 @@ struct Personality {
 /// The personality of a command line.
 Personality personality_of(Compat compat);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

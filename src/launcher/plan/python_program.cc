@@ -3,7 +3,7 @@
 #include "base/split.h"
 #include "plan/personality.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 bool is_python(std::string_view program) {
   program.remove_prefix(program.rfind('/') + 1);
@@ -39,4 +39,4 @@ bool is_python_program(const LaunchRequest& request, const ProgramFacts& program
   return is_given_to_python(request, program) || is_python(request.command.front()) || names_python(program.first_line);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include "cluster/program_facts.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// '/usr/bin/python3.11', 'python', 'pypy3'.
 bool is_python(std::string_view program);
@@ -20,4 +20,4 @@ bool is_given_to_python(const LaunchRequest& request, const ProgramFacts& progra
 /// What a shell script or a wrapper starts is not looked at.
 bool is_python_program(const LaunchRequest& request, const ProgramFacts& program);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

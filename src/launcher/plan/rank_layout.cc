@@ -3,7 +3,7 @@
 #include "base/user_error.h"
 #include "plan/strategy_choice.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::vector<WorkerPlan> workers_of(const NodePlan& node, bool one_per_device) {
@@ -56,4 +56,4 @@ std::vector<NodePlan> layout_ranks(const std::string& strategy, const std::vecto
   return layout;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

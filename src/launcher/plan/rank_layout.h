@@ -5,7 +5,7 @@
 
 #include "plan/launch_plan.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// One node before ranks are given out.
 struct NodeDevices {
@@ -22,4 +22,4 @@ struct NodeDevices {
 /// \throws UserError  'dp' on more than one node.
 std::vector<NodePlan> layout_ranks(const std::string& strategy, const std::vector<NodeDevices>& nodes);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

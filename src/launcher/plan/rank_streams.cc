@@ -4,7 +4,7 @@
 
 #include "base/whole_number.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::optional<RankStreams::Streams> parse_streams(std::string_view text) {
@@ -41,4 +41,4 @@ std::optional<RankStreams> parse_rank_streams(std::string_view text) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 
 #include "base/log_stream.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Which output streams of which local ranks, as torchrun's -r and -t say it. A value.
 struct RankStreams {
@@ -26,4 +26,4 @@ struct RankStreams {
 /// that comes twice the last entry counts. Empty when the text is none of these.
 std::optional<RankStreams> parse_rank_streams(std::string_view text);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

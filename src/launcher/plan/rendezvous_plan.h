@@ -6,7 +6,7 @@
 
 #include "base/duration.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Where launchers meet: 'node0:29400', '[fe80::1]:29400'.
 struct Endpoint {
@@ -67,4 +67,4 @@ struct RendezvousPlan {
   bool operator==(const RendezvousPlan&) const = default;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

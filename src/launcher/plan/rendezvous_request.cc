@@ -10,7 +10,7 @@
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr int kPortOfC10d = 29'400;
@@ -302,4 +302,4 @@ void check_meeting_place(const LaunchPlan& plan) {
                   "on every node, write '--rdzv-endpoint HOST:29500' with the name of one of them");
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

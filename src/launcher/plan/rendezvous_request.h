@@ -10,7 +10,7 @@
 #include "plan/rendezvous_plan.h"
 #include "plan/setting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 struct LaunchPlan;
 struct LaunchRequest;
@@ -62,4 +62,4 @@ void choose_master(const LaunchRequest& request, const AllocatedNode& this_host,
 /// \throws UserError  one line that says what to write.
 void check_meeting_place(const LaunchPlan& plan);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

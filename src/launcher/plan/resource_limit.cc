@@ -9,7 +9,7 @@
 
 #include "base/split.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 static_assert(RLIM_INFINITY == ResourceLimit::kUnlimited);
@@ -107,4 +107,4 @@ void add_limit(std::vector<ResourceLimit>& limits, ResourceLimit limit) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 
 #include "plan/setting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A resource limit of setrlimit(2) that workers are to have.
 struct ResourceLimit {
@@ -42,4 +42,4 @@ std::string in_words(const ResourceLimit& limit);
 /// Adds a limit; one for the same resource gives way to it.
 void add_limit(std::vector<ResourceLimit>& limits, ResourceLimit limit);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Who decided a value; later ones win.
 enum class Source { kDefault, kScheduler, kConfig, kEnvironment, kFlag };
@@ -20,4 +20,4 @@ struct Setting {
   bool operator==(const Setting&) const = default;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

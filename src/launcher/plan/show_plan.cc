@@ -15,7 +15,7 @@
 #include "plan/worker_command.h"
 #include "plan/worker_environment.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr int kMostRankLines = 8;           // more workers get a line a node
@@ -283,4 +283,4 @@ std::string show_plan(const LaunchPlan& plan, const Environment& environment, Dr
   return format == DryRun::kJson ? show_plan_json(plan, environment) : show_plan_text(plan, environment);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

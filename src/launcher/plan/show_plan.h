@@ -5,7 +5,7 @@
 #include "base/environment.h"
 #include "plan/launch_plan.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The plan for people (--dry-run): a screen also for many ranks, the last line ended. Variables that were merely
 /// inherited are not shown.
@@ -18,4 +18,4 @@ std::string show_plan_json(const LaunchPlan& plan, const Environment& environmen
 /// Either of the two, as --dry-run asked.
 std::string show_plan(const LaunchPlan& plan, const Environment& environment, DryRun format);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include "plan/worker_command.h"
 #include "plan/worker_environment.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -197,4 +197,4 @@ std::string show_plan_json(const LaunchPlan& plan, const Environment& environmen
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -10,7 +10,7 @@
 #include "base/split.h"
 #include "base/user_error.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// What cannot be handled, or has a meaning of its own for lrun.
@@ -52,4 +52,4 @@ StopSignals choose_stop_signals(const Setting<std::string>& asked, const Persona
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

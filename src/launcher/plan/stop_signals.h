@@ -6,7 +6,7 @@
 #include "plan/personality.h"
 #include "plan/setting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Signals that end a run when lrun receives them.
 struct StopSignals {
@@ -25,4 +25,4 @@ StopSignals default_stop_signals();
 StopSignals choose_stop_signals(const Setting<std::string>& asked, const Personality& personality,
                                 std::vector<std::string>& warnings);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 #include "plan/device_request.h"
 #include "plan/python_program.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 const std::vector<std::string>& strategies() {
@@ -81,4 +81,4 @@ Setting<std::string> choose_strategy(const Setting<std::string>& asked, int devi
   return asked;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

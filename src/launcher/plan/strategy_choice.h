@@ -7,7 +7,7 @@
 #include "plan/launch_request.h"
 #include "plan/setting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Of programs written for Horovod.
 inline constexpr std::string_view kHorovodStrategy = "horovod";
@@ -31,4 +31,4 @@ void check_program(const Setting<std::string>& strategy, const LaunchRequest& re
 /// True of those under which lrun starts one process a node, and that process the ranks of the node (lrun::launch).
 bool starts_ranks_from_within(std::string_view strategy);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

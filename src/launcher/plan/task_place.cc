@@ -8,7 +8,7 @@
 #include "base/user_error.h"
 #include "plan/device_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string counted(std::size_t count, const char* what) {
@@ -170,4 +170,4 @@ void keep_own_rank(const TaskPlace& task, LaunchPlan& plan) {
   node.workers = {std::move(own)};
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

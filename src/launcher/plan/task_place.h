@@ -6,7 +6,7 @@
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What all launchers of a step find alike where each starts one rank, since it follows from their one command line.
 class ErrorOfAllTasks : public UserError {
@@ -35,4 +35,4 @@ void place_task(const TaskPlace& task, LaunchPlan& plan);
 /// Leaves the plan's node only the worker of `task`.
 void keep_own_rank(const TaskPlace& task, LaunchPlan& plan);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include "base/user_error.h"
 #include "base/whole_number.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = DeviceRequest::Kind;
@@ -149,4 +149,4 @@ std::string tpu_process_bounds(std::size_t chips) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

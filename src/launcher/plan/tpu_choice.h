@@ -10,7 +10,7 @@
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Strategy 'tpu' and accelerator 'tpu' mean each other: the request with both settled. Under the strategy
 /// '--accelerator cpu', or PJRT_DEVICE=CPU where nothing is said, takes torch_xla's CPU device instead.
@@ -32,4 +32,4 @@ void check_tpu_mesh(const std::vector<AllocatedNode>& nodes, const std::vector<D
 /// \return empty: there is no mesh of so many.
 std::string tpu_process_bounds(std::size_t chips);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

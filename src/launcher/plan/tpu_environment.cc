@@ -7,7 +7,7 @@
 #include "base/whole_number.h"
 #include "plan/tpu_choice.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// By chip, so that two runs on chips of one host do not meet; the first is torch_xla's own.
@@ -53,4 +53,4 @@ void add_tpu_variables_of(const WorkerPlan& worker, bool alone, WorkerEnvironmen
   variables.emplace_back("CLOUD_TPU_TASK_ID", std::to_string(worker.local_rank));
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "plan/debugger.h"
 #include "plan/python_program.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::string_view kMacro = "local_rank";
@@ -124,4 +124,4 @@ std::vector<std::string> expand_macros(const std::vector<std::string>& argv, int
   return result;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "plan/launch_request.h"
 #include "plan/personality.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What is executed, before macros: the program itself, or Python in front of it.
 ///
@@ -36,4 +36,4 @@ std::vector<std::string> expand_macros(const std::vector<std::string>& argv, int
 std::vector<std::string> command_of(const LaunchPlan& plan, const NodePlan& node, const WorkerPlan& worker,
                                     int attempt);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

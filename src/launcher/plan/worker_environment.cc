@@ -8,7 +8,7 @@
 #include "plan/horovod_environment.h"
 #include "plan/tpu_environment.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Scope = ContractVariable::Scope;
@@ -269,4 +269,4 @@ std::vector<std::string> replaced_variables(const LaunchPlan& plan, const Enviro
   return replaced;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

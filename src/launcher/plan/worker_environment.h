@@ -9,7 +9,7 @@
 #include "base/environment.h"
 #include "plan/launch_plan.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The contract between launcher and worker: every variable a worker gets, in the order of the manual.
 /// lrun(1) and the tests are held to this table.
@@ -145,4 +145,4 @@ class WorkerEnvironment {
 /// Those of LRUN_ are settings of lrun and left out.
 std::vector<std::string> replaced_variables(const LaunchPlan& plan, const Environment& base);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include "plan/setting.h"
 #include "plan/wrapper.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What is done in every worker before its program begins, as asked. A value.
 struct WorkerSetup {
@@ -22,4 +22,4 @@ struct WorkerSetup {
   bool operator==(const WorkerSetup&) const = default;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include "base/user_error.h"
 #include "base/whole_number.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::optional<std::string> value_of(char macro, const WrapperFacts& facts) {
@@ -82,4 +82,4 @@ std::vector<std::string> expand_wrapper(const std::vector<std::string>& words, c
   return expanded;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A command that is put in front of the program, for all ranks or for some: a profiler, numactl, a container.
 struct Wrapper {
@@ -40,4 +40,4 @@ struct WrapperFacts {
 /// '%' stays as it is: it may be one of the wrapper's own.
 std::vector<std::string> expand_wrapper(const std::vector<std::string>& words, const WrapperFacts& facts);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

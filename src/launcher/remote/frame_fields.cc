@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostTexts = std::size_t{1} << 20U;
@@ -74,4 +74,4 @@ int FieldReader::fail() {
   return 0;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

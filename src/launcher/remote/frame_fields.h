@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Four bytes, the lowest first.
 void put_number(std::string& bytes, std::uint32_t number);
@@ -46,4 +46,4 @@ class FieldReader {
   bool whole_ = true;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

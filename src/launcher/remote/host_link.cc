@@ -12,7 +12,7 @@
 #include "base/split.h"
 #include "process/program_path.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{64} * 1024;
@@ -221,4 +221,4 @@ void HostLink::finish_when_all_is_read() {
   ended(*status_, last_line_of(words_));  // may destroy this
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -14,7 +14,7 @@
 #include "remote/node_frames.h"
 #include "store/send_buffer.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The head's connection to the launcher of one host: the standard streams of a child process, ssh or, on this host,
 /// lrun itself. The child ends with its object, and with this process however that ends; the launcher behind it sees
@@ -84,4 +84,4 @@ class HostLink {
   EventLoop::Timer drain_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

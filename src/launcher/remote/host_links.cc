@@ -9,7 +9,7 @@
 #include "remote/host_ways.h"
 #include "remote/relay_frames.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = NodeFrame::Kind;
@@ -223,4 +223,4 @@ std::size_t HostLinks::first_on_the_way(std::size_t host) const {
   return host_of(static_cast<int>(number));
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -14,7 +14,7 @@
 #include "remote/host_link.h"
 #include "remote/node_frames.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The head's connections to the launchers of all hosts: a child process of its own for each, or by way of another
 /// host, where a relay makes the connection (host_ways.h). A host that did not answer by way of another is tried again
@@ -106,4 +106,4 @@ class HostLinks {
   bool paused_ = false;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

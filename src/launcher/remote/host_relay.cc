@@ -9,7 +9,7 @@
 #include "remote/own_program.h"
 #include "remote/ssh.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = NodeFrame::Kind;
@@ -98,4 +98,4 @@ void HostRelay::end_inputs() {
   for (const auto& [number, link] : links_) link->end_input();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

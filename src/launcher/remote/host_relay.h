@@ -11,7 +11,7 @@
 #include "remote/node_frames.h"
 #include "remote/relay_frames.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The connections of a relay: of a lrun on some host that connects the head to further hosts, and to the launcher of
 /// its own one. It passes frames on and does not look into them. One thread.
@@ -52,4 +52,4 @@ class HostRelay {
   bool paused_ = false;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lrun {
+namespace lrun::launcher {
 
 std::vector<int> host_ways(const std::vector<bool>& here, std::size_t most) {
   std::vector<int> elsewhere;
@@ -24,4 +24,4 @@ std::vector<int> host_ways(const std::vector<bool>& here, std::size_t most) {
   return ways;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// In place of a host: the lrun that somebody typed makes the connection.
 inline constexpr int kFromHead = -1;
@@ -17,4 +17,4 @@ inline constexpr std::size_t kMostConnections = 32;
 /// most  at least 1.
 std::vector<int> host_ways(const std::vector<bool>& here, std::size_t most);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

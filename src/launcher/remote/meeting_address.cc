@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 bool is_loopback(const std::string& address) {
@@ -26,4 +26,4 @@ std::string meeting_address(const ReachedHost& first, const ReachedHost& host) {
   return address.empty() ? first.name : address;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "remote/node_frames.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A host whose launcher has answered.
 struct ReachedHost {
@@ -17,4 +17,4 @@ struct ReachedHost {
 /// loopback address is told only to hosts that were reached over loopback themselves.
 std::string meeting_address(const ReachedHost& first, const ReachedHost& host);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

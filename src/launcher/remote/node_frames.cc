@@ -5,7 +5,7 @@
 
 #include "remote/frame_fields.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kHeadBytes = 1 + sizeof(std::uint32_t);
@@ -119,4 +119,4 @@ std::optional<NodeGo> decode_go(std::string_view bytes) {
   return in.whole() ? std::optional(std::move(go)) : std::nullopt;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

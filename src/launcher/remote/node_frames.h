@@ -9,7 +9,7 @@
 
 #include "base/duration.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What the launcher on a node writes before anything else. What its host prints before (a banner, a login script) is
 /// skipped.
@@ -146,4 +146,4 @@ struct NodeGo {
 std::string encode(const NodeGo& go);
 std::optional<NodeGo> decode_go(std::string_view bytes);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <system_error>
 
-namespace lrun {
+namespace lrun::launcher {
 
 std::string own_program_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
@@ -17,4 +17,4 @@ std::string own_program() {
   return bytes;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Where the program of this process lies.
 /// \throws std::system_error  /proc is missing.
@@ -12,4 +12,4 @@ std::string own_program_path();
 /// \throws std::system_error  they cannot be read.
 std::string own_program();
 
-}  // namespace lrun
+}  // namespace lrun::launcher

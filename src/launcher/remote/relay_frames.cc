@@ -4,7 +4,7 @@
 
 #include "remote/frame_fields.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 std::string encode(const HostStart& start) {
   return FieldWriter().put(start.number).put(start.command).put(start.copies ? 1 : 0).take();
@@ -49,4 +49,4 @@ std::optional<HostEnd> decode_host_end(std::string_view payload) {
   return in.whole() ? std::optional(std::move(end)) : std::nullopt;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

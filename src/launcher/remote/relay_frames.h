@@ -8,7 +8,7 @@
 #include "process/exit_status.h"
 #include "remote/node_frames.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A connection that a relay is to make. Connections have numbers that the head gives, each once.
 struct HostStart {
@@ -46,4 +46,4 @@ std::optional<HostStart> decode_host_start(std::string_view payload);
 std::optional<HostFrame> decode_host_frame(std::string_view payload);
 std::optional<HostEnd> decode_host_end(std::string_view payload);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

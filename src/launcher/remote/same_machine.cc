@@ -1,6 +1,6 @@
 #include "remote/same_machine.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 std::vector<std::string> names_of_machine(const std::vector<ReachedHost>& hosts, std::size_t host) {
   const std::string& machine = hosts[host].ready.machine;
@@ -11,4 +11,4 @@ std::vector<std::string> names_of_machine(const std::vector<ReachedHost>& hosts,
   return names.size() > 1 ? names : std::vector<std::string>();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -1,6 +1,6 @@
 #include "remote/srun.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 std::vector<std::string> srun_command(const SrunStep& step, const std::vector<std::string>& launcher,
                                       bool reads_input) {
@@ -22,4 +22,4 @@ std::vector<std::string> srun_command(const SrunStep& step, const std::vector<st
   return command;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

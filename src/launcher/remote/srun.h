@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The step that srun is to make.
 struct SrunStep {
@@ -21,4 +21,4 @@ struct SrunStep {
 /// task gets this process's standard input; else nobody does.
 std::vector<std::string> srun_command(const SrunStep& step, const std::vector<std::string>& launcher, bool reads_input);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

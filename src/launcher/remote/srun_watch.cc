@@ -13,7 +13,7 @@
 #include "store/connect.h"
 #include "store/listening_socket.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr Duration kFirstPause(100);  // who listens there now may close every connection
@@ -82,4 +82,4 @@ void SrunWatch::not_connected(int error) {
   if (reached_ && tries_ < kMostTries) next_try_ = loop_.after(kPause, [this] { connect(); });
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "base/event_loop.h"
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Tells the launchers of a step which port of its starter's they can watch.
 inline constexpr const char* kSrunPort = "LRUN_SRUN_PORT";
@@ -55,4 +55,4 @@ class SrunWatch {
   EventLoop::Timer next_try_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

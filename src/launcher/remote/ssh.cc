@@ -8,7 +8,7 @@
 
 #include "base/shell_words.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr int kNotFound = 127;
@@ -120,4 +120,4 @@ std::vector<std::string> carried_environment(const std::vector<std::string>& var
   return carried;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 
 #include "cluster/user_hosts.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The word with which lrun is started as the launcher of a host. Nobody types it.
 inline constexpr const char* kNodeWord = "@node";
@@ -32,4 +32,4 @@ std::string failure_in_words(int exit_code, const std::string& last_line, const 
 std::vector<std::string> carried_environment(const std::vector<std::string>& variables,
                                              const std::vector<std::string>& wanted);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

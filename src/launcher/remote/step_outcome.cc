@@ -5,7 +5,7 @@
 
 #include "base/whole_number.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostBytesOfNumbers = 15;  // of an int, a space, and a code
@@ -70,4 +70,4 @@ std::string OutcomeReader::pass_on(std::string_view bytes) {
 
 std::string OutcomeReader::rest() { return std::exchange(held_, {}); }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

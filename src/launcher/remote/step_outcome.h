@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// srun ends with the highest code of its tasks, and so with 137 where a launcher was killed, whatever the job came to
 /// without that node. So the launcher of node rank 0 says the job's code on its stderr, which comes from every node,
@@ -34,4 +34,4 @@ class OutcomeReader {
   int round_ = 0;  ///< whose code that is
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string counted(int count, const std::string& word) {
@@ -139,4 +139,4 @@ std::optional<Objection> objection_to(const JoinRecord& record, const std::vecto
   return std::nullopt;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 
 #include "rendezvous/join_record.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Why a launcher may not take part in a job.
 struct Objection {
@@ -46,4 +46,4 @@ std::string unit_of(bool of_ranks, int count);
 /// How many nodes a job may have: '2', '2:4'.
 std::string nodes_in_words(int least, int most);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = LauncherMessage::Kind;
@@ -88,7 +88,7 @@ std::optional<Objection> Coordinator::objection_to(const JoinRecord& record, Ste
     return Objection{"node " + record.node + " has left the job " + Departures::limit_in_words() +
                      ": it is let in again after " + format_duration(wait)};
   }
-  return lrun::objection_to(record, records_of_job(), phase_ != Phase::kMeeting);
+  return launcher::objection_to(record, records_of_job(), phase_ != Phase::kMeeting);
 }
 
 void Coordinator::begin_when_complete(SteadyTime now) {
@@ -353,4 +353,4 @@ void Coordinator::send_to_members(LauncherMessage message, LauncherId except) {
   if (!members.empty()) sends_.push_back({.to = std::move(members), .message = std::move(message)});
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

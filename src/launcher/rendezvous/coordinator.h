@@ -20,7 +20,7 @@
 #include "rendezvous/message.h"
 #include "rendezvous/succession.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Names one connection of a launcher for as long as the meeting is held; never used twice, and a later one is larger.
 using LauncherId = std::uint64_t;
@@ -290,4 +290,4 @@ class Coordinator {
   int untold_ = 0;                            ///< nodes that have not heard of it
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 
 #include "rendezvous/coordinator.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 std::vector<LauncherId> Coordinator::all_launchers() const {
   std::vector<LauncherId> all;
@@ -64,4 +64,4 @@ SteadyTime Coordinator::first_call_end() const {
   return times_.spares == 0 ? last_call_.end() : last_call_.since() + times_.for_spares;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include "rendezvous/admission.h"
 #include "rendezvous/coordinator.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = LauncherMessage::Kind;
@@ -52,7 +52,7 @@ void Coordinator::invited(LauncherId from, const LauncherMessage& invitation) {
   }
   const JoinRecord& job = *invitation.join;
   if (took_part_.count(job.token) != 0 || (phase_ == Phase::kClosed && !place_)) return;
-  if (const std::optional<Objection> objection = lrun::objection_to(job, records_of_job(), true)) {
+  if (const std::optional<Objection> objection = launcher::objection_to(job, records_of_job(), true)) {
     return send(from, {.kind = Kind::kRefused, .text = objection->why});
   }
   if (phase_ != Phase::kMeeting && !place_) return send(from, {.kind = Kind::kHasBegun, .round = round_});
@@ -91,4 +91,4 @@ void Coordinator::meet_here(SteadyTime now) {
   host_ = own_;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

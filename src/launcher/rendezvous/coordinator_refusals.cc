@@ -5,7 +5,7 @@
 #include "rendezvous/admission.h"
 #include "rendezvous/coordinator.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = LauncherMessage::Kind;
@@ -104,4 +104,4 @@ std::optional<SteadyTime> Coordinator::deadline() const {
   return next;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 
 #include "rendezvous/coordinator.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = LauncherMessage::Kind;
@@ -181,4 +181,4 @@ bool Coordinator::waits_for_others(SteadyTime now) const {
   return resumed_ && now < *resumed_ + times_.heartbeat && !all_are_back();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include "rendezvous/admission.h"
 #include "rendezvous/coordinator.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostNodesInWords = 16;
@@ -105,4 +105,4 @@ std::string Coordinator::who_is_there() const {
   return text + missing_in_words(spares) + refusals_in_words();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

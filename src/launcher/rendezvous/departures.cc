@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string key_of(const JoinRecord& node) {
@@ -28,4 +28,4 @@ Duration Departures::wait(const JoinRecord& node, SteadyTime now) const {
 
 std::string Departures::limit_in_words() { return std::to_string(kMost) + " times within " + format_duration(kWindow); }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

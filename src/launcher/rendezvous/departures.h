@@ -10,7 +10,7 @@
 #include "base/duration.h"
 #include "rendezvous/join_record.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Which nodes left rounds of a job, and when. Each time all others start anew, and that costs no restart: a node that
 /// comes and goes for ever would keep a job from ever getting anywhere. After kMost times within kWindow it has to stay
@@ -34,4 +34,4 @@ class Departures {
   std::map<std::string, std::deque<SteadyTime>> left_;  ///< the last kMost times of each node that left within kWindow
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

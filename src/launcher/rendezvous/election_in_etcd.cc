@@ -9,7 +9,7 @@
 #include "rendezvous/join_record.h"
 #include "store/connect.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Step = EtcdStep;
@@ -263,4 +263,4 @@ void ElectionInEtcd::release(const std::optional<std::string>& outcome, std::fun
               [released = std::move(released)](const EtcdClient::Result&) { released(); });
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -12,7 +12,7 @@
 #include "rendezvous/holder_election.h"
 #include "store/etcd_client.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// An election through an etcd: whoever creates the key PREFIX/NAME/holder holds the meeting, for as long as it keeps
 /// the key's lease alive. PREFIX/NAME/state is what the next one has to know, or what the job came to; it outlives its
@@ -89,4 +89,4 @@ class ElectionInEtcd : public HolderElection {
   EventLoop::Timer expiry_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

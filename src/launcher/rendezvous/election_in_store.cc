@@ -7,7 +7,7 @@
 
 #include "rendezvous/join_record.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr Duration kStoreFarewell(2000);
@@ -233,4 +233,4 @@ void ElectionInStore::release(const std::optional<std::string>& outcome, std::fu
   });
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -13,7 +13,7 @@
 #include "rendezvous/port_probe.h"
 #include "store/compare_set_client.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// An election through a TCPStore that others serve, which knows neither leases nor how old a value is. Who holds the
 /// meeting writes its MeetingRecord anew, with another beat, several times in the time of its lease. Who looks for it
@@ -87,4 +87,4 @@ class ElectionInStore : public HolderElection {
   EventLoop::Timer expiry_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

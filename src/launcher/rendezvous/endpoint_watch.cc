@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr Duration kPauseOfLooks(300);
@@ -36,4 +36,4 @@ void EndpointWatch::broken() {
   again_ = loop_.after(kPauseOfLooks, [this] { look(); });
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include "base/event_loop.h"
 #include "rendezvous/launcher_link.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Looks, for a launcher that holds the meeting of its job away from the job's endpoint, whether another launcher
 /// begins to hold one there, and invites it: a launcher that is started again on the endpoint's host finds nobody else
@@ -41,4 +41,4 @@ class EndpointWatch {
   EventLoop::Timer again_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

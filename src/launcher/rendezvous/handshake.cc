@@ -11,7 +11,7 @@
 #include "base/shortened.h"
 #include "base/utf8.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kNonceBytes = 32;
@@ -151,4 +151,4 @@ std::string random_nonce() {
   return nonce;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

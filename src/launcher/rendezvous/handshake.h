@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What a connection between launchers begins with, and the version of all that follows. No client of the store begins
 /// with its first byte, so that both can come to one port.
@@ -87,4 +87,4 @@ std::string greeting_of_lone_job(const std::string& name);
 /// \throws std::system_error  the kernel has none.
 std::string random_nonce();
 
-}  // namespace lrun
+}  // namespace lrun::launcher

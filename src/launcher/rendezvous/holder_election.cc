@@ -6,7 +6,7 @@
 #include "base/json_text.h"
 #include "base/numeric_address.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -31,4 +31,4 @@ std::optional<HolderRecord> holder_record_from_json(std::string_view text) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

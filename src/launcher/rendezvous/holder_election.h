@@ -9,7 +9,7 @@
 #include "base/duration.h"
 #include "rendezvous/job_state.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The launcher that holds a meeting, as others find it.
 struct HolderRecord {
@@ -89,4 +89,4 @@ class HolderElection {
   [[nodiscard]] virtual const std::string& trouble() const = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -1,7 +1,7 @@
 #pragma once
 
-namespace lrun {
+namespace lrun::launcher {
 
 inline bool is_within(int value, int least, int most) { return value >= least && value <= most; }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 
 #include "rendezvous/job_reach.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = LauncherMessage::Kind;
@@ -277,4 +277,4 @@ StoreServer* Job::store_for(const Membership& membership) {
   return store_ ? store_.get() : &holder_->server();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

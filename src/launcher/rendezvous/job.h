@@ -18,7 +18,7 @@
 #include "rendezvous/succession.h"
 #include "store/compare_set_client.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// This launcher's part in a job of several nodes: the meeting where it is to be held here, the link to it, and the
 /// socket on which this node would host the workers' store, or which keeps the port for its worker of rank 0. What the
@@ -233,4 +233,4 @@ class Job {
   EventLoop::Timer farewell_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

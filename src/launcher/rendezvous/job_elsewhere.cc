@@ -3,7 +3,7 @@
 
 #include "rendezvous/job.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = LauncherMessage::Kind;
@@ -128,4 +128,4 @@ void Job::meet_here(const std::string& why) {
   open_link(own_meeting(), holder_->server().port(), plan_.connect_timeout);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "rendezvous/job.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr Duration kShortestSearch(3000);
@@ -40,4 +40,4 @@ void Job::end_farewell() {
   if (left_) leave_limit_ = loop_.after(Duration::zero(), [this] { std::exchange(left_, nullptr)(); });
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include "rendezvous/election_in_etcd.h"
 #include "rendezvous/job.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr Duration kFirstContact(2000);
@@ -145,4 +145,4 @@ void Job::drop_out(const std::string& why) {
   judge_ = loop_.after(Duration::zero(), [this] { holder_.reset(); });
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

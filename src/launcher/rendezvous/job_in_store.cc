@@ -5,7 +5,7 @@
 #include "rendezvous/election_in_store.h"
 #include "rendezvous/job.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr Duration kMostPatience(30'000);
@@ -76,4 +76,4 @@ void Job::found_job_over(const std::string& outcome) {
                  "choose another '--rdzv-id'");
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

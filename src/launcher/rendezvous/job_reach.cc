@@ -4,7 +4,7 @@
 
 #include "base/numeric_address.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr const char* kUsualLoopback = "127.0.0.1";
@@ -29,4 +29,4 @@ std::string own_address_of(const RendezvousPlan& plan) {
   return is_announced_elsewhere(plan, address) ? std::string() : address;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include "plan/rendezvous_plan.h"
 #include "store/listening_socket.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Who may connect to what of a job is on this node: its meeting and the workers' store. Nobody outside this machine
 /// can be meant by an endpoint on the loopback interface, unless others are told that they reach the node elsewhere.
@@ -16,4 +16,4 @@ StoreReach reach_of(const RendezvousPlan& plan);
 /// several by which this machine is reached, or be translated on the way.
 std::string own_address_of(const RendezvousPlan& plan);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

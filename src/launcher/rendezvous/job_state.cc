@@ -7,7 +7,7 @@
 #include "rendezvous/join_record.h"
 #include "rendezvous/message.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 using Json = nlohmann::json;
 
@@ -48,4 +48,4 @@ std::optional<JobState> job_state_from_json(std::string_view text) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

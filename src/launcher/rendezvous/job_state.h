@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What a launcher has to know to hold the meeting of a job in another's place.
 struct JobState {
@@ -28,4 +28,4 @@ std::string json_for_etcd(JobState state);
 /// Empty for what is not JSON, lacks a field, or holds a value out of its range.
 std::optional<JobState> job_state_from_json(std::string_view json);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include "rendezvous/job.h"
 #include "store/listening_socket.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// All members notice the loss of their holder within a part of a heartbeat.
@@ -141,4 +141,4 @@ void Job::end_succession() {
   holder_.reset();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "base/numeric_address.h"
 #include "rendezvous/is_within.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -85,4 +85,4 @@ std::optional<JoinRecord> join_record_from_json(std::string_view text) {
 
 bool is_loopback_address(std::string_view address) { return address.starts_with("127.") || address == "::1"; }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

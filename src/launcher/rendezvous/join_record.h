@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What a launcher says about its node when it joins a rendezvous. Comes from another machine: nothing in it is trusted
 /// before join_record_from_json() has looked at it.
@@ -47,4 +47,4 @@ std::optional<JoinRecord> join_record_from_json(std::string_view json);
 /// True of '127.0.0.1', '127.5.5.5' and '::1'.
 bool is_loopback_address(std::string_view address);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// How long a round that could begin, or take nodes in, is held back for one more: until nobody has come for a pause,
 /// so that whoever came is not followed by another for whom all start anew; at most for kMostPauses of them, so that
@@ -40,4 +40,4 @@ class LastCall {
   std::optional<SteadyTime> since_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

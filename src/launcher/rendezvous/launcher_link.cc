@@ -12,7 +12,7 @@
 #include "store/connect.h"
 #include "store/host_address.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -256,4 +256,4 @@ void LauncherLink::disconnect() {
   socket_.reset();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -16,7 +16,7 @@
 #include "store/host_address.h"
 #include "store/send_buffer.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The holder's clocks against ours, from the quickest heartbeat so far: ours plus these is the holder's time.
 struct ClockOffset {
@@ -146,4 +146,4 @@ class LauncherLink {
   EventLoop::Timer beat_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -15,7 +15,7 @@
 #include "store/connect.h"
 #include "store/send_buffer.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = LauncherMessage::Kind;
@@ -332,4 +332,4 @@ void MeetingHolder::arm() {
   });
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

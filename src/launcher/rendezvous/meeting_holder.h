@@ -13,7 +13,7 @@
 #include "store/refusal_log.h"
 #include "store/server.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The meeting point of a job, held by the launcher that owns the endpoint's address: takes the connections of all
 /// launchers, the own one included, and lets the Coordinator decide. The socket is bound in the constructor and kept:
@@ -116,4 +116,4 @@ class MeetingHolder {
   StoreServer server_;  ///< the last: it calls us
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace lrun {
+namespace lrun::launcher {
 
 using Json = nlohmann::json;
 
@@ -34,4 +34,4 @@ std::optional<MeetingRecord> meeting_record_from_json(std::string_view text) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "rendezvous/holder_election.h"
 #include "rendezvous/job_state.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// All that a TCPStore knows of a job: one value, so that one COMPARE_SET changes it as a whole.
 struct MeetingRecord {
@@ -27,4 +27,4 @@ std::string to_json(const MeetingRecord& record);
 /// Empty for what is not JSON, lacks a field, or holds a value out of its range.
 std::optional<MeetingRecord> meeting_record_from_json(std::string_view json);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -14,7 +14,7 @@
 #include "base/numeric_address.h"
 #include "rendezvous/is_within.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -341,4 +341,4 @@ std::optional<Membership> membership_from_json(std::string_view common, std::str
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

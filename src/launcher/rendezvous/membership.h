@@ -10,7 +10,7 @@
 #include "plan/launch_plan.h"
 #include "rendezvous/join_record.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// One node of a job as all its launchers see it.
 struct Member {
@@ -102,4 +102,4 @@ std::optional<std::vector<Successor>> successors_from_json(std::string_view text
 /// Empty for what is not JSON, lacks a field, or contradicts itself.
 std::optional<Membership> membership_from_json(std::string_view common, std::string_view self);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

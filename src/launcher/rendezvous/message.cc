@@ -10,7 +10,7 @@
 #include "base/json_text.h"
 #include "base/numeric_address.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -172,4 +172,4 @@ std::optional<LauncherMessage> LauncherMessageDecoder::next() {
   return message;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -10,7 +10,7 @@
 #include "rendezvous/join_record.h"
 #include "rendezvous/membership.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What launchers of one job say to each other. `text` is for the layers above and is not looked at here: how a run
 /// ends travels as data.
@@ -119,4 +119,4 @@ class LauncherMessageDecoder {
   std::string refusal_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 #include "store/connect.h"
 #include "store/send_buffer.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// What the other end says within the time, as far as it is needed to know who it is.
@@ -41,4 +41,4 @@ PortOwner owner_of_port(const std::string& address, std::uint16_t port, const st
   return {false, handshake.refusal()};
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 
 #include "base/duration.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 struct PortOwner {
   bool is_meeting = false;  ///< of launchers, of this job or another
@@ -18,4 +18,4 @@ struct PortOwner {
 /// \param secret   that the launchers of our job share; empty: none
 PortOwner owner_of_port(const std::string& address, std::uint16_t port, const std::string& secret, Duration limit);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 
 #include "store/connect.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr Duration kPause(20);
@@ -51,4 +51,4 @@ void PortProbe::answered(bool refused) {
   std::exchange(done_, nullptr)(refused);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include "base/event_loop.h"
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Asks a host whether anybody still listens at a port. That it refuses the connection proves that its kernel lives and
 /// that the process which had listened there is gone. One question at a time; never blocks. One thread.
@@ -40,4 +40,4 @@ class PortProbe {
   EventLoop::Timer again_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lrun {
+namespace lrun::launcher {
 
 bool Ballot::carried_by(int votes) const {
   const int electors = proved ? members - 1 : members;
@@ -64,4 +64,4 @@ Succession::Step Succession::next() {
           .ballot = {.members = nodes_, .holder = holder_, .proved = proved_, .first_in_line = turned_to_ == 1}};
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 
 #include "rendezvous/membership.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Who may go on with a job of which the launcher that held the meeting is lost and no etcd chooses another. Two groups
 /// of its members that do not hear each other must never both go on. All of it is pure, and values.
@@ -98,4 +98,4 @@ class Succession {
   bool voted_ = false;  ///< for candidate_
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

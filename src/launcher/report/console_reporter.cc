@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr Duration kSeenByPeople(1000);
@@ -48,4 +48,4 @@ void ConsoleReporter::suspended() { events_.noted("suspended"); }
 
 void ConsoleReporter::resumed() { events_.noted("resumed"); }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

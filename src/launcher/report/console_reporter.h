@@ -8,7 +8,7 @@
 #include "report/verdict_text.h"
 #include "supervise/supervisor.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Tells people (through `say`) and events.jsonl what happens to a run.
 class ConsoleReporter : public RunObserver {
@@ -42,4 +42,4 @@ class ConsoleReporter : public RunObserver {
   bool killing_told_ = false;  ///< with the reason of the end
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "report/head_channel.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 std::string render(const UserError& error, bool colour) {
   std::string lines = message_line(Severity::kError, error.what(), colour);
@@ -42,4 +42,4 @@ bool print(std::string_view text) noexcept {
   return false;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

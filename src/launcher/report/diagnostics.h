@@ -6,7 +6,7 @@
 #include "base/message.h"
 #include "base/user_error.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The error's line and, when it has one, its hint's line.
 std::string render(const UserError& error, bool colour);
@@ -25,4 +25,4 @@ void write_to_stderr(std::string_view text) noexcept;
 /// \return false when stdout is closed or full, after one line that says so on stderr.
 bool print(std::string_view text) noexcept;
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -138,4 +138,4 @@ std::string doctor_json(const MachineFacts& facts, const std::vector<Finding>& f
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -15,7 +15,7 @@
 #include "base/json_text.h"
 #include "report/result_json.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr const char* kEventsName = "events.jsonl";
@@ -145,4 +145,4 @@ void EventLog::append(std::string_view line) {
   cut_ = !line.empty() && (was_cut || line.size() < size);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -15,7 +15,7 @@
 #include "rendezvous/membership.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// events.jsonl in the folder of a run: what happened and when, a JSON object a line, `schema` 1: `time` is in seconds
 /// since the epoch, and `steady` by the steady clock, which nobody sets. A line is one write, so a reader of a living
@@ -63,4 +63,4 @@ class EventLog {
   bool cut_ = false;  ///< the file does not end with a whole line
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -10,7 +10,7 @@
 #include "base/colour_decision.h"
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 int head_descriptor = -1;
@@ -75,4 +75,4 @@ std::string words_of_node(const std::string& payload, const std::string& host, b
   return message_line(static_cast<Severity>(severity), host.empty() ? text : host + ": " + text, colour);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include "base/message.h"
 #include "remote/node_frames.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// News from the head, in memory that processes forked from here share: which signals it has passed on to this host
 /// (they come to all hosts, and the process that hears of one first need not be the one that acts on it), and that the
@@ -60,4 +60,4 @@ void tell_head(Severity severity, std::string_view text) noexcept;
 /// \param host  that said it; empty: this host, or all say the same.
 std::string words_of_node(const std::string& payload, const std::string& host, bool colour);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "base/nearest.h"
 #include "base/shortened.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostShown = 64;
@@ -70,4 +70,4 @@ std::string lost_hosts_text(const std::vector<std::string>& hosts, const std::st
                      join_first(hosts, kMostNamed, " and "), one ? "was" : "were", shortened(why, kMostAnswerBytes));
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

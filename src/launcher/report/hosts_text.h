@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Why lrun cannot be started on a host.
 struct HostProblem {
@@ -19,4 +19,4 @@ std::string hosts_problem_text(const std::vector<HostProblem>& problems, std::si
 /// 'the connection to h3 was lost: ssh died of SIGKILL', of all that ended together. `hosts` is not empty.
 std::string lost_hosts_text(const std::vector<std::string>& hosts, const std::string& why);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -17,7 +17,7 @@
 #include "base/small_file.h"
 #include "verdict/error_file.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// For a file that is there and that no other can take the place of, as one that is mounted into a container.
@@ -87,4 +87,4 @@ std::string leave_error_file(const Environment& environment, std::string_view me
   return write(file, error_file_of_launcher(message, std::chrono::duration_cast<std::chrono::seconds>(now).count()));
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include "base/environment.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The name of the variable in which whoever started lrun says where it wants to read what went wrong.
 inline constexpr const char* kErrorFileVariable = "TORCHELASTIC_ERROR_FILE";
@@ -21,4 +21,4 @@ std::string leave_error_file(const Environment& environment, const Verdict& verd
 /// The same for an error of lrun itself.
 std::string leave_error_file(const Environment& environment, std::string_view message);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

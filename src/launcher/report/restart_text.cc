@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string times_in_words(int times) { return times == 1 ? "once" : fmt::format("{} times", times); }
@@ -34,4 +34,4 @@ std::string restarts_in_words(RestartChoice::Kind last, int used) {
   return used > 0 ? "restarted " + times_in_words(used) : std::string();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include "report/verdict_text.h"
 #include "supervise/restart_policy.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The line said when a failed attempt is followed by another: why, which restart of how many, and when. The cause is
 /// repeated only when it was not `said` when it was seen. On other nodes that is all there is to say.
@@ -15,4 +15,4 @@ std::string restart_text(const Verdict& attempt, const RestartChoice& choice, in
 /// nothing is to be said.
 std::string restarts_in_words(RestartChoice::Kind last, int used);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

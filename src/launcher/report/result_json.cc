@@ -4,7 +4,7 @@
 
 #include "base/json_text.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 std::string result_json(const std::string& run_id, const Verdict& verdict, const std::vector<FailureRecord>& records,
                         const std::string& text, const std::string& hint) {
@@ -25,4 +25,4 @@ std::string result_json(const std::string& run_id, const Verdict& verdict, const
       json_string(hint), json_string(text), endings);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

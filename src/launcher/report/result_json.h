@@ -6,7 +6,7 @@
 
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The result of a run for programs: `schema` 1, exit code, reason, culprit, who was overruled as a victim
 /// (or null), a hint (or an empty text) and every ending. One JSON object.
@@ -15,4 +15,4 @@ namespace lrun {
 std::string result_json(const std::string& run_id, const Verdict& verdict, const std::vector<FailureRecord>& records,
                         const std::string& text, const std::string& hint);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

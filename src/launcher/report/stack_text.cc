@@ -12,7 +12,7 @@
 #include "base/shortened.h"
 #include "logs/terminal_text.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostFrames = 16;
@@ -210,4 +210,4 @@ std::optional<std::vector<StackSample>> stack_samples_from_json(std::string_view
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include "inspect/stack_fold.h"
 #include "verdict/rank_places.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// '7 ranks wait in all_reduce; rank 3 is in read() of a pipe, called from load (train.py:40)'.
 std::string stacks_in_a_sentence(const std::vector<StackGroup>& groups);
@@ -27,4 +27,4 @@ std::string stack_json(const std::vector<StackSample>& samples);
 /// its range.
 std::optional<std::vector<StackSample>> stack_samples_from_json(std::string_view text);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

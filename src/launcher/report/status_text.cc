@@ -10,7 +10,7 @@
 #include "base/shortened.h"
 #include "logs/terminal_text.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostLineColumns = 120;
@@ -117,4 +117,4 @@ std::string status_json(const std::vector<RunStatus>& runs, const std::vector<st
          "\n";
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 
 #include "inspect/run_status.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What `lrun status` says about one run: a line about the run, then a line for each rank with what it printed last.
 /// Ranks of which the same is to be said share a line.
@@ -20,4 +20,4 @@ std::string status_json(const std::vector<RunStatus>& runs, const std::vector<st
 /// argv as a shell would read it: words with other letters than usual in quotes, at most `most` bytes.
 std::string command_in_words(const std::vector<std::string>& argv, std::size_t most);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "base/signal_names.h"
 #include "verdict/failure_record.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -190,4 +190,4 @@ std::optional<Timeline> timeline_from_events(std::string_view events) {
   return timeline.started_ms == 0 ? std::nullopt : std::optional(std::move(timeline));
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

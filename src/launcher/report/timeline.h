@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Something that a worker came to, once: 'connected to the store', 'first output', 'first step'.
 struct Milestone {
@@ -75,4 +75,4 @@ std::string timeline_text(const Timeline& timeline);
 /// '2026-11-22 00:24:27 UTC'.
 std::string utc_time(std::int64_t ms);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

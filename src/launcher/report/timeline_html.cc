@@ -7,7 +7,7 @@
 #include "base/duration.h"
 #include "report/status_text.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostPageCommandBytes = 2000;
@@ -133,4 +133,4 @@ std::string timeline_html(const Timeline& timeline, std::string_view verdict) {
   return page + "</body>\n</html>\n";
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 
 #include "report/timeline.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The report as one HTML page: the plot, the verdict and a table of all workers. It needs no script and no network,
 /// and is dark where the reader's screen is. \param verdict  as people were told it
@@ -17,4 +17,4 @@ std::string timeline_svg(const Timeline& timeline);
 /// Text as HTML shows it.
 std::string escape_html(std::string_view text);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 
 #include "report/timeline_html.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr double kWidth = 1000;
@@ -199,4 +199,4 @@ class Plot {
 
 std::string timeline_svg(const Timeline& timeline) { return Plot(timeline).svg(); }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

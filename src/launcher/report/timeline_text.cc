@@ -11,7 +11,7 @@
 #include "report/status_text.h"
 #include "report/timeline.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostLineCommandBytes = 200;
@@ -97,4 +97,4 @@ std::string timeline_text(const Timeline& timeline) {
   return text;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

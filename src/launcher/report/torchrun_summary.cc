@@ -9,7 +9,7 @@
 #include "base/signal_names.h"
 #include "logs/terminal_text.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kWidestBorder = 60;
@@ -92,4 +92,4 @@ std::string torchrun_summary(const Verdict& verdict, const std::vector<FailureRe
                      program, thin, others, thin, root, thick);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

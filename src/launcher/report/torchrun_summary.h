@@ -6,7 +6,7 @@
 
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The end of a failed run as torchrun prints it (`--compat=torchrun`): every failure of this node, the first one as
 /// root cause. Negative exit codes are signals. `records` are in the order in which the ends were seen; `account_of`
@@ -15,4 +15,4 @@ std::string torchrun_summary(const Verdict& verdict, const std::vector<FailureRe
                              const std::string& program,
                              const std::function<std::string(const FailureRecord&)>& account_of);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

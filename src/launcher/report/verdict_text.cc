@@ -15,7 +15,7 @@
 #include "verdict/hint_table.h"
 #include "verdict/python_traceback.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostEvidenceLines = 9;
@@ -286,4 +286,4 @@ std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts) {
   return text + cause;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "base/message.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What the texts of a run need besides its endings.
 struct RunFactsForText {
@@ -56,4 +56,4 @@ std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int oth
 /// ranks.
 std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -17,7 +17,7 @@
 #include "process/descendants.h"
 #include "run/horovod_facts.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::vector<WorkerCommand> worker_commands(const LaunchPlan& plan, const NodePlan& node, const WorkerStart& start,
@@ -228,4 +228,4 @@ std::vector<int> Attempt::without_connection(int store_port) const {
   return ranks;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

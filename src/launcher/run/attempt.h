@@ -22,7 +22,7 @@
 #include "run/worker_start.h"
 #include "supervise/supervisor.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// One attempt of a run: this node's workers, their output and who watches over them. The run (its store, console,
 /// signals, folder, reports) outlives it and may make another one. Ends and reaps its workers when destroyed. One
@@ -127,4 +127,4 @@ class Attempt {
   std::set<int> connected_;  ///< ranks
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

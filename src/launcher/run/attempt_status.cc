@@ -10,7 +10,7 @@
 #include "base/shortened.h"
 #include "plan/cpu_binding.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostLineBytes = 400;
@@ -89,4 +89,4 @@ AttemptWords start_in_words(const LaunchPlan& plan, const Attempt& attempt, cons
   return words;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include "inspect/run_status.h"
 #include "run/attempt.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What a supervised attempt can say about itself now; the fields about its run are left empty.
 RunStatus attempt_status(Attempt& attempt, const LogRouter& logs);
@@ -19,4 +19,4 @@ struct AttemptWords {
 AttemptWords start_in_words(const LaunchPlan& plan, const Attempt& attempt, const std::string& program,
                             const std::string& run_folder);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "base/user_error.h"
 #include "rendezvous/job.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kOfLauncher = 48;
@@ -48,4 +48,4 @@ void check_descriptors(const FileLimit& limit, const LaunchPlan& plan) {
                   fmt::format("raise it: 'ulimit -Hn {}' as root, or LimitNOFILE= of the service", needed));
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

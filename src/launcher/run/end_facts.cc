@@ -12,7 +12,7 @@
 #include "verdict/core_file.h"
 #include "verdict/error_file.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr Duration kFailurePatience(60'000);
@@ -94,4 +94,4 @@ Duration console_patience(RunEnd::Kind kind) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

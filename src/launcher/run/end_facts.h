@@ -11,7 +11,7 @@
 #include "report/verdict_text.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The record of a worker that could not be started.
 FailureRecord record_of(const StartFailure& failure, const NodePlan& node, int attempt);
@@ -48,4 +48,4 @@ inline constexpr Duration kHurriedPatience(1000);
 /// The same for those who have no loop any more: to say a last word, at most.
 inline constexpr Duration kLastWordPatience(5000);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "report/diagnostics.h"
 #include "report/stack_text.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 HangRules rules_of(const LaunchPlan& plan) {
@@ -83,4 +83,4 @@ void HangMonitor::stacks_told(const std::optional<std::vector<StackSample>>& sam
   attempt_.supervisor().handle(TimeIsOver{end, plan_.on_hang == OnHang::kRestart});
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 #include "run/rank_look.h"
 #include "supervise/hang_watch.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Watches an attempt for --hang-timeout: says that it hangs and where every rank is, then does what --on-hang asks.
 class HangMonitor {
@@ -38,4 +38,4 @@ class HangMonitor {
   HangWatch watch_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "cluster/own_names.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string own_address(const Membership& membership) {
@@ -39,4 +39,4 @@ std::string horovod_network_problem(const Membership& membership, const Environm
       address);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "plan/worker_environment.h"
 #include "rendezvous/membership.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What Horovod's ranks have to know of the nodes of a job, and of this one's network. Looks at the interfaces of this
 /// host. Where each rank has a launcher, the plan knows the nodes, and the membership does not.
@@ -17,4 +17,4 @@ void add_horovod_facts(const LaunchPlan& plan, const Membership& membership, Run
 /// \param environment  of the workers
 std::string horovod_network_problem(const Membership& membership, const Environment& environment);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "rendezvous/admission.h"
 #include "report/verdict_text.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string why_it_left(const RunEnd& end, const FailureRecord* cause) {
@@ -219,7 +219,7 @@ std::string JobObserver::who_goes_on(int lost) const {
 }
 
 std::string JobObserver::nodes_in_words(int nodes) const {
-  return std::to_string(nodes) + " of " + lrun::nodes_in_words(rendezvous_.min_nodes, rendezvous_.max_nodes) + " " +
+  return std::to_string(nodes) + " of " + launcher::nodes_in_words(rendezvous_.min_nodes, rendezvous_.max_nodes) + " " +
          unit_of(rendezvous_.of_ranks, 2);
 }
 
@@ -269,4 +269,4 @@ ClockShift JobObserver::shift() const {
   return {offset.steady_ns, offset.wall_ns};
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

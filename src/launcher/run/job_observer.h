@@ -12,7 +12,7 @@
 #include "supervise/supervisor.h"
 #include "verdict/job_verdict.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What a run has to do with the other nodes of its job: tells them why it stops and what its attempts come to, stops
 /// with them, and gives every attempt the verdict that all nodes give it. As an observer it passes everything on.
@@ -107,4 +107,4 @@ class JobObserver : public RunObserver {
   RepeatFilter told_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -30,7 +30,7 @@
 #include "store/host_address.h"
 #include "supervise/signal_source.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// The holder gives up by its own clock; whoever waits for its word waits a little longer.
@@ -320,4 +320,4 @@ void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan&
   job.tell_refusals();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "process/guard.h"
 #include "rendezvous/job.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What a launcher that is to meet others came to.
 struct MeetingEnd {
@@ -76,4 +76,4 @@ MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& 
 void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan& plan, const Guard& guard,
            int ignored = 0);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -44,7 +44,7 @@
 #include "run/unread_stdin.h"
 #include "verdict/job_report.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// The parent's error file is a service to it: what goes wrong with it is a warning.
@@ -344,4 +344,4 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

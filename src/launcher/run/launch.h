@@ -4,7 +4,7 @@
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Runs a plan on this node, guarded, and ends the process with the exit code of lrun, or by the signal when lrun was
 /// interrupted; returns the code when nothing was started. Every failure has been told on stderr before.
@@ -12,4 +12,4 @@ namespace lrun {
 /// \throws std::system_error  the machine refused before anything was started.
 int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string random_letters() {
@@ -76,4 +76,4 @@ void LogFolder::remove_when_unused() const {
   for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) std::filesystem::remove(*folder, error);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

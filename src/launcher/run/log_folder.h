@@ -7,7 +7,7 @@
 #include "base/folder.h"
 #include "plan/launch_plan.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Where a run's log files and error files are.
 ///
@@ -47,4 +47,4 @@ class LogFolder {
   const Folder* folder_ = nullptr;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

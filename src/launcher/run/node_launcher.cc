@@ -28,7 +28,7 @@
 #include "store/send_buffer.h"
 #include "verdict/hint_table.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kRunsKept = 50;
@@ -364,4 +364,4 @@ void NodeLauncher::warn(const std::string& text) {
   say(message_line(Severity::kWarning, text, takes_colour(STDERR_FILENO)));
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -29,7 +29,7 @@
 #include "supervise/signal_echo.h"
 #include "supervise/signal_source.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// One run of this node, from the store's socket to the verdict: what outlives a single attempt of its workers, and
 /// where attempts, store, logs and reports are put together. Lives in the launcher process, below the guard. One
@@ -160,4 +160,4 @@ class NodeLauncher {
   bool left_nothing_ = false;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -23,7 +23,7 @@
 #include "run/node_launcher.h"
 #include "run/rank_look.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Nodes of one job end a moment apart.
@@ -337,4 +337,4 @@ void NodeLauncher::restart() {
   plan_housework();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

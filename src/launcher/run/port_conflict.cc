@@ -6,7 +6,7 @@
 #include "rendezvous/handshake.h"
 #include "rendezvous/port_owner.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 PortConflict explain_port_conflict(const LaunchPlan& plan, const std::string& secret) {
   constexpr Duration kTimeToAnswer(1000);
@@ -27,4 +27,4 @@ PortConflict explain_port_conflict(const LaunchPlan& plan, const std::string& se
   return taken;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "plan/launch_plan.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What is said about a port that somebody else listens on.
 struct PortConflict {
@@ -16,4 +16,4 @@ struct PortConflict {
 /// \param secret  that the launchers of the job share; empty: none
 PortConflict explain_port_conflict(const LaunchPlan& plan, const std::string& secret);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "inspect/stack_sampler.h"
 #include "report/stack_text.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string problem_of(const ToolOutcome& outcome) {
@@ -27,4 +27,4 @@ std::unique_ptr<ToolRun> look_at_ranks(EventLoop& loop, const std::vector<RankPr
                                    });
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

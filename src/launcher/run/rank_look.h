@@ -10,7 +10,7 @@
 #include "inspect/stack_sample.h"
 #include "process/tool_run.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The outcome of a look: a sample a process, or why there is none.
 using SeenRanks = std::function<void(std::optional<std::vector<StackSample>> samples, const std::string& problem)>;
@@ -20,4 +20,4 @@ using SeenRanks = std::function<void(std::optional<std::vector<StackSample>> sam
 std::unique_ptr<ToolRun> look_at_ranks(EventLoop& loop, const std::vector<RankProcess>& processes, bool brief,
                                        SeenRanks seen);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 #include <bit>
 #include <string>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Which of the texts that come at regular intervals are worth a line: what is new at once, and what stays the same
 /// ever more seldom (the first, second, fourth, eighth … time), so that a long wait is seen to go on and fills no
@@ -21,4 +21,4 @@ class RepeatFilter {
   unsigned times_ = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string in_words(const char* what, const std::system_error& error, const char* named_by) {
@@ -60,4 +60,4 @@ void RunFolders::remove() {
   if (run_) run_->remove();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

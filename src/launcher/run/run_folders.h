@@ -9,7 +9,7 @@
 #include "plan/launch_plan.h"
 #include "run/log_folder.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Where a run keeps its record and its log files: made before the workers, which are told of no folder that is not
 /// there. A run without them is still a run.
@@ -56,4 +56,4 @@ class RunFolders {
   bool told_ = false;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -15,7 +15,7 @@
 #include "run/launch.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 ProgramFacts program_facts(const LaunchRequest& request, const Environment& of_workers) {
@@ -55,4 +55,4 @@ int run_request(const LaunchRequest& request, const Allocation& allocation, cons
   return print(show_plan(plan, of_workers, request.dry_run)) ? 0 : kExitRefused;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

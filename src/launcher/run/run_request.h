@@ -5,7 +5,7 @@
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Refuses what every node of a run would refuse, before any other one is reached.
 /// \throws UserError  as make_plan() on each of them.
@@ -17,4 +17,4 @@ void check_for_all_nodes(const LaunchRequest& request, const Environment& of_wor
 int run_request(const LaunchRequest& request, const Allocation& allocation, const Environment& own,
                 const Environment& of_workers);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -17,7 +17,7 @@
 #include "verdict/job_report.h"
 #include "verdict/job_verdict.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// The launchers of a job are started within seconds of each other, most often.
@@ -96,4 +96,4 @@ void tell_failure(const LaunchPlan& plan, const JoinRecord& record, const Enviro
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "rendezvous/join_record.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What the other launchers of a job are told of a node that cannot start its workers; sent with `record`.
 /// \param verdict  what this lrun ends with
@@ -23,4 +23,4 @@ Verdict failure_of_another_node(const std::string& report);
 /// \param record  described
 void tell_failure(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

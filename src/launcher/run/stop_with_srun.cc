@@ -6,7 +6,7 @@
 
 #include "report/diagnostics.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr Duration kToObeySrun(2000);  // as for launchers of a head over ssh that is gone
@@ -29,4 +29,4 @@ void StopWithSrun::end() {
   signal_guard(guard_, SIGHUP);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "process/guard.h"
 #include "remote/srun_watch.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Ends this launcher when the srun is gone that another lrun started it with: by HUP, and, when it takes too long, by
 /// KILL to its guard, with which all ends. Does nothing in a step that a user's own srun began.
@@ -25,4 +25,4 @@ class StopWithSrun {
   std::optional<SrunWatch> watch_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 
 namespace {
 
@@ -68,4 +68,4 @@ void UnreadStdin::look() {
   if (::ioctl(STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0 && leaves_input_to_us(maker_)) data_came_();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

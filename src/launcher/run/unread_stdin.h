@@ -6,7 +6,7 @@
 
 #include "base/event_loop.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Whoever started this process and may have made a pipe for it: 0 where standard input is no pipe, or where that is
 /// not known, since the starter has gone, is of another session, or is Slurm's, which gives every task of a step a
@@ -32,4 +32,4 @@ class UnreadStdin {
   EventLoop::Watch readable_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

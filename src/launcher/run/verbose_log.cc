@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Gives every line to whoever writes lrun's own lines: a sink that wrote to stderr itself would block on a stopped
@@ -52,4 +52,4 @@ void VerboseLog::debug(std::string_view text) const {
   if (implementation_) implementation_->logger.debug("{}", text);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

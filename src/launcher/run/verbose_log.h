@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// lrun's own log behind -v, 'lrun: info: text' for -v, 'lrun: debug: text' for -vv, with the time in
 /// front. Without -v nothing of spdlog is set up and every call is one comparison.
@@ -30,4 +30,4 @@ class VerboseLog {
   std::unique_ptr<Implementation> implementation_;  ///< empty: silence
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -15,7 +15,7 @@
 #include "logs/rank_prefix.h"
 #include "process/pty.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Way = StreamRoute::Way;
@@ -149,4 +149,4 @@ LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, bool files)
           .max_file_bytes = output.max_file_bytes};
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -16,7 +16,7 @@
 #include "plan/launch_plan.h"
 #include "process/worker_group.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Gives the workers of one attempt the descriptors that the plan decided on, and hands what is taken over to the
 /// router. Used once an attempt. For each part of the workers: prepare(), their start, close_workers_ends(),
@@ -67,4 +67,4 @@ class WorkerOutput {
 /// How the router is to treat what it takes over.
 LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, bool files);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 #include "base/user_error.h"
 #include "plan/worker_command.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string absolute_folder(const Setting<std::string>& folder) {
@@ -114,4 +114,4 @@ WorkerStart prepare_start(const LaunchPlan& plan, const Environment& environment
   return start;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

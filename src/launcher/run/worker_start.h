@@ -10,7 +10,7 @@
 #include "process/program_path.h"
 #include "process/spawn.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What every worker is started with, as found on this machine before anything is started. A value.
 struct WorkerStart {
@@ -33,4 +33,4 @@ struct WorkerStart {
 ///                    a terminal that is not lrun's.
 WorkerStart prepare_start(const LaunchPlan& plan, const Environment& environment);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -52,4 +52,4 @@ std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -13,7 +13,7 @@
 
 #include "store/connect.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -258,4 +258,4 @@ void StoreClient::fail(int error, const std::string& what) {
   throw std::system_error(error, std::generic_category(), what);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

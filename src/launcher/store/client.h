@@ -12,7 +12,7 @@
 #include "store/protocol.h"
 #include "store/store.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A blocking client of a TCPStore server, ours or torch's. Speaks of keys as they are on the wire: torch's own client
 /// puts a '/' in front of every key, this one does not.
@@ -72,4 +72,4 @@ class StoreClient : public Store {
   std::uint32_t nonce_ = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

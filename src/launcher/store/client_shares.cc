@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string more_than(std::uint64_t limit, const char* who_has) {
@@ -124,4 +124,4 @@ std::optional<ClientShares::GivesWay> ClientShares::who_gives_way(const Connecti
   return GivesWay{*most->second.clients.begin(), "its host has more connections than others that want to connect"};
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -16,7 +16,7 @@
 #include "store/key_value_table.h"
 #include "store/socket_owners.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The sockets that a run's own processes hold, as far as its launcher may look.
 struct RunSockets {
@@ -108,4 +108,4 @@ class ClientShares {
   std::uint64_t held_ = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -13,7 +13,7 @@
 #include "store/host_address.h"
 #include "store/protocol.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
@@ -160,4 +160,4 @@ void CompareSetClient::disconnect() {
   socket_.reset();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

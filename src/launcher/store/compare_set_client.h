@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "store/send_buffer.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Reads one answer of a TCPStore to COMPARE_SET: the length of a value, and the value. Pure; memory grows with the
 /// bytes that came.
@@ -112,4 +112,4 @@ class CompareSetClient {
   EventLoop::Timer next_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <system_error>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Rounded up, so that nobody spins through the last millisecond.
@@ -117,4 +117,4 @@ ConnectionEnds ends_of_connection(int fd) {
   return ends;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

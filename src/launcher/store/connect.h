@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Waits until `fd` shows one of `events` (POLLIN, POLLOUT) or an error. False at the deadline.
 /// \throws std::system_error  EBADF, ENOMEM.
@@ -32,4 +32,4 @@ struct ConnectionEnds {
 };
 ConnectionEnds ends_of_connection(int fd);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -13,7 +13,7 @@
 #include "store/connect.h"
 #include "store/host_address.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kEtcdReadBytes = std::size_t{16} << 10U;
@@ -328,4 +328,4 @@ void EtcdClient::disconnect() {
   has_spoken_ = false;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

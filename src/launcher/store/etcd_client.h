@@ -19,7 +19,7 @@
 #include "store/send_buffer.h"
 #include "store/tls_session.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Talks to an etcd v3 through its JSON gateway: one request after another over one connection that is kept. Where an
 /// endpoint does not answer, the next one is asked; so a request may be carried out twice, and has to bear that. Over
@@ -128,4 +128,4 @@ class EtcdClient {
   EventLoop::Timer next_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

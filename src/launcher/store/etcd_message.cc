@@ -7,7 +7,7 @@
 #include "base/whole_number.h"
 #include "store/base64.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -128,4 +128,4 @@ std::optional<EtcdAnswer> etcd_answer_from_json(std::string_view body) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// One request to the JSON gateway of an etcd v3: a POST of `body` to `path`.
 struct EtcdRequest {
@@ -77,4 +77,4 @@ EtcdRequest etcd_transaction(const std::string& key, std::int64_t created, const
 /// Reads an answer, of whatever kind. Empty: it is none of etcd's.
 std::optional<EtcdAnswer> etcd_answer_from_json(std::string_view body);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

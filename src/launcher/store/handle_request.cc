@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr const char* kNotANumber = "the value of a counter is not a number";
@@ -158,4 +158,4 @@ std::string handle_request(KeyValueTable& table, StoreClientId client, StoreRequ
   return {};
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

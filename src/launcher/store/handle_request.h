@@ -7,7 +7,7 @@
 #include "store/key_value_table.h"
 #include "store/protocol.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Why a client may not take so many bytes of memory, one line; empty: it may.
 using WhyNoRoom = std::function<std::string(std::uint64_t bytes)>;
@@ -20,4 +20,4 @@ using WhyNoRoom = std::function<std::string(std::uint64_t bytes)>;
 [[nodiscard]] std::string handle_request(KeyValueTable& table, StoreClientId client, StoreRequest request,
                                          std::string& answer, const WhyNoRoom& why_no_room = {});
 
-}  // namespace lrun
+}  // namespace lrun::launcher

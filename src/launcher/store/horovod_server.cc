@@ -11,7 +11,7 @@
 #include "store/http_request.h"
 #include "store/send_buffer.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kHorovodReadBytes = std::size_t{64} << 10U;
@@ -127,4 +127,4 @@ void HorovodServer::arm() {
   patience_ = loop_.after(std::max(left, Duration::zero()), [this] { close_slow_ones(); });
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

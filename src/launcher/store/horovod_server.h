@@ -13,7 +13,7 @@
 #include "store/horovod_values.h"
 #include "store/socket_poll.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Horovod's rendezvous: serves a HorovodValues over HTTP, on connections that somebody else has accepted. Each is for
 /// one request. Never blocks; who takes more than kPatience for his request or its answer is closed, and so is one that
@@ -66,4 +66,4 @@ class HorovodServer {
   EventLoop::Timer patience_;  // only while there are connections
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

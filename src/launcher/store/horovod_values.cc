@@ -6,7 +6,7 @@
 
 #include "base/whole_number.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// What one more key costs besides its bytes.
@@ -86,4 +86,4 @@ void HorovodValues::see(const Place& place) {
   if (rank && *rank >= 0 && *rank < kMostRanks) ranks_seen_.insert(*rank);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 
 #include "store/http_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What the ranks of Horovod tell each other before they connect: values by scope and key, which they put, get and
 /// delete over HTTP. A value; no I/O.
@@ -55,4 +55,4 @@ class HorovodValues {
 /// The answer to what is no request.
 std::string bad_request_answer();
 
-}  // namespace lrun
+}  // namespace lrun::launcher

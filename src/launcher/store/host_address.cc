@@ -10,7 +10,7 @@
 #include "base/ask_in_child.h"
 #include "base/numeric_address.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 std::string known_address(const std::string& host) {
   if (is_numeric_address(host)) return host;
@@ -44,4 +44,4 @@ std::string resolve_address(const std::string& host) {
   return answer.end == ChildAnswer::End::kAnswered ? answer.text : std::string();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

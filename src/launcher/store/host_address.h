@@ -8,7 +8,7 @@
 #include "base/duration.h"
 #include "base/event_loop.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// How long the name service may take.
 inline constexpr Duration kNameServiceLimit(3000);
@@ -29,4 +29,4 @@ void look_up_address(EventLoop& loop, std::optional<ChildQuestion>& question, co
 /// The name service is asked in a child process with a deadline of three seconds, which the caller waits for.
 std::string resolve_address(const std::string& host);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What the readers of requests and of responses share. Only their sources include this: Beast's headers are large.
 
@@ -36,4 +36,4 @@ bool put_http_bytes(Parser& parser, std::string& unread, std::string_view bytes,
   return parser.is_done();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "store/http_parsing.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 namespace http = boost::beast::http;
 
@@ -24,4 +24,4 @@ std::optional<HttpRequest> HttpRequestReader::take(std::string_view bytes) {
   return HttpRequest{std::string(message.method_string()), std::string(message.target()), std::move(message.body())};
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 
 struct HttpRequest {
   std::string method;  ///< 'GET', as it came
@@ -41,4 +41,4 @@ class HttpRequestReader {
   std::string refusal_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

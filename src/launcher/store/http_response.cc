@@ -4,7 +4,7 @@
 
 #include "store/http_parsing.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 namespace http = boost::beast::http;
 
@@ -38,4 +38,4 @@ std::optional<HttpResponse> HttpResponseReader::whole() {
   return HttpResponse{static_cast<int>(parser_->get().result_int()), parser_->get().body(), parser_->keep_alive()};
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 
 struct HttpResponse {
   int status = 0;
@@ -44,4 +44,4 @@ class HttpResponseReader {
   std::string refusal_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::optional<std::int64_t> read_number(const std::string& text) {
@@ -213,4 +213,4 @@ std::int64_t KeyValueTable::queue_length(const std::string& key) const {
 
 std::vector<StoreClientId> KeyValueTable::take_released() { return std::exchange(released_, {}); }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

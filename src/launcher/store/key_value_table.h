@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Names one connection for as long as the server runs; never used twice.
 using StoreClientId = std::uint64_t;
@@ -104,4 +104,4 @@ class KeyValueTable {
   std::uint64_t bytes_ = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -15,7 +15,7 @@
 #include <system_error>
 #include <thread>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 struct SocketAddress {
@@ -140,4 +140,4 @@ std::uint16_t port_of_socket(int fd) {
   return ntohs(port);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

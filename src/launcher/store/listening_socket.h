@@ -5,7 +5,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Who may connect.
 enum class StoreReach {
@@ -28,4 +28,4 @@ Fd keep_port(StoreReach reach, std::uint16_t port, const std::string& address = 
 /// \throws std::system_error  ENOTSOCK, EBADF.
 std::uint16_t port_of_socket(int fd);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

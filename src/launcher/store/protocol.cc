@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// The arguments of a command: a counted or a fixed run of strings, then perhaps an integer.
@@ -221,4 +221,4 @@ void append_string(std::string& out, std::string_view bytes) {
   out.append(bytes);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostReasons = 8;
@@ -37,4 +37,4 @@ std::string RefusalLog::take_rest() {
   return count == 0 ? std::string() : rest_ + " " + more_connections(count);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Which of the connections that a store refuses are worth a line. A value.
 ///
@@ -36,4 +36,4 @@ class RefusalLog {
   SteadyTime last_{};  ///< when a line was said
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// A connection keeps no more than this once everything is sent: one large answer must not stay allocated for ever.
@@ -60,4 +60,4 @@ void SendBuffer::drop_sent() {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

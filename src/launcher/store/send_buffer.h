@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Bytes that a nonblocking descriptor has not taken yet. What was taken is not kept.
 class SendBuffer {
@@ -32,4 +32,4 @@ class SendBuffer {
   std::size_t sent_ = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -12,7 +12,7 @@
 
 #include "store/handle_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -353,4 +353,4 @@ void StoreServer::log(const std::string& line) const {
   if (options_.log) options_.log(line);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -21,7 +21,7 @@
 #include "store/socket_owners.h"
 #include "store/socket_poll.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What a launcher knows of its run's processes on this host. May look through /proc: asked only where it matters.
 struct StoreRunLook {
@@ -156,4 +156,4 @@ class StoreServer {
   std::optional<HorovodServer> horovod_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

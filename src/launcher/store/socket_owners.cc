@@ -18,7 +18,7 @@
 #include "base/split.h"
 #include "base/whole_number.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::uint8_t kListening = 10;  // TCP_LISTEN
@@ -201,4 +201,4 @@ std::optional<ConnectionPeer> find_socket(std::string_view table, const Connecti
   return user && inode ? std::optional(peer_with(*user, *inode)) : std::nullopt;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -10,7 +10,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The two ends of a TCP connection as one of them is known to the kernel: an IPv4 address that is mapped into IPv6 is
 /// an IPv4 one. A value.
@@ -66,4 +66,4 @@ class SocketOwners {
 /// \return empty when it is not in the table.
 std::optional<ConnectionPeer> find_socket(std::string_view table, const ConnectionPlace& place);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

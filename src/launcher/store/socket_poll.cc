@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Told of in one turn: then whatever else the loop has comes first.
@@ -58,4 +58,4 @@ void SocketPoll::take_turn() {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

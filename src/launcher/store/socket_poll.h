@@ -6,7 +6,7 @@
 #include "base/event_loop.h"
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What to be told of. A socket's error or end counts as everything that is asked for.
 struct SocketEvents {
@@ -40,4 +40,4 @@ class SocketPoll {
   EventLoop::Watch watch_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What launchers of one job need to find each other: a table of keys that all of them see.
 ///
@@ -50,4 +50,4 @@ class Store {
   virtual bool delete_key(const std::string& key, SteadyTime deadline) = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

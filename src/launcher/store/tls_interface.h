@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// The seam to liblrun_tls.so, which holds everything that touches OpenSSL: a launcher that asks nobody over TLS
 /// neither links nor loads it. Plain C, as each side has a C++ library of its own inside; both are of one build.
@@ -65,4 +65,4 @@ inline constexpr char kTlsLibrary[] = "liblrun_tls.so";
 /// What the other end may say before it is known.
 inline constexpr std::size_t kMostTlsGreeting = std::size_t{256} << 10U;
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 
 #include "lrun_version.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string own_folder() {
@@ -52,4 +52,4 @@ const TlsLibrary& tls_library() {
   return library;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "store/tls_interface.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// liblrun_tls.so, once it was wanted. It stays loaded.
 struct TlsLibrary {
@@ -17,4 +17,4 @@ struct TlsLibrary {
 /// as after an install, or from where the loader looks.
 const TlsLibrary& tls_library();
 
-}  // namespace lrun
+}  // namespace lrun::launcher

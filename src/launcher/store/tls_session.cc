@@ -11,7 +11,7 @@
 #include "base/small_file.h"
 #include "store/tls_library.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostFileBytes = std::size_t{4}
@@ -118,4 +118,4 @@ std::string TlsSession::hint() const {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

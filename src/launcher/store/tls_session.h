@@ -6,7 +6,7 @@
 
 #include "store/tls_interface.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Files in PEM format. They are read for every connection, so that one that was renewed counts.
 struct TlsFiles {
@@ -57,4 +57,4 @@ class TlsSession {
   std::string fault_file_;  ///< what why() is about, where it is one of ours
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// A hang is seen at most a quarter of its time too late.
@@ -40,4 +40,4 @@ void HangWatch::look_again() {
   if (quiet_ >= rules_.timeout && !std::exchange(said_, true)) hangs_();
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

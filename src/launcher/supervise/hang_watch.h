@@ -5,7 +5,7 @@
 
 #include "base/event_loop.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What a run has done so far, added up over its workers: if none of it changes, nothing goes on.
 struct RunProgress {
@@ -50,4 +50,4 @@ class HangWatch {
   EventLoop::Timer timer_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 #include "base/json_text.h"
 #include "base/without_numbers.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string what_it_said(const FailureRecord& record) {
@@ -83,4 +83,4 @@ std::optional<RestartHistory> restart_history_from_json(std::string_view text) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "base/duration.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// When a failed attempt is followed by another one; decided by the plan. A value.
 struct RestartRules {
@@ -62,4 +62,4 @@ RestartChoice choose_restart(const RestartRules& rules, const RestartHistory& hi
 /// ports, times) may differ, and so may the rank that was first. A signal that comes from outside is never the same.
 bool is_same_start_up_error(const FailureRecord& before, const FailureRecord& now);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

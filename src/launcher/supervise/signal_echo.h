@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Whoever signals both processes of lrun (a service manager, a Slurm step, pkill) means one signal: it comes once from
 /// the guard, which passes its own on, and once directly, in either order. A value.
@@ -26,4 +26,4 @@ class SignalEcho {
   SteadyTime at_{};
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 
 SignalSource::SignalSource(EventLoop& loop, const std::vector<int>& signal_numbers,
                            std::function<void(const ReceivedSignal&)> arrived)
@@ -28,4 +28,4 @@ void SignalSource::read_all() {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

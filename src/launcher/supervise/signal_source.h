@@ -8,7 +8,7 @@
 #include "base/event_loop.h"
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 struct ReceivedSignal {
   int number = 0;
@@ -31,4 +31,4 @@ class SignalSource {
   EventLoop::Watch watch_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

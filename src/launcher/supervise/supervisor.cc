@@ -13,7 +13,7 @@
 #include "verdict/judge.h"
 #include "verdict/machine_evidence.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 // What the kernel needs to end a process that it can end, with room for one that has much memory to give back.
@@ -330,4 +330,4 @@ void Supervisor::finish_when_nothing_is_left() {
   finish_ = loop_.after(Duration::zero(), std::exchange(finished_, nullptr));
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -20,7 +20,7 @@
 #include "stop/policy.h"
 #include "verdict/explain.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Is told what happens to a run, as it happens, on the loop's thread. Reports and events are written here.
 class RunObserver {
@@ -166,4 +166,4 @@ class Supervisor {
   std::map<pid_t, std::size_t> pids_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -2,7 +2,7 @@
 
 #include "unit/cli/parse_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Action = ParsedCommandLine::Action;
@@ -291,4 +291,4 @@ TEST(CommandLine, HelpAndVersionAreAnsweredBeforeValuesAreRead) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

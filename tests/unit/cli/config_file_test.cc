@@ -4,7 +4,7 @@
 
 #include "unit/cli/parse_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::vector<std::string> texts_of(const std::vector<GivenValue>& values) {
@@ -178,4 +178,4 @@ TEST(ConfigFile, ThatIsNamedMustBeThere) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -12,7 +12,7 @@
 #include "plan/device_choice.h"
 #include "support/temporary_folder.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::vector<std::string> read(const std::string& text) {
@@ -138,4 +138,4 @@ TEST(DevicesOfLocalhost, AreNamedByAHintThatWorks) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

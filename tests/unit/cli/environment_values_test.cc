@@ -4,7 +4,7 @@
 
 #include "unit/cli/parse_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(EnvironmentValues, AFlagBeatsOurVariableWhichBeatsTorchrunsWhichBeatsTheDefault) {
@@ -118,4 +118,4 @@ TEST(EnvironmentValues, ContractVariablesAreKnown) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

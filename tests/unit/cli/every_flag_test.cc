@@ -5,7 +5,7 @@
 
 #include "unit/cli/parse_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Values of which every option finds at least one wrong, but those that take any text.
@@ -88,4 +88,4 @@ TEST(EveryFlag, IsSuggestedForWhatOthersCallIt) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "cli/flags.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(FlagTable, NoNameBelongsToTwoFlags) {
@@ -58,4 +58,4 @@ TEST(FlagTable, TorchrunsVariablesAreMadeFromItsFirstLongName) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

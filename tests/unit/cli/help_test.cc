@@ -9,7 +9,7 @@
 #include "cli/flags.h"
 #include "lrun_version.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// As a whole word: no longer name begins at the same place.
@@ -52,4 +52,4 @@ TEST(Help, LinesDoNotEndInBlanks) {
 TEST(Version, IsTheProjects) { EXPECT_EQ(version_line(), "lrun " LRUN_VERSION "\n"); }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

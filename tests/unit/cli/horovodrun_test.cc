@@ -7,7 +7,7 @@
 #include "cli/horovodrun_options.h"
 #include "parse_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -164,4 +164,4 @@ TEST(HorovodrunOptions, AreAllUnderstood) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 
 #include "unit/cli/parse_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Files = std::map<std::string, std::string>;
@@ -106,4 +106,4 @@ TEST(ScriptLacksWord, GivesUpAtAProgramOfManyFiles) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

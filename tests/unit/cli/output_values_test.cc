@@ -2,7 +2,7 @@
 
 #include "unit/cli/parse_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -81,4 +81,4 @@ TEST(OutputValues, ANameForRoleAndRun) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "cli/parse_args.h"
 #include "report/diagnostics.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 using Variables = std::map<std::string, std::string, std::less<>>;
 
@@ -38,4 +38,4 @@ inline std::string refusal(std::vector<std::string> words, Variables variables =
   return "(accepted)";
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "unit/cli/parse_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string printed(std::vector<std::string> words, Variables variables = {}, const std::string& file = {}) {
@@ -77,4 +77,4 @@ TEST(PrintConfig, NeedsNoProgramAndStillChecksValues) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

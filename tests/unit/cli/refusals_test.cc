@@ -3,7 +3,7 @@
 
 #include "unit/cli/parse_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 struct Case {
@@ -251,4 +251,4 @@ TEST(Refusal, OfALineWithoutAProgramShowsTheUsage) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

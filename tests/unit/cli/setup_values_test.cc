@@ -4,7 +4,7 @@
 
 #include "unit/cli/parse_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = EnvironmentChange::Kind;
@@ -75,4 +75,4 @@ TEST(SetupValues, OfListsNoVariableIsRead) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "unit/cli/parse_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -100,4 +100,4 @@ TEST(Spelling, AMissingValueIsSaid) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "support/temporary_folder.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using test::TemporaryFolder;
@@ -47,4 +47,4 @@ TEST(UserFile, WaitsForWhatIsWrittenToAPipe) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

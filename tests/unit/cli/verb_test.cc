@@ -5,7 +5,7 @@
 #include "cli/help.h"
 #include "unit/cli/parse_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Action = ParsedCommandLine::Action;
@@ -101,4 +101,4 @@ TEST(Verb, TakesTheShortNameOfVerbose) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

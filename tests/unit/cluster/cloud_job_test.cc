@@ -4,7 +4,7 @@
 
 #include "unit/cluster/manager_view.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr const char* kConfig =
@@ -140,4 +140,4 @@ TEST(AwsBatchJob, WhoseVariablesAreEmptyIsNone) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "file_tree.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 void write_cpu(const FileTree& tree, int cpu, const std::string& siblings, int package,
@@ -76,4 +76,4 @@ TEST(NumaNodeOf, IsThePciDevices) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Holds the fake driver library of this folder loaded, so that lrun finds it under NVIDIA's name, and sets its
 /// answers.
@@ -45,4 +45,4 @@ class FakeDriver : public testing::Test {
   void* library_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

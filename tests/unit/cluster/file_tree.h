@@ -6,7 +6,7 @@
 
 #include "support/temporary_folder.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// A folder that stands for '/': what a test writes there is what lrun reads.
 class FileTree {
@@ -23,4 +23,4 @@ class FileTree {
   test::TemporaryFolder folder_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

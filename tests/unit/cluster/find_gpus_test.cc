@@ -2,7 +2,7 @@
 
 #include "fake_driver.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using FindGpus = FakeDriver;
@@ -45,4 +45,4 @@ TEST(InventoryText, IsRefusedWhenItIsNotOne) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

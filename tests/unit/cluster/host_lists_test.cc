@@ -4,7 +4,7 @@
 
 #include "unit/cluster/manager_view.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Hosts = std::vector<std::string>;
@@ -52,4 +52,4 @@ TEST(ListedHosts, OfOneHostOrAWorkerAreNone) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "unit/cluster/manager_view.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr const char* kPodsHosts =
@@ -148,4 +148,4 @@ TEST(TpuPod, IsNoneOfOneHost) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include "cluster/detect.h"
 #include "cluster/usable_cpus.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(LocalHost, IsThisMachine) {
@@ -30,4 +30,4 @@ TEST(DetectAllocation, IsThisHostAndSaysWhy) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 #include "base/ask_in_child.h"
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(MachineIdentity, IsTheSameForAllProcessesOfAMachine) {
@@ -39,4 +39,4 @@ TEST(MachineIdentity, IsAnotherInAContainerWithProcessesOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

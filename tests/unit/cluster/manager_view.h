@@ -10,7 +10,7 @@
 #include "base/user_error.h"
 #include "cluster/managed_job.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What the tests of managers look at: variables, a host's name, and files that exist only here.
 class FakeNode {
@@ -62,4 +62,4 @@ inline std::string in_words(const std::optional<ManagedJob>& job) {
          (job->host.known() ? job->host.value : "?") + ":" + number(job->port);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

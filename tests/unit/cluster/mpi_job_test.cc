@@ -5,7 +5,7 @@
 #include "cluster/detect.h"
 #include "unit/cluster/manager_view.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Task 1 of `mpirun --map-by ppr:1:node -np 3` of Open MPI 4.1.
@@ -144,4 +144,4 @@ TEST(MpiJob, WhoseVariablesAreEmptyIsNone) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

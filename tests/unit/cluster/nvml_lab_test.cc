@@ -11,7 +11,7 @@
 
 #include "cluster/nvml.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 class NvmlLab : public testing::Test {
@@ -78,4 +78,4 @@ TEST_F(NvmlLab, CountsFindsTheLostOneAndSeesADriverGo) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "fake_driver.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Nvml = FakeDriver;
@@ -75,4 +75,4 @@ TEST_F(Nvml, LeavesTheDriverAfterEveryQuestion) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

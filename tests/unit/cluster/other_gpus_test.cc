@@ -4,7 +4,7 @@
 
 #include "file_tree.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr const char* kNodes = "/sys/class/kfd/kfd/topology/nodes/";
@@ -60,4 +60,4 @@ TEST(IntelGpus, AreCardsOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

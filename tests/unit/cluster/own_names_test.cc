@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -53,4 +53,4 @@ TEST(InterfaceOf, IsTheOneThatHasTheAddress) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

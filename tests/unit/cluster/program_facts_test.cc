@@ -8,7 +8,7 @@
 
 #include "support/temporary_folder.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 class LookAtProgram : public testing::Test {
@@ -58,4 +58,4 @@ TEST_F(LookAtProgram, DoesNotWaitForAPipesWriter) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Hosts = std::vector<std::string>;
@@ -54,4 +54,4 @@ TEST(SlurmCounts, ThatAreNoListAreRefused) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

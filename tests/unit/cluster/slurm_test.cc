@@ -8,7 +8,7 @@
 #include "base/user_error.h"
 #include "cluster/detect.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Task 1 of `srun -N3 --ntasks-per-node=1`.
@@ -319,4 +319,4 @@ TEST(DetectAllocation, IsMpirunsInsideOfAStep) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "file_tree.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 void add(const FileTree& tree, const std::string& address, const std::string& vendor, const std::string& device) {
@@ -34,4 +34,4 @@ TEST(TpuChips, AreNoneWithoutThem) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

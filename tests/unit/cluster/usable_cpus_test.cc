@@ -9,7 +9,7 @@
 
 #include "support/temporary_folder.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// A root directory with the files that a container or a batch system would show.
@@ -90,4 +90,4 @@ TEST(CpusByAffinity, FollowTheMaskOfThisThread) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

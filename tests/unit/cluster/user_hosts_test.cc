@@ -7,7 +7,7 @@
 #include "base/user_error.h"
 #include "cluster/host_filter.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::vector<Host> listed(const std::string& text) { return parse_host_list(text, "-H " + text); }
@@ -126,4 +126,4 @@ TEST(HostFilter, RefusesWhatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

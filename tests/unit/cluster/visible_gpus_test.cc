@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 GpuInventory four_gpus() {
@@ -130,4 +130,4 @@ TEST(SplitVisibleDevices, TrimsEntriesAndKnowsEmpty) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 
 #include "inspect/control_socket.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = ControlAnswer::Kind;
@@ -54,4 +54,4 @@ TEST_F(ControlClientTest, FindsNobodyInAnEmptyFolderAndInNone) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

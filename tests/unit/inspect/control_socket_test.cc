@@ -10,7 +10,7 @@
 
 #include "support/temporary_folder.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 class ControlSocketTest : public ::testing::Test {
@@ -74,4 +74,4 @@ TEST_F(ControlSocketTest, LeavesNoSocketBehind) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

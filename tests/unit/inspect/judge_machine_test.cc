@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::uint64_t kGiB = 1ULL << 30U;
@@ -178,4 +178,4 @@ TEST(JudgeMachine, WantsRoomForLogs) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

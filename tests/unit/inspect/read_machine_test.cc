@@ -8,7 +8,7 @@
 #include "inspect/meet_hosts.h"
 #include "inspect/read_driver.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(ReadMachine, FindsWhatEveryMachineHas) {
@@ -53,4 +53,4 @@ TEST(Resolve, GivesNumericAddresses) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 
 #include "support/temporary_folder.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// A run that others see: alive as long as the object is.
@@ -160,4 +160,4 @@ TEST_F(RunDirectoryTest, GoesWithAllThatIsInIt) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

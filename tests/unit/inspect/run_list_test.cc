@@ -7,7 +7,7 @@
 #include "inspect/run_directory.h"
 #include "inspect/run_status.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// A run that others see: alive as long as the object is.
@@ -115,4 +115,4 @@ TEST(RunStatus, RefusesWhatNoRunWouldSay) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

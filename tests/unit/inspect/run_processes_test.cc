@@ -10,7 +10,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// A child with a child of its own, which becomes `user`, holds a socket that only it has, and stays.
@@ -86,4 +86,4 @@ TEST(RunProcesses, AreOfAUserForAsLongAsTheyRun) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

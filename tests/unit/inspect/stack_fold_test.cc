@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Frames = std::vector<StackFrame>;
@@ -84,4 +84,4 @@ TEST(StackFold, SaysWhatIsKnownWithoutStacks) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "base/process_stat.h"
 #include "inspect/system_call.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Frames = std::vector<StackFrame>;
@@ -101,4 +101,4 @@ TEST(ProcessStat, ACommandMayHoldAnything) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

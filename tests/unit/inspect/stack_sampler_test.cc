@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// A child that sleeps, and a folder for programs that stand in for the tools.
@@ -141,4 +141,4 @@ TEST_F(StackSamplerTest, GivesUpWhenNoTimeIsLeft) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

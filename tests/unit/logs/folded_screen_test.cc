@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr FoldedScreen::Size kSize{20, 24};
@@ -59,4 +59,4 @@ TEST(FoldedScreen, ReachesNoHigherThanATerminal) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

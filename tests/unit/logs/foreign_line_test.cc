@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr int kColumns = 20;
@@ -70,4 +70,4 @@ TEST(ForeignLine, WhatIsLeftStaysOpenAndIsNotDrawnAgain) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -106,4 +106,4 @@ TEST(RankRanges, AreWrittenShort) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "logs/log_router.h"
 #include "unit/logs/log_test_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -202,4 +202,4 @@ TEST_F(PresenterTest, ElsewhereABarIsWhatWasWritten) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Pieces = std::vector<std::string>;
@@ -74,4 +74,4 @@ TEST(LineSplitter, NeverHoldsMoreThanTheLimitOfALineWithoutEnd) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -10,7 +10,7 @@
 #include "logs/log_router.h"
 #include "unit/logs/log_test_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -361,4 +361,4 @@ TEST_F(ConsoleTest, ALineOfAnotherProgramIsNoneOfAPipes) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

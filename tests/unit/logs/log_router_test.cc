@@ -10,7 +10,7 @@
 
 #include "unit/logs/log_test_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -282,4 +282,4 @@ TEST_F(LogRouterTest, LeavesNothingArmedWhenAllWorkersAreDrained) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

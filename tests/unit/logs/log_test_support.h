@@ -24,7 +24,7 @@
 #include "support/full_disk.h"
 #include "support/temporary_folder.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 using test::FullDisk;
 using test::TemporaryFolder;
@@ -175,4 +175,4 @@ struct IgnoreBrokenPipes {
   IgnoreBrokenPipes() { ::signal(SIGPIPE, SIG_IGN); }
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

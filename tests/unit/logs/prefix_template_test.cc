@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string expanded(std::string_view text) { return expand_prefix(text, {"trainer", 3, 11, "host7"}); }
@@ -28,4 +28,4 @@ TEST(PrefixTemplate, TwoDollarsAreOne) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -10,7 +10,7 @@
 
 #include "unit/logs/log_test_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -153,4 +153,4 @@ TEST(RankLogFile, NeverGrowsFarBeyondItsLimit) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(RankPrefix, IsAlignedToTheHighestRank) {
@@ -24,4 +24,4 @@ TEST(RankPrefix, ColoursTheRankAndEndsTheColourBeforeTheText) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

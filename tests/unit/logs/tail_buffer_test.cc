@@ -10,7 +10,7 @@
 
 #include "unit/logs/log_test_support.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 std::ostream& operator<<(std::ostream& stream, const TailLine& line) {
   return stream << (line.stream == LogStream::kOut ? "out:" : "err:") << line.text;
@@ -151,4 +151,4 @@ TEST(TailBuffer, IsAlwaysASuffixOfEachStream) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

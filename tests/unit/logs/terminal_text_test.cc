@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(TerminalSafe, LeavesOrdinaryTextAlone) {
@@ -65,4 +65,4 @@ TEST(TerminalText, FitsColumns) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

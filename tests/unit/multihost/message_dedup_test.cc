@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(MessageDedup, TellsWhatHappensToTheJobOnce) {
@@ -58,4 +58,4 @@ TEST(MessageDedup, TellsTheTextOfAHostUnlessAnotherHasSaidTheSame) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 Setting<std::string> asked(const std::string& name) { return flag("--process_group_backend", name); }
@@ -47,4 +47,4 @@ TEST(ChooseBackend, NamesTheNearest) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include "plan/device_choice.h"
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Four GPUs; python3 computes on those in `busy`.
@@ -77,4 +77,4 @@ TEST(BusyGpus, NameTheFirstProcessAndCountTheOthers) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

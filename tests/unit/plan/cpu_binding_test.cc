@@ -4,7 +4,7 @@
 
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// `sockets` sockets, each one NUMA node, of `cores` cores with two threads each; two cores share a cache.
@@ -147,4 +147,4 @@ TEST(BindWorkers, DoesNothingUnlessAsked) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

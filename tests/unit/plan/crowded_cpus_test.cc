@@ -4,7 +4,7 @@
 
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -55,4 +55,4 @@ TEST(CrowdedCpus, AreCountedByTheQuotaWhereThreadsWereAskedFor) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

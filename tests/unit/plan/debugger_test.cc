@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -24,4 +24,4 @@ TEST(Debugger, OfAPythonWithoutAProgramFileIsGdb) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

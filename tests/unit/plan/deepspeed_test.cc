@@ -6,7 +6,7 @@
 #include "plan/worker_command.h"
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -86,4 +86,4 @@ TEST(DeepSpeed, KeepsTheDevicesThatAreNamedOfAHost) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string chosen(const LaunchRequest& request, const AllocatedNode& node) {
@@ -188,4 +188,4 @@ TEST(ChooseDevices, FallsBackToCpusWithAWarningWhenTheDriverFails) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

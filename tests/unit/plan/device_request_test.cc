@@ -4,7 +4,7 @@
 
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = DeviceRequest::Kind;
@@ -66,4 +66,4 @@ TEST(AsWritten, IsTheUsersOwnSpelling) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 #include "plan/make_plan.h"
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Of a job of four nodes, which has a name.
@@ -72,4 +72,4 @@ TEST(EtcdPlan, AsksNoEtcdForOneNode) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Variables = std::map<std::string, std::string>;
@@ -165,4 +165,4 @@ TEST(HorovodPlan, RefusesWhatCannotWork) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 
 #include "unit/plan/planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 LaunchRequest request_on(const std::string& hosts) {
@@ -138,4 +138,4 @@ TEST(HostPlace, LeavesARangeOfNodes) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 #include "cluster/host_filter.h"
 #include "unit/plan/planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 LaunchRequest request_on(const std::string& hosts, const std::string& option = "", const std::string& value = "") {
@@ -128,4 +128,4 @@ TEST(HostWorkers, OfUnnamedNodesHaveNoTotal) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 
 #include "unit/plan/planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(JobPlace, MakesARunOfSeveralNodesOutOfARequestThatNamesNone) {
@@ -367,4 +367,4 @@ TEST(JobPlace, OnHostsThatNobodyStartsLrunOnIsRefusedUnlessThisOneIsToBeAlone) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

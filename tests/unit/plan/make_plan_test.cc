@@ -4,7 +4,7 @@
 
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 LaunchRequest request_for_nodes(const std::string& devices, int nodes) {
@@ -374,4 +374,4 @@ TEST(MakePlan, SaysThatAnEndpointsPortWinsAlsoWithSeveralNodes) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

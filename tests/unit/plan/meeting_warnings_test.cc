@@ -5,7 +5,7 @@
 
 #include "unit/plan/planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Warnings = std::vector<std::string>;
@@ -45,4 +45,4 @@ TEST(MeetingWarnings, ShownWithoutAPlaceToMeetSaysThatTheRunWouldBeRefused) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

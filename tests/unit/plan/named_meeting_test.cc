@@ -3,7 +3,7 @@
 
 #include "unit/plan/planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(NamedMeeting, KeepsTheNodesOfTheStep) {
@@ -58,4 +58,4 @@ TEST(NamedMeeting, IsChangedWithTheOptionThatNamedIt) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

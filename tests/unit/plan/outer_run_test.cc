@@ -4,7 +4,7 @@
 
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 Environment of_worker(const std::string& rank, const std::string& world_size) {
@@ -39,4 +39,4 @@ TEST(OuterRun, IsNotToldToThoseWhoMeanIt) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include "unit/plan/planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 Setting<RankStreams> streams(const std::string& text) { return {*parse_rank_streams(text), Source::kFlag, "-r"}; }
@@ -119,4 +119,4 @@ TEST(OutputPlan, APrefixIsRefusedWhereLinesHaveNone) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

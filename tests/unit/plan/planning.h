@@ -16,7 +16,7 @@
 #include "plan/make_plan.h"
 #include "plan/worker_environment.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// What the tests of this folder plan with.
 
@@ -108,4 +108,4 @@ inline LaunchPlan plan_in(const Allocation& allocation, const LaunchRequest& req
   return make_plan(placed(request, allocation), environment, allocation, {true, ""}, "demo");
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

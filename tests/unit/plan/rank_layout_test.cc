@@ -4,7 +4,7 @@
 
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 NodeDevices node_with(int devices, const std::string& name = "node") {
@@ -82,4 +82,4 @@ TEST(RankLayout, Ddp2IsOneProcessANode) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

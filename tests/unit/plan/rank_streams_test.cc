@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// 'oe', 'o-', '-e' or '--' for a local rank.
@@ -36,4 +36,4 @@ TEST(RankStreams, AnythingElseIsUnreadable) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Compares with tests/golden/plan/`name`; LRUN_UPDATE_GOLDEN=1 in the environment writes it anew.
@@ -144,4 +144,4 @@ TEST(ShowPlan, JsonTakesBytesThatAreNotText) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 
 #include "base/user_error.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 Setting<std::string> asked(const std::string& names) { return {names, Source::kFlag, "--signals-to-handle"}; }
@@ -59,4 +59,4 @@ TEST(StopSignals, OfTorchrunAreFullNamesOnly) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

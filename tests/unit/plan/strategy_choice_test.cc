@@ -4,7 +4,7 @@
 
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(ChooseStrategy, IsDdpForMoreThanOneDeviceOrNode) {
@@ -86,4 +86,4 @@ TEST(CheckProgram, TakesWhatMayBeOfLiblrun) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include "rendezvous/membership.h"
 #include "unit/plan/planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Rank 5 of `srun -N2 --ntasks-per-node=4`, on the second node.
@@ -229,4 +229,4 @@ TEST(TaskPlace, IsTold) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

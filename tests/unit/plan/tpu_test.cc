@@ -5,7 +5,7 @@
 #include "plan/tpu_choice.h"
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Variables = std::map<std::string, std::string>;
@@ -195,4 +195,4 @@ TEST(TpuPlan, IsShownAlsoWhereThereIsNoTpu) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

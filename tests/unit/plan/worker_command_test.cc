@@ -4,7 +4,7 @@
 
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -142,4 +142,4 @@ TEST(ExpandMacrosOf, AProgramsNameIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "plan/show_plan.h"
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Variables = std::map<std::string, std::string>;
@@ -328,4 +328,4 @@ TEST(WorkerEnvironment, IsolatesByNameWhereNoGpuWasFoundAsTorchrun) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 #include "base/user_error.h"
 #include "plan/worker_environment.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = EnvironmentChange::Kind;
@@ -114,4 +114,4 @@ TEST(ResourceLimit, TheLastOneOfAResourceCounts) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

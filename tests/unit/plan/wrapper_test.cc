@@ -5,7 +5,7 @@
 #include "plan/worker_command.h"
 #include "planning.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(Wrapper, OfARankWinsOverTheOneOfAllAndTheLastOverTheFirst) {
@@ -48,4 +48,4 @@ TEST(Wrapper, OfARankThatIsNotThereIsRefused) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

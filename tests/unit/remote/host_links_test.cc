@@ -13,7 +13,7 @@
 #include "remote/host_ways.h"
 #include "support/temporary_folder.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = NodeFrame::Kind;
@@ -127,4 +127,4 @@ TEST_F(HostLinksTest, TellTogetherWhatEndsTogether) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 
 #include "support/temporary_folder.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = NodeFrame::Kind;
@@ -94,4 +94,4 @@ TEST_F(HostRelayTest, LetsWhomItHangsUpOnEndByItself) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::vector<bool> elsewhere(std::size_t hosts) { return std::vector<bool>(hosts, false); }
@@ -50,4 +50,4 @@ TEST(HostWays, AreShortAndBurdenNobody) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 ReachedHost reached(const std::string& name, const std::string& own, const std::string& head) {
@@ -35,4 +35,4 @@ TEST(MeetingAddress, IsNoLoopbackAddressForAnotherMachine) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

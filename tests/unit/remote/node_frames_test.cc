@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = NodeFrame::Kind;
@@ -85,4 +85,4 @@ TEST(NodeOrder, IsWholeOrNone) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

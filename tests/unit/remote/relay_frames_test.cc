@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(RelayFrames, ComeOutAsTheyWentIn) {
@@ -33,4 +33,4 @@ TEST(RelayFrames, ThatAreCutOrLongerAreNone) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -21,4 +21,4 @@ TEST(SameMachine, IsNobodysWhereHostsDoNotSayWhichTheyAre) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

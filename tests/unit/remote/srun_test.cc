@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 bool has(const std::vector<std::string>& command, const std::string& word) {
@@ -39,4 +39,4 @@ TEST(SrunCommand, LetsTheStepOutliveItsNodesWhereTheRunDoes) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "store/listening_socket.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 class SrunWatchTest : public testing::Test {
@@ -92,4 +92,4 @@ TEST(SrunPlace, IsWhereSlurmSaysAndThePortThatLrunAdds) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

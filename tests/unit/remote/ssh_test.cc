@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string line(const std::vector<std::string>& words) {
@@ -47,4 +47,4 @@ TEST(Ssh, CarriesWhatMakesTheCommandModule) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

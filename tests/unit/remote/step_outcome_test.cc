@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 const std::string kToken = "0123456789abcdef";
@@ -62,4 +62,4 @@ TEST(StepOutcome, IsOfThisRunOnly) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -2,7 +2,7 @@
 
 #include "told_meeting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -326,4 +326,4 @@ TEST(Coordinator, IsOverWhenAllHaveSaidBye) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

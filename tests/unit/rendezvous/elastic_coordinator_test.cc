@@ -3,7 +3,7 @@
 
 #include "told_meeting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -394,4 +394,4 @@ TEST_F(ComingAndGoing, IsNoMatterWhereItIsRare) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

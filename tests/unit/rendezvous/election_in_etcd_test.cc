@@ -11,7 +11,7 @@
 #include "support/fake_etcd.h"
 #include "support/patience.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using test::FakeEtcd;
@@ -259,4 +259,4 @@ TEST_F(Election, RefusesAKeyThatIsNotLruns) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -15,7 +15,7 @@
 #include "store/listening_socket.h"
 #include "store/protocol.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr const char* kKey = "/lrun/job/meeting";
@@ -349,4 +349,4 @@ TEST(MeetingRecord, IsReadAsItWasWritten) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -13,7 +13,7 @@
 #include "launcher_records.h"
 #include "store/listening_socket.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -78,4 +78,4 @@ TEST(EndpointWatch, AsksTheNameServiceRarelyWhereItIsRefused) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

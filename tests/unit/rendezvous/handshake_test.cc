@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Side = Handshake::Side;
@@ -156,4 +156,4 @@ TEST(Handshake, TakesAnyNameOfALoneJob) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

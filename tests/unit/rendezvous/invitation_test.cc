@@ -5,7 +5,7 @@
 
 #include "told_meeting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using test::node_at;
@@ -162,4 +162,4 @@ TEST(Coordinator, TellsSparesWhoMayHoldTheMeetingNext) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

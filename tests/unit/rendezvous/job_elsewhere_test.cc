@@ -10,7 +10,7 @@
 #include "support/patience.h"
 #include "told_meeting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using test::kPatience;
@@ -51,4 +51,4 @@ TEST(JobElsewhere, SaysOnceWhereItIsSentTo) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 #include "support/patience.h"
 #include "told_meeting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using test::FakeEtcd;
@@ -335,4 +335,4 @@ TEST_F(JobInEtcd, KeepsTheClockOfTheLostHolderUntilTheNextRound) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

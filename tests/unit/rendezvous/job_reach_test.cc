@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// '127.0.0.2' where only that listens, 'loopback' or 'network'.
@@ -51,4 +51,4 @@ TEST(JobReach, IsTheLoopbackInterfaceWhereAllOfAnEtcdIsOnIt) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -7,6 +7,7 @@
 #include "rendezvous/join_record.h"
 
 namespace lrun::test {
+using namespace launcher;
 
 /// A node as tests of the rendezvous describe it.
 inline JoinRecord node_at(const std::string& address, int workers = 1, std::optional<int> node_rank = {}) {

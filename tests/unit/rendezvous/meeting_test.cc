@@ -18,7 +18,7 @@
 #include "support/patience.h"
 #include "told_meeting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -305,4 +305,4 @@ TEST(Meeting, HasRoomForLaunchersHoweverManyStrangersCome) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

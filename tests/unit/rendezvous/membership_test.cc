@@ -4,7 +4,7 @@
 
 #include "launcher_records.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using test::node_at;
@@ -183,4 +183,4 @@ TEST(MembershipJson, RefusesWhatContradictsItself) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

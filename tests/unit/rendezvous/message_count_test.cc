@@ -8,7 +8,7 @@
 #include "told_meeting.h"
 #include "verdict/job_report.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = LauncherMessage::Kind;
@@ -88,4 +88,4 @@ TEST(MessageCount, BytesForANodeDoNotGrowWithTheirNumber) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 
 #include "launcher_records.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = LauncherMessage::Kind;
@@ -142,4 +142,4 @@ TEST(LauncherMessageDecoder, StopsAtAMessageThatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

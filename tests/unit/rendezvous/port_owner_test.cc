@@ -15,7 +15,7 @@
 #include "support/patience.h"
 #include "told_meeting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using test::kPatience;
@@ -76,4 +76,4 @@ TEST(PortOwner, IsNobodyWhoIsKnownWhereNothingIsSaid) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -3,7 +3,7 @@
 
 #include "told_meeting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -231,4 +231,4 @@ TEST(Failures, OfTheLauncherThatHoldsTheMeetingEndAnyJob) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

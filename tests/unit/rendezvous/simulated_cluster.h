@@ -13,6 +13,7 @@
 #include "rendezvous/succession.h"
 
 namespace lrun::test {
+using namespace launcher;
 
 inline constexpr Duration kHeartbeat(4000);
 /// A launcher that is cut off runs on until it notices, and those that go on without it need a while to begin.

@@ -13,7 +13,7 @@
 #include "rendezvous/coordinator.h"
 #include "told_meeting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -304,4 +304,4 @@ TEST(RendezvousSimulation, EndsForEverybodyWhateverHappensInWhateverOrder) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 #include "rendezvous/coordinator.h"
 #include "told_meeting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -123,4 +123,4 @@ TEST_F(TwoSpares, TakeThePlacesOfTwoEachItsOwn) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

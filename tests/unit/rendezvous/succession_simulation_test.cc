@@ -9,7 +9,7 @@
 
 #include "simulated_cluster.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using test::Cluster;
@@ -224,4 +224,4 @@ TEST(SuccessionSimulation, NeverMakesTwoJobsOrHangsWhateverHappens) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 
 #include "told_meeting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using test::node_at;
@@ -288,4 +288,4 @@ TEST(Coordinator, NeedsNoWordOfARoundOfAllThatAreLeft) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

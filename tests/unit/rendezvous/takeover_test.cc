@@ -11,7 +11,7 @@
 #include "rendezvous/job_state.h"
 #include "told_meeting.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using test::node_at;
@@ -386,4 +386,4 @@ TEST(Takeover, GoesOnHoweverOftenAndWheneverTheHolderIsLost) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,6 +11,7 @@
 #include "rendezvous/coordinator.h"
 
 namespace lrun::test {
+using namespace launcher;
 
 /// What tests make of reports: 'a|b|', where one or more are missing at the end.
 inline std::string joined(const std::vector<std::string>& reports) {

@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "run/verbose_log.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(Diagnostics, ALineSaysWhoAndHowBad) {
@@ -79,4 +79,4 @@ TEST(VerboseLog, SpeaksOnlyWhenAsked) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

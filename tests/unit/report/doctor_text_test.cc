@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 const std::vector<Finding> kFindings{
@@ -59,4 +59,4 @@ TEST(DoctorJson, HoldsFindingsAndFacts) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -13,7 +13,7 @@
 #include "support/full_disk.h"
 #include "support/temporary_folder.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 class EventLogTest : public ::testing::Test {
@@ -98,4 +98,4 @@ TEST_F(EventLogTest, WritesAResultWholeOrNotAtAll) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(HostsText, IsOneTableWithTheReasons) {
@@ -47,4 +47,4 @@ TEST(HostsText, NeverMovesTheCursor) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

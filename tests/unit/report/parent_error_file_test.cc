@@ -8,7 +8,7 @@
 
 #include "support/temporary_folder.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(ParentErrorFile, IsThatOfTheFailureAndNamesTheRankThatEndedEarly) {
@@ -39,4 +39,4 @@ TEST(ParentErrorFile, IsThatOfTheFailureAndNamesTheRankThatEndedEarly) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 StackSample waiting(int rank) {
@@ -102,4 +102,4 @@ TEST(StackText, ALongSentenceIsCut) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 RunStatus four_ranks() {
@@ -69,4 +69,4 @@ TEST(StatusText, ALongCommandIsCut) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

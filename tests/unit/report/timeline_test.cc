@@ -5,7 +5,7 @@
 #include "report/timeline_html.h"
 #include "verdict/failure_record.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Fate = WorkerSpan::Fate;
@@ -241,4 +241,4 @@ TEST(TimelinePage, AThousandRanksStillHaveRowsAndReadableNames) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string no_account(const FailureRecord&) { return {}; }
@@ -74,4 +74,4 @@ TEST(TorchrunSummary, SaysThatThereWereNoOthers) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <csignal>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 FailureRecord failed(int rank) {
@@ -325,4 +325,4 @@ TEST(VerdictText, SaysThatAVictimMayNotBeTheCause) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

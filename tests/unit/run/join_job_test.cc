@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(JobSecret, IsWarnedAboutWhereItIsMissingOrFoundByTrying) {
@@ -14,4 +14,4 @@ TEST(JobSecret, IsWarnedAboutWhereItIsMissingOrFoundByTrying) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(RepeatFilter, RepeatsWhatStaysTheSameEverMoreSeldom) {
@@ -24,4 +24,4 @@ TEST(RepeatFilter, TellsWhatIsNewAtOnce) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

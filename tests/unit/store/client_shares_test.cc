@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Where = ConnectionPeer::Where;
@@ -168,4 +168,4 @@ TEST_F(ClientSharesTest, ForgetsAll) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include "store/server.h"
 #include "support/patience.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using test::kAnswerPatience;
@@ -104,4 +104,4 @@ TEST_F(CompareSet, SaysWhyThereIsNoAnswer) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 #include "support/fake_etcd.h"
 #include "support/patience.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using test::FakeEtcd;
@@ -246,4 +246,4 @@ TEST(EtcdClient, TellsAWrongPassword) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

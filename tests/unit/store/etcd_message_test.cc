@@ -7,7 +7,7 @@
 #include "store/base64.h"
 #include "store/http_response.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 TEST(Base64, StandsForAnyBytes) {
@@ -131,4 +131,4 @@ TEST(HttpResponse, IsBounded) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string answer(const std::string& status, const std::string& body = "") {
@@ -113,4 +113,4 @@ TEST(HttpRequest, IsBounded) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

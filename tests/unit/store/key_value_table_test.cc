@@ -9,7 +9,7 @@
 
 #include "store/handle_request.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Clients = std::vector<StoreClientId>;
@@ -320,4 +320,4 @@ TEST(KeyValueTable, CountsWhatWaitsTake) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <thread>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 /// Without a second try neither gets it once in some 20,000 times. An address and a port that nobody else asks for.
@@ -48,4 +48,4 @@ TEST(ListeningSocket, OfTwoThatAskAtTheSameTimeOneGetsThePort) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 std::string from_hex(std::string_view text) {
@@ -215,4 +215,4 @@ TEST(StoreProtocol, TakesManyKeysUpToTheLimitAndNotOneMore) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -55,4 +55,4 @@ TEST_F(RefusalLogTest, IsBoundedWhateverReasonsAStrangerGives) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

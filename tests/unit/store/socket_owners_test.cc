@@ -16,7 +16,7 @@
 #include "store/connect.h"
 #include "store/listening_socket.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Where = ConnectionPeer::Where;
@@ -108,4 +108,4 @@ TEST(FindSocket, ReadsTheKernelsTables) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 const HangRules kRules{.timeout = Duration(8)};
@@ -64,4 +64,4 @@ TEST(HangWatch, WatchesAnewWhatWentOn) {
 TEST(HangWatch, ATimeThatDoesNotCountIsNoHang) { EXPECT_EQ(hangs_said({{.counts = false, .bytes = 1}}, 20), 0); }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -5,7 +5,7 @@
 #include <csignal>
 #include <string>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using Kind = RestartChoice::Kind;
@@ -170,4 +170,4 @@ TEST(RestartPolicy, ALateFailureAndOneFromOutsideAreNeverTheSame) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

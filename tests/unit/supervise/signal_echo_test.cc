@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using namespace std::chrono_literals;
@@ -30,4 +30,4 @@ TEST(SignalEcho, IsNoSecondSignalOfAPerson) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

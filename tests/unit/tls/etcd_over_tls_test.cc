@@ -15,7 +15,7 @@
 #include "support/temporary_folder.h"
 #include "support/tls_server.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using test::Authority;
@@ -254,4 +254,4 @@ TEST_F(EtcdOverTls, AsksAgainWhereFilesAreOfNoUseThatWereBefore) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

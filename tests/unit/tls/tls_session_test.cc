@@ -10,7 +10,7 @@
 #include "support/temporary_folder.h"
 #include "support/tls_server.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 using test::Authority;
@@ -223,4 +223,4 @@ TEST_F(Tls, ListensToABoundedGreeting) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -10,7 +10,7 @@
 #include <ctime>
 #include <memory>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostShown = 100;
@@ -112,4 +112,4 @@ CertificateFault alert_fault(int alert, bool has_certificate, bool was_asked) {
   return {TlsFault::kOther, "it ends the TLS connection: " + words};
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -6,7 +6,7 @@
 
 #include "store/tls_interface.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Why a certificate is refused, as a clause about the host that shows it.
 struct CertificateFault {
@@ -21,4 +21,4 @@ CertificateFault certificate_fault(X509_STORE_CTX* chain, const std::string& hos
 /// \param was_asked  it wanted to see one.
 CertificateFault alert_fault(int alert, bool has_certificate, bool was_asked);
 
-}  // namespace lrun
+}  // namespace lrun::launcher

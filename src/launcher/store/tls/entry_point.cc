@@ -4,7 +4,7 @@
 #include "lrun_version.h"
 #include "store/tls/openssl_end.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr TlsFunctions kFunctions = {
@@ -32,9 +32,9 @@ constexpr TlsFunctions kFunctions = {
 };
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::launcher
 
 /// As kTlsEntryPoint says.
-extern "C" __attribute__((visibility("default"))) const lrun::TlsFunctions* lrun_tls_functions_v1() {
-  return &lrun::kFunctions;
+extern "C" __attribute__((visibility("default"))) const lrun::launcher::TlsFunctions* lrun_tls_functions_v1() {
+  return &lrun::launcher::kFunctions;
 }

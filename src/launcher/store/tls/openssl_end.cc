@@ -11,7 +11,7 @@
 #include "store/tls/certificate_words.h"
 #include "store/tls/own_certificate.h"
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 constexpr char kAlertRecord = 21;
@@ -174,4 +174,4 @@ void TlsEnd::fail(TlsFault fault, std::string why) {
   why_ = std::move(why);
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

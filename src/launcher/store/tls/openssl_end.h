@@ -9,7 +9,7 @@
 
 #include "store/tls_interface.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 struct SslDeleter {
   void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
@@ -60,4 +60,4 @@ struct TlsEnd {
   std::string why_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-namespace lrun {
+namespace lrun::launcher {
 namespace {
 
 struct FreeParsed {
@@ -102,4 +102,4 @@ TextFault take_question(SSL_CTX* context, const TlsQuestion& question) {
   return fault;
 }
 
-}  // namespace lrun
+}  // namespace lrun::launcher

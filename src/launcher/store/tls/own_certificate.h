@@ -6,7 +6,7 @@
 
 #include "store/tls_interface.h"
 
-namespace lrun {
+namespace lrun::launcher {
 
 /// Whom to trust, and who we are. \return what is not in order, as a clause about the text it stands in; kNone: all is.
 struct TextFault {
@@ -15,4 +15,4 @@ struct TextFault {
 };
 TextFault take_question(SSL_CTX* context, const TlsQuestion& question);
 
-}  // namespace lrun
+}  // namespace lrun::launcher
