@@ -112,6 +112,24 @@ TEST_F(OneEndpoint, IsRefusedToAJobOfSeveralNodesWhereAJobOfOneHasIt) {
   EXPECT_FALSE(contains(first.err(), "store:")) << "it was no trouble for the first: " << first.err();
 }
 
+TEST_F(OneEndpoint, HasToBeServedByANodeOfAJobOfSeveral) {
+  const Words leaves{"--nnodes", "2", "--rdzv-conf", "is_host=false,read_timeout=1"};
+  const auto expect_refused = [&] {
+    LrunProcess refused(job("yours", leaves, "echo started"));
+    EXPECT_EQ(refused.wait().code, 125) << refused.err();
+    for (const char* const option : {"is_host=false", "--rdzv-backend static", "--rdzv-backend etcd"}) {
+      EXPECT_TRUE(contains(refused.err(), option)) << refused.err();
+    }
+    EXPECT_EQ(refused.out(), "");
+  };
+  expect_refused();
+  LrunProcess first(job("mine", {"--nnodes", "1"}, "echo up; exec sleep 1000"));
+  ASSERT_TRUE(first.wait_for("up")) << first.err();
+  expect_refused();
+  first.signal(SIGTERM);
+  first.wait();
+}
+
 /// Without a name the job is known by what it runs.
 TEST(TwoJobs, AreNotMergedWithAnotherJobByChance) {
   Job job({"--num_nodes", "2", "--rdzv-id", ""});

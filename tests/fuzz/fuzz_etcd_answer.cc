@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "rendezvous/holder_election.h"
+#include "rendezvous/holder_record.h"
 #include "rendezvous/job_state.h"
 #include "store/base64.h"
 #include "store/etcd_message.h"

@@ -40,11 +40,9 @@ struct RendezvousPlan {
   int listener = -1;           ///< a socket that listens at `port` already, for who holds the meeting; -1: none
   std::vector<Endpoint> etcd;  ///< of an etcd that knows who holds the meeting; the first is host and port, too
   std::string etcd_folder;     ///< of the job's keys there: '/lrun/NAME'
-  /// Of the job's record in a TCPStore, which others may serve at the endpoint: '/lrun/NAME/meeting'; empty: none is
-  /// used.
-  std::string store_key;
   std::optional<EtcdTls> etcd_tls;  ///< empty: it is asked over plain HTTP
   Hosting hosting = Hosting::kNever;
+  bool leaves_endpoint = false;       ///< '--rdzv-conf is_host=false': another node has to serve it
   bool workers_use_endpoint = false;  ///< static: the workers' store is at the endpoint, too; else node 0 hosts it
   bool rank_0_hosts_store = false;    ///< its worker does; the launcher only keeps the port for it
   bool serves_horovod = false;        ///< the host of the workers' store serves Horovod's rendezvous, too

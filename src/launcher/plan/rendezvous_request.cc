@@ -213,6 +213,7 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   meeting.listener = asked.listener;
   meeting.backend = asked.backend.value;
   meeting.hosting = who_holds(asked, meeting.host, this_host);
+  meeting.leaves_endpoint = asked.is_host == false && !asked.uses_etcd();
   meeting.workers_use_endpoint = meeting.backend == "static";
   meeting.rank_0_hosts_store = plan.rank_0_hosts_store;
   meeting.serves_horovod = is_horovod(plan);
@@ -237,9 +238,6 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   meeting.last_call = asked.last_call.value_or(meeting.last_call);
   meeting.heartbeat = asked.heartbeat.value_or(meeting.heartbeat);
   if (asked.uses_etcd()) choose_etcd(asked, meeting, plan);
-  const bool is_named = plan.run_name != plan.run_id;
-  if (meeting.backend == "c10d" && asked.is_host == false && is_named)
-    meeting.store_key = "/lrun/" + plan.run_name + "/meeting";
   plan.rendezvous = std::move(meeting);
 }
 

@@ -15,6 +15,10 @@ namespace {
 using Step = EtcdStep;
 
 constexpr Duration kFarewell(1000);
+constexpr int kRenewalsPerLease = 4;
+constexpr Duration kFirstPause(50);  // between looks for a holder; doubled while it stays the same
+constexpr Duration kLongestPause(500);
+constexpr Duration kProbeLimit(1000);  // of a connection to a holder that may be gone
 
 std::int64_t in_seconds(Duration time) { return std::chrono::ceil<std::chrono::seconds>(time).count(); }
 

@@ -9,16 +9,39 @@
 #include "base/duration.h"
 #include "base/event_loop.h"
 #include "base/fd.h"
-#include "rendezvous/holder_election.h"
+#include "rendezvous/holder_record.h"
+#include "rendezvous/job_state.h"
 #include "store/etcd_client.h"
 
 namespace lrun::launcher {
 
-/// An election through an etcd: whoever creates the key PREFIX/NAME/holder holds the meeting, for as long as it keeps
-/// the key's lease alive. PREFIX/NAME/state is what the next one has to know, or what the job came to; it outlives its
-/// holder by kStateLife.
-class ElectionInEtcd : public HolderElection {
+/// Finds the launcher that holds the meeting of a job through an etcd, or makes it this one: whoever creates the key
+/// PREFIX/NAME/holder holds the meeting, for as long as it keeps the key's lease alive. One that cannot reach etcd for
+/// the time of its lease stops to hold the meeting before another may, so that no two hold it at a time.
+/// PREFIX/NAME/state is what the next one has to know, or what the job came to; it outlives its holder by kStateLife.
+///
+/// Nobody talks to etcd but who holds the meeting or looks for it. Never blocks. One thread.
+class ElectionInEtcd {
  public:
+  /// An election costs etcd a second or two where it has to choose a leader of its own first.
+  static constexpr Duration kShortestLease{3000};
+  static constexpr Duration kShortestAttempt{500};  ///< to ask etcd
+  static constexpr int kAttemptsPerLease = 4;
+  static constexpr Duration kStateLife{60'000};
+
+  struct Events {
+    /// We are about to hold the meeting at `address`. \return its port. \throws std::system_error
+    std::function<std::uint16_t(const std::string& address)> open;
+    std::function<void()> close;  ///< another launcher was faster: open() was in vain
+    /// The meeting is there. `state`: we hold it, and take it over from another; else empty.
+    std::function<void(const HolderRecord& holder, bool is_self, const std::optional<JobState>& state)> found;
+    /// We hold it no longer: it must end now, before another begins.
+    std::function<void(const std::string& why)> deposed;
+    /// Etcd cannot be used. `hint` may be empty.
+    std::function<void(const std::string& why, const std::string& hint)> failed;
+    /// Told once while we hold the meeting: what the next holder has to know is not kept. May be empty.
+    std::function<void(const std::string& why)> not_kept = {};
+  };
   struct Options {
     EtcdClient::Options etcd;
     std::string folder;    ///< of the job's keys: '/lrun/NAME'
@@ -29,17 +52,34 @@ class ElectionInEtcd : public HolderElection {
 
   ElectionInEtcd(EventLoop& loop, Options options, Events events);
 
-  void look() override;
-  void look_again() override;
-  void only_look() override { stands_ = false; }
-  void set_patience(Duration patience) override { options_.patience = patience; }
-  void keep(const JobState& state) override;
-  void release(const std::optional<std::string>& outcome, std::function<void()> released) override;
-  void stop() override;
-  [[nodiscard]] bool holds() const override { return revision_ != 0; }
-  [[nodiscard]] const std::string& trouble() const override { return client_.trouble(); }
+  ElectionInEtcd(const ElectionInEtcd&) = delete;
+  ElectionInEtcd& operator=(const ElectionInEtcd&) = delete;
 
-  static constexpr Duration kStateLife{60'000};
+  /// Begins to look; `found`, perhaps of the same holder as before, or `failed` follows.
+  void look();
+  /// The one that was found is out of reach. A host that lives and on which nobody listens there any more proves that
+  /// it is gone: then nobody waits for its lease. Looks again, unless it does so already.
+  void look_again();
+
+  /// From now on we look for another's meeting, and do not hold one: only to say something there.
+  void only_look() { stands_ = false; }
+  /// From now on this is how long an answer may take.
+  void set_patience(Duration patience) { options_.patience = patience; }
+
+  /// We hold the meeting: what the next holder has to know. Tried again until it is kept.
+  void keep(const JobState& state);
+
+  /// We are done. \param outcome  of a job that is over, which is left behind for those that were cut off from it;
+  /// empty: another launcher takes the meeting over. `released` is called by the loop, soon, whether there is an answer
+  /// or not.
+  void release(const std::optional<std::string>& outcome, std::function<void()> released);
+  /// Whatever is under way comes to nothing, and nothing more is told; what we hold is given back where etcd still
+  /// answers.
+  void stop();
+
+  [[nodiscard]] bool holds() const { return revision_ != 0; }
+  /// Why the last attempt to ask failed; empty: none has since there was an answer.
+  [[nodiscard]] const std::string& trouble() const { return client_.trouble(); }
 
  private:
   void ask_who_holds();

@@ -114,8 +114,7 @@ void Job::open_link(const std::string& host, int port, Duration patience) {
           .connection =
               [this](int connection) {
                 if (connection_changed_) connection_changed_(connection);
-              },
-          .unanswered = may_look_in_store() ? [this] { endpoint_unanswered(); } : std::function<void()>()});
+              }});
 }
 
 /// What the meeting has to know of us where it is another than before.
@@ -235,13 +234,14 @@ void Job::received(const LauncherMessage& message) {
 
 void Job::link_broken(const std::string& why, const std::string& hint) {
   if (goodbye_) return link_broken_at_goodbye();
-  if (may_look_in_store() && link_->met_lone_job()) return look_in_store();
   if (election_ && !ended_) return meeting_lost(why, hint);
   if (may_succeed()) return find_successor(why);
   if (may_follow()) return follow_successors(why);
   if (may_look_again()) return look_again(why, false);
   if (std::exchange(ended_, true)) return;
-  begun_ ? events_.lost("", why, 0, "") : events_.failed(why, hint);
+  if (begun_) return events_.lost("", why, 0, "");
+  const bool has_no_server = plan_.leaves_endpoint && (hint.empty() || link_->met_lone_job());
+  events_.failed(why, has_no_server ? kServeEndpointHint : hint);
 }
 
 void Job::end_with(Kind kind, const std::string& text) {

@@ -10,15 +10,19 @@
 #include "base/event_loop.h"
 #include "plan/launch_plan.h"
 #include "rendezvous/endpoint_watch.h"
-#include "rendezvous/holder_election.h"
+#include "rendezvous/election_in_etcd.h"
 #include "rendezvous/launcher_link.h"
 #include "rendezvous/meeting_holder.h"
 #include "rendezvous/membership.h"
 #include "rendezvous/port_probe.h"
 #include "rendezvous/succession.h"
-#include "store/compare_set_client.h"
 
 namespace lrun::launcher {
+
+/// What to type where every node was told to leave the endpoint of their job to others.
+inline constexpr const char* kServeEndpointHint =
+    "'--rdzv-conf is_host=false' needs another node of the job that serves the endpoint: leave it out on that node, or "
+    "use '--rdzv-backend static' or '--rdzv-backend etcd'";
 
 /// This launcher's part in a job of several nodes: the meeting where it is to be held here, the link to it, and the
 /// socket on which this node would host the workers' store, or which keeps the port for its worker of rank 0. What the
@@ -59,8 +63,7 @@ class Job {
   /// \param record  what is known of this node; the rest is filled in.
   /// \param gather  what is made of the reports of a round
   /// With an etcd in the plan nobody has to: one of the launchers is chosen through it, and again when that one is
-  /// lost. So it is, where the plan allows that, when a store that is no meeting is found at the endpoint. Without
-  /// either the members of a round take the meeting over when its holder is lost, as Succession has it, and
+  /// lost. Without one the members of a round take the meeting over when its holder is lost, as Succession has it, and
   /// invite whoever begins to meet at the endpoint; a launcher there that was invited goes on to send others to them.
   /// \param secret  that all launchers of the job share; empty: none. \param etcd_user  NAME:PASSWORD; empty:
   /// none. \throws std::system_error  a port is taken, descriptors ran out.
@@ -134,18 +137,13 @@ class Job {
   void linked();
 
   void look_in_etcd(const std::string& etcd_user);
-  [[nodiscard]] HolderElection::Events election_events();
-  void begin_election();
+  [[nodiscard]] ElectionInEtcd::Events election_events();
   void meeting_found(const HolderRecord& holder, bool is_self, const std::optional<JobState>& state);
   void meeting_taken_away(const std::string& why);
   void meeting_lost(const std::string& why, const std::string& hint);
   void election_failed(const std::string& why, const std::string& hint);
   void job_was_over(const std::string& outcome);
-  void found_job_over(const std::string& outcome);
   void stop_looking();
-  [[nodiscard]] bool may_look_in_store() const;
-  void endpoint_unanswered();
-  void look_in_store();
   void judge_alone();
   void keep_goodbye(const std::string& text);
   void say_goodbye();
@@ -195,9 +193,7 @@ class Job {
   JoinRecord record_;                   ///< of this node
   std::function<void(int)> connection_changed_;
   std::unique_ptr<LauncherLink> link_;                ///< empty: the meeting is looked for
-  std::unique_ptr<HolderElection> election_;          ///< with an etcd, or a store that others serve at the endpoint
-  std::unique_ptr<CompareSetClient> store_question_;  ///< whether the endpoint is such a store
-  EventLoop::Timer store_silence_;                    ///< until what is there is taken for one
+  std::unique_ptr<ElectionInEtcd> election_;          ///< with an etcd
   std::string where_;                                 ///< the node on which the meeting is held, as the election says
   std::string taken_away_;                            ///< why we hold the meeting no longer
   bool is_adrift_ = false;                            ///< the job has lost its meeting, and no round has begun since

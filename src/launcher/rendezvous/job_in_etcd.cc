@@ -3,7 +3,6 @@
 #include <chrono>
 #include <utility>
 
-#include "rendezvous/election_in_etcd.h"
 #include "rendezvous/job.h"
 
 namespace lrun::launcher {
@@ -22,14 +21,14 @@ EtcdClient::Options etcd_options(const RendezvousPlan& plan, const std::string& 
   if (const auto& tls = plan.etcd_tls) {
     options.tls = TlsFiles{.authorities = tls->authorities, .certificate = tls->certificate, .key = tls->key};
   }
-  options.attempt = std::max(lease / HolderElection::kAttemptsPerLease, HolderElection::kShortestAttempt);
+  options.attempt = std::max(lease / ElectionInEtcd::kAttemptsPerLease, ElectionInEtcd::kShortestAttempt);
   return options;
 }
 
 }  // namespace
 
 void Job::look_in_etcd(const std::string& etcd_user) {
-  const Duration lease = std::max(plan_.heartbeat, HolderElection::kShortestLease);
+  const Duration lease = std::max(plan_.heartbeat, ElectionInEtcd::kShortestLease);
   election_ = std::make_unique<ElectionInEtcd>(
       loop_,
       ElectionInEtcd::Options{.etcd = etcd_options(plan_, etcd_user, lease),
@@ -38,10 +37,11 @@ void Job::look_in_etcd(const std::string& etcd_user) {
                               .lease = lease,
                               .patience = plan_.connect_timeout},
       election_events());
-  begin_election();
+  if (!record_.cannot_start.empty()) election_->only_look();
+  election_->look();
 }
 
-HolderElection::Events Job::election_events() {
+ElectionInEtcd::Events Job::election_events() {
   return {.open =
               [this](const std::string&) {
                 hold_meeting(0, -1);
@@ -55,13 +55,7 @@ HolderElection::Events Job::election_events() {
           .not_kept =
               [this](const std::string& why) {
                 if (events_.not_kept) events_.not_kept(why);
-              },
-          .over = [this](const std::string& outcome) { found_job_over(outcome); }};
-}
-
-void Job::begin_election() {
-  if (!record_.cannot_start.empty()) election_->only_look();
-  election_->look();
+              }};
 }
 
 void Job::meeting_found(const HolderRecord& holder, bool is_self, const std::optional<JobState>& state) {
@@ -121,9 +115,7 @@ void Job::election_failed(const std::string& why, const std::string& hint) {
   if (link_) link_->close();
   stop_looking();
   if (begun_ || is_spare_) return events_.ended(why);
-  const char* const usual =
-      plan_.etcd.empty() ? "" : "'--rdzv-endpoint' names the addresses at which etcd serves its clients";
-  events_.failed(why, hint.empty() ? usual : hint);
+  events_.failed(why, hint.empty() ? "'--rdzv-endpoint' names the addresses at which etcd serves its clients" : hint);
 }
 
 /// Nobody gathers what the workers of this round came to: each node goes on with what it knows, which is that the

@@ -21,7 +21,6 @@ using Kind = LauncherMessage::Kind;
 constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
 constexpr Duration kLongestRetryPause(1000);
 constexpr int kBeatsPerHeartbeat = 4;
-constexpr Duration kSilence(300);  // of what took the connection, and may be no lrun
 
 Handshake handshake_with(const std::string& secret) { return {Handshake::Side::kLauncher, secret, random_nonce()}; }
 
@@ -84,7 +83,6 @@ void LauncherLink::connected() {
   out_ = SendBuffer();
   out_.tail() = handshake_.take_output();
   readable_ = loop_.on_readable(socket_.get(), [this] { read(); });
-  if (events_.unanswered && !has_heard_) silence_ = loop_.after(kSilence, [this] { events_.unanswered(); });
   flush();
 }
 
@@ -129,13 +127,10 @@ void LauncherLink::read() {
   if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
   if (count <= 0) {
     was_closed_ = count == 0 || errno == ECONNRESET;
-    if (events_.unanswered && !has_heard_) events_.unanswered();
     return fail(joined_ ? "its launcher ended: the connection was closed"
                         : "what listens at " + place() + " closed the connection without a word: is it lrun?");
   }
   heard_ = steady_now();
-  has_heard_ = true;
-  silence_.cancel();
   take({bytes, static_cast<std::size_t>(count)});
 }
 
@@ -239,7 +234,6 @@ void LauncherLink::disconnect() {
   const bool is_shared = std::exchange(joined_, false) && events_.connection;
   resolving_.reset();
   attempt_limit_.cancel();
-  silence_.cancel();
   beat_.cancel();
   readable_.cancel();
   writable_.cancel();

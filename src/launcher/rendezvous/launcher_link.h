@@ -60,9 +60,6 @@ class LauncherLink {
     /// The connection of a link that has joined, and -1 before it is closed: who has a copy of it may close that any
     /// time after. May be empty.
     std::function<void(int connection)> connection = {};
-    /// What listens there took the connection and says nothing, or closed it without a word. The link goes on to try.
-    /// May be empty; must not destroy the link.
-    std::function<void()> unanswered = {};
   };
 
   LauncherLink(EventLoop& loop, Options options, Events events);
@@ -90,8 +87,6 @@ class LauncherLink {
   [[nodiscard]] std::uint16_t port() const { return options_.port; }
   /// The link broke because the other end's host closed it, not because of silence.
   [[nodiscard]] bool was_closed() const { return was_closed_; }
-  /// Whatever listens there has said a word, on this connection or an earlier one.
-  [[nodiscard]] bool has_heard() const { return has_heard_; }
   /// It is the store of another job, which has one node.
   [[nodiscard]] bool met_lone_job() const { return handshake_.met_lone_job(); }
   /// Why the last attempt to reach the meeting failed; empty before one has.
@@ -133,7 +128,6 @@ class LauncherLink {
   bool was_closed_ = false;
   bool was_refused_ = false;
   std::string found_address_;
-  bool has_heard_ = false;
   bool said_adrift_ = false;
   std::string trouble_;
   ClockOffset offset_;
@@ -142,7 +136,6 @@ class LauncherLink {
   EventLoop::Watch writable_;
   EventLoop::Timer again_;
   EventLoop::Timer attempt_limit_;
-  EventLoop::Timer silence_;
   EventLoop::Timer beat_;
 };
 

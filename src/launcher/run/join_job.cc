@@ -132,6 +132,7 @@ class Meeting {
       const std::string place = fmt::format("{} port {}", plan_.rendezvous->host, port());
       tell(etcd ? fmt::format("no meeting was reached through etcd at {} yet{}", place, why)
                 : fmt::format("nobody holds the meeting at {} yet{}", place, why));
+      if (plan_.rendezvous->leaves_endpoint) say(Severity::kHint, kServeEndpointHint);
       if (speaks_through_head()) say(Severity::kHint, kOtherPlaceHint);
     });
   }

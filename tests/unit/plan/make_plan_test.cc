@@ -322,6 +322,7 @@ TEST(MakePlan, LetsTheNodeWithRankZeroHoldTheStaticMeeting) {
   EXPECT_EQ(hosting(1), Hosting::kNever);
   EXPECT_EQ(meeting_of({.endpoint = endpoint_of("there", 4000), .is_host = true}).hosting, Hosting::kMust);
   EXPECT_EQ(meeting_of({.endpoint = endpoint_of("here", 4000), .is_host = false}).hosting, Hosting::kNever);
+  EXPECT_TRUE(meeting_of({.endpoint = endpoint_of("here", 4000), .is_host = false}).leaves_endpoint);
 }
 
 TEST(MakePlan, TriesToReachTheMeetingAsLongAsItWaitsForOthers) {

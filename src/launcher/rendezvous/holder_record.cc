@@ -1,4 +1,4 @@
-#include "rendezvous/holder_election.h"
+#include "rendezvous/holder_record.h"
 
 #include <nlohmann/json.hpp>
 
