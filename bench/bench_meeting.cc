@@ -28,7 +28,7 @@
 #include "base/event_loop.h"
 #include "base/fd.h"
 #include "rendezvous/handshake.h"
-#include "rendezvous/meeting_holder.h"
+#include "rendezvous/rendezvous_server.h"
 #include "store/connect.h"
 #include "supervise/restart_policy.h"
 #include "verdict/job_report.h"
@@ -63,11 +63,11 @@ Holder start_holder(int nodes) {
   if (holder.pid < 0) give_up("fork");
   if (holder.pid == 0) {
     lrun::EventLoop loop;
-    lrun::launcher::MeetingHolder::Options options{.reach = lrun::launcher::StoreReach::kLoopback,
-                                                   .gather = lrun::gather_reports};
+    lrun::launcher::RendezvousServer::Options options{.reach = lrun::launcher::StoreReach::kLoopback,
+                                                      .gather = lrun::gather_reports};
     options.times.heartbeat = options.times.join;  // nobody is silent here, and nobody beats
     options.max_store_connections = options.max_launchers = 2 * static_cast<std::size_t>(nodes);
-    lrun::launcher::MeetingHolder meeting(loop, options);
+    lrun::launcher::RendezvousServer meeting(loop, options);
     const std::uint16_t port = meeting.server().port();
     if (::write(port_pipe[1], &port, sizeof port) != sizeof port) give_up("write");
     loop.run();
@@ -114,7 +114,7 @@ lrun::launcher::JoinRecord record_of(int node, int nodes) {
           .run_id = "20260101-000000-abcdef",
           .node = name,
           .address = address,
-          .meeting_address = "10.0.0.1",
+          .leader_address = "10.0.0.1",
           .workers = kWorkersOfANode,
           .store_port = 4000,
           .min_nodes = nodes,

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "rendezvous/holder_record.h"
 #include "rendezvous/job_state.h"
+#include "rendezvous/leader_record.h"
 #include "store/base64.h"
 #include "store/etcd_message.h"
 #include "store/http_response.h"
@@ -35,8 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (from_base64(to_base64(bytes)) != bytes) std::abort();
   if (const auto state = job_state_from_json(bytes); state && job_state_from_json(to_json(*state)) != state)
     std::abort();
-  if (const auto record = holder_record_from_json(bytes)) {
-    if (holder_record_from_json(to_json(*record)) != record) std::abort();
+  if (const auto record = leader_record_from_json(bytes)) {
+    if (leader_record_from_json(to_json(*record)) != record) std::abort();
   }
   return 0;
 }

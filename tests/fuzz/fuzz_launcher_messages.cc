@@ -17,8 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
 
   const SteadyTime now{};
-  Coordinator coordinator(MeetingTimes{}, now, gather_reports);
-  for (const auto side : {Handshake::Side::kLauncher, Handshake::Side::kHolder}) {
+  Coordinator coordinator(RendezvousTimes{}, now, gather_reports);
+  for (const auto side : {Handshake::Side::kLauncher, Handshake::Side::kServer}) {
     Handshake open(side, "", "nonce");
     Handshake secret(side, "a secret that no input knows", "nonce");
     for (std::string_view left = bytes; !left.empty(); left.remove_prefix(std::min<std::size_t>(left.size(), 7))) {

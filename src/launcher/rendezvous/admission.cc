@@ -39,7 +39,7 @@ std::vector<std::string> parts_of(const std::string& settings) {
   return parts;
 }
 
-Objection other_settings(const JoinRecord& record, const JoinRecord& first) {
+Rejection other_settings(const JoinRecord& record, const JoinRecord& first) {
   const std::vector<std::string> ours = parts_of(record.settings);
   const std::vector<std::string> theirs = parts_of(first.settings);
   return {
@@ -56,7 +56,7 @@ constexpr const char* kProgramsHint =
     "another '--rdzv-id' where jobs meet through etcd, else another port in '--rdzv-endpoint', keeps two jobs apart; "
     "nodes of one job that run different programs have different '--role's";
 
-Objection another_name(const JoinRecord& record, const JoinRecord& other) {
+Rejection another_name(const JoinRecord& record, const JoinRecord& other) {
   const auto quoted = [](const std::string& name) { return name.empty() ? "one without a name" : "'" + name + "'"; };
   return {"another job meets here: it is " + quoted(other.run_name) + ", as node '" + other.node + "' says, and not " +
               quoted(record.run_name),
@@ -67,7 +67,7 @@ Objection another_name(const JoinRecord& record, const JoinRecord& other) {
 
 bool has_name(const JoinRecord& record) { return !record.run_name.empty() && record.run_name != kNoName; }
 
-Objection another_job(const JoinRecord& record, const JoinRecord& other) {
+Rejection another_job(const JoinRecord& record, const JoinRecord& other) {
   const bool named = has_name(record);
   return {(named ? "another job of the name '" + record.run_name + "' meets here: " : "another job meets here: ") +
               difference_of_commands(record, other),
@@ -82,7 +82,7 @@ std::string difference_of_commands(const JoinRecord& record, const JoinRecord& o
   return theirs + "with other arguments than node '" + record.node + "'";
 }
 
-Objection rank_is_taken(const JoinRecord& record, const JoinRecord& by) {
+Rejection rank_is_taken(const JoinRecord& record, const JoinRecord& by) {
   return {(record.of_rank ? "rank " : "node rank ") + std::to_string(record.node_rank.value_or(0)) + " is taken by " +
               in_words(by),
           record.of_rank ? "" : "give each node a '--node-rank' of its own, or none"};
@@ -109,13 +109,13 @@ std::string nodes_in_words(int least, int most) {
   return least == most ? text : std::to_string(least) + ":" + text;
 }
 
-std::optional<Objection> objection_to(const JoinRecord& record, const std::vector<const JoinRecord*>& joined,
+std::optional<Rejection> rejection_of(const JoinRecord& record, const std::vector<const JoinRecord*>& joined,
                                       bool runs) {
   if (joined.empty()) return std::nullopt;
   const JoinRecord& first = *joined.front();
   if (record.run_name != first.run_name) return another_name(record, first);
   if (record.min_nodes != first.min_nodes || record.max_nodes != first.max_nodes) {
-    return Objection{"the job has " + nodes_in_words(first.min_nodes, first.max_nodes) + " nodes, not " +
+    return Rejection{"the job has " + nodes_in_words(first.min_nodes, first.max_nodes) + " nodes, not " +
                          nodes_in_words(record.min_nodes, record.max_nodes) + ", as '" + first.node + "' says",
                      record.of_rank ? "" : "give every node the same '--num_nodes' ('--nnodes')"};
   }
@@ -129,7 +129,7 @@ std::optional<Objection> objection_to(const JoinRecord& record, const std::vecto
   std::int64_t workers = record.workers;
   for (const JoinRecord* other : joined) workers += other->workers;
   if (workers > kMostWorkersOfAJob) {
-    return Objection{"a job has at most " + std::to_string(kMostWorkersOfAJob) + " workers"};
+    return Rejection{"a job has at most " + std::to_string(kMostWorkersOfAJob) + " workers"};
   }
   for (const JoinRecord* other : joined) {
     if (record.node_rank && other->node_rank == record.node_rank) {

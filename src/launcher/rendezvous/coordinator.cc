@@ -18,7 +18,7 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
   const auto found = launchers_.find(from);
   if (found == launchers_.end()) {
     if (message.kind == Kind::kInvite && message.join) return invited(from, message);
-    const bool may_be_early = message.kind == Kind::kReady || message.kind == Kind::kBye;
+    const bool may_be_early = message.kind == Kind::kReady || message.kind == Kind::kLeave;
     if (message.kind == Kind::kJoin ? message.join.has_value() : may_be_early) knock(from, message, now);
     return;
   }
@@ -31,7 +31,7 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
     case Kind::kBegun:
       take_begun(launcher, message.round);
       break;
-    case Kind::kAdrift:
+    case Kind::kLeaderless:
       left(from, "its launcher heard nothing of the meeting", now, now, true);
       break;
     case Kind::kReport:
@@ -40,10 +40,10 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
     case Kind::kReady:
       take_ready(from, launcher, message, now);
       break;
-    case Kind::kLeave:
+    case Kind::kDropOut:
       left(from, message.text, now, now);
       break;
-    case Kind::kBye:
+    case Kind::kLeave:
       leave(from, message.text, now);
       break;
     default:
@@ -54,26 +54,26 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
 void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTime now) {
   const JoinRecord& record = *message.join;
   if (shares_failure(from, record)) return;
-  if (!no_meeting_.empty() && !message.takes_up) {
-    return send(from, {.kind = Kind::kNoMeeting, .text = no_meeting_}, true);
+  if (!no_meeting_.empty() && !message.resumes) {
+    return send(from, {.kind = Kind::kNoRendezvous, .text = no_meeting_}, true);
   }
-  if (!is_latest_connection(from, record, now)) return send(from, {.kind = Kind::kRefused}, true);
-  if (const std::optional<Objection> objection = objection_to(record, now)) {
+  if (!is_latest_connection(from, record, now)) return send(from, {.kind = Kind::kRejected}, true);
+  if (const std::optional<Rejection> objection = rejection_of(record, now)) {
     return turn_away(from, record, *objection, now);
   }
   if (place_) return send(from, sends_on(*place_), true);
   if (is_of_another_job(message)) {
-    return send(from, {.kind = Kind::kRefused, .text = "a new job of the same name has begun to meet"}, true);
+    return send(from, {.kind = Kind::kRejected, .text = "a new job of the same name has begun to meet"}, true);
   }
   if (!record.cannot_start.empty()) return take_failure(from, record, now);
   compare_command(record);
-  is_new_ = is_new_ || !(message.takes_up || message.was_spare);
+  is_new_ = is_new_ || !(message.resumes || message.was_spare);
   Launcher& launcher = launchers_[from];
   launcher.record = record;
   launcher.came = now;
   ids_[record.token] = from;
   last_call_.joined(now);
-  if (message.takes_up) take_back(launcher, message, now);
+  if (message.resumes) take_back(launcher, message, now);
   if (launcher.in_round) return;
   if (phase_ == Phase::kMeeting) return begin_when_complete(now);
   tell_spare(from);
@@ -82,13 +82,13 @@ void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTi
   begin_again_when_ready(now);
 }
 
-std::optional<Objection> Coordinator::objection_to(const JoinRecord& record, SteadyTime now) const {
-  if (phase_ == Phase::kClosed && !place_) return Objection{"the job is over"};
-  if (const Duration wait = departures_.wait(record, now); wait > Duration::zero()) {
-    return Objection{"node " + record.node + " has left the job " + Departures::limit_in_words() +
+std::optional<Rejection> Coordinator::rejection_of(const JoinRecord& record, SteadyTime now) const {
+  if (phase_ == Phase::kClosed && !place_) return Rejection{"the job is over"};
+  if (const Duration wait = rejoin_backoff_.wait(record, now); wait > Duration::zero()) {
+    return Rejection{"node " + record.node + " has left the job " + RejoinBackoff::limit_in_words() +
                      ": it is let in again after " + format_duration(wait)};
   }
-  return launcher::objection_to(record, records_of_job(), phase_ != Phase::kMeeting);
+  return launcher::rejection_of(record, records_of_job(), phase_ != Phase::kMeeting);
 }
 
 void Coordinator::begin_when_complete(SteadyTime now) {
@@ -141,7 +141,7 @@ void Coordinator::begin(int round, const std::vector<LauncherId>& ids) {
     if (guards_majority_ && launcher.record.token == own_) name_holder(assignment, launcher.node_rank);
     by_rank.push_back(ids[index]);
   }
-  if (!assignment.common.holder) assignment.common.successors.clear();  // none of the members is who they succeed
+  if (!assignment.common.leader) assignment.common.successors.clear();  // none of the members is who they succeed
   successors_ = assignment.common.successors;
   sends_.push_back({.to = std::move(by_rank),
                     .message = {.kind = Kind::kBegin,
@@ -217,7 +217,7 @@ void Coordinator::begin_again_when_ready(SteadyTime now) {
 /// Whoever has reported is not missed in this round, unless the workers' store was with it.
 void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, SteadyTime heard, bool may_run) {
   const bool has_said_bye = std::any_of(early_.begin(), early_.end(), [who](const auto& waiting) {
-    return waiting.first == who && waiting.second.kind == Kind::kBye;
+    return waiting.first == who && waiting.second.kind == Kind::kLeave;
   });
   if (!has_said_bye) std::erase_if(early_, [who](const auto& waiting) { return waiting.first == who; });
   if (invitation_ && invitation_->first == who) invitation_.reset();
@@ -228,7 +228,7 @@ void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, S
   const bool done = phase_ == Phase::kRunning && gone.reported && gone.node_rank != 0;
   if (gone.in_round && phase_ != Phase::kClosed && !done) {
     ends_ = true;
-    departures_.note(gone.record, now);
+    rejoin_backoff_.note(gone.record, now);
     tell_loss(gone.record, how, now, heard);
   }
   if (guards_majority_ && may_run && gone.in_round && phase_ != Phase::kClosed) majority_.lost(gone.since);
@@ -302,7 +302,7 @@ void Coordinator::advance(SteadyTime now) {
 void Coordinator::advance_meeting(SteadyTime now) {
   begin_when_complete(now);
   if (phase_ != Phase::kMeeting) return;
-  if (now >= opened_ + times_.join) return give_up(Kind::kRefused, times_.join);
+  if (now >= opened_ + times_.join) return give_up(Kind::kRejected, times_.join);
   if (now < progress_ + times_.progress) return;
   progress_ = now;
   std::vector<LauncherId> all = all_launchers();

@@ -14,11 +14,11 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "rendezvous/admission.h"
-#include "rendezvous/departures.h"
 #include "rendezvous/job_state.h"
 #include "rendezvous/last_call.h"
 #include "rendezvous/message.h"
-#include "rendezvous/succession.h"
+#include "rendezvous/rejoin_backoff.h"
+#include "rendezvous/successor_search.h"
 
 namespace lrun::launcher {
 
@@ -26,7 +26,7 @@ namespace lrun::launcher {
 using LauncherId = std::uint64_t;
 
 /// How long launchers wait for each other.
-struct MeetingTimes {
+struct RendezvousTimes {
   Duration join{600'000};         ///< for enough of them
   Duration replacement{600'000};  ///< for others in the place of lost ones, where too few are left
   Duration last_call{1000};       ///< with enough of them, for one more: since the last one came
@@ -34,14 +34,14 @@ struct MeetingTimes {
   Duration progress{5000};        ///< between two tables of who is missing
   int spares = 0;                 ///< nodes beyond those of the job that are to be there, too, before it begins
   Duration for_spares{30'000};    ///< with enough of the others, for these
-  bool operator==(const MeetingTimes&) const = default;
+  bool operator==(const RendezvousTimes&) const = default;
 };
 
 /// Where the launchers of a job meet.
-struct MeetingPlace {
+struct RendezvousAddress {
   std::string address;  ///< numeric; a loopback one is on the host of who says it
   int port = 0;
-  bool operator==(const MeetingPlace&) const = default;
+  bool operator==(const RendezvousAddress&) const = default;
 };
 
 /// Decides, for the launcher that holds the meeting, who takes part in a job, when a round begins, that it stops, and
@@ -53,18 +53,18 @@ struct MeetingPlace {
 /// begins with those that are ready and with newcomers, as many as the job may have; with too few of them it waits for
 /// more. Each costs a fixed number of messages a launcher.
 ///
-/// A node that leaves rounds again and again is not let in for a while (Departures), so that nobody makes a job start
-/// anew for ever.
+/// A node that leaves rounds again and again is not let in for a while (RejoinBackoff), so that nobody makes a job
+/// start anew for ever.
 ///
 /// A launcher whose node cannot start its workers only says so: a job that needs every node has ended then, and all are
 /// told; others go on without it. Whoever is turned away is told to those that wait.
 ///
 /// A newcomer for whom there is no place is a spare: it waits for a round that has one, or for the end, and knows who
-/// may hold the meeting next. Where it is known how many there are (MeetingTimes::spares), the first round waits for
+/// may hold the meeting next. Where it is known how many there are (RendezvousTimes::spares), the first round waits for
 /// them: one that comes after a job that was quickly over would find nobody.
 ///
 /// With guard_majority() the meeting ends when more than half of a round's members are lost without a goodbye and may
-/// still run: they can have gone on by themselves (Succession).
+/// still run: they can have gone on by themselves (SuccessorSearch).
 ///
 /// A job can go on under another holder: its launchers join again, each as one that took part in a round, and say that
 /// they are ready when none of their workers is left. That one invites whoever begins to meet at the job's endpoint, by
@@ -88,7 +88,7 @@ class Coordinator {
   /// \param gather  what is made of the reports of a round; must not be empty
   /// \param host    the token of the launcher that holds the meeting: whoever is quicker than it waits, so that it is
   ///                the others who have to fit; empty: nobody is waited for
-  Coordinator(MeetingTimes times, SteadyTime now, Gather gather, std::string host = {})
+  Coordinator(RendezvousTimes times, SteadyTime now, Gather gather, std::string host = {})
       : times_(times),
         opened_(now),
         progress_(now),
@@ -108,11 +108,11 @@ class Coordinator {
   void resume(const JobState& state, const Ballot& ballot, SteadyTime now);
   /// The job is met elsewhere, and was not begun here: all are sent on, also who comes later. Also where it is met by
   /// now.
-  void send_on_to(const MeetingPlace& place);
+  void send_on_to(const RendezvousAddress& place);
   /// After send_on_to(): nothing came of that meeting. All meet here again, as if nobody had come yet.
   void meet_here(SteadyTime now);
   /// Empty: here.
-  [[nodiscard]] const std::optional<MeetingPlace>& place() const { return place_; }
+  [[nodiscard]] const std::optional<RendezvousAddress>& place() const { return place_; }
   /// What another holder has to know, since a round has begun.
   [[nodiscard]] JobState state() const;
   /// By this coordinator.
@@ -121,7 +121,7 @@ class Coordinator {
   /// A message came. The first of a connection has to be kJoin or kInvite.
   void received(LauncherId from, const LauncherMessage& message, SteadyTime now);
   /// Where a member of the round could hold the next meeting, as long as it runs; empty: it is none, or cannot.
-  [[nodiscard]] std::optional<MeetingPlace> standby_of(LauncherId who) const;
+  [[nodiscard]] std::optional<RendezvousAddress> standby_of(LauncherId who) const;
   /// A connection ended, or was silent for too long: `how` says it in words. `heard`: its last sign of life.
   /// \param may_run  it did not say goodbye, and its end is not known either
   void left(LauncherId who, const std::string& how, SteadyTime now, SteadyTime heard, bool may_run = false);
@@ -173,7 +173,7 @@ class Coordinator {
   };
 
   void knock(LauncherId from, const LauncherMessage& message, SteadyTime now);
-  [[nodiscard]] static LauncherMessage sends_on(const MeetingPlace& place);
+  [[nodiscard]] static LauncherMessage sends_on(const RendezvousAddress& place);
   void invited(LauncherId from, const LauncherMessage& invitation);
   void send_back_newcomers(const std::string& why);
   void tell_successors();
@@ -191,14 +191,14 @@ class Coordinator {
   [[nodiscard]] bool is_latest_connection(LauncherId from, const JoinRecord& record, SteadyTime now);
   [[nodiscard]] std::vector<LauncherId> all_launchers() const;
   [[nodiscard]] std::vector<const JoinRecord*> records_of_job() const;
-  [[nodiscard]] std::optional<Objection> objection_to(const JoinRecord& record, SteadyTime now) const;
-  void turn_away(LauncherId from, const JoinRecord& record, const Objection& objection, SteadyTime now);
+  [[nodiscard]] std::optional<Rejection> rejection_of(const JoinRecord& record, SteadyTime now) const;
+  void turn_away(LauncherId from, const JoinRecord& record, const Rejection& objection, SteadyTime now);
   void note(const JoinRecord& record, const std::string& what, SteadyTime now);
   void compare_command(const JoinRecord& record);
   void take_failure(LauncherId from, const JoinRecord& record, SteadyTime now);
   [[nodiscard]] bool shares_failure(LauncherId from, const JoinRecord& record);
   void look_at_spares(SteadyTime now);
-  [[nodiscard]] std::optional<Objection> objection_to_spare(const Launcher& spare) const;
+  [[nodiscard]] std::optional<Rejection> objection_to_spare(const Launcher& spare) const;
   [[nodiscard]] std::optional<SteadyTime> next_step() const;
   void take_report(Launcher& launcher, const LauncherMessage& report, SteadyTime now);
   void take_ready(LauncherId from, Launcher& launcher, const LauncherMessage& message, SteadyTime now);
@@ -236,22 +236,22 @@ class Coordinator {
   [[nodiscard]] int most() const { return launchers_.empty() ? 1 : launchers_.begin()->second.record.max_nodes; }
   [[nodiscard]] int least() const { return launchers_.empty() ? 1 : launchers_.begin()->second.record.min_nodes; }
 
-  MeetingTimes times_;
+  RendezvousTimes times_;
   SteadyTime opened_;
   SteadyTime progress_;  ///< of the last table
   LastCall last_call_;
   Gather gather_;
-  std::string own_;                    ///< the token of the launcher that holds the meeting
-  std::string host_;                   ///< the same, until it has joined
-  std::optional<MeetingPlace> place_;  ///< where the job is met; empty: here
-  std::string no_meeting_;             ///< why those that were sent here are sent back; empty: they are not
-  std::optional<JoinRecord> first_;    ///< of the job that is met elsewhere
+  std::string own_;                         ///< the token of the launcher that holds the meeting
+  std::string host_;                        ///< the same, until it has joined
+  std::optional<RendezvousAddress> place_;  ///< where the job is met; empty: here
+  std::string no_meeting_;                  ///< why those that were sent here are sent back; empty: they are not
+  std::optional<JoinRecord> first_;         ///< of the job that is met elsewhere
   std::optional<std::pair<LauncherId, LauncherMessage>> invitation_;  ///< that came before the own launcher has joined
   std::unordered_set<std::string> took_part_;                         ///< tokens of those that were in a round
   std::vector<Successor> successors_;                                 ///< of the last round
   bool guards_majority_ = false;
   bool settled_ = false;  ///< the last round is
-  HeldMajority majority_;
+  Majority majority_;
   std::optional<Ballot> ballot_;                               ///< until a round has begun
   std::optional<JobState> left_behind_;                        ///< until a launcher of its job has joined
   std::vector<std::pair<LauncherId, LauncherMessage>> early_;  ///< came before either
@@ -277,7 +277,7 @@ class Coordinator {
   std::map<LauncherId, Launcher> launchers_;
   std::unordered_map<std::string, LauncherId> ids_;  ///< by token, of those that joined and perhaps some that are gone
   std::string who_left_;                             ///< first, when there was no next round for it
-  Departures departures_;
+  RejoinBackoff rejoin_backoff_;
   std::vector<std::string> reports_;  ///< of this round, or what was made of them
   std::size_t report_bytes_ = 0;      ///< of these
   int missing_reports_ = 0;           ///< of this round, so far

@@ -44,7 +44,7 @@ void Coordinator::tell_successors() {
 }
 
 /// Whoever has not begun gives way, and joins the others. A member of a round of this meeting that invites it has given
-/// it up and taken its place: what that means the HeldMajority knows.
+/// it up and taken its place: what that means the Majority knows.
 void Coordinator::invited(LauncherId from, const LauncherMessage& invitation) {
   if (!host_.empty() || left_behind_) {
     invitation_.emplace(from, invitation);
@@ -52,11 +52,11 @@ void Coordinator::invited(LauncherId from, const LauncherMessage& invitation) {
   }
   const JoinRecord& job = *invitation.join;
   if (took_part_.count(job.token) != 0 || (phase_ == Phase::kClosed && !place_)) return;
-  if (const std::optional<Objection> objection = launcher::objection_to(job, records_of_job(), true)) {
-    return send(from, {.kind = Kind::kRefused, .text = objection->why});
+  if (const std::optional<Rejection> objection = launcher::rejection_of(job, records_of_job(), true)) {
+    return send(from, {.kind = Kind::kRejected, .text = objection->why});
   }
   if (phase_ != Phase::kMeeting && !place_) return send(from, {.kind = Kind::kHasBegun, .round = round_});
-  send_on_to({job.address, job.meeting_port});
+  send_on_to({job.address, job.standby_port});
 }
 
 /// They were invited to a job that does not go on here, and may begin it where they came from.
@@ -64,16 +64,16 @@ void Coordinator::send_back_newcomers(const std::string& why) {
   no_meeting_ = why;
   std::erase_if(launchers_, [&](const auto& entry) {
     if (entry.second.in_round || entry.second.busy) return false;
-    send(entry.first, {.kind = Kind::kNoMeeting, .text = why}, true);
+    send(entry.first, {.kind = Kind::kNoRendezvous, .text = why}, true);
     return true;
   });
 }
 
-LauncherMessage Coordinator::sends_on(const MeetingPlace& place) {
-  return {.kind = Kind::kElsewhere, .port = place.port, .address = place.address};
+LauncherMessage Coordinator::sends_on(const RendezvousAddress& place) {
+  return {.kind = Kind::kRedirect, .port = place.port, .address = place.address};
 }
 
-void Coordinator::send_on_to(const MeetingPlace& place) {
+void Coordinator::send_on_to(const RendezvousAddress& place) {
   place_ = place;
   if (phase_ == Phase::kClosed) return;
   if (!launchers_.empty()) first_ = launchers_.begin()->second.record;

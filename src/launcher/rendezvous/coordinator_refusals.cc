@@ -17,8 +17,8 @@ constexpr std::size_t kMostNoted = 64;
 
 }  // namespace
 
-void Coordinator::turn_away(LauncherId from, const JoinRecord& record, const Objection& objection, SteadyTime now) {
-  send(from, {.kind = Kind::kRefused, .text = objection.why, .hint = objection.hint}, true);
+void Coordinator::turn_away(LauncherId from, const JoinRecord& record, const Rejection& objection, SteadyTime now) {
+  send(from, {.kind = Kind::kRejected, .text = objection.why, .hint = objection.hint}, true);
   note(record, "was turned away: " + objection.why, now);
 }
 
@@ -65,7 +65,7 @@ bool Coordinator::shares_failure(LauncherId from, const JoinRecord& record) {
 }
 
 /// Its place is taken for as long as the job runs: it would wait for nothing, and end with the code of success.
-std::optional<Objection> Coordinator::objection_to_spare(const Launcher& spare) const {
+std::optional<Rejection> Coordinator::objection_to_spare(const Launcher& spare) const {
   if (!spare.record.node_rank) return std::nullopt;
   for (const auto& [id, launcher] : launchers_) {
     if (launcher.in_round && launcher.record.node_rank == spare.record.node_rank) {
@@ -83,13 +83,13 @@ void Coordinator::look_at_spares(SteadyTime now) {
     look_at_spares_ = now + times_.heartbeat;
     return;
   }
-  std::vector<std::pair<LauncherId, Objection>> refused;
+  std::vector<std::pair<LauncherId, Rejection>> refused;
   for (const auto& [id, launcher] : launchers_) {
     if (launcher.in_round || launcher.busy) continue;
     const SteadyTime due = launcher.came + kPatienceWithSpares * times_.heartbeat;
     if (now < due) {
       look_at_spares_ = std::min(look_at_spares_.value_or(due), due);
-    } else if (const std::optional<Objection> objection = objection_to_spare(launcher)) {
+    } else if (const std::optional<Rejection> objection = objection_to_spare(launcher)) {
       refused.emplace_back(id, *objection);
     }
   }

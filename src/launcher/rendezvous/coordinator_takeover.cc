@@ -12,7 +12,7 @@ using Kind = LauncherMessage::Kind;
 
 /// One that did not hear of its round may have been a newcomer when the last holder was lost.
 bool took_part(const LauncherMessage& join, const JobState& state) {
-  return join.takes_up || join.was_spare ||
+  return join.resumes || join.was_spare ||
          std::find(state.members.begin(), state.members.end(), join.join->token) != state.members.end();
 }
 
@@ -35,7 +35,7 @@ void Coordinator::knock(LauncherId from, const LauncherMessage& message, SteadyT
   const auto before =
       std::count_if(early_.begin(), early_.end(), [from](const auto& waiting) { return waiting.first == from; });
   if (message.kind != Kind::kJoin) {
-    const bool is_last = message.kind == Kind::kBye;
+    const bool is_last = message.kind == Kind::kLeave;
     if (before == 1 || (is_last && before == 2)) early_.emplace_back(from, message);
     return;
   }
@@ -63,7 +63,7 @@ void Coordinator::go_on_from(const JobState& state, SteadyTime since) {
   attempt_ = state.attempt;
   history_ = state.history;
   expected_ = state.members;
-  std::erase(expected_, state.holder);
+  std::erase(expected_, state.leader);
 }
 
 JobState Coordinator::state() const {
@@ -76,7 +76,7 @@ JobState Coordinator::state() const {
 
 /// Launchers that belonged to none have begun to meet before it came, and nobody has left anything behind for them.
 bool Coordinator::is_of_another_job(const LauncherMessage& join) const {
-  return join.takes_up && phase_ == Phase::kMeeting && is_new_;
+  return join.resumes && phase_ == Phase::kMeeting && is_new_;
 }
 
 /// It may know more than the last holder could leave behind: a round that has begun since. Where the job goes on
@@ -88,7 +88,7 @@ void Coordinator::take_back(Launcher& launcher, const LauncherMessage& join, Ste
   launcher.in_round = resumed_ && phase_ == Phase::kDeciding && round + 1 >= round_;
   launcher.busy = !launcher.in_round;
   if (!launcher.in_round) return;
-  if (ballot_ && round == round_ && join.node_rank != ballot_->holder) launcher.vote = join.node_rank;
+  if (ballot_ && round == round_ && join.node_rank != ballot_->leader) launcher.vote = join.node_rank;
   round_ = std::max(round_, round);
   ++members_;
 }
@@ -106,15 +106,15 @@ void Coordinator::advance_ballot(SteadyTime now) {
   if (ballot_->carried_by(count) || now < *resumed_ + 2 * times_.heartbeat) return;
   const int of = ballot_->members;
   ballot_.reset();
-  send_back_newcomers(no_majority_in_words(count, of));
+  send_back_newcomers(no_majority_text(count, of));
   end_without_majority(count, of);
 }
 
 /// Who comes next when this launcher is lost.
 void Coordinator::name_holder(RankAssignment& assignment, int rank) const {
   Membership& common = assignment.common;
-  common.holder = rank;
-  common.holder_name = assignment.members.at(static_cast<std::size_t>(rank)).name;
+  common.leader = rank;
+  common.leader_name = assignment.members.at(static_cast<std::size_t>(rank)).name;
   std::erase_if(common.successors, [rank](const Successor& successor) { return successor.node_rank == rank; });
   if (common.successors.size() > Membership::kMostSuccessors) common.successors.resize(Membership::kMostSuccessors);
 }
@@ -131,12 +131,12 @@ bool Coordinator::is_settled_at_once(const std::vector<LauncherId>& ids) const {
          });
 }
 
-std::optional<MeetingPlace> Coordinator::standby_of(LauncherId who) const {
+std::optional<RendezvousAddress> Coordinator::standby_of(LauncherId who) const {
   const auto found = launchers_.find(who);
   if (!guards_majority_ || phase_ == Phase::kClosed || found == launchers_.end()) return std::nullopt;
   const JoinRecord& record = found->second.record;
-  if (!found->second.in_round || record.meeting_port == 0) return std::nullopt;
-  return MeetingPlace{record.address, record.meeting_port};
+  if (!found->second.in_round || record.standby_port == 0) return std::nullopt;
+  return RendezvousAddress{record.address, record.standby_port};
 }
 
 /// Who does not know of a round may still go on from the one before, without those who do.
@@ -149,7 +149,7 @@ void Coordinator::take_begun(Launcher& launcher, int round) {
 }
 
 void Coordinator::end_without_majority(int nodes, int of) {
-  dismiss({.kind = Kind::kEnded, .text = no_majority_in_words(nodes, of)});
+  dismiss({.kind = Kind::kEnded, .text = no_majority_text(nodes, of)});
 }
 
 /// Connected again: its last connection may not be known to be dead yet, or be heard of only now.

@@ -31,8 +31,8 @@ void Coordinator::tell_spare(LauncherId who) {
 
 void Coordinator::tell_loss(const JoinRecord& gone, const std::string& how, SteadyTime now, SteadyTime heard) {
   std::string text = how;
-  if (departures_.wait(gone, now) > Duration::zero()) {
-    text += "; it has left the job " + Departures::limit_in_words() + " and is not let in for a while";
+  if (rejoin_backoff_.wait(gone, now) > Duration::zero()) {
+    text += "; it has left the job " + RejoinBackoff::limit_in_words() + " and is not let in for a while";
   }
   send_to_members({.kind = LauncherMessage::Kind::kLost,
                    .round = round_,

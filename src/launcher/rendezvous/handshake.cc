@@ -75,7 +75,7 @@ void Handshake::take_line(std::string_view line) { step_ == Step::kHello ? take_
 void Handshake::take_hello(std::string_view line) {
   const std::string_view protocol = line.substr(0, line.find(' '));
   if (protocol != kLauncherProtocol) {
-    if (side_ == Side::kHolder) out_ = own_hello_ + "\n";  // so that it can say so, too
+    if (side_ == Side::kServer) out_ = own_hello_ + "\n";  // so that it can say so, too
     return refuse(
         "it is another version of lrun: it speaks " + first_words(protocol) + ", not " + std::string(kLauncherProtocol),
         "use the same version of lrun on every node");
@@ -88,7 +88,7 @@ void Handshake::take_hello(std::string_view line) {
                      (secret == kWithSecret || secret == kWithoutSecret);
   if (!sound) return refuse("it sent a greeting that makes no sense", "");
   their_hello_ = line;
-  if (side_ == Side::kHolder) out_ = own_hello_ + "\n";
+  if (side_ == Side::kServer) out_ = own_hello_ + "\n";
   compare_secrets(secret == kWithSecret);
 }
 
@@ -103,9 +103,9 @@ void Handshake::compare_secrets(bool theirs) {
 }
 
 void Handshake::take_proof(std::string_view line) {
-  const Side other = side_ == Side::kLauncher ? Side::kHolder : Side::kLauncher;
+  const Side other = side_ == Side::kLauncher ? Side::kServer : Side::kLauncher;
   const bool proved = equal_in_constant_time(line, proof_of(other));
-  if (side_ == Side::kHolder) out_ += (proved ? proof_of(side_) : "no") + "\n";
+  if (side_ == Side::kServer) out_ += (proved ? proof_of(side_) : "no") + "\n";
   if (!proved) return refuse("it has another LRUN_JOB_SECRET", kSecretHint);
   step_ = Step::kDone;
 }
@@ -139,7 +139,7 @@ std::string hint_of_other_port(const std::string& option) {
   return "name another port with '" + option + "', on every node";
 }
 
-std::string greeting_of_lone_job(const std::string& name) {
+std::string lone_job_handshake(const std::string& name) {
   return std::string(kLauncherProtocol) + std::string(kAlone) + first_words(name) + "\n";
 }
 

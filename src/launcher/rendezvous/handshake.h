@@ -21,7 +21,7 @@ inline constexpr std::string_view kLauncherProtocol = "lrun-job/4";
 /// A value: bytes go in, bytes come out; no I/O, at most kMostBytesOfLine are kept.
 class Handshake {
  public:
-  enum class Side { kLauncher, kHolder };
+  enum class Side { kLauncher, kServer };
 
   /// \param secret  empty: none
   /// \param nonce   random bytes that no other handshake uses
@@ -37,10 +37,10 @@ class Handshake {
   [[nodiscard]] bool done() const { return step_ == Step::kDone; }
   /// It is a launcher, or the holder of a meeting, of this version and of whatever job.
   [[nodiscard]] bool knows_other() const { return !their_hello_.empty(); }
-  /// It is the workers' store of another job, as greeting_of_lone_job() tells.
+  /// It is the workers' store of another job, as lone_job_handshake() tells.
   [[nodiscard]] bool met_lone_job() const { return met_lone_job_; }
   /// The other end is no lrun; hint() says nothing of it.
-  [[nodiscard]] bool met_stranger() const { return met_stranger_; }
+  [[nodiscard]] bool met_foreign() const { return met_stranger_; }
   /// Why the connection must be closed, as a clause about the other end; empty while all is well.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
   /// What a person can do about it; empty: nothing but read the refusal.
@@ -81,7 +81,7 @@ std::string hint_of_other_port(const std::string& option);
 
 /// What the workers' store of a job of one node answers a launcher that takes it for the meeting of its own job: a
 /// greeting that no holder sends. \param name  of the job; empty: it has none
-std::string greeting_of_lone_job(const std::string& name);
+std::string lone_job_handshake(const std::string& name);
 
 /// Bytes for a Handshake.
 /// \throws std::system_error  the kernel has none.

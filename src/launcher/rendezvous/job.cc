@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "rendezvous/job_reach.h"
+#include "rendezvous/bind_address.h"
 
 namespace lrun::launcher {
 namespace {
@@ -20,7 +20,7 @@ Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, Coordin
       gather_(std::move(gather)),
       secret_(std::move(secret)),
       reach_(reach_of(plan)),
-      own_address_(own_address_of(plan)),
+      own_address_(bind_address_of(plan)),
       max_store_connections_(max_store_connections),
       record_(std::move(record)),
       probe_(loop) {
@@ -61,33 +61,33 @@ std::size_t Job::most_launchers(const RendezvousPlan& plan) {
 
 void Job::hold_meeting(int port, int listener) {
   // Those of a lost holder look for this meeting only now.
-  const Duration for_spares = succession_ && plan_.spares > 0 ? MeetingTimes().for_spares : Duration::zero();
-  MeetingHolder::Options options{.port = static_cast<std::uint16_t>(port),
-                                 .listener = listener,
-                                 .reach = reach_,
-                                 .address = own_address_,
-                                 .times = {.join = plan_.join_timeout,
-                                           .replacement = std::max(plan_.replacement, for_spares),
-                                           .last_call = plan_.last_call,
-                                           .heartbeat = plan_.heartbeat,
-                                           .spares = plan_.spares},
-                                 .gather = gather_,
-                                 .max_store_connections = max_store_connections_,
-                                 .serves_horovod = plan_.serves_horovod,
-                                 .max_launchers = most_launchers(plan_),
-                                 .host = record_.token,
-                                 .secret = secret_,
-                                 .guards_majority = election_ == nullptr,
-                                 .turned_away = [this](const std::string& line) {
-                                   if (events_.turned_away) events_.turned_away(line);
-                                 }};
+  const Duration for_spares = succession_ && plan_.spares > 0 ? RendezvousTimes().for_spares : Duration::zero();
+  RendezvousServer::Options options{.port = static_cast<std::uint16_t>(port),
+                                    .listener = listener,
+                                    .reach = reach_,
+                                    .address = own_address_,
+                                    .times = {.join = plan_.join_timeout,
+                                              .replacement = std::max(plan_.replacement, for_spares),
+                                              .last_call = plan_.last_call,
+                                              .heartbeat = plan_.heartbeat,
+                                              .spares = plan_.spares},
+                                    .gather = gather_,
+                                    .max_store_connections = max_store_connections_,
+                                    .serves_horovod = plan_.serves_horovod,
+                                    .max_launchers = most_launchers(plan_),
+                                    .host = record_.token,
+                                    .secret = secret_,
+                                    .guards_majority = election_ == nullptr,
+                                    .turned_away = [this](const std::string& line) {
+                                      if (events_.turned_away) events_.turned_away(line);
+                                    }};
   if (election_) {
     options.begun = [this](JobState state) {
-      state.holder = record_.token;
+      state.leader = record_.token;
       election_->keep(state);
     };
   }
-  holder_ = std::make_unique<MeetingHolder>(loop_, options);
+  holder_ = std::make_unique<RendezvousServer>(loop_, options);
 }
 
 void Job::open_link(const std::string& host, int port, Duration patience) {
@@ -98,7 +98,7 @@ void Job::open_link(const std::string& host, int port, Duration patience) {
                                 .heartbeat = plan_.heartbeat,
                                 .secret = secret_,
                                 .port_option = plan_.port_option};
-  if (begun_) options.takes_up = round_;
+  if (begun_) options.resumes = round_;
   options.was_spare = is_spare_;
   if (succession_) {
     options.vote = membership_.self.node_rank;
@@ -123,7 +123,7 @@ void Job::linked() {
   if (goodbye_) return say_goodbye();
   if (succession_) succession_->joined();
   turned_to_ = 0;
-  if (signpost_) signpost_->send_on_to({link_->meeting_address(), link_->port()});
+  if (signpost_) signpost_->send_on_to({link_->leader_address(), link_->port()});
   if (ready_ && link_) link_->send(*ready_);
 }
 
@@ -189,11 +189,11 @@ void Job::received(const LauncherMessage& message) {
       report_.reset();
       hands_over_ = !std::exchange(begun_, true);
       link_->settle();
-      if (!settled_ && membership_.holder) say(Kind::kBegun, round_);
+      if (!settled_ && membership_.leader) say(Kind::kBegun, round_);
       return events_.begun(*message.membership);
     case Kind::kWaiting:
       return events_.waiting(message.text);
-    case Kind::kRefused:
+    case Kind::kRejected:
       link_->close();
       if (election_ && begun_ && !is_adrift_) return meeting_lost(message.text, "");  // there may be another place
       ended_ = true;
@@ -202,9 +202,9 @@ void Job::received(const LauncherMessage& message) {
     case Kind::kSpare:
       wait_as_spare(message);
       return;
-    case Kind::kElsewhere:
+    case Kind::kRedirect:
       return sent_on(message);
-    case Kind::kNoMeeting:
+    case Kind::kNoRendezvous:
       if (may_look_again()) return sent_back(message.text);
       [[fallthrough]];
     case Kind::kEnded:
@@ -246,7 +246,7 @@ void Job::link_broken(const std::string& why, const std::string& hint) {
 
 void Job::end_with(Kind kind, const std::string& text) {
   if (std::exchange(ended_, true)) return;
-  if (kind == Kind::kBye && election_ && is_adrift_ && !joined()) return keep_goodbye(text);
+  if (kind == Kind::kLeave && election_ && is_adrift_ && !joined()) return keep_goodbye(text);
   say(kind, round_, text);
   if (link_) link_->close();
   if (election_ && !election_->holds()) stop_looking();

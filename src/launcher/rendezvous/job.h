@@ -10,12 +10,12 @@
 #include "base/event_loop.h"
 #include "plan/launch_plan.h"
 #include "rendezvous/endpoint_watch.h"
-#include "rendezvous/election_in_etcd.h"
+#include "rendezvous/etcd_election.h"
 #include "rendezvous/launcher_link.h"
-#include "rendezvous/meeting_holder.h"
 #include "rendezvous/membership.h"
 #include "rendezvous/port_probe.h"
-#include "rendezvous/succession.h"
+#include "rendezvous/rendezvous_server.h"
+#include "rendezvous/successor_search.h"
 
 namespace lrun::launcher {
 
@@ -63,9 +63,9 @@ class Job {
   /// \param record  what is known of this node; the rest is filled in.
   /// \param gather  what is made of the reports of a round
   /// With an etcd in the plan nobody has to: one of the launchers is chosen through it, and again when that one is
-  /// lost. Without one the members of a round take the meeting over when its holder is lost, as Succession has it, and
-  /// invite whoever begins to meet at the endpoint; a launcher there that was invited goes on to send others to them.
-  /// \param secret  that all launchers of the job share; empty: none. \param etcd_user  NAME:PASSWORD; empty:
+  /// lost. Without one the members of a round take the meeting over when its holder is lost, as SuccessorSearch has it,
+  /// and invite whoever begins to meet at the endpoint; a launcher there that was invited goes on to send others to
+  /// them. \param secret  that all launchers of the job share; empty: none. \param etcd_user  NAME:PASSWORD; empty:
   /// none. \throws std::system_error  a port is taken, descriptors ran out.
   Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, Coordinator::Gather gather,
       std::size_t max_store_connections, std::string secret = {}, const std::string& etcd_user = {});
@@ -94,7 +94,7 @@ class Job {
   /// has_successors() nothing happens.
   void vanish();
   /// We are done with the job; nothing more is told. `text`: what it came to, empty when it succeeded.
-  void bye(const std::string& text) { end_with(LauncherMessage::Kind::kBye, text); }
+  void bye(const std::string& text) { end_with(LauncherMessage::Kind::kLeave, text); }
   /// After bye(), or with `text` instead of it. Where the meeting is held here it goes on until the others are done,
   /// too, at most for `limit`; then `left` is called by the loop.
   void leave(const std::string& text, Duration limit, std::function<void()> left);
@@ -137,8 +137,8 @@ class Job {
   void linked();
 
   void look_in_etcd(const std::string& etcd_user);
-  [[nodiscard]] ElectionInEtcd::Events election_events();
-  void meeting_found(const HolderRecord& holder, bool is_self, const std::optional<JobState>& state);
+  [[nodiscard]] EtcdElection::Events election_events();
+  void meeting_found(const LeaderRecord& holder, bool is_self, const std::optional<JobState>& state);
   void meeting_taken_away(const std::string& why);
   void meeting_lost(const std::string& why, const std::string& hint);
   void election_failed(const std::string& why, const std::string& hint);
@@ -169,7 +169,7 @@ class Job {
 
   [[nodiscard]] bool may_succeed() const;
   void find_successor(const std::string& why);
-  void follow(const Succession::Step& step);
+  void follow(const SuccessorSearch::Step& step);
   void hold_as_successor(const Ballot& ballot);
   void limit_search(Duration limit);
   void end_search();
@@ -183,34 +183,34 @@ class Job {
   StoreReach reach_;
   std::string own_address_;  ///< where all of the job that is here listens; empty: as reach_ says
   std::size_t max_store_connections_;
-  std::unique_ptr<MeetingHolder> holder_;
-  std::unique_ptr<MeetingHolder> signpost_;  ///< what was the meeting here, and sends all on to where it is now
-  std::unique_ptr<MeetingHolder> vanished_;  ///< closed; its store may be known still
-  bool owns_endpoint_ = false;               ///< either of them is there
-  bool rank_is_by_default_ = false;          ///< we asked for 0 because we held the meeting
-  bool store_is_meeting_ = false;            ///< the workers' store is at the endpoint, which is here
+  std::unique_ptr<RendezvousServer> holder_;
+  std::unique_ptr<RendezvousServer> signpost_;  ///< what was the meeting here, and sends all on to where it is now
+  std::unique_ptr<RendezvousServer> vanished_;  ///< closed; its store may be known still
+  bool owns_endpoint_ = false;                  ///< either of them is there
+  bool rank_is_by_default_ = false;             ///< we asked for 0 because we held the meeting
+  bool store_is_meeting_ = false;               ///< the workers' store is at the endpoint, which is here
   std::unique_ptr<StoreServer> store_;  ///< empty where the meeting's is the workers' store, or another node hosts it
   JoinRecord record_;                   ///< of this node
   std::function<void(int)> connection_changed_;
-  std::unique_ptr<LauncherLink> link_;                ///< empty: the meeting is looked for
-  std::unique_ptr<ElectionInEtcd> election_;          ///< with an etcd
-  std::string where_;                                 ///< the node on which the meeting is held, as the election says
-  std::string taken_away_;                            ///< why we hold the meeting no longer
-  bool is_adrift_ = false;                            ///< the job has lost its meeting, and no round has begun since
-  ClockOffset lost_offset_;                           ///< of the one that held it
-  std::optional<std::string> report_;                 ///< of this round, which is not over yet
-  std::optional<LauncherMessage> ready_;              ///< for a round that has not begun
-  bool is_spare_ = false;                             ///< of a job that runs, and of no round yet
-  std::vector<Successor> line_;                       ///< of a spare: where it is, and who may hold the meeting next
-  std::size_t turned_to_ = 0;                         ///< so many of them, since the meeting was lost
-  std::optional<MeetingPlace> told_place_;            ///< the last that Events::sent_on was told of
-  std::optional<MeetingPlace> place_;                 ///< to which we were sent, until we are in a round
-  std::unique_ptr<EndpointWatch> watch_;              ///< where the meeting is held here, and not at the endpoint
+  std::unique_ptr<LauncherLink> link_;           ///< empty: the meeting is looked for
+  std::unique_ptr<EtcdElection> election_;       ///< with an etcd
+  std::string where_;                            ///< the node on which the meeting is held, as the election says
+  std::string taken_away_;                       ///< why we hold the meeting no longer
+  bool is_adrift_ = false;                       ///< the job has lost its meeting, and no round has begun since
+  ClockOffset lost_offset_;                      ///< of the one that held it
+  std::optional<std::string> report_;            ///< of this round, which is not over yet
+  std::optional<LauncherMessage> ready_;         ///< for a round that has not begun
+  bool is_spare_ = false;                        ///< of a job that runs, and of no round yet
+  std::vector<Successor> line_;                  ///< of a spare: where it is, and who may hold the meeting next
+  std::size_t turned_to_ = 0;                    ///< so many of them, since the meeting was lost
+  std::optional<RendezvousAddress> told_place_;  ///< the last that Events::sent_on was told of
+  std::optional<RendezvousAddress> place_;       ///< to which we were sent, until we are in a round
+  std::unique_ptr<EndpointWatch> watch_;         ///< where the meeting is held here, and not at the endpoint
   EventLoop::Timer next_place_;
-  Membership membership_;                 ///< of this round
-  Fd standby_;                            ///< listens where we would hold the meeting in another's place
-  bool settled_ = false;                  ///< all members of this round know that it has begun
-  std::optional<Succession> succession_;  ///< while we look for who takes the meeting over
+  Membership membership_;                      ///< of this round
+  Fd standby_;                                 ///< listens where we would hold the meeting in another's place
+  bool settled_ = false;                       ///< all members of this round know that it has begun
+  std::optional<SuccessorSearch> succession_;  ///< while we look for who takes the meeting over
   EventLoop::Timer succession_step_;
   PortProbe probe_;
   EventLoop::Timer search_limit_;

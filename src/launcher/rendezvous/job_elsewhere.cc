@@ -47,7 +47,7 @@ void Job::sent_on(const LauncherMessage& message) {
   if (begun_ && !is_adrift_) return;
   link_->close();
   // What is beside who says so is reached where that is.
-  place_ = {is_loopback_address(message.address) ? link_->meeting_address() : message.address, message.port};
+  place_ = {is_loopback_address(message.address) ? link_->leader_address() : message.address, message.port};
   if (events_.sent_on && std::exchange(told_place_, place_) != place_) {
     events_.sent_on("this job runs already: this node joins it at " + place_->address + " port " +
                     std::to_string(place_->port));
@@ -85,7 +85,7 @@ void Job::sent_back(const std::string& why) {
 /// Called by the link, which another one replaces. Where the endpoint is ours and nobody is left at the place, it is
 /// as if this launcher were started now.
 void Job::look_again(const std::string& why, bool came_to_nothing) {
-  const MeetingPlace before = *place_;
+  const RendezvousAddress before = *place_;
   is_spare_ = false;
   if (!owns_endpoint_) {
     place_.reset();
@@ -119,7 +119,7 @@ void Job::meet_here(const std::string& why) {
   holder_ = std::move(signpost_);
   holder_->meet_here();
   standby_.reset();
-  record_.meeting_port = 0;
+  record_.standby_port = 0;
   if (rank_is_by_default_) record_.node_rank = 0;
   store_is_meeting_ = plan_.workers_use_endpoint;
   open_store();

@@ -15,7 +15,7 @@ constexpr Duration kShortestSearch(3000);
 /// the lease of the last one, and a heartbeat in which its holder waits for us. Where we hold it already, leave()
 /// waits.
 void Job::keep_goodbye(const std::string& text) {
-  goodbye_ = {.kind = LauncherMessage::Kind::kBye, .round = round_, .text = text.substr(0, kMostReportBytes)};
+  goodbye_ = {.kind = LauncherMessage::Kind::kLeave, .round = round_, .text = text.substr(0, kMostReportBytes)};
   search_limit_.cancel();
   election_->only_look();
   if (election_->holds()) return;

@@ -21,34 +21,34 @@ EtcdClient::Options etcd_options(const RendezvousPlan& plan, const std::string& 
   if (const auto& tls = plan.etcd_tls) {
     options.tls = TlsFiles{.authorities = tls->authorities, .certificate = tls->certificate, .key = tls->key};
   }
-  options.attempt = std::max(lease / ElectionInEtcd::kAttemptsPerLease, ElectionInEtcd::kShortestAttempt);
+  options.attempt = std::max(lease / EtcdElection::kAttemptsPerLease, EtcdElection::kShortestAttempt);
   return options;
 }
 
 }  // namespace
 
 void Job::look_in_etcd(const std::string& etcd_user) {
-  const Duration lease = std::max(plan_.heartbeat, ElectionInEtcd::kShortestLease);
-  election_ = std::make_unique<ElectionInEtcd>(
+  const Duration lease = std::max(plan_.heartbeat, EtcdElection::kShortestLease);
+  election_ = std::make_unique<EtcdElection>(
       loop_,
-      ElectionInEtcd::Options{.etcd = etcd_options(plan_, etcd_user, lease),
-                              .folder = plan_.etcd_folder,
-                              .self = {.token = record_.token, .node = record_.node, .address = record_.address},
-                              .lease = lease,
-                              .patience = plan_.connect_timeout},
+      EtcdElection::Options{.etcd = etcd_options(plan_, etcd_user, lease),
+                            .folder = plan_.etcd_folder,
+                            .self = {.token = record_.token, .node = record_.node, .address = record_.address},
+                            .lease = lease,
+                            .patience = plan_.connect_timeout},
       election_events());
   if (!record_.cannot_start.empty()) election_->only_look();
   election_->look();
 }
 
-ElectionInEtcd::Events Job::election_events() {
+EtcdElection::Events Job::election_events() {
   return {.open =
               [this](const std::string&) {
                 hold_meeting(0, -1);
                 return holder_->server().port();
               },
           .close = [this] { holder_.reset(); },
-          .found = [this](const HolderRecord& holder, bool is_self,
+          .found = [this](const LeaderRecord& holder, bool is_self,
                           const std::optional<JobState>& state) { meeting_found(holder, is_self, state); },
           .deposed = [this](const std::string& why) { meeting_taken_away(why); },
           .failed = [this](const std::string& why, const std::string& hint) { election_failed(why, hint); },
@@ -58,7 +58,7 @@ ElectionInEtcd::Events Job::election_events() {
               }};
 }
 
-void Job::meeting_found(const HolderRecord& holder, bool is_self, const std::optional<JobState>& state) {
+void Job::meeting_found(const LeaderRecord& holder, bool is_self, const std::optional<JobState>& state) {
   if (ended_ && !goodbye_) return;
   election_->set_patience(plan_.replacement);
   where_ = holder.node;
@@ -131,7 +131,7 @@ void Job::judge_alone() {
 
 /// The key goes at once, so that the others need not wait for the end of our lease.
 void Job::drop_out(const std::string& why) {
-  end_with(LauncherMessage::Kind::kLeave, why);
+  end_with(LauncherMessage::Kind::kDropOut, why);
   if (!election_ || !holder_) return;
   election_->release(std::nullopt, [] {});
   judge_ = loop_.after(Duration::zero(), [this] { holder_.reset(); });

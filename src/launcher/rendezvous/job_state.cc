@@ -15,7 +15,7 @@ std::string to_json(const JobState& state) {
   Json json = {{"round", state.round},
                {"attempt", state.attempt},
                {"history", state.history},
-               {"holder", state.holder},
+               {"holder", state.leader},
                {"members", state.members}};
   if (state.outcome) json["outcome"] = *state.outcome;
   return json_text(json);
@@ -36,7 +36,7 @@ std::optional<JobState> job_state_from_json(std::string_view text) {
     JobState state{.round = json_integer(json.at("round")),
                    .attempt = json_integer(json.at("attempt")),
                    .history = json.at("history").get<std::string>(),
-                   .holder = json.at("holder").get<std::string>(),
+                   .leader = json.at("holder").get<std::string>(),
                    .members = json.at("members").get<std::vector<std::string>>()};
     if (json.contains("outcome")) state.outcome = json.at("outcome").get<std::string>();
     const bool in_range = state.round >= 0 && state.attempt >= 0 && state.history.size() <= kMostReportBytes &&

@@ -12,7 +12,7 @@ struct JobState {
   int round = 0;                            ///< the last that has begun
   int attempt = 0;                          ///< restarts used so far
   std::string history = {};                 ///< of the attempts, as kReady told it
-  std::string holder = {};                  ///< the token of the launcher that held the meeting
+  std::string leader = {};                  ///< the token of the launcher that held the meeting
   std::vector<std::string> members = {};    ///< tokens of those in the round
   std::optional<std::string> outcome = {};  ///< the job is over: what it came to, empty when it succeeded
 

@@ -16,11 +16,11 @@ constexpr Duration kPauseOfTakeover(50);
 
 /// Of a round of which some members do not know yet they could go on from the one before, without us.
 bool Job::may_succeed() const {
-  return !ended_ && begun_ && (settled_ || succession_) && membership_.holder && !holder_;
+  return !ended_ && begun_ && (settled_ || succession_) && membership_.leader && !holder_;
 }
 
 bool Job::has_successors() const {
-  return holder_ && !election_ && !ended_ && settled_ && membership_.holder && membership_.num_nodes > 1;
+  return holder_ && !election_ && !ended_ && settled_ && membership_.leader && membership_.num_nodes > 1;
 }
 
 /// What we say now would come to them before they see that we are gone, and be taken for the end of the job.
@@ -39,7 +39,7 @@ void Job::vanish() {
 void Job::find_successor(const std::string& why) {
   const bool was_closed = link_->was_closed();
   if (!is_adrift_) {
-    where_ = membership_.holder_name;
+    where_ = membership_.leader_name;
     tell_adrift(why);
     if (ended_) return;
   }
@@ -48,7 +48,7 @@ void Job::find_successor(const std::string& why) {
     if (!succession_) {
       limit_search(kHeartbeatsToLook * plan_.heartbeat);
       succession_.emplace(membership_);
-      return follow(succession_->holder_lost(was_closed));
+      return follow(succession_->leader_lost(was_closed));
     }
     follow(succession_->has_voted() ? succession_->successor_lost(was_closed) : succession_->out_of_reach());
   });
@@ -66,15 +66,15 @@ void Job::tell_adrift(const std::string& how) {
   if (report_) judge_alone();
 }
 
-void Job::follow(const Succession::Step& step) {
-  using Step = Succession::Step;
+void Job::follow(const SuccessorSearch::Step& step) {
+  using Step = SuccessorSearch::Step;
   switch (step.kind) {
     case Step::Kind::kProbe:
-      return probe_.ask(link_->meeting_address(), link_->port(), plan_.heartbeat / 2,
+      return probe_.ask(link_->leader_address(), link_->port(), plan_.heartbeat / 2,
                         [this](bool refused) { follow(succession_->probed(refused)); });
     case Step::Kind::kJoin:
-      return open_link(step.other.address, step.other.meeting_port, plan_.heartbeat);
-    case Step::Kind::kHold:
+      return open_link(step.other.address, step.other.standby_port, plan_.heartbeat);
+    case Step::Kind::kLead:
       return hold_as_successor(step.ballot);
     case Step::Kind::kGiveUp:
       ended_ = true;
@@ -85,17 +85,17 @@ void Job::follow(const Succession::Step& step) {
 }
 
 void Job::hold_as_successor(const Ballot& ballot) {
-  hold_meeting(record_.meeting_port, standby_.release());
+  hold_meeting(record_.standby_port, standby_.release());
   holder_->resume(
-      {.round = membership_.round, .attempt = membership_.attempt, .history = membership_.history, .holder = {}},
+      {.round = membership_.round, .attempt = membership_.attempt, .history = membership_.history, .leader = {}},
       ballot);
-  open_link(own_meeting(), record_.meeting_port, plan_.heartbeat);
+  open_link(own_meeting(), record_.standby_port, plan_.heartbeat);
   look_at_endpoint();
 }
 
 void Job::open_standby() {
   standby_ = open_listening_socket(reach_, 0, own_address_);
-  record_.meeting_port = port_of_socket(standby_.get());
+  record_.standby_port = port_of_socket(standby_.get());
 }
 
 void Job::wait_as_spare(const LauncherMessage& message) {
@@ -103,7 +103,7 @@ void Job::wait_as_spare(const LauncherMessage& message) {
   if (is_spare_ && !message.successors.empty()) {  // one that has taken the meeting over tells none before its round
     link_->settle();
     line_ = message.successors;
-    line_.insert(line_.begin(), {.address = link_->meeting_address(), .meeting_port = link_->port()});
+    line_.insert(line_.begin(), {.address = link_->leader_address(), .standby_port = link_->port()});
   }
   if (!message.text.empty()) events_.spare(message.text);
 }
@@ -115,14 +115,14 @@ bool Job::may_follow() const { return !ended_ && is_spare_ && !line_.empty(); }
 void Job::follow_successors(const std::string& why) {
   if (!search_limit_.armed()) {
     if (events_.sent_on) {
-      events_.sent_on("the meeting at " + link_->meeting_address() + " is lost: " + why +
+      events_.sent_on("the meeting at " + link_->leader_address() + " is lost: " + why +
                       "; looking for the node that holds the next one");
     }
     limit_search((kHeartbeatsToLook + 2) * plan_.heartbeat);  // the members begin that much earlier or later
   }
   next_place_ = loop_.after(turned_to_ == 0 ? Duration::zero() : kPauseOfTakeover, [this] {
     const Successor& next = line_.at(turned_to_++ % line_.size());
-    open_link(next.address, next.meeting_port, Duration::zero());
+    open_link(next.address, next.standby_port, Duration::zero());
   });
 }
 

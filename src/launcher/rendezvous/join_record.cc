@@ -21,12 +21,12 @@ bool is_sound(const JoinRecord& record) {
     if (text->size() > kMostTextBytes) return false;
   }
   if (record.report.size() > kMostFailureBytes) return false;
-  const bool addresses = is_numeric_address(record.address) && is_numeric_address(record.meeting_address);
+  const bool addresses = is_numeric_address(record.address) && is_numeric_address(record.leader_address);
   const bool rank = !record.node_rank || is_within(*record.node_rank, 0, kMostNodesOfAJob - 1);
   const bool nodes =
       record.min_nodes >= 1 && record.min_nodes <= record.max_nodes && record.max_nodes <= kMostNodesOfAJob;
   return addresses && rank && nodes && !record.token.empty() && is_within(record.workers, 1, kMostWorkersOfANode) &&
-         is_within(record.store_port, 1, kMostPort) && is_within(record.meeting_port, 0, kMostPort);
+         is_within(record.store_port, 1, kMostPort) && is_within(record.standby_port, 0, kMostPort);
 }
 
 }  // namespace
@@ -37,13 +37,13 @@ std::string to_json(const JoinRecord& record) {
                {"run_id", record.run_id},
                {"node", record.node},
                {"address", record.address},
-               {"meeting_address", record.meeting_address},
+               {"meeting_address", record.leader_address},
                {"workers", record.workers},
                {"node_rank", record.node_rank ? Json(*record.node_rank) : Json()},
                {"role", record.role},
                {"store_port", record.store_port},
                {"of_rank", record.of_rank},
-               {"meeting_port", record.meeting_port},
+               {"meeting_port", record.standby_port},
                {"min_nodes", record.min_nodes},
                {"max_nodes", record.max_nodes},
                {"settings", record.settings},
@@ -63,13 +63,13 @@ std::optional<JoinRecord> join_record_from_json(std::string_view text) {
     record.run_id = json.at("run_id").get<std::string>();
     record.node = json.at("node").get<std::string>();
     record.address = json.at("address").get<std::string>();
-    record.meeting_address = json.at("meeting_address").get<std::string>();
+    record.leader_address = json.at("meeting_address").get<std::string>();
     record.workers = json_integer(json.at("workers"));
     if (!json.at("node_rank").is_null()) record.node_rank = json_integer(json.at("node_rank"));
     record.role = json.at("role").get<std::string>();
     record.store_port = json_integer(json.at("store_port"));
     record.of_rank = json.at("of_rank").get<bool>();
-    record.meeting_port = json_integer(json.at("meeting_port"));
+    record.standby_port = json_integer(json.at("meeting_port"));
     record.min_nodes = json_integer(json.at("min_nodes"));
     record.max_nodes = json_integer(json.at("max_nodes"));
     record.settings = json.at("settings").get<std::string>();

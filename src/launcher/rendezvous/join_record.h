@@ -9,17 +9,17 @@ namespace lrun::launcher {
 /// What a launcher says about its node when it joins a rendezvous. Comes from another machine: nothing in it is trusted
 /// before join_record_from_json() has looked at it.
 struct JoinRecord {
-  std::string token;            ///< names this launcher process among all; never used twice
-  std::string run_name;         ///< --rdzv-id; empty: not given
-  std::string run_id;           ///< the name it would give the run
-  std::string node;             ///< host name
-  std::string address;          ///< numeric: where others reach the node
-  std::string meeting_address;  ///< numeric: where it reached the meeting
+  std::string token;           ///< names this launcher process among all; never used twice
+  std::string run_name;        ///< --rdzv-id; empty: not given
+  std::string run_id;          ///< the name it would give the run
+  std::string node;            ///< host name
+  std::string address;         ///< numeric: where others reach the node
+  std::string leader_address;  ///< numeric: where it reached the meeting
   int workers = 1;
   std::optional<int> node_rank;  ///< asked for with --node-rank; empty: any
   std::string role = "default";
   int store_port = 0;    ///< on which it would host the workers' store
-  int meeting_port = 0;  ///< on which it would hold the meeting in another's place; 0: it cannot
+  int standby_port = 0;  ///< on which it would hold the meeting in another's place; 0: it cannot
   bool of_rank = false;  ///< each rank of the job has a launcher: node ranks and numbers of nodes are those of ranks
   int min_nodes = 1;     ///< of the job
   int max_nodes = 1;     ///< of the job

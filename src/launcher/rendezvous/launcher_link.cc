@@ -32,7 +32,7 @@ LauncherLink::LauncherLink(EventLoop& loop, Options options, Events events)
       events_(std::move(events)),
       give_up_(steady_now() + options_.connect),
       handshake_(handshake_with(options_.secret)),
-      decoder_(kMostBytesFromHolder),
+      decoder_(kMostBytesFromLeader),
       heard_(steady_now()) {
   again_ = loop_.after(Duration::zero(), [this] { try_to_connect(); });
 }
@@ -79,7 +79,7 @@ void LauncherLink::connected() {
   attempt_limit_ =
       loop_.after(options_.attempt, [this] { fail("what listens at " + place() + " says nothing: is it lrun?"); });
   handshake_ = handshake_with(options_.secret);
-  decoder_ = LauncherMessageDecoder(kMostBytesFromHolder);
+  decoder_ = LauncherMessageDecoder(kMostBytesFromLeader);
   out_ = SendBuffer();
   out_.tail() = handshake_.take_output();
   readable_ = loop_.on_readable(socket_.get(), [this] { read(); });
@@ -90,13 +90,13 @@ void LauncherLink::join() {
   const ConnectionEnds ends = ends_of_connection(socket_.get());
   JoinRecord record = options_.record;
   if (record.address.empty()) record.address = ends.own;
-  record.meeting_address = options_.record.meeting_address = ends.peer;
+  record.leader_address = options_.record.leader_address = ends.peer;
   joined_ = true;
   settled_ = settled_ || options_.vote;
   heard_ = beaten_ = steady_now();
   append_message(out_.tail(), {.kind = options_.invites_to ? Kind::kInvite : Kind::kJoin,
-                               .round = options_.invites_to.value_or(options_.takes_up.value_or(0)),
-                               .takes_up = options_.takes_up.has_value(),
+                               .round = options_.invites_to.value_or(options_.resumes.value_or(0)),
+                               .resumes = options_.resumes.has_value(),
                                .node_rank = options_.vote,
                                .was_spare = options_.was_spare,
                                .join = std::move(record)});
@@ -148,7 +148,7 @@ bool LauncherLink::shake_hands(std::string_view bytes) {
   handshake_.take(bytes);
   out_.tail() += handshake_.take_output();
   if (!handshake_.refusal().empty()) {
-    const bool is_stranger = handshake_.met_stranger();
+    const bool is_stranger = handshake_.met_foreign();
     give_up("what answers at " + place() + " is not this job's launcher: " + handshake_.refusal(),
             is_stranger ? hint_of_other_port(options_.port_option) : handshake_.hint());
     return false;
@@ -163,7 +163,7 @@ bool LauncherLink::shake_hands(std::string_view bytes) {
 
 void LauncherLink::take_messages() {
   while (const std::optional<LauncherMessage> message = decoder_.next()) {
-    if (message->kind == Kind::kEcho) {
+    if (message->kind == Kind::kHeartbeatAck) {
       take_echo(*message);
     } else {
       events_.received(*message);
@@ -196,7 +196,7 @@ void LauncherLink::beat() {
     if (done_ || !socket_) return;
     if (steady_now() - heard_ >= silence) return fail_by_silence();
   }
-  send({.kind = Kind::kBeat, .sent_ns = nanoseconds(steady_now())});
+  send({.kind = Kind::kHeartbeat, .sent_ns = nanoseconds(steady_now())});
   // Silence is noticed when it is long enough: who holds the meeting begins the next round without us then.
   const auto until_silent = std::chrono::ceil<Duration>(heard_ + silence - steady_now());
   beat_ = loop_.after(std::clamp(until_silent, Duration(1), silence / kBeatsPerHeartbeat), [this] { beat(); });
@@ -204,7 +204,7 @@ void LauncherLink::beat() {
 
 /// The other end may hear us still, and must not take the end of this connection for ours.
 void LauncherLink::fail_by_silence() {
-  send({.kind = Kind::kAdrift});
+  send({.kind = Kind::kLeaderless});
   said_adrift_ = true;
   fail("silence for " + format_duration(options_.heartbeat));
 }

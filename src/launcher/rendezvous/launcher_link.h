@@ -41,7 +41,7 @@ class LauncherLink {
     std::string secret = {};                      ///< that the other end has to know; empty: none
     std::string port_option = "--rdzv-endpoint";  ///< that names another port where no lrun has this one
     /// The last round in which this launcher took part, where it belongs to a job that has lost its holder.
-    std::optional<int> takes_up = {};
+    std::optional<int> resumes = {};
     /// The round that runs, where this launcher holds the meeting of its job elsewhere: it does not join, but invites.
     std::optional<int> invites_to = {};
     bool was_spare = false;  ///< this launcher waited for a place in such a job
@@ -78,7 +78,7 @@ class LauncherLink {
   /// The last sign of life of the other end, on its steady clock.
   [[nodiscard]] std::int64_t heard_ns() const;
   /// Where the meeting is, numeric; empty before it was reached.
-  [[nodiscard]] const std::string& meeting_address() const { return options_.record.meeting_address; }
+  [[nodiscard]] const std::string& leader_address() const { return options_.record.leader_address; }
   /// Where `host` was found last, numeric; empty before it was.
   [[nodiscard]] const std::string& found_address() const { return found_address_; }
   /// The last attempt failed because the host lives, and nobody listens there.

@@ -30,9 +30,9 @@ std::string address_key(const std::string& address) {
 /// Where the others reach a node that says 127.0.0.1 about itself; empty: all are on one machine.
 std::string address_of_meeting(const std::vector<JoinRecord>& nodes) {
   const auto outside = std::find_if(nodes.begin(), nodes.end(), [](const JoinRecord& other) {
-    return !is_loopback_address(other.address) && !is_loopback_address(other.meeting_address);
+    return !is_loopback_address(other.address) && !is_loopback_address(other.leader_address);
   });
-  return outside == nodes.end() ? std::string() : outside->meeting_address;
+  return outside == nodes.end() ? std::string() : outside->leader_address;
 }
 
 const std::string& reachable_address(const JoinRecord& node, const std::string& meeting) {
@@ -108,7 +108,7 @@ Json json_of(const Successor& successor) {
   return {{"node_rank", successor.node_rank},
           {"name", successor.name},
           {"address", successor.address},
-          {"port", successor.meeting_port}};
+          {"port", successor.standby_port}};
 }
 
 Successor successor_from(const Json& json) {
@@ -146,7 +146,7 @@ bool is_line(const std::vector<Successor>& successors, int nodes) {
   int rank = -1;
   for (const Successor& successor : successors) {
     if (!is_within(successor.node_rank, rank + 1, nodes - 1)) return false;
-    if (!is_within(successor.meeting_port, 1, kMostPort)) return false;
+    if (!is_within(successor.standby_port, 1, kMostPort)) return false;
     rank = successor.node_rank;
   }
   return successors.size() <= Membership::kMostSuccessors;
@@ -154,7 +154,7 @@ bool is_line(const std::vector<Successor>& successors, int nodes) {
 
 bool has_line(const Membership& membership) {
   return is_line(membership.successors, membership.num_nodes) &&
-         is_within(membership.holder.value_or(0), 0, membership.num_nodes - 1);
+         is_within(membership.leader.value_or(0), 0, membership.num_nodes - 1);
 }
 
 bool is_consistent(const Membership& membership) {
@@ -242,8 +242,8 @@ RankAssignment assign_ranks(const std::vector<JoinRecord>& nodes) {
                        .role = node.role});
     common.world_size += node.workers;
     if (members.size() <= Membership::kMostNamedNodes) common.first_names.push_back(node.node);
-    if (node.meeting_port != 0 && common.successors.size() <= Membership::kMostSuccessors) {  // one may be the holder
-      common.successors.push_back({members.back().node_rank, node.node, members.back().address, node.meeting_port});
+    if (node.standby_port != 0 && common.successors.size() <= Membership::kMostSuccessors) {  // one may be the holder
+      common.successors.push_back({members.back().node_rank, node.node, members.back().address, node.standby_port});
     }
     if (members.size() > 1) continue;
     common.master_addr = members.front().address;
@@ -284,9 +284,9 @@ std::string to_json(const Membership& membership) {
                {"master_port", membership.master_port},
                {"nodes_by_workers", membership.nodes_by_workers},
                {"first_names", membership.first_names}};
-  if (!membership.holder) return json_text(json);
-  json["holder"] = *membership.holder;
-  json["holder_name"] = membership.holder_name;
+  if (!membership.leader) return json_text(json);
+  json["holder"] = *membership.leader;
+  json["holder_name"] = membership.leader_name;
   json["successors"] = json_of(membership.successors);
   return json_text(json);
 }
@@ -330,8 +330,8 @@ std::optional<Membership> membership_from_json(std::string_view common, std::str
     membership.nodes_by_workers = counts_from(json.at("nodes_by_workers"));
     membership.first_names = json.at("first_names").get<std::vector<std::string>>();
     if (json.contains("holder")) {
-      membership.holder = json_integer(json.at("holder"));
-      membership.holder_name = json.at("holder_name").get<std::string>();
+      membership.leader = json_integer(json.at("holder"));
+      membership.leader_name = json.at("holder_name").get<std::string>();
       membership.successors = successors_from(json.at("successors"));
     }
     membership.self = member_from(Json::parse(self));

@@ -33,7 +33,7 @@ struct Successor {
   int node_rank = 0;
   std::string name;
   std::string address;   ///< numeric
-  int meeting_port = 0;  ///< its launcher listens there
+  int standby_port = 0;  ///< its launcher listens there
 
   bool operator==(const Successor&) const = default;
 };
@@ -54,8 +54,8 @@ struct Membership {
   std::vector<std::string> first_names;  ///< of the first nodes by rank, at most kMostNamedNodes, for messages
   /// Node rank and name of the one that holds the meeting, and who may hold it in its place, by node rank, at most
   /// kMostSuccessors. Empty: another way tells who does.
-  std::optional<int> holder = {};
-  std::string holder_name = {};
+  std::optional<int> leader = {};
+  std::string leader_name = {};
   std::vector<Successor> successors = {};
   Member self;  ///< this node
 

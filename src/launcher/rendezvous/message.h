@@ -17,38 +17,39 @@ namespace lrun::launcher {
 struct LauncherMessage {
   enum class Kind {
     // from a launcher to the holder of the meeting
-    kJoin,    ///< `join`: the first message of a connection; `takes_up`: it took part in `round`, and goes on
+    kJoin,    ///< `join`: the first message of a connection; `resumes`: it took part in `round`, and goes on
     kInvite,  ///< in kJoin's place: the job of `join` is met at the address and the meeting port of that, since `round`
-    kBeat,    ///< still there; `sent_ns` is the sender's steady clock
-    kStopping,  ///< `text`: why our workers are being stopped in `round`
-    kBegun,     ///< `round` has begun here, as kBegin said
-    kReport,    ///< `text`: what our workers of `round` came to; none of them is left
-    kReady,     ///< for `round`, the next one; `text` and `attempt` are the same on all nodes and are passed on with it
-    kLeave,     ///< `text`: why we leave the job, which may go on without us
-    kAdrift,    ///< nothing is heard of the holder any more: we look for another
-    kBye,       ///< we are done with the job; `text`: what it came to, empty when it succeeded
+    kHeartbeat,  ///< still there; `sent_ns` is the sender's steady clock
+    kStopping,   ///< `text`: why our workers are being stopped in `round`
+    kBegun,      ///< `round` has begun here, as kBegin said
+    kReport,     ///< `text`: what our workers of `round` came to; none of them is left
+    kReady,    ///< for `round`, the next one; `text` and `attempt` are the same on all nodes and are passed on with it
+    kDropOut,  ///< `text`: why we leave the job, which may go on without us
+    kLeaderless,  ///< nothing is heard of the holder any more: we look for another
+    kLeave,       ///< we are done with the job; `text`: what it came to, empty when it succeeded
     // from the holder to a launcher
-    kRefused,    ///< `text`: why not, `hint`: what to do about it; the connection is closed, but that of an invitation
-    kElsewhere,  ///< the job is met at `address` and `port`; the connection is closed
+    kRejected,  ///< `text`: why not, `hint`: what to do about it; the connection is closed, but that of an invitation
+    kRedirect,  ///< the job is met at `address` and `port`; the connection is closed
     /// No round can begin here: `text` says why. Who was sent here looks at the endpoint again; the connection is
     /// closed.
-    kNoMeeting,
+    kNoRendezvous,
     kHasBegun,  ///< answer to kInvite: a job of this name has begun here
     kWaiting,   ///< `text`: who is there and who is missing
     /// `text`: the job runs, and takes this node in when there is a place; empty: it was said, and `successors` may
     /// hold the meeting of a later round.
     kSpare,
-    kBegin,    ///< `membership` of a new round
-    kSettled,  ///< all members of `round` know that it has begun; told where kBegin has not said so
-    kEcho,     ///< answer to kBeat: `sent_ns` is that one's, `steady_ns` and `wall_ns` are the holder's clocks
-    kStop,     ///< `text` as some launcher said it with kStopping; the first of the round
-    kLost,     ///< `node` is gone: `text` says how we know; it was last heard at `steady_ns` of the holder's clock
-    kResize,   ///< `node` is there: `text` says so; the round stops and the next one begins with it
-    kOver,     ///< `round` is over everywhere: `text` is what was made of all reports
-    kEnded,    ///< the job is over for this node: `text` says why; empty: it succeeded without it
+    kBegin,         ///< `membership` of a new round
+    kSettled,       ///< all members of `round` know that it has begun; told where kBegin has not said so
+    kHeartbeatAck,  ///< answer to kHeartbeat: `sent_ns` is that one's, `steady_ns` and `wall_ns` are the holder's
+                    ///< clocks
+    kStop,          ///< `text` as some launcher said it with kStopping; the first of the round
+    kLost,          ///< `node` is gone: `text` says how we know; it was last heard at `steady_ns` of the holder's clock
+    kResize,        ///< `node` is there: `text` says so; the round stops and the next one begins with it
+    kOver,          ///< `round` is over everywhere: `text` is what was made of all reports
+    kEnded,         ///< the job is over for this node: `text` says why; empty: it succeeded without it
   };
 
-  Kind kind = Kind::kBeat;
+  Kind kind = Kind::kHeartbeat;
   int round = 0;
   std::string text = {};
   std::string hint = {};  ///< for people; empty: nothing special
@@ -57,10 +58,10 @@ struct LauncherMessage {
   std::int64_t sent_ns = 0;
   std::int64_t steady_ns = 0;
   std::int64_t wall_ns = 0;
-  int attempt = 0;        ///< restarts used so far
-  bool settled = false;   ///< of kBegin: members could not go on from the round before, also where some know only it
-  bool takes_up = false;  ///< of kJoin: the launcher belongs to a job whose holder it has lost; kReady follows
-  std::optional<int> node_rank = {};  ///< of kJoin, with takes_up: in that round; a vote for who holds the meeting now
+  int attempt = 0;       ///< restarts used so far
+  bool settled = false;  ///< of kBegin: members could not go on from the round before, also where some know only it
+  bool resumes = false;  ///< of kJoin: the launcher belongs to a job whose holder it has lost; kReady follows
+  std::optional<int> node_rank = {};  ///< of kJoin, with resumes: in that round; a vote for who holds the meeting now
   bool was_spare = false;             ///< of kJoin: the launcher waited for a place in such a job
   int port = 0;  ///< on which this node would host the workers' store of the round; 0: as it said when it joined
   std::string address = {};                ///< numeric
@@ -76,7 +77,7 @@ std::optional<LauncherMessage> launcher_message_from_json(std::string_view json)
 
 /// The longest message that is taken from a launcher, and from the holder, whose `text` may stand in JSON in JSON.
 inline constexpr std::size_t kMostBytesFromLauncher = std::size_t{256} << 10U;
-inline constexpr std::size_t kMostBytesFromHolder = std::size_t{1} << 20U;
+inline constexpr std::size_t kMostBytesFromLeader = std::size_t{1} << 20U;
 /// The longest `text` of a report or a reason.
 inline constexpr std::size_t kMostReportBytes = std::size_t{64} << 10U;
 

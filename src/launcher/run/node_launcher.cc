@@ -110,7 +110,7 @@ void NodeLauncher::listen_to_store() {
 /// A launcher of another job, or of this one where its number of nodes was forgotten: nobody meets here.
 void NodeLauncher::turn_away(const Fd& launcher) const {
   SendBuffer answer;
-  answer.tail() = greeting_of_lone_job(plan_.run_name == plan_.run_id ? "" : plan_.run_name);
+  answer.tail() = lone_job_handshake(plan_.run_name == plan_.run_id ? "" : plan_.run_name);
   (void)answer.send_to(launcher.get());
 }
 

@@ -161,7 +161,7 @@ TEST(Coordinator, LetsItsOwnLauncherJoinFirst) {
   const JoinRecord host = node_at("10.0.0.1");
   JoinRecord other = node_at("10.0.0.2");
   other.settings = "strategy dp";
-  meeting.coordinator = Coordinator(MeetingTimes{}, meeting.now, test::joined, host.token);
+  meeting.coordinator = Coordinator(RendezvousTimes{}, meeting.now, test::joined, host.token);
   meeting.join(1, other);
   meeting.join(2, node_at("10.0.0.3"));
   meeting.join(3, node_at("10.0.0.4"));
@@ -173,7 +173,7 @@ TEST(Coordinator, LetsItsOwnLauncherJoinFirst) {
 
 TEST(Coordinator, EndsAtOnceWhenNobodyCanReplaceALostNode) {
   Meeting meeting;
-  meeting.coordinator = Coordinator(MeetingTimes{.replacement = Duration::zero()}, meeting.now, test::joined);
+  meeting.coordinator = Coordinator(RendezvousTimes{.replacement = Duration::zero()}, meeting.now, test::joined);
   meeting.join_two();
   meeting.lose(2, "silence");
   meeting.say(1, Kind::kReport);
@@ -261,8 +261,8 @@ TEST(Coordinator, CallsTheNextRoundOffWhenSomebodyStops) {
   (void)meeting.said();
   meeting.say(2, Kind::kStopping, 0, "interrupted");
   EXPECT_EQ(meeting.said(), "stop>1");
-  meeting.say(2, Kind::kBye);
-  meeting.say(1, Kind::kBye);
+  meeting.say(2, Kind::kLeave);
+  meeting.say(1, Kind::kLeave);
   EXPECT_TRUE(meeting.coordinator.over());
 }
 
@@ -272,7 +272,7 @@ TEST(Coordinator, TellsWhoIsReadyThatNoRoundCanFollow) {
   for (LauncherId id = 1; id <= 3; ++id) meeting.say(id, Kind::kReport);
   meeting.say(1, Kind::kReady, 1);
   (void)meeting.said();
-  meeting.say(2, Kind::kBye);
+  meeting.say(2, Kind::kLeave);
   EXPECT_EQ(meeting.said(), "ended>1");
   meeting.say(3, Kind::kReady, 1);
   ASSERT_EQ(meeting.said(), "ended>3") << "also who comes later";
@@ -283,7 +283,7 @@ TEST(Coordinator, DoesNotMissWhoLeavesAfterItsReport) {
   Meeting meeting;
   meeting.join_two();
   meeting.say(1, Kind::kReport, 0, "a");
-  meeting.say(1, Kind::kBye);
+  meeting.say(1, Kind::kLeave);
   EXPECT_EQ(meeting.said(), "");
   meeting.say(2, Kind::kReport, 0, "b");
   ASSERT_EQ(meeting.said(), "over>2");
@@ -308,7 +308,7 @@ TEST(Coordinator, LetsNobodyIntoAJobThatIsOver) {
   ASSERT_EQ(meeting.said(), "begin>1");
   meeting.say(1, Kind::kReport);
   ASSERT_EQ(meeting.said(), "over>1");
-  meeting.say(1, Kind::kBye);
+  meeting.say(1, Kind::kLeave);
   meeting.join(2, node_at("10.0.0.2"));
   ASSERT_EQ(meeting.said(), "refused>2");
   EXPECT_EQ(meeting.sent[0].message.text, "the job is over");
@@ -319,9 +319,9 @@ TEST(Coordinator, IsOverWhenAllHaveSaidBye) {
   meeting.join_two();
   meeting.say(1, Kind::kReport);
   meeting.say(2, Kind::kReport);
-  meeting.say(1, Kind::kBye);
+  meeting.say(1, Kind::kLeave);
   EXPECT_FALSE(meeting.coordinator.over());
-  meeting.say(2, Kind::kBye);
+  meeting.say(2, Kind::kLeave);
   EXPECT_TRUE(meeting.coordinator.over());
 }
 

@@ -126,18 +126,18 @@ TEST(ElasticCoordinator, TellsSparesHowTheJobEnds) {
     meeting.say(1, Kind::kReport);
     meeting.say(2, Kind::kReport);
     (void)meeting.said();
-    meeting.say(1, Kind::kBye, 0, end);
+    meeting.say(1, Kind::kLeave, 0, end);
     ASSERT_EQ(meeting.said(), "ended>3");
     EXPECT_EQ(meeting.sent[0].message.text, end);
     EXPECT_TRUE(meeting.sent[0].last);
-    meeting.say(2, Kind::kBye, 0, end);
+    meeting.say(2, Kind::kLeave, 0, end);
     EXPECT_TRUE(meeting.coordinator.over());
   }
 }
 
 TEST(ElasticCoordinator, GoesOnWhenANodeLeavesByItself) {
   Meeting meeting = three_of_four();
-  meeting.say(3, Kind::kLeave, 0, "its lrun received SIGTERM and left the job");
+  meeting.say(3, Kind::kDropOut, 0, "its lrun received SIGTERM and left the job");
   ASSERT_EQ(meeting.said(), "lost>1 lost>2");
   EXPECT_EQ(meeting.sent[0].message.text, "its lrun received SIGTERM and left the job");
   for (LauncherId id = 1; id <= 2; ++id) meeting.say(id, Kind::kReport);
@@ -271,7 +271,7 @@ TEST(ElasticCoordinator, GoesOnWithoutANodeThatLeavesBetweenTwoRounds) {
   for (LauncherId id = 1; id <= 2; ++id) meeting.say(id, Kind::kReport);
   meeting.join(4, node_at("10.0.0.4"));
   (void)meeting.said();
-  meeting.say(2, Kind::kLeave, 0, "a worker of it cannot be ended");
+  meeting.say(2, Kind::kDropOut, 0, "a worker of it cannot be ended");
   meeting.ready(1, 1, 0);
   meeting.pass(1s);
   ASSERT_EQ(meeting.said(), "lost>1 begin>1 begin>4");

@@ -28,7 +28,7 @@ TEST(Handshake, BringsTogetherWhoSharesASecretOrHasNone) {
   for (const char* const secret : {"", "hush"}) {
     for (const std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{1000}}) {
       Handshake launcher(Side::kLauncher, secret, kNonce);
-      Handshake holder(Side::kHolder, secret, kOther);
+      Handshake holder(Side::kServer, secret, kOther);
       talk(launcher, holder, step);
       EXPECT_TRUE(launcher.done()) << launcher.refusal();
       EXPECT_TRUE(holder.done()) << holder.refusal();
@@ -51,7 +51,7 @@ TEST(Handshake, TellsBothEndsWhichSecretIsWrong) {
            Case{"hush", "Hush", "it has another LRUN_JOB_SECRET", "it has another LRUN_JOB_SECRET"},
        }) {
     Handshake launcher(Side::kLauncher, secrets.of_launcher, kNonce);
-    Handshake holder(Side::kHolder, secrets.of_holder, kOther);
+    Handshake holder(Side::kServer, secrets.of_holder, kOther);
     talk(launcher, holder);
     EXPECT_FALSE(launcher.done() || holder.done());
     EXPECT_EQ(launcher.refusal(), secrets.launcher_hears);
@@ -63,7 +63,7 @@ TEST(Handshake, TellsBothEndsWhichSecretIsWrong) {
 TEST(Handshake, NeverSaysTheSecretAndNeverTheSameTwice) {
   const auto said = [](const std::string& nonce) {
     Handshake launcher(Side::kLauncher, "hush", nonce);
-    Handshake holder(Side::kHolder, "hush", kOther);
+    Handshake holder(Side::kServer, "hush", kOther);
     holder.take(launcher.take_output());
     launcher.take(holder.take_output());
     return launcher.take_output();
@@ -83,7 +83,7 @@ TEST(Handshake, TakesNoEchoForAProof) {
 }
 
 TEST(Handshake, GivesAStrangerNothingToTrySecretsAgainst) {
-  Handshake holder(Side::kHolder, "hush", kNonce);
+  Handshake holder(Side::kServer, "hush", kNonce);
   Handshake stranger(Side::kLauncher, "guess", kOther);
   holder.take(stranger.take_output());
   const std::string hello = holder.take_output();
@@ -95,7 +95,7 @@ TEST(Handshake, GivesAStrangerNothingToTrySecretsAgainst) {
 
 TEST(Handshake, KeepsWhatComesBehindIt) {
   Handshake launcher(Side::kLauncher, "", kNonce);
-  Handshake holder(Side::kHolder, "", kOther);
+  Handshake holder(Side::kServer, "", kOther);
   holder.take(launcher.take_output() + "more");
   EXPECT_TRUE(holder.done());
   EXPECT_EQ(holder.take_rest(), "more");
@@ -120,7 +120,7 @@ TEST(Handshake, NamesWhoIsNoLauncher) {
 }
 
 TEST(Handshake, TellsAnotherVersionWhichOneThisIs) {
-  Handshake holder(Side::kHolder, "", kNonce);
+  Handshake holder(Side::kServer, "", kNonce);
   holder.take("lrun-job/9 something\n");
   EXPECT_TRUE(holder.take_output().starts_with("lrun-job/4 "));
   EXPECT_FALSE(holder.done());
@@ -131,7 +131,7 @@ TEST(Handshake, HearsThatAJobOfOneNodeHasThePort) {
   for (const char* const secret : {"", "hush"}) {
     for (const std::string name : {"mine", ""}) {
       Handshake launcher(Side::kLauncher, secret, kNonce);
-      launcher.take(greeting_of_lone_job(name));
+      launcher.take(lone_job_handshake(name));
       EXPECT_FALSE(launcher.done());
       const std::string named = name.empty() ? "" : " 'mine'";
       EXPECT_EQ(launcher.refusal(), "it is the workers' store of the job" + named + ", which has one node");
@@ -144,12 +144,12 @@ TEST(Handshake, HearsThatAJobOfOneNodeHasThePort) {
 
 TEST(Handshake, TakesAnyNameOfALoneJob) {
   for (const std::string& name : {std::string(5000, 'x'), std::string(100, '\x1b'), std::string("a\nb")}) {
-    const std::string greeting = greeting_of_lone_job(name);
+    const std::string greeting = lone_job_handshake(name);
     EXPECT_EQ(std::count(greeting.begin(), greeting.end(), '\n'), 1);
     Handshake launcher(Side::kLauncher, "", kNonce);
     launcher.take(greeting);
     EXPECT_TRUE(launcher.refusal().starts_with("it is the workers' store of the job '")) << launcher.refusal();
-    Handshake holder(Side::kHolder, "", kNonce);
+    Handshake holder(Side::kServer, "", kNonce);
     holder.take(greeting);
     EXPECT_EQ(holder.refusal(), "it sent a greeting that makes no sense") << "only a launcher is told so";
   }

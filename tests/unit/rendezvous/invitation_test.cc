@@ -17,7 +17,7 @@ JoinRecord holder_at(const std::string& address, int port = 7001) {
   JoinRecord record = node_at(address);
   record.min_nodes = 1;
   record.max_nodes = 3;
-  record.meeting_port = port;
+  record.standby_port = port;
   return record;
 }
 
@@ -95,7 +95,7 @@ TEST(Invitation, OfAnotherJobIsNotTaken) {
   EXPECT_EQ(meeting.said(), "elsewhere>1");
   invite(meeting, 9, other);
   EXPECT_EQ(meeting.said(), "refused>9") << "also where the job is met elsewhere";
-  EXPECT_EQ(meeting.coordinator.place(), (MeetingPlace{"10.0.0.2", 7001}));
+  EXPECT_EQ(meeting.coordinator.place(), (RendezvousAddress{"10.0.0.2", 7001}));
 }
 
 TEST(Invitation, WaitsForTheLauncherThatHoldsTheMeeting) {
@@ -129,7 +129,7 @@ TEST(Invitation, IsNotNeededAfterTheJob) {
   meeting.join(1, node_at("10.0.0.1"));
   meeting.pass(Duration(1000));
   meeting.say(1, Kind::kReport);
-  meeting.say(1, Kind::kBye);
+  meeting.say(1, Kind::kLeave);
   EXPECT_EQ(meeting.said(), "begin>1 over>1");
   invite(meeting, 9, holder_at("10.0.0.2"));
   EXPECT_EQ(meeting.said(), "");
@@ -141,14 +141,14 @@ TEST(Coordinator, TellsSparesWhoMayHoldTheMeetingNext) {
   meeting.coordinator.guard_majority();
   for (const int host : {1, 2, 3, 4}) {
     JoinRecord record = node_at("10.0.0." + std::to_string(host));
-    record.meeting_port = host == 1 ? 0 : 7000 + host;
+    record.standby_port = host == 1 ? 0 : 7000 + host;
     meeting.join(static_cast<LauncherId>(host), record);
   }
   EXPECT_EQ(meeting.said(), "begin>1 begin>2 spare>3 spare>4");
   const auto ports = [&] {
     std::string text;
     for (const Successor& successor : meeting.sent.back().message.successors) {
-      text += " " + std::to_string(successor.meeting_port);
+      text += " " + std::to_string(successor.standby_port);
     }
     return text;
   };

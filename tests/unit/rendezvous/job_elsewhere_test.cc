@@ -19,7 +19,7 @@ using test::kPatience;
 TEST(JobElsewhere, SaysOnceWhereItIsSentTo) {
   EventLoop loop;
   const Fd place = open_listening_socket(StoreReach::kLoopback, 0);
-  MeetingHolder endpoint(loop, {.reach = StoreReach::kLoopback, .gather = test::joined});
+  RendezvousServer endpoint(loop, {.reach = StoreReach::kLoopback, .gather = test::joined});
   endpoint.send_on_to({"127.0.0.1", port_of_socket(place.get())});
   RendezvousPlan plan;
   plan.host = "127.0.0.1";

@@ -24,10 +24,10 @@ using test::kPatience;
 class JobInEtcd : public ::testing::Test {
  protected:
   void open_meeting(Duration heartbeat = kPatience) {
-    meeting_ = std::make_unique<MeetingHolder>(
-        loop_, MeetingHolder::Options{.reach = StoreReach::kLoopback,
-                                      .times = {.join = kPatience, .last_call = Duration(1), .heartbeat = heartbeat},
-                                      .gather = test::joined});
+    meeting_ = std::make_unique<RendezvousServer>(
+        loop_, RendezvousServer::Options{.reach = StoreReach::kLoopback,
+                                         .times = {.join = kPatience, .last_call = Duration(1), .heartbeat = heartbeat},
+                                         .gather = test::joined});
     port_ = meeting_->server().port();
   }
 
@@ -46,7 +46,7 @@ class JobInEtcd : public ::testing::Test {
     }
     if (!request.starts_with("POST /v3/kv/range") || nobody_holds_it_) return FakeEtcd::response(R"({"header":{}})");
     ++looked_;
-    const std::string record = to_json(HolderRecord{"other", "there", "127.0.0.1", port_});
+    const std::string record = to_json(LeaderRecord{"other", "there", "127.0.0.1", port_});
     return FakeEtcd::response(R"({"kvs":[{"value":")" + to_base64(record) + R"(","create_revision":"3"}]})");
   }
 
@@ -73,7 +73,7 @@ class JobInEtcd : public ::testing::Test {
   std::unique_ptr<LauncherLink> other_of_two() {
     JoinRecord other = record("10.0.0.2");
     other.min_nodes = other.max_nodes = 2;
-    const auto holder = holder_record_from_json(*from_base64(own_));
+    const auto holder = leader_record_from_json(*from_base64(own_));
     return std::make_unique<LauncherLink>(
         loop_, LauncherLink::Options{.host = "127.0.0.1", .port = holder->port, .record = other, .connect = kPatience},
         LauncherLink::Events{.received = [](const LauncherMessage&) {},
@@ -140,7 +140,7 @@ class JobInEtcd : public ::testing::Test {
   std::string seconds_ = "60";    ///< that a lease lives
   std::function<void()> on_vote_ = [] {};
   std::function<void()> on_revoked_ = [] {};
-  std::unique_ptr<MeetingHolder> meeting_;
+  std::unique_ptr<RendezvousServer> meeting_;
   std::unique_ptr<Job> job_;
   std::function<void()> on_begun_ = [] {};
   std::function<void()> on_spare_ = [] {};
@@ -173,7 +173,7 @@ TEST_F(JobInEtcd, ASpareLooksForALimitedTime) {
 
 /// What it says last and the end of the connection are one loss.
 TEST_F(JobInEtcd, LooksOnceForAnotherMeetingWhenItIsTurnedOut) {
-  std::unique_ptr<MeetingHolder> first;
+  std::unique_ptr<RendezvousServer> first;
   on_adrift_ = [&] {
     first = std::move(meeting_);
     open_meeting();
@@ -213,7 +213,7 @@ TEST_F(JobInEtcd, BeginsWhereItsHolderCannotReachItselfAsOthersDo) {
   begin(kPatience, "192.0.2.1");
   run();
   EXPECT_EQ(told_, "begun; ");
-  EXPECT_EQ(holder_record_from_json(*from_base64(own_))->address, "192.0.2.1") << "where others find it";
+  EXPECT_EQ(leader_record_from_json(*from_base64(own_))->address, "192.0.2.1") << "where others find it";
 }
 
 /// Who stays for the others has nobody to stay for then.
@@ -256,7 +256,7 @@ TEST_F(JobInEtcd, SaysAtTheNextMeetingThatItHasEndedMeanwhile) {
       member = std::make_unique<LauncherLink>(
           loop_,
           LauncherLink::Options{
-              .host = "127.0.0.1", .port = port_, .record = other, .connect = kPatience, .takes_up = 0},
+              .host = "127.0.0.1", .port = port_, .record = other, .connect = kPatience, .resumes = 0},
           LauncherLink::Events{.received =
                                    [&](const LauncherMessage& message) {
                                      told_to_other += message.text;

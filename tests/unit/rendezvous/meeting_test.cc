@@ -12,7 +12,7 @@
 
 #include "rendezvous/handshake.h"
 #include "rendezvous/launcher_link.h"
-#include "rendezvous/meeting_holder.h"
+#include "rendezvous/rendezvous_server.h"
 #include "store/connect.h"
 #include "store/listening_socket.h"
 #include "support/patience.h"
@@ -39,12 +39,12 @@ class PatientLoop {
   EventLoop loop;
 };
 
-std::unique_ptr<MeetingHolder> hold(EventLoop& loop, std::uint16_t port = 0, Duration heartbeat = kPatience) {
-  return std::make_unique<MeetingHolder>(loop,
-                                         MeetingHolder::Options{.port = port,
-                                                                .reach = StoreReach::kLoopback,
-                                                                .times = {.join = kPatience, .heartbeat = heartbeat},
-                                                                .gather = test::joined});
+std::unique_ptr<RendezvousServer> hold(EventLoop& loop, std::uint16_t port = 0, Duration heartbeat = kPatience) {
+  return std::make_unique<RendezvousServer>(
+      loop, RendezvousServer::Options{.port = port,
+                                      .reach = StoreReach::kLoopback,
+                                      .times = {.join = kPatience, .heartbeat = heartbeat},
+                                      .gather = test::joined});
 }
 
 struct MetLauncher {
@@ -103,10 +103,10 @@ TEST(Meeting, BringsLaunchersTogetherAndTellsWhoIsLost) {
 TEST(Meeting, EndsWhereTheConnectionsOfMostAreClosedAndTheyStillListen) {
   for (const bool live : {true, false}) {
     PatientLoop patient;
-    MeetingHolder holder(patient.loop, {.reach = StoreReach::kLoopback,
-                                        .times = {.join = kPatience, .last_call = 1ms, .heartbeat = 2s},
-                                        .gather = test::joined,
-                                        .guards_majority = true});
+    RendezvousServer holder(patient.loop, {.reach = StoreReach::kLoopback,
+                                           .times = {.join = kPatience, .last_call = 1ms, .heartbeat = 2s},
+                                           .gather = test::joined,
+                                           .guards_majority = true});
     std::vector<Fd> standbys;
     std::vector<std::unique_ptr<MetLauncher>> launchers;
     int begun = 0;
@@ -116,7 +116,7 @@ TEST(Meeting, EndsWhereTheConnectionsOfMostAreClosedAndTheyStillListen) {
       standbys.push_back(open_listening_socket(StoreReach::kLoopback, 0));
       JoinRecord record = test::node_at("127.0.0.1", 1, rank);
       record.token += std::to_string(rank);
-      record.meeting_port = port_of_socket(standbys.back().get());
+      record.standby_port = port_of_socket(standbys.back().get());
       record.min_nodes = 1;
       record.max_nodes = 3;
       launchers.push_back(std::make_unique<MetLauncher>(patient.loop, holder.server().port(), record, [&, rank] {
@@ -140,7 +140,7 @@ TEST(Meeting, EndsWhereTheConnectionsOfMostAreClosedAndTheyStillListen) {
 TEST(Meeting, IsWaitedForByWhoComesBeforeIt) {
   PatientLoop patient;
   const std::uint16_t port = hold(patient.loop)->server().port();  // nobody listens there any more
-  std::unique_ptr<MeetingHolder> holder;
+  std::unique_ptr<RendezvousServer> holder;
   std::optional<MetLauncher> early;
   std::optional<MetLauncher> second;
   const auto begun = [&] {
@@ -226,10 +226,10 @@ TEST(Meeting, LetsInOnlyWhoKnowsTheSecret) {
   for (const char* const secret : {"hush", "Hush", ""}) {
     PatientLoop patient;
     std::string line;
-    MeetingHolder holder(patient.loop, {.reach = StoreReach::kLoopback,
-                                        .times = {.join = kPatience, .heartbeat = kPatience},
-                                        .secret = "hush",
-                                        .turned_away = [&](const std::string& text) { line = text; }});
+    RendezvousServer holder(patient.loop, {.reach = StoreReach::kLoopback,
+                                           .times = {.join = kPatience, .heartbeat = kPatience},
+                                           .secret = "hush",
+                                           .turned_away = [&](const std::string& text) { line = text; }});
     JoinRecord record = test::node_at("127.0.0.1", 1, 0);
     record.min_nodes = record.max_nodes = 1;
     std::optional<LauncherMessage> told;
@@ -277,10 +277,10 @@ TEST(Meeting, HasRoomForLaunchersHoweverManyStrangersCome) {
   constexpr int kStrangers = 20;
   PatientLoop patient;
   std::vector<std::string> lines;
-  MeetingHolder holder(patient.loop, {.reach = StoreReach::kLoopback,
-                                      .times = {.join = kPatience, .heartbeat = kPatience},
-                                      .max_launchers = 4,
-                                      .turned_away = [&](const std::string& text) { lines.push_back(text); }});
+  RendezvousServer holder(patient.loop, {.reach = StoreReach::kLoopback,
+                                         .times = {.join = kPatience, .heartbeat = kPatience},
+                                         .max_launchers = 4,
+                                         .turned_away = [&](const std::string& text) { lines.push_back(text); }});
   const std::uint16_t port = holder.server().port();
   std::optional<MetLauncher> first;
   std::optional<MetLauncher> second;

@@ -87,7 +87,7 @@ TEST(AssignRanks, CountsWorkersOfOneRoleOverNodes) {
 
 TEST(AssignRanks, ReplacesTheLoopbackAddressOfTheNodeThatHoldsTheMeeting) {
   JoinRecord holder = node_at("127.0.0.1");
-  holder.meeting_address = "127.0.0.1";
+  holder.leader_address = "127.0.0.1";
   EXPECT_EQ(assign_ranks({node_at("10.0.0.7"), holder}).common.master_addr, "10.0.0.1") << "where the other one met it";
   EXPECT_EQ(assign_ranks({node_at("10.0.0.0"), holder}).members[1].address, "10.0.0.1") << "its place is by that, too";
   EXPECT_EQ(assign_ranks({holder, holder}).common.master_addr, "127.0.0.1") << "all on one machine";

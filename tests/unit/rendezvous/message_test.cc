@@ -19,25 +19,25 @@ Membership seen_by_first(const std::vector<JoinRecord>& nodes) {
 
 JoinRecord reached_holder(const std::string& address) {
   JoinRecord record = test::node_at(address);
-  record.meeting_port = 7001;
+  record.standby_port = 7001;
   return record;
 }
 
 std::vector<LauncherMessage> messages_of_all_kinds() {
   return {{.kind = Kind::kJoin, .join = test::node_at("10.0.0.1", 2, 1)},
-          {.kind = Kind::kBeat, .sent_ns = 5},
+          {.kind = Kind::kHeartbeat, .sent_ns = 5},
           {.kind = Kind::kStopping, .round = 2, .text = "{\"kind\": 1}"},
           {.kind = Kind::kReport, .round = 2, .text = "report"},
           {.kind = Kind::kReady, .round = 3},
-          {.kind = Kind::kBye},
-          {.kind = Kind::kRefused, .text = "why", .hint = "what to do"},
+          {.kind = Kind::kLeave},
+          {.kind = Kind::kRejected, .text = "why", .hint = "what to do"},
           {.kind = Kind::kWaiting, .text = "who"},
           {.kind = Kind::kBegin, .membership = seen_by_first({test::node_at("10.0.0.1")})},
-          {.kind = Kind::kEcho, .sent_ns = 5, .steady_ns = 6, .wall_ns = 7},
+          {.kind = Kind::kHeartbeatAck, .sent_ns = 5, .steady_ns = 6, .wall_ns = 7},
           {.kind = Kind::kStop, .round = 1, .text = "why"},
           {.kind = Kind::kLost, .round = 1, .text = "how", .node = "b"},
           {.kind = Kind::kInvite, .round = 3, .join = reached_holder("10.0.0.2")},
-          {.kind = Kind::kElsewhere, .port = 7001, .address = "fd00::2"},
+          {.kind = Kind::kRedirect, .port = 7001, .address = "fd00::2"},
           {.kind = Kind::kHasBegun, .round = 4},
           {.kind = Kind::kSpare, .text = "why", .successors = {{1, "b", "10.0.0.2", 7001}, {3, "d", "10.0.0.4", 7003}}},
           {.kind = Kind::kOver, .round = 1, .text = "reports"}};
@@ -92,7 +92,7 @@ TEST(LauncherMessage, RefusesSuccessorsThatCannotBe) {
   std::vector<Successor> many(Membership::kMostSuccessors + 1, good);
   for (int rank = 0; Successor & each : many) each.node_rank = rank++;
   Successor of_no_port = good;
-  of_no_port.meeting_port = 0;
+  of_no_port.standby_port = 0;
   for (const auto& successors : std::vector<std::vector<Successor>>{{good, good}, {of_no_port}, many}) {
     EXPECT_FALSE(launcher_message_from_json(to_json({.kind = Kind::kSpare, .successors = successors})));
   }
@@ -104,7 +104,7 @@ TEST(EncodedMessage, IsWhatEachWouldHaveBeenToldAlone) {
   EncodedMessage encoded(message);
   for (const Member& self : assignment.members) {
     message.membership->self = self;
-    LauncherMessageDecoder decoder(kMostBytesFromHolder);
+    LauncherMessageDecoder decoder(kMostBytesFromLeader);
     decoder.take(encoded.bytes_for(self));
     EXPECT_EQ(decoder.next(), message) << decoder.refusal();
   }

@@ -9,7 +9,7 @@
 #include <future>
 
 #include "rendezvous/handshake.h"
-#include "rendezvous/meeting_holder.h"
+#include "rendezvous/rendezvous_server.h"
 #include "store/connect.h"
 #include "store/listening_socket.h"
 #include "support/patience.h"
@@ -28,10 +28,10 @@ class PortOwnerOfMeeting : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(PortOwnerOfMeeting, IsOtherLaunchersWhateverTheirSecret) {
   EventLoop loop;
-  MeetingHolder holder(loop, {.reach = StoreReach::kLoopback,
-                              .times = {.join = kPatience, .heartbeat = kPatience},
-                              .gather = test::joined,
-                              .secret = GetParam()});
+  RendezvousServer holder(loop, {.reach = StoreReach::kLoopback,
+                                 .times = {.join = kPatience, .heartbeat = kPatience},
+                                 .gather = test::joined,
+                                 .secret = GetParam()});
   std::future<PortOwner> asked =
       std::async(std::launch::async, owner_at, holder.server().port(), std::string("a secret"));
   EventLoop::Timer look;
@@ -61,7 +61,7 @@ PortOwner owner_that_says(const std::string& words) {
 }
 
 TEST(PortOwner, IsWhatTheOtherSaysOfItself) {
-  const PortOwner lone = owner_that_says(greeting_of_lone_job("mine"));
+  const PortOwner lone = owner_that_says(lone_job_handshake("mine"));
   EXPECT_FALSE(lone.is_meeting);
   EXPECT_EQ(lone.who, "it is the workers' store of the job 'mine', which has one node");
   EXPECT_EQ(owner_that_says("SSH-2.0-OpenSSH\r\n").who, "it is no lrun: it said 'SSH-2.0-OpenSSH' (an SSH server)");

@@ -223,7 +223,7 @@ TEST(Failures, DoNotEndAJobThatRuns) {
 TEST(Failures, OfTheLauncherThatHoldsTheMeetingEndAnyJob) {
   Meeting meeting(1, 2);
   const JoinRecord host = without_program(node_at("10.0.0.1"));
-  meeting.coordinator = Coordinator(MeetingTimes{}, meeting.now, test::joined, host.token);
+  meeting.coordinator = Coordinator(RendezvousTimes{}, meeting.now, test::joined, host.token);
   meeting.join(1, node_at("10.0.0.2"));
   meeting.join(2, host);
   EXPECT_EQ(meeting.said(), "ended>2 over>1") << "nobody else holds it, and who comes before it waits for it";

@@ -17,7 +17,7 @@ Cluster::Cluster(unsigned seed, int launchers, int least) : random_(seed) {
     launcher.record = node_at("10.0.0." + std::to_string(i + 1));
     launcher.record.min_nodes = least;
     launcher.record.max_nodes = launchers;
-    launcher.record.meeting_port = 7000 + i;
+    launcher.record.standby_port = 7000 + i;
     launchers_.push_back(std::move(launcher));
   }
   cut_.assign(launchers_.size(), std::vector<bool>(launchers_.size(), false));
@@ -39,7 +39,7 @@ void Cluster::start_again(int index) {
   JoinRecord record = launcher.record;
   record.token += kMark;
   record.node += kMark;
-  record.meeting_port += kPorts;
+  record.standby_port += kPorts;
   launcher = Launcher{.record = std::move(record)};
   is_first_life_ = is_first_life_ && index != 0;
   start(index);
@@ -110,11 +110,11 @@ bool Cluster::answers(const Place& place, int whom) const {
 bool Cluster::refuses(const Place& place, int whom) const {
   const Launcher& other = launcher(place.launcher);
   const bool listens =
-      other.alive && (other.meetings.count(place.port) != 0 || other.record.meeting_port == place.port);
+      other.alive && (other.meetings.count(place.port) != 0 || other.record.standby_port == place.port);
   return !listens && !other.off && reaches(whom, place.launcher);
 }
 
-Place Cluster::place_of(const MeetingPlace& place) const {
+Place Cluster::place_of(const RendezvousAddress& place) const {
   int index = 0;
   while (launcher(index).record.address != place.address) ++index;
   return {index, place.port};
@@ -128,7 +128,7 @@ int Cluster::launcher_named(const std::string& name) const {
 }
 
 Coordinator& Cluster::open_meeting(Launcher& launcher, int port) {
-  const MeetingTimes times{
+  const RendezvousTimes times{
       .join = std::chrono::seconds(600), .replacement = kHeartbeat, .last_call = kLastCall, .heartbeat = kHeartbeat};
   Coordinator& meeting =
       launcher.meetings.insert_or_assign(port, Coordinator(times, now_, joined, launcher.record.token)).first->second;
@@ -156,7 +156,7 @@ void Cluster::watch_endpoint() {
     EXPECT_FALSE(could_look_since_ && now_ - *could_look_since_ > kLongestLook)
         << "a second job has begun at the endpoint";
     const bool beside = std::any_of(launchers_.begin() + 1, launchers_.end(), [this](const Launcher& other) {
-      return other.alive && other.membership && other.membership->holder_name != launcher(0).record.node;
+      return other.alive && other.membership && other.membership->leader_name != launcher(0).record.node;
     });
     if (beside) ++second_jobs_;
   }
@@ -168,7 +168,7 @@ int Cluster::jobs() const {
   std::set<std::pair<int, std::string>> jobs;
   for (const Launcher& launcher : launchers_) {
     if (launcher.running && !launcher.stopped) {
-      jobs.emplace(launcher.membership->round, launcher.membership->holder_name);
+      jobs.emplace(launcher.membership->round, launcher.membership->leader_name);
     }
   }
   return static_cast<int>(jobs.size());

@@ -10,7 +10,7 @@
 
 #include "launcher_records.h"
 #include "rendezvous/coordinator.h"
-#include "rendezvous/succession.h"
+#include "rendezvous/successor_search.h"
 
 namespace lrun::test {
 using namespace launcher;
@@ -73,9 +73,9 @@ struct Launcher {
   bool adrift = false;
   bool said_ready = false;
   bool waits = false;  ///< for a place in a job that runs
-  std::optional<Succession> succession;
-  std::optional<Succession::Step> step;  ///< that waits for an answer
-  Place asks;                            ///< for who held the meeting, or may hold it
+  std::optional<SuccessorSearch> succession;
+  std::optional<SuccessorSearch::Step> step;  ///< that waits for an answer
+  Place asks;                                 ///< for who held the meeting, or may hold it
   std::optional<Place> sent_to;
   std::vector<Place> line;  ///< of a spare: where it is, and who may hold the meeting next
   std::size_t turned_to = 0;
@@ -116,7 +116,7 @@ class Cluster {
 
  private:
   using Kind = LauncherMessage::Kind;
-  using Step = Succession::Step;
+  using Step = SuccessorSearch::Step;
 
   static std::size_t index_of(int index) { return static_cast<std::size_t>(index); }
   int draw(int least, int most) { return std::uniform_int_distribution<int>(least, most)(random_); }
@@ -125,7 +125,7 @@ class Cluster {
   [[nodiscard]] bool reaches(int one, int other) const { return hears(one, other) && hears(other, one); }
   [[nodiscard]] bool answers(const Place& place, int whom) const;
   [[nodiscard]] bool refuses(const Place& place, int whom) const;
-  [[nodiscard]] Place place_of(const MeetingPlace& place) const;
+  [[nodiscard]] Place place_of(const RendezvousAddress& place) const;
   [[nodiscard]] int launcher_named(const std::string& name) const;
 
   Coordinator& open_meeting(Launcher& launcher, int port);

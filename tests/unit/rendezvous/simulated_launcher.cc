@@ -47,7 +47,7 @@ void Cluster::look_again(int index, bool nothing_came_of_it) {
   }
 }
 
-/// As Job::meet_here() and MeetingHolder::meet_here().
+/// As Job::meet_here() and RendezvousServer::meet_here().
 void Cluster::meet_here(int index) {
   Launcher& launcher = at(index);
   for (Connection& connection : connections_) {
@@ -79,7 +79,7 @@ void Cluster::join(int index, const Place& place) {
   Launcher& launcher = at(index);
   LauncherMessage message{.kind = Kind::kJoin, .join = launcher.record};
   message.was_spare = !launcher.membership && launcher.waits;
-  message.takes_up = launcher.membership.has_value();
+  message.resumes = launcher.membership.has_value();
   if (launcher.membership) message.round = launcher.membership->round;
   if (launcher.succession) message.node_rank = launcher.membership->self.node_rank;
   launcher.link = connect(index, place, std::move(message));
@@ -102,7 +102,7 @@ void Cluster::hold(int index, int port) {
     if (hears(index, connection.client)) take_from(connection, meeting);
     if (connection.server_open && now_ - connection.heard_by_server >= kHeartbeat) {
       connection.server_open = false;
-      connection.down.messages.push_back({.kind = Kind::kRefused});
+      connection.down.messages.push_back({.kind = Kind::kRejected});
       connection.down.ended = true;
       meeting.left(connection.id, "silence", now_, now_, true);
     }
@@ -118,8 +118,8 @@ void Cluster::take_from(Connection& connection, Coordinator& meeting) {
     const LauncherMessage message = connection.up.messages.front();
     connection.up.messages.pop_front();
     connection.heard_by_server = now_;
-    if (message.kind == Kind::kBeat) {
-      connection.down.messages.push_back({.kind = Kind::kEcho});
+    if (message.kind == Kind::kHeartbeat) {
+      connection.down.messages.push_back({.kind = Kind::kHeartbeatAck});
     } else {
       meeting.received(connection.id, message, now_);
       send(connection.server, connection.port);
@@ -179,7 +179,7 @@ void Cluster::hear_of_endpoint(int index) {
 
 void Cluster::beat(Connection& link) {
   if (now_ - link.beaten < kHeartbeat / 4) return;
-  link.up.messages.push_back({.kind = Kind::kBeat});
+  link.up.messages.push_back({.kind = Kind::kHeartbeat});
   link.beaten = now_;
 }
 
@@ -195,7 +195,7 @@ void Cluster::listen(int index) {
   if (at(index).link != &link) return;
   if (hears(index, link.server) && link.down.messages.empty() && link.down.ended) return lose_link(index, true);
   if (now_ - link.heard_by_client >= kHeartbeat) {
-    link.up.messages.push_back({.kind = Kind::kAdrift});
+    link.up.messages.push_back({.kind = Kind::kLeaderless});
     lose_link(index, false);
   } else if (at(index).adrift && draw(0, 2) == 0 && !std::exchange(at(index).said_ready, true)) {
     say(index, Kind::kReady, at(index).membership->round + 1);
@@ -226,7 +226,7 @@ void Cluster::take(int index, const LauncherMessage& message) {
       if (!message.successors.empty()) launcher.sent_to.reset();
       if (!message.successors.empty()) launcher.line.push_back({launcher.link->server, launcher.link->port});
       for (const Successor& successor : message.successors) {
-        launcher.line.push_back({launcher_named(successor.name), successor.meeting_port});
+        launcher.line.push_back({launcher_named(successor.name), successor.standby_port});
       }
       return;
     case Kind::kLost:
@@ -236,13 +236,13 @@ void Cluster::take(int index, const LauncherMessage& message) {
       return;
     case Kind::kOver:
       return say(index, Kind::kReady, message.round + 1);
-    case Kind::kElsewhere:
+    case Kind::kRedirect:
       return send_on(index, place_of({message.address, message.port}));
-    case Kind::kNoMeeting:
+    case Kind::kNoRendezvous:
       if (launcher.membership || !launcher.sent_to || !launcher.line.empty()) return leave(index);
       close_link(index);
       return look_again(index, true);
-    case Kind::kRefused:
+    case Kind::kRejected:
     case Kind::kEnded:
       return leave(index);
     default:
@@ -261,7 +261,7 @@ void Cluster::send_on(int index, const Place& place) {
   launcher.sent_to = place;
   launcher.asked = now_;
   constexpr int kNextPort = 10;
-  if (std::exchange(launcher.holds, 0) != 0) launcher.record.meeting_port += kNextPort;
+  if (std::exchange(launcher.holds, 0) != 0) launcher.record.standby_port += kNextPort;
 }
 
 void Cluster::close_link(int index) {
@@ -281,7 +281,7 @@ void Cluster::lose_link(int index, bool closed) {
   launcher.adrift = true;
   if (!launcher.succession) {
     launcher.succession.emplace(*launcher.membership);
-    return follow(index, launcher.succession->holder_lost(closed));
+    return follow(index, launcher.succession->leader_lost(closed));
   }
   follow(index, launcher.succession->has_voted() ? launcher.succession->successor_lost(closed)
                                                  : launcher.succession->out_of_reach());
@@ -291,13 +291,13 @@ void Cluster::follow(int index, const Step& step) {
   Launcher& launcher = at(index);
   launcher.step.reset();
   if (step.kind == Step::Kind::kGiveUp) return leave(index);
-  if (step.kind == Step::Kind::kHold) {
-    Coordinator& meeting = open_meeting(launcher, launcher.record.meeting_port);
+  if (step.kind == Step::Kind::kLead) {
+    Coordinator& meeting = open_meeting(launcher, launcher.record.standby_port);
     meeting.resume({.round = launcher.membership->round}, step.ballot, now_);
-    return vote(index, {index, launcher.record.meeting_port});
+    return vote(index, {index, launcher.record.standby_port});
   }
   launcher.step = step;
-  if (step.kind == Step::Kind::kJoin) launcher.asks = {launcher_named(step.other.name), step.other.meeting_port};
+  if (step.kind == Step::Kind::kJoin) launcher.asks = {launcher_named(step.other.name), step.other.standby_port};
   launcher.asked = now_;
 }
 

@@ -185,7 +185,7 @@ class Simulation {
   }
 
   void drop_out(Node& node) {
-    send(node, Kind::kLeave, node.round, "received SIGTERM");
+    send(node, Kind::kDropOut, node.round, "received SIGTERM");
     node.state = State::kGone;
   }
 
@@ -224,7 +224,7 @@ class Simulation {
   }
 
   void leave(Node& node) {
-    send(node, Kind::kBye);
+    send(node, Kind::kLeave);
     node.state = State::kGone;
   }
 
@@ -252,7 +252,7 @@ class Simulation {
         EXPECT_EQ(node.state, State::kReported) << "a round is over only when all have reported";
         decide(node, message.text);
         break;
-      case Kind::kRefused:
+      case Kind::kRejected:
       case Kind::kEnded:
         node.state = State::kGone;
         break;
@@ -281,7 +281,7 @@ class Simulation {
   int restarts_ = 0;
   int comebacks_left_ = 0;
   SteadyTime now_ = SteadyTime(100s);
-  Coordinator coordinator_{MeetingTimes{.join = 60s, .replacement = 60s}, now_, test::joined};
+  Coordinator coordinator_{RendezvousTimes{.join = 60s, .replacement = 60s}, now_, test::joined};
   std::vector<Node> nodes_;
   std::vector<Membership> begun_;
   std::map<int, std::vector<Member>> members_;  ///< of each round

@@ -15,7 +15,8 @@ using test::node_at;
 class Spares : public ::testing::Test {
  protected:
   explicit Spares(int spares = 1)
-      : meeting_(2, 2, test::joined, MeetingTimes{.join = 60s, .replacement = 0s, .last_call = 1s, .spares = spares}) {}
+      : meeting_(2, 2, test::joined,
+                 RendezvousTimes{.join = 60s, .replacement = 0s, .last_call = 1s, .spares = spares}) {}
 
   void join(int rank) {
     meeting_.join(static_cast<LauncherId>(rank + 1), node_at("10.0.0." + std::to_string(rank + 1), 1, rank));
@@ -107,7 +108,7 @@ TEST_F(Spares, HearOfTheEnd) {
   for (const int rank : {0, 1, 2}) join(rank);
   for (const LauncherId id : {1U, 2U}) meeting_.say(id, Kind::kReport);
   (void)meeting_.said();
-  for (const LauncherId id : {1U, 2U}) meeting_.say(id, Kind::kBye);
+  for (const LauncherId id : {1U, 2U}) meeting_.say(id, Kind::kLeave);
   EXPECT_EQ(meeting_.said(), "ended>3");
 }
 

@@ -1,11 +1,10 @@
 // Who may go on with a job whose meeting is lost, and who holds it then.
-#include "rendezvous/succession.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "rendezvous/successor_search.h"
 #include "told_meeting.h"
 
 namespace lrun::launcher {
@@ -14,7 +13,7 @@ namespace {
 using test::node_at;
 using test::ToldMeeting;
 using Kind = LauncherMessage::Kind;
-using Step = Succession::Step;
+using Step = SuccessorSearch::Step;
 
 TEST(Ballot, NeedsMoreThanHalfWhereTheHolderIsSilent) {
   struct {
@@ -52,7 +51,7 @@ TEST(Ballot, IsNeverCarriedInTwoParts) {
   for (int members = 1; members <= 9; ++members) {
     for (int part = 1; part < members; ++part) {
       const int rest = members - part;
-      HeldMajority held;
+      Majority held;
       held.round_began(0, members);
       for (int i = 0; i < part; ++i) held.lost(0);
       EXPECT_FALSE(held.stands() && Ballot{.members = members}.carried_by(part)) << part << " of " << members;
@@ -68,8 +67,8 @@ TEST(Ballot, IsNeverCarriedInTwoParts) {
   }
 }
 
-TEST(HeldMajority, IsLostWithMoreThanHalfOfTheMembers) {
-  HeldMajority held;
+TEST(Majority, IsLostWithMoreThanHalfOfTheMembers) {
+  Majority held;
   held.round_began(0, 4);
   held.lost(0);
   held.lost(0);
@@ -78,13 +77,13 @@ TEST(HeldMajority, IsLostWithMoreThanHalfOfTheMembers) {
   EXPECT_FALSE(held.stands());
 }
 
-TEST(HeldMajority, CountsARoundUntilAllKnowOfALaterOne) {
-  HeldMajority held;
+TEST(Majority, CountsARoundUntilAllKnowOfALaterOne) {
+  Majority held;
   held.round_began(0, 5);
   held.lost(0);
   held.lost(0);
   held.round_began(1, 3);
-  HeldMajority known = held;
+  Majority known = held;
   held.lost(0);
   EXPECT_FALSE(held.stands()) << "three of the five that know of the first round could go on from it";
   known.last_round_is_known();
@@ -94,8 +93,8 @@ TEST(HeldMajority, CountsARoundUntilAllKnowOfALaterOne) {
   EXPECT_FALSE(known.stands());
 }
 
-TEST(HeldMajority, DoesNotCountWhoWasNotThereYet) {
-  HeldMajority held;
+TEST(Majority, DoesNotCountWhoWasNotThereYet) {
+  Majority held;
   held.round_began(0, 1);
   held.round_began(1, 2);
   held.lost(1);
@@ -105,53 +104,53 @@ TEST(HeldMajority, DoesNotCountWhoWasNotThereYet) {
 Successor successor(int rank) { return {rank, std::string(1, static_cast<char>('a' + rank)), "10.0.0.1", 7000 + rank}; }
 
 /// Four members, the one with this rank holds the meeting, and we have that one.
-Succession succession(int holder, int self) {
-  Membership round{.num_nodes = 4, .holder = holder, .self = {.node_rank = self}};
+SuccessorSearch succession(int holder, int self) {
+  Membership round{.num_nodes = 4, .leader = holder, .self = {.node_rank = self}};
   for (int rank = 0; rank < 4; ++rank) {
     if (rank != holder) round.successors.push_back(successor(rank));
   }
-  return Succession(round);
+  return SuccessorSearch(round);
 }
 
 Step join(int rank) { return {.kind = Step::Kind::kJoin, .other = successor(rank)}; }
-Step hold(const Ballot& ballot) { return {.kind = Step::Kind::kHold, .ballot = ballot}; }
+Step hold(const Ballot& ballot) { return {.kind = Step::Kind::kLead, .ballot = ballot}; }
 
-TEST(Succession, MakesSureOfTheDeathAndTurnsToTheFirst) {
-  Succession member = succession(0, 3);
-  EXPECT_EQ(member.holder_lost(true), (Step{.kind = Step::Kind::kProbe}));
+TEST(SuccessorSearch, MakesSureOfTheDeathAndTurnsToTheFirst) {
+  SuccessorSearch member = succession(0, 3);
+  EXPECT_EQ(member.leader_lost(true), (Step{.kind = Step::Kind::kProbe}));
   EXPECT_EQ(member.probed(true), join(1));
   EXPECT_EQ(member.out_of_reach(), join(2));
-  EXPECT_EQ(member.out_of_reach(), hold({.members = 4, .holder = 0, .proved = true}));
+  EXPECT_EQ(member.out_of_reach(), hold({.members = 4, .leader = 0, .proved = true}));
 }
 
-TEST(Succession, HoldsTheMeetingWhereItComesFirst) {
+TEST(SuccessorSearch, HoldsTheMeetingWhereItComesFirst) {
   for (const bool refused : {false, true}) {
-    Succession first = succession(0, 1);
-    (void)first.holder_lost(true);
-    EXPECT_EQ(first.probed(refused), hold({.members = 4, .holder = 0, .proved = refused, .first_in_line = true}));
+    SuccessorSearch first = succession(0, 1);
+    (void)first.leader_lost(true);
+    EXPECT_EQ(first.probed(refused), hold({.members = 4, .leader = 0, .proved = refused, .first_in_line = true}));
   }
-  EXPECT_EQ(succession(2, 0).holder_lost(false), hold({.members = 4, .holder = 2, .first_in_line = true}));
+  EXPECT_EQ(succession(2, 0).leader_lost(false), hold({.members = 4, .leader = 2, .first_in_line = true}));
 }
 
-TEST(Succession, DoesNotAskWhetherASilentHolderIsDead) { EXPECT_EQ(succession(1, 2).holder_lost(false), join(0)); }
+TEST(SuccessorSearch, DoesNotAskWhetherASilentHolderIsDead) { EXPECT_EQ(succession(1, 2).leader_lost(false), join(0)); }
 
-TEST(Succession, EndsWhereNobodyOfTheLineAnswers) {
-  Membership round{.num_nodes = 40, .holder = 0, .self = {.node_rank = 30}};
+TEST(SuccessorSearch, EndsWhereNobodyOfTheLineAnswers) {
+  Membership round{.num_nodes = 40, .leader = 0, .self = {.node_rank = 30}};
   round.successors = {successor(1)};
-  Succession member(round);
-  EXPECT_EQ(member.holder_lost(false), join(1));
+  SuccessorSearch member(round);
+  EXPECT_EQ(member.leader_lost(false), join(1));
   EXPECT_EQ(member.out_of_reach().why, "no other node that can hold the meeting is in reach");
 }
 
-TEST(Succession, KeepsItsVoteUnlessWhoGotItIsDead) {
-  Succession voter = succession(0, 3);
-  (void)voter.holder_lost(false);
+TEST(SuccessorSearch, KeepsItsVoteUnlessWhoGotItIsDead) {
+  SuccessorSearch voter = succession(0, 3);
+  (void)voter.leader_lost(false);
   voter.joined();
   EXPECT_TRUE(voter.has_voted());
-  Succession of_dead = voter;
+  SuccessorSearch of_dead = voter;
   EXPECT_EQ(voter.successor_lost(false).kind, Step::Kind::kGiveUp);
   EXPECT_EQ(of_dead.successor_lost(true), (Step{.kind = Step::Kind::kProbe}));
-  Succession of_living = of_dead;
+  SuccessorSearch of_living = of_dead;
   EXPECT_EQ(of_dead.probed(true), join(2));
   EXPECT_FALSE(of_dead.has_voted());
   EXPECT_EQ(of_living.probed(false).why, "node b, which was to hold the next meeting, is out of reach, too");
@@ -172,7 +171,7 @@ void vote(ToldMeeting& meeting, int rank, int round = 3) {
   record.max_nodes = 4;
   const auto id = static_cast<LauncherId>(rank + 1);
   meeting.coordinator.received(
-      id, {.kind = Kind::kJoin, .round = round, .takes_up = true, .node_rank = rank, .join = record}, meeting.now);
+      id, {.kind = Kind::kJoin, .round = round, .resumes = true, .node_rank = rank, .join = record}, meeting.now);
   meeting.coordinator.received(id, {.kind = Kind::kReady, .round = round + 1, .attempt = 1}, meeting.now);
 }
 
@@ -222,7 +221,7 @@ ToldMeeting guarded() {
   for (const int host : {2, 1, 3})
     meeting.join(static_cast<LauncherId>(host), node_at("10.0.0." + std::to_string(host)));
   EXPECT_EQ(meeting.said(), "begin>1 begin>2 begin>3");
-  EXPECT_EQ(meeting.sent.front().message.membership->holder, 1);
+  EXPECT_EQ(meeting.sent.front().message.membership->leader, 1);
   return meeting;
 }
 
@@ -230,7 +229,7 @@ TEST(Coordinator, EndsWhereMoreThanHalfOfTheMembersMayGoOnElsewhere) {
   ToldMeeting meeting = guarded();
   meeting.coordinator.left(1, "silence", meeting.now, meeting.now, true);
   EXPECT_EQ(meeting.said(), "lost>2 lost>3");
-  meeting.say(3, Kind::kAdrift);
+  meeting.say(3, Kind::kLeaderless);
   EXPECT_EQ(meeting.said(), "lost>2 ended>2");
   EXPECT_EQ(meeting.sent.back().message.text,
             "1 of 3 nodes is no majority, and a job that is cut off must not go on twice");
@@ -239,7 +238,7 @@ TEST(Coordinator, EndsWhereMoreThanHalfOfTheMembersMayGoOnElsewhere) {
 TEST(Coordinator, GoesOnWithoutThoseThatEndedOrLeft) {
   ToldMeeting meeting = guarded();
   meeting.lose(1, "its launcher ended");
-  meeting.say(3, Kind::kLeave);
+  meeting.say(3, Kind::kDropOut);
   EXPECT_EQ(meeting.said(), "lost>2 lost>3 lost>2");
   meeting.say(2, Kind::kReport);
   meeting.ready(2, 1, 0);

@@ -23,7 +23,7 @@ std::string token_of(int host) { return "token of 10.0.0." + std::to_string(host
 /// A meeting that goes on after round 3 of nodes 1 to `nodes`, of which the first held the last one.
 ToldMeeting resumed(int least, int most, int nodes) {
   ToldMeeting meeting(least, most);
-  JobState state{.round = 3, .attempt = 1, .history = "so far", .holder = token_of(1)};
+  JobState state{.round = 3, .attempt = 1, .history = "so far", .leader = token_of(1)};
   for (int host = 1; host <= nodes; ++host) state.members.push_back(token_of(host));
   meeting.coordinator.resume(state, meeting.now);
   return meeting;
@@ -34,7 +34,7 @@ void come_back(ToldMeeting& meeting, int host, int round, int least, int most) {
   record.min_nodes = least;
   record.max_nodes = most;
   meeting.coordinator.received(static_cast<LauncherId>(host),
-                               {.kind = Kind::kJoin, .round = round, .takes_up = true, .join = record}, meeting.now);
+                               {.kind = Kind::kJoin, .round = round, .resumes = true, .join = record}, meeting.now);
 }
 
 /// One that had no place in the last round.
@@ -103,7 +103,7 @@ TEST(Takeover, GoesOnWithSparesAloneAndTheSameBudget) {
 
 TEST(Takeover, BeginsAnewWhereNobodyOfTheJobComesBack) {
   ToldMeeting meeting(2, 2);
-  meeting.coordinator.resume({.round = 3, .attempt = 1, .history = "so far", .holder = "a", .members = {"a", "b"}},
+  meeting.coordinator.resume({.round = 3, .attempt = 1, .history = "so far", .leader = "a", .members = {"a", "b"}},
                              meeting.now);
   meeting.join(1, node_at("10.0.0.1"));
   meeting.pass(Duration(4900));
@@ -141,7 +141,7 @@ TEST(Takeover, KnowsAMemberThatHasNotHeardOfItsRound) {
 TEST(Takeover, KeepsWhatThoseSayThatComeBeforeTheHoldersOwnLauncher) {
   ToldMeeting meeting(2, 2);
   meeting.coordinator = Coordinator({.last_call = Duration(1000)}, meeting.now, test::joined, token_of(2));
-  meeting.coordinator.resume({.round = 3, .holder = token_of(1), .members = {token_of(2), token_of(3)}}, meeting.now);
+  meeting.coordinator.resume({.round = 3, .leader = token_of(1), .members = {token_of(2), token_of(3)}}, meeting.now);
   come_back(meeting, 3, 3, 2, 2);
   be_ready(meeting, 3, 4);
   come_back(meeting, 2, 3, 2, 2);
@@ -190,14 +190,14 @@ TEST(Takeover, EndsWhereOneThatComesBackSaysThatNoRoundFollows) {
   for (const bool is_early : {false, true}) {
     ToldMeeting meeting(2, 3);
     meeting.coordinator = Coordinator({.last_call = Duration(1000)}, meeting.now, test::joined, token_of(2));
-    meeting.coordinator.resume({.round = 3, .holder = token_of(1), .members = {token_of(2), token_of(3)}}, meeting.now);
+    meeting.coordinator.resume({.round = 3, .leader = token_of(1), .members = {token_of(2), token_of(3)}}, meeting.now);
     const auto come = [&] {
       come_back(meeting, 2, 3, 2, 3);
       be_ready(meeting, 2, 4);
     };
     if (!is_early) come();
     come_back(meeting, 3, 3, 2, 3);
-    meeting.say(3, Kind::kBye, 3, "it was interrupted");
+    meeting.say(3, Kind::kLeave, 3, "it was interrupted");
     meeting.lose(3, "its launcher ended");
     if (is_early) come();
     EXPECT_EQ(meeting.said(), "ended>2") << is_early;
@@ -229,7 +229,7 @@ TEST(JobState, FitsIntoAnEtcd) {
 }
 
 TEST(JobState, IsReadAsItWasWritten) {
-  const JobState state{.round = 4, .attempt = 2, .history = "a \"b\"", .holder = "h/1", .members = {"h/1", "i/2"}};
+  const JobState state{.round = 4, .attempt = 2, .history = "a \"b\"", .leader = "h/1", .members = {"h/1", "i/2"}};
   EXPECT_EQ(job_state_from_json(to_json(state)), state);
   for (const char* const text : {"", "{}", R"({"round":-1,"attempt":0,"history":"","holder":"","members":[]})",
                                  R"({"round":1,"attempt":0,"history":"","holder":"","members":[3]})"}) {
@@ -320,7 +320,7 @@ class HolderLosses {
         meeting_->say(send.to, Kind::kReport, send.message.round);
         resized_.push_back(host);
       }
-      EXPECT_NE(send.message.kind, Kind::kRefused) << send.message.text;
+      EXPECT_NE(send.message.kind, Kind::kRejected) << send.message.text;
       EXPECT_NE(send.message.kind, Kind::kEnded) << send.message.text;
     }
     for (const int host : std::exchange(resized_, {})) {
@@ -352,7 +352,7 @@ class HolderLosses {
     launchers_.erase(holder_);
     if (launchers_.empty()) return;
     JobState state = draw(0, 3) == 0 && before_last_.round > 0 ? before_last_ : last_;
-    state.holder = token_of(holder_);
+    state.leader = token_of(holder_);
     // With launchers alone that had not come to the job before, it is another.
     if (std::none_of(launchers_.begin(), launchers_.end(),
                      [](const auto& entry) { return entry.second.membership || entry.second.spare; })) {

@@ -43,10 +43,10 @@ inline std::vector<Told> one_by_one(const std::vector<Coordinator::Send>& sends)
 class ToldMeeting {
  public:
   explicit ToldMeeting(int min_nodes = 2, int max_nodes = 2, Coordinator::Gather gather = joined,
-                       const MeetingTimes& times = {.join = std::chrono::seconds(60),
-                                                    .replacement = std::chrono::seconds(60),
-                                                    .last_call = std::chrono::seconds(1),
-                                                    .progress = std::chrono::seconds(5)})
+                       const RendezvousTimes& times = {.join = std::chrono::seconds(60),
+                                                       .replacement = std::chrono::seconds(60),
+                                                       .last_call = std::chrono::seconds(1),
+                                                       .progress = std::chrono::seconds(5)})
       : coordinator(times, now, std::move(gather)), least_(min_nodes), most_(max_nodes) {}
 
   void join(LauncherId id, JoinRecord record) {

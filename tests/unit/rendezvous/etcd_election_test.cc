@@ -1,4 +1,4 @@
-#include "rendezvous/election_in_etcd.h"
+#include "rendezvous/etcd_election.h"
 
 #include <gtest/gtest.h>
 
@@ -28,34 +28,34 @@ class Election : public ::testing::Test {
  protected:
   void run() {
     FakeEtcd etcd(loop_, [this](const std::string& request) { return answer(request); });
-    ElectionInEtcd::Options options = options_at(etcd);
+    EtcdElection::Options options = options_at(etcd);
     options.lease = Duration(1000);
     options.patience = kAnswerPatience;
-    ElectionInEtcd election(loop_, options,
-                            {.open = [](const std::string&) { return std::uint16_t{4000}; },
-                             .close = [] {},
-                             .found =
-                                 [this](const HolderRecord& holder, bool is_self, const std::optional<JobState>&) {
-                                   told_ += (is_self ? "holds " : "found ") + holder.address + "; ";
-                                   if (is_self) return;
-                                   std::exchange(is_out_of_reach_, false) ? election_->look_again() : loop_.stop();
-                                 },
-                             .deposed =
-                                 [this](const std::string& why) {
-                                   told_ += "deposed: " + why;
-                                   loop_.stop();
-                                 },
-                             .failed =
-                                 [this](const std::string& why, const std::string&) {
-                                   told_ += "failed: " + why;
-                                   loop_.stop();
-                                 }});
+    EtcdElection election(loop_, options,
+                          {.open = [](const std::string&) { return std::uint16_t{4000}; },
+                           .close = [] {},
+                           .found =
+                               [this](const LeaderRecord& holder, bool is_self, const std::optional<JobState>&) {
+                                 told_ += (is_self ? "holds " : "found ") + holder.address + "; ";
+                                 if (is_self) return;
+                                 std::exchange(is_out_of_reach_, false) ? election_->look_again() : loop_.stop();
+                               },
+                           .deposed =
+                               [this](const std::string& why) {
+                                 told_ += "deposed: " + why;
+                                 loop_.stop();
+                               },
+                           .failed =
+                               [this](const std::string& why, const std::string&) {
+                                 told_ += "failed: " + why;
+                                 loop_.stop();
+                               }});
     election_ = &election;
     election.look();
     loop_.run();
   }
 
-  static ElectionInEtcd::Options options_at(const FakeEtcd& etcd) {
+  static EtcdElection::Options options_at(const FakeEtcd& etcd) {
     return {.etcd = {.endpoints = {{"127.0.0.1", etcd.port()}}, .attempt = kAnswerPatience},
             .folder = "/lrun/job",
             .self = {.token = "own", .node = "here"}};
@@ -91,7 +91,7 @@ class Election : public ::testing::Test {
   }
 
   EventLoop loop_;
-  ElectionInEtcd* election_ = nullptr;
+  EtcdElection* election_ = nullptr;
   bool is_out_of_reach_ = false;  ///< the first that is found
   std::string held_ = "{}";       ///< what etcd knows before the election
   std::string lease_ = "7";
@@ -104,7 +104,7 @@ class Election : public ::testing::Test {
 };
 
 TEST_F(Election, FindsWhoHoldsTheMeeting) {
-  held_ = key_with(to_json(HolderRecord{"other", "there", "10.0.0.1", 4000}), 3);
+  held_ = key_with(to_json(LeaderRecord{"other", "there", "10.0.0.1", 4000}), 3);
   run();
   EXPECT_EQ(told_, "found 10.0.0.1; ");
 }
@@ -143,7 +143,7 @@ TEST_F(Election, LooksOnceHoweverOftenItIsAsked) {
     const Fd listener = open_listening_socket(StoreReach::kLoopback, 0);
     nobody = port_of_socket(listener.get());
   }
-  held_ = key_with(to_json(HolderRecord{"other", "here", "127.0.0.1", nobody}), 3);
+  held_ = key_with(to_json(LeaderRecord{"other", "here", "127.0.0.1", nobody}), 3);
   is_out_of_reach_ = true;
   seconds_ = "4";
   run();
@@ -170,11 +170,11 @@ TEST_F(Election, LeavesTheOutcomeBehindAndGivesItsLeaseBackWhereEtcdIsSlow) {
     }
     return answer(request);
   });
-  ElectionInEtcd election(
+  EtcdElection election(
       loop, options_at(etcd),
       {.open = [](const std::string&) { return std::uint16_t{4000}; },
        .close = [] {},
-       .found = [&](const HolderRecord&, bool,
+       .found = [&](const LeaderRecord&, bool,
                     const std::optional<JobState>&) { election.release("it failed", [&] { loop.stop(); }); },
        .deposed = [](const std::string&) {},
        .failed = [&](const std::string&, const std::string&) { loop.stop(); }});
@@ -199,11 +199,11 @@ TEST_F(Election, AsksEtcdToKeepTheStateUntilItDoes) {
     loop.stop();
     return FakeEtcd::response(R"({"succeeded":true,"responses":[{}]})");
   });
-  ElectionInEtcd election(
+  EtcdElection election(
       loop, options_at(etcd),
       {.open = [](const std::string&) { return std::uint16_t{4000}; },
        .close = [] {},
-       .found = [&](const HolderRecord&, bool, const std::optional<JobState>&) { election.keep({.round = 1}); },
+       .found = [&](const LeaderRecord&, bool, const std::optional<JobState>&) { election.keep({.round = 1}); },
        .deposed = [](const std::string&) {},
        .failed = [&](const std::string&, const std::string&) { loop.stop(); },
        .not_kept = [&](const std::string& why) { not_kept += why; }});
@@ -227,11 +227,11 @@ TEST_F(Election, RenewsItsLeaseAtAnEtcdThatIsTooFullForTheState) {
     ++puts;
     return FakeEtcd::response(R"({"code":8,"message":"no space"})", "429 Too Many Requests");
   });
-  ElectionInEtcd election(
+  EtcdElection election(
       loop, options_at(etcd),
       {.open = [](const std::string&) { return std::uint16_t{4000}; },
        .close = [] {},
-       .found = [&](const HolderRecord&, bool, const std::optional<JobState>&) { election.keep({.round = 1}); },
+       .found = [&](const LeaderRecord&, bool, const std::optional<JobState>&) { election.keep({.round = 1}); },
        .deposed =
            [&](const std::string& why) {
              told += "deposed: " + why;
@@ -247,7 +247,7 @@ TEST_F(Election, RenewsItsLeaseAtAnEtcdThatIsTooFullForTheState) {
 }
 
 TEST_F(Election, RefusesAnAddressThatMeansAnotherNodeItself) {
-  held_ = key_with(to_json(HolderRecord{"other", "there", "127.0.0.1", 4000}), 3);
+  held_ = key_with(to_json(LeaderRecord{"other", "there", "127.0.0.1", 4000}), 3);
   run();
   EXPECT_EQ(told_, "failed: the meeting is held on node there, which only knows itself as 127.0.0.1");
 }

@@ -1,4 +1,4 @@
-#include "rendezvous/holder_record.h"
+#include "rendezvous/leader_record.h"
 
 #include <nlohmann/json.hpp>
 
@@ -13,18 +13,18 @@ using Json = nlohmann::json;
 
 }  // namespace
 
-std::string to_json(const HolderRecord& record) {
+std::string to_json(const LeaderRecord& record) {
   const Json json = {
       {"token", record.token}, {"node", record.node}, {"address", record.address}, {"port", record.port}};
   return json_text(json);
 }
 
-std::optional<HolderRecord> holder_record_from_json(std::string_view text) {
+std::optional<LeaderRecord> leader_record_from_json(std::string_view text) {
   try {
     const Json json = Json::parse(text);
     const int port = json_integer(json.at("port"));
     if (port <= 0 || port > kMostPort) return std::nullopt;
-    return HolderRecord{json.at("token").get<std::string>(), json.at("node").get<std::string>(),
+    return LeaderRecord{json.at("token").get<std::string>(), json.at("node").get<std::string>(),
                         json.at("address").get<std::string>(), static_cast<std::uint16_t>(port)};
   } catch (const Json::exception&) {
     return std::nullopt;

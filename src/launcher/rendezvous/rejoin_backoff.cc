@@ -1,4 +1,4 @@
-#include "rendezvous/departures.h"
+#include "rendezvous/rejoin_backoff.h"
 
 #include <algorithm>
 
@@ -12,20 +12,22 @@ std::string key_of(const JoinRecord& node) {
 
 }  // namespace
 
-void Departures::note(const JoinRecord& node, SteadyTime now) {
+void RejoinBackoff::note(const JoinRecord& node, SteadyTime now) {
   std::erase_if(left_, [now](const auto& entry) { return now - entry.second.back() >= kWindow; });
   std::deque<SteadyTime>& times = left_[key_of(node)];
   times.push_back(now);
   while (times.size() > kMost) times.pop_front();
 }
 
-Duration Departures::wait(const JoinRecord& node, SteadyTime now) const {
+Duration RejoinBackoff::wait(const JoinRecord& node, SteadyTime now) const {
   const auto found = left_.find(key_of(node));
   if (found == left_.end() || found->second.size() < kMost) return Duration::zero();
   const auto rest = found->second.front() + kWindow - now;
   return std::max<Duration>(std::chrono::ceil<std::chrono::seconds>(rest), Duration::zero());
 }
 
-std::string Departures::limit_in_words() { return std::to_string(kMost) + " times within " + format_duration(kWindow); }
+std::string RejoinBackoff::limit_in_words() {
+  return std::to_string(kMost) + " times within " + format_duration(kWindow);
+}
 
 }  // namespace lrun::launcher

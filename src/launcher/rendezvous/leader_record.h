@@ -8,16 +8,16 @@
 namespace lrun::launcher {
 
 /// The launcher that holds a meeting, as others find it.
-struct HolderRecord {
+struct LeaderRecord {
   std::string token;    ///< of its JoinRecord
   std::string node;     ///< host name
   std::string address;  ///< numeric
   std::uint16_t port = 0;
 
-  bool operator==(const HolderRecord&) const = default;
+  bool operator==(const LeaderRecord&) const = default;
 };
 
-std::string to_json(const HolderRecord& record);
-std::optional<HolderRecord> holder_record_from_json(std::string_view json);
+std::string to_json(const LeaderRecord& record);
+std::optional<LeaderRecord> leader_record_from_json(std::string_view json);
 
 }  // namespace lrun::launcher

@@ -22,14 +22,14 @@ namespace lrun::launcher {
 /// Never blocks. Whoever connects has to show that it is a launcher, with the same secret where there is one, before
 /// anything else is taken from it. A launcher that says nothing for the heartbeat is lost; whoever connects and does
 /// not join within it is closed. One thread.
-class MeetingHolder {
+class RendezvousServer {
  public:
   struct Options {
     std::uint16_t port = 0;
     int listener = -1;  ///< as StoreServerOptions has it
     StoreReach reach = StoreReach::kNetwork;
     std::string address = {};  ///< numeric: only this one of the host's addresses; empty: as `reach` says
-    MeetingTimes times;
+    RendezvousTimes times;
     Coordinator::Gather gather;  ///< what is made of the reports of a round
     std::size_t max_store_connections = 4096;
     bool serves_horovod = false;       ///< as StoreServerOptions has it
@@ -46,20 +46,20 @@ class MeetingHolder {
   };
 
   /// \throws std::system_error  EADDRINUSE: somebody else holds the port.
-  MeetingHolder(EventLoop& loop, const Options& options);
-  ~MeetingHolder();
-  MeetingHolder(const MeetingHolder&) = delete;
-  MeetingHolder& operator=(const MeetingHolder&) = delete;
+  RendezvousServer(EventLoop& loop, const Options& options);
+  ~RendezvousServer();
+  RendezvousServer(const RendezvousServer&) = delete;
+  RendezvousServer& operator=(const RendezvousServer&) = delete;
 
   /// Before anybody has joined: as Coordinator::resume().
   void resume(const JobState& state);
   void resume(const JobState& state, const Ballot& ballot);
 
   /// As Coordinator::send_on_to().
-  void send_on_to(const MeetingPlace& place);
+  void send_on_to(const RendezvousAddress& place);
   /// After it, where nothing came of that meeting: all meet here again.
   void meet_here();
-  [[nodiscard]] const std::optional<MeetingPlace>& place() const { return coordinator_.place(); }
+  [[nodiscard]] const std::optional<RendezvousAddress>& place() const { return coordinator_.place(); }
   /// Here.
   [[nodiscard]] bool has_begun() const { return coordinator_.rounds_begun() > 0; }
 
@@ -98,7 +98,7 @@ class MeetingHolder {
   void arm();
 
   EventLoop& loop_;
-  MeetingTimes times_;
+  RendezvousTimes times_;
   std::size_t max_launchers_;
   std::string secret_;
   std::function<void(const std::string& line)> turned_away_;

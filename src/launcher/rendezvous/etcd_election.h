@@ -9,8 +9,8 @@
 #include "base/duration.h"
 #include "base/event_loop.h"
 #include "base/fd.h"
-#include "rendezvous/holder_record.h"
 #include "rendezvous/job_state.h"
+#include "rendezvous/leader_record.h"
 #include "store/etcd_client.h"
 
 namespace lrun::launcher {
@@ -21,7 +21,7 @@ namespace lrun::launcher {
 /// PREFIX/NAME/state is what the next one has to know, or what the job came to; it outlives its holder by kStateLife.
 ///
 /// Nobody talks to etcd but who holds the meeting or looks for it. Never blocks. One thread.
-class ElectionInEtcd {
+class EtcdElection {
  public:
   /// An election costs etcd a second or two where it has to choose a leader of its own first.
   static constexpr Duration kShortestLease{3000};
@@ -34,7 +34,7 @@ class ElectionInEtcd {
     std::function<std::uint16_t(const std::string& address)> open;
     std::function<void()> close;  ///< another launcher was faster: open() was in vain
     /// The meeting is there. `state`: we hold it, and take it over from another; else empty.
-    std::function<void(const HolderRecord& holder, bool is_self, const std::optional<JobState>& state)> found;
+    std::function<void(const LeaderRecord& holder, bool is_self, const std::optional<JobState>& state)> found;
     /// We hold it no longer: it must end now, before another begins.
     std::function<void(const std::string& why)> deposed;
     /// Etcd cannot be used. `hint` may be empty.
@@ -45,15 +45,15 @@ class ElectionInEtcd {
   struct Options {
     EtcdClient::Options etcd;
     std::string folder;    ///< of the job's keys: '/lrun/NAME'
-    HolderRecord self;     ///< `address` may be empty: the route to etcd decides; the port is that of Events::open
+    LeaderRecord self;     ///< `address` may be empty: the route to etcd decides; the port is that of Events::open
     Duration lease{5000};  ///< of who holds the meeting; etcd rounds it up to seconds, and to at least two
     Duration patience{600'000};  ///< for etcd to answer who looks for the meeting
   };
 
-  ElectionInEtcd(EventLoop& loop, Options options, Events events);
+  EtcdElection(EventLoop& loop, Options options, Events events);
 
-  ElectionInEtcd(const ElectionInEtcd&) = delete;
-  ElectionInEtcd& operator=(const ElectionInEtcd&) = delete;
+  EtcdElection(const EtcdElection&) = delete;
+  EtcdElection& operator=(const EtcdElection&) = delete;
 
   /// Begins to look; `found`, perhaps of the same holder as before, or `failed` follows.
   void look();
@@ -107,11 +107,11 @@ class ElectionInEtcd {
   Options options_;
   Events events_;
   EtcdClient client_;
-  std::optional<HolderRecord> holder_;  ///< the last that was found
+  std::optional<LeaderRecord> holder_;  ///< the last that was found
   bool is_looking_ = false;             ///< what comes of it is still to be told
   bool stands_ = true;                  ///< we hold the meeting if nobody does
   std::int64_t found_revision_ = 0;     ///< of its key
-  HolderRecord own_;                    ///< as it stands, or would, in etcd
+  LeaderRecord own_;                    ///< as it stands, or would, in etcd
   SteadyTime granted_{};                ///< when the lease was asked for: it is no older than that
   std::int64_t lease_ = 0;
   std::int64_t state_lease_ = 0;

@@ -16,7 +16,7 @@ namespace lrun::launcher {
 /// comes and goes for ever would keep a job from ever getting anywhere. After kMost times within kWindow it has to stay
 /// away until the first of them is so long ago. Launchers of one host with different node ranks are different nodes.
 /// Pure: time goes in. A value.
-class Departures {
+class RejoinBackoff {
  public:
   static constexpr std::size_t kMost = 5;
   static constexpr Duration kWindow = std::chrono::minutes(10);

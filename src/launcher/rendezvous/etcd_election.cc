@@ -1,4 +1,4 @@
-#include "rendezvous/election_in_etcd.h"
+#include "rendezvous/etcd_election.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -24,11 +24,11 @@ std::int64_t in_seconds(Duration time) { return std::chrono::ceil<std::chrono::s
 
 }  // namespace
 
-ElectionInEtcd::ElectionInEtcd(EventLoop& loop, Options options, Events events)
+EtcdElection::EtcdElection(EventLoop& loop, Options options, Events events)
     : loop_(loop), options_(std::move(options)), events_(std::move(events)), client_(loop, options_.etcd) {}
 
 /// Whatever keeps etcd from answering for so long is final.
-void ElectionInEtcd::ask(EtcdRequest request, std::function<void(const EtcdAnswer&)> answered) {
+void EtcdElection::ask(EtcdRequest request, std::function<void(const EtcdAnswer&)> answered) {
   client_.ask(std::move(request), options_.patience, [this, answered = std::move(answered)](const auto& result) {
     if (!result.trouble.empty()) return events_.failed(result.trouble, result.hint);
     if (!result.answer.error.empty() && result.answer.code != kEtcdNotFound) {
@@ -38,12 +38,12 @@ void ElectionInEtcd::ask(EtcdRequest request, std::function<void(const EtcdAnswe
   });
 }
 
-void ElectionInEtcd::look() {
+void EtcdElection::look() {
   is_looking_ = true;
   ask_who_holds();
 }
 
-void ElectionInEtcd::ask_who_holds() {
+void EtcdElection::ask_who_holds() {
   again_.cancel();
   ask(etcd_get(holder_key()), [this](const EtcdAnswer& answer) {
     const bool held = !answer.entries.empty() && answer.entries.front();
@@ -52,8 +52,8 @@ void ElectionInEtcd::ask_who_holds() {
   });
 }
 
-void ElectionInEtcd::take_holder(const EtcdEntry& entry) {
-  const auto record = holder_record_from_json(entry.value);
+void EtcdElection::take_holder(const EtcdEntry& entry) {
+  const auto record = leader_record_from_json(entry.value);
   if (!record) {
     return events_.failed("'" + holder_key() + "' in etcd is not what lrun writes",
                           "another --rdzv-id, or --rdzv-conf etcd_prefix, keeps lrun's keys apart");
@@ -70,7 +70,7 @@ void ElectionInEtcd::take_holder(const EtcdEntry& entry) {
   events_.found(*record, false, std::nullopt);
 }
 
-void ElectionInEtcd::campaign() {
+void EtcdElection::campaign() {
   granted_ = steady_now();
   ask(etcd_grant(in_seconds(options_.lease)), [this](const EtcdAnswer& answer) {
     options_.lease = std::chrono::seconds(std::max<std::int64_t>(answer.seconds, 1));
@@ -84,7 +84,7 @@ void ElectionInEtcd::campaign() {
 }
 
 /// The state that another left behind becomes ours with the key; what answers is the same whoever wins.
-void ElectionInEtcd::stand() {
+void EtcdElection::stand() {
   own_ = options_.self;
   if (own_.address.empty()) own_.address = client_.own_address();
   try {
@@ -101,7 +101,7 @@ void ElectionInEtcd::stand() {
 }
 
 /// A vote that was asked for twice may have been won the first time.
-void ElectionInEtcd::take_vote(const EtcdAnswer& answer) {
+void EtcdElection::take_vote(const EtcdAnswer& answer) {
   const bool whole = answer.entries.size() == 2 && answer.entries[0];
   const bool is_own = whole && answer.entries[0]->value == to_json(own_);
   if (is_own && stands_) return take_office(*answer.entries[0], answer.entries[1]);
@@ -111,7 +111,7 @@ void ElectionInEtcd::take_vote(const EtcdAnswer& answer) {
   pause_and_look();  // the lease was over, or the other's key has gone already
 }
 
-void ElectionInEtcd::take_office(const EtcdEntry& own, const std::optional<EtcdEntry>& state) {
+void EtcdElection::take_office(const EtcdEntry& own, const std::optional<EtcdEntry>& state) {
   found_revision_ = revision_ = own.create_revision;
   holder_ = own_;
   is_looking_ = false;
@@ -122,7 +122,7 @@ void ElectionInEtcd::take_office(const EtcdEntry& own, const std::optional<EtcdE
   events_.found(own_, true, state ? job_state_from_json(state->value) : std::nullopt);
 }
 
-void ElectionInEtcd::prolong(SteadyTime asked) {
+void EtcdElection::prolong(SteadyTime asked) {
   const auto left = std::chrono::ceil<Duration>(asked + options_.lease - steady_now());
   expiry_ = loop_.after(std::max(left, Duration::zero()), [this] {
     const std::string why = client_.trouble().empty() ? "etcd does not answer" : client_.trouble();
@@ -130,7 +130,7 @@ void ElectionInEtcd::prolong(SteadyTime asked) {
   });
 }
 
-void ElectionInEtcd::renew() {
+void EtcdElection::renew() {
   const SteadyTime asked = steady_now();
   client_.ask(etcd_keep_alive(lease_), options_.lease / 2,
               [this, asked](const EtcdClient::Result& result) { take_renewal(result, asked); });
@@ -139,7 +139,7 @@ void ElectionInEtcd::renew() {
   check_office();
 }
 
-void ElectionInEtcd::take_renewal(const EtcdClient::Result& result, SteadyTime asked) {
+void EtcdElection::take_renewal(const EtcdClient::Result& result, SteadyTime asked) {
   if (!holds()) return;
   const bool answered = result.trouble.empty() && result.answer.has_header;
   if (answered && result.answer.seconds == 0) return depose("etcd has given its lease up");
@@ -148,7 +148,7 @@ void ElectionInEtcd::take_renewal(const EtcdClient::Result& result, SteadyTime a
 }
 
 /// Somebody may have taken the key away, for whom we seem to be dead.
-void ElectionInEtcd::check_office() {
+void EtcdElection::check_office() {
   client_.ask(etcd_get(holder_key()), options_.lease / 2, [this](const EtcdClient::Result& result) {
     if (!holds() || !result.trouble.empty() || !result.answer.has_header) return;
     const bool there = !result.answer.entries.empty() && result.answer.entries.front();
@@ -156,14 +156,14 @@ void ElectionInEtcd::check_office() {
   });
 }
 
-void ElectionInEtcd::depose(const std::string& why) {
+void EtcdElection::depose(const std::string& why) {
   if (std::exchange(revision_, 0) == 0) return;
   renew_.cancel();
   expiry_.cancel();
   events_.deposed(why);
 }
 
-void ElectionInEtcd::keep(const JobState& state) {
+void EtcdElection::keep(const JobState& state) {
   if (!holds()) return;
   unkept_ = json_for_etcd(state);
   ++states_;
@@ -172,7 +172,7 @@ void ElectionInEtcd::keep(const JobState& state) {
 
 /// An etcd that is full says so again and again: the renewal of the lease must not wait for that. What is not kept is
 /// put again after it.
-void ElectionInEtcd::put_state() {
+void EtcdElection::put_state() {
   if (unkept_.empty() || std::exchange(is_keeping_, true)) return;
   const Step put{.kind = Step::Kind::kPut, .key = state_key(), .value = unkept_, .lease = state_lease_};
   client_.ask(etcd_transaction(holder_key(), revision_, {put}, {}), options_.lease / (2 * kRenewalsPerLease),
@@ -180,7 +180,7 @@ void ElectionInEtcd::put_state() {
 }
 
 /// \param number  of the state that was sent: another may have come since.
-void ElectionInEtcd::take_kept(const EtcdClient::Result& result, int number) {
+void EtcdElection::take_kept(const EtcdClient::Result& result, int number) {
   is_keeping_ = false;
   if (!holds()) return;
   if (result.trouble.empty() && result.answer.succeeded) {
@@ -192,12 +192,12 @@ void ElectionInEtcd::take_kept(const EtcdClient::Result& result, int number) {
   if (events_.not_kept) events_.not_kept(why);
 }
 
-void ElectionInEtcd::look_again() {
+void EtcdElection::look_again() {
   if (std::exchange(is_looking_, true)) return;
   holder_ ? probe() : ask_who_holds();
 }
 
-void ElectionInEtcd::probe() {
+void EtcdElection::probe() {
   try {
     probe_ = begin_to_connect(holder_->address, holder_->port);
   } catch (const std::system_error&) {
@@ -213,23 +213,23 @@ void ElectionInEtcd::probe() {
   probe_limit_ = loop_.after(kProbeLimit, [done] { done(false); });
 }
 
-void ElectionInEtcd::proved_dead() {
+void EtcdElection::proved_dead() {
   const Step remove{.kind = Step::Kind::kDelete, .key = holder_key()};
   ask(etcd_transaction(holder_key(), found_revision_, {remove}, {}), [this](const EtcdAnswer&) { ask_who_holds(); });
 }
 
-void ElectionInEtcd::pause_and_look() {
+void EtcdElection::pause_and_look() {
   again_ = loop_.after(std::max(pause_, kFirstPause), [this] { ask_who_holds(); });
 }
 
-void ElectionInEtcd::revoke_leases() {
+void EtcdElection::revoke_leases() {
   for (std::int64_t* const lease : {&lease_, &state_lease_}) {
     if (*lease != 0) client_.ask(etcd_revoke(std::exchange(*lease, 0)), kFarewell, [](const EtcdClient::Result&) {});
   }
 }
 
 /// A vote that is on its way finds no lease any more.
-void ElectionInEtcd::stop() {
+void EtcdElection::stop() {
   client_.forget_all();
   is_keeping_ = false;
   again_.cancel();
@@ -243,7 +243,7 @@ void ElectionInEtcd::stop() {
 }
 
 /// Each question has time of its own: where etcd is slow with the first, the second is sent all the same.
-void ElectionInEtcd::release(const std::optional<std::string>& outcome, std::function<void()> released) {
+void EtcdElection::release(const std::optional<std::string>& outcome, std::function<void()> released) {
   again_.cancel();
   renew_.cancel();
   expiry_.cancel();

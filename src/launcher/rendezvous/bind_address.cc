@@ -1,4 +1,4 @@
-#include "rendezvous/job_reach.h"
+#include "rendezvous/bind_address.h"
 
 #include <algorithm>
 
@@ -17,13 +17,13 @@ bool is_announced_elsewhere(const RendezvousPlan& plan, const std::string& liste
 }  // namespace
 
 StoreReach reach_of(const RendezvousPlan& plan) {
-  if (plan.etcd.empty()) return own_address_of(plan).empty() ? StoreReach::kNetwork : StoreReach::kLoopback;
+  if (plan.etcd.empty()) return bind_address_of(plan).empty() ? StoreReach::kNetwork : StoreReach::kLoopback;
   const bool here = std::all_of(plan.etcd.begin(), plan.etcd.end(),
                                 [](const Endpoint& endpoint) { return !loopback_address_of(endpoint.host).empty(); });
   return here && !is_announced_elsewhere(plan, kUsualLoopback) ? StoreReach::kLoopback : StoreReach::kNetwork;
 }
 
-std::string own_address_of(const RendezvousPlan& plan) {
+std::string bind_address_of(const RendezvousPlan& plan) {
   if (!plan.etcd.empty()) return {};
   std::string address = loopback_address_of(plan.host);
   return is_announced_elsewhere(plan, address) ? std::string() : address;

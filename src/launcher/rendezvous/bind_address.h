@@ -14,6 +14,6 @@ StoreReach reach_of(const RendezvousPlan& plan);
 /// The only address on which all of that listens, so that two jobs can have one port at two addresses; numeric. Empty:
 /// as reach_of() says. Only for an endpoint that is an address of the loopback interface: any other may be one of
 /// several by which this machine is reached, or be translated on the way.
-std::string own_address_of(const RendezvousPlan& plan);
+std::string bind_address_of(const RendezvousPlan& plan);
 
 }  // namespace lrun::launcher

@@ -1,4 +1,4 @@
-#include "rendezvous/meeting_holder.h"
+#include "rendezvous/rendezvous_server.h"
 
 #include <sys/socket.h>
 
@@ -22,13 +22,13 @@ using Kind = LauncherMessage::Kind;
 
 constexpr std::size_t kReadBytesOfMember = std::size_t{64} << 10U;
 /// What a launcher may leave unread before it counts as one that does not read.
-constexpr std::size_t kMostUnsent = 2 * kMostBytesFromHolder;
+constexpr std::size_t kMostUnsent = 2 * kMostBytesFromLeader;
 
 }  // namespace
 
-struct MeetingHolder::Connection {
+struct RendezvousServer::Connection {
   Connection(LauncherId launcher, Fd descriptor, const std::string& secret)
-      : id(launcher), socket(std::move(descriptor)), handshake(Handshake::Side::kHolder, secret, random_nonce()) {}
+      : id(launcher), socket(std::move(descriptor)), handshake(Handshake::Side::kServer, secret, random_nonce()) {}
 
   LauncherId id;
   Fd socket;
@@ -45,7 +45,7 @@ struct MeetingHolder::Connection {
   std::unique_ptr<PortProbe> probe;  ///< the connection is closed: is its launcher dead, too?
 };
 
-MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
+RendezvousServer::RendezvousServer(EventLoop& loop, const Options& options)
     : loop_(loop),
       times_(options.times),
       max_launchers_(options.max_launchers),
@@ -67,25 +67,25 @@ MeetingHolder::MeetingHolder(EventLoop& loop, const Options& options)
   look_for_silent_ones();
 }
 
-MeetingHolder::~MeetingHolder() = default;
+RendezvousServer::~RendezvousServer() = default;
 
-void MeetingHolder::resume(const JobState& state) {
+void RendezvousServer::resume(const JobState& state) {
   coordinator_.resume(state, steady_now());
   arm();
 }
 
-void MeetingHolder::resume(const JobState& state, const Ballot& ballot) {
+void RendezvousServer::resume(const JobState& state, const Ballot& ballot) {
   coordinator_.resume(state, ballot, steady_now());
   arm();
 }
 
-void MeetingHolder::send_on_to(const MeetingPlace& place) {
+void RendezvousServer::send_on_to(const RendezvousAddress& place) {
   coordinator_.send_on_to(place);
   send_all();
 }
 
 /// The port first: who sees its connection closed asks there whether this launcher lives.
-void MeetingHolder::vanish() {
+void RendezvousServer::vanish() {
   server_.vanish();
   deadline_.cancel();
   look_again_.cancel();
@@ -93,23 +93,23 @@ void MeetingHolder::vanish() {
 }
 
 /// Whoever invited us and goes on with the job is to do so again.
-void MeetingHolder::meet_here() {
+void RendezvousServer::meet_here() {
   std::erase_if(connections_, [](const auto& entry) { return entry.second->invites; });
   coordinator_.meet_here(steady_now());
   arm();
 }
 
-bool MeetingHolder::over() const {
+bool RendezvousServer::over() const {
   const auto joined = [](const auto& entry) { return entry.second->joined; };
   return coordinator_.over() && std::none_of(connections_.begin(), connections_.end(), joined);
 }
 
-void MeetingHolder::on_over(std::function<void()> when_over) {
+void RendezvousServer::on_over(std::function<void()> when_over) {
   when_over_ = std::move(when_over);
   send_all();
 }
 
-void MeetingHolder::take_over(Fd socket, const std::string& bytes) {
+void RendezvousServer::take_over(Fd socket, const std::string& bytes) {
   if (connections_.size() >= max_launchers_ && !make_room()) return;
   const LauncherId id = ++last_id_;
   Connection& connection =
@@ -120,7 +120,7 @@ void MeetingHolder::take_over(Fd socket, const std::string& bytes) {
 
 /// Strangers may come as often as they like: the one that has had the longest time to join gives way, never a launcher
 /// of the job. \return whether there is room now.
-bool MeetingHolder::make_room() {
+bool RendezvousServer::make_room() {
   const auto oldest = std::find_if(connections_.begin(), connections_.end(),
                                    [](const auto& entry) { return !entry.second->joined || entry.second->shut; });
   if (oldest == connections_.end()) return false;
@@ -129,17 +129,17 @@ bool MeetingHolder::make_room() {
   return true;
 }
 
-void MeetingHolder::tell_refusal(const Connection& connection, const std::string& why) {
+void RendezvousServer::tell_refusal(const Connection& connection, const std::string& why) {
   const std::string peer = ends_of_connection(connection.socket.get()).peer;
   const auto line = refusals_.refused(peer.empty() ? "somebody who is gone" : peer, why, steady_now());
   if (line && turned_away_) turned_away_(*line);
 }
 
-void MeetingHolder::tell_refusals() {
+void RendezvousServer::tell_refusals() {
   if (const std::string line = refusals_.take_rest(); !line.empty() && turned_away_) turned_away_(line);
 }
 
-void MeetingHolder::read_from(Connection& connection) {
+void RendezvousServer::read_from(Connection& connection) {
   if (connection.probe) return;
   char bytes[kReadBytesOfMember];
   const ssize_t count = ::recv(connection.socket.get(), bytes, sizeof bytes, 0);
@@ -153,7 +153,7 @@ void MeetingHolder::read_from(Connection& connection) {
 }
 
 /// The connection may be gone afterwards.
-void MeetingHolder::take(Connection& connection, std::string_view bytes) {
+void RendezvousServer::take(Connection& connection, std::string_view bytes) {
   if (connection.handshake.done()) {
     connection.decoder.take(bytes);
   } else if (!shake_hands(connection, bytes)) {
@@ -163,7 +163,7 @@ void MeetingHolder::take(Connection& connection, std::string_view bytes) {
 }
 
 /// \return whether the launcher may speak now.
-bool MeetingHolder::shake_hands(Connection& connection, std::string_view bytes) {
+bool RendezvousServer::shake_hands(Connection& connection, std::string_view bytes) {
   connection.handshake.take(bytes);
   connection.answers.tail() += connection.handshake.take_output();
   connection.decoder.take(connection.handshake.take_rest());
@@ -175,13 +175,13 @@ bool MeetingHolder::shake_hands(Connection& connection, std::string_view bytes) 
 }
 
 /// The connection may be gone afterwards. Beats, of which there are many, concern nobody else.
-void MeetingHolder::serve(Connection& connection) {
+void RendezvousServer::serve(Connection& connection) {
   const LauncherId id = connection.id;
   bool has_decided = false;
   while (!connection.closing) {
     const std::optional<LauncherMessage> message = connection.decoder.next();
     if (!message) break;
-    if (message->kind == Kind::kBeat) {
+    if (message->kind == Kind::kHeartbeat) {
       answer_beat(connection, *message);
     } else {
       if (message->kind == Kind::kJoin) {
@@ -189,7 +189,7 @@ void MeetingHolder::serve(Connection& connection) {
         connection.heard = steady_now();
       }
       connection.invites = connection.invites || message->kind == Kind::kInvite;
-      if (message->kind == Kind::kBye || message->kind == Kind::kLeave) connection.closing = true;
+      if (message->kind == Kind::kLeave || message->kind == Kind::kDropOut) connection.closing = true;
       coordinator_.received(id, *message, steady_now());
       has_decided = true;
     }
@@ -202,20 +202,20 @@ void MeetingHolder::serve(Connection& connection) {
   if (const auto still = connections_.find(id); still != connections_.end()) flush(*still->second);
 }
 
-void MeetingHolder::answer_beat(Connection& connection, const LauncherMessage& beat) {
-  append_message(connection.answers.tail(), {.kind = Kind::kEcho,
+void RendezvousServer::answer_beat(Connection& connection, const LauncherMessage& beat) {
+  append_message(connection.answers.tail(), {.kind = Kind::kHeartbeatAck,
                                              .sent_ns = beat.sent_ns,
                                              .steady_ns = nanoseconds(steady_now()),
                                              .wall_ns = nanoseconds(std::chrono::system_clock::now())});
 }
 
-void MeetingHolder::refuse(Connection& connection, const std::string& why) {
-  append_message(connection.answers.tail(), {.kind = Kind::kRefused, .text = why});
+void RendezvousServer::refuse(Connection& connection, const std::string& why) {
+  append_message(connection.answers.tail(), {.kind = Kind::kRejected, .text = why});
   connection.closing = true;
   coordinator_.left(connection.id, why, steady_now(), connection.heard, true);
 }
 
-void MeetingHolder::send_all() {
+void RendezvousServer::send_all() {
   std::vector<std::pair<LauncherId, std::string>> broken;
   for (const Coordinator::Send& send : coordinator_.take_sends()) {
     EncodedMessage message(send.message);
@@ -245,7 +245,7 @@ void MeetingHolder::send_all() {
 /// Sends what waits, and `bytes` behind it, as far as the socket takes them; the rest waits. A connection that broke is
 /// lost where it is read, behind what was said on it last.
 /// \return why the connection is of no use any more; empty: it is.
-std::string MeetingHolder::push(Connection& connection, std::string_view bytes) {
+std::string RendezvousServer::push(Connection& connection, std::string_view bytes) {
   if (!connection.answers.send_to(connection.socket.get(), bytes)) {
     connection.writable.cancel();
     ::shutdown(connection.socket.get(), SHUT_RDWR);
@@ -263,14 +263,14 @@ std::string MeetingHolder::push(Connection& connection, std::string_view bytes) 
 }
 
 /// The connection may be gone afterwards.
-void MeetingHolder::flush(Connection& connection) {
+void RendezvousServer::flush(Connection& connection) {
   if (const std::string problem = push(connection, {}); !problem.empty()) lose(connection.id, problem, true);
 }
 
 /// Something between the hosts may have closed the connection of a launcher that lives, and that others may follow.
-void MeetingHolder::find_out_about(Connection& connection) {
+void RendezvousServer::find_out_about(Connection& connection) {
   constexpr std::string_view kClosed = "its launcher ended: the connection was closed";
-  const std::optional<MeetingPlace> standby = coordinator_.standby_of(connection.id);
+  const std::optional<RendezvousAddress> standby = coordinator_.standby_of(connection.id);
   if (!standby) return lose(connection.id, std::string(kClosed), false);
   connection.readable.cancel();
   connection.writable.cancel();
@@ -281,7 +281,7 @@ void MeetingHolder::find_out_about(Connection& connection) {
       [this, id = connection.id, how = std::string(kClosed)](bool refused) { lose(id, how, !refused); });
 }
 
-void MeetingHolder::lose(LauncherId who, const std::string& how, bool may_run) {
+void RendezvousServer::lose(LauncherId who, const std::string& how, bool may_run) {
   const auto found = connections_.find(who);
   const SteadyTime heard = found == connections_.end() ? steady_now() : found->second->heard;
   close(who);
@@ -289,9 +289,9 @@ void MeetingHolder::lose(LauncherId who, const std::string& how, bool may_run) {
   send_all();
 }
 
-void MeetingHolder::close(LauncherId id) { connections_.erase(id); }
+void RendezvousServer::close(LauncherId id) { connections_.erase(id); }
 
-void MeetingHolder::look_for_silent_ones() {
+void RendezvousServer::look_for_silent_ones() {
   // The machine slept, or lrun was stopped, and with it the link of this launcher: all may begin to speak again.
   if (steady_now() - look_at_ > times_.heartbeat / 2) {
     for (const auto& [id, connection] : connections_) connection->heard = steady_now();
@@ -308,7 +308,7 @@ void MeetingHolder::look_for_silent_ones() {
     const auto still = connections_.find(id);
     if (still == connections_.end() || steady_now() - still->second->heard < times_.heartbeat) continue;
     if (still->second->joined) {
-      append_message(still->second->answers.tail(), {.kind = Kind::kRefused,
+      append_message(still->second->answers.tail(), {.kind = Kind::kRejected,
                                                      .text = "this launcher was silent for " +
                                                              format_duration(times_.heartbeat) + " and was given up"});
       (void)still->second->answers.send_to(still->second->socket.get());
@@ -321,7 +321,7 @@ void MeetingHolder::look_for_silent_ones() {
   look_again_ = loop_.after(std::max(delay, Duration::zero()), [this] { look_for_silent_ones(); });
 }
 
-void MeetingHolder::arm() {
+void RendezvousServer::arm() {
   deadline_.cancel();
   const std::optional<SteadyTime> next = coordinator_.deadline();
   if (!next) return;

@@ -1,4 +1,4 @@
-#include "rendezvous/succession.h"
+#include "rendezvous/successor_search.h"
 
 #include <algorithm>
 
@@ -9,36 +9,38 @@ bool Ballot::carried_by(int votes) const {
   return 2 * votes > electors || (proved && first_in_line && 2 * votes == electors);
 }
 
-std::string no_majority_in_words(int nodes, int of) {
+std::string no_majority_text(int nodes, int of) {
   return std::to_string(nodes) + " of " + std::to_string(of) + (of == 1 ? " node" : " nodes") +
          (nodes == 1 ? " is" : " are") + " no majority, and a job that is cut off must not go on twice" +
          (of == 2 ? "; three nodes, or '--rdzv-backend etcd', survive the silence of one" : "");
 }
 
-void HeldMajority::last_round_is_known() {
+void Majority::last_round_is_known() {
   if (rounds_.size() > 1) rounds_.erase(rounds_.begin(), rounds_.end() - 1);
 }
 
-void HeldMajority::lost(int since) {
+void Majority::lost(int since) {
   for (Round& round : rounds_) {
     if (round.number >= since) ++round.unheard;
   }
 }
 
-bool HeldMajority::stands() const {
+bool Majority::stands() const {
   return std::all_of(rounds_.begin(), rounds_.end(),
                      [](const Round& round) { return 2 * round.unheard <= round.members; });
 }
 
-Succession::Succession(const Membership& round)
+SuccessorSearch::SuccessorSearch(const Membership& round)
     : line_(round.successors),
       nodes_(round.num_nodes),
-      holder_(round.holder.value_or(0)),
+      holder_(round.leader.value_or(0)),
       self_(round.self.node_rank) {}
 
-Succession::Step Succession::holder_lost(bool closed) { return closed ? Step{.kind = Step::Kind::kProbe} : next(); }
+SuccessorSearch::Step SuccessorSearch::leader_lost(bool closed) {
+  return closed ? Step{.kind = Step::Kind::kProbe} : next();
+}
 
-Succession::Step Succession::probed(bool refused) {
+SuccessorSearch::Step SuccessorSearch::probed(bool refused) {
   if (turned_to_ == 0) {
     proved_ = refused;
     return next();
@@ -52,16 +54,16 @@ Succession::Step Succession::probed(bool refused) {
 }
 
 /// A round that it has begun without us may go on.
-Succession::Step Succession::successor_lost(bool closed) {
+SuccessorSearch::Step SuccessorSearch::successor_lost(bool closed) {
   return closed ? Step{.kind = Step::Kind::kProbe} : probed(false);
 }
 
-Succession::Step Succession::next() {
+SuccessorSearch::Step SuccessorSearch::next() {
   if (turned_to_ == line_.size()) return {.why = "no other node that can hold the meeting is in reach"};
   const Successor& successor = line_.at(turned_to_++);
   if (successor.node_rank != self_) return {.kind = Step::Kind::kJoin, .other = successor};
-  return {.kind = Step::Kind::kHold,
-          .ballot = {.members = nodes_, .holder = holder_, .proved = proved_, .first_in_line = turned_to_ == 1}};
+  return {.kind = Step::Kind::kLead,
+          .ballot = {.members = nodes_, .leader = holder_, .proved = proved_, .first_in_line = turned_to_ == 1}};
 }
 
 }  // namespace lrun::launcher

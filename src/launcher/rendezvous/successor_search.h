@@ -17,7 +17,7 @@ namespace lrun::launcher {
 /// half. However members are divided, at most one of their groups is large enough.
 struct Ballot {
   int members = 0;             ///< of the round, the lost holder included
-  int holder = 0;              ///< its node rank
+  int leader = 0;              ///< its node rank
   bool proved = false;         ///< its death is
   bool first_in_line = false;  ///< who would hold the meeting now comes first among the others
 
@@ -29,11 +29,11 @@ struct Ballot {
 
 /// '1 of 2 nodes is no majority, and a job that is cut off must not go on twice'; of two, what to type
 /// to have it otherwise.
-std::string no_majority_in_words(int nodes, int of);
+std::string no_majority_text(int nodes, int of);
 
 /// For the launcher that holds a meeting: whether members that it hears no more could go on without it. A round counts
 /// until all members of a later one know of that: before, some could go on from the earlier one.
-class HeldMajority {
+class Majority {
  public:
   void round_began(int round, int members) { rounds_.push_back({round, members, 0}); }
   /// All members of the last round know of it.
@@ -55,13 +55,13 @@ class HeldMajority {
 /// What a member does, step by step, when the launcher that holds the meeting is lost: makes sure whether it is dead,
 /// then turns to the others in the order of their ranks, until one takes it in or it is its own turn to hold the
 /// meeting. Whoever joins another has cast its vote, and goes on to the next only when that one's death is proved.
-class Succession {
+class SuccessorSearch {
  public:
   struct Step {
     enum class Kind {
       kProbe,   ///< does anybody listen where the meeting was held? probed() follows
       kJoin,    ///< the meeting of `other`: joined(), or out_of_reach()
-      kHold,    ///< the meeting, with `ballot`
+      kLead,    ///< the meeting, with `ballot`
       kGiveUp,  ///< `why`
     };
     Kind kind = Kind::kGiveUp;
@@ -73,10 +73,10 @@ class Succession {
   };
 
   /// \param round  the last one that all of its members know of
-  explicit Succession(const Membership& round);
+  explicit SuccessorSearch(const Membership& round);
 
   /// \param closed  its host has closed the connection; else it is silent.
-  Step holder_lost(bool closed);
+  Step leader_lost(bool closed);
   /// \param refused  its host lives, and nobody listens there.
   Step probed(bool refused);
   Step out_of_reach() { return next(); }

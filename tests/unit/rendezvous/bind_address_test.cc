@@ -1,4 +1,4 @@
-#include "rendezvous/job_reach.h"
+#include "rendezvous/bind_address.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ std::string reach_at(const std::string& host, const std::string& local_addr = {}
   RendezvousPlan plan;
   plan.host = host;
   plan.local_addr = local_addr;
-  const std::string address = own_address_of(plan);
+  const std::string address = bind_address_of(plan);
   const std::string reach = reach_of(plan) == StoreReach::kLoopback ? "loopback" : "network";
   return address.empty() ? reach : reach + " " + address;
 }
@@ -42,7 +42,7 @@ TEST(JobReach, IsTheLoopbackInterfaceWhereAllOfAnEtcdIsOnIt) {
     plan.host = etcd.front().host;
     plan.etcd = std::move(etcd);
     plan.local_addr = local_addr;
-    EXPECT_EQ(own_address_of(plan), "") << "nobody owns the endpoint";
+    EXPECT_EQ(bind_address_of(plan), "") << "nobody owns the endpoint";
     return reach_of(plan);
   };
   EXPECT_EQ(reach_with({{"127.0.0.2", 2379}, {"localhost", 2379}}), StoreReach::kLoopback);
