@@ -20,13 +20,13 @@
 #include "plan/job_place.h"
 #include "plan/make_plan.h"
 #include "plan/task_place.h"
+#include "process/exit_codes.h"
 #include "process/process_title.h"
 #include "remote/srun_watch.h"
 #include "remote/ssh.h"
 #include "report/diagnostics.h"
 #include "report/parent_error_file.h"
 #include "run/run_request.h"
-#include "verdict/judge.h"
 
 namespace lrun::launcher {
 namespace {

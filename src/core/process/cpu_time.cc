@@ -13,6 +13,7 @@
 #include "base/small_file.h"
 #include "base/split.h"
 #include "base/whole_number.h"
+#include "process/exit_codes.h"
 
 namespace lrun::inline core {
 namespace {
@@ -52,8 +53,7 @@ CpuLimits parse_cpu_limits(std::string_view text) {
 }
 
 std::uint64_t cpu_limit_used_up(pid_t pid, const ExitStatus& ending) {
-  constexpr int kShell = 128;
-  const int signal = ending.shell_code() - kShell;
+  const int signal = ending.shell_code() - kExitSignalBase;
   if (signal != SIGKILL && signal != SIGXCPU) return 0;
   constexpr std::size_t kMostBytes = 4096;
   const std::string folder = "/proc/" + std::to_string(pid);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/signal_names.h"
+#include "process/exit_codes.h"
 
 namespace lrun::inline core {
 
@@ -15,9 +16,8 @@ ExitStatus ExitStatus::from_siginfo(const siginfo_t& info) {
 }
 
 int ExitStatus::shell_code() const {
-  constexpr int kSignalBase = 128;
   if (kind == Kind::kUnknown) return 1;
-  return kind == Kind::kExited ? value : kSignalBase + value;
+  return kind == Kind::kExited ? value : exit_code_of_signal(value);
 }
 
 std::string ExitStatus::in_words() const {

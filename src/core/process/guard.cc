@@ -24,6 +24,7 @@
 #include "base/own_signals.h"
 #include "process/continue_signal.h"
 #include "process/descendants.h"
+#include "process/exit_codes.h"
 #include "process/exit_status.h"
 #include "process/guard_death.h"
 #include "process/launcher_beat.h"
@@ -60,7 +61,7 @@ sigset_t signal_set(const std::vector<int>& numbers) {
   const sigset_t only = signal_set({signal_number});
   ::raise(signal_number);
   ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
-  ::_exit(128 + signal_number);  // a signal whose default action does not end a process
+  ::_exit(exit_code_of_signal(signal_number));  // a signal whose default action does not end a process
 }
 
 /// Whether a shell is there that could continue us: some ancestor of our process group is of our session but not of our
@@ -245,7 +246,7 @@ class TerminalSettings {
 int end_with_deaf_launcher(const RunCgroup& cgroup) {
   const auto survivors = end_all_descendants(kCleanUpLimit, cgroup);
   say(fmt::format("lrun: error: the launcher itself did not answer and was killed; {}\n", what_came_of(survivors)));
-  return kLrunFailed;
+  return kExitRefused;
 }
 
 int end_what_is_left(const ExitStatus& status, const RunCgroup& cgroup) {
@@ -253,7 +254,7 @@ int end_what_is_left(const ExitStatus& status, const RunCgroup& cgroup) {
   const auto survivors = end_all_descendants(in_order ? kSecondLookLimit : kCleanUpLimit, cgroup);
   if (in_order) return status.value;
   say(fmt::format("lrun: error: the launcher itself {}; {}\n", status.in_words(), what_came_of(survivors)));
-  return kLrunFailed;
+  return kExitRefused;
 }
 
 /// \param status  of the launcher; empty when it was deaf.
@@ -348,7 +349,7 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
     pipe.read.reset();
     continue_at_end_of(pipe.write.get());
     watch_for_death_of(guard.pid());
-    if (guard.has_died()) leave_as_launcher(kLrunFailed, guard);  // the guard died before the death signal was armed
+    if (guard.has_died()) leave_as_launcher(kExitRefused, guard);  // the guard died before the death signal was armed
     ::setsid();
     ::prctl(PR_SET_NAME, kLauncherName);
     become_subreaper();

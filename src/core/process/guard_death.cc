@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "base/own_signals.h"
+#include "process/exit_codes.h"
 #include "process/run_cgroup.h"
 
 namespace lrun::inline core {
@@ -49,7 +50,7 @@ void on_signal(int, siginfo_t* info, void*) {
       }
       break;
     default:
-      ::_exit(kLrunFailed);
+      ::_exit(kExitRefused);
   }
   tell_loop();
   errno = saved_error;

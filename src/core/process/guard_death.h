@@ -4,9 +4,6 @@
 
 namespace lrun::inline core {
 
-/// The exit code of a launcher, and of its guard, that fails itself.
-inline constexpr int kLrunFailed = 125;
-
 /// What the launcher does about the death of its guard: its loop is told, and does the rest. Should the loop not come
 /// to it within a second (it is busy, or held by a call that does not return), a signal handler kills the workers'
 /// groups and their cgroup, and a launcher that still lives 20 seconds later is ended. A launcher that the kernel holds

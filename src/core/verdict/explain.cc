@@ -10,6 +10,7 @@
 
 #include "base/duration.h"
 #include "base/split.h"
+#include "process/exit_codes.h"
 #include "verdict/has_any.h"
 #include "verdict/last_words.h"
 #include "verdict/plain_error.h"
@@ -88,7 +89,7 @@ LastWords words_of(const FailureRecord& record, const EndFacts& facts) {
   if (!facts.error_file) {
     // An uncaught exception comes on stderr, and what was left in stdout's buffer comes after it. But an interpreter
     // that ends of one exits with 1: with another code the program has chosen, and may have said why on stdout.
-    const bool chose_its_code = record.ending == Ending::kExited && record.value != 1 && record.value < 128;
+    const bool chose_its_code = record.ending == Ending::kExited && record.value != 1 && record.value < kExitSignalBase;
     const bool may_be_an_exception =
         record.ending == Ending::kExited || record.ended_by(SIGABRT) || record.ended_by(SIGINT);
     if (!chose_its_code) {
@@ -111,8 +112,8 @@ bool is_code_of_words(int code) { return code == 1 || code == kMinusOne; }
 
 /// By exit() and not as a shell that tells of a signal.
 bool chose_to_end(const FailureRecord& record) {
-  constexpr int kSignalBase = 128;  // which itself is git's code
-  return record.ending == Ending::kExited && (record.value <= kSignalBase || record.value == kMinusOne);
+  // 128 itself is git's code.
+  return record.ending == Ending::kExited && (record.value <= kExitSignalBase || record.value == kMinusOne);
 }
 
 std::string detail_of(Cause cause, const EndFacts& facts) {

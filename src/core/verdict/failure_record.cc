@@ -12,6 +12,7 @@
 #include "base/json_integer.h"
 #include "base/json_text.h"
 #include "base/signal_names.h"
+#include "process/exit_codes.h"
 
 namespace lrun::inline core {
 namespace {
@@ -70,10 +71,9 @@ FailureRecord read_fields(const Json& json) {
 
 /// A shell ends with 128 + the number when a signal ended what it ran.
 std::string shell_meaning(int code) {
-  constexpr int kSignalBase = 128;
   constexpr std::array kFatal{SIGHUP, SIGINT, SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGTERM};
-  const bool fatal = std::find(kFatal.begin(), kFatal.end(), code - kSignalBase) != kFatal.end();
-  return fatal ? fmt::format("a shell's code for {}", signal_name(code - kSignalBase)) : std::string();
+  const bool fatal = std::find(kFatal.begin(), kFatal.end(), code - kExitSignalBase) != kFatal.end();
+  return fatal ? fmt::format("a shell's code for {}", signal_name(code - kExitSignalBase)) : std::string();
 }
 
 bool in_range(const FailureRecord& record) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "process/exit_codes.h"
 #include "process/exit_status.h"
 #include "verdict/cause.h"
 
@@ -58,7 +59,7 @@ struct FailureRecord {
   /// By this signal itself, or because its only process was: a shell then exits with 128 + the number.
   [[nodiscard]] bool ended_by(int signal_number) const {
     return ending == Ending::kSignaled ? value == signal_number
-                                       : ending == Ending::kExited && value == 128 + signal_number;
+                                       : ending == Ending::kExited && value == exit_code_of_signal(signal_number);
   }
   /// 'exited with code 3', 'died of SIGSEGV (invalid memory access)', 'could not be executed: No such file',
   /// 'was killed by the kernel's out-of-memory killer (memory limit 64 MiB)'.

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "process/exit_codes.h"
 #include "verdict/collective_name.h"
 #include "verdict/has_any.h"
 
@@ -121,7 +122,7 @@ int exit_code_of(const FailureRecord& record) {
     case FailureRecord::Ending::kExited:
       return record.value;
     case FailureRecord::Ending::kSignaled:
-      return 128 + record.value;
+      return exit_code_of_signal(record.value);
     case FailureRecord::Ending::kLost:
       return 1;
     case FailureRecord::Ending::kExecFailed:
@@ -179,7 +180,7 @@ void decide_code(Verdict& verdict) {
       verdict.exit_code = kExitRefused;
       break;
   }
-  if (verdict.die_of_signal != 0) verdict.exit_code = 128 + verdict.die_of_signal;
+  if (verdict.die_of_signal != 0) verdict.exit_code = exit_code_of_signal(verdict.die_of_signal);
   if (!verdict.end.is_ours()) verdict.die_of_signal = 0;  // it came to another node's lrun
 }
 

@@ -70,10 +70,4 @@ Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records, cons
 /// seven. What is decisive among those of several sets is decisive among all their records. Pure.
 std::vector<FailureRecord> decisive_records(const std::vector<FailureRecord>& records);
 
-/// lrun's own exit codes, after timeout(1).
-inline constexpr int kExitTimedOut = 124;
-inline constexpr int kExitRefused = 125;
-inline constexpr int kExitNotExecutable = 126;
-inline constexpr int kExitNotFound = 127;
-
 }  // namespace lrun::inline core

@@ -1,9 +1,9 @@
 #include "commands/verbs.h"
 #include "inspect/judge_machine.h"
 #include "inspect/read_machine.h"
+#include "process/exit_codes.h"
 #include "report/diagnostics.h"
 #include "report/doctor_text.h"
-#include "verdict/judge.h"
 
 namespace lrun::launcher {
 

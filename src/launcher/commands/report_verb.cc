@@ -15,10 +15,10 @@
 #include "commands/verbs.h"
 #include "inspect/log_births.h"
 #include "inspect/run_directory.h"
+#include "process/exit_codes.h"
 #include "report/diagnostics.h"
 #include "report/timeline.h"
 #include "report/timeline_html.h"
-#include "verdict/judge.h"
 
 namespace lrun::launcher {
 namespace {

@@ -11,10 +11,10 @@
 #include "inspect/run_directory.h"
 #include "inspect/run_status.h"
 #include "inspect/stack_sampler.h"
+#include "process/exit_codes.h"
 #include "report/diagnostics.h"
 #include "report/stack_text.h"
 #include "report/timeline.h"
-#include "verdict/judge.h"
 
 namespace lrun::launcher {
 namespace {

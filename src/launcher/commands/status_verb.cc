@@ -7,9 +7,9 @@
 #include "commands/verbs.h"
 #include "inspect/control_client.h"
 #include "inspect/run_directory.h"
+#include "process/exit_codes.h"
 #include "report/diagnostics.h"
 #include "report/status_text.h"
-#include "verdict/judge.h"
 
 namespace lrun::launcher {
 namespace {

@@ -1,8 +1,8 @@
 #include "commands/verbs.h"
 
 #include "cli/help.h"
+#include "process/exit_codes.h"
 #include "report/diagnostics.h"
-#include "verdict/judge.h"
 
 namespace lrun::launcher {
 

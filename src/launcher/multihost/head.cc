@@ -12,6 +12,7 @@
 #include "base/message.h"
 #include "base/split.h"
 #include "base/whole_number.h"
+#include "process/exit_codes.h"
 #include "remote/same_machine.h"
 #include "remote/ssh.h"
 #include "report/head_channel.h"
@@ -324,7 +325,7 @@ void Head::signal_arrived(int signal_number) {
                     options_.stop_signals.end();
   if (!started_) {
     if (!ends) return;
-    end_ = {128 + signal_number, signal_number};
+    end_ = {exit_code_of_signal(signal_number), signal_number};
     done_ = true;
     return loop_.stop();
   }
@@ -378,7 +379,7 @@ void Head::finish_when_all_ended() {
 int Head::code_of_run() const {
   const auto failed_to_begin = [](const Host& host) {
     return host.end && !host.begun && host.end->kind == ExitStatus::Kind::kExited && host.end->value != 0 &&
-           host.end->value != 128 + SIGTERM;
+           host.end->value != exit_code_of_signal(SIGTERM);
   };
   const auto culprit = std::find_if(hosts_.begin(), hosts_.end(), failed_to_begin);
   if (culprit != hosts_.end()) return culprit->end->value;

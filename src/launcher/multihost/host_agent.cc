@@ -22,12 +22,12 @@
 #include "lrun_version.h"
 #include "multihost/run_host_order.h"
 #include "process/descendants.h"
+#include "process/exit_codes.h"
 #include "process/fork_child.h"
 #include "process/pidfd.h"
 #include "remote/node_frames.h"
 #include "store/listening_socket.h"
 #include "store/send_buffer.h"
-#include "verdict/judge.h"
 
 namespace lrun::launcher {
 namespace {

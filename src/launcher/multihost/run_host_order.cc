@@ -11,10 +11,10 @@
 #include "plan/environment_change.h"
 #include "plan/job_place.h"
 #include "plan/make_plan.h"
+#include "process/exit_codes.h"
 #include "report/diagnostics.h"
 #include "report/head_channel.h"
 #include "run/run_request.h"
-#include "verdict/judge.h"
 
 namespace lrun::launcher {
 namespace {

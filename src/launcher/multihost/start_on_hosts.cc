@@ -23,6 +23,7 @@
 #include "plan/host_place.h"
 #include "plan/make_plan.h"
 #include "plan/stop_signals.h"
+#include "process/exit_codes.h"
 #include "process/process_limits.h"
 #include "process/spawn.h"
 #include "remote/own_program.h"
@@ -133,7 +134,7 @@ std::vector<int> block_signals(const std::vector<int>& stop_signals) {
   ::sigemptyset(&only);
   ::sigaddset(&only, signal_number);
   ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
-  ::_exit(128 + signal_number);
+  ::_exit(exit_code_of_signal(signal_number));
 }
 
 int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request, const std::vector<Host>& hosts,

@@ -7,12 +7,11 @@
 #include <string_view>
 
 #include "base/shell_words.h"
+#include "process/exit_codes.h"
 
 namespace lrun::launcher {
 namespace {
 
-constexpr int kNotFound = 127;
-constexpr int kNotExecutable = 126;
 
 /// Of a host, of a login on it, or of a manager's job there.
 constexpr std::array<std::string_view, 33> kOwnNames{"HOME",
@@ -103,8 +102,8 @@ std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, c
 }
 
 std::string failure_in_words(int exit_code, const std::string& last_line, const std::string& lrun) {
-  if (exit_code == kNotFound) return fmt::format("'{}' is not there", lrun);
-  if (exit_code == kNotExecutable) return fmt::format("'{}' cannot be executed there", lrun);
+  if (exit_code == kExitNotFound) return fmt::format("'{}' is not there", lrun);
+  if (exit_code == kExitNotExecutable) return fmt::format("'{}' cannot be executed there", lrun);
   if (!last_line.empty()) return last_line;
   return fmt::format("ssh ended with status {}", exit_code);
 }

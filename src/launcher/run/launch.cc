@@ -22,6 +22,7 @@
 #include "cluster/slurm.h"
 #include "plan/horovod_environment.h"
 #include "plan/rendezvous_request.h"
+#include "process/exit_codes.h"
 #include "process/guard.h"
 #include "process/launcher_beat.h"
 #include "process/process_limits.h"
@@ -53,8 +54,6 @@ void leave_in_error_file(const Environment& environment, const auto& what) {
     say(Severity::kWarning, problem);
   }
 }
-
-constexpr int kSignalBase = 128;
 
 /// The error that keeps the program from running, known before anything is started; 0 when there is none.
 int program_error(const WorkerStart& start, const LaunchPlan& plan, const LaunchRequest& request) {
@@ -195,7 +194,7 @@ int end_with_other(const std::string& report, const LaunchPlan& plan, const Envi
 int end_without_job(const MeetingEnd& met, const LaunchPlan& plan, Guard& guard, const Environment& environment) {
   guard.mark_end(met.signal_number, true);
   if (met.not_needed) return end_as_spare(met, plan, environment);
-  if (met.signal_number != 0) return kSignalBase + met.signal_number;
+  if (met.signal_number != 0) return exit_code_of_signal(met.signal_number);
   if (met.why_not.empty()) return kExitRefused;  // our guard was killed
   const std::string what = fmt::format("the {} did not meet: {}", unit_of(plan.rendezvous->of_ranks, 2), met.why_not);
   if (speaks_for_node(plan)) {

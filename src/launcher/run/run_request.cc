@@ -11,9 +11,9 @@
 #include "plan/show_plan.h"
 #include "plan/strategy_choice.h"
 #include "plan/worker_environment.h"
+#include "process/exit_codes.h"
 #include "report/diagnostics.h"
 #include "run/launch.h"
-#include "verdict/judge.h"
 
 namespace lrun::launcher {
 namespace {

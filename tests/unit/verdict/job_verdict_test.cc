@@ -5,6 +5,8 @@
 #include <csignal>
 #include <random>
 
+#include "process/exit_codes.h"
+
 namespace lrun {
 namespace {
 

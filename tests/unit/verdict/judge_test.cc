@@ -6,6 +6,8 @@
 #include <csignal>
 #include <limits>
 
+#include "process/exit_codes.h"
+
 namespace lrun {
 namespace {
 
