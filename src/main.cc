@@ -31,7 +31,7 @@
 namespace lrun::launcher {
 namespace {
 
-int answer_with(const std::string& text) { return print(text) ? 0 : kExitRefused; }
+int answer_with(const std::string& text, MessageSink& sink) { return print_to_stdout(text, sink) ? 0 : kExitRefused; }
 
 /// What is wrong in a line that all tasks of a Slurm step have, the lrun that started the step or its first task says.
 bool is_told_by_another(const Environment& environment) {
@@ -40,34 +40,34 @@ bool is_told_by_another(const Environment& environment) {
 }
 
 /// parse → detect → plan → run → report
-int run(const std::vector<std::string>& argv) {
+int run(const std::vector<std::string>& argv, MessageSink& sink) {
   fill_standard_descriptors();
   if (argv.size() == 2 && argv.back() == kNodeWord) return serve_node();
   if (argv.size() == 2 && argv.back() == kRelayWord) return serve_relay();
   const Environment environment = Environment::of_this_process();
   const ParsedCommandLine parsed = parse_command_line(argv, environment, read_file);
   if (!parsed.warnings.empty() && !is_told_by_another(environment)) {
-    for (const std::string& warning : parsed.warnings) say(Severity::kWarning, warning);
+    for (const std::string& warning : parsed.warnings) sink.warn(warning);
   }
-  if (parsed.action == ParsedCommandLine::Action::kVerb) return run_verb(parsed.verb, environment);
-  if (parsed.action == ParsedCommandLine::Action::kPrintConfig) return answer_with(config_text(parsed.settings));
-  if (parsed.action != ParsedCommandLine::Action::kLaunch) return answer_with(help_text(parsed.action));
+  if (parsed.action == ParsedCommandLine::Action::kVerb) return run_verb(parsed.verb, environment, sink);
+  if (parsed.action == ParsedCommandLine::Action::kPrintConfig) return answer_with(config_text(parsed.settings), sink);
+  if (parsed.action != ParsedCommandLine::Action::kLaunch) return answer_with(help_text(parsed.action), sink);
 
   const std::vector<Host> hosts = named_hosts(parsed.request, environment);
-  if (!hosts.empty()) return run_on_hosts(parsed, hosts, environment);
+  if (!hosts.empty()) return run_on_hosts(parsed, hosts, environment, sink);
   const Environment of_workers = changed(environment, parsed.request.setup.environment);
   Allocation allocation = detect_allocation(questions_of(parsed.request, of_workers), of_workers);
   select_devices_here(parsed.request, allocation);
   const int tasks = tasks_asked_per_node(of_workers);
   const LaunchRequest request = placed(with_tasks_asked(parsed.request, allocation, tasks), allocation);
   const std::string place = describe_place(request, allocation);
-  if (request.verbosity > 0 && !place.empty()) say(Severity::kNote, place);
+  if (request.verbosity > 0 && !place.empty()) sink.note(place);
   const int nodes = nodes_to_start(request, allocation);
   if (nodes > 0 && request.dry_run == DryRun::kNo) {
     check_for_all_nodes(request, of_workers);
-    return start_through_srun(nodes, argv, request, allocation, environment);
+    return start_through_srun(nodes, argv, request, allocation, environment, sink);
   }
-  return run_request(request, allocation, environment, of_workers);
+  return run_request(request, allocation, environment, of_workers, {.sink = sink});
 }
 
 }  // namespace
@@ -76,18 +76,20 @@ int run(const std::vector<std::string>& argv) {
 /// Whatever cannot be done is told in one line, and lrun exits with 125.
 int main(int argc, char** argv) {
   lrun::remember_command_line(argc, argv);
+  lrun::launcher::StderrSink stderr_sink;
+  lrun::launcher::MessageSink& sink = stderr_sink;
   try {
-    return lrun::launcher::run({argv, argv + argc});
+    return lrun::launcher::run({argv, argv + argc}, sink);
   } catch (const lrun::launcher::ErrorOfAllTasks& error) {
     const lrun::Environment environment = lrun::Environment::of_this_process();
     const bool same_command = !environment.has("SLURM_HET_SIZE");  // else each component has its own
-    if (!error.told_by_another() || !same_command) lrun::launcher::say(error);
+    if (!error.told_by_another() || !same_command) sink.print_error(error);
     lrun::launcher::leave_error_file(environment, std::string_view(error.what()));
   } catch (const lrun::UserError& error) {
-    lrun::launcher::say(error);
+    sink.print_error(error);
     lrun::launcher::leave_error_file(lrun::Environment::of_this_process(), std::string_view(error.what()));
   } catch (const std::exception& error) {
-    lrun::launcher::say(lrun::Severity::kError, error.what());
+    sink.error(error.what());
   }
   return lrun::kExitRefused;
 }

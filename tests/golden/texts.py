@@ -50,6 +50,9 @@ COMPARING = {"starts_with", "ends_with", "find", "rfind", "contains", "has_any",
 OPENERS, CLOSERS = {"(", "[", "{"}, {")", "]", "}"}
 CHAIN_ENDS = {",", ";", "?", ":", "==", "!=", "&&", "||", "=", "+=", "<<"}
 SEVERITIES = {"kError": "error", "kWarning": "warning", "kNote": "note", "kHint": "hint"}
+# Calls of a MessageSink: sink.warn("..."), and those that have a severity as their first argument.
+SINK_CALLS = {"error": "error", "warn": "warning", "note": "note", "hint": "hint"}
+MESSAGE_CALLS = {"print", "message_line", "message_of_job"}
 
 TOKEN = re.compile(
     r"""
@@ -98,8 +101,10 @@ class Frame:
     def kind(self):
         if self.name == "UserError":
             return "error" if self.argument == 0 else "hint"
-        if self.name in ("say", "message_line") and self.severity:
+        if self.name in MESSAGE_CALLS and self.severity:
             return self.severity
+        if self.owner and self.name in SINK_CALLS:
+            return SINK_CALLS[self.name]
         return "warning" if self.owner.endswith("warnings") else None
 
 

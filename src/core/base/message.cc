@@ -5,15 +5,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
-#include <optional>
 
-#include "base/colour_decision.h"
 #include "base/utf8.h"
 
 namespace lrun::inline core {
 namespace {
-
-std::optional<bool> decided_colour;
 
 struct Style {
   std::string_view word;
@@ -64,8 +60,6 @@ std::string message_line(Severity severity, std::string_view text, bool colour) 
   return line + printable(text) + "\n";
 }
 
-void decide_colour(bool colour) { decided_colour = colour; }
-
 bool wants_colour() {
   const char* const no_colour = std::getenv("NO_COLOR");
   if (no_colour != nullptr && *no_colour != '\0') return false;
@@ -73,6 +67,6 @@ bool wants_colour() {
   return terminal != nullptr && std::string_view(terminal) != "dumb";
 }
 
-bool takes_colour(int fd) { return decided_colour.value_or(wants_colour() && ::isatty(fd) == 1); }
+bool takes_colour(int fd) { return wants_colour() && ::isatty(fd) == 1; }
 
 }  // namespace lrun::inline core

@@ -7,12 +7,12 @@
 
 namespace lrun::launcher {
 
-int doctor_verb(const VerbRequest& request, const Environment& environment) {
+int doctor_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   constexpr int kUnhealthy = 1;
   const MachineFacts facts = read_machine(request.hosts, environment);
   const std::vector<Finding> findings = judge_machine(facts);
-  const bool printed =
-      print(request.json ? doctor_json(facts, findings) : doctor_text(facts, findings, request.verbose));
+  const bool printed = print_to_stdout(
+      request.json ? doctor_json(facts, findings) : doctor_text(facts, findings, request.verbose), sink);
   if (!printed) return kExitRefused;
   return is_healthy(findings) ? 0 : kUnhealthy;
 }

@@ -69,7 +69,7 @@ void write_page(const std::string& file, std::string_view page) {
 
 }  // namespace
 
-int report_verb(const VerbRequest& request, const Environment& environment) {
+int report_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   const RunEntry run = run_asked(request.run, state_folder(environment));
   const std::optional<std::string> events = read_small_file(run.folder / "events.jsonl", kMostRunFileBytes);
   std::optional<Timeline> timeline = events ? timeline_from_events(*events) : std::nullopt;
@@ -78,7 +78,7 @@ int report_verb(const VerbRequest& request, const Environment& environment) {
   const std::string verdict = verdict_of(run);
   if (!request.html_file.empty()) write_page(request.html_file, timeline_html(*timeline, verdict));
   const std::string text = timeline_text(*timeline) + (verdict.empty() ? "" : "\n") + verdict;
-  return print(text) ? 0 : kExitRefused;
+  return print_to_stdout(text, sink) ? 0 : kExitRefused;
 }
 
 }  // namespace lrun::launcher

@@ -23,13 +23,13 @@ constexpr Duration kAnswerLimit(2000);
 constexpr std::size_t kMostEventBytes = std::size_t{256} * 1024 * 1024;
 
 /// The launcher may be what hangs: its events tell whom it started last.
-std::vector<RankProcess> last_known_processes(const RunEntry& run) {
+std::vector<RankProcess> last_known_processes(const RunEntry& run, MessageSink& sink) {
   const std::string events = read_small_file(run.folder / "events.jsonl", kMostEventBytes).value_or("");
   const std::optional<Timeline> timeline = timeline_from_events(events);
   if (!timeline || timeline->workers.empty()) {
     throw UserError("run '" + run.id + "' does not answer", "name its processes: 'lrun stack --pids 4242,4243'");
   }
-  say(Severity::kWarning, "run '" + run.id + "' does not answer: these are the workers that its events tell of");
+  sink.warn("run '" + run.id + "' does not answer: these are the workers that its events tell of");
   std::vector<RankProcess> processes;
   for (const WorkerSpan& worker : timeline->last_workers()) {
     processes.push_back({worker.rank, worker.ended_ms == 0 ? worker.pid : 0});
@@ -38,10 +38,10 @@ std::vector<RankProcess> last_known_processes(const RunEntry& run) {
 }
 
 /// The workers of a run, those that have ended with the pid 0.
-std::vector<RankProcess> processes_of(const RunEntry& run) {
+std::vector<RankProcess> processes_of(const RunEntry& run, MessageSink& sink) {
   const ControlAnswer answer = ask_run(run.folder, "status", kAnswerLimit);
   const std::optional<RunStatus> status = run_status_from_json(answer.text);
-  if (!status) return last_known_processes(run);
+  if (!status) return last_known_processes(run, sink);
   std::vector<RankProcess> processes;
   for (const WorkerStatus& worker : status->workers) {
     processes.push_back({worker.rank, worker.running ? worker.pid : 0});
@@ -74,15 +74,16 @@ void refuse_when_none_lives(const std::vector<RankProcess>& processes) {
 
 }  // namespace
 
-int stack_verb(const VerbRequest& request, const Environment& environment) {
+int stack_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   std::vector<RankProcess> processes = request.processes;
   if (!processes.empty()) refuse_when_none_lives(processes);
-  if (processes.empty()) processes = processes_of(living_run(request.run, state_folder(environment), "lrun stack"));
+  if (processes.empty())
+    processes = processes_of(living_run(request.run, state_folder(environment), "lrun stack"), sink);
   const std::vector<StackSample> samples = sample(processes, request.brief, environment);
   const std::string text = request.json    ? stack_json(samples)
                            : request.brief ? stacks_in_a_sentence(fold_stacks(samples)) + "\n"
                                            : stack_text(samples);
-  return print(text) ? 0 : kExitRefused;
+  return print_to_stdout(text, sink) ? 0 : kExitRefused;
 }
 
 }  // namespace lrun::launcher

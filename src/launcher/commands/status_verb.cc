@@ -32,7 +32,7 @@ std::vector<RunEntry> runs_asked(const VerbRequest& request, const std::filesyst
 
 }  // namespace
 
-int status_verb(const VerbRequest& request, const Environment& environment) {
+int status_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   const std::filesystem::path state = state_folder(environment);
   std::vector<RunStatus> answered;
   std::vector<std::string> silent;
@@ -48,9 +48,9 @@ int status_verb(const VerbRequest& request, const Environment& environment) {
   std::string text;
   for (const RunStatus& status : answered) text += status_text(status, now_ms());
   if (text.empty() && silent.empty()) text = fmt::format("no run is alive in '{}'\n", state.string());
-  const bool printed = print(request.json ? status_json(answered, silent) : text);
+  const bool printed = print_to_stdout(request.json ? status_json(answered, silent) : text, sink);
   for (const std::string& id : silent) {
-    say(Severity::kError, fmt::format("run '{}' is alive and does not answer: its launcher hangs, starts or ends", id));
+    sink.error(fmt::format("run '{}' is alive and does not answer: its launcher hangs, starts or ends", id));
   }
   return printed && silent.empty() ? 0 : kExitRefused;
 }

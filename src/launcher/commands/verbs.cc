@@ -6,17 +6,17 @@
 
 namespace lrun::launcher {
 
-int run_verb(const VerbRequest& request, const Environment& environment) {
-  if (request.help) return print(verb_help(request.kind)) ? 0 : kExitRefused;
+int run_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
+  if (request.help) return print_to_stdout(verb_help(request.kind), sink) ? 0 : kExitRefused;
   switch (request.kind) {
     case VerbRequest::Kind::kStatus:
-      return status_verb(request, environment);
+      return status_verb(request, environment, sink);
     case VerbRequest::Kind::kReport:
-      return report_verb(request, environment);
+      return report_verb(request, environment, sink);
     case VerbRequest::Kind::kStack:
-      return stack_verb(request, environment);
+      return stack_verb(request, environment, sink);
     case VerbRequest::Kind::kDoctor:
-      return doctor_verb(request, environment);
+      return doctor_verb(request, environment, sink);
   }
   return kExitRefused;
 }

@@ -2,23 +2,24 @@
 
 #include "base/environment.h"
 #include "cli/verb_table.h"
+#include "report/message_sink.h"
 
 namespace lrun::launcher {
 
 /// Does what a verb asks for. \return the exit code.
 /// \throws UserError  the run is unknown or not fit for it.
-int run_verb(const VerbRequest& request, const Environment& environment);
+int run_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
 
 /// `lrun status [RUN]`: 125 when a run did not answer.
-int status_verb(const VerbRequest& request, const Environment& environment);
+int status_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
 
 /// `lrun report [RUN]`, of the last run without one.
-int report_verb(const VerbRequest& request, const Environment& environment);
+int report_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
 
 /// `lrun stack [RUN]`.
-int stack_verb(const VerbRequest& request, const Environment& environment);
+int stack_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
 
 /// `lrun doctor`: 1 when something is wrong with the machine.
-int doctor_verb(const VerbRequest& request, const Environment& environment);
+int doctor_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
 
 }  // namespace lrun::launcher

@@ -42,7 +42,7 @@ Head::Head(EventLoop& loop, std::vector<Start> hosts, Options options)
                        if (stream == LogStream::kOut) send_to_all(Kind::kCloseOut, "");
                      },
                  .warning = [this](const std::string& text) { say(message_line(Severity::kWarning, text, colour_)); }}),
-      colour_(takes_colour(STDERR_FILENO)),
+      colour_(options_.colour),
       signals_(loop, options_.signals, [this](const ReceivedSignal& signal) { signal_arrived(signal.number); }) {
   for (Start& start : hosts) hosts_.push_back({std::move(start), {}, {}, false, false, {}, {}, {}, {}});
   links_ = links_to(hosts_);
@@ -116,7 +116,7 @@ void Head::received(std::size_t index, const NodeFrame& frame) {
       return say(words_.of_job(index, frame.payload));
     case Kind::kOwnWords:
       if (words_.is_new(frame.payload)) {
-        say(words_of_node(frame.payload, hosts_.size() > 1 ? host.start.name : std::string(), colour_));
+        say(text_of_node(frame.payload, hosts_.size() > 1 ? host.start.name : std::string(), colour_));
       }
       return;
     case Kind::kBegun:

@@ -45,6 +45,7 @@ class Head {
     Duration detour_limit{30'000};                    ///< then who is silent behind another is connected to from here
     Duration answer_limit{30'000};                    ///< of a host on the way to which nothing moves any more
     Duration grace{0};                                ///< of the workers
+    bool colour = false;                              ///< the console takes it
     std::vector<int> signals;                         ///< to be passed on, blocked; SIGTSTP suspends the head alone
     std::vector<int> stop_signals;                    ///< those of them that end the run
     SpawnDefaults defaults;                           ///< that this process was started with

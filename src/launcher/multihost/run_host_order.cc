@@ -12,7 +12,6 @@
 #include "plan/job_place.h"
 #include "plan/make_plan.h"
 #include "process/exit_codes.h"
-#include "report/diagnostics.h"
 #include "report/head_channel.h"
 #include "run/run_request.h"
 
@@ -73,7 +72,7 @@ Allocation allocation_of(const NodeOrder& order, const NodeStart& start, Allocat
   return here;
 }
 
-int run(const NodeOrder& order, const NodeStart& start) {
+int run(const NodeOrder& order, const NodeStart& start, HeadChannel& head) {
   take_environment(order);
   const Environment own = Environment::of_this_process();
   const LaunchRequest asked = request_of(order);
@@ -81,19 +80,19 @@ int run(const NodeOrder& order, const NodeStart& start) {
   Questions questions = questions_of(asked, of_workers);
   questions.manager = questions.other_managers = false;  // the user has said where the run is
   const Allocation allocation = allocation_of(order, start, detect_allocation(questions, of_workers));
-  return run_request(placed(asked, allocation), allocation, own, of_workers);
+  return run_request(placed(asked, allocation), allocation, own, of_workers, {.sink = head, .head = &head});
 }
 
 }  // namespace
 
 int run_host_order(const NodeOrder& order, const NodeStart& start) {
-  speak_through_head(start.words, order.colour, *start.signals);
+  HeadChannel head(start.words, order.colour, *start.signals);
   try {
-    return run(order, start);
+    return run(order, start, head);
   } catch (const UserError& error) {
-    say(error);
+    head.print_error(error);
   } catch (const std::exception& error) {
-    say(Severity::kError, error.what());
+    head.error(error.what());
   }
   return kExitRefused;
 }

@@ -12,7 +12,6 @@
 #include "base/fd.h"
 #include "process/spawn.h"
 #include "remote/step_outcome.h"
-#include "report/diagnostics.h"
 #include "supervise/signal_source.h"
 
 namespace lrun::launcher {
@@ -41,8 +40,10 @@ std::vector<int> taken_signals() {
 /// One srun.
 class Step {
  public:
-  Step(const std::string& path, const std::vector<std::string>& command, const std::string& token)
-      : reader_(token), signals_(loop_, taken_signals(), [this](const ReceivedSignal& signal) { pass_on(signal); }) {
+  Step(const std::string& path, const std::vector<std::string>& command, const std::string& token, MessageSink& sink)
+      : sink_(sink),
+        reader_(token),
+        signals_(loop_, taken_signals(), [this](const ReceivedSignal& signal) { pass_on(signal); }) {
     const SpawnDefaults defaults = SpawnDefaults::of_this_process();
     ::signal(SIGPIPE, SIG_IGN);  // a closed stderr is no reason to end
     start(path, command, defaults);
@@ -52,7 +53,7 @@ class Step {
 
   int run() {
     loop_.run();
-    write_to_stderr(reader_.rest());
+    sink_.print_lines(reader_.rest());
     return reader_.code().value_or(process_->status()->shell_code());
   }
 
@@ -94,7 +95,7 @@ class Step {
     char buffer[16384];
     const ssize_t count = ::read(errors_.get(), buffer, sizeof buffer);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (count > 0) return write_to_stderr(reader_.pass_on({buffer, static_cast<std::size_t>(count)}));
+    if (count > 0) return sink_.print_lines(reader_.pass_on({buffer, static_cast<std::size_t>(count)}));
     errors_readable_.cancel();
     errors_.reset();
     if (process_->status()) loop_.stop();
@@ -102,6 +103,7 @@ class Step {
 
   void pass_on(const ReceivedSignal& signal) { (void)process_->signal(signal.number); }
 
+  MessageSink& sink_;
   EventLoop loop_;
   OutcomeReader reader_;
   SignalSource signals_;
@@ -114,8 +116,9 @@ class Step {
 
 }  // namespace
 
-int watch_srun_step(const std::string& path, const std::vector<std::string>& command, const std::string& token) {
-  return Step(path, command, token).run();
+int watch_srun_step(const std::string& path, const std::vector<std::string>& command, const std::string& token,
+                    MessageSink& sink) {
+  return Step(path, command, token, sink).run();
 }
 
 }  // namespace lrun::launcher

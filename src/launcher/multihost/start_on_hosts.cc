@@ -28,7 +28,6 @@
 #include "process/spawn.h"
 #include "remote/own_program.h"
 #include "remote/ssh.h"
-#include "report/diagnostics.h"
 #include "run/join_job.h"
 #include "run/run_request.h"
 
@@ -64,7 +63,7 @@ std::vector<std::string> carried_variables(const Environment& environment, const
 
 /// What is the same on all hosts.
 NodeOrder common_order(const ParsedCommandLine& parsed, const LaunchRequest& request, const std::vector<Host>& hosts,
-                       const Environment& environment) {
+                       const Environment& environment, bool colour) {
   NodeOrder order;
   order.version = LRUN_VERSION;
   order.compat = static_cast<int>(request.compat);
@@ -77,7 +76,7 @@ NodeOrder common_order(const ParsedCommandLine& parsed, const LaunchRequest& req
   order.run_name = request.rdzv_id.empty() ? make_run_id() : request.rdzv_id;
   order.secret = job_secret_or_new(environment);
   order.port = request.master_port.value.value_or(0);
-  order.colour = takes_colour(STDERR_FILENO);
+  order.colour = colour;
   return order;
 }
 
@@ -138,8 +137,8 @@ std::vector<int> block_signals(const std::vector<int>& stop_signals) {
 }
 
 int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request, const std::vector<Host>& hosts,
-                   const std::vector<bool>& here, const Environment& environment) {
-  const NodeOrder common = common_order(parsed, request, hosts, environment);
+                   const std::vector<bool>& here, const Environment& environment, bool colour) {
+  const NodeOrder common = common_order(parsed, request, hosts, environment, colour);
   hide_secrets();
   std::vector<std::string> told_at_start;
   const StopSignals stop_signals =
@@ -161,6 +160,7 @@ int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request
               .min_nodes = least,
               .most_connections = least == static_cast<int>(hosts.size()) ? kMostConnections : hosts.size(),
               .grace = request.grace.value,
+              .colour = colour,
               .signals = signals,
               .stop_signals = stop_signals.numbers,
               .defaults = defaults,
@@ -173,7 +173,8 @@ int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request
 
 }  // namespace
 
-int run_on_hosts(ParsedCommandLine parsed, const std::vector<Host>& hosts, const Environment& environment) {
+int run_on_hosts(ParsedCommandLine parsed, const std::vector<Host>& hosts, const Environment& environment,
+                 MessageSink& sink) {
   take_deepspeed_env(parsed, environment);
   const LaunchRequest request = placed_on_hosts(parsed.request, hosts);
   const std::vector<bool> here = which_are_here(hosts);
@@ -181,13 +182,13 @@ int run_on_hosts(ParsedCommandLine parsed, const std::vector<Host>& hosts, const
   const bool alone = hosts.size() == 1 && here.front();
   if (!alone && request.dry_run == DryRun::kNo) {
     check_for_all_nodes(request, of_workers);
-    return start_on_hosts(parsed, request, hosts, here, environment);
+    return start_on_hosts(parsed, request, hosts, here, environment, sink.colour());
   }
   Questions questions = questions_of(request, of_workers);
   questions.manager = questions.other_managers = false;  // the user has said where the run is
   const Allocation this_host = detect_allocation(questions, of_workers);
   const Allocation allocation = allocation_of_hosts(request, hosts, this_host.nodes.front());
-  return run_request(request, allocation, environment, of_workers);
+  return run_request(request, allocation, environment, of_workers, {.sink = sink});
 }
 
 }  // namespace lrun::launcher

@@ -5,6 +5,7 @@
 #include "base/environment.h"
 #include "cli/parse_args.h"
 #include "cluster/user_hosts.h"
+#include "report/message_sink.h"
 
 namespace lrun::launcher {
 
@@ -12,6 +13,7 @@ namespace lrun::launcher {
 /// launcher a host. \param hosts  not empty.
 /// \return the exit code of lrun. Does not return where lrun was interrupted, but dies of the signal.
 /// \throws UserError  options contradict each other.
-int run_on_hosts(ParsedCommandLine parsed, const std::vector<Host>& hosts, const Environment& environment);
+int run_on_hosts(ParsedCommandLine parsed, const std::vector<Host>& hosts, const Environment& environment,
+                 MessageSink& sink);
 
 }  // namespace lrun::launcher

@@ -16,7 +16,6 @@
 #include "remote/srun.h"
 #include "remote/srun_watch.h"
 #include "rendezvous/handshake.h"
-#include "report/diagnostics.h"
 #include "run/join_job.h"
 #include "store/listening_socket.h"
 
@@ -53,7 +52,7 @@ bool outlives_nodes(const LaunchRequest& request) {
 }  // namespace
 
 int start_through_srun(int nodes, const std::vector<std::string>& argv, const LaunchRequest& request,
-                       const Allocation& allocation, const Environment& environment) {
+                       const Allocation& allocation, const Environment& environment, MessageSink& sink) {
   const std::string srun = path_of_srun(environment);
   std::vector<std::string> launcher{std::filesystem::read_symlink("/proc/self/exe").string()};
   launcher.insert(launcher.end(), argv.begin() + 1, argv.end());
@@ -66,12 +65,12 @@ int start_through_srun(int nodes, const std::vector<std::string>& argv, const La
   }
   const SrunStep step{nodes, gpus_per_node(environment), outlives_nodes(request)};
   for (const char* const name : kOptionsOfTasks) ::unsetenv(name);
-  say(Severity::kNote, fmt::format("srun starts lrun on {} nodes of {}", nodes, allocation.source));
+  sink.note(fmt::format("srun starts lrun on {} nodes of {}", nodes, allocation.source));
   const std::vector<std::string> command = srun_command(step, launcher, request.standard_input);
   if (!step.outlives_nodes) become_srun(srun, command);
   const std::string token = in_hexadecimal(sha256(random_nonce()));
   ::setenv("LRUN_OUTCOME_TOKEN", token.c_str(), 1);
-  return watch_srun_step(srun, command, token);
+  return watch_srun_step(srun, command, token, sink);
 }
 
 }  // namespace lrun::launcher

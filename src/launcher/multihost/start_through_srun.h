@@ -6,6 +6,7 @@
 #include "base/environment.h"
 #include "cluster/allocation.h"
 #include "plan/launch_request.h"
+#include "report/message_sink.h"
 
 namespace lrun::launcher {
 
@@ -14,6 +15,6 @@ namespace lrun::launcher {
 /// as to end with the run's code. \return that code; returns only there. \throws UserError  there is no such starter on
 /// PATH. \throws std::system_error  it cannot be executed.
 int start_through_srun(int nodes, const std::vector<std::string>& argv, const LaunchRequest& request,
-                       const Allocation& allocation, const Environment& environment);
+                       const Allocation& allocation, const Environment& environment, MessageSink& sink);
 
 }  // namespace lrun::launcher

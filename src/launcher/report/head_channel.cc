@@ -7,14 +7,10 @@
 #include <new>
 #include <system_error>
 
-#include "base/colour_decision.h"
 #include "base/fd.h"
 
 namespace lrun::launcher {
 namespace {
-
-int head_descriptor = -1;
-const HeadSignals* head_signals = nullptr;
 
 constexpr char kFirstSeverity = 'a';
 
@@ -40,34 +36,28 @@ void HeadSignals::note_loss() { shared_->is_lost = true; }
 
 bool HeadSignals::is_lost() const { return shared_->is_lost; }
 
-void speak_through_head(int fd, bool colour, const HeadSignals& signals) {
-  head_descriptor = fd;
-  head_signals = &signals;
-  decide_colour(colour);
-}
-
-bool speaks_through_head() { return head_descriptor >= 0; }
-
-bool passed_on_by_head(int signal_number) { return head_signals != nullptr && head_signals->has(signal_number); }
-
-bool head_is_lost() { return head_signals != nullptr && head_signals->is_lost(); }
-
-void tell_head(NodeFrame::Kind kind, std::string_view payload) noexcept {
+void HeadChannel::send(NodeFrame::Kind kind, std::string_view payload) noexcept {
   try {
-    (void)write_all(head_descriptor, encode(kind, payload));
-  } catch (const std::exception&) {  // out of memory: the run's end tells enough
+    (void)write_all(fd_, encode(kind, payload));
+  } catch (const std::exception&) {  // out of memory: the run's end says enough
   }
 }
 
-void tell_head(Severity severity, std::string_view text) noexcept {
+void HeadChannel::print(Severity severity, std::string_view text) noexcept {
   try {
     std::string payload(1, static_cast<char>(kFirstSeverity + static_cast<char>(severity)));
-    tell_head(NodeFrame::Kind::kOwnWords, payload.append(text));
+    send(NodeFrame::Kind::kOwnWords, payload.append(text));
   } catch (const std::exception&) {
   }
 }
 
-std::string words_of_node(const std::string& payload, const std::string& host, bool colour) {
+void HeadChannel::print_lines(std::string_view lines) noexcept { send(NodeFrame::Kind::kOwnWords, lines); }
+
+void HeadChannel::print_of_job(std::string_view lines) noexcept { send(NodeFrame::Kind::kJobWords, lines); }
+
+void HeadChannel::send_begun() noexcept { send(NodeFrame::Kind::kBegun, {}); }
+
+std::string text_of_node(const std::string& payload, const std::string& host, bool colour) {
   if (payload.empty()) return {};
   const int severity = payload.front() - kFirstSeverity;
   if (severity < 0 || severity > static_cast<int>(Severity::kHint)) return payload;

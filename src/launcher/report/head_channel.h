@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/message.h"
 #include "remote/node_frames.h"
+#include "report/message_sink.h"
 
 namespace lrun::launcher {
 
@@ -36,28 +36,45 @@ class HeadSignals {
   Shared* shared_;
 };
 
-/// From now on the words of this lrun go, as frames, to the one that started it on this host, which shows them once for
-/// all hosts. \param fd  of a pipe that is always read; belongs to the process. \param colour  the other end's console
-/// takes it. \param signals  of that head; lives as long as the process.
-void speak_through_head(int fd, bool colour, const HeadSignals& signals);
+/// Speaks through the head: what this launcher prints goes to it as frames, and it shows each thing once for all hosts.
+/// Frames that cannot be sent are lost.
+class HeadChannel final : public MessageSink {
+ public:
+  /// \param fd  of a pipe that is always read; belongs to the process
+  /// \param colour  the head's console takes it
+  /// \param signals  from that head; must outlive this
+  HeadChannel(int fd, bool colour, const HeadSignals& signals) : fd_(fd), colour_(colour), signals_(signals) {}
 
-/// Somebody else shows our words.
-bool speaks_through_head();
+  /// The head shows the host in front of the text.
+  void print(Severity severity, std::string_view text) noexcept override;
+  void print_lines(std::string_view lines) noexcept override;
+  void print_of_job(std::string_view lines) noexcept override;
+  [[nodiscard]] bool colour() const noexcept override { return colour_; }
 
-/// True when the head has passed this signal on: the user sent it to all of the run.
-bool passed_on_by_head(int signal_number);
+  /// This node has met the others.
+  void send_begun() noexcept;
 
-/// There was a head, and the connection to it was lost.
-bool head_is_lost();
+  /// The head has passed this signal on: the user sent it to all of the run.
+  [[nodiscard]] bool passed_on(int signal_number) const { return signals_.has(signal_number); }
+  /// The connection to the head was lost.
+  [[nodiscard]] bool is_lost() const { return signals_.is_lost(); }
 
-/// Sends a frame; what cannot be sent is lost. Only after speak_through_head().
-void tell_head(NodeFrame::Kind kind, std::string_view payload) noexcept;
+ private:
+  void send(NodeFrame::Kind kind, std::string_view payload) noexcept;
 
-/// Words about this node alone, of which the head shows the host: 'warning' and its text.
-void tell_head(Severity severity, std::string_view text) noexcept;
+  int fd_;
+  bool colour_;
+  const HeadSignals& signals_;
+};
 
-/// What tell_head() sent, as the head shows it. Words without a severity stand as they are.
-/// \param host  that said it; empty: this host, or all say the same.
-std::string words_of_node(const std::string& payload, const std::string& host, bool colour);
+/// Where the messages of a launcher go.
+struct LauncherOutput {
+  MessageSink& sink;
+  HeadChannel* head = nullptr;  ///< the same sink where a head has started this launcher; nullptr: none has
+};
+
+/// What HeadChannel::print() and print_lines() sent, as the head shows it: lines stand as they are.
+/// \param host  that sent it; empty: this host, or all send the same.
+std::string text_of_node(const std::string& payload, const std::string& host, bool colour);
 
 }  // namespace lrun::launcher

@@ -69,13 +69,13 @@ std::string what_became_of_job(const Verdict& verdict) {
 }
 
 RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, const std::string& python,
-                           const std::filesystem::path& logs) {
+                           const std::filesystem::path& logs, bool colour) {
   return {.grace = plan.grace.value,
           .program = program,
           .logs = logs.string(),
           .python = python,
           .asked_for_core = plan.setup.core_dumps,
-          .colour = takes_colour(STDERR_FILENO)};
+          .colour = colour};
 }
 
 std::string plain_text(const Verdict& verdict, RunFactsForText facts) {

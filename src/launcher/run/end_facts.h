@@ -33,7 +33,7 @@ std::string what_became_of_job(const Verdict& verdict);
 
 /// What the texts about a run's end need besides its verdict. `logs` is empty where there are none.
 RunFactsForText text_facts(const LaunchPlan& plan, const std::string& program, const std::string& python,
-                           const std::filesystem::path& logs);
+                           const std::filesystem::path& logs, bool colour);
 
 /// The verdict as it is kept in files.
 std::string plain_text(const Verdict& verdict, RunFactsForText facts);

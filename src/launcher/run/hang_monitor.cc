@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "process/cpu_time.h"
-#include "report/diagnostics.h"
 #include "report/stack_text.h"
 
 namespace lrun::launcher {
@@ -29,12 +28,12 @@ bool sees_output(const LaunchPlan& plan) {
 }  // namespace
 
 HangMonitor::HangMonitor(EventLoop& loop, const LaunchPlan& plan, Attempt& attempt, const LogRouter& logs,
-                         std::function<void(const std::string& text)> say)
+                         MessageSink& sink)
     : loop_(loop),
       plan_(plan),
       attempt_(attempt),
       logs_(logs),
-      say_(std::move(say)),
+      sink_(sink),
       watch_(
           loop, rules_of(plan), [this] { return progress(); }, [this] { hangs(); }) {}
 
@@ -55,9 +54,8 @@ RunProgress HangMonitor::progress() const {
 
 /// The stacks first: a worker that was told to end is no longer where it hung.
 void HangMonitor::hangs() {
-  say_(message_line(Severity::kWarning,
-                    "no progress for " + format_duration(plan_.hang_timeout.value) + "; looking where every rank is",
-                    takes_colour(STDERR_FILENO)));
+  sink_.message_of_job(Severity::kWarning, "no progress for " + format_duration(plan_.hang_timeout.value) +
+                                               "; looking where every rank is");
   stacks_ = look_at_ranks(loop_, attempt_.processes(), false,
                           [this](const auto& samples, const std::string& problem) { stacks_told(samples, problem); });
 }
@@ -71,9 +69,11 @@ void HangMonitor::keep(std::string_view stacks) const {
 void HangMonitor::stacks_told(const std::optional<std::vector<StackSample>>& samples, const std::string& problem) {
   const std::vector<StackGroup> groups = fold_stacks(samples.value_or(std::vector<StackSample>()));
   const std::string text = samples ? stack_text(*samples) : std::string();
-  say_(samples ? text
-               : message_line(Severity::kWarning, "no rank could be asked where it is: " + problem,
-                              takes_colour(STDERR_FILENO)));
+  if (samples) {
+    sink_.print_of_job(text);
+  } else {
+    sink_.message_of_job(Severity::kWarning, "no rank could be asked where it is: " + problem);
+  }
   keep(text);
   RunEnd end{RunEnd::Kind::kHang};
   end.who = stacks_in_a_sentence(groups);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "report/message_sink.h"
 #include "run/attempt.h"
 #include "run/rank_look.h"
 #include "supervise/hang_watch.h"
@@ -16,9 +17,8 @@ namespace lrun::launcher {
 /// Watches an attempt for --hang-timeout: says that it hangs and where every rank is, then does what --on-hang asks.
 class HangMonitor {
  public:
-  /// `attempt` and `logs` must outlive this. `say` gets text for people.
-  HangMonitor(EventLoop& loop, const LaunchPlan& plan, Attempt& attempt, const LogRouter& logs,
-              std::function<void(const std::string& text)> say);
+  /// Everything must outlive this.
+  HangMonitor(EventLoop& loop, const LaunchPlan& plan, Attempt& attempt, const LogRouter& logs, MessageSink& sink);
 
   /// Somebody else is going to look where the ranks are: two debuggers cannot.
   void end_look() { stacks_.reset(); }
@@ -33,7 +33,7 @@ class HangMonitor {
   const LaunchPlan& plan_;
   Attempt& attempt_;
   const LogRouter& logs_;
-  std::function<void(const std::string& text)> say_;
+  MessageSink& sink_;
   std::unique_ptr<ToolRun> stacks_;  ///< while they are being asked for
   HangWatch watch_;
 };

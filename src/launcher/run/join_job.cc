@@ -23,8 +23,6 @@
 #include "base/user_error.h"
 #include "rendezvous/admission.h"
 #include "rendezvous/handshake.h"
-#include "report/diagnostics.h"
-#include "report/head_channel.h"
 #include "run/repeat_filter.h"
 #include "store/connect.h"
 #include "store/host_address.h"
@@ -85,8 +83,8 @@ class EndSignals {
 /// One wait for the job to begin.
 class Meeting {
  public:
-  Meeting(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard)
-      : loop_(loop), job_(job), plan_(plan), guard_(guard) {}
+  Meeting(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard, const LauncherOutput& output)
+      : loop_(loop), job_(job), plan_(plan), guard_(guard), output_(output) {}
 
   MeetingEnd run() {
     job_.set_events(
@@ -104,8 +102,8 @@ class Meeting {
          .resize = [](const std::string&, const std::string&) {},
          .over = [this](const std::string& report) { end({.report = report}); },
          .ended = [this](const std::string& why) { job_ended(why); },
-         .turned_away = [](const std::string& line) { say(Severity::kWarning, line); },
-         .sent_on = [](const std::string& text) { say(Severity::kNote, text); }});
+         .turned_away = [this](const std::string& line) { output_.sink.warn(line); },
+         .sent_on = [this](const std::string& text) { output_.sink.note(text); }});
     const EndSignals signals(loop_, plan_, guard_, [this](int number) { end({.signal_number = number}); });
     limit_ = loop_.after(plan_.rendezvous->join_timeout + kLateness, [this] {
       end({.why_not = fmt::format("not enough nodes in {}", format_duration(plan_.rendezvous->join_timeout))});
@@ -132,13 +130,13 @@ class Meeting {
       const std::string place = fmt::format("{} port {}", plan_.rendezvous->host, port());
       tell(etcd ? fmt::format("no meeting was reached through etcd at {} yet{}", place, why)
                 : fmt::format("nobody holds the meeting at {} yet{}", place, why));
-      if (plan_.rendezvous->leaves_endpoint) say(Severity::kHint, kServeEndpointHint);
-      if (speaks_through_head()) say(Severity::kHint, kOtherPlaceHint);
+      if (plan_.rendezvous->leaves_endpoint) output_.sink.hint(kServeEndpointHint);
+      if (output_.head != nullptr) output_.sink.hint(kOtherPlaceHint);
     });
   }
 
   void tell(const std::string& text) {
-    say(Severity::kNote, fmt::format("waiting for other {}: {}", unit_of(plan_.rendezvous->of_ranks, 2), text));
+    output_.sink.note(fmt::format("waiting for other {}: {}", unit_of(plan_.rendezvous->of_ranks, 2), text));
   }
 
   /// The job runs and can do without us: we wait as long as it does.
@@ -146,8 +144,8 @@ class Meeting {
     limit_.cancel();
     const bool is_known = std::exchange(waits_, true) && is_spare();  // it follows its job to another meeting
     if (is_known) return;
-    say(Severity::kNote,
-        is_spare() ? fmt::format("node {} is a spare: it waits until another one is lost", name()) : text);
+    output_.sink.note(is_spare() ? fmt::format("node {} is a spare: it waits until another one is lost", name())
+                                 : text);
   }
 
   /// One of those that the plan wants to wait.
@@ -156,8 +154,8 @@ class Meeting {
 
   void begin(const Membership& membership) {
     if (is_spare()) {
-      say(Severity::kNote, fmt::format("node {} was a spare, and takes part now: node rank {} of {}", name(),
-                                       membership.self.node_rank, membership.num_nodes));
+      output_.sink.note(fmt::format("node {} was a spare, and takes part now: node rank {} of {}", name(),
+                                    membership.self.node_rank, membership.num_nodes));
     }
     end({.membership = membership});
   }
@@ -174,6 +172,7 @@ class Meeting {
   Job& job_;
   const LaunchPlan& plan_;
   const Guard& guard_;
+  const LauncherOutput& output_;
   EventLoop::Timer limit_;
   bool ended_ = false;
   bool waits_ = false;  ///< for a place
@@ -273,12 +272,12 @@ std::string warning_of_strangers(const std::string& secret) {
   return "whoever reaches this port can take part in the job: set LRUN_JOB_SECRET to the same value on every node";
 }
 
-void warn_of_strangers(const Job& job, const std::string& secret) {
+void warn_of_strangers(const Job& job, const std::string& secret, MessageSink& sink) {
   const std::string warning = warning_of_strangers(secret);
-  if (!warning.empty() && job.is_open_to_network()) say(Severity::kWarning, warning);
+  if (!warning.empty() && job.is_open_to_network()) sink.warn(warning);
 }
 
-void wait_for_others_at(const Endpoint& endpoint, std::optional<Duration> patience) {
+void wait_for_others_at(const Endpoint& endpoint, std::optional<Duration> patience, MessageSink& sink) {
   constexpr Duration kUsualPatience(60'000);
   constexpr Duration kPause(100);
   const Duration limit = patience.value_or(kUsualPatience);
@@ -292,18 +291,18 @@ void wait_for_others_at(const Endpoint& endpoint, std::optional<Duration> patien
                       "leave 'is_host' out: this run has one node and needs nobody");
     }
     if (!std::exchange(told, true)) {
-      say(Severity::kNote, fmt::format("{} yet: waiting up to {}", nobody, format_duration(limit)));
+      sink.note(fmt::format("{} yet: waiting up to {}", nobody, format_duration(limit)));
     }
     std::this_thread::sleep_for(kPause);
   }
 }
 
-MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard) {
-  return Meeting(loop, job, plan, guard).run();
+MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard, const LauncherOutput& output) {
+  return Meeting(loop, job, plan, guard, output).run();
 }
 
 void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan& plan, const Guard& guard,
-           int ignored) {
+           MessageSink& sink, int ignored) {
   bool left = false;
   const auto end = [&] {
     left = true;
@@ -312,10 +311,10 @@ void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan&
   const EndSignals signals(loop, plan, guard, [&](int number) {
     if (number == 0 || number != ignored) end();
   });
-  const EventLoop::Timer note = loop.after(kQuietFarewell, [] {
-    say(Severity::kNote, "the job's launchers meet here: waiting until the other nodes have ended, too");
+  const EventLoop::Timer note = loop.after(kQuietFarewell, [&sink] {
+    sink.note("the job's launchers meet here: waiting until the other nodes have ended, too");
   });
-  job.set_events({.turned_away = [](const std::string& line) { say(Severity::kWarning, line); }});
+  job.set_events({.turned_away = [&sink](const std::string& line) { sink.warn(line); }});
   job.leave(text, plan.grace.value + kFarewell, end);
   if (!left) loop.run();
   job.tell_refusals();

@@ -8,6 +8,7 @@
 #include "plan/launch_plan.h"
 #include "process/guard.h"
 #include "rendezvous/job.h"
+#include "report/head_channel.h"
 
 namespace lrun::launcher {
 
@@ -56,24 +57,24 @@ void hide_secrets();
 /// nothing.
 std::string warning_of_strangers(const std::string& secret);
 
-/// That line on stderr, when this launcher can be reached over a network.
-void warn_of_strangers(const Job& job, const std::string& secret);
+/// Prints that line when this launcher can be reached over a network.
+void warn_of_strangers(const Job& job, const std::string& secret, MessageSink& sink);
 
 /// Waits until somebody listens there, who is to hold a rendezvous in which this run takes no part: see
 /// endpoint_of_others(). For before anything is started, with nobody's signals blocked.
 /// \param endpoint  with its port
 /// \param patience  empty: a minute, as with torchrun
 /// \throws UserError  nobody is there
-void wait_for_others_at(const Endpoint& endpoint, std::optional<Duration> patience);
+void wait_for_others_at(const Endpoint& endpoint, std::optional<Duration> patience, MessageSink& sink);
 
-/// Runs the loop until the job begins, fails, or a signal asks for the end. Says on stderr who is missing.
-MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard);
+/// Runs the loop until the job begins, fails, or a signal asks for the end. Prints who is missing.
+MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard, const LauncherOutput& output);
 
 /// This node is done with the job. Where the meeting is held here, runs the loop until the other nodes are done, too,
-/// or a signal asks for the end; after a while it says on stderr what lrun waits for.
+/// or a signal asks for the end; after a while it prints what lrun waits for.
 /// \param text  what the job came to, where that has not been said yet; empty: it succeeded
 /// \param ignored  a signal that asks for nothing here: one that was heard before; 0: none
 void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan& plan, const Guard& guard,
-           int ignored = 0);
+           MessageSink& sink, int ignored = 0);
 
 }  // namespace lrun::launcher

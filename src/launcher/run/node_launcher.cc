@@ -17,8 +17,6 @@
 #include "process/descendants.h"
 #include "process/program_path.h"
 #include "rendezvous/handshake.h"
-#include "report/diagnostics.h"
-#include "report/head_channel.h"
 #include "report/parent_error_file.h"
 #include "report/restart_text.h"
 #include "report/result_json.h"
@@ -51,12 +49,13 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Environment& environmen
       plan_(plan),
       environment_(environment),
       facts_(std::move(facts)),
-      verbose_(facts_.verbosity, [this](const std::string& line) { say(line); }),
+      verbose_(facts_.verbosity, [this](const std::string& line) { sink().print_of_job(line); }),
       folders_(plan_, environment),
       started_ms_(now_ms()),
       loop_(loop),
-      reporter_(text_facts(plan, facts_.program, facts_.python, {}), events_,
-                [this](const std::string& text) { say_of_job(text); }) {
+      reporter_(text_facts(plan, facts_.program, facts_.python, {},
+                           facts_.head != nullptr ? facts_.head->colour() : takes_colour(STDERR_FILENO)),
+                events_, [this](const std::string& text) { print_of_job(text); }) {
   logs_.emplace(loop_, log_options(plan, node(), plan.output.files),
                 LogEvents{.drained =
                               [this](int) {
@@ -67,7 +66,8 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Environment& environmen
                                 if (stream == LogStream::kOut && supervised())
                                   stop_run(ConsoleClosed{}, {RunEnd::Kind::kConsoleClosed});
                               },
-                          .warning = [this](const std::string& text) { warn(text); }});
+                          .warning = [this](const std::string& text) { sink().warn(text); }});
+  console_sink_.emplace(*logs_, takes_colour(STDERR_FILENO));
   if (facts_.job != nullptr) {
     join_job();
   } else {
@@ -103,8 +103,8 @@ void NodeLauncher::listen_to_store() {
   StoreRunLook look{.has_user = [this](uid_t user) { return processes_.has_user(user); }};
   // With a launcher for each rank most workers of this host are below others.
   if (!plan_.is_of_one_rank) look.sockets = [this] { return processes_.sockets(); };
-  store_->set_listeners([this](const std::string& line) { warn(line); }, [this](pid_t pid) { worker_connected(pid); },
-                        std::move(look));
+  store_->set_listeners([this](const std::string& line) { sink().warn(line); },
+                        [this](pid_t pid) { worker_connected(pid); }, std::move(look));
 }
 
 /// A launcher of another job, or of this one where its number of nodes was forgotten: nobody meets here.
@@ -152,9 +152,9 @@ Verdict NodeLauncher::run_attempts() {
 
 void NodeLauncher::watch_unread_input() {
   const bool is_read = plan_.standard_input || plan_.personality.standard_input != Personality::Stdin::kNull;
-  if (is_read || facts_.maker_of_input_pipe == 0 || speaks_through_head()) return;
+  if (is_read || facts_.maker_of_input_pipe == 0) return;
   unread_input_.emplace(loop_, facts_.maker_of_input_pipe, [this] {
-    warn("nobody reads what is piped into lrun: with '--stdin' rank 0 does, and the others nothing");
+    sink().warn("nobody reads what is piped into lrun: with '--stdin' rank 0 does, and the others nothing");
   });
 }
 
@@ -175,7 +175,7 @@ void NodeLauncher::open_record() {
     control_.emplace(loop_, *folder, [this](std::string_view command) { return answer(command); });
     folders_.begin();
   } catch (const std::system_error& error) {
-    warn(fmt::format("no record of this run will be kept: {}", error.what()));
+    sink().warn(fmt::format("no record of this run will be kept: {}", error.what()));
   }
 }
 
@@ -264,8 +264,12 @@ void NodeLauncher::signal_arrived(int signal_number, bool forwarded) {
     return;
   }
   const bool for_workers = (signal_number == SIGUSR1 || signal_number == SIGUSR2) && !is_named(signal_number);
-  const SignalArrived event{signal_number, forwarded, is_named(signal_number), !again, passed_on_by_head(signal_number),
-                            head_is_lost()};
+  const SignalArrived event{signal_number,
+                            forwarded,
+                            is_named(signal_number),
+                            !again,
+                            facts_.head != nullptr && facts_.head->passed_on(signal_number),
+                            facts_.head != nullptr && facts_.head->is_lost()};
   if (!wants_out || for_workers) return attempt_->supervisor().handle(event);
   told_to_end_ = true;
   stop_run(event, event.end());
@@ -277,7 +281,7 @@ bool NodeLauncher::nothing_survives() {
   const bool waited = job_.has_value() || (supervised() && attempt_->supervisor().gave_up());
   const std::vector<pid_t> survivors = end_all_descendants(waited ? kLimitAfterKill : kKillLimit, guard_.cgroup());
   if (survivors.empty()) return true;
-  warn(survivors_in_words(survivors));
+  sink().warn(survivors_in_words(survivors));
   return are_dead(survivors);
 }
 
@@ -294,8 +298,8 @@ void NodeLauncher::conclude() {
   verdict_ = agreed_ ? *agreed_ : judge(early_end_.value_or(outcome.end), outcome.records, outcome.places);
   verdict_.restarts = attempt_->membership().attempt;
   if (job_) job_->bye(what_became_of_job(verdict_));
-  if (const std::string problem = leave_error_file(environment_, verdict_); !problem.empty()) warn(problem);
-  RunFactsForText facts = text_facts(plan_, facts_.program, facts_.python, attempt_->written_logs());
+  if (const std::string problem = leave_error_file(environment_, verdict_); !problem.empty()) sink().warn(problem);
+  RunFactsForText facts = text_facts(plan_, facts_.program, facts_.python, attempt_->written_logs(), colour());
   facts.core_dump = core_dump_of(verdict_, outcome.records, plan_, facts_.start.folder);
   facts.restarts = restarts_in_words(last_choice_.kind, verdict_.restarts);
   facts.cause_told = verdict_.culprit && reporter_.has_told(*verdict_.culprit);
@@ -306,7 +310,7 @@ void NodeLauncher::conclude() {
   }
   if (text.empty()) text = verdict_text(verdict_, facts);
   logs_->begin_last_words();
-  if (!text.empty()) say_of_job(text);
+  if (!text.empty()) print_of_job(text);
   const Duration patience = guard_died_ ? Duration::zero() : console_patience(verdict_.end.kind);
   logs_->when_flushed(patience, [this](bool) { loop_.stop(); });
 }
@@ -328,40 +332,30 @@ void NodeLauncher::write_result(const Verdict& verdict, const std::vector<Failur
       verdict.culprit ? hint_for(*verdict.culprit, facts_.python, plan_.setup.core_dumps) : std::string();
   const std::string json = result_json(plan_.run_id, verdict, records, text, hint);
   const int error = replace_file(*folder, "result.json", json, 0600);
-  if (error != 0) warn(fmt::format("no result.json: {}", std::generic_category().message(error)));
+  if (error != 0) sink().warn(fmt::format("no result.json: {}", std::generic_category().message(error)));
 }
 
 Verdict NodeLauncher::start_failed(const FailureRecord& record) {
   left_nothing_ = nothing_survives();
   Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
   verdict.restarts = record.attempt;
-  RunFactsForText facts = text_facts(plan_, facts_.program, facts_.python, {});
+  RunFactsForText facts = text_facts(plan_, facts_.program, facts_.python, {}, colour());
   facts.interpreter = interpreter_of(facts_.start.from_here(facts_.start.executable.path));
   write_result(verdict, {record}, plain_text(verdict, facts));
-  say_of_job(verdict_text(verdict, facts));
-  if (const std::string problem = leave_error_file(environment_, verdict); !problem.empty()) warn(problem);
+  print_of_job(verdict_text(verdict, facts));
+  if (const std::string problem = leave_error_file(environment_, verdict); !problem.empty()) sink().warn(problem);
   logs_->flush(kLastWordPatience);
   return verdict;
 }
 
-void NodeLauncher::say(const std::string& text) {
-  if (speaks_through_head()) return tell_head(NodeFrame::Kind::kJobWords, text);
-  logs_->say(text);  // never blocks, also where the workers own the console
-}
-
 /// All launchers know it. Where each rank has one, that of rank 0 says it for all, as long as they hear each other.
-void NodeLauncher::say_of_job(const std::string& text) {
+bool NodeLauncher::speaks_for_job() const {
   const bool is_one_of_many = plan_.is_of_one_rank && job_ && job_->membership().self.node_rank != 0;
-  if (!is_one_of_many || job_->is_alone()) say(text);
+  return !is_one_of_many || job_->is_alone();
 }
 
-void NodeLauncher::note(const std::string& text) {
-  say_of_job(message_line(Severity::kNote, text, takes_colour(STDERR_FILENO)));
-}
-
-void NodeLauncher::warn(const std::string& text) {
-  if (speaks_through_head()) return tell_head(Severity::kWarning, text);
-  say(message_line(Severity::kWarning, text, takes_colour(STDERR_FILENO)));
+void NodeLauncher::print_of_job(const std::string& text) {
+  if (speaks_for_job()) sink().print_of_job(text);
 }
 
 }  // namespace lrun::launcher

@@ -18,7 +18,9 @@
 #include "process/guard.h"
 #include "process/spawn.h"
 #include "report/console_reporter.h"
+#include "report/head_channel.h"
 #include "run/attempt.h"
+#include "run/console_sink.h"
 #include "run/hang_monitor.h"
 #include "run/job_observer.h"
 #include "run/run_folders.h"
@@ -46,6 +48,7 @@ class NodeLauncher {
     Job* job = nullptr;                ///< with other nodes; nullptr: alone
     Membership membership = {};        ///< of that job's first attempt here
     pid_t maker_of_input_pipe = 0;     ///< maker_of_input_pipe()
+    HeadChannel* head = nullptr;       ///< that started this launcher; nullptr: none did
   };
 
   /// \throws std::system_error  the store's port is taken, descriptors ran out.
@@ -113,10 +116,12 @@ class NodeLauncher {
   void leave_result_of(const std::exception& error);
   void write_result(const Verdict& verdict, const std::vector<FailureRecord>& records, const std::string& text);
   Verdict start_failed(const FailureRecord& record);
-  void say(const std::string& text);
-  void say_of_job(const std::string& text);
-  void note(const std::string& text);
-  void warn(const std::string& text);
+  [[nodiscard]] MessageSink& sink() {
+    return facts_.head != nullptr ? static_cast<MessageSink&>(*facts_.head) : *console_sink_;
+  }
+  [[nodiscard]] bool colour() const { return facts_.head != nullptr ? facts_.head->colour() : console_sink_->colour(); }
+  [[nodiscard]] bool speaks_for_job() const;
+  void print_of_job(const std::string& text);
   [[nodiscard]] bool supervised() const { return attempt_ && attempt_->supervised(); }
   [[nodiscard]] const NodePlan& node() const { return plan_.nodes.front(); }
 
@@ -133,6 +138,7 @@ class NodeLauncher {
   StoreServer* store_ = nullptr;          ///< nullptr: another node hosts the workers' store
   RunProcesses processes_;
   std::optional<LogRouter> logs_;
+  std::optional<ConsoleSink> console_sink_;
   EventLog events_;
   ConsoleReporter reporter_;
   EventLoop::Timer housework_;

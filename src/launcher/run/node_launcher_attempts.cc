@@ -14,7 +14,6 @@
 #include "plan/device_request.h"
 #include "plan/horovod_environment.h"
 #include "plan/strategy_choice.h"
-#include "report/diagnostics.h"
 #include "report/restart_text.h"
 #include "report/stack_text.h"
 #include "run/attempt_status.h"
@@ -58,11 +57,12 @@ std::vector<int> ranks_missing_in(const HorovodValues& values, int world_size) {
 void NodeLauncher::join_job() {
   job_.emplace(
       *facts_.job, facts_.membership, *plan_.rendezvous, reporter_,
-      JobObserver::Calls{.stop = [this](const RunEnd& end, bool victim) { end_early(end, victim); },
-                         .over = [this](const Verdict& verdict, bool final) { attempt_judged(verdict, final); },
-                         .begin = [this] { restart(); },
-                         .note = [this](const std::string& text) { note(text); },
-                         .warn = [this](const std::string& line) { warn(line); }});
+      JobObserver::Calls{
+          .stop = [this](const RunEnd& end, bool victim) { end_early(end, victim); },
+          .over = [this](const Verdict& verdict, bool final) { attempt_judged(verdict, final); },
+          .begin = [this] { restart(); },
+          .note = [this](const std::string& text) { print_of_job(message_line(Severity::kNote, text, colour())); },
+          .warn = [this](const std::string& line) { sink().warn(line); }});
   take_history(facts_.membership);
   use_store_of_job();
 }
@@ -102,8 +102,10 @@ void NodeLauncher::enter_round() {
   use_store_of_job();
   take_history(membership);
   if (last_choice_.kind != RestartChoice::Kind::kResize) return;
-  note(fmt::format("all workers start again on {}: world size {}", job_->nodes_in_words(membership.num_nodes),
-                   membership.world_size));
+  print_of_job(message_line(Severity::kNote,
+                            fmt::format("all workers start again on {}: world size {}",
+                                        job_->nodes_in_words(membership.num_nodes), membership.world_size),
+                            colour()));
 }
 
 RunObserver& NodeLauncher::observer() { return job_ ? static_cast<RunObserver&>(*job_) : reporter_; }
@@ -161,7 +163,7 @@ std::optional<StartFailure> NodeLauncher::begin_attempt(int number) {
                        }});
   previous_attempt_ = std::exchange(attempt_, std::move(next));
   if (plan_.hang_timeout.value > Duration::zero()) {
-    hang_guard_.emplace(loop_, plan_, *attempt_, *logs_, [this](const std::string& text) { say(text); });
+    hang_guard_.emplace(loop_, plan_, *attempt_, *logs_, sink());
   }
   if (plan_.start_timeout.value > Duration::zero()) {
     start_timeout_ = loop_.after(plan_.start_timeout.value, [this] { check_connected(); });
@@ -176,7 +178,7 @@ void NodeLauncher::make_folders() {
     folders_.forget_run();
   }
   const bool has_to_log = WorkerOutput::workers_write_files(plan_.output, node());
-  if (const std::string refusal = folders_.make(has_to_log); !refusal.empty()) warn(refusal);
+  if (const std::string refusal = folders_.make(has_to_log); !refusal.empty()) sink().warn(refusal);
   if (folders_.logs() == nullptr) logs_->do_without_files();
   if (!is_removed) return;
   run_told_ = false;
@@ -207,7 +209,7 @@ void NodeLauncher::attempt_not_started(const StartFailure& failure, int number) 
 }
 
 void NodeLauncher::no_further_attempt(const std::string& why) {
-  warn("no further attempt can start: " + why);
+  sink().warn("no further attempt can start: " + why);
   conclude();
 }
 
@@ -231,7 +233,7 @@ void NodeLauncher::tell_start() const {
 void NodeLauncher::check_network() {
   const Membership membership = job_ ? job_->membership() : sole_membership(plan_, store_->port());
   const std::string problem = horovod_network_problem(membership, facts_.start.environment);
-  if (!problem.empty()) warn(problem);
+  if (!problem.empty()) sink().warn(problem);
 }
 
 /// Programs may open more connections than one a worker, or close theirs; too few altogether means that some never
@@ -274,13 +276,12 @@ void NodeLauncher::tell_missing_liblrun() {
       "'{}' is carried out by liblrun, and no step of it was seen: the program may have trained {}; with '--liblrun' "
       "nobody looks",
       as_written(plan_.strategy), way_without_liblrun(plan_.strategy.value));
-  say(message_line(Severity::kWarning, text, takes_colour(STDERR_FILENO)));
+  sink().message_of_job(Severity::kWarning, text);
 }
 
 void NodeLauncher::tell_waiting() {
   if (concluding_ || !job_->waits()) return;
-  say_of_job(message_line(Severity::kNote, waiting_in_words(job_->membership(), plan_.is_of_one_rank),
-                          takes_colour(STDERR_FILENO)));
+  print_of_job(message_line(Severity::kNote, waiting_in_words(job_->membership(), plan_.is_of_one_rank), colour()));
 }
 
 /// \param final  no attempt may follow
@@ -308,7 +309,7 @@ void NodeLauncher::attempt_judged(const Verdict& verdict, bool final) {
     events_.restarting(last_choice_.history.used, last_choice_.delay);
   }
   const bool said = reporter_.take_told_stop();
-  say_of_job(restart_text(verdict, last_choice_, rules.most, said, takes_colour(STDERR_FILENO)));
+  print_of_job(restart_text(verdict, last_choice_, rules.most, said, colour()));
   supervisor.back_off(
       last_choice_.delay,
       [this] {

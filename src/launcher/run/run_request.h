@@ -4,6 +4,7 @@
 #include "cluster/allocation.h"
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
+#include "run/launch.h"
 
 namespace lrun::launcher {
 
@@ -15,6 +16,6 @@ void check_for_all_nodes(const LaunchRequest& request, const Environment& of_wor
 /// with `environment`: that of the workers.
 /// \return the exit code of lrun. \throws as launch().
 int run_request(const LaunchRequest& request, const Allocation& allocation, const Environment& own,
-                const Environment& of_workers);
+                const Environment& of_workers, const LauncherOutput& output);
 
 }  // namespace lrun::launcher

@@ -12,7 +12,6 @@
 #include "base/nanoseconds.h"
 #include "base/shortened.h"
 #include "rendezvous/job.h"
-#include "report/diagnostics.h"
 #include "run/join_job.h"
 #include "verdict/job_report.h"
 #include "verdict/job_verdict.h"
@@ -30,8 +29,9 @@ constexpr int kNoNode = -2;  // whatever is told came from another one
 /// One that only speaks.
 class Farewell {
  public:
-  Farewell(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment)
-      : job_(loop_, impatient(*plan.rendezvous), record, gather_reports, kMostMembers, job_secret(environment),
+  Farewell(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment, MessageSink& sink)
+      : sink_(sink),
+        job_(loop_, impatient(*plan.rendezvous), record, gather_reports, kMostMembers, job_secret(environment),
              etcd_user(environment)) {}
 
   void run() {
@@ -45,9 +45,8 @@ class Farewell {
          .resize = [](const std::string&, const std::string&) {},
          .over = [this](const std::string&) { loop_.stop(); },
          .ended = [this](const std::string&) { loop_.stop(); }});
-    const EventLoop::Timer note = loop_.after(kQuiet, [] {
-      say(Severity::kNote,
-          fmt::format("the other nodes are told, where they come within {}", format_duration(kPatience)));
+    const EventLoop::Timer note = loop_.after(kQuiet, [this] {
+      sink_.note(fmt::format("the other nodes are told, where they come within {}", format_duration(kPatience)));
     });
     {
       const EventLoop::Timer limit = loop_.after(kPatience, [this] { loop_.stop(); });
@@ -68,6 +67,7 @@ class Farewell {
     return plan;
   }
 
+  MessageSink& sink_;
   EventLoop loop_;
   Job job_;
 };
@@ -88,10 +88,10 @@ Verdict failure_of_another_node(const std::string& report) {
   return judge_job(job_report_from_json(report).value_or(JobReport{.is_incomplete = true}), kNoNode, std::nullopt);
 }
 
-void tell_failure(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment) {
+void tell_failure(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment, MessageSink& sink) {
   ::signal(SIGPIPE, SIG_IGN);
   try {
-    Farewell(plan, record, environment).run();
+    Farewell(plan, record, environment, sink).run();
   } catch (const std::exception&) {  // the port is taken, descriptors ran out: our own end has been told
   }
 }

@@ -5,6 +5,7 @@
 #include "base/environment.h"
 #include "plan/launch_plan.h"
 #include "rendezvous/join_record.h"
+#include "report/message_sink.h"
 #include "verdict/judge.h"
 
 namespace lrun::launcher {
@@ -21,6 +22,6 @@ Verdict failure_of_another_node(const std::string& report);
 /// node's part, for as long as they may take to come, at most some seconds. Whatever keeps it from that is let be. For
 /// before anything is started, with nobody's signals blocked.
 /// \param record  described
-void tell_failure(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment);
+void tell_failure(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment, MessageSink& sink);
 
 }  // namespace lrun::launcher

@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "report/diagnostics.h"
-
 namespace lrun::launcher {
 namespace {
 
@@ -17,14 +15,14 @@ void signal_guard(const Guard& guard, int number) {
 
 }  // namespace
 
-StopWithSrun::StopWithSrun(EventLoop& loop, const Environment& environment, const Guard& guard)
-    : loop_(loop), guard_(guard) {
+StopWithSrun::StopWithSrun(EventLoop& loop, const Environment& environment, const Guard& guard, MessageSink& sink)
+    : loop_(loop), guard_(guard), sink_(sink) {
   std::optional<SrunPlace> place = srun_place(environment);
   if (place) watch_.emplace(loop_, std::move(*place), [this] { end(); });
 }
 
 void StopWithSrun::end() {
-  say(Severity::kError, "srun, through which this launcher was started, is gone: nothing goes on without it");
+  sink_.error("srun, through which this launcher was started, is gone: nothing goes on without it");
   kill_ = loop_.after(kToObeySrun, [this] { signal_guard(guard_, SIGKILL); });
   signal_guard(guard_, SIGHUP);
 }

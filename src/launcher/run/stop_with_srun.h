@@ -6,6 +6,7 @@
 #include "base/event_loop.h"
 #include "process/guard.h"
 #include "remote/srun_watch.h"
+#include "report/message_sink.h"
 
 namespace lrun::launcher {
 
@@ -14,13 +15,14 @@ namespace lrun::launcher {
 class StopWithSrun {
  public:
   /// Everything must outlive this.
-  StopWithSrun(EventLoop& loop, const Environment& environment, const Guard& guard);
+  StopWithSrun(EventLoop& loop, const Environment& environment, const Guard& guard, MessageSink& sink);
 
  private:
   void end();
 
   EventLoop& loop_;
   const Guard& guard_;
+  MessageSink& sink_;
   EventLoop::Timer kill_;
   std::optional<SrunWatch> watch_;
 };
