@@ -22,6 +22,8 @@ struct NamedTensor {
 };
 
 namespace detail {
+class GradientSyncState;
+
 /// Each tensor once. LibTorch's Module::parameters() has a tied parameter for each module that registered it, and an
 /// optimizer would update it as often.
 LRUN_EXPORT std::vector<at::Tensor> distinct(std::vector<at::Tensor> tensors);
@@ -55,13 +57,11 @@ struct GradientSyncOptions {
   bool static_graph = false;
 };
 
-class GradientSyncState;
-
 /// While it lives, backward() only accumulates gradients on this rank. The next backward() after it averages all that
 /// was accumulated. Guards may nest.
 class LRUN_EXPORT NoSyncGuard {
  public:
-  explicit NoSyncGuard(std::shared_ptr<GradientSyncState> state);
+  explicit NoSyncGuard(std::shared_ptr<detail::GradientSyncState> state);
   NoSyncGuard(NoSyncGuard&& other) noexcept;
   NoSyncGuard& operator=(NoSyncGuard&&) = delete;
   NoSyncGuard(const NoSyncGuard&) = delete;
@@ -70,7 +70,7 @@ class LRUN_EXPORT NoSyncGuard {
 
  private:
   // Shared with the GradientSync, which may be destroyed first.
-  std::shared_ptr<GradientSyncState> state_;
+  std::shared_ptr<detail::GradientSyncState> state_;
 };
 
 /// Averages gradients over all ranks while backward() runs.
@@ -160,7 +160,7 @@ class LRUN_EXPORT GradientSync {
 
  private:
   // Shared with the hooks inside the autograd graph, which can outlive this object.
-  std::shared_ptr<GradientSyncState> state_;
+  std::shared_ptr<detail::GradientSyncState> state_;
 };
 
 }  // namespace lrun

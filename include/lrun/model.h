@@ -24,7 +24,10 @@ class Module;
 namespace lrun {
 
 class Collectives;
+
+namespace detail {
 class ModulePlacement;
+}
 
 /// How a module is wrapped.
 struct WrapOptions {
@@ -93,7 +96,7 @@ class LRUN_EXPORT ReplicatedModule final : public Strategy {
   // Owned together with the user, who keeps using the module beside the wrapper.
   std::shared_ptr<torch::nn::Module> module_;
   std::unique_ptr<BufferBroadcast> buffers_;
-  std::unique_ptr<ModulePlacement> placement_;  // of parameters and buffers
+  std::unique_ptr<detail::ModulePlacement> placement_;  // of parameters and buffers
   std::vector<NamedTensor> parameters_;         // as they were wrapped
   GradientSync gradient_sync_;
   bool broadcast_buffers_;

@@ -21,7 +21,9 @@ class Module;
 
 namespace lrun {
 
+namespace detail {
 class ReplicaGroup;
+}
 
 /// Makes one more module of the same kind: its values do not matter, its parameters and buffers are set afterwards.
 using ModuleMaker = std::function<std::shared_ptr<torch::nn::Module>()>;
@@ -87,7 +89,7 @@ class LRUN_EXPORT Replicas {
 
   /// From now on parameters, buffers and gradients travel through the group, where their memory lies alike on all
   /// devices. Null: by copies, as at first. \pre its devices are these.
-  void exchange_through(std::unique_ptr<ReplicaGroup> group);
+  void exchange_through(std::unique_ptr<detail::ReplicaGroup> group);
 
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] at::Device device(std::size_t index) const;

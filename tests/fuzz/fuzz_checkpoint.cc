@@ -8,7 +8,7 @@
 #include "runtime/checkpoint/format.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace lrun;
+  using namespace lrun::detail;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const auto decoded = decode_checkpoint_header(bytes, size);
   if (const auto* header = std::get_if<CheckpointHeader>(&decoded)) {

@@ -13,13 +13,13 @@
 namespace lrun {
 
 void write_checkpoint(const std::filesystem::path& path, std::string_view content, std::uint64_t step) {
-  CheckpointHeader header;
+  detail::CheckpointHeader header;
   header.step = step;
-  write_checkpoint_file(replaceable_file(path), header, content);
+  detail::write_checkpoint_file(detail::replaceable_file(path), header, content);
 }
 
 void require_checkpoint_path(const std::filesystem::path& path) {
-  const std::filesystem::path file = replaceable_file(path);
+  const std::filesystem::path file = detail::replaceable_file(path);
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
   int error = ::access(folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
   if (!path.has_filename()) error = EISDIR;
@@ -27,9 +27,9 @@ void require_checkpoint_path(const std::filesystem::path& path) {
 }
 
 std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
-  auto file = read_checkpoint_file(path);
+  auto file = detail::read_checkpoint_file(path);
   if (!file) return std::nullopt;
-  if (file->header.kind != CheckpointKind::kWhole) {
+  if (file->header.kind != detail::CheckpointKind::kWhole) {
     throw CheckpointError("checkpoint '" + path.string() + "' cannot be used: it is a part of a sharded checkpoint");
   }
   return Checkpoint{file->header.step, std::move(file->content)};
@@ -38,20 +38,20 @@ std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
 namespace {
 
 std::optional<Checkpoint> find_checkpoint(Session& session, const std::filesystem::path& path) {
-  const auto is_folder = share_from_rank_zero(session, [&]() -> std::optional<Shared> {
+  const auto is_folder = detail::share_from_rank_zero(session, [&]() -> std::optional<detail::Shared> {
     std::error_code unknown;
     if (!std::filesystem::is_directory(path, unknown)) return std::nullopt;
-    return Shared();
+    return detail::Shared();
   });
   if (is_folder) {
-    const auto newest = find_newest_checkpoint(session, path, true, warn_on_stderr);
+    const auto newest = detail::find_newest_checkpoint(session, path, true, detail::warn_on_stderr);
     if (!newest) return std::nullopt;
-    return Checkpoint{newest->step, load_whole_checkpoint(session, path, newest->step)};
+    return Checkpoint{newest->step, detail::load_whole_checkpoint(session, path, newest->step)};
   }
-  auto found = share_from_rank_zero(session, [&]() -> std::optional<Shared> {
+  auto found = detail::share_from_rank_zero(session, [&]() -> std::optional<detail::Shared> {
     auto checkpoint = read_checkpoint(path);
     if (!checkpoint) return std::nullopt;
-    return Shared{checkpoint->step, std::move(checkpoint->content)};
+    return detail::Shared{checkpoint->step, std::move(checkpoint->content)};
   });
   if (!found) return std::nullopt;
   return Checkpoint{found->number, std::move(found->bytes)};
@@ -63,7 +63,7 @@ std::optional<Checkpoint> load_checkpoint(Session& session, const std::filesyste
   auto checkpoint = find_checkpoint(session, path);
   const bool was_asked_for = !session.world().resume_path.empty() && path == session.world().resume_path;
   if (!checkpoint && was_asked_for && session.is_rank_zero()) {
-    warn_on_stderr("LRUN_RESUME names '" + path.string() + "', where no checkpoint is to go on from");
+    detail::warn_on_stderr("LRUN_RESUME names '" + path.string() + "', where no checkpoint is to go on from");
   }
   return checkpoint;
 }

@@ -20,6 +20,11 @@
 namespace lrun {
 namespace {
 
+using detail::CheckpointHeader;
+using detail::CheckpointKind;
+using detail::CheckpointName;
+using detail::CheckpointPart;
+
 /// No two saves get the same, also not before and after a restart.
 std::uint64_t random_number() {
   std::random_device device;
@@ -61,7 +66,7 @@ void require_all_written(std::uint64_t step, const std::vector<PartReport>& repo
 std::string manifest_of(const std::vector<PartReport>& reports) {
   std::vector<CheckpointPart> parts;
   for (const auto& report : reports) parts.push_back(report.part);
-  return encode_checkpoint_parts(parts);
+  return detail::encode_checkpoint_parts(parts);
 }
 
 void make_folder(const std::filesystem::path& folder) {
@@ -77,7 +82,7 @@ class CheckpointFolder::State {
  public:
   State(Session& of_session, std::filesystem::path path, CheckpointFolderOptions with_options)
       : session(of_session), folder(std::move(path)), options(std::move(with_options)) {
-    if (!options.warn) options.warn = warn_on_stderr;
+    if (!options.warn) options.warn = detail::warn_on_stderr;
     make_folder(folder);
   }
 
@@ -86,16 +91,16 @@ class CheckpointFolder::State {
     CheckpointHeader header;
     header.step = step;
     header.save = random_number();
-    write_checkpoint_file(folder / spell(name), header, content);
-    prune_checkpoints(folder, name, 0, options.keep);
+    detail::write_checkpoint_file(folder / detail::spell(name), header, content);
+    detail::prune_checkpoints(folder, name, 0, options.keep);
   }
 
   void write_manifest(CheckpointHeader header, const std::vector<PartReport>& reports) const {
     const CheckpointName name{CheckpointKind::kManifest, header.step, 0, 0};
     header.kind = name.kind;
     header.part = 0;
-    write_checkpoint_file(folder / spell(name), header, manifest_of(reports));
-    prune_checkpoints(folder, name, header.parts, options.keep);
+    detail::write_checkpoint_file(folder / detail::spell(name), header, manifest_of(reports));
+    detail::prune_checkpoints(folder, name, header.parts, options.keep);
   }
 
   void wait() {
@@ -137,14 +142,14 @@ void CheckpointFolder::save_part(std::uint64_t step, std::string_view part) {
   CheckpointHeader header;
   header.kind = CheckpointKind::kPart;
   header.step = step;
-  header.save = share_from_rank_zero(state.session, [] { return Shared{random_number(), {}}; })->number;
+  header.save = detail::share_from_rank_zero(state.session, [] { return detail::Shared{random_number(), {}}; })->number;
   header.part = static_cast<std::uint32_t>(state.session.rank());
   header.parts = static_cast<std::uint32_t>(state.session.world_size());
   PartReport mine;
   std::exception_ptr failure;
   try {
-    const auto path = state.folder / spell({header.kind, step, header.part, header.parts});
-    const auto written = write_checkpoint_file(path, header, part);
+    const auto path = state.folder / detail::spell({header.kind, step, header.part, header.parts});
+    const auto written = detail::write_checkpoint_file(path, header, part);
     mine = {true, {written.content_size, written.content_checksum}};
   } catch (const std::system_error&) {
     failure = std::current_exception();  // the others wait below: they must hear of it
@@ -159,13 +164,13 @@ void CheckpointFolder::wait() { state_->wait(); }
 
 std::optional<FoundCheckpoint> CheckpointFolder::newest() {
   state_->settle();
-  return find_newest_checkpoint(state_->session, state_->folder, false, state_->options.warn);
+  return detail::find_newest_checkpoint(state_->session, state_->folder, false, state_->options.warn);
 }
 
 std::string CheckpointFolder::load(const FoundCheckpoint& checkpoint) {
   if (checkpoint.parts != 0) throw std::invalid_argument("a sharded checkpoint is loaded part by part");
   state_->settle();
-  return load_whole_checkpoint(state_->session, state_->folder, checkpoint.step);
+  return detail::load_whole_checkpoint(state_->session, state_->folder, checkpoint.step);
 }
 
 std::string CheckpointFolder::load_part(const FoundCheckpoint& checkpoint, int part) {
@@ -177,7 +182,7 @@ std::string CheckpointFolder::load_part(const FoundCheckpoint& checkpoint, int p
   expected.step = checkpoint.step;
   expected.part = static_cast<std::uint32_t>(part);
   expected.parts = static_cast<std::uint32_t>(checkpoint.parts);
-  return read_checkpoint_content(state_->folder / spell({expected.kind, expected.step, expected.part, expected.parts}),
+  return detail::read_checkpoint_content(state_->folder / detail::spell({expected.kind, expected.step, expected.part, expected.parts}),
                                  expected);
 }
 

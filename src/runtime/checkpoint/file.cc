@@ -14,7 +14,7 @@
 #include "base/crc32c.h"
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 20;
@@ -172,4 +172,4 @@ void sync_folder(const std::filesystem::path& folder) {
   if (::fsync(fd.get()) != 0) fail(errno, "sync", folder);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

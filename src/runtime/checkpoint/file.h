@@ -8,7 +8,7 @@
 
 #include "runtime/checkpoint/format.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Replaces `path` by a checkpoint file in one step: whoever opens it, at any time and after a power cut, finds what
 /// was there or the new file, never a part. Size and checksum of `content` are put into the header. \return the header
@@ -42,4 +42,4 @@ bool looks_like_checkpoint(const std::filesystem::path& path) noexcept;
 /// \throws std::system_error  names the folder.
 void sync_folder(const std::filesystem::path& folder);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -8,7 +8,7 @@
 
 #include "runtime/checkpoint/file.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 struct Entry {
@@ -97,4 +97,4 @@ void prune_checkpoints(const std::filesystem::path& folder, const CheckpointName
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -7,7 +7,7 @@
 
 #include "runtime/checkpoint/format.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The whole checkpoints and manifests of a folder, the latest step first; not opened. Empty when there is no folder.
 /// \throws std::system_error  the folder cannot be read.
@@ -21,4 +21,4 @@ std::vector<CheckpointName> list_checkpoints(const std::filesystem::path& folder
 void prune_checkpoints(const std::filesystem::path& folder, const CheckpointName& saved, std::uint32_t parts,
                        std::size_t keep);
 
-}  // namespace lrun
+}  // namespace lrun::detail

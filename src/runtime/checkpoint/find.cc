@@ -11,7 +11,7 @@
 #include "runtime/checkpoint/files_of_folder.h"
 #include "runtime/checkpoint/share.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using Warn = std::function<void(const std::string&)>;
@@ -168,4 +168,4 @@ std::string load_whole_checkpoint(Session& session, const std::filesystem::path&
 
 void warn_on_stderr(const std::string& text) { std::cerr << message_line(Severity::kWarning, text) << std::flush; }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -11,7 +11,7 @@
 
 #include "runtime/checkpoint/format.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The content of a checkpoint file whose header says what `expected` says of kind, step, part and parts.
 /// \throws lrun::CheckpointError  it is missing or bad; names it and says why.
@@ -28,4 +28,4 @@ std::string load_whole_checkpoint(Session& session, const std::filesystem::path&
 /// A warning of lrun on stderr.
 void warn_on_stderr(const std::string& text);
 
-}  // namespace lrun
+}  // namespace lrun::detail

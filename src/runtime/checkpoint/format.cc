@@ -5,7 +5,7 @@
 
 #include "base/crc32c.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr std::string_view kMark = "lrunckpt";
@@ -146,4 +146,4 @@ std::optional<CheckpointName> parse_checkpoint_name(std::string_view text) {
   return name;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What a file of a checkpoint holds.
 enum class CheckpointKind : std::uint32_t {
@@ -79,4 +79,4 @@ std::string spell(const CheckpointName& name);
 /// Nothing for a name that spell() does not make.
 std::optional<CheckpointName> parse_checkpoint_name(std::string_view name);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <exception>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 enum Outcome : std::int64_t { kNothing, kFound, kFailed };
@@ -57,4 +57,4 @@ std::optional<Shared> share_from_rank_zero(Session& session, const std::function
   return shared;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

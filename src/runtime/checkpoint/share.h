@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What rank 0 found out.
 struct Shared {
@@ -19,4 +19,4 @@ struct Shared {
 /// \throws lrun::CheckpointError  on all ranks: `find` threw; the same text.
 std::optional<Shared> share_from_rank_zero(Session& session, const std::function<std::optional<Shared>()>& find);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -15,7 +15,7 @@
 #include "runtime/collectives/bootstrap/store_client.h"
 #include "runtime/collectives/common/call_log.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// The folder that this code was loaded from, with a slash; empty when unknown.
@@ -143,4 +143,4 @@ std::unique_ptr<ReplicaLink> make_replica_link(const std::vector<at::Device>& de
   return std::unique_ptr<ReplicaLink>(make(&devices));
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

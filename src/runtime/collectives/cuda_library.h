@@ -15,7 +15,7 @@
 #include "runtime/collectives/common/failure.h"
 #include "runtime/collectives/common/replica_link.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What liblrun does for a group of liblrun_cuda.so: everything that needs the store or other processes.
 struct CudaGroup {
@@ -56,4 +56,4 @@ inline constexpr char kReplicaLinkEntryPoint[] = "lrun_cuda_make_replica_link_v1
 std::unique_ptr<Collectives> make_with_cuda(const GroupOptions& options);
 std::unique_ptr<ReplicaLink> make_replica_link(const std::vector<at::Device>& devices);
 
-}  // namespace lrun
+}  // namespace lrun::detail

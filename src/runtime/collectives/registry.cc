@@ -16,7 +16,7 @@
 #include "runtime/collectives/shm/collectives.h"
 #include "runtime/collectives/single.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using Maker = std::unique_ptr<Collectives> (*)(const GroupOptions& options);
@@ -80,4 +80,4 @@ std::unique_ptr<Collectives> make_collectives(const std::string& name, const Gro
                     "': " + (nearest ? "did you mean '" + *nearest + "'?" : "it is one of " + join_words(names)));
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -7,7 +7,7 @@
 
 #include "runtime/collectives/bootstrap/group_options.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Makes this rank's part of a group by the backend's name. Collective.
 ///
@@ -24,4 +24,4 @@ namespace lrun {
 /// \throws CollectiveTimeout, Error  the ranks do not meet.
 std::unique_ptr<Collectives> make_collectives(const std::string& name, const GroupOptions& options);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -12,7 +12,7 @@
 #include "runtime/collectives/common/failure.h"
 #include "runtime/collectives/common/posted_collectives.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 class DoneWork final : public CollectiveWork {
@@ -75,4 +75,4 @@ std::unique_ptr<Collectives> make_single(std::chrono::milliseconds timeout) {
   return std::make_unique<SingleCollectives>(timeout);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

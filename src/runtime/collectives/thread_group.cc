@@ -18,7 +18,7 @@
 #include "runtime/collectives/common/perform.h"
 #include "runtime/collectives/common/posted_collectives.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// One operation of the group: what each rank posted under its sequence number.
@@ -91,7 +91,7 @@ std::shared_ptr<Operation> ThreadGroup::post(int rank, Post post) {
 void ThreadGroup::perform(Operation& operation) {
   std::optional<Failure> failure = find_mismatch(operation.posts, operation.sequence);
   try {
-    if (!failure) lrun::perform(operation.posts);
+    if (!failure) detail::perform(operation.posts);
   } catch (const std::exception& error) {  // the others wait for this rank
     const Call::Operation kind = operation.posts[0]->call.operation;
     failure = Failure{Failure::Kind::kOther, name_call(kind, operation.sequence) + ": " + error.what()};
@@ -210,13 +210,16 @@ class ThreadCollectives final : public PostedCollectives {
 };
 
 }  // namespace
+}  // namespace lrun::detail
+
+namespace lrun {
 
 std::vector<std::unique_ptr<Collectives>> make_thread_group(int world_size, const ThreadGroupOptions& options) {
   if (world_size < 1) throw std::invalid_argument("a group of " + std::to_string(world_size) + " threads");
   if (options.timeout.count() < 1) throw std::invalid_argument("the timeout of a group has to be more than 0 ms");
-  const auto group = std::make_shared<ThreadGroup>(world_size, std::min(options.timeout, kLongestTimeout));
+  const auto group = std::make_shared<detail::ThreadGroup>(world_size, std::min(options.timeout, detail::kLongestTimeout));
   std::vector<std::unique_ptr<Collectives>> ranks;
-  for (int rank = 0; rank < world_size; ++rank) ranks.push_back(std::make_unique<ThreadCollectives>(group, rank));
+  for (int rank = 0; rank < world_size; ++rank) ranks.push_back(std::make_unique<detail::ThreadCollectives>(group, rank));
   return ranks;
 }
 

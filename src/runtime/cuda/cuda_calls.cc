@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <lrun/error.h>
 
-namespace lrun {
+namespace lrun::detail {
 
 void check_cuda(cudaError_t result, const std::string& call) {
   if (result == cudaSuccess) return;
@@ -28,4 +28,4 @@ void require_cuda() {
                     (reason == nullptr ? "no reason given" : reason) + ")");
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

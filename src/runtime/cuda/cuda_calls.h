@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// A CUDA or NCCL call that failed. \throws lrun::Error  with the call and its reason, unless it succeeded.
 void check_cuda(cudaError_t result, const std::string& call);
@@ -16,4 +16,4 @@ void check_nccl(ncclResult_t result, const std::string& call);
 /// \throws Unsupported  no GPU that CUDA can use; the library does not load.
 void require_cuda();
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -6,14 +6,14 @@
 
 extern "C" {
 
-LRUN_EXPORT lrun::Collectives* lrun_cuda_make_collectives_v2(const lrun::CudaGroup* group);
-LRUN_EXPORT lrun::ReplicaLink* lrun_cuda_make_replica_link_v1(const std::vector<at::Device>* devices);
+LRUN_EXPORT lrun::Collectives* lrun_cuda_make_collectives_v2(const lrun::detail::CudaGroup* group);
+LRUN_EXPORT lrun::detail::ReplicaLink* lrun_cuda_make_replica_link_v1(const std::vector<at::Device>* devices);
 
-lrun::Collectives* lrun_cuda_make_collectives_v2(const lrun::CudaGroup* group) {
-  return lrun::make_nccl(*group).release();
+lrun::Collectives* lrun_cuda_make_collectives_v2(const lrun::detail::CudaGroup* group) {
+  return lrun::detail::make_nccl(*group).release();
 }
 
-lrun::ReplicaLink* lrun_cuda_make_replica_link_v1(const std::vector<at::Device>* devices) {
-  return lrun::make_nccl_replicas(*devices).release();
+lrun::detail::ReplicaLink* lrun_cuda_make_replica_link_v1(const std::vector<at::Device>* devices) {
+  return lrun::detail::make_nccl_replicas(*devices).release();
 }
 }

@@ -27,7 +27,7 @@
 #include "runtime/cuda/nccl_types.h"
 #include "runtime/cuda/stream_mark.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -347,4 +347,4 @@ std::unique_ptr<Collectives> make_nccl(const CudaGroup& group) {
   return std::make_unique<NcclCollectives>(group);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

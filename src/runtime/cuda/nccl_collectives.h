@@ -6,7 +6,7 @@
 
 #include "runtime/collectives/cuda_library.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Collectives named 'nccl', of processes with a GPU each: the current device of the thread that makes them. Operations
 /// run on a stream of their own, after what the caller's current stream holds; wait() makes that stream wait, not the
@@ -18,4 +18,4 @@ namespace lrun {
 /// \throws Unsupported  no GPU that CUDA can use; LibTorch's CUDA library does not load. \throws as make_collectives().
 std::unique_ptr<Collectives> make_nccl(const CudaGroup& group);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -9,7 +9,7 @@
 #include "runtime/collectives/bootstrap/backoff.h"
 #include "runtime/cuda/cuda_calls.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
@@ -110,4 +110,4 @@ void NcclCommunicator::abort() noexcept {
   communicator_ = nullptr;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "runtime/collectives/cuda_library.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// This rank's end of a non-blocking NCCL communicator: no call of it waits without a deadline.
 ///
@@ -42,4 +42,4 @@ class NcclCommunicator {
   ncclComm_t communicator_ = nullptr;  // null once aborted
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

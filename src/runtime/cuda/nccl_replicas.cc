@@ -18,7 +18,7 @@
 #include "runtime/cuda/nccl_types.h"
 #include "runtime/cuda/stream_mark.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 class NcclReplicas final : public ReplicaLink {
@@ -184,4 +184,4 @@ std::unique_ptr<ReplicaLink> make_nccl_replicas(const std::vector<at::Device>& d
   return std::make_unique<NcclReplicas>(devices);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

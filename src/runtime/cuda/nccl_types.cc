@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace lrun {
+namespace lrun::detail {
 
 ncclDataType_t type_of(const at::Tensor& tensor) {
   switch (tensor.scalar_type()) {
@@ -41,4 +41,4 @@ ncclRedOp_t operation_of(const at::Tensor& tensor, ReduceOp op) {
   throw std::invalid_argument("unknown reduction");
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

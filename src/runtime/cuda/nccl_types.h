@@ -4,7 +4,7 @@
 #include <lrun/collectives.h>
 #include <nccl.h>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What NCCL calls a tensor's dtype. \throws std::invalid_argument  one that cannot be reduced.
 ncclDataType_t type_of(const at::Tensor& tensor);
@@ -12,4 +12,4 @@ ncclDataType_t type_of(const at::Tensor& tensor);
 /// \throws std::invalid_argument  the average of integers.
 ncclRedOp_t operation_of(const at::Tensor& tensor, ReduceOp op);
 
-}  // namespace lrun
+}  // namespace lrun::detail

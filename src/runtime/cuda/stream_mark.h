@@ -6,7 +6,7 @@
 
 #include "runtime/cuda/cuda_calls.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// A mark in a stream, once it is recorded. Shared by those who wait for it and the watchdog.
 class Mark {
@@ -36,4 +36,4 @@ class Mark {
   std::atomic<bool> recorded_{false};
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -12,6 +12,8 @@
 namespace lrun {
 namespace {
 
+using detail::SplitMix64;
+
 /// Epochs get unrelated streams: neighbouring states of SplitMix64 would give the same numbers shifted by one.
 SplitMix64 generator_of(std::uint64_t seed, std::size_t epoch) {
   return SplitMix64(SplitMix64(SplitMix64(seed).next() + epoch).next());

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. Its own, because
 /// std::shuffle and the distributions of <random> differ between standard libraries.
@@ -29,4 +29,4 @@ class SplitMix64 {
   std::uint64_t state_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

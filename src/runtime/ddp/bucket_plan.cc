@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr std::int64_t kAlignmentBytes = 64;
@@ -88,4 +88,4 @@ bool follows(const std::vector<PlannedBucket>& plan, const ArrivalOrder& order) 
   return true;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What the plan needs to know of one parameter.
 struct BucketItem {
@@ -56,4 +56,4 @@ std::vector<PlannedBucket> plan_buckets(const std::vector<BucketItem>& items, co
 /// reduction begin sooner.
 bool follows(const std::vector<PlannedBucket>& plan, const ArrivalOrder& order);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-namespace lrun {
+namespace lrun::detail {
 
 std::vector<NamedTensor> distinct(std::vector<NamedTensor> tensors) {
   std::unordered_set<const at::TensorImpl*> seen;
@@ -18,13 +18,13 @@ std::vector<NamedTensor> distinct(std::vector<NamedTensor> tensors) {
   return tensors;
 }
 
-std::vector<at::Tensor> detail::distinct(std::vector<at::Tensor> tensors) {
+std::vector<at::Tensor> distinct(std::vector<at::Tensor> tensors) {
   std::unordered_set<const at::TensorImpl*> seen;
   std::erase_if(tensors, [&](const at::Tensor& tensor) { return !seen.insert(tensor.unsafeGetTensorImpl()).second; });
   return tensors;
 }
 
-std::vector<torch::optim::OptimizerParamGroup> detail::distinct(std::vector<torch::optim::OptimizerParamGroup> groups) {
+std::vector<torch::optim::OptimizerParamGroup> distinct(std::vector<torch::optim::OptimizerParamGroup> groups) {
   std::unordered_map<const at::TensorImpl*, std::size_t> group_of;
   for (std::size_t group = 0; group < groups.size(); ++group) {
     groups[group].params() = distinct(std::move(groups[group].params()));
@@ -40,4 +40,4 @@ std::vector<torch::optim::OptimizerParamGroup> detail::distinct(std::vector<torc
   return groups;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

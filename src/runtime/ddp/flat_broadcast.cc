@@ -5,7 +5,7 @@
 
 #include <unordered_set>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr std::int64_t kPieceAlignment = 16;  // the widest dtype, complex double
@@ -54,4 +54,4 @@ void FlatBroadcast::run_chunk(const Chunk& chunk, Collectives& collectives, int 
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

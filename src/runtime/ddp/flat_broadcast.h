@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Sends one rank's tensors to all, packed as bytes into few broadcasts: any dtypes, shapes and layouts, on one device.
 /// A value of plans: the packing is decided once, and run() may be called again and again.
@@ -34,4 +34,4 @@ class FlatBroadcast {
   std::vector<Chunk> chunks_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdlib>
 
-namespace lrun {
+namespace lrun::detail {
 
 void keep_freed_memory() {
 #ifdef __GLIBC__
@@ -17,4 +17,4 @@ void keep_freed_memory() {
 #endif
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

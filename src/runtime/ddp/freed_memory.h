@@ -1,6 +1,6 @@
 #pragma once
 
-namespace lrun {
+namespace lrun::detail {
 
 /// From now on memory that is freed stays with this process, in pieces of up to 32 MiB: of the main thread up to 1 GiB,
 /// of any other up to 64 MiB a thread (a heap of glibc; of what goes beyond, whole heaps may still be given back).
@@ -10,4 +10,4 @@ namespace lrun {
 /// Threads: any.
 void keep_freed_memory();
 
-}  // namespace lrun
+}  // namespace lrun::detail

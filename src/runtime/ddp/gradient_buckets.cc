@@ -10,7 +10,7 @@
 #include "runtime/collectives/common/bucket_tag.h"
 #include "runtime/ddp/gradient_layout.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 BucketLimits limits_of(const GradientSyncOptions& options) {
@@ -120,7 +120,7 @@ void GradientBuckets::refuse_foreign_gradient(std::size_t index) const {
 }
 
 void GradientBuckets::refuse_other_form(std::size_t index) const {
-  lrun::refuse_other_form(slots_[index].parameter, slots_[index].place.view);
+  detail::refuse_other_form(slots_[index].parameter, slots_[index].place.view);
 }
 
 void GradientBuckets::arrive(std::size_t index) {
@@ -224,4 +224,4 @@ std::vector<at::Tensor> GradientBuckets::flat() const {
   return result;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -14,7 +14,7 @@
 
 #include "runtime/ddp/bucket_plan.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The flat buckets of a model's gradients and their reduction, one pass after the other. In a pass each gradient
 /// either arrives or is completed, once; a bucket is posted when all of its own have, and all buckets before it are
@@ -107,4 +107,4 @@ class GradientBuckets {
   bool order_is_settled_ = false;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

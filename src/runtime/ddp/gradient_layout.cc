@@ -9,7 +9,7 @@
 
 #include "runtime/ddp/distinct_tensors.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 std::string text_of(at::IntArrayRef sizes) {
@@ -101,4 +101,4 @@ at::ScalarType wire_type(WireFormat format, at::ScalarType dtype) {
   return format == WireFormat::kFloat16 ? at::kHalf : at::kBFloat16;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

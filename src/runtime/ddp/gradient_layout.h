@@ -9,7 +9,7 @@
 
 #include "runtime/ddp/bucket_plan.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What is to be averaged: frozen parameters left out, tied ones once.
 /// \throws std::invalid_argument, lrun::Unsupported  see GradientSync.
@@ -35,4 +35,4 @@ std::vector<double> numbers_of(const at::Tensor& flags);
 /// What gradients of `dtype` are sent as.
 at::ScalarType wire_type(WireFormat format, at::ScalarType dtype);
 
-}  // namespace lrun
+}  // namespace lrun::detail

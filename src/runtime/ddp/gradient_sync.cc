@@ -6,7 +6,7 @@
 
 namespace lrun {
 
-NoSyncGuard::NoSyncGuard(std::shared_ptr<GradientSyncState> state) : state_(std::move(state)) { state_->suspend(); }
+NoSyncGuard::NoSyncGuard(std::shared_ptr<detail::GradientSyncState> state) : state_(std::move(state)) { state_->suspend(); }
 
 NoSyncGuard::NoSyncGuard(NoSyncGuard&& other) noexcept = default;
 
@@ -15,7 +15,7 @@ NoSyncGuard::~NoSyncGuard() {
 }
 
 GradientSync::GradientSync(std::vector<NamedTensor> parameters, Collectives& collectives, GradientSyncOptions options)
-    : state_(std::make_shared<GradientSyncState>(std::move(parameters), collectives, options)) {
+    : state_(std::make_shared<detail::GradientSyncState>(std::move(parameters), collectives, options)) {
   state_->attach_hooks();
 }
 

@@ -16,7 +16,7 @@
 #include "runtime/ddp/distinct_tensors.h"
 #include "runtime/ddp/gradient_layout.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using torch::autograd::variable_list;
@@ -287,4 +287,4 @@ void GradientSyncState::abandon_pass() noexcept {
   ++pass_;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

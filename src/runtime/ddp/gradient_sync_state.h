@@ -20,7 +20,7 @@
 #include "runtime/ddp/parameter_claim.h"
 #include "runtime/ddp/training_checks.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What GradientSync's hooks work on.
 ///
@@ -88,4 +88,4 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
   bool graph_is_known_ = false;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

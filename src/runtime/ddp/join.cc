@@ -29,7 +29,7 @@ struct Join::State {
 
   Strategy& strategy;
   Collectives& collectives;
-  FlatBroadcast buffers;
+  detail::FlatBroadcast buffers;
   int newest_buffers = 0;  // the rank that has them
 };
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 std::string form_of(const at::Tensor& tensor) {
@@ -113,4 +113,4 @@ void require_same_model(const ModelDescription& mine, Collectives& collectives) 
   if (const auto difference = first_difference(models)) throw RankMismatch(*difference);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

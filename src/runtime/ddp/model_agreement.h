@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// One line a tensor: its kind and name, then what must agree: 'float32 [3, 4], trained'.
 struct TensorDescription {
@@ -28,4 +28,4 @@ std::optional<std::string> first_difference(const std::vector<ModelDescription>&
 /// \throws lrun::RankMismatch  the same text on every rank.
 void require_same_model(const ModelDescription& mine, Collectives& collectives);
 
-}  // namespace lrun
+}  // namespace lrun::detail

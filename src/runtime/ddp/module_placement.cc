@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-namespace lrun {
+namespace lrun::detail {
 
 ModulePlacement::ModulePlacement(const std::vector<at::Tensor>& tensors) {
   for (const at::Tensor& tensor : tensors) tensors_.push_back({tensor, tensor.device()});
@@ -16,4 +16,4 @@ void ModulePlacement::restore() const {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

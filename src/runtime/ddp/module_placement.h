@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The devices on which tensors of a module are, to bring them back there: Module::load() leaves each where the archive
 /// has it, and a program may have moved the module to save or to look at it.
@@ -25,4 +25,4 @@ class ModulePlacement {
   std::vector<Placed> tensors_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -102,7 +102,7 @@ std::string broadcast_bytes(std::string bytes, Collectives& collectives, int roo
 }  // namespace
 
 struct OptimizerShards::State {
-  explicit State(Collectives& group) : collectives(group), plan(empty_shard_plan(group.world_size())) {}
+  explicit State(Collectives& group) : collectives(group), plan(detail::empty_shard_plan(group.world_size())) {}
 
   /// Takes up the parameters that the optimizer got since. Collective when there are any.
   void extend_to(const torch::optim::Optimizer& optimizer);
@@ -111,9 +111,9 @@ struct OptimizerShards::State {
   }
 
   Collectives& collectives;
-  ShardPlan plan;
+  detail::ShardPlan plan;
   std::unordered_map<const at::TensorImpl*, int> owners;
-  std::vector<FlatBroadcast> broadcasts;  // one an owner and extension, so that all ranks send in the same order
+  std::vector<detail::FlatBroadcast> broadcasts;  // one an owner and extension, so that all ranks send in the same order
   std::vector<int> roots;                 // of the broadcasts
 };
 
@@ -128,9 +128,9 @@ void OptimizerShards::State::extend_to(const torch::optim::Optimizer& optimizer)
     }
   }
   if (added.empty()) return;
-  require_same_model(describe_model(added, {}), collectives);
+  detail::require_same_model(detail::describe_model(added, {}), collectives);
   std::size_t next = plan.owners.size();
-  plan = extend(std::move(plan), bytes);
+  plan = detail::extend(std::move(plan), bytes);
   std::vector<std::vector<at::Tensor>> shards(plan.bytes.size());
   for (const auto& [name, parameter] : added) {
     const int owner = plan.owners[next++];

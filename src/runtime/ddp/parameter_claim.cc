@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <unordered_set>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 struct Claimed {
@@ -43,4 +43,4 @@ void ParameterClaim::release() noexcept {
   tensors_.clear();
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

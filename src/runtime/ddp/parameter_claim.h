@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The right to put gradients of these parameters into buckets, held by one wrapped model of the process at a time: of
 /// two, each would take the gradient for a view of its own bucket, and average what the other has averaged.
@@ -26,4 +26,4 @@ class ParameterClaim {
   std::vector<at::Tensor> tensors_;  // kept alive, so that no other tensor takes the address that stands for one
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

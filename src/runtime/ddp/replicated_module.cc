@@ -21,7 +21,7 @@ template <class Dictionary>
 std::vector<NamedTensor> distinct_ones(const Dictionary& tensors) {
   std::vector<NamedTensor> result;
   for (const auto& item : tensors) result.push_back({item.key(), item.value()});
-  return distinct(std::move(result));
+  return detail::distinct(std::move(result));
 }
 
 std::vector<at::Tensor> tensors_of(const std::vector<NamedTensor>& named) {
@@ -42,8 +42,8 @@ std::vector<at::Tensor> all_tensors_of(const torch::nn::Module& module) {
 std::vector<NamedTensor> equalised_parameters(const torch::nn::Module& module, Collectives& collectives) {
   auto parameters = distinct_ones(module.named_parameters());
   const auto buffers = distinct_ones(module.named_buffers());
-  require_same_model(describe_model(parameters, buffers), collectives);
-  FlatBroadcast(all_tensors_of(module)).run(collectives);
+  detail::require_same_model(detail::describe_model(parameters, buffers), collectives);
+  detail::FlatBroadcast(all_tensors_of(module)).run(collectives);
   return parameters;
 }
 
@@ -72,7 +72,7 @@ class ReplicatedModule::BufferBroadcast {
   [[nodiscard]] const Collectives& collectives() const { return collectives_; }
 
  private:
-  FlatBroadcast plan_;
+  detail::FlatBroadcast plan_;
   Collectives& collectives_;
 };
 
@@ -80,7 +80,7 @@ ReplicatedModule::ReplicatedModule(std::shared_ptr<torch::nn::Module> module, Co
                                    const WrapOptions& options)
     : module_(std::move(module)),
       buffers_(std::make_unique<BufferBroadcast>(*module_, collectives)),
-      placement_(std::make_unique<ModulePlacement>(all_tensors_of(*module_))),
+      placement_(std::make_unique<detail::ModulePlacement>(all_tensors_of(*module_))),
       parameters_(equalised_parameters(*module_, collectives)),
       gradient_sync_(parameters_, collectives, options.gradients.value_or(GradientSyncOptions())),
       broadcast_buffers_(options.broadcast_buffers) {

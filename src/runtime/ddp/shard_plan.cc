@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <numeric>
 
-namespace lrun {
+namespace lrun::detail {
 
 ShardPlan empty_shard_plan(int world_size) {
   return {{}, std::vector<std::int64_t>(static_cast<std::size_t>(world_size), 0)};
@@ -24,4 +24,4 @@ ShardPlan extend(ShardPlan plan, const std::vector<std::int64_t>& bytes) {
   return plan;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

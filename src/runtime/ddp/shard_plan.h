@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Which rank keeps the optimizer state of which parameter: a value.
 struct ShardPlan {
@@ -21,4 +21,4 @@ ShardPlan extend(ShardPlan plan, const std::vector<std::int64_t>& bytes);
 /// A plan without parameters.
 ShardPlan empty_shard_plan(int world_size);
 
-}  // namespace lrun
+}  // namespace lrun::detail

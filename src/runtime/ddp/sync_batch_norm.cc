@@ -73,14 +73,14 @@ at::Tensor SyncBatchNormImpl::forward(const at::Tensor& input) {
   if (std::this_thread::get_id() != thread_) {
     throw Unsupported("SyncBatchNorm is called in another thread than wrapped it: under dp and ddp2 use BatchNorm");
   }
-  const GlobalStatistics statistics = global_statistics(input, *collectives_);
+  const detail::GlobalStatistics statistics = detail::global_statistics(input, *collectives_);
   if (statistics.count < 2) throw std::invalid_argument("batch normalisation needs two values a feature in training");
   {
     const at::NoGradGuard no_grad;
     follow(running_mean, statistics.mean, momentum);
     follow(running_var, statistics.variance * (statistics.count / (statistics.count - 1)), momentum);
   }
-  return normalise(input, weight, bias, statistics, options.eps(), *collectives_);
+  return detail::normalise(input, weight, bias, statistics, options.eps(), *collectives_);
 }
 
 void SyncBatchNormImpl::pretty_print(std::ostream& stream) const {

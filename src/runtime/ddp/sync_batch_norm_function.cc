@@ -7,7 +7,7 @@
 
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -112,4 +112,4 @@ at::Tensor normalise(const at::Tensor& input, const at::Tensor& weight, const at
                           c10::make_intrusive<GroupOfForward>(collectives));
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Mean and variance of each feature over the samples of all ranks.
 struct GlobalStatistics {
@@ -22,4 +22,4 @@ GlobalStatistics global_statistics(const at::Tensor& input, Collectives& collect
 at::Tensor normalise(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                      const GlobalStatistics& statistics, double eps, Collectives& collectives);
 
-}  // namespace lrun
+}  // namespace lrun::detail

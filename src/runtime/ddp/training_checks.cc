@@ -15,7 +15,7 @@
 #include "base/message.h"
 #include "base/nearest.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr double kDrift = 1e-3;  // of a parameter's largest element: more is no matter of rounding
@@ -213,4 +213,4 @@ std::exception_ptr in_step(const std::exception_ptr& failure, std::int64_t step)
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

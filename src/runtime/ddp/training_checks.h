@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The guards of one wrapped module. Steps count from 1: each is a backward() that averages gradients.
 /// Threads: one at a time; operations are collective in the order of the group's others.
@@ -71,4 +71,4 @@ class TrainingChecks {
 /// A failed collective operation, with what it means for the steps of this rank; anything else as it is.
 std::exception_ptr in_step(const std::exception_ptr& failure, std::int64_t step);
 
-}  // namespace lrun
+}  // namespace lrun::detail

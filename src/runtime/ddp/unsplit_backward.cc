@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using torch::autograd::variable_list;
@@ -20,7 +20,7 @@ std::atomic<int> backwards_of_steps = 0;  // that run now
 }  // namespace
 
 UnsplitBackward::UnsplitBackward(const torch::nn::Module& module, std::size_t devices) {
-  for (const at::Tensor& parameter : detail::distinct(module.parameters())) {
+  for (const at::Tensor& parameter : distinct(module.parameters())) {
     if (!parameter.requires_grad()) continue;
     auto accumulator = torch::autograd::impl::grad_accumulator(parameter);
     const auto key = accumulator->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
@@ -45,7 +45,7 @@ UnsplitBackward::OfStep::OfStep() { ++backwards_of_steps; }
 
 UnsplitBackward::OfStep::~OfStep() { --backwards_of_steps; }
 
-Collectives& detail::one_device_a_rank(Collectives& collectives) {
+Collectives& one_device_a_rank(Collectives& collectives) {
   if (collectives.devices_of_rank() == 1) return collectives;
   throw Unsupported("DistributedDataParallel trains on one device, and this session splits each batch over " +
                     std::to_string(collectives.devices_of_rank()) +
@@ -53,4 +53,4 @@ Collectives& detail::one_device_a_rank(Collectives& collectives) {
                     "ddp");
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

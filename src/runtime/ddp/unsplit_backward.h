@@ -14,7 +14,7 @@ namespace torch::nn {
 class Module;
 }
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Refuses, while it lives, a backward() that reaches the module's parameters from outside of all training steps: the
 /// whole batch went through the module on its own device, and the devices beside it have nothing to do.
@@ -44,4 +44,4 @@ class UnsplitBackward {
   std::vector<std::pair<Accumulator, std::uintptr_t>> hooks_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -10,7 +10,7 @@
 
 #include "runtime/dp/replica_threads.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// Its ranks would meet in the step of part 0, and leave the other parts out without a word.
@@ -61,4 +61,4 @@ std::string describe_constructed_replicas(const torch::nn::Module& module) {
          "from torch::nn::Cloneable, or give WrapOptions::make_replica";
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -12,7 +12,7 @@
 #include "runtime/ddp/unsplit_backward.h"
 #include "runtime/dp/replica_group.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// dp and ddp2: the devices of this process share each batch; gradients are summed over them (the loss is one of the
 /// whole batch), then averaged over the ranks, of which dp has one and ddp2 one a node.
@@ -45,4 +45,4 @@ class DataParallel final : public Strategy {
 /// A warning: replicas that a default constructor made may differ from the module in what lrun does not see.
 std::string describe_constructed_replicas(const torch::nn::Module& module);
 
-}  // namespace lrun
+}  // namespace lrun::detail

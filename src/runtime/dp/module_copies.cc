@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// Making modules draws initial values that nobody uses: the program's random numbers are to be those of one device.
@@ -289,4 +289,4 @@ std::vector<ModuleCopies::Sum> ModuleCopies::take_gradients(ReplicaGroup* group)
   return sums;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

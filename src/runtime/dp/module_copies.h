@@ -13,7 +13,7 @@
 #include "runtime/dp/module_options.h"
 #include "runtime/dp/replica_group.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Copies of a module that follow it; what Replicas says of parameters, buffers, modes and gradients happens here.
 ///
@@ -68,4 +68,4 @@ class ModuleCopies {
   std::vector<Submodule> submodules_;  // of all copies, parents first
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

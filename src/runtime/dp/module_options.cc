@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 template <class Impl>
@@ -75,4 +75,4 @@ OptionsCopier options_copier(const torch::nn::Module& module) {
   return nullptr;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -4,7 +4,7 @@ namespace torch::nn {
 class Module;
 }
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Gives `copy` the options of `module`. \pre both are of the class that it was found for.
 using OptionsCopier = void (*)(const torch::nn::Module& module, torch::nn::Module& copy);
@@ -13,4 +13,4 @@ using OptionsCopier = void (*)(const torch::nn::Module& module, torch::nn::Modul
 /// all others.
 OptionsCopier options_copier(const torch::nn::Module& module);
 
-}  // namespace lrun
+}  // namespace lrun::detail

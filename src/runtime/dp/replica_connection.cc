@@ -6,7 +6,7 @@
 
 #include "runtime/collectives/bootstrap/group_options.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 bool are_for_nccl(const std::vector<at::Device>& devices, const std::string& backend) {
   const bool is_asked_for = backend == "nccl";
@@ -36,4 +36,4 @@ ReplicaConnection connect_replicas(const std::vector<at::Device>& devices, const
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -11,7 +11,7 @@
 
 #include "runtime/dp/replica_group.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// How replicas reach each other.
 struct ReplicaConnection {
@@ -33,4 +33,4 @@ using ReplicaLinkMaker = std::function<std::unique_ptr<ReplicaLink>(const std::v
 ReplicaConnection connect_replicas(const std::vector<at::Device>& devices, const std::string& backend,
                                    std::chrono::milliseconds timeout, const ReplicaLinkMaker& make);
 
-}  // namespace lrun
+}  // namespace lrun::detail

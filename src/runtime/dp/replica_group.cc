@@ -9,7 +9,7 @@
 #include "base/nearest.h"
 #include "runtime/collectives/bootstrap/backoff.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr std::int64_t kGroupBytes = std::int64_t{25} << 20;
@@ -194,4 +194,4 @@ void ReplicaGroup::expire() noexcept {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

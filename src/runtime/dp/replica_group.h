@@ -18,7 +18,7 @@
 #include "runtime/collectives/common/replica_link.h"
 #include "runtime/collectives/common/watchdog.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Tensors that belong together, one a replica, in their order.
 using ReplicaRow = std::vector<at::Tensor>;
@@ -78,4 +78,4 @@ class ReplicaGroup {
   Watchdog watchdog_;  // last: its thread uses the others
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -7,7 +7,7 @@
 
 #include "runtime/collectives/common/background_thread.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 thread_local bool runs_work = false;
@@ -89,4 +89,4 @@ void ReplicaThreads::serve(std::size_t index, int intra_op_threads) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

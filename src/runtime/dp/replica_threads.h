@@ -13,7 +13,7 @@ namespace at {
 class ThreadLocalState;
 }
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Threads that are kept: one for each index but 0, which the caller's runs.
 ///
@@ -55,4 +55,4 @@ class ReplicaThreads {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

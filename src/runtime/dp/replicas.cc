@@ -34,7 +34,7 @@ std::string text_of(const std::exception_ptr& failure) {
 }
 
 /// Adds slice `index` of `count`; small and scattered tensors are somebody's as a whole.
-void add_slice(const ModuleCopies::Sum& sum, std::size_t position, std::size_t index, std::size_t count) {
+void add_slice(const detail::ModuleCopies::Sum& sum, std::size_t position, std::size_t index, std::size_t count) {
   constexpr std::int64_t kSmall = 4096;
   const auto elements = sum.into.numel();
   const bool flat = sum.into.is_contiguous() && std::ranges::all_of(sum.gradients, [](const at::Tensor& gradient) {
@@ -81,7 +81,7 @@ class Replicas::State {
         threads(devices.size()) {
     for (auto& generator : generators) generator = at::make_generator<at::CPUGeneratorImpl>();
     for (const at::Device& device : devices) transfers.emplace_back(device);
-    if (std::ranges::count_if(devices, [](at::Device device) { return device.is_cpu(); }) > 1) keep_freed_memory();
+    if (std::ranges::count_if(devices, [](at::Device device) { return device.is_cpu(); }) > 1) detail::keep_freed_memory();
   }
 
   /// Where the backward of one part goes on: its output, and the leaf that stood for it in the gathered one.
@@ -95,11 +95,11 @@ class Replicas::State {
 
   const std::vector<at::Device> devices;
   std::vector<DeviceTransfer> transfers;
-  std::unique_ptr<ReplicaGroup> group;  // null: copies
-  ModuleCopies copies;
+  std::unique_ptr<detail::ReplicaGroup> group;  // null: copies
+  detail::ModuleCopies copies;
   std::vector<at::Generator> generators;  // of all replicas but the first
   std::vector<std::vector<Joint>> joints;
-  ReplicaThreads threads;  // last: they end first
+  detail::ReplicaThreads threads;  // last: they end first
 };
 
 /// On the device of the part, with its random numbers. A stream that is current belongs to a thread: what other threads
@@ -110,7 +110,7 @@ void Replicas::State::run(std::size_t parts, const std::function<void(std::size_
     const auto device = devices[index];
     const c10::MultiStreamGuard same_streams(streams);
     const c10::OptionalDeviceGuard guard(device.is_cpu() ? std::nullopt : std::optional(device));
-    std::optional<ThreadGenerator> generator;
+    std::optional<detail::ThreadGenerator> generator;
     if (index > 0 && device.is_cpu()) generator.emplace(generators[index - 1]);
     work(index);
   }));
@@ -134,7 +134,7 @@ Replicas::Replicas(std::shared_ptr<torch::nn::Module> module, std::vector<at::De
 
 Replicas::~Replicas() = default;
 
-void Replicas::exchange_through(std::unique_ptr<ReplicaGroup> group) { state_->group = std::move(group); }
+void Replicas::exchange_through(std::unique_ptr<detail::ReplicaGroup> group) { state_->group = std::move(group); }
 
 std::size_t Replicas::size() const { return state_->devices.size(); }
 
@@ -154,11 +154,11 @@ void Replicas::follow_module() {
 }
 
 void Replicas::run(std::size_t parts, const std::function<void(std::size_t)>& work) {
-  const std::uint64_t seed = draw_from_default_generator();
+  const std::uint64_t seed = detail::draw_from_default_generator();
   for (std::size_t index = 1; index < parts; ++index) {
     const at::Device device = state_->devices[index];
-    state_->generators[index - 1].set_current_seed(seed_of_stream(seed, index));
-    if (!device.is_cpu() && device != state_->devices.front()) seed_device(device, seed_of_stream(seed, index));
+    state_->generators[index - 1].set_current_seed(detail::seed_of_stream(seed, index));
+    if (!device.is_cpu() && device != state_->devices.front()) seed_device(device, detail::seed_of_stream(seed, index));
   }
   state_->joints.assign(parts, {});
   state_->run(parts, work);

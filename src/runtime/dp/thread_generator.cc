@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <mutex>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr c10::DispatchKey kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;  // no other user in a program
@@ -77,4 +77,4 @@ std::uint64_t seed_of_stream(std::uint64_t seed, std::uint64_t index) {
   return (bits ^ (bits >> 31)) >> 32;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// While it lives, LibTorch's operations on this thread that are given no random generator (dropout, rand, normal_, …)
 /// draw from this one instead of the default one, which all threads share. CPU only.
@@ -31,4 +31,4 @@ std::uint64_t draw_from_default_generator();
 /// The seed of stream `index` of `seed`: for CPU generators, which use 32 bits of it.
 std::uint64_t seed_of_stream(std::uint64_t seed, std::uint64_t index);
 
-}  // namespace lrun
+}  // namespace lrun::detail

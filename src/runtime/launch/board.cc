@@ -15,7 +15,7 @@
 
 #include "runtime/launch/whole_file_access.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr std::uint64_t kBoardMagic = 0x6472616f626c6e32;  // of this layout
@@ -112,4 +112,4 @@ std::string LaunchBoard::result() const {
   return bytes;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

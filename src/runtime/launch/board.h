@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Memory in which a launch and its ranks tell each other what no exit code tells. A memfd: it has no name, and goes
 /// with the last process that has it open.
@@ -47,4 +47,4 @@ class LaunchBoard {
   int history_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

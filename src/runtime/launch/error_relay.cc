@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <utility>
 
-namespace lrun {
+namespace lrun::detail {
 
 void ErrorRelay::write(std::string_view bytes) {
   const bool was_blocked = blocked();
@@ -28,4 +28,4 @@ void ErrorRelay::flush() {
   if (on_room_) on_room_();
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -7,7 +7,7 @@
 #include "base/console_descriptor.h"
 #include "base/event_loop.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The program's stderr, to which all ranks of a launch speak. Never blocks: what does not go at once waits here, and
 /// goes when there is room. When nobody is left who reads it, it swallows everything. One thread.
@@ -33,4 +33,4 @@ class ErrorRelay {
   std::function<void()> on_room_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

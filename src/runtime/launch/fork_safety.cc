@@ -15,7 +15,7 @@
 #include "process/fork_child.h"
 #include "runtime/launch/process_start.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// What a driver's library opens when a context is made, and only then; tools that just count GPUs do not.
@@ -70,4 +70,4 @@ ForkFacts fork_facts() {
   return facts;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What was done in a process that its forks would suffer from.
 struct ForkFacts {
@@ -20,4 +20,4 @@ std::string why_not_fork(const ForkFacts& facts);
 /// Of this process. Runs a small backward() in a fork of it, which takes milliseconds.
 ForkFacts fork_facts();
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 bool is_of_python() {
@@ -37,4 +37,4 @@ InterpreterFacts interpreter_facts() {
   return {std::filesystem::read_symlink("/proc/self/exe", error).string(), is_of_python()};
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

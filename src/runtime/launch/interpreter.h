@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What tells an interpreter that a person types into, from outside.
 struct InterpreterFacts {
@@ -22,4 +22,4 @@ bool is_interactive(const InterpreterFacts& facts);
 /// calls does.
 InterpreterFacts interpreter_facts();
 
-}  // namespace lrun
+}  // namespace lrun::detail

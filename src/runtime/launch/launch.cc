@@ -33,7 +33,7 @@
 #include "runtime/launch/returned_state.h"
 #include "runtime/launch/supervised_launch.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using RankFunction = std::function<c10::IValue()>;
@@ -215,7 +215,7 @@ class OneAtATime {
 
 }  // namespace
 
-c10::IValue detail::launch(const RankFunction& function, const LaunchOptions& options) {
+c10::IValue launch(const RankFunction& function, const LaunchOptions& options) {
   static PastLaunches& past = *new PastLaunches;  // never destroyed: exit handlers may launch, too
   end_where_exiting();
   const OneAtATime one;
@@ -233,4 +233,4 @@ c10::IValue detail::launch(const RankFunction& function, const LaunchOptions& op
   return in_place ? *std::move(in_place) : unpack(returned, options.module.get());
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -10,7 +10,7 @@
 #include "base/signal_names.h"
 #include "base/split.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr std::string_view kWhole = "end";  // the last line
@@ -119,4 +119,4 @@ WorkersFailed failure_of(const LaunchEnd& end) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -10,7 +10,7 @@
 #include "verdict/failure_record.h"
 #include "verdict/judge.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What a launch came to, as its supervisor tells it.
 struct LaunchEnd {
@@ -39,4 +39,4 @@ struct LaunchEnd {
 /// The exception for a launch that was no success. Pure.
 WorkersFailed failure_of(const LaunchEnd& end);
 
-}  // namespace lrun
+}  // namespace lrun::detail

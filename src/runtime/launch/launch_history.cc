@@ -10,7 +10,7 @@
 
 #include "runtime/launch/whole_file_access.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// In front of the bytes of a launch.
@@ -62,4 +62,4 @@ PastLaunch LaunchHistory::read_next() {
   return launch;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -5,7 +5,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What came of a launch of this program: what it returned, or what it threw.
 struct PastLaunch {
@@ -55,4 +55,4 @@ class LaunchHistory {
   std::uint64_t read_ = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

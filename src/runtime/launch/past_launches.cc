@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using Outcome = PastLaunch::Outcome;
@@ -114,4 +114,4 @@ std::string PastLaunches::replay(LaunchHistory& history) {
   return std::move(launch.bytes);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -5,7 +5,7 @@
 
 #include "runtime/launch/launch_history.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The launches of this program so far, for ranks that execute it again and come to them, too. One thread at a time.
 class PastLaunches {
@@ -32,4 +32,4 @@ class PastLaunches {
   std::string loss_;  // why one could not be kept; empty: all were
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -10,7 +10,7 @@
 #include "base/nearest.h"
 #include "base/numeric_address.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 bool has(const World::Variables& variables, std::string_view name) { return variables.find(name) != variables.end(); }
@@ -173,4 +173,4 @@ std::vector<std::pair<std::string, std::string>> rank_variables(const Placement&
   return variables;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

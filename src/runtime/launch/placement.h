@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// How a launch runs its function.
 enum class LaunchMethod { kInPlace, kSpawn, kFork };
@@ -54,4 +54,4 @@ inline constexpr std::array kOfParentOnly{std::string_view("TORCHELASTIC_ERROR_F
                                           std::string_view("LRUN_PROGRESS_FD"), std::string_view("SLURM_PROCID"),
                                           std::string_view("SLURM_LOCALID"), std::string_view("OMPI_COMM_WORLD_RANK")};
 
-}  // namespace lrun
+}  // namespace lrun::detail

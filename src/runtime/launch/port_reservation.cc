@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
@@ -27,4 +27,4 @@ PortReservation::PortReservation() : socket_(::socket(AF_INET, SOCK_STREAM | SOC
   port_ = ntohs(address.sin_port);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

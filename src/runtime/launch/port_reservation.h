@@ -4,7 +4,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// A port that the kernel gives to nobody else while this lives: bound, not listened on, so that the store of a launch,
 /// which binds it with SO_REUSEADDR, can still have it.
@@ -20,4 +20,4 @@ class PortReservation {
   std::uint16_t port_ = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -11,7 +11,7 @@
 
 #include "process/spawn.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// Takes the variable and the descriptor away, so that nothing this process starts takes them for its own.
@@ -75,4 +75,4 @@ std::vector<pid_t> threads_of_this_process() {
   return threads;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

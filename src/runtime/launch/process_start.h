@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The name of the variable by which a program that launch() executes again knows what it is.
 inline constexpr const char* kLaunchCallVariable = "LRUN_LAUNCH_CALL";
@@ -39,4 +39,4 @@ ProcessStart& process_start();
 /// The threads of this process, ascending.
 std::vector<pid_t> threads_of_this_process();
 
-}  // namespace lrun
+}  // namespace lrun::detail

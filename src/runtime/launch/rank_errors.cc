@@ -9,7 +9,7 @@
 
 #include "base/split.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr std::size_t kMostTailBytes = 16 * 1024;
@@ -67,4 +67,4 @@ bool RankErrors::read_some() {
 
 std::vector<std::string> RankErrors::last_lines() const { return split_lines(tail_); }
 
-}  // namespace lrun
+}  // namespace lrun::detail

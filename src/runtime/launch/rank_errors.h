@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "runtime/launch/error_relay.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The stderr of one rank: passed on as it comes, its last lines kept for the verdict. While the relay has no room it
 /// is not read, so that the rank waits as it would for the program's own stderr. One thread.
@@ -41,4 +41,4 @@ class RankErrors {
   std::size_t read_bytes_ = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -14,7 +14,7 @@
 
 #include "runtime/launch/returned_state.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 bool in_rank = false;
@@ -78,4 +78,4 @@ int run_rank(LaunchBoard& board, int local_rank, const std::function<c10::IValue
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

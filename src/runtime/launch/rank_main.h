@@ -10,7 +10,7 @@ namespace torch::nn {
 class Module;
 }
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Runs the function of a launch as one of its ranks, and writes on the board what came of it. All that was printed is
 /// out when it returns. \return the code that the process is to end with: nothing of the program goes on.
@@ -26,4 +26,4 @@ bool is_in_rank();
 /// Returns where end_rank() was not called. Else an exit handler runs, and has come to a launch: the process ends.
 void end_where_exiting();
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -14,7 +14,7 @@
 #include "process/descendants.h"
 #include "verdict/machine_evidence.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr Duration kKillLimit(5000);
@@ -225,4 +225,4 @@ void RankSupervisor::end_descendants() {
   (void)end_all_descendants(kKillLimit);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -16,7 +16,7 @@
 #include "runtime/launch/rank_errors.h"
 #include "verdict/explain.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What a supervisor starts, and how it treats it.
 struct RankOrder {
@@ -76,4 +76,4 @@ class RankSupervisor {
   int signal_sent_ = 0;  ///< the last one to the ranks; 0: none
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using Named = std::vector<std::pair<std::string, at::Tensor>>;
@@ -138,4 +138,4 @@ c10::IValue unpack(std::string_view bytes, torch::nn::Module* module) {
   return elements.at(3);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -10,7 +10,7 @@ namespace torch::nn {
 class Module;
 }
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What comes back from a launch: the function's result, and the parameters and buffers of `module` (nullptr: none).
 ///
@@ -24,4 +24,4 @@ void pack(const c10::IValue& result, const torch::nn::Module* module,
 /// \throws lrun::Error  the module here has other parameters or buffers than the one that was packed; names the first.
 c10::IValue unpack(std::string_view bytes, torch::nn::Module* module);
 
-}  // namespace lrun
+}  // namespace lrun::detail

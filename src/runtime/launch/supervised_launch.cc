@@ -20,7 +20,7 @@
 #include "process/guard.h"
 #include "process/guard_death.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// Blocks the signals that end a process, for this thread and this scope, and reads them.
@@ -208,4 +208,4 @@ void act_on_signal(int signal_number) {
   if (signal_number != 0) ::raise(signal_number);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -9,7 +9,7 @@
 #include "runtime/launch/launch_end.h"
 #include "runtime/launch/rank_supervisor.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// How a launch ended, and what came meanwhile.
 struct SupervisedEnd {
@@ -28,4 +28,4 @@ SupervisedEnd run_supervised(const LaunchBoard& board, const std::function<RankO
 /// Acts as if the signal came now.
 void act_on_signal(int signal_number);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-namespace lrun {
+namespace lrun::detail {
 
 int write_at(int fd, const void* data, std::size_t size, std::uint64_t offset) {
   const char* bytes = static_cast<const char*>(data);
@@ -33,4 +33,4 @@ int read_at(int fd, void* data, std::size_t size, std::uint64_t offset) {
   return 0;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -8,7 +8,7 @@
 
 #include "base/nearest.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 bool are_one(const std::vector<double>& rates) {
@@ -74,4 +74,4 @@ std::string describe_loaded_rates(const std::vector<double>& before, const std::
                      ranks_before == 1 ? "rank" : "ranks", becomes(before, after), ranks);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// 'lrun: ddp over shm, 8 ranks on 2 nodes, device cpu, seed 0', without a line end; with several devices a process
 /// 'lrun: ddp2 over shm, 2 ranks on 2 nodes, devices cpu, cpu, seed 0'; nothing is over anything in a world of one.
@@ -30,4 +30,4 @@ std::string describe_learning_rates(const std::vector<double>& before, const std
 std::string describe_loaded_rates(const std::vector<double>& before, const std::vector<double>& after, int ranks_before,
                                   int ranks);
 
-}  // namespace lrun
+}  // namespace lrun::detail

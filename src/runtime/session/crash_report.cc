@@ -19,7 +19,7 @@
 #include <span>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr std::array kFaults{SIGSEGV, SIGBUS, SIGFPE, SIGILL};
@@ -296,4 +296,4 @@ void report_faults() {
   if (handles) give_stack();
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace lrun {
+namespace lrun::detail {
 
 /// From now on this process says on stderr, in one line that lrun's verdict reads, where a fault of its own (SIGSEGV,
 /// SIGBUS, SIGFPE, SIGILL) happened: the address, and the places in the machine code as a file and an offset that
@@ -11,4 +11,4 @@ namespace lrun {
 /// tables without a lock, too (2.35). Any thread; once is enough.
 void report_faults();
 
-}  // namespace lrun
+}  // namespace lrun::detail

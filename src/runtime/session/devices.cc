@@ -12,7 +12,7 @@
 
 #include "runtime/session/strategy.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr std::string_view kUseCpus = "; on CPUs: lrun --accelerator cpu, or SessionOptions::devices = {\"cpu\"}";
@@ -191,4 +191,4 @@ std::string choose_backend(std::string_view asked, at::Device device, int world_
   return open && device.is_cuda() && world_size > 1 ? "nccl" : std::string(asked);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

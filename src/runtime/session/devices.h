@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What a process can see of the GPUs of its node.
 struct VisibleGpus {
@@ -52,4 +52,4 @@ ChosenDevices choose_devices(const World& world, const SessionOptions& options);
 /// The backend of a group by default: what was asked for, else nccl where GPUs of several ranks meet.
 std::string choose_backend(std::string_view asked, at::Device device, int world_size);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -4,7 +4,7 @@
 
 #include "base/whole_number.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 std::optional<pid_t> pmi_proxy(std::string_view descriptor) {
   const auto fd = natural_number(descriptor);
@@ -15,4 +15,4 @@ std::optional<pid_t> pmi_proxy(std::string_view descriptor) {
   return creator.pid;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

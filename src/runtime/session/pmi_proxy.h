@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The process that started this host's tasks of a job of MPICH's or Intel's mpiexec, which gives the job no name: the
 /// other end of the socket that each task got from it, and keeps through a shell that it may run in. The kernel tells
@@ -14,4 +14,4 @@ namespace lrun {
 /// \return nothing where it is no such socket, was closed, or comes from outside of a container.
 std::optional<pid_t> pmi_proxy(std::string_view descriptor);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -22,7 +22,7 @@
 #include "runtime/session/devices.h"
 #include "runtime/session/strategy.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 std::unique_ptr<Collectives> join_own_group(const World& world, const SessionOptions& options) {
@@ -105,46 +105,51 @@ std::unique_ptr<Strategy> make_data_parallel(const StrategyContext& context, con
 }
 
 }  // namespace
+}  // namespace lrun::detail
+
+namespace lrun {
 
 Session::Session(SessionOptions options)
     : options_(std::move(options)),
       world_(options_.world ? *options_.world : World::from_environment()),
-      devices_(devices_of(world_, options_)),
-      strategy_(choose_strategy(options_.strategy.value_or(""), world_, devices_.size())),
+      devices_(detail::devices_of(world_, options_)),
+      strategy_(detail::choose_strategy(options_.strategy.value_or(""), world_, devices_.size())),
       device_(devices_.front()),
-      collectives_(join_group(world_, options_, device_)) {
-  if (world_.source == WorldSource::kLrun) report_faults();  // to the launcher that reads it
+      collectives_(detail::join_group(world_, options_, device_)) {
+  if (world_.source == WorldSource::kLrun) detail::report_faults();  // to the launcher that reads it
   collectives_->set_devices_of_rank(devices_.size());
-  seed_ = agree_on_seed(options_.seed.value_or(world_.seed.value_or(0)), *collectives_);
+  seed_ = detail::agree_on_seed(options_.seed.value_or(world_.seed.value_or(0)), *collectives_);
   options_.banner = options_.banner && is_rank_zero() && (world_size() > 1 || devices_.size() > 1);
-  if (options_.banner) say(describe_session(world_, strategy_, collectives_->name(), device_names(devices_), seed_));
+  if (options_.banner) {
+    detail::say(detail::describe_session(world_, strategy_, collectives_->name(), detail::device_names(devices_), seed_));
+  }
 }
 
 Session::~Session() = default;
 
 std::uint64_t Session::rank_seed() const {
-  return SplitMix64(SplitMix64(seed_).next() + static_cast<std::uint64_t>(world_.rank)).next();
+  return detail::SplitMix64(detail::SplitMix64(seed_).next() + static_cast<std::uint64_t>(world_.rank)).next();
 }
 
 std::unique_ptr<Strategy> Session::make_strategy(std::shared_ptr<torch::nn::Module> module,
                                                  const std::optional<WrapOptions>& given, const ModuleMaker& maker,
                                                  bool maker_is_constructor) {
   if (!module) throw std::invalid_argument("there is no module to wrap");
-  place(*module, device_);
+  detail::place(*module, device_);
   WrapOptions options = given.value_or(WrapOptions());
   if (!options.gradients) options.gradients = options_.gradients;
   if (!options.guards) options.guards = options_.guards;
   if (!options.make_replica) options.make_replica = maker;
   const StrategyContext context{std::move(module), *collectives_, world_, device_, options};
-  if (const auto make = registered_strategy(strategy_)) {
+  if (const auto make = detail::registered_strategy(strategy_)) {
     auto strategy = make(context);
     if (!strategy) throw std::invalid_argument("the maker of strategy '" + strategy_ + "' returned nothing");
     return strategy;
   }
   if (devices_.size() > 1) {
-    auto strategy = make_data_parallel(context, devices_, options_);
+    auto strategy = detail::make_data_parallel(context, devices_, options_);
     const bool is_constructed = maker_is_constructor && !(given && given->make_replica);
-    if (is_constructed && options_.banner) warn(describe_constructed_replicas(*context.module));
+    if (is_constructed && options_.banner) detail::warn(detail::describe_constructed_replicas(*context.module));
     return strategy;
   }
   return std::make_unique<ReplicatedModule>(context.module, context.collectives, options);
@@ -159,7 +164,7 @@ DistributedSampler Session::sampler(std::size_t dataset_size, const LoaderOption
   if (options.batch_size == 0) throw std::invalid_argument("a batch holds at least one sample");
   if (options_.banner && !batch_size_was_said_) {
     batch_size_was_said_ = true;
-    say(describe_batch_size(static_cast<std::int64_t>(options.batch_size), world_size(), devices_.size(),
+    detail::say(detail::describe_batch_size(static_cast<std::int64_t>(options.batch_size), world_size(), devices_.size(),
                             learning_rate_scale().factor > 1));
   }
   DistributedSamplerOptions sampling;

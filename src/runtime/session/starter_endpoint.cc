@@ -7,7 +7,7 @@
 #include "base/crc32c.h"
 #include "base/numeric_address.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 std::string text_of(const World::Variables& variables, std::string_view name) {
@@ -104,4 +104,4 @@ std::string first_slurm_host(std::string_view list) {
   return host;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Where the tasks of srun or mpirun meet when no launcher says it: the same for all tasks of a job.
 struct StarterEndpoint {
@@ -33,4 +33,4 @@ StarterEndpoint mpi_endpoint(const World::Variables& variables, const World& wor
 /// The first host of a list as Slurm writes it, 'rack[1-2]n[08-10],b'; empty: it is none.
 std::string first_slurm_host(std::string_view list);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -16,7 +16,7 @@
 #include "base/nearest.h"
 #include "process/progress.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// Horovod's averages as ddp does, and scales learning rates.
@@ -43,6 +43,11 @@ bool is_among(const auto& names, std::string_view name) { return std::ranges::fi
 std::string_view other_library(std::string_view strategy) {
   const auto found = std::ranges::find(kOfOtherLibraries, strategy, [](const auto& entry) { return entry.first; });
   return found == kOfOtherLibraries.end() ? std::string_view() : found->second;
+}
+
+/// Names of lrun's own strategies, which no program may register.
+bool is_reserved(const std::string& name) {
+  return is_among(kOwn, name) || is_among(kStartsRanksFromWithin, name) || !other_library(name).empty();
 }
 
 std::vector<std::string> known_names() {
@@ -82,11 +87,14 @@ void tell_progress() {
 }
 
 }  // namespace
+}  // namespace lrun::detail
+
+namespace lrun {
 
 Strategy::~Strategy() = default;
 
 void Strategy::begin_forward() {
-  tell_progress();
+  detail::tell_progress();
   place_module();
   prepare_forward();
 }
@@ -113,15 +121,19 @@ Replicas* Strategy::replicas() { return nullptr; }
 void register_strategy(const std::string& name, StrategyMaker maker) {
   if (name.empty()) throw std::invalid_argument("a strategy needs a name");
   if (!maker) throw std::invalid_argument("strategy '" + name + "' needs a function that makes it");
-  if (is_among(kOwn, name) || is_among(kStartsRanksFromWithin, name) || !other_library(name).empty()) {
+  if (detail::is_reserved(name)) {
     throw std::invalid_argument("strategy '" + name + "' is lrun's own: register yours under another name");
   }
-  Registry& all = registry();
+  detail::Registry& all = detail::registry();
   const std::lock_guard lock(all.mutex);
   if (!all.makers.emplace(name, std::move(maker)).second) {
     throw std::invalid_argument("strategy '" + name + "' is registered already");
   }
 }
+
+}  // namespace lrun
+
+namespace lrun::detail {
 
 StrategyMaker registered_strategy(const std::string& name) {
   Registry& all = registry();
@@ -153,4 +165,4 @@ std::string choose_strategy(const std::string& asked, const World& world, std::s
                     (near ? "did you mean '" + *near + "'?" : "there is " + join_words(names)));
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The strategy of a session: what the program asks for, else what the launcher says, else ddp.
 /// \param devices  of this process.
@@ -20,4 +20,4 @@ bool splits_batches(const std::string& strategy);
 /// The maker that was registered under this name; empty for lrun's own strategies.
 StrategyMaker registered_strategy(const std::string& name);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -197,7 +197,7 @@ void read_master(World& world, const Reader& reader) {
 /// What the starter of tasks does not say follows from what it does.
 void complete_master(World& world, const World::Variables& variables) {
   const bool of_slurm = world.source == WorldSource::kSlurm;
-  StarterEndpoint meeting = of_slurm ? slurm_endpoint(variables) : mpi_endpoint(variables, world);
+  detail::StarterEndpoint meeting = of_slurm ? detail::slurm_endpoint(variables) : detail::mpi_endpoint(variables, world);
   world.master_address = std::move(meeting.address);
   if (world.master_port == 0) world.master_port = meeting.port;
   if (world.run_id.empty()) world.run_id = std::move(meeting.run_id);
@@ -221,8 +221,8 @@ void read_run(World& world, const Reader& reader) {
 World World::from_environment() {
   Variables variables = Environment::of_this_process().variables();
   const auto descriptor = variables.find("PMI_FD");
-  const auto proxy = descriptor == variables.end() ? std::nullopt : pmi_proxy(descriptor->second);
-  if (proxy) variables.insert_or_assign(std::string(kPmiProxyVariable), std::to_string(*proxy));
+  const auto proxy = descriptor == variables.end() ? std::nullopt : detail::pmi_proxy(descriptor->second);
+  if (proxy) variables.insert_or_assign(std::string(detail::kPmiProxyVariable), std::to_string(*proxy));
   return from_variables(variables);
 }
 

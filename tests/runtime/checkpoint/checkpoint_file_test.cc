@@ -16,7 +16,7 @@
 #include "support/full_disk.h"
 #include "support/temporary_folder.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using test::FullDisk;
@@ -201,4 +201,4 @@ TEST(CheckpointFile, IsWholeWheneverItsWriterIsKilled) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -13,7 +13,7 @@
 #include "runtime/training/ranks.h"
 #include "support/temporary_folder.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using test::run_sessions;
@@ -287,4 +287,4 @@ TEST(LoadCheckpoint, FailsOnAllRanksAlike) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -5,7 +5,7 @@
 #include "base/crc32c.h"
 #include "runtime/checkpoint/format.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 CheckpointHeader some_header() {
@@ -97,4 +97,4 @@ TEST(CheckpointName, IsNothingElse) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

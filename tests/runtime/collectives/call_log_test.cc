@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -154,4 +154,4 @@ TEST(CallLog, SaysSoWhenAllRanksCalled) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

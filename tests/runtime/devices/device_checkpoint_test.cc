@@ -23,7 +23,7 @@
 #include "runtime/training/ranks.h"
 #include "support/temporary_folder.h"
 
-namespace lrun::test {
+namespace lrun::detail::test {
 namespace {
 
 constexpr std::uint64_t kSaved = 3;
@@ -144,4 +144,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, DeviceCheckpoint,
                          name_of);
 
 }  // namespace
-}  // namespace lrun::test
+}  // namespace lrun::detail::test

@@ -28,7 +28,7 @@
 #include "runtime/training/fake_replica_link.h"
 #include "runtime/training/nodes.h"
 
-namespace lrun::test {
+namespace lrun::detail::test {
 namespace {
 
 constexpr std::int64_t kSamples = 12;
@@ -290,4 +290,4 @@ TEST(DeviceSession, RefusesToAverageGradientsOfAnotherDevice) {
 }
 
 }  // namespace
-}  // namespace lrun::test
+}  // namespace lrun::detail::test

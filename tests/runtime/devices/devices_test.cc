@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using Devices = std::vector<at::Device>;
@@ -110,4 +110,4 @@ TEST(Backend, IsNcclWhereGpusOfSeveralRanksMeet) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

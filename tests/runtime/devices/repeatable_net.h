@@ -7,7 +7,7 @@
 #include <torch/nn/module.h>
 #include <torch/nn/modules/linear.h>
 
-namespace lrun::test {
+namespace lrun::detail::test {
 
 /// The same values in every module of a shape, and in doubles. Ranks that are threads share one random generator, so
 /// initial values may not come from it.
@@ -39,4 +39,4 @@ struct RepeatableNet : torch::nn::Module {
   at::Tensor seen;
 };
 
-}  // namespace lrun::test
+}  // namespace lrun::detail::test

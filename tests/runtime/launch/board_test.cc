@@ -6,7 +6,7 @@
 
 #include <system_error>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using Stage = LaunchBoard::Stage;
@@ -42,4 +42,4 @@ TEST(LaunchBoard, IsNotJustAnyFile) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

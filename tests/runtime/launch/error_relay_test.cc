@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "runtime/launch/rank_errors.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 std::string read_all_there(int fd) {
@@ -104,4 +104,4 @@ TEST(RankErrors, AreNotReadWhileTheRelayHasNoRoom) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

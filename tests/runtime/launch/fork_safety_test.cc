@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 TEST(WhyNotFork, IsNothingForAProcessThatDidNothing) {
@@ -33,4 +33,4 @@ TEST(ForkFacts, HoldWhatIsOpenHere) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 TEST(IsInteractive, KnowsInterpretersOfCxxByTheirNames) {
@@ -26,4 +26,4 @@ TEST(InterpreterFacts, AreThoseOfThisProcess) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 FailureRecord ended(int rank, int code, int stop_signal = 0) {
@@ -112,4 +112,4 @@ TEST(FailureOf, NamesTheProcessThatLeftTooEarly) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -9,7 +9,7 @@
 
 #include "support/lrun_process.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using test::LrunProcess;
@@ -211,4 +211,4 @@ TEST(Spawn, WorksAfterAnything) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

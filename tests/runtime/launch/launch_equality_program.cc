@@ -15,7 +15,7 @@
 
 namespace {
 
-using namespace lrun::test::equality;  // NOLINT: all of it is about that
+using namespace lrun::detail::test::equality;  // NOLINT: all of it is about that
 
 template <class Net>
 std::shared_ptr<Net> fresh() {

@@ -13,7 +13,7 @@
 #include "runtime/launch/port_reservation.h"
 #include "support/lrun_process.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using test::LrunProcess;
@@ -88,4 +88,4 @@ TEST(LaunchEquality, IsWhatTheReadmeSays) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -14,7 +14,7 @@
 #include "runtime/launch/port_reservation.h"
 #include "support/lrun_process.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using test::LrunProcess;
@@ -183,4 +183,4 @@ TEST(LaunchBelowTheLauncher, StartsARankForEachDeviceOfTheNode) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

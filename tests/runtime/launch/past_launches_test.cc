@@ -21,7 +21,7 @@
 #include <typeinfo>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 TEST(PastLaunches, AreRepeatedAsTheyWent) {
@@ -192,4 +192,4 @@ TEST(PastLaunches, ThatCannotBeKeptGiveBackTheirRoom) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

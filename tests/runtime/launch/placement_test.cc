@@ -6,7 +6,7 @@
 #include <map>
 #include <stdexcept>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using Variables = World::Variables;
@@ -155,4 +155,4 @@ TEST(RankVariables, AreThoseOfTheContract) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

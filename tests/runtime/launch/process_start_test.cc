@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 TEST(LaunchCall, IsTheSameAfterItsText) {
@@ -42,4 +42,4 @@ TEST(Threads, OfThisProcessAreAllOfThem) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

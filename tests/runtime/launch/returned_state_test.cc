@@ -9,7 +9,7 @@
 #include <string>
 #include <tuple>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 std::string packed(const c10::IValue& result, const torch::nn::Module* module = nullptr) {
@@ -99,4 +99,4 @@ TEST(ReturnedState, IsOfDenseTensorsOnly) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

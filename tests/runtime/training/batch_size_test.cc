@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 TEST(EffectiveBatchSize, IsThatOfTheStrategy) {
@@ -37,4 +37,4 @@ TEST(LearningRate, FollowsTheBatch) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

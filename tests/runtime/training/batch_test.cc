@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using Sizes = std::vector<std::int64_t>;
@@ -144,4 +144,4 @@ TEST(ToDevice, SharesWhatIsThere) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

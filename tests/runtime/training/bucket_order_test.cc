@@ -13,7 +13,7 @@
 #include "runtime/training/ranks.h"
 #include "runtime/training/recording_collectives.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using test::expect_gradient;
@@ -242,4 +242,4 @@ TEST(BucketOrder, IsSettledAgainAfterABackwardThatFailedOnAllRanks) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

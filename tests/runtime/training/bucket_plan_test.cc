@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 TEST(BucketPlan, PacksInOrderAndClosesABucketWhenItIsFull) {
@@ -63,4 +63,4 @@ TEST(ArrivalOrder, HasWhatDidNotArriveLast) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

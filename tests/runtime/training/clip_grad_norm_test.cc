@@ -11,7 +11,7 @@
 #include "runtime/training/parameters.h"
 #include "runtime/training/small_training.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using test::SmallNet;
@@ -121,4 +121,4 @@ TEST(ClipGradNorm, RefusesWhatIsNoNorm) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

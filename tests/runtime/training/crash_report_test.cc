@@ -15,7 +15,7 @@
 #include <functional>
 #include <string>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 struct End {
@@ -136,4 +136,4 @@ TEST_F(CrashReport, LeavesToTheProgramWhatItHandlesItself) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

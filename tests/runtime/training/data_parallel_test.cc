@@ -21,7 +21,7 @@
 #include "runtime/training/nodes.h"
 #include "runtime/training/small_net.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 namespace nn = torch::nn;
@@ -346,4 +346,4 @@ TEST(Dp, WeighsPartsInADtypeThatCannotCountTheirSamples) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

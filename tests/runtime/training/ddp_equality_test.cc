@@ -22,7 +22,7 @@
 #include "runtime/training/ranks.h"
 #include "support/temporary_folder.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 namespace nn = torch::nn;
@@ -315,4 +315,4 @@ TEST(DdpOracle, TorchsOwnDdpInPythonGivesTheSameParameters) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

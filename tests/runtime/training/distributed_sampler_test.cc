@@ -5,7 +5,7 @@
 #include <map>
 #include <stdexcept>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using Indices = std::vector<std::size_t>;
@@ -157,4 +157,4 @@ TEST(DistributedSampler, RefusesARankOutsideOfTheWorld) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -15,7 +15,7 @@
 
 // What "equal to one process on the whole batch" is tried on: tests/runtime/README.md. Nothing of tests, so that
 // programs can include it, too.
-namespace lrun::test::equality {
+namespace lrun::detail::test::equality {
 
 namespace nn = torch::nn;
 
@@ -156,4 +156,4 @@ void train_process(Session& session, const std::shared_ptr<Net>& net, const std:
   }
 }
 
-}  // namespace lrun::test::equality
+}  // namespace lrun::detail::test::equality

@@ -14,7 +14,7 @@
 
 #include "runtime/collectives/common/replica_link.h"
 
-namespace lrun::test {
+namespace lrun::detail::test {
 
 /// What a FakeReplicaLink does, and what was asked of it. Outlives the link.
 struct FakeNccl {
@@ -88,4 +88,4 @@ class FakeReplicaLink final : public ReplicaLink {
   std::vector<std::function<void()>> work_;
 };
 
-}  // namespace lrun::test
+}  // namespace lrun::detail::test

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr std::size_t kPieces = 16;
@@ -49,4 +49,4 @@ TEST(FreedMemory, StaysWithTheThreadThatUsesItAgain) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -13,7 +13,7 @@
 #include "runtime/training/ranks.h"
 #include "runtime/training/recording_collectives.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using test::expect_gradient;
@@ -196,4 +196,4 @@ TEST(ActiveRanks, AreWhatIsDividedBy) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

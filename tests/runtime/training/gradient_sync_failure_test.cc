@@ -14,7 +14,7 @@
 #include "runtime/training/ranks.h"
 #include "runtime/training/recording_collectives.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using namespace test;  // NOLINT: the vocabulary of these tests
@@ -345,4 +345,4 @@ TEST(GradientSync, TakesItsOwnGradientDetachedAndACopyOfAnother) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -21,7 +21,7 @@
 
 #include "runtime/training/ranks.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using test::run_sessions;
@@ -374,4 +374,4 @@ TEST(Guards, SayInWhichStepRanksCalledDifferentOperations) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

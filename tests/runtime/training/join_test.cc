@@ -12,7 +12,7 @@
 
 #include "runtime/training/small_training.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using test::SmallNet;
@@ -156,4 +156,4 @@ TEST(Join, RefusesSyncBatchNorm) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

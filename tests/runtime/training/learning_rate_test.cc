@@ -19,7 +19,7 @@
 #include "runtime/session/banner.h"
 #include "runtime/training/nodes.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 namespace nn = torch::nn;
@@ -261,4 +261,4 @@ TEST(Horovod, SaysItOnceAndOnRankZero) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

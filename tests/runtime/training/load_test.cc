@@ -13,7 +13,7 @@
 #include "runtime/devices/repeatable_net.h"
 #include "runtime/training/nodes.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using test::Layout;
@@ -149,4 +149,4 @@ INSTANTIATE_TEST_SUITE_P(Strategies, LoadOfRanks,
                          name_of);
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -15,7 +15,7 @@
 
 #include "runtime/training/ranks.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using test::run_sessions;
@@ -279,4 +279,4 @@ TEST(ToDevice, SharesWhatIsThereAlready) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

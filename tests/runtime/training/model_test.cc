@@ -18,7 +18,7 @@
 #include "runtime/training/ranks.h"
 #include "runtime/training/recording_collectives.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 namespace nn = torch::nn;
@@ -346,4 +346,4 @@ TEST(Mismatch, OfAShorterModelSaysSo) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

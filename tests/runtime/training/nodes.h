@@ -10,7 +10,7 @@
 
 #include "runtime/training/ranks.h"
 
-namespace lrun::test {
+namespace lrun::detail::test {
 
 /// What a launcher would start: the processes of a strategy are threads here, its devices are CPUs.
 struct Layout {
@@ -50,4 +50,4 @@ inline void run_layout(const Layout& layout, const std::function<void(Session&)>
   }));
 }
 
-}  // namespace lrun::test
+}  // namespace lrun::detail::test

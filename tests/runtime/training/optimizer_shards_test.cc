@@ -19,7 +19,7 @@
 
 #include "runtime/training/small_training.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 namespace nn = torch::nn;
@@ -302,4 +302,4 @@ TEST(OptimizerShards, RefuseGroupsThatDifferBetweenRanks) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

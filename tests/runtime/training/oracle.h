@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace lrun::test {
+namespace lrun::detail::test {
 
 /// What a program printed: for comparisons with Python's torch.
 struct Shell {
@@ -39,4 +39,4 @@ inline Python find_python() {
   return python;
 }
 
-}  // namespace lrun::test
+}  // namespace lrun::detail::test

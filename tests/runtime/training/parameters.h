@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun::test {
+namespace lrun::detail::test {
 
 inline constexpr GradientSyncOptions kOneBucketEach = {.bucket_bytes = 1, .first_bucket_bytes = 1};
 
@@ -35,4 +35,4 @@ inline void expect_gradient(const at::Tensor& parameter, double value, const std
 inline void zero_grad_to_none(at::Tensor& parameter) { parameter.mutable_grad().reset(); }
 inline void zero_grad_in_place(at::Tensor& parameter) { parameter.mutable_grad().detach_().zero_(); }
 
-}  // namespace lrun::test
+}  // namespace lrun::detail::test

@@ -20,7 +20,7 @@
 #include "runtime/collectives/bootstrap/store_client.h"
 #include "support/temporary_folder.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using Variables = std::map<std::string, std::string>;
@@ -267,4 +267,4 @@ TEST(Process, WithoutAnAddressIsToldWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace lrun::test {
+namespace lrun::detail::test {
 
 inline constexpr auto kTestTimeout = std::chrono::seconds(30);
 
@@ -75,4 +75,4 @@ inline void run_sessions(
   }));
 }
 
-}  // namespace lrun::test
+}  // namespace lrun::detail::test

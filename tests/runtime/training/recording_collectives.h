@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace lrun::test {
+namespace lrun::detail::test {
 
 /// Passes everything on to another group's element and says each operation aloud first.
 class RecordingCollectives : public Collectives {
@@ -52,4 +52,4 @@ class RecordingCollectives : public Collectives {
   Listener listener_;
 };
 
-}  // namespace lrun::test
+}  // namespace lrun::detail::test

@@ -18,7 +18,7 @@
 #include "runtime/dp/replica_connection.h"
 #include "runtime/training/fake_replica_link.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -241,4 +241,4 @@ TEST(ReplicaConnection, ConnectsTheDevicesThatItWasGiven) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

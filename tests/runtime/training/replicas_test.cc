@@ -25,7 +25,7 @@
 
 #include "runtime/training/small_net.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 namespace nn = torch::nn;
@@ -388,4 +388,4 @@ TEST(Replicas, CountTiedParametersOnce) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

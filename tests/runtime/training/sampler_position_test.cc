@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using Indices = std::vector<std::size_t>;
@@ -211,4 +211,4 @@ TEST(SamplerOptions, ThatDoNotFitAreRefused) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -13,7 +13,7 @@
 
 #include "runtime/training/nodes.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using test::Layout;
@@ -174,4 +174,4 @@ TEST(Session, CountsTheSamplesOfAStepAsTheSeedsDo) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

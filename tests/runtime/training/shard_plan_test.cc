@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using Sizes = std::vector<std::int64_t>;
@@ -54,4 +54,4 @@ TEST(ShardPlan, GivesNoRankMoreThanTheMeanAndOneParameter) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

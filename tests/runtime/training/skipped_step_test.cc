@@ -14,7 +14,7 @@
 
 #include "runtime/training/ranks.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 namespace nn = torch::nn;
@@ -74,4 +74,4 @@ TEST(DistributedDataParallel, WhoseForwardThrewOnOneRankShiftsNoStep) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

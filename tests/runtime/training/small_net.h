@@ -13,7 +13,7 @@
 
 #include "runtime/training/nodes.h"
 
-namespace lrun::test {
+namespace lrun::detail::test {
 
 struct NetImpl : torch::nn::Module {
   NetImpl() {
@@ -45,4 +45,4 @@ inline void expect_close(const at::Tensor& actual, const at::Tensor& expected, c
   EXPECT_LE((actual - expected).abs().max().item<double>(), 1e-12) << what;
 }
 
-}  // namespace lrun::test
+}  // namespace lrun::detail::test

@@ -12,7 +12,7 @@
 
 #include "runtime/training/ranks.h"
 
-namespace lrun::test {
+namespace lrun::detail::test {
 
 inline constexpr std::int64_t kSmallBatch = 12;  // a multiple of 2, 3 and 4
 
@@ -63,4 +63,4 @@ inline void expect_equal(const torch::nn::Module& actual, const torch::nn::Modul
   }
 }
 
-}  // namespace lrun::test
+}  // namespace lrun::detail::test

@@ -13,7 +13,7 @@
 #include "runtime/training/equality.h"
 #include "runtime/training/nodes.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using test::Layout;
@@ -135,4 +135,4 @@ TEST(StrategyEquality, IsWhatTheReadmeSays) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -7,7 +7,7 @@
 
 #include "runtime/session/banner.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 World world_of(int size, std::string strategy = "") {
@@ -98,4 +98,4 @@ TEST(Banner, SaysWhatTheBatchMeansForTheLearningRate) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -20,7 +20,7 @@
 #include "runtime/training/ranks.h"
 #include "runtime/training/small_training.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr std::int64_t kFeatures = 5;
@@ -234,4 +234,4 @@ TEST(SyncBatchNorm, RefusesAnotherThreadThanTheOneThatWrappedIt) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

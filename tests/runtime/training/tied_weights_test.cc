@@ -22,7 +22,7 @@
 #include "runtime/training/nodes.h"
 #include "runtime/training/oracle.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 namespace nn = torch::nn;
@@ -225,4 +225,4 @@ TEST(OptimizerGroups, HaveEachParameterOnce) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "runtime/session/pmi_proxy.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using Variables = World::Variables;
@@ -333,4 +333,4 @@ TEST(World, NamesTheVariableThatIsWrong) {
 }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

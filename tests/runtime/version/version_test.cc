@@ -3,10 +3,10 @@
 
 #include "lrun_version.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 TEST(Version, IsTheOneOfTheProject) { EXPECT_STREQ(version(), LRUN_VERSION); }
 
 }  // namespace
-}  // namespace lrun
+}  // namespace lrun::detail

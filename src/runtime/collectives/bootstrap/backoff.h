@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The pauses of a loop that asks for something until a deadline: short at first, soon `longest`.
 class Backoff {
@@ -26,4 +26,4 @@ class Backoff {
   std::chrono::microseconds pause_{200};
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -19,7 +19,7 @@
 
 #include "runtime/collectives/common/background_thread.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -135,4 +135,4 @@ Fd connect_to_host(const std::string& host, std::uint16_t port, SteadyTime deadl
   throw std::system_error(EADDRNOTAVAIL, std::generic_category(), "look up '" + host + "'");
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// A TCP connection to the first address of `host` (a name or an address) that takes one. Non-blocking, CLOEXEC.
 ///
@@ -19,4 +19,4 @@ Fd connect_to_host(const std::string& host, std::uint16_t port, SteadyTime deadl
 /// \throws std::system_error  poll was refused.
 bool poll_until(int fd, short events, SteadyTime deadline);
 
-}  // namespace lrun
+}  // namespace lrun::detail

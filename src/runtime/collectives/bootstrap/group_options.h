@@ -7,7 +7,7 @@
 
 #include "runtime/collectives/bootstrap/store_client.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Longer ones are shortened to it, ten years: as a deadline they would not fit a clock.
 inline constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::hours(24 * 3650);
@@ -33,4 +33,4 @@ struct GroupOptions {
   }
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -11,7 +11,7 @@
 
 #include "runtime/collectives/bootstrap/backoff.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 std::uint64_t random_number() {
@@ -272,4 +272,4 @@ void GroupRendezvous::fail(const Failure& failure) {
   failure.raise();
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -13,7 +13,7 @@
 #include "runtime/collectives/bootstrap/store_client.h"
 #include "runtime/collectives/common/failure.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// How the ranks of a group meet in the store before they share anything else: rounds in which every rank says a line,
 /// rank 0 hears all of them and answers all with one line.
@@ -87,4 +87,4 @@ class GroupRendezvous {
 /// An answer of rank 0 that repeats what all said, a line each: see base/split.h for the way back.
 std::string join_lines(const std::vector<std::string>& lines);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -11,7 +11,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
@@ -61,4 +61,4 @@ bool is_loopback(const std::string& address) {
   return IN6_IS_ADDR_LOOPBACK(&ip->sin6_addr);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// This end of a connected socket as a number: '192.0.2.7', 'fd00::7'.
 /// \throws std::system_error  the socket is not connected over IP.
@@ -16,4 +16,4 @@ std::optional<std::string> local_address_towards(const std::string& address);
 /// Whether nobody but this machine reaches the address ('127.0.1.1', '::1').
 bool is_loopback(const std::string& address);
 
-}  // namespace lrun
+}  // namespace lrun::detail

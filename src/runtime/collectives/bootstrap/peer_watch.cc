@@ -11,7 +11,7 @@
 
 #include "runtime/collectives/common/byte_lock.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 PeerWatch::PeerWatch(std::span<const pid_t> pids) {
   int rank = 0;
@@ -56,4 +56,4 @@ std::vector<int> PeerWatch::ended(std::span<const int> candidates) const {
   return ranks;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Tells which peers have ended, without being their parent: a pidfd turns readable when its process ends, also while
 /// nobody has reaped it. Peers without one (in another pid namespace, or where the call is refused) may be known by a
@@ -42,4 +42,4 @@ class PeerWatch {
   std::vector<Peer> peers_;  // by rank
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

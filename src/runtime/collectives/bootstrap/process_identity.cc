@@ -8,7 +8,7 @@
 #include <sstream>
 #include <system_error>
 
-namespace lrun {
+namespace lrun::detail {
 
 ProcessIdentity ProcessIdentity::of_this_process() {
   ProcessIdentity identity;
@@ -33,4 +33,4 @@ pid_t ProcessIdentity::pid_for(const ProcessIdentity& observer) const {
   return host == observer.host && pid_space == observer.pid_space ? pid : 0;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Which process a rank is, as the others of its group need to know it.
 struct ProcessIdentity {
@@ -26,4 +26,4 @@ struct ProcessIdentity {
   [[nodiscard]] pid_t pid_for(const ProcessIdentity& observer) const;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

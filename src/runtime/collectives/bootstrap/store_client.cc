@@ -13,7 +13,7 @@
 
 // With gloo_link.cc the only file of liblrun that sees c10d.
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using Store = c10::intrusive_ptr<c10d::TCPStore>;
@@ -120,4 +120,4 @@ std::optional<std::string> StoreClient::get(const std::string& key, SteadyTime d
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

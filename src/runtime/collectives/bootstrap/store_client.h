@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "runtime/collectives/bootstrap/store_connection.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Where the workers' store is, and who serves it.
 struct StoreAddress {
@@ -49,4 +49,4 @@ class StoreClient {
   StoreConnection connection_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

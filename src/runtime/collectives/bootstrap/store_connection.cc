@@ -13,7 +13,7 @@
 #include "runtime/collectives/bootstrap/connect_to_host.h"
 #include "runtime/collectives/bootstrap/local_address.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 // The protocol: one byte of command, then its arguments; integers in host order, a string as its u64 length and bytes.
@@ -120,4 +120,4 @@ void StoreConnection::give_up(int error, const std::string& what) {
   throw std::system_error(error, std::generic_category(), what);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// A connection to a server of PyTorch's TCPStore, for the requests that liblrun needs. c10d's own client waits for
 /// answers without a deadline: a server that is stopped would block its ranks for ever.
@@ -38,4 +38,4 @@ class StoreConnection {
   Fd socket_;  // empty once given up
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

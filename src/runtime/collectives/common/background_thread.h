@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Blocks all signals on this thread while it lives.
 class BlockedSignals {
@@ -31,4 +31,4 @@ std::thread start_background_thread(Function function) {
   return std::thread(std::move(function));
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

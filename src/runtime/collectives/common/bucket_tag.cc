@@ -1,6 +1,6 @@
 #include "runtime/collectives/common/bucket_tag.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 std::string describe_tag(std::uint64_t tag) {
   if (tag == 0) return "";
@@ -18,4 +18,4 @@ std::string explain_tags(std::uint64_t first, std::uint64_t other) {
   return "; every rank has to call backward() equally often, and none may skip a step that failed";
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

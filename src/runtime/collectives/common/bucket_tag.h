@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Which bucket of gradients an all-reduce is for: what tells buckets of equal size apart. Value.
 ///
@@ -34,4 +34,4 @@ std::string describe_tag(std::uint64_t tag);
 /// What to look for when two ranks differ in these tags: '; …', or nothing when there is nothing to say.
 std::string explain_tags(std::uint64_t first, std::uint64_t other);
 
-}  // namespace lrun
+}  // namespace lrun::detail

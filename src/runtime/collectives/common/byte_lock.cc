@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 // A lock of the process (F_SETLK), not of the open file (F_OFD_SETLK): that one would live on in forked children.
@@ -28,4 +28,4 @@ bool is_byte_locked(int fd, std::size_t offset) noexcept {
   return ::fcntl(fd, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

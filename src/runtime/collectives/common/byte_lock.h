@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Locks one byte of the file for this process, until the process ends, or closes any descriptor of that file. Children
 /// do not inherit it. \return  false when the machine refuses.
@@ -11,4 +11,4 @@ bool lock_byte(int fd, std::size_t offset) noexcept;
 /// Whether another process has locked the byte, whatever its pid namespace; also true when the machine does not say.
 bool is_byte_locked(int fd, std::size_t offset) noexcept;
 
-}  // namespace lrun
+}  // namespace lrun::detail

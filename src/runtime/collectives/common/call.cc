@@ -8,7 +8,7 @@
 #include "runtime/collectives/common/failure.h"
 #include "runtime/collectives/common/reduce.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 std::string_view operation_name(Call::Operation operation) {
@@ -184,4 +184,4 @@ std::string describe_timeout(Call::Operation operation, std::uint64_t sequence, 
          " ms: " + name_ranks(missing) + what;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

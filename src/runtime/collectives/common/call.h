@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What one rank asked of its group: everything that has to be equal on all ranks. Trivially copyable without padding
 /// that matters, so that it can lie in shared memory.
@@ -52,4 +52,4 @@ std::string describe_mismatch(const Call& first, int rank, const Call& other, st
 std::string describe_timeout(Call::Operation operation, std::uint64_t sequence, std::chrono::milliseconds timeout,
                              const std::vector<int>& missing, bool called = false);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -7,7 +7,7 @@
 #include "base/split.h"
 #include "runtime/collectives/common/bucket_tag.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 std::string text_of(const Call& call) {
@@ -133,4 +133,4 @@ Failure CallLog::explain(std::uint64_t sequence, std::chrono::milliseconds timeo
   return {Failure::Kind::kTimeout, explain_silence(operation, sequence, timeout, ranks)};
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -13,7 +13,7 @@
 #include "runtime/collectives/common/call.h"
 #include "runtime/collectives/common/failure.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// A call with the form of a tensor, and nothing else.
 inline Call call_with(Call::Operation operation, const at::Tensor& tensor) {
@@ -102,4 +102,4 @@ class CallLog {
   std::uint64_t told_ = 0;  // how many calls the others have heard of
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

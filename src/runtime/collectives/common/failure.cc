@@ -6,7 +6,7 @@
 
 #include "base/nearest.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr std::size_t kMostNamed = 8;
@@ -33,4 +33,4 @@ std::string name_ranks(const std::vector<int>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + join_first(numbers, kMostNamed, " and ");
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Why a group is of no use any more: what every later call throws. A value, because each thread and each process
 /// throws its own exception object.
@@ -23,4 +23,4 @@ struct Failure {
 /// 'rank 3', or 'ranks 1, 2 and 5'; of more than 8 ranks the first 8 and how many more.
 std::string name_ranks(const std::vector<int>& ranks);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -3,7 +3,7 @@
 #include <lrun/error.h>
 #include <unistd.h>
 
-namespace lrun {
+namespace lrun::detail {
 
 OwnerProcess::OwnerProcess() : pid_(::getpid()) {}
 
@@ -15,4 +15,4 @@ void OwnerProcess::require(const std::string& what) const {
               ", which was forked from it, cannot use it");
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The process that made a resource. A child that it forks gets a copy of the object, but neither its threads nor a
 /// place of its own among the ranks, and must not touch what the parent shares with others.
@@ -23,4 +23,4 @@ class OwnerProcess {
   pid_t pid_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -5,7 +5,7 @@
 
 #include "runtime/collectives/common/reduce.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 const char* input_of(const std::optional<Post>& post) { return static_cast<const char*>(post->input.const_data_ptr()); }
@@ -78,4 +78,4 @@ void perform(const std::vector<std::optional<Post>>& posts) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -11,7 +11,7 @@
 #include "runtime/collectives/common/call.h"
 #include "runtime/collectives/common/failure.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The operation of a larger group that one of a smaller group is a part of: what messages name. Value.
 struct Part {
@@ -44,4 +44,4 @@ std::optional<Failure> find_mismatch(const std::vector<std::optional<Post>>& pos
 /// Does a matching call of all ranks, whose memory is all at hand, on the calling thread.
 void perform(const std::vector<std::optional<Post>>& posts);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -4,7 +4,7 @@
 
 #include <ctime>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// While it lives, writing to a connection that a peer has closed is an error on this thread, and not SIGPIPE: for
 /// other people's code that writes without MSG_NOSIGNAL.
@@ -34,4 +34,4 @@ class PipeSignalAsError {
   bool was_pending_ = false;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

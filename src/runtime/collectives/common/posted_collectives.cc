@@ -4,7 +4,7 @@
 
 #include "runtime/collectives/common/call.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 std::unique_ptr<CollectiveWork> PostedCollectives::all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) {
   const Call call = all_reduce_call(tensor, op, tag);
@@ -30,4 +30,4 @@ void PostedCollectives::barrier() { finish({barrier_call(), {}, {}}); }
 
 void PostedCollectives::abort(const std::string& reason) { fail({Failure::Kind::kPeerLost, reason}); }
 
-}  // namespace lrun
+}  // namespace lrun::detail

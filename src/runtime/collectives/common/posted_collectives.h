@@ -9,7 +9,7 @@
 #include "runtime/collectives/common/failure.h"
 #include "runtime/collectives/common/perform.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Collectives that check the arguments of each call and hand it on as a Post, whoever performs it then.
 class PostedCollectives : public Collectives {
@@ -30,4 +30,4 @@ class PostedCollectives : public Collectives {
   virtual Failure fail(const Failure& failure) = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

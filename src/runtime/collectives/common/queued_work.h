@@ -8,7 +8,7 @@
 #include "runtime/collectives/common/owner_process.h"
 #include "runtime/collectives/common/work_queue.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What a user holds of an operation in a WorkQueue.
 class QueuedWork final : public CollectiveWork {
@@ -42,4 +42,4 @@ inline at::Tensor finish_queued(WorkQueue& queue, Post post) {
   return std::move(task->post.output);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// The type in which elements are summed: halves lose too much when rounded after every rank.
@@ -168,4 +168,4 @@ void reduce(at::ScalarType dtype, ReduceOp op, std::span<const void* const> sour
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Whether reduce() knows the dtype: float16, bfloat16, float32, float64, int32, int64, uint8.
 [[nodiscard]] bool can_reduce(at::ScalarType dtype);
@@ -20,4 +20,4 @@ namespace lrun {
 void reduce(at::ScalarType dtype, ReduceOp op, std::span<const void* const> sources,
             std::span<void* const> destinations, std::int64_t count);
 
-}  // namespace lrun
+}  // namespace lrun::detail

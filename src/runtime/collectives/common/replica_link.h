@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What ReplicaGroup needs of NCCL and CUDA, call by call: a communicator and a stream of its own for each replica of
 /// one process. Replica 0 is the module's. Making one begins to connect; no call waits.
@@ -44,4 +44,4 @@ class ReplicaLink {
   virtual void abort() noexcept = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// \throws std::invalid_argument  what the group itself would refuse, and a copy on the CPU would hide.
@@ -109,4 +109,4 @@ std::unique_ptr<Collectives> make_staged(std::unique_ptr<Collectives> group, at:
   return std::make_unique<StagedCollectives>(std::move(group), device);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

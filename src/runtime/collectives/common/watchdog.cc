@@ -8,7 +8,7 @@
 
 #include "runtime/collectives/common/background_thread.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// A thread that looks this often while it is armed need not be woken for each new deadline.
@@ -64,4 +64,4 @@ void Watchdog::watch() {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

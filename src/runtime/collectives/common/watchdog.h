@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Looks after waits that know no deadline, and can only be ended from outside: on a thread of its own it calls one
 /// function every tenth of a second while it is armed, and another one when the deadline has passed. Arming costs no
@@ -40,4 +40,4 @@ class Watchdog {
   std::thread thread_;  // last: it uses the others
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -6,7 +6,7 @@
 
 #include "runtime/collectives/common/background_thread.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 WorkQueue::~WorkQueue() {
   {
@@ -79,4 +79,4 @@ void WorkQueue::perform_front(std::unique_lock<std::mutex>& lock, bool patient) 
   finished_.notify_all();
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -13,7 +13,7 @@
 #include "runtime/collectives/common/failure.h"
 #include "runtime/collectives/common/perform.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// One posted operation of this rank.
 struct Task {
@@ -64,4 +64,4 @@ class WorkQueue {
   std::thread thread_;  // started by the first post in the background
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -7,7 +7,7 @@
 
 #include "runtime/collectives/bootstrap/backoff.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -315,4 +315,4 @@ void GlooChannel::say_farewell(std::uint32_t kind, const std::string& text) {
   link_->close();
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -22,7 +22,7 @@
 #include "runtime/collectives/common/watchdog.h"
 #include "runtime/collectives/gloo/link.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What a rank knows about the ranks of its group.
 struct GlooPeers {
@@ -103,7 +103,7 @@ class GlooChannel {
   [[nodiscard]] bool has_ended(int peer) const;
   [[nodiscard]] std::optional<Failure> farewell_of(int peer);
   [[nodiscard]] std::string name_process(int peer) const;
-  [[nodiscard]] std::string name_call() const { return lrun::name_call(shown_.operation, shown_.sequence); }
+  [[nodiscard]] std::string name_call() const { return detail::name_call(shown_.operation, shown_.sequence); }
 
   const GroupOptions options_;
   const GlooPeers peers_;
@@ -150,4 +150,4 @@ class GlooChannel::Batch {
   std::vector<Entry> entries_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

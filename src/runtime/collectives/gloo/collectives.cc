@@ -14,7 +14,7 @@
 #include "runtime/collectives/gloo/operations.h"
 #include "runtime/collectives/gloo/setup.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 class GlooCollectives final : public PostedCollectives {
@@ -110,4 +110,4 @@ std::unique_ptr<PostedCollectives> make_gloo(const GroupOptions& options) {
   return std::make_unique<GlooCollectives>(meet_and_connect(options), options);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -5,7 +5,7 @@
 #include "runtime/collectives/bootstrap/group_options.h"
 #include "runtime/collectives/common/posted_collectives.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Collectives named 'gloo', of processes on any hosts, over TCP; see GlooOperations and GlooChannel. Collective.
 ///
@@ -18,4 +18,4 @@ namespace lrun {
 /// \throws Error              ranks with different versions of liblrun, or no address at which others reach this one.
 std::unique_ptr<PostedCollectives> make_gloo(const GroupOptions& options);
 
-}  // namespace lrun
+}  // namespace lrun::detail

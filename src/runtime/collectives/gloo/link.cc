@@ -18,7 +18,7 @@
 
 // The one file of liblrun that sees gloo.
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -140,4 +140,4 @@ std::unique_ptr<GlooLink> connect_gloo(const GroupOptions& options, const std::s
 
 bool has_gloo() { return true; }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -7,7 +7,7 @@
 
 #include "runtime/collectives/bootstrap/group_options.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Messages between two ranks come in the order of their sending on each lane.
 enum class GlooLane : int { kCall = 1, kData = 2, kFarewell = 3, kNever = 4 };
@@ -50,4 +50,4 @@ std::unique_ptr<GlooLink> connect_gloo(const GroupOptions& options, const std::s
 /// Whether this build has gloo.
 bool has_gloo();
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -4,7 +4,7 @@
 
 #include "runtime/collectives/gloo/link.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 std::unique_ptr<GlooLink> connect_gloo(const GroupOptions& /*options*/, const std::string& /*address*/,
                                        const std::string& /*prefix*/) {
@@ -13,4 +13,4 @@ std::unique_ptr<GlooLink> connect_gloo(const GroupOptions& /*options*/, const st
 
 bool has_gloo() { return false; }
 
-}  // namespace lrun
+}  // namespace lrun::detail

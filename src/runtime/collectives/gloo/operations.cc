@@ -8,7 +8,7 @@
 
 #include "runtime/collectives/common/reduce.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// Up to here every rank sends everything to every other and reduces it all: one way instead of two.
@@ -211,4 +211,4 @@ void GlooOperations::reduce_scatter(const Post& post) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -8,7 +8,7 @@
 #include "runtime/collectives/common/perform.h"
 #include "runtime/collectives/gloo/channel.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The operations of a gloo group, as one rank does its part of them: every rank reduces its share of each piece, in
 /// rank order and with the arithmetic of 'shm', while the next piece is on its way.
@@ -51,4 +51,4 @@ class GlooOperations {
   std::array<std::vector<std::byte>, 2> scratch_;  // what the others send, for two pieces at a time
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

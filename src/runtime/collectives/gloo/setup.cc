@@ -12,7 +12,7 @@
 #include "runtime/collectives/bootstrap/group_rendezvous.h"
 #include "runtime/collectives/bootstrap/local_address.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// Raise it with any change of what travels between ranks.
@@ -95,4 +95,4 @@ GlooSetup meet_and_connect(const GroupOptions& options) {
   return setup;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -10,7 +10,7 @@
 #include "runtime/collectives/gloo/channel.h"
 #include "runtime/collectives/gloo/link.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What the ranks of a gloo group have once they have met.
 struct GlooSetup {
@@ -36,4 +36,4 @@ struct GlooIdentity {
 /// serves this host only. Empty when that one is good, or when no rank of another host names a better one.
 std::optional<std::string> better_direction(const std::vector<GlooIdentity>& ranks, int self);
 
-}  // namespace lrun
+}  // namespace lrun::detail

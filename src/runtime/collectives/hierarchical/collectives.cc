@@ -15,7 +15,7 @@
 #include "runtime/collectives/hierarchical/operations.h"
 #include "runtime/collectives/shm/collectives.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 GroupOptions options_inside(const GroupOptions& options, const HostLayout& layout) {
@@ -144,4 +144,4 @@ std::unique_ptr<PostedCollectives> make_hierarchical(const GroupOptions& options
   return std::make_unique<HierarchicalCollectives>(options, layout);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

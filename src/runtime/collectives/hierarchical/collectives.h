@@ -6,7 +6,7 @@
 #include "runtime/collectives/common/posted_collectives.h"
 #include "runtime/collectives/hierarchical/host_layout.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Collectives named 'shm+gloo': what is reduced is summed inside each host by shm, then between the hosts' leaders by
 /// gloo, and shared inside the hosts again, so that each host sends and receives once. An average divides once, at the
@@ -18,4 +18,4 @@ namespace lrun {
 /// \throws what make_shm() and make_gloo() throw.
 std::unique_ptr<PostedCollectives> make_hierarchical(const GroupOptions& options, const HostLayout& layout);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -9,7 +9,7 @@
 #include "base/split.h"
 #include "runtime/collectives/bootstrap/group_rendezvous.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// Containers of one kernel have the same boot id; those that share nothing have a /dev/shm of their own.
@@ -65,4 +65,4 @@ HostLayout meet_hosts(const GroupOptions& options) {
   return HostLayout::of(split_lines(hosts));
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

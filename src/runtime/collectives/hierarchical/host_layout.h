@@ -5,7 +5,7 @@
 
 #include "runtime/collectives/bootstrap/group_options.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// Which ranks of a group are on which host. Value. Hosts come in the order of their lowest ranks, which are their
 /// leaders; ranks of one host need not be neighbours, and hosts may have different numbers of them.
@@ -28,4 +28,4 @@ struct HostLayout {
 /// share memory: of one running kernel, with the same /dev/shm. \throws as GroupRendezvous.
 HostLayout meet_hosts(const GroupOptions& options);
 
-}  // namespace lrun
+}  // namespace lrun::detail

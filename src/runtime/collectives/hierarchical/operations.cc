@@ -12,7 +12,7 @@
 
 #include "runtime/collectives/common/call.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// The same memory without the tensor's history, of which autograd would take notes.
@@ -155,4 +155,4 @@ void HierarchicalOperations::between(const Call& call, const at::Tensor& input, 
   if (between_ != nullptr) between_->finish({call, input, output, Part{part_.operation, part_.sequence, {}}});
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -8,7 +8,7 @@
 #include "runtime/collectives/common/posted_collectives.h"
 #include "runtime/collectives/hierarchical/host_layout.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The operations of a group over several hosts, as one rank does its part of them with the groups of its host and of
 /// the leaders.
@@ -45,4 +45,4 @@ class HierarchicalOperations {
   Part part_;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

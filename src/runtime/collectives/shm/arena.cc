@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// Copies at the same distance from their pages would all compete for the same sets of the first-level cache.
@@ -82,4 +82,4 @@ std::byte* ShmArena::copy_of(int rank, const void* data) const {
          (static_cast<const std::byte*>(data) - mine);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -12,7 +12,7 @@
 #include "runtime/collectives/common/owner_process.h"
 #include "runtime/collectives/shm/shared_memory.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The buckets of a group: behind the fixed part the shared memory grows by one range a bucket, which holds one copy a
 /// rank. All ranks allocate the same in the same order, so each computes the same places without asking.
@@ -62,4 +62,4 @@ class ShmArena : public std::enable_shared_from_this<ShmArena> {
   std::map<const std::byte*, Bucket> buckets_;  // by the address of this rank's copy
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -12,7 +12,7 @@
 #include "runtime/collectives/bootstrap/backoff.h"
 #include "runtime/collectives/shm/futex.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -221,4 +221,4 @@ void ShmBarrier::leave() noexcept {
   ring();
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -15,7 +15,7 @@
 #include "runtime/collectives/common/perform.h"
 #include "runtime/collectives/shm/region.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// How the ranks of a shared-memory group wait for each other, and how they fail together.
 ///
@@ -78,4 +78,4 @@ class ShmBarrier {
   std::optional<Failure> failure_;  // copied out of the control block once
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

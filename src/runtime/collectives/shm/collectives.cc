@@ -13,7 +13,7 @@
 #include "runtime/collectives/shm/operations.h"
 #include "runtime/collectives/shm/setup.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 class ShmCollectives final : public PostedCollectives {
@@ -112,4 +112,4 @@ std::unique_ptr<PostedCollectives> make_shm(const GroupOptions& options) {
   return std::make_unique<ShmCollectives>(meet_and_share(options), options);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -8,7 +8,7 @@
 
 #include "runtime/collectives/common/call.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What lies in the shared memory of a group: the control block with one cell a rank, then every rank's slots, then the
 /// buckets. Raise kLayoutVersion with any change here or of Call: ranks may be linked with different versions of
@@ -67,4 +67,4 @@ static_assert(std::is_trivially_copyable_v<PostedCall>);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::is_standard_layout_v<ControlBlock> && std::is_standard_layout_v<RankCell>);
 
-}  // namespace lrun
+}  // namespace lrun::detail

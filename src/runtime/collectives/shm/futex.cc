@@ -7,7 +7,7 @@
 #include <climits>
 #include <ctime>
 
-namespace lrun {
+namespace lrun::detail {
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t) &&
               std::atomic<std::uint32_t>::is_always_lock_free);
@@ -23,4 +23,4 @@ void futex_wake_all(const std::atomic<std::uint32_t>& word) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -7,7 +7,7 @@
 
 #include "runtime/collectives/common/reduce.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -165,4 +165,4 @@ void ShmOperations::reduce_here(const Call& call, std::span<const void* const> s
   reduce(static_cast<at::ScalarType>(call.dtype), static_cast<ReduceOp>(call.op), sources, destinations, count);
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -10,7 +10,7 @@
 #include "runtime/collectives/shm/barrier.h"
 #include "runtime/collectives/shm/region.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The operations of a shared-memory group, as one rank does its part of them.
 ///
@@ -66,4 +66,4 @@ class ShmOperations {
   bool patient_ = true;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

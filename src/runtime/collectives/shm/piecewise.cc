@@ -8,7 +8,7 @@
 
 #include "runtime/collectives/shm/operations.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// [0, count) in pieces of nearly the same length, none longer than `limit`.
@@ -143,4 +143,4 @@ void ShmOperations::reduce_scatter_piecewise(const Post& post) {
   }
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

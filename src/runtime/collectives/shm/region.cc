@@ -3,7 +3,7 @@
 #include <new>
 #include <stdexcept>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 constexpr std::size_t kRankSlotBytes = 2 * (ShmRegion::kSmallBytes + ShmRegion::kChunkBytes);
@@ -63,4 +63,4 @@ std::byte* ShmRegion::chunk_slot(int rank, std::uint64_t parity) const {
   return small_slot(rank, 0) + 2 * kSmallBytes + (parity % 2) * kChunkBytes;
 }
 
-}  // namespace lrun
+}  // namespace lrun::detail

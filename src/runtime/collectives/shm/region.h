@@ -7,7 +7,7 @@
 #include "runtime/collectives/shm/control_block.h"
 #include "runtime/collectives/shm/shared_memory.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// The fixed part of a group's shared memory as one process sees it: control block, cells and slots.
 ///
@@ -48,4 +48,4 @@ class ShmRegion {
   int world_size_ = 0;
 };
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -16,7 +16,7 @@
 #include "runtime/collectives/bootstrap/process_identity.h"
 #include "runtime/collectives/common/byte_lock.h"
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 /// Who a rank is: one line of words in the store.
@@ -201,4 +201,4 @@ void Sharing::share_named() {
 
 ShmSetup meet_and_share(const GroupOptions& options) { return Sharing(options).run(); }
 
-}  // namespace lrun
+}  // namespace lrun::detail

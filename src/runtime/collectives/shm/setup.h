@@ -9,7 +9,7 @@
 #include "runtime/collectives/shm/region.h"
 #include "runtime/collectives/shm/shared_memory.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// What the ranks of one host share once they have met: the memory, and who they are.
 struct ShmSetup {
@@ -32,4 +32,4 @@ struct ShmSetup {
 /// \throws Error              no memory can be shared, or ranks with different versions of liblrun; equal on all ranks.
 ShmSetup meet_and_share(const GroupOptions& options);
 
-}  // namespace lrun
+}  // namespace lrun::detail

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-namespace lrun {
+namespace lrun::detail {
 namespace {
 
 [[noreturn]] void refuse(const std::string& call) {
@@ -116,4 +116,4 @@ std::size_t page_size() {
 
 std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-}  // namespace lrun
+}  // namespace lrun::detail

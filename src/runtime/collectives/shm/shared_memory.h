@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 
-namespace lrun {
+namespace lrun::detail {
 
 /// A range of a SharedMemory in this process' address space. Move-only; unmaps in its destructor.
 class Mapping {
@@ -76,4 +76,4 @@ void prefault(std::span<std::byte> pages) noexcept;
 std::size_t page_size();
 std::size_t round_up(std::size_t value, std::size_t multiple);
 
-}  // namespace lrun
+}  // namespace lrun::detail
