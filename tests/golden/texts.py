@@ -45,6 +45,9 @@ HINT_TABLES = {"verdict/hint_table.cc"}
 # Files that write HTML or SVG: only what a reader of the page sees is text.
 MARKUP = {"report/timeline_html.cc", "report/timeline_svg.cc"}
 
+# What the arguments of a function that makes an error are.
+ERRORS = {"UserError": {0: "error", 1: "hint"}, "choice_error": {0: "error", 3: "hint"}}
+
 COMPARING = {"starts_with", "ends_with", "find", "rfind", "contains", "has_any", "string_view", "regex", "getenv", "at",
              "value", "static_assert"}
 OPENERS, CLOSERS = {"(", "[", "{"}, {")", "]", "}"}
@@ -99,8 +102,8 @@ class Frame:
         self.name, self.owner, self.argument, self.severity = name, owner, 0, None
 
     def kind(self):
-        if self.name == "UserError":
-            return "error" if self.argument == 0 else "hint"
+        if self.name in ERRORS:
+            return ERRORS[self.name].get(self.argument)
         if self.name in MESSAGE_CALLS and self.severity:
             return self.severity
         if self.owner and self.name in SINK_CALLS:

@@ -43,6 +43,19 @@ std::optional<std::string> nearest_word(std::string_view word, const std::vector
   return best;
 }
 
+std::string did_you_mean(std::string_view word) { return "did you mean '" + std::string(word) + "'?"; }
+
+std::string nearest_hint(std::string_view word, const std::vector<std::string>& candidates,
+                         std::string_view otherwise) {
+  const auto nearest = nearest_word(word, candidates);
+  return nearest ? did_you_mean(*nearest) : std::string(otherwise);
+}
+
+UserError choice_error(const std::string& problem, std::string_view word, const std::vector<std::string>& choices,
+                       std::string_view otherwise) {
+  return {problem, nearest_hint(word, choices, otherwise)};
+}
+
 std::string join_words(const std::vector<std::string>& words, std::string_view last_separator) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -5,11 +5,24 @@
 #include <string_view>
 #include <vector>
 
+#include "base/user_error.h"
+
 namespace lrun::inline core {
 
 /// The candidate most like `word` by edit distance (insert, delete, replace, swap of neighbours; '-' and '_' are
 /// equal), for "did you mean". Empty when none is near: at most a third of the word's letters may differ.
 std::optional<std::string> nearest_word(std::string_view word, const std::vector<std::string>& candidates);
+
+/// "did you mean 'ddp'?"
+std::string did_you_mean(std::string_view word);
+
+/// The same with the candidate nearest to `word`; `otherwise` where none is near.
+std::string nearest_hint(std::string_view word, const std::vector<std::string>& candidates,
+                         std::string_view otherwise = {});
+
+/// The error about a word that is none of `choices`: its hint is the nearest of them, or `otherwise`.
+UserError choice_error(const std::string& problem, std::string_view word, const std::vector<std::string>& choices,
+                       std::string_view otherwise);
 
 /// 'a, b and c', for lists in messages.
 std::string join_words(const std::vector<std::string>& words, std::string_view last_separator = " and ");

@@ -39,10 +39,8 @@ bool is_setting(const Flag& flag) { return flag.action == FlagAction::kSetting; 
     if (!is_setting(flag)) continue;
     for (const std::string& long_name : long_names_of(flag)) names.push_back(long_name.substr(2));
   }
-  const auto nearest = nearest_word(name, names);
-  throw UserError(fmt::format("{}: no setting is called '{}'", place, name),
-                  nearest ? fmt::format("did you mean '{}'?", *nearest)
-                          : "settings are the long options of 'lrun --help' without their dashes");
+  throw choice_error(fmt::format("{}: no setting is called '{}'", place, name), name, names,
+                     "settings are the long options of 'lrun --help' without their dashes");
 }
 
 const Flag* find_setting(std::string_view name) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/nearest.h"
 #include "base/user_error.h"
 #include "cli/read_value.h"
 
@@ -69,7 +70,7 @@ std::string parse_device_argument(const GivenValue& given) {
   const auto count = whole_number<int>(text);
   if (!count) {
     refuse_devices(given, "neither a count nor a list of devices",
-                   text == "all" ? "did you mean '-1'?" : choice_hint(given, {"auto"}, "2"));
+                   text == "all" ? did_you_mean("-1") : nearest_hint(lower_case(text), {"auto"}, example(given, "2")));
   }
   if (*count == 0) refuse_devices(given, "no device is asked for", "'0,' is only device 0");
   if (*count < 0) refuse_devices(given, "no such number of devices", "'-1' is all GPUs");

@@ -72,9 +72,8 @@ std::vector<std::string> warn_about_unknown_variables(const Environment& environ
     if (is_contract(entry->first)) continue;
     const std::vector<std::string> known = known_variables();
     if (std::find(known.begin(), known.end(), entry->first) != known.end()) continue;
-    const auto nearest = nearest_word(entry->first, known);
-    warnings.push_back("variable '" + entry->first + "' is unknown and ignored" +
-                       (nearest ? "; did you mean '" + *nearest + "'?" : ""));
+    const std::string hint = nearest_hint(entry->first, known);
+    warnings.push_back("variable '" + entry->first + "' is unknown and ignored" + (hint.empty() ? "" : "; " + hint));
   }
   return warnings;
 }

@@ -63,7 +63,7 @@ void nproc_per_node(const GivenValue& given, LaunchRequest& request) {
   }
   const std::vector<std::string> words{"auto", "cpu", "gpu", "xpu"};
   if (std::find(words.begin(), words.end(), word) == words.end()) {
-    refuse(given, "not a number of workers" + allowed, choice_hint(given, words, "2"));
+    refuse_choice(given, "not a number of workers" + allowed, words, "2");
   }
   request.nproc_per_node = setting(given, word);
 }

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -12,10 +14,8 @@ namespace {
 [[noreturn]] void refuse_option(const Verb& verb, const std::string& name) {
   std::vector<std::string> known{"--help"};
   for (const VerbOption& option : verb.options) known.push_back("--" + std::string(option.name));
-  const auto nearest = nearest_word(name, known);
-  throw UserError(
-      "unknown option '" + name + "' of 'lrun " + std::string(verb.name) + "'",
-      nearest ? "did you mean '" + *nearest + "'?" : "'lrun " + std::string(verb.name) + " --help' lists its options");
+  throw choice_error(fmt::format("unknown option '{}' of 'lrun {}'", name, verb.name), name, known,
+                     fmt::format("'lrun {} --help' lists its options", verb.name));
 }
 
 /// The option with this name, or the only one that begins so.

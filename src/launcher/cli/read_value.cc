@@ -16,14 +16,9 @@ std::string example(const GivenValue& given, std::string_view value) {
   return "for example '" + given.as_written_with(value) + "'";
 }
 
-std::string choice_hint(const std::string& word, const std::vector<std::string>& choices) {
-  const auto nearest = nearest_word(word, choices);
-  return nearest ? "did you mean '" + *nearest + "'?" : std::string();
-}
-
-std::string choice_hint(const GivenValue& given, const std::vector<std::string>& choices, std::string_view instead) {
-  const std::string near = choice_hint(lower_case(given.text), choices);
-  return near.empty() ? example(given, instead) : near;
+void refuse_choice(const GivenValue& given, const std::string& problem, const std::vector<std::string>& choices,
+                   std::string_view instead) {
+  throw choice_error(given.quoted() + ": " + problem, lower_case(given.text), choices, example(given, instead));
 }
 
 std::string choice_of(const GivenValue& given, const std::string& noun) {
@@ -31,8 +26,7 @@ std::string choice_of(const GivenValue& given, const std::string& noun) {
   const std::vector<std::string> choices(words.begin(), words.end());
   std::string word = lower_case(given.text);
   if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
-  refuse(given, "no such " + noun + "; allowed: " + join_words(choices, ", "),
-         choice_hint(given, choices, choices.front()));
+  refuse_choice(given, "no such " + noun + "; allowed: " + join_words(choices, ", "), choices, choices.front());
 }
 
 bool is_digits(const std::string& text) {

@@ -21,10 +21,9 @@ namespace lrun::launcher {
 /// "for example '--flag value'", for hints.
 std::string example(const GivenValue& given, std::string_view value);
 
-/// 'did you mean ...?', or empty when no choice is near.
-std::string choice_hint(const std::string& word, const std::vector<std::string>& choices);
-/// The same, or an example where none is near.
-std::string choice_hint(const GivenValue& given, const std::vector<std::string>& choices, std::string_view instead);
+/// \throws UserError  `problem`, with the choice nearest to the value, or an example with `instead`; always.
+[[noreturn]] void refuse_choice(const GivenValue& given, const std::string& problem,
+                                const std::vector<std::string>& choices, std::string_view instead);
 
 /// One of the row's choices, in any case. \throws UserError  none of them; `noun` says what they are.
 std::string choice_of(const GivenValue& given, const std::string& noun);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/nearest.h"
 #include "base/numeric_address.h"
 #include "base/split.h"
 #include "cli/read_value.h"
@@ -45,7 +46,7 @@ std::string warn_about(const GivenValue& given, const std::string& key) {
   known.insert(known.end(), kOtherKeys.begin(), kOtherKeys.end());
   for (const FileKey& file : kFileKeys)
     known.insert(known.end(), {std::string(file.name), std::string(file.other_name)});
-  const std::string near = choice_hint(key, known);
+  const std::string near = nearest_hint(key, known);
   return given.quoted() + ": '" + key + "' is unknown and ignored" + (near.empty() ? "" : "; " + near);
 }
 

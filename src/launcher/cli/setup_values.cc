@@ -56,9 +56,8 @@ void rlimit(const GivenValue& given, LaunchRequest& request) {
   const auto resource = find_resource(name);
   if (!resource) {
     const std::vector<std::string> names = resource_names();
-    const std::string near = choice_hint(name, names);
     refuse(given, "no such limit; allowed: " + join_words(names, ", "),
-           near.empty() ? "for example '" + given.as_written_with("nofile=65536") + "'" : near);
+           nearest_hint(name, names, example(given, "nofile=65536")));
   }
   auto limit = equals == std::string::npos ? std::nullopt : parse_limit(*resource, given.text.substr(equals + 1));
   if (!limit) {

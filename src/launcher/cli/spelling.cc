@@ -53,11 +53,10 @@ std::optional<std::string> own_name_of(const std::string& option) {
   for (const Flag& flag : flag_table()) {
     for (std::string& name : long_names_of(flag)) names.push_back(std::move(name));
   }
-  auto nearest = own_name_of(option);
-  if (!nearest) nearest = nearest_word(option.starts_with("--") ? option : "-" + option, names);
-  throw UserError("unknown option '" + option + "'",
-                  nearest ? "did you mean '" + *nearest + "'?"
-                          : "'lrun --help' lists all options; a PROGRAM whose name begins with '-' goes after '--'");
+  const std::string problem = "unknown option '" + option + "'";
+  if (const auto ours = own_name_of(option)) throw UserError(problem, did_you_mean(*ours));
+  throw choice_error(problem, option.starts_with("--") ? option : "-" + option, names,
+                     "'lrun --help' lists all options; a PROGRAM whose name begins with '-' goes after '--'");
 }
 
 /// The flag whose long name is `option` or begins with it, when there is only one.

@@ -60,9 +60,8 @@ void check_is_there(const std::vector<Host>& hosts, const Selected& selected, co
   for (const Host& host : hosts) names.push_back(host.name);
   const auto found = std::find(names.begin(), names.end(), selected.name);
   if (found == names.end()) {
-    const auto nearest = nearest_word(selected.name, names);
-    throw UserError(fmt::format("'{}': '{}' is not one of the hosts", written, selected.name),
-                    nearest ? fmt::format("did you mean '{}'?", *nearest) : "name hosts as the list of hosts does");
+    throw choice_error(fmt::format("'{}': '{}' is not one of the hosts", written, selected.name), selected.name, names,
+                       "name hosts as the list of hosts does");
   }
   const Host& host = hosts[static_cast<std::size_t>(found - names.begin())];
   for (const int slot : selected.slots) {

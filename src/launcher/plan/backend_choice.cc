@@ -12,9 +12,7 @@ namespace {
 void check_name(const std::string& name) {
   static const std::vector<std::string> known = {"auto", "nccl", "gloo", "shm", "shm+gloo"};
   if (std::find(known.begin(), known.end(), name) != known.end()) return;
-  const auto near = nearest_word(name, known);
-  throw UserError("unknown process group backend '" + name + "'",
-                  near ? "did you mean '" + *near + "'?" : "use " + join_words(known, " or "));
+  throw choice_error("unknown process group backend '" + name + "'", name, known, "use " + join_words(known, " or "));
 }
 
 }  // namespace

@@ -249,9 +249,8 @@ class Chooser {
 void check_accelerator(const Setting<std::string>& accelerator) {
   static const std::vector<std::string> known = {"auto", "cpu", "gpu", "tpu"};
   if (std::find(known.begin(), known.end(), accelerator.value) != known.end()) return;
-  const auto near = nearest_word(accelerator.value, known);
-  throw UserError("unknown accelerator '" + accelerator.value + "'",
-                  near ? "did you mean '" + *near + "'?" : "use 'gpu', 'cpu', 'tpu' or 'auto'");
+  throw choice_error("unknown accelerator '" + accelerator.value + "'", accelerator.value, known,
+                     "use 'gpu', 'cpu', 'tpu' or 'auto'");
 }
 
 }  // namespace

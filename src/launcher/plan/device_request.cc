@@ -76,9 +76,7 @@ DeviceRequest read_devices(const Setting<std::string>& devices) {
   if (text.find(',') != std::string_view::npos || text.starts_with("GPU-") || text.starts_with("MIG-")) {
     return read_list(devices);
   }
-  const auto near = nearest_word(text, {"auto"});
-  throw UserError("'" + as_written(devices) + "' is not a number of devices",
-                  near ? "did you mean '" + *near + "'?" : kAllowedDevices);
+  throw choice_error("'" + as_written(devices) + "' is not a number of devices", text, {"auto"}, kAllowedDevices);
 }
 
 DeviceRequest read_processes(const Setting<std::string>& nproc_per_node) {
@@ -91,9 +89,8 @@ DeviceRequest read_processes(const Setting<std::string>& nproc_per_node) {
   if (const auto number = whole_number<long>(text)) {
     return {Kind::kProcesses, checked_count(nproc_per_node, *number, kAllowedProcesses), {}};
   }
-  const auto near = nearest_word(text, {"auto", "cpu", "gpu", "xpu"});
-  throw UserError("'" + as_written(nproc_per_node) + "' is not a number of workers",
-                  near ? "did you mean '" + *near + "'?" : kAllowedProcesses);
+  throw choice_error("'" + as_written(nproc_per_node) + "' is not a number of workers", text,
+                     {"auto", "cpu", "gpu", "xpu"}, kAllowedProcesses);
 }
 
 }  // namespace lrun::launcher

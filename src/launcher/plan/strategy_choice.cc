@@ -37,9 +37,7 @@ void check_name(const std::string& name) {
   for (const std::string& strategy : strategies()) {
     if (name == strategy) return;
   }
-  const auto near = nearest_word(name, known);
-  throw UserError("unknown strategy '" + name + "'",
-                  near ? "did you mean '" + *near + "'?" : "use " + join_words(strategies(), " or "));
+  throw choice_error("unknown strategy '" + name + "'", name, known, "use " + join_words(strategies(), " or "));
 }
 
 }  // namespace

@@ -149,8 +149,8 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
         return windows ? "it has Windows line ends: 'dos2unix' mends them"
                        : fmt::format("its first line names '{}', which is not there", facts.interpreter);
       }
-      if (!facts.nearest_verb.empty()) return fmt::format("did you mean 'lrun {}'?", facts.nearest_verb);
-      if (!facts.nearest_file.empty()) return fmt::format("did you mean '{}'?", facts.nearest_file);
+      if (!facts.nearest_verb.empty()) return did_you_mean("lrun " + facts.nearest_verb);
+      if (!facts.nearest_file.empty()) return did_you_mean(facts.nearest_file);
       if (program.find('/') != std::string::npos) return "check the path";
       return facts.given_to_python
                  ? fmt::format("Python was to run it: with '--no-python' lrun looks for '{}' on PATH", program)

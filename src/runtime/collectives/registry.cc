@@ -75,9 +75,8 @@ std::unique_ptr<Collectives> make_collectives(const std::string& name, const Gro
     if (backend.name == (name.empty() ? "auto" : name)) return backend.make(with_clamped_timeout(options));
     names.emplace_back(backend.name);
   }
-  const auto nearest = nearest_word(name, names);
   throw Unsupported("unknown backend '" + name +
-                    "': " + (nearest ? "did you mean '" + *nearest + "'?" : "it is one of " + join_words(names)));
+                    "': " + nearest_hint(name, names, "it is one of " + join_words(names)));
 }
 
 }  // namespace lrun::detail

@@ -42,9 +42,9 @@ LaunchMethod method_of(const std::string& strategy, bool interactive) {
                           : "strategy 'ddp' is started from outside the program: 'lrun --strategy ddp PROGRAM'; "
                             "from inside it is 'ddp_spawn' or 'ddp_fork'");
   }
-  const auto near = nearest_word(strategy, {"ddp_spawn", "ddp_fork", "ddp_notebook"});
   throw Unsupported("launch() cannot start ranks for strategy '" + strategy + "': " +
-                    (near ? "did you mean '" + *near + "'?" : "it knows 'ddp_spawn', 'ddp_fork' and 'ddp_notebook'"));
+                    nearest_hint(strategy, {"ddp_spawn", "ddp_fork", "ddp_notebook"},
+                                 "it knows 'ddp_spawn', 'ddp_fork' and 'ddp_notebook'"));
 }
 
 /// This program was started on every node with the address of the first, and no launcher counts the ranks.

@@ -160,9 +160,7 @@ std::string choose_strategy(const std::string& asked, const World& world, std::s
   if (const std::string_view library = other_library(name); !library.empty()) {
     throw Unsupported("strategy '" + name + "' is for programs written for " + std::string(library));
   }
-  const auto near = nearest_word(name, names);
-  throw Unsupported("'" + name + "' is not a strategy: " +
-                    (near ? "did you mean '" + *near + "'?" : "there is " + join_words(names)));
+  throw Unsupported("'" + name + "' is not a strategy: " + nearest_hint(name, names, "there is " + join_words(names)));
 }
 
 }  // namespace lrun::detail

@@ -21,6 +21,14 @@ TEST(NearestWord, SaysNothingWhenNothingIsNear) {
   EXPECT_EQ(nearest_word(std::string(100'000, 'x'), {"xx"}), std::nullopt) << "bounded work for any input";
 }
 
+TEST(ChoiceError, HintsAtTheNearestChoiceOrElseAtWhatToDo) {
+  EXPECT_EQ(nearest_hint("atuo", {"auto", "cpu"}), "did you mean 'auto'?");
+  EXPECT_EQ(nearest_hint("abacus", {"auto", "cpu"}), "");
+  const UserError error = choice_error("no such kind 'abacus'", "abacus", {"auto", "cpu"}, "use 'cpu'");
+  EXPECT_STREQ(error.what(), "no such kind 'abacus'");
+  EXPECT_EQ(error.hint(), "use 'cpu'");
+}
+
 TEST(JoinWords, ReadsAsAList) {
   EXPECT_EQ(join_words({"a"}), "a");
   EXPECT_EQ(join_words({"a", "b", "c"}, " or "), "a, b or c");
