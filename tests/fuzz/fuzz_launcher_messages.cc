@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
 
   const SteadyTime now{};
-  Coordinator coordinator(RendezvousTimes{}, now, gather_reports);
+  Coordinator coordinator({.gather = gather_reports}, now);
   for (const auto side : {Handshake::Side::kLauncher, Handshake::Side::kServer}) {
     Handshake open(side, "", "nonce");
     Handshake secret(side, "a secret that no input knows", "nonce");
@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (launcher_message_from_json(to_json(*message)) != message) std::abort();
     coordinator.received(from++ % 3 + 1, *message, now);
   }
-  (void)coordinator.take_sends();
+  (void)coordinator.outbox().take_messages();
 
   if (const auto message = launcher_message_from_json(bytes)) {
     if (launcher_message_from_json(to_json(*message)) != message) std::abort();

@@ -6,10 +6,9 @@
 namespace lrun::launcher {
 namespace {
 
-std::string counted(int count, const std::string& word) {
-  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
-}
-
+/// Unknown launchers may come as often as they like.
+constexpr std::size_t kMostNotes = 64;
+constexpr std::size_t kMostNotesShown = 3;
 constexpr const char* kNoName = "none";  // torchrun's word for it
 
 /// Jobs that came to one meeting by chance. Nodes of different roles may run different programs, and those of a job
@@ -84,29 +83,8 @@ std::string difference_of_commands(const JoinRecord& record, const JoinRecord& o
 
 Rejection rank_is_taken(const JoinRecord& record, const JoinRecord& by) {
   return {(record.of_rank ? "rank " : "node rank ") + std::to_string(record.node_rank.value_or(0)) + " is taken by " +
-              in_words(by),
+              describe(by),
           record.of_rank ? "" : "give each node a '--node-rank' of its own, or none"};
-}
-
-std::string in_words(const JoinRecord& record) {
-  const std::string rank = record.node_rank ? std::to_string(*record.node_rank) : "";
-  if (record.of_rank) return "'" + record.node + "' from " + record.address + " (rank " + rank + ")";
-  return "'" + record.node + "' from " + record.address + " (" + counted(record.workers, "worker") +
-         (rank.empty() ? "" : ", node rank " + rank) + ")";
-}
-
-std::string name_of(const JoinRecord& record) {
-  return record.of_rank && record.node_rank ? record.node + " (rank " + std::to_string(*record.node_rank) + ")"
-                                            : record.node;
-}
-
-std::string unit_of(bool of_ranks, int count) {
-  return std::string(of_ranks ? "rank" : "node") + (count == 1 ? "" : "s");
-}
-
-std::string nodes_in_words(int least, int most) {
-  const std::string text = std::to_string(most);
-  return least == most ? text : std::to_string(least) + ":" + text;
 }
 
 std::optional<Rejection> rejection_of(const JoinRecord& record, const std::vector<const JoinRecord*>& joined,
@@ -115,8 +93,8 @@ std::optional<Rejection> rejection_of(const JoinRecord& record, const std::vecto
   const JoinRecord& first = *joined.front();
   if (record.run_name != first.run_name) return another_name(record, first);
   if (record.min_nodes != first.min_nodes || record.max_nodes != first.max_nodes) {
-    return Rejection{"the job has " + nodes_in_words(first.min_nodes, first.max_nodes) + " nodes, not " +
-                         nodes_in_words(record.min_nodes, record.max_nodes) + ", as '" + first.node + "' says",
+    return Rejection{"the job has " + nodes_text(first.min_nodes, first.max_nodes) + " nodes, not " +
+                         nodes_text(record.min_nodes, record.max_nodes) + ", as '" + first.node + "' says",
                      record.of_rank ? "" : "give every node the same '--num_nodes' ('--nnodes')"};
   }
   if (record.settings != first.settings) {
@@ -137,6 +115,43 @@ std::optional<Rejection> rejection_of(const JoinRecord& record, const std::vecto
     }
   }
   return std::nullopt;
+}
+
+std::optional<Rejection> Admission::check(const JoinRecord& record, const std::vector<const JoinRecord*>& joined,
+                                          bool runs, SteadyTime now) const {
+  if (const Duration wait = backoff_.wait(record, now); wait > Duration::zero()) {
+    return Rejection{"node " + record.node + " has left the job " + RejoinBackoff::limit_text() +
+                     ": it is let in again after " + format_duration(wait)};
+  }
+  return rejection_of(record, joined, runs);
+}
+
+std::string Admission::note_departure(const JoinRecord& record, SteadyTime now) {
+  backoff_.note(record, now);
+  if (backoff_.wait(record, now) == Duration::zero()) return {};
+  return "; it has left the job " + RejoinBackoff::limit_text() + " and is not let in for a while";
+}
+
+bool Admission::note(const std::string& line) {
+  if (notes_.size() == kMostNotes || std::find(notes_.begin(), notes_.end(), line) != notes_.end()) return false;
+  notes_.push_back(line);
+  return true;
+}
+
+std::string Admission::notes_text() const {
+  std::string text;
+  for (std::size_t i = notes_.size() - std::min(notes_.size(), kMostNotesShown); i < notes_.size(); ++i) {
+    text += "; " + notes_[i];
+  }
+  return text;
+}
+
+std::string Admission::compare_commands(const JoinRecord& record, const JoinRecord& other) {
+  if (has_warned_of_commands_) return {};
+  const std::string difference = difference_of_commands(record, other);
+  if (difference.empty()) return {};
+  has_warned_of_commands_ = true;
+  return difference + ": two jobs that are to be apart have different '--rdzv-id's";
 }
 
 }  // namespace lrun::launcher

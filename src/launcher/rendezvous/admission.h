@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "rendezvous/join_record.h"
+#include "rendezvous/rejoin_backoff.h"
 
 namespace lrun::launcher {
 
@@ -34,16 +36,30 @@ std::string difference_of_commands(const JoinRecord& record, const JoinRecord& o
 /// That the rank it asked for is another launcher's.
 Rejection rank_is_taken(const JoinRecord& record, const JoinRecord& by);
 
-/// ''b' from 10.0.0.2 (2 workers, node rank 1)'.
-std::string in_words(const JoinRecord& record);
+/// Which launchers may take part in a job, and what is said about those that may not. Pure; a value.
+class Admission {
+ public:
+  /// Why a launcher may not join; empty: it may. \param runs  as in rejection_of()
+  [[nodiscard]] std::optional<Rejection> check(const JoinRecord& record, const std::vector<const JoinRecord*>& joined,
+                                               bool runs, SteadyTime now) const;
 
-/// Who is lost or has come: 'b', or 'b (rank 3)' of several launchers there.
-std::string name_of(const JoinRecord& record);
+  /// A node has left a round. \return what follows from that for it: '; it has left the job 5 times within 10m and is
+  /// not let in for a while'; empty: it may come back at once.
+  std::string note_departure(const JoinRecord& record, SteadyTime now);
 
-/// What a job has `count` launchers of: 'nodes', or 'ranks' where each of them has one.
-std::string unit_of(bool of_ranks, int count);
+  /// A line about a launcher that does not take part. \return false: it was noted before, or there are too many.
+  bool note(const std::string& line);
+  /// The last of these lines: '; node 'b' from 10.0.0.2 (1 worker) was turned away: ...'.
+  [[nodiscard]] std::string notes_text() const;
 
-/// How many nodes a job may have: '2', '2:4'.
-std::string nodes_in_words(int least, int most);
+  /// The commands of nodes may differ, but also be those of two jobs with one name. \return a warning, once; else
+  /// empty.
+  std::string compare_commands(const JoinRecord& record, const JoinRecord& other);
+
+ private:
+  RejoinBackoff backoff_;
+  std::vector<std::string> notes_;
+  bool has_warned_of_commands_ = false;
+};
 
 }  // namespace lrun::launcher

@@ -1,44 +1,165 @@
+// In: messages of the launchers of a job, the ends of their connections, and the time. Out: messages for them, in an
+// Outbox. Called by RendezvousServer, which owns the connections and the clock, and by simulations in tests.
 #include "rendezvous/coordinator.h"
 
 #include <algorithm>
-#include <chrono>
-#include <utility>
+
+#include "base/nanoseconds.h"
 
 namespace lrun::launcher {
 namespace {
 
 using Kind = LauncherMessage::Kind;
 
-/// Reports that are kept before one is made of them.
-constexpr std::size_t kMostBytesOfReports = std::size_t{1} << 20U;
+/// In heartbeats: a node that was dead when a spare came is known to be dead by then.
+constexpr int kPatienceWithSpares = 2;
+
+/// The records by which a newcomer is judged: of those that are here, and one that stands for those redirected.
+std::vector<const JoinRecord*> records_of(const Roster& roster, const Redirection& redirection) {
+  std::vector<const JoinRecord*> records;
+  for (const auto& [id, launcher] : roster.launchers()) records.push_back(&launcher.record);
+  if (redirection.job()) records.push_back(&*redirection.job());
+  return records;
+}
+
+/// Its place is taken for as long as the job runs: the spare would wait for nothing, and end with the code of success.
+std::optional<Rejection> rejection_of_spare(const JoinRecord& spare, const Roster& roster, const Round& round) {
+  if (!spare.node_rank) return std::nullopt;
+  for (const LauncherId id : round.members()) {
+    const JoinRecord& member = roster.at(id).record;
+    if (member.node_rank == spare.node_rank) return rank_is_taken(spare, member);
+  }
+  return std::nullopt;
+}
+
+/// \param can_join  a newcomer may take part in the next round, if there is a place
+LauncherMessage spare_message(LauncherId who, const Roster& roster, const Round& round, bool can_join) {
+  const std::string all = nodes_text(roster.least(), roster.most());
+  const std::vector<LauncherId> next = roster.next_members(&round);
+  const bool has_place = can_join && std::find(next.begin(), next.end(), who) != next.end();
+  const std::string difference =
+      difference_of_commands(roster.at(who).record, roster.launchers().begin()->second.record);
+  return {.kind = Kind::kSpare,
+          .text = "the job runs with " + std::to_string(round.size()) + " of " + all + " nodes: this one " +
+                  (has_place ? "joins it in a moment" : "waits until it is needed") +
+                  (difference.empty() ? "" : "; " + difference),
+          .successors = round.successors()};
+}
+
+LauncherMessage resize_message(const std::vector<LauncherId>& ids, const Roster& roster, const Round& round) {
+  const std::string names = roster.newcomers_text(ids, round);
+  const bool is_one = static_cast<int>(ids.size()) == round.size() + 1;
+  const std::string all = nodes_text(roster.least(), roster.most());
+  return {.kind = Kind::kResize,
+          .round = round.number(),
+          .text = (is_one ? "node " : "nodes ") + names + (is_one ? " has" : " have") + " joined: all start again on " +
+                  std::to_string(ids.size()) + " of " + all + " nodes",
+          .node = names};
+}
+
+LauncherMessage no_majority(int nodes, int of) { return {.kind = Kind::kEnded, .text = no_majority_text(nodes, of)}; }
+
+LauncherMessage not_enough(const Roster& roster, Kind kind, Duration after, const std::string& who_is_there) {
+  const std::string waited = after == Duration::zero() ? "" : " in " + format_duration(after);
+  return {.kind = kind, .text = "not enough " + unit_of(roster.is_of_ranks(), 2) + waited + ": " + who_is_there};
+}
+
+/// The next leader is not the one that `rank` names, and not all members have to know who may follow.
+void name_leader(RankAssignment& assignment, int rank) {
+  Membership& common = assignment.common;
+  common.leader = rank;
+  common.leader_name = assignment.members.at(static_cast<std::size_t>(rank)).name;
+  std::erase_if(common.successors, [rank](const Successor& successor) { return successor.node_rank == rank; });
+  if (common.successors.size() > Membership::kMostSuccessors) common.successors.resize(Membership::kMostSuccessors);
+}
+
+/// There are too few members that know only of the round before to go on beside those that know of this one, or the
+/// other way round. So it is in the first round, in one of the same members, and in that of all that a lost leader
+/// left.
+bool is_settled_at_once(const std::vector<LauncherId>& ids, const std::optional<Failover>& failover,
+                        const std::optional<Round>& before, int rounds_begun) {
+  const bool has_ballot = failover && failover->ballot();
+  if (!has_ballot && rounds_begun == 0) return true;
+  const int expected = has_ballot ? failover->ballot()->members - 1 : before->began_with();
+  return (has_ballot || before->is_settled()) && static_cast<int>(ids.size()) == expected &&
+         std::all_of(ids.begin(), ids.end(),
+                     [&](LauncherId id) { return has_ballot ? failover->has_voted(id) : before->has(id); });
+}
 
 }  // namespace
 
-void Coordinator::received(LauncherId from, const LauncherMessage& message, SteadyTime now) {
-  const auto found = launchers_.find(from);
-  if (found == launchers_.end()) {
-    if (message.kind == Kind::kInvite && message.join) return invited(from, message);
-    const bool may_be_early = message.kind == Kind::kReady || message.kind == Kind::kLeave;
-    if (message.kind == Kind::kJoin ? message.join.has_value() : may_be_early) knock(from, message, now);
+Coordinator::Coordinator(Options options, SteadyTime now)
+    : times_(options.times),
+      gather_(std::move(options.gather)),
+      lobby_(std::move(options.own_token)),
+      timing_(options.times, now) {
+  if (options.guards_majority) majority_.emplace();
+}
+
+void Coordinator::resume(const JobState& state, const std::optional<Ballot>& ballot, SteadyTime now) {
+  timing_.open(now);
+  if (ballot) return go_on_from(state, ballot, now);
+  lobby_.await_member_of(state);
+}
+
+void Coordinator::go_on_from(const JobState& state, const std::optional<Ballot>& ballot, SteadyTime since) {
+  phase_ = Phase::kDeciding;
+  failover_.emplace(state, ballot, since);
+  round_ = Round::lost(state.round);
+  attempt_ = state.attempt;
+  history_ = state.history;
+}
+
+void Coordinator::redirect_to(const std::optional<RendezvousAddress>& target, SteadyTime now) {
+  if (!target) {
+    redirection_.cancel();
+    lobby_.await_own();
+    timing_.open(now);
+    round_.reset();
+    phase_ = Phase::kGathering;
     return;
   }
-  Launcher& launcher = found->second;
+  const bool was_closed = phase_ == Phase::kClosed;
+  const bool has_job = !was_closed && !roster_.empty();
+  redirection_.redirect_to(*target, has_job ? std::optional(roster_.launchers().begin()->second.record) : std::nullopt);
+  if (was_closed) return;
+  failover_.reset();
+  close(redirection_.message(), false);
+}
+
+void Coordinator::received(LauncherId from, const LauncherMessage& message, SteadyTime now) {
+  if (!roster_.has(from)) {
+    const bool has_record = message.kind == Kind::kJoin || message.kind == Kind::kInvite;
+    const bool may_be_early = message.kind == Kind::kReady || message.kind == Kind::kLeave;
+    if (has_record ? !message.join : !may_be_early) return;
+    lobby_.receive(from, message);
+    if (const auto state = lobby_.take_state()) go_on_from(*state, std::nullopt, timing_.opened());
+    return admit_waiting(now);
+  }
+  const bool is_member = round_ && round_->has(from);
   switch (message.kind) {
     case Kind::kStopping:
-      // Sent before it heard of the next round: it never says so of a round that it was ready to leave.
-      if (launcher.in_round && (message.round == round_ || message.round + 1 == round_)) stop(from, message.text);
+      // It may not have heard of the next round yet. It never says so of a round that it was ready to leave.
+      if (is_member && (message.round == round_->number() || message.round + 1 == round_->number()) && round_->stop()) {
+        outbox_.send(round_->members(from), {.kind = Kind::kStop, .round = round_->number(), .text = message.text});
+      }
       break;
     case Kind::kBegun:
-      take_begun(launcher, message.round);
+      if (majority_ && is_member && message.round == round_->number() && round_->acknowledge(from)) {
+        majority_->last_round_is_known();
+        outbox_.send(round_->members(), {.kind = Kind::kSettled, .round = round_->number()});
+      }
+      break;
+    case Kind::kReport:
+      if (phase_ != Phase::kRunning || !is_member || message.round != round_->number()) break;
+      round_->report(from, message.text, gather_);
+      finish_round_if_reported(now);
+      break;
+    case Kind::kReady:
+      ready(from, message, now);
       break;
     case Kind::kLeaderless:
       left(from, "its launcher heard nothing of the meeting", now, now, true);
-      break;
-    case Kind::kReport:
-      take_report(launcher, message, now);
-      break;
-    case Kind::kReady:
-      take_ready(from, launcher, message, now);
       break;
     case Kind::kDropOut:
       left(from, message.text, now, now);
@@ -51,306 +172,380 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
   }
 }
 
+void Coordinator::admit_waiting(SteadyTime now) {
+  for (const auto& [id, message] : lobby_.take_messages()) {
+    if (message.kind == Kind::kJoin) {
+      join(id, message, now);
+    } else if (message.kind == Kind::kInvite) {
+      invited(id, message, now);
+    } else if (roster_.has(id)) {
+      received(id, message, now);
+    }
+  }
+}
+
+void Coordinator::invited(LauncherId from, const LauncherMessage& invitation, SteadyTime now) {
+  const JoinRecord& job = *invitation.join;
+  const bool is_here = !redirection_.target();
+  if (redirection_.was_member(job.token) || (phase_ == Phase::kClosed && is_here)) return;
+  if (const auto rejection = rejection_of(job, records_of(roster_, redirection_), true)) {
+    return outbox_.send(from, {.kind = Kind::kRejected, .text = rejection->why});
+  }
+  // A job that has begun stays where it is; one that has not gives way.
+  if (phase_ != Phase::kGathering && is_here) {
+    return outbox_.send(from, {.kind = Kind::kHasBegun, .round = round_->number()});
+  }
+  redirect_to(RendezvousAddress{job.address, job.standby_port}, now);
+}
+
 void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTime now) {
   const JoinRecord& record = *message.join;
-  if (shares_failure(from, record)) return;
-  if (!no_meeting_.empty() && !message.resumes) {
-    return send(from, {.kind = Kind::kNoRendezvous, .text = no_meeting_}, true);
+  if (const auto report = failed_start_.report_for(record)) {
+    return outbox_.send(from, {.kind = Kind::kOver, .text = *report}, true);
   }
-  if (!is_latest_connection(from, record, now)) return send(from, {.kind = Kind::kRejected}, true);
-  if (const std::optional<Rejection> objection = rejection_of(record, now)) {
-    return turn_away(from, record, *objection, now);
+  if (redirection_.sends_back() && !message.resumes) return outbox_.send(from, redirection_.back_message(), true);
+  // A launcher that connects again may do so before its last connection is known to be dead, or be heard of only now.
+  if (const std::optional<LauncherId> other = roster_.find(record.token)) {
+    if (*other > from) return outbox_.send(from, {.kind = Kind::kRejected}, true);
+    left(*other, "it has connected again", now, now);
   }
-  if (place_) return send(from, sends_on(*place_), true);
-  if (is_of_another_job(message)) {
-    return send(from, {.kind = Kind::kRejected, .text = "a new job of the same name has begun to meet"}, true);
+  const bool is_over = phase_ == Phase::kClosed && !redirection_.target();
+  const auto rejection =
+      is_over ? Rejection{"the job is over"}
+              : admission_.check(record, records_of(roster_, redirection_), phase_ != Phase::kGathering, now);
+  if (rejection) {
+    outbox_.send(from, {.kind = Kind::kRejected, .text = rejection->why, .hint = rejection->hint}, true);
+    return note(record, "was turned away: " + rejection->why, now);
   }
-  if (!record.cannot_start.empty()) return take_failure(from, record, now);
-  compare_command(record);
+  if (redirection_.target()) return outbox_.send(from, redirection_.message(), true);
+  // Launchers that belonged to no job came first, and nobody has left anything behind for this one.
+  if (message.resumes && phase_ == Phase::kGathering && is_new_) {
+    return outbox_.send(from, {.kind = Kind::kRejected, .text = "a new job of the same name has begun to meet"}, true);
+  }
+  if (!record.cannot_start.empty()) return fail_start(from, record, now);
+  admit(from, message, now);
+}
+
+void Coordinator::admit(LauncherId from, const LauncherMessage& message, SteadyTime now) {
+  const JoinRecord& record = *message.join;
+  if (!roster_.empty()) {
+    std::string warning = admission_.compare_commands(record, roster_.launchers().begin()->second.record);
+    if (!warning.empty()) outbox_.warn(std::move(warning));
+  }
   is_new_ = is_new_ || !(message.resumes || message.was_spare);
-  Launcher& launcher = launchers_[from];
-  launcher.record = record;
-  launcher.came = now;
-  ids_[record.token] = from;
-  last_call_.joined(now);
-  if (message.resumes) take_back(launcher, message, now);
-  if (launcher.in_round) return;
-  if (phase_ == Phase::kMeeting) return begin_when_complete(now);
-  tell_spare(from);
-  look_at_spares_ = look_at_spares_.value_or(now + kPatienceWithSpares * times_.heartbeat);
-  take_newcomers_in(now);
-  begin_again_when_ready(now);
-}
-
-std::optional<Rejection> Coordinator::rejection_of(const JoinRecord& record, SteadyTime now) const {
-  if (phase_ == Phase::kClosed && !place_) return Rejection{"the job is over"};
-  if (const Duration wait = rejoin_backoff_.wait(record, now); wait > Duration::zero()) {
-    return Rejection{"node " + record.node + " has left the job " + RejoinBackoff::limit_in_words() +
-                     ": it is let in again after " + format_duration(wait)};
+  roster_.add(from, {.record = record, .came = now});
+  timing_.joined(now);
+  if (message.resumes) {
+    // It may know more than the last leader could leave behind: a round that has begun since.
+    newest_round_ = std::max(newest_round_, message.round);
+    if (phase_ == Phase::kGathering) go_on_from({.round = message.round}, std::nullopt, now);
+    if (failover_ && phase_ == Phase::kDeciding && message.round + 1 >= round_->number()) {
+      if (message.round == round_->number()) failover_->voted(from, message.node_rank);
+      return round_->take_back(from, message.round);
+    }
+    roster_.at(from).busy = true;  // the job goes on without it: a newcomer, once its workers are stopped
   }
-  return launcher::rejection_of(record, records_of_job(), phase_ != Phase::kMeeting);
+  if (phase_ == Phase::kGathering) return begin_if_due(now);
+  const bool can_join = !round_->is_stopped() && (phase_ == Phase::kDeciding || !round_->some_reported());
+  outbox_.send(from, spare_message(from, roster_, *round_, can_join));
+  review_ = review_.value_or(now + kPatienceWithSpares * times_.heartbeat);
+  grow_if_due(now);
+  begin_if_due(now);
 }
 
-void Coordinator::begin_when_complete(SteadyTime now) {
-  if (phase_ != Phase::kMeeting || launchers_.empty()) return;
-  if (static_cast<int>(launchers_.size()) < least()) return last_call_.reset();
-  const std::vector<LauncherId> ids = next_members();
-  if (static_cast<int>(ids.size()) < least()) return last_call_.reset();
-  if (!first_call_is_over(ids.size(), now)) return;
-  begin(0, ids);
-  for (const auto& [id, launcher] : launchers_) {
-    if (!launcher.in_round) tell_spare(id);
+void Coordinator::fail_start(LauncherId from, const JoinRecord& record, SteadyTime now) {
+  outbox_.send(from, {.kind = Kind::kEnded}, true);
+  // A job that needs every node waits for no other then; nor does one whose leader cannot start.
+  const bool is_needed = record.min_nodes == record.max_nodes && times_.spares == 0;
+  if (phase_ != Phase::kGathering || !(is_needed || lobby_.is_own(record))) {
+    return note(record, "cannot take part: " + record.cannot_start, now);
   }
+  std::string report = gather_({record.report});
+  failed_start_.fail(record, report, record.max_nodes - 1 - roster_.size(), now);
+  close({.kind = Kind::kOver, .text = std::move(report)}, false);
 }
 
-void Coordinator::begin(int round, const std::vector<LauncherId>& ids) {
-  round = std::max(round, newest_ + 1);
-  std::vector<JoinRecord> records;
-  settled_ = is_settled_at_once(ids);
-  for (auto& [id, launcher] : launchers_) {
-    if (!std::exchange(launcher.in_round, false)) launcher.since = round;
-    launcher.knows_round = false;
-    launcher.vote.reset();
-  }
-  for (const LauncherId id : ids) records.push_back(launchers_.at(id).record);
-  RankAssignment assignment = assign_ranks(records);
-  assignment.common.round = round;
-  assignment.common.attempt = attempt_;
-  assignment.common.history = history_;
-  phase_ = Phase::kRunning;
-  round_ = round;
-  stopped_ = ends_ = some_reported_ = false;
-  short_since_.reset();
-  last_call_.reset();
-  resumed_.reset();
-  ballot_.reset();
-  majority_.round_began(round, static_cast<int>(ids.size()));
-  if (settled_) majority_.last_round_is_known();
-  ++rounds_begun_;
-  reports_.clear();
-  report_bytes_ = 0;
-  members_ = nodes_ = missing_reports_ = static_cast<int>(ids.size());
-  ready_ = reported_ = informed_ = 0;
-  std::vector<LauncherId> by_rank;
-  for (const std::size_t index : assignment.order) {
-    Launcher& launcher = launchers_.at(ids[index]);
-    launcher.node_rank = static_cast<int>(by_rank.size());
-    launcher.in_round = true;
-    launcher.reported = launcher.ready = false;
-    if (guards_majority_) took_part_.insert(launcher.record.token);
-    if (guards_majority_ && launcher.record.token == own_) name_holder(assignment, launcher.node_rank);
-    by_rank.push_back(ids[index]);
-  }
-  if (!assignment.common.leader) assignment.common.successors.clear();  // none of the members is who they succeed
-  successors_ = assignment.common.successors;
-  sends_.push_back({.to = std::move(by_rank),
-                    .message = {.kind = Kind::kBegin,
-                                .round = round,
-                                .settled = settled_,
-                                .membership = std::move(assignment.common)},
-                    .selves = std::move(assignment.members)});
-  tell_successors();
+/// Once: to those that wait, which else would only hear that somebody is missing, or to people here.
+void Coordinator::note(const JoinRecord& record, const std::string& what, SteadyTime now) {
+  const std::string line = "node " + describe(record) + " " + what;
+  if (!admission_.note(line)) return;
+  const bool all_wait = phase_ == Phase::kGathering || timing_.is_short();
+  if (!all_wait || roster_.empty()) return outbox_.warn(line);
+  timing_.told(now);
+  outbox_.send(roster_.ids(), {.kind = Kind::kWaiting, .text = who_is_there()});
 }
 
-/// Also between two rounds: then nobody is to begin the next one.
-void Coordinator::stop(LauncherId from, const std::string& reason) {
-  if (phase_ == Phase::kMeeting || std::exchange(stopped_, true)) return;
-  send_to_members({.kind = Kind::kStop, .round = round_, .text = reason}, from);
-}
-
-void Coordinator::take_report(Launcher& launcher, const LauncherMessage& report, SteadyTime now) {
-  if (phase_ != Phase::kRunning || !launcher.in_round || report.round != round_ || launcher.reported) return;
-  launcher.reported = some_reported_ = true;
-  ++reported_;
-  --missing_reports_;
-  reports_.push_back(report.text);
-  report_bytes_ += report.text.size();
-  if (report_bytes_ > kMostBytesOfReports) {
-    reports_ = {gather_(reports_)};
-    report_bytes_ = reports_.front().size();
-  }
-  end_round_when_reported(now);
-}
-
-void Coordinator::end_round_when_reported(SteadyTime now) {
-  if (phase_ != Phase::kRunning || reported_ < members_) return;
-  if (missing_reports_ > 0) reports_.emplace_back();
-  phase_ = Phase::kDeciding;
-  stopped_ = goes_on_ = false;
-  last_call_.reset();
-  send_to_members({.kind = Kind::kOver, .round = round_, .text = gather_(std::exchange(reports_, {}))});
-  begin_again_when_ready(now);  // with spares alone, where nobody else is left
-}
-
-void Coordinator::take_ready(LauncherId from, Launcher& launcher, const LauncherMessage& message, SteadyTime now) {
+void Coordinator::ready(LauncherId from, const LauncherMessage& message, SteadyTime now) {
+  Roster::Launcher& launcher = roster_.at(from);
   if (std::exchange(launcher.busy, false)) {
     launcher.record.store_port = message.port;
-    take_newcomers_in(now);
-    return begin_again_when_ready(now);
+    grow_if_due(now);
+    return begin_if_due(now);
   }
-  const bool is_next = message.round == round_ + 1 || (resumed_ && message.round <= round_);
-  if (!is_next || !launcher.in_round) return;
-  if (phase_ == Phase::kClosed) return tell_end(from);
-  if (phase_ != Phase::kDeciding || std::exchange(launcher.ready, true)) return;
-  ++ready_;
-  goes_on_ = true;
+  if (!round_ || !round_->has(from)) return;
+  const bool is_next = message.round == round_->number() + 1 || (failover_ && message.round <= round_->number());
+  if (!is_next) return;
+  if (phase_ == Phase::kClosed) {
+    return outbox_.send(from, {.kind = Kind::kEnded, .text = "node " + who_left_ + " has left the job"}, true);
+  }
+  if (phase_ != Phase::kDeciding || !round_->make_ready(from)) return;
   if (message.port != 0) launcher.record.store_port = message.port;
   if (message.attempt >= attempt_) {
     attempt_ = message.attempt;
     history_ = message.text;
   }
-  begin_again_when_ready(now);
+  begin_if_due(now);
 }
 
-void Coordinator::begin_again_when_ready(SteadyTime now) {
-  if (phase_ != Phase::kDeciding || stopped_ || launchers_.empty() || !all_ready() || waits_for_others(now)) return;
-  if (ballot_ && !ballot_->carried_by(votes())) return;
-  const std::vector<LauncherId> ids = next_members();
-  if (static_cast<int>(ids.size()) < least()) {
-    if (!short_since_) short_since_ = progress_ = now;
-    return last_call_.reset();
+void Coordinator::begin_if_due(SteadyTime now) {
+  if (roster_.empty()) return;
+  if (phase_ == Phase::kGathering) {
+    if (roster_.size() < roster_.least()) return timing_.cancel_call();
+    const std::vector<LauncherId> ids = roster_.next_members(nullptr);
+    if (static_cast<int>(ids.size()) < roster_.least()) return timing_.cancel_call();
+    const bool is_full = times_.spares == 0 ? static_cast<int>(ids.size()) == roster_.most()
+                                            : roster_.size() >= roster_.most() + times_.spares;
+    if (!timing_.first_call_is_over(is_full, now)) return;
+    begin(ids);
+    for (const LauncherId id : roster_.newcomers(&*round_)) {
+      outbox_.send(id, spare_message(id, roster_, *round_, true));
+    }
+    return;
   }
-  short_since_.reset();
-  if (last_call_is_over(ids.size(), now)) begin(round_ + 1, ids);
+  if (phase_ != Phase::kDeciding || round_->is_stopped() || !round_->all_ready()) return;
+  if (failover_ && (failover_->waits(roster_, times_.heartbeat, now) || !failover_->is_carried())) return;
+  const std::vector<LauncherId> ids = roster_.next_members(&*round_);
+  if (static_cast<int>(ids.size()) < roster_.least()) return timing_.fall_short(now);
+  timing_.end_shortage();
+  if (timing_.call_is_over(static_cast<int>(ids.size()) == roster_.most(), now)) begin(ids);
 }
 
-/// Whoever has reported is not missed in this round, unless the workers' store was with it.
+void Coordinator::begin(const std::vector<LauncherId>& ids) {
+  const int number = std::max(round_ ? round_->number() + 1 : 0, newest_round_ + 1);
+  std::vector<JoinRecord> records;
+  for (const LauncherId id : ids) records.push_back(roster_.at(id).record);
+  RankAssignment assignment = assign_ranks(records);
+  Membership& common = assignment.common;
+  common.round = number;
+  common.attempt = attempt_;
+  common.history = history_;
+  std::vector<LauncherId> by_rank;
+  for (const std::size_t index : assignment.order) {
+    if (majority_) redirection_.note_member(records[index].token);
+    if (majority_ && lobby_.is_own(records[index])) name_leader(assignment, static_cast<int>(by_rank.size()));
+    by_rank.push_back(ids[index]);
+  }
+  if (!common.leader) common.successors.clear();  // the leader is no member: nobody knows whom they would succeed
+  const bool settled = is_settled_at_once(ids, failover_, round_, rounds_begun_);
+  round_ = Round(number, by_rank, round_ ? &*round_ : nullptr, settled, common.successors);
+  phase_ = Phase::kRunning;
+  failover_.reset();
+  timing_.end_shortage();
+  timing_.cancel_call();
+  ++rounds_begun_;
+  if (majority_) {
+    majority_->round_began(number, round_->began_with());
+    if (settled) majority_->last_round_is_known();
+  }
+  outbox_.begin(std::move(by_rank),
+                {.kind = Kind::kBegin, .round = number, .settled = settled, .membership = std::move(assignment.common)},
+                std::move(assignment.members));
+  // Spares follow their job to the next leader.
+  if (!round_->successors().empty()) {
+    outbox_.send(roster_.newcomers(&*round_), {.kind = Kind::kSpare, .successors = round_->successors()});
+  }
+}
+
+/// Not where some members are done: the others may be, too, in a moment.
+void Coordinator::grow_if_due(SteadyTime now) {
+  if (phase_ != Phase::kRunning || !round_->can_be_interrupted() || !roster_.can_grow(*round_)) return;
+  const std::vector<LauncherId> ids = roster_.next_members(&*round_);
+  if (!timing_.call_is_over(static_cast<int>(ids.size()) == roster_.most(), now)) return;
+  round_->end_early();
+  outbox_.send(round_->members(), resize_message(ids, roster_, *round_));
+}
+
+void Coordinator::finish_round_if_reported(SteadyTime now) {
+  if (phase_ != Phase::kRunning || !round_->all_reported()) return;
+  phase_ = Phase::kDeciding;
+  timing_.cancel_call();
+  outbox_.send(round_->members(), {.kind = Kind::kOver, .round = round_->number(), .text = round_->finish(gather_)});
+  begin_if_due(now);  // with spares alone, where nobody else is left
+}
+
 void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, SteadyTime heard, bool may_run) {
-  const bool has_said_bye = std::any_of(early_.begin(), early_.end(), [who](const auto& waiting) {
-    return waiting.first == who && waiting.second.kind == Kind::kLeave;
-  });
-  if (!has_said_bye) std::erase_if(early_, [who](const auto& waiting) { return waiting.first == who; });
-  if (invitation_ && invitation_->first == who) invitation_.reset();
-  if (launchers_.count(who) == 0) return;
-  const Launcher gone = take_away(who);
-  if (phase_ == Phase::kMeeting) return begin_when_complete(now);
-  if (phase_ == Phase::kRunning && !may_take_in()) last_call_.reset();
-  const bool done = phase_ == Phase::kRunning && gone.reported && gone.node_rank != 0;
-  if (gone.in_round && phase_ != Phase::kClosed && !done) {
-    ends_ = true;
-    rejoin_backoff_.note(gone.record, now);
-    tell_loss(gone.record, how, now, heard);
+  lobby_.left(who);
+  if (!roster_.has(who)) return;
+  const JoinRecord gone = roster_.remove(who).record;
+  if (failover_) failover_->left(who);
+  if (phase_ == Phase::kGathering) return begin_if_due(now);
+  const std::optional<Round::Member> member = round_ ? round_->remove(who) : std::nullopt;
+  const bool grows = phase_ == Phase::kRunning && round_->can_be_interrupted() && roster_.can_grow(*round_);
+  if (phase_ == Phase::kRunning && !grows) timing_.cancel_call();
+  const bool is_open = phase_ != Phase::kClosed;
+  // A member that has reported is not missed in this round, unless it served the workers' store.
+  const bool is_done = phase_ == Phase::kRunning && member && member->reported && member->node_rank != 0;
+  if (member && is_open && !is_done) {
+    round_->end_early();
+    outbox_.send(round_->members(), {.kind = Kind::kLost,
+                                     .round = round_->number(),
+                                     .text = how + admission_.note_departure(gone, now),
+                                     .node = name_of(gone),
+                                     .spare = roster_.substitute(*round_),
+                                     .steady_ns = nanoseconds(heard)});
   }
-  if (guards_majority_ && may_run && gone.in_round && phase_ != Phase::kClosed) majority_.lost(gone.since);
-  if (!majority_.stands()) return end_without_majority(members_, nodes_);
-  if (launchers_.empty() || (gone.in_round && members_ == 0 && is_called_off())) return close("its nodes are lost");
-  end_round_when_reported(now);
-  begin_again_when_ready(now);
+  if (majority_ && may_run && member && is_open) majority_->lost(member->since);
+  if (majority_ && !majority_->stands()) return close(no_majority(round_->size(), round_->began_with()), false);
+  // Spares that are alone cannot know whether somebody asked for the job's end, or whether it was done: where it was
+  // told to stop, or was over and nobody had said that it goes on, they are not to begin it anew.
+  const bool is_called_off =
+      member && round_->size() == 0 && (round_->is_stopped() || (phase_ == Phase::kDeciding && !round_->goes_on()));
+  if (roster_.empty() || is_called_off) return close({.kind = Kind::kEnded, .text = "its nodes are lost"}, true);
+  finish_round_if_reported(now);
+  begin_if_due(now);
 }
 
-/// Spares that are alone cannot know whether somebody asked for the job's end, or whether it was done: where it was
-/// told to stop, or was over and nobody had said that it goes on, they are not to begin it anew.
-bool Coordinator::is_called_off() const { return stopped_ || (phase_ == Phase::kDeciding && !goes_on_); }
-
-Coordinator::Launcher Coordinator::take_away(LauncherId who) {
-  Launcher gone = launchers_.at(who);
-  launchers_.erase(who);
-  ids_.erase(gone.record.token);
-  if (gone.in_round) --members_;
-  if (gone.in_round && gone.reported) --reported_;
-  if (gone.ready) --ready_;
-  return gone;
-}
-
-/// None can follow: whoever is ready for one is told.
-void Coordinator::leave(LauncherId who, const std::string& end, SteadyTime now) {
-  const Launcher launcher = launchers_.at(who);
-  const bool over = phase_ == Phase::kDeciding || phase_ == Phase::kClosed;
-  if (!launcher.in_round || (!over && !launcher.reported)) return left(who, "its launcher has left", now, now);
-  if (phase_ != Phase::kClosed) who_left_ = launcher.record.node;
-  take_away(who);
-  if (!over && members_ > 0) return end_round_when_reported(now);
+/// No round can follow without this node: the others that are ready for one are told.
+void Coordinator::leave(LauncherId from, const std::string& end, SteadyTime now) {
+  const bool is_over = phase_ == Phase::kDeciding || phase_ == Phase::kClosed;
+  const bool is_member = round_ && round_->has(from);
+  if (!is_member || !(is_over || round_->member(from).reported)) {
+    return left(from, "its launcher has left", now, now);
+  }
+  if (phase_ != Phase::kClosed) who_left_ = roster_.at(from).record.node;
+  roster_.remove(from);
+  round_->remove(from);
+  if (failover_) failover_->left(from);
+  if (!is_over && round_->size() > 0) return finish_round_if_reported(now);
   if (phase_ == Phase::kDeciding) {
-    for (const auto& [id, other] : launchers_) {
-      if (other.in_round && other.ready) tell_end(id);
+    for (const LauncherId id : round_->members()) {
+      if (!round_->member(id).ready) continue;
+      outbox_.send(id, {.kind = Kind::kEnded, .text = "node " + who_left_ + " has left the job"}, true);
     }
   }
-  close(end);
+  close({.kind = Kind::kEnded, .text = end}, true);
 }
 
-/// \param end  what the job came to, for those that were not needed
-void Coordinator::close(const std::string& end) {
+/// The message is the last one for all that do not stay. Members stay to say what the job came to on their nodes.
+void Coordinator::close(const LauncherMessage& message, bool members_stay) {
   phase_ = Phase::kClosed;
-  std::erase_if(launchers_, [&](const auto& entry) {
-    if (entry.second.in_round) return false;
-    send(entry.first, {.kind = Kind::kEnded, .text = end}, true);
-    return true;
-  });
-}
-
-/// To one that is ready for a round which does not come.
-void Coordinator::tell_end(LauncherId who) {
-  send(who, {.kind = Kind::kEnded, .text = "node " + who_left_ + " has left the job"}, true);
+  const std::vector<LauncherId> ids = members_stay && round_ ? roster_.newcomers(&*round_) : roster_.ids();
+  outbox_.send(ids, message, true);
+  for (const LauncherId id : ids) {
+    roster_.remove(id);
+    if (round_) round_->remove(id);
+  }
 }
 
 void Coordinator::advance(SteadyTime now) {
-  if (failure_ && now >= failure_->until) untold_ = 0;
-  if (look_at_spares_ && now >= *look_at_spares_) look_at_spares(now);
-  if (left_behind_ && now >= opened_ + times_.heartbeat) {
-    left_behind_.reset();
-    progress_ = now;
-    let_in(now);
+  failed_start_.advance(now);
+  if (review_ && now >= *review_) review_spares(now);
+  if (lobby_.awaits_member() && now >= timing_.opened() + times_.heartbeat) {
+    lobby_.forget_state();
+    timing_.told(now);
+    admit_waiting(now);
   }
-  if (left_behind_) return;
-  if (phase_ == Phase::kMeeting) return advance_meeting(now);
-  take_newcomers_in(now);
-  if (ballot_) advance_ballot(now);
-  begin_again_when_ready(now);
-  if (phase_ == Phase::kDeciding && short_since_) advance_while_short(now);
-}
-
-void Coordinator::advance_meeting(SteadyTime now) {
-  begin_when_complete(now);
-  if (phase_ != Phase::kMeeting) return;
-  if (now >= opened_ + times_.join) return give_up(Kind::kRejected, times_.join);
-  if (now < progress_ + times_.progress) return;
-  progress_ = now;
-  std::vector<LauncherId> all = all_launchers();
-  if (!all.empty())
-    sends_.push_back({.to = std::move(all), .message = {.kind = Kind::kWaiting, .text = who_is_there()}});
-}
-
-/// Some nodes are lost, and too few are left.
-void Coordinator::advance_while_short(SteadyTime now) {
-  if (now >= *short_since_ + times_.replacement) return give_up(Kind::kEnded, times_.replacement);
-  if (now < progress_ + times_.progress) return;
-  progress_ = now;
-  send_to_members({.kind = Kind::kWaiting, .text = who_is_there()});
-}
-
-void Coordinator::give_up(Kind kind, Duration after) {
-  const std::string waited = after == Duration::zero() ? "" : " in " + format_duration(after);
-  const bool of_ranks = !launchers_.empty() && launchers_.begin()->second.record.of_rank;
-  dismiss({.kind = kind, .text = "not enough " + unit_of(of_ranks, 2) + waited + ": " + who_is_there()});
-}
-
-std::optional<SteadyTime> Coordinator::next_step() const {
-  if (left_behind_) return opened_ + times_.heartbeat;
-  if (phase_ == Phase::kMeeting) {
-    const SteadyTime next = std::min(opened_ + times_.join, progress_ + times_.progress);
-    const bool enough = !launchers_.empty() && static_cast<int>(launchers_.size()) >= least();
-    return enough ? std::min(next, first_call_end()) : next;
+  if (lobby_.awaits_member()) return;
+  if (failover_ && failover_->has_failed(times_.heartbeat, now)) {
+    const int votes = failover_->votes();
+    const int of = failover_->ballot()->members;
+    failover_.reset();
+    // Newcomers were invited to a job that does not go on here. They may begin it where they came from.
+    redirection_.send_back(no_majority_text(votes, of));
+    for (const LauncherId id : roster_.newcomers(&*round_)) {
+      if (roster_.at(id).busy) continue;
+      outbox_.send(id, redirection_.back_message(), true);
+      roster_.remove(id);
+    }
+    return close(no_majority(votes, of), false);
   }
-  if (may_take_in()) return last_call_.end();
-  if (ballot_ && !ballot_->carried_by(votes())) return *resumed_ + 2 * times_.heartbeat;
-  if (phase_ != Phase::kDeciding || stopped_ || launchers_.empty() || !all_ready()) return std::nullopt;
-  if (!short_since_ && resumed_ && !all_are_back()) return std::max(last_call_.end(), *resumed_ + times_.heartbeat);
-  if (!short_since_) return last_call_.end();
-  return std::min(*short_since_ + times_.replacement, progress_ + times_.progress);
-}
-
-std::vector<Coordinator::Send> Coordinator::take_sends() { return std::exchange(sends_, {}); }
-
-void Coordinator::send(LauncherId to, LauncherMessage message, bool last) {
-  sends_.push_back({.to = {to}, .message = std::move(message), .last = last});
-}
-
-void Coordinator::send_to_members(LauncherMessage message, LauncherId except) {
-  std::vector<LauncherId> members;
-  for (const auto& [id, launcher] : launchers_) {
-    if (launcher.in_round && id != except) members.push_back(id);
+  grow_if_due(now);
+  begin_if_due(now);
+  const bool gathers = phase_ == Phase::kGathering;
+  if (!gathers && !(phase_ == Phase::kDeciding && timing_.is_short())) return;
+  if (gathers && timing_.join_is_overdue(now)) {
+    return close(not_enough(roster_, Kind::kRejected, times_.join, who_is_there()), false);
   }
-  if (!members.empty()) sends_.push_back({.to = std::move(members), .message = std::move(message)});
+  if (!gathers && timing_.replacement_is_overdue(now)) {
+    return close(not_enough(roster_, Kind::kEnded, times_.replacement, who_is_there()), false);
+  }
+  if (!timing_.table_is_due(now)) return;
+  timing_.told(now);
+  outbox_.send(gathers ? roster_.ids() : round_->members(), {.kind = Kind::kWaiting, .text = who_is_there()});
+}
+
+void Coordinator::review_spares(SteadyTime now) {
+  review_.reset();
+  if (phase_ == Phase::kClosed) return;
+  if (phase_ != Phase::kRunning || round_->is_stopped() || round_->ends_early()) {
+    review_ = now + times_.heartbeat;  // the next round may have a place
+    return;
+  }
+  std::vector<std::pair<LauncherId, Rejection>> rejected;
+  for (const LauncherId id : roster_.newcomers(&*round_)) {
+    const Roster::Launcher& spare = roster_.at(id);
+    if (spare.busy) continue;
+    // A node that was started again comes before its earlier launcher is known to be dead.
+    const SteadyTime due = spare.came + kPatienceWithSpares * times_.heartbeat;
+    if (now < due) {
+      review_ = std::min(review_.value_or(due), due);
+    } else if (const auto rejection = rejection_of_spare(spare.record, roster_, *round_)) {
+      rejected.emplace_back(id, *rejection);
+    }
+  }
+  for (const auto& [id, rejection] : rejected) {
+    const JoinRecord record = roster_.remove(id).record;
+    outbox_.send(id, {.kind = Kind::kRejected, .text = rejection.why, .hint = rejection.hint}, true);
+    note(record, "was turned away: " + rejection.why, now);
+  }
+}
+
+std::optional<SteadyTime> Coordinator::deadline() const {
+  std::optional<SteadyTime> next = failed_start_.deadline();
+  const auto sooner = [&next](SteadyTime time) { next = std::min(next.value_or(time), time); };
+  if (review_ && phase_ != Phase::kClosed) sooner(*review_);
+  if (lobby_.awaits_member()) {
+    sooner(timing_.opened() + times_.heartbeat);
+  } else if (phase_ == Phase::kGathering) {
+    sooner(timing_.first_deadline(!roster_.empty() && roster_.size() >= roster_.least()));
+  } else if (phase_ == Phase::kRunning && round_->can_be_interrupted() && roster_.can_grow(*round_)) {
+    sooner(timing_.call_end());
+  } else if (failover_ && !failover_->is_carried()) {
+    sooner(failover_->end_of_ballot(times_.heartbeat));
+  } else if (phase_ == Phase::kDeciding && !round_->is_stopped() && !roster_.empty() && round_->all_ready()) {
+    const bool waits = failover_ && !failover_->all_are_back(roster_);
+    if (timing_.is_short()) {
+      sooner(timing_.shortage_deadline());
+    } else {
+      sooner(waits ? std::max(timing_.call_end(), failover_->end_of_wait(times_.heartbeat)) : timing_.call_end());
+    }
+  }
+  return next;
+}
+
+JobState Coordinator::state() const {
+  JobState state{.round = round_ ? round_->number() : 0, .attempt = attempt_, .history = history_};
+  for (const auto& [id, launcher] : roster_.launchers()) {
+    if (round_ && round_->has(id)) state.members.push_back(launcher.record.token);
+  }
+  return state;
+}
+
+std::optional<RendezvousAddress> Coordinator::standby_of(LauncherId who) const {
+  if (!majority_ || phase_ == Phase::kClosed || !round_ || !round_->has(who)) return std::nullopt;
+  const JoinRecord& record = roster_.at(who).record;
+  if (record.standby_port == 0) return std::nullopt;
+  return RendezvousAddress{record.address, record.standby_port};
+}
+
+bool Coordinator::over() const { return phase_ == Phase::kClosed && roster_.empty() && !failed_start_.awaits_nodes(); }
+
+std::string Coordinator::who_is_there() const {
+  const std::string text = roster_.joined_text();
+  const int spares = phase_ == Phase::kGathering ? times_.spares : 0;
+  const bool more_may_come = phase_ == Phase::kGathering || phase_ == Phase::kDeciding;
+  if (!more_may_come || roster_.empty() || roster_.size() >= roster_.most() + spares) return text;
+  return text + roster_.missing_text(spares) + admission_.notes_text();
 }
 
 }  // namespace lrun::launcher

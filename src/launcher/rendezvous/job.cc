@@ -13,7 +13,7 @@ using Kind = LauncherMessage::Kind;
 
 }  // namespace
 
-Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, Coordinator::Gather gather,
+Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, GatherReports gather,
          std::size_t max_store_connections, std::string secret, const std::string& etcd_user)
     : loop_(loop),
       plan_(plan),
@@ -123,7 +123,7 @@ void Job::linked() {
   if (goodbye_) return say_goodbye();
   if (succession_) succession_->joined();
   turned_to_ = 0;
-  if (signpost_) signpost_->send_on_to({link_->leader_address(), link_->port()});
+  if (signpost_) signpost_->redirect_to(RendezvousAddress{link_->leader_address(), link_->port()});
   if (ready_ && link_) link_->send(*ready_);
 }
 

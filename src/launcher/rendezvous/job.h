@@ -67,7 +67,7 @@ class Job {
   /// and invite whoever begins to meet at the endpoint; a launcher there that was invited goes on to send others to
   /// them. \param secret  that all launchers of the job share; empty: none. \param etcd_user  NAME:PASSWORD; empty:
   /// none. \throws std::system_error  a port is taken, descriptors ran out.
-  Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, Coordinator::Gather gather,
+  Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, GatherReports gather,
       std::size_t max_store_connections, std::string secret = {}, const std::string& etcd_user = {});
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
@@ -178,7 +178,7 @@ class Job {
   EventLoop& loop_;
   Events events_;
   RendezvousPlan plan_;
-  Coordinator::Gather gather_;
+  GatherReports gather_;
   std::string secret_;
   StoreReach reach_;
   std::string own_address_;  ///< where all of the job that is here listens; empty: as reach_ says

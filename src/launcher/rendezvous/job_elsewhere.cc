@@ -34,7 +34,7 @@ void Job::endpoint_answered(const LauncherMessage& answer, const std::string& ad
   if (answer.kind != Kind::kHasBegun || ended_ || !holder_) return;
   if (!holder_->has_begun()) {
     next_place_ = loop_.after(Duration::zero(), [this, address] {
-      if (holder_) holder_->send_on_to({address, plan_.port});
+      if (holder_) holder_->redirect_to(RendezvousAddress{address, plan_.port});
     });
   } else if (events_.not_alone) {
     events_.not_alone("another job of this name has begun at " + address + " port " + std::to_string(plan_.port) +
@@ -90,8 +90,8 @@ void Job::look_again(const std::string& why, bool came_to_nothing) {
   if (!owns_endpoint_) {
     place_.reset();
     next_place_ = loop_.after(kPauseElsewhere, [this] { open_link(plan_.host, plan_.port, plan_.connect_timeout); });
-  } else if (*signpost_->place() != before) {
-    place_ = signpost_->place();
+  } else if (*signpost_->redirect() != before) {
+    place_ = signpost_->redirect();
     next_place_ = loop_.after(Duration::zero(), [this] { go_to_place(); });
   } else if (came_to_nothing) {
     next_place_ = loop_.after(Duration::zero(), [this, why] { meet_here(why); });
@@ -99,7 +99,7 @@ void Job::look_again(const std::string& why, bool came_to_nothing) {
     const auto port = static_cast<std::uint16_t>(before.port);
     probe_.ask(before.address, port, plan_.heartbeat / 2, [this, why, before](bool refused) {
       if (ended_) return;
-      if (*signpost_->place() != before) return look_again(why, false);
+      if (*signpost_->redirect() != before) return look_again(why, false);
       if (refused) return meet_here(why);
       ended_ = true;
       events_.failed(why, "");
@@ -117,7 +117,7 @@ void Job::meet_here(const std::string& why) {
   place_.reset();
   told_place_.reset();
   holder_ = std::move(signpost_);
-  holder_->meet_here();
+  holder_->redirect_to(std::nullopt);
   standby_.reset();
   record_.standby_port = 0;
   if (rank_is_by_default_) record_.node_rank = 0;

@@ -66,7 +66,7 @@ void Job::meeting_found(const LeaderRecord& holder, bool is_self, const std::opt
   const bool is_over = is_self && state && state->outcome;
   if (is_over && (begun_ || is_spare_)) return job_was_over(*state->outcome);
   if (is_self && state && !is_over) {
-    holder_->resume(*state);
+    holder_->resume(*state, std::nullopt);
     election_->keep(*state);  // under our lease
   }
   // From here that is where it is, whatever others have to take: an address behind a translation or a firewall.

@@ -12,6 +12,10 @@ namespace {
 
 using Json = nlohmann::json;
 
+std::string counted(int count, const std::string& word) {
+  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
+}
+
 constexpr std::size_t kMostTextBytes = 1024;
 constexpr std::size_t kMostFailureBytes = 8192;
 
@@ -81,6 +85,27 @@ std::optional<JoinRecord> join_record_from_json(std::string_view text) {
   } catch (const Json::exception&) {
     return std::nullopt;
   }
+}
+
+std::string describe(const JoinRecord& record) {
+  const std::string rank = record.node_rank ? std::to_string(*record.node_rank) : "";
+  if (record.of_rank) return "'" + record.node + "' from " + record.address + " (rank " + rank + ")";
+  return "'" + record.node + "' from " + record.address + " (" + counted(record.workers, "worker") +
+         (rank.empty() ? "" : ", node rank " + rank) + ")";
+}
+
+std::string name_of(const JoinRecord& record) {
+  return record.of_rank && record.node_rank ? record.node + " (rank " + std::to_string(*record.node_rank) + ")"
+                                            : record.node;
+}
+
+std::string unit_of(bool of_ranks, int count) {
+  return std::string(of_ranks ? "rank" : "node") + (count == 1 ? "" : "s");
+}
+
+std::string nodes_text(int least, int most) {
+  const std::string text = std::to_string(most);
+  return least == most ? text : std::to_string(least) + ":" + text;
 }
 
 bool is_loopback_address(std::string_view address) { return address.starts_with("127.") || address == "::1"; }

@@ -44,6 +44,18 @@ std::string to_json(const JoinRecord& record);
 /// Empty for what is not JSON, lacks a field, or holds a value out of its range.
 std::optional<JoinRecord> join_record_from_json(std::string_view json);
 
+/// ''b' from 10.0.0.2 (2 workers, node rank 1)'.
+std::string describe(const JoinRecord& record);
+
+/// Who is lost or has come: 'b', or 'b (rank 3)' of several launchers there.
+std::string name_of(const JoinRecord& record);
+
+/// What a job has `count` launchers of: 'nodes', or 'ranks' where each of them has one.
+std::string unit_of(bool of_ranks, int count);
+
+/// How many nodes a job may have: '2', '2:4'.
+std::string nodes_text(int least, int most);
+
 /// True of '127.0.0.1', '127.5.5.5' and '::1'.
 bool is_loopback_address(std::string_view address);
 

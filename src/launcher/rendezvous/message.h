@@ -12,6 +12,10 @@
 
 namespace lrun::launcher {
 
+/// Names one connection of a launcher for as long as the rendezvous is served; never used twice, and a later one is
+/// larger.
+using LauncherId = std::uint64_t;
+
 /// What launchers of one job say to each other. `text` is for the layers above and is not looked at here: how a run
 /// ends travels as data.
 struct LauncherMessage {

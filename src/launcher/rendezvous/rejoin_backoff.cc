@@ -26,8 +26,6 @@ Duration RejoinBackoff::wait(const JoinRecord& node, SteadyTime now) const {
   return std::max<Duration>(std::chrono::ceil<std::chrono::seconds>(rest), Duration::zero());
 }
 
-std::string RejoinBackoff::limit_in_words() {
-  return std::to_string(kMost) + " times within " + format_duration(kWindow);
-}
+std::string RejoinBackoff::limit_text() { return std::to_string(kMost) + " times within " + format_duration(kWindow); }
 
 }  // namespace lrun::launcher

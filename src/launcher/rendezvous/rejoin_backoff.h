@@ -28,7 +28,7 @@ class RejoinBackoff {
   [[nodiscard]] Duration wait(const JoinRecord& node, SteadyTime now) const;
 
   /// '5 times within 10m'.
-  static std::string limit_in_words();
+  static std::string limit_text();
 
  private:
   std::map<std::string, std::deque<SteadyTime>> left_;  ///< the last kMost times of each node that left within kWindow

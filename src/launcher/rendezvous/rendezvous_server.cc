@@ -52,7 +52,11 @@ RendezvousServer::RendezvousServer(EventLoop& loop, const Options& options)
       secret_(options.secret),
       turned_away_(options.turned_away),
       begun_(options.begun),
-      coordinator_(options.times, steady_now(), options.gather, options.host),
+      coordinator_({.times = options.times,
+                    .gather = options.gather,
+                    .own_token = options.host,
+                    .guards_majority = options.guards_majority},
+                   steady_now()),
       server_(loop, {.reach = options.reach,
                      .port = options.port,
                      .listener = options.listener,
@@ -61,7 +65,6 @@ RendezvousServer::RendezvousServer(EventLoop& loop, const Options& options)
                      .foreign_byte = kLauncherProtocol.front(),
                      .foreign = [this](Fd socket, const std::string& bytes) { take_over(std::move(socket), bytes); },
                      .serves_horovod = options.serves_horovod}) {
-  if (options.guards_majority) coordinator_.guard_majority();
   arm();
   look_at_ = steady_now();
   look_for_silent_ones();
@@ -69,18 +72,15 @@ RendezvousServer::RendezvousServer(EventLoop& loop, const Options& options)
 
 RendezvousServer::~RendezvousServer() = default;
 
-void RendezvousServer::resume(const JobState& state) {
-  coordinator_.resume(state, steady_now());
-  arm();
-}
-
-void RendezvousServer::resume(const JobState& state, const Ballot& ballot) {
+void RendezvousServer::resume(const JobState& state, const std::optional<Ballot>& ballot) {
   coordinator_.resume(state, ballot, steady_now());
   arm();
 }
 
-void RendezvousServer::send_on_to(const RendezvousAddress& place) {
-  coordinator_.send_on_to(place);
+void RendezvousServer::redirect_to(const std::optional<RendezvousAddress>& target) {
+  // A launcher that invited us and still goes on with the job is to do so again.
+  if (!target) std::erase_if(connections_, [](const auto& entry) { return entry.second->invites; });
+  coordinator_.redirect_to(target, steady_now());
   send_all();
 }
 
@@ -90,13 +90,6 @@ void RendezvousServer::vanish() {
   deadline_.cancel();
   look_again_.cancel();
   connections_.clear();
-}
-
-/// Whoever invited us and goes on with the job is to do so again.
-void RendezvousServer::meet_here() {
-  std::erase_if(connections_, [](const auto& entry) { return entry.second->invites; });
-  coordinator_.meet_here(steady_now());
-  arm();
 }
 
 bool RendezvousServer::over() const {
@@ -217,7 +210,7 @@ void RendezvousServer::refuse(Connection& connection, const std::string& why) {
 
 void RendezvousServer::send_all() {
   std::vector<std::pair<LauncherId, std::string>> broken;
-  for (const Coordinator::Send& send : coordinator_.take_sends()) {
+  for (const OutgoingMessage& send : coordinator_.outbox().take_messages()) {
     EncodedMessage message(send.message);
     for (std::size_t i = 0; i < send.to.size(); ++i) {
       const auto found = connections_.find(send.to[i]);
@@ -229,7 +222,7 @@ void RendezvousServer::send_all() {
       if (!problem.empty()) broken.emplace_back(send.to[i], problem);
     }
   }
-  for (const std::string& line : coordinator_.take_warnings()) {
+  for (const std::string& line : coordinator_.outbox().take_warnings()) {
     if (turned_away_) turned_away_(line);
   }
   if (begun_ && std::exchange(rounds_told_, coordinator_.rounds_begun()) != coordinator_.rounds_begun()) {

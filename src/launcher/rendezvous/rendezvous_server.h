@@ -30,13 +30,13 @@ class RendezvousServer {
     StoreReach reach = StoreReach::kNetwork;
     std::string address = {};  ///< numeric: only this one of the host's addresses; empty: as `reach` says
     RendezvousTimes times;
-    Coordinator::Gather gather;  ///< what is made of the reports of a round
+    GatherReports gather;  ///< what is made of the reports of a round
     std::size_t max_store_connections = 4096;
     bool serves_horovod = false;       ///< as StoreServerOptions has it
     std::size_t max_launchers = 4096;  ///< connections of them; one more takes the place of one that has not joined
     std::string host = {};             ///< the token of the own launcher, which joins first; empty: any may
     std::string secret = {};           ///< that every launcher has to know; empty: none
-    bool guards_majority = false;      ///< as Coordinator::guard_majority()
+    bool guards_majority = false;      ///< as Coordinator::Options has it
     /// Gets a line about launchers that were turned away: before they could say anything, as RefusalLog has it, or by
     /// the Coordinator. May be empty. Must not call the holder.
     std::function<void(const std::string& line)> turned_away = {};
@@ -52,14 +52,11 @@ class RendezvousServer {
   RendezvousServer& operator=(const RendezvousServer&) = delete;
 
   /// Before anybody has joined: as Coordinator::resume().
-  void resume(const JobState& state);
-  void resume(const JobState& state, const Ballot& ballot);
+  void resume(const JobState& state, const std::optional<Ballot>& ballot);
 
-  /// As Coordinator::send_on_to().
-  void send_on_to(const RendezvousAddress& place);
-  /// After it, where nothing came of that meeting: all meet here again.
-  void meet_here();
-  [[nodiscard]] const std::optional<RendezvousAddress>& place() const { return coordinator_.place(); }
+  /// As Coordinator::redirect_to().
+  void redirect_to(const std::optional<RendezvousAddress>& target);
+  [[nodiscard]] const std::optional<RendezvousAddress>& redirect() const { return coordinator_.redirect(); }
   /// Here.
   [[nodiscard]] bool has_begun() const { return coordinator_.rounds_begun() > 0; }
 

@@ -219,7 +219,7 @@ std::string JobObserver::who_goes_on(int lost) const {
 }
 
 std::string JobObserver::nodes_in_words(int nodes) const {
-  return std::to_string(nodes) + " of " + launcher::nodes_in_words(rendezvous_.min_nodes, rendezvous_.max_nodes) + " " +
+  return std::to_string(nodes) + " of " + nodes_text(rendezvous_.min_nodes, rendezvous_.max_nodes) + " " +
          unit_of(rendezvous_.of_ranks, 2);
 }
 

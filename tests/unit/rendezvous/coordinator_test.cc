@@ -161,7 +161,7 @@ TEST(Coordinator, LetsItsOwnLauncherJoinFirst) {
   const JoinRecord host = node_at("10.0.0.1");
   JoinRecord other = node_at("10.0.0.2");
   other.settings = "strategy dp";
-  meeting.coordinator = Coordinator(RendezvousTimes{}, meeting.now, test::joined, host.token);
+  meeting.led_by(host.token, false, {});
   meeting.join(1, other);
   meeting.join(2, node_at("10.0.0.3"));
   meeting.join(3, node_at("10.0.0.4"));
@@ -173,7 +173,7 @@ TEST(Coordinator, LetsItsOwnLauncherJoinFirst) {
 
 TEST(Coordinator, EndsAtOnceWhenNobodyCanReplaceALostNode) {
   Meeting meeting;
-  meeting.coordinator = Coordinator(RendezvousTimes{.replacement = Duration::zero()}, meeting.now, test::joined);
+  meeting.led_by("", false, {.replacement = Duration::zero()});
   meeting.join_two();
   meeting.lose(2, "silence");
   meeting.say(1, Kind::kReport);

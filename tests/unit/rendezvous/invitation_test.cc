@@ -53,12 +53,12 @@ TEST(Invitation, SendsOnToTheLatestPlace) {
 
 TEST(Invitation, ToNothingIsForgotten) {
   ToldMeeting meeting(1, 3);
-  meeting.coordinator = Coordinator({.last_call = Duration(1000)}, meeting.now, test::joined, "token of 10.0.0.1");
+  meeting.led_by("token of 10.0.0.1");
   meeting.join(1, node_at("10.0.0.1"));
   invite(meeting, 9, holder_at("10.0.0.2"));
   EXPECT_EQ(meeting.said(), "elsewhere>1");
   meeting.now += Duration(3'600'000);
-  meeting.coordinator.meet_here(meeting.now);
+  meeting.coordinator.redirect_to(std::nullopt, meeting.now);
   meeting.join(2, node_at("10.0.0.3"));
   EXPECT_EQ(meeting.said(), "") << "the launcher that holds the meeting comes first";
   meeting.join(3, node_at("10.0.0.1"));
@@ -95,13 +95,13 @@ TEST(Invitation, OfAnotherJobIsNotTaken) {
   EXPECT_EQ(meeting.said(), "elsewhere>1");
   invite(meeting, 9, other);
   EXPECT_EQ(meeting.said(), "refused>9") << "also where the job is met elsewhere";
-  EXPECT_EQ(meeting.coordinator.place(), (RendezvousAddress{"10.0.0.2", 7001}));
+  EXPECT_EQ(meeting.coordinator.redirect(), (RendezvousAddress{"10.0.0.2", 7001}));
 }
 
 TEST(Invitation, WaitsForTheLauncherThatHoldsTheMeeting) {
   for (const bool stays : {true, false}) {
     ToldMeeting meeting(1, 3);
-    meeting.coordinator = Coordinator({}, meeting.now, test::joined, "token of 10.0.0.1");
+    meeting.led_by("token of 10.0.0.1", false, {});
     invite(meeting, 9, holder_at("10.0.0.2"));
     EXPECT_EQ(meeting.said(), "") << "which job this is is not known yet";
     if (!stays) meeting.lose(9, "its launcher ended");
@@ -113,7 +113,7 @@ TEST(Invitation, WaitsForTheLauncherThatHoldsTheMeeting) {
 /// It was given up, and will find that out; it must not be taken for one that was started again.
 TEST(Invitation, OfAMemberIsNotAnswered) {
   ToldMeeting meeting(1, 3);
-  meeting.coordinator.guard_majority();
+  meeting.guard_majority();
   meeting.join(1, node_at("10.0.0.1"));
   meeting.join(2, node_at("10.0.0.2"));
   meeting.join(3, node_at("10.0.0.3"));
@@ -137,8 +137,7 @@ TEST(Invitation, IsNotNeededAfterTheJob) {
 
 TEST(Coordinator, TellsSparesWhoMayHoldTheMeetingNext) {
   ToldMeeting meeting(2, 2);
-  meeting.coordinator = Coordinator({.last_call = Duration(1000)}, meeting.now, test::joined, "token of 10.0.0.1");
-  meeting.coordinator.guard_majority();
+  meeting.led_by("token of 10.0.0.1", true);
   for (const int host : {1, 2, 3, 4}) {
     JoinRecord record = node_at("10.0.0." + std::to_string(host));
     record.standby_port = host == 1 ? 0 : 7000 + host;

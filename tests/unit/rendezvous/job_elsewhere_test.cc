@@ -20,7 +20,7 @@ TEST(JobElsewhere, SaysOnceWhereItIsSentTo) {
   EventLoop loop;
   const Fd place = open_listening_socket(StoreReach::kLoopback, 0);
   RendezvousServer endpoint(loop, {.reach = StoreReach::kLoopback, .gather = test::joined});
-  endpoint.send_on_to({"127.0.0.1", port_of_socket(place.get())});
+  endpoint.redirect_to(RendezvousAddress{"127.0.0.1", port_of_socket(place.get())});
   RendezvousPlan plan;
   plan.host = "127.0.0.1";
   plan.port = endpoint.server().port();

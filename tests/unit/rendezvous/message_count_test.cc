@@ -51,7 +51,7 @@ class ManyNodes {
   /// `received` by the holder, and what it said since: one message of this kind to everybody.
   Count counted(int received, Kind kind) {
     Count count{received};
-    for (const Coordinator::Send& send : meeting_.coordinator.take_sends()) {
+    for (const OutgoingMessage& send : meeting_.coordinator.outbox().take_messages()) {
       EXPECT_EQ(send.message.kind, kind);
       EncodedMessage encoded(send.message);
       for (std::size_t i = 0; i < send.to.size(); ++i) {

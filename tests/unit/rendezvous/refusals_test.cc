@@ -53,17 +53,17 @@ TEST(Refusals, AreToldToThoseThatWait) {
   meeting.pass(60s);
   ASSERT_EQ(meeting.said(), "refused>1");
   EXPECT_EQ(meeting.sent[0].message.text, "not enough nodes in 1m: " + table) << "at the end, too";
-  EXPECT_TRUE(meeting.coordinator.take_warnings().empty());
+  EXPECT_TRUE(meeting.coordinator.outbox().take_warnings().empty());
 }
 
 TEST(Refusals, AreWarningsWhereNobodyWaits) {
   Meeting meeting = two_with_ranks();
   meeting.join(3, with_settings(node_at("10.0.0.3"), "--strategy dp"));
   EXPECT_EQ(meeting.said(), "refused>3");
-  EXPECT_EQ(meeting.coordinator.take_warnings(),
+  EXPECT_EQ(meeting.coordinator.outbox().take_warnings(),
             (std::vector<std::string>{"node 'node-10.0.0.3' from 10.0.0.3 (1 worker) was turned away: the job has "
                                       "'strategy ddp', as 'node-10.0.0.1' says; here it is '--strategy dp'"}));
-  EXPECT_TRUE(meeting.coordinator.take_warnings().empty());
+  EXPECT_TRUE(meeting.coordinator.outbox().take_warnings().empty());
 }
 
 TEST(Refusals, AreBoundedInNumber) {
@@ -112,7 +112,7 @@ TEST(Refusals, OfASpareWhoseRankALivingNodeHasComeAfterTwoHeartbeats) {
   ASSERT_EQ(meeting.said(), "refused>3") << "and not the spare that takes any rank";
   EXPECT_EQ(meeting.sent[0].message.text,
             "node rank 1 is taken by 'node-10.0.0.2' from 10.0.0.2 (1 worker, node rank 1)");
-  EXPECT_EQ(meeting.coordinator.take_warnings().size(), 1U);
+  EXPECT_EQ(meeting.coordinator.outbox().take_warnings().size(), 1U);
   EXPECT_FALSE(meeting.coordinator.deadline());
 }
 
@@ -140,7 +140,7 @@ TEST(Refusals, AreWarningsWhereArgumentsDiffer) {
   meeting.join(1, running(node_at("10.0.0.1"), "train.py", "aa"));
   meeting.join(2, running(node_at("10.0.0.2"), "train.py", "bb"));
   EXPECT_EQ(meeting.said(), "begin>1 begin>2");
-  EXPECT_EQ(meeting.coordinator.take_warnings(),
+  EXPECT_EQ(meeting.coordinator.outbox().take_warnings(),
             (std::vector<std::string>{"node 'node-10.0.0.1' runs 'train.py' with other arguments than node "
                                       "'node-10.0.0.2': two jobs that are to be apart have different '--rdzv-id's"}));
   meeting.join(3, running(node_at("10.0.0.3"), "train.py", "cc"));
@@ -161,13 +161,13 @@ TEST(Refusals, AreWarningsWhereProgramsMayDiffer) {
   meeting.join(1, running(node_at("10.0.0.1"), "train.py", ""));
   meeting.join(2, running(node_at("10.0.0.2"), "eval.py", ""));
   EXPECT_EQ(meeting.said(), "begin>1 begin>2");
-  EXPECT_EQ(meeting.coordinator.take_warnings(),
+  EXPECT_EQ(meeting.coordinator.outbox().take_warnings(),
             (std::vector<std::string>{"node 'node-10.0.0.1' runs 'train.py' and node 'node-10.0.0.2' 'eval.py': two "
                                       "jobs that are to be apart have different '--rdzv-id's"}));
   meeting.join(3, running(node_at("10.0.0.3"), "third.py", ""));
   meeting.pass(60s);
   EXPECT_EQ(meeting.said(), "spare>3");
-  EXPECT_TRUE(meeting.coordinator.take_warnings().empty()) << "said once";
+  EXPECT_TRUE(meeting.coordinator.outbox().take_warnings().empty()) << "said once";
 }
 
 TEST(Failures, EndAJobThatNeedsEveryNodeOnAllOfThem) {
@@ -208,14 +208,14 @@ TEST(Failures, AreNotedByAJobThatCanDoWithoutTheNode) {
   EXPECT_EQ(meeting.said(), "begin>1");
   meeting.join(3, without_program(node_at("10.0.0.3")));
   EXPECT_EQ(meeting.said(), "ended>3") << "nobody starts anew for it";
-  EXPECT_EQ(meeting.coordinator.take_warnings().size(), 1U);
+  EXPECT_EQ(meeting.coordinator.outbox().take_warnings().size(), 1U);
 }
 
 TEST(Failures, DoNotEndAJobThatRuns) {
   Meeting meeting = two_with_ranks();
   meeting.join(3, without_program(node_at("10.0.0.3")));
   EXPECT_EQ(meeting.said(), "ended>3");
-  EXPECT_EQ(meeting.coordinator.take_warnings(),
+  EXPECT_EQ(meeting.coordinator.outbox().take_warnings(),
             (std::vector<std::string>{"node 'node-10.0.0.3' from 10.0.0.3 (1 worker) cannot take part: cannot run "
                                       "'train': No such file or directory"}));
 }
@@ -223,7 +223,7 @@ TEST(Failures, DoNotEndAJobThatRuns) {
 TEST(Failures, OfTheLauncherThatHoldsTheMeetingEndAnyJob) {
   Meeting meeting(1, 2);
   const JoinRecord host = without_program(node_at("10.0.0.1"));
-  meeting.coordinator = Coordinator(RendezvousTimes{}, meeting.now, test::joined, host.token);
+  meeting.led_by(host.token, false, {});
   meeting.join(1, node_at("10.0.0.2"));
   meeting.join(2, host);
   EXPECT_EQ(meeting.said(), "ended>2 over>1") << "nobody else holds it, and who comes before it waits for it";

@@ -130,11 +130,10 @@ int Cluster::launcher_named(const std::string& name) const {
 Coordinator& Cluster::open_meeting(Launcher& launcher, int port) {
   const RendezvousTimes times{
       .join = std::chrono::seconds(600), .replacement = kHeartbeat, .last_call = kLastCall, .heartbeat = kHeartbeat};
-  Coordinator& meeting =
-      launcher.meetings.insert_or_assign(port, Coordinator(times, now_, joined, launcher.record.token)).first->second;
-  meeting.guard_majority();
+  const Coordinator::Options options{
+      .times = times, .gather = joined, .own_token = launcher.record.token, .guards_majority = true};
   launcher.holds = port;
-  return meeting;
+  return launcher.meetings.insert_or_assign(port, Coordinator(options, now_)).first->second;
 }
 
 /// What the other end has not taken yet may go with the process.

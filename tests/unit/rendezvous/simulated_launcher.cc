@@ -37,7 +37,7 @@ void Cluster::look_again(int index, bool nothing_came_of_it) {
   const auto signpost = launcher.meetings.find(kEndpoint);
   if (launcher.membership) return leave(index);
   if (signpost == launcher.meetings.end() || !launcher.line.empty()) return launcher.sent_to.reset();
-  const Place place = place_of(*signpost->second.place());
+  const Place place = place_of(*signpost->second.redirect());
   if (place != *launcher.sent_to) {
     launcher.sent_to = place;
   } else if (nothing_came_of_it || refuses(place, index)) {
@@ -47,7 +47,7 @@ void Cluster::look_again(int index, bool nothing_came_of_it) {
   }
 }
 
-/// As Job::meet_here() and RendezvousServer::meet_here().
+/// As Job::meet_here() and RendezvousServer::redirect_to().
 void Cluster::meet_here(int index) {
   Launcher& launcher = at(index);
   for (Connection& connection : connections_) {
@@ -55,7 +55,7 @@ void Cluster::meet_here(int index) {
   }
   launcher.sent_to.reset();
   launcher.waits = false;
-  launcher.meetings.at(kEndpoint).meet_here(now_);
+  launcher.meetings.at(kEndpoint).redirect_to(std::nullopt, now_);
   launcher.holds = kEndpoint;
 }
 
@@ -85,7 +85,8 @@ void Cluster::join(int index, const Place& place) {
   launcher.link = connect(index, place, std::move(message));
   launcher.said_ready = false;
   for (auto& [port, meeting] : launcher.meetings) {
-    if (meeting.place()) meeting.send_on_to({this->launcher(place.launcher).record.address, place.port});
+    if (!meeting.redirect()) continue;
+    meeting.redirect_to(RendezvousAddress{this->launcher(place.launcher).record.address, place.port}, now_);
   }
 }
 
@@ -132,7 +133,7 @@ void Cluster::take_from(Connection& connection, Coordinator& meeting) {
 }
 
 void Cluster::send(int index, int port) {
-  for (const Told& send : one_by_one(at(index).meetings.at(port).take_sends())) {
+  for (const Told& send : one_by_one(at(index).meetings.at(port).outbox().take_messages())) {
     for (Connection& connection : connections_) {
       if (connection.id != send.to || !connection.server_open) continue;
       connection.down.messages.push_back(send.message);
@@ -168,7 +169,8 @@ void Cluster::hear_of_endpoint(int index) {
     link.heard_by_client = now_;
     if (message.kind != Kind::kHasBegun || launcher.holds == 0) continue;
     Coordinator& meeting = launcher.meetings.at(launcher.holds);
-    if (meeting.rounds_begun() == 0) meeting.send_on_to({this->launcher(0).record.address, kEndpoint});
+    if (meeting.rounds_begun() > 0) continue;
+    meeting.redirect_to(RendezvousAddress{this->launcher(0).record.address, kEndpoint}, now_);
   }
   const bool ended = hears(index, link.server) && link.down.messages.empty() && link.down.ended;
   if (!ended && now_ - link.heard_by_client < kHeartbeat && launcher.holds != 0) return;

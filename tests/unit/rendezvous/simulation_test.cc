@@ -200,8 +200,8 @@ class Simulation {
   }
 
   void deliver() {
-    const std::vector<Coordinator::Send> sends = coordinator_.take_sends();
-    for (const Coordinator::Send& send : sends) {
+    const std::vector<OutgoingMessage> sends = coordinator_.outbox().take_messages();
+    for (const OutgoingMessage& send : sends) {
       if (send.message.kind == Kind::kBegin) members_[send.message.round] = send.selves;
     }
     for (test::Told& send : test::one_by_one(sends)) {
@@ -281,7 +281,7 @@ class Simulation {
   int restarts_ = 0;
   int comebacks_left_ = 0;
   SteadyTime now_ = SteadyTime(100s);
-  Coordinator coordinator_{RendezvousTimes{.join = 60s, .replacement = 60s}, now_, test::joined};
+  Coordinator coordinator_{{.times = {.join = 60s, .replacement = 60s}, .gather = test::joined}, now_};
   std::vector<Node> nodes_;
   std::vector<Membership> begun_;
   std::map<int, std::vector<Member>> members_;  ///< of each round

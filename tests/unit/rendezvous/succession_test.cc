@@ -159,9 +159,9 @@ TEST(SuccessorSearch, KeepsItsVoteUnlessWhoGotItIsDead) {
 /// A meeting that goes on after round 3 of so many members, of which that of rank 0 held the last one.
 ToldMeeting with_ballot(int members, bool proved) {
   ToldMeeting meeting(1, 4);
-  meeting.coordinator.guard_majority();
-  meeting.coordinator.resume({.round = 3, .attempt = 1}, {.members = members, .proved = proved, .first_in_line = true},
-                             meeting.now);
+  meeting.guard_majority();
+  meeting.coordinator.resume({.round = 3, .attempt = 1},
+                             Ballot{.members = members, .proved = proved, .first_in_line = true}, meeting.now);
   return meeting;
 }
 
@@ -216,8 +216,7 @@ TEST(Coordinator, BeginsAloneWhereTheOtherIsDead) {
 /// Three members and who of them holds the meeting.
 ToldMeeting guarded() {
   ToldMeeting meeting(1, 3);
-  meeting.coordinator = Coordinator({.last_call = Duration(1000)}, meeting.now, test::joined, "token of 10.0.0.2");
-  meeting.coordinator.guard_majority();
+  meeting.led_by("token of 10.0.0.2", true);
   for (const int host : {2, 1, 3})
     meeting.join(static_cast<LauncherId>(host), node_at("10.0.0." + std::to_string(host)));
   EXPECT_EQ(meeting.said(), "begin>1 begin>2 begin>3");

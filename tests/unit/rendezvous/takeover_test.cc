@@ -25,7 +25,7 @@ ToldMeeting resumed(int least, int most, int nodes) {
   ToldMeeting meeting(least, most);
   JobState state{.round = 3, .attempt = 1, .history = "so far", .leader = token_of(1)};
   for (int host = 1; host <= nodes; ++host) state.members.push_back(token_of(host));
-  meeting.coordinator.resume(state, meeting.now);
+  meeting.coordinator.resume(state, std::nullopt, meeting.now);
   return meeting;
 }
 
@@ -104,7 +104,7 @@ TEST(Takeover, GoesOnWithSparesAloneAndTheSameBudget) {
 TEST(Takeover, BeginsAnewWhereNobodyOfTheJobComesBack) {
   ToldMeeting meeting(2, 2);
   meeting.coordinator.resume({.round = 3, .attempt = 1, .history = "so far", .leader = "a", .members = {"a", "b"}},
-                             meeting.now);
+                             std::nullopt, meeting.now);
   meeting.join(1, node_at("10.0.0.1"));
   meeting.pass(Duration(4900));
   EXPECT_EQ(meeting.said(), "") << "one of the job may still come";
@@ -140,8 +140,9 @@ TEST(Takeover, KnowsAMemberThatHasNotHeardOfItsRound) {
 
 TEST(Takeover, KeepsWhatThoseSayThatComeBeforeTheHoldersOwnLauncher) {
   ToldMeeting meeting(2, 2);
-  meeting.coordinator = Coordinator({.last_call = Duration(1000)}, meeting.now, test::joined, token_of(2));
-  meeting.coordinator.resume({.round = 3, .leader = token_of(1), .members = {token_of(2), token_of(3)}}, meeting.now);
+  meeting.led_by(token_of(2));
+  meeting.coordinator.resume({.round = 3, .leader = token_of(1), .members = {token_of(2), token_of(3)}}, std::nullopt,
+                             meeting.now);
   come_back(meeting, 3, 3, 2, 2);
   be_ready(meeting, 3, 4);
   come_back(meeting, 2, 3, 2, 2);
@@ -189,8 +190,9 @@ TEST(Takeover, TakesNobodyIntoANewJob) {
 TEST(Takeover, EndsWhereOneThatComesBackSaysThatNoRoundFollows) {
   for (const bool is_early : {false, true}) {
     ToldMeeting meeting(2, 3);
-    meeting.coordinator = Coordinator({.last_call = Duration(1000)}, meeting.now, test::joined, token_of(2));
-    meeting.coordinator.resume({.round = 3, .leader = token_of(1), .members = {token_of(2), token_of(3)}}, meeting.now);
+    meeting.led_by(token_of(2));
+    meeting.coordinator.resume({.round = 3, .leader = token_of(1), .members = {token_of(2), token_of(3)}}, std::nullopt,
+                               meeting.now);
     const auto come = [&] {
       come_back(meeting, 2, 3, 2, 3);
       be_ready(meeting, 2, 4);
@@ -278,7 +280,7 @@ class HolderLosses {
     holder_ = holder;
     meeting_.emplace(least_, most_);
     meeting_->now += Duration(draw(0, 1000));
-    if (state) meeting_->coordinator.resume(*state, meeting_->now);
+    if (state) meeting_->coordinator.resume(*state, std::nullopt, meeting_->now);
     joins_left_.clear();
     for (const auto& [host, launcher] : launchers_) joins_left_.push_back(host);
     std::shuffle(joins_left_.begin(), joins_left_.end(), random_);
@@ -309,7 +311,7 @@ class HolderLosses {
 
   /// A round that costs nothing stops at once: newcomers have come.
   void deliver() {
-    for (const test::Told& send : test::one_by_one(meeting_->coordinator.take_sends())) {
+    for (const test::Told& send : test::one_by_one(meeting_->coordinator.outbox().take_messages())) {
       const int host = static_cast<int>(send.to);
       if (send.message.kind == Kind::kBegin) {
         launchers_[host].membership = send.message.membership;

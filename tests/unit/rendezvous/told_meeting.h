@@ -28,9 +28,9 @@ struct Told {
 };
 
 /// What a coordinator sends, to one after the other.
-inline std::vector<Told> one_by_one(const std::vector<Coordinator::Send>& sends) {
+inline std::vector<Told> one_by_one(const std::vector<OutgoingMessage>& sends) {
   std::vector<Told> all;
-  for (const Coordinator::Send& send : sends) {
+  for (const OutgoingMessage& send : sends) {
     for (std::size_t i = 0; i < send.to.size(); ++i) {
       all.push_back({send.to[i], send.message, send.last});
       if (!send.selves.empty()) all.back().message.membership->self = send.selves.at(i);
@@ -42,12 +42,25 @@ inline std::vector<Told> one_by_one(const std::vector<Coordinator::Send>& sends)
 /// A coordinator and a clock that stands still.
 class ToldMeeting {
  public:
-  explicit ToldMeeting(int min_nodes = 2, int max_nodes = 2, Coordinator::Gather gather = joined,
+  explicit ToldMeeting(int min_nodes = 2, int max_nodes = 2, GatherReports gather = joined,
                        const RendezvousTimes& times = {.join = std::chrono::seconds(60),
                                                        .replacement = std::chrono::seconds(60),
                                                        .last_call = std::chrono::seconds(1),
                                                        .progress = std::chrono::seconds(5)})
-      : coordinator(times, now, std::move(gather)), least_(min_nodes), most_(max_nodes) {}
+      : coordinator({.times = times, .gather = std::move(gather)}, now),
+        times_(times),
+        least_(min_nodes),
+        most_(max_nodes) {}
+
+  /// Another coordinator, before anybody has joined.
+  /// \param own_token  of the leader's own launcher; empty: none is awaited
+  void led_by(const std::string& own_token, bool guards_majority = false,
+              const RendezvousTimes& times = {.last_call = std::chrono::seconds(1)}) {
+    coordinator = Coordinator(
+        {.times = times, .gather = joined, .own_token = own_token, .guards_majority = guards_majority}, now);
+  }
+
+  void guard_majority() { led_by("", true, times_); }
 
   void join(LauncherId id, JoinRecord record) {
     record.min_nodes = least_;
@@ -68,7 +81,7 @@ class ToldMeeting {
   /// 'begin>1 begin>2': what was said since the last call, to whom.
   std::string said() {
     std::string text;
-    sent = one_by_one(coordinator.take_sends());
+    sent = one_by_one(coordinator.outbox().take_messages());
     for (const Told& send : sent) {
       const std::string json = to_json(send.message);
       const std::string kind = json.substr(json.find("\"kind\":\"") + 8);
@@ -87,6 +100,7 @@ class ToldMeeting {
   std::vector<Told> sent;
 
  private:
+  RendezvousTimes times_;
   int least_;
   int most_;
 };

@@ -1,0 +1,33 @@
+#include "rendezvous/ballot.h"
+
+#include <algorithm>
+
+namespace lrun::launcher {
+
+bool Ballot::carried_by(int votes) const {
+  const int electors = proved ? members - 1 : members;
+  return 2 * votes > electors || (proved && first_in_line && 2 * votes == electors);
+}
+
+void Majority::last_round_is_known() {
+  if (rounds_.size() > 1) rounds_.erase(rounds_.begin(), rounds_.end() - 1);
+}
+
+void Majority::lost(int since) {
+  for (MembersOfRound& round : rounds_) {
+    if (round.number >= since) ++round.unheard;
+  }
+}
+
+bool Majority::stands() const {
+  return std::all_of(rounds_.begin(), rounds_.end(),
+                     [](const MembersOfRound& round) { return 2 * round.unheard <= round.members; });
+}
+
+std::string no_majority_text(int nodes, int of) {
+  return std::to_string(nodes) + " of " + std::to_string(of) + (of == 1 ? " node" : " nodes") +
+         (nodes == 1 ? " is" : " are") + " no majority, and a job that is cut off must not go on twice" +
+         (of == 2 ? "; three nodes, or '--rdzv-backend etcd', survive the silence of one" : "");
+}
+
+}  // namespace lrun::launcher
