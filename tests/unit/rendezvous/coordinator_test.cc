@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "told_meeting.h"
+#include "coordinator_harness.h"
 
 namespace lrun::launcher {
 namespace {
@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 using Kind = LauncherMessage::Kind;
 using test::node_at;
-using Meeting = test::ToldMeeting;
+using Meeting = test::CoordinatorHarness;
 
 TEST(Coordinator, BeginsWhenAllAreThere) {
   Meeting meeting;

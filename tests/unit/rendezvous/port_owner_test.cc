@@ -8,12 +8,12 @@
 #include <functional>
 #include <future>
 
+#include "coordinator_harness.h"
 #include "rendezvous/handshake.h"
 #include "rendezvous/rendezvous_server.h"
 #include "store/connect.h"
 #include "store/listening_socket.h"
 #include "support/patience.h"
-#include "told_meeting.h"
 
 namespace lrun::launcher {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "told_meeting.h"
+#include "coordinator_harness.h"
 
 namespace lrun::test {
 

@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "coordinator_harness.h"
 #include "simulated_cluster.h"
-#include "told_meeting.h"
 
 namespace lrun::test {
 

@@ -1,8 +1,8 @@
 // Nodes of a job that are known to wait for the place of a lost one.
 #include <gtest/gtest.h>
 
+#include "coordinator_harness.h"
 #include "rendezvous/coordinator.h"
-#include "told_meeting.h"
 
 namespace lrun::launcher {
 namespace {
@@ -26,7 +26,7 @@ class Spares : public ::testing::Test {
     meeting_.ready(id, round + 1, 0);
   }
 
-  test::ToldMeeting meeting_;
+  test::CoordinatorHarness meeting_;
 };
 
 class TwoSpares : public Spares {

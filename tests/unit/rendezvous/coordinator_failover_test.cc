@@ -8,28 +8,28 @@
 #include <string>
 #include <vector>
 
+#include "coordinator_harness.h"
 #include "rendezvous/job_state.h"
-#include "told_meeting.h"
 
 namespace lrun::launcher {
 namespace {
 
+using test::CoordinatorHarness;
 using test::node_at;
-using test::ToldMeeting;
 using Kind = LauncherMessage::Kind;
 
 std::string token_of(int host) { return "token of 10.0.0." + std::to_string(host); }
 
 /// A meeting that goes on after round 3 of nodes 1 to `nodes`, of which the first held the last one.
-ToldMeeting resumed(int least, int most, int nodes) {
-  ToldMeeting meeting(least, most);
+CoordinatorHarness resumed(int least, int most, int nodes) {
+  CoordinatorHarness meeting(least, most);
   JobState state{.round = 3, .attempt = 1, .history = "so far", .leader = token_of(1)};
   for (int host = 1; host <= nodes; ++host) state.members.push_back(token_of(host));
   meeting.coordinator.resume(state, std::nullopt, meeting.now);
   return meeting;
 }
 
-void come_back(ToldMeeting& meeting, int host, int round, int least, int most) {
+void come_back(CoordinatorHarness& meeting, int host, int round, int least, int most) {
   JoinRecord record = node_at("10.0.0." + std::to_string(host));
   record.min_nodes = least;
   record.max_nodes = most;
@@ -38,7 +38,7 @@ void come_back(ToldMeeting& meeting, int host, int round, int least, int most) {
 }
 
 /// One that had no place in the last round.
-void come_again(ToldMeeting& meeting, int host, int least, int most) {
+void come_again(CoordinatorHarness& meeting, int host, int least, int most) {
   JoinRecord record = node_at("10.0.0." + std::to_string(host));
   record.min_nodes = least;
   record.max_nodes = most;
@@ -46,14 +46,14 @@ void come_again(ToldMeeting& meeting, int host, int least, int most) {
                                meeting.now);
 }
 
-void be_ready(ToldMeeting& meeting, int host, int round, int attempt = 1) {
+void be_ready(CoordinatorHarness& meeting, int host, int round, int attempt = 1) {
   meeting.coordinator.received(
       static_cast<LauncherId>(host),
       {.kind = Kind::kReady, .round = round, .text = "told", .attempt = attempt, .port = 5000 + host}, meeting.now);
 }
 
 TEST(Takeover, BeginsTheNextRoundWhenAllAreBackAndReady) {
-  ToldMeeting meeting = resumed(2, 3, 3);
+  CoordinatorHarness meeting = resumed(2, 3, 3);
   come_back(meeting, 2, 3, 2, 3);
   come_back(meeting, 3, 3, 2, 3);
   meeting.pass(Duration(1500));
@@ -71,16 +71,8 @@ TEST(Takeover, BeginsTheNextRoundWhenAllAreBackAndReady) {
   EXPECT_EQ(state.members, (std::vector<std::string>{token_of(2), token_of(3)}));
 }
 
-TEST(JobState, SaysWhatAJobThatIsOverCameTo) {
-  for (const char* const outcome : {"", "it failed"}) {
-    const JobState over{.outcome = outcome};
-    EXPECT_EQ(job_state_from_json(to_json(over)), over);
-  }
-  EXPECT_FALSE(job_state_from_json(R"({"round":1,"attempt":0,"history":"","holder":"","members":[],"outcome":7})"));
-}
-
 TEST(Takeover, WaitsAHeartbeatForThoseThatDoNotComeBack) {
-  ToldMeeting meeting = resumed(1, 3, 3);
+  CoordinatorHarness meeting = resumed(1, 3, 3);
   come_back(meeting, 2, 3, 1, 3);
   be_ready(meeting, 2, 4);
   meeting.pass(Duration(4900));
@@ -91,7 +83,7 @@ TEST(Takeover, WaitsAHeartbeatForThoseThatDoNotComeBack) {
 }
 
 TEST(Takeover, GoesOnWithSparesAloneAndTheSameBudget) {
-  ToldMeeting meeting = resumed(1, 1, 1);
+  CoordinatorHarness meeting = resumed(1, 1, 1);
   come_again(meeting, 5, 1, 1);
   EXPECT_EQ(meeting.said(), "spare>5");
   meeting.pass(Duration(5000));
@@ -102,7 +94,7 @@ TEST(Takeover, GoesOnWithSparesAloneAndTheSameBudget) {
 }
 
 TEST(Takeover, BeginsAnewWhereNobodyOfTheJobComesBack) {
-  ToldMeeting meeting(2, 2);
+  CoordinatorHarness meeting(2, 2);
   meeting.coordinator.resume({.round = 3, .attempt = 1, .history = "so far", .leader = "a", .members = {"a", "b"}},
                              std::nullopt, meeting.now);
   meeting.join(1, node_at("10.0.0.1"));
@@ -120,7 +112,7 @@ TEST(Takeover, BeginsAnewWhereNobodyOfTheJobComesBack) {
 }
 
 TEST(Takeover, GivesUpANewJobThatDoesNotMeet) {
-  ToldMeeting meeting = resumed(2, 2, 1);
+  CoordinatorHarness meeting = resumed(2, 2, 1);
   meeting.join(5, node_at("10.0.0.5"));
   meeting.pass(Duration(5000));
   meeting.pass(Duration(54'900));
@@ -130,7 +122,7 @@ TEST(Takeover, GivesUpANewJobThatDoesNotMeet) {
 }
 
 TEST(Takeover, KnowsAMemberThatHasNotHeardOfItsRound) {
-  ToldMeeting meeting = resumed(2, 2, 2);
+  CoordinatorHarness meeting = resumed(2, 2, 2);
   meeting.join(5, node_at("10.0.0.5"));
   EXPECT_EQ(meeting.said(), "");
   meeting.join(2, node_at("10.0.0.2"));
@@ -139,7 +131,7 @@ TEST(Takeover, KnowsAMemberThatHasNotHeardOfItsRound) {
 }
 
 TEST(Takeover, KeepsWhatThoseSayThatComeBeforeTheHoldersOwnLauncher) {
-  ToldMeeting meeting(2, 2);
+  CoordinatorHarness meeting(2, 2);
   meeting.led_by(token_of(2));
   meeting.coordinator.resume({.round = 3, .leader = token_of(1), .members = {token_of(2), token_of(3)}}, std::nullopt,
                              meeting.now);
@@ -151,7 +143,7 @@ TEST(Takeover, KeepsWhatThoseSayThatComeBeforeTheHoldersOwnLauncher) {
 }
 
 TEST(Takeover, BelievesThoseThatHaveSeenALaterRound) {
-  ToldMeeting meeting = resumed(2, 2, 2);
+  CoordinatorHarness meeting = resumed(2, 2, 2);
   come_back(meeting, 2, 3, 2, 2);
   be_ready(meeting, 2, 4);
   come_back(meeting, 3, 4, 2, 2);
@@ -162,7 +154,7 @@ TEST(Takeover, BelievesThoseThatHaveSeenALaterRound) {
 }
 
 TEST(Takeover, NeedsNoStateWhereOneComesBack) {
-  ToldMeeting meeting(2, 3);
+  CoordinatorHarness meeting(2, 3);
   come_back(meeting, 2, 7, 2, 3);
   come_back(meeting, 3, 7, 2, 3);
   be_ready(meeting, 2, 8);
@@ -176,7 +168,7 @@ TEST(Takeover, NeedsNoStateWhereOneComesBack) {
 
 /// Its job was over, and another has its name.
 TEST(Takeover, TakesNobodyIntoANewJob) {
-  ToldMeeting meeting(2, 2);
+  CoordinatorHarness meeting(2, 2);
   meeting.join(1, node_at("10.0.0.1"));
   come_back(meeting, 2, 3, 2, 2);
   EXPECT_EQ(meeting.said(), "refused>2");
@@ -189,7 +181,7 @@ TEST(Takeover, TakesNobodyIntoANewJob) {
 /// It has nothing more to do than to say so, and may have gone before the holder's own launcher has come.
 TEST(Takeover, EndsWhereOneThatComesBackSaysThatNoRoundFollows) {
   for (const bool is_early : {false, true}) {
-    ToldMeeting meeting(2, 3);
+    CoordinatorHarness meeting(2, 3);
     meeting.led_by(token_of(2));
     meeting.coordinator.resume({.round = 3, .leader = token_of(1), .members = {token_of(2), token_of(3)}}, std::nullopt,
                                meeting.now);
@@ -209,7 +201,7 @@ TEST(Takeover, EndsWhereOneThatComesBackSaysThatNoRoundFollows) {
 }
 
 TEST(Takeover, IsNoMatterOfAMeetingThatLives) {
-  ToldMeeting meeting(2, 3);
+  CoordinatorHarness meeting(2, 3);
   meeting.join(1, node_at("10.0.0.1"));
   meeting.join(2, node_at("10.0.0.2"));
   meeting.pass(Duration(1000));
@@ -220,23 +212,6 @@ TEST(Takeover, IsNoMatterOfAMeetingThatLives) {
   EXPECT_EQ(meeting.said(), "") << "its workers are being stopped";
   be_ready(meeting, 3, 1);
   EXPECT_EQ(meeting.said(), "resize>1 resize>2");
-}
-
-TEST(JobState, FitsIntoAnEtcd) {
-  JobState state{.round = 4, .history = "so far", .members = {"h/1", "i/2"}};
-  EXPECT_EQ(json_for_etcd(state), to_json(state));
-  state.members.assign(20'000, std::string(50, 'x'));
-  const JobState shorter{.round = 4, .history = "so far"};
-  EXPECT_EQ(job_state_from_json(json_for_etcd(state)), shorter);
-}
-
-TEST(JobState, IsReadAsItWasWritten) {
-  const JobState state{.round = 4, .attempt = 2, .history = "a \"b\"", .leader = "h/1", .members = {"h/1", "i/2"}};
-  EXPECT_EQ(job_state_from_json(to_json(state)), state);
-  for (const char* const text : {"", "{}", R"({"round":-1,"attempt":0,"history":"","holder":"","members":[]})",
-                                 R"({"round":1,"attempt":0,"history":"","holder":"","members":[3]})"}) {
-    EXPECT_FALSE(job_state_from_json(text)) << text;
-  }
 }
 
 /// Launchers of one job and the one of them that holds its meeting, which dies again and again. What it left behind is
@@ -372,7 +347,7 @@ class HolderLosses {
   int holder_ = 1;
   int last_round_ = -1;
   std::map<int, Launcher> launchers_;
-  std::optional<ToldMeeting> meeting_;
+  std::optional<CoordinatorHarness> meeting_;
   std::vector<int> joins_left_;
   std::vector<int> joined_;
   std::vector<int> resized_;

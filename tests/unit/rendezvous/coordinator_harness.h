@@ -40,13 +40,13 @@ inline std::vector<Told> one_by_one(const std::vector<OutgoingMessage>& sends) {
 }
 
 /// A coordinator and a clock that stands still.
-class ToldMeeting {
+class CoordinatorHarness {
  public:
-  explicit ToldMeeting(int min_nodes = 2, int max_nodes = 2, GatherReports gather = joined,
-                       const RendezvousTimes& times = {.join = std::chrono::seconds(60),
-                                                       .replacement = std::chrono::seconds(60),
-                                                       .last_call = std::chrono::seconds(1),
-                                                       .progress = std::chrono::seconds(5)})
+  explicit CoordinatorHarness(int min_nodes = 2, int max_nodes = 2, GatherReports gather = joined,
+                              const RendezvousTimes& times = {.join = std::chrono::seconds(60),
+                                                              .replacement = std::chrono::seconds(60),
+                                                              .last_call = std::chrono::seconds(1),
+                                                              .progress = std::chrono::seconds(5)})
       : coordinator({.times = times, .gather = std::move(gather)}, now),
         times_(times),
         least_(min_nodes),

@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 
+#include "coordinator_harness.h"
 #include "rendezvous/job.h"
 #include "store/base64.h"
 #include "support/fake_etcd.h"
 #include "support/patience.h"
-#include "told_meeting.h"
 
 namespace lrun::launcher {
 namespace {

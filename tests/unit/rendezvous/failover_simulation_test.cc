@@ -27,7 +27,7 @@ Cluster met(unsigned seed, int launchers, int least = 1) {
 
 constexpr unsigned kSeeds = 60;
 
-TEST(SuccessionSimulation, AJobSurvivesTheProvedDeathOfItsFirstNode) {
+TEST(FailoverSimulation, AJobSurvivesTheProvedDeathOfItsFirstNode) {
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     for (int launchers = 2; launchers <= 5; ++launchers) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::to_string(launchers) + " launchers");
@@ -41,7 +41,7 @@ TEST(SuccessionSimulation, AJobSurvivesTheProvedDeathOfItsFirstNode) {
   }
 }
 
-TEST(SuccessionSimulation, AJobSurvivesTheSilenceOfItsFirstNodeWhereMoreThanHalfAreLeft) {
+TEST(FailoverSimulation, AJobSurvivesTheSilenceOfItsFirstNodeWhereMoreThanHalfAreLeft) {
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     for (int launchers = 2; launchers <= 5; ++launchers) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::to_string(launchers) + " launchers");
@@ -55,7 +55,7 @@ TEST(SuccessionSimulation, AJobSurvivesTheSilenceOfItsFirstNodeWhereMoreThanHalf
 }
 
 /// The first `launchers` of five are on one side, with the holder.
-TEST(SuccessionSimulation, OfTwoPartsTheLargerGoesOn) {
+TEST(FailoverSimulation, OfTwoPartsTheLargerGoesOn) {
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     for (int all = 2; all <= 5; ++all) {
       for (int part = 1; part < all; ++part) {
@@ -78,7 +78,7 @@ TEST(SuccessionSimulation, OfTwoPartsTheLargerGoesOn) {
   }
 }
 
-TEST(SuccessionSimulation, AHolderThatGoesOnAfterAStopFindsThatItWasReplaced) {
+TEST(FailoverSimulation, AHolderThatGoesOnAfterAStopFindsThatItWasReplaced) {
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     Cluster cluster = met(seed, 3);
     cluster.stop(0);
@@ -92,7 +92,7 @@ TEST(SuccessionSimulation, AHolderThatGoesOnAfterAStopFindsThatItWasReplaced) {
 }
 
 /// Whenever it comes back after another one holds the meeting: it joins the job.
-TEST(SuccessionSimulation, TheFirstLauncherThatIsStartedAgainJoinsItsJob) {
+TEST(FailoverSimulation, TheFirstLauncherThatIsStartedAgainJoinsItsJob) {
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     for (int launchers = 2; launchers <= 5; ++launchers) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::to_string(launchers) + " launchers");
@@ -118,7 +118,7 @@ TEST(SuccessionSimulation, TheFirstLauncherThatIsStartedAgainJoinsItsJob) {
 
 /// Before the others have noticed, or while they vote: some schedules begin the job at the endpoint, where the others
 /// join it, and some of two nodes end it, because nobody can prove that the first one is dead.
-TEST(SuccessionSimulation, AFirstLauncherThatIsStartedAgainAtOnceMakesNoSecondJob) {
+TEST(FailoverSimulation, AFirstLauncherThatIsStartedAgainAtOnceMakesNoSecondJob) {
   for (unsigned seed = 0; seed < 10 * kSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const int launchers = 2 + static_cast<int>(seed % 4);
@@ -135,7 +135,7 @@ TEST(SuccessionSimulation, AFirstLauncherThatIsStartedAgainAtOnceMakesNoSecondJo
 }
 
 /// One of four is left, which cannot go on, but invites whoever listens at the endpoint before it knows that.
-TEST(SuccessionSimulation, AFirstLauncherThatWasInvitedToNothingBeginsItsJob) {
+TEST(FailoverSimulation, AFirstLauncherThatWasInvitedToNothingBeginsItsJob) {
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     for (const bool dies : {false, true}) {
       SCOPED_TRACE("seed " + std::to_string(seed) + (dies ? ", the one that invites it dies" : ""));
@@ -158,7 +158,7 @@ TEST(SuccessionSimulation, AFirstLauncherThatWasInvitedToNothingBeginsItsJob) {
 }
 
 /// LRUN_SEED=n replays one schedule.
-TEST(SuccessionSimulation, NeverMakesTwoJobsOrHangsWhateverHappens) {
+TEST(FailoverSimulation, NeverMakesTwoJobsOrHangsWhateverHappens) {
   const char* const one = std::getenv("LRUN_SEED");
   const unsigned first = one != nullptr ? static_cast<unsigned>(std::strtoul(one, nullptr, 10)) : 1;
   const char* const many = std::getenv("LRUN_SCHEDULES");

@@ -1,4 +1,6 @@
 // The meeting over real sockets, all ends on one loop.
+#include "rendezvous/rendezvous_server.h"
+
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -10,13 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator_harness.h"
 #include "rendezvous/handshake.h"
 #include "rendezvous/launcher_link.h"
-#include "rendezvous/rendezvous_server.h"
 #include "store/connect.h"
 #include "store/listening_socket.h"
 #include "support/patience.h"
-#include "told_meeting.h"
 
 namespace lrun::launcher {
 namespace {

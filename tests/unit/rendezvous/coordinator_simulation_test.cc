@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "coordinator_harness.h"
 #include "launcher_records.h"
 #include "rendezvous/coordinator.h"
-#include "told_meeting.h"
 
 namespace lrun::launcher {
 namespace {

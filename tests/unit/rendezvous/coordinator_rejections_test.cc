@@ -1,7 +1,7 @@
 // Launchers that a coordinator does not let take part, and those that cannot.
 #include <gtest/gtest.h>
 
-#include "told_meeting.h"
+#include "coordinator_harness.h"
 
 namespace lrun::launcher {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 using Kind = LauncherMessage::Kind;
 using test::node_at;
-using Meeting = test::ToldMeeting;
+using Meeting = test::CoordinatorHarness;
 
 JoinRecord with_settings(JoinRecord record, const std::string& settings) {
   record.settings = settings;

@@ -3,13 +3,13 @@
 
 #include <string>
 
-#include "told_meeting.h"
+#include "coordinator_harness.h"
 
 namespace lrun::launcher {
 namespace {
 
+using test::CoordinatorHarness;
 using test::node_at;
-using test::ToldMeeting;
 using Kind = LauncherMessage::Kind;
 
 /// A launcher that holds the meeting of the same job.
@@ -21,12 +21,12 @@ JoinRecord holder_at(const std::string& address, int port = 7001) {
   return record;
 }
 
-void invite(ToldMeeting& meeting, LauncherId id, const JoinRecord& holder) {
+void invite(CoordinatorHarness& meeting, LauncherId id, const JoinRecord& holder) {
   meeting.coordinator.received(id, {.kind = Kind::kInvite, .round = 5, .join = holder}, meeting.now);
 }
 
 TEST(Invitation, SendsOnWhoWaitsAndWhoComesLater) {
-  ToldMeeting meeting(1, 3);
+  CoordinatorHarness meeting(1, 3);
   meeting.join(1, node_at("10.0.0.1"));
   invite(meeting, 9, holder_at("10.0.0.2"));
   EXPECT_EQ(meeting.said(), "elsewhere>1");
@@ -41,7 +41,7 @@ TEST(Invitation, SendsOnWhoWaitsAndWhoComesLater) {
 }
 
 TEST(Invitation, SendsOnToTheLatestPlace) {
-  ToldMeeting meeting(1, 3);
+  CoordinatorHarness meeting(1, 3);
   meeting.join(1, node_at("10.0.0.1"));
   invite(meeting, 8, holder_at("10.0.0.2"));
   invite(meeting, 9, holder_at("10.0.0.3", 7002));
@@ -52,7 +52,7 @@ TEST(Invitation, SendsOnToTheLatestPlace) {
 }
 
 TEST(Invitation, ToNothingIsForgotten) {
-  ToldMeeting meeting(1, 3);
+  CoordinatorHarness meeting(1, 3);
   meeting.led_by("token of 10.0.0.1");
   meeting.join(1, node_at("10.0.0.1"));
   invite(meeting, 9, holder_at("10.0.0.2"));
@@ -69,7 +69,7 @@ TEST(Invitation, ToNothingIsForgotten) {
 }
 
 TEST(Invitation, IsNotTakenByAJobThatHasBegun) {
-  ToldMeeting meeting(1, 3);
+  CoordinatorHarness meeting(1, 3);
   meeting.join(1, node_at("10.0.0.1"));
   meeting.pass(Duration(1000));
   EXPECT_EQ(meeting.said(), "begin>1");
@@ -79,7 +79,7 @@ TEST(Invitation, IsNotTakenByAJobThatHasBegun) {
 }
 
 TEST(Invitation, OfAnotherJobIsNotTaken) {
-  ToldMeeting meeting(1, 3);
+  CoordinatorHarness meeting(1, 3);
   meeting.join(1, node_at("10.0.0.1"));
   JoinRecord other = holder_at("10.0.0.2");
   other.run_name = "other";
@@ -100,7 +100,7 @@ TEST(Invitation, OfAnotherJobIsNotTaken) {
 
 TEST(Invitation, WaitsForTheLauncherThatHoldsTheMeeting) {
   for (const bool stays : {true, false}) {
-    ToldMeeting meeting(1, 3);
+    CoordinatorHarness meeting(1, 3);
     meeting.led_by("token of 10.0.0.1", false, {});
     invite(meeting, 9, holder_at("10.0.0.2"));
     EXPECT_EQ(meeting.said(), "") << "which job this is is not known yet";
@@ -112,7 +112,7 @@ TEST(Invitation, WaitsForTheLauncherThatHoldsTheMeeting) {
 
 /// It was given up, and will find that out; it must not be taken for one that was started again.
 TEST(Invitation, OfAMemberIsNotAnswered) {
-  ToldMeeting meeting(1, 3);
+  CoordinatorHarness meeting(1, 3);
   meeting.guard_majority();
   meeting.join(1, node_at("10.0.0.1"));
   meeting.join(2, node_at("10.0.0.2"));
@@ -125,7 +125,7 @@ TEST(Invitation, OfAMemberIsNotAnswered) {
 }
 
 TEST(Invitation, IsNotNeededAfterTheJob) {
-  ToldMeeting meeting(1, 3);
+  CoordinatorHarness meeting(1, 3);
   meeting.join(1, node_at("10.0.0.1"));
   meeting.pass(Duration(1000));
   meeting.say(1, Kind::kReport);
@@ -136,7 +136,7 @@ TEST(Invitation, IsNotNeededAfterTheJob) {
 }
 
 TEST(Coordinator, TellsSparesWhoMayHoldTheMeetingNext) {
-  ToldMeeting meeting(2, 2);
+  CoordinatorHarness meeting(2, 2);
   meeting.led_by("token of 10.0.0.1", true);
   for (const int host : {1, 2, 3, 4}) {
     JoinRecord record = node_at("10.0.0." + std::to_string(host));

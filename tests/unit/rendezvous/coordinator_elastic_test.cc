@@ -1,7 +1,7 @@
 // Rounds of a job whose nodes come and go.
 #include <gtest/gtest.h>
 
-#include "told_meeting.h"
+#include "coordinator_harness.h"
 
 namespace lrun::launcher {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 using Kind = LauncherMessage::Kind;
 using test::node_at;
-using Meeting = test::ToldMeeting;
+using Meeting = test::CoordinatorHarness;
 
 /// Three nodes of a job of 2:4 that has begun.
 Meeting three_of_four() {

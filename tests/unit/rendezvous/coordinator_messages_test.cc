@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "told_meeting.h"
+#include "coordinator_harness.h"
 #include "verdict/job_report.h"
 
 namespace lrun::launcher {
 namespace {
 
 using Kind = LauncherMessage::Kind;
-using test::ToldMeeting;
+using test::CoordinatorHarness;
 
 struct Count {
   int messages = 0;       ///< to the holder and from it
@@ -63,7 +63,7 @@ class ManyNodes {
   }
 
   int nodes_;
-  ToldMeeting meeting_;
+  CoordinatorHarness meeting_;
   std::string report_;
 };
 

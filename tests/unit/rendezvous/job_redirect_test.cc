@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "coordinator_harness.h"
 #include "rendezvous/job.h"
 #include "store/listening_socket.h"
 #include "support/patience.h"
-#include "told_meeting.h"
 
 namespace lrun::launcher {
 namespace {
