@@ -6,7 +6,7 @@
 
 #include "report/event_log.h"
 #include "report/verdict_text.h"
-#include "supervise/supervisor.h"
+#include "supervise/run_observer.h"
 
 namespace lrun::launcher {
 

@@ -120,12 +120,19 @@ void Attempt::supervise(Events events) {
   events_ = std::move(events);
   const LaunchPlan& plan = surroundings_.plan;
   const bool has_cgroup = (membership_.round > 0 ? later_cgroup_ : surroundings_.guard.cgroup()).fd() >= 0;
-  supervisor_.emplace(surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer,
-                      Supervisor::Facts{membership_.self.name, membership_.attempt, plan.grace.value, plan.settle.value,
-                                        plan.settle_for_victims, plan.settle_at_start, folder_,
-                                        has_cgroup ? surroundings_.guard.cgroup().folder() : std::filesystem::path(),
-                                        WorkerOutput::workers_write_files(plan.output, node()), surroundings_.look,
-                                        &surroundings_.guard});
+  Supervisor::Facts facts;
+  facts.records = {.host = membership_.self.name,
+                   .attempt = membership_.attempt,
+                   .error_folder = folder_,
+                   .cgroup = has_cgroup ? surroundings_.guard.cgroup().folder() : std::filesystem::path(),
+                   .workers_write_files = WorkerOutput::workers_write_files(plan.output, node())};
+  facts.grace = plan.grace.value;
+  facts.settle = plan.settle.value;
+  facts.settle_for_victims = plan.settle_for_victims;
+  facts.settle_at_start = plan.settle_at_start;
+  facts.look = surroundings_.look;
+  facts.guard = &surroundings_.guard;
+  supervisor_.emplace(surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer, std::move(facts));
   output_.take_over(group_.workers(), surroundings_.logs);
   supervisor_->begin(events_.finished, {.left = static_cast<int>(commands_.size() - group_.workers().size()),
                                         .more = [this] { return start_more(); },

@@ -9,7 +9,7 @@
 #include "rendezvous/job.h"
 #include "run/repeat_filter.h"
 #include "supervise/restart_policy.h"
-#include "supervise/supervisor.h"
+#include "supervise/run_observer.h"
 #include "verdict/job_verdict.h"
 
 namespace lrun::launcher {

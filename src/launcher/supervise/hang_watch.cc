@@ -6,7 +6,7 @@
 namespace lrun::launcher {
 namespace {
 
-/// A hang is seen at most a quarter of its time too late.
+/// A hang is noticed at most a quarter of the timeout late.
 Duration period_of(Duration timeout) { return std::max(Duration(1), timeout / 4); }
 
 }  // namespace
@@ -16,10 +16,11 @@ HangWatch::HangWatch(EventLoop& loop, HangRules rules, std::function<RunProgress
   timer_ = loop_.after(period_of(rules_.timeout), [this] { look_again(); });
 }
 
-bool HangWatch::went_on(const HangRules& rules, Duration between, const RunProgress& before, const RunProgress& now) {
+bool HangWatch::made_progress(const HangRules& rules, Duration between, const RunProgress& before,
+                              const RunProgress& now) {
   if (rules.cpu_time_is_progress) {
-    const auto little = static_cast<std::uint64_t>(between.count()) * rules.ticks_per_second / 100'000;  // 1 %
-    if (now.cpu_ticks > before.cpu_ticks + little) return true;
+    const auto negligible = static_cast<std::uint64_t>(between.count()) * rules.ticks_per_second / 100'000;  // 1 %
+    if (now.cpu_ticks > before.cpu_ticks + negligible) return true;
   }
   if (now.steps > 0) return now.steps != before.steps;
   return !now.output_is_seen ? !rules.cpu_time_is_progress : now.bytes != before.bytes;
@@ -31,13 +32,13 @@ void HangWatch::look_again() {
   const RunProgress now = look_();
   const RunProgress before = std::exchange(last_, now);
   if (!now.counts) return;
-  if (went_on(rules_, period, before, now)) {
+  if (made_progress(rules_, period, before, now)) {
     quiet_ = Duration::zero();
-    said_ = false;
+    reported_ = false;
     return;
   }
   quiet_ += period;
-  if (quiet_ >= rules_.timeout && !std::exchange(said_, true)) hangs_();
+  if (quiet_ >= rules_.timeout && !std::exchange(reported_, true)) hangs_();
 }
 
 }  // namespace lrun::launcher

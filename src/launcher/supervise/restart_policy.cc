@@ -14,7 +14,7 @@
 namespace lrun::launcher {
 namespace {
 
-std::string what_it_said(const FailureRecord& record) {
+std::string message_without_numbers(const FailureRecord& record) {
   if (!record.error.empty()) return without_numbers(record.error + " at " + record.location);
   return record.evidence.empty() ? std::string() : without_numbers(record.evidence.back());
 }
@@ -37,7 +37,7 @@ bool is_same_start_up_error(const FailureRecord& before, const FailureRecord& no
   if (Duration(before.lifetime_ms) >= kStartUp || Duration(now.lifetime_ms) >= kStartUp) return false;
   if (came_from_outside(before) || came_from_outside(now)) return false;
   return before.ending == now.ending && before.value == now.value && before.cause == now.cause &&
-         what_it_said(before) == what_it_said(now);
+         message_without_numbers(before) == message_without_numbers(now);
 }
 
 RestartChoice choose_restart(const RestartRules& rules, const RestartHistory& history, const Verdict& verdict) {
@@ -48,7 +48,7 @@ RestartChoice choose_restart(const RestartRules& rules, const RestartHistory& hi
   }
   const bool failed = verdict.end.kind == RunEnd::Kind::kWorkerFailed || verdict.end.kind == RunEnd::Kind::kHang;
   if (!failed || rules.most == 0) return choice;
-  const FailureRecord* const failure = verdict.failure();  // of a culprit that ended with 0 it tells nothing
+  const FailureRecord* const failure = verdict.failure();  // the culprit itself may have ended with 0
   const bool repeats = history.last && failure != nullptr && is_same_start_up_error(*history.last, *failure);
   if (history.used >= rules.most) {
     choice.kind = RestartChoice::Kind::kUsedUp;

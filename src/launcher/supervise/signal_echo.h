@@ -5,11 +5,11 @@
 
 namespace lrun::launcher {
 
-/// Whoever signals both processes of lrun (a service manager, a Slurm step, pkill) means one signal: it comes once from
-/// the guard, which passes its own on, and once directly, in either order. A value.
+/// A service manager, a Slurm step or pkill signals both processes of lrun and means one signal. The launcher gets it
+/// twice: directly, and from the guard, which forwards its own. The order differs. A value.
 class SignalEcho {
  public:
-  /// Takes a signal that came. \return true when it is the other half of the one before.
+  /// A signal has come. \return true when it is the other copy of the one before.
   bool is_echo(int signal_number, bool forwarded, SteadyTime now) {
     const bool echo = signal_number == number_ && forwarded != forwarded_ && now - at_ < kTogether;
     number_ = echo ? 0 : signal_number;
@@ -19,9 +19,9 @@ class SignalEcho {
   }
 
  private:
-  static constexpr Duration kTogether{5000};  ///< also on a machine that has much else to do
+  static constexpr Duration kTogether{5000};  ///< long enough for a busy machine
 
-  int number_ = 0;  ///< of the last one that has no other half yet; 0: none
+  int number_ = 0;  ///< of the last signal whose other copy has not come; 0: none
   bool forwarded_ = false;
   SteadyTime at_{};
 };

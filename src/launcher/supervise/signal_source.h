@@ -13,7 +13,7 @@ namespace lrun::launcher {
 struct ReceivedSignal {
   int number = 0;
   pid_t sender = 0;  ///< 0: the kernel
-  int value = 0;     ///< what was queued with it
+  int value = 0;     ///< that was queued with it
 };
 
 /// Blocked signals as events of the loop (signalfd). The signals must be blocked already. One thread.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "logs/log_router.h"
-#include "unit/logs/log_test_support.h"
+#include "support/log_test_support.h"
 
 namespace lrun::launcher {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "unit/logs/log_test_support.h"
+#include "support/log_test_support.h"
 
 namespace lrun::launcher {
 namespace {

@@ -9,28 +9,28 @@ const HangRules kRules{.timeout = Duration(8)};
 
 TEST(HangWatch, StepsAreProgressWhereTheProgramTellsThem) {
   const RunProgress before{.steps = 5, .bytes = 10};
-  EXPECT_TRUE(HangWatch::went_on(kRules, Duration(1000), before, {.steps = 6, .bytes = 10}));
-  EXPECT_FALSE(HangWatch::went_on(kRules, Duration(1000), before, {.steps = 5, .bytes = 99}))
+  EXPECT_TRUE(HangWatch::made_progress(kRules, Duration(1000), before, {.steps = 6, .bytes = 10}));
+  EXPECT_FALSE(HangWatch::made_progress(kRules, Duration(1000), before, {.steps = 5, .bytes = 99}))
       << "a message 'still waiting' is no progress";
 }
 
 TEST(HangWatch, OutputIsProgressWhereItDoesNot) {
-  EXPECT_TRUE(HangWatch::went_on(kRules, Duration(1000), {.bytes = 10}, {.bytes = 11}));
-  EXPECT_FALSE(HangWatch::went_on(kRules, Duration(1000), {.bytes = 10}, {.bytes = 10}));
+  EXPECT_TRUE(HangWatch::made_progress(kRules, Duration(1000), {.bytes = 10}, {.bytes = 11}));
+  EXPECT_FALSE(HangWatch::made_progress(kRules, Duration(1000), {.bytes = 10}, {.bytes = 10}));
 }
 
 TEST(HangWatch, WithoutAnySignNothingIsCalledAHang) {
-  EXPECT_TRUE(HangWatch::went_on(kRules, Duration(1000), {.output_is_seen = false}, {.output_is_seen = false}));
+  EXPECT_TRUE(HangWatch::made_progress(kRules, Duration(1000), {.output_is_seen = false}, {.output_is_seen = false}));
 }
 
 TEST(HangWatch, ProcessorTimeCountsOnlyWhenItIsAskedFor) {
   const RunProgress before{.bytes = 10, .cpu_ticks = 100};
   const RunProgress busy{.bytes = 10, .cpu_ticks = 180};
   const RunProgress idle{.bytes = 10, .cpu_ticks = 101};
-  EXPECT_FALSE(HangWatch::went_on(kRules, Duration(1000), before, busy)) << "waiting collectives spin";
+  EXPECT_FALSE(HangWatch::made_progress(kRules, Duration(1000), before, busy)) << "waiting collectives spin";
   const HangRules with_cpu{.timeout = Duration(8), .cpu_time_is_progress = true};
-  EXPECT_TRUE(HangWatch::went_on(with_cpu, Duration(1000), before, busy));
-  EXPECT_FALSE(HangWatch::went_on(with_cpu, Duration(1000), before, idle)) << "one percent is a timer";
+  EXPECT_TRUE(HangWatch::made_progress(with_cpu, Duration(1000), before, busy));
+  EXPECT_FALSE(HangWatch::made_progress(with_cpu, Duration(1000), before, idle)) << "one percent is a timer";
 }
 
 /// What a watch says about the given looks; the last one is repeated until `looks` were made.

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <vector>
+
+#include "base/duration.h"
+#include "verdict/judge.h"
+
+namespace lrun::launcher {
+
+/// Gets what happens to a run, as it happens, on the loop's thread. Reports and events are written here.
+class RunObserver {
+ public:
+  RunObserver() = default;
+  RunObserver(const RunObserver&) = delete;
+  RunObserver& operator=(const RunObserver&) = delete;
+  virtual ~RunObserver() = default;
+
+  virtual void worker_ended(const FailureRecord& record) = 0;
+  /// A worker failed. The others have `moment` to report more before they are stopped.
+  virtual void settling(const FailureRecord& failed, Duration moment) = 0;
+  /// The run begins to stop. `cause` is the failed worker to blame, or nullptr when none failed. `others` still run.
+  virtual void stopping(const RunEnd& end, const FailureRecord* cause, int others) = 0;
+  virtual void killing(int others) = 0;
+  /// The program that had lrun's terminal has left it. `others` still run.
+  virtual void terminal_came_back(int rank, int others) = 0;
+  virtual void suspended() = 0;
+  virtual void resumed() = 0;
+};
+
+/// What a supervised attempt came to.
+struct RunOutcome {
+  RunEnd end;
+  std::vector<FailureRecord> records;  ///< one a worker, in the order of their ends
+  std::vector<RankPlace> places = {};  ///< where workers were before they were stopped; empty: not looked at
+};
+
+}  // namespace lrun::launcher
