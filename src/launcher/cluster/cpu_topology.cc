@@ -16,12 +16,12 @@ using Places = std::map<int, int>;  // CPU → what it belongs to
 Places numa_nodes(const std::string& root) {
   const std::string folder = root + "/sys/devices/system/node/";
   Places places;
-  for (const std::string& name : names_in(folder)) {
+  for (const std::string& name : list_names(folder)) {
     int node = 0;
     const auto [end, error] =
         std::from_chars(name.data() + std::min<std::size_t>(4, name.size()), name.data() + name.size(), node);
     if (!name.starts_with("node") || error != std::errc() || end != name.data() + name.size()) continue;
-    for (const int cpu : parse_cpu_list(line_of(folder + name + "/cpulist"))) places[cpu] = node;
+    for (const int cpu : parse_cpu_list(read_line(folder + name + "/cpulist"))) places[cpu] = node;
   }
   return places;
 }
@@ -30,11 +30,11 @@ Places numa_nodes(const std::string& root) {
 int cache_of(const std::string& cpu_folder, int cpu) {
   long highest = 0;
   int first = cpu;
-  for (const std::string& name : names_in(cpu_folder + "/cache")) {
+  for (const std::string& name : list_names(cpu_folder + "/cache")) {
     const std::string folder = cpu_folder + "/cache/" + name;
-    const long level = name.starts_with("index") ? number_of(folder + "/level", 0) : 0;
-    if (level <= highest || line_of(folder + "/type") == "Instruction") continue;
-    const std::vector<int> sharing = parse_cpu_list(line_of(folder + "/shared_cpu_list"));
+    const long level = name.starts_with("index") ? read_number(folder + "/level", 0) : 0;
+    if (level <= highest || read_line(folder + "/type") == "Instruction") continue;
+    const std::vector<int> sharing = parse_cpu_list(read_line(folder + "/shared_cpu_list"));
     if (sharing.empty()) continue;
     highest = level;
     first = sharing.front();
@@ -44,10 +44,10 @@ int cache_of(const std::string& cpu_folder, int cpu) {
 
 Core read_core(const std::string& cpu_folder, int cpu, const std::vector<int>& allowed) {
   Core core{{cpu}, 0, 0, 0};
-  for (const int sibling : parse_cpu_list(line_of(cpu_folder + "/topology/thread_siblings_list"))) {
+  for (const int sibling : parse_cpu_list(read_line(cpu_folder + "/topology/thread_siblings_list"))) {
     if (sibling > cpu && std::binary_search(allowed.begin(), allowed.end(), sibling)) core.cpus.push_back(sibling);
   }
-  core.package = static_cast<int>(number_of(cpu_folder + "/topology/physical_package_id", 0));
+  core.package = static_cast<int>(read_number(cpu_folder + "/topology/physical_package_id", 0));
   core.cache = cache_of(cpu_folder, cpu);
   return core;
 }
@@ -102,7 +102,7 @@ CpuTopology read_topology(const std::vector<int>& allowed, const std::string& ro
 
 int numa_node_of(const std::string& pci_address, const std::string& root) {
   if (pci_address.empty()) return -1;
-  return static_cast<int>(number_of(root + "/sys/bus/pci/devices/" + pci_address + "/numa_node", -1));
+  return static_cast<int>(read_number(root + "/sys/bus/pci/devices/" + pci_address + "/numa_node", -1));
 }
 
 }  // namespace lrun::launcher

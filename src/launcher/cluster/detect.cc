@@ -107,7 +107,7 @@ void refuse_master_elsewhere(const ManagedJob& job, const Questions& questions) 
 }
 
 Allocation find_allocation(const Questions& questions, const Environment& environment) {
-  const ManagerView view{environment, own_host_name(), text_of};
+  const ManagerView view{environment, own_host_name(), read_text};
   const std::optional<ManagedJob> job = questions.other_managers ? find_managed_job(view) : std::nullopt;
   const bool of_several = job && !job->is_of_one();
   const bool in_step = questions.manager && !(of_several && job->numbers_tasks());

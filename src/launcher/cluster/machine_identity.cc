@@ -10,7 +10,7 @@
 namespace lrun::launcher {
 
 std::string machine_identity() {
-  const std::string boot = line_of("/proc/sys/kernel/random/boot_id");
+  const std::string boot = read_line("/proc/sys/kernel/random/boot_id");
   struct stat processes {};
   char name[HOST_NAME_MAX + 1] = {};
   if (boot.empty() || ::stat("/proc/self/ns/pid", &processes) != 0 || ::gethostname(name, sizeof name - 1) != 0) {

@@ -28,16 +28,16 @@ bool is_on_bus_zero(const std::string& address) { return address.substr(address.
 std::optional<GpuInventory> find_amd_gpus(const std::string& root) {
   const std::string nodes = root + "/sys/class/kfd/kfd/topology/nodes/";
   GpuInventory inventory{GpuAnswer::kCounted, {}, "", GpuVendor::kAmd};
-  for (const std::string& node : names_in(nodes)) {
-    const std::string properties = text_of(nodes + node + "/properties");
+  for (const std::string& node : list_names(nodes)) {
+    const std::string properties = read_text(nodes + node + "/properties");
     const auto property = [&](std::string_view name) { return counter_named(properties, name).value_or(0); };
     // Processors are nodes too, without SIMD units; a GPU that a container may not use hides its number.
-    if (property("simd_count") == 0 || number_of(nodes + node + "/gpu_id", 0) == 0) continue;
+    if (property("simd_count") == 0 || read_number(nodes + node + "/gpu_id", 0) == 0) continue;
     Gpu gpu;
     gpu.index = static_cast<int>(inventory.gpus.size());
     gpu.visible_as = std::to_string(gpu.index);
     if (const auto id = property("unique_id"); id != 0) gpu.uuid = fmt::format("GPU-{:016x}", id);
-    gpu.name = line_of(nodes + node + "/name");
+    gpu.name = read_line(nodes + node + "/name");
     gpu.pci_address = pci_address(property("domain"), property("location_id"));
     inventory.gpus.push_back(std::move(gpu));
   }
@@ -51,10 +51,10 @@ std::optional<GpuInventory> find_intel_gpus(const std::string& root) {
   std::vector<std::string> addresses;
   for (const char* const driver : {"i915", "xe"}) {
     const std::string folder = root + "/sys/bus/pci/drivers/" + driver + "/";
-    for (const std::string& name : names_in(folder)) {
+    for (const std::string& name : list_names(folder)) {
       constexpr long kDisplay = 0x03;
       if (name.find(':') == std::string::npos || is_on_bus_zero(name)) continue;
-      if (number_of(folder + name + "/class", 0) >> 16 == kDisplay) addresses.push_back(name);
+      if (read_number(folder + name + "/class", 0) >> 16 == kDisplay) addresses.push_back(name);
     }
   }
   if (addresses.empty()) return std::nullopt;

@@ -27,26 +27,26 @@ bool comes_first(const std::string& left, const std::string& right) {
 
 }  // namespace
 
-std::string text_of(const std::string& path) {
+std::string read_text(const std::string& path) {
   constexpr std::size_t kMostBytes = 1 << 20;  // far more than the kernel makes up
   return read_small_file(path, kMostBytes).value_or("");
 }
 
-std::string line_of(const std::string& path) {
-  std::string line = text_of(path);
+std::string read_line(const std::string& path) {
+  std::string line = read_text(path);
   line.resize(std::min(line.size(), line.find('\n')));
   return line;
 }
 
-long number_of(const std::string& path, long otherwise) {
-  const std::string line = line_of(path);
+long read_number(const std::string& path, long otherwise) {
+  const std::string line = read_line(path);
   char* end = nullptr;
   errno = 0;
   const long number = std::strtol(line.c_str(), &end, 0);
   return line.empty() || *end != '\0' || errno != 0 ? otherwise : number;
 }
 
-std::vector<std::string> names_in(const std::string& directory) {
+std::vector<std::string> list_names(const std::string& directory) {
   std::vector<std::string> names;
   const std::unique_ptr<DIR, CloseDirectory> stream(::opendir(directory.c_str()));
   if (!stream) return names;

@@ -5,17 +5,17 @@
 
 namespace lrun::launcher {
 
-/// A whole small file of /proc or /sys, empty when it cannot be read.
-std::string text_of(const std::string& path);
+/// The whole text of a small file in /proc or /sys. Empty when it cannot be read.
+std::string read_text(const std::string& path);
 
-/// text_of() without the line's end.
-std::string line_of(const std::string& path);
+/// The first line of such a file, without its end.
+std::string read_line(const std::string& path);
 
-/// text_of() as a whole number, decimal or with '0x'; `otherwise` when it is none.
-long number_of(const std::string& path, long otherwise);
+/// The first line as a whole number, decimal or with '0x'; `otherwise` when it is none.
+long read_number(const std::string& path, long otherwise);
 
-/// Names in a directory without those that begin with a dot, numbers in their order and before other names; empty when
+/// The names in a directory, without those that begin with a dot: numbers in their order, then other names. Empty when
 /// it cannot be read.
-std::vector<std::string> names_in(const std::string& directory);
+std::vector<std::string> list_names(const std::string& directory);
 
 }  // namespace lrun::launcher

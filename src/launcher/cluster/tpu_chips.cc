@@ -18,9 +18,9 @@ constexpr long kOneCore[] = {0x005e, 0x0062, 0x0063, 0x006f, 0x0076, 0x0056};
 TpuInventory find_tpu_chips(const std::string& root) {
   const std::string devices = root + "/sys/bus/pci/devices/";
   TpuInventory found{.asked = true};
-  for (const std::string& address : names_in(devices)) {
-    if (number_of(devices + address + "/vendor", 0) != kGoogle) continue;
-    const long device = number_of(devices + address + "/device", 0);
+  for (const std::string& address : list_names(devices)) {
+    if (read_number(devices + address + "/vendor", 0) != kGoogle) continue;
+    const long device = read_number(devices + address + "/device", 0);
     const bool is_chip = std::find(std::begin(kOneCore), std::end(kOneCore), device) != std::end(kOneCore);
     if (device == kTwoCores) found.cores_per_chip = 2;
     if (is_chip || device == kTwoCores) ++found.chips;

@@ -62,8 +62,8 @@ std::optional<double> limit_of(std::string_view quota_text, std::string_view per
 }
 
 std::optional<double> limit_in(const std::string& directory, bool version_2) {
-  if (!version_2) return limit_of(text_of(directory + "/cpu.cfs_quota_us"), text_of(directory + "/cpu.cfs_period_us"));
-  const std::string text = text_of(directory + "/cpu.max");
+  if (!version_2) return limit_of(read_text(directory + "/cpu.cfs_quota_us"), read_text(directory + "/cpu.cfs_period_us"));
+  const std::string text = read_text(directory + "/cpu.max");
   std::string_view period = text;
   const std::string_view quota = cut(period, ' ');
   return limit_of(quota, period);
@@ -102,7 +102,7 @@ AffinityMask affinity_mask() {
 }  // namespace
 
 std::optional<double> cgroup_cpu_limit(const std::string& root) {
-  const CgroupFiles files{text_of(root + "/proc/self/mountinfo"), text_of(root + "/proc/self/cgroup")};
+  const CgroupFiles files{read_text(root + "/proc/self/mountinfo"), read_text(root + "/proc/self/cgroup")};
   const std::optional<double> version_2 = tightest_limit(files, root, true);
   const std::optional<double> version_1 = tightest_limit(files, root, false);
   if (version_1 && version_2) return std::min(*version_1, *version_2);

@@ -95,8 +95,8 @@ DriverFacts read_driver(Duration limit) {
   if (!NvmlLibrary::is_likely()) return driver;
   const ChildAnswer answer = ask_in_child(driver_facts_text, limit);
   if (answer.end == ChildAnswer::End::kAnswered) read_answer(answer.text, driver);
-  driver.kernel = line_of("/sys/module/nvidia/version");
-  driver.listed = static_cast<int>(names_in("/proc/driver/nvidia/gpus").size());
+  driver.kernel = read_line("/sys/module/nvidia/version");
+  driver.listed = static_cast<int>(list_names("/proc/driver/nvidia/gpus").size());
   for (const char* const node : {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0"}) {
     if (::access(node, R_OK | W_OK) != 0 && errno == EACCES) driver.closed_nodes.emplace_back(node);
   }
@@ -107,9 +107,9 @@ bool has_nvidia_hardware(const std::string& root) {
   constexpr long kNvidia = 0x10de;
   constexpr long kDisplay = 0x03;
   const std::string devices = root + "/sys/bus/pci/devices/";
-  for (const std::string& address : names_in(devices)) {
-    if (number_of(devices + address + "/vendor", 0) != kNvidia) continue;
-    if (number_of(devices + address + "/class", 0) >> 16 == kDisplay) return true;
+  for (const std::string& address : list_names(devices)) {
+    if (read_number(devices + address + "/vendor", 0) != kNvidia) continue;
+    if (read_number(devices + address + "/class", 0) >> 16 == kDisplay) return true;
   }
   return false;
 }

@@ -127,7 +127,7 @@ MachineFacts read_machine(const std::vector<std::string>& hosts, const Environme
   MachineFacts facts;
   facts.shared_memory = room_on("/dev/shm");
   facts.locked_memory = limit_of(RLIMIT_MEMLOCK, &rlimit::rlim_cur);
-  facts.infiniband = !names_in("/sys/class/infiniband").empty();
+  facts.infiniband = !list_names("/sys/class/infiniband").empty();
   facts.open_files = limit_of(RLIMIT_NOFILE, &rlimit::rlim_max).value_or(ULLONG_MAX);
   facts.cpus = cpus_by_affinity();
   facts.cpu_quota = cgroup_cpu_limit();
