@@ -9,7 +9,6 @@
 #include "base/nearest.h"
 #include "base/split.h"
 #include "base/user_error.h"
-#include "cli/device_argument.h"
 #include "cli/read_value.h"
 
 namespace lrun::launcher::flag_values {
@@ -46,14 +45,21 @@ bool switch_value(const GivenValue& given) {
 }
 
 void devices(const GivenValue& given, LaunchRequest& request) {
-  request.devices = setting(given, parse_device_argument(given));
+  constexpr const char* kAllowed = "; allowed: a count such as 8, a list such as 2,3, auto or -1";
+  auto parsed = parse_devices(given.text, kMostWorkersPerNode);
+  if (const auto* const problem = std::get_if<DeviceProblem>(&parsed)) {
+    refuse(given, problem->what + kAllowed,
+           problem->example.empty() ? problem->hint : example(given, problem->example));
+  }
+  request.devices = setting(given, std::get<DeviceRequest>(std::move(parsed)));
 }
 
 void nproc_per_node(const GivenValue& given, LaunchRequest& request) {
-  std::string word = lower_case(given.text);
+  using Kind = DeviceRequest::Kind;
+  const std::string word = lower_case(given.text);
   const auto number = number_in<int>(word);
   if (number && *number >= 1 && *number <= kMostWorkersPerNode) {
-    request.nproc_per_node = setting(given, std::to_string(*number));
+    request.nproc_per_node = setting(given, DeviceRequest{Kind::kProcesses, *number});
     return;
   }
   const std::string allowed = "; allowed: 1 to " + std::to_string(kMostWorkersPerNode) + ", auto, cpu, gpu, xpu";
@@ -61,11 +67,12 @@ void nproc_per_node(const GivenValue& given, LaunchRequest& request) {
     refuse(given, "no such number of workers" + allowed,
            example(given, *number < 1 ? "1" : std::to_string(kMostWorkersPerNode)));
   }
-  const std::vector<std::string> words{"auto", "cpu", "gpu", "xpu"};
-  if (std::find(words.begin(), words.end(), word) == words.end()) {
-    refuse_choice(given, "not a number of workers" + allowed, words, "2");
+  for (const Kind kind : {Kind::kAutoCount, Kind::kCpuCount, Kind::kGpuCount, Kind::kXpuCount}) {
+    if (word != text_of(DeviceRequest{kind})) continue;
+    request.nproc_per_node = setting(given, DeviceRequest{kind});
+    return;
   }
-  request.nproc_per_node = setting(given, word);
+  refuse_choice(given, "not a number of workers" + allowed, {"auto", "cpu", "gpu", "xpu"}, "2");
 }
 
 void num_nodes(const GivenValue& given, LaunchRequest& request) {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/user_error.h"
-#include "base/whole_number.h"
 #include "cli/flags.h"
 #include "plan/python_program.h"
 
@@ -38,18 +37,17 @@ const Flag* find_option(std::string_view name) {
   return nullptr;
 }
 
-/// lrun would take the value, and have several workers of it. Where there are no GPUs only numbers ask for that.
+/// lrun would take the value and start several workers. Without GPUs only numbers ask for several.
 bool asks_for_several(const GivenValue& given, bool on_gpus) {
+  LaunchRequest asked;
   try {
-    LaunchRequest unused;
-    given.flag->apply(given, unused);
+    given.flag->apply(given, asked);
   } catch (const UserError&) {
     return false;
   }
-  const auto count = whole_number<int>(given.text);
-  if (count && *count > 0) return *count > 1;
-  const bool is_range = given.text.find(':') != std::string::npos;
-  return is_range || on_gpus;
+  if (asked.num_nodes.given()) return asked.num_nodes.value > 1;
+  const auto count = (asked.devices.given() ? asked.devices : asked.nproc_per_node).value.number();
+  return count ? *count > 1 : on_gpus;
 }
 
 /// The first such option among the arguments of PROGRAM.

@@ -72,10 +72,7 @@ bool is_stronger(const GivenValue& left, const GivenValue& right) {
 }
 
 /// '2,3' says more than how many: a count from elsewhere does not take its place.
-bool names_devices(const GivenValue& given) {
-  return given.flag->name == "devices" &&
-         (given.text.find(',') != std::string::npos || given.text.find('-', 1) != std::string::npos);  // 'GPU-3f…'
-}
+bool names_devices(const GivenValue& given) { return given.flag->name == "devices" && is_device_list(given.text); }
 
 /// Two flags that say the same are one to precedence. What the same source says twice is held together later.
 void drop_weaker_spellings(std::map<const Flag*, Values>& decided) {

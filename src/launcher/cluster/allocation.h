@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cluster/cpu_topology.h"
+#include "cluster/device_request.h"
 
 namespace lrun::launcher {
 
@@ -90,8 +91,8 @@ struct AllocatedNode {
   int cpus = 1;  ///< usable ones: affinity and cgroup quota are taken off
   GpuInventory gpus;
   CpuTopology topology = {};                 ///< of the CPUs that may be used; empty when it was not asked
-  std::string devices = {};                  ///< that the user said of this node: '4', '0,2'; empty: as of all nodes
-  std::string devices_origin = {};           ///< where that was said: 'hosts.txt'
+  DeviceRequest devices = {};                ///< what a list of hosts or --include says of this node; kNone: nothing
+  std::string devices_origin = {};           ///< where it says so: 'hosts.txt'
   std::vector<std::string> also_named = {};  ///< of the names that were asked about, those that mean this node
   TpuInventory tpus = {};
 

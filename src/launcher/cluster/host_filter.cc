@@ -77,11 +77,8 @@ std::vector<Selected> checked(const std::vector<Host>& hosts, std::string_view t
   return all;
 }
 
-/// '0,2'; '2,' is a list of one.
 Host with_devices(Host host, const std::vector<int>& slots) {
-  host.devices.clear();
-  for (const int slot : slots) host.devices += (host.devices.empty() ? "" : ",") + std::to_string(slot);
-  if (slots.size() == 1) host.devices += ",";
+  host.devices = slots;
   host.slots = static_cast<int>(slots.size());
   return host;
 }

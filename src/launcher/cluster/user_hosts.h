@@ -10,11 +10,11 @@ namespace lrun::launcher {
 
 /// One machine that a user named.
 struct Host {
-  std::string name;          ///< a name or a numeric address
-  std::string user = {};     ///< to log in as; empty: ssh decides
-  int port = 0;              ///< of its ssh server; 0: ssh decides
-  int slots = 0;             ///< workers it is to have; 0: not said
-  std::string devices = {};  ///< which of its devices, as in '0,2'; empty: not said
+  std::string name;               ///< a name or a numeric address
+  std::string user = {};          ///< to log in as; empty: ssh decides
+  int port = 0;                   ///< of its ssh server; 0: ssh decides
+  int slots = 0;                  ///< workers it is to have; 0: not said
+  std::vector<int> devices = {};  ///< the numbers of those of its devices that it is to use; empty: not said
 
   bool operator==(const Host&) const = default;
 };

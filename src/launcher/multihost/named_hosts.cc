@@ -14,7 +14,6 @@
 #include "cli/user_file.h"
 #include "cluster/host_filter.h"
 #include "cluster/own_names.h"
-#include "plan/device_request.h"
 #include "plan/host_place.h"
 #include "plan/host_workers.h"
 
@@ -107,7 +106,7 @@ std::vector<Host> named_hosts(const LaunchRequest& request, const Environment& e
 void select_devices_here(const LaunchRequest& request, Allocation& allocation) {
   const Setting<std::string>& selection = request.include.given() ? request.include : request.exclude;
   if (!selection.given()) return;
-  for (const Setting<std::string>* const other : {&request.devices, &request.nproc_per_node}) {
+  for (const Setting<DeviceRequest>* const other : {&request.devices, &request.nproc_per_node}) {
     if (!other->given()) continue;
     throw UserError(
         fmt::format("'{}' and '{}' both say which devices to use", as_written(selection), as_written(*other)),

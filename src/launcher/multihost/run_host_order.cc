@@ -8,6 +8,7 @@
 #include "cli/flags.h"
 #include "cli/parse_args.h"
 #include "cluster/detect.h"
+#include "cluster/user_hosts.h"
 #include "plan/environment_change.h"
 #include "plan/job_place.h"
 #include "plan/make_plan.h"
@@ -43,9 +44,10 @@ LaunchRequest request_of(const NodeOrder& order) {
   request.compat = static_cast<Compat>(order.compat);
   apply_all(values_of(order), request);
   request.command = order.command;
-  if (!order.devices.empty()) {
+  const auto devices = parse_devices(order.devices, kMostSlots);
+  if (const auto* const of_this_host = std::get_if<DeviceRequest>(&devices)) {
     request.nproc_per_node = {};
-    request.devices = {order.devices, Source::kFlag, order.devices_origin};
+    request.devices = {*of_this_host, Source::kFlag, order.devices_origin};
   }
   return request;
 }

@@ -99,7 +99,7 @@ std::vector<Head::Start> starts(const NodeOrder& common, const LaunchRequest& re
     start.order.most_silence = here[i] ? 0 : static_cast<int>(kMostSilence.count());
     start.order.name = hosts[i].name;
     start.order.node_rank = static_cast<int>(i);
-    start.order.devices = devices_of(hosts[i]);
+    start.order.devices = text_of(devices_of(hosts[i]));
     start.order.devices_origin = devices_origin_of(request, hosts[i]);
     all.push_back(std::move(start));
   }

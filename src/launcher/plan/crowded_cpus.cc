@@ -7,7 +7,6 @@
 
 #include "base/split.h"
 #include "base/whole_number.h"
-#include "plan/device_request.h"
 
 namespace lrun::launcher {
 namespace {
@@ -24,10 +23,9 @@ int threads_asked(const Environment& environment) {
 }
 
 /// '; '--devices 2' is one for each'
-std::string one_a_cpu(const Setting<std::string>& asked, int cpus) {
+std::string one_a_cpu(const Setting<DeviceRequest>& asked, int cpus) {
   if (!asked.given()) return {};
-  const Setting<std::string> instead{std::to_string(cpus), asked.source, asked.origin};
-  return fmt::format("; '{}' is one for each", as_written(instead));
+  return fmt::format("; '{}' is one for each", as_written(asked.origin, std::to_string(cpus)));
 }
 
 }  // namespace

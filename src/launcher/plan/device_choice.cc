@@ -6,7 +6,6 @@
 #include "base/nearest.h"
 #include "base/user_error.h"
 #include "plan/busy_gpus.h"
-#include "plan/device_request.h"
 #include "plan/personality.h"
 #include "plan/tpu_choice.h"
 
@@ -32,14 +31,15 @@ std::string joined(const std::vector<DeviceId>& devices) {
   return text;
 }
 
-/// The same option with a plain count, for hints; selections of hosts take none.
-Setting<std::string> two_of(const Setting<std::string>& setting, const std::string& node) {
-  if (setting.origin == "--include" || setting.origin == "--exclude") return {"2", setting.source, "--devices"};
-  const bool selects_of_host = setting.origin.starts_with("--include") || setting.origin.starts_with(kLeftByExclude);
-  return {"2", setting.source, selects_of_host ? origin_of_host("-H", node) : setting.origin};
+/// '--devices 2', for hints: the same option with a plain count. A selection of hosts takes no count.
+std::string two_as_written(const Setting<DeviceRequest>& asked, const std::string& node) {
+  const std::string& origin = asked.origin;
+  if (origin == "--include" || origin == "--exclude") return as_written("--devices", "2");
+  const bool selects_of_host = origin.starts_with("--include") || origin.starts_with(kLeftByExclude);
+  return as_written(selects_of_host ? origin_of_host("-H", node) : origin, "2");
 }
 
-/// Holds one setting against one node. Constructed for the duration of a choice.
+/// Compares what was asked for with one node. Lives for the duration of a choice.
 class Chooser {
  public:
   Chooser(const LaunchRequest& request, const AllocatedNode& node) : request_(request), node_(node) {
@@ -49,10 +49,10 @@ class Chooser {
     }
   }
 
-  [[nodiscard]] std::vector<DeviceId> devices(const DeviceRequest& asked, const Setting<std::string>& setting) const {
-    if (!on_gpus(asked, setting)) return cpus(asked, setting);
-    check_vendor(asked, setting);
-    return gpus(asked, setting);
+  [[nodiscard]] std::vector<DeviceId> devices(const Setting<DeviceRequest>& asked) const {
+    if (!on_gpus(asked)) return cpus(asked);
+    check_vendor(asked);
+    return gpus(asked);
   }
 
   /// Only a setting that picks GPUs narrows what workers see; torchrun's count and the default do not, unless a lost
@@ -70,7 +70,7 @@ class Chooser {
   [[nodiscard]] std::vector<std::string> judge_busy(const DeviceRequest& asked, bool by_devices,
                                                     const std::vector<DeviceId>& chosen) const {
     std::vector<std::string> lines;
-    const bool gpus_wanted = by_devices || asked.kind == Kind::kAllGpus || request_.accelerator.value == "gpu";
+    const bool gpus_wanted = by_devices || asked.needs_gpus() || request_.accelerator.value == "gpu";
     const bool refuses = gpus_wanted && personality_of(request_.compat).refuse_busy_gpus;
     for (std::size_t place = 0; place < node_.gpus.gpus.size(); ++place) {
       const Gpu& gpu = node_.gpus.gpus[place];
@@ -83,7 +83,7 @@ class Chooser {
     return lines;
   }
 
-  [[nodiscard]] std::vector<std::string> warnings(const DeviceRequest& asked, const Setting<std::string>& setting,
+  [[nodiscard]] std::vector<std::string> warnings(const Setting<DeviceRequest>& asked,
                                                   const std::vector<DeviceId>& chosen) const {
     std::vector<std::string> lines;
     const bool gpu = chosen.front().kind == DeviceId::Kind::kGpu;
@@ -91,8 +91,8 @@ class Chooser {
       lines.push_back(counted(all_.size() - healthy_.size(), "GPU") + " of '" + node_.name +
                       "' not used: " + node_.gpus.detail);
     }
-    if (!gpu && asked.kind == Kind::kProcesses && request_.accelerator.value == "auto" && !healthy_.empty()) {
-      lines.push_back("'" + as_written(setting) + "' is more than the " + counted(healthy_.size(), "GPU") + " of '" +
+    if (!gpu && asked.value.kind == Kind::kProcesses && request_.accelerator.value == "auto" && !healthy_.empty()) {
+      lines.push_back("'" + as_written(asked) + "' is more than the " + counted(healthy_.size(), "GPU") + " of '" +
                       node_.name + "': no worker gets a GPU of its own");
     }
     const bool refused = node_.gpus.answer == GpuAnswer::kFailed || node_.gpus.answer == GpuAnswer::kDriverNotLoaded;
@@ -110,14 +110,14 @@ class Chooser {
     return node_.gpus.detail.empty() ? text : text + ": " + node_.gpus.detail;
   }
 
-  [[nodiscard]] bool on_gpus(const DeviceRequest& asked, const Setting<std::string>& setting) const {
+  [[nodiscard]] bool on_gpus(const Setting<DeviceRequest>& asked) const {
     const std::string& accelerator = request_.accelerator.value;
-    const bool only_gpus = asked.kind == Kind::kAllGpus || asked.kind == Kind::kList;
+    const bool only_gpus = asked.value.needs_gpus();
     if (accelerator == "cpu") {
       if (!only_gpus) return false;
       throw UserError(
-          "'" + as_written(setting) + "' names GPUs, and '" + as_written(request_.accelerator) + "' wants none",
-          "use '" + as_written(two_of(setting, node_.name)) + "' for two CPU ranks, or '--accelerator gpu'");
+          "'" + as_written(asked) + "' names GPUs, and '" + as_written(request_.accelerator) + "' wants none",
+          "use '" + two_as_written(asked, node_.name) + "' for two CPU ranks, or '--accelerator gpu'");
     }
     if (accelerator == "gpu") {
       if (healthy_.empty()) {
@@ -128,67 +128,70 @@ class Chooser {
     }
     if (only_gpus) {
       if (!healthy_.empty()) return true;
-      throw UserError("'" + as_written(setting) + "' names GPUs, and " + why_none(),
-                      "use '" + as_written(two_of(setting, node_.name)) + "' for two CPU ranks");
+      throw UserError("'" + as_written(asked) + "' names GPUs, and " + why_none(),
+                      "use '" + two_as_written(asked, node_.name) + "' for two CPU ranks");
     }
-    if (asked.kind == Kind::kCpuCount || healthy_.empty()) return false;
-    const bool too_many = asked.kind == Kind::kProcesses && static_cast<std::size_t>(asked.count) > healthy_.size();
+    const DeviceRequest& request = asked.value;
+    if (request.kind == Kind::kCpuCount || healthy_.empty()) return false;
+    const bool too_many = request.kind == Kind::kProcesses && static_cast<std::size_t>(request.count) > healthy_.size();
     return !too_many || request_.isolate_gpus;  // one GPU a worker leaves no choice: gpus() refuses
   }
 
-  void check_vendor(const DeviceRequest& asked, const Setting<std::string>& setting) const {
-    if (!asked.vendor || *asked.vendor == node_.gpus.vendor) return;
-    const Setting<std::string> of_any{"gpu", setting.source, setting.origin};
-    throw UserError("'" + as_written(setting) + "' names GPUs of Intel, and those of '" + node_.name + "' are others",
-                    "use '" + as_written(of_any) + "'");
+  void check_vendor(const Setting<DeviceRequest>& asked) const {
+    if (asked.value.kind != Kind::kXpuCount || node_.gpus.vendor == GpuVendor::kIntel) return;
+    throw UserError("'" + as_written(asked) + "' names GPUs of Intel, and those of '" + node_.name + "' are others",
+                    "use '" + as_written(asked.origin, "gpu") + "'");
   }
 
-  [[nodiscard]] std::vector<DeviceId> cpus(const DeviceRequest& asked, const Setting<std::string>& setting) const {
-    switch (asked.kind) {
+  [[nodiscard]] std::vector<DeviceId> cpus(const Setting<DeviceRequest>& asked) const {
+    switch (asked.value.kind) {
       case Kind::kNone:
       case Kind::kAuto:
         return cpu_ranks(1);
       case Kind::kCount:
       case Kind::kProcesses:
-        return cpu_ranks(asked.count);
+        return cpu_ranks(asked.value.count);
       case Kind::kAutoCount:
       case Kind::kCpuCount:
         return cpu_ranks(node_.cpus);
       case Kind::kAllGpus:
+      case Kind::kGpuCount:
+      case Kind::kXpuCount:
       case Kind::kList:
         break;
     }
-    throw std::logic_error("on_gpus() has refused '" + as_written(setting) + "'");
+    throw std::logic_error("on_gpus() has refused '" + as_written(asked) + "'");
   }
 
-  [[nodiscard]] std::vector<DeviceId> gpus(const DeviceRequest& asked, const Setting<std::string>& setting) const {
-    if (asked.kind == Kind::kList) return listed(asked, setting);
+  [[nodiscard]] std::vector<DeviceId> gpus(const Setting<DeviceRequest>& asked) const {
+    const DeviceRequest& request = asked.value;
+    if (request.kind == Kind::kList) return listed(asked);
     std::size_t count = healthy_.size();
-    if (asked.kind == Kind::kNone) count = 1;
-    if (asked.kind == Kind::kCount || asked.kind == Kind::kProcesses) count = static_cast<std::size_t>(asked.count);
-    if (asked.kind == Kind::kCpuCount) count = static_cast<std::size_t>(node_.cpus);
+    if (!request.given()) count = 1;
+    if (request.number()) count = static_cast<std::size_t>(*request.number());
+    if (request.kind == Kind::kCpuCount) count = static_cast<std::size_t>(node_.cpus);
     if (count > healthy_.size()) {
-      const Setting<std::string> possible{std::to_string(healthy_.size()), setting.source, setting.origin};
-      throw UserError("'" + as_written(setting) + "' asks for " + counted(count, "device") + ", but '" + node_.name +
+      throw UserError("'" + as_written(asked) + "' asks for " + counted(count, "device") + ", but '" + node_.name +
                           "' has " + counted(healthy_.size(), "GPU"),
-                      "use '" + as_written(possible) + "', or '--accelerator cpu' for " + counted(count, "CPU rank"));
+                      "use '" + as_written(asked.origin, std::to_string(healthy_.size())) +
+                          "', or '--accelerator cpu' for " + counted(count, "CPU rank"));
     }
     std::vector<DeviceId> chosen;
     for (std::size_t i = 0; i < count; ++i) chosen.push_back(device_of(healthy_[i]));
     return chosen;
   }
 
-  [[nodiscard]] std::vector<DeviceId> listed(const DeviceRequest& asked, const Setting<std::string>& setting) const {
+  [[nodiscard]] std::vector<DeviceId> listed(const Setting<DeviceRequest>& asked) const {
     std::vector<DeviceId> chosen;
-    for (const std::string& id : asked.ids) {
-      const Gpu& gpu = find(id, setting);
-      check_usable(gpu, id, setting);
+    for (const std::string& id : asked.value.ids) {
+      const Gpu& gpu = find(id, asked);
+      check_usable(gpu, id, asked);
       DeviceId device = device_of(gpu);
       // Who names a GPU by its UUID may not count as NVIDIA's driver does: CUDA puts the fastest first.
       const bool by_uuid = id.starts_with("GPU-") && node_.gpus.vendor == GpuVendor::kNvidia;
       if (by_uuid && device.id == std::to_string(gpu.index)) device.id = gpu.uuid;
       if (std::find(chosen.begin(), chosen.end(), device) != chosen.end() || names_again(chosen, gpu)) {
-        throw UserError("'" + as_written(setting) + "' names GPU '" + id + "' twice", "name every GPU once");
+        throw UserError("'" + as_written(asked) + "' names GPU '" + id + "' twice", "name every GPU once");
       }
       chosen.push_back(std::move(device));
     }
@@ -196,18 +199,18 @@ class Chooser {
   }
 
   /// A number counts what programs see, after the launcher's own CUDA_VISIBLE_DEVICES.
-  [[nodiscard]] const Gpu& find(const std::string& id, const Setting<std::string>& setting) const {
+  [[nodiscard]] const Gpu& find(const std::string& id, const Setting<DeviceRequest>& asked) const {
     const std::vector<Gpu>& seen = node_.gpus.gpus;
     std::size_t index = seen.size();
-    if (std::from_chars(id.data(), id.data() + id.size(), index).ec != std::errc()) index = find_by_uuid(id, setting);
+    if (std::from_chars(id.data(), id.data() + id.size(), index).ec != std::errc()) index = find_by_uuid(id, asked);
     if (index < seen.size()) return seen[index];
     const std::string last = std::to_string(seen.size() - 1);
-    throw UserError("there is no GPU '" + id + "' of '" + as_written(setting) + "' on '" + node_.name + "'",
+    throw UserError("there is no GPU '" + id + "' of '" + as_written(asked) + "' on '" + node_.name + "'",
                     seen.size() == 1 ? "there is one, '0'" : "use those from '0' to '" + last + "'");
   }
 
   /// The place of the one device whose UUID begins with `id`; past the end when there is none.
-  [[nodiscard]] std::size_t find_by_uuid(const std::string& id, const Setting<std::string>& setting) const {
+  [[nodiscard]] std::size_t find_by_uuid(const std::string& id, const Setting<DeviceRequest>& asked) const {
     const std::vector<Gpu>& seen = node_.gpus.gpus;
     const auto matches = [&](const Gpu& gpu) { return gpu.uuid.starts_with(id); };
     if (const auto count = std::count_if(seen.begin(), seen.end(), matches); count > 1) {
@@ -217,14 +220,14 @@ class Chooser {
     const auto divided = std::find_if(
         seen.begin(), seen.end(), [&](const Gpu& gpu) { return gpu.is_instance() && gpu.gpu_uuid.starts_with(id); });
     if (divided != seen.end()) {
-      throw UserError("GPU '" + id + "' of '" + as_written(setting) + "' is in MIG mode: programs use its instances",
+      throw UserError("GPU '" + id + "' of '" + as_written(asked) + "' is in MIG mode: programs use its instances",
                       "name those, such as '" + divided->uuid + "'");
     }
     return static_cast<std::size_t>(std::find_if(seen.begin(), seen.end(), matches) - seen.begin());
   }
 
-  static void check_usable(const Gpu& gpu, const std::string& id, const Setting<std::string>& setting) {
-    const std::string what = "GPU '" + id + "' of '" + as_written(setting) + "'";
+  static void check_usable(const Gpu& gpu, const std::string& id, const Setting<DeviceRequest>& asked) {
+    const std::string what = "GPU '" + id + "' of '" + as_written(asked) + "'";
     if (gpu.lost) throw UserError(what + " is lost: the driver cannot reach it", "name others, or reset the GPU");
     if (gpu.mode != ComputeMode::kProhibited) return;
     throw UserError(what + " may not be used: its compute mode is 'prohibited'",
@@ -259,23 +262,19 @@ bool is_usable(const Gpu& gpu) { return !gpu.lost && gpu.mode != ComputeMode::kP
 
 DeviceChoice choose_devices(const LaunchRequest& request, const AllocatedNode& node) {
   check_accelerator(request.accelerator);
-  const DeviceRequest devices = read_devices(request.devices);
-  const DeviceRequest processes = read_processes(request.nproc_per_node);
-  const bool by_devices = devices.kind != Kind::kNone;
-  const DeviceRequest& asked = by_devices ? devices : processes;
-  const Setting<std::string>& setting = by_devices ? request.devices : request.nproc_per_node;
+  const bool by_devices = request.devices.given();
+  const Setting<DeviceRequest>& asked = by_devices ? request.devices : request.nproc_per_node;
   const Chooser chooser(request, node);
   const bool on_tpus = request.accelerator.value == "tpu";
-  const auto devices_for = [&](const DeviceRequest& wanted, const Setting<std::string>& from) {
-    return on_tpus ? choose_tpu_chips(wanted, from, node, request.dry_run != DryRun::kNo)
-                   : chooser.devices(wanted, from);
+  const auto devices_for = [&](const Setting<DeviceRequest>& wanted) {
+    return on_tpus ? choose_tpu_chips(wanted, node, request.dry_run != DryRun::kNo) : chooser.devices(wanted);
   };
 
   DeviceChoice choice;
-  choice.devices = devices_for(asked, setting);
-  choice.asked = setting;
-  if (by_devices && processes.kind != Kind::kNone) {
-    const std::size_t other = devices_for(processes, request.nproc_per_node).size();
+  choice.devices = devices_for(asked);
+  choice.asked = asked;
+  if (by_devices && request.nproc_per_node.given()) {
+    const std::size_t other = devices_for(request.nproc_per_node).size();
     if (other != choice.devices.size()) {
       throw UserError("'" + as_written(request.devices) + "' makes " + std::to_string(choice.devices.size()) +
                           " and '" + as_written(request.nproc_per_node) + "' makes " + std::to_string(other) +
@@ -285,13 +284,13 @@ DeviceChoice choose_devices(const LaunchRequest& request, const AllocatedNode& n
   }
   const bool gpu = choice.devices.front().kind == DeviceId::Kind::kGpu;
   choice.accelerator = {on_tpus ? "tpu" : gpu ? "gpu" : "cpu", request.accelerator.source, request.accelerator.origin};
-  choice.visible_devices = chooser.visible(asked, choice.devices, by_devices);
+  choice.visible_devices = chooser.visible(asked.value, choice.devices, by_devices);
   choice.gpu_vendor = node.gpus.vendor;
-  choice.warnings = chooser.warnings(asked, setting, choice.devices);
+  choice.warnings = chooser.warnings(asked, choice.devices);
   if (on_tpus && node.tpus.chips == 0) {
     choice.warnings.emplace_back("this host has no TPU: here this run would be refused");
   }
-  for (std::string& line : chooser.judge_busy(asked, by_devices, choice.devices)) {
+  for (std::string& line : chooser.judge_busy(asked.value, by_devices, choice.devices)) {
     choice.warnings.push_back(std::move(line));
   }
   return choice;

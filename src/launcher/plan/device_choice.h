@@ -14,7 +14,7 @@ namespace lrun::launcher {
 struct DeviceChoice {
   std::vector<DeviceId> devices;               ///< never empty, all of one kind
   Setting<std::string> accelerator;            ///< 'cpu', 'gpu' or 'tpu'
-  Setting<std::string> asked;                  ///< the setting that decided; empty value: the default, one device
+  Setting<DeviceRequest> asked;                ///< the setting that decided; not given: the default, one device
   std::optional<std::string> visible_devices;  ///< what all workers of the node must see; empty: leave it alone
   GpuVendor gpu_vendor = GpuVendor::kNvidia;   ///< whose variable that is
   bool is_own = false;                         ///< of one launcher of several on the node, which see others

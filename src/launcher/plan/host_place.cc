@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/user_error.h"
-#include "plan/device_request.h"
 #include "plan/host_workers.h"
 
 namespace lrun::launcher {
@@ -65,9 +64,12 @@ std::string hosts_as_written(const LaunchRequest& request) {
   return as_written(request.hosts.given() ? request.hosts : request.hostfile);
 }
 
-std::string devices_of(const Host& host) {
-  if (!host.devices.empty()) return host.devices;
-  return host.slots > 0 ? std::to_string(host.slots) : std::string();
+DeviceRequest devices_of(const Host& host) {
+  using Kind = DeviceRequest::Kind;
+  DeviceRequest request{host.devices.empty() ? Kind::kCount : Kind::kList};
+  for (const int number : host.devices) request.ids.push_back(std::to_string(number));
+  if (request.kind == Kind::kList) return request;
+  return host.slots > 0 ? DeviceRequest{Kind::kCount, host.slots} : DeviceRequest();
 }
 
 LaunchRequest placed_on_hosts(LaunchRequest request, const std::vector<Host>& hosts) {

@@ -20,8 +20,8 @@ std::string hosts_as_written(const LaunchRequest& request);
 /// \throws UserError  two options contradict each other, or one cannot be together with hosts.
 LaunchRequest placed_on_hosts(LaunchRequest request, const std::vector<Host>& hosts);
 
-/// What `--devices` is on this host; empty: as the request says.
-std::string devices_of(const Host& host);
+/// What the list of hosts says of the devices of this one; kNone: nothing.
+DeviceRequest devices_of(const Host& host);
 
 /// Where it was said of this host which devices it uses, or how many.
 std::string devices_origin_of(const LaunchRequest& request, const Host& host);

@@ -7,8 +7,6 @@
 #include <string>
 
 #include "base/user_error.h"
-#include "base/whole_number.h"
-#include "plan/device_request.h"
 #include "plan/host_place.h"
 #include "plan/personality.h"
 
@@ -22,24 +20,17 @@ int total_slots(const std::vector<Host>& hosts) {
 }
 
 /// mpirun's and horovodrun's -n and -np are of all hosts together.
-bool is_total(const Setting<std::string>& setting) {
+bool is_total(const Setting<DeviceRequest>& setting) {
   return setting.origin.starts_with("-n") || setting.origin == "--num-proc";
 }
 
 bool can_be_shared_out(std::optional<int> number) { return number && *number >= 1 && *number <= kMostSlots; }
 
-/// '0,2,3' -> '0,2'; '0,' is a list of one.
-std::string first_devices(const std::string& list, int count) {
-  std::size_t end = 0;
-  for (int i = 0; i < count && end != std::string::npos; ++i) end = list.find(',', end == 0 ? 0 : end + 1);
-  return count == 1 ? list.substr(0, end) + "," : list.substr(0, end);
-}
-
 /// The first hosts get as many workers as they may have, until all workers have a place.
 std::vector<Host> filled(std::vector<Host> hosts, int workers) {
   for (Host& host : hosts) {
     const int slots = std::min(host.slots, workers);
-    if (slots > 0 && slots < host.slots && !host.devices.empty()) host.devices = first_devices(host.devices, slots);
+    if (!host.devices.empty()) host.devices.resize(static_cast<std::size_t>(slots));
     host.slots = slots;
     workers -= slots;
   }
@@ -69,7 +60,7 @@ bool all_have(const std::vector<Host>& hosts, std::optional<int> slots) {
   return std::all_of(hosts.begin(), hosts.end(), [&](const Host& host) { return host.slots == slots; });
 }
 
-[[noreturn]] void refuse_more_than_all(const Setting<std::string>& asked, const LaunchRequest& request,
+[[noreturn]] void refuse_more_than_all(const Setting<DeviceRequest>& asked, const LaunchRequest& request,
                                        const std::vector<Host>& hosts, int number, const std::string& why) {
   throw UserError(fmt::format("'{}' is more than the {} workers that the hosts of '{}' have in all{}",
                               as_written(asked), total_slots(hosts), hosts_as_written(request), why),
@@ -77,7 +68,7 @@ bool all_have(const std::vector<Host>& hosts, std::optional<int> slots) {
 }
 
 /// People of mpirun mean all hosts, people of torchrun each.
-[[noreturn]] void refuse_two_meanings(const Setting<std::string>& asked, const LaunchRequest& request,
+[[noreturn]] void refuse_two_meanings(const Setting<DeviceRequest>& asked, const LaunchRequest& request,
                                       const std::vector<Host>& hosts, int number) {
   throw UserError(fmt::format("'{}' beside '{}' may be of each host, or of all together", as_written(asked),
                               hosts_as_written(request)),
@@ -86,10 +77,10 @@ bool all_have(const std::vector<Host>& hosts, std::optional<int> slots) {
 }
 
 /// A number beside hosts with numbers of their own.
-void check_beside_slots(const Setting<std::string>& setting, const LaunchRequest& request,
+void check_beside_slots(const Setting<DeviceRequest>& setting, const LaunchRequest& request,
                         const std::vector<Host>& hosts) {
   if (!setting.given()) return;
-  const auto number = whole_number<int>(setting.value);
+  const auto number = setting.value.number();
   const int total = total_slots(hosts);
   const bool of_all = is_total(setting);
   const bool each = all_have(hosts, number);
@@ -107,9 +98,9 @@ void check_beside_slots(const Setting<std::string>& setting, const LaunchRequest
 }
 
 /// Hosts of which nobody said how many workers they have.
-void check_beside_names(const Setting<std::string>& setting, const LaunchRequest& request,
+void check_beside_names(const Setting<DeviceRequest>& setting, const LaunchRequest& request,
                         const std::vector<Host>& hosts) {
-  const auto number = whole_number<int>(setting.value);
+  const auto number = setting.value.number();
   if (!is_total(setting) || hosts.size() == 1 || !can_be_shared_out(number)) return;
   refuse_two_meanings(setting, request, hosts, *number);
 }
@@ -118,7 +109,7 @@ std::vector<Host> used_by_deepspeed(std::vector<Host> hosts, const LaunchRequest
   const Setting<int>& nodes = request.num_nodes;
   const bool fewer = nodes.given() && nodes.value >= 1 && static_cast<std::size_t>(nodes.value) < hosts.size();
   if (fewer) hosts.resize(static_cast<std::size_t>(nodes.value));
-  const int each = request.devices.given() ? whole_number<int>(request.devices.value).value_or(0) : 0;
+  const int each = request.devices.value.number().value_or(0);
   for (Host& host : hosts) {
     if (each >= 1 && each < host.slots && host.devices.empty()) host.slots = each;
   }
@@ -126,8 +117,8 @@ std::vector<Host> used_by_deepspeed(std::vector<Host> hosts, const LaunchRequest
 }
 
 std::vector<Host> used_by_horovodrun(std::vector<Host> hosts, const LaunchRequest& request) {
-  const Setting<std::string>& asked = request.nproc_per_node;
-  const auto number = whole_number<int>(asked.value);
+  const Setting<DeviceRequest>& asked = request.nproc_per_node;
+  const auto number = asked.value.number();
   if (!is_total(asked) || !can_be_shared_out(number)) return hosts;
   const bool numbered = have_slots(request, hosts);
   if (!numbered && hosts.size() == 1) return hosts;
@@ -163,8 +154,8 @@ std::vector<Host> used_hosts(std::vector<Host> hosts, const LaunchRequest& reque
 }
 
 void refuse_total_of_unnamed_nodes(const LaunchRequest& request) {
-  const Setting<std::string>& asked = request.nproc_per_node;
-  const auto number = whole_number<int>(asked.value);
+  const Setting<DeviceRequest>& asked = request.nproc_per_node;
+  const auto number = asked.value.number();
   const bool of_all = personality_of(request.compat).processes_of_all_hosts && is_total(asked);
   if (!of_all || !number || request.num_nodes.value <= 1) return;
   throw UserError(

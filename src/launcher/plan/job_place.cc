@@ -6,6 +6,7 @@
 
 #include "base/numeric_address.h"
 #include "base/user_error.h"
+#include "cluster/user_hosts.h"
 
 namespace lrun::launcher {
 namespace {
@@ -42,7 +43,7 @@ const std::string& or_source(const std::string& by, const Allocation& allocation
 void refuse_several_tasks(const Allocation& allocation, const LaunchRequest& request) {
   const JobPlace& job = *allocation.job;
   if (job.tasks_here <= 1) return;
-  const std::string devices = request.devices.given() ? request.devices.value : fmt::format("{}", job.tasks_here);
+  const std::string devices = request.devices.given() ? text_of(request.devices.value) : text_of(job.tasks_here);
   const bool one_host = job.tasks == job.tasks_here;
   const std::string line = one_host ? fmt::format("lrun --devices {} …", devices)
                                     : fmt::format("{} lrun --devices {} …", job.one_a_node, devices);
@@ -264,7 +265,11 @@ LaunchRequest with_tasks_asked(LaunchRequest request, const Allocation& allocati
   if (tasks <= 1 || says || !on_cpus || request.strategy.value == "tpu" || request.compat != Compat::kLrun) {
     return request;
   }
-  request.nproc_per_node = {std::to_string(tasks), Source::kScheduler, "SLURM_NTASKS_PER_NODE"};
+  request.nproc_per_node = {{DeviceRequest::Kind::kProcesses, tasks}, Source::kScheduler, "SLURM_NTASKS_PER_NODE"};
+  if (tasks > kMostSlots) {
+    throw UserError("'" + as_written(request.nproc_per_node) + "' is more than one node can have",
+                    fmt::format("at most {} workers on a node", kMostSlots));
+  }
   return request;
 }
 

@@ -66,9 +66,9 @@ struct LaunchPlan {
   bool watches_for_liblrun = false;  ///< the strategy is its work, and nobody has said that the program has it
   Setting<std::string> accelerator;  ///< resolved: 'cpu', 'gpu' or 'tpu'
   Setting<std::string>
-      process_group_backend;      ///< resolved for the workers: 'nccl', 'gloo', 'shm', 'shm+gloo', or as asked
-  Setting<std::string> devices;   ///< as asked, for --dry-run
-  std::vector<std::string> argv;  ///< what is executed, the Python interpreter included; before macros
+      process_group_backend;       ///< resolved for the workers: 'nccl', 'gloo', 'shm', 'shm+gloo', or as asked
+  Setting<DeviceRequest> devices;  ///< as asked, for --dry-run
+  std::vector<std::string> argv;   ///< what is executed, the Python interpreter included; before macros
   WorkerSetup setup;
   int world_size = 1;
   int role_world_size = 0;     ///< workers of `role`; 0: all are

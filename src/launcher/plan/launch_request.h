@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/duration.h"
+#include "cluster/device_request.h"
 #include "plan/output_request.h"
 #include "plan/rendezvous_request.h"
 #include "plan/setting.h"
@@ -34,8 +35,8 @@ struct LaunchRequest {
   bool use_env = false;              ///< --use-env: … but for this
   WorkerSetup setup;
 
-  Setting<std::string> devices;              ///< '8', '2,3', 'auto', '-1'; empty when not given
-  Setting<std::string> nproc_per_node;       ///< '8', 'auto', 'cpu', 'gpu'; empty when not given (also -n, -np)
+  Setting<DeviceRequest> devices;
+  Setting<DeviceRequest> nproc_per_node;     ///< also -n, -np
   Setting<int> num_nodes{1};                 ///< at most
   int min_nodes = 0;                         ///< at least; 0: as many as num_nodes
   Setting<int> spares{0};                    ///< of the job's nodes, those that wait to take the place of a lost one

@@ -11,7 +11,6 @@
 #include "plan/cpu_binding.h"
 #include "plan/crowded_cpus.h"
 #include "plan/device_choice.h"
-#include "plan/device_request.h"
 #include "plan/gpu_visibility.h"
 #include "plan/horovod_environment.h"
 #include "plan/job_place.h"
@@ -68,13 +67,14 @@ std::string who_named(std::size_t nodes, const LaunchRequest& request, const All
 
 /// What is asked of one node: its own devices, where the user said them of it.
 DeviceChoice choose_for(const LaunchRequest& request, const AllocatedNode& node) {
-  if (node.devices.empty()) return choose_devices(request, node);
+  if (!node.devices.given()) return choose_devices(request, node);
   LaunchRequest of_node = request;
   of_node.nproc_per_node = {};
   of_node.devices = {node.devices, Source::kFlag, node.devices_origin};
-  const bool is_list = node.devices.find(',') != std::string::npos;
+  const bool is_list = node.devices.kind == DeviceRequest::Kind::kList;
   if (request.dry_run != DryRun::kNo && is_list && node.gpus.gpus.empty() && request.accelerator.value != "cpu") {
-    of_node.devices.value = std::to_string(read_devices(of_node.devices).ids.size());  // another host may have them
+    // Another host may have them.
+    of_node.devices.value = {DeviceRequest::Kind::kCount, static_cast<int>(node.devices.ids.size())};
   }
   return choose_devices(of_node, node);
 }
@@ -214,23 +214,26 @@ void add_warnings(LaunchPlan& plan, const std::vector<DeviceChoice>& choices) {
 }
 
 bool needs_gpus(const LaunchRequest& request, const Environment& environment) {
+  using Kind = DeviceRequest::Kind;
   const std::string& accelerator = request.accelerator.value;
-  const std::string& devices = request.devices.value;
+  const DeviceRequest& devices = request.devices.value;
+  const DeviceRequest& workers = request.nproc_per_node.value;
   if (accelerator == "cpu" || accelerator == "tpu") return false;
-  // Asked although they are hidden: the refusal is to say why there are none.
-  const bool by_name = devices == "-1" || devices == "auto" || devices.find_first_of(",-") != std::string::npos;
-  const std::string& workers = request.nproc_per_node.value;
-  if (accelerator == "gpu" || by_name || workers == "gpu" || workers == "xpu") return true;
+  // The driver is asked although they are hidden: the refusal is to say why there are none.
+  const bool by_name = devices.needs_gpus() || devices.kind == Kind::kAuto || workers.needs_gpus();
+  if (accelerator == "gpu" || by_name) return true;
   const auto visible = environment.get("CUDA_VISIBLE_DEVICES");
   const bool hidden = visible && (visible->empty() || *visible == "-1");
-  return !hidden && (request.devices.given() || workers != "cpu");
+  return !hidden && (devices.given() || workers.kind != Kind::kCpuCount);
 }
 
 /// Numbers of processes that follow from the CPUs, and the threads of each, which may also be too many.
 bool needs_cpus(const LaunchRequest& request, const Environment& environment) {
-  const auto counts_cpus = [](const std::string& value) { return value == "auto" || value == "-1" || value == "cpu"; };
-  return environment.get("OMP_NUM_THREADS") != "1" || request.bind.value != Binding::kNone ||
-         counts_cpus(request.devices.value) || counts_cpus(request.nproc_per_node.value);
+  using Kind = DeviceRequest::Kind;
+  const Kind devices = request.devices.value.kind;
+  const Kind workers = request.nproc_per_node.value.kind;
+  return environment.get("OMP_NUM_THREADS") != "1" || request.bind.value != Binding::kNone || devices == Kind::kAuto ||
+         devices == Kind::kAllGpus || workers == Kind::kAutoCount || workers == Kind::kCpuCount;
 }
 
 /// A program that a person has stopped looks like one that hangs.

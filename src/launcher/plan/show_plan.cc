@@ -9,7 +9,6 @@
 
 #include "cluster/visible_gpus.h"
 #include "plan/cpu_binding.h"
-#include "plan/device_request.h"
 #include "plan/horovod_environment.h"
 #include "plan/strategy_choice.h"
 #include "plan/worker_command.h"

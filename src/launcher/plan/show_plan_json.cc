@@ -41,7 +41,10 @@ Json json_of(const Setting<T>& setting, Json value) {
   return {{"value", std::move(value)}, {"source", name_of(setting.source)}, {"origin", setting.origin}};
 }
 
-Json json_of(const Setting<std::string>& setting) { return json_of(setting, setting.value); }
+template <class T>
+Json json_of(const Setting<T>& setting) {
+  return json_of(setting, Json(text_of(setting.value)));
+}
 
 const char* name_of(DeviceId::Kind kind) {
   switch (kind) {

@@ -8,7 +8,6 @@
 
 #include "base/nearest.h"
 #include "base/user_error.h"
-#include "plan/device_request.h"
 #include "plan/python_program.h"
 
 namespace lrun::launcher {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/user_error.h"
-#include "plan/device_request.h"
 
 namespace lrun::launcher {
 namespace {
@@ -25,27 +24,27 @@ std::string line_with(const TaskPlace& task, std::size_t tasks, const std::strin
   return fmt::format("{}{} lrun {}…", task.tasks_a_node, tasks, options.empty() ? "" : options + " ");
 }
 
-UserError wrong_count(const TaskPlace& task, const Setting<std::string>& asked, const std::string& wants) {
-  return UserError(fmt::format("'{}'{}, and this node has {}", as_written(asked), wants, launchers_here(task)),
-                   fmt::format("leave it out, or write '{}'", line_with(task, 1, asked.origin + " " + asked.value)));
+UserError wrong_count(const TaskPlace& task, const Setting<DeviceRequest>& asked, const std::string& wants) {
+  return UserError(
+      fmt::format("'{}'{}, and this node has {}", as_written(asked), wants, launchers_here(task)),
+      fmt::format("leave it out, or write '{}'", line_with(task, 1, asked.origin + " " + text_of(asked.value))));
 }
 
-[[noreturn]] void refuse_count(const TaskPlace& task, const Setting<std::string>& asked, const std::string& wants) {
+[[noreturn]] void refuse_count(const TaskPlace& task, const Setting<DeviceRequest>& asked, const std::string& wants) {
   throw wrong_count(task, asked, wants);
 }
 
 /// A plain count on nodes of equally many launchers.
-bool is_wrong_everywhere(const Setting<std::string>& devices, const TaskPlace& task) {
+bool is_wrong_everywhere(const DeviceRequest& devices, const TaskPlace& task) {
   const std::vector<int>& ranks = task.ranks_by_node;
-  return read_devices(devices).kind == DeviceRequest::Kind::kCount &&
+  return devices.kind == DeviceRequest::Kind::kCount &&
          std::all_of(ranks.begin(), ranks.end(), [&](int count) { return count == task.ranks_here; });
 }
 
 /// Each launcher has one process, whatever torchrun would make of the devices that it sees.
 void check_processes(const LaunchRequest& request) {
-  const DeviceRequest processes = read_processes(request.nproc_per_node);
-  const bool one = processes.kind == DeviceRequest::Kind::kProcesses && processes.count == 1;
-  if (processes.kind != DeviceRequest::Kind::kNone && !one) {
+  const DeviceRequest& processes = request.nproc_per_node.value;
+  if (processes.given() && processes.number() != 1) {
     const TaskPlace& task = *request.rendezvous.task;
     throw ErrorOfAllTasks(wrong_count(task, request.nproc_per_node, " counts the workers of one launcher"), task);
   }
@@ -80,38 +79,35 @@ void refuse_missing_gpus(const TaskPlace& task, std::size_t gpus) {
 }
 
 /// A count, as if it stood where the user wrote his.
-Setting<std::string> counted_by_launchers(const Setting<std::string>& written, std::size_t count) {
-  if (written.given()) return {std::to_string(count), written.source, written.origin};
-  return {std::to_string(count), Source::kScheduler, "--devices"};
+Setting<DeviceRequest> counted_by_launchers(const Setting<DeviceRequest>& written, int count) {
+  const DeviceRequest request{DeviceRequest::Kind::kCount, count};
+  if (written.given()) return {request, written.source, written.origin};
+  return {request, Source::kScheduler, "--devices"};
 }
 
 /// What is asked of the node as a whole. A count may also be that of each launcher's own rank.
-Setting<std::string> devices_of_node(const LaunchRequest& request, std::size_t gpus, int gpus_given) {
+Setting<DeviceRequest> devices_of_node(const LaunchRequest& request, std::size_t gpus, int gpus_given) {
   const TaskPlace& task = *request.rendezvous.task;
   const auto ranks = static_cast<std::size_t>(task.ranks_here);
-  const DeviceRequest asked = read_devices(request.devices);
-  const bool is_one = asked.kind == DeviceRequest::Kind::kCount && asked.count == 1;
+  const DeviceRequest& asked = request.devices.value;
   const bool on_cpus = gpus == 0 && asked.kind == DeviceRequest::Kind::kAuto;
-  if (asked.kind != DeviceRequest::Kind::kNone && !is_one && !on_cpus) return request.devices;
+  if (asked.given() && asked.number() != 1 && !on_cpus) return request.devices;
   if (gpus > 0 && gpus < ranks) refuse_missing_gpus(task, gpus);
   if (!request.devices.given() && gpus_given > 0 && gpus > ranks) refuse_idle_gpus(task, gpus, ranks);
-  return counted_by_launchers(request.devices, ranks);
+  return counted_by_launchers(request.devices, task.ranks_here);
 }
 
 /// Slurm's --gpus-per-task and --gpu-bind show each launcher its own.
 DeviceChoice choose_own(LaunchRequest request, const AllocatedNode& node, std::size_t gpus) {
   const TaskPlace& task = *request.rendezvous.task;
-  const DeviceRequest asked = read_devices(request.devices);
+  const Setting<DeviceRequest> written = request.devices;
   if (gpus > 1 && !request.devices.given()) {
     throw UserError(fmt::format("{} are given to each launcher of one rank, which uses one", counted(gpus, "GPU")),
                     "write 'srun --gpus-per-task=1 lrun …' with as many tasks, or 'lrun --devices 1 …'");
   }
-  const bool is_list = asked.kind == DeviceRequest::Kind::kList;
-  if (asked.kind == DeviceRequest::Kind::kCount && asked.count != 1 && asked.count != task.ranks_here) {
-    refuse_count(task, request.devices, "");
-  }
-  const Setting<std::string> written = request.devices;
-  if (!is_list) request.devices = counted_by_launchers(written, 1);
+  const auto count = written.value.number();
+  if (count && *count != 1 && *count != task.ranks_here) refuse_count(task, written, "");
+  if (written.value.kind != DeviceRequest::Kind::kList) request.devices = counted_by_launchers(written, 1);
   DeviceChoice choice = choose_devices(request, node);
   if (choice.devices.size() != 1) refuse_count(task, written, "");
   choice.asked = written;
@@ -137,7 +133,7 @@ DeviceChoice choose_for_task(const LaunchRequest& request, const AllocatedNode& 
   choice.asked = request.devices;
   if (choice.devices.size() != static_cast<std::size_t>(task.ranks_here)) {
     const std::string makes = fmt::format(" makes {} here", counted(choice.devices.size(), "rank"));
-    if (is_wrong_everywhere(request.devices, task)) {
+    if (is_wrong_everywhere(request.devices.value, task)) {
       throw ErrorOfAllTasks(wrong_count(task, request.devices, makes), task);
     }
     refuse_count(task, request.devices, makes);

@@ -19,45 +19,46 @@ std::string chips_in_words(std::size_t count) { return fmt::format("{} TPU {}", 
 
 DeviceId chip(std::size_t index) { return {DeviceId::Kind::kTpu, std::to_string(index)}; }
 
-std::size_t number_of(const std::string& id, const Setting<std::string>& setting) {
+std::size_t number_of(const std::string& id, const Setting<DeviceRequest>& asked) {
   if (const auto number = whole_number<std::size_t>(id)) return *number;
-  throw UserError(fmt::format("'{}' of '{}' is not the number of a TPU chip", id, as_written(setting)),
+  throw UserError(fmt::format("'{}' of '{}' is not the number of a TPU chip", id, as_written(asked)),
                   "chips are counted from 0");
 }
 
 /// How many chips are asked for; of a list, up to its last.
-std::size_t chips_needed(const DeviceRequest& asked, const Setting<std::string>& setting, std::size_t there) {
-  switch (asked.kind) {
+std::size_t chips_needed(const Setting<DeviceRequest>& asked, std::size_t there) {
+  switch (asked.value.kind) {
     case Kind::kNone:
       return 1;
     case Kind::kCount:
     case Kind::kProcesses:
-      return static_cast<std::size_t>(asked.count);
+      return static_cast<std::size_t>(asked.value.count);
     case Kind::kAuto:
     case Kind::kAllGpus:
     case Kind::kAutoCount:
+    case Kind::kGpuCount:
+    case Kind::kXpuCount:
       return std::max<std::size_t>(there, 1);
     case Kind::kCpuCount:
-      throw UserError(fmt::format("'{}' counts CPUs, and the workers are on TPUs", as_written(setting)),
+      throw UserError(fmt::format("'{}' counts CPUs, and the workers are on TPUs", as_written(asked)),
                       "use '--devices -1' for all chips");
     case Kind::kList:
       break;
   }
   std::size_t most = 0;
-  for (const std::string& id : asked.ids) most = std::max(most, number_of(id, setting) + 1);
+  for (const std::string& id : asked.value.ids) most = std::max(most, number_of(id, asked) + 1);
   return most;
 }
 
-[[noreturn]] void refuse_too_many(std::size_t needed, const Setting<std::string>& setting, const AllocatedNode& node) {
+[[noreturn]] void refuse_too_many(std::size_t needed, const Setting<DeviceRequest>& asked, const AllocatedNode& node) {
   const auto there = static_cast<std::size_t>(node.tpus.chips);
   const std::string cores = node.tpus.cores_per_chip > 1
                                 ? fmt::format(" ({} cores: a worker drives those of its chip)",
                                               there * static_cast<std::size_t>(node.tpus.cores_per_chip))
                                 : std::string();
-  throw UserError(
-      fmt::format("'{}' asks for {}, but '{}' has {}{}", as_written(setting), chips_in_words(needed), node.name, there,
-                  cores),
-      fmt::format("use '{}'", as_written(Setting<std::string>{std::to_string(there), setting.source, setting.origin})));
+  throw UserError(fmt::format("'{}' asks for {}, but '{}' has {}{}", as_written(asked), chips_in_words(needed),
+                              node.name, there, cores),
+                  fmt::format("use '{}'", as_written(asked.origin, std::to_string(there))));
 }
 
 /// Where the mesh of `chips` begins; libtpu numbers a mesh's chips in a row.
@@ -100,20 +101,19 @@ LaunchRequest with_tpu_settled(LaunchRequest request, const Environment& environ
   return request;
 }
 
-std::vector<DeviceId> choose_tpu_chips(const DeviceRequest& asked, const Setting<std::string>& setting,
-                                       const AllocatedNode& node, bool dry_run) {
+std::vector<DeviceId> choose_tpu_chips(const Setting<DeviceRequest>& asked, const AllocatedNode& node, bool dry_run) {
   const auto there = static_cast<std::size_t>(node.tpus.chips);
   if (there == 0 && !dry_run) {
     throw UserError(fmt::format("'{}' has no TPU: its PCI bus has no chip of one", node.name), kTrial);
   }
-  const std::size_t needed = chips_needed(asked, setting, there);
-  if (there > 0 && needed > there) refuse_too_many(needed, setting, node);
+  const std::size_t needed = chips_needed(asked, there);
+  if (there > 0 && needed > there) refuse_too_many(needed, asked, node);
   std::vector<DeviceId> chosen;
-  if (asked.kind != Kind::kList) {
+  if (asked.value.kind != Kind::kList) {
     for (std::size_t index = 0; index < needed; ++index) chosen.push_back(chip(index));
     return chosen;
   }
-  for (const std::string& id : asked.ids) chosen.push_back(chip(number_of(id, setting)));
+  for (const std::string& id : asked.value.ids) chosen.push_back(chip(number_of(id, asked)));
   return chosen;
 }
 

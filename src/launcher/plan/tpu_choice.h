@@ -6,7 +6,6 @@
 #include "base/environment.h"
 #include "cluster/allocation.h"
 #include "plan/device_choice.h"
-#include "plan/device_request.h"
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 
@@ -21,8 +20,7 @@ LaunchRequest with_tpu_settled(LaunchRequest request, const Environment& environ
 /// they are 1, 2, 4 or 8 that follow each other. A chip of TPU v2 or v3 has two cores, which its worker both drives.
 /// A dry run takes what is asked for where the node has no TPU.
 /// \throws UserError  there are none, or not these.
-std::vector<DeviceId> choose_tpu_chips(const DeviceRequest& asked, const Setting<std::string>& setting,
-                                       const AllocatedNode& node, bool dry_run);
+std::vector<DeviceId> choose_tpu_chips(const Setting<DeviceRequest>& asked, const AllocatedNode& node, bool dry_run);
 
 /// On several nodes, which are a pod, workers use all chips of each.
 /// \throws UserError  some would not be used, or one node has too many for its mesh.

@@ -22,7 +22,7 @@ TEST(CommandLine, WithoutOptionsHasTheDefaults) {
 TEST(CommandLine, PutsEveryFlagIntoTheRequestWithItsOrigin) {
   LaunchRequest expected;
   expected.command = {"train.py", "--lr", "3"};
-  expected.devices = by_flag<std::string>("2,3", "--devices");
+  expected.devices = by_flag(DeviceRequest{DeviceRequest::Kind::kList, 0, {"2", "3"}}, "--devices");
   expected.num_nodes = by_flag(4, "--num-nodes");
   expected.strategy = by_flag<std::string>("ddp2", "--strategy");
   expected.accelerator = by_flag<std::string>("gpu", "--accelerator");
@@ -77,7 +77,7 @@ TEST(CommandLine, PutsEveryFlagIntoTheRequestWithItsOrigin) {
 
 TEST(CommandLine, TheLastValueWinsInAnySpelling) {
   const LaunchRequest request = request_of({"--nproc-per-node=3", "--nproc_per_node=2", "-n", "5", "p"});
-  EXPECT_EQ(request.nproc_per_node, by_flag<std::string>("5", "-n"));
+  EXPECT_EQ(request.nproc_per_node, by_flag(DeviceRequest{DeviceRequest::Kind::kProcesses, 5}, "-n"));
 }
 
 TEST(CommandLine, StopsAtTheProgram) {
@@ -85,7 +85,7 @@ TEST(CommandLine, StopsAtTheProgram) {
   Words words{"--devices", "2"};
   words.insert(words.end(), command.begin(), command.end());
   const LaunchRequest request = request_of(words);
-  EXPECT_EQ(request.devices.value, "2");
+  EXPECT_EQ(text_of(request.devices.value), "2");
   EXPECT_EQ(request.command, command);
 }
 
@@ -124,7 +124,7 @@ TEST(CommandLine, TellsOfAnOptionThatWasGivenTwiceAndDiffers) {
   const ParsedCommandLine twice = parse({"--devices", "2", "--grace=1", "--num_gpus=3", "--grace=2s", "p"});
   EXPECT_EQ(twice.warnings, (Words{"'--devices 2' and '--num_gpus 3' are both given: the last one counts",
                                    "'--grace 1' and '--grace 2s' are both given: the last one counts"}));
-  EXPECT_EQ(twice.request.devices.value, "3");
+  EXPECT_EQ(text_of(twice.request.devices.value), "3");
   EXPECT_EQ(parse({"-n", "2", "-n", "4", "-np", "4", "p"}).warnings,
             Words{"'-n 2' and '-np 4' are both given: the last one counts"});
   EXPECT_EQ(parse({"--core", "--core=0", "p"}).warnings,
@@ -147,7 +147,7 @@ TEST(CommandLine, BlanksAroundANumberAreNoMatter) {
   const LaunchRequest request = request_of({"--nnodes=1 : 2", "-n", " 3", "--max-restarts= 4 ", "p"});
   EXPECT_EQ(request.min_nodes, 1);
   EXPECT_EQ(request.num_nodes.value, 2);
-  EXPECT_EQ(request.nproc_per_node.value, "3");
+  EXPECT_EQ(text_of(request.nproc_per_node.value), "3");
   EXPECT_EQ(request.max_restarts.value, 4);
 }
 
@@ -167,7 +167,7 @@ TEST(CommandLine, ReadsEveryFormOfADeviceList) {
                                                                {"GPU-1c-2d", "GPU-1c-2d,"},
                                                                {"MIG-7a,GPU-1c", "MIG-7a,GPU-1c"}};
   for (const auto& [text, expected] : cases) {
-    EXPECT_EQ(request_of({"--devices=" + text, "p"}).devices.value, expected) << text;
+    EXPECT_EQ(text_of(request_of({"--devices=" + text, "p"}).devices.value), expected) << text;
   }
 }
 

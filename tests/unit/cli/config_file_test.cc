@@ -95,7 +95,7 @@ TEST(ConfigFile, AFlagBeatsAVariableWhichBeatsTheFileWhichBeatsTheDefault) {
 
 TEST(ConfigFile, OfTwoFlagsThatSayTheSameTheStrongerSourceCounts) {
   const auto workers = [](const LaunchRequest& request) {
-    return "devices=" + request.devices.value + " workers=" + request.nproc_per_node.value;
+    return "devices=" + text_of(request.devices.value) + " workers=" + text_of(request.nproc_per_node.value);
   };
   EXPECT_EQ(workers(with_file("devices = 2", {"-n", "3", "p"})), "devices= workers=3");
   EXPECT_EQ(workers(with_file("nproc-per-node = 2", {"--devices", "3", "p"})), "devices=3 workers=");
@@ -121,7 +121,7 @@ TEST(ConfigFile, AVariableOfTheLineIsThereAlsoWhenTheFileTakesItAway) {
 }
 
 TEST(ConfigFile, AValueThatIsHiddenIsNotRead) {
-  EXPECT_EQ(with_file("devices = 'x'", {"--devices=2", "p"}).devices.value, "2");
+  EXPECT_EQ(text_of(with_file("devices = 'x'", {"--devices=2", "p"}).devices.value), "2");
   EXPECT_THROW(with_file("devices = 'x'", {"p"}), UserError);
 }
 

@@ -102,7 +102,7 @@ std::string selected(const std::vector<std::string>& options, int gpus) {
   } catch (const UserError& error) {
     return error.what();
   }
-  return allocation.nodes.front().devices;
+  return text_of(allocation.nodes.front().devices);
 }
 
 TEST(DevicesOfLocalhost, AreThoseThatAreIncluded) {

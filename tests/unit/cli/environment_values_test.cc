@@ -9,12 +9,14 @@ namespace {
 
 TEST(EnvironmentValues, AFlagBeatsOurVariableWhichBeatsTorchrunsWhichBeatsTheDefault) {
   const Variables both{{"LRUN_NPROC_PER_NODE", "3"}, {"PET_NPROC_PER_NODE", "4"}};
-  EXPECT_EQ(request_of({"-n2", "p"}, both).nproc_per_node, (Setting<std::string>{"2", Source::kFlag, "-n"}));
-  EXPECT_EQ(request_of({"p"}, both).nproc_per_node,
-            (Setting<std::string>{"3", Source::kEnvironment, "LRUN_NPROC_PER_NODE"}));
+  const auto workers = [](int count, Source source, const std::string& origin) {
+    return Setting<DeviceRequest>{{DeviceRequest::Kind::kProcesses, count}, source, origin};
+  };
+  EXPECT_EQ(request_of({"-n2", "p"}, both).nproc_per_node, workers(2, Source::kFlag, "-n"));
+  EXPECT_EQ(request_of({"p"}, both).nproc_per_node, workers(3, Source::kEnvironment, "LRUN_NPROC_PER_NODE"));
   EXPECT_EQ(request_of({"p"}, {{"PET_NPROC_PER_NODE", "4"}}).nproc_per_node,
-            (Setting<std::string>{"4", Source::kEnvironment, "PET_NPROC_PER_NODE"}));
-  EXPECT_EQ(request_of({"p"}).nproc_per_node, Setting<std::string>{});
+            workers(4, Source::kEnvironment, "PET_NPROC_PER_NODE"));
+  EXPECT_EQ(request_of({"p"}).nproc_per_node, Setting<DeviceRequest>{});
 }
 
 TEST(EnvironmentValues, EveryValueComesFromItsVariable) {
@@ -30,7 +32,7 @@ TEST(EnvironmentValues, EveryValueComesFromItsVariable) {
                                                    {"PET_NO_PYTHON", "1"},
                                                    {"PET_RUN_PATH", "1"},
                                                    {"PET_VIRTUAL_LOCAL_RANK", "1"}});
-  EXPECT_EQ(request.devices.value, "2");
+  EXPECT_EQ(text_of(request.devices.value), "2");
   EXPECT_EQ(request.num_nodes.value, 4);
   EXPECT_EQ(request.strategy.value, "dp");
   EXPECT_EQ(request.seed, (Setting<std::optional<std::uint64_t>>{7, Source::kEnvironment, "LRUN_SEED"}));
@@ -53,7 +55,7 @@ TEST(EnvironmentValues, InsideARunTheParentsPlanIsNotInherited) {
   EXPECT_FALSE(request.strategy.given());
   EXPECT_FALSE(request.devices.given());
   EXPECT_FALSE(request.seed.given());
-  EXPECT_EQ(request.nproc_per_node.value, "2") << "PET_ variables are inherited, as with torchrun";
+  EXPECT_EQ(text_of(request.nproc_per_node.value), "2") << "PET_ variables are inherited, as with torchrun";
 }
 
 TEST(EnvironmentValues, AVariableThatAFlagHidesIsNotRead) {

@@ -32,7 +32,7 @@ std::string variables(Words words) {
 TEST(Horovodrun, IsAPersonalityByItsName) {
   const LaunchRequest request = asked({"-np", "4", "python", "train.py", "-np", "5"});
   EXPECT_EQ(request.compat, Compat::kHorovodrun);
-  EXPECT_EQ(request.nproc_per_node.value, "4");
+  EXPECT_EQ(text_of(request.nproc_per_node.value), "4");
   EXPECT_EQ(request.command, (Words{"python", "train.py", "-np", "5"}));
   EXPECT_EQ(asked({"status"}).command, Words{"status"}) << "horovodrun has no verbs";
 }
@@ -40,9 +40,9 @@ TEST(Horovodrun, IsAPersonalityByItsName) {
 TEST(Horovodrun, TakesTheLineForSeveralHosts) {
   const LaunchRequest request = asked({"-np", "8", "-H", "hostname1:4,hostname2:4", "python", "train.py"});
   EXPECT_EQ(request.hosts.value, "hostname1:4,hostname2:4");
-  EXPECT_EQ(request.nproc_per_node.value, "8");
+  EXPECT_EQ(text_of(request.nproc_per_node.value), "8");
   EXPECT_EQ(asked({"--num-proc=8", "--hosts", "a:8", "p"}).nproc_per_node,
-            (Setting<std::string>{"8", Source::kFlag, "--num-proc"}));
+            (Setting<DeviceRequest>{{DeviceRequest::Kind::kProcesses, 8}, Source::kFlag, "--num-proc"}));
   EXPECT_EQ(asked({"-hostfile", "hosts", "p"}).hostfile.value, "hosts");
 }
 

@@ -48,7 +48,7 @@ TEST(PrintConfig, IsReadBackAsTheSameSettings) {
     const auto read = [&](const std::string&) { return FileText{0, text}; };
     return parse_command_line({"lrun", "p"}, Environment(), read).request;
   }();
-  EXPECT_EQ(again.devices.value, "2,");
+  EXPECT_EQ(text_of(again.devices.value), "2,");
   EXPECT_EQ(again.log_dir.value, "a \"b\" \\ \x01 #c");
   EXPECT_TRUE(again.module);
   EXPECT_EQ(again.grace.value, Duration(90'000));

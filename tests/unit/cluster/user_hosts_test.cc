@@ -105,9 +105,9 @@ TEST(Hostfile, NamesTheLineThatCannotBeRead) {
 TEST(HostFilter, KeepsOrDropsHostsAndDevices) {
   const std::vector<Host> hosts = listed("a:4,b:4,c:4");
   EXPECT_EQ(included(hosts, "c@a:0,2", "--include"),
-            (std::vector<Host>{{.name = "a", .slots = 2, .devices = "0,2"}, {.name = "c", .slots = 4}}));
+            (std::vector<Host>{{.name = "a", .slots = 2, .devices = {0, 2}}, {.name = "c", .slots = 4}}));
   EXPECT_EQ(excluded(hosts, "a@b:1,2,3", "--exclude"),
-            (std::vector<Host>{{.name = "b", .slots = 1, .devices = "0,"}, {.name = "c", .slots = 4}}));
+            (std::vector<Host>{{.name = "b", .slots = 1, .devices = {0}}, {.name = "c", .slots = 4}}));
   EXPECT_EQ(excluded(hosts, "a:0,1,2,3", "--exclude"), listed("b:4,c:4")) << "no device is left of a";
 }
 

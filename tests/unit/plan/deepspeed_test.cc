@@ -68,7 +68,7 @@ TEST(DeepSpeed, TakesTheFirstHostsAndTheFirstDevicesOfEach) {
   EXPECT_EQ(counted("a:4,b:4,c:4", request), "a:4,b:4,c:4");
   request.num_nodes = {2, Source::kFlag, "--num_nodes"};
   EXPECT_EQ(counted("a:4,b:4,c:4", request), "a:4,b:4");
-  request.devices = flag("--num_gpus", "2");
+  request.devices = devices_flag("2", "--num_gpus");
   EXPECT_EQ(counted("a:4,b:4,c:4", request), "a:2,b:2");
   EXPECT_EQ(counted("a:4,b:1", request), "a:2,b:1") << "too many is refused later, by name";
   EXPECT_EQ(counted("a,b,c", request), "a,b");
@@ -79,7 +79,7 @@ TEST(DeepSpeed, TakesTheFirstHostsAndTheFirstDevicesOfEach) {
 TEST(DeepSpeed, KeepsTheDevicesThatAreNamedOfAHost) {
   LaunchRequest request = under_deepspeed({"./train"});
   std::vector<Host> hosts = parse_host_list("a:4,b:4", "-H");
-  hosts[0].devices = "1,2,3";
+  hosts[0].devices = {1, 2, 3};
   hosts[0].slots = 3;
   EXPECT_EQ(used_hosts(hosts, request)[0], hosts[0]);
   EXPECT_EQ(used_hosts(hosts, request)[1].slots, 2);

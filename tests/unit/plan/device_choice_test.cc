@@ -102,10 +102,10 @@ TEST(ChooseDevices, MoreProcessesThanGpusShareNoneAndAreWarned) {
 
 TEST(ChooseDevices, DevicesAndProcessesMustAgree) {
   LaunchRequest request = request_for("4");
-  request.nproc_per_node = flag("--nproc-per-node", "2");
+  request.nproc_per_node = workers_flag("2");
   EXPECT_EQ(refusal_of([&] { choose_devices(request, cpu_node()); }),
             "'--devices 4' makes 4 and '--nproc-per-node 2' makes 2 on a node | give one of them");
-  request.nproc_per_node.value = "4";
+  request.nproc_per_node = workers_flag("4");
   EXPECT_EQ(choose_devices(request, cpu_node()).devices.size(), 4U);
 }
 
@@ -135,7 +135,7 @@ TEST(ChooseDevices, TakesTheBeginningOfAUuidWhenItNamesOneGpu) {
             "2 GPUs of 'host' have a UUID that begins with 'GPU-1' | write more of it");
   EXPECT_EQ(chosen(request_for("GPU-1b"), node), "gpuGPU-1bbb");
   EXPECT_EQ(refusal_of([&] { choose_devices(request_for("GPU-9"), node); }),
-            "there is no GPU 'GPU-9' of '--devices GPU-9' on 'host' | use those from '0' to '2'");
+            "there is no GPU 'GPU-9' of '--devices GPU-9,' on 'host' | use those from '0' to '2'");
   EXPECT_EQ(refusal_of([&] { choose_devices(request_for("1,GPU-1a"), node); }),
             "'--devices 1,GPU-1a' names GPU 'GPU-1a' twice | name every GPU once");
 }
@@ -152,7 +152,7 @@ TEST(ChooseDevices, CountsInstancesOfADividedGpu) {
   EXPECT_EQ(chosen(request_for("2,MIG-ab"), node), "gpuMIG-cd,gpuMIG-ab");
   EXPECT_EQ(
       refusal_of([&] { choose_devices(request_for("GPU-1"), node); }),
-      "GPU 'GPU-1' of '--devices GPU-1' is in MIG mode: programs use its instances | name those, such as 'MIG-ab'");
+      "GPU 'GPU-1' of '--devices GPU-1,' is in MIG mode: programs use its instances | name those, such as 'MIG-ab'");
 }
 
 TEST(ChooseDevices, LeavesAClosedGpuOut) {

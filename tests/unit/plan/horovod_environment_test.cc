@@ -33,8 +33,8 @@ LaunchPlan two_and_one() {
   request.num_nodes = {2, Source::kFlag, "--num_nodes"};
   AllocatedNode first = cpu_node(16, "a");
   AllocatedNode second = cpu_node(16, "b");
-  first.devices = "2";
-  second.devices = "1";
+  first.devices = devices_flag("2").value;
+  second.devices = devices_flag("1").value;
   return make_plan(request, Environment(), {{first, second}, "-H", "the user names the hosts"}, {true, ""}, "demo");
 }
 

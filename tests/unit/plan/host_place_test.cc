@@ -37,7 +37,7 @@ TEST(HostPlace, GivesEveryHostItsOwnNumberOfWorkers) {
 
 TEST(HostPlace, TakesTheOptionsWhereTheListHasNoNumbers) {
   LaunchRequest request = request_on("a,b");
-  request.devices = flag("--devices", "3");
+  request.devices = devices_flag("3");
   EXPECT_EQ(shown(request).world_size, 6);
   EXPECT_EQ(shown(request_on("a,b")).world_size, 2);
 }
@@ -45,7 +45,7 @@ TEST(HostPlace, TakesTheOptionsWhereTheListHasNoNumbers) {
 TEST(HostPlace, ShowsListsOfDevicesAlsoFromAHostWithoutGpus) {
   const LaunchRequest request = request_on("a:4");
   std::vector<Host> hosts = hosts_of(request);
-  hosts.front().devices = "0,2";
+  hosts.front().devices = {0, 2};
   LaunchRequest placed = placed_on_hosts(request, hosts);
   placed.dry_run = DryRun::kText;
   const auto plan_on = [&](const AllocatedNode& here) {
@@ -80,7 +80,7 @@ TEST(HostPlace, RefusesContradictionsWithTheLineToType) {
 TEST(HostPlace, NamesWhatSelectsDevicesThatAHostDoesNotHave) {
   LaunchRequest request = request_on("a:2");
   Host host = hosts_of(request).front();
-  host.devices = "1,";
+  host.devices = {1};
   const auto refusal = [&] {
     const LaunchRequest placed = placed_on_hosts(request, {host});
     return refusal_of([&] {

@@ -13,8 +13,8 @@ namespace {
 LaunchRequest request_on(const std::string& hosts, const std::string& option = "", const std::string& value = "") {
   LaunchRequest request = request_for("");
   request.hosts = flag("-H", hosts);
-  Setting<std::string>& setting = option == "--devices" ? request.devices : request.nproc_per_node;
-  if (!option.empty()) setting = flag(option, value);
+  if (option == "--devices") request.devices = devices_flag(value);
+  if (!option.empty() && option != "--devices") request.nproc_per_node = workers_flag(value, option);
   return request;
 }
 
@@ -107,15 +107,15 @@ TEST(HostWorkers, KeepTheFirstOfTheDevicesThatWereSelected) {
   LaunchRequest request = request_on("a:8,b:8", "-np", "5");
   request.compat = Compat::kHorovodrun;
   const std::vector<Host> selected = included(hosts_of(request), "a:1,5,7@b:0,2,4", "--include");
-  EXPECT_EQ(used_hosts(selected, request), (std::vector<Host>{{.name = "a", .slots = 3, .devices = "1,5,7"},
-                                                              {.name = "b", .slots = 2, .devices = "0,2"}}));
-  request.nproc_per_node.value = "1";
-  EXPECT_EQ(used_hosts(selected, request), (std::vector<Host>{{.name = "a", .slots = 1, .devices = "1,"}}));
+  EXPECT_EQ(used_hosts(selected, request), (std::vector<Host>{{.name = "a", .slots = 3, .devices = {1, 5, 7}},
+                                                              {.name = "b", .slots = 2, .devices = {0, 2}}}));
+  request.nproc_per_node.value.count = 1;
+  EXPECT_EQ(used_hosts(selected, request), (std::vector<Host>{{.name = "a", .slots = 1, .devices = {1}}}));
 }
 
 TEST(HostWorkers, OfUnnamedNodesHaveNoTotal) {
   LaunchRequest request = request_for("");
-  request.nproc_per_node = flag("-np", "4");
+  request.nproc_per_node = workers_flag("4", "-np");
   request.num_nodes = {2, Source::kFlag, "--num_nodes"};
   const auto refusal = [&] { return refusal_of([&] { refuse_total_of_unnamed_nodes(request); }); };
   EXPECT_EQ(refusal(), "") << "lrun's -np is of each node";

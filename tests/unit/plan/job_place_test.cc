@@ -179,11 +179,13 @@ TEST(JobPlace, OfABatchScriptHasAWorkerForEachTaskThatItAskedFor) {
     return with_tasks_asked(request, script, tasks).nproc_per_node;
   };
   const LaunchRequest silent = request_for("");
-  EXPECT_EQ(workers(silent, 4), (Setting<std::string>{"4", Source::kScheduler, "SLURM_NTASKS_PER_NODE"}));
+  EXPECT_EQ(
+      workers(silent, 4),
+      (Setting<DeviceRequest>{{DeviceRequest::Kind::kProcesses, 4}, Source::kScheduler, "SLURM_NTASKS_PER_NODE"}));
   EXPECT_EQ(plan_in(script, with_tasks_asked(silent, script, 4)).world_size, 4);
   EXPECT_FALSE(workers(silent, 1).given());
   EXPECT_FALSE(workers(request_for("2"), 4).given());
-  EXPECT_EQ(workers(request_for_processes("2"), 4).value, "2");
+  EXPECT_EQ(workers(request_for_processes("2"), 4).value.number(), 2);
   LaunchRequest other = silent;
   other.standalone = true;
   EXPECT_FALSE(workers(other, 4).given());
@@ -194,7 +196,7 @@ TEST(JobPlace, OfABatchScriptHasAWorkerForEachTaskThatItAskedFor) {
   EXPECT_FALSE(workers(silent, 4).given()) << "idle GPUs are refused with the line to type";
   other = silent;
   other.accelerator = flag("--accelerator", "cpu");
-  EXPECT_EQ(workers(other, 4).value, "4");
+  EXPECT_EQ(workers(other, 4).value.number(), 4);
 }
 
 TEST(JobPlace, OfABatchScriptIsAllItsNodesOrAsManyAsWereAskedFor) {

@@ -217,7 +217,7 @@ TEST(MakePlan, GivesTorchrunsWorkersOneThreadAndSaysSo) {
   EXPECT_EQ(several.omp_num_threads, 1);
   ASSERT_EQ(several.warnings.size(), 1U);
   EXPECT_NE(several.warnings.front().find("OMP_NUM_THREADS"), std::string::npos);
-  request.nproc_per_node.value = "1";
+  request.nproc_per_node = workers_flag("1");
   EXPECT_EQ(plan_of(request, cpu_node()).omp_num_threads, 0);
 }
 

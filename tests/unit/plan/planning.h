@@ -28,16 +28,29 @@ inline Setting<std::string> flag(const std::string& origin, const std::string& v
   return {value, Source::kFlag, origin};
 }
 
+inline Setting<DeviceRequest> devices_flag(const std::string& text, const std::string& origin = "--devices") {
+  return {std::get<DeviceRequest>(parse_devices(text, kMostSlots)), Source::kFlag, origin};
+}
+
+/// \param text  a number, 'auto', 'cpu', 'gpu' or 'xpu'
+inline Setting<DeviceRequest> workers_flag(const std::string& text, const std::string& origin = "--nproc-per-node") {
+  using Kind = DeviceRequest::Kind;
+  for (const Kind kind : {Kind::kAutoCount, Kind::kCpuCount, Kind::kGpuCount, Kind::kXpuCount}) {
+    if (text == text_of(DeviceRequest{kind})) return {DeviceRequest{kind}, Source::kFlag, origin};
+  }
+  return {DeviceRequest{Kind::kProcesses, std::stoi(text)}, Source::kFlag, origin};
+}
+
 inline LaunchRequest request_for(const std::string& devices) {
   LaunchRequest request;
   request.command = {"./train", "--lr", "0.1"};
-  if (!devices.empty()) request.devices = flag("--devices", devices);
+  if (!devices.empty()) request.devices = devices_flag(devices);
   return request;
 }
 
 inline LaunchRequest request_for_processes(const std::string& nproc_per_node) {
   LaunchRequest request = request_for("");
-  request.nproc_per_node = flag("--nproc-per-node", nproc_per_node);
+  if (!nproc_per_node.empty()) request.nproc_per_node = workers_flag(nproc_per_node);
   return request;
 }
 

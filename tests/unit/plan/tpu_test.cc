@@ -88,7 +88,7 @@ TEST(TpuChoice, RefusesWhatIsNotThereOrNoMesh) {
   EXPECT_EQ(refused(under_tpu("1,2"), tpu_node(8)), "these 2 TPU chips" + mesh) << "they are not beside each other";
   EXPECT_EQ(refused(under_tpu("1,0"), tpu_node(8)), "these 2 TPU chips" + mesh);
   LaunchRequest processes = under_tpu("");
-  processes.nproc_per_node = flag("--nproc-per-node", "cpu");
+  processes.nproc_per_node = workers_flag("cpu");
   EXPECT_EQ(refused(processes, tpu_node(8)),
             "'--nproc-per-node cpu' counts CPUs, and the workers are on TPUs | use '--devices -1' for all chips");
   LaunchRequest on_gpus = under_tpu("1");
@@ -163,7 +163,7 @@ TEST(TpuEnvironment, LeavesTheMeshOfAPodToTheTpu) {
                                                  {"TPU_PROCESS_BOUNDS", "4,8,1"},
                                                  {"TPU_VISIBLE_CHIPS", "7"},
                                                  {"TPU_WORKER_ID", "0"}}));
-  request.devices = flag("--devices", "4");
+  request.devices = devices_flag("4");
   EXPECT_EQ(refused(request, tpu_node(8)),
             "a TPU pod works as a whole, and of the 8 TPU chips of 'host' only 4 would be used | use '--devices -1'");
 }

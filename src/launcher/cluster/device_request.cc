@@ -1,0 +1,102 @@
+#include "cluster/device_request.h"
+
+#include <algorithm>
+
+#include "base/nearest.h"
+#include "base/split.h"
+#include "base/whole_number.h"
+
+namespace lrun::launcher {
+namespace {
+
+using Kind = DeviceRequest::Kind;
+using Parsed = std::variant<DeviceRequest, DeviceProblem>;
+
+/// People copy "0,2" with its quotes from YAML and JSON.
+std::string without_blanks_and_quotes(std::string_view text) {
+  std::string bare(text);
+  std::erase_if(bare, [](char letter) { return std::string_view(" \t\"'").find(letter) != std::string_view::npos; });
+  return bare;
+}
+
+/// The names that NVIDIA's driver gives to a GPU or a part of one.
+bool is_uuid(std::string_view text) { return text.starts_with("GPU-") || text.starts_with("MIG-"); }
+
+Parsed parse_list(std::string_view list, int most) {
+  DeviceRequest request{Kind::kList};
+  while (!list.empty()) {
+    const std::string field(cut(list, ','));
+    if (field.empty()) continue;
+    const auto number = natural_number(field);
+    if (!is_uuid(field) && (!number || *number >= most)) {
+      return DeviceProblem{"'" + field + "' is not the number of a device", "0,2"};
+    }
+    const std::string id = number ? std::to_string(*number) : field;  // '01' is device 1
+    if (std::find(request.ids.begin(), request.ids.end(), id) != request.ids.end()) {
+      return DeviceProblem{"device " + id + " is named twice", {}, "name every device once"};
+    }
+    request.ids.push_back(id);
+  }
+  if (request.ids.empty()) return DeviceProblem{"no device is named", "8"};
+  return request;
+}
+
+}  // namespace
+
+std::optional<int> DeviceRequest::number() const {
+  return kind == Kind::kCount || kind == Kind::kProcesses ? std::optional(count) : std::nullopt;
+}
+
+bool DeviceRequest::needs_gpus() const {
+  return kind == Kind::kAllGpus || kind == Kind::kList || kind == Kind::kGpuCount || kind == Kind::kXpuCount;
+}
+
+std::string text_of(const DeviceRequest& request) {
+  switch (request.kind) {
+    case Kind::kNone:
+      return {};
+    case Kind::kAllGpus:
+      return "-1";
+    case Kind::kCount:
+    case Kind::kProcesses:
+      return std::to_string(request.count);
+    case Kind::kAuto:
+    case Kind::kAutoCount:
+      return "auto";
+    case Kind::kCpuCount:
+      return "cpu";
+    case Kind::kGpuCount:
+      return "gpu";
+    case Kind::kXpuCount:
+      return "xpu";
+    case Kind::kList:
+      break;
+  }
+  std::string text;
+  for (const std::string& id : request.ids) text += (text.empty() ? "" : ",") + id;
+  return request.ids.size() == 1 ? text + "," : text;  // '2' would be two devices
+}
+
+bool is_device_list(std::string_view text) {
+  const std::string bare = without_blanks_and_quotes(text);
+  return bare.find(',') != std::string::npos || is_uuid(bare);
+}
+
+Parsed parse_devices(std::string_view text, int most) {
+  const std::string bare = without_blanks_and_quotes(text);
+  if (bare == "auto") return DeviceRequest{Kind::kAuto};
+  if (bare == "-1") return DeviceRequest{Kind::kAllGpus};
+  if (bare.empty()) return DeviceProblem{"no device is named", "8"};
+  if (is_device_list(bare)) return parse_list(bare, most);
+  const auto count = whole_number<int>(bare);
+  if (!count) {
+    const std::string hint = bare == "all" ? did_you_mean("-1") : nearest_hint(lower_case(bare), {"auto"});
+    return DeviceProblem{"neither a count nor a list of devices", hint.empty() ? "2" : "", hint};
+  }
+  if (*count == 0) return DeviceProblem{"no device is asked for", {}, "'0,' is only device 0"};
+  if (*count < 0) return DeviceProblem{"no such number of devices", {}, "'-1' is all GPUs"};
+  if (*count > most) return DeviceProblem{"no such number of devices", std::to_string(most)};
+  return DeviceRequest{Kind::kCount, *count};
+}
+
+}  // namespace lrun::launcher
