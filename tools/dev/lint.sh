@@ -84,7 +84,7 @@ lint_layout() {
   stage "clang-format"
   mapfile -t code < <(sources '*.cc' '*.h')
   [ $# -eq 0 ] || code=("$@")
-  clang-format --dry-run -Werror "${code[@]}" || bad=1
+  tests/style/format.sh . "${code[@]}" || bad=1
   stage "shellcheck, mandoc"
   lint_shell || bad=1
   lint_man || bad=1
@@ -97,5 +97,5 @@ dev_lint() {
   local bad=0
   lint_layout "$@" || bad=1
   lint_tidy "$@" || bad=1
-  [ $bad -eq 0 ] || fail "lint found something" "clang-format -i FILE mends the layout"
+  [ $bad -eq 0 ] || fail "lint found something" "clang-format -i FILE fixes the layout"
 }
