@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/ask_in_child.h"
+#include "base/child_query.h"
 #include "base/signal_names.h"
 #include "cluster/nvml.h"
 #include "cluster/nvml_library.h"
@@ -48,7 +48,7 @@ GpuInventory failed(std::string detail) { return {GpuAnswer::kFailed, {}, std::m
 
 GpuInventory ask_nvidia(Duration limit) {
   if (!NvmlLibrary::is_likely()) return {GpuAnswer::kNoLibrary, {}, "there is no libnvidia-ml.so.1"};
-  const ChildAnswer answer = ask_in_child([] { return write_inventory(ask_nvml()); }, limit);
+  const ChildAnswer answer = query_in_child([] { return write_inventory(ask_nvml()); }, limit);
   switch (answer.end) {
     case ChildAnswer::End::kAnswered:
       if (auto inventory = read_inventory(answer.text)) return *inventory;

@@ -12,7 +12,7 @@
 #include <functional>
 #include <memory>
 
-#include "base/ask_in_child.h"
+#include "base/child_query.h"
 #include "base/numeric_address.h"
 
 namespace lrun::launcher {
@@ -83,7 +83,7 @@ Whose whose(const std::string& name) {
   if (same_name(name, "localhost")) return Whose::kOwn;
   if (::gethostname(own, sizeof own - 1) == 0 && same_name(name, own)) return Whose::kOwn;
   if (is_numeric_address(name)) return whose_by_address(name, AI_NUMERICHOST);
-  const ChildAnswer answer = ask_in_child(
+  const ChildAnswer answer = query_in_child(
       [&] {
         const Whose found = whose_by_address(name, 0);
         return std::string(found == Whose::kOwn ? "own" : found == Whose::kAnothers ? "another's" : "nobody's");

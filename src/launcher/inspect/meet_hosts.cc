@@ -15,7 +15,7 @@
 #include <mutex>
 #include <thread>
 
-#include "base/ask_in_child.h"
+#include "base/child_query.h"
 #include "base/clock.h"
 #include "base/fd.h"
 
@@ -111,7 +111,7 @@ std::vector<std::string> resolve(const std::string& name, Duration limit, bool& 
     for (const addrinfo* next = addresses.get(); next != nullptr; next = next->ai_next) json.push_back(numeric(*next));
     return json.dump();
   };
-  const ChildAnswer answer = ask_in_child(question, limit);
+  const ChildAnswer answer = query_in_child(question, limit);
   timed_out = answer.end == ChildAnswer::End::kTimedOut;
   if (answer.end != ChildAnswer::End::kAnswered) return {};
   return Json::parse(answer.text).get<std::vector<std::string>>();
@@ -122,7 +122,7 @@ std::vector<PeerFacts> meet_hosts(const std::vector<std::string>& hosts, Duratio
   for (const std::string& host : hosts) peers.push_back({host, PeerFacts::Path::kSilent, "", ""});
   if (hosts.empty()) return peers;
   const SteadyTime deadline = std::chrono::steady_clock::now() + limit - kForTheAnswer;
-  const ChildAnswer answer = ask_in_child([&] { return meet_all(hosts, deadline); }, limit);
+  const ChildAnswer answer = query_in_child([&] { return meet_all(hosts, deadline); }, limit);
   if (answer.end != ChildAnswer::End::kAnswered) return peers;
   const Json json = Json::parse(answer.text);
   for (std::size_t i = 0; i < peers.size(); ++i) {

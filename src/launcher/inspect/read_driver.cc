@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <optional>
 
-#include "base/ask_in_child.h"
+#include "base/child_query.h"
 #include "cluster/nvml_library.h"
 #include "cluster/system_file.h"
 
@@ -93,7 +93,7 @@ void read_answer(const std::string& text, DriverFacts& driver) {
 DriverFacts read_driver(Duration limit) {
   DriverFacts driver;
   if (!NvmlLibrary::is_likely()) return driver;
-  const ChildAnswer answer = ask_in_child(driver_facts_text, limit);
+  const ChildAnswer answer = query_in_child(driver_facts_text, limit);
   if (answer.end == ChildAnswer::End::kAnswered) read_answer(answer.text, driver);
   driver.kernel = read_line("/sys/module/nvidia/version");
   driver.listed = static_cast<int>(list_names("/proc/driver/nvidia/gpus").size());

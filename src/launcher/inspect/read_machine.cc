@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/ask_in_child.h"
+#include "base/child_query.h"
 #include "base/fd.h"
 #include "cluster/find_gpus.h"
 #include "cluster/system_file.h"
@@ -109,7 +109,7 @@ void read_state(const Environment& environment, MachineFacts& facts) {
     const Room room = room_on(folder);
     return std::to_string(error) + " " + std::to_string(room.total) + " " + std::to_string(room.free);
   };
-  const ChildAnswer answer = ask_in_child(question, kFolderLimit);
+  const ChildAnswer answer = query_in_child(question, kFolderLimit);
   if (answer.end != ChildAnswer::End::kAnswered) {
     facts.state_error = "the file system does not answer";
     return;

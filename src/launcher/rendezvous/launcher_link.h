@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/child_question.h"
+#include "base/child_query.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/event_loop.h"
@@ -131,7 +131,7 @@ class LauncherLink {
   bool said_adrift_ = false;
   std::string trouble_;
   ClockOffset offset_;
-  std::optional<ChildQuestion> resolving_;
+  std::optional<ChildQuery> resolving_;
   EventLoop::Watch readable_;
   EventLoop::Watch writable_;
   EventLoop::Timer again_;

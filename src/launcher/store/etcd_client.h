@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/child_question.h"
+#include "base/child_query.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/event_loop.h"
@@ -121,7 +121,7 @@ class EtcdClient {
   std::optional<TlsSession> tls_;
   SendBuffer out_;
   HttpResponseReader reader_;
-  std::optional<ChildQuestion> resolving_;
+  std::optional<ChildQuery> resolving_;
   EventLoop::Watch readable_;
   EventLoop::Watch writable_;
   EventLoop::Timer attempt_limit_;

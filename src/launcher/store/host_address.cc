@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/ask_in_child.h"
+#include "base/child_query.h"
 #include "base/numeric_address.h"
 
 namespace lrun::launcher {
@@ -31,7 +31,7 @@ std::string ask_for_address(const std::string& host) {
   return {};
 }
 
-void look_up_address(EventLoop& loop, std::optional<ChildQuestion>& question, const std::function<std::string()>& ask,
+void look_up_address(EventLoop& loop, std::optional<ChildQuery>& question, const std::function<std::string()>& ask,
                      std::function<void(const std::string& address)> told) {
   question.emplace(loop, ask, kNameServiceLimit, [told = std::move(told)](const ChildAnswer& answer) {
     told(answer.end == ChildAnswer::End::kAnswered ? answer.text : std::string());
@@ -40,7 +40,7 @@ void look_up_address(EventLoop& loop, std::optional<ChildQuestion>& question, co
 
 std::string resolve_address(const std::string& host) {
   if (std::string known = known_address(host); !known.empty()) return known;
-  const ChildAnswer answer = ask_in_child([&] { return ask_for_address(host); }, kNameServiceLimit);
+  const ChildAnswer answer = query_in_child([&] { return ask_for_address(host); }, kNameServiceLimit);
   return answer.end == ChildAnswer::End::kAnswered ? answer.text : std::string();
 }
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "base/child_question.h"
+#include "base/child_query.h"
 #include "base/duration.h"
 #include "base/event_loop.h"
 
@@ -22,7 +22,7 @@ std::string ask_for_address(const std::string& host);
 
 /// As ask_for_address(), beside whatever else the loop does. \param question  keeps what is asked; nobody is told once
 /// it is reset. \param told  gets the address, empty where none was found in kNameServiceLimit
-void look_up_address(EventLoop& loop, std::optional<ChildQuestion>& question, const std::function<std::string()>& ask,
+void look_up_address(EventLoop& loop, std::optional<ChildQuery>& question, const std::function<std::string()>& ask,
                      std::function<void(const std::string& address)> told);
 
 /// A host name's first numeric address, IPv4 before IPv6; a numeric one as it is; empty when it cannot be resolved now.

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/ask_in_child.h"
+#include "base/child_query.h"
 #include "process/fork_child.h"
 #include "runtime/launch/process_start.h"
 
@@ -66,7 +66,7 @@ ForkFacts fork_facts() {
   facts.new_threads = threads_since_start();
   if (!why_not_fork(facts).empty()) return facts;  // the question would be asked in a fork
   constexpr Duration kPatience(60'000);
-  facts.backward_works = ask_in_child(try_backward, kPatience).text == "yes";
+  facts.backward_works = query_in_child(try_backward, kPatience).text == "yes";
   return facts;
 }
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/ask_in_child.h"
+#include "base/child_query.h"
 #include "base/fd.h"
 
 namespace lrun::launcher {
@@ -16,7 +16,7 @@ namespace {
 
 TEST(MachineIdentity, IsTheSameForAllProcessesOfAMachine) {
   EXPECT_FALSE(machine_identity().empty());
-  EXPECT_EQ(ask_in_child([] { return machine_identity(); }, Duration(60'000)).text, machine_identity());
+  EXPECT_EQ(query_in_child([] { return machine_identity(); }, Duration(60'000)).text, machine_identity());
 }
 
 /// What a process says that is the first of a namespace; empty: none can be made.
@@ -32,7 +32,7 @@ std::string identity_in_container() {
 }
 
 TEST(MachineIdentity, IsAnotherInAContainerWithProcessesOfItsOwn) {
-  const ChildAnswer there = ask_in_child(identity_in_container, Duration(60'000));
+  const ChildAnswer there = query_in_child(identity_in_container, Duration(60'000));
   ASSERT_EQ(there.end, ChildAnswer::End::kAnswered);
   if (there.text.empty()) GTEST_SKIP() << "no namespace can be made";
   EXPECT_NE(there.text, machine_identity());
