@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 namespace lrun::inline core {
 
@@ -8,5 +9,10 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 using WallTime = std::chrono::system_clock::time_point;
 
 inline SteadyTime steady_now() { return std::chrono::steady_clock::now(); }
+
+/// A time of any clock as the number that goes into records and messages: nanoseconds since the clock's beginning.
+inline std::int64_t nanoseconds(auto time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
 
 }  // namespace lrun::inline core

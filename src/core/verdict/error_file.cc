@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "verdict/failure_record.h"
 
 namespace lrun::inline core {

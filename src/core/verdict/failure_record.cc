@@ -9,8 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/json_integer.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/signal_names.h"
 #include "process/exit_codes.h"
 

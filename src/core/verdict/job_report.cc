@@ -8,8 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/json_integer.h"
-#include "base/json_text.h"
+#include "base/json.h"
 
 namespace lrun::inline core {
 namespace {

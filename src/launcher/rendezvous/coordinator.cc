@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/nanoseconds.h"
+#include "base/clock.h"
 
 namespace lrun::launcher {
 namespace {

@@ -2,8 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_integer.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "rendezvous/join_record.h"
 #include "rendezvous/message.h"
 

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/nanoseconds.h"
+#include "base/clock.h"
 #include "store/connect.h"
 #include "store/host_address.h"
 

@@ -2,8 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_integer.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/numeric_address.h"
 
 namespace lrun::launcher {

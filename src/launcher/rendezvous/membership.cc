@@ -9,8 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/json_integer.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/numeric_address.h"
 #include "rendezvous/is_within.h"
 

@@ -6,8 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "base/json_integer.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/numeric_address.h"
 
 namespace lrun::launcher {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/nanoseconds.h"
+#include "base/clock.h"
 #include "rendezvous/handshake.h"
 #include "rendezvous/port_probe.h"
 #include "store/connect.h"

@@ -12,7 +12,7 @@
 
 #include "base/appended_file.h"
 #include "base/clock.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "report/result_json.h"
 
 namespace lrun::launcher {

@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-#include "base/json_integer.h"
+#include "base/json.h"
 #include "base/rank_list.h"
 #include "base/shortened.h"
 #include "logs/terminal_text.h"

@@ -4,7 +4,7 @@
 #include <csignal>
 #include <utility>
 
-#include "base/nanoseconds.h"
+#include "base/clock.h"
 #include "base/signal_names.h"
 #include "rendezvous/admission.h"
 #include "report/verdict_text.h"

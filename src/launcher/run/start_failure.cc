@@ -8,8 +8,8 @@
 #include <exception>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/event_loop.h"
-#include "base/nanoseconds.h"
 #include "base/shortened.h"
 #include "rendezvous/job.h"
 #include "run/join_job.h"

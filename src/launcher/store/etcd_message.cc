@@ -2,8 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_integer.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/whole_number.h"
 #include "store/base64.h"
 

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/nanoseconds.h"
+#include "base/clock.h"
 #include "base/small_file.h"
 #include "verdict/machine_evidence.h"
 

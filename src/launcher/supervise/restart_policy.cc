@@ -7,8 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "base/json_integer.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/without_numbers.h"
 
 namespace lrun::launcher {

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <system_error>
 
-#include "base/nanoseconds.h"
+#include "base/clock.h"
 #include "base/own_signals.h"
 #include "process/descendants.h"
 #include "verdict/machine_evidence.h"

@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "base/clock.h"
-#include "base/nanoseconds.h"
 #include "base/replaced_file.h"
 #include "report/result_json.h"
 #include "support/full_disk.h"
