@@ -1,6 +1,6 @@
 # Every package the project uses, in one place, with its reason.
 find_package(Threads REQUIRED)
-find_package(Boost 1.81 REQUIRED)         # Asio: the event loop. Headers only; no Boost header in ours.
+find_package(Boost 1.81 REQUIRED)         # Asio: the event loop; Process: helper programs; Beast: HTTP. Headers only, none of them in ours.
 find_package(fmt REQUIRED)                # text formatting
 find_package(spdlog REQUIRED)             # lrun's own log behind -v
 find_package(CLI11 REQUIRED)              # parser core of the command line

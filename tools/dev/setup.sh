@@ -3,10 +3,10 @@
 
 # Bookworm's default Boost and clang runtime have other names than later releases'.
 if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
-  boost_packages=(libboost1.81-dev libboost-filesystem1.81-dev)
+  boost_packages=(libboost1.81-dev)
   clang_runtime=libclang-rt-14-dev
 else
-  boost_packages=(libboost-dev libboost-filesystem-dev)
+  boost_packages=(libboost-dev)
   clang_runtime=libclang-rt-dev
 fi
 build_packages=(g++ cmake ninja-build ccache pkg-config "${boost_packages[@]}" libcli11-dev libspdlog-dev libfmt-dev

@@ -74,14 +74,7 @@ bool place_standard_streams(const SpawnRequest& request) {
          place_descriptor(err, 2);
 }
 
-/// exec resets handlers but keeps what is ignored, and lrun ignores these two for itself.
-void reset_ignored_signals(const SpawnDefaults& defaults) {
-  if (!defaults.pipe_signal_ignored) ::signal(SIGPIPE, SIG_DFL);
-  if (!defaults.file_size_signal_ignored) ::signal(SIGXFSZ, SIG_DFL);
-}
-
-bool set_limits(const SpawnRequest& request, const SpawnDefaults& defaults) {
-  ::setrlimit(RLIMIT_NOFILE, &defaults.file_limit);
+bool set_limits(const SpawnRequest& request) {
   for (const ProcessLimit& limit : request.limits) {
     if (::setrlimit(static_cast<__rlimit_resource_t>(limit.resource), &limit.value) != 0) return false;
   }
@@ -107,9 +100,9 @@ LRUN_NO_SANITIZE int child_main(void* argument) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::setsid();
   if (::getppid() != task->parent) ::_exit(127);  // the launcher died before the death signal was armed
-  reset_ignored_signals(*task->defaults);
+  task->defaults->restore();
   if (place_standard_streams(*task->request) && take_terminal(*task->request) && enter_folder(task->request->folder) &&
-      set_limits(*task->request, *task->defaults)) {
+      set_limits(*task->request)) {
     // What lrun itself inherited without CLOEXEC is not the workers' either. Since Linux 5.11; before, it stays open.
     ::syscall(SYS_close_range, kFirstFreeDescriptor, ~0U, CLOSE_RANGE_CLOEXEC);
     if (task->request->extra >= 0) place_descriptor(task->request->extra, kExtraDescriptor);
@@ -169,6 +162,13 @@ SpawnDefaults SpawnDefaults::of_this_process() {
   defaults.use_pidfds = no_pidfds == nullptr || std::string_view(no_pidfds) != "1";
   defaults.file_size_signal_ignored = is_ignored(SIGXFSZ);
   return defaults;
+}
+
+void SpawnDefaults::restore() const {
+  ::setrlimit(RLIMIT_NOFILE, &file_limit);
+  // exec resets handlers but keeps what is ignored, and lrun ignores these two for itself.
+  if (!pipe_signal_ignored) ::signal(SIGPIPE, SIG_DFL);
+  if (!file_size_signal_ignored) ::signal(SIGXFSZ, SIG_DFL);
 }
 
 SpawnResult spawn(const SpawnRequest& request, const SpawnDefaults& defaults) {

@@ -26,6 +26,8 @@ struct SpawnDefaults {
 
   /// Taken from this process before it changes anything.
   static SpawnDefaults of_this_process();
+  /// Sets limit and signals of the calling process, a child that is about to execute its program. Async-signal-safe.
+  void restore() const;
 };
 
 /// One child to start. Pointers must stay valid during the call; `argv` and `envp` end with nullptr.

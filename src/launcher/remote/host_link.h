@@ -9,7 +9,7 @@
 #include "base/event_loop.h"
 #include "base/fd.h"
 #include "process/exit_status.h"
-#include "process/pidfd.h"
+#include "process/helper_program.h"
 #include "process/spawn.h"
 #include "remote/node_frames.h"
 #include "store/send_buffer.h"
@@ -35,7 +35,6 @@ class HostLink {
   /// \throws std::system_error  there is no such program, or no process.
   HostLink(EventLoop& loop, const std::vector<std::string>& command, const SpawnDefaults& defaults,
            std::string_view first, Events events);
-  ~HostLink();
   HostLink(const HostLink&) = delete;
   HostLink& operator=(const HostLink&) = delete;
 
@@ -43,7 +42,7 @@ class HostLink {
   /// Whole frames.
   void send_bytes(std::string_view frames);
   /// Stops reading, or goes on: for a console that takes no more.
-  void pause(bool paused);
+  void pause(bool paused) { program_.pause_output(paused); }
   /// The launcher behind it is to end, and what it says is still told.
   void end_input();
   /// Nothing is told any more; the child and, behind it, its host are told to end.
@@ -53,35 +52,21 @@ class HostLink {
   [[nodiscard]] bool greeted() const { return reader_.greeted(); }
 
  private:
-  void start(const std::vector<std::string>& command, const SpawnDefaults& defaults);
   void flush();
-  void read_output();
-  void take(std::string_view bytes);
+  void read_output(std::string_view bytes);
   void give_frames();
-  void read_errors();
-  void keep_words(std::string_view bytes);
-  void look_at_child();
-  void drain();
-  void finish_when_all_is_read();
+  void keep_last(std::string_view bytes);
+  void ended(const ExitStatus& status);
 
   EventLoop& loop_;
   Events events_;
   NodeFrameReader reader_{kNodeGreeting};
-  std::optional<PidFd> child_;
-  std::optional<ExitStatus> status_;
-  std::string_view first_;  ///< what of it is not sent yet
+  std::string_view first_;  ///< the part of it that is not sent yet
   SendBuffer unsent_;
-  std::string words_;  ///< the last lines of stderr and, before the greeting, of stdout
+  std::string last_output_;  ///< the last lines of stderr and, before the handshake, of stdout
+  HelperProgram program_;
   Fd input_;
-  Fd output_;
-  Fd error_output_;
-  bool paused_ = false;
   EventLoop::Watch writable_;
-  EventLoop::Watch readable_;
-  EventLoop::Watch errors_readable_;
-  EventLoop::Watch exit_;
-  EventLoop::Timer again_;
-  EventLoop::Timer drain_;
 };
 
 }  // namespace lrun::launcher
