@@ -59,7 +59,7 @@ def markdown_of(rows):
     return "\n".join(lines) + "\n"
 
 
-# The picture: how many times the limit each needs. Who needs far more is told in words.
+# The picture: how many times the limit each needs. One that needs far more is named beside it.
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 380, 64, 150, 64, 52
 FAR = 8  # times the limit
 COLORS = {"lrun": BLUE, "hydra4": ORANGE}

@@ -9,7 +9,7 @@
 
 namespace lrun::bench {
 
-/// What a rank has measured, by name.
+/// The measurements of a rank, by name.
 using Figures = std::map<std::string, double>;
 
 /// A rank of a benchmark whose programs take turns, so that whatever else the machine does falls on all of them alike:

@@ -29,7 +29,7 @@ if(LRUN_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()
 
-# What was asked for and is not there is an error; what was not asked for is left out.
+# A package that was asked for and is missing is an error; one that was not asked for is left out.
 set(LRUN_WITH_TLS FALSE)
 if(NOT LRUN_BUILD_TLS STREQUAL "OFF")
   find_package(OpenSSL 3.0 QUIET)         # TLS to etcd, in a library of its own: src/launcher/store/tls says why this one

@@ -1,4 +1,4 @@
-# What `cmake --install` gives: the program with man page and completions, and where it was built the library with
+# The files of `cmake --install`: the program with man page and completions, and where it was built the library with
 # headers and a CMake package (find_package(lrun), lrun::runtime).
 include(CMakePackageConfigHelpers)
 set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/lrun")

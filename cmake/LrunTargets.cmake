@@ -18,7 +18,7 @@ target_link_libraries(lrun_launcher
 add_executable(lrun)
 target_link_libraries(lrun PRIVATE lrun_launcher lrun_spdlog lrun_warnings)
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT LRUN_SANITIZE)
-  # What nothing refers to is left out: of libstdc++, whose functions have a section each, that is half a megabyte.
+  # Functions that nothing refers to are left out: of libstdc++, whose functions have a section each, half a megabyte.
   target_link_options(lrun PRIVATE -static-libstdc++ -static-libgcc LINKER:--gc-sections)
 endif()
 

@@ -7,7 +7,7 @@
 
 namespace fashion_mnist {
 
-/// What one epoch came to, over all ranks.
+/// The results of one epoch, over all ranks.
 struct EpochResult {
   std::int64_t epoch = 0;   ///< from 1
   double loss = 0;          ///< mean over the training images

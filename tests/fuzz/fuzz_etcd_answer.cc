@@ -1,4 +1,4 @@
-// Whatever answers in the place of an etcd is read or refused, and memory stays bounded.
+// An answer in the place of etcd's is read or refused, and memory stays bounded.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

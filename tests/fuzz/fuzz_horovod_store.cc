@@ -1,4 +1,4 @@
-// Whatever comes to Horovod's rendezvous is answered or refused, wherever it was cut, and memory stays bounded.
+// Every request to Horovod's rendezvous is answered or refused, wherever it was cut, and memory stays bounded.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

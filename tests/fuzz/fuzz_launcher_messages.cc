@@ -1,4 +1,4 @@
-// Whatever comes from another launcher is taken or refused; what is taken comes back as it was.
+// Every message of another launcher is read or refused; one that was read is written as it came.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

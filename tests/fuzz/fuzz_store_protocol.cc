@@ -63,13 +63,13 @@ std::size_t memory_of(const StoreRequest& request) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // The first byte says how many of the next choose the cuts, and whether the client greets.
+  // The first byte says how many of the next choose the cuts, and whether the client begins with a handshake.
   if (size == 0) return 0;
   const std::size_t cuts_size = std::min<std::size_t>(data[0] & 0x0FU, size - 1);
-  const bool greets = (data[0] & 0x80U) == 0;
+  const bool has_handshake = (data[0] & 0x80U) == 0;
   const std::string_view cuts(reinterpret_cast<const char*>(data) + 1, cuts_size);
   std::string bytes;
-  if (greets)
+  if (has_handshake)
     lrun::launcher::append_request(bytes, {lrun::launcher::StoreCommand::kValidate, {}, lrun::launcher::kStoreMagic});
   bytes.append(reinterpret_cast<const char*>(data) + 1 + cuts_size, size - 1 - cuts_size);
 

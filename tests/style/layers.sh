@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Who may include whom. usage: layers.sh [TREE]; prints file, line and the rule for every include that breaks one.
+# Includes follow the order of the modules. usage: layers.sh [TREE]; prints file, line and the rule for every include
+# that breaks one.
 #
 #   modules       the folders of a library: each includes itself and the modules to its left in the orders below
 #   lrun_core   src/core includes nothing else of ours, and no Boost in its headers
@@ -8,7 +9,7 @@
 #   LibTorch    and the public headers appear in the runtime only
 set -euo pipefail
 cd "${1:-.}"
-core="base process verdict stop"
+core="base wire process verdict stop"
 launcher="cluster plan store store/tls rendezvous remote logs supervise inspect report cli run multihost commands"
 parts="collectives/common collectives/bootstrap collectives/shm collectives/gloo collectives/hierarchical"
 runtime="$parts collectives cuda data ddp dp session checkpoint launch"

@@ -26,7 +26,7 @@ awk -v work="$work" '
   inside && !picture { print > (work "/" n ".block") }
   /[^ ]/ && !inside { mark = "" }' "$document"
 
-# What lies in the build folder is named from the source folder; everything else runs among the example programs.
+# A program in the build folder is named from the source folder; everything else runs among the example programs.
 run_block() {
   local command folder status
   while read -r command; do

@@ -48,7 +48,7 @@ doctor_system() {
   report ok "disk space" "$free GB free"
 }
 
-# What only makes more tests run is never an error.
+# A part that only makes more tests run is never an error.
 doctor_optional() {
   if shared lab > /dev/null; then report ok ../shared "lab, conformance, limit programs"; else
     report absent ../shared "check leaves out lab and conformance, bench leaves out the limits"

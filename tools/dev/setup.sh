@@ -11,7 +11,8 @@ else
 fi
 build_packages=(g++ cmake ninja-build ccache pkg-config "${boost_packages[@]}" libcli11-dev libspdlog-dev libfmt-dev
   nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libgloo-dev libssl-dev)
-test_packages=(libgtest-dev libgmock-dev python3 openssl dataset-fashion-mnist mandoc bash-completion zsh fish)
+test_packages=(libgtest-dev libgmock-dev python3 openssl dataset-fashion-mnist mandoc universal-ctags bash-completion zsh
+  fish)
 check_packages=(clang clang-format clang-tidy "$clang_runtime" shellcheck python3-venv)
 libtorch_wheels=(torch==2.11.0 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 

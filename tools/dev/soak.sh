@@ -112,7 +112,7 @@ soak_elastic() {
     build/dev/lrun build/dev/tests/faults/elastic_worker build/dev/tests/cluster/libshifted_clock.so chance
 }
 
-# lrun below valgrind, which knows no pidfds. Whatever it finds is in a file of its own and fails the part.
+# lrun below valgrind, which knows no pidfds. Its findings are in a file a process, and fail the part.
 soak_valgrind() {
   local count=${1:-200} seed=${2:-$(date +%s)} found
   local logs=$root/build/valgrind
