@@ -121,8 +121,8 @@ TEST_F(Hosts, ThatCannotBeUsedAreOneTableBeforeAnythingStarts) {
   EXPECT_TRUE(contains(closed.err(), "  | closed  This account is currently not available.\n")) << closed.err();
   LrunProcess bare({"-H", "a:1,bare:1", "true"}, options());
   EXPECT_EQ(bare.wait().code, 125);
-  EXPECT_TRUE(contains(bare.err(), "  | bare  '")) << bare.err();
-  EXPECT_TRUE(contains(bare.err(), "' is not there\n")) << bare.err();
+  EXPECT_TRUE(contains(bare.err(), "  | bare  no '")) << bare.err();
+  EXPECT_TRUE(contains(bare.err(), "' on that host\n")) << bare.err();
 }
 
 TEST_F(Hosts, AreStoppedBySignalsWithTheirGrace) {

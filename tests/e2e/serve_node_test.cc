@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "lrun_version.h"
 #include "process/fork_child.h"
-#include "remote/node_frames.h"
+#include "remote/frames.h"
 #include "remote/ssh.h"
 #include "support/lrun_process.h"
 #include "support/temporary_folder.h"
@@ -67,8 +67,8 @@ class Node {
 
   /// All that were read.
   [[nodiscard]] std::vector<NodeFrame> frames() const {
-    NodeFrameReader reader(kNodeGreeting);
-    reader.take(lrun_.out());
+    NodeFrameReader reader(kNodeHandshake);
+    reader.feed(lrun_.out());
     std::vector<NodeFrame> frames;
     while (std::optional<NodeFrame> frame = reader.next()) frames.push_back(std::move(*frame));
     return frames;
@@ -139,7 +139,7 @@ TEST(ServeNode, RunsOnWhileTheHeadIsPausedAndCountsAgainAfterwards) {
     const auto has_ended = [pid = node.process().pid()] { return process_state(pid) == 'Z'; };
     (void)eventually([&] { return has_ended() || std::filesystem::exists(started); });
     if (eventually(has_ended, 2 * most_silence)) return "a head that was suspended was taken for gone";
-    node.send(Kind::kAlive, "");
+    node.send(Kind::kHeartbeat, "");
     return node.process().wait().code != 0 ? "" : "it does not count again: " + node.process().err();
   });
 }

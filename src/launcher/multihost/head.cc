@@ -13,7 +13,7 @@
 #include "base/split.h"
 #include "base/whole_number.h"
 #include "process/exit_codes.h"
-#include "remote/same_machine.h"
+#include "remote/reached_hosts.h"
 #include "remote/ssh.h"
 #include "report/head_channel.h"
 #include "run/end_facts.h"
@@ -81,15 +81,15 @@ Head::End Head::run() {
 /// Each host has its own time, which begins anew whenever something moves towards it.
 void Head::wait_for_answers() {
   const SteadyTime now = steady_now();
-  links_->connect_unheard_from_here(now - options_.detour_limit);
+  links_->connect_silent_from_here(now - options_.detour_limit);
   SteadyTime next = SteadyTime::max();
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     Host& host = hosts_[i];
     if (host.ready || !host.problem.empty()) continue;
     for (const Duration limit : {options_.detour_limit, options_.answer_limit}) {
-      if (links_->last_move(i) + limit > now) next = std::min(next, links_->last_move(i) + limit);
+      if (links_->last_progress(i) + limit > now) next = std::min(next, links_->last_progress(i) + limit);
     }
-    if (links_->last_move(i) + options_.answer_limit > now) continue;
+    if (links_->last_progress(i) + options_.answer_limit > now) continue;
     host.problem = fmt::format("no answer in {}", format_duration(options_.answer_limit));
   }
   const auto left = std::chrono::ceil<Duration>(next - now);
@@ -163,7 +163,7 @@ void Head::links_ended(std::vector<std::size_t> indexes, const ExitStatus& statu
     Host& host = hosts_[index];
     host.hang_up.cancel();
     if (started_ || !host.problem.empty()) continue;
-    const std::string why = failure_in_words(status.shell_code(), last_line, host.start.program);
+    const std::string why = ssh_failure_text(status.shell_code(), last_line, host.start.program);
     host.problem = host.ready ? "the connection ended: " + why : why;
   }
   if (!started_) return start_when_all_answered();
@@ -215,7 +215,7 @@ std::string Head::meeting_for(std::size_t index, const std::vector<ReachedHost>&
   if (!options_.master_addr.empty()) return options_.master_addr;
   ReachedHost host = hosts[index];
   host.ready.head_address = hosts[links_->first_on_the_way(index)].ready.head_address;
-  return meeting_address(hosts.front(), host);
+  return rendezvous_address(hosts.front(), host);
 }
 
 void Head::begin() {
@@ -302,13 +302,13 @@ void Head::hold_back_when_full() {
 
 /// A machine that loses its power or network ends no connection: hosts elsewhere know of us by what we send.
 void Head::say_that_we_live() {
-  if (!links_->tell_elsewhere(Kind::kAlive)) return;
-  alive_ = loop_.after(kAliveInterval, [this] { say_that_we_live(); });
+  if (!links_->send_elsewhere(Kind::kHeartbeat)) return;
+  alive_ = loop_.after(kHeartbeatInterval, [this] { say_that_we_live(); });
 }
 
 /// Ctrl-Z is for us alone, and may last for days: the workers run on.
 void Head::suspend() {
-  (void)links_->tell_elsewhere(Kind::kPaused);
+  (void)links_->send_elsewhere(Kind::kPaused);
   sigset_t only;
   ::sigemptyset(&only);
   ::sigaddset(&only, SIGTSTP);

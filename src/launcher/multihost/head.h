@@ -17,8 +17,8 @@
 #include "process/spawn.h"
 #include "remote/host_links.h"
 #include "remote/host_ways.h"
-#include "remote/meeting_address.h"
-#include "remote/node_frames.h"
+#include "remote/reached_hosts.h"
+#include "remote/frames.h"
 #include "report/hosts_text.h"
 #include "supervise/signal_source.h"
 

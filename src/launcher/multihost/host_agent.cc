@@ -25,7 +25,7 @@
 #include "process/exit_codes.h"
 #include "process/fork_child.h"
 #include "process/pidfd.h"
-#include "remote/node_frames.h"
+#include "remote/frames.h"
 #include "store/listening_socket.h"
 #include "store/send_buffer.h"
 
@@ -58,7 +58,7 @@ class NodeServer {
     block_child_signal();
     become_subreaper();
     set_nonblocking_for_us();
-    out_.tail() = kNodeGreeting;
+    out_.tail() = kNodeHandshake;
     input_ = loop_.on_readable(STDIN_FILENO, [this] { read_input(); });
     silence_ = loop_.after(kMostSilence, [this] { head_is_gone(); });
     flush();
@@ -96,7 +96,7 @@ class NodeServer {
     const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (count <= 0) return head_is_gone();
-    frames_.take({bytes, static_cast<std::size_t>(count)});
+    frames_.feed({bytes, static_cast<std::size_t>(count)});
     while (std::optional<NodeFrame> frame = frames_.next()) {
       take(*frame);
       count_silence(*frame);
@@ -254,7 +254,7 @@ class NodeServer {
     char bytes[kReadBytes];
     const ssize_t count = read_from(words_stream_, bytes);
     if (count <= 0) return;
-    words_.take({bytes, static_cast<std::size_t>(count)});
+    words_.feed({bytes, static_cast<std::size_t>(count)});
     while (const std::optional<NodeFrame> frame = words_.next()) send(frame->kind, frame->payload);
   }
 

@@ -12,8 +12,8 @@
 #include "base/event_loop.h"
 #include "base/fd.h"
 #include "process/spawn.h"
+#include "remote/frames.h"
 #include "remote/host_relay.h"
-#include "remote/node_frames.h"
 #include "store/send_buffer.h"
 
 namespace lrun::launcher {
@@ -34,7 +34,7 @@ class RelayServer {
   int run() {
     ::signal(SIGPIPE, SIG_IGN);
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO}) set_nonblocking(fd);
-    out_.tail() = kNodeGreeting;
+    out_.tail() = kNodeHandshake;
     input_ = loop_.on_readable(STDIN_FILENO, [this] { read_input(); });
     count_silence();
     flush();
@@ -48,11 +48,11 @@ class RelayServer {
     const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (count <= 0) return head_is_gone();
-    frames_.take({bytes, static_cast<std::size_t>(count)});
+    frames_.feed({bytes, static_cast<std::size_t>(count)});
     while (const std::optional<NodeFrame> frame = frames_.next()) {
       count_silence();
       if (frame->kind == Kind::kPaused) silence_.cancel();
-      relay_.take(*frame);
+      relay_.handle(*frame);
     }
     if (frames_.broken()) head_is_gone();
   }

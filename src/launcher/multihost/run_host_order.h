@@ -1,6 +1,6 @@
 #pragma once
 
-#include "remote/node_frames.h"
+#include "remote/frames.h"
 #include "report/head_channel.h"
 
 namespace lrun::launcher {

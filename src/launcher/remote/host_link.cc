@@ -1,3 +1,5 @@
+// In: the command of ssh, or of lrun on this host, and frames for the lrun that it starts. Out: its frames, and its
+// end. Called by HostLinks in the head, and by HostRelay on a host that others are behind.
 #include "remote/host_link.h"
 
 #include <unistd.h>
@@ -36,7 +38,7 @@ std::string last_line_of(const std::string& text) {
   return last;
 }
 
-/// Takes away what was written. False when nobody reads it.
+/// Writes what `fd` takes, and cuts that off `bytes`. \return false when the other end is closed.
 bool write_from(std::string_view& bytes, int fd) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(fd, bytes.data(), bytes.size());
@@ -78,7 +80,7 @@ void HostLink::flush() {
   if (!input_) return;
   const std::size_t before = first_.size();
   const bool is_read = write_from(first_, input_.get()) && (!first_.empty() || unsent_.write_to(input_.get()));
-  if (first_.size() < before && events_.moved) events_.moved();
+  if (first_.size() < before && events_.progress) events_.progress();
   if (is_read && !(first_.empty() && unsent_.empty())) {
     if (!writable_.armed()) writable_ = loop_.on_writable(input_.get(), [this] { flush(); });
     return;
@@ -99,10 +101,10 @@ void HostLink::close() {
 
 /// The output of a login says nothing about an end that comes after the handshake.
 void HostLink::read_output(std::string_view bytes) {
-  const bool had_greeted = reader_.greeted();
-  reader_.take(bytes);
-  if (!reader_.greeted()) return keep_last(bytes);
-  if (!had_greeted) {
+  const bool had_handshake = reader_.has_handshake();
+  reader_.feed(bytes);
+  if (!reader_.has_handshake()) return keep_last(bytes);
+  if (!had_handshake) {
     program_.read_errors_now();  // what the login printed and waits in the other pipe
     last_output_.clear();
   }

@@ -11,7 +11,7 @@
 #include "process/exit_status.h"
 #include "process/helper_program.h"
 #include "process/spawn.h"
-#include "remote/node_frames.h"
+#include "remote/frames.h"
 #include "store/send_buffer.h"
 
 namespace lrun::launcher {
@@ -23,10 +23,10 @@ class HostLink {
  public:
   struct Events {
     std::function<void(NodeFrame frame)> frame;
-    /// It has taken some of the bytes that go first. What a login prints says nothing of when it answers.
-    std::function<void()> moved;
-    /// The child has ended and all that it wrote was told. `last_line`: of its stderr since its host has answered; of
-    /// one that has not, of all that it printed, as a login that is refused does.
+    /// It has taken some of the bytes that go first. The output of a login is no progress.
+    std::function<void()> progress;
+    /// The child has ended, and all its frames were reported. `last_line`: of its stderr since its host has answered;
+    /// of one that has not answered, of all that it printed, as a login that is refused does. May destroy this object.
     std::function<void(const ExitStatus& status, const std::string& last_line)> ended;
   };
 
@@ -41,15 +41,15 @@ class HostLink {
   void send(NodeFrame::Kind kind, std::string_view payload);
   /// Whole frames.
   void send_bytes(std::string_view frames);
-  /// Stops reading, or goes on: for a console that takes no more.
+  /// Stops reading, or goes on: for a console that is full.
   void pause(bool paused) { program_.pause_output(paused); }
-  /// The launcher behind it is to end, and what it says is still told.
+  /// Closes its input, which ends the launcher behind it. Its frames are still reported.
   void end_input();
-  /// Nothing is told any more; the child and, behind it, its host are told to end.
+  /// Closes its input, which ends the child and the launcher behind it. Nothing is reported any more.
   void close();
 
-  /// The host's lrun has answered.
-  [[nodiscard]] bool greeted() const { return reader_.greeted(); }
+  /// The handshake of the host's lrun has come.
+  [[nodiscard]] bool has_answered() const { return reader_.has_handshake(); }
 
  private:
   void flush();
@@ -60,7 +60,7 @@ class HostLink {
 
   EventLoop& loop_;
   Events events_;
-  NodeFrameReader reader_{kNodeGreeting};
+  NodeFrameReader reader_{kNodeHandshake};
   std::string_view first_;  ///< the part of it that is not sent yet
   SendBuffer unsent_;
   std::string last_output_;  ///< the last lines of stderr and, before the handshake, of stdout

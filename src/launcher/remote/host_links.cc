@@ -1,3 +1,5 @@
+// In: the hosts and the ways to them, and frames for their launchers. Out: frames of each host, and the ends of their
+// connections, however many relays are between. Called by the head alone.
 #include "remote/host_links.h"
 
 #include <algorithm>
@@ -6,19 +8,19 @@
 #include <utility>
 
 #include "base/whole_number.h"
+#include "remote/frames.h"
 #include "remote/host_ways.h"
-#include "remote/relay_frames.h"
 
 namespace lrun::launcher {
 namespace {
 
 using Kind = NodeFrame::Kind;
 
-constexpr ExitStatus kEndOfSsh{ExitStatus::Kind::kExited, 255};  // it did not get there
+constexpr ExitStatus kEndOfSsh{ExitStatus::Kind::kExited, 255};  // it did not reach the host
 
 std::optional<NodeFrame> whole_frame(std::string_view bytes) {
   NodeFrameReader reader;
-  reader.take(bytes);
+  reader.feed(bytes);
   return reader.next();
 }
 
@@ -64,7 +66,7 @@ bool HostLinks::open(int number, const std::vector<std::string>& command, std::s
     auto own = std::make_unique<HostLink>(
         loop_, command, options_.defaults, here ? std::string_view() : std::string_view(options_.first_bytes),
         HostLink::Events{.frame = [this, number](const NodeFrame& frame) { received(number, frame); },
-                         .moved = [this, number] { link(number).moved = steady_now(); },
+                         .progress = [this, number] { link(number).moved = steady_now(); },
                          .ended = [this, number](const ExitStatus& status,
                                                  const std::string& last_line) { ended(number, status, last_line); }});
     own->pause(paused_);
@@ -80,7 +82,7 @@ bool HostLinks::open(int number, const std::vector<std::string>& command, std::s
   }
 }
 
-/// Its relay is there, or will be: what it is told meanwhile waits for it.
+/// The relay is there, or will be: frames for it wait meanwhile.
 void HostLinks::connect_behind(std::size_t host) {
   const int relay = relay_of(host);
   connect_through(relay, host, {});
@@ -120,16 +122,16 @@ void HostLinks::send_to(int number, Kind kind, std::string_view payload) {
   send_to(to.through, Kind::kToHost, frame_of_host(number, kind, payload));
 }
 
-/// Who is farther is told first: a relay counts what it passes on.
-bool HostLinks::tell_elsewhere(Kind kind) {
-  bool is_anybody = false;
+/// The farthest host comes first, because a relay takes a frame that it passes on for a heartbeat of its own.
+bool HostLinks::send_elsewhere(Kind kind) {
+  bool is_any = false;
   for (int number = static_cast<int>(links_.size()) - 1; number >= 0; --number) {
     if (is_relay(number) || hosts_[host_of(number)].here) continue;
-    is_anybody = is_anybody || link(number).open;
+    is_any = is_any || link(number).open;
     send_to(number, kind, "");
   }
   for (int number = static_cast<int>(links_.size()) - 1; is_relay(number); --number) send_to(number, kind, "");
-  return is_anybody;
+  return is_any;
 }
 
 void HostLinks::received(int number, const NodeFrame& frame) {
@@ -139,7 +141,7 @@ void HostLinks::received(int number, const NodeFrame& frame) {
     const std::optional<HostFrame> of_host = decode_host_frame(frame.payload);
     if (!of_host || !goes_through(of_host->number, number)) return;
     if (const std::optional<NodeFrame> inner = whole_frame(of_host->bytes)) received(of_host->number, *inner);
-  } else if (frame.kind == Kind::kHostMoves) {
+  } else if (frame.kind == Kind::kHostProgress) {
     const int moved = whole_number<int>(frame.payload).value_or(-1);
     if (goes_through(moved, number)) link(moved).moved = steady_now();
   } else if (frame.kind == Kind::kHostEnded) {
@@ -161,7 +163,7 @@ void HostLinks::ended(int number, const ExitStatus& status, const std::string& l
   if (!hosts.empty()) events_.ended(hosts, status, last_line);
 }
 
-/// \param ended  gets the hosts of which this tells; the others are connected to from here.
+/// \param ended  gets the hosts whose end is final; the others are connected to from here.
 void HostLinks::end(int number, const ExitStatus& status, std::vector<std::size_t>& ended) {
   Link& lost = link(number);
   if (!std::exchange(lost.open, false)) return;
@@ -176,29 +178,30 @@ void HostLinks::end(int number, const ExitStatus& status, std::vector<std::size_
   }
 }
 
-/// What ends instead of a relay may be a lrun that knows none: as a launcher it says which one it is.
+/// Whether a second connection from here would tell nothing new. An lrun of another version may know no relay: as a
+/// launcher it can say which version it is, so that one is tried again.
 bool HostLinks::was_tried_from_here(int number, const ExitStatus& status) const {
   const int through = links_[static_cast<std::size_t>(number)].through;
   if (through == kHeadItself) return true;
   const Link& relay = links_[static_cast<std::size_t>(through)];
   if (host_of(through) != host_of(number) || relay.through != kHeadItself) return false;
-  return status == kEndOfSsh || (relay.own && relay.own->greeted());
+  return status == kEndOfSsh || (relay.own && relay.own->has_answered());
 }
 
-void HostLinks::connect_unheard_from_here(SteadyTime since) {
+void HostLinks::connect_silent_from_here(SteadyTime since) {
   for (int number = static_cast<int>(links_.size()) - 1; number >= 0; --number) {
     const Link& waiting = link(number);
     if (!waiting.open || waiting.heard || waiting.through == kHeadItself) continue;
     if (link(waiting.through).through == kHeadItself && host_of(waiting.through) == host_of(number)) continue;
-    if (last_move_of(number) > since) continue;
-    hang_up(number);
+    if (last_progress_of(number) > since) continue;
+    close_link(number);
     if (!is_relay(number)) connect_launcher_from_here(host_of(number));
   }
 }
 
-SteadyTime HostLinks::last_move_of(int number) const {
+SteadyTime HostLinks::last_progress_of(int number) const {
   const Link& moved = links_[static_cast<std::size_t>(number)];
-  return moved.through == kHeadItself ? moved.moved : std::max(moved.moved, last_move_of(moved.through));
+  return moved.through == kHeadItself ? moved.moved : std::max(moved.moved, last_progress_of(moved.through));
 }
 
 void HostLinks::pause(bool paused) {
@@ -208,13 +211,13 @@ void HostLinks::pause(bool paused) {
   }
 }
 
-void HostLinks::close(std::size_t host) { hang_up(static_cast<int>(host)); }
+void HostLinks::close(std::size_t host) { close_link(static_cast<int>(host)); }
 
-void HostLinks::hang_up(int number) {
+void HostLinks::close_link(int number) {
   Link& closed = link(number);
   if (!std::exchange(closed.open, false)) return;
   if (closed.through == kHeadItself) return closed.own->close();
-  send_to(closed.through, Kind::kHangUpHost, std::to_string(number));
+  send_to(closed.through, Kind::kCloseHost, std::to_string(number));
 }
 
 std::size_t HostLinks::first_on_the_way(std::size_t host) const {

@@ -11,15 +11,15 @@
 #include "base/event_loop.h"
 #include "process/exit_status.h"
 #include "process/spawn.h"
+#include "remote/frames.h"
 #include "remote/host_link.h"
-#include "remote/node_frames.h"
 
 namespace lrun::launcher {
 
 /// The head's connections to the launchers of all hosts: a child process of its own for each, or by way of another
 /// host, where a relay makes the connection (host_ways.h). A host that did not answer by way of another is tried again
-/// from here, so that what is told of it is what the head itself sees, and so that hosts need not reach each other.
-/// Never blocks. One thread.
+/// from here: so a reason is always one that the head itself saw, and hosts need not reach each other. Never blocks.
+/// One thread.
 class HostLinks {
  public:
   struct Host {
@@ -37,11 +37,11 @@ class HostLinks {
     /// The first frame of every host: its order.
     std::function<std::string(std::size_t host)> order;
     std::function<void(std::size_t host, const NodeFrame& frame)> frame;
-    /// The connections to these have ended, and all that came over them was told: to one, or at the same time to all
-    /// that were reached by way of it. `last_line`: that the command has printed.
+    /// The connections to these have ended, and all their frames were reported: to one, or at the same time to all that
+    /// were reached by way of it. `last_line`: that the command has printed.
     std::function<void(const std::vector<std::size_t>& hosts, const ExitStatus& status, const std::string& last_line)>
         ended;
-    /// There is no connection, because this machine cannot make one.
+    /// This machine cannot start the command that connects.
     std::function<void(std::size_t host, const std::string& why)> failed;
   };
 
@@ -50,17 +50,17 @@ class HostLinks {
   HostLinks& operator=(const HostLinks&) = delete;
 
   void connect();
-  /// Hosts that were to answer by way of others, and have not said anything so far, are connected to from here instead
-  /// where nothing has moved on the way since then: somebody there may hang, and its connection does not end then.
-  void connect_unheard_from_here(SteadyTime since);
-  /// When something last moved on the way to this host: a connection was begun, or a copy of lrun.
-  [[nodiscard]] SteadyTime last_move(std::size_t host) const { return last_move_of(static_cast<int>(host)); }
+  /// Connects from here to silent hosts that are behind others, where nothing has moved on the way since then. A host
+  /// on the way may hang, which does not end its connection.
+  void connect_silent_from_here(SteadyTime since);
+  /// When something last moved on the way to this host: a connection was begun, or a copy of lrun went on.
+  [[nodiscard]] SteadyTime last_progress(std::size_t host) const { return last_progress_of(static_cast<int>(host)); }
   void send(std::size_t host, NodeFrame::Kind kind, std::string_view payload);
-  /// To all that are elsewhere, relays as well. \return false: nobody is.
-  bool tell_elsewhere(NodeFrame::Kind kind);
-  /// Stops reading, or goes on: for a console that takes no more.
+  /// To all other machines, relays included. \return false: there are none.
+  bool send_elsewhere(NodeFrame::Kind kind);
+  /// Stops reading, or goes on: for a console that is full.
   void pause(bool paused);
-  /// Nothing is told of the host any more; it is told to end.
+  /// Ends the launcher of the host. Nothing is reported of it any more.
   void close(std::size_t host);
 
   /// The host that the head's own connection to this one goes to: itself, or the first on the way.
@@ -69,13 +69,13 @@ class HostLinks {
  private:
   static constexpr int kHeadItself = -1;
 
-  /// They have numbers: the connection to host i's launcher has i, that to a relay on it has hosts_.size() + i.
+  /// Numbered: the connection to host i's launcher is i, that to a relay on it hosts_.size() + i.
   struct Link {
     int through = kHeadItself;      ///< the relay's that it goes through
-    std::unique_ptr<HostLink> own;  ///< where it goes through none
+    std::unique_ptr<HostLink> own;  ///< where it goes through no relay
     bool open = false;
     bool heard = false;  ///< a frame has come
-    SteadyTime moved;    ///< when it was begun, or HostLink::Events::moved was last called
+    SteadyTime moved;    ///< when it was begun, or HostLink::Events::progress was last called
   };
 
   [[nodiscard]] bool is_relay(int number) const { return static_cast<std::size_t>(number) >= hosts_.size(); }
@@ -91,10 +91,10 @@ class HostLinks {
   void send_to(int number, NodeFrame::Kind kind, std::string_view payload);
   void received(int number, const NodeFrame& frame);
   [[nodiscard]] bool goes_through(int number, int relay) const;
-  void hang_up(int number);
+  void close_link(int number);
   void ended(int number, const ExitStatus& status, const std::string& last_line);
   void end(int number, const ExitStatus& status, std::vector<std::size_t>& ended);
-  [[nodiscard]] SteadyTime last_move_of(int number) const;
+  [[nodiscard]] SteadyTime last_progress_of(int number) const;
   [[nodiscard]] bool was_tried_from_here(int number, const ExitStatus& status) const;
 
   EventLoop& loop_;

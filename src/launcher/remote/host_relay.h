@@ -7,28 +7,27 @@
 
 #include "base/event_loop.h"
 #include "process/spawn.h"
+#include "remote/frames.h"
 #include "remote/host_link.h"
-#include "remote/node_frames.h"
-#include "remote/relay_frames.h"
 
 namespace lrun::launcher {
 
-/// The connections of a relay: of a lrun on some host that connects the head to further hosts, and to the launcher of
-/// its own one. It passes frames on and does not look into them. One thread.
+/// The connections of a relay: an lrun on a host that connects the head to further hosts, and to the launcher of its
+/// own one. It passes frames on and does not look into them. One thread.
 class HostRelay {
  public:
   /// A frame for the head.
-  using Tell = std::function<void(NodeFrame::Kind kind, const std::string& payload)>;
+  using Send = std::function<void(NodeFrame::Kind kind, const std::string& payload)>;
 
-  HostRelay(EventLoop& loop, const SpawnDefaults& defaults, Tell tell);
+  HostRelay(EventLoop& loop, const SpawnDefaults& defaults, Send send);
   HostRelay(const HostRelay&) = delete;
   HostRelay& operator=(const HostRelay&) = delete;
 
-  /// One of the frames to a relay; others mean nothing.
-  void take(const NodeFrame& frame);
-  /// Stops reading what hosts say, or goes on: for a head that takes no more.
+  /// Obeys one of the frames to a relay; other frames have no effect.
+  void handle(const NodeFrame& frame);
+  /// Stops reading from hosts, or goes on: for a head that is slow.
   void pause(bool paused);
-  /// All hosts see the end of their input, which is to them the head's.
+  /// Closes the inputs of all hosts: to them that is the end of the head.
   void end_inputs();
   [[nodiscard]] bool empty() const { return links_.empty(); }
 
@@ -36,14 +35,14 @@ class HostRelay {
   void start(const HostStart& start);
   void connect(const HostStart& start);
   void pass_on(int number, const NodeFrame& frame);
-  void hang_up(int number);
+  void close_link(int number);
 
   EventLoop& loop_;
   SpawnDefaults defaults_;
-  Tell tell_;
-  std::string own_program_;  ///< read once it is needed, and kept for as long as connections send it
+  Send send_;
+  std::string own_program_;  ///< its bytes, read when first needed and kept, as connections send from it
   std::map<int, std::unique_ptr<HostLink>> links_;
-  /// A connection that is told to end, until it is killed.
+  /// A connection whose input is closed. It is killed when the limit has passed.
   struct Closed {
     std::unique_ptr<HostLink> link;
     EventLoop::Timer limit;

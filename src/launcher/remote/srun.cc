@@ -15,8 +15,7 @@ std::vector<std::string> srun_command(const SrunStep& step, const std::vector<st
                                    "--disable-status",
                                    reads_input ? "--input=0" : "--input=none"};
   if (!step.gpus_per_node.empty()) command.push_back("--gpus-per-node=" + step.gpus_per_node);
-  // Else it ends with the first of its nodes, or, where the cluster has a WaitTime, so long after the first of its
-  // tasks.
+  // Otherwise srun ends with the first node, or, where the cluster has a WaitTime, that long after the first task.
   if (step.outlives_nodes) command.insert(command.end(), {"--no-kill", "--wait=0"});
   command.insert(command.end(), launcher.begin(), launcher.end());
   return command;

@@ -16,9 +16,9 @@ struct SrunStep {
 
 /// The command that starts `launcher`, a command line of lrun, as the one task of each of `step.nodes` nodes of the
 /// Slurm job that this process is in. The step shares what the job has with the script, a launcher may use all of its
-/// node's CPUs, and no launcher ends because another did: they tell each other. A Ctrl-C goes to the launchers, which
-/// stop the run; srun alone would tell of its tasks first, and kill them at a second one. \param reads_input  the first
-/// task gets this process's standard input; else nobody does.
+/// node's CPUs, and no launcher ends because another did: they notify each other. A Ctrl-C goes to the launchers, which
+/// stop the run; without --disable-status srun would print the state of its tasks first, and kill them at the second.
+/// \param reads_input  the first task gets this process's standard input; otherwise no task does.
 std::vector<std::string> srun_command(const SrunStep& step, const std::vector<std::string>& launcher, bool reads_input);
 
 }  // namespace lrun::launcher

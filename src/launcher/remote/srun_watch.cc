@@ -16,11 +16,11 @@
 namespace lrun::launcher {
 namespace {
 
-constexpr Duration kFirstPause(100);  // who listens there now may close every connection
+constexpr Duration kFirstPause(100);  // whatever listens there now may close every connection
 constexpr Duration kPause(1000);
-constexpr int kMostTries = 30;  // one a second: what lies between may be out of order for a while
+constexpr int kMostTries = 30;  // one a second: the network may be out of order for a while
 
-/// So that firewalls do not forget a connection on which nothing is ever said.
+/// So that firewalls do not forget a connection without traffic.
 void keep_alive(int fd) {
   constexpr int kSeconds = 60;
   const int on = 1;
@@ -61,14 +61,14 @@ void SrunWatch::connect() {
 
 void SrunWatch::connecting_ended() {
   const int error = connection_error(socket_.get());
-  reached_ = reached_ || error == 0 || error == ECONNRESET;  // that one is of a connection that there was
+  reached_ = reached_ || error == 0 || error == ECONNRESET;  // a reset proves that there was a connection
   if (error != 0) return not_connected(error);
   tries_ = 0;
   keep_alive(socket_.get());
   watch_ = loop_.on_readable(socket_.get(), [this] { connection_broke(); });
 }
 
-/// Not yet a proof: what lies between may have reset it.
+/// Not yet a proof: a device between the hosts may have reset it.
 void SrunWatch::connection_broke() {
   watch_.cancel();
   socket_.reset();

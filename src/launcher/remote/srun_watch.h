@@ -11,7 +11,7 @@
 
 namespace lrun::launcher {
 
-/// Tells the launchers of a step which port of its starter's they can watch.
+/// The variable that tells the launchers of a step which port of its starter they can watch.
 inline constexpr const char* kSrunPort = "LRUN_SRUN_PORT";
 
 /// Where srun, which lrun became, can be watched from the nodes of its step.
@@ -22,21 +22,21 @@ struct SrunPlace {
   bool operator==(const SrunPlace&) const = default;
 };
 
-/// What kSrunPort and Slurm's own variables say; empty: srun was not started by lrun, or it cannot be known.
+/// As kSrunPort and Slurm's own variables give it. Empty: lrun did not start srun, or the variables do not tell.
 std::optional<SrunPlace> srun_place(const Environment& environment);
 
-/// A listening socket that stays open until this process, and whatever it executes and forks, is gone: nobody accepts
-/// its connections, which the kernel makes and, then, breaks. So srun needs not know of it, and no death of it is too
-/// sudden. \throws std::system_error
+/// A listening socket that stays open until this process, and all that it executes and forks, is gone. The kernel makes
+/// connections to it, which are never accepted, and breaks them at that end. So srun need not know of it, and no death
+/// of srun is too sudden. \throws std::system_error
 Fd open_socket_for_srun();
 
-/// Notices that srun is gone. Slurm lets a step go on whose srun and srun's own helper process are killed at once, and
-/// nobody would hear of it any more.
+/// Notices that srun is gone. Where srun and its own helper process are killed at once, Slurm lets their step go on
+/// unattended.
 class SrunWatch {
  public:
-  /// \param gone  is called once, when the connection to `place` has broken and is then refused: nobody listens there
-  /// any more. Where srun was never reached (a firewall) or does not answer (a network that is cut), it is not: a step
-  /// must not end for that. `loop` must outlive this.
+  /// \param gone  called once, when the connection to `place` has broken and a new one is refused, which proves that
+  /// the socket is closed. Not called where srun was never reached (a firewall) or does not answer (a network that is
+  /// cut): a step must not end for that. `loop` must outlive this.
   SrunWatch(EventLoop& loop, SrunPlace place, std::function<void()> gone);
 
  private:

@@ -1,3 +1,5 @@
+// In: a host, the user's ssh, and the path or the size of lrun. Out: the command that starts lrun there. Called by the
+// head, before it connects.
 #include "remote/ssh.h"
 
 #include <fmt/format.h>
@@ -12,8 +14,7 @@
 namespace lrun::launcher {
 namespace {
 
-
-/// Of a host, of a login on it, or of a manager's job there.
+/// Variables of a host, of a login on it, or of a manager's job there.
 constexpr std::array<std::string_view, 33> kOwnNames{"HOME",
                                                      "USER",
                                                      "LOGNAME",
@@ -82,9 +83,9 @@ std::vector<std::string> ssh_command(const std::vector<std::string>& ssh, const 
 std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, const Host& host, std::size_t bytes,
                                           const char* word) {
   std::vector<std::string> command = ssh_to(ssh, host);
-  // dd takes exactly as much as it is told to, and leaves the rest to lrun. It ends well also when less came. A line
-  // for each piece says that the copy moves, which cannot be seen at this end of a network that is slower than it
-  // stores. One line: csh takes no other in quotes.
+  // dd reads exactly as much as it is told to, and leaves the rest to lrun. It succeeds also when less came, hence wc.
+  // A line for each piece reports progress, which this end cannot see where the network stores more than it sends.
+  // All is one line: csh allows no other in quotes.
   constexpr std::size_t kPiece = std::size_t{256} * 1024;
   const std::size_t pieces = (bytes - 1) / kPiece;
   const std::string script = fmt::format(
@@ -101,8 +102,8 @@ std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, c
   return command;
 }
 
-std::string failure_in_words(int exit_code, const std::string& last_line, const std::string& lrun) {
-  if (exit_code == kExitNotFound) return fmt::format("'{}' is not there", lrun);
+std::string ssh_failure_text(int exit_code, const std::string& last_line, const std::string& lrun) {
+  if (exit_code == kExitNotFound) return fmt::format("no '{}' on that host", lrun);
   if (exit_code == kExitNotExecutable) return fmt::format("'{}' cannot be executed there", lrun);
   if (!last_line.empty()) return last_line;
   return fmt::format("ssh ended with status {}", exit_code);

@@ -7,15 +7,15 @@
 
 namespace lrun::launcher {
 
-/// The word with which lrun is started as the launcher of a host. Nobody types it.
+/// The word with which the head starts lrun as the launcher of a host.
 inline constexpr const char* kNodeWord = "@node";
 
-/// The word with which lrun is started where further hosts are reached through it (multihost/relay_agent.h).
+/// The word with which it starts lrun where further hosts are reached through it (multihost/relay_agent.h).
 inline constexpr const char* kRelayWord = "@relay";
 
 /// The command that starts `lrun`, a path, with this word on `host`. It never asks for a password, gives up on a host
 /// that does not answer, and ends when a host has fallen silent. Nothing of the job is in it: others see command lines.
-/// \param ssh  the words of the user's ssh: 'ssh', '-p', '2222'; what they say goes before ours.
+/// \param ssh  the words of the user's ssh: 'ssh', '-p', '2222'; they go before ours.
 std::vector<std::string> ssh_command(const std::vector<std::string>& ssh, const Host& host, const std::string& lrun,
                                      const char* word);
 
@@ -25,7 +25,7 @@ std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, c
                                           const char* word);
 
 /// Why an ssh that ended with this status could not start lrun. \param last_line  that it has printed.
-std::string failure_in_words(int exit_code, const std::string& last_line, const std::string& lrun);
+std::string ssh_failure_text(int exit_code, const std::string& last_line, const std::string& lrun);
 
 /// The environment that a job's launchers get from where it was started: NAME=VALUE of all that is not a host's or a
 /// login's own (HOME, TMPDIR, DISPLAY, SSH_*, SLURM_*), and of what `wanted` names in any case.

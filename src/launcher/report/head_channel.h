@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "remote/node_frames.h"
+#include "remote/frames.h"
 #include "report/message_sink.h"
 
 namespace lrun::launcher {

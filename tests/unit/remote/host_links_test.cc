@@ -23,7 +23,7 @@ using Words = std::vector<std::string>;
 const Words kBegins{"sh", "-c", R"(printf '\000lrun-node/1\nB\000\000\000\000'; exec cat >/dev/null)"};
 const Words kRefuses{"sh", "-c", R"(printf '\000lrun-node/1\nf\003\000\000\000old'; exec cat >/dev/null)"};
 
-/// What a relay says when both launchers have said it.
+/// The frames of a relay when both launchers have begun.
 constexpr const char* kBothBegin = R"(printf '\000lrun-node/1\n'
 printf 'F\015\000\000\000\000\000\000\000\005\000\000\000B\000\000\000\000'
 printf 'F\015\000\000\000\001\000\000\000\005\000\000\000B\000\000\000\000'
@@ -69,10 +69,10 @@ class HostLinksTest : public testing::Test {
   EventLoop::Timer look_;
 };
 
-TEST_F(HostLinksTest, ReachFromHereWhoIsBehindAHostThatHangs) {
+TEST_F(HostLinksTest, ReachFromHereAHostBehindOneThatHangs) {
   HostLinks links = links_to(kBegins, {"sleep", "1000"});
   links.connect();
-  links.connect_unheard_from_here(steady_now());
+  links.connect_silent_from_here(steady_now());
   run_until_known(1);
   EXPECT_EQ(said_[1], (NodeFrame{Kind::kBegun, ""}));
   EXPECT_EQ(said_.count(0) + ended_.count(0), 0U) << "a second connection to the host that hangs tells no more";
@@ -101,17 +101,17 @@ TEST_F(HostLinksTest, ConnectNoSecondTimeWhereSshDidNotGetThere) {
 const Words kCopyingRelay{"sh", "-c", R"(printf '\000lrun-node/1\nT\001\000\000\0001'
 printf 'F\015\000\000\000\000\000\000\000\005\000\000\000B\000\000\000\000'; exec cat >/dev/null)"};
 
-TEST_F(HostLinksTest, HearOfACopyThatARelayPassesOn) {
+TEST_F(HostLinksTest, SeeTheProgressOfACopyBehindARelay) {
   HostLinks links = links_to(kBegins, kCopyingRelay);
   links.connect();
   run_until_known(1);
-  const SteadyTime answered = links.last_move(0);
-  EXPECT_GT(links.last_move(1), answered);
-  links.connect_unheard_from_here(answered);
+  const SteadyTime answered = links.last_progress(0);
+  EXPECT_GT(links.last_progress(1), answered);
+  links.connect_silent_from_here(answered);
   EXPECT_EQ(links.first_on_the_way(1), 0U) << "it is waited for";
 }
 
-TEST_F(HostLinksTest, TellTogetherWhatEndsTogether) {
+TEST_F(HostLinksTest, ReportTogetherHostsThatEndTogether) {
   const test::TemporaryFolder folder;
   const std::string gate = (folder / "gate").string();
   HostLinks links = links_to(kBegins, {"sh", "-c",

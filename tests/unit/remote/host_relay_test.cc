@@ -25,7 +25,7 @@ class HostRelayTest : public testing::Test {
   }
 
   void start(int number, const std::string& script) {
-    relay_.take({Kind::kStartHost, encode(HostStart{number, {"sh", "-c", script}, false})});
+    relay_.handle({Kind::kStartHost, encode(HostStart{number, {"sh", "-c", script}, false})});
   }
 
   void run_until(std::function<bool()> done) {
@@ -43,7 +43,7 @@ class HostRelayTest : public testing::Test {
  private:
   void told(Kind kind, const std::string& payload) {
     if (kind == Kind::kHostEnded) ends_.push_back(decode_host_end(payload).value_or(HostEnd{}));
-    if (kind == Kind::kHostMoves) moves_.push_back(payload);
+    if (kind == Kind::kHostProgress) moves_.push_back(payload);
     if (kind == Kind::kFromHost) frames_.push_back(decode_host_frame(payload).value_or(HostFrame{}));
   }
 
@@ -59,12 +59,12 @@ class HostRelayTest : public testing::Test {
   HostRelay relay_;
 };
 
-TEST_F(HostRelayTest, EndsOneConnectionThatSaysMoreThanItCanPassOn) {
+TEST_F(HostRelayTest, EndsAConnectionWithAFrameThatIsTooLarge) {
   start(1, R"(printf '\000lrun-node/1\nO\000\000\000\001'; head -c 16777216 /dev/zero; exec cat)");
   run_until([this] { return !ends_.empty(); });
   ASSERT_EQ(ends_.size(), 1U);
   EXPECT_EQ(ends_[0].number, 1);
-  EXPECT_EQ(ends_[0].last_line, "it said too much at once");
+  EXPECT_EQ(ends_[0].last_line, "it sent a frame that is too large");
   EXPECT_TRUE(frames_.empty());
   start(2, R"(printf '\000lrun-node/1\nB\000\000\000\000'; exec cat >/dev/null)");
   run_until([this] { return !frames_.empty(); });
@@ -72,21 +72,21 @@ TEST_F(HostRelayTest, EndsOneConnectionThatSaysMoreThanItCanPassOn) {
   EXPECT_EQ(frames_[0].number, 2);
 }
 
-TEST_F(HostRelayTest, TellsThatACopyMoves) {
+TEST_F(HostRelayTest, ReportsTheProgressOfACopy) {
   const std::string reads =
       "head -c 100000 >/dev/null; printf '\\000lrun-node/1\\nB\\000\\000\\000\\000'; exec cat >/dev/null";
-  relay_.take({Kind::kStartHost, encode(HostStart{7, {"sh", "-c", reads}, true})});
+  relay_.handle({Kind::kStartHost, encode(HostStart{7, {"sh", "-c", reads}, true})});
   run_until([this] { return !frames_.empty(); });
   ASSERT_FALSE(moves_.empty());
   EXPECT_EQ(moves_.front(), "7");
 }
 
-TEST_F(HostRelayTest, LetsWhomItHangsUpOnEndByItself) {
+TEST_F(HostRelayTest, LetsAClosedConnectionEndByItself) {
   const test::TemporaryFolder folder;
   const std::string done = (folder.path() / "done").string();
   start(1, R"(printf '\000lrun-node/1\nB\000\000\000\000'; cat >/dev/null; touch )" + done);
   run_until([this] { return !frames_.empty(); });
-  relay_.take({Kind::kHangUpHost, "1"});
+  relay_.handle({Kind::kCloseHost, "1"});
   EXPECT_TRUE(relay_.empty());
   run_until([&] { return std::filesystem::exists(done); });
   EXPECT_TRUE(std::filesystem::exists(done)) << "it was killed";

@@ -23,10 +23,10 @@ TEST(Ssh, StartsLrunWithoutAQuestionAndGivesUpOnSilentHosts) {
 }
 
 TEST(Ssh, FailuresAreToldInItsOwnWords) {
-  EXPECT_EQ(failure_in_words(255, "Permission denied (publickey).", "/lrun"), "Permission denied (publickey).");
-  EXPECT_EQ(failure_in_words(127, "bash: line 1: /lrun: No such file or directory", "/lrun"), "'/lrun' is not there");
-  EXPECT_EQ(failure_in_words(126, "", "/lrun"), "'/lrun' cannot be executed there");
-  EXPECT_EQ(failure_in_words(255, "", "/lrun"), "ssh ended with status 255");
+  EXPECT_EQ(ssh_failure_text(255, "Permission denied (publickey).", "/lrun"), "Permission denied (publickey).");
+  EXPECT_EQ(ssh_failure_text(127, "bash: line 1: /lrun: No such file or directory", "/lrun"), "no '/lrun' on that host");
+  EXPECT_EQ(ssh_failure_text(126, "", "/lrun"), "'/lrun' cannot be executed there");
+  EXPECT_EQ(ssh_failure_text(255, "", "/lrun"), "ssh ended with status 255");
 }
 
 TEST(Ssh, CarriesTheEnvironmentButForWhatIsAHostsOwn) {

@@ -3,8 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "remote/node_frames.h"
-#include "remote/relay_frames.h"
+#include "remote/frames.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
@@ -20,9 +19,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (lrun::launcher::decode_host_end(lrun::launcher::encode(*end)) != end) __builtin_trap();
   }
   (void)lrun::launcher::decode_host_frame(bytes);
-  lrun::launcher::NodeFrameReader reader(size % 2 == 0 ? lrun::launcher::kNodeGreeting : std::string_view());
+  lrun::launcher::NodeFrameReader reader(size % 2 == 0 ? lrun::launcher::kNodeHandshake : std::string_view());
   for (std::size_t at = 0; at < size; at += 7) {
-    reader.take(bytes.substr(at, 7));
+    reader.feed(bytes.substr(at, 7));
     while (const auto frame = reader.next()) {
       if (frame->payload.size() > size) __builtin_trap();
     }

@@ -1,4 +1,4 @@
-#include "remote/meeting_address.h"
+#include "remote/reached_hosts.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -16,14 +16,23 @@ bool is_loopback(const std::string& address) {
 
 }  // namespace
 
-std::string meeting_address(const ReachedHost& first, const ReachedHost& host) {
+std::string rendezvous_address(const ReachedHost& first, const ReachedHost& host) {
   const std::string& address = first.ready.own_address;
   if (first.here && host.here) return "127.0.0.1";
-  // Who is reached over loopback is this machine: where the others see their connection come from.
+  // A host that is reached over loopback is this machine. The others see its address as that of the head.
   if (first.here || (is_loopback(address) && !host.here && !is_loopback(host.ready.own_address))) {
     return host.ready.head_address.empty() ? first.name : host.ready.head_address;
   }
   return address.empty() ? first.name : address;
+}
+
+std::vector<std::string> names_of_machine(const std::vector<ReachedHost>& hosts, std::size_t host) {
+  const std::string& machine = hosts[host].ready.machine;
+  std::vector<std::string> names;
+  for (const ReachedHost& other : hosts) {
+    if (!machine.empty() && other.ready.machine == machine) names.push_back(other.name);
+  }
+  return names.size() > 1 ? names : std::vector<std::string>();
 }
 
 }  // namespace lrun::launcher
