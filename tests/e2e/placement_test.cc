@@ -76,7 +76,7 @@ TEST(Doctor, OutlivesADriverThatCrashesAndSpeaksJson) {
 TEST(Doctor, SaysWhatItSawWhenAsked) {
   LrunProcess lrun({"doctor", "--verbose"}, machine({{"FAKE_NVML_GPUS", "2"}}));
   lrun.wait();
-  EXPECT_NE(lrun.out().find("seen     GPUs: 2, 2 visible to programs"), std::string::npos) << lrun.out();
+  EXPECT_NE(lrun.out().find("info     GPUs: 2, 2 visible to programs"), std::string::npos) << lrun.out();
 }
 
 /// What comes behind `label` in lines of '[rank] label value'.

@@ -18,7 +18,7 @@ namespace {
 using Kind = ControlAnswer::Kind;
 
 constexpr std::size_t kMostAnswerBytes = std::size_t{16} * 1024 * 1024;
-constexpr Duration kFullQueue(5);  // of a launcher that many ask at once
+constexpr Duration kFullQueue(5);  // of a launcher that has many clients at once
 
 class Deadline {
  public:
@@ -46,10 +46,10 @@ class Deadline {
 
 Kind connect_to(const std::filesystem::path& folder, int socket, const Deadline& deadline) {
   const Fd directory(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!directory) return Kind::kNobody;
+  if (!directory) return Kind::kNoRun;
   const sockaddr_un address = control_address(directory.get());
   while (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    if (errno != EAGAIN && errno != EINTR) return Kind::kNobody;
+    if (errno != EAGAIN && errno != EINTR) return Kind::kNoRun;
     if (deadline.passed()) return Kind::kSilent;
     const timespec pause{0, kFullQueue.count() * 1'000'000};
     ::nanosleep(&pause, nullptr);  // a full queue of a Unix socket is no event

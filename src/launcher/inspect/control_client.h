@@ -8,14 +8,14 @@
 
 namespace lrun::launcher {
 
-/// What a run said when it was asked.
+/// The answer of a run to a command.
 struct ControlAnswer {
   enum class Kind {
     kAnswered,  ///< `text` is its line
-    kNobody,    ///< no launcher listens in that folder
+    kNoRun,     ///< no launcher listens in that folder
     kSilent,    ///< it did not answer in time, or broke off
   };
-  Kind kind = Kind::kNobody;
+  Kind kind = Kind::kNoRun;
   std::string text;
 
   bool operator==(const ControlAnswer&) const = default;

@@ -75,7 +75,7 @@ void ControlSocket::read_from(int id) {
   write_to(id);
 }
 
-/// What the socket's buffer does not take (the answer about a thousand ranks) follows when the client has read.
+/// The answer about a thousand ranks is larger than the socket's buffer: the rest follows when the client has read.
 void ControlSocket::write_to(int id) {
   Client& client = clients_.at(id);
   const ssize_t sent = ::send(client.socket.get(), client.reply.data(), client.reply.size(), MSG_NOSIGNAL);

@@ -13,8 +13,8 @@ namespace lrun::launcher {
 
 /// The control socket of a living run, `control.sock` in its folder: one command a line in, one line of JSON out.
 ///
-/// Who may connect is who may enter the folder (0700). At most 16 clients at once and 4 KiB a command; a client that
-/// does not finish its line, or does not read its answer, in ten seconds is dropped. Nothing runs while nobody asks.
+/// The folder's mode (0700) decides who may connect. At most 16 clients at once and 4 KiB a command; a client that does
+/// not finish its line, or does not read its answer, in ten seconds is dropped. It does nothing while it has no client.
 class ControlSocket {
  public:
   /// A command without its newline → a line of JSON without newline. Called on the loop's thread.
@@ -31,7 +31,7 @@ class ControlSocket {
   struct Client {
     Fd socket;
     std::string received;
-    std::string reply;  ///< what is left of it to send
+    std::string reply;  ///< the part that is not sent yet
     EventLoop::Watch readable;
     EventLoop::Watch writable;
     EventLoop::Timer deadline;

@@ -7,17 +7,17 @@
 
 namespace lrun::launcher {
 
-/// Something about a machine that keeps training from working, or from working well, and what to do about it.
+/// A fault of a machine that keeps training from working, or from working well, and its fix.
 struct Finding {
   enum class Severity {
     kProblem,  ///< runs fail
     kWarning,  ///< runs may fail or crawl
-    kNote,     ///< worth knowing, healthy all the same
+    kNote,     ///< worth knowing; the machine is healthy
   };
   std::string id;  ///< stable, for scripts: 'shm', 'memlock', …
   Severity severity = Severity::kProblem;
-  std::string text;  ///< what is wrong: lower case, no full stop
-  std::string fix;   ///< what to type or ask for
+  std::string text;  ///< the fault: lower case, no full stop
+  std::string fix;   ///< to type, or to ask an administrator for
 
   bool operator==(const Finding&) const = default;
 };

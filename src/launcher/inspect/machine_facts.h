@@ -6,16 +6,9 @@
 #include <vector>
 
 #include "cluster/allocation.h"
+#include "process/storage_space.h"
 
 namespace lrun::launcher {
-
-/// Room on a file system; total 0: it could not be asked.
-struct Room {
-  std::uint64_t total = 0;  ///< bytes
-  std::uint64_t free = 0;   ///< bytes that this user may fill
-
-  bool operator==(const Room&) const = default;
-};
 
 /// A pair of GPUs whose memory one cannot read from the other, and the driver's reason.
 struct BlockedPair {
@@ -26,7 +19,7 @@ struct BlockedPair {
   bool operator==(const BlockedPair&) const = default;
 };
 
-/// What the GPU driver says beside the inventory.
+/// Facts of the GPU driver beside the inventory.
 struct DriverFacts {
   std::string library;                    ///< version that NVML belongs to; empty: not known
   std::string kernel;                     ///< version of the loaded kernel module; empty: not known
@@ -40,43 +33,43 @@ struct DriverFacts {
   bool operator==(const DriverFacts&) const = default;
 };
 
-/// How another host was met.
+/// Whether another host can be reached.
 struct PeerFacts {
   enum class Path {
-    kOpen,         ///< it answered, also when only to refuse the connection
-    kUnresolved,   ///< its name means nothing here
+    kOpen,         ///< it answered, if only by refusing the connection
+    kUnresolved,   ///< its name does not resolve
     kSilent,       ///< no answer in time, as behind a firewall that drops
-    kUnreachable,  ///< the network or a firewall said no
+    kUnreachable,  ///< the network or a firewall refused
   };
   std::string host;
   Path path = Path::kSilent;
   std::string address;  ///< that was tried; empty when there was none
-  std::string detail;   ///< the error in words
+  std::string detail;   ///< the text of the error
 
   bool operator==(const PeerFacts&) const = default;
 };
 
-/// Everything that `lrun doctor` looks at, read before anything is judged.
+/// All facts that `lrun doctor` judges.
 struct MachineFacts {
-  Room shared_memory;                          ///< of /dev/shm
+  StorageSpace shared_memory;                  ///< of /dev/shm; total 0: there is none
   std::optional<std::uint64_t> locked_memory;  ///< soft limit in bytes; empty: none
   bool infiniband = false;                     ///< there is an RDMA device
   std::uint64_t open_files = 0;                ///< hard limit of file descriptors
   std::string loopback_error;                  ///< why 127.0.0.1 cannot be reached; empty: it can
   std::string host_name;
-  std::vector<std::string> host_addresses;  ///< what the name means here; empty: nothing
-  bool host_name_slow = false;              ///< nobody said within the limit
+  std::vector<std::string> host_addresses;  ///< that the name resolves to
+  bool host_name_slow = false;              ///< the name service did not answer in time
   int cpus = 1;                             ///< by affinity
   std::optional<double> cpu_quota;          ///< of the cgroups
   GpuInventory machine_gpus;
-  GpuInventory visible_gpus;  ///< what a program started here would see
+  GpuInventory visible_gpus;  ///< those that a program started here would see
   DriverFacts driver;
-  bool nvidia_hardware = false;  ///< a PCI device of NVIDIA's that computes is there
+  bool nvidia_hardware = false;  ///< there is a PCI device of NVIDIA that computes
   bool clock_synchronized = true;
   std::int64_t clock_seconds = 0;  ///< since 1970
   std::string state_folder;
   std::string state_error;  ///< why nothing can be written there; empty: it can
-  Room state_room;
+  StorageSpace state_room;
   std::vector<PeerFacts> peers;
 
   bool operator==(const MachineFacts&) const = default;

@@ -4,7 +4,7 @@
 
 namespace lrun::launcher {
 
-/// A rank and the process that it is.
+/// The process of a rank.
 struct RankProcess {
   int rank = 0;
   pid_t pid = 0;

@@ -1,3 +1,5 @@
+// In: a time limit. Out: facts of the NVIDIA driver that the inventory of GPUs lacks. Called by read_machine(). NVML is
+// asked in a forked child, because a driver may hang or crash.
 #include "inspect/read_driver.h"
 
 #include <nlohmann/json.hpp>
@@ -17,7 +19,7 @@ using Json = nlohmann::json;
 
 constexpr unsigned kMostGpus = 64;
 
-/// nvmlGpuP2PStatus_t in words.
+/// The text of an nvmlGpuP2PStatus_t.
 std::string p2p_reason(int status) {
   switch (status) {
     case 1:
@@ -25,11 +27,11 @@ std::string p2p_reason(int status) {
     case 2:
       return "the GPUs do not support it";
     case 3:
-      return "the way between them does not support it";
+      return "the connection between them does not support it";
     case 4:
-      return "switched off in the driver";
+      return "disabled in the driver";
     default:
-      return "the driver does not say why";
+      return "the driver gives no reason";
   }
 }
 

@@ -1,10 +1,10 @@
+// In: hosts to try, and the environment. Out: the facts of this machine, unjudged. Called by `lrun doctor`.
 #include "inspect/read_machine.h"
 
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/statvfs.h>
 #include <sys/timex.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@
 #include "cluster/system_file.h"
 #include "cluster/usable_cpus.h"
 #include "cluster/visible_gpus.h"
-#include "inspect/meet_hosts.h"
+#include "inspect/reach_hosts.h"
 #include "inspect/read_driver.h"
 #include "inspect/run_directory.h"
 
@@ -32,20 +32,14 @@ constexpr Duration kPeerLimit(3000);
 constexpr Duration kDriverLimit(5000);
 constexpr Duration kFolderLimit(2000);
 
-Room room_on(const std::string& folder) {
-  struct statvfs numbers = {};
-  if (::statvfs(folder.c_str(), &numbers) != 0) return {};
-  return {numbers.f_blocks * numbers.f_frsize, numbers.f_bavail * numbers.f_frsize};
-}
-
-/// `which` value of a limit; empty: there is none.
+/// The soft or the hard value of a limit; empty: unlimited.
 std::optional<std::uint64_t> limit_of(__rlimit_resource_t resource, rlim_t rlimit::*which) {
   struct rlimit limit = {};
   if (::getrlimit(resource, &limit) != 0 || limit.*which == RLIM_INFINITY) return std::nullopt;
   return limit.*which;
 }
 
-/// Connects to itself, as workers do to the store; the words of the first failure.
+/// Connects to itself, as workers do to the store. \return the text of the first error.
 std::string try_loopback() {
   const auto failure = [] { return std::generic_category().message(errno); };
   const Fd listening(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -74,14 +68,14 @@ void read_network(const std::vector<std::string>& hosts, MachineFacts& facts) {
   facts.host_name = name;
   facts.loopback_error = try_loopback();
   facts.host_addresses = resolve(facts.host_name, kNameLimit, facts.host_name_slow);
-  facts.peers = meet_hosts(hosts, kPeerLimit);
+  facts.peers = reach_hosts(hosts, kPeerLimit);
 }
 
 void read_gpus(const Environment& environment, MachineFacts& facts) {
   facts.machine_gpus = find_gpus(kDriverLimit);
   facts.visible_gpus = visible_gpus(facts.machine_gpus, environment);
   facts.nvidia_hardware = has_nvidia_hardware();
-  // A driver that has just failed is not asked again: it may hang.
+  // A driver that has just failed may hang, and is not asked again.
   if (facts.machine_gpus.answer == GpuAnswer::kCounted) facts.driver = read_driver(kDriverLimit);
 }
 
@@ -91,7 +85,7 @@ void read_clock(MachineFacts& facts) {
   facts.clock_synchronized = ::adjtimex(&state) >= 0 ? (state.status & STA_UNSYNC) == 0 : true;
 }
 
-/// The nearest folder that is there: a first run makes the rest.
+/// The nearest folder that exists: a first run makes the rest.
 std::filesystem::path existing_part(std::filesystem::path folder) {
   std::error_code error;
   while (!std::filesystem::exists(folder, error) && folder.has_parent_path() && folder != folder.parent_path()) {
@@ -100,16 +94,16 @@ std::filesystem::path existing_part(std::filesystem::path folder) {
   return folder;
 }
 
-/// Home may be on a file server that does not answer: asked in a child.
+/// In a child, because the home folder may be on a file server that does not answer.
 void read_state(const Environment& environment, MachineFacts& facts) {
   facts.state_folder = state_folder(environment).string();
-  const auto question = [&] {
+  const auto query = [&] {
     const std::string folder = existing_part(facts.state_folder).string();
     const int error = ::access(folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
-    const Room room = room_on(folder);
-    return std::to_string(error) + " " + std::to_string(room.total) + " " + std::to_string(room.free);
+    const StorageSpace space = storage_space(folder.c_str()).value_or(StorageSpace{});
+    return std::to_string(error) + " " + std::to_string(space.total_bytes) + " " + std::to_string(space.free_bytes);
   };
-  const ChildAnswer answer = query_in_child(question, kFolderLimit);
+  const ChildAnswer answer = query_in_child(query, kFolderLimit);
   if (answer.end != ChildAnswer::End::kAnswered) {
     facts.state_error = "the file system does not answer";
     return;
@@ -117,15 +111,15 @@ void read_state(const Environment& environment, MachineFacts& facts) {
   char* next = nullptr;
   const long error = std::strtol(answer.text.c_str(), &next, 10);
   if (error != 0) facts.state_error = std::generic_category().message(static_cast<int>(error));
-  facts.state_room.total = std::strtoull(next, &next, 10);
-  facts.state_room.free = std::strtoull(next, &next, 10);
+  facts.state_room.total_bytes = std::strtoull(next, &next, 10);
+  facts.state_room.free_bytes = std::strtoull(next, &next, 10);
 }
 
 }  // namespace
 
 MachineFacts read_machine(const std::vector<std::string>& hosts, const Environment& environment) {
   MachineFacts facts;
-  facts.shared_memory = room_on("/dev/shm");
+  facts.shared_memory = storage_space("/dev/shm").value_or(StorageSpace{});
   facts.locked_memory = limit_of(RLIMIT_MEMLOCK, &rlimit::rlim_cur);
   facts.infiniband = !list_names("/sys/class/infiniband").empty();
   facts.open_files = limit_of(RLIMIT_NOFILE, &rlimit::rlim_max).value_or(ULLONG_MAX);

@@ -1,3 +1,5 @@
+// In: the folder that runs are kept in. Out: a locked folder for a new run, and what others see of it. Called by the
+// launcher at its start, and by `lrun status`, `report` and `stack`.
 #include "inspect/run_directory.h"
 
 #include <fcntl.h>
@@ -31,7 +33,7 @@ Fd make_lock(const Folder& run_directory) {
   return lock;
 }
 
-/// Whoever asks whether a run lives (is_stale) holds its lock for a moment: that is waited for.
+/// Waits for a moment: is_stale(), which asks whether a run lives, takes the lock for an instant.
 bool take_lock(int lock) {
   constexpr int kTries = 100;
   for (int tries = 0; ::flock(lock, LOCK_EX | LOCK_NB) != 0; ++tries) {
@@ -44,12 +46,12 @@ bool take_lock(int lock) {
 
 bool is_safe_owner(uid_t owner) { return owner == ::geteuid() || owner == 0; }
 
-/// Everybody may rename and remove what others have made in it.
+/// Any user may rename and remove the files of others in it.
 bool is_open_to_all(const struct stat& folder) {
   return (folder.st_mode & S_IWOTH) != 0 && (folder.st_mode & S_ISVTX) == 0;
 }
 
-/// A link in the place of the state folder is the user's, or another user laid it there.
+/// Whether a link in the place of the state folder is the user's own, and not one that another user put there.
 bool is_safe_link(const std::filesystem::path& path, const struct stat& link) {
   const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : ".";
   struct stat status {};
@@ -60,8 +62,8 @@ bool is_safe_link(const std::filesystem::path& path, const struct stat& link) {
   throw std::system_error(EPERM, std::generic_category(), "'" + folder.string() + "' " + why);
 }
 
-/// Opens the folder that runs are kept in. In one that others can write to and rename in, what we make could be swapped
-/// for a link of theirs.
+/// Opens the folder that runs are kept in. In a folder that others can write to, they could replace our files by links
+/// of theirs: it is refused.
 Folder open_state_folder(std::filesystem::path path) {
   if (!path.has_filename()) path = path.parent_path();  // 'state/'
   Folder folder = Folder::make(path);
@@ -79,7 +81,7 @@ Folder open_state_folder(std::filesystem::path path) {
   return folder;
 }
 
-/// Most file systems count a folder's folders in its links, which spares reading it; 1 is said by those that do not.
+/// Most file systems count the folders of a folder in its links, which spares reading it. Others report 1.
 bool holds_fewer_folders(const Folder& folder, std::size_t count) {
   struct stat status {};
   constexpr nlink_t kOwnLinks = 2;
@@ -91,7 +93,7 @@ bool is_file(const std::filesystem::path& path) {
   return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/// Nobody else can put something else in its place: in a folder that all write to, its sticky bit keeps them from it.
+/// No other user can replace it: where all may write to its parent, the sticky bit protects it.
 bool is_folder_of_ours(const std::filesystem::path& path) {
   struct stat status {};
   return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
@@ -132,7 +134,7 @@ RunDirectory::RunDirectory(const std::filesystem::path& path)
 }
 
 void RunDirectory::begin(std::string_view run_name) {
-  (void)write_all(lock_.get(), run_name);  // without room on the disk the run is known by its folder alone
+  (void)write_all(lock_.get(), run_name);  // on a full disk only its folder names the run
   if (::renameat(folder_.fd(), kNameBeforeBegin, folder_.fd(), kLockName) != 0) refuse_to_lock(errno);
 }
 
@@ -162,7 +164,7 @@ std::string run_name_of(const std::filesystem::path& run_directory) {
 }
 
 std::filesystem::file_time_type time_of_run(const std::filesystem::path& run_directory) {
-  std::error_code gone;  // nobody writes the lock after the folder was made
+  std::error_code gone;  // the lock is not written to after the folder was made
   const auto time = std::filesystem::last_write_time(run_directory / kLockName, gone);
   return gone ? std::filesystem::file_time_type() : time;
 }
@@ -176,7 +178,7 @@ bool is_stale(const std::filesystem::path& run_directory) {
 void prune_runs(const Folder& state_folder, std::size_t kept, std::size_t tolerated) {
   if (holds_fewer_folders(state_folder, std::max(kept, tolerated))) return;
   std::error_code error;
-  std::vector<std::filesystem::path> runs;  // only those: what else somebody put here neither counts nor goes
+  std::vector<std::filesystem::path> runs;  // other files here neither count nor are removed
   std::filesystem::directory_iterator entry(state_folder.by_descriptor(), error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::filesystem::path& run = entry->path();

@@ -16,12 +16,12 @@ std::filesystem::path state_folder(const Environment& environment);
 /// A new run's name: UTC time and random letters, so that names sort by age: '20261121-204530-x7k2q9'.
 std::string make_run_id();
 
-/// True of what make_run_id() could have made.
+/// True of a name that make_run_id() could have made.
 bool is_run_id(std::string_view name);
 
 /// The folder of one run, 0700: events.jsonl, result.json, control.sock and, unless --log-dir names another place, the
-/// log files. Others see it as a run from begin() on, and as a living one by its lock; the lock is held from the first,
-/// so that what a launcher leaves that is killed before is removed with old runs.
+/// log files. Others see it as a run from begin() on, and as a living one while its lock is held. The lock is taken
+/// first, so that the folder of a launcher that is killed before begin() is removed with old runs.
 class RunDirectory {
  public:
   /// \param path  its parent is made, too, where it is missing
@@ -29,7 +29,7 @@ class RunDirectory {
   explicit RunDirectory(const std::filesystem::path& path);
 
   /// The run has begun, and answers through its control socket.
-  /// \param run_name  what the job is called besides (--rdzv-id), for run_name_of(); may be empty.
+  /// \param run_name  the name of the job (--rdzv-id), for run_name_of(); may be empty.
   /// \throws std::system_error  the lock cannot be renamed.
   void begin(std::string_view run_name);
 
@@ -53,18 +53,18 @@ class RunDirectory {
 /// True of a folder that an lrun made for a run, once that has begun.
 bool is_run(const std::filesystem::path& folder);
 
-/// What the run's job is called besides the name of the folder; empty: nothing, or it cannot be read.
+/// The name of the run's job (--rdzv-id); empty: it has none, or it cannot be read.
 std::string run_name_of(const std::filesystem::path& run_directory);
 
-/// When the run made its folder, finer than its id says; the epoch when it is gone.
+/// When the run made its folder, more exact than its id; the epoch when it is gone.
 std::filesystem::file_time_type time_of_run(const std::filesystem::path& run_directory);
 
 /// True when no living lrun holds the run's lock.
 bool is_stale(const std::filesystem::path& run_directory);
 
-/// Removes the oldest of this user's runs beyond `kept` when there are more than `tolerated`; a living one is never
-/// removed. What is no run, or a link, or has another name than a run's, is neither counted nor removed. Errors are
-/// ignored: the next run tries again.
+/// Removes the oldest of this user's runs beyond `kept` when there are more than `tolerated`. Living runs are never
+/// removed. Links, and files and folders that are no run or do not have the name of one, are neither counted nor
+/// removed. Errors are ignored: the next run tries again.
 void prune_runs(const Folder& state_folder, std::size_t kept, std::size_t tolerated);
 
 }  // namespace lrun::launcher

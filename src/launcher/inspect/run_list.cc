@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kUnnamed = "none";  // torchrun's word
 
-/// The second in which a run began is in its id; the rest of its id is chance.
+/// An id holds the second in which a run began; the rest of it is random.
 struct DatedRun {
   RunEntry run;
   std::filesystem::file_time_type began;

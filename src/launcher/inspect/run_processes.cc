@@ -20,10 +20,10 @@
 namespace lrun::launcher {
 namespace {
 
-/// One part of so many may pass with looking for one question, and for all users' together.
+/// The share of time that looks may take: a tenth for one question, a quarter for those of all users.
 constexpr int kPartOfTime = 10;
 constexpr int kPartForAll = 4;
-constexpr Duration kSaved(1000);  // time in which nobody asked, for many that ask at once
+constexpr Duration kSaved(1000);  // unused time that is kept, for many questions at once
 constexpr std::size_t kMostUsers = 256;
 
 SteadyTime again_after(SteadyTime began) {
@@ -31,7 +31,7 @@ SteadyTime again_after(SteadyTime began) {
   return now + (kPartOfTime - 1) * (now - began);
 }
 
-/// The user that the kernel goes by, also of a process whose folder in /proc is root's because it changed its user.
+/// The effective user. Not the owner of the folder in /proc, which is root's where a process has changed its user.
 std::optional<uid_t> user_of(pid_t pid) {
   constexpr std::size_t kMostBytes = std::size_t{64} << 10U;
   constexpr std::string_view kLine = "\nUid:";  // real, effective, saved, of the file system
@@ -43,7 +43,7 @@ std::optional<uid_t> user_of(pid_t pid) {
   return whole_number<uid_t>(cut(users, '\t'));
 }
 
-/// The number in 'socket:[4711]', which is what the descriptor is open on.
+/// The number in 'socket:[4711]', the target of a descriptor's link.
 std::optional<std::uint64_t> socket_at(int folder, const char* descriptor) {
   char target[64];
   const ssize_t size = ::readlinkat(folder, descriptor, target, sizeof target);
@@ -55,7 +55,7 @@ std::optional<std::uint64_t> socket_at(int folder, const char* descriptor) {
   return whole_number<std::uint64_t>(text);
 }
 
-/// \return false when its descriptors may not be looked at.
+/// \return false where its descriptors may not be read.
 bool add_sockets_of(pid_t pid, RunSockets& sockets) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(fmt::format("/proc/{}/fd", pid).c_str()), ::closedir);
   if (!folder) return errno != EACCES && errno != EPERM;

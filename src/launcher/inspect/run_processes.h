@@ -11,21 +11,22 @@
 
 namespace lrun::launcher {
 
-/// Everything below this process: a run's workers, and what they have started. Looks through /proc, which takes
-/// milliseconds where there are hundreds of processes, and so for a question at most a tenth of the time. One thread.
+/// All processes below this one: a run's workers, and their children. A look through /proc takes milliseconds where
+/// there are hundreds of processes; each question may take at most a tenth of the time. One thread.
 class RunProcesses {
  public:
-  /// Whether one of them is of this user: a worker may change its user, as by sudo or setpriv. Each user is a question
-  /// of its own, so that one who asks all the time makes nobody else wait; all together have a quarter of the time.
+  /// Whether one of them belongs to this user: a worker may change its user, by sudo or setpriv. Each user is a
+  /// question of its own, so that a user who asks all the time makes no other user wait. All questions together may
+  /// take a quarter of the time.
   bool has_user(uid_t user);
 
-  /// The sockets that they hold. \return empty: not now, it was looked a moment ago.
+  /// The sockets that they hold. \return empty: the last look was a moment ago.
   std::optional<RunSockets> sockets();
 
  private:
-  std::set<uid_t> users_;              ///< as they were when it was looked last
-  std::map<uid_t, SteadyTime> again_;  ///< when it may be looked again for this user
-  SteadyTime any_again_{};             ///< for anybody; before now while there is time left
+  std::set<uid_t> users_;              ///< found by the last look
+  std::map<uid_t, SteadyTime> again_;  ///< when this user may cause a look again
+  SteadyTime any_again_{};             ///< when any user may; before now while there is time left
   SteadyTime sockets_again_{};
 };
 

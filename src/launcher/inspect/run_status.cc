@@ -21,7 +21,7 @@ WorkerStatus worker_from(const Json& json) {
   worker.local_rank = json.at("local_rank").get<int>();
   worker.pid = json.at("pid").get<pid_t>();
   worker.running = json.at("running").get<bool>();
-  worker.stopped = json.value("stopped", false);  // a run of an older lrun does not say it
+  worker.stopped = json.value("stopped", false);  // an older lrun lacks it
   worker.ending = json.at("ending").get<std::string>();
   worker.last_line = json.at("last_line").get<std::string>();
   return worker;

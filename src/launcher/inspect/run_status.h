@@ -17,18 +17,18 @@ struct WorkerStatus {
   pid_t pid = 0;
   bool running = true;
   std::string ending;     ///< 'exited with code 0'; empty while it runs
-  std::string last_line;  ///< what it printed last, safe for a terminal; empty: nothing, or lrun does not see it
+  std::string last_line;  ///< the last that it printed, safe for a terminal; empty: none, or lrun does not read it
   bool stopped = false;   ///< it runs, but a signal has stopped it (SIGSTOP)
 
   bool operator==(const WorkerStatus&) const = default;
 };
 
-/// What a living run says about itself through its control socket.
+/// A living run as its control socket describes it.
 struct RunStatus {
   std::string run_id;
   pid_t pid = 0;                ///< of lrun as a shell knows it
   std::int64_t started_ms = 0;  ///< since the epoch
-  std::int64_t running_ms = 0;  ///< since then, whatever the clock was set to; 0: an older launcher does not tell
+  std::int64_t running_ms = 0;  ///< since then, also where the clock was set; 0: an older launcher lacks it
   std::vector<std::string> argv;
   std::string strategy;
   int world_size = 0;
@@ -42,7 +42,7 @@ struct RunStatus {
   bool operator==(const RunStatus&) const = default;
 };
 
-/// One line of JSON, `schema` 1; text that is not UTF-8 is made so.
+/// One line of JSON, `schema` 1. Bytes that are not UTF-8 become U+FFFD.
 std::string to_json(const RunStatus& status);
 
 /// Empty when `text` is not such an object or holds a value out of its range.

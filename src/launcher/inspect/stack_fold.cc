@@ -1,3 +1,5 @@
+// In: the stacks of ranks. Out: groups of ranks that are at the same place, with words for it. Called for `lrun stack`,
+// and for the verdict about ranks that hang. Pure.
 #include "inspect/stack_fold.h"
 
 #include <algorithm>
@@ -13,7 +15,7 @@ namespace {
 
 using Frames = std::vector<StackFrame>;
 
-/// What a stack of C and C++ begins with before it comes to the program: waiting as such says nothing.
+/// Innermost functions of a stack of C and C++ that only say that it waits: the program is below them.
 constexpr std::array<std::string_view, 12> kPlumbing{"pthread_",  "std::",  "__",     "clock_nanosleep",
                                                      "nanosleep", "sleep",  "usleep", "poll",
                                                      "syscall",   "select", "epoll_", "??"};
@@ -31,10 +33,10 @@ std::pair<std::size_t, std::string> find_collective(const Frames& frames) {
   return {frames.size(), {}};
 }
 
-/// Functions of LibTorch and liblrun, and what they are built on.
+/// Functions of LibTorch and liblrun, and of the libraries below them.
 constexpr std::array<std::string_view, 7> kLibraries{"lrun::", "torch::", "c10::", "c10d::", "at::", "gloo::", "std::"};
 
-/// Who called it from the program's own source: 'train.py:40'; empty where no line is known.
+/// The line of the program's own source that called it: 'train.py:40'; empty where no line is known.
 std::string call_place(const Frames& frames, std::size_t collective) {
   for (std::size_t i = collective + 1; i < frames.size(); ++i) {
     const StackFrame& frame = frames[i];
@@ -46,27 +48,27 @@ std::string call_place(const Frames& frames, std::size_t collective) {
   return {};
 }
 
-/// 'pipe:[42]' → 'a pipe': numbers that differ between ranks say nothing.
+/// 'pipe:[42]' → 'a pipe': the number differs between ranks, which are at the same place all the same.
 std::string kind_of(const std::string& target) {
   if (target.starts_with("pipe:")) return "a pipe";
   if (target.starts_with("socket:")) return "a socket";
   return target;
 }
 
-std::string frame_in_words(const StackFrame& frame) {
+std::string frame_text(const StackFrame& frame) {
   return frame.place.empty() ? frame.function : frame.function + " (" + frame.place + ")";
 }
 
-/// Who called what the kernel does: the innermost line of Python, else the innermost function of the program.
-std::string caller_in_words(const StackSample& sample) {
-  if (!sample.python.empty()) return frame_in_words(sample.python.front());
+/// The caller of a system call: the innermost line of Python, otherwise the innermost function of the program.
+std::string caller_text(const StackSample& sample) {
+  if (!sample.python.empty()) return frame_text(sample.python.front());
   for (const StackFrame& frame : sample.native) {
-    if (!is_plumbing(frame) && frame.function != sample.system_call) return frame_in_words(frame);
+    if (!is_plumbing(frame) && frame.function != sample.system_call) return frame_text(frame);
   }
   return {};
 }
 
-/// What makes two ranks equal, besides the words about them.
+/// Two ranks with equal keys and equal words are at the same place.
 std::string key_of(const StackSample& sample, bool collective) {
   const Frames& frames = sample.python.empty() ? sample.native : sample.python;
   std::size_t first = 0;
@@ -75,7 +77,7 @@ std::string key_of(const StackSample& sample, bool collective) {
     first = found == frames.size() ? 0 : found + 1;
   }
   std::string key;
-  for (std::size_t i = first; i < frames.size(); ++i) key += frame_in_words(frames[i]) + "\n";
+  for (std::size_t i = first; i < frames.size(); ++i) key += frame_text(frames[i]) + "\n";
   return key;
 }
 
@@ -86,14 +88,14 @@ struct Words {
   bool collective = false;
 };
 
-Words in_kernel(const StackSample& sample, std::string call) {
+Words describe_kernel(const StackSample& sample, std::string call) {
   if (!sample.waits_for.empty()) call += " of " + kind_of(sample.waits_for);
   if (sample.state == 'D') call += " (uninterruptible)";
-  if (const std::string caller = caller_in_words(sample); !caller.empty()) call += ", called from " + caller;
+  if (const std::string caller = caller_text(sample); !caller.empty()) call += ", called from " + caller;
   return {"is in", "are in", std::move(call)};
 }
 
-Words words_of(const StackSample& sample) {
+Words describe(const StackSample& sample) {
   if (sample.state == 0 || sample.state == 'Z' || sample.state == 'X') return {"has ended", "have ended", ""};
   if (sample.state == 'T' || sample.state == 't') return {"is stopped", "are stopped", ""};
   for (const Frames* frames : {&sample.python, &sample.native}) {
@@ -102,11 +104,12 @@ Words words_of(const StackSample& sample) {
     if (const std::string from = call_place(*frames, found); !from.empty()) name += " at " + from;
     return {"waits in", "wait in", std::move(name), true};
   }
-  if (!sample.system_call.empty()) return in_kernel(sample, sample.system_call + "()");
-  const std::string caller = caller_in_words(sample);
+  if (!sample.system_call.empty()) return describe_kernel(sample, sample.system_call + "()");
+  const std::string caller = caller_text(sample);
   if (sample.state == 'R') return {"runs", "run", caller};
-  if (!sample.native.empty()) return in_kernel(sample, std::string(plain_name(sample.native.front().function)) + "()");
-  if (!sample.wait_channel.empty()) return in_kernel(sample, "the kernel (" + sample.wait_channel + ")");
+  if (!sample.native.empty())
+    return describe_kernel(sample, std::string(plain_name(sample.native.front().function)) + "()");
+  if (!sample.wait_channel.empty()) return describe_kernel(sample, "the kernel (" + sample.wait_channel + ")");
   return {"sleeps", "sleep", caller.empty() ? "" : "in " + caller};
 }
 
@@ -118,7 +121,7 @@ std::vector<StackGroup> fold_stacks(const std::vector<StackSample>& samples) {
   std::vector<StackSample> ordered = samples;
   std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
   for (StackSample& sample : ordered) {
-    Words words = words_of(sample);
+    Words words = describe(sample);
     std::string key = words.verb + "\n" + words.place + "\n" + key_of(sample, words.collective);
     const auto known = std::find(keys.begin(), keys.end(), key);
     if (known != keys.end()) {

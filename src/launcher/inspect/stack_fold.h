@@ -20,7 +20,7 @@ struct StackGroup {
 };
 
 /// Groups ranks whose stacks are the same, the largest group first and then by rank. Ranks that are inside of the same
-/// collective operation, called from the same place, are together whatever they do inside of it. Pure.
+/// collective operation, called from the same place, are one group wherever they are inside of it. Pure.
 std::vector<StackGroup> fold_stacks(const std::vector<StackSample>& samples);
 
 }  // namespace lrun::launcher

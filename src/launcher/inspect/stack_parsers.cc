@@ -1,3 +1,5 @@
+// In: the output of eu-stack, gdb, py-spy, or of CPython's faulthandler. Out: frames of one thread, innermost first.
+// Called by StackSampler. Pure, bounded: the output comes from a process that may print anything.
 #include "inspect/stack_parsers.h"
 
 #include <algorithm>
@@ -26,7 +28,7 @@ void keep(std::vector<StackFrame>& frames, std::string_view function, std::strin
                     std::string(place.substr(0, kMostFrameNameBytes)), foreign});
 }
 
-/// What follows '#12  ' and an address, if the line begins so.
+/// The rest of a line that begins with '#12  ' and perhaps an address; empty for other lines.
 std::optional<std::string_view> after_frame_number(std::string_view line) {
   if (line.size() < 3 || line[0] != '#') return std::nullopt;
   const auto end = line.find_first_not_of("0123456789", 1);

@@ -7,8 +7,8 @@
 
 namespace lrun::launcher {
 
-/// What other programs print about stacks, as frames, innermost first. Pure; what is not understood is left out, at
-/// most 64 frames of at most 300 bytes are kept.
+// The output of other programs about stacks, as frames, innermost first. Pure. Unknown lines are skipped, and at most
+// 64 frames of at most 300 bytes are kept.
 
 /// `eu-stack -1 -m`: '#0  0x00007f… read - /usr/lib/libc.so.6'.
 std::vector<StackFrame> parse_eu_stack(std::string_view text);
@@ -16,10 +16,10 @@ std::vector<StackFrame> parse_eu_stack(std::string_view text);
 /// `gdb -batch -ex bt` with `set print frame-arguments none`: '#1  0x0000… in step (...) at train.cc:12'.
 std::vector<StackFrame> parse_gdb_backtrace(std::string_view text);
 
-/// `py-spy dump`: of the main thread, else of the first one: '    step (train.py:12)'.
+/// `py-spy dump`: of the main thread, otherwise of the first one: '    step (train.py:12)'.
 std::vector<StackFrame> parse_py_spy(std::string_view text);
 
-/// What CPython's faulthandler writes: of the current thread, else of the last one, which is the oldest:
+/// CPython's faulthandler: of the current thread, otherwise of the last one, which is the oldest:
 /// '  File "train.py", line 12 in step'.
 std::vector<StackFrame> parse_faulthandler(std::string_view text);
 

@@ -1,3 +1,5 @@
+// In: processes of ranks, and the debuggers on PATH. Out: their stacks, or why there are none. Called by `lrun stack`,
+// which the launcher starts as a helper of its own.
 #include "inspect/stack_sampler.h"
 
 #include <fmt/format.h>
@@ -23,8 +25,8 @@ std::string tool_path(std::string_view name, std::string_view search_path) {
   return found.error_number == 0 ? std::move(found.path) : std::string();
 }
 
-/// The last line that says something.
-std::string last_words(std::string_view text) {
+/// The last line that is not blank.
+std::string last_line_of(std::string_view text) {
   while (!text.empty()) {
     const auto begin = text.rfind('\n');
     const std::string_view line = text.substr(begin == std::string_view::npos ? 0 : begin + 1);
@@ -42,14 +44,14 @@ std::string problem_of(const std::string& tool, const ToolOutcome& outcome, Dura
   const bool refused = (outcome.errors + outcome.output).find("not permitted") != std::string::npos;
   const std::string scope = read_small_file("/proc/sys/kernel/yama/ptrace_scope", 16).value_or("0");
   if (refused && !scope.starts_with('0')) {
-    return fmt::format("{} may not look: kernel.yama.ptrace_scope is {}; run as root, or set it to 0", name,
-                       scope.substr(0, 1));
+    return fmt::format("{} is not permitted to attach: kernel.yama.ptrace_scope is {}; run as root, or set it to 0",
+                       name, scope.substr(0, 1));
   }
-  const std::string words = last_words(outcome.errors.empty() ? outcome.output : outcome.errors);
-  return fmt::format("{}: {}", name, words.empty() ? "found no stack" : words);
+  const std::string line = last_line_of(outcome.errors.empty() ? outcome.output : outcome.errors);
+  return fmt::format("{}: {}", name, line.empty() ? "found no stack" : line);
 }
 
-/// gdb without what it would read or fetch by itself, and with one more setting.
+/// gdb without its start-up files and downloads, and with one more setting.
 std::vector<std::string> gdb_with(const std::string& gdb, const std::string& setting) {
   return {gdb, "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load no", "-iex", setting};
 }
@@ -99,7 +101,7 @@ ToolRequest stack_request(const std::vector<RankProcess>& processes, bool brief)
   std::vector<std::string> argv{"/proc/self/exe", "stack", "--json", "--pids", std::move(list)};
   if (brief) argv.emplace_back("--brief");
   constexpr std::size_t kMostBytes = std::size_t{64} << 20U;  // of some thousand ranks
-  // torchrun has no verbs, and what the run was started with is not meant for this one.
+  // torchrun has no verbs: the run's LRUN_COMPAT is not for this one.
   return {std::move(argv), environment_without({"LRUN_COMPAT"}), brief ? Duration(5000) : Duration(35'000), kMostBytes};
 }
 

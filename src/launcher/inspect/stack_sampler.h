@@ -35,14 +35,14 @@ StackTools find_stack_tools(std::string_view search_path);
 /// faulthandler), which gdb calls and which writes to memory of ours: the program needs no preparation. Nothing is
 /// called in a process that is stopped, by somebody or by a debugger that had to be ended. Native stacks come from
 /// eu-stack, else gdb. A tool stops its process for the moment of its look, has a deadline, and is ended by its pid; a
-/// process that a tool left stopped is continued. What cannot be had is said in `problems`. One thread.
+/// process that a tool left stopped is continued. A missing stack is explained in `problems`. One thread.
 class StackSampler {
  public:
   struct Limits {
     Duration tool = std::chrono::seconds(10);
     Duration all = std::chrono::seconds(30);
     std::size_t at_once = 4;
-    bool native_too = true;  ///< also where the stack of Python is known: of large libraries a debugger reads for long
+    bool native_too = true;  ///< also where Python's stack is known: a debugger reads large libraries for seconds
   };
   using Done = std::function<void(std::vector<StackSample> samples)>;
 
@@ -83,7 +83,7 @@ class StackSampler {
 
 /// `lrun stack --pids …` as a child of the launcher, whose one thread must not wait for debuggers: to be given to a
 /// ToolRun, whose output is then JSON. Ends within 35 seconds.
-/// \param brief  only what a sentence needs: within 5 seconds
+/// \param brief  no native stack where Python's is known; within 5 seconds
 ToolRequest stack_request(const std::vector<RankProcess>& processes, bool brief);
 
 }  // namespace lrun::launcher

@@ -1,3 +1,4 @@
+// In: /proc/PID/syscall. Out: the system call that a thread waits in, by number and name. Called by process_look.
 #include "inspect/system_call.h"
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ struct KnownCall {
   bool descriptor_first;
 };
 
-/// Those that a thread can wait in for long. Some are not in every architecture.
+/// System calls that a thread can wait in for long. Some architectures lack some of them.
 constexpr KnownCall kCalls[] = {
     {SYS_read, "read", true},
     {SYS_write, "write", true},

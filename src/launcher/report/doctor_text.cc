@@ -1,3 +1,4 @@
+// In: the facts of a machine and the findings about it. Out: the text or the JSON of `lrun doctor`. Pure.
 #include "report/doctor_text.h"
 
 #include <fmt/format.h>
@@ -47,7 +48,7 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-std::string gpu_words(const MachineFacts& facts) {
+std::string gpu_text(const MachineFacts& facts) {
   const std::vector<Gpu>& gpus = facts.machine_gpus.gpus;
   if (gpus.empty()) return "none" + (facts.machine_gpus.detail.empty() ? "" : ": " + facts.machine_gpus.detail);
   std::string text = fmt::format("{}, {} visible to programs", gpus.size(), facts.visible_gpus.gpus.size());
@@ -58,21 +59,22 @@ std::string gpu_words(const MachineFacts& facts) {
   return text;
 }
 
-/// What was looked at, a line each.
+/// The facts, a line each.
 std::string fact_lines(const MachineFacts& facts) {
   std::string text;
   const auto add = [&](std::string_view name, const std::string& value) {
-    text += fmt::format("{:<8} {}: {}\n", "seen", name, value);
+    text += fmt::format("{:<8} {}: {}\n", "info", name, value);
   };
-  add("GPUs", gpu_words(facts));
-  add("/dev/shm", gibibytes(facts.shared_memory.total) + ", " + gibibytes(facts.shared_memory.free) + " free");
+  add("GPUs", gpu_text(facts));
+  add("/dev/shm",
+      gibibytes(facts.shared_memory.total_bytes) + ", " + gibibytes(facts.shared_memory.free_bytes) + " free");
   add("locked memory", facts.locked_memory ? fmt::format("{} KiB", *facts.locked_memory / 1024) : "unlimited");
   add("open files", std::to_string(facts.open_files));
   add("CPUs", std::to_string(facts.cpus) + (facts.cpu_quota ? fmt::format(", quota {:.1f}", *facts.cpu_quota) : ""));
   add("host", facts.host_name + (facts.host_addresses.empty() ? "" : ", " + joined(facts.host_addresses)));
   for (const PeerFacts& peer : facts.peers) add("host " + peer.host, name_of(peer.path));
   add("clock", facts.clock_synchronized ? "synchronized" : "not synchronized");
-  add("run folders", facts.state_folder + ", " + gibibytes(facts.state_room.free) + " free");
+  add("run folders", facts.state_folder + ", " + gibibytes(facts.state_room.free_bytes) + " free");
   return text;
 }
 
@@ -122,8 +124,8 @@ std::string doctor_json(const MachineFacts& facts, const std::vector<Finding>& f
         {"addresses", facts.host_addresses},
         {"cpus", facts.cpus},
         {"cpu_quota", facts.cpu_quota ? OrderedJson(*facts.cpu_quota) : OrderedJson()},
-        {"shared_memory_bytes", facts.shared_memory.total},
-        {"shared_memory_free_bytes", facts.shared_memory.free},
+        {"shared_memory_bytes", facts.shared_memory.total_bytes},
+        {"shared_memory_free_bytes", facts.shared_memory.free_bytes},
         {"locked_memory_bytes", facts.locked_memory ? OrderedJson(*facts.locked_memory) : OrderedJson()},
         {"open_files", facts.open_files},
         {"gpus", gpus_json(facts)},
@@ -134,7 +136,7 @@ std::string doctor_json(const MachineFacts& facts, const std::vector<Finding>& f
         {"state_folder", facts.state_folder},
         {"hosts", peers_json(facts)}}},
   };
-  // Names of hosts and devices are bytes; what is not UTF-8 in them is shown as U+FFFD.
+  // Names of hosts and devices are bytes: those that are not UTF-8 become U+FFFD.
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 

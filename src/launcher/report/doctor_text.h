@@ -8,8 +8,8 @@
 
 namespace lrun::launcher {
 
-/// What `lrun doctor` says: two lines for each finding, what is wrong and its fix. Notes are left out unless `verbose`,
-/// and so is a line for each thing that was looked at. Empty for a healthy machine.
+/// The text of `lrun doctor`: two lines for each finding, the fault and its fix. `verbose` adds the notes, and a line
+/// for each fact. Empty for a healthy machine.
 std::string doctor_text(const MachineFacts& facts, const std::vector<Finding>& findings, bool verbose);
 
 /// The same for programs: `schema` 1, 'healthy', 'findings' and 'facts'.

@@ -16,8 +16,8 @@ std::string stacks_in_a_sentence(const std::vector<StackGroup>& groups);
 /// The groups as places of ranks, safe for a terminal and short; those that have ended are left out.
 std::vector<RankPlace> places_of(const std::vector<StackGroup>& groups);
 
-/// What `lrun stack` says: the sentence, then each group with the stacks of its lowest rank, then what could not be
-/// had, each reason once.
+/// The text of `lrun stack`: the sentence, then each group with the stacks of its lowest rank, then each reason why a
+/// stack is missing, once.
 std::string stack_text(const std::vector<StackSample>& samples);
 
 /// The same for programs: `schema` 1, 'summary', and every rank's own stack.

@@ -46,7 +46,7 @@ std::vector<StatusGroup> grouped(const std::vector<WorkerStatus>& workers) {
 
 std::string phase_in_words(const RunStatus& status) {
   if (status.suspended) return "suspended";
-  if (status.phase == "lingering") return "waiting for what its workers left";
+  if (status.phase == "lingering") return "waiting for processes that its workers left";
   return status.phase == "killing" ? "killing its workers" : status.phase;
 }
 

@@ -49,8 +49,8 @@ TEST_F(ControlClientTest, WaitsForASilentLauncherOnlySoLong) {
 }
 
 TEST_F(ControlClientTest, FindsNobodyInAnEmptyFolderAndInNone) {
-  EXPECT_EQ(ask_run(folder_, "status", Duration(1000)).kind, Kind::kNobody);
-  EXPECT_EQ(ask_run(folder_ / "none", "status", Duration(1000)).kind, Kind::kNobody);
+  EXPECT_EQ(ask_run(folder_, "status", Duration(1000)).kind, Kind::kNoRun);
+  EXPECT_EQ(ask_run(folder_ / "none", "status", Duration(1000)).kind, Kind::kNoRun);
 }
 
 }  // namespace

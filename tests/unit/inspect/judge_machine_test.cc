@@ -1,5 +1,6 @@
 #include "inspect/judge_machine.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace lrun::launcher {
@@ -7,8 +8,10 @@ namespace {
 
 constexpr std::uint64_t kGiB = 1ULL << 30U;
 using Severity = Finding::Severity;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
-/// A machine with two GPUs on which all is well.
+/// A healthy machine with two GPUs.
 MachineFacts healthy() {
   MachineFacts facts;
   facts.shared_memory = {16 * kGiB, 16 * kGiB};
@@ -27,7 +30,7 @@ MachineFacts healthy() {
   return facts;
 }
 
-/// The one finding there is; fails the test when there is another number of them.
+/// The one finding; fails the test when there is another number of them.
 Finding only(const MachineFacts& facts) {
   const std::vector<Finding> findings = judge_machine(facts);
   EXPECT_EQ(findings.size(), 1U);
@@ -36,7 +39,7 @@ Finding only(const MachineFacts& facts) {
   return findings.front();
 }
 
-TEST(JudgeMachine, SaysNothingAboutAHealthyOne) {
+TEST(JudgeMachine, FindsNothingOnAHealthyOne) {
   EXPECT_EQ(judge_machine(healthy()), std::vector<Finding>());
   MachineFacts laptop = healthy();
   laptop.machine_gpus = laptop.visible_gpus = {GpuAnswer::kNoLibrary, {}, "there is no libnvidia-ml.so.1"};
@@ -50,10 +53,10 @@ TEST(JudgeMachine, KnowsSmallFullAndMissingSharedMemory) {
   MachineFacts facts = healthy();
   facts.shared_memory = {64 << 20U, 64 << 20U};
   EXPECT_EQ(only(facts).id, "shm");
-  EXPECT_NE(only(facts).text.find("64 MiB"), std::string::npos) << only(facts).text;
-  EXPECT_NE(only(facts).fix.find("--shm-size"), std::string::npos);
+  EXPECT_THAT(only(facts).text, HasSubstr("64 MiB"));
+  EXPECT_THAT(only(facts).fix, HasSubstr("--shm-size"));
   facts.shared_memory = {16 * kGiB, 4096};
-  EXPECT_NE(only(facts).text.find("full: 4 KiB of 16.0 GiB"), std::string::npos) << only(facts).text;
+  EXPECT_THAT(only(facts).text, AllOf(HasSubstr("full"), HasSubstr("4 KiB of 16.0 GiB")));
   facts.shared_memory = {};
   EXPECT_EQ(only(facts).severity, Severity::kProblem);
 }
@@ -80,22 +83,22 @@ TEST(JudgeMachine, KnowsBrokenNames) {
   facts.host_addresses.clear();
   EXPECT_EQ(only(facts).id, "hostname");
   facts.host_name_slow = true;
-  EXPECT_NE(only(facts).text.find("in time"), std::string::npos);
+  EXPECT_THAT(only(facts).text, HasSubstr("does not answer for 'node1'"));
   facts = healthy();
   facts.host_addresses = {"127.0.1.1"};
   EXPECT_EQ(judge_machine(facts), std::vector<Finding>()) << "one host needs no other address";
   facts.peers = {{"node2", PeerFacts::Path::kOpen, "10.0.0.2", ""}};
-  EXPECT_NE(only(facts).text.find("127.0.1.1"), std::string::npos);
+  EXPECT_THAT(only(facts).text, HasSubstr("127.0.1.1"));
 }
 
-TEST(JudgeMachine, SaysHowAPeerIsCutOff) {
+TEST(JudgeMachine, ReportsHowAPeerIsCutOff) {
   MachineFacts facts = healthy();
   facts.peers = {{"node2", PeerFacts::Path::kSilent, "10.0.0.2", ""}};
-  EXPECT_EQ(only(facts).text, "'node2' (10.0.0.2) does not answer: it is down, or a firewall drops what is sent to it");
+  EXPECT_THAT(only(facts).text, AllOf(HasSubstr("'node2' (10.0.0.2)"), HasSubstr("firewall")));
   facts.peers = {{"node2", PeerFacts::Path::kUnreachable, "10.0.0.2", "No route to host"}};
-  EXPECT_EQ(only(facts).text, "'node2' (10.0.0.2) cannot be reached: No route to host");
+  EXPECT_THAT(only(facts).text, AllOf(HasSubstr("'node2' (10.0.0.2)"), HasSubstr("No route to host")));
   facts.peers = {{"nod2", PeerFacts::Path::kUnresolved, "", "Name or service not known"}};
-  EXPECT_EQ(only(facts).text, "'nod2' means nothing here: Name or service not known");
+  EXPECT_THAT(only(facts).text, AllOf(HasSubstr("'nod2'"), HasSubstr("Name or service not known")));
 }
 
 TEST(JudgeMachine, KnowsADriverThatIsMissingBrokenOrMixed) {
@@ -104,7 +107,7 @@ TEST(JudgeMachine, KnowsADriverThatIsMissingBrokenOrMixed) {
   facts.driver = {};
   EXPECT_EQ(only(facts).id, "driver");
   facts.machine_gpus.answer = GpuAnswer::kDriverNotLoaded;
-  EXPECT_NE(only(facts).text.find("not loaded"), std::string::npos);
+  EXPECT_THAT(only(facts).text, HasSubstr("not loaded"));
   facts.machine_gpus = {GpuAnswer::kFailed, {}, "the NVIDIA driver does not answer within 5s"};
   EXPECT_EQ(only(facts).text, "the NVIDIA driver does not answer within 5s");
   facts = healthy();
@@ -133,13 +136,13 @@ TEST(JudgeMachine, KnowsSickGpus) {
 TEST(JudgeMachine, KnowsGpusThatAreMissingOrHidden) {
   MachineFacts facts = healthy();
   facts.driver.listed = 8;
-  EXPECT_EQ(only(facts).text, "the kernel lists 8 GPUs and only 2 answer");
+  EXPECT_THAT(only(facts).text, AllOf(HasSubstr("8 GPUs"), HasSubstr("only 2")));
   facts = healthy();
   facts.visible_gpus = {GpuAnswer::kCounted, {}, "CUDA_VISIBLE_DEVICES='9' leaves none"};
-  EXPECT_EQ(only(facts).text, "programs started here see no GPU: CUDA_VISIBLE_DEVICES='9' leaves none");
+  EXPECT_THAT(only(facts).text, HasSubstr("CUDA_VISIBLE_DEVICES='9' leaves none"));
 }
 
-TEST(JudgeMachine, TakesAPairWithoutPeerToPeerForAFaultOnlyWhereOthersHaveIt) {
+TEST(JudgeMachine, ReportsAPairWithoutPeerToPeerAsAFaultOnlyWhereOthersHaveIt) {
   MachineFacts facts = healthy();
   facts.driver.blocked = {{0, 1, "the GPUs do not support it"}};
   EXPECT_EQ(only(facts).severity, Severity::kNote);
@@ -154,7 +157,7 @@ TEST(JudgeMachine, ComplainsOfAQuotaOnlyWhenItStarvesWorkers) {
   facts.cpu_quota = 8.0;
   EXPECT_EQ(only(facts).severity, Severity::kNote);
   facts.cpu_quota = 1.5;
-  EXPECT_EQ(only(facts).text, "the cgroup grants 1.5 of 64 CPUs, less than one for each worker");
+  EXPECT_THAT(only(facts).text, AllOf(HasSubstr("1.5 of 64 CPUs"), HasSubstr("less than one per worker")));
   facts.cpu_quota = 64.0;
   EXPECT_EQ(judge_machine(facts), std::vector<Finding>());
 }
@@ -171,10 +174,10 @@ TEST(JudgeMachine, NeedsASynchronizedClockAmongSeveralHosts) {
 
 TEST(JudgeMachine, WantsRoomForLogs) {
   MachineFacts facts = healthy();
-  facts.state_room.free = 1 << 20U;
+  facts.state_room.free_bytes = 1 << 20U;
   EXPECT_EQ(only(facts).id, "state");
   facts.state_error = "Read-only file system";
-  EXPECT_NE(only(facts).text.find("Read-only file system"), std::string::npos);
+  EXPECT_THAT(only(facts).text, HasSubstr("Read-only file system"));
 }
 
 }  // namespace

@@ -36,15 +36,15 @@ TEST(DoctorText, SaysEverythingWhenAsked) {
   EXPECT_EQ(doctor_text(some_facts(), {kFindings[1]}, true),
             "note     no peer-to-peer\n"
             "    fix: look at the BIOS\n"
-            "seen     GPUs: 1, 0 visible to programs, NVIDIA H100, driver 570.00, CUDA 12.8\n"
-            "seen     /dev/shm: 0.1 GiB, 0.0 GiB free\n"
-            "seen     locked memory: unlimited\n"
-            "seen     open files: 1024\n"
-            "seen     CPUs: 1\n"
-            "seen     host: node1, 10.0.0.1, ::1\n"
-            "seen     host node2: silent\n"
-            "seen     clock: synchronized\n"
-            "seen     run folders: /state, 0.0 GiB free\n");
+            "info     GPUs: 1, 0 visible to programs, NVIDIA H100, driver 570.00, CUDA 12.8\n"
+            "info     /dev/shm: 0.1 GiB, 0.0 GiB free\n"
+            "info     locked memory: unlimited\n"
+            "info     open files: 1024\n"
+            "info     CPUs: 1\n"
+            "info     host: node1, 10.0.0.1, ::1\n"
+            "info     host node2: silent\n"
+            "info     clock: synchronized\n"
+            "info     run folders: /state, 0.0 GiB free\n");
 }
 
 TEST(DoctorJson, HoldsFindingsAndFacts) {

@@ -38,7 +38,8 @@ TEST(StatusText, SaysWhatTheRunIsDoing) {
   status.phase = "killing";
   EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): killing its workers, started 3m12s ago");
   status.phase = "lingering";
-  EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): waiting for what its workers left, started 3m12s ago");
+  EXPECT_EQ(first_line(),
+            "run 20260102-030405-abcdef (pid 100): waiting for processes that its workers left, started 3m12s ago");
   status.suspended = true;
   EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): suspended, started 3m12s ago");
 }

@@ -1,4 +1,6 @@
-#include "inspect/meet_hosts.h"
+// In: names of hosts. Out: whether a TCP connection gets there, for each. Called by read_machine(). All that may hang
+// runs in a forked child, a thread for each host.
+#include "inspect/reach_hosts.h"
 
 #include <fcntl.h>
 #include <netdb.h>
@@ -25,7 +27,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kPort = "29500";  // torchrun's, which a firewall that knows about training allows
-constexpr Duration kForTheAnswer(500);  // of the limit, for what comes after the last host
+constexpr Duration kForTheAnswer(500);  // of the limit: the child has to write its answer in time
 
 struct FreeAddresses {
   void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
@@ -61,7 +63,7 @@ int try_to_connect(const addrinfo& address, SteadyTime deadline) {
   return error == ECONNREFUSED ? 0 : error;
 }
 
-PeerFacts meet(const std::string& host, SteadyTime deadline) {
+PeerFacts reach(const std::string& host, SteadyTime deadline) {
   int error = 0;
   const Addresses addresses = look_up(host, error);
   if (!addresses) return {host, PeerFacts::Path::kUnresolved, "", ::gai_strerror(error)};
@@ -72,30 +74,30 @@ PeerFacts meet(const std::string& host, SteadyTime deadline) {
   return {host, PeerFacts::Path::kUnreachable, address, std::generic_category().message(failure)};
 }
 
-/// What the threads of the child leave for its answer. Those that hang in a name service are never joined: the process
-/// ends without them.
+/// The results of the threads of the child. Threads that hang in a name service are never joined: the process ends
+/// without them.
 struct Board {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<PeerFacts> peers;
-  std::size_t met = 0;
+  std::size_t reached = 0;
 };
 
 /// Runs in the child.
-std::string meet_all(const std::vector<std::string>& hosts, SteadyTime deadline) {
+std::string reach_all(const std::vector<std::string>& hosts, SteadyTime deadline) {
   const auto board = std::make_shared<Board>();  // shared: a thread that hangs outlives this function
   for (const std::string& host : hosts) board->peers.push_back({host, PeerFacts::Path::kSilent, "", ""});
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     std::thread([board, i, host = hosts[i], deadline] {
-      PeerFacts peer = meet(host, deadline);
+      PeerFacts peer = reach(host, deadline);
       const std::lock_guard lock(board->mutex);
       board->peers[i] = std::move(peer);
-      ++board->met;
+      ++board->reached;
       board->changed.notify_one();
     }).detach();
   }
   std::unique_lock lock(board->mutex);
-  board->changed.wait_until(lock, deadline, [&] { return board->met == hosts.size(); });
+  board->changed.wait_until(lock, deadline, [&] { return board->reached == hosts.size(); });
   Json json = Json::array();
   for (const PeerFacts& peer : board->peers) json.push_back({static_cast<int>(peer.path), peer.address, peer.detail});
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -104,25 +106,25 @@ std::string meet_all(const std::vector<std::string>& hosts, SteadyTime deadline)
 }  // namespace
 
 std::vector<std::string> resolve(const std::string& name, Duration limit, bool& timed_out) {
-  const auto question = [&] {
+  const auto query = [&] {
     int error = 0;
     const Addresses addresses = look_up(name, error);
     Json json = Json::array();
     for (const addrinfo* next = addresses.get(); next != nullptr; next = next->ai_next) json.push_back(numeric(*next));
     return json.dump();
   };
-  const ChildAnswer answer = query_in_child(question, limit);
+  const ChildAnswer answer = query_in_child(query, limit);
   timed_out = answer.end == ChildAnswer::End::kTimedOut;
   if (answer.end != ChildAnswer::End::kAnswered) return {};
   return Json::parse(answer.text).get<std::vector<std::string>>();
 }
 
-std::vector<PeerFacts> meet_hosts(const std::vector<std::string>& hosts, Duration limit) {
+std::vector<PeerFacts> reach_hosts(const std::vector<std::string>& hosts, Duration limit) {
   std::vector<PeerFacts> peers;
   for (const std::string& host : hosts) peers.push_back({host, PeerFacts::Path::kSilent, "", ""});
   if (hosts.empty()) return peers;
   const SteadyTime deadline = std::chrono::steady_clock::now() + limit - kForTheAnswer;
-  const ChildAnswer answer = query_in_child([&] { return meet_all(hosts, deadline); }, limit);
+  const ChildAnswer answer = query_in_child([&] { return reach_all(hosts, deadline); }, limit);
   if (answer.end != ChildAnswer::End::kAnswered) return peers;
   const Json json = Json::parse(answer.text);
   for (std::size_t i = 0; i < peers.size(); ++i) {
