@@ -17,8 +17,8 @@
 namespace lrun::inline core {
 namespace {
 
-/// The child goes on behind the system call with an empty stack of its own, so it must not touch a variable of this
-/// function: what it needs is in registers. \return the pid or a negated errno.
+/// The child goes on behind the system call with an empty stack of its own. It must not touch a variable of this
+/// function: the function to call and its argument are in registers. \return the pid or a negated errno.
 LRUN_NO_SANITIZE long clone3(const clone_args& arguments, int (*main)(void*), void* argument) {
 #if defined(__x86_64__)
   long result = SYS_clone3;

@@ -2,9 +2,8 @@
 
 namespace lrun::inline core {
 
-/// The kernel sends SIGCONT to this process, which blocks it, once when no process has the other end of this pipe any
-/// more: a process that is stopped (SIGSTOP) cannot clean up behind another one. SIGCONT continues it also where it
-/// blocks the signal.
+/// Has the kernel send SIGCONT to this process once, when no process has the other end of this pipe any more: a process
+/// that is stopped (SIGSTOP) cannot clean up for another one. SIGCONT continues it also where it blocks the signal.
 void continue_at_end_of(int pipe_end);
 
 }  // namespace lrun::inline core

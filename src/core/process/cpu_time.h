@@ -14,9 +14,9 @@ namespace lrun::inline core {
 /// sysconf(_SC_CLK_TCK). From /proc; 0 where that is missing.
 std::uint64_t cpu_ticks_of_sessions(const std::vector<pid_t>& leaders);
 
-/// The limit of CPU time (RLIMIT_CPU) for which the kernel will have ended a child, or one that this child was a shell
-/// for, in seconds; 0: it ended for something else, or that is unknown.
-/// \param pid  of a child that has ended and is not reaped: /proc still has it
+/// The limit of CPU time (RLIMIT_CPU), in seconds, that ended a child, or the program that this child was a shell for;
+/// 0: it ended for another reason, or that is unknown. \param pid  of a child that has ended and is not reaped: /proc
+/// still has it
 std::uint64_t cpu_limit_used_up(pid_t pid, const ExitStatus& ending);
 
 /// The limits of CPU time in a text of /proc/PID/limits, in seconds; 0: none. Pure.

@@ -1,3 +1,5 @@
+// In: this process. Out: the processes below it, from /proc, and their end. Called by guard and launcher when a run is
+// over, and by WorkerGroup. Works, more slowly, without /proc and without pidfds.
 #include "process/descendants.h"
 
 #include <dirent.h>
@@ -97,8 +99,8 @@ bool is_below(pid_t pid, pid_t ancestor, const std::map<pid_t, pid_t>& parents) 
   return false;
 }
 
-/// A pidfd names one process for ever, so what is true of its number after it was opened is true of what is killed.
-/// \return false where there are no pidfds: it is left alone.
+/// A pidfd names one process for ever. So the parent is checked after it was opened, and the process that is killed is
+/// the one that was checked. \return false where there are no pidfds: the process is left alone.
 bool kill_child_of(pid_t parent, pid_t pid) {
   const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!process) return errno == ESRCH;
@@ -111,9 +113,8 @@ void reap_zombies() {
   }
 }
 
-/// For where /proc is missing or another pid namespace's: the next child behind the pid `last`, found by trying every
-/// pid that there can be; kUnlisted when there is none. Reaps meanwhile: the last child may end long before all were
-/// tried.
+/// Where /proc is missing or shows another pid namespace: the next child behind the pid `last`, found by trying every
+/// possible pid; kUnlisted when there is none. Reaps meanwhile: the last child may end long before all are tried.
 pid_t child_by_trial(pid_t last, SteadyTime deadline) {
   constexpr pid_t kMostPid = 1 << 22;  // PID_MAX_LIMIT of the kernel
   constexpr pid_t kBetweenLooks = 1 << 12;
@@ -127,37 +128,37 @@ pid_t child_by_trial(pid_t last, SteadyTime deadline) {
   return kUnlisted;
 }
 
-pid_t holder_of(pid_t pid) {
+pid_t tracer_of_dead(pid_t pid) {
   const std::optional<Tracer> tracer = pid > 0 && is_dead(pid) ? tracer_of(pid) : std::nullopt;
   return tracer ? tracer->pid : 0;
 }
 
 /// Whether all are dead and each is held by a tracer that is not ended here, because it is not below this process.
-bool are_held_by_strangers(const std::vector<pid_t>& pids) {
-  std::vector<pid_t> holders;
+bool are_held_by_outsiders(const std::vector<pid_t>& pids) {
+  std::vector<pid_t> tracers;
   for (const pid_t pid : pids) {
-    holders.push_back(holder_of(pid));
-    if (holders.back() == 0) return false;
+    tracers.push_back(tracer_of_dead(pid));
+    if (tracers.back() == 0) return false;
   }
   const std::map<pid_t, pid_t> parents = all_parents();
   for (std::size_t i = 0; i < pids.size(); ++i) {
-    // One of ours that has ended meanwhile is not listed, and holds nothing any more.
-    if (is_below(holders[i], ::getpid(), parents) || holder_of(pids[i]) != holders[i]) return false;
+    // A tracer of ours that has ended meanwhile is not listed, and holds nothing any more.
+    if (is_below(tracers[i], ::getpid(), parents) || tracer_of_dead(pids[i]) != tracers[i]) return false;
   }
   return true;
 }
 
-/// Not even SIGKILL gets a process on from where a tracer stops it on its way out (PTRACE_O_TRACEEXIT).
+/// Not even SIGKILL moves a process that a tracer stopped on its way out (PTRACE_O_TRACEEXIT).
 bool is_in_tracing_stop(pid_t pid) {
   const auto stat = stat_of_process(pid);
   return stat && stat->state == 't';
 }
 
-/// Of a process that was killed. Who may be signalled and is not traced is held by the kernel.
+/// The reason for a process that was killed. If it is not traced, and we may signal it, the kernel holds it.
 std::string why_not_ended(pid_t pid) {
   const bool died = is_dead(pid);
   const std::optional<Tracer> tracer = died || is_in_tracing_stop(pid) ? tracer_of(pid) : std::nullopt;
-  if (tracer) return (died ? "dead, and held by " : "held by ") + tracer->in_words();
+  if (tracer) return (died ? "dead, and held by " : "held by ") + tracer->text();
   const bool is_another_users = ::kill(pid, 0) != 0 && errno == EPERM;
   return is_another_users ? "another user's" : "uninterruptible in the kernel";
 }
@@ -209,7 +210,7 @@ void reap_adopted(const std::function<bool(pid_t)>& is_worker) {
 }
 
 std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup) {
-  constexpr Duration kUsual(1000);  // what is left after it is held by the kernel
+  constexpr Duration kUsual(1000);  // processes that are left after it are held by the kernel
   constexpr Duration kRepeat(250);  // of a look at all processes
   const SteadyTime deadline = std::chrono::steady_clock::now() + limit;
   SteadyTime next_walk = std::chrono::steady_clock::now() + kUsual;
@@ -218,7 +219,7 @@ std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup) 
   ::sigaddset(&child_signal, SIGCHLD);
   reap_zombies();
   if (have_children()) cgroup.kill();
-  pid_t tried = ::getpid();  // what is left is mostly younger than we
+  pid_t tried = ::getpid();  // most children are younger than this process
   while (true) {
     reap_zombies();
     if (!have_children()) return {};
@@ -228,7 +229,7 @@ std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup) 
       children = {tried};
     }
     const auto left = std::chrono::duration_cast<Duration>(deadline - std::chrono::steady_clock::now());
-    if (left <= Duration::zero() || are_held_by_strangers(children)) return children;
+    if (left <= Duration::zero() || are_held_by_outsiders(children)) return children;
     for (const pid_t child : children) {
       if (child > 0) ::kill(child, SIGKILL);
     }
@@ -255,10 +256,10 @@ bool are_dead(const std::vector<pid_t>& survivors) {
   return std::all_of(survivors.begin(), survivors.end(), [](pid_t pid) { return pid != kUnlisted && is_dead(pid); });
 }
 
-std::string survivors_in_words(const std::vector<pid_t>& survivors) {
+std::string survivors_text(const std::vector<pid_t>& survivors) {
   const std::size_t count = survivors.size();
   if (count == 1 && survivors.front() == kUnlisted) {
-    return "what the workers left behind cannot be listed: /proc is not there";
+    return "processes that the workers left cannot be listed: there is no /proc";
   }
   const pid_t first = survivors.front();
   const std::string reason = why_not_ended(first);

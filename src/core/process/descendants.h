@@ -18,7 +18,7 @@ void become_subreaper();
 /// shows another pid namespace. One thread.
 std::vector<pid_t> direct_children();
 
-/// Everything below this process, at whatever depth, as /proc shows it at some moment. Empty when it shows none.
+/// All processes below this one, at any depth, as /proc shows them at some moment. Empty where there is no /proc.
 std::vector<pid_t> all_descendants();
 
 /// The parent of any process, from /proc; 0 when that is unknown.
@@ -34,11 +34,11 @@ bool kill_below_children();
 
 /// Ends everything below this process, which must be a subreaper, and reaps it.
 ///
-/// What is in `cgroup` is ended at once. Direct children are signalled: their pids cannot be reused while we have not
-/// reaped them, and what they leave behind becomes a direct child in turn. A child that has not ended after a second
-/// leaves nothing behind: then all that /proc shows below it is signalled, too, through pidfds. SIGCHLD is blocked.
-/// \return pids of the direct children that did not end within `limit` (held by the kernel or a tracer), or, earlier,
-///         of dead children that cannot be reaped because a tracer that is not below us holds all that are left;
+/// All processes in `cgroup` are ended at once. Direct children are signalled: their pids cannot be reused while we
+/// have not reaped them, and their own children become direct children in turn. Below a child that has not ended after
+/// a second, all processes that /proc shows are signalled, too, through pidfds. SIGCHLD is blocked. \return pids of the
+/// direct children that did not end within `limit` (held by the kernel or a tracer), or, earlier,
+///         of dead children that cannot be reaped, because tracers that are not below us hold all that are left;
 ///         {kUnlisted} when some are left that cannot be listed.
 std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup = {});
 
@@ -48,11 +48,11 @@ inline constexpr pid_t kUnlisted = 0;
 /// Whether /proc shows a living process in a process group.
 bool lives_in_group(pid_t group);
 
-/// Whether all of what end_all_descendants() returned is dead and only waits to be reaped.
+/// Whether all survivors of end_all_descendants() are dead and only wait to be reaped.
 bool are_dead(const std::vector<pid_t>& survivors);
 
-/// '2 processes cannot be ended (uninterruptible in the kernel), first pid 7': what end_all_descendants() returned,
-/// which is not empty, with the reason of the first.
-std::string survivors_in_words(const std::vector<pid_t>& survivors);
+/// '2 processes cannot be ended (uninterruptible in the kernel), first pid 7': the survivors of end_all_descendants(),
+/// at least one, with the reason of the first.
+std::string survivors_text(const std::vector<pid_t>& survivors);
 
 }  // namespace lrun::inline core

@@ -11,11 +11,11 @@ class DescriptorChannel {
   /// \throws std::system_error  no descriptors are left.
   DescriptorChannel();
 
-  /// Gives the other end a copy of `fd` in the place of the one before; -1: none. \return false when that cannot be:
-  /// the other end has what it had.
+  /// Gives the other end a copy of `fd` in the place of the one before; -1: none. \return false on failure: the other
+  /// end keeps the one before.
   [[nodiscard]] bool send(int fd) const;
 
-  /// `kept` becomes what was sent last; it stays where nothing was sent.
+  /// `kept` becomes the descriptor that was sent last. It stays as it is where nothing was sent.
   void receive(Fd& kept) const;
 
  private:

@@ -20,7 +20,7 @@ int ExitStatus::shell_code() const {
   return kind == Kind::kExited ? value : exit_code_of_signal(value);
 }
 
-std::string ExitStatus::in_words() const {
+std::string ExitStatus::text() const {
   if (kind == Kind::kUnknown) return "ended, and only its tracer knows how";
   if (kind == Kind::kExited) return fmt::format("exited with code {}", value);
   std::string detail(signal_meaning(value));

@@ -25,7 +25,7 @@ struct ExitStatus {
   /// The code a shell shows: the exit code, or 128 + signal; 1 for kUnknown.
   [[nodiscard]] int shell_code() const;
   /// 'exited with code 3', 'died of SIGSEGV (invalid memory access, core dumped)'.
-  [[nodiscard]] std::string in_words() const;
+  [[nodiscard]] std::string text() const;
 
   bool operator==(const ExitStatus&) const = default;
 };

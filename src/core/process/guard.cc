@@ -1,3 +1,5 @@
+// In: signals to lrun, and the launcher as a function. Out: lrun's exit code, with no process left below it. Called by
+// run/launch; here are both sides, the guard's loop and what the launcher sees of it.
 #include "process/guard.h"
 
 #include <fmt/format.h>
@@ -27,7 +29,7 @@
 #include "process/exit_codes.h"
 #include "process/exit_status.h"
 #include "process/guard_death.h"
-#include "process/launcher_beat.h"
+#include "process/launcher_heartbeat.h"
 #include "process/pidfd.h"
 #include "process/waker.h"
 
@@ -37,8 +39,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kCleanUpLimit(5000);
-constexpr Duration kSecondLookLimit(2000);  // the launcher had its own time for what is left, and told of it
-constexpr Duration kDeafLimit(6000);        // longer than the launcher itself ever blocks
+constexpr Duration kSecondLookLimit(2000);  // the launcher had its own time before, and reported what is left
+constexpr Duration kAnswerLimit(6000);      // longer than the launcher itself ever blocks
 constexpr SteadyTime kNever = SteadyTime::max();
 
 void say(const std::string& line) {
@@ -64,9 +66,9 @@ sigset_t signal_set(const std::vector<int>& numbers) {
   ::_exit(exit_code_of_signal(signal_number));  // a signal whose default action does not end a process
 }
 
-/// Whether a shell is there that could continue us: some ancestor of our process group is of our session but not of our
-/// group. The kernel ignores Ctrl-Z of a group without one (orphaned: `ssh -t host lrun`, `xterm -e lrun`), and so must
-/// we. PID 1 cannot be stopped at all.
+/// Whether there is a shell that could continue us: an ancestor in our session, but in another process group. The
+/// kernel ignores Ctrl-Z in a group without one (orphaned: `ssh -t host lrun`, `xterm -e lrun`), and so must we. PID 1
+/// cannot be stopped at all.
 bool can_be_continued() {
   if (::getpid() == 1) return false;
   pid_t parent = ::getppid();
@@ -77,34 +79,35 @@ bool can_be_continued() {
   return false;
 }
 
-/// The launcher is told to stop the workers; the guard stops too, so that the shell takes the terminal back. It goes on
-/// here when the shell says so.
+/// Has the launcher stop the workers, and stops the guard, too, so that the shell takes the terminal back. Returns when
+/// the shell continues the guard.
 void stop_with_the_job(pid_t launcher) {
   if (!can_be_continued()) return;
   ::kill(launcher, SIGTSTP);
   ::raise(SIGSTOP);
 }
 
-/// A shell continues in the background what reads its terminal. The kernel would stop a worker that does so were it of
-/// this session; as it is not, it would take what is typed to the shell. So the job stops again, as any other would.
+/// For `bg` while a worker reads the terminal. The kernel stops a background process that reads the terminal of its
+/// session. The worker has a session of its own, and would take the keys that are typed for the shell. So the job stops
+/// again, as any other would.
 bool stop_for_terminal(pid_t launcher) {
   const pid_t foreground = ::tcgetpgrp(STDIN_FILENO);
   if (foreground <= 0 || foreground == ::getpgrp() || !can_be_continued()) return false;
   say("lrun: note: stopped: with '--stdin' rank 0 reads the terminal, which another job has; 'fg' goes on\n");
   ::kill(launcher, SIGTSTP);
-  ::signal(SIGTTIN, SIG_DFL);  // who started us may have ignored it; nobody would continue workers of a guard that runs
+  ::signal(SIGTTIN, SIG_DFL);  // our parent may have ignored it; a guard that ran on would leave the workers stopped
   ::kill(0, SIGTTIN);
   return true;
 }
 
-/// Passes signals on to the launcher and notices when it does not read them: it may be held by a file system or a
-/// terminal that does not answer. Who asks for the end once may wait for it; who asks again while the first time is
-/// still unread gets it from the guard.
+/// Passes signals on to the launcher and notices when it does not read them: a file system or a terminal that does not
+/// answer may hold it. The first request to end may wait. A second one, while the first is still unread, is carried out
+/// by the guard.
 class Forwarder {
  public:
   Forwarder(pid_t launcher, const std::atomic<int>& heard) : launcher_(launcher), heard_(heard) {}
 
-  /// Queued, so that none is lost in another one that is pending; without room in the queue as any other signal.
+  /// Queued, so that a pending one does not swallow the next; where the queue is full, as an ordinary signal.
   void forward(int signal_number) {
     const bool is_state = signal_number == SIGCONT || signal_number == SIGWINCH;
     sigval number{};
@@ -116,41 +119,41 @@ class Forwarder {
     ++sent_;
     if (signal_number != SIGUSR1 && signal_number != SIGUSR2) may_end_ = true;
     if (signal_number != SIGINT && signal_number != SIGTERM && signal_number != SIGQUIT) return;
-    if (!unheard()) {
+    if (!is_unread()) {
       asked_ = sent_;
       deadline_ = kNever;
     } else if (deadline_ == kNever) {
-      deadline_ = steady_now() + kDeafLimit;
+      deadline_ = steady_now() + kAnswerLimit;
     }
   }
 
-  /// Something was sent that may end the run: it is not to be stopped any more.
+  /// A signal was sent that may end the run, which must not be stopped any more.
   [[nodiscard]] bool may_end() const { return may_end_; }
 
-  /// When is_deaf() may be true.
-  [[nodiscard]] SteadyTime deadline() const { return unheard() ? deadline_ : kNever; }
-  /// The launcher has not heard in time.
-  bool is_deaf() {
-    if (!unheard()) deadline_ = kNever;
+  /// When is_unresponsive() may be true.
+  [[nodiscard]] SteadyTime deadline() const { return is_unread() ? deadline_ : kNever; }
+  /// The launcher has not read in time.
+  bool is_unresponsive() {
+    if (!is_unread()) deadline_ = kNever;
     return steady_now() >= deadline_;
   }
 
  private:
-  [[nodiscard]] bool unheard() const { return heard_ < asked_; }
+  [[nodiscard]] bool is_unread() const { return heard_ < asked_; }
 
   pid_t launcher_;
-  const std::atomic<int>& heard_;  ///< how many of those sent
+  const std::atomic<int>& heard_;  ///< the number of signals that the launcher has read
   int sent_ = 0;
   bool may_end_ = false;
-  int asked_ = 0;  ///< the number of the first that asks for the end since the launcher last listened; 0: none
+  int asked_ = 0;  ///< the number of the first request to end since the launcher last read all; 0: none
   SteadyTime deadline_ = kNever;
 };
 
-/// Ends the workers of a launcher that has lost its place in a job of several nodes (BeatWatch).
+/// Ends the workers of a launcher that has lost its place in a job of several nodes (HeartbeatWatch).
 class PlaceWatch {
  public:
-  PlaceWatch(Duration heartbeat, const std::atomic<SteadyTime>& beat, std::atomic<bool>& ended, const RunCgroup& cgroup)
-      : beat_(beat), ended_(ended), cgroup_(cgroup) {
+  PlaceWatch(Duration heartbeat, const std::atomic<SteadyTime>& last, std::atomic<bool>& ended, const RunCgroup& cgroup)
+      : last_(last), ended_(ended), cgroup_(cgroup) {
     if (heartbeat > Duration::zero()) watch_.emplace(heartbeat);
   }
 
@@ -159,16 +162,16 @@ class PlaceWatch {
   /// \return false when the launcher has lost its place and what is below it cannot be ended.
   bool look() {
     const SteadyTime now = steady_now();
-    const SteadyTime beat = beat_;
-    if (now < due() || !watch_->look(beat == SteadyTime() ? now : beat, now)) return true;
+    const SteadyTime last = last_;
+    if (now < due() || !watch_->look(last == SteadyTime() ? now : last, now)) return true;
     ended_ = true;
     cgroup_.kill();
     return kill_below_children();
   }
 
  private:
-  std::optional<BeatWatch> watch_;
-  const std::atomic<SteadyTime>& beat_;
+  std::optional<HeartbeatWatch> watch_;
+  const std::atomic<SteadyTime>& last_;  ///< when the last heartbeat came
   std::atomic<bool>& ended_;
   const RunCgroup& cgroup_;
 };
@@ -186,17 +189,17 @@ struct Watched {
   PidFd launcher;
   pid_t waker = 0;
   bool reads_terminal = false;
-  std::function<void()> receive;  ///< what the launcher sends
+  std::function<void()> receive;  ///< reads the descriptors that the launcher sends
 };
 
-/// Waits for the launcher to end, forwarding everything else. \return nothing when it is to be ended: it is deaf, or
-/// silent and its workers cannot be ended without it.
+/// Waits for the launcher to end, and forwards signals meanwhile. \return nothing when it has to be ended: it does not
+/// read its signals, or is silent and its workers cannot be ended without it.
 std::optional<ExitStatus> forward_until_end(Watched watched, const sigset_t& handled, Forwarder forwarder,
                                             PlaceWatch place) {
   const pid_t launcher = watched.launcher.pid();
   while (true) {
     const std::optional<siginfo_t> next = next_signal(handled, std::min(forwarder.deadline(), place.due()));
-    if (forwarder.is_deaf() || !place.look()) return std::nullopt;
+    if (forwarder.is_unresponsive() || !place.look()) return std::nullopt;
     if (!next) continue;
     const siginfo_t& info = *next;
     if (info.si_signo == SIGTSTP) {
@@ -206,7 +209,7 @@ std::optional<ExitStatus> forward_until_end(Watched watched, const sigset_t& han
     const bool is_for_guard = info.si_signo == SIGCONT && (info.si_code > 0 || info.si_pid == watched.waker);
     if (info.si_signo == SIGCHLD || is_for_guard) {  // the end of a traced launcher may come without SIGCHLD
       if (const std::optional<ExitStatus> status = watched.launcher.try_wait()) return status;
-      reap_adopted([launcher](pid_t pid) { return pid == launcher; });  // as PID 1 we get strangers' orphans
+      reap_adopted([launcher](pid_t pid) { return pid == launcher; });  // PID 1 also gets orphans of others
       continue;
     }
     if (info.si_signo == SIGCONT && watched.reads_terminal && !forwarder.may_end() && stop_for_terminal(launcher)) {
@@ -220,8 +223,8 @@ std::optional<ExitStatus> forward_until_end(Watched watched, const sigset_t& han
   }
 }
 
-std::string what_came_of(const std::vector<pid_t>& survivors) {
-  return survivors.empty() ? "all workers were ended" : survivors_in_words(survivors);
+std::string survivors_or_none(const std::vector<pid_t>& survivors) {
+  return survivors.empty() ? "all workers were ended" : survivors_text(survivors);
 }
 
 /// The terminal as it was when lrun began: a launcher that is killed while a debugged rank has it leaves it raw.
@@ -243,9 +246,10 @@ class TerminalSettings {
   bool known_;
 };
 
-int end_with_deaf_launcher(const RunCgroup& cgroup) {
+int end_unresponsive_launcher(const RunCgroup& cgroup) {
   const auto survivors = end_all_descendants(kCleanUpLimit, cgroup);
-  say(fmt::format("lrun: error: the launcher itself did not answer and was killed; {}\n", what_came_of(survivors)));
+  say(fmt::format("lrun: error: the launcher itself did not answer and was killed; {}\n",
+                  survivors_or_none(survivors)));
   return kExitRefused;
 }
 
@@ -253,13 +257,13 @@ int end_what_is_left(const ExitStatus& status, const RunCgroup& cgroup) {
   const bool in_order = status.kind == ExitStatus::Kind::kExited;
   const auto survivors = end_all_descendants(in_order ? kSecondLookLimit : kCleanUpLimit, cgroup);
   if (in_order) return status.value;
-  say(fmt::format("lrun: error: the launcher itself {}; {}\n", status.in_words(), what_came_of(survivors)));
+  say(fmt::format("lrun: error: the launcher itself {}; {}\n", status.text(), survivors_or_none(survivors)));
   return kExitRefused;
 }
 
-/// \param status  of the launcher; empty when it was deaf.
+/// \param status  of the launcher; empty when it did not answer.
 int end_behind_launcher(const std::optional<ExitStatus>& status, bool clean, const RunCgroup& cgroup) {
-  if (!status) return end_with_deaf_launcher(cgroup);
+  if (!status) return end_unresponsive_launcher(cgroup);
   return clean ? status->value : end_what_is_left(*status, cgroup);
 }
 
@@ -275,7 +279,7 @@ struct Guard::Page {
   std::atomic<bool> clean{false};
   std::atomic<int> signal_number{0};
   std::atomic<int> heard{0};
-  std::atomic<SteadyTime> beat{};  ///< the last one; the epoch: none yet
+  std::atomic<SteadyTime> heartbeat{};  ///< when the last one came; the epoch: none yet
   std::atomic<bool> ended_workers{false};
 };
 
@@ -290,7 +294,7 @@ Guard::~Guard() { ::munmap(page_, sizeof(Page)); }
 
 void Guard::note_heard() const { ++page_->heard; }
 
-void Guard::beat() const { page_->beat = steady_now(); }
+void Guard::note_heartbeat() const { page_->heartbeat = steady_now(); }
 
 void Guard::begin_workers() const { page_->ended_workers = false; }
 
@@ -298,7 +302,7 @@ bool Guard::has_ended_workers() const { return page_->ended_workers; }
 
 bool Guard::has_died() const { return ::getppid() != pid_; }
 
-/// The signal that it forwards comes back to it: there is something to receive.
+/// forwarded_signal() wakes the guard: there is a descriptor to receive.
 void Guard::hold(int connection) const {
   if (held_ && !has_died() && held_->send(connection)) ::kill(pid_, forwarded_signal());
 }
@@ -324,8 +328,7 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
                 RunGuardOptions options) {
   const bool reads_terminal = options.reads_terminal;
   const Duration heartbeat = options.heartbeat;
-  // Ignored SIGCHLD (inherited from who started us) means that children vanish unreaped, and nobody learns how they
-  // ended.
+  // Where SIGCHLD is ignored, which may be inherited, the kernel reaps children by itself, and their status is lost.
   ::signal(SIGCHLD, SIG_DFL);
   Guard guard(std::move(options));
   const TerminalSettings terminal;
@@ -336,7 +339,7 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
   const sigset_t own = signal_set({guard_died_signal()});
   ::sigprocmask(SIG_BLOCK, &own, nullptr);  // and forwarded_signal(): the launcher's from birth on
 
-  become_subreaper();       // not inherited: the launcher asks for itself
+  become_subreaper();       // not inherited: the launcher does the same
   Pipe pipe = make_pipe();  // each process has one end of it
   const pid_t child = ::fork();
   if (child < 0) {
@@ -358,14 +361,14 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
   pipe.write.reset();
   continue_at_end_of(pipe.read.get());
   PidFd process = PidFd::of_child(child);
-  std::optional<Waker> waker(std::in_place, guard.pid(), process, heartbeat, guard.page_->beat);
+  std::optional<Waker> waker(std::in_place, guard.pid(), process, heartbeat, guard.page_->heartbeat);
   Fd held;
   const auto receive = [&] {
     if (guard.held_) guard.held_->receive(held);
   };
   const std::optional<ExitStatus> status = forward_until_end(
       {std::move(process), waker->pid(), reads_terminal, receive}, handled, Forwarder(child, guard.page_->heard),
-      PlaceWatch(heartbeat, guard.page_->beat, guard.page_->ended_workers, guard.cgroup()));
+      PlaceWatch(heartbeat, guard.page_->heartbeat, guard.page_->ended_workers, guard.cgroup()));
   if (!status || status->kind != ExitStatus::Kind::kExited) terminal.restore();
   const int code = end_behind_launcher(status, guard.page_->clean, guard.cgroup());
   guard.cgroup().remove();

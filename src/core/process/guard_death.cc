@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMostGroups = 4096;
 constexpr itimerspec kSteps{.it_interval = {20, 0}, .it_value = {1, 0}};
 
-// What a handler can reach: no destructor, no lock.
+// For a signal handler: without destructors and locks.
 std::array<std::atomic<pid_t>, kMostGroups> groups;
 std::atomic<int> cgroup_folder = -1;
 std::atomic<pid_t> guard_pid;
@@ -28,7 +28,7 @@ timer_t timer;
 std::atomic<int> step;
 static_assert(std::atomic<pid_t>::is_always_lock_free);
 
-void tell_loop() {
+void notify_loop() {
   sigval number{};
   number.sival_int = guard_died_signal();
   ::sigqueue(::getpid(), forwarded_signal(), number);
@@ -36,7 +36,7 @@ void tell_loop() {
 
 /// Called by the death signal, and then by the timer. Async-signal-safe calls only.
 void on_signal(int, siginfo_t* info, void*) {
-  if (::getppid() == guard_pid) return;  // anybody can send the signal
+  if (::getppid() == guard_pid) return;  // any process of this user can send the signal
   if (step > 0 && info->si_code != SI_TIMER) return;
   const int saved_error = errno;
   switch (step++) {
@@ -52,7 +52,7 @@ void on_signal(int, siginfo_t* info, void*) {
     default:
       ::_exit(kExitRefused);
   }
-  tell_loop();
+  notify_loop();
   errno = saved_error;
 }
 

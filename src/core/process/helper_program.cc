@@ -98,7 +98,7 @@ struct OwnSession {
   }
 };
 
-/// What a standard stream of the child is: a new pipe, whose other end `pipe` becomes, /dev/null, or ours.
+/// A standard stream of the child: a new pipe, whose other end `pipe` becomes, /dev/null, or ours.
 template <class Binding>
 Binding binding(Kind kind, auto& pipe) {
   if (kind == Kind::kPipe) return Binding(pipe);

@@ -1,3 +1,5 @@
+// In: counters of the kernel, before and after a death. Out: whether processes were killed for lack of memory. Called
+// by the launcher for a worker that died of SIGKILL.
 #include "process/memory_watch.h"
 
 #include <algorithm>
@@ -10,12 +12,12 @@
 namespace lrun::inline core {
 namespace {
 
-/// The kernel's files that are read here are far below.
+/// More than the kernel writes into any file that is read here.
 constexpr std::size_t kMostFileBytes = 64 * 1024;
 
 std::string read_all(const std::filesystem::path& file) { return read_small_file(file, kMostFileBytes).value_or(""); }
 
-/// cgroup 1 says 'no limit' with the greatest number of pages.
+/// cgroup 1 has the greatest number of pages for 'no limit'.
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60U;
 
 }  // namespace
@@ -47,7 +49,7 @@ void MemoryWatch::find_folder() {
     const auto path = cgroup_path(membership, place.controller);
     if (!path) continue;
     const std::filesystem::path mount_point = root_ / place.mount_point;
-    // In a container without a namespace of its own the path is the host's, and what is mounted is the cgroup itself.
+    // In a container without a namespace of its own the path is the host's, and the cgroup itself is mounted.
     for (const auto& folder : {mount_point / std::filesystem::path(*path).relative_path(), mount_point}) {
       if (!folder_.empty()) continue;
       const std::optional<std::uint64_t> count = counter_named(read_all(folder / place.file), "oom_kill");

@@ -5,32 +5,31 @@
 
 namespace lrun::inline core {
 
-/// What the kernel counted: processes that it killed for lack of memory.
+/// The processes that the kernel killed for lack of memory.
 struct MemoryKills {
   int count = 0;                  ///< since the watch began or the last one was taken
-  bool in_cgroup = false;         ///< counted in the cgroup of the run; else anywhere on the machine
+  bool in_cgroup = false;         ///< counted in the cgroup of the run; false: anywhere on the machine
   std::uint64_t limit_bytes = 0;  ///< the lowest memory limit that holds for that cgroup; 0: none, or not known
 
   bool operator==(const MemoryKills&) const = default;
 };
 
-/// Tells an out-of-memory kill from any other SIGKILL: only the parent of a killed process can, and only by counters
-/// that it has read before. They are those of a cgroup of the children's own, else of the one that this process and its
-/// children live in (cgroup 2 memory.events, cgroup 1 memory.oom_control), else /proc/vmstat of the whole machine. One
-/// thread.
+/// Tells an out-of-memory kill from any other SIGKILL. Only the parent of a killed process can, and only by counters
+/// that it has read before: those of the children's own cgroup, or of the one that this process and its children live
+/// in (cgroup 2 memory.events, cgroup 1 memory.oom_control), or /proc/vmstat of the whole machine. One thread.
 class MemoryWatch {
  public:
   /// Reads the counters. `own_cgroup` is the folder of the cgroup (version 2) that the children alone live in; empty:
-  /// there is none. It counts where the memory controller is on. `root` is '/' but in tests. Never throws for what
-  /// cannot be read.
+  /// there is none. It counts where the memory controller is on. `root` is '/' but in tests. Never throws for a file
+  /// that cannot be read.
   explicit MemoryWatch(const std::filesystem::path& own_cgroup = {}, std::filesystem::path root = "/");
 
-  /// What was counted since; a kill that is reported is taken by whoever asks, so that the next death needs another
-  /// one. To be asked about a death by SIGKILL that nobody here has sent.
+  /// The kills since the last call. To be asked about a death by SIGKILL that lrun has not sent. One kill counts as
+  /// taken, so that the next death needs another one.
   MemoryKills take();
 
  private:
-  void find_folder();  ///< and what its counter says
+  void find_folder();  ///< and reads its counter
   [[nodiscard]] std::uint64_t cgroup_count() const;
   [[nodiscard]] std::uint64_t machine_count() const;
   [[nodiscard]] std::uint64_t limit() const;

@@ -13,17 +13,17 @@ namespace lrun::inline core {
 /// A handle on one direct child that cannot name any other process.
 ///
 /// Where there are no pidfds (a kernel before 5.4, a seccomp filter, LRUN_NO_PIDFD=1) it works through kill() and
-/// waitid() with the pid: that is the child's as long as nobody else reaps it. Its end is then learned from SIGCHLD.
+/// waitid() with the pid, which is the child's as long as only this object reaps it. SIGCHLD then reports its end.
 ///
 /// A pid can be reused the moment its child is reaped; a pidfd cannot, so a late signal is refused rather than sent to
-/// a stranger. The descriptor turns readable when the child exits, so it sits in the event loop beside the log pipes.
-/// The destructor neither kills nor reaps: who outlives whom is WorkerGroup's decision. One thread.
+/// another process. The descriptor turns readable when the child exits, so it sits in the event loop beside the log
+/// pipes. The destructor neither kills nor reaps: its owner decides. One thread.
 class PidFd {
  public:
-  /// `fd` came with the child from clone(CLONE_PIDFD): no child can die unseen or be mistaken. Empty: there is none.
+  /// `fd` came with the child from clone(CLONE_PIDFD), so that it cannot be another's. Empty: there is none.
   PidFd(pid_t pid, Fd fd) noexcept : pid_(pid), fd_(std::move(fd)) {}
 
-  /// Of a child that nobody else reaps. Without a pidfd on kernels that have none.
+  /// Of a child that only this object reaps. Without a pidfd on kernels that have none.
   static PidFd of_child(pid_t pid);
 
   /// -1 without a pidfd.
@@ -45,7 +45,7 @@ class PidFd {
   [[nodiscard]] std::optional<ExitStatus> ending() const;
 
   /// Reaps without blocking. Empty while the child runs; the same status on every later call. A child that a tracer
-  /// holds (tracer.h) is left to the reaping of orphans; its status is what /proc tells.
+  /// holds (tracer.h) is left to the reaping of orphans; its status comes from /proc.
   /// \throws std::system_error  ECHILD if something else reaped the child.
   std::optional<ExitStatus> try_wait();
 
@@ -53,7 +53,7 @@ class PidFd {
   [[nodiscard]] bool wait_until_ended(Duration limit) const;
 
   [[nodiscard]] const std::optional<ExitStatus>& status() const { return status_; }
-  /// Whether a tracer kept it from being reaped when try_wait() told its end.
+  /// Whether a tracer kept it from being reaped when try_wait() reported its end.
   [[nodiscard]] bool was_held() const { return was_held_; }
 
  private:

@@ -13,7 +13,7 @@ ProcessLimit ProcessLimit::of(int resource, rlim_t soft, std::optional<rlim_t> h
   return limit;
 }
 
-/// Tried out, since privileges have too many sources: raised here, and back.
+/// Tries it, since privileges have too many sources: raises the limit here, and sets it back.
 bool ProcessLimit::is_allowed() const {
   const auto which = static_cast<__rlimit_resource_t>(resource);
   struct rlimit before {};

@@ -7,12 +7,13 @@
 
 namespace lrun::inline core {
 
-/// A limit as a child is to get it.
+/// A limit for a child.
 struct ProcessLimit {
   int resource = 0;  ///< RLIMIT_CORE, ...
   struct rlimit value {};
 
-  /// `soft` and `hard` where they are given; an ungiven hard limit is this process's, raised to `soft` if need be.
+  /// `soft` and `hard` where they are given; without `hard`, the hard limit is this process's, raised to `soft` if need
+  /// be.
   static ProcessLimit of(int resource, rlim_t soft, std::optional<rlim_t> hard);
 
   /// Whether a child of this process may be given it: raising a hard limit takes a privilege.

@@ -4,12 +4,12 @@
 
 namespace lrun::inline core {
 
-/// main()'s arguments, whose memory is what others see as this process's command line. To be called first of all; their
-/// texts may be gone after set_process_title().
+/// Remembers main()'s arguments, whose memory other processes see as this process's command line. To be called first of
+/// all; their texts may be gone after set_process_title().
 void remember_command_line(int count, char** arguments);
 
-/// What `ps` shows and `pkill -f` matches from now on, cut to the length of the arguments that were given. Does nothing
-/// when none were remembered.
+/// Sets the title that `ps` shows and `pkill -f` matches, cut to the length of the arguments. Does nothing where none
+/// were remembered.
 void set_process_title(std::string_view title);
 
 }  // namespace lrun::inline core

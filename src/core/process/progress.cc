@@ -44,7 +44,7 @@ Progress ProgressBoard::of(std::size_t worker) const {
   return read ? progress : Progress{};
 }
 
-ProgressTeller::ProgressTeller(const char* variable) {
+ProgressReporter::ProgressReporter(const char* variable) {
   const std::string_view text = variable == nullptr ? std::string_view() : variable;
   int fd = -1;
   const auto [colon, fd_error] = std::from_chars(text.data(), text.data() + text.size(), fd);
@@ -54,14 +54,14 @@ ProgressTeller::ProgressTeller(const char* variable) {
   if (is_progress_memory(fd)) memory_ = Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
 }
 
-void ProgressTeller::step() {
+void ProgressReporter::step() {
   if (!memory_) return;
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   ++progress_.steps;
   progress_.steady_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
   if (progress_.steps == 1) progress_.first_steady_ns = progress_.steady_ns;
-  const Progress told = progress_;  // a copy: GCC takes the member for its first field under sanitizers
-  if (::pwrite(memory_.get(), &told, sizeof told, offset_) < 0) memory_.reset();
+  const Progress written = progress_;  // a copy: GCC takes the member for its first field under sanitizers
+  if (::pwrite(memory_.get(), &written, sizeof written, offset_) < 0) memory_.reset();
 }
 
 }  // namespace lrun::inline core

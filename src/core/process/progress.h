@@ -8,17 +8,17 @@
 
 namespace lrun::inline core {
 
-/// How far one worker has come.
+/// The progress of one worker.
 struct Progress {
-  std::uint64_t steps = 0;           ///< training steps so far; 0: it has not told any
-  std::int64_t steady_ns = 0;        ///< when it told the last one, on the machine's steady clock
-  std::int64_t first_steady_ns = 0;  ///< when it told the first one
+  std::uint64_t steps = 0;           ///< training steps so far; 0: none reported
+  std::int64_t steady_ns = 0;        ///< when it reported the last one, on the machine's steady clock
+  std::int64_t first_steady_ns = 0;  ///< when it reported the first one
 
   bool operator==(const Progress&) const = default;
 };
 
-/// The launcher's side: memory in which each worker of an attempt tells its progress. Nothing wakes the launcher; it
-/// looks when it wants to know.
+/// The launcher's side: memory in which each worker of an attempt writes its progress. Nothing wakes the launcher,
+/// which reads it when it needs it.
 class ProgressBoard {
  public:
   ProgressBoard() = default;
@@ -28,18 +28,18 @@ class ProgressBoard {
   [[nodiscard]] int fd() const { return memory_.get(); }
   /// The value of LRUN_PROGRESS_FD for a worker whose descriptor `worker_fd` is this memory: '3:128'.
   [[nodiscard]] static std::string variable(int worker_fd, std::size_t worker);
-  /// Zero for a worker that told nothing, or on a board without memory.
+  /// Zero for a worker that reported nothing, and on a board without memory.
   [[nodiscard]] Progress of(std::size_t worker) const;
 
  private:
   Fd memory_;
 };
 
-/// The worker's side: tells one step with one small write. Without a launcher that asks for it, does nothing.
-class ProgressTeller {
+/// The worker's side: reports one step with one small write. Does nothing without a launcher that asks for it.
+class ProgressReporter {
  public:
   /// \param variable  the value of LRUN_PROGRESS_FD; nullptr: none. A descriptor that is not such memory is left alone.
-  explicit ProgressTeller(const char* variable);
+  explicit ProgressReporter(const char* variable);
 
   /// A step is done. Never fails and never waits.
   void step();

@@ -9,11 +9,11 @@ namespace lrun::inline core {
 
 /// A terminal for a program that is to believe it has one, with the program's end and ours.
 struct Pty {
-  Fd ours;  ///< what is written to the other end is read here; EIO when nobody has that open any more
+  Fd ours;  ///< reads what the program writes; EIO when no process has the other end open any more
   Fd programs;
 };
 
-/// Makes one with these settings. Both ends are CLOEXEC and nobody's controlling terminal.
+/// Makes one with these settings. Both ends are CLOEXEC, and it is no process's controlling terminal.
 /// \throws std::system_error  there are no more terminals or descriptors.
 Pty make_pty(const termios& settings, const winsize& size);
 

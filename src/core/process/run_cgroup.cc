@@ -1,3 +1,5 @@
+// In: the name of a run. Out: a cgroup for its workers, where lrun may make one, and the end of all in it. Called by
+// the launcher at its start, by the guard at the end, and by a later run for what was left.
 #include "process/run_cgroup.h"
 
 #include <fcntl.h>
@@ -54,17 +56,17 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return found;
 }
 
-/// \return 0 when it is gone, else the errno.
+/// \return 0 when it is gone, otherwise the errno.
 int remove_folder(const fs::path& folder) { return ::rmdir(folder.c_str()) == 0 || errno == ENOENT ? 0 : errno; }
 
-/// Innermost first: the kernel removes only what has none below. \return as remove_folder().
+/// Innermost first: the kernel removes only a cgroup without cgroups below it. \return as remove_folder().
 int remove_with_those_below(const fs::path& folder) {
   if (const int error = remove_folder(folder); error != EBUSY && error != ENOTEMPTY) return error;
   for (const fs::path& below : folders_in(folder)) remove_with_those_below(below);
   return remove_folder(folder);
 }
 
-/// A process leaves its cgroup a moment after it was killed: the kernel says for so long that it is in use.
+/// A process leaves its cgroup a moment after it was killed. Until then the kernel reports that it is in use.
 void end_and_remove(int fd, const fs::path& folder, SteadyTime deadline) {
   while (remove_with_those_below(folder) == EBUSY && std::chrono::steady_clock::now() < deadline) {
     kill_cgroup(fd);
@@ -86,7 +88,7 @@ RunCgroup RunCgroup::make(std::string_view name, const fs::path& root) {
   const fs::path parent = own_folder(root);
   if (parent.empty()) return {};
   fs::path folder = parent / (std::string(kPrefix) += name);
-  constexpr int kMostTries = 3;  // a run that ends meanwhile may take what is not locked yet for abandoned
+  constexpr int kMostTries = 3;  // a run that ends meanwhile may remove one that is not locked yet
   for (int tries = 0; tries < kMostTries && ::mkdir(folder.c_str(), 0755) == 0; ++tries) {
     Fd fd = open_folder(folder);
     const bool usable = !fd || ::faccessat(fd.get(), kKillFile, W_OK, 0) == 0;

@@ -15,9 +15,9 @@
 
 namespace lrun::inline core {
 
-/// What a child is given back that the launcher changed for itself: limits and ignored signals are those lrun was
-/// started with (so `nohup` reaches the workers as without lrun). No signal is blocked in a worker, whatever lrun
-/// inherited: it could not be stopped politely.
+/// Settings that the launcher changed for itself and a child gets back: limits and ignored signals are those that lrun
+/// was started with (so `nohup` reaches the workers as without lrun). No signal is blocked in a worker, even if lrun
+/// inherited it so: SIGTERM would have no effect.
 struct SpawnDefaults {
   struct rlimit file_limit {};
   bool pipe_signal_ignored = false;       ///< SIGPIPE
@@ -40,7 +40,7 @@ struct SpawnRequest {
   int standard_error = 2;
   bool own_terminal = false;               ///< standard input is a terminal and becomes the child's controlling one
   const char* folder = nullptr;            ///< to start in; nullptr: the parent's
-  std::span<const ProcessLimit> limits{};  ///< beside those of SpawnDefaults, or instead
+  std::span<const ProcessLimit> limits{};  ///< besides those of SpawnDefaults, or instead
   const cpu_set_t* cpus = nullptr;         ///< that it may run on; null: all that the caller may use
   std::size_t cpus_bytes = 0;
   int cgroup = -1;  ///< directory of the cgroup (version 2) that it is to be in; -1, or not allowed: the caller's
@@ -53,7 +53,8 @@ inline constexpr int kExtraDescriptor = 3;
 struct SpawnResult {
   std::optional<PidFd> child;  ///< empty on failure
   int error_number = 0;        ///< of clone or exec
-  bool exec_failed = false;    ///< true: the program could not be executed; false: no process could be made or bound
+  bool exec_failed =
+      false;  ///< true: the program could not be executed; false: no process could be made, or not bound to its CPUs
 
   [[nodiscard]] bool ok() const { return child.has_value(); }
 };
@@ -64,8 +65,8 @@ struct SpawnResult {
 /// clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD): no page table is copied however large the caller is, the pidfd comes
 /// with the child, and exec's errno comes back through the shared memory while the caller waits for the exec.
 /// Without pidfds (SpawnDefaults::use_pidfds, an old kernel) the errno comes back through a pipe, which also works
-/// where the memory is not shared after all (valgrind). Call from the thread that lives as long as the children are to:
-/// the parent-death signal is tied to it.
+/// where the memory is not shared after all (valgrind). Call from a thread that lives longer than the children: the
+/// parent-death signal is tied to it.
 SpawnResult spawn(const SpawnRequest& request, const SpawnDefaults& defaults);
 
 }  // namespace lrun::inline core

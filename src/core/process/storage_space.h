@@ -10,12 +10,12 @@ struct StorageSpace {
   std::uint64_t total_bytes = 0;
   std::uint64_t free_bytes = 0;
 
-  /// So little is left that the next page may not fit.
+  /// Less than one hundredth is left: the next page may not fit.
   [[nodiscard]] bool full() const;
   bool operator==(const StorageSpace&) const = default;
 };
 
-/// Empty when there is no such folder.
+/// Empty where there is no such folder.
 std::optional<StorageSpace> storage_space(const char* folder);
 
 }  // namespace lrun::inline core

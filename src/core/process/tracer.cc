@@ -27,7 +27,7 @@ bool shows_exit_code(pid_t pid) {
 
 }  // namespace
 
-std::string Tracer::in_words() const {
+std::string Tracer::text() const {
   return name.empty() ? fmt::format("tracer {}", pid) : fmt::format("tracer {} ({})", pid, name);
 }
 

@@ -18,7 +18,7 @@ struct Tracer {
   std::string name;  ///< of its program; empty: not known
 
   /// 'tracer 4711 (gdb)'.
-  [[nodiscard]] std::string in_words() const;
+  [[nodiscard]] std::string text() const;
 };
 
 /// Empty for a process that is not traced, or is traced by one that /proc does not show.
@@ -27,7 +27,7 @@ std::optional<Tracer> tracer_of(pid_t pid);
 /// Whether a process has ended with all its threads, reaped or not. Without /proc: no.
 bool is_dead(pid_t pid);
 
-/// How a dead process ended; kUnknown where /proc does not tell us.
+/// How a dead process ended; kUnknown where /proc does not show it to us.
 ExitStatus status_of_dead(pid_t pid);
 
 }  // namespace lrun::inline core

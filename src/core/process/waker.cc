@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/fd.h"
-#include "process/launcher_beat.h"
+#include "process/launcher_heartbeat.h"
 #include "process/process_title.h"
 
 namespace lrun::inline core {
@@ -20,24 +20,24 @@ namespace {
 constexpr int kGuard = 0;  // descriptors of the waker: pidfds, and it has no others
 constexpr int kLauncher = 1;
 
-/// Copies of the guard's connections would keep others from seeing its end.
+/// A copy of the guard's connection in this process would hide the guard's end from other nodes.
 void close_from(int first) {
   constexpr int kMost = 256;  // of a process that has just begun
   if (::syscall(SYS_close_range, first, ~0U, 0) == 0) return;
   for (int fd = first; fd < kMost; ++fd) ::close(fd);
 }
 
-/// How long to wait for a death; -1: for ever. `silent`: the launcher of a job of several nodes is.
+/// How long to wait for a death; -1: for ever. `silent`: the launcher of a job of several nodes sends no heartbeat.
 struct Pause {
   int ms = -1;
   bool silent = false;
 };
 
-Pause next_pause(Duration heartbeat, const std::atomic<SteadyTime>& last_beat) {
+Pause next_pause(Duration heartbeat, const std::atomic<SteadyTime>& heartbeat_time) {
   if (heartbeat == Duration::zero()) return {};
-  const SteadyTime beat = last_beat;
+  const SteadyTime last = heartbeat_time;
   const SteadyTime now = steady_now();
-  const SteadyTime alarm = BeatWatch::alarm(beat == SteadyTime() ? now : beat, heartbeat);
+  const SteadyTime alarm = HeartbeatWatch::alarm(last == SteadyTime() ? now : last, heartbeat);
   const auto ms = [](SteadyTime::duration time) { return static_cast<int>(time / Duration(1)) + 1; };
   return alarm > now ? Pause{ms(alarm - now), false} : Pause{ms(heartbeat / 10), true};
 }
@@ -45,7 +45,7 @@ Pause next_pause(Duration heartbeat, const std::atomic<SteadyTime>& last_beat) {
 void wake(int process) { ::syscall(SYS_pidfd_send_signal, process, SIGCONT, nullptr, 0); }
 
 /// The life of the waker, with all signals blocked: async-signal-safe calls only.
-[[noreturn]] void wake_the_other(int guard, int launcher, Duration heartbeat, const std::atomic<SteadyTime>& beat,
+[[noreturn]] void wake_the_other(int guard, int launcher, Duration heartbeat, const std::atomic<SteadyTime>& last,
                                  std::string_view title) {
   constexpr int kPauseMs = 100;  // in order, the guard ends sooner, and this process with it
   ::setsid();                    // a signal to the guard's group is not for this process
@@ -57,8 +57,8 @@ void wake(int process) { ::syscall(SYS_pidfd_send_signal, process, SIGCONT, null
   ::dup2(launcher, kLauncher);
   close_from(kLauncher + 1);
   pollfd both[]{{kGuard, POLLIN, 0}, {kLauncher, POLLIN, 0}};
-  for (Pause pause = next_pause(heartbeat, beat); ::poll(both, 2, pause.ms) <= 0;) {
-    pause = next_pause(heartbeat, beat);
+  for (Pause pause = next_pause(heartbeat, last); ::poll(both, 2, pause.ms) <= 0;) {
+    pause = next_pause(heartbeat, last);
     if (pause.silent) wake(kGuard);
   }
   pollfd other{both[kGuard].revents != 0 ? kLauncher : kGuard, POLLIN, 0};
@@ -68,7 +68,7 @@ void wake(int process) { ::syscall(SYS_pidfd_send_signal, process, SIGCONT, null
 
 }  // namespace
 
-Waker::Waker(pid_t guard, const PidFd& launcher, Duration heartbeat, const std::atomic<SteadyTime>& beat) {
+Waker::Waker(pid_t guard, const PidFd& launcher, Duration heartbeat, const std::atomic<SteadyTime>& last) {
   const Fd guards(static_cast<int>(::syscall(SYS_pidfd_open, guard, 0)));
   if (!guards || launcher.poll_fd() < 0) return;
   const std::string title = std::string(kWakerName) + " of process " + std::to_string(guard);
@@ -76,9 +76,9 @@ Waker::Waker(pid_t guard, const PidFd& launcher, Duration heartbeat, const std::
   sigset_t before;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &before);
-  // A fork without a signal to the parent at its end: none of the children that an ordinary wait is about.
+  // A fork without a signal to the parent at its end: ordinary waits of the guard do not see it.
   pid_ = static_cast<pid_t>(::syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
-  if (pid_ == 0) wake_the_other(guards.get(), launcher.poll_fd(), heartbeat, beat, title);
+  if (pid_ == 0) wake_the_other(guards.get(), launcher.poll_fd(), heartbeat, last, title);
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 

@@ -14,18 +14,18 @@ namespace lrun::inline core {
 inline constexpr const char* kWakerName = "rank-waker";
 
 /// A process beside guard and launcher that sleeps until one of them is dead, and then continues the other until that
-/// is dead, too. Each cleans up behind the other, but not while it is stopped (SIGSTOP); the kernel's one signal
-/// (continue_signal.h) may come before the stop. If one of the three is stopped and another killed, the third is awake.
-/// In a job of several nodes the waker also continues the guard when the launcher is silent, because then the guard has
-/// to end the workers (BeatWatch).
+/// is dead, too. Guard and launcher clean up for each other, but not while they are stopped (SIGSTOP), and the kernel's
+/// one signal (continue_signal.h) may come before the stop. Where one of the three is stopped and another killed, the
+/// third is awake. In a job of several nodes the waker also continues the guard when the launcher is silent, because
+/// then the guard has to end the workers (HeartbeatWatch).
 ///
 /// Only the destructor, which ends it, can wait for it: it is invisible to every ordinary wait of the guard. Without
 /// pidfds (a kernel before 5.3) there is no waker.
 class Waker {
  public:
   /// \param heartbeat  of a job of several nodes; 0: there is one node
-  /// \param beat       the launcher's last one; must outlive this object
-  Waker(pid_t guard, const PidFd& launcher, Duration heartbeat, const std::atomic<SteadyTime>& beat);
+  /// \param last       when the launcher's last heartbeat came; must outlive this object
+  Waker(pid_t guard, const PidFd& launcher, Duration heartbeat, const std::atomic<SteadyTime>& last);
   ~Waker();
   Waker(const Waker&) = delete;
   Waker& operator=(const Waker&) = delete;

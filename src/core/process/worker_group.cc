@@ -1,3 +1,5 @@
+// In: commands of workers. Out: their processes, their output pipes and their deaths, as events of the loop. Called by
+// the attempts of a run. spawn() and fork_child() do the starting.
 #include "process/worker_group.h"
 
 #include <signal.h>
@@ -144,7 +146,7 @@ void WorkerGroup::watch_last(EventLoop& loop) {
 void WorkerGroup::collect(std::size_t index) {
   Worker& worker = workers_[index];
   if (given_up_ || worker.process.status() || !worker.process.has_ended()) return;
-  // While the leader is unreaped the group's number is ours: what is left of it gets its signal now or never.
+  // While the leader is unreaped the group's number is ours: the rest of the group gets its signal now or never.
   if (stop_signal_ != 0 && worker.process.signal_group(stop_signal_)) worker.left_signal = stop_signal_;
   if (worker.left_signal != 0) worker.process.signal_group(SIGCONT);
   forget_group(worker.process.pid());
@@ -209,7 +211,7 @@ void WorkerGroup::end() {
   watches_.clear();
   for (const Worker& worker : workers_) worker.process.signal_group(SIGKILL);
   if (given_up_) return workers_.clear();
-  // Longer only in an uninterruptible sleep: left to the guard.
+  // Only an uninterruptible sleep takes longer: that is left to the guard.
   const auto deadline = std::chrono::steady_clock::now() + kKillLimit;
   for (Worker& worker : workers_) {
     if (worker.process.status()) continue;

@@ -14,25 +14,26 @@
 
 namespace lrun::inline core {
 
-/// What one worker executes. `own_environment` is added to what all workers share; each entry is NAME=VALUE.
+/// The command of one worker. `own_environment` is added to the variables that all workers share; entries are
+/// NAME=VALUE.
 struct WorkerCommand {
   int rank = 0;
   int local_rank = 0;
   std::vector<std::string> argv;
   std::vector<std::string> own_environment;
   std::vector<int> cpus = {};  ///< that it may run on; empty: all
-  std::string path = {};       ///< of what it executes, already found; empty: the group's
+  std::string path = {};       ///< of the program, already found; empty: the group's
   int standard_input = -1;     ///< descriptor that it gets; -1: the group's
   int standard_output = -1;    ///< descriptor that it gets; -1: as GroupCommand::capture_output says
   int standard_error = -1;
   bool own_terminal = false;  ///< standard_input is a terminal that becomes its controlling one
-  /// Where it is there, the worker is a fork of this process that ends with the code of this function (ForkRequest),
-  /// and what concerns a program does not count.
+  /// If set, the worker is a fork of this process that ends with the code of this function (ForkRequest), and the
+  /// fields about a program are not used.
   std::function<int()> function = {};
   std::vector<int> descriptors = {};  ///< that such a worker keeps open
 };
 
-/// What all workers of a start have in common.
+/// The part of the command that all workers of a start have in common.
 struct GroupCommand {
   std::string path;                             ///< of the program, already found
   std::vector<std::string> shared_environment;  ///< NAME=VALUE; no name is repeated in own_environment
@@ -41,7 +42,7 @@ struct GroupCommand {
   std::vector<ProcessLimit> limits;
   int cgroup = -1;             ///< directory of the cgroup that they are to be in; -1: lrun's own
   int shared_memory = -1;      ///< given to every worker as kExtraDescriptor; -1: none
-  bool capture_output = true;  ///< pipes for stdout and stderr; else the launcher's own are inherited
+  bool capture_output = true;  ///< pipes for stdout and stderr; false: the launcher's own are inherited
 };
 
 /// One running or ended worker.
@@ -50,18 +51,18 @@ struct Worker {
   int local_rank = 0;
   PidFd process;
   SteadyTime started;
-  int left_signal = 0;  ///< what its group was sent when it ended before them; 0: nothing
-  Fd standard_output;   ///< read end of its pipe; moved out by who reads it
+  int left_signal = 0;  ///< that its group got because it ended before the rest of it; 0: none
+  Fd standard_output;   ///< read end of its pipe; its reader moves it out
   Fd standard_error;
-  std::uint64_t cpu_limit_seconds = 0;  ///< as cpu_limit_used_up() says, once it has ended
+  std::uint64_t cpu_limit_seconds = 0;  ///< cpu_limit_used_up(), once it has ended
 };
 
 /// Why a start failed. Nothing is left running then.
 struct StartFailure {
   int local_rank = 0;
   int error_number = 0;
-  bool exec_failed = false;  ///< the program could not be executed; else no process or pipe could be made
-  std::optional<std::system_error> refusal = {};  ///< the whole error, where something else could not be made
+  bool exec_failed = false;  ///< the program could not be executed; false: no process or pipe could be made
+  std::optional<std::system_error> refusal = {};  ///< the error, where another resource could not be made
 };
 
 /// The workers of one node: started all or none unless the start is called off, watched by their pidfds, signalled
@@ -83,30 +84,30 @@ class WorkerGroup {
   std::optional<StartFailure> start(EventLoop& loop, const GroupCommand& group, std::span<const WorkerCommand> commands,
                                     const SpawnDefaults& defaults);
 
-  /// Who is told, once for each worker, in the order of their deaths. To be set before the loop runs.
+  /// Called once for each worker, in the order of their deaths. To be set before the loop runs.
   void on_ended(Ended ended) { ended_ = std::move(ended); }
 
-  /// Delivers the deaths that have happened and were not told yet. Before a signal is sent this tells those that ended
-  /// by themselves from those that obey: a signal to a dead but unreaped process succeeds.
+  /// Reports the deaths that have happened so far. To be called before a signal is sent, so that workers that ended by
+  /// themselves are not taken for obedient ones: a signal to a dead but unreaped process succeeds.
   void collect_ended();
 
-  /// SIGCHLD came: delivers the deaths of workers that have no pidfd.
+  /// SIGCHLD came: reports the deaths of workers that have no pidfd.
   void child_signalled();
 
-  /// To each running worker itself, not to its children: a worker ends its own children as it sees fit. Its group gets
-  /// the signal when the worker has ended and left some of it (a shell that started the real program). Whoever of the
-  /// group was stopped is continued: a stopped process cannot obey.
+  /// Signals each running worker itself, not its children, which a worker ends as it sees fit. Its group gets the
+  /// signal when the worker has ended and left some of it (a shell that started the real program). Stopped members of
+  /// the group are continued: a stopped process cannot obey.
   void stop_leaders(int signal_number);
-  /// To each running worker itself, as news.
+  /// Signals each running worker itself, without stopping it.
   void signal_leaders(int signal_number);
-  /// To each running worker's whole process group, as the terminal does with Ctrl-C; what is left of a group afterwards
-  /// is treated as by stop_leaders().
+  /// Signals each running worker's whole process group, as the terminal does with Ctrl-C; the rest of a group is
+  /// treated as by stop_leaders().
   void stop_groups(int signal_number);
-  /// The same without any meaning for what is left.
+  /// The same without stopping: the rest of a group gets nothing more.
   void signal_groups(int signal_number);
 
-  /// True while members of an ended worker's process group live that were sent its signal. May be true for too long
-  /// should the kernel give the group's number to others meanwhile: nobody is signalled for it.
+  /// True while members of an ended worker's process group live that got its signal. May stay true for too long if the
+  /// kernel gives the group's number to others meanwhile; they are not signalled.
   [[nodiscard]] bool remains_linger() const;
   /// The same for one worker's group.
   [[nodiscard]] static bool remains_linger(const Worker& worker);
@@ -114,7 +115,7 @@ class WorkerGroup {
   /// Kills and reaps all; the group is empty afterwards.
   void end();
 
-  /// Waits for nobody any more, the destructor neither: whoever has not ended is left to the guard.
+  /// Stops waiting, also in the destructor: workers that have not ended are left to the guard.
   void give_up();
 
   [[nodiscard]] std::vector<Worker>& workers() { return workers_; }
@@ -128,7 +129,7 @@ class WorkerGroup {
   std::vector<Worker> workers_;
   std::vector<EventLoop::Watch> watches_;
   bool given_up_ = false;
-  int stop_signal_ = 0;  ///< what workers were told to end by; 0 while they work
+  int stop_signal_ = 0;  ///< that workers were stopped with; 0 while they work
   Ended ended_;
 };
 

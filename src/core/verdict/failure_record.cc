@@ -104,14 +104,14 @@ std::string FailureRecord::status_in_words() const {
     case Ending::kLost:
       return "was lost: how it ended was never learned";
     case Ending::kExited:
-      return ExitStatus{ExitStatus::Kind::kExited, value, false}.in_words();
+      return ExitStatus{ExitStatus::Kind::kExited, value, false}.text();
     case Ending::kSignaled:
       break;
   }
   if (cause == Cause::kOutOfMemory) return "was killed by the kernel's out-of-memory killer" + in_brackets;
   if (cause == Cause::kProbablyOutOfMemory) return "was killed, probably by the kernel's out-of-memory killer";
   if (cause == Cause::kCpuTimeLimit && value == SIGKILL) return "was killed by the kernel";
-  return ExitStatus{ExitStatus::Kind::kSignaled, value, core_dumped}.in_words();
+  return ExitStatus{ExitStatus::Kind::kSignaled, value, core_dumped}.text();
 }
 
 std::string FailureRecord::reason_in_words() const {

@@ -170,7 +170,7 @@ void Head::links_ended(std::vector<std::size_t> indexes, const ExitStatus& statu
   std::erase_if(indexes, [this](std::size_t index) { return hosts_[index].end.has_value(); });
   if (indexes.empty()) return finish_when_all_ended();
   const char* const command = hosts_[indexes.front()].start.here ? "lrun" : "ssh";
-  tell_lost(indexes, last_line.empty() ? fmt::format("{} {}", command, status.in_words()) : last_line);
+  tell_lost(indexes, last_line.empty() ? fmt::format("{} {}", command, status.text()) : last_line);
   for (const std::size_t index : indexes) say(words_.lost(index));
   for (const std::size_t index : indexes) host_ended(index);
   finish_when_all_ended();

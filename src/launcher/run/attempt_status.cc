@@ -57,7 +57,7 @@ RunStatus attempt_status(Attempt& attempt, const LogRouter& logs) {
                               .local_rank = worker.local_rank,
                               .pid = worker.process.pid(),
                               .running = !ended,
-                              .ending = ended ? ended->in_words() : std::string(),
+                              .ending = ended ? ended->text() : std::string(),
                               .last_line = last_line_of(logs, worker.local_rank),
                               .stopped = !ended && is_stopped(worker.process.pid())});
   }

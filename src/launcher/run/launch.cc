@@ -24,7 +24,7 @@
 #include "plan/rendezvous_request.h"
 #include "process/exit_codes.h"
 #include "process/guard.h"
-#include "process/launcher_beat.h"
+#include "process/launcher_heartbeat.h"
 #include "process/process_limits.h"
 #include "process/process_title.h"
 #include "process/program_path.h"
@@ -221,7 +221,7 @@ void note_world(const LaunchPlan& placed, MessageSink& sink) {
 int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeLauncher::Facts facts, Guard& guard,
                const LauncherOutput& output) {
   EventLoop loop;
-  const LauncherBeat beat(loop, plan.rendezvous->heartbeat, [&guard] { guard.beat(); });
+  const LauncherHeartbeat heartbeat(loop, plan.rendezvous->heartbeat, [&guard] { guard.note_heartbeat(); });
   const StopWithSrun end_with_srun(loop, environment, guard, output.sink);
   const std::string secret = job_secret(environment);
   Job job(loop, *plan.rendezvous, join_record_of(plan, facts.program, facts.is_managed), gather_reports,

@@ -281,7 +281,7 @@ bool NodeLauncher::nothing_survives() {
   const bool waited = job_.has_value() || (supervised() && attempt_->supervisor().gave_up());
   const std::vector<pid_t> survivors = end_all_descendants(waited ? kLimitAfterKill : kKillLimit, guard_.cgroup());
   if (survivors.empty()) return true;
-  sink().warn(survivors_in_words(survivors));
+  sink().warn(survivors_text(survivors));
   return are_dead(survivors);
 }
 

@@ -82,7 +82,7 @@ void require_fit(const std::string& name, const World& world, std::size_t device
 
 /// For a launcher that looks whether the training goes on. A teller a thread: ranks may be threads.
 void tell_progress() {
-  static thread_local ProgressTeller teller(std::getenv(kProgressVariable));
+  static thread_local ProgressReporter teller(std::getenv(kProgressVariable));
   teller.step();
 }
 

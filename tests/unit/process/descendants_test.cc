@@ -86,17 +86,17 @@ TEST(Descendants, EndWithoutProcToo) {
 TEST(Descendants, ThatDoNotEndAreTold) {
   const pid_t pid = ::getpid();
   const std::string number = std::to_string(pid);
-  EXPECT_EQ(survivors_in_words({pid}), "1 process cannot be ended (uninterruptible in the kernel): pid " + number);
-  EXPECT_EQ(survivors_in_words({pid, 8}),
+  EXPECT_EQ(survivors_text({pid}), "1 process cannot be ended (uninterruptible in the kernel): pid " + number);
+  EXPECT_EQ(survivors_text({pid, 8}),
             "2 processes cannot be ended (uninterruptible in the kernel), first pid " + number);
-  EXPECT_EQ(survivors_in_words({kUnlisted}), "what the workers left behind cannot be listed: /proc is not there");
+  EXPECT_EQ(survivors_text({kUnlisted}), "processes that the workers left cannot be listed: there is no /proc");
 }
 
 TEST(Descendants, ThatMayNotBeSignalledAreToldAsAnotherUsers) {
   const int code = in_subreaper([] {
     constexpr uid_t kNobody = 65534;
     if (::getuid() == 0 && ::setuid(kNobody) != 0) return 1;
-    return survivors_in_words({1}) == "1 process cannot be ended (another user's): pid 1" ? 0 : 2;
+    return survivors_text({1}) == "1 process cannot be ended (another user's): pid 1" ? 0 : 2;
   });
   EXPECT_EQ(code, 0);
 }

@@ -47,8 +47,8 @@ struct HoldingLauncher {
   int grandchild = -1;  ///< the same of what ends with its grandchild
 };
 
-/// A launcher that holds a connection and has a grandchild in a session of its own. What it opened the guard has only
-/// from it.
+/// A launcher that holds a connection and has a grandchild in a session of its own. The guard has
+/// copies of its descriptors only from it.
 [[noreturn]] void be_guard_that_holds(Fd& told) {
   (void)run_guarded({SIGTERM},
                     [&](Guard& guard) {

@@ -11,7 +11,7 @@ namespace {
 
 TEST(Progress, TheLauncherSeesTheStepsOfEachWorker) {
   const ProgressBoard board(3);
-  ProgressTeller second(ProgressBoard::variable(board.fd(), 1).c_str());
+  ProgressReporter second(ProgressBoard::variable(board.fd(), 1).c_str());
   EXPECT_EQ(board.of(1), Progress{}) << "nothing was told yet";
   second.step();
   second.step();
@@ -27,17 +27,17 @@ TEST(Progress, ADescriptorOfTheProgramsOwnIsLeftAlone) {
   const Fd file(::mkstemp(path));
   ASSERT_TRUE(file);
   ::unlink(path);
-  ProgressTeller teller(ProgressBoard::variable(file.get(), 0).c_str());
+  ProgressReporter teller(ProgressBoard::variable(file.get(), 0).c_str());
   teller.step();
   EXPECT_EQ(::lseek(file.get(), 0, SEEK_END), 0) << "it wrote into a file that is not the launcher's";
 }
 
 TEST(Progress, WhatIsNoPlaceIsIgnored) {
   for (const char* const variable : {"", "3", "x:0", "3:x", "3:-64", "-1:0", "999999:0"}) {
-    ProgressTeller teller(variable);
+    ProgressReporter teller(variable);
     teller.step();
   }
-  ProgressTeller none(nullptr);
+  ProgressReporter none(nullptr);
   none.step();
   EXPECT_EQ(ProgressBoard().of(0), Progress{});
 }

@@ -60,7 +60,7 @@ TEST(RunCgroup, IsNotMadeOutsideOfTheContainer) {
   EXPECT_FALSE(RunCgroup::make("run", fake.root()));
 }
 
-TEST(RunCgroup, ThatIsNoneDoesNothing) {
+TEST(RunCgroup, ThatIsEmptyDoesNothing) {
   const RunCgroup none = RunCgroup::make("run", "/nonexistent");
   EXPECT_FALSE(none);
   EXPECT_EQ(none.fd(), -1);
@@ -132,12 +132,12 @@ TEST_F(RealRunCgroup, OfADeadRunIsRemovedByALaterOneButNotOfALivingOne) {
     cgroup_.remove_abandoned();
     EXPECT_TRUE(fs::exists(abandoned)) << "its run lives";
   }
-  const fs::path strangers = cgroup_.folder().parent_path() / ("x-" + name);
-  ASSERT_TRUE(fs::create_directory(strangers));
+  const fs::path unrelated = cgroup_.folder().parent_path() / ("x-" + name);
+  ASSERT_TRUE(fs::create_directory(unrelated));
   cgroup_.remove_abandoned();
   EXPECT_FALSE(fs::exists(abandoned));
   EXPECT_TRUE(fs::exists(cgroup_.folder())) << "its own";
-  EXPECT_TRUE(fs::remove(strangers)) << "it is nobody's that lrun knows";
+  EXPECT_TRUE(fs::remove(unrelated)) << "lrun did not make it";
 }
 
 TEST_F(RealRunCgroup, CannotBeMadeTwice) {

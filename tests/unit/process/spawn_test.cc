@@ -146,10 +146,10 @@ TEST(Spawn, BlocksNoSignalAndGivesTheLimitBack) {
 }
 
 TEST(ExitStatusWords, SayWhatHappened) {
-  EXPECT_EQ((ExitStatus{ExitStatus::Kind::kExited, 3}).in_words(), "exited with code 3");
-  EXPECT_EQ((ExitStatus{ExitStatus::Kind::kSignaled, SIGSEGV, true}).in_words(),
+  EXPECT_EQ((ExitStatus{ExitStatus::Kind::kExited, 3}).text(), "exited with code 3");
+  EXPECT_EQ((ExitStatus{ExitStatus::Kind::kSignaled, SIGSEGV, true}).text(),
             "died of SIGSEGV (invalid memory access, core dumped)");
-  EXPECT_EQ((ExitStatus{ExitStatus::Kind::kSignaled, SIGUSR1}).in_words(), "died of SIGUSR1");
+  EXPECT_EQ((ExitStatus{ExitStatus::Kind::kSignaled, SIGUSR1}).text(), "died of SIGUSR1");
 }
 
 }  // namespace
