@@ -58,7 +58,7 @@ int set_aside(const Folder& folder, std::string_view place) {
   return renamed || errno == ENOENT ? 0 : errno;
 }
 
-std::string file_refusal_in_words(int error_number) {
+std::string file_refusal_text(int error_number) {
   if (error_number == ENXIO) return "it is not a regular file";
   if (error_number == ETIME) return "nothing was written to it for 10 seconds";
   if (error_number == ELOOP) return "it is a symbolic link";

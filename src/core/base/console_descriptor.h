@@ -18,7 +18,7 @@ class ConsoleDescriptor {
   /// \param fd  belongs to the process and stays as it is; may be closed (every write then says EBADF).
   explicit ConsoleDescriptor(int fd);
 
-  /// Writes a part of `bytes`. \return its size, or minus errno; -EAGAIN: nothing without blocking.
+  /// Writes a part of `bytes`. \return its size, or minus errno; -EAGAIN: any write would block.
   long write_some(std::string_view bytes);
 
   [[nodiscard]] bool terminal() const { return terminal_; }
@@ -31,11 +31,11 @@ class ConsoleDescriptor {
   };
   /// The terminal's size now; 80 x 24 when it does not say.
   [[nodiscard]] Size size() const;
-  /// The error says that nobody will read this any more, as opposed to a full disk.
+  /// The error means that there is no reader any more, as opposed to a full disk.
   [[nodiscard]] bool means_closed(int error) const;
   /// Both write to the same file, pipe or terminal.
   [[nodiscard]] bool same_as(const ConsoleDescriptor& other) const;
-  /// What to poll for writable after -EAGAIN.
+  /// The descriptor to poll for writable after -EAGAIN.
   [[nodiscard]] int pollable() const { return own_ ? own_.get() : fd_; }
 
  private:

@@ -1,3 +1,5 @@
+// In: descriptors and deadlines with their callbacks. Out: the callbacks, one at a time. Called by all of the launcher.
+// One of the three files that know Boost.Asio.
 #include "base/event_loop.h"
 
 #include <boost/asio/io_context.hpp>

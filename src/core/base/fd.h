@@ -47,9 +47,9 @@ Pipe make_pipe();
 /// the console. To be called before anything is opened.
 void fill_standard_descriptors();
 
-/// Writes all of `bytes`, which is left with what was not written. \return 0, or why not as errno.
+/// Writes all of `bytes`, and leaves in it the part that was not written. \return 0, or the errno of the failure.
 int write_all(int fd, std::string_view& bytes) noexcept;
-/// The same for who does not ask what is left.
+/// The same where the rest does not matter.
 inline int write_all(int fd, std::string_view&& bytes) noexcept { return write_all(fd, bytes); }
 
 /// Sets O_NONBLOCK on a descriptor that no other process shares.

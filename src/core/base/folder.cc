@@ -1,3 +1,5 @@
+// In: paths. Out: open folders, in which files are made without following links. Called for logs, run folders and all
+// else that lrun writes.
 #include "base/folder.h"
 
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 
 namespace lrun::inline core {
 
-// What the kernel writes into files of /proc and /sys, read from their text. Pure.
+// Values in the text of files of /proc and /sys. Pure.
 
 /// The path behind 'N:memory:' (`controller` 'memory') or '0::' (`controller` empty) in /proc/PID/cgroup.
 std::optional<std::string> cgroup_path(std::string_view proc_cgroup, std::string_view controller);

@@ -12,7 +12,8 @@ enum class Severity { kError, kWarning, kNote, kHint };
 /// '\xff'. The caller keeps `text` lower case and without a full stop.
 std::string message_line(Severity severity, std::string_view text, bool colour = false);
 
-/// False under NO_COLOR (set and not empty), TERM=dumb and without TERM: then no terminal of this process gets colour.
+/// False with NO_COLOR (set and not empty), with TERM=dumb and without TERM: then no terminal of this process gets
+/// colour.
 bool wants_colour();
 
 /// True when `fd` is a terminal that takes colour.

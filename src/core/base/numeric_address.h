@@ -14,7 +14,7 @@ bool is_numeric_address(const std::string& address);
 std::string without_brackets(const std::string& host);
 
 /// The address of the loopback interface that `host` is, as the kernel writes it: '127.0.0.1' for 'localhost', one of
-/// 127.0.0.0/8, or '::1'. Empty for every other name and address; nobody is asked.
+/// 127.0.0.0/8, or '::1'. Empty for every other name and address; the name service is not asked.
 std::string loopback_address_of(const std::string& host);
 
 }  // namespace lrun::inline core

@@ -21,7 +21,7 @@ std::string format_rank_list(std::vector<int> ranks) {
   return text;
 }
 
-std::string ranks_in_words(const std::vector<int>& ranks) {
+std::string ranks_text(const std::vector<int>& ranks) {
   const std::string list = format_rank_list(ranks);
   return (list.find_first_of("-,") == std::string::npos ? "rank " : "ranks ") + list;
 }

@@ -9,6 +9,6 @@ namespace lrun::inline core {
 std::string format_rank_list(std::vector<int> ranks);
 
 /// 'rank 3', 'ranks 0-2,5'.
-std::string ranks_in_words(const std::vector<int>& ranks);
+std::string ranks_text(const std::vector<int>& ranks);
 
 }  // namespace lrun::inline core

@@ -21,7 +21,7 @@ void keep_for_owner(int file) {
 
 int replace_file(const Folder& folder, const std::string& name, std::string_view text, mode_t mode) {
   const std::string beside = name + ".new";
-  // Whatever it is, a pipe that would make us wait or a link, the file is to be a new one.
+  // It may be a pipe that would make us wait, or a link: the new file takes its place.
   ::unlinkat(folder.fd(), beside.c_str(), 0);
   const Fd out(::openat(folder.fd(), beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!out) return errno;

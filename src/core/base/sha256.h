@@ -8,7 +8,7 @@ namespace lrun::inline core {
 /// SHA-256 (FIPS 180-4) of `bytes`: 32 raw bytes.
 [[nodiscard]] std::string sha256(std::string_view bytes);
 
-/// HMAC-SHA-256 (RFC 2104) of `message`: 32 raw bytes that only who knows `key` can make.
+/// HMAC-SHA-256 (RFC 2104) of `message`: 32 raw bytes that cannot be made without `key`.
 [[nodiscard]] std::string hmac_sha256(std::string_view key, std::string_view message);
 
 /// Two lower-case digits a byte.

@@ -6,7 +6,7 @@
 
 namespace lrun::inline core {
 
-/// At most `most` bytes of `text` and then '…', never cut inside a character; a text that fits stays as it is.
+/// At most `most` bytes of `text` and then '…', never cut inside a character. A text that fits stays as it is.
 std::string shortened(std::string_view text, std::size_t most);
 
 }  // namespace lrun::inline core

@@ -12,7 +12,7 @@ std::string signal_name(int signal_number);
 /// "SIGTERM", "TERM" or "15" → 15; empty when there is no such signal.
 std::optional<int> parse_signal(std::string_view text);
 
-/// What the signal means for a person: 11 → "invalid memory access"; empty when the name says it all.
+/// The meaning of a signal for a person: 11 → "invalid memory access"; empty where the name says it all.
 std::string_view signal_meaning(int signal_number);
 
 }  // namespace lrun::inline core

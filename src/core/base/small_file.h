@@ -7,8 +7,8 @@
 
 namespace lrun::inline core {
 
-/// A regular file's whole content, also of one that the kernel makes up. Empty when it is not there, is no regular file
-/// (a pipe would make us wait), cannot be read, or is longer than `most_bytes`. Never throws for what it finds.
+/// The whole content of a regular file, also of one that the kernel makes up. Empty when it is missing, is no regular
+/// file (a pipe would make us wait), cannot be read, or is longer than `most_bytes`. Never throws for those.
 std::optional<std::string> read_small_file(const std::filesystem::path& file, std::size_t most_bytes);
 
 }  // namespace lrun::inline core

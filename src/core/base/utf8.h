@@ -12,8 +12,8 @@ struct Utf8Character {
   std::size_t bytes = 0;  ///< 0: the text does not begin with a character
 };
 
-/// The character that `text` begins with; `text` has at least one byte. As RFC 3629 has it: overlong forms, surrogates
-/// and what lies beyond U+10FFFF are no characters.
+/// The character that `text` begins with; `text` has at least one byte. By RFC 3629: overlong forms, surrogates and
+/// code points beyond U+10FFFF are no characters.
 Utf8Character first_character(std::string_view text);
 
 /// How a character that acts on a terminal instead of being shown is written out: '\x07' for a control character,

@@ -7,8 +7,8 @@
 
 namespace lrun::inline core {
 
-/// The number that all of `text` is, in decimal digits, with '-' before them where `Number` has a sign. \return empty:
-/// it is none, or does not fit.
+/// `text` as a number: decimal digits, with '-' before them where `Number` has a sign. \return empty: it has other
+/// characters, or does not fit.
 template <class Number>
 std::optional<Number> whole_number(std::string_view text) {
   Number number = 0;
@@ -17,7 +17,7 @@ std::optional<Number> whole_number(std::string_view text) {
   return all ? std::optional(number) : std::nullopt;
 }
 
-/// The same for a rank, a count, a pid: 0 or more, and no sign.
+/// The same for a rank, a count, a pid: 0 or more, without a sign.
 inline std::optional<int> natural_number(std::string_view text) {
   return text.starts_with('-') ? std::nullopt : whole_number<int>(text);
 }

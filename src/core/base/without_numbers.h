@@ -5,7 +5,7 @@
 
 namespace lrun::inline core {
 
-/// Every run of digits as one '#': what a program says again and again, whichever step or pid it names. Pure.
+/// `text` with every run of digits as one '#': lines that differ only in a step or a pid become equal. Pure.
 std::string without_numbers(std::string_view text);
 
 }  // namespace lrun::inline core

@@ -184,7 +184,7 @@ std::vector<GivenValue> values_from_config(const GivenValue* asked_for, const En
   const FileText file = read(path);
   if (asked_for == nullptr && file.error_number == ENOENT) return {};
   if (file.error_number != 0) {
-    throw UserError(fmt::format("cannot read the settings in '{}': {}", path, file_refusal_in_words(file.error_number)),
+    throw UserError(fmt::format("cannot read the settings in '{}': {}", path, file_refusal_text(file.error_number)),
                     "'--config /dev/null' reads none");
   }
   return parse_config(file.text, path);

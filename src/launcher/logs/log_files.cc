@@ -54,7 +54,7 @@ void LogFiles::copy_if_wanted(LogSource& source, std::string_view piece) {
 void LogFiles::refused(const RankLogFile& file, int error) {
   if (error == 0 || std::exchange(warned_, true)) return;
   warning_(fmt::format("log file '{}' cannot be written: {}; the run goes on without what is lost",
-                       file.path().string(), file_refusal_in_words(error)));
+                       file.path().string(), file_refusal_text(error)));
 }
 
 }  // namespace lrun::launcher

@@ -33,7 +33,7 @@ int RankLogFile::write(std::string_view bytes) {
   }
   if (lost_bytes_ > 0) {
     const std::string note =
-        fmt::format("\n[lrun: {} bytes are missing here: {}]\n", lost_bytes_, file_refusal_in_words(refusal_));
+        fmt::format("\n[lrun: {} bytes are missing here: {}]\n", lost_bytes_, file_refusal_text(refusal_));
     std::string_view left = note;
     if (const int error = write_all(fd_.get(), left); error != 0) {
       lost_bytes_ += bytes.size();

@@ -25,7 +25,7 @@ constexpr std::size_t kMostHostfileBytes = std::size_t{8} << 20U;
 std::vector<Host> hosts_of_file(const std::string& path, const std::string& written) {
   const FileText file = read_user_file(path, kMostHostfileBytes);
   if (file.error_number != 0) {
-    throw UserError(fmt::format("'{}' cannot be read: {}", written, file_refusal_in_words(file.error_number)),
+    throw UserError(fmt::format("'{}' cannot be read: {}", written, file_refusal_text(file.error_number)),
                     "name a file with a host a line");
   }
   return parse_hostfile(file.text, path);

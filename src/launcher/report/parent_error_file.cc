@@ -47,7 +47,7 @@ std::string write(const std::string& file, std::string_view text) {
   try {
     const int error = write_whole(file, text);
     if (error == 0) return {};
-    why = fmt::format("'{}': {}", file, file_refusal_in_words(error));
+    why = fmt::format("'{}': {}", file, file_refusal_text(error));
   } catch (const std::system_error& error) {
     why = error.what();
   }

@@ -87,9 +87,9 @@ std::string group_text(const StackGroup& group) {
   const StackSample& sample = group.example;
   const bool several = group.ranks.size() > 1;
   const std::string whose =
-      several ? fmt::format("{}; below rank {}, pid {}", ranks_in_words(group.ranks), sample.rank, sample.pid)
+      several ? fmt::format("{}; below rank {}, pid {}", ranks_text(group.ranks), sample.rank, sample.pid)
               : fmt::format("rank {}, pid {}", sample.rank, sample.pid);
-  if (sample.state == 0) return fmt::format("\n{}: {}\n", ranks_in_words(group.ranks), doing(group, several));
+  if (sample.state == 0) return fmt::format("\n{}: {}\n", ranks_text(group.ranks), doing(group, several));
   std::string text = fmt::format("\n{} ({}, {} {}): {}\n", whose, safe(sample.command), sample.threads,
                                  sample.threads == 1 ? "thread" : "threads", doing(group, several));
   return text + kernel_line(sample) + frames_text("Python", frame_lines(sample.python, false)) +
@@ -103,7 +103,7 @@ std::string problems_text(const std::vector<StackSample>& samples) {
   }
   std::string text;
   for (const auto& [problem, ranks] : ranks_of) {
-    text += fmt::format("{}{}: {}\n", text.empty() ? "\n" : "", ranks_in_words(ranks), safe(problem));
+    text += fmt::format("{}{}: {}\n", text.empty() ? "\n" : "", ranks_text(ranks), safe(problem));
   }
   return text;
 }

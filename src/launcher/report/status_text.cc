@@ -96,12 +96,12 @@ std::string status_text(const RunStatus& status, std::int64_t now_ms) {
   std::size_t widest_ranks = 0;
   std::size_t widest_state = 0;
   for (const StatusGroup& group : groups) {
-    widest_ranks = std::max(widest_ranks, ranks_in_words(group.ranks).size());
+    widest_ranks = std::max(widest_ranks, ranks_text(group.ranks).size());
     widest_state = std::max(widest_state, group.state.size());
   }
   for (const StatusGroup& group : groups) {
     std::string line =
-        fmt::format("  {:{}}  {:{}}  {}", ranks_in_words(group.ranks), widest_ranks, terminal_safe(group.state),
+        fmt::format("  {:{}}  {:{}}  {}", ranks_text(group.ranks), widest_ranks, terminal_safe(group.state),
                     widest_state, shortened(terminal_safe(group.last_line), kMostLineColumns));
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";

@@ -66,7 +66,7 @@ std::string happening_line(const Happening& one, std::int64_t start) {
   const std::int64_t first = std::max<std::int64_t>(0, one.first_ms - start);
   const std::int64_t last = std::max<std::int64_t>(0, one.last_ms - start);
   const std::string until = last > first ? fmt::format(" – {}", seconds(last)) : "";
-  const std::string who = one.ranks.empty() ? "" : ranks_in_words(one.ranks) + ": ";
+  const std::string who = one.ranks.empty() ? "" : ranks_text(one.ranks) + ": ";
   std::string line = fmt::format("  {:>9}{:<12}  {}{}", seconds(first), until, who, terminal_safe(one.what));
   return line + "\n";
 }

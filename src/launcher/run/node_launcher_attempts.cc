@@ -243,12 +243,12 @@ void NodeLauncher::check_connected() {
     if (store_ == nullptr) return;
     const std::vector<int> missing = ranks_missing_in(*store_->horovod(), plan_.world_size);
     if (missing.empty()) return;
-    return time_is_over(RunEnd::Kind::kStartTimedOut, plan_.start_timeout.value, ranks_in_words(missing));
+    return time_is_over(RunEnd::Kind::kStartTimedOut, plan_.start_timeout.value, ranks_text(missing));
   }
   if (own_store_ && own_store_->clients_seen() >= attempt_->workers().size()) return;
   std::vector<int> missing = attempt_->without_connection(attempt_->membership().master_port);
   if (missing.empty()) return;
-  time_is_over(RunEnd::Kind::kStartTimedOut, plan_.start_timeout.value, ranks_in_words(missing));
+  time_is_over(RunEnd::Kind::kStartTimedOut, plan_.start_timeout.value, ranks_text(missing));
 }
 
 /// Another attempt follows, or the run is over.

@@ -23,7 +23,7 @@ std::string seconds_in_words(std::int64_t milliseconds) {
 std::string others_in_words(const Verdict& verdict) {
   std::string text;
   const auto add = [&text](const std::vector<int>& ranks, std::string_view one, std::string_view many) {
-    if (!ranks.empty()) text += "; " + ranks_in_words(ranks) + " " + std::string(ranks.size() == 1 ? one : many);
+    if (!ranks.empty()) text += "; " + ranks_text(ranks) + " " + std::string(ranks.size() == 1 ? one : many);
   };
   add(verdict.failed_later, "failed later", "failed later");
   add(verdict.stopped_by_signal, "was stopped", "were stopped");

@@ -37,7 +37,7 @@ TEST_F(AppendedFile, IsNoPipeWithOrWithoutAReader) {
   EXPECT_EQ(errno, ENXIO);
   const Fd reader(::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   EXPECT_FALSE(open_to_append(held_, "file", 0600));
-  EXPECT_EQ(file_refusal_in_words(errno), "it is not a regular file");
+  EXPECT_EQ(file_refusal_text(errno), "it is not a regular file");
 }
 
 TEST_F(AppendedFile, IsNoDevice) {
@@ -55,7 +55,7 @@ TEST_F(AppendedFile, IsNoLinkAndInNone) {
   std::ofstream(elsewhere / "target") << "kept";
   std::filesystem::create_symlink(elsewhere / "target", path_);
   EXPECT_FALSE(open_to_append(held_, "file", 0600));
-  EXPECT_EQ(file_refusal_in_words(errno), "it is a symbolic link");
+  EXPECT_EQ(file_refusal_text(errno), "it is a symbolic link");
   std::filesystem::create_symlink(elsewhere.path(), folder_ / "inner");
   EXPECT_FALSE(open_to_append(held_, "inner/target", 0600));
   EXPECT_FALSE(open_to_append(held_, "inner/new", 0600));

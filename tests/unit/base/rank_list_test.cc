@@ -11,9 +11,9 @@ TEST(RankList, JoinsNeighbours) {
   EXPECT_EQ(format_rank_list({}), "");
   EXPECT_EQ(format_rank_list({3}), "3");
   EXPECT_EQ(format_rank_list({5, 0, 2, 1, 1}), "0-2,5");
-  EXPECT_EQ(ranks_in_words({7}), "rank 7");
-  EXPECT_EQ(ranks_in_words({6, 7}), "ranks 6-7");
-  EXPECT_EQ(ranks_in_words({1, 3}), "ranks 1,3");
+  EXPECT_EQ(ranks_text({7}), "rank 7");
+  EXPECT_EQ(ranks_text({6, 7}), "ranks 6-7");
+  EXPECT_EQ(ranks_text({1, 3}), "ranks 1,3");
 }
 
 TEST(Shortened, CutsBetweenCharacters) {
