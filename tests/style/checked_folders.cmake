@@ -4,4 +4,5 @@ set(LRUN_FOLDERS_OF_CLASSES src/core src/launcher/cluster src/launcher/remote sr
   src/launcher/cli src/launcher/multihost src/launcher/commands src/runtime/checkpoint src/runtime/cuda src/runtime/data
   src/runtime/ddp src/runtime/dp src/runtime/launch src/runtime/session include)
 set(LRUN_FOLDERS_OF_SENTENCES src/core/base src/core/process src/launcher/inspect src/launcher/remote tests/style
-  tests/unit/base tests/unit/process tests/unit/inspect tests/unit/remote tools cmake examples)
+  tests/unit/base tests/unit/process tests/unit/inspect tests/unit/remote tools cmake examples
+  docs CONTRIBUTING.md)

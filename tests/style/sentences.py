@@ -13,7 +13,8 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["src", "include", "tests", "tools", "bench", "examples", "cmake", "man", "README.md"]
+FOLDERS = ["src", "include", "tests", "tools", "bench", "examples", "cmake", "man", "docs", "README.md",
+           "CONTRIBUTING.md"]
 OPENINGS = re.compile(r"(Who|Whoever|Whose|Whom|Whatever)\b|What\b.*\b(is|are|was|were|has|have|had)\b")
 # A pattern of a word, and what to write instead.
 INSTEAD = {

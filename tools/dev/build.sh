@@ -32,6 +32,10 @@ dev_build() {
 # The last lines are ctest's own summary.
 dev_test() {
   dev_build dev
+  dev_run_tests "$@"
+}
+
+dev_run_tests() {
   stage "testing"
   export_test_python
   ctest --preset dev --parallel "$(jobs)" "$@"

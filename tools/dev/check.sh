@@ -1,9 +1,11 @@
 # shellcheck shell=bash
-# check: what CI adds to the tests. Every part runs, also after another failed; the last is ctest's count on the
-# instrumented build.
+# ci and check: the tests, and what CI adds to them. Every part of check runs, also after another failed. At the end stands
+# a table of the parts and the seconds that each took, and then ctest's count on the instrumented build.
 
 check_failed=()
 check_left_out=()
+check_times=()  # 'NAME SECONDS RESULT', one for each part
+check_count=    # ctest's summary of the last part that ran tests
 check_minutes=${LRUN_CHECK_MINUTES:-1000}
 unset LRUN_CHECK_MINUTES  # lrun warns of variables with its prefix that it does not know
 
@@ -11,10 +13,11 @@ unset LRUN_CHECK_MINUTES  # lrun warns of variables with its prefix that it does
 # condition would lose set -e.) LRUN_CHECK_MINUTES bounds where everything has to be compiled first: what was, stays in
 # the cache for the next run.
 part() {
-  local name=$1 status
+  local name=$1 status began=$SECONDS result=passed
   shift
   if [ $SECONDS -gt $((check_minutes * 60)) ]; then
     check_left_out+=("$name")
+    check_times+=("$name - left-out")
     return 0
   fi
   set +e
@@ -23,8 +26,19 @@ part() {
   set -e
   if [ "$status" -ne 0 ]; then
     check_failed+=("$name")
+    result=FAILED
     printf 'dev: FAILED: %s\n' "$name" >&2
   fi
+  check_times+=("$name $((SECONDS - began)) $result")
+  ! grep -q '% tests passed' "build/check/$name.log" || check_count=$(grep '% tests passed' "build/check/$name.log" | tail -1)
+}
+
+print_times() {
+  stage "what each part took"
+  printf '%-18s %8s  %s\n' part seconds result
+  # shellcheck disable=SC2086 # three words
+  for row in "${check_times[@]}"; do printf '%-18s %8s  %s\n' $row; done
+  printf '%-18s %8s\n' all "$SECONDS"
 }
 
 # What failed, once more at the end: the parts print thousands of lines. A failed expectation says what it means in
@@ -158,24 +172,49 @@ check_programs() {
   ctest --test-dir build/dev -L '^programs$' -E '^DeepSpeed' --output-on-failure --no-tests=error
 }
 
-dev_check() {
-  need_packages "${build_packages[@]}" "${test_packages[@]}" "${check_packages[@]}"
-  need_libtorch
-  mkdir -p build/check
-  part build configure_and_build dev
-  part lint check_lint
-  part headers check_headers
-  part release check_release
+# Parts that need no further build come first.
+check_parts() {
   part conformance check_conformance
   part faults check_faults
   part lab check_lab
+  part release check_release
+  part lint check_lint
+  part headers check_headers
   part fuzzing check_fuzz
   part ThreadSanitizer check_tsan
   need_python_torch || true
   export_test_python
   part programs check_programs
   part AddressSanitizer check_asan
+}
+
+# The last lines are ctest's count of the last part that ran tests.
+finish_parts() {
+  print_times
   [ ${#check_left_out[@]} -eq 0 ] ||
     note "LEFT OUT after $check_minutes minutes: ${check_left_out[*]}; ./dev check goes on with what is compiled"
   [ ${#check_failed[@]} -eq 0 ] || tell_failures
+  printf '%s\n' "$check_count"
+}
+
+dev_check() {
+  need_packages "${build_packages[@]}" "${test_packages[@]}" "${check_packages[@]}"
+  need_libtorch
+  mkdir -p build/check
+  rm -f build/check/*.log
+  part build configure_and_build dev
+  check_parts
+  finish_parts
+}
+
+# What continuous integration runs. Without the tests the rest says little.
+dev_ci() {
+  need_packages "${build_packages[@]}" "${test_packages[@]}" "${check_packages[@]}"
+  need_libtorch
+  mkdir -p build/check
+  rm -f build/check/*.log
+  part build configure_and_build dev
+  part tests dev_run_tests
+  [ ${#check_failed[@]} -gt 0 ] || check_parts
+  finish_parts
 }
