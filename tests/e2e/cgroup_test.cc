@@ -1,5 +1,6 @@
 // The cgroup that a run's workers live in. Where lrun may not make one, the tests say so and skip.
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pwd.h>
 #include <sys/stat.h>
@@ -17,6 +18,9 @@
 
 namespace lrun::test {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 namespace fs = std::filesystem;
 
@@ -44,15 +48,15 @@ TEST_F(Cgroup, HoldsTheWorkersOfEachAttemptAndGoesWithTheRun) {
                     "grep ^0:: /proc/self/cgroup; [ $TORCHELASTIC_RESTART_COUNT = 1 ] && exit; sleep 1000 & exit 3"});
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   const std::string name = "/" + folder_of(lrun).filename().string();
-  EXPECT_NE(lrun.out().find(name + "\n"), std::string::npos) << lrun.out();
-  EXPECT_NE(lrun.out().find(name + "/attempt-1\n"), std::string::npos) << lrun.out();
+  EXPECT_THAT(lrun.out(), HasSubstr(name + "\n"));
+  EXPECT_THAT(lrun.out(), HasSubstr(name + "/attempt-1\n"));
   EXPECT_FALSE(fs::exists(folder_of(lrun)));
 }
 
 TEST_F(Cgroup, IsNotMadeWhenNotWanted) {
   LrunProcess lrun({"-n", "1", "grep", "^0::", "/proc/self/cgroup"}, {.environment = {{"LRUN_NO_CGROUP", "1"}}});
   EXPECT_EQ(lrun.wait().code, 0);
-  EXPECT_EQ(lrun.out().find("/lrun-"), std::string::npos) << lrun.out();
+  EXPECT_THAT(lrun.out(), Not(HasSubstr("/lrun-")));
 }
 
 constexpr const char* kWithDaemon = "setsid sh -c 'trap \"\" TERM; echo ready; sleep 1000' & exec sleep 1000";
@@ -150,8 +154,8 @@ TEST_F(Cgroup, EndsWhatBecameAnotherUser) {
   const LrunEnd end = lrun.wait();
   if (end.code == 99) GTEST_SKIP() << "other users may not execute the built lrun";
   EXPECT_EQ(end.code, 4) << lrun.err();
-  EXPECT_NE(lrun.out().find("became 0"), std::string::npos) << lrun.out() << lrun.err();
-  EXPECT_EQ(lrun.err().find("cannot be ended"), std::string::npos) << lrun.err();
+  EXPECT_THAT(lrun.out(), HasSubstr("became 0")) << lrun.err();
+  EXPECT_THAT(lrun.err(), Not(HasSubstr("cannot be ended")));
 }
 
 }  // namespace

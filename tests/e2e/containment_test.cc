@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -14,6 +15,9 @@
 
 namespace lrun::test {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // The worker forks a child in its own group that ignores TERM, and one with a session of its own.
 constexpr const char* kFamily =
@@ -41,9 +45,8 @@ TEST(Containment, OnlyTheGuardIsKilledByTheNameOfLrun) {
       std::ifstream file("/proc/" + std::to_string(child) + "/cmdline");
       return std::getline(file, shown, '\0') && shown.starts_with("rank-");  // to the first 0
     })) << shown;
-    EXPECT_EQ(shown.find("lrun"), std::string::npos) << shown;
-    EXPECT_NE(shown.find(std::to_string(lrun.pid())), std::string::npos)
-        << "a person should see whose it is: " << shown;
+    EXPECT_THAT(shown, Not(HasSubstr("lrun")));
+    EXPECT_THAT(shown, HasSubstr(std::to_string(lrun.pid()))) << "a person should see whose it is: ";
   }
   lrun.signal(SIGKILL);  // as pkill -9 -f lrun
   (void)lrun.wait();
@@ -77,13 +80,13 @@ TEST(Containment, NothingIsLeftWithoutProc) {
   LrunProcess lrun({"-n", "2", "sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo done"},
                    {.before_exec = [] { (void)hide_proc(); }});
   EXPECT_EQ(lrun.wait().code, 0);
-  EXPECT_EQ(lrun.err().find("cannot be "), std::string::npos) << lrun.err();
+  EXPECT_THAT(lrun.err(), Not(HasSubstr("cannot be ")));
 }
 
 TEST(Containment, AGrandchildThatHoldsThePipeDelaysTheEndByASecondAtMost) {
   LrunProcess lrun({"-n", "2", "sh", "-c", "setsid sleep 1000 & echo done"});
   EXPECT_EQ(lrun.wait().code, 0) << "it waited for what holds the pipe for 1000 seconds";
-  EXPECT_NE(lrun.out().find("[0] done"), std::string::npos);
+  EXPECT_THAT(lrun.out(), HasSubstr("[0] done"));
 }
 
 TEST(Containment, NothingIsLeftAfterTheWholeOfLrunWasInterrupted) {
@@ -107,7 +110,7 @@ TEST(Containment, NothingIsLeftAfterKillOfTheLauncher) {
   ASSERT_TRUE(eventually([&] { return lrun.workers().size() >= 6; }));
   ASSERT_EQ(::kill(lrun.launcher_pid(), SIGKILL), 0);
   EXPECT_EQ(lrun.wait().code, 125);
-  EXPECT_NE(lrun.err().find("the launcher itself died of SIGKILL"), std::string::npos) << lrun.err();
+  EXPECT_THAT(lrun.err(), HasSubstr("the launcher itself died of SIGKILL"));
 }
 
 TEST(Containment, WorkersDieEvenWhenGuardAndLauncherAreKilledTogether) {

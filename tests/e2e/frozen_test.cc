@@ -1,5 +1,6 @@
 // A process that the kernel does not let end: lrun says so and ends without it. Played with a frozen cgroup of version
 // 1, which not even SIGKILL leaves.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -14,6 +15,8 @@
 
 namespace lrun::test {
 namespace {
+
+using ::testing::HasSubstr;
 
 class Freezer {
  public:
@@ -49,9 +52,8 @@ TEST(Frozen, AWorkerThatCannotBeKilledIsReportedAndNotWaitedFor) {
   freezer.set("FROZEN");
   (void)folder.script("go", "");
   EXPECT_EQ(lrun.wait().code, 3) << lrun.err();
-  EXPECT_NE(lrun.err().find("1 process cannot be ended (uninterruptible in the kernel)"), std::string::npos)
-      << lrun.err();
-  EXPECT_NE(lrun.err().find("lrun: note: 1 other worker cannot be ended"), std::string::npos) << lrun.err();
+  EXPECT_THAT(lrun.err(), HasSubstr("1 process cannot be ended (uninterruptible in the kernel)"));
+  EXPECT_THAT(lrun.err(), HasSubstr("lrun: note: 1 other worker cannot be ended"));
   std::ifstream file(lrun.run_folder() / "result.json");
   const auto result = nlohmann::json::parse(file, nullptr, false);
   EXPECT_EQ(result["culprit"]["rank"], 0);
@@ -98,10 +100,10 @@ TEST(Frozen, AJobGoesOnWithoutTheNodeOfAWorkerThatCannotBeKilled) {
   freezer.set("FROZEN");
   (void)folder.script("go", "");
   EXPECT_EQ(first.wait().code, 0) << first.err();
-  EXPECT_TRUE(contains(first.out(), "rank 0/1.")) << first.out();
-  EXPECT_TRUE(contains(first.err(), "is lost: what runs there cannot be ended; 1 of 1:2 nodes goes on")) << first.err();
+  EXPECT_THAT(first.out(), HasSubstr("rank 0/1."));
+  EXPECT_THAT(first.err(), HasSubstr("is lost: what runs there cannot be ended; 1 of 1:2 nodes goes on"));
   EXPECT_NE(frozen.wait().code, 0);
-  EXPECT_TRUE(contains(frozen.err(), "1 process cannot be ended")) << frozen.err();
+  EXPECT_THAT(frozen.err(), HasSubstr("1 process cannot be ended"));
   freezer.set("THAWED");  // the kill is carried out now
   EXPECT_TRUE(eventually([&] { return frozen.processes().empty(); }));
 }

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -11,6 +12,10 @@
 
 namespace lrun::test {
 namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 /// `lrun words...` beside a run, among whose runs it looks.
 class Beside : public LrunProcess {
@@ -35,9 +40,9 @@ TEST(Status, SaysWhatRunsAndWhatEachRankPrintedLast) {
     said = status.out();
     return said.find("rank 1  exited with code 0  step 1") != std::string::npos;
   })) << said;
-  EXPECT_EQ(said.find("run " + id + " (pid " + std::to_string(run.pid()) + "): running for "), 0U) << said;
-  EXPECT_NE(said.find(", attempt 0, world size 3, ddp: sh -c 'echo step $RANK; "), std::string::npos) << said;
-  EXPECT_NE(said.find("  rank 2  running             step 2\n"), std::string::npos) << said;
+  EXPECT_THAT(said, StartsWith("run " + id + " (pid " + std::to_string(run.pid()) + "): running for "));
+  EXPECT_THAT(said, HasSubstr(", attempt 0, world size 3, ddp: sh -c 'echo step $RANK; "));
+  EXPECT_THAT(said, HasSubstr("  rank 2  running             step 2\n"));
 }
 
 TEST(Status, IsJsonForPrograms) {
@@ -59,7 +64,7 @@ TEST(Status, OfARunThatIsOverIsOneLineAndAHint) {
   const std::string id = run.run_folder().filename().string();
   Beside status(run, {"status", id});
   EXPECT_EQ(status.wait().code, 125);
-  EXPECT_EQ(status.err().find("lrun: error: run '" + id + "' has ended\nlrun: hint: "), 0U) << status.err();
+  EXPECT_THAT(status.err(), StartsWith("lrun: error: run '" + id + "' has ended\nlrun: hint: "));
   Beside none(run, {"status"});
   EXPECT_EQ(none.wait().code, 0);
   EXPECT_EQ(none.out(), "no run is alive in '" + run.state().string() + "'\n");
@@ -92,12 +97,11 @@ TEST(Status, KnowsARunByTheNameOfItsJob) {
   for (const std::string name : {"resnet", "resn"}) {
     Beside status(run, {"status", name});
     EXPECT_EQ(status.wait().code, 0) << status.err();
-    EXPECT_EQ(status.out().find("run " + folder.filename().string() + " "), 0U) << status.out() << "the living one";
+    EXPECT_THAT(status.out(), StartsWith("run " + folder.filename().string() + " ")) << "the living one";
   }
   Beside report(run, {"report", "resnet"});
   EXPECT_EQ(report.wait().code, 125);
-  EXPECT_EQ(report.err().find("lrun: error: several runs are meant by 'resnet'\nlrun: hint: name one: '"), 0U)
-      << report.err();
+  EXPECT_THAT(report.err(), StartsWith("lrun: error: several runs are meant by 'resnet'\nlrun: hint: name one: '"));
 }
 
 TEST(Status, ReportsALauncherThatDoesNotAnswer) {
@@ -108,10 +112,10 @@ TEST(Status, ReportsALauncherThatDoesNotAnswer) {
   ::kill(launcher, SIGSTOP);
   Beside status(run, {"status"});
   EXPECT_EQ(status.wait().code, 125);
-  EXPECT_NE(status.err().find("is alive and does not answer"), std::string::npos) << status.err();
+  EXPECT_THAT(status.err(), HasSubstr("is alive and does not answer"));
   Beside stack(run, {"stack"}, "/nonexistent");
   EXPECT_EQ(stack.wait().code, 0) << "its events name the workers";
-  EXPECT_EQ(stack.out().find("rank 0 is in clock_nanosleep()"), 0U) << stack.out();
+  EXPECT_THAT(stack.out(), StartsWith("rank 0 is in clock_nanosleep()"));
   ::kill(launcher, SIGCONT);
   run.signal(SIGTERM);
   run.wait();
@@ -134,7 +138,7 @@ TEST(Stack, FoldsRanksThatAreAtTheSamePlace) {
     said = stack.out();
     return said.starts_with("3 ranks are in clock_nanosleep(); rank 2 is in open");
   })) << said;
-  EXPECT_NE(said.find("\nranks 0-3: no native stack: neither eu-stack"), std::string::npos) << said;
+  EXPECT_THAT(said, HasSubstr("\nranks 0-3: no native stack: neither eu-stack"));
 }
 
 TEST(Stack, SaysWhereAPythonProgramIsWithoutItsHelp) {
@@ -216,13 +220,13 @@ TEST(Report, TellsTheVerdictAgainAndWhatHappenedWhen) {
   const std::string page = (run.state() / "page.html").string();
   Beside report(run, {"report", "--html", page});
   ASSERT_EQ(report.wait().code, 0) << report.err();
-  EXPECT_EQ(report.out().find("run " + id + ": world size 2, ddp: sh -c 'echo here; "), 0U) << report.out();
-  EXPECT_NE(report.out().find("  ranks 0-1: spawned\n"), std::string::npos) << report.out();
-  EXPECT_NE(report.out().find("  rank 1: exited with code 3\n"), std::string::npos) << report.out();
-  EXPECT_NE(report.out().find("  rank 0: stopped by lrun: SIGTERM\n"), std::string::npos) << report.out();
-  EXPECT_NE(report.out().find("  the run ended: worker_failed, exit code 3\n"), std::string::npos) << report.out();
+  EXPECT_THAT(report.out(), StartsWith("run " + id + ": world size 2, ddp: sh -c 'echo here; "));
+  EXPECT_THAT(report.out(), HasSubstr("  ranks 0-1: spawned\n"));
+  EXPECT_THAT(report.out(), HasSubstr("  rank 1: exited with code 3\n"));
+  EXPECT_THAT(report.out(), HasSubstr("  rank 0: stopped by lrun: SIGTERM\n"));
+  EXPECT_THAT(report.out(), HasSubstr("  the run ended: worker_failed, exit code 3\n"));
   const std::string verdict = run.err().substr(run.err().find("lrun: note: rank 1 printed last:"));
-  EXPECT_TRUE(report.out().ends_with("\n\n" + verdict)) << report.out() << "does not end as the run did: " << verdict;
+  EXPECT_THAT(report.out(), EndsWith("\n\n" + verdict)) << "does not end as the run did: " << verdict;
   std::ifstream file(page);
   std::string first_line;
   std::getline(file, first_line);
@@ -243,7 +247,7 @@ TEST(Report, OfALivingRunSaysThatItGoesOn) {
   wait_for_socket(run);
   Beside report(run, {"report", run.run_folder().filename().string()});
   EXPECT_EQ(report.wait().code, 0) << report.err();
-  EXPECT_TRUE(report.out().ends_with("lrun: note: the run goes on\n")) << report.out();
+  EXPECT_THAT(report.out(), EndsWith("lrun: note: the run goes on\n"));
 }
 
 TEST(Report, AsksForAFileThatCanBeWritten) {
@@ -257,7 +261,7 @@ TEST(Report, AsksForAFileThatCanBeWritten) {
   const TemporaryFolder nothing;
   LrunProcess none({"report"}, {.environment = {{"LRUN_STATE", nothing.path().string()}}});
   EXPECT_EQ(none.wait().code, 125);
-  EXPECT_EQ(none.err().find("lrun: error: no run is kept in '"), 0U) << none.err();
+  EXPECT_THAT(none.err(), StartsWith("lrun: error: no run is kept in '"));
 }
 
 }  // namespace

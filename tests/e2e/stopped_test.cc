@@ -1,4 +1,5 @@
 // One of lrun's two processes is stopped (SIGSTOP), and what then ends the workers: the table in process/guard.h.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -11,6 +12,9 @@
 
 namespace lrun::test {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 enum class Process { kGuard, kLauncher };
 
@@ -162,7 +166,7 @@ TEST(Stopped, ARunOfOneNodeGoesOnWhenItsLauncherIsContinued) {
   }
   (void)folder.script("go", "");
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
-  EXPECT_TRUE(contains(lrun.out(), "[1] done")) << lrun.out();
+  EXPECT_THAT(lrun.out(), HasSubstr("[1] done"));
 }
 
 /// A worker of the node that is stopped says who it is, with a process in a session of its own; those of the next round
@@ -189,11 +193,11 @@ TEST_F(StoppedNodes, HaveNoWorkersWhenTheOthersBeginWithoutThem) {
     if (guard_is_stopped) second.signal(SIGSTOP);
     ::kill(launcher, SIGSTOP);
     ASSERT_TRUE(first.wait_for("rank 0/1 of 1 count 0.")) << first.err();
-    EXPECT_FALSE(contains(first.out(), "twice")) << first.out();
+    EXPECT_THAT(first.out(), Not(HasSubstr("twice")));
     EXPECT_TRUE(second.workers().empty());
     ::kill(launcher, SIGCONT);
     EXPECT_EQ(second.wait().code, 125) << second.err();
-    EXPECT_FALSE(contains(second.err(), "died of SIGKILL")) << "lrun ended it itself: " << second.err();
+    EXPECT_THAT(second.err(), Not(HasSubstr("died of SIGKILL"))) << "lrun ended it itself: ";
     end();
     expect_success({&first});
   }
@@ -210,7 +214,7 @@ TEST_F(StoppedNodes, HaveNoWorkersWhenTheOthersHaveReplacedTheirMeeting) {
   const pid_t launcher = holder.launcher_pid();
   ::kill(launcher, SIGSTOP);
   ASSERT_TRUE(second.wait_for("/2 of 2 count 0.") && third.wait_for("/2 of 2 count 0.")) << second.err();
-  EXPECT_FALSE(contains(second.out() + third.out(), "twice")) << second.out() << third.out();
+  EXPECT_THAT(second.out() + third.out(), Not(HasSubstr("twice"))) << second.out() << third.out();
   EXPECT_TRUE(holder.workers().empty());
   ::kill(launcher, SIGCONT);
   EXPECT_EQ(holder.wait().code, 125) << holder.err();
@@ -227,8 +231,8 @@ TEST_F(StoppedNodes, StartTheirWorkersAgainWhereNobodyHasBegunWithoutThem) {
   ASSERT_TRUE(eventually([&] { return node.workers().empty(); })) << "no rank may run twice";
   ::kill(launcher, SIGCONT);
   ASSERT_TRUE(node.read_until([&] { return count(node.out(), "rank 0/1 of 1 count 0.") == 2; })) << node.err();
-  EXPECT_TRUE(contains(node.err(), " stood still too long, and its workers were ended")) << node.err();
-  EXPECT_FALSE(contains(node.err(), "died of SIGKILL")) << "no rank is to blame: " << node.err();
+  EXPECT_THAT(node.err(), HasSubstr(" stood still too long, and its workers were ended"));
+  EXPECT_THAT(node.err(), Not(HasSubstr("died of SIGKILL"))) << "no rank is to blame: ";
   end();
   expect_success({&node});
 }

@@ -1,6 +1,7 @@
 // A process that dies under a tracer which does not wait for it, as a debugger at its prompt: a zombie that its parent
 // cannot reap.
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,6 +17,9 @@
 
 namespace lrun::test {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr auto kMoment = 4s;  ///< less than lrun gives the kernel to end a process
 
@@ -94,8 +98,8 @@ TEST_F(Traced, AWorkersFailureIsToldAndNotWaitedFor) {
   EXPECT_EQ(lrun.wait().code, 3) << lrun.err();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, kMoment);
   EXPECT_TRUE(contains(lrun.err(), "lrun: error: rank 1 ") && contains(lrun.err(), "exited with code 3")) << lrun.err();
-  EXPECT_TRUE(contains(lrun.err(), tracer.held())) << lrun.err();
-  EXPECT_FALSE(contains(lrun.err(), "uninterruptible")) << lrun.err();
+  EXPECT_THAT(lrun.err(), HasSubstr(tracer.held()));
+  EXPECT_THAT(lrun.err(), Not(HasSubstr("uninterruptible")));
 }
 
 TEST_F(Traced, AWorkersSuccessIsToldWhileTheOthersGoOn) {
@@ -121,7 +125,7 @@ TEST_F(Traced, AStoppedWorkerIsKilledAndNotWaitedFor) {
   lrun.signal(SIGTERM);
   EXPECT_EQ(lrun.wait().signal_number, SIGTERM) << lrun.err();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, kMoment);
-  EXPECT_TRUE(contains(lrun.err(), tracer.held())) << lrun.err();
+  EXPECT_THAT(lrun.err(), HasSubstr(tracer.held()));
 }
 
 /// It is not dead, and not even SIGKILL gets it on.
@@ -134,7 +138,7 @@ TEST_F(Traced, AWorkerThatIsStoppedOnItsWayOutIsSaidToBeHeld) {
   ASSERT_TRUE(eventually([&] { return process_state(pid_told(lrun)) == 't'; }));
   lrun.signal(SIGTERM);
   EXPECT_EQ(lrun.wait().signal_number, SIGTERM) << lrun.err();
-  EXPECT_TRUE(contains(lrun.err(), "1 process cannot be ended (" + tracer.held() + ")")) << lrun.err();
+  EXPECT_THAT(lrun.err(), HasSubstr("1 process cannot be ended (" + tracer.held() + ")"));
 }
 
 /// Nothing else would let go of it: the tracer belongs to the run.
@@ -149,7 +153,7 @@ TEST_F(Traced, ATracerBelowLrunIsEndedFirst) {
   EXPECT_EQ(lrun.wait().code, 3) << lrun.err();
   if (!contains(lrun.out(), "[1] tracing.")) GTEST_SKIP() << "a process may not trace its parent";
   EXPECT_LT(std::chrono::steady_clock::now() - begin, kMoment);
-  EXPECT_FALSE(contains(lrun.err(), "cannot be ended")) << lrun.err();
+  EXPECT_THAT(lrun.err(), Not(HasSubstr("cannot be ended")));
   EXPECT_EQ(process_state(pid_told(lrun)), ' ') << "it was reaped";
 }
 
@@ -186,8 +190,8 @@ TEST_F(Traced, TheLaunchersDeathIsSeenByTheGuard) {
   ::kill(launcher, SIGKILL);
   EXPECT_EQ(lrun.wait().code, 125) << lrun.err();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, kMoment);
-  EXPECT_TRUE(contains(lrun.err(), "the launcher itself died of SIGKILL")) << lrun.err();
-  EXPECT_TRUE(contains(lrun.err(), tracer.held())) << lrun.err();
+  EXPECT_THAT(lrun.err(), HasSubstr("the launcher itself died of SIGKILL"));
+  EXPECT_THAT(lrun.err(), HasSubstr(tracer.held()));
 }
 
 }  // namespace

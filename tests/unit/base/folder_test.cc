@@ -1,5 +1,6 @@
 #include "base/folder.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
 
 namespace lrun {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr uid_t kNobody = 65534;
 constexpr uid_t kSomebody = 4321;
@@ -157,8 +160,8 @@ TEST_F(FolderTest, SaysWhichFolderCannotBeMade) {
     (void)Folder::make(temporary_ / "file" / "inner");
     FAIL() << "it was made";
   } catch (const std::system_error& error) {
-    EXPECT_NE(std::string(error.what()).find("cannot make the folder '" + (temporary_ / "file/inner").string() + "'"),
-              std::string::npos)
+    EXPECT_THAT(std::string(error.what()),
+                HasSubstr("cannot make the folder '" + (temporary_ / "file/inner").string() + "'"))
         << error.what();
   }
 }

@@ -24,7 +24,8 @@ TEST(Ssh, StartsLrunWithoutAQuestionAndGivesUpOnSilentHosts) {
 
 TEST(Ssh, FailuresAreToldInItsOwnWords) {
   EXPECT_EQ(ssh_failure_text(255, "Permission denied (publickey).", "/lrun"), "Permission denied (publickey).");
-  EXPECT_EQ(ssh_failure_text(127, "bash: line 1: /lrun: No such file or directory", "/lrun"), "no '/lrun' on that host");
+  EXPECT_EQ(ssh_failure_text(127, "bash: line 1: /lrun: No such file or directory", "/lrun"),
+            "no '/lrun' on that host");
   EXPECT_EQ(ssh_failure_text(126, "", "/lrun"), "'/lrun' cannot be executed there");
   EXPECT_EQ(ssh_failure_text(255, "", "/lrun"), "ssh ended with status 255");
 }
