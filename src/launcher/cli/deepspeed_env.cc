@@ -41,7 +41,7 @@ std::vector<GivenValue> parse_deepspeed_env(std::string_view text, const std::st
 }
 
 void take_deepspeed_env(ParsedCommandLine& parsed, const Environment& environment) {
-  if (parsed.request.strategy.value != "deepspeed") return;
+  if (parsed.request.strategy.value != Strategy::kDeepspeed) return;
   const std::string name = environment.get("DS_ENV_FILE").value_or(".deepspeed_env");
   for (const std::string& folder : {environment.get("HOME").value_or(""), std::string(".")}) {
     if (folder.empty()) continue;

@@ -88,8 +88,12 @@ void num_nodes(const GivenValue& given, LaunchRequest& request) {
 }
 
 void accelerator(const GivenValue& given, LaunchRequest& request) {
-  std::string word = lower_case(given.text);
-  request.accelerator = setting(given, word == "cuda" ? std::string("gpu") : choice_of(given, "accelerator"));
+  constexpr NamedValue<std::optional<DeviceKind>> kKinds[] = {{"auto", std::nullopt},
+                                                              {"cpu", DeviceKind::kCpu},
+                                                              {"gpu", DeviceKind::kGpu},
+                                                              {"cuda", DeviceKind::kGpu},
+                                                              {"tpu", DeviceKind::kTpu}};
+  request.accelerator = setting(given, choice_in(kKinds, given, "accelerator"));
 }
 
 void isolate_gpus(const GivenValue& given, LaunchRequest& request) { request.isolate_gpus = switch_value(given); }
@@ -97,37 +101,24 @@ void isolate_gpus(const GivenValue& given, LaunchRequest& request) { request.iso
 void share_gpus(const GivenValue& given, LaunchRequest& request) { request.share_gpus = switch_value(given); }
 
 void bind(const GivenValue& given, LaunchRequest& request) {
-  using Choice = std::pair<std::string_view, Binding>;
-  constexpr Choice kBindings[] = {{"none", Binding::kNone},
-                                  {"core", Binding::kCore},
-                                  {"cache", Binding::kCache},
-                                  {"numa", Binding::kNuma},
-                                  {"socket", Binding::kSocket}};
-  const std::string word = choice_of(given, "binding");
-  for (const auto& [name, binding] : kBindings) {
-    if (name == word) request.bind = setting(given, binding);
-  }
+  request.bind = setting(given, choice_in(kBindings, given, "binding"));
 }
 
 /// torchrun's words for the same.
 void numa_binding(const GivenValue& given, LaunchRequest& request) {
-  using Choice = std::pair<std::string_view, Binding>;
-  constexpr Choice kBindings[] = {{"node", Binding::kNuma},
-                                  {"socket", Binding::kSocket},
-                                  {"exclusive", Binding::kCore},
-                                  {"core-complex", Binding::kCache}};
-  const std::string word = choice_of(given, "binding");
-  for (const auto& [name, binding] : kBindings) {
-    if (name != word) continue;
-    if (request.bind.given() && request.bind.value != binding) {
-      refuse(given, "'" + request.bind.origin + "' says otherwise", "give one of them");
-    }
-    request.bind = setting(given, binding);
+  constexpr NamedValue<Binding> kTorchrunsBindings[] = {{"node", Binding::kNuma},
+                                                        {"socket", Binding::kSocket},
+                                                        {"exclusive", Binding::kCore},
+                                                        {"core-complex", Binding::kCache}};
+  const Binding binding = choice_in(kTorchrunsBindings, given, "binding");
+  if (request.bind.given() && request.bind.value != binding) {
+    refuse(given, "'" + request.bind.origin + "' says otherwise", "give one of them");
   }
+  request.bind = setting(given, binding);
 }
 
 void strategy(const GivenValue& given, LaunchRequest& request) {
-  request.strategy = setting(given, choice_of(given, "strategy"));
+  request.strategy = setting(given, find_strategy(choice_of(given, "strategy")));
 }
 
 void process_group_backend(const GivenValue& given, LaunchRequest& request) {
@@ -140,7 +131,7 @@ void process_group_backend(const GivenValue& given, LaunchRequest& request) {
   if (word == "threads") {
     refuse(given, "threads are ranks of one process, and lrun starts processes" + allowed, example(given, "shm"));
   }
-  request.process_group_backend = setting(given, choice_of(given, "backend"));
+  request.process_group_backend = setting(given, value_in(kGroupBackends, choice_of(given, "backend")));
 }
 
 void seed(const GivenValue& given, LaunchRequest& request) {

@@ -17,8 +17,7 @@ void refuse_nothing(const GivenValue& given, const char* what, std::string_view 
 
 void hosts(const GivenValue& given, LaunchRequest& request) {
   refuse_nothing(given, "no host is named", "a:4,b:4");
-  (void)parse_host_list(given.text, given.as_written());
-  request.hosts = setting(given, given.text);
+  request.hosts = setting(given, HostList{given.text, parse_host_list(given.text, given.as_written())});
 }
 
 void hostfile(const GivenValue& given, LaunchRequest& request) {
@@ -37,13 +36,13 @@ void exclude(const GivenValue& given, LaunchRequest& request) {
 }
 
 void ssh(const GivenValue& given, LaunchRequest& request) {
-  const auto words = split_shell_words(given.text);
+  auto words = split_shell_words(given.text);
   if (!words) refuse(given, "a quote is not closed, or a backslash protects nothing", "quote as for a shell");
   if (words->empty() || words->front().empty()) {
     refuse(given, "the name of a program is missing",
            example(given, given.source == Source::kFlag ? "\"ssh -p 2222\"" : "ssh -p 2222"));
   }
-  request.ssh = setting(given, given.text);
+  request.ssh = setting(given, std::move(*words));
 }
 
 void copy(const GivenValue& given, LaunchRequest& request) { request.copy = switch_value(given); }

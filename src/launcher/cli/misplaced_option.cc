@@ -108,7 +108,7 @@ bool is_unknown_to(const Text& text, std::string option, const ReadProgram& read
 std::string warn_about_misplaced_option(const LaunchPlan& plan, const LaunchRequest& request,
                                         const ProgramFacts& program, const ReadProgram& read) {
   if (plan.world_size > 1 || says_how_many(request)) return {};
-  const std::optional<GivenValue> option = find_misplaced(request.command, plan.accelerator.value == "gpu");
+  const std::optional<GivenValue> option = find_misplaced(request.command, plan.accelerator.value == DeviceKind::kGpu);
   if (!option) return {};
   const Text text = text_of(request, program);
   if (!is_unknown_to(text, option->origin, read)) return {};

@@ -10,6 +10,7 @@
 #include "base/split.h"
 #include "base/whole_number.h"
 #include "cli/flags.h"
+#include "plan/named_value.h"
 
 namespace lrun::launcher {
 
@@ -27,6 +28,13 @@ std::string example(const GivenValue& given, std::string_view value);
 
 /// One of the row's choices, in any case. \throws UserError  none of them; `noun` says what they are.
 std::string choice_of(const GivenValue& given, const std::string& noun);
+
+/// The value for one of the row's choices, or for another word of `table`. \throws UserError  as choice_of()
+template <class Enumeration, std::size_t count>
+Enumeration choice_in(const NamedValue<Enumeration> (&table)[count], const GivenValue& given, const std::string& noun) {
+  const auto value = value_in(table, lower_case(given.text));
+  return value ? *value : *value_in(table, choice_of(given, noun));
+}
 
 /// One digit or more, and nothing else.
 bool is_digits(const std::string& text);

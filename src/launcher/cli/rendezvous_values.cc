@@ -159,8 +159,7 @@ std::string host_value(const GivenValue& given) {
 
 void rdzv_backend(const GivenValue& given, LaunchRequest& request) {
   if (given.text.empty()) return;
-  std::string word = choice_of(given, "rendezvous backend");
-  request.rendezvous.backend = setting(given, std::move(word));
+  request.rendezvous.backend = setting(given, choice_in(kRendezvousBackends, given, "rendezvous backend"));
 }
 
 /// Several, with commas, are the members of an etcd.

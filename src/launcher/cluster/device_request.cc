@@ -43,6 +43,10 @@ Parsed parse_list(std::string_view list, int most) {
 
 }  // namespace
 
+std::string text_of(DeviceKind kind) {
+  return kind == DeviceKind::kCpu ? "cpu" : kind == DeviceKind::kGpu ? "gpu" : "tpu";
+}
+
 std::optional<int> DeviceRequest::number() const {
   return kind == Kind::kCount || kind == Kind::kProcesses ? std::optional(count) : std::nullopt;
 }

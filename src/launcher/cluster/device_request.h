@@ -8,6 +8,12 @@
 
 namespace lrun::launcher {
 
+/// What a worker computes on.
+enum class DeviceKind { kCpu, kGpu, kTpu };
+
+/// 'cpu', 'gpu' or 'tpu'
+std::string text_of(DeviceKind kind);
+
 /// The value of --devices or --nproc-per-node, or what a list of hosts says of one host. It was read once and is not
 /// yet compared with a machine.
 struct DeviceRequest {

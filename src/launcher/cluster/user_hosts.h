@@ -19,6 +19,16 @@ struct Host {
   bool operator==(const Host&) const = default;
 };
 
+/// The value of --hosts.
+struct HostList {
+  std::string text;  ///< as the user wrote it
+  std::vector<Host> hosts;
+
+  bool operator==(const HostList&) const = default;
+};
+
+inline const std::string& text_of(const HostList& list) { return list.text; }
+
 /// More hosts than this, or slots of one, are a slip of the pen.
 inline constexpr std::size_t kMostHosts = 65'536;
 inline constexpr int kMostSlots = 65'536;

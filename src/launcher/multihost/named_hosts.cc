@@ -96,8 +96,8 @@ std::vector<Host> named_hosts(const LaunchRequest& request, const Environment& e
         "give one of them");
   }
   const std::string written = hosts_as_written(request);
-  std::vector<Host> hosts = request.hosts.given() ? parse_host_list(request.hosts.value, written)
-                                                  : hosts_of_file(request.hostfile.value, written);
+  std::vector<Host> hosts =
+      request.hosts.given() ? request.hosts.value.hosts : hosts_of_file(request.hostfile.value, written);
   if (request.include.given()) hosts = included(hosts, request.include.value, as_written(request.include));
   if (request.exclude.given()) hosts = excluded(hosts, request.exclude.value, as_written(request.exclude));
   return used_hosts(std::move(hosts), request);

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "base/event_loop.h"
-#include "base/shell_words.h"
 #include "cli/deepspeed_env.h"
 #include "cluster/detect.h"
 #include "inspect/run_directory.h"
@@ -84,7 +83,7 @@ NodeOrder common_order(const ParsedCommandLine& parsed, const LaunchRequest& req
 std::vector<Head::Start> starts(const NodeOrder& common, const LaunchRequest& request, const std::vector<Host>& hosts,
                                 const std::vector<bool>& here, std::size_t copied) {
   const std::string lrun = own_program_path();
-  const std::vector<std::string> ssh = split_shell_words(request.ssh.value).value_or(std::vector<std::string>{"ssh"});
+  const std::vector<std::string>& ssh = request.ssh.value;
   std::vector<Head::Start> all;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     const auto over_ssh = [&](const char* word) {

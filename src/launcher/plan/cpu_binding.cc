@@ -94,7 +94,7 @@ Share share_on_node(const Setting<Binding>& binding, const CpuTopology& topology
   if (binding.value == Binding::kCore) {
     if (static_cast<std::size_t>(count) > cores.size()) {
       throw UserError(fmt::format("'{} {}' needs a core for each device, and NUMA node {} has {} for {}",
-                                  binding.origin, name_of(binding.value), number, cores.size(), count),
+                                  binding.origin, text_of(binding.value), number, cores.size(), count),
                       "use '--bind numa', or fewer workers");
     }
     return {part_of(cores, static_cast<std::size_t>(place), static_cast<std::size_t>(count)), 1};
@@ -189,22 +189,6 @@ std::vector<std::string> binding_lines(const NodePlan& node) {
     first = end;
   }
   return lines;
-}
-
-const char* name_of(Binding binding) {
-  switch (binding) {
-    case Binding::kNone:
-      break;
-    case Binding::kCore:
-      return "core";
-    case Binding::kCache:
-      return "cache";
-    case Binding::kNuma:
-      return "numa";
-    case Binding::kSocket:
-      return "socket";
-  }
-  return "none";
 }
 
 }  // namespace lrun::launcher

@@ -30,7 +30,4 @@ std::vector<std::string> bind_workers(const Setting<Binding>& binding, const Cpu
 /// each'. Empty when nothing is bound.
 std::vector<std::string> binding_lines(const NodePlan& node);
 
-/// 'core', 'numa', …
-const char* name_of(Binding binding);
-
 }  // namespace lrun::launcher

@@ -36,7 +36,7 @@ std::string warn_about_crowded_cpus(const LaunchPlan& plan, int cpus, const Envi
   const std::string who = count_in_words(devices, node.devices.size() == node.workers.size() ? "worker" : "replica");
   const std::string where = count_in_words(cpus, "usable CPU");
   const std::int64_t most = std::int64_t{kMostPerCpu} * cpus;
-  if (plan.accelerator.value == "cpu" && devices > most) {
+  if (plan.accelerator.value == DeviceKind::kCpu && devices > most) {
     return fmt::format("{} on {} will mostly wait for each other{}", who, where, one_a_cpu(plan.devices, cpus));
   }
   const std::int64_t threads = threads_asked(environment);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/nearest.h"
 #include "base/user_error.h"
 #include "plan/busy_gpus.h"
 #include "plan/personality.h"
@@ -21,7 +20,7 @@ std::string counted(std::size_t count, const std::string& what) {
 std::vector<DeviceId> cpu_ranks(int count) {
   std::vector<DeviceId> devices;
   devices.reserve(static_cast<std::size_t>(count));
-  for (int index = 0; index < count; ++index) devices.push_back({DeviceId::Kind::kCpu, std::to_string(index)});
+  for (int index = 0; index < count; ++index) devices.push_back({DeviceKind::kCpu, std::to_string(index)});
   return devices;
 }
 
@@ -59,7 +58,7 @@ class Chooser {
   /// GPU would be counted in.
   [[nodiscard]] std::optional<std::string> visible(const DeviceRequest& asked, const std::vector<DeviceId>& chosen,
                                                    bool by_devices) const {
-    if (chosen.front().kind != DeviceId::Kind::kGpu) return std::nullopt;
+    if (chosen.front().kind != DeviceKind::kGpu) return std::nullopt;
     const bool first_ones = chosen.size() <= all_.size() && std::equal(chosen.begin(), chosen.end(), all_.begin());
     const bool picked = asked.kind == Kind::kList || (by_devices && chosen != all_);
     return picked || !first_ones ? std::optional(joined(chosen)) : std::nullopt;
@@ -70,11 +69,11 @@ class Chooser {
   [[nodiscard]] std::vector<std::string> judge_busy(const DeviceRequest& asked, bool by_devices,
                                                     const std::vector<DeviceId>& chosen) const {
     std::vector<std::string> lines;
-    const bool gpus_wanted = by_devices || asked.needs_gpus() || request_.accelerator.value == "gpu";
+    const bool gpus_wanted = by_devices || asked.needs_gpus() || request_.accelerator.value == DeviceKind::kGpu;
     const bool refuses = gpus_wanted && personality_of(request_.compat).refuse_busy_gpus;
     for (std::size_t place = 0; place < node_.gpus.gpus.size(); ++place) {
       const Gpu& gpu = node_.gpus.gpus[place];
-      const bool uses = chosen.front().kind == DeviceId::Kind::kGpu && names_again(chosen, gpu);
+      const bool uses = chosen.front().kind == DeviceKind::kGpu && names_again(chosen, gpu);
       if (!uses || gpu.processes.empty() || (request_.share_gpus && !is_taken(gpu))) continue;
       std::string line = "GPU '" + std::to_string(place) + "' of '" + node_.name + "' is busy: " + why_busy(gpu);
       if (refuses) throw UserError(line, busy_hint(node_, chosen.size(), is_taken(gpu)));
@@ -86,22 +85,22 @@ class Chooser {
   [[nodiscard]] std::vector<std::string> warnings(const Setting<DeviceRequest>& asked,
                                                   const std::vector<DeviceId>& chosen) const {
     std::vector<std::string> lines;
-    const bool gpu = chosen.front().kind == DeviceId::Kind::kGpu;
+    const bool gpu = chosen.front().kind == DeviceKind::kGpu;
     if (gpu && healthy_.size() < all_.size()) {
       lines.push_back(counted(all_.size() - healthy_.size(), "GPU") + " of '" + node_.name +
                       "' not used: " + node_.gpus.detail);
     }
-    if (!gpu && asked.value.kind == Kind::kProcesses && request_.accelerator.value == "auto" && !healthy_.empty()) {
+    if (!gpu && asked.value.kind == Kind::kProcesses && !request_.accelerator.value && !healthy_.empty()) {
       lines.push_back("'" + as_written(asked) + "' is more than the " + counted(healthy_.size(), "GPU") + " of '" +
                       node_.name + "': no worker gets a GPU of its own");
     }
     const bool refused = node_.gpus.answer == GpuAnswer::kFailed || node_.gpus.answer == GpuAnswer::kDriverNotLoaded;
-    if (!gpu && refused && request_.accelerator.value == "auto") lines.push_back("using CPUs: " + node_.gpus.detail);
+    if (!gpu && refused && !request_.accelerator.value) lines.push_back("using CPUs: " + node_.gpus.detail);
     return lines;
   }
 
  private:
-  static DeviceId device_of(const Gpu& gpu) { return {DeviceId::Kind::kGpu, gpu.visible_as, gpu.numa_node}; }
+  static DeviceId device_of(const Gpu& gpu) { return {DeviceKind::kGpu, gpu.visible_as, gpu.numa_node}; }
 
   /// 'this host has no GPU: there is no libnvidia-ml.so.1'
   [[nodiscard]] std::string why_none() const {
@@ -111,15 +110,14 @@ class Chooser {
   }
 
   [[nodiscard]] bool on_gpus(const Setting<DeviceRequest>& asked) const {
-    const std::string& accelerator = request_.accelerator.value;
     const bool only_gpus = asked.value.needs_gpus();
-    if (accelerator == "cpu") {
+    if (request_.accelerator.value == DeviceKind::kCpu) {
       if (!only_gpus) return false;
       throw UserError(
           "'" + as_written(asked) + "' names GPUs, and '" + as_written(request_.accelerator) + "' wants none",
           "use '" + two_as_written(asked, node_.name) + "' for two CPU ranks, or '--accelerator gpu'");
     }
-    if (accelerator == "gpu") {
+    if (request_.accelerator.value == DeviceKind::kGpu) {
       if (healthy_.empty()) {
         throw UserError("'" + as_written(request_.accelerator) + "' cannot be had, " + why_none(),
                         "use '--accelerator cpu'");
@@ -249,23 +247,15 @@ class Chooser {
   std::vector<Gpu> healthy_;
 };
 
-void check_accelerator(const Setting<std::string>& accelerator) {
-  static const std::vector<std::string> known = {"auto", "cpu", "gpu", "tpu"};
-  if (std::find(known.begin(), known.end(), accelerator.value) != known.end()) return;
-  throw choice_error("unknown accelerator '" + accelerator.value + "'", accelerator.value, known,
-                     "use 'gpu', 'cpu', 'tpu' or 'auto'");
-}
-
 }  // namespace
 
 bool is_usable(const Gpu& gpu) { return !gpu.lost && gpu.mode != ComputeMode::kProhibited; }
 
 DeviceChoice choose_devices(const LaunchRequest& request, const AllocatedNode& node) {
-  check_accelerator(request.accelerator);
   const bool by_devices = request.devices.given();
   const Setting<DeviceRequest>& asked = by_devices ? request.devices : request.nproc_per_node;
   const Chooser chooser(request, node);
-  const bool on_tpus = request.accelerator.value == "tpu";
+  const bool on_tpus = request.accelerator.value == DeviceKind::kTpu;
   const auto devices_for = [&](const Setting<DeviceRequest>& wanted) {
     return on_tpus ? choose_tpu_chips(wanted, node, request.dry_run != DryRun::kNo) : chooser.devices(wanted);
   };
@@ -282,8 +272,7 @@ DeviceChoice choose_devices(const LaunchRequest& request, const AllocatedNode& n
                       "give one of them");
     }
   }
-  const bool gpu = choice.devices.front().kind == DeviceId::Kind::kGpu;
-  choice.accelerator = {on_tpus ? "tpu" : gpu ? "gpu" : "cpu", request.accelerator.source, request.accelerator.origin};
+  choice.accelerator = {choice.devices.front().kind, request.accelerator.source, request.accelerator.origin};
   choice.visible_devices = chooser.visible(asked.value, choice.devices, by_devices);
   choice.gpu_vendor = node.gpus.vendor;
   choice.warnings = chooser.warnings(asked, choice.devices);

@@ -13,7 +13,7 @@ namespace lrun::launcher {
 /// The devices of one node and what follows from them.
 struct DeviceChoice {
   std::vector<DeviceId> devices;               ///< never empty, all of one kind
-  Setting<std::string> accelerator;            ///< 'cpu', 'gpu' or 'tpu'
+  Setting<DeviceKind> accelerator;             ///< of all of them
   Setting<DeviceRequest> asked;                ///< the setting that decided; not given: the default, one device
   std::optional<std::string> visible_devices;  ///< what all workers of the node must see; empty: leave it alone
   GpuVendor gpu_vendor = GpuVendor::kNvidia;   ///< whose variable that is

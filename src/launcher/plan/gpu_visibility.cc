@@ -39,7 +39,7 @@ void set_visible_devices(LaunchPlan& plan, const std::vector<DeviceChoice>& choi
     node.gpu_vendor = choices[i].gpu_vendor;
     if (!plan.isolate_gpus) {
       for (WorkerPlan& worker : node.workers) worker.visible_devices = choices[i].visible_devices;
-    } else if (plan.accelerator.value == "gpu") {
+    } else if (plan.accelerator.value == DeviceKind::kGpu) {
       isolate_by_device(node);
     } else {
       isolate_by_name(node, environment.get("CUDA_VISIBLE_DEVICES"));
@@ -55,7 +55,7 @@ bool needs_isolation(const LaunchPlan& plan) {
   for (const NodePlan& node : plan.nodes) {
     if (std::none_of(node.devices.begin(), node.devices.end(), is_instance) || node.devices.size() == 1) continue;
     if (node.workers.size() < node.devices.size()) {
-      throw UserError("strategy '" + plan.strategy.value +
+      throw UserError("strategy '" + text_of(plan.strategy.value) +
                           "' gives one process several devices, and of MIG instances "
                           "it can use only one",
                       "use '--strategy ddp'");
@@ -66,9 +66,9 @@ bool needs_isolation(const LaunchPlan& plan) {
 }
 
 bool wants_isolation(const LaunchRequest& request, std::vector<std::string>& warnings) {
-  const std::string& accelerator = request.accelerator.value;
-  if (!request.isolate_gpus || (accelerator != "cpu" && accelerator != "tpu")) return request.isolate_gpus;
-  if (accelerator == "tpu") {
+  const std::optional<DeviceKind> accelerator = request.accelerator.value;
+  if (!request.isolate_gpus || !accelerator || accelerator == DeviceKind::kGpu) return request.isolate_gpus;
+  if (accelerator == DeviceKind::kTpu) {
     warnings.emplace_back("workers on TPUs see only their own chip: '--isolate-gpus' has no effect");
     return false;
   }

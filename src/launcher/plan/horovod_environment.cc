@@ -7,7 +7,6 @@
 
 #include "base/split.h"
 #include "base/user_error.h"
-#include "plan/strategy_choice.h"
 
 namespace lrun::launcher {
 namespace {
@@ -67,7 +66,7 @@ void refuse_own_variables(const LaunchPlan& plan) {
 
 }  // namespace
 
-bool is_horovod(const LaunchPlan& plan) { return plan.strategy.value == kHorovodStrategy; }
+bool is_horovod(const LaunchPlan& plan) { return plan.strategy.value == Strategy::kHorovod; }
 
 WorkerEnvironment::Variables horovod_variables(const LaunchPlan& plan, const NodePlan& node, const Environment& base,
                                                const RunFacts& facts) {

@@ -61,7 +61,7 @@ void check_nodes(const LaunchRequest& request, const std::vector<Host>& hosts) {
 bool names_hosts(const LaunchRequest& request) { return request.hosts.given() || request.hostfile.given(); }
 
 std::string hosts_as_written(const LaunchRequest& request) {
-  return as_written(request.hosts.given() ? request.hosts : request.hostfile);
+  return request.hosts.given() ? as_written(request.hosts) : as_written(request.hostfile);
 }
 
 DeviceRequest devices_of(const Host& host) {
@@ -82,8 +82,9 @@ LaunchRequest placed_on_hosts(LaunchRequest request, const std::vector<Host>& ho
     request.nproc_per_node = {};
   }
   if (!request.num_nodes.given()) {
-    const Setting<std::string>& named = request.hosts.given() ? request.hosts : request.hostfile;
-    request.num_nodes = {static_cast<int>(hosts.size()), named.source, named.origin};
+    const bool by_list = request.hosts.given();
+    request.num_nodes = {static_cast<int>(hosts.size()), by_list ? request.hosts.source : request.hostfile.source,
+                         by_list ? request.hosts.origin : request.hostfile.origin};
   }
   return request;
 }

@@ -148,7 +148,7 @@ void check_worker_counts(const LaunchRequest& request, const std::vector<Host>& 
 }
 
 std::vector<Host> used_hosts(std::vector<Host> hosts, const LaunchRequest& request) {
-  if (request.strategy.value == "deepspeed") hosts = used_by_deepspeed(std::move(hosts), request);
+  if (request.strategy.value == Strategy::kDeepspeed) hosts = used_by_deepspeed(std::move(hosts), request);
   if (personality_of(request.compat).processes_of_all_hosts) hosts = used_by_horovodrun(std::move(hosts), request);
   return hosts;
 }

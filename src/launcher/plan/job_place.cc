@@ -65,7 +65,8 @@ void refuse_more_launchers(const Allocation& allocation, const LaunchRequest& re
 
 /// GPUs that Slurm gave to the job and of which the user said nothing: all but the one that lrun takes by itself.
 void refuse_idle_gpus(const Allocation& allocation, const LaunchRequest& request) {
-  const bool says = request.devices.given() || request.nproc_per_node.given() || request.accelerator.value == "cpu";
+  const bool says =
+      request.devices.given() || request.nproc_per_node.given() || request.accelerator.value == DeviceKind::kCpu;
   const bool of_rank = allocation.job && allocation.job->task;
   const bool sees = allocation.nodes.front().gpus.gpus.size() > 1;  // a whole node may be given to a job on its CPUs
   if (says || of_rank || request.standalone || !sees || allocation.gpus_given <= 1) return;
@@ -192,7 +193,7 @@ void refuse_meeting_elsewhere(const LaunchRequest& request, const Allocation& al
         fmt::format("'{}' names '{}', which each of {} nodes takes for itself", origin, host, allocation.nodes.size()),
         fmt::format("leave '{}' out, or write '--standalone' for a run on each node alone", origin));
   }
-  if (rendezvous.backend.value != "static") return;
+  if (rendezvous.backend.value != RendezvousBackend::kStatic) return;
   const std::string name = host.substr(0, host.find('.'));
   const auto is_named = [&](const AllocatedNode& node) { return node.name == name; };
   if (name == job.host || std::none_of(allocation.nodes.begin(), allocation.nodes.end(), is_named)) return;
@@ -216,7 +217,7 @@ void take_meeting(LaunchRequest& request, const Allocation& allocation) {
   if (names_place(request)) return refuse_meeting_elsewhere(request, allocation);
   if (job.host.empty()) return;
   const std::string& origin = or_source(job.host_by, allocation);
-  rendezvous.backend = {"static", Source::kScheduler, origin};
+  rendezvous.backend = {RendezvousBackend::kStatic, Source::kScheduler, origin};
   const bool listens = job.listener >= 0;
   const int port = listens ? job.port : request.master_port.value.value_or(job.port > 0 ? job.port : kUsualPort);
   rendezvous.endpoint = {{job.host, port}, Source::kScheduler, origin};
@@ -252,7 +253,8 @@ bool leaves_nodes_to_manager(const LaunchRequest& request) {
 }
 
 bool leaves_anything_to_manager(const LaunchRequest& request) {
-  const bool ranks_by_arrival = request.rendezvous.backend.given() && request.rendezvous.backend.value == "c10d";
+  const bool ranks_by_arrival =
+      request.rendezvous.backend.given() && request.rendezvous.backend.value == RendezvousBackend::kC10d;
   const bool rank_said = request.rendezvous.node_rank.source == Source::kFlag;  // as above
   const bool all_said = is_by_hand(request) && (rank_said || ranks_by_arrival);
   return request.compat == Compat::kLrun && !request.standalone && !all_said;
@@ -261,8 +263,9 @@ bool leaves_anything_to_manager(const LaunchRequest& request) {
 LaunchRequest with_tasks_asked(LaunchRequest request, const Allocation& allocation, int tasks) {
   const bool says = request.devices.given() || request.nproc_per_node.given() || request.standalone;
   const std::vector<Gpu>& gpus = allocation.nodes.front().gpus.gpus;
-  const bool on_cpus = request.accelerator.value == "cpu" || (request.accelerator.value == "auto" && gpus.empty());
-  if (tasks <= 1 || says || !on_cpus || request.strategy.value == "tpu" || request.compat != Compat::kLrun) {
+  const bool on_cpus =
+      request.accelerator.value.value_or(gpus.empty() ? DeviceKind::kCpu : DeviceKind::kGpu) == DeviceKind::kCpu;
+  if (tasks <= 1 || says || !on_cpus || request.strategy.value == Strategy::kTpu || request.compat != Compat::kLrun) {
     return request;
   }
   request.nproc_per_node = {{DeviceRequest::Kind::kProcesses, tasks}, Source::kScheduler, "SLURM_NTASKS_PER_NODE"};

@@ -19,8 +19,7 @@ namespace lrun::launcher {
 
 /// A device of one node as a worker gets it.
 struct DeviceId {
-  enum class Kind { kCpu, kGpu, kTpu };
-  Kind kind = Kind::kCpu;
+  DeviceKind kind = DeviceKind::kCpu;
   std::string id;      ///< '2' or a UUID for a GPU, the number of a TPU chip, the index for a CPU rank
   int numa_node = -1;  ///< the closest one; -1: unknown, or nothing depends on it
 
@@ -62,11 +61,10 @@ struct LaunchPlan {
   std::string role;        ///< of all workers
   std::string allocation;  ///< who said which nodes there are, and why: for --dry-run
   Personality personality;
-  Setting<std::string> strategy;     ///< resolved: 'ddp', 'dp', 'ddp2', or 'single' for one device
-  bool watches_for_liblrun = false;  ///< the strategy is its work, and nobody has said that the program has it
-  Setting<std::string> accelerator;  ///< resolved: 'cpu', 'gpu' or 'tpu'
-  Setting<std::string>
-      process_group_backend;       ///< resolved for the workers: 'nccl', 'gloo', 'shm', 'shm+gloo', or as asked
+  Setting<Strategy> strategy;
+  bool watches_for_liblrun = false;  ///< the strategy needs liblrun, and the program may not have it
+  Setting<DeviceKind> accelerator;
+  Setting<GroupBackend> process_group_backend;
   Setting<DeviceRequest> devices;  ///< as asked, for --dry-run
   std::vector<std::string> argv;   ///< what is executed, the Python interpreter included; before macros
   WorkerSetup setup;

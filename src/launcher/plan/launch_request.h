@@ -7,9 +7,13 @@
 
 #include "base/duration.h"
 #include "cluster/device_request.h"
+#include "cluster/user_hosts.h"
+#include "plan/backend_choice.h"
+#include "plan/named_value.h"
 #include "plan/output_request.h"
 #include "plan/rendezvous_request.h"
 #include "plan/setting.h"
+#include "plan/strategy.h"
 #include "plan/worker_setup.h"
 
 namespace lrun::launcher {
@@ -17,6 +21,13 @@ namespace lrun::launcher {
 enum class Compat { kLrun, kTorchrun, kHorovodrun };
 /// What part of the machine a worker may run on; see bind_workers().
 enum class Binding { kNone, kCore, kCache, kNuma, kSocket };
+inline constexpr NamedValue<Binding> kBindings[] = {{"none", Binding::kNone},
+                                                    {"core", Binding::kCore},
+                                                    {"cache", Binding::kCache},
+                                                    {"numa", Binding::kNuma},
+                                                    {"socket", Binding::kSocket}};
+inline std::string text_of(Binding binding) { return name_in(kBindings, binding); }
+
 enum class HangSignal { kProgress, kCpu };
 enum class OnHang { kDump, kKill, kRestart };
 enum class DryRun { kNo, kText, kJson };
@@ -36,19 +47,19 @@ struct LaunchRequest {
   WorkerSetup setup;
 
   Setting<DeviceRequest> devices;
-  Setting<DeviceRequest> nproc_per_node;     ///< also -n, -np
-  Setting<int> num_nodes{1};                 ///< at most
-  int min_nodes = 0;                         ///< at least; 0: as many as num_nodes
-  Setting<int> spares{0};                    ///< of the job's nodes, those that wait to take the place of a lost one
-  Setting<std::string> hosts;                ///< -H: 'a:4,b:4'; empty when not given
-  Setting<std::string> hostfile;             ///< a path; empty when not given
-  Setting<std::string> include;              ///< of those hosts: 'a@b:0,2'; empty: all
-  Setting<std::string> exclude;              ///< the same of what is left out
-  Setting<std::string> ssh{"ssh"};           ///< how the other hosts are reached: a command line
-  bool copy = false;                         ///< lrun is copied to the other hosts
-  Setting<std::string> strategy;             ///< lower case; empty when not given
-  Setting<std::string> accelerator{"auto"};  ///< auto, cpu, gpu, tpu
-  Setting<std::string> process_group_backend{"auto"};  ///< auto, nccl, gloo, shm, shm+gloo
+  Setting<DeviceRequest> nproc_per_node;  ///< also -n, -np
+  Setting<int> num_nodes{1};              ///< at most
+  int min_nodes = 0;                      ///< at least; 0: as many as num_nodes
+  Setting<int> spares{0};                 ///< of the job's nodes, those that wait to take the place of a lost one
+  Setting<HostList> hosts;                ///< -H
+  Setting<std::string> hostfile;          ///< a path; empty when not given
+  Setting<std::string> include;           ///< of those hosts: 'a@b:0,2'; empty: all
+  Setting<std::string> exclude;           ///< the same of what is left out
+  Setting<std::vector<std::string>> ssh{{"ssh"}};  ///< the command that reaches the other hosts
+  bool copy = false;                               ///< lrun is copied to the other hosts
+  Setting<std::optional<Strategy>> strategy;
+  Setting<std::optional<DeviceKind>> accelerator;              ///< empty: auto
+  Setting<std::optional<GroupBackend>> process_group_backend;  ///< empty: auto
   Setting<std::optional<std::uint64_t>> seed;
   std::string role = "default";
   bool standalone = false;

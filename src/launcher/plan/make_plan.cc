@@ -72,7 +72,8 @@ DeviceChoice choose_for(const LaunchRequest& request, const AllocatedNode& node)
   of_node.nproc_per_node = {};
   of_node.devices = {node.devices, Source::kFlag, node.devices_origin};
   const bool is_list = node.devices.kind == DeviceRequest::Kind::kList;
-  if (request.dry_run != DryRun::kNo && is_list && node.gpus.gpus.empty() && request.accelerator.value != "cpu") {
+  const bool on_cpus = request.accelerator.value == DeviceKind::kCpu;
+  if (request.dry_run != DryRun::kNo && is_list && node.gpus.gpus.empty() && !on_cpus) {
     // Another host may have them.
     of_node.devices.value = {DeviceRequest::Kind::kCount, static_cast<int>(node.devices.ids.size())};
   }
@@ -100,7 +101,7 @@ std::vector<DeviceChoice> choose_for_all(const LaunchRequest& request, const std
 /// Two names of one host. On CPUs they are a job of several nodes that somebody tries on one.
 void refuse_devices_twice(const LaunchRequest& request, const Allocation& allocation, const DeviceChoice& here) {
   const std::vector<std::string>& names = allocation.names_of_host;
-  if (names.empty() || here.accelerator.value == "cpu" || request.share_gpus) return;
+  if (names.empty() || here.accelerator.value == DeviceKind::kCpu || request.share_gpus) return;
   std::vector<std::string> quoted;
   for (const std::string& name : names) quoted.push_back("'" + name + "'");
   throw UserError(join_words(quoted) + " are one host, and each would take the same devices of it",
@@ -146,7 +147,7 @@ Setting<Duration> grace_of(const LaunchRequest& request, const Environment& envi
 
 /// Torchrun's variable for it, which its static backend does not look at.
 bool rank_0_hosts_store(const LaunchRequest& request, const Environment& environment) {
-  const bool may = request.standalone || request.rendezvous.backend.value != "static";
+  const bool may = request.standalone || request.rendezvous.backend.value != RendezvousBackend::kStatic;
   return may && environment.get("TORCH_DISABLE_SHARE_RDZV_TCP_STORE") == "1";
 }
 
@@ -172,9 +173,9 @@ void bind_all(LaunchPlan& plan, const std::vector<AllocatedNode>& nodes, const E
   }
 }
 
-Setting<std::string> asked_strategy(const LaunchRequest& request, const Personality& personality) {
-  if (request.strategy.given() || personality.strategy.empty()) return request.strategy;
-  return {std::string(personality.strategy), Source::kDefault, {}};
+Setting<std::optional<Strategy>> asked_strategy(const LaunchRequest& request, const Personality& personality) {
+  if (request.strategy.given()) return request.strategy;
+  return {personality.strategy, Source::kDefault, {}};
 }
 
 std::size_t most_devices(const std::vector<DeviceChoice>& choices) {
@@ -188,12 +189,12 @@ void add_notes(LaunchPlan& plan, const std::vector<DeviceChoice>& choices) {
   if (choices.front().is_own) {
     plan.notes.emplace_back("each rank was given GPUs of its own: LOCAL_RANK is 0 in all, as with --isolate-gpus");
   }
-  if (!starts_ranks_from_within(plan.strategy.value)) return;
+  if (!facts_of(plan.strategy.value).starts_ranks_from_code) return;
   const std::size_t devices = plan.nodes.front().devices.size();
   plan.notes.push_back(
       fmt::format("strategy '{}' starts one process a node; by lrun::launch() it has to start the {} of "
                   "its node itself",
-                  plan.strategy.value, devices == 1 ? "rank" : fmt::format("{} ranks", devices)));
+                  text_of(plan.strategy.value), devices == 1 ? "rank" : fmt::format("{} ranks", devices)));
 }
 
 void warn(LaunchPlan& plan, std::string problem) {
@@ -215,13 +216,13 @@ void add_warnings(LaunchPlan& plan, const std::vector<DeviceChoice>& choices) {
 
 bool needs_gpus(const LaunchRequest& request, const Environment& environment) {
   using Kind = DeviceRequest::Kind;
-  const std::string& accelerator = request.accelerator.value;
+  const std::optional<DeviceKind> accelerator = request.accelerator.value;
   const DeviceRequest& devices = request.devices.value;
   const DeviceRequest& workers = request.nproc_per_node.value;
-  if (accelerator == "cpu" || accelerator == "tpu") return false;
+  if (accelerator == DeviceKind::kCpu || accelerator == DeviceKind::kTpu) return false;
   // The driver is asked although they are hidden: the refusal is to say why there are none.
   const bool by_name = devices.needs_gpus() || devices.kind == Kind::kAuto || workers.needs_gpus();
-  if (accelerator == "gpu" || by_name) return true;
+  if (accelerator == DeviceKind::kGpu || by_name) return true;
   const auto visible = environment.get("CUDA_VISIBLE_DEVICES");
   const bool hidden = visible && (visible->empty() || *visible == "-1");
   return !hidden && (devices.given() || workers.kind != Kind::kCpuCount);
@@ -304,7 +305,7 @@ Questions questions_of(const LaunchRequest& asked, const Environment& environmen
           .names = hosts_in(request.rendezvous),
           .manager = leaves_nodes_to_manager(request),
           .other_managers = leaves_anything_to_manager(request),
-          .tpus = request.accelerator.value == "tpu"};
+          .tpus = request.accelerator.value == DeviceKind::kTpu};
 }
 
 LaunchPlan make_plan(const LaunchRequest& asked, const Environment& environment, const Allocation& allocation,
@@ -328,7 +329,7 @@ LaunchPlan make_plan(const LaunchRequest& asked, const Environment& environment,
                                   plan.num_nodes);
   check_program(plan.strategy, request, program);
   plan.watches_for_liblrun =
-      needs_liblrun(plan.strategy.value) && !request.of_liblrun && plan.personality.tells_progress;
+      facts_of(plan.strategy.value).needs_liblrun() && !request.of_liblrun && plan.personality.tells_progress;
   plan.process_group_backend =
       choose_backend(request.process_group_backend, plan.accelerator.value, plan.num_nodes, choices.front().gpu_vendor);
 

@@ -1,7 +1,5 @@
 #include "plan/personality.h"
 
-#include "plan/strategy_choice.h"
-
 namespace lrun::launcher {
 
 Personality personality_of(Compat compat) {
@@ -26,7 +24,7 @@ Personality personality_of(Compat compat) {
     personality.verbs = false;
   }
   if (compat == Compat::kHorovodrun) {
-    personality.strategy = kHorovodStrategy;
+    personality.strategy = Strategy::kHorovod;
     personality.processes_of_all_hosts = true;
     personality.verbs = false;
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <string_view>
+#include <optional>
 
 #include "plan/launch_request.h"
 
@@ -33,8 +33,8 @@ struct Personality {
   bool workers_may_start = false;    ///< --monitor-interval after a failure in the first second, as in torchrun's poll
   bool verbs = true;                 ///< 'doctor', 'status', ... as the first word
   bool processes_of_all_hosts =
-      false;                       ///< '-np N' places N workers in all, on the first hosts of a list that have room
-  std::string_view strategy = {};  ///< without --strategy; empty: as the devices say
+      false;  ///< '-np N' places N workers in all, on the first hosts of a list that have room
+  std::optional<Strategy> strategy = {};  ///< without --strategy; empty: as the devices say
 
   bool operator==(const Personality&) const = default;
 };

@@ -1,7 +1,6 @@
 #include "plan/rank_layout.h"
 
 #include "base/user_error.h"
-#include "plan/strategy_choice.h"
 
 namespace lrun::launcher {
 namespace {
@@ -21,26 +20,26 @@ std::vector<WorkerPlan> workers_of(const NodePlan& node, bool one_per_device) {
 }
 
 /// A program that starts its ranks knows the devices of its own node alone.
-void require_equal_nodes(const std::string& strategy, const std::vector<NodeDevices>& nodes) {
+void require_equal_nodes(Strategy strategy, const std::vector<NodeDevices>& nodes) {
   for (const NodeDevices& node : nodes) {
     if (node.devices.size() == nodes.front().devices.size()) continue;
-    throw UserError("strategy '" + strategy + "' needs as many devices on every node, and '" + nodes.front().name +
-                        "' has " + std::to_string(nodes.front().devices.size()) + ", '" + node.name + "' " +
-                        std::to_string(node.devices.size()),
+    throw UserError("strategy '" + text_of(strategy) + "' needs as many devices on every node, and '" +
+                        nodes.front().name + "' has " + std::to_string(nodes.front().devices.size()) + ", '" +
+                        node.name + "' " + std::to_string(node.devices.size()),
                     "use '--strategy ddp', which takes nodes as they are");
   }
 }
 
 }  // namespace
 
-std::vector<NodePlan> layout_ranks(const std::string& strategy, const std::vector<NodeDevices>& nodes) {
-  if (strategy == "dp" && nodes.size() > 1) {
+std::vector<NodePlan> layout_ranks(Strategy strategy, const std::vector<NodeDevices>& nodes) {
+  const StrategyFacts& facts = facts_of(strategy);
+  if (facts.processes == StrategyFacts::Processes::kOneInAll && nodes.size() > 1) {
     throw UserError("strategy 'dp' is one process and cannot use " + std::to_string(nodes.size()) + " nodes",
                     "use '--strategy ddp2' for dp inside every node, or '--strategy ddp'");
   }
-  const bool from_within = starts_ranks_from_within(strategy);
-  if (from_within) require_equal_nodes(strategy, nodes);
-  const bool one_per_device = strategy != "dp" && strategy != "ddp2" && !from_within;
+  if (facts.starts_ranks_from_code) require_equal_nodes(strategy, nodes);
+  const bool one_per_device = facts.processes == StrategyFacts::Processes::kOnePerDevice;
   std::vector<NodePlan> layout;
   layout.reserve(nodes.size());
   int base_rank = 0;

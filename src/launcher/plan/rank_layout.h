@@ -20,6 +20,6 @@ struct NodeDevices {
 /// The rank is the node's base plus the local rank; bases are the running sum of workers, so unequal nodes are fine.
 /// `nodes` is not empty.
 /// \throws UserError  'dp' on more than one node.
-std::vector<NodePlan> layout_ranks(const std::string& strategy, const std::vector<NodeDevices>& nodes);
+std::vector<NodePlan> layout_ranks(Strategy strategy, const std::vector<NodeDevices>& nodes);
 
 }  // namespace lrun::launcher

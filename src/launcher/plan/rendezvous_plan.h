@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/duration.h"
+#include "plan/named_value.h"
 
 namespace lrun::launcher {
 
@@ -16,6 +17,8 @@ struct Endpoint {
   bool operator==(const Endpoint&) const = default;
 };
 
+std::string text_of(const Endpoint& endpoint);
+
 /// How an etcd is asked over TLS: the names of files in PEM format.
 struct EtcdTls {
   std::string authorities;  ///< whose certificates are trusted; empty: those that this system trusts
@@ -24,6 +27,14 @@ struct EtcdTls {
 
   bool operator==(const EtcdTls&) const = default;
 };
+
+/// --rdzv-backend. Both names of torchrun for an etcd mean one of version 3.
+enum class RendezvousBackend { kStatic, kC10d, kEtcd, kEtcdV2 };
+inline constexpr NamedValue<RendezvousBackend> kRendezvousBackends[] = {{"static", RendezvousBackend::kStatic},
+                                                                        {"c10d", RendezvousBackend::kC10d},
+                                                                        {"etcd", RendezvousBackend::kEtcd},
+                                                                        {"etcd-v2", RendezvousBackend::kEtcdV2}};
+inline std::string text_of(RendezvousBackend backend) { return name_in(kRendezvousBackends, backend); }
 
 /// How the launchers of a job on several nodes find each other.
 struct RendezvousPlan {
@@ -34,12 +45,12 @@ struct RendezvousPlan {
     kMust,    ///< we
   };
 
-  std::string backend;         ///< 'static', 'c10d' or 'etcd'
-  std::string host;            ///< a name or a numeric address; empty: nobody said where
-  int port = 0;                ///< 0: the kernel chooses; then nobody else can come
-  int listener = -1;           ///< a socket that listens at `port` already, for who holds the meeting; -1: none
-  std::vector<Endpoint> etcd;  ///< of an etcd that knows who holds the meeting; the first is host and port, too
-  std::string etcd_folder;     ///< of the job's keys there: '/lrun/NAME'
+  RendezvousBackend backend = RendezvousBackend::kStatic;  ///< never kEtcdV2
+  std::string host;                                        ///< a name or a numeric address; empty: nobody said where
+  int port = 0;                                            ///< 0: the kernel chooses; then nobody else can come
+  int listener = -1;                ///< a socket that listens at `port` already, for who holds the meeting; -1: none
+  std::vector<Endpoint> etcd;       ///< of an etcd that knows who holds the meeting; the first is host and port, too
+  std::string etcd_folder;          ///< of the job's keys there: '/lrun/NAME'
   std::optional<EtcdTls> etcd_tls;  ///< empty: it is asked over plain HTTP
   Hosting hosting = Hosting::kNever;
   bool leaves_endpoint = false;       ///< '--rdzv-conf is_host=false': another node has to serve it

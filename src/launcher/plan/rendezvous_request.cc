@@ -49,26 +49,14 @@ void check_is_here(const std::string& written, const std::string& host, const Al
   throw UserError("'" + written + "': '" + host + "' is not this machine, and this run has one node", hint);
 }
 
-std::string as_written(const Endpoint& endpoint) {
-  const bool brackets = endpoint.host.find(':') != std::string::npos;
-  return (brackets ? "[" + endpoint.host + "]" : endpoint.host) +
-         (endpoint.port ? ":" + std::to_string(*endpoint.port) : "");
-}
-
-/// '--rdzv-endpoint node0:29400', 'PET_RDZV_ENDPOINT=node0:29400'.
-std::string as_written(const std::string& origin, const std::string& value) {
-  return origin + (origin.starts_with('-') ? " " : "=") + value;
-}
-
 /// The port of an endpoint, which the static backend has to be told.
 int port_of(const RendezvousRequest& request) {
   const Endpoint& endpoint = request.endpoint.value;
   if (endpoint.port) return *endpoint.port;
   if (request.uses_etcd()) return kPortOfEtcd;
-  if (request.backend.value == "c10d") return kPortOfC10d;
-  const std::string& origin = request.endpoint.origin;
-  throw UserError("'" + as_written(origin, as_written(endpoint)) + "' has no port",
-                  "write '" + as_written(origin, as_written(Endpoint{endpoint.host, kPortOfStatic})) +
+  if (request.backend.value == RendezvousBackend::kC10d) return kPortOfC10d;
+  throw UserError("'" + as_written(request.endpoint) + "' has no port",
+                  "write '" + as_written(request.endpoint.origin, text_of(Endpoint{endpoint.host, kPortOfStatic})) +
                       "', or '--master-port 29500' instead");
 }
 
@@ -79,9 +67,8 @@ void warn_of_unused_port(const RendezvousRequest& request, const Setting<std::op
   const int fixed = master_port.value.value_or(0);
   const int port = port_of(request);
   if (fixed == 0 || fixed == port) return;
-  plan.warnings.push_back("'" + as_written(master_port.origin, std::to_string(fixed)) + "' is not used: the port of '" +
-                          as_written(request.endpoint.origin, as_written(request.endpoint.value)) + "' is " +
-                          std::to_string(port));
+  plan.warnings.push_back("'" + as_written(master_port) + "' is not used: the port of '" +
+                          as_written(request.endpoint) + "' is " + std::to_string(port));
 }
 
 void choose_own_store(const RendezvousRequest& request, const Setting<std::optional<int>>& master_port,
@@ -91,11 +78,11 @@ void choose_own_store(const RendezvousRequest& request, const Setting<std::optio
   const bool names_endpoint = !endpoint.host.empty() && !request.uses_etcd();  // alone, nobody has to be found
   const bool names_store = names_endpoint && !endpoint_of_others(request);
   if (names_endpoint) {
-    check_is_here(as_written(origin, as_written(endpoint)), endpoint.host, this_host,
+    check_is_here(as_written(request.endpoint), endpoint.host, this_host,
                   "leave it out, or write '" + as_written(origin, "localhost:29400") + "'");
   }
   for (const Setting<std::string>* address : {&request.master_addr, &request.local_addr}) {
-    check_is_here(as_written(address->origin, address->value), address->value, this_host,
+    check_is_here(as_written(*address), address->value, this_host,
                   "leave it out, or write '" + as_written(address->origin, "127.0.0.1") + "'");
   }
   const std::string named = own_loopback(names_store ? endpoint.host : request.master_addr.value, this_host);
@@ -109,7 +96,7 @@ void choose_own_store(const RendezvousRequest& request, const Setting<std::optio
   } else if (names_store) {
     port = port_of(request);
     warn_of_unused_port(request, master_port, plan);
-    plan.any_port_will_do = request.backend.value == "c10d";
+    plan.any_port_will_do = request.backend.value == RendezvousBackend::kC10d;
   }
   if (port != 0) plan.master_port = port;
 }
@@ -119,7 +106,7 @@ Endpoint meeting_place(const LaunchRequest& request) {
   const RendezvousRequest& rendezvous = request.rendezvous;
   if (!rendezvous.endpoint.value.host.empty()) return {rendezvous.endpoint.value.host, port_of(rendezvous)};
   if (rendezvous.uses_etcd()) return {"", kPortOfEtcd};
-  const bool c10d = rendezvous.backend.value == "c10d";
+  const bool c10d = rendezvous.backend.value == RendezvousBackend::kC10d;
   const int port = c10d ? kPortOfC10d : request.master_port.value.value_or(kPortOfStatic);
   return {rendezvous.master_addr.value, port};
 }
@@ -130,10 +117,9 @@ void check_port_is_known(const LaunchRequest& request, int port) {
   if (port != 0 || may_be_alone) return;
   const Setting<Endpoint>& endpoint = request.rendezvous.endpoint;
   const bool by_endpoint = !endpoint.value.host.empty();
-  const std::string written = by_endpoint ? as_written(endpoint.origin, as_written(endpoint.value))
-                                          : as_written(request.master_port.origin, "0");
+  const std::string written = by_endpoint ? as_written(endpoint) : as_written(request.master_port.origin, "0");
   const std::string better = by_endpoint
-                                 ? as_written(endpoint.origin, as_written(Endpoint{endpoint.value.host, kPortOfC10d}))
+                                 ? as_written(endpoint.origin, text_of(Endpoint{endpoint.value.host, kPortOfC10d}))
                                  : as_written(request.master_port.origin, std::to_string(kPortOfStatic));
   throw UserError("'" + written + "': with several nodes the port has to be one that all of them know",
                   "write '" + better + "' on every node");
@@ -143,7 +129,7 @@ RendezvousPlan::Hosting who_holds(const RendezvousRequest& request, const std::s
                                   const AllocatedNode& this_host) {
   using Hosting = RendezvousPlan::Hosting;
   if (request.is_host) return *request.is_host ? Hosting::kMust : Hosting::kNever;
-  if (request.backend.value == "static" && request.node_rank.given()) {
+  if (request.backend.value == RendezvousBackend::kStatic && request.node_rank.given()) {
     const int place = request.task ? request.task->rank : request.node_rank.value;
     return place == 0 ? Hosting::kMust : Hosting::kNever;
   }
@@ -167,14 +153,13 @@ void choose_tls(const RendezvousRequest& request, RendezvousPlan& meeting, Launc
 /// One etcd serves many jobs, and knows each by its name. torchrun's 'none' is one, too.
 void choose_etcd(const RendezvousRequest& request, RendezvousPlan& meeting, LaunchPlan& plan) {
   if (plan.run_name == plan.run_id) {
-    throw UserError("'" + as_written(request.backend.origin, request.backend.value) +
-                        "': a job that meets through etcd has to have a name",
+    throw UserError("'" + as_written(request.backend) + "': a job that meets through etcd has to have a name",
                     "give it the same one on every node, such as '--rdzv-id my-job'");
   }
   if (request.is_host)
     plan.warnings.emplace_back("'--rdzv-conf is_host' is not used: etcd decides who holds the meeting");
   constexpr Duration kSilence(30'000);
-  meeting.backend = "etcd";
+  meeting.backend = RendezvousBackend::kEtcd;
   meeting.connect_timeout = std::min(meeting.join_timeout, request.connect_timeout.value_or(kSilence));
   meeting.etcd_start = std::min(meeting.join_timeout, request.connect_timeout.value_or(meeting.etcd_start));
   meeting.etcd.push_back({meeting.host, meeting.port});
@@ -189,16 +174,16 @@ void choose_etcd(const RendezvousRequest& request, RendezvousPlan& meeting, Laun
 /// Only members of one etcd are the same wherever one asks.
 void check_endpoints(const RendezvousRequest& request) {
   if (request.more_endpoints.empty() || request.uses_etcd()) return;
-  throw UserError(
-      "'" + request.endpoint.origin + "' names several endpoints, and the backend is '" + request.backend.value + "'",
-      "write one, or '--rdzv-backend etcd' where they are members of an etcd");
+  throw UserError("'" + request.endpoint.origin + "' names several endpoints, and the backend is '" +
+                      text_of(request.backend.value) + "'",
+                  "write one, or '--rdzv-backend etcd' where they are members of an etcd");
 }
 
 /// Behind NAT, and with the published port of a container, it may be right all the same.
 void warn_of_foreign_address(const Setting<std::string>& local_addr, const AllocatedNode& this_host, LaunchPlan& plan) {
   if (local_addr.value.empty() || is_here(local_addr.value, this_host)) return;
-  plan.warnings.push_back("'" + as_written(local_addr.origin, local_addr.value) + "' is no address of '" +
-                          this_host.name + "': other nodes reach it only where something forwards them to here");
+  plan.warnings.push_back("'" + as_written(local_addr) + "' is no address of '" + this_host.name +
+                          "': other nodes reach it only where something forwards them to here");
 }
 
 void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host, LaunchPlan& plan) {
@@ -214,7 +199,7 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   meeting.backend = asked.backend.value;
   meeting.hosting = who_holds(asked, meeting.host, this_host);
   meeting.leaves_endpoint = asked.is_host == false && !asked.uses_etcd();
-  meeting.workers_use_endpoint = meeting.backend == "static";
+  meeting.workers_use_endpoint = meeting.backend == RendezvousBackend::kStatic;
   meeting.rank_0_hosts_store = plan.rank_0_hosts_store;
   meeting.serves_horovod = is_horovod(plan);
   if (asked.node_rank.given()) meeting.node_rank = asked.task ? asked.task->rank : asked.node_rank.value;
@@ -222,7 +207,7 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
   meeting.node_rank_from = asked.node_rank.origin;
   meeting.host_from = asked.endpoint.given() ? asked.endpoint.origin : asked.master_addr.origin;
   const bool by_endpoint = asked.endpoint.given() && asked.endpoint.source != Source::kScheduler;
-  if (!by_endpoint && meeting.backend == "static") meeting.port_option = "--master-port";
+  if (!by_endpoint && meeting.backend == RendezvousBackend::kStatic) meeting.port_option = "--master-port";
   meeting.local_addr = asked.local_addr.value;
   warn_of_foreign_address(asked.local_addr, this_host, plan);
   meeting.max_nodes = asked.task ? asked.task->ranks : plan.num_nodes;
@@ -242,6 +227,12 @@ void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host
 }
 
 }  // namespace
+
+std::string text_of(const Endpoint& endpoint) {
+  const bool brackets = endpoint.host.find(':') != std::string::npos;
+  return (brackets ? "[" + endpoint.host + "]" : endpoint.host) +
+         (endpoint.port ? ":" + std::to_string(*endpoint.port) : "");
+}
 
 std::optional<Endpoint> parse_endpoint(std::string_view text) {
   text = trimmed(text, " \t\r\n");
@@ -271,7 +262,7 @@ std::vector<std::string> hosts_in(const RendezvousRequest& request) {
 }
 
 std::optional<Endpoint> endpoint_of_others(const RendezvousRequest& request) {
-  const bool holds_its_own = request.backend.value != "c10d" || request.is_host.value_or(true);
+  const bool holds_its_own = request.backend.value != RendezvousBackend::kC10d || request.is_host.value_or(true);
   if (holds_its_own || request.endpoint.value.host.empty()) return std::nullopt;
   return Endpoint{request.endpoint.value.host, port_of(request)};
 }
@@ -280,7 +271,7 @@ void choose_master(const LaunchRequest& request, const AllocatedNode& this_host,
   const std::vector<std::string>& warnings = request.rendezvous.warnings;
   plan.warnings.insert(plan.warnings.end(), warnings.begin(), warnings.end());
   if (const Setting<int>& rank = request.rendezvous.node_rank; rank.value >= plan.num_nodes + request.spares.value) {
-    throw UserError("'" + as_written(rank.origin, std::to_string(rank.value)) + "': there is no such node",
+    throw UserError("'" + as_written(rank) + "': there is no such node",
                     plan.num_nodes == 1 ? "this run has one node; '--num_nodes' says how many"
                                         : "this run has the node ranks 0 to " + std::to_string(plan.num_nodes - 1));
   }

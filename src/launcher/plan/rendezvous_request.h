@@ -21,14 +21,14 @@ std::optional<Endpoint> parse_endpoint(std::string_view text);
 /// torchrun's options about how launchers find each other. On one node there is nobody to find: they have to mean
 /// this machine, and may fix the port of the workers' store.
 struct RendezvousRequest {
-  Setting<std::string> backend{"static"};  ///< 'static', 'c10d', 'etcd' or 'etcd-v2'
-  Setting<Endpoint> endpoint;              ///< --rdzv-endpoint; of an etcd the first
-  std::vector<Endpoint> more_endpoints;    ///< the others of an etcd
-  Setting<std::string> master_addr;        ///< empty: not given
-  Setting<std::string> local_addr;         ///< empty: not given
-  Setting<int> node_rank{-1};              ///< -1: not given
-  int listener = -1;                       ///< a socket that listens at the endpoint already; -1: none
-  std::optional<bool> is_host;             ///< from here on: of --rdzv-conf; empty: not given
+  Setting<RendezvousBackend> backend{RendezvousBackend::kStatic};
+  Setting<Endpoint> endpoint;            ///< --rdzv-endpoint; of an etcd the first
+  std::vector<Endpoint> more_endpoints;  ///< the others of an etcd
+  Setting<std::string> master_addr;      ///< empty: not given
+  Setting<std::string> local_addr;       ///< empty: not given
+  Setting<int> node_rank{-1};            ///< -1: not given
+  int listener = -1;                     ///< a socket that listens at the endpoint already; -1: none
+  std::optional<bool> is_host;           ///< from here on: of --rdzv-conf; empty: not given
   std::optional<Duration> join_timeout;
   std::optional<Duration> connect_timeout;
   std::optional<Duration> last_call;
@@ -40,8 +40,9 @@ struct RendezvousRequest {
   std::optional<TaskPlace> task = {};      ///< this launcher is that of one rank; empty: that of a node
   bool manager_replaces_nodes = false;     ///< who starts the launchers starts a node again that ended
 
-  /// Of version 3, whatever torchrun's names say.
-  [[nodiscard]] bool uses_etcd() const { return backend.value == "etcd" || backend.value == "etcd-v2"; }
+  [[nodiscard]] bool uses_etcd() const {
+    return backend.value == RendezvousBackend::kEtcd || backend.value == RendezvousBackend::kEtcdV2;
+  }
 
   bool operator==(const RendezvousRequest&) const = default;
 };

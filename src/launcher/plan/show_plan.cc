@@ -10,7 +10,6 @@
 #include "cluster/visible_gpus.h"
 #include "plan/cpu_binding.h"
 #include "plan/horovod_environment.h"
-#include "plan/strategy_choice.h"
 #include "plan/worker_command.h"
 #include "plan/worker_environment.h"
 
@@ -52,10 +51,10 @@ std::string command_line(const std::vector<std::string>& argv) {
 }
 
 std::string device_names(const std::vector<DeviceId>& devices) {
-  if (devices.front().kind == DeviceId::Kind::kCpu) return fmt::format("{} on CPUs", devices.size());
+  if (devices.front().kind == DeviceKind::kCpu) return fmt::format("{} on CPUs", devices.size());
   std::string ids;
   for (const DeviceId& device : devices) ids += (ids.empty() ? "" : ",") + device.id;
-  if (devices.front().kind == DeviceId::Kind::kTpu) return (devices.size() == 1 ? "TPU chip " : "TPU chips ") + ids;
+  if (devices.front().kind == DeviceKind::kTpu) return (devices.size() == 1 ? "TPU chip " : "TPU chips ") + ids;
   return (devices.size() == 1 ? "GPU " : "GPUs ") + ids;
 }
 
@@ -107,10 +106,10 @@ std::string setup_rows(const WorkerSetup& setup) {
 std::string settings(const LaunchPlan& plan, const Environment& base) {
   const std::string devices = devices_in_words(plan);
   const bool by_default = !plan.strategy.given();
-  const std::string strategy_from = !by_default                    ? plan.strategy.origin
-                                    : is_horovod(plan)             ? "default of horovodrun"
-                                    : plan.strategy.value == "ddp" ? "default for more than one device or node"
-                                                                   : "default for one device";
+  const std::string strategy_from = !by_default                             ? plan.strategy.origin
+                                    : is_horovod(plan)                      ? "default of horovodrun"
+                                    : plan.strategy.value == Strategy::kDdp ? "default for more than one device or node"
+                                                                            : "default for one device";
   const std::string port = plan.master_port ? std::to_string(*plan.master_port) : std::string(kAtStart);
   std::string text;
   text += row("run", plan.run_id);
@@ -121,12 +120,13 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
     text += row("spares", plural(static_cast<std::size_t>(plan.rendezvous->spares), "node waits", "nodes wait"));
   }
   text += row("devices", devices, plan.devices.given() ? as_written(plan.devices) : "default");
-  text += row("accelerator", plan.accelerator.value,
+  text += row("accelerator", text_of(plan.accelerator.value),
               plan.accelerator.given() ? plan.accelerator.origin : "default: GPUs if there are any");
-  text += row("strategy", plan.strategy.value + (needs_liblrun(plan.strategy.value) ? ", carried out by liblrun" : ""),
+  const StrategyFacts& strategy = facts_of(plan.strategy.value);
+  text += row("strategy", std::string(strategy.name) + (strategy.needs_liblrun() ? ", carried out by liblrun" : ""),
               strategy_from);
   text += row("world size", std::to_string(plan.world_size));
-  text += row("backend", plan.process_group_backend.value, who_said(plan.process_group_backend));
+  text += row("backend", text_of(plan.process_group_backend.value), who_said(plan.process_group_backend));
   text += row("master", (plan.master_addr.empty() ? std::string(kAtStart) : plan.master_addr) + ", port " + port);
   if (plan.rendezvous && !plan.rendezvous->host.empty()) {
     std::string place = plan.rendezvous->host + ", port " + std::to_string(plan.rendezvous->port);
@@ -134,9 +134,9 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
       place = "as '" + plan.rendezvous->etcd_folder + "' says in etcd at " + place;
       if (plan.rendezvous->etcd_tls) place += ", over TLS";
     }
-    text +=
-        row("meeting", place,
-            plan.rendezvous->backend + (plan.rendezvous->host_from.empty() ? "" : ", " + plan.rendezvous->host_from));
+    text += row("meeting", place,
+                text_of(plan.rendezvous->backend) +
+                    (plan.rendezvous->host_from.empty() ? "" : ", " + plan.rendezvous->host_from));
   }
   if (plan.rendezvous && plan.rendezvous->node_rank) {
     const NodePlan& node = plan.nodes.front();
@@ -150,7 +150,7 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   }
   text += row("seed", plan.seed.value ? std::to_string(*plan.seed.value) : "none", who_said(plan.seed));
   text += thread_row(plan, base);
-  if (plan.bind.given()) text += row("binding", name_of(plan.bind.value), plan.bind.origin);
+  if (plan.bind.given()) text += row("binding", text_of(plan.bind.value), plan.bind.origin);
   if (plan.output.console.given() || !plan.output.takes_all)
     text += row("output", std::string(name_of_console(plan.output)), who_said(plan.output.console));
   text += row("logs", plan.log_dir.value.empty() ? "in the run directory" : plan.log_dir.value, who_said(plan.log_dir));

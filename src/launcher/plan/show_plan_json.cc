@@ -46,22 +46,10 @@ Json json_of(const Setting<T>& setting) {
   return json_of(setting, Json(text_of(setting.value)));
 }
 
-const char* name_of(DeviceId::Kind kind) {
-  switch (kind) {
-    case DeviceId::Kind::kGpu:
-      return "gpu";
-    case DeviceId::Kind::kTpu:
-      return "tpu";
-    case DeviceId::Kind::kCpu:
-      break;
-  }
-  return "cpu";
-}
-
 Json json_of(const std::vector<DeviceId>& devices) {
   Json list = Json::array();
   for (const DeviceId& device : devices) {
-    list.push_back({{"kind", name_of(device.kind)}, {"id", device.id}});
+    list.push_back({{"kind", text_of(device.kind)}, {"id", device.id}});
   }
   return list;
 }
@@ -139,7 +127,7 @@ Json json_of(const RendezvousPlan& plan) {
   if (plan.etcd_tls) {
     tls = {{"cacert", plan.etcd_tls->authorities}, {"cert", plan.etcd_tls->certificate}, {"key", plan.etcd_tls->key}};
   }
-  return {{"backend", plan.backend},
+  return {{"backend", text_of(plan.backend)},
           {"host", plan.host},
           {"port", plan.port},
           {"etcd", std::move(etcd)},
@@ -192,7 +180,7 @@ std::string show_plan_json(const LaunchPlan& plan, const Environment& environmen
       {"restart_backoff_ms", json_of(plan.restart_backoff, plan.restart_backoff.value.count())},
       {"omp_num_threads", plan.omp_num_threads == 0 ? Json() : Json(plan.omp_num_threads)},
       {"isolate_gpus", plan.isolate_gpus},
-      {"bind", json_of(plan.bind, name_of(plan.bind.value))},
+      {"bind", json_of(plan.bind, text_of(plan.bind.value))},
       {"warnings", plan.warnings},
       {"nodes", std::move(nodes)},
   };

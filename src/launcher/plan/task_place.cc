@@ -53,7 +53,7 @@ void check_processes(const LaunchRequest& request) {
 /// Each worker's variables name the chips and ports of all workers of its node, of which a launcher of one knows its
 /// own.
 void refuse_tpus(const LaunchRequest& request) {
-  if (request.accelerator.value != "tpu") return;
+  if (request.accelerator.value != DeviceKind::kTpu) return;
   const TaskPlace& task = *request.rendezvous.task;
   throw UserError(fmt::format("strategy 'tpu' starts all workers of a node from one launcher, and this node has {}",
                               launchers_here(task)),
@@ -61,7 +61,7 @@ void refuse_tpus(const LaunchRequest& request) {
 }
 
 std::size_t usable_gpus(const LaunchRequest& request, const AllocatedNode& node) {
-  if (request.accelerator.value == "cpu") return 0;
+  if (request.accelerator.value == DeviceKind::kCpu) return 0;
   return static_cast<std::size_t>(std::count_if(node.gpus.gpus.begin(), node.gpus.gpus.end(), is_usable));
 }
 
@@ -144,8 +144,8 @@ DeviceChoice choose_for_task(const LaunchRequest& request, const AllocatedNode& 
 void place_task(const TaskPlace& task, LaunchPlan& plan) {
   NodePlan& node = plan.nodes.front();
   if (node.workers.size() != static_cast<std::size_t>(task.ranks_here)) {
-    throw UserError(fmt::format("strategy '{}' has one process on a node, and this node has {}", plan.strategy.value,
-                                launchers_here(task)),
+    throw UserError(fmt::format("strategy '{}' has one process on a node, and this node has {}",
+                                text_of(plan.strategy.value), launchers_here(task)),
                     fmt::format("write '{}'", line_with(task, 1, fmt::format("--devices {}", task.ranks_here))));
   }
   plan.world_size = task.ranks;

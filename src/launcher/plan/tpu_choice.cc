@@ -17,7 +17,7 @@ constexpr const char* kTrial = "'--accelerator cpu' takes torch_xla's CPU device
 
 std::string chips_in_words(std::size_t count) { return fmt::format("{} TPU {}", count, count == 1 ? "chip" : "chips"); }
 
-DeviceId chip(std::size_t index) { return {DeviceId::Kind::kTpu, std::to_string(index)}; }
+DeviceId chip(std::size_t index) { return {DeviceKind::kTpu, std::to_string(index)}; }
 
 std::size_t number_of(const std::string& id, const Setting<DeviceRequest>& asked) {
   if (const auto number = whole_number<std::size_t>(id)) return *number;
@@ -75,26 +75,28 @@ bool is_mesh(const std::vector<DeviceId>& chips) {
 }  // namespace
 
 LaunchRequest with_tpu_settled(LaunchRequest request, const Environment& environment) {
-  Setting<std::string>& strategy = request.strategy;
-  Setting<std::string>& accelerator = request.accelerator;
-  const bool unsaid = strategy.value.empty() || strategy.value == "auto";
-  if (accelerator.value == "tpu" && unsaid) strategy = {"tpu", accelerator.source, accelerator.origin};
-  if (accelerator.value == "tpu" && strategy.value != "tpu") {
+  auto& [strategy, strategy_source, strategy_origin] = request.strategy;
+  auto& [accelerator, accelerator_source, accelerator_origin] = request.accelerator;
+  if (accelerator == DeviceKind::kTpu && !strategy) {
+    request.strategy = {Strategy::kTpu, accelerator_source, accelerator_origin};
+  }
+  if (accelerator == DeviceKind::kTpu && strategy != Strategy::kTpu) {
+    throw UserError(fmt::format("strategy '{}' does not run on TPUs, which '{}' asks for", text_of(strategy),
+                                as_written(request.accelerator)),
+                    "use '--strategy tpu'");
+  }
+  if (strategy != Strategy::kTpu) return request;
+  if (accelerator == DeviceKind::kGpu) {
     throw UserError(
-        fmt::format("strategy '{}' does not run on TPUs, which '{}' asks for", strategy.value, as_written(accelerator)),
-        "use '--strategy tpu'");
+        fmt::format("strategy 'tpu' does not run on GPUs, which '{}' asks for", as_written(request.accelerator)),
+        kTrial);
   }
-  if (strategy.value != "tpu") return request;
-  if (accelerator.value == "gpu") {
-    throw UserError(fmt::format("strategy 'tpu' does not run on GPUs, which '{}' asks for", as_written(accelerator)),
-                    kTrial);
-  }
-  if (accelerator.value != "auto") return request;
+  if (accelerator) return request;
   const std::string device = environment.get("PJRT_DEVICE").value_or("");
   if (device == "CPU") {
-    accelerator = {"cpu", Source::kEnvironment, "PJRT_DEVICE"};
+    request.accelerator = {DeviceKind::kCpu, Source::kEnvironment, "PJRT_DEVICE"};
   } else if (device.empty() || device == "TPU") {
-    accelerator = {"tpu", strategy.source, strategy.origin};
+    request.accelerator = {DeviceKind::kTpu, strategy_source, strategy_origin};
   } else {
     throw UserError(fmt::format("'PJRT_DEVICE={}' and strategy 'tpu' contradict each other", device), "unset it");
   }
@@ -120,7 +122,7 @@ std::vector<DeviceId> choose_tpu_chips(const Setting<DeviceRequest>& asked, cons
 void check_tpu_mesh(const std::vector<AllocatedNode>& nodes, const std::vector<DeviceChoice>& choices) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::vector<DeviceId>& chips = choices[i].devices;
-    if (chips.front().kind != DeviceId::Kind::kTpu) return;
+    if (chips.front().kind != DeviceKind::kTpu) return;
     const auto there = static_cast<std::size_t>(nodes[i].tpus.chips);
     if (nodes.size() > 1 && there > 0 && chips.size() != there) {
       throw UserError(fmt::format("a TPU pod works as a whole, and of the {} of '{}' only {} would be used",

@@ -23,7 +23,7 @@ std::string addresses_of(const NodePlan& node) {
   return text;
 }
 
-bool on_chips(const NodePlan& node) { return node.devices.front().kind == DeviceId::Kind::kTpu; }
+bool on_chips(const NodePlan& node) { return node.devices.front().kind == DeviceKind::kTpu; }
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void add_shared_tpu_variables(WorkerEnvironment::Variables& variables, const Lau
 void add_tpu_variables_of(const WorkerPlan& worker, bool alone, WorkerEnvironment::Variables& variables) {
   variables.emplace_back("PJRT_LOCAL_PROCESS_RANK", std::to_string(worker.local_rank));
   const DeviceId& chip = worker.devices.front();
-  if (chip.kind != DeviceId::Kind::kTpu) return;
+  if (chip.kind != DeviceKind::kTpu) return;
   variables.emplace_back("TPU_VISIBLE_CHIPS", chip.id);
   if (!alone) return;
   variables.emplace_back("TPU_PROCESS_PORT", std::to_string(port_of(chip)));

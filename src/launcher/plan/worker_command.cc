@@ -92,7 +92,7 @@ std::vector<std::string> worker_command(const LaunchRequest& request, const Envi
 void add_local_rank(const LaunchPlan& plan, const LaunchRequest& request, std::vector<std::string>& argv) {
   const std::string number = "${" + std::string(kMacro) + "}";
   const auto first = argv.end() - static_cast<std::ptrdiff_t>(request.command.size() - 1);
-  if (plan.strategy.value == "deepspeed") {
+  if (plan.strategy.value == Strategy::kDeepspeed) {
     if (!request.no_local_rank) argv.insert(first, "--local_rank=" + (plan.isolate_gpus ? "0" : number));
   } else if (request.is_old_launch && !request.use_env) {
     argv.insert(first, "--local-rank=" + number);

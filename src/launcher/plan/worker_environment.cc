@@ -62,12 +62,12 @@ const ContractVariable* find_in(std::string_view name, const auto& table) {
   return found == std::end(table) ? nullptr : &*found;
 }
 
-bool is_contract(std::string_view name, std::string_view strategy = {}) {
+bool is_contract(std::string_view name, std::optional<Strategy> strategy = {}) {
   const ContractVariable* const row = find_in(name, kContract);
-  return row != nullptr && (row->strategy.empty() || row->strategy == strategy);
+  return row != nullptr && (!row->strategy || row->strategy == strategy);
 }
 
-bool is_unwanted(std::string_view name, const Environment& base, std::string_view strategy) {
+bool is_unwanted(std::string_view name, const Environment& base, Strategy strategy) {
   if (name == "LRUN_RESUME") return base.has("LRUN_RUN_ID");  // the outer run's workers are to go on, not this one's
   if (is_in(name, kPrivate)) return true;
   if (is_in(name, kForeignRanks)) return !is_contract(name, strategy);
@@ -101,7 +101,7 @@ void add_visible_devices(WorkerEnvironment::Variables& variables, const NodePlan
   }
   // lrun counts as the driver does; without this CUDA puts the fastest GPU first.
   const bool counted = sets && node.gpu_vendor == GpuVendor::kNvidia && !base.has("CUDA_VISIBLE_DEVICES") &&
-                       node.devices.front().kind == DeviceId::Kind::kGpu;
+                       node.devices.front().kind == DeviceKind::kGpu;
   const auto order = base.get("CUDA_DEVICE_ORDER");
   if (order || counted) variables.emplace_back("CUDA_DEVICE_ORDER", order.value_or("PCI_BUS_ID"));
 }
@@ -143,13 +143,13 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
   if (threads && !has_threads_of_their_own(node)) variables.emplace_back("OMP_NUM_THREADS", *threads);
   add_visible_devices(variables, node, base);
   variables.emplace_back("LRUN_RUN_ID", plan.run_id);
-  variables.emplace_back("LRUN_STRATEGY", plan.strategy.value);
-  variables.emplace_back("LRUN_ACCELERATOR", plan.accelerator.value);
+  variables.emplace_back("LRUN_STRATEGY", text_of(plan.strategy.value));
+  variables.emplace_back("LRUN_ACCELERATOR", text_of(plan.accelerator.value));
   variables.emplace_back("LRUN_NUM_NODES", nodes);
-  variables.emplace_back("LRUN_PROCESS_GROUP_BACKEND", plan.process_group_backend.value);
+  variables.emplace_back("LRUN_PROCESS_GROUP_BACKEND", text_of(plan.process_group_backend.value));
   if (plan.seed.value) variables.emplace_back("LRUN_SEED", std::to_string(*plan.seed.value));
-  if (plan.strategy.value == "tpu") add_shared_tpu_variables(variables, plan, node, base);
-  if (plan.strategy.value == "deepspeed") {
+  if (plan.strategy.value == Strategy::kTpu) add_shared_tpu_variables(variables, plan, node, base);
+  if (plan.strategy.value == Strategy::kDeepspeed) {
     variables.emplace_back("CROSS_RANK", node_rank);
     variables.emplace_back("CROSS_SIZE", nodes);
     variables.emplace_back("LOCAL_SIZE", std::to_string(node.local_world_size()));
@@ -167,9 +167,9 @@ std::string device_list(const std::vector<DeviceId>& devices, int first_gpu, Gpu
   int ordinal = first_gpu;
   for (const DeviceId& device : devices) {
     if (!text.empty()) text += ',';
-    if (device.kind == DeviceId::Kind::kGpu) text += gpu + std::to_string(ordinal++);
-    if (device.kind == DeviceId::Kind::kCpu) text += "cpu";
-    if (device.kind == DeviceId::Kind::kTpu) text += "xla:0";  // the process sees no other
+    if (device.kind == DeviceKind::kGpu) text += gpu + std::to_string(ordinal++);
+    if (device.kind == DeviceKind::kCpu) text += "cpu";
+    if (device.kind == DeviceKind::kTpu) text += "xla:0";  // the process sees no other
   }
   return text;
 }
@@ -206,7 +206,7 @@ WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& nod
       error_file_directory_(facts.error_file_directory),
       other_roles_before_(plan.other_roles_before),
       is_horovod_(is_horovod(plan)),
-      is_for_tpu_(plan.strategy.value == "tpu"),
+      is_for_tpu_(plan.strategy.value == Strategy::kTpu),
       is_alone_(plan.num_nodes == 1),
       isolate_gpus_(plan.isolate_gpus),
       gpu_vendor_(node.gpu_vendor) {
@@ -218,7 +218,7 @@ WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& nod
   shared_.reserve(base.variables().size() + shared_contract_.size());
   for (const auto& [name, value] : base.variables()) {
     if (is_horovod_ && find_in(name, kHorovodContract) != nullptr) continue;  // ours, or the user's among them
-    const std::string& strategy = plan.strategy.value;
+    const Strategy strategy = plan.strategy.value;
     const bool unwanted = is_unwanted(name, base, strategy) && !is_wanted(plan.setup.environment, name);
     if (unwanted || (name == "LRUN_SEED" && !plan.seed.value)) {
       removed_.push_back(name);

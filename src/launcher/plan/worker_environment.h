@@ -18,7 +18,7 @@ struct ContractVariable {
   std::string_view name;
   Scope scope;
   std::string_view meaning;
-  std::string_view strategy = {};  ///< under which alone it is given; empty: under all
+  std::optional<Strategy> strategy = {};  ///< under which alone it is given; empty: under all
 };
 
 inline constexpr ContractVariable kContract[] = {
@@ -64,18 +64,18 @@ inline constexpr ContractVariable kContract[] = {
      "descriptor and offset of memory where liblrun tells each step, as in '3:64'; under torchrun's name only with "
      "--hang-timeout"},
     {"LRUN_SEED", ContractVariable::Scope::kRun, "the seed asked for; absent when none was"},
-    {"CROSS_RANK", ContractVariable::Scope::kNode, "NODE_RANK under DeepSpeed's name", "deepspeed"},
-    {"CROSS_SIZE", ContractVariable::Scope::kRun, "nodes of the run under DeepSpeed's name", "deepspeed"},
-    {"LOCAL_SIZE", ContractVariable::Scope::kNode, "LOCAL_WORLD_SIZE under DeepSpeed's name", "deepspeed"},
-    {"PJRT_DEVICE", ContractVariable::Scope::kRun, "'TPU', or 'CPU' for a trial", "tpu"},
-    {"PJRT_LOCAL_PROCESS_COUNT", ContractVariable::Scope::kNode, "workers on this node", "tpu"},
-    {"PJRT_LOCAL_PROCESS_RANK", ContractVariable::Scope::kRank, "this worker on its node", "tpu"},
-    {"TPU_VISIBLE_CHIPS", ContractVariable::Scope::kRank, "the chip of this worker", "tpu"},
-    {"TPU_CHIPS_PER_PROCESS_BOUNDS", ContractVariable::Scope::kRun, "one chip a worker: '1,1,1'", "tpu"},
-    {"TPU_PROCESS_BOUNDS", ContractVariable::Scope::kRun, "the mesh of the workers, such as '2,4,1'", "tpu"},
-    {"TPU_PROCESS_ADDRESSES", ContractVariable::Scope::kRun, "where libtpu of each worker listens", "tpu"},
-    {"TPU_PROCESS_PORT", ContractVariable::Scope::kRank, "the port of this worker among them", "tpu"},
-    {"CLOUD_TPU_TASK_ID", ContractVariable::Scope::kRank, "this worker's place in the mesh", "tpu"},
+    {"CROSS_RANK", ContractVariable::Scope::kNode, "NODE_RANK under DeepSpeed's name", Strategy::kDeepspeed},
+    {"CROSS_SIZE", ContractVariable::Scope::kRun, "nodes of the run under DeepSpeed's name", Strategy::kDeepspeed},
+    {"LOCAL_SIZE", ContractVariable::Scope::kNode, "LOCAL_WORLD_SIZE under DeepSpeed's name", Strategy::kDeepspeed},
+    {"PJRT_DEVICE", ContractVariable::Scope::kRun, "'TPU', or 'CPU' for a trial", Strategy::kTpu},
+    {"PJRT_LOCAL_PROCESS_COUNT", ContractVariable::Scope::kNode, "workers on this node", Strategy::kTpu},
+    {"PJRT_LOCAL_PROCESS_RANK", ContractVariable::Scope::kRank, "this worker on its node", Strategy::kTpu},
+    {"TPU_VISIBLE_CHIPS", ContractVariable::Scope::kRank, "the chip of this worker", Strategy::kTpu},
+    {"TPU_CHIPS_PER_PROCESS_BOUNDS", ContractVariable::Scope::kRun, "one chip a worker: '1,1,1'", Strategy::kTpu},
+    {"TPU_PROCESS_BOUNDS", ContractVariable::Scope::kRun, "the mesh of the workers, such as '2,4,1'", Strategy::kTpu},
+    {"TPU_PROCESS_ADDRESSES", ContractVariable::Scope::kRun, "where libtpu of each worker listens", Strategy::kTpu},
+    {"TPU_PROCESS_PORT", ContractVariable::Scope::kRank, "the port of this worker among them", Strategy::kTpu},
+    {"CLOUD_TPU_TASK_ID", ContractVariable::Scope::kRank, "this worker's place in the mesh", Strategy::kTpu},
 };
 
 /// The row of a variable that lrun gives to workers, those for Horovod included; nullptr for any other.

@@ -62,7 +62,7 @@ void EventLog::run_started(const LaunchPlan& plan, const Membership& membership,
       "run_started",
       fmt::format(
           R"({{"run_id":{},"argv":{},"strategy":{},"world_size":{},"master_port":{},"launcher_pid":{},"logs":{},"attempt":{},"workers":{}}})",
-          json_string(plan.run_id), json_array(plan.argv), json_string(plan.strategy.value), plan.world_size,
+          json_string(plan.run_id), json_array(plan.argv), json_string(text_of(plan.strategy.value)), plan.world_size,
           membership.master_port, ::getpid(), json_string(logs.string()), membership.attempt, started(workers)));
 }
 

@@ -70,7 +70,7 @@ AttemptWords start_in_words(const LaunchPlan& plan, const Attempt& attempt, cons
   const Membership& membership = attempt.membership();
   words.info.push_back(fmt::format("run {}: {} {} of {}, strategy {}, backend {}", plan.run_id,
                                    attempt.workers().size(), attempt.workers().size() == 1 ? "worker" : "workers",
-                                   program, plan.strategy.value, plan.process_group_backend.value));
+                                   program, text_of(plan.strategy.value), text_of(plan.process_group_backend.value)));
   if (plan.rendezvous && plan.is_of_one_rank) {
     const NodePlan& node = plan.nodes.front();
     words.info.push_back(fmt::format("rank {} of {}, local rank {} of {} on node {} of {}, reached at {}",

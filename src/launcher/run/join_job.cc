@@ -185,7 +185,7 @@ class Meeting {
 /// What has to be equal on all nodes, because each of them decides by it.
 std::string settings_in_words(const LaunchPlan& plan) {
   const int spares = plan.rendezvous->spares;
-  return fmt::format("--strategy {}, --max-restarts {}, --restart-backoff {}, {}{}{}", plan.strategy.value,
+  return fmt::format("--strategy {}, --max-restarts {}, --restart-backoff {}, {}{}{}", text_of(plan.strategy.value),
                      plan.max_restarts.value, format_duration(plan.restart_backoff.value),
                      plan.personality.repeats_identical ? "--compat=torchrun" : "--compat=lrun",
                      plan.rank_0_hosts_store ? ", TORCH_DISABLE_SHARE_RDZV_TCP_STORE" : "",

@@ -200,7 +200,7 @@ std::string NodeLauncher::answer(std::string_view command) {
   status.started_ms = started_ms_;
   status.running_ms = std::chrono::ceil<Duration>(steady_now() - started_).count();
   status.argv = plan_.argv;
-  status.strategy = plan_.strategy.value;
+  status.strategy = text_of(plan_.strategy.value);
   status.world_size = plan_.world_size;
   status.master_port = attempt_->membership().master_port;
   return to_json(status);

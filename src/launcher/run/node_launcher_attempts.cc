@@ -13,7 +13,6 @@
 #include "cluster/slurm.h"
 #include "plan/horovod_environment.h"
 #include "plan/setting.h"
-#include "plan/strategy_choice.h"
 #include "report/restart_text.h"
 #include "report/stack_text.h"
 #include "run/attempt_status.h"
@@ -275,7 +274,7 @@ void NodeLauncher::tell_missing_liblrun() {
   const std::string text = fmt::format(
       "'{}' is carried out by liblrun, and no step of it was seen: the program may have trained {}; with '--liblrun' "
       "nobody looks",
-      as_written(plan_.strategy), way_without_liblrun(plan_.strategy.value));
+      as_written(plan_.strategy), facts_of(plan_.strategy.value).without_liblrun);
   sink().message_of_job(Severity::kWarning, text);
 }
 

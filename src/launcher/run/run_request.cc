@@ -36,7 +36,7 @@ void note_replaced_variables(const LaunchPlan& plan, const Environment& of_worke
 }  // namespace
 
 void check_for_all_nodes(const LaunchRequest& request, const Environment& of_workers) {
-  check_program(request.strategy, request, program_facts(request, of_workers));
+  check_program(choose_strategy(request.strategy, 1, 1), request, program_facts(request, of_workers));
 }
 
 int run_request(const LaunchRequest& request, const Allocation& allocation, const Environment& own,

@@ -20,8 +20,8 @@ std::string device_name(const NodePlan& node, int local_rank) {
                                    [local_rank](const WorkerPlan& one) { return one.local_rank == local_rank; });
   if (worker == node.workers.end() || worker->devices.size() != 1) return {};
   const DeviceId& device = worker->devices.front();
-  if (device.kind == DeviceId::Kind::kTpu) return fmt::format("TPU chip {}", device.id);
-  return device.kind == DeviceId::Kind::kGpu ? fmt::format("GPU {}", device.id) : std::string();
+  if (device.kind == DeviceKind::kTpu) return fmt::format("TPU chip {}", device.id);
+  return device.kind == DeviceKind::kGpu ? fmt::format("GPU {}", device.id) : std::string();
 }
 
 /// A file that cannot be parsed counts as none.

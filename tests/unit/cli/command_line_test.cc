@@ -24,9 +24,9 @@ TEST(CommandLine, PutsEveryFlagIntoTheRequestWithItsOrigin) {
   expected.command = {"train.py", "--lr", "3"};
   expected.devices = by_flag(DeviceRequest{DeviceRequest::Kind::kList, 0, {"2", "3"}}, "--devices");
   expected.num_nodes = by_flag(4, "--num-nodes");
-  expected.strategy = by_flag<std::string>("ddp2", "--strategy");
-  expected.accelerator = by_flag<std::string>("gpu", "--accelerator");
-  expected.process_group_backend = by_flag<std::string>("nccl", "--process_group_backend");
+  expected.strategy = by_flag<std::optional<Strategy>>(Strategy::kDdp2, "--strategy");
+  expected.accelerator = by_flag<std::optional<DeviceKind>>(DeviceKind::kGpu, "--accelerator");
+  expected.process_group_backend = by_flag<std::optional<GroupBackend>>(GroupBackend::kNccl, "--process_group_backend");
   expected.seed = by_flag<std::optional<std::uint64_t>>(18446744073709551615ULL, "--seed");
   expected.master_port = by_flag<std::optional<int>>(29500, "--master_port");
   expected.log_dir = by_flag<std::string>("[a,b] c", "--log-dir");
@@ -190,9 +190,9 @@ TEST(CommandLine, ReadsEveryFormOfADryRun) {
 
 TEST(CommandLine, StrategyNamesHaveNoCase) {
   for (const char* const name : {"ddp", "DDP", "Ddp"}) {
-    EXPECT_EQ(request_of({"--strategy", name, "p"}).strategy.value, "ddp") << name;
+    EXPECT_EQ(text_of(request_of({"--strategy", name, "p"}).strategy.value), "ddp") << name;
   }
-  EXPECT_EQ(request_of({"--strategy", "dp", "p"}).strategy.value, "dp");
+  EXPECT_EQ(text_of(request_of({"--strategy", "dp", "p"}).strategy.value), "dp");
 }
 
 TEST(CommandLine, AcceptsTorchrunFlagsThatAskForNothingOnOneMachine) {
@@ -215,7 +215,7 @@ TEST(CommandLine, KeepsWhereLaunchersAreToMeet) {
       request_of({"--rdzv-backend", "C10D", "--rdzv-endpoint", " [::1]:29400 ", "--master-addr=a", "--local-addr=b",
                   "--rdzv-conf=join_timout=5,read_timeout=60", "p"})
           .rendezvous;
-  EXPECT_EQ(rendezvous.backend, by_flag<std::string>("c10d", "--rdzv-backend"));
+  EXPECT_EQ(rendezvous.backend, by_flag(RendezvousBackend::kC10d, "--rdzv-backend"));
   EXPECT_EQ(rendezvous.endpoint, by_flag(Endpoint{"::1", 29400}, "--rdzv-endpoint"));
   EXPECT_EQ(rendezvous.master_addr, by_flag<std::string>("a", "--master-addr"));
   EXPECT_EQ(rendezvous.local_addr, by_flag<std::string>("b", "--local-addr"));

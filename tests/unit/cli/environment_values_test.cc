@@ -34,7 +34,7 @@ TEST(EnvironmentValues, EveryValueComesFromItsVariable) {
                                                    {"PET_VIRTUAL_LOCAL_RANK", "1"}});
   EXPECT_EQ(text_of(request.devices.value), "2");
   EXPECT_EQ(request.num_nodes.value, 4);
-  EXPECT_EQ(request.strategy.value, "dp");
+  EXPECT_EQ(text_of(request.strategy.value), "dp");
   EXPECT_EQ(request.seed, (Setting<std::optional<std::uint64_t>>{7, Source::kEnvironment, "LRUN_SEED"}));
   EXPECT_EQ(request.master_port.value, 1234);
   EXPECT_EQ(request.grace.value, Duration(5000));

@@ -39,7 +39,7 @@ TEST(Horovodrun, IsAPersonalityByItsName) {
 
 TEST(Horovodrun, TakesTheLineForSeveralHosts) {
   const LaunchRequest request = asked({"-np", "8", "-H", "hostname1:4,hostname2:4", "python", "train.py"});
-  EXPECT_EQ(request.hosts.value, "hostname1:4,hostname2:4");
+  EXPECT_EQ(request.hosts.value.text, "hostname1:4,hostname2:4");
   EXPECT_EQ(text_of(request.nproc_per_node.value), "8");
   EXPECT_EQ(asked({"--num-proc=8", "--hosts", "a:8", "p"}).nproc_per_node,
             (Setting<DeviceRequest>{{DeviceRequest::Kind::kProcesses, 8}, Source::kFlag, "--num-proc"}));
@@ -49,7 +49,7 @@ TEST(Horovodrun, TakesTheLineForSeveralHosts) {
 TEST(Horovodrun, MakesOneOptionOfSeveralOfItsOwnAndIsNotWarnedOfThat) {
   const ParsedCommandLine parsed = parse({"-p", "2222", "-i", "key", "-np", "4", "p"}, {}, "horovodrun");
   EXPECT_EQ(parsed.warnings, Words());
-  EXPECT_EQ(parsed.request.ssh.value, "ssh -p 2222 -i 'key'");
+  EXPECT_EQ(parsed.request.ssh.value, (Words{"ssh", "-p", "2222", "-i", "key"}));
 }
 
 TEST(Horovodrun, HasOptionsThatAreOnesOfLrun) {
@@ -64,9 +64,9 @@ TEST(Horovodrun, HasOptionsThatAreOnesOfLrun) {
 }
 
 TEST(Horovodrun, ReachesHostsByItsPortAndIdentity) {
-  EXPECT_EQ(asked({"-p", "2222", "p"}).ssh.value, "ssh -p 2222");
-  EXPECT_EQ(asked({"-i", "my key", "--ssh-port=22", "p"}).ssh.value, "ssh -i 'my key' -p 22");
-  EXPECT_EQ(asked({"-i", "it's", "p"}).ssh.value, "ssh -i 'it'\\''s'");
+  EXPECT_EQ(asked({"-p", "2222", "p"}).ssh.value, (Words{"ssh", "-p", "2222"}));
+  EXPECT_EQ(asked({"-i", "my key", "--ssh-port=22", "p"}).ssh.value, (Words{"ssh", "-i", "my key", "-p", "22"}));
+  EXPECT_EQ(asked({"-i", "it's", "p"}).ssh.value, (Words{"ssh", "-i", "it's"}));
   EXPECT_EQ(refused({"-p", "70000"}),
             "lrun: error: '-p 70000': not a port; allowed: 1 to 65535\n"
             "lrun: hint: for example '-p 22'\n");

@@ -22,7 +22,7 @@ const ProgramFacts kNative{true, ""};
 
 /// What `lrun words...` is warned of where the run has one worker.
 std::string warning(const std::vector<std::string>& words, const Files& files, const ProgramFacts& program = {},
-                    int world_size = 1, const std::string& accelerator = "cpu") {
+                    int world_size = 1, DeviceKind accelerator = DeviceKind::kCpu) {
   LaunchPlan plan;
   plan.world_size = world_size;
   plan.accelerator.value = accelerator;
@@ -59,7 +59,7 @@ TEST(MisplacedOption, IsNoneWhereItAsksForNoMore) {
                                   "--devices=auto", "--devices=0,1", "--strategy=ddp", "devices=4"}) {
     EXPECT_EQ(warning({"train.py", words}, kPlain), "") << words;
   }
-  EXPECT_NE(warning({"train.py", "--devices=0,1"}, kPlain, {}, 1, "gpu"), "");
+  EXPECT_NE(warning({"train.py", "--devices=0,1"}, kPlain, {}, 1, DeviceKind::kGpu), "");
   EXPECT_EQ(warning({"train.py", "--", "--devices", "4"}, kPlain), "") << "it is what the program passes on";
 }
 

@@ -96,7 +96,7 @@ TEST(Refusal, OfAStrategyTellsLaterNamesFromMistakes) {
        "ddp_notebook, deepspeed, horovod, tpu\n"
        "lrun: hint: for example '--strategy ddp'\n"},
   });
-  EXPECT_EQ(request_of({"--strategy", "TPU", "p"}).strategy.value, "tpu");
+  EXPECT_EQ(text_of(request_of({"--strategy", "TPU", "p"}).strategy.value), "tpu");
 }
 
 TEST(Refusal, OfWordsNamesTheNearest) {

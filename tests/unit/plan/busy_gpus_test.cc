@@ -43,7 +43,7 @@ TEST(BusyGpus, AreOnlyAWarningWhereNoGpuWasAskedFor) {
   EXPECT_EQ(choose_devices(request_for_processes("2"), node_with_busy({0})).warnings, warning);
   EXPECT_NE(refusal_for(request_for_processes("gpu"), node_with_busy({0})), "");
   LaunchRequest gpu = request_for("");
-  gpu.accelerator = flag("--accelerator", "gpu");
+  gpu.accelerator = accelerator_flag(DeviceKind::kGpu);
   EXPECT_NE(refusal_for(gpu, node_with_busy({0})), "");
 }
 

@@ -105,7 +105,7 @@ TEST(BindWorkers, RefusesMoreWorkersThanCores) {
 
 TEST(BindWorkers, GivesAProcessTheCpusOfAllItsDevices) {
   LaunchRequest request = bound("2", Binding::kNuma);
-  request.strategy = flag("--strategy", "dp");
+  request.strategy = strategy_flag("dp");
   EXPECT_EQ(shown(request, gpus_on({0, 1}, machine(2, 4))), "local rank 0: CPUs 0-15 (NUMA node 0-1), 4 threads\n")
       << "each replica opens a team of its own";
 }

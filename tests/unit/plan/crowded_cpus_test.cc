@@ -15,7 +15,7 @@ TEST(CrowdedCpus, AreToldOfFarMoreWorkers) {
   EXPECT_EQ(plan_of(request_for("64"), cpu_node(2)).warnings,
             Lines{"64 workers on 2 usable CPUs will mostly wait for each other; '--devices 2' is one for each"});
   LaunchRequest replicas = request_for("64");
-  replicas.strategy = flag("--strategy", "dp");
+  replicas.strategy = strategy_flag("dp");
   EXPECT_EQ(plan_of(replicas, cpu_node(1)).warnings,
             Lines{"64 replicas on 1 usable CPU will mostly wait for each other; '--devices 1' is one for each"});
 }

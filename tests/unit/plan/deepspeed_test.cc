@@ -14,7 +14,7 @@ using Words = std::vector<std::string>;
 LaunchRequest under_deepspeed(const Words& command) {
   LaunchRequest request = request_for("2");
   request.command = command;
-  request.strategy = flag("--strategy", "deepspeed");
+  request.strategy = strategy_flag("deepspeed");
   return request;
 }
 
@@ -37,7 +37,7 @@ TEST(DeepSpeed, LeavesTheLocalRankOutWhenAsked) {
   LaunchRequest request = under_deepspeed({"train.py", "--deepspeed"});
   request.no_local_rank = true;
   EXPECT_EQ(second_worker(request), (Words{"python3", "-u", "train.py", "--deepspeed"}));
-  request.strategy = flag("--strategy", "ddp");
+  request.strategy = strategy_flag("ddp");
   request.no_local_rank = false;
   EXPECT_EQ(second_worker(request), (Words{"python3", "-u", "train.py", "--deepspeed"})) << "only under its strategy";
 }
@@ -54,7 +54,7 @@ TEST(DeepSpeed, IsOneWorkerADeviceOnEveryNode) {
   request.num_nodes = {3, Source::kFlag, "--num_nodes"};
   const LaunchPlan plan = plan_of(request, gpu_node(4));
   EXPECT_EQ(plan.world_size, 6);
-  EXPECT_EQ(plan.strategy.value, "deepspeed");
+  EXPECT_EQ(text_of(plan.strategy.value), "deepspeed");
   EXPECT_EQ(plan.nodes.front().workers.front().visible_devices, "0,1") << "all of the node's chosen ones";
 }
 
@@ -72,7 +72,7 @@ TEST(DeepSpeed, TakesTheFirstHostsAndTheFirstDevicesOfEach) {
   EXPECT_EQ(counted("a:4,b:4,c:4", request), "a:2,b:2");
   EXPECT_EQ(counted("a:4,b:1", request), "a:2,b:1") << "too many is refused later, by name";
   EXPECT_EQ(counted("a,b,c", request), "a,b");
-  request.strategy = flag("--strategy", "ddp");
+  request.strategy = strategy_flag("ddp");
   EXPECT_EQ(counted("a:4,b:4,c:4", request), "a:4,b:4,c:4") << "elsewhere that is a contradiction";
 }
 

@@ -11,7 +11,7 @@ LaunchRequest request_with_etcd(const RendezvousRequest& rendezvous) {
   LaunchRequest request = request_for("2");
   request.num_nodes = {4, Source::kFlag, "--num_nodes"};
   request.rendezvous = rendezvous;
-  request.rendezvous.backend = flag("--rdzv-backend", "etcd-v2");
+  request.rendezvous.backend = backend_flag("etcd-v2");
   request.rdzv_id = "my-job";
   return request;
 }
@@ -21,7 +21,7 @@ TEST(EtcdPlan, FindsTheMeetingThroughEtcd) {
   AllocatedNode node = cpu_node();
   node.also_named = {"here"};
   const RendezvousPlan plan = *plan_of(request, node).rendezvous;
-  EXPECT_EQ(plan.backend, "etcd");
+  EXPECT_EQ(plan.backend, RendezvousBackend::kEtcd);
   EXPECT_EQ(plan.etcd, (std::vector<Endpoint>{{"there", 2379}, {"here", 4000}}));
   EXPECT_EQ(plan.etcd_folder, "/lrun/my-job");
   EXPECT_EQ(plan.hosting, RendezvousPlan::Hosting::kNever) << "etcd decides";
@@ -40,7 +40,7 @@ TEST(EtcdPlan, FindsTheMeetingThroughEtcd) {
       refusal_of([&] {
         LaunchRequest other = request_with_etcd({.endpoint = endpoint_of("there", 1), .more_endpoints = {{"here", 1}}});
         other.rendezvous.backend = {};
-        other.rendezvous.backend.value = "static";
+        other.rendezvous.backend.value = RendezvousBackend::kStatic;
         plan_of(other, node);
       }),
       "'--rdzv-endpoint' names several endpoints, and the backend is 'static' | write one, or '--rdzv-backend etcd' "
@@ -64,7 +64,7 @@ TEST(EtcdPlan, AsksAnEtcdOverTlsWhereThatIsSaid) {
 
 TEST(EtcdPlan, AsksNoEtcdForOneNode) {
   LaunchRequest request = request_for("8");
-  request.rendezvous = {.backend = flag("--rdzv-backend", "etcd"), .endpoint = endpoint_of("there", 2379)};
+  request.rendezvous = {.backend = backend_flag("etcd"), .endpoint = endpoint_of("there", 2379)};
   const LaunchPlan plan = plan_of(request, cpu_node());
   EXPECT_FALSE(plan.rendezvous);
   EXPECT_EQ(plan.master_addr, "127.0.0.1");

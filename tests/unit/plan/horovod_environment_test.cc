@@ -16,7 +16,7 @@ using Variables = std::map<std::string, std::string>;
 
 LaunchRequest horovod_request(const std::string& processes) {
   LaunchRequest request = request_for_processes(processes);
-  request.strategy = flag("--strategy", "horovod");
+  request.strategy = strategy_flag("horovod");
   return request;
 }
 
@@ -130,9 +130,9 @@ TEST(HorovodPlan, SaysWhatTheWorldMeansForTheLearningRate) {
 TEST(HorovodPlan, IsTheDefaultOfHorovodrun) {
   LaunchRequest request = request_for_processes("2");
   request.compat = Compat::kHorovodrun;
-  EXPECT_EQ(plan_of(request, cpu_node()).strategy.value, "horovod");
-  request.strategy = flag("--strategy", "ddp");
-  EXPECT_EQ(plan_of(request, cpu_node()).strategy.value, "ddp");
+  EXPECT_EQ(text_of(plan_of(request, cpu_node()).strategy.value), "horovod");
+  request.strategy = strategy_flag("ddp");
+  EXPECT_EQ(text_of(plan_of(request, cpu_node()).strategy.value), "ddp");
 }
 
 TEST(HorovodPlan, RefusesWhatCannotWork) {

@@ -11,7 +11,7 @@ namespace {
 
 LaunchRequest request_on(const std::string& hosts) {
   LaunchRequest request = request_for("");
-  request.hosts = flag("-H", hosts);
+  request.hosts = hosts_flag(hosts);
   return request;
 }
 
@@ -32,7 +32,7 @@ TEST(HostPlace, GivesEveryHostItsOwnNumberOfWorkers) {
   EXPECT_EQ(plan.nodes[0].workers.size(), 4U);
   EXPECT_EQ(plan.nodes[1].name, "b");
   EXPECT_EQ(plan.nodes[1].base_rank, 4);
-  EXPECT_EQ(plan.strategy.value, "ddp");
+  EXPECT_EQ(text_of(plan.strategy.value), "ddp");
 }
 
 TEST(HostPlace, TakesTheOptionsWhereTheListHasNoNumbers) {
@@ -62,7 +62,7 @@ TEST(HostPlace, RefusesSparesAndSaysHowARunOutlivesAHost) {
       refusal_of([&] { (void)placed_by(request); }),
       "'--spares 1' and '-H a,b,c' do not go together: all hosts that you name take part | write '--num_nodes 2:3': "
       "the run then goes on without a host that is lost");
-  request.hosts = flag("-H", "a");
+  request.hosts = hosts_flag("a");
   EXPECT_EQ(refusal_of([&] { (void)placed_by(request); }),
             "'--spares 1' and '-H a' do not go together: all hosts that you name take part | leave '--spares' out");
 }
@@ -123,7 +123,7 @@ TEST(HostPlace, RefusesTwoNamesOfOneHostWhereItHasGpus) {
             "name it once, with all its workers: '-H a:4'");
   EXPECT_EQ(refusal(request, cpu_node()), "") << "a job of several nodes, tried on one";
   LaunchRequest on_cpus = request;
-  on_cpus.accelerator = flag("--accelerator", "cpu");
+  on_cpus.accelerator = accelerator_flag(DeviceKind::kCpu);
   EXPECT_EQ(refusal(on_cpus, gpu_node(4)), "");
   LaunchRequest shared = request;
   shared.share_gpus = true;

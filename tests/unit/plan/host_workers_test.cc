@@ -12,7 +12,7 @@ namespace {
 
 LaunchRequest request_on(const std::string& hosts, const std::string& option = "", const std::string& value = "") {
   LaunchRequest request = request_for("");
-  request.hosts = flag("-H", hosts);
+  request.hosts = hosts_flag(hosts);
   if (option == "--devices") request.devices = devices_flag(value);
   if (!option.empty() && option != "--devices") request.nproc_per_node = workers_flag(value, option);
   return request;

@@ -167,7 +167,7 @@ TEST(JobPlace, RefusesToLeaveGpusOfTheJobIdleUnlessItIsSaid) {
             "--devices auto …' for all of them, or '--devices 1'");
   EXPECT_EQ(refusal_of([&] { (void)placed(request_for("1"), allocation); }), "");
   LaunchRequest on_cpus = request_for("");
-  on_cpus.accelerator = flag("--accelerator", "cpu");
+  on_cpus.accelerator = accelerator_flag(DeviceKind::kCpu);
   EXPECT_EQ(refusal_of([&] { (void)placed(on_cpus, allocation); }), "");
   allocation.gpus_given = 1;
   EXPECT_EQ(refusal_of([&] { (void)placed(request_for(""), allocation); }), "");
@@ -195,7 +195,7 @@ TEST(JobPlace, OfABatchScriptHasAWorkerForEachTaskThatItAskedFor) {
   script.nodes.front() = gpu_node(4);
   EXPECT_FALSE(workers(silent, 4).given()) << "idle GPUs are refused with the line to type";
   other = silent;
-  other.accelerator = flag("--accelerator", "cpu");
+  other.accelerator = accelerator_flag(DeviceKind::kCpu);
   EXPECT_EQ(workers(other, 4).value.number(), 4);
 }
 

@@ -17,8 +17,8 @@ TEST(MakePlan, OfEightDevicesOnFourNodesHas32Ranks) {
   const LaunchPlan plan = plan_of(request_for_nodes("8", 4), cpu_node());
   EXPECT_EQ(plan.world_size, 32);
   EXPECT_EQ(plan.num_nodes, 4);
-  EXPECT_EQ(plan.strategy.value, "ddp");
-  EXPECT_EQ(plan.process_group_backend.value, "shm+gloo");
+  EXPECT_EQ(text_of(plan.strategy.value), "ddp");
+  EXPECT_EQ(text_of(plan.process_group_backend.value), "shm+gloo");
   EXPECT_EQ(plan.master_addr, "") << "the rendezvous decides";
   ASSERT_EQ(plan.nodes.size(), 4U);
   for (const NodePlan& node : plan.nodes) {
@@ -33,14 +33,14 @@ TEST(MakePlan, OfOneNodeIsOnLoopback) {
   EXPECT_EQ(plan.world_size, 3);
   EXPECT_EQ(plan.master_addr, "127.0.0.1");
   EXPECT_EQ(plan.master_port, std::nullopt) << "the store's socket decides";
-  EXPECT_EQ(plan.process_group_backend.value, "shm");
-  EXPECT_EQ(plan.accelerator.value, "cpu");
+  EXPECT_EQ(text_of(plan.process_group_backend.value), "shm");
+  EXPECT_EQ(text_of(plan.accelerator.value), "cpu");
 }
 
 TEST(MakePlan, OfNothingAskedIsOneWorker) {
   const LaunchPlan plan = plan_of(request_for(""), cpu_node());
   EXPECT_EQ(plan.world_size, 1);
-  EXPECT_EQ(plan.strategy.value, "single");
+  EXPECT_EQ(text_of(plan.strategy.value), "single");
 }
 
 TEST(MakePlan, IsTheSameForTheSameInput) {
@@ -81,13 +81,12 @@ std::string master_of(const RendezvousRequest& rendezvous, std::optional<int> ma
 }
 
 TEST(MakePlan, TakesThePortOfAnEndpointOnThisHost) {
-  EXPECT_EQ(master_of({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("localhost", 29400)}),
+  EXPECT_EQ(master_of({.backend = backend_flag("c10d"), .endpoint = endpoint_of("localhost", 29400)}),
             "127.0.0.1:29400?");
-  EXPECT_EQ(master_of({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("::1", {})}), "::1:29400?");
-  EXPECT_EQ(master_of({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("localhost", 0)}),
-            "127.0.0.1:0?");
+  EXPECT_EQ(master_of({.backend = backend_flag("c10d"), .endpoint = endpoint_of("::1", {})}), "::1:29400?");
+  EXPECT_EQ(master_of({.backend = backend_flag("c10d"), .endpoint = endpoint_of("localhost", 0)}), "127.0.0.1:0?");
   EXPECT_EQ(master_of({.endpoint = endpoint_of("localhost", 4000)}, 5000), "127.0.0.1:4000") << "as torchrun";
-  EXPECT_EQ(master_of({.backend = flag("--rdzv-backend", "c10d")}, 5000), "127.0.0.1:5000");
+  EXPECT_EQ(master_of({.backend = backend_flag("c10d")}, 5000), "127.0.0.1:5000");
   EXPECT_EQ(master_of({.master_addr = flag("--master-addr", "localhost")}, 5000), "127.0.0.1:5000");
 }
 
@@ -99,7 +98,7 @@ TEST(MakePlan, HasTheStoreAtTheLoopbackAddressThatTheEndpointNames) {
             "localhost:4000")
       << "where workers are told to reach it";
   const RendezvousRequest anothers{
-      .backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("127.0.0.2", 4000), .is_host = false};
+      .backend = backend_flag("c10d"), .endpoint = endpoint_of("127.0.0.2", 4000), .is_host = false};
   EXPECT_EQ(master_of(anothers), "127.0.0.1:0") << "the address is the others'";
 }
 
@@ -135,7 +134,7 @@ TEST(MakePlan, SaysThatAnEndpointsPortWinsOverAnother) {
   EXPECT_EQ(warnings_of({.endpoint = endpoint}, 5000),
             std::vector<std::string>{"'--master-port 5000' is not used: the port of '--rdzv-endpoint localhost:4000' "
                                      "is 4000"});
-  EXPECT_EQ(warnings_of({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("localhost", {})}, 5000),
+  EXPECT_EQ(warnings_of({.backend = backend_flag("c10d"), .endpoint = endpoint_of("localhost", {})}, 5000),
             std::vector<std::string>{"'--master-port 5000' is not used: the port of '--rdzv-endpoint localhost' is "
                                      "29400"});
   EXPECT_TRUE(warnings_of({.endpoint = endpoint}, 4000).empty()) << "they agree";
@@ -144,7 +143,7 @@ TEST(MakePlan, SaysThatAnEndpointsPortWinsOverAnother) {
 
 TEST(MakePlan, LeavesAnEndpointThatItIsNotToHoldToOthers) {
   const RendezvousRequest anothers{
-      .backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("localhost", 4000), .is_host = false};
+      .backend = backend_flag("c10d"), .endpoint = endpoint_of("localhost", 4000), .is_host = false};
   EXPECT_EQ(master_of(anothers), "127.0.0.1:0") << "the store is at a port of its own";
   EXPECT_EQ(warnings_of(anothers, 0),
             std::vector<std::string>{"'--rdzv-conf is_host=false': this run has one node, needs nobody, and leaves the "
@@ -157,7 +156,7 @@ TEST(MakePlan, LeavesAnEndpointThatItIsNotToHoldToOthers) {
 TEST(MakePlan, SaysThatTheProgramStartsItsRanksItself) {
   LaunchRequest request = request_for("2");
   EXPECT_TRUE(plan_of(request, cpu_node()).notes.empty());
-  request.strategy = flag("--strategy", "ddp_spawn");
+  request.strategy = strategy_flag("ddp_spawn");
   const LaunchPlan plan = plan_of(request, cpu_node());
   EXPECT_EQ(plan.world_size, 1);
   EXPECT_EQ(plan.nodes[0].workers[0].devices.size(), 2U);
@@ -206,7 +205,7 @@ TEST(MakePlan, GivesEveryWorkerAFairShareOfTheCpus) {
   EXPECT_EQ(threads(request_for(""), 16), 16);
   EXPECT_EQ(threads(request_for("4"), 16, environment_with({{"OMP_NUM_THREADS", "2"}})), 0) << "the user's own is kept";
   LaunchRequest dp = request_for("4");
-  dp.strategy = flag("--strategy", "dp");
+  dp.strategy = strategy_flag("dp");
   EXPECT_EQ(threads(dp, 16), 4) << "each of the four replicas has a team of threads";
 }
 
@@ -234,7 +233,7 @@ TEST(MakePlan, LetsTorchrunsWorkersStartBeforeAFailureStopsThem) {
 
 TEST(MakePlan, IsolatesNothingOnCpusThatWereAskedFor) {
   LaunchRequest request = request_for("2");
-  request.accelerator = flag("--accelerator", "cpu");
+  request.accelerator = accelerator_flag(DeviceKind::kCpu);
   request.isolate_gpus = true;
   const LaunchPlan plan = plan_of(request, gpu_node(4));
   EXPECT_FALSE(plan.isolate_gpus);
@@ -246,7 +245,7 @@ TEST(MakePlan, GivesNoProcessSeveralInstances) {
   AllocatedNode node = gpu_node(0);
   for (const char* uuid : {"MIG-ab", "MIG-cd"}) node.gpus.gpus.push_back({0, uuid, uuid, false, "GPU-0aaa"});
   LaunchRequest request = request_for("2");
-  request.strategy = flag("--strategy", "dp");
+  request.strategy = strategy_flag("dp");
   EXPECT_EQ(
       refusal_of([&] { plan_of(request, node); }),
       "strategy 'dp' gives one process several devices, and of MIG instances it can use only one | use '--strategy "
@@ -275,7 +274,7 @@ TEST(QuestionsOf, AskForGpusOnlyWhenTheRequestDependsOnThem) {
   EXPECT_TRUE(questions_of(request_for("0,1"), hidden).gpus) << "the refusal says that they are hidden";
   EXPECT_FALSE(questions_of(request_for_processes("cpu"), none).gpus);
   LaunchRequest on_cpu = request_for("auto");
-  on_cpu.accelerator = flag("--accelerator", "cpu");
+  on_cpu.accelerator = accelerator_flag(DeviceKind::kCpu);
   EXPECT_FALSE(questions_of(on_cpu, none).gpus);
 }
 
@@ -303,8 +302,7 @@ TEST(MakePlan, MeetsWhereTheEndpointSays) {
   EXPECT_TRUE(there.workers_use_endpoint);
   EXPECT_EQ(there.min_nodes, 4);
   EXPECT_EQ(there.max_nodes, 4);
-  const RendezvousPlan here =
-      meeting_of({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("here", {})});
+  const RendezvousPlan here = meeting_of({.backend = backend_flag("c10d"), .endpoint = endpoint_of("here", {})});
   EXPECT_EQ(here.port, 29400);
   EXPECT_EQ(here.hosting, RendezvousPlan::Hosting::kIfFree);
   EXPECT_FALSE(here.workers_use_endpoint);
@@ -356,8 +354,7 @@ TEST(MakePlan, SaysWhatToTypeForSeveralNodes) {
 }
 
 TEST(MakePlan, TakesTorchrunsAnyPortForAJobThatMayBeginAlone) {
-  LaunchRequest request =
-      request_to_meet({.backend = flag("--rdzv-backend", "c10d"), .endpoint = endpoint_of("there", 0)});
+  LaunchRequest request = request_to_meet({.backend = backend_flag("c10d"), .endpoint = endpoint_of("there", 0)});
   request.compat = Compat::kTorchrun;
   request.min_nodes = 1;
   EXPECT_EQ(plan_of(request, cpu_node()).rendezvous->port, 0);

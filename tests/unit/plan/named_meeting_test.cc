@@ -32,7 +32,7 @@ TEST(NamedMeeting, IsOnTheFirstNode) {
   request.rendezvous.endpoint = endpoint_of("10.0.0.1", 29'555);
   EXPECT_TRUE(plan_in(step_of_three(0), request).rendezvous) << "an address may be that of the first";
   request.rendezvous.endpoint = endpoint_of("n3", 29'555);
-  request.rendezvous.backend = flag("--rdzv-backend", "c10d");
+  request.rendezvous.backend = backend_flag("c10d");
   EXPECT_TRUE(plan_in(step_of_three(0), request).rendezvous) << "they meet wherever the endpoint is";
 }
 
@@ -40,7 +40,7 @@ TEST(NamedMeeting, OfSeveralNodesIsNotOnTheLoopbackInterface) {
   LaunchRequest request = request_for("2");
   request.rendezvous.endpoint = endpoint_of("localhost", 29'555);
   for (const char* const backend : {"", "c10d"}) {
-    if (*backend != '\0') request.rendezvous.backend = flag("--rdzv-backend", backend);
+    if (*backend != '\0') request.rendezvous.backend = backend_flag(backend);
     EXPECT_EQ(refusal_of([&] { (void)plan_in(step_of_three(0), request); }),
               "'--rdzv-endpoint' names 'localhost', which each of 3 nodes takes for itself | leave '--rdzv-endpoint' "
               "out, or write '--standalone' for a run on each node alone");

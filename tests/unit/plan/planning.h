@@ -41,6 +41,22 @@ inline Setting<DeviceRequest> workers_flag(const std::string& text, const std::s
   return {DeviceRequest{Kind::kProcesses, std::stoi(text)}, Source::kFlag, origin};
 }
 
+inline Setting<std::optional<Strategy>> strategy_flag(std::string_view name) {
+  return {find_strategy(name).value(), Source::kFlag, "--strategy"};
+}
+
+inline Setting<std::optional<DeviceKind>> accelerator_flag(DeviceKind kind) {
+  return {kind, Source::kFlag, "--accelerator"};
+}
+
+inline Setting<RendezvousBackend> backend_flag(std::string_view name) {
+  return {value_in(kRendezvousBackends, name).value(), Source::kFlag, "--rdzv-backend"};
+}
+
+inline Setting<HostList> hosts_flag(const std::string& text) {
+  return {{text, parse_host_list(text, "-H " + text)}, Source::kFlag, "-H"};
+}
+
 inline LaunchRequest request_for(const std::string& devices) {
   LaunchRequest request;
   request.command = {"./train", "--lr", "0.1"};
@@ -54,7 +70,7 @@ inline LaunchRequest request_for_processes(const std::string& nproc_per_node) {
   return request;
 }
 
-inline std::vector<Host> hosts_of(const LaunchRequest& request) { return parse_host_list(request.hosts.value, "-H"); }
+inline std::vector<Host> hosts_of(const LaunchRequest& request) { return request.hosts.value.hosts; }
 
 inline Setting<Endpoint> endpoint_of(std::string host, std::optional<int> port) {
   return {{std::move(host), port}, Source::kFlag, "--rdzv-endpoint"};
@@ -80,7 +96,7 @@ inline LaunchPlan plan_of(const LaunchRequest& request, const AllocatedNode& nod
 inline std::string ids_of(const std::vector<DeviceId>& devices) {
   std::string text;
   for (const DeviceId& device : devices) {
-    text += (text.empty() ? "" : ",") + (device.kind == DeviceId::Kind::kGpu ? "gpu" + device.id : "cpu" + device.id);
+    text += (text.empty() ? "" : ",") + (device.kind == DeviceKind::kGpu ? "gpu" + device.id : "cpu" + device.id);
   }
   return text;
 }

@@ -9,12 +9,12 @@ namespace {
 
 NodeDevices node_with(int devices, const std::string& name = "node") {
   NodeDevices node{name, {}};
-  for (int i = 0; i < devices; ++i) node.devices.push_back({DeviceId::Kind::kCpu, std::to_string(i)});
+  for (int i = 0; i < devices; ++i) node.devices.push_back({DeviceKind::kCpu, std::to_string(i)});
   return node;
 }
 
 TEST(RankLayout, DdpIsOneProcessADeviceOnEveryNode) {
-  const auto layout = layout_ranks("ddp", std::vector<NodeDevices>(4, node_with(8)));
+  const auto layout = layout_ranks(find_strategy("ddp").value(), std::vector<NodeDevices>(4, node_with(8)));
   ASSERT_EQ(layout.size(), 4U);
   int expected_rank = 0;
   for (int node = 0; node < 4; ++node) {
@@ -34,7 +34,8 @@ TEST(RankLayout, DdpIsOneProcessADeviceOnEveryNode) {
 
 TEST(RankLayout, UnequalNodesFollowOneAnother) {
   // The table of launch-contract 3.5: 4, 1, 2, 3 and 5 workers.
-  const auto layout = layout_ranks("ddp", {node_with(4), node_with(1), node_with(2), node_with(3), node_with(5)});
+  const auto layout = layout_ranks(find_strategy("ddp").value(),
+                                   {node_with(4), node_with(1), node_with(2), node_with(3), node_with(5)});
   std::vector<int> bases;
   for (const NodePlan& node : layout) bases.push_back(node.base_rank);
   EXPECT_EQ(bases, (std::vector<int>{0, 4, 5, 7, 10}));
@@ -42,20 +43,20 @@ TEST(RankLayout, UnequalNodesFollowOneAnother) {
 }
 
 TEST(RankLayout, DpIsOneProcessWithAllDevices) {
-  const auto layout = layout_ranks("dp", {node_with(4)});
+  const auto layout = layout_ranks(find_strategy("dp").value(), {node_with(4)});
   ASSERT_EQ(layout.front().workers.size(), 1U);
   EXPECT_EQ(ids_of(layout.front().workers.front().devices), "cpu0,cpu1,cpu2,cpu3");
 }
 
 TEST(RankLayout, DpOnSeveralNodesIsRefusedAndNamesWhatWorks) {
-  const std::string text = refusal_of([] { layout_ranks("dp", {node_with(4), node_with(4)}); });
+  const std::string text = refusal_of([] { layout_ranks(find_strategy("dp").value(), {node_with(4), node_with(4)}); });
   EXPECT_NE(text.find("'dp'"), std::string::npos) << text;
   EXPECT_NE(text.find("ddp2"), std::string::npos) << text;
   EXPECT_NE(text.find("--strategy ddp'"), std::string::npos) << text;
 }
 
 TEST(RankLayout, OneProcessANodeStartsItsRanksItself) {
-  for (const std::string strategy : {"ddp_spawn", "ddp_fork", "ddp_notebook"}) {
+  for (const Strategy strategy : {Strategy::kDdpSpawn, Strategy::kDdpFork, Strategy::kDdpNotebook}) {
     const auto layout = layout_ranks(strategy, {node_with(2, "a"), node_with(2, "b")});
     ASSERT_EQ(layout.size(), 2U);
     ASSERT_EQ(layout[1].workers.size(), 1U);
@@ -63,14 +64,15 @@ TEST(RankLayout, OneProcessANodeStartsItsRanksItself) {
     EXPECT_EQ(ids_of(layout[1].workers[0].devices), "cpu0,cpu1");
   }
   EXPECT_EQ(refusal_of([] {
-              layout_ranks("ddp_spawn", {node_with(2, "a"), node_with(3, "b")});
+              layout_ranks(find_strategy("ddp_spawn").value(), {node_with(2, "a"), node_with(3, "b")});
             }),
             "strategy 'ddp_spawn' needs as many devices on every node, and 'a' has 2, 'b' 3 | use '--strategy ddp', "
             "which takes nodes as they are");
 }
 
 TEST(RankLayout, Ddp2IsOneProcessANode) {
-  const auto layout = layout_ranks("ddp2", {node_with(4, "a"), node_with(2, "b"), node_with(4, "c")});
+  const auto layout =
+      layout_ranks(find_strategy("ddp2").value(), {node_with(4, "a"), node_with(2, "b"), node_with(4, "c")});
   ASSERT_EQ(layout.size(), 3U);
   for (const NodePlan& node : layout) {
     ASSERT_EQ(node.workers.size(), 1U) << node.name;

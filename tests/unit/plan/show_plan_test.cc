@@ -62,7 +62,7 @@ TEST(ShowPlan, TextNamesChosenGpusThreadsAndWarnings) {
   node.gpus.gpus[0].lost = true;
   node.gpus.detail = "GPU 0 is lost";
   LaunchRequest request = request_for("2,3");
-  request.strategy = flag("--strategy", "ddp2");
+  request.strategy = strategy_flag("ddp2");
   request.master_port = {29500, Source::kFlag, "--master-port"};
   request.command = {"./train", "it's $local_rank"};
   const Environment environment = environment_with({{"OMP_NUM_THREADS", "6"}});
@@ -71,7 +71,7 @@ TEST(ShowPlan, TextNamesChosenGpusThreadsAndWarnings) {
 
 TEST(ShowPlan, SaysOfPythonWithAStrategyOfLiblrunWhatARunWould) {
   LaunchRequest request = request_for("2");
-  request.strategy = flag("--strategy", "dp");
+  request.strategy = strategy_flag("dp");
   request.command = {"train.py"};
   request.dry_run = DryRun::kText;
   EXPECT_NE(refusal_of([&] { plan_of(request, cpu_node()); }), "");

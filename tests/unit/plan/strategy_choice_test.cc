@@ -8,30 +8,15 @@ namespace lrun::launcher {
 namespace {
 
 TEST(ChooseStrategy, IsDdpForMoreThanOneDeviceOrNode) {
-  EXPECT_EQ(choose_strategy({}, 1, 1).value, "single");
-  EXPECT_EQ(choose_strategy({}, 2, 1).value, "ddp");
-  EXPECT_EQ(choose_strategy({}, 1, 2).value, "ddp");
+  EXPECT_EQ(choose_strategy({}, 1, 1).value, Strategy::kSingle);
+  EXPECT_EQ(choose_strategy({}, 2, 1).value, Strategy::kDdp);
+  EXPECT_EQ(choose_strategy({}, 1, 2).value, Strategy::kDdp);
   EXPECT_FALSE(choose_strategy({}, 2, 1).given());
 }
 
-TEST(ChooseStrategy, KeepsWhatWasAskedAndWhoAsked) {
-  for (const char* name :
-       {"ddp", "dp", "ddp2", "ddp_sharded", "ddp_spawn", "ddp_fork", "ddp_notebook", "deepspeed", "horovod", "tpu"}) {
-    EXPECT_EQ(choose_strategy(flag("--strategy", name), 1, 1), flag("--strategy", name));
-  }
-}
-
-TEST(ChooseStrategy, RefusesLaterOnesUnknownOnesAndSingleForSeveral) {
-  EXPECT_EQ(refusal_of([] { choose_strategy(flag("--strategy", "fsdp"), 2, 1); }),
-            "strategy 'fsdp' is not in this version of lrun | use '--strategy ddp'");
-  EXPECT_EQ(refusal_of([] { choose_strategy(flag("--strategy", "dpp"), 2, 1); }),
-            "unknown strategy 'dpp' | did you mean 'ddp'?");
-  EXPECT_EQ(
-      refusal_of([] { choose_strategy(flag("--strategy", "mystery"), 2, 1); }),
-      "unknown strategy 'mystery' | use ddp, dp, ddp2, ddp_sharded, ddp_spawn, ddp_fork, ddp_notebook, deepspeed, "
-      "horovod, tpu or single");
-  EXPECT_NE(refusal_of([] { choose_strategy(flag("--strategy", "single"), 2, 1); }), "");
-  EXPECT_EQ(choose_strategy(flag("--strategy", "single"), 1, 1).value, "single");
+TEST(ChooseStrategy, KeepsWhatWasAskedAndItsOrigin) {
+  const Setting<Strategy> expected{Strategy::kDdp2, Source::kFlag, "--strategy"};
+  EXPECT_EQ(choose_strategy(strategy_flag("ddp2"), 1, 1), expected);
 }
 
 LaunchRequest with_command(const std::vector<std::string>& command) {
@@ -41,7 +26,7 @@ LaunchRequest with_command(const std::vector<std::string>& command) {
 }
 
 std::string refusal_of_program(const std::string& strategy, const LaunchRequest& request, const ProgramFacts& program) {
-  return refusal_of([&] { check_program(flag("--strategy", strategy), request, program); });
+  return refusal_of([&] { check_program(choose_strategy(strategy_flag(strategy), 1, 1), request, program); });
 }
 
 TEST(CheckProgram, RefusesPythonWhereOnlyLiblrunCarriesTheStrategyOut) {
@@ -55,7 +40,7 @@ TEST(CheckProgram, RefusesPythonWhereOnlyLiblrunCarriesTheStrategyOut) {
             "without sharding | use '--strategy ddp' and FSDP or ZeroRedundancyOptimizer, or '--liblrun' for one that "
             "starts a program of liblrun");
   EXPECT_NE(refusal_of_program("ddp2", script, {}).find("on one device of each node"), std::string::npos);
-  for (const char* strategy : {"ddp", "single", "deepspeed", "horovod", "tpu", "ddp_spawn", "ddp_fork"}) {
+  for (const char* strategy : {"ddp", "deepspeed", "horovod", "tpu", "ddp_spawn", "ddp_fork"}) {
     EXPECT_EQ(refusal_of_program(strategy, script, {}), "") << strategy;
   }
 }

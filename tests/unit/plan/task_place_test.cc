@@ -63,8 +63,8 @@ TEST(TaskPlace, IsALaunchOfOneRankWithThePlaceThatSlurmGives) {
   EXPECT_EQ(variables["LOCAL_WORLD_SIZE"], "4");
   EXPECT_EQ(variables["GROUP_RANK"], "1");
   EXPECT_EQ(variables["GROUP_WORLD_SIZE"], "2");
-  EXPECT_EQ(plan.strategy.value, "ddp");
-  EXPECT_EQ(plan.process_group_backend.value, "shm+gloo");
+  EXPECT_EQ(text_of(plan.strategy.value), "ddp");
+  EXPECT_EQ(text_of(plan.process_group_backend.value), "shm+gloo");
 }
 
 /// `srun -n 6` on nodes of three, one and two tasks.
@@ -72,7 +72,7 @@ TEST(TaskPlace, TellsHorovodWhereItIsAmongTheNodes) {
   Allocation allocation = task_on(cpu_node());
   *allocation.job->task = TaskPlace{5, 6, 1, 2, 2, 3, {3, 1, 2}, "srun --ntasks-per-node="};
   LaunchRequest request = request_for("");
-  request.strategy = flag("--strategy", "horovod");
+  request.strategy = strategy_flag("horovod");
   const LaunchPlan plan = plan_in(allocation, request);
   // What a membership says of one launcher a rank is of no use: six nodes of one.
   const WorkerEnvironment environment(plan, plan.nodes.front(), Environment(), {.master_port = 15'012});
@@ -121,7 +121,7 @@ TEST(TaskPlace, OnOneNodeMeetsAllTheSame) {
   const LaunchPlan plan = plan_in(allocation, request_for(""));
   ASSERT_TRUE(plan.rendezvous);
   EXPECT_EQ(plan.rendezvous->max_nodes, 4);
-  EXPECT_EQ(plan.process_group_backend.value, "shm");
+  EXPECT_EQ(text_of(plan.process_group_backend.value), "shm");
 }
 
 TEST(TaskPlace, TakesTheGpuOfItsLocalRankWhereAllAreSeen) {
@@ -189,7 +189,7 @@ TEST(TaskPlace, RefusesGpusThatWouldBeIdleOrAreMissing) {
 TEST(TaskPlace, RefusesWhatIsNotARankADevice) {
   for (const char* const strategy : {"dp", "ddp2", "ddp_spawn"}) {
     LaunchRequest request = request_for("");
-    request.strategy = flag("--strategy", strategy);
+    request.strategy = strategy_flag(strategy);
     Allocation allocation = task_on(cpu_node());
     EXPECT_EQ(refusal_in(allocation, request),
               std::string("strategy '") + strategy +
@@ -208,11 +208,11 @@ TEST(TaskPlace, LeavesTpusToOneLauncherOfANode) {
   AllocatedNode node = cpu_node();
   node.tpus = {.asked = true, .chips = 4, .cores_per_chip = 1};
   LaunchRequest request = request_for("");
-  request.strategy = flag("--strategy", "tpu");
+  request.strategy = strategy_flag("tpu");
   EXPECT_EQ(refusal_in(task_on(node), request),
             "strategy 'tpu' starts all workers of a node from one launcher, and this node has 4 launchers of one rank "
             "each | write 'srun --ntasks-per-node=1 lrun --devices 4 …'");
-  request.accelerator = flag("--accelerator", "cpu");
+  request.accelerator = accelerator_flag(DeviceKind::kCpu);
   const LaunchPlan trial = plan_in(task_on(node), request);
   const WorkerEnvironment environment(trial, trial.nodes.front(), Environment(), {15'012, "10.0.0.1", 0, ""});
   auto variables = variables_of(environment, trial.nodes.front().workers.front());

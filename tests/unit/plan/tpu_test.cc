@@ -18,7 +18,7 @@ AllocatedNode tpu_node(int chips, int cores_per_chip = 1) {
 
 LaunchRequest under_tpu(const std::string& devices) {
   LaunchRequest request = request_for(devices);
-  request.strategy = flag("--strategy", "tpu");
+  request.strategy = strategy_flag("tpu");
   return request;
 }
 
@@ -26,7 +26,7 @@ std::string chips_of(const LaunchRequest& request, const AllocatedNode& node) {
   const LaunchPlan plan = plan_of(request, node);
   std::string text;
   for (const DeviceId& device : plan.nodes.front().devices) {
-    EXPECT_EQ(device.kind, DeviceId::Kind::kTpu);
+    EXPECT_EQ(device.kind, DeviceKind::kTpu);
     text += (text.empty() ? "" : ",") + device.id;
   }
   return text;
@@ -59,15 +59,16 @@ TEST(TpuChoice, IsAChipAWorker) {
   EXPECT_EQ(chips_of(under_tpu("3,"), tpu_node(8)), "3");
   const LaunchPlan plan = plan_of(under_tpu("8"), tpu_node(8));
   EXPECT_EQ(plan.world_size, 8);
-  EXPECT_EQ(plan.accelerator.value, "tpu");
-  EXPECT_EQ(plan.process_group_backend.value, "xla");
+  EXPECT_EQ(text_of(plan.accelerator.value), "tpu");
+  EXPECT_EQ(text_of(plan.process_group_backend.value), "xla");
 }
 
 TEST(TpuChoice, FollowsFromTheAcceleratorAlone) {
   LaunchRequest request = request_for("4");
-  request.accelerator = flag("--accelerator", "tpu");
-  EXPECT_EQ(plan_of(request, tpu_node(4)).strategy, flag("--accelerator", "tpu"));
-  request.strategy = flag("--strategy", "ddp");
+  request.accelerator = accelerator_flag(DeviceKind::kTpu);
+  EXPECT_EQ(plan_of(request, tpu_node(4)).strategy,
+            (Setting<Strategy>{Strategy::kTpu, Source::kFlag, "--accelerator"}));
+  request.strategy = strategy_flag("ddp");
   EXPECT_EQ(refused(request, tpu_node(4)),
             "strategy 'ddp' does not run on TPUs, which '--accelerator tpu' asks for | use '--strategy tpu'");
 }
@@ -92,12 +93,12 @@ TEST(TpuChoice, RefusesWhatIsNotThereOrNoMesh) {
   EXPECT_EQ(refused(processes, tpu_node(8)),
             "'--nproc-per-node cpu' counts CPUs, and the workers are on TPUs | use '--devices -1' for all chips");
   LaunchRequest on_gpus = under_tpu("1");
-  on_gpus.accelerator = flag("--accelerator", "gpu");
+  on_gpus.accelerator = accelerator_flag(DeviceKind::kGpu);
   EXPECT_EQ(refused(on_gpus, tpu_node(8)),
             "strategy 'tpu' does not run on GPUs, which '--accelerator gpu' asks for | '--accelerator cpu' takes "
             "torch_xla's CPU device, for a trial");
   LaunchRequest nccl = under_tpu("1");
-  nccl.process_group_backend = flag("--process_group_backend", "nccl");
+  nccl.process_group_backend = {GroupBackend::kNccl, Source::kFlag, "--process_group_backend"};
   EXPECT_EQ(refused(nccl, tpu_node(8)),
             "process group backend 'nccl' does not work on TPUs | leave it out: it is 'xla'");
 }
@@ -108,7 +109,7 @@ TEST(TpuChoice, TriesTheProgramOnCpus) {
   EXPECT_EQ(plan_of(request, cpu_node(), trial).accelerator.origin, "PJRT_DEVICE");
   EXPECT_EQ(refused(request, tpu_node(4), environment_with({{"PJRT_DEVICE", "CUDA"}})),
             "'PJRT_DEVICE=CUDA' and strategy 'tpu' contradict each other | unset it");
-  request.accelerator = flag("--accelerator", "cpu");
+  request.accelerator = accelerator_flag(DeviceKind::kCpu);
   const LaunchPlan plan = plan_of(request, cpu_node());
   EXPECT_EQ(worker(plan, 0, 1),
             (Variables{{"PJRT_DEVICE", "CPU"}, {"PJRT_LOCAL_PROCESS_COUNT", "2"}, {"PJRT_LOCAL_PROCESS_RANK", "1"}}));

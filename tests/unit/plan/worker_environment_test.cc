@@ -81,7 +81,7 @@ TEST(WorkerEnvironment, SaysWhetherRank0HostsTheStore) {
   const auto says = [](const std::string& value, const std::string& backend, bool standalone) {
     LaunchRequest request = request_for("2");
     request.standalone = standalone;
-    request.rendezvous.backend = flag("--rdzv-backend", backend);
+    request.rendezvous.backend = backend_flag(backend);
     const Environment base = environment_with({{"TORCH_DISABLE_SHARE_RDZV_TCP_STORE", value}});
     const LaunchPlan plan = plan_of(request, cpu_node(), base);
     return worker(plan, 0, base)["TORCHELASTIC_USE_AGENT_STORE"];
@@ -112,7 +112,7 @@ TEST(WorkerEnvironment, GivesNothingButTheTableAndWhatWasInherited) {
   for (const auto& [name, value] : worker(plan_of(request, gpu_node(4), base), 0, base)) names.insert(name);
   std::set<std::string> table;
   for (const ContractVariable& variable : kContract) {
-    if (variable.strategy.empty()) table.insert(std::string(variable.name));
+    if (!variable.strategy) table.insert(std::string(variable.name));
   }
   table.erase("LRUN_PROGRESS_FD");  // of the attempt that has the memory
   EXPECT_EQ(names, table);
@@ -169,7 +169,7 @@ TEST(WorkerEnvironment, HasTheNamesOfDeepSpeedUnderItsStrategyAlone) {
   const Environment base = environment_with({{"CROSS_RANK", "7"}, {"LOCAL_SIZE", "7"}});
   LaunchRequest request = two_nodes_of_two();
   EXPECT_EQ(worker(plan_of(request, cpu_node(), base), 3, base).count("LOCAL_SIZE"), 0U);
-  request.strategy = flag("--strategy", "deepspeed");
+  request.strategy = strategy_flag("deepspeed");
   const LaunchPlan plan = plan_of(request, cpu_node(), base);
   Variables seen = worker(plan, 3, base);
   EXPECT_EQ(seen["CROSS_RANK"], "1");
@@ -231,7 +231,7 @@ TEST(WorkerEnvironment, LetsPythonSayWhereItCrashedUnlessTheUserSaysOtherwise) {
 
 TEST(WorkerEnvironment, SpellsDevicesAsTheProcessSeesThem) {
   const auto devices = [](LaunchRequest request, const std::string& strategy, const AllocatedNode& node, int rank) {
-    if (!strategy.empty()) request.strategy = flag("--strategy", strategy);
+    if (!strategy.empty()) request.strategy = strategy_flag(strategy);
     return worker(plan_of(request, node), rank)["LRUN_DEVICES"];
   };
   EXPECT_EQ(devices(request_for("2"), "", cpu_node(), 1), "cpu");
