@@ -29,7 +29,7 @@
 #include "base/fd.h"
 #include "rendezvous/handshake.h"
 #include "rendezvous/rendezvous_server.h"
-#include "store/connect.h"
+#include "wire/connect.h"
 #include "supervise/restart_policy.h"
 #include "verdict/job_report.h"
 
@@ -170,7 +170,7 @@ class Nodes {
   void connect(std::uint16_t port) {
     nodes_.push_back(std::make_unique<Node>());
     Node& node = *nodes_.back();
-    node.socket = lrun::launcher::connect_to("127.0.0.1", port, Clock::now() + kPatience);
+    node.socket = lrun::connect_to("127.0.0.1", port, Clock::now() + kPatience);
     epoll_event event{.events = EPOLLIN, .data = {.u64 = nodes_.size() - 1}};
     if (::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, node.socket.get(), &event) != 0) give_up("epoll_ctl");
     send(node, node.handshake.take_output());
@@ -180,7 +180,7 @@ class Nodes {
     for (std::size_t sent = 0; sent < bytes.size();) {
       const ssize_t count = ::send(node.socket.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
       if (count < 0 &&
-          (errno != EAGAIN || !lrun::launcher::poll_until(node.socket.get(), POLLOUT, Clock::now() + kPatience))) {
+          (errno != EAGAIN || !lrun::poll_until(node.socket.get(), POLLOUT, Clock::now() + kPatience))) {
         give_up("send");
       }
       sent += static_cast<std::size_t>(std::max<ssize_t>(count, 0));

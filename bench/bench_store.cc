@@ -33,13 +33,13 @@
 
 #include "base/event_loop.h"
 #include "base/fd.h"
-#include "store/protocol.h"
+#include "wire/store_protocol.h"
 #include "store/server.h"
 
 namespace {
 
-using lrun::launcher::StoreCommand;
-using lrun::launcher::StoreRequest;
+using lrun::StoreCommand;
+using lrun::StoreRequest;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kBarriers = 10;
@@ -83,7 +83,7 @@ class Client {
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) give_up("connect");
-    add({StoreCommand::kValidate, {}, lrun::launcher::kStoreMagic});
+    add({StoreCommand::kValidate, {}, lrun::kStoreMagic});
   }
 
   void add(const StoreRequest& request) { append_request(unsent_, request); }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "store/client.h"
+#include "support/store_client.h"
 #include "support/patience.h"
 #include "support/raw_socket.h"
 #include "support/store_server_thread.h"

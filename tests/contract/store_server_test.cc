@@ -12,8 +12,8 @@
 #include <system_error>
 #include <vector>
 
-#include "store/client.h"
-#include "store/connect.h"
+#include "support/store_client.h"
+#include "wire/connect.h"
 #include "store/server.h"
 #include "support/patience.h"
 #include "support/raw_socket.h"

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "store/client.h"
+#include "support/store_client.h"
 #include "store/server.h"
 #include "support/raw_socket.h"
 #include "support/store_server_thread.h"

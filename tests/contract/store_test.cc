@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/client.h"
+#include "support/store_client.h"
 #include "support/patience.h"
 #include "support/store_server_thread.h"
 
@@ -177,21 +177,6 @@ TEST_F(StoreContract, TakesManyClientsThroughABarrier) {
   EXPECT_EQ(passed, kClients);
 }
 
-TEST(StoreClientTest, SaysWhyItCannotConnect) {
-  std::uint16_t free_port = 0;
-  {
-    const Fd socket = open_listening_socket(StoreReach::kLoopback, 0);
-    free_port = port_of_socket(socket.get());
-  }
-  try {
-    const StoreClient client("127.0.0.1", free_port, now() + 30ms);
-    FAIL() << "nobody listens on port " << free_port;
-  } catch (const std::system_error& error) {
-    EXPECT_EQ(error.code().value(), ECONNREFUSED) << error.what();
-    EXPECT_NE(std::string(error.what()).find(std::to_string(free_port)), std::string::npos) << error.what();
-  }
-}
-
 TEST(StoreClientTest, WaitsForAStoreThatStartsLater) {
   std::uint16_t port = 0;
   {
@@ -202,20 +187,6 @@ TEST(StoreClientTest, WaitsForAStoreThatStartsLater) {
       std::async(std::launch::async, [port] { return StoreClient("127.0.0.1", port, soon()).add("k", 1, soon()); });
   StoreServerThread server({.port = port});
   EXPECT_EQ(connecting.get(), 1);
-}
-
-TEST(StoreClientTest, GivesUpOnAStoreThatDoesNotAnswer) {
-  const Fd silent = open_listening_socket(StoreReach::kLoopback, 0);
-  try {
-    const StoreClient client("127.0.0.1", port_of_socket(silent.get()), now() + 20ms);
-    FAIL() << "nobody answers";
-  } catch (const std::system_error& error) {
-    EXPECT_EQ(error.code().value(), ETIMEDOUT) << error.what();
-  }
-}
-
-TEST(StoreClientTest, RefusesANameInsteadOfResolvingIt) {
-  EXPECT_THROW(StoreClient("localhost", 1, soon()), std::system_error);
 }
 
 }  // namespace

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "store/handle_request.h"
-#include "store/protocol.h"
+#include "wire/store_protocol.h"
 
 namespace {
 
-using lrun::launcher::StoreRequest;
-using lrun::launcher::StoreRequestDecoder;
+using lrun::StoreRequest;
+using lrun::StoreRequestDecoder;
 
 constexpr std::size_t kHelloBytes = 5;
 constexpr std::size_t kMostHeldForAByte = 16;
@@ -70,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view cuts(reinterpret_cast<const char*>(data) + 1, cuts_size);
   std::string bytes;
   if (has_handshake)
-    lrun::launcher::append_request(bytes, {lrun::launcher::StoreCommand::kValidate, {}, lrun::launcher::kStoreMagic});
+    lrun::append_request(bytes, {lrun::StoreCommand::kValidate, {}, lrun::kStoreMagic});
   bytes.append(reinterpret_cast<const char*>(data) + 1 + cuts_size, size - 1 - cuts_size);
 
   const Decoded whole = decode(bytes, {});
@@ -79,7 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string written;
   std::size_t memory = 0;
   for (const StoreRequest& request : whole.requests) {
-    lrun::launcher::append_request(written, request);
+    lrun::append_request(written, request);
     memory += memory_of(request);
   }
   require(bytes.compare(0, written.size(), written) == 0, "written again, the requests are other bytes");

@@ -21,7 +21,7 @@
 #include <thread>
 #include <utility>
 
-#include "store/client.h"
+#include "support/store_client.h"
 #include "support/elastic_log.h"
 
 namespace lrun::test {

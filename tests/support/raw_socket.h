@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "store/connect.h"
-#include "store/protocol.h"
+#include "wire/connect.h"
+#include "wire/store_protocol.h"
 
 namespace lrun::launcher {
 

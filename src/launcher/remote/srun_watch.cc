@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/whole_number.h"
-#include "store/connect.h"
+#include "wire/connect.h"
 #include "store/listening_socket.h"
 
 namespace lrun::launcher {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "rendezvous/join_record.h"
-#include "store/connect.h"
+#include "wire/connect.h"
 
 namespace lrun::launcher {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "store/connect.h"
 #include "store/host_address.h"
+#include "wire/connect.h"
 
 namespace lrun::launcher {
 namespace {

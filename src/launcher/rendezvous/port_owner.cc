@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "rendezvous/handshake.h"
-#include "store/connect.h"
+#include "wire/connect.h"
 #include "store/send_buffer.h"
 
 namespace lrun::launcher {

@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "store/connect.h"
+#include "wire/connect.h"
 
 namespace lrun::launcher {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "rendezvous/handshake.h"
 #include "rendezvous/port_probe.h"
-#include "store/connect.h"
+#include "wire/connect.h"
 #include "store/send_buffer.h"
 
 namespace lrun::launcher {

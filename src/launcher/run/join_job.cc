@@ -24,7 +24,7 @@
 #include "rendezvous/admission.h"
 #include "rendezvous/handshake.h"
 #include "run/repeat_filter.h"
-#include "store/connect.h"
+#include "wire/connect.h"
 #include "store/host_address.h"
 #include "supervise/signal_source.h"
 

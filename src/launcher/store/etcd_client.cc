@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/shortened.h"
-#include "store/connect.h"
+#include "wire/connect.h"
 #include "store/host_address.h"
 
 namespace lrun::launcher {

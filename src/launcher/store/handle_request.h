@@ -5,7 +5,7 @@
 #include <string>
 
 #include "store/key_value_table.h"
-#include "store/protocol.h"
+#include "wire/store_protocol.h"
 
 namespace lrun::launcher {
 

@@ -15,7 +15,7 @@
 #include "store/horovod_server.h"
 #include "store/key_value_table.h"
 #include "store/listening_socket.h"
-#include "store/protocol.h"
+#include "wire/store_protocol.h"
 #include "store/refusal_log.h"
 #include "store/send_buffer.h"
 #include "store/socket_owners.h"

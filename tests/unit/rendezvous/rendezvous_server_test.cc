@@ -15,7 +15,7 @@
 #include "coordinator_harness.h"
 #include "rendezvous/handshake.h"
 #include "rendezvous/launcher_link.h"
-#include "store/connect.h"
+#include "wire/connect.h"
 #include "store/listening_socket.h"
 #include "support/patience.h"
 

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "store/connect.h"
+#include "wire/connect.h"
 #include "store/listening_socket.h"
 
 namespace lrun::launcher {

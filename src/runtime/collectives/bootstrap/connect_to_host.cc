@@ -2,14 +2,11 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <climits>
 #include <cstring>
 #include <future>
 #include <memory>
@@ -18,6 +15,7 @@
 #include <vector>
 
 #include "runtime/collectives/common/background_thread.h"
+#include "wire/connect.h"
 
 namespace lrun::detail {
 namespace {
@@ -80,54 +78,17 @@ std::vector<Address> resolve(const std::string& host, std::uint16_t port, Steady
   throw std::system_error(ETIMEDOUT, std::generic_category(), "look up '" + host + "'");
 }
 
-/// The kernel may choose for this end the very port where nobody listens.
-bool is_connected_to_itself(int socket) {
-  Address here;
-  Address there;
-  here.size = there.size = sizeof here.storage;
-  return ::getsockname(socket, reinterpret_cast<sockaddr*>(&here.storage), &here.size) == 0 &&
-         ::getpeername(socket, reinterpret_cast<sockaddr*>(&there.storage), &there.size) == 0 &&
-         here.size == there.size && std::memcmp(&here.storage, &there.storage, here.size) == 0;
-}
-
-Fd connect_to(const Address& address, SteadyTime deadline) {
-  Fd socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket) throw std::system_error(errno, std::generic_category(), "socket");
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) != 0) {
-    int error = errno;
-    if (error == EINPROGRESS || error == EINTR) {
-      socklen_t size = sizeof error;
-      error = ETIMEDOUT;
-      if (poll_until(socket.get(), POLLOUT, deadline)) {
-        ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-      }
-    }
-    if (error == 0 && is_connected_to_itself(socket.get())) error = ECONNREFUSED;
-    if (error != 0) throw std::system_error(error, std::generic_category(), "connect");
-  }
-  const int on = 1;
-  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return socket;
-}
-
 }  // namespace
-
-bool poll_until(int fd, short events, SteadyTime deadline) {
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    pollfd entry{fd, events, 0};
-    const int count = ::poll(&entry, 1, static_cast<int>(std::clamp<long long>(left.count(), 0, INT_MAX)));
-    if (count > 0) return true;
-    if (count < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "poll");
-    if (std::chrono::steady_clock::now() >= deadline) return false;
-  }
-}
 
 Fd connect_to_host(const std::string& host, std::uint16_t port, SteadyTime deadline) {
   const std::vector<Address> addresses = resolve(host, port, deadline);
   for (const Address& address : addresses) {
     try {
-      return connect_to(address, std::min<SteadyTime>(deadline, std::chrono::steady_clock::now() + kOneAttempt));
+      const auto& any = reinterpret_cast<const sockaddr&>(address.storage);
+      Fd socket = begin_to_connect(any, address.size, "connect");
+      const SteadyTime attempt_over = std::chrono::steady_clock::now() + kOneAttempt;
+      finish_connecting(socket.get(), std::min(deadline, attempt_over), "connect");
+      return socket;
     } catch (const std::system_error&) {
       if (&address == &addresses.back()) throw;
     }

@@ -15,8 +15,4 @@ namespace lrun::detail {
 /// \throws std::system_error  nobody listens there, the name is unknown, ETIMEDOUT at the deadline.
 Fd connect_to_host(const std::string& host, std::uint16_t port, SteadyTime deadline);
 
-/// Waits for `events` on a descriptor. \return  false when there were none until the deadline.
-/// \throws std::system_error  poll was refused.
-bool poll_until(int fd, short events, SteadyTime deadline);
-
 }  // namespace lrun::detail

@@ -1,3 +1,5 @@
+// In: keys and values of ranks that are about to meet. Out: requests to the workers' store, which rank 0 serves where no
+// launcher does. With gloo/link.cc the only file of liblrun that sees c10d.
 #include "runtime/collectives/bootstrap/store_client.h"
 
 #include <lrun/error.h>
@@ -10,8 +12,8 @@
 #include <utility>
 
 #include "runtime/collectives/bootstrap/backoff.h"
-
-// With gloo_link.cc the only file of liblrun that sees c10d.
+#include "runtime/collectives/bootstrap/connect_to_host.h"
+#include "runtime/collectives/bootstrap/local_address.h"
 
 namespace lrun::detail {
 namespace {
@@ -75,9 +77,23 @@ std::uint16_t serve_port(const StoreAddress& address, SteadyTime deadline) {
   }
 }
 
+/// TCPStore puts this in front of all keys, so that it sees ours under the names that they have here.
+std::string on_wire(const std::string& key) { return "/" + key; }
+
+/// Tries again while the name is unknown or nobody answers there. \throws std::system_error  EPROTO: no TCPStore.
+StoreConnection connect_until(const std::string& host, std::uint16_t port, SteadyTime deadline) {
+  for (Backoff backoff(deadline, std::chrono::milliseconds(50));; backoff.sleep()) {
+    try {
+      return {connect_to_host(host, port, deadline), deadline};
+    } catch (const std::system_error& error) {
+      if (backoff.is_over() || error.code() == std::errc::protocol_error) throw;
+    }
+  }
+}
+
 StoreConnection connect(const std::string& host, std::uint16_t port, SteadyTime deadline) {
   try {
-    return {host, port, deadline};
+    return connect_until(host, port, deadline);
   } catch (const std::system_error& error) {
     const std::string text = "cannot reach the store at " + host + ":" + std::to_string(port) + ": " + error.what();
     if (error.code() == std::errc::protocol_error) throw Error(text);
@@ -98,16 +114,18 @@ StoreClient::StoreClient(const StoreAddress& address, SteadyTime deadline)
       connection_(connect(address.host, port_, deadline)) {}
 
 void StoreClient::set(const std::string& key, const std::string& value, SteadyTime deadline) {
-  ask("cannot write to", name_, [&] { connection_.set(key, value, answer_by(deadline)); });
+  ask("cannot write to", name_, [&] { connection_.set(on_wire(key), value, answer_by(deadline)); });
 }
 
 std::optional<std::string> StoreClient::try_get(const std::string& key, SteadyTime deadline) {
   using Value = std::optional<std::string>;
   return ask("cannot read from", name_, [&]() -> Value {
-    if (!connection_.check(key, answer_by(deadline))) return std::nullopt;
-    return connection_.get(key, answer_by(deadline));
+    if (!connection_.check(on_wire(key), answer_by(deadline))) return std::nullopt;
+    return connection_.get(on_wire(key), answer_by(deadline));
   });
 }
+
+std::string StoreClient::local_address() const { return local_address_of(connection_.fd()); }
 
 // Asks again and again instead of using the store's own wait, which would have to be called off when a peer ends.
 // Groups are made rarely and their ranks come together.

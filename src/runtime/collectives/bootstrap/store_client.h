@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "runtime/collectives/bootstrap/store_connection.h"
+#include "wire/store_connection.h"
 
 namespace lrun::detail {
 
@@ -41,7 +41,7 @@ class StoreClient {
   std::optional<std::string> get(const std::string& key, SteadyTime deadline,
                                  const std::function<bool()>& give_up = {});
   /// The address of this machine on the way to the server, as a number.
-  [[nodiscard]] std::string local_address() const { return connection_.local_address(); }
+  [[nodiscard]] std::string local_address() const;
 
  private:
   std::uint16_t port_;

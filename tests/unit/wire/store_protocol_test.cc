@@ -1,4 +1,4 @@
-#include "store/protocol.h"
+#include "wire/store_protocol.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun::launcher {
+namespace lrun {
 namespace {
 
 std::string from_hex(std::string_view text) {
@@ -215,4 +215,4 @@ TEST(StoreProtocol, TakesManyKeysUpToTheLimitAndNotOneMore) {
 }
 
 }  // namespace
-}  // namespace lrun::launcher
+}  // namespace lrun

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lrun::launcher {
+namespace lrun::inline core {
 
 /// The wire protocol of PyTorch's TCPStore, as clients of torch 2.1 to 2.15 speak it. Pure: bytes in, requests out.
 ///
@@ -113,4 +113,4 @@ void append_request(std::string& out, const StoreRequest& request);
 void append_number(std::string& out, std::int64_t number);
 void append_string(std::string& out, std::string_view bytes);
 
-}  // namespace lrun::launcher
+}  // namespace lrun::inline core

@@ -1,4 +1,6 @@
-#include "store/connect.h"
+// In: addresses and deadlines. Out: connected sockets. Called by both products: the launcher connects from its loop and
+// never waits here, liblrun waits.
+#include "wire/connect.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -13,10 +15,10 @@
 #include <cstring>
 #include <system_error>
 
-namespace lrun::launcher {
+namespace lrun::inline core {
 namespace {
 
-/// Rounded up, so that nobody spins through the last millisecond.
+/// Rounded up, so that a caller does not spin through the last millisecond.
 int milliseconds_until(SteadyTime deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
   return static_cast<int>(std::clamp<long long>(left, 0, INT_MAX));
@@ -60,6 +62,17 @@ std::string numeric_text(const sockaddr_storage& bytes) {
   return ::inet_ntop(mapped ? AF_INET : AF_INET6, address, text, sizeof text) != nullptr ? text : "";
 }
 
+/// The kernel may choose for this end the very port where nobody listens, and both ends are then the same.
+bool is_connected_to_itself(int fd) {
+  sockaddr_storage own{};
+  sockaddr_storage peer{};
+  socklen_t own_size = sizeof own;
+  socklen_t peer_size = sizeof peer;
+  return ::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_size) == 0 &&
+         ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_size) == 0 && own_size == peer_size &&
+         std::memcmp(&own, &peer, own_size) == 0;
+}
+
 std::string connecting_to(const std::string& address, std::uint16_t port) {
   return "cannot connect to " + address + " port " + std::to_string(port);
 }
@@ -76,35 +89,41 @@ bool poll_until(int fd, short events, SteadyTime deadline) {
   }
 }
 
-Fd connect_to(const std::string& address, std::uint16_t port, SteadyTime deadline) {
-  Fd socket = begin_to_connect(address, port);
-  const auto fail = [&](int error) {
-    throw std::system_error(error, std::generic_category(), connecting_to(address, port));
-  };
-  if (!poll_until(socket.get(), POLLOUT, deadline)) fail(ETIMEDOUT);
-  if (const int error = connection_error(socket.get()); error != 0) fail(error);
+Fd begin_to_connect(const sockaddr& address, socklen_t size, const std::string& what) {
+  const auto fail = [&] { throw std::system_error(errno, std::generic_category(), what); };
+  Fd socket(::socket(address.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) fail();
+  const int on = 1;
+  if (::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) fail();
+  // A signal does not call a nonblocking connect off either.
+  if (::connect(socket.get(), &address, size) != 0 && errno != EINPROGRESS && errno != EINTR) fail();
   return socket;
 }
 
 Fd begin_to_connect(const std::string& address, std::uint16_t port) {
-  const auto fail = [&](int error) {
-    throw std::system_error(error, std::generic_category(), connecting_to(address, port));
-  };
+  const std::string what = connecting_to(address, port);
   AnyAddress parsed{};
   const socklen_t size = parse_address(address, port, parsed);
-  if (size == 0) fail(EINVAL);
-  Fd socket(::socket(parsed.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) fail(errno);
-  const int on = 1;
-  if (::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) fail(errno);
-  if (::connect(socket.get(), &parsed.any, size) != 0 && errno != EINPROGRESS) fail(errno);
+  if (size == 0) throw std::system_error(EINVAL, std::generic_category(), what);
+  return begin_to_connect(parsed.any, size, what);
+}
+
+void finish_connecting(int fd, SteadyTime deadline, const std::string& what) {
+  const int error = poll_until(fd, POLLOUT, deadline) ? connection_error(fd) : ETIMEDOUT;
+  if (error != 0) throw std::system_error(error, std::generic_category(), what);
+}
+
+Fd connect_to(const std::string& address, std::uint16_t port, SteadyTime deadline) {
+  Fd socket = begin_to_connect(address, port);
+  finish_connecting(socket.get(), deadline, connecting_to(address, port));
   return socket;
 }
 
 int connection_error(int fd) {
   int error = 0;
   socklen_t size = sizeof error;
-  return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
+  return error == 0 && is_connected_to_itself(fd) ? ECONNREFUSED : error;
 }
 
 ConnectionEnds ends_of_connection(int fd) {
@@ -117,4 +136,4 @@ ConnectionEnds ends_of_connection(int fd) {
   return ends;
 }
 
-}  // namespace lrun::launcher
+}  // namespace lrun::inline core

@@ -1,10 +1,10 @@
-#include "store/protocol.h"
+#include "wire/store_protocol.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-namespace lrun::launcher {
+namespace lrun::inline core {
 namespace {
 
 /// The arguments of a command: a counted or a fixed run of strings, then perhaps an integer.
@@ -221,4 +221,4 @@ void append_string(std::string& out, std::string_view bytes) {
   out.append(bytes);
 }
 
-}  // namespace lrun::launcher
+}  // namespace lrun::inline core
