@@ -19,7 +19,7 @@
 
 #include "runtime/collectives/ranks.h"
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 namespace {
 
 const std::vector<at::ScalarType> kReducible = {at::kHalf, at::kBFloat16, at::kFloat, at::kDouble,
@@ -316,4 +316,4 @@ INSTANTIATE_TEST_SUITE_P(ShmAndGloo, CollectivesContract,
                          ::testing::Combine(::testing::Values("shm+gloo"), ::testing::Range(1, 5)), name_of);
 
 }  // namespace
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing

@@ -11,7 +11,7 @@
 
 #include "runtime/collectives/ranks.h"
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -171,4 +171,4 @@ INSTANTIATE_TEST_SUITE_P(All, CollectivesFailure, ::testing::Values("threads", "
                          });
 
 }  // namespace
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing

@@ -13,7 +13,7 @@
 #include "runtime/collectives/ranks.h"
 #include "runtime/collectives/registry.h"
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -114,4 +114,4 @@ INSTANTIATE_TEST_SUITE_P(Of, ForkedChild, ::testing::Values("shm", "gloo", "shm+
                          });
 
 }  // namespace
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing

@@ -20,7 +20,7 @@
 #include "runtime/collectives/gloo/setup.h"
 #include "runtime/collectives/ranks.h"
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -157,4 +157,4 @@ TEST(Watchdog, LooksWhileArmedAndExpiresOnce) {
 }
 
 }  // namespace
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing

@@ -14,7 +14,7 @@
 #include "runtime/collectives/hierarchical/host_layout.h"
 #include "runtime/collectives/ranks.h"
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -118,4 +118,4 @@ TEST(Hierarchical, NamesARankThatIsKilledToAllHosts) {
 }
 
 }  // namespace
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing

@@ -15,7 +15,7 @@
 #include "runtime/collectives/registry.h"
 #include "runtime/collectives/shm/control_block.h"
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -189,4 +189,4 @@ TEST(ProcessIdentity, IsSeenOnlyFromItsOwnHostAndPidNamespace) {
 }
 
 }  // namespace
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing

@@ -17,7 +17,7 @@
 #include "runtime/collectives/registry.h"
 #include "runtime/collectives/shm/control_block.h"
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -124,4 +124,4 @@ TEST(Registry, SaysWhatIsInPlaceOfABackendThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing

@@ -20,7 +20,7 @@
 #include "runtime/collectives/registry.h"
 #include "runtime/collectives/single.h"
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 namespace {
 
 std::vector<std::string> run_threads(int world_size, const RankBody& body, std::chrono::milliseconds timeout) {
@@ -186,4 +186,4 @@ void SharedCounter::wait_until(const std::function<bool(std::uint32_t)>& holds) 
   }
 }
 
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing

@@ -13,7 +13,7 @@
 #include "runtime/collectives/bootstrap/group_options.h"
 #include "runtime/collectives/bootstrap/store_client.h"
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 
 /// The store of all tests of this program, served by a child of it at a port that the kernel chose. Call it before
 /// forking who uses it.
@@ -82,4 +82,4 @@ class SharedCounter {
   std::atomic<std::uint32_t>* value_;
 };
 
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 
 void refuse_call(long number, int error, std::optional<CallArgument> argument) {
   const auto load = [](std::size_t offset) {
@@ -32,4 +32,4 @@ void refuse_call(long number, int error, std::optional<CallArgument> argument) {
   }
 }
 
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing

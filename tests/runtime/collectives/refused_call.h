@@ -2,7 +2,7 @@
 
 #include <optional>
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 
 /// An argument of a system call, and the value of its lower half.
 struct CallArgument {
@@ -15,4 +15,4 @@ struct CallArgument {
 /// \throws std::runtime_error  "no seccomp" where this machine does not let us.
 void refuse_call(long number, int error, std::optional<CallArgument> argument = std::nullopt);
 
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing

@@ -13,7 +13,7 @@
 #include "runtime/collectives/ranks.h"
 #include "runtime/collectives/shm/barrier.h"
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -73,4 +73,4 @@ TEST(ShmBarrier, NamesARankThatEndedWhileItReported) {
 }
 
 }  // namespace
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing

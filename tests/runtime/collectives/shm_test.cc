@@ -26,7 +26,7 @@
 #include "runtime/collectives/registry.h"
 #include "runtime/collectives/shm/region.h"
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -315,4 +315,4 @@ TEST(Shm, UnlinksTheNamedFileWhenARankEndsBeforeAllHaveOpenedIt) {
 }
 
 }  // namespace
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing

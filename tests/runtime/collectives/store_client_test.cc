@@ -17,7 +17,7 @@
 
 #include "runtime/collectives/ranks.h"
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -143,4 +143,4 @@ TEST(StoreClient, FindsTheServerByItsName) {
 }
 
 }  // namespace
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing

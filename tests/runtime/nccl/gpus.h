@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 
 /// Counted without CUDA, which does not survive a fork.
 inline int gpus() {
@@ -12,4 +12,4 @@ inline int gpus() {
   return count;
 }
 
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing

@@ -18,7 +18,7 @@
 #include "runtime/collectives/registry.h"
 #include "runtime/nccl/gpus.h"
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -133,4 +133,4 @@ TEST(NcclOnTwoGpus, NamesARankThatEnds) {
 }
 
 }  // namespace
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing

@@ -28,7 +28,7 @@
 #include "runtime/nccl/gpus.h"
 #include "runtime/training/equality.h"
 
-namespace lrun::testing {
+namespace lrun::detail::testing {
 namespace {
 
 namespace equality = test::equality;
@@ -236,4 +236,4 @@ TEST(DpOnOneGpu, HasTheGradientsOfTorchsDataParallel) {
 }
 
 }  // namespace
-}  // namespace lrun::testing
+}  // namespace lrun::detail::testing
