@@ -1,3 +1,5 @@
+// In: what to start, signals, ends of ranks. Out: what came of the launch. Called by supervised_launch in the process that
+// is forked for it; the stopping procedure itself is stop/policy.
 #include "runtime/launch/rank_supervisor.h"
 
 #include <signal.h>
@@ -24,13 +26,16 @@ constexpr Duration kSettleForVictims(250);  // the rank whose death they tell of
 
 RankSupervisor::RankSupervisor(RankOrder order, const LaunchBoard& board, pid_t parent)
     : order_(std::move(order)), board_(board), parent_(parent) {
+  state_.running = static_cast<int>(order_.ranks.size());
+  state_.grace = order_.grace;
+  state_.settle_for_victims = kSettleForVictims;
   for (WorkerCommand& rank : order_.ranks) {
     errors_.push_back(std::make_unique<RankErrors>(relay_));
     rank.standard_error = errors_.back()->rank_end();
   }
   relay_.on_room([this] {
     for (const auto& errors : errors_) errors->resume();
-    if (group_.running() == 0) all_ended();
+    finish_when_nothing_is_left();
   });
   watch_signals();
 }
@@ -41,6 +46,8 @@ LaunchEnd RankSupervisor::run() {
   if (group_.running() > 0) loop_.run();
   end_descendants();
   for (const auto& errors : errors_) errors->drain();
+  // A rank that left too early is the reason, whatever the others did when they were stopped for it.
+  if (!result_.unfinished && state_.end.kind != RunEnd::Kind::kSucceeded) result_.end = state_.end;
   return std::move(result_);
 }
 
@@ -61,8 +68,9 @@ void RankSupervisor::start() {
   }
   for (const auto& errors : errors_) errors->begin(loop_);
   if (order_.timeout == Duration::zero()) return;
-  deadline_.arm(order_.timeout,
-                [this] { stop({.kind = RunEnd::Kind::kTimedOut, .limit_ms = order_.timeout.count()}, SIGTERM); });
+  deadline_.arm(order_.timeout, [this] {
+    handle(TimeIsOver{{.kind = RunEnd::Kind::kTimedOut, .limit_ms = order_.timeout.count()}});
+  });
 }
 
 void RankSupervisor::watch_signals() {
@@ -84,60 +92,41 @@ void RankSupervisor::read_signals() {
 }
 
 void RankSupervisor::on_signal(int signal_number) {
-  if (signal_number == SIGCHLD) {
-    group_.child_signalled();
-    reap_adopted([this](pid_t pid) {
-      return std::any_of(group_.workers().begin(), group_.workers().end(), [pid](const Worker& worker) {
-        return worker.process.pid() == pid && !worker.process.status();
-      });
+  if (signal_number == SIGCHLD) return reap_children();
+  if (signal_number != forwarded_signal()) {
+    handle(SignalArrived{signal_number});
+  } else if (::getppid() != parent_) {  // anybody can send this signal: only with the parent's death it means something
+    handle(GuardDied{});
+  }
+  // No rank is left and only a reader of stderr is waited for: any signal that is not about a pause ends that.
+  const bool is_pause = signal_number == SIGTSTP || signal_number == SIGCONT;
+  if (!is_pause && state_.phase == SupervisionState::Phase::kOver) loop_.stop();
+}
+
+void RankSupervisor::reap_children() {
+  group_.child_signalled();
+  reap_adopted([this](pid_t pid) {
+    return std::any_of(group_.workers().begin(), group_.workers().end(), [pid](const Worker& worker) {
+      return worker.process.pid() == pid && !worker.process.status();
     });
-    return;
-  }
-  if (signal_number == forwarded_signal()) {
-    if (::getppid() == parent_) return;  // anybody can send it
-    result_.end.kind = RunEnd::Kind::kGuardDied;
-    stopping_ = true;
-    return group_.running() == 0 ? loop_.stop() : kill();
-  }
-  if (signal_number == SIGTSTP) return suspend();
-  if (signal_number == SIGCONT) return resume();
-  if (group_.running() == 0) return loop_.stop();  // only their last words are waited for
-  if (result_.end.kind == RunEnd::Kind::kInterrupted) return kill();
-  if (stopping_) return;
-  stop({.kind = RunEnd::Kind::kInterrupted, .signal_number = signal_number}, signal_number);
+  });
+  finish_when_nothing_is_left();  // what a rank left behind may have ended
 }
 
-/// The program is about to stop. What the ranks moved into sessions of their own goes on, as below the launcher.
-void RankSupervisor::suspend() {
-  if (suspended_ || signal_sent_ == SIGKILL) return;
-  suspended_ = true;
-  deadline_.pause();
-  patience_.pause();
-  group_.signal_groups(SIGSTOP);
-}
-
-void RankSupervisor::resume() {
-  if (!suspended_) return;
-  suspended_ = false;
-  group_.signal_groups(SIGCONT);
-  deadline_.resume();
-  patience_.resume();
-}
-
+/// A rank that leaves with 0 before its function has returned ends the launch, as a failure does.
 void RankSupervisor::on_ended(const Worker& worker, const ExitStatus& status) {
+  using Phase = SupervisionState::Phase;
   errors_[static_cast<std::size_t>(worker.local_rank)]->drain();
   const FailureRecord record = record_of(worker, status);
   result_.records.push_back(record);
-  if (!stopping_) react_to(record);
-  if (group_.running() == 0) all_ended();
-}
-
-/// What they said last may have to wait for a reader of stderr: as long as a rank that is told to end may take.
-void RankSupervisor::all_ended() {
-  deadline_.cancel();
-  patience_.cancel();
-  if (!relay_.blocked() || signal_sent_ == SIGKILL) return loop_.stop();
-  patience_.arm(order_.grace, [this] { loop_.stop(); });
+  const LaunchBoard::Stage stage = board_.stage(record.local_rank);
+  const bool works = state_.phase == Phase::kRunning || state_.phase == Phase::kSettling;
+  const bool left_early = works && record.success() && stage != LaunchBoard::Stage::kDone;
+  if (left_early && !result_.unfinished) {
+    result_.unfinished = LaunchEnd::Unfinished{record.rank, stage == LaunchBoard::Stage::kReached};
+  }
+  handle(WorkerEnded{.success = record.success(), .victim = is_victim(record.cause)});
+  if (left_early) handle(StopRequested{});
 }
 
 FailureRecord RankSupervisor::record_of(const Worker& worker, const ExitStatus& status) {
@@ -172,42 +161,45 @@ EndFacts RankSupervisor::facts_of(const FailureRecord& record) {
   return facts;
 }
 
-/// One that failed, or left too early, ends all. A victim is given a moment to be no longer the first.
-void RankSupervisor::react_to(const FailureRecord& record) {
-  const LaunchBoard::Stage stage = board_.stage(record.local_rank);
-  if (record.success()) {
-    if (stage == LaunchBoard::Stage::kDone) return;
-    result_.unfinished = LaunchEnd::Unfinished{record.rank, stage == LaunchBoard::Stage::kReached};
-    return stop({}, SIGTERM);
+void RankSupervisor::handle(const Event& event) {
+  pending_.push_back(event);
+  if (std::exchange(deciding_, true)) return;
+  while (!pending_.empty()) {
+    const Event next = std::move(pending_.front());
+    pending_.pop_front();
+    Decision decision = decide(state_, next);
+    state_ = std::move(decision.state);
+    for (const Action& action : decision.actions) std::visit([this](const auto& one) { apply(one); }, action);
   }
-  const auto end_all = [this] { stop({.kind = RunEnd::Kind::kWorkerFailed}, SIGTERM); };
-  result_.end.kind = RunEnd::Kind::kWorkerFailed;
-  if (!is_victim(record.cause)) return end_all();
-  if (!patience_.armed()) patience_.arm(kSettleForVictims, end_all);
+  deciding_ = false;
 }
 
-void RankSupervisor::stop(const RunEnd& end, int signal_number) {
-  if (stopping_) return;
-  stopping_ = true;
-  result_.end = end;
-  deadline_.cancel();
-  resume();                // a stopped process cannot obey
-  group_.collect_ended();  // those that ended by themselves are not stopped by us
-  signal_sent_ = signal_number;
-  group_.stop_leaders(signal_number);
-  patience_.arm(order_.grace, [this] { kill(); });
+/// Ranks that ended in the same wake-up are heard before any is stopped: one of them may be the one to blame.
+void RankSupervisor::apply(const Announce&) { group_.collect_ended(); }
+
+void RankSupervisor::apply(const ArmSettle& action) {
+  settle_.arm(action.settle, [this] { handle(SettleExpired{}); });
 }
 
-void RankSupervisor::kill() {
-  if (signal_sent_ == SIGKILL) return;
+void RankSupervisor::apply(const StopWorkers& action) {
+  group_.collect_ended();
+  signal_sent_ = action.signal_number;
+  action.whole_groups ? group_.stop_groups(action.signal_number) : group_.stop_leaders(action.signal_number);
+}
+
+void RankSupervisor::apply(const ArmGrace& action) {
+  grace_.arm(action.grace, [this] { handle(GraceExpired{}); });
+}
+
+void RankSupervisor::apply(const KillGroups&) {
   group_.collect_ended();
   signal_sent_ = SIGKILL;
-  group_.stop_groups(SIGKILL);
-  patience_.arm(kKillLimit, [this] { give_up(); });
+  group_.signal_groups(SIGKILL);
+  kill_limit_ = loop_.after(kKillLimit, [this] { handle(KillExpired{}); });
 }
 
-/// The kernel holds them: nobody can end them, and they are told of as such.
-void RankSupervisor::give_up() {
+/// The kernel holds these ranks, and nobody can end them.
+void RankSupervisor::apply(const GiveUp&) {
   for (const Worker& worker : group_.workers()) {
     if (worker.process.status()) continue;
     FailureRecord record = record_of(worker, {});
@@ -216,7 +208,33 @@ void RankSupervisor::give_up() {
     result_.records.push_back(std::move(record));
   }
   group_.give_up();
-  loop_.stop();
+}
+
+/// The program is about to stop. What the ranks moved into sessions of their own goes on, as below the launcher.
+void RankSupervisor::apply(const Suspend&) {
+  for (PausableTimer* clock : {&deadline_, &settle_, &grace_, &last_words_}) clock->pause();
+  group_.signal_groups(SIGSTOP);
+}
+
+void RankSupervisor::apply(const Resume&) {
+  group_.signal_groups(SIGCONT);
+  for (PausableTimer* clock : {&deadline_, &settle_, &grace_, &last_words_}) clock->resume();
+}
+
+void RankSupervisor::apply(const Finish&) {
+  kill_limit_.cancel();
+  finish_when_nothing_is_left();
+}
+
+/// What the ranks left in their process groups has the rest of the grace. Their last words may have to wait for a reader
+/// of stderr: as long as a rank that is told to end may take.
+void RankSupervisor::finish_when_nothing_is_left() {
+  using Phase = SupervisionState::Phase;
+  const bool lingers = state_.phase == Phase::kLingering;
+  if (!lingers && state_.phase != Phase::kOver) return;
+  if (lingers && group_.remains_linger()) return;
+  if (!relay_.blocked() || signal_sent_ == SIGKILL) return loop_.stop();
+  if (!last_words_.armed()) last_words_.arm(order_.grace, [this] { loop_.stop(); });
 }
 
 /// What the ranks left behind, with sessions of their own or not.

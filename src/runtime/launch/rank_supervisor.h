@@ -1,6 +1,6 @@
 #pragma once
 
-#include <functional>
+#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +14,7 @@
 #include "runtime/launch/error_relay.h"
 #include "runtime/launch/launch_end.h"
 #include "runtime/launch/rank_errors.h"
+#include "stop/policy.h"
 #include "verdict/explain.h"
 
 namespace lrun::detail {
@@ -29,9 +30,10 @@ struct RankOrder {
 };
 
 /// Starts the ranks of a launch and stays until all have ended: alone, in a process of its own whose signals are
-/// blocked and whose children they are. What comes from outside is a signal: INT, TERM, HUP or QUIT to stop the ranks
-/// with it (a second one kills them), TSTP to stand still with all clocks until CONT, and the parent's death, after
-/// which they are killed at once.
+/// blocked and whose children they are. Ranks are stopped as lrun stops its workers: every decision is decide()'s.
+///
+/// What comes from outside is a signal: INT, TERM, HUP or QUIT to stop the ranks by it, TSTP to stand still with all
+/// clocks until CONT, and the parent's death, after which the ranks are killed at once.
 class RankSupervisor {
  public:
   /// \param parent  the process that launches. \param board  must outlive this object.
@@ -46,16 +48,23 @@ class RankSupervisor {
   void watch_signals();
   void read_signals();
   void on_signal(int signal_number);
+  void reap_children();
   void on_ended(const Worker& worker, const ExitStatus& status);
   [[nodiscard]] FailureRecord record_of(const Worker& worker, const ExitStatus& status);
   [[nodiscard]] EndFacts facts_of(const FailureRecord& record);
-  void react_to(const FailureRecord& record);
-  void suspend();
-  void resume();
-  void all_ended();
-  void stop(const RunEnd& end, int signal_number);
-  void kill();
-  void give_up();
+
+  void handle(const Event& event);
+  void apply(const Announce& action);
+  void apply(const ArmSettle& action);
+  void apply(const StopWorkers& action);
+  void apply(const ArmGrace& action);
+  void apply(const KillGroups& action);
+  void apply(const GiveUp& action);
+  void apply(const Suspend& action);
+  void apply(const Resume& action);
+  void apply(const Finish& action);
+  void apply(const auto& /*action*/) {}  // nobody looks at ranks, and none are started again
+  void finish_when_nothing_is_left();
   void end_descendants();
 
   RankOrder order_;
@@ -65,14 +74,18 @@ class RankSupervisor {
   Fd signals_;
   EventLoop::Watch signal_watch_;
   PausableTimer deadline_{loop_};
-  PausableTimer patience_{loop_};  ///< of the step that the stopping has reached
+  PausableTimer settle_{loop_};
+  PausableTimer grace_{loop_};
+  PausableTimer last_words_{loop_};  ///< for a reader of stderr, once no rank is left
+  EventLoop::Timer kill_limit_;
   MemoryWatch memory_;
   ErrorRelay relay_{loop_};
   std::vector<std::unique_ptr<RankErrors>> errors_;  // by local rank; watched by address
   WorkerGroup group_;
+  SupervisionState state_;
+  std::deque<Event> pending_;  ///< an action may cause events: they wait until its decision is carried out
+  bool deciding_ = false;
   LaunchEnd result_;
-  bool stopping_ = false;
-  bool suspended_ = false;
   int signal_sent_ = 0;  ///< the last one to the ranks; 0: none
 };
 

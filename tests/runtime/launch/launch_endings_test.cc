@@ -180,12 +180,32 @@ TEST_P(LaunchEnding, LeavesNothingWhenAStoppedProgramIsKilled) {
 }
 
 TEST_P(LaunchEnding, ComesAtOnceWithASecondSignal) {
-  LrunProcess program({"deaf", GetParam(), "2"});
+  LrunProcess program({"stay", GetParam(), "2"});
   ASSERT_TRUE(program.wait_for("waiting")) << program.err();
   program.signal(SIGTERM);
   ASSERT_TRUE(program.wait_for("asked\nasked\n")) << program.out();
   program.signal(SIGTERM);
   EXPECT_EQ(program.wait().signal_number, SIGTERM);
+}
+
+TEST_P(LaunchEnding, IsNotHurriedByASecondHangUp) {
+  LrunProcess program({"stay", GetParam(), "2"}, {.environment = {{"TEST_GRACE_MS", "1500"}}});
+  ASSERT_TRUE(program.wait_for("waiting")) << program.err();
+  const auto begun = std::chrono::steady_clock::now();
+  program.signal(SIGHUP);
+  ASSERT_TRUE(program.wait_for("asked\nasked\n")) << program.out();
+  program.signal(SIGHUP);
+  EXPECT_EQ(program.wait().signal_number, SIGHUP);
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, 1500ms) << "the grace holds";
+}
+
+TEST_P(LaunchEnding, IsHurriedByTheFirstInterruptAfterAFailure) {
+  LrunProcess program({"linger", GetParam(), "3"});
+  ASSERT_TRUE(program.wait_for("asked\nasked\n")) << program.out() << program.err();
+  const auto begun = std::chrono::steady_clock::now();
+  program.signal(SIGINT);
+  EXPECT_EQ(program.wait().signal_number, SIGINT);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 20s) << "the grace is 30 s";
 }
 
 TEST(Fork, IsRefusedBesideOtherThreads) {

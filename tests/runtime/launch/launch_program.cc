@@ -9,6 +9,8 @@
 //   throw, crash, complain, leave   rank 1 throws, dies of SIGSEGV, aborts with words on stderr, calls exit(0)
 //   wait      prints 'waiting' once all ranks are there, each with a process of its own in another session
 //   refuse    all ranks ignore SIGTERM
+//   stay      as wait; told to end by SIGTERM or SIGHUP, ranks print 'asked' and go on
+//   linger    the same, but rank 1 throws
 //   shout     all ranks write to stderr without end
 //   refused   a launch that is refused before it starts, and one whose ranks tell what the first threw there
 //   exit      a static object and a handler of atexit() tell of the end of each process
@@ -256,15 +258,17 @@ class Program {
   /// What the function of the other modes does.
   void misbehave() const {
     if (mode_ == "refuse") ::signal(SIGTERM, SIG_IGN);
-    if (mode_ == "deaf") ::signal(SIGTERM, [](int) { write_to_stdout("asked\n"); });
+    if (mode_ == "stay" || mode_ == "linger") {
+      for (const int number : {SIGTERM, SIGHUP}) ::signal(number, [](int) { write_to_stdout("asked\n"); });
+    }
     barrier();
     if (mode_ == "nested") lrun::launch([] {}, options_);
-    if (mode_ == "wait" || mode_ == "deaf") wait_with_orphan();
+    if (mode_ == "wait" || mode_ == "stay") wait_with_orphan();
     if (mode_ == "shout") shout();
     if (mode_ == "backward") return backward();
     if (mode_ == "thread" || mode_ == "pool") return;
     if (!is_rank_one()) wait_for_ever();
-    if (mode_ == "throw" || mode_ == "refuse") throw std::runtime_error("no data on this rank");
+    if (mode_ == "throw" || mode_ == "refuse" || mode_ == "linger") throw std::runtime_error("no data on this rank");
     if (mode_ == "crash") {
       ::signal(SIGSEGV, SIG_DFL);  // a sanitizer would end the process with a code of its own
       ::raise(SIGSEGV);
