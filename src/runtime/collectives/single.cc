@@ -1,11 +1,8 @@
 #include "runtime/collectives/single.h"
 
-#include <ATen/ops/zeros.h>
-
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "runtime/collectives/common/call.h"
@@ -23,17 +20,7 @@ class DoneWork final : public CollectiveWork {
 
 class SingleCollectives final : public PostedCollectives {
  public:
-  explicit SingleCollectives(std::chrono::milliseconds timeout) : timeout_(timeout) {}
-
-  [[nodiscard]] int rank() const override { return 0; }
-  [[nodiscard]] int world_size() const override { return 1; }
-  [[nodiscard]] std::string name() const override { return "single"; }
-  [[nodiscard]] std::chrono::milliseconds timeout() const override { return timeout_; }
-
-  at::Tensor allocate_bucket(std::int64_t count, at::ScalarType dtype) override {
-    finish({allocate_bucket_call(count, dtype), {}, {}});
-    return at::zeros({count}, at::TensorOptions().dtype(dtype));
-  }
+  explicit SingleCollectives(std::chrono::milliseconds timeout) : PostedCollectives("single", 0, 1, timeout) {}
 
   Failure fail(const Failure& failure) override {
     const std::lock_guard lock(mutex_);
@@ -48,6 +35,7 @@ class SingleCollectives final : public PostedCollectives {
 
   at::Tensor finish(Post post) override {
     require_usable();
+    if (post.call.operation == Call::Operation::kAllocateBucket) return ordinary_bucket(post.call);
     if (post.input.defined()) copy(post.output, post.input);
     return post.output;
   }
@@ -64,7 +52,6 @@ class SingleCollectives final : public PostedCollectives {
     std::memmove(output.mutable_data_ptr(), input.const_data_ptr(), input.nbytes());
   }
 
-  const std::chrono::milliseconds timeout_;
   std::mutex mutex_;
   std::optional<Failure> failure_;
 };

@@ -1,4 +1,3 @@
-#include <ATen/ops/zeros.h>
 #include <lrun/thread_group.h>
 
 #include <algorithm>
@@ -177,36 +176,27 @@ class ThreadWork final : public CollectiveWork {
 
 class ThreadCollectives final : public PostedCollectives {
  public:
-  ThreadCollectives(std::shared_ptr<ThreadGroup> group, int rank) : group_(std::move(group)), rank_(rank) {}
+  ThreadCollectives(std::shared_ptr<ThreadGroup> group, int rank)
+      : PostedCollectives("threads", rank, group->world_size(), group->timeout()), group_(std::move(group)) {}
   ThreadCollectives(const ThreadCollectives&) = delete;
   ThreadCollectives& operator=(const ThreadCollectives&) = delete;
-  ~ThreadCollectives() override { group_->leave(rank_); }
-
-  [[nodiscard]] int rank() const override { return rank_; }
-  [[nodiscard]] int world_size() const override { return group_->world_size(); }
-  [[nodiscard]] std::string name() const override { return "threads"; }
-  [[nodiscard]] std::chrono::milliseconds timeout() const override { return group_->timeout(); }
-
-  at::Tensor allocate_bucket(std::int64_t count, at::ScalarType dtype) override {
-    finish({allocate_bucket_call(count, dtype), {}, {}});
-    return at::zeros({count}, at::TensorOptions().dtype(dtype));
-  }
+  ~ThreadCollectives() override { group_->leave(rank()); }
 
   Failure fail(const Failure& failure) override { return group_->abort(failure); }
 
   std::unique_ptr<CollectiveWork> start(Post post) override {
-    return std::make_unique<ThreadWork>(group_, rank_, group_->post(rank_, std::move(post)));
+    return std::make_unique<ThreadWork>(group_, rank(), group_->post(rank(), std::move(post)));
   }
 
   at::Tensor finish(Post post) override {
-    at::Tensor output = post.output;
-    group_->wait(rank_, *group_->post(rank_, std::move(post)));
+    const bool allocates = post.call.operation == Call::Operation::kAllocateBucket;
+    at::Tensor output = allocates ? ordinary_bucket(post.call) : post.output;
+    group_->wait(rank(), *group_->post(rank(), std::move(post)));
     return output;
   }
 
  private:
   std::shared_ptr<ThreadGroup> group_;  // shared: the ranks end in any order, each on its own thread
-  const int rank_;
 };
 
 }  // namespace

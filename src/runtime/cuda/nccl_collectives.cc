@@ -22,6 +22,7 @@
 #include "runtime/collectives/common/call.h"
 #include "runtime/collectives/common/call_log.h"
 #include "runtime/collectives/common/failure.h"
+#include "runtime/collectives/common/group_member.h"
 #include "runtime/cuda/cuda_calls.h"
 #include "runtime/cuda/nccl_communicator.h"
 #include "runtime/cuda/nccl_types.h"
@@ -42,10 +43,11 @@ struct InFlight {
   std::shared_ptr<Mark> end;
 };
 
-class NcclCollectives final : public Collectives {
+class NcclCollectives final : public GroupMember {
  public:
   explicit NcclCollectives(const CudaGroup& group)
-      : group_(group),
+      : GroupMember("nccl", group.options.rank, group.options.world_size, group.options.timeout),
+        group_(group),
         device_(c10::cuda::current_device()),
         stream_(c10::cuda::getStreamFromPool(true, device_)),
         communicator_(group),
@@ -63,11 +65,6 @@ class NcclCollectives final : public Collectives {
     changed_.notify_all();
     watchdog_.join();
   }
-
-  [[nodiscard]] int rank() const override { return group_.options.rank; }
-  [[nodiscard]] int world_size() const override { return group_.options.world_size; }
-  [[nodiscard]] std::string name() const override { return "nccl"; }
-  [[nodiscard]] std::chrono::milliseconds timeout() const override { return group_.options.timeout; }
 
   at::Tensor allocate_bucket(std::int64_t count, at::ScalarType dtype) override {
     if (count < 0) throw std::invalid_argument("allocate_bucket: a bucket of " + std::to_string(count) + " elements");

@@ -3,6 +3,7 @@
 #include <lrun/error.h>
 
 #include <cstddef>
+#include <exception>
 
 #include "base/nearest.h"
 
@@ -25,6 +26,16 @@ void Failure::raise() const {
       break;
   }
   throw Error(text);
+}
+
+std::optional<Failure> failure_of(const std::exception& error) {
+  if (dynamic_cast<const CollectiveTimeout*>(&error) != nullptr) return Failure{Failure::Kind::kTimeout, error.what()};
+  if (dynamic_cast<const PeerLost*>(&error) != nullptr) return Failure{Failure::Kind::kPeerLost, error.what()};
+  if (dynamic_cast<const CollectiveMismatch*>(&error) != nullptr) {
+    return Failure{Failure::Kind::kMismatch, error.what()};
+  }
+  if (dynamic_cast<const Error*>(&error) != nullptr) return Failure{Failure::Kind::kOther, error.what()};
+  return std::nullopt;
 }
 
 std::string name_ranks(const std::vector<int>& ranks) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,9 @@ struct Failure {
   /// \throws CollectiveTimeout, PeerLost, CollectiveMismatch or Error, always.
   [[noreturn]] void raise() const;
 };
+
+/// The failure that a group threw; empty for any other exception.
+std::optional<Failure> failure_of(const std::exception& error);
 
 /// 'rank 3', or 'ranks 1, 2 and 5'; of more than 8 ranks the first 8 and how many more.
 std::string name_ranks(const std::vector<int>& ranks);

@@ -1,10 +1,16 @@
 #include "runtime/collectives/common/posted_collectives.h"
 
+#include <ATen/ops/zeros.h>
+
 #include <utility>
 
 #include "runtime/collectives/common/call.h"
 
 namespace lrun::detail {
+
+at::Tensor PostedCollectives::allocate_bucket(std::int64_t count, at::ScalarType dtype) {
+  return finish({allocate_bucket_call(count, dtype), {}, {}});
+}
 
 std::unique_ptr<CollectiveWork> PostedCollectives::all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) {
   const Call call = all_reduce_call(tensor, op, tag);
@@ -29,5 +35,9 @@ void PostedCollectives::reduce_scatter(at::Tensor output, const at::Tensor& inpu
 void PostedCollectives::barrier() { finish({barrier_call(), {}, {}}); }
 
 void PostedCollectives::abort(const std::string& reason) { fail({Failure::Kind::kPeerLost, reason}); }
+
+at::Tensor ordinary_bucket(const Call& call) {
+  return at::zeros({call.count}, at::TensorOptions().dtype(static_cast<at::ScalarType>(call.dtype)));
+}
 
 }  // namespace lrun::detail

@@ -7,13 +7,15 @@
 #include <string>
 
 #include "runtime/collectives/common/failure.h"
+#include "runtime/collectives/common/group_member.h"
 #include "runtime/collectives/common/perform.h"
 
 namespace lrun::detail {
 
-/// Collectives that check the arguments of each call and hand it on as a Post, whoever performs it then.
-class PostedCollectives : public Collectives {
+/// Collectives that check the arguments of each call and pass it on as a Post, whichever backend performs it.
+class PostedCollectives : public GroupMember {
  public:
+  at::Tensor allocate_bucket(std::int64_t count, at::ScalarType dtype) final;
   using Collectives::all_reduce;
   std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) final;
   void broadcast(at::Tensor tensor, int root) final;
@@ -24,10 +26,17 @@ class PostedCollectives : public Collectives {
 
   /// Begins an operation. \throws the failure of the group.
   virtual std::unique_ptr<CollectiveWork> start(Post post) = 0;
-  /// Performs an operation and waits for its end. \return  the post's output. \throws as CollectiveWork::wait().
+  /// Performs an operation and waits for its end. \return  the post's output; for kAllocateBucket the bucket, zeroed.
+  /// \throws as CollectiveWork::wait().
   virtual at::Tensor finish(Post post) = 0;
   /// As abort(), with any failure. \return  the group's first one. Threads  any.
   virtual Failure fail(const Failure& failure) = 0;
+
+ protected:
+  using GroupMember::GroupMember;
 };
+
+/// A bucket of memory that is this rank's alone.
+at::Tensor ordinary_bucket(const Call& call);
 
 }  // namespace lrun::detail

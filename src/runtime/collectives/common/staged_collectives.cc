@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/collectives/common/group_member.h"
+
 namespace lrun::detail {
 namespace {
 
@@ -56,15 +58,12 @@ class StagedWork final : public CollectiveWork {
   bool copied_ = false;
 };
 
-class StagedCollectives final : public Collectives {
+class StagedCollectives final : public GroupMember {
  public:
   StagedCollectives(std::unique_ptr<Collectives> group, at::Device device)
-      : group_(std::move(group)), device_(device) {}
-
-  [[nodiscard]] int rank() const override { return group_->rank(); }
-  [[nodiscard]] int world_size() const override { return group_->world_size(); }
-  [[nodiscard]] std::string name() const override { return group_->name(); }
-  [[nodiscard]] std::chrono::milliseconds timeout() const override { return group_->timeout(); }
+      : GroupMember(group->name(), group->rank(), group->world_size(), group->timeout()),
+        group_(std::move(group)),
+        device_(device) {}
 
   at::Tensor allocate_bucket(std::int64_t count, at::ScalarType dtype) override {
     group_->allocate_bucket(std::min<std::int64_t>(count, 0), dtype);  // refuses what it refuses elsewhere

@@ -1,11 +1,10 @@
 #include "runtime/collectives/gloo/operations.h"
 
-#include <ATen/ops/zeros.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "runtime/collectives/common/posted_collectives.h"
 #include "runtime/collectives/common/reduce.h"
 
 namespace lrun::detail {
@@ -46,7 +45,7 @@ void GlooOperations::perform(Post& post, std::uint64_t sequence) {
   channel_.begin(sequence, post.shown(sequence));
   channel_.agree(post.call);
   if (post.call.operation == Call::Operation::kAllocateBucket) {
-    post.output = at::zeros({post.call.count}, at::TensorOptions().dtype(static_cast<at::ScalarType>(post.call.dtype)));
+    post.output = ordinary_bucket(post.call);
   } else {
     run(post);
   }

@@ -55,11 +55,7 @@ void HierarchicalOperations::perform(Post& post, std::uint64_t sequence) {
       return reduce_scatter(post);
     case Call::Operation::kAllocateBucket:
       post.output = inside(post.call, {}, {});
-      if (!post.output.defined()) {
-        post.output =
-            at::empty({post.call.count}, at::TensorOptions().dtype(static_cast<at::ScalarType>(post.call.dtype)));
-        post.output.zero_();
-      }
+      if (!post.output.defined()) post.output = ordinary_bucket(post.call);
       return;
     case Call::Operation::kBarrier:
       return;
