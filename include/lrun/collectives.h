@@ -13,6 +13,8 @@
 
 namespace lrun {
 
+class Session;
+
 enum class ReduceOp { kSum, kAverage, kMax, kMin };
 
 /// An operation in flight.
@@ -32,14 +34,14 @@ class LRUN_EXPORT CollectiveWork {
 
 /// Communication among the ranks of a group.
 ///
-/// Order    every rank calls the same operations with the same shapes and dtypes in the same order; a difference is
-///          detected by sequence number and reported on all ranks.
-/// Deadline every operation ends within timeout(); silence of a peer is CollectiveTimeout, its death PeerLost.
-/// Failure  the first error poisons the group: every later call throws the same error at once. Arguments that one rank
-///          can see to be wrong are std::invalid_argument on that rank alone: nothing is posted, and the group stays
-///          usable. Others that called wait for this rank to call too, to end, or to abort().
-/// Result   bitwise identical on all ranks: sums are taken in rank order, with the same arithmetic by every backend of
-///          the CPU but 'shm+gloo', which adds up the hosts' sums.
+/// Order    every rank calls the same operations with the same shapes and dtypes in the same order. A difference is
+///          found by sequence number and reported on all ranks.
+/// Deadline every operation ends within timeout(): a silent peer is CollectiveTimeout, a dead one PeerLost.
+/// Failure  the first error fails the group: every later call throws the same error at once. Arguments that one rank
+///          can see to be wrong are std::invalid_argument on that rank alone. Nothing is posted then, and the group
+///          stays usable; ranks that made the call wait until this rank calls too, ends, or calls abort().
+/// Result   bitwise identical on all ranks. Sums are taken in rank order with the same arithmetic by every CPU backend
+///          but 'shm+gloo', which adds up the hosts' sums.
 /// Threads  one operation is posted at a time per rank; destroy after the last wait().
 class LRUN_EXPORT Collectives {
  public:
@@ -50,18 +52,18 @@ class LRUN_EXPORT Collectives {
   [[nodiscard]] virtual std::string name() const = 0;  ///< 'shm', 'threads', 'nccl', 'gloo', 'single'
   [[nodiscard]] virtual std::chrono::milliseconds timeout() const = 0;
 
-  /// Memory in which all_reduce needs no copy: 1-D, `count` elements of `dtype`, zeroed. Shared between the ranks by
-  /// shm; ordinary memory elsewhere. Collective: every rank calls it with the same arguments in the same order.
+  /// Memory in which all_reduce needs no copy: 1-D, `count` elements of `dtype`, zeroed. shm shares it between the
+  /// ranks; elsewhere it is ordinary memory. Collective: every rank calls it with the same arguments in the same order.
   virtual at::Tensor allocate_bucket(std::int64_t count, at::ScalarType dtype) = 0;
 
   /// In place. Any contiguous tensor of float16, bfloat16, float32, float64, int32, int64 or uint8; buckets of
   /// allocate_bucket() move no byte twice. kAverage of an integer dtype is refused.
-  /// \param tag  the caller's name for this reduction, equal on all ranks: a difference is a CollectiveMismatch, which
-  ///             tells apart what agrees in shape and dtype. 0: none. The highest bit is GradientSync's.
+  /// \param tag  the caller's name for this reduction, equal on all ranks. A difference is a CollectiveMismatch, so that
+  ///             reductions of equal shape and dtype cannot be mixed up. 0: none. GradientSync uses the highest bit.
   virtual std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) = 0;
   std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op);  ///< With tag 0.
 
-  /// In place: `root`'s bytes to all. Any dtype, contiguous.
+  /// In place: all ranks get `root`'s bytes. Any dtype, contiguous.
   virtual void broadcast(at::Tensor tensor, int root) = 0;
 
   /// `output` is (world_size, *input.shape), contiguous, same dtype; row r is rank r's input.
@@ -72,20 +74,21 @@ class LRUN_EXPORT Collectives {
 
   virtual void barrier() = 0;
 
-  /// Fails the group for all ranks, so that nobody waits for work that will not come: what is in flight and every later
-  /// call ends with PeerLost and `reason`. A group that failed before keeps its first error.
+  /// Fails the group for all ranks, so that no rank waits for work that will not come: operations in flight and all
+  /// later calls end with PeerLost and `reason`. A group that failed before keeps its first error.
   /// Threads  any.
   virtual void abort(const std::string& reason) = 0;
 
-  /// 1, 2, 3, …: a number for the next user of this group, the same on all ranks when all ask equally often.
+  /// 1, 2, 3, …: a number for the next user of this group. All ranks get the same number if all ask equally often.
   /// Threads  as for operations.
   [[nodiscard]] std::uint64_t next_number() { return ++numbers_; }
 
-  /// Over how many devices each rank splits its batches: 1, but for a group of a session under dp or ddp2.
+  /// The number of devices over which each rank splits its batches. 1, except in a session under dp or ddp2.
   [[nodiscard]] std::size_t devices_of_rank() const { return devices_of_rank_; }
-  void set_devices_of_rank(std::size_t devices) { devices_of_rank_ = devices; }  ///< The session's to call.
 
  private:
+  friend class Session;  // sets devices_of_rank_ once the group is made
+
   std::uint64_t numbers_ = 0;
   std::size_t devices_of_rank_ = 1;
 };

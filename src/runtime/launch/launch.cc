@@ -25,7 +25,6 @@
 #include "runtime/launch/interpreter.h"
 #include "runtime/launch/launch_end.h"
 #include "runtime/launch/launch_history.h"
-#include "runtime/launch/past_launches.h"
 #include "runtime/launch/placement.h"
 #include "runtime/launch/port_reservation.h"
 #include "runtime/launch/process_start.h"

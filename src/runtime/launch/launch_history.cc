@@ -1,12 +1,19 @@
 #include "runtime/launch/launch_history.h"
 
 #include <fcntl.h>
+#include <lrun/error.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <exception>
 #include <filesystem>
+#include <new>
+#include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "runtime/launch/whole_file_access.h"
 
@@ -37,6 +44,70 @@ Fd file_without_name() {
   return file;
 }
 
+using Outcome = PastLaunch::Outcome;
+
+/// An exception that a text makes.
+struct Class {
+  Outcome outcome;
+  bool (*fits)(const std::exception& error);
+  void (*raise)(const std::string& text);
+};
+
+template <class Exception>
+constexpr Class class_of(Outcome outcome) {
+  return {outcome, [](const std::exception& error) { return dynamic_cast<const Exception*>(&error) != nullptr; },
+          [](const std::string& text) { throw Exception(text); }};
+}
+
+/// Those that derive from others come first.
+constexpr std::array kClasses = {
+    class_of<Unsupported>(Outcome::kUnsupported),
+    class_of<BadEnvironment>(Outcome::kBadEnvironment),
+    class_of<Error>(Outcome::kError),
+    class_of<std::invalid_argument>(Outcome::kInvalidArgument),
+    class_of<std::out_of_range>(Outcome::kOutOfRange),
+    class_of<std::logic_error>(Outcome::kLogicError),
+    class_of<std::runtime_error>(Outcome::kRuntimeError),
+};
+
+/// Its constructor adds the words for the code to the text.
+std::system_error system_error_of(const PastLaunch& launch) {
+  const std::error_code code(launch.code, std::generic_category());
+  const std::string words = ": " + code.message();
+  const bool has_words = launch.bytes.ends_with(words);
+  return {code, launch.bytes.substr(0, launch.bytes.size() - (has_words ? words.size() : 0))};
+}
+
+PastLaunch outcome_of(const std::exception& error) {
+  if (const auto* failed = dynamic_cast<const WorkersFailed*>(&error)) {
+    return {Outcome::kWorkersFailed, failed->rank(), failed->exit_code(), error.what()};
+  }
+  if (const auto* system = dynamic_cast<const std::system_error*>(&error)) {
+    return {Outcome::kSystemError, -1, system->code().value(), error.what()};
+  }
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return {Outcome::kBadAlloc, -1, 0, error.what()};
+  const auto found = std::ranges::find_if(kClasses, [&](const Class& known) { return known.fits(error); });
+  return {found == kClasses.end() ? Outcome::kError : found->outcome, -1, 0, error.what()};
+}
+
+[[noreturn]] void raise(const PastLaunch& launch) {
+  if (launch.outcome == Outcome::kWorkersFailed) throw WorkersFailed(launch.bytes, launch.rank, launch.code);
+  if (launch.outcome == Outcome::kSystemError) throw system_error_of(launch);
+  if (launch.outcome == Outcome::kBadAlloc) throw std::bad_alloc();
+  const auto found = std::ranges::find(kClasses, launch.outcome, &Class::outcome);
+  if (found != kClasses.end()) found->raise(launch.bytes);
+  throw Error(launch.bytes);
+}
+
+PastLaunch run(const std::function<std::string()>& launch, std::exception_ptr& thrown) {
+  try {
+    return {Outcome::kReturned, -1, 0, launch()};
+  } catch (const std::exception& error) {
+    thrown = std::current_exception();
+    return outcome_of(error);
+  }
+}
+
 }  // namespace
 
 void LaunchHistory::append(const PastLaunch& launch) {
@@ -60,6 +131,41 @@ PastLaunch LaunchHistory::read_next() {
   }
   read_ += sizeof header + header.bytes;
   return launch;
+}
+
+int PastLaunches::history() const {
+  if (loss_.empty()) return history_.fd();
+  throw Error(
+      "ranks of 'ddp_spawn' execute the program again, and what an earlier launch returned could not be kept for "
+      "them: " +
+      loss_ + "; name a folder with room in TMPDIR, or use 'ddp_fork'");
+}
+
+std::string PastLaunches::record(bool keeps, const std::function<std::string()>& launch) {
+  std::exception_ptr thrown;
+  PastLaunch outcome = run(launch, thrown);
+  ++count_;
+  if (keeps) keep(outcome);
+  if (thrown) std::rethrow_exception(thrown);
+  return std::move(outcome.bytes);
+}
+
+/// The launch itself went well, or has an error of its own: that it cannot be kept matters to a later one only.
+void PastLaunches::keep(const PastLaunch& outcome) {
+  if (!loss_.empty()) return;
+  try {
+    history_.append(outcome);
+  } catch (const std::exception& error) {
+    loss_ = error.what();
+    history_ = LaunchHistory();  // nobody will read it, and it may be what fills the folder
+  }
+}
+
+std::string PastLaunches::replay(LaunchHistory& history) {
+  ++count_;
+  PastLaunch launch = history.read_next();
+  if (launch.outcome != Outcome::kReturned) raise(launch);
+  return std::move(launch.bytes);
 }
 
 }  // namespace lrun::detail

@@ -117,7 +117,7 @@ Session::Session(SessionOptions options)
       device_(devices_.front()),
       collectives_(detail::join_group(world_, options_, device_)) {
   if (world_.source == WorldSource::kLrun) detail::report_faults();  // to the launcher that reads it
-  collectives_->set_devices_of_rank(devices_.size());
+  collectives_->devices_of_rank_ = devices_.size();
   seed_ = detail::agree_on_seed(options_.seed.value_or(world_.seed.value_or(0)), *collectives_);
   options_.banner = options_.banner && is_rank_zero() && (world_size() > 1 || devices_.size() > 1);
   if (options_.banner) {

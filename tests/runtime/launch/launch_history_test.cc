@@ -1,4 +1,4 @@
-#include "runtime/launch/past_launches.h"
+#include "runtime/launch/launch_history.h"
 
 #include <c10/util/Type.h>
 #include <fcntl.h>
