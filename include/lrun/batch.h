@@ -18,18 +18,18 @@
 
 namespace lrun {
 
-/// Where the tensors are in a batch, or in what a step returns: what it takes to move them to a device, to split a
-/// batch over the devices of a process, and to gather the outputs of its parts.
+/// Finds the tensors in a batch, or in the outputs of a step: to move them to a device, to split a batch over the
+/// devices of a process, and to gather the outputs of its parts.
 ///
-/// Known: at::Tensor; std::vector, std::array, std::pair, std::tuple, std::optional and string-keyed std::map of known
-/// types; structs with `data` and perhaps `target` like torch::data::Example; numbers, enums and std::string, which
-/// hold none; and any type with a member template
+/// Known types are at::Tensor; std::vector, std::array, std::pair, std::tuple, std::optional and string-keyed std::map
+/// of known types; structs with `data` and perhaps `target` like torch::data::Example; numbers, enums and std::string,
+/// which have no tensors; and any type with a member template
 ///
 ///     template <class Visitor> void for_each_tensor(Visitor&& visit) { visit(image), visit(label); }
 ///
-/// For another type specialise BatchTraits with a static function like those below. What is no tensor is copied to
-/// every part of a batch; of outputs the first part's is kept. A type that only has a member `Batch to(at::Device)
-/// const` can be moved, and is refused where it had to be split.
+/// For another type specialise BatchTraits with a static function like those below. Values that are not tensors are
+/// copied to every part of a batch; of outputs the first part's values are kept. A type with only a member `Batch
+/// to(at::Device) const` can be moved, and is refused if it must be split.
 template <class Batch>
 struct BatchTraits;
 
@@ -58,7 +58,7 @@ concept HasData = !MovesItself<Batch> && !VisitsItself<Batch> && requires(Batch 
 
 }  // namespace detail
 
-/// A type whose tensors lrun can find.
+/// A type in which lrun can find the tensors.
 template <class Batch>
 concept TensorTree = requires(Batch batch) {
   BatchTraits<Batch>::for_each_tensor(batch, detail::VisitAnything());
@@ -83,7 +83,7 @@ template <TensorTree Element>
 struct BatchTraits<std::vector<Element>> {
   template <class Visitor>
   static void for_each_tensor(std::vector<Element>& batch, Visitor&& visit) {
-    if constexpr (!std::is_arithmetic_v<Element>) {  // a bool of a vector is no reference
+    if constexpr (!std::is_arithmetic_v<Element>) {  // an element of std::vector<bool> is not a reference
       for (auto& element : batch) BatchTraits<Element>::for_each_tensor(element, visit);
     }
   }
@@ -150,7 +150,7 @@ struct BatchTraits<Batch> {
   }
 };
 
-/// The visitor gets the whole value: it cannot see into it.
+/// The visitor gets the whole value, whose tensors it cannot see.
 template <class Batch>
 requires detail::MovesItself<Batch> &&(!detail::VisitsItself<Batch>)struct BatchTraits<Batch> {
   template <class Visitor>
@@ -159,9 +159,10 @@ requires detail::MovesItself<Batch> &&(!detail::VisitsItself<Batch>)struct Batch
   }
 };
 
-/// Sizes of the parts of a batch over `devices`: as even as can be, larger ones first, no empty ones. 7 over 2 is 4, 3;
-/// 10 over 4 is 3, 3, 2, 2; 7 over 8 is seven times 1, and the eighth device is idle; no sample at all is one part of
-/// 0. \throws std::invalid_argument  no device.
+/// The sizes of the parts of a batch that is split over `devices`: as even as possible, larger parts first, no empty
+/// parts. 7 over 2 is 4, 3; 10 over 4 is 3, 3, 2, 2; 7 over 8 is seven parts of 1, and the eighth device is idle; a
+/// batch without samples is one part of 0.
+/// \throws std::invalid_argument  there is no device.
 [[nodiscard]] LRUN_EXPORT std::vector<std::int64_t> split_evenly(std::int64_t samples, std::size_t devices);
 
 namespace detail {
@@ -179,7 +180,7 @@ struct MoveTensors {
 
 [[noreturn]] LRUN_EXPORT void refuse_opaque(const char* type);
 
-/// Tensors in the order in which they are visited.
+/// Collects the tensors in the order of visits.
 struct CollectTensors {
   std::vector<at::Tensor*>& tensors;
   void operator()(at::Tensor& tensor) const { tensors.push_back(&tensor); }
@@ -196,24 +197,24 @@ std::vector<at::Tensor*> tensors_of(Tree& tree) {
   return tensors;
 }
 
-/// Size of dimension 0 of the tensors that have one. \throws std::invalid_argument  they differ.
+/// The size of dimension 0 of all tensors that have one. \throws std::invalid_argument  the sizes differ.
 LRUN_EXPORT std::int64_t count_samples(const std::vector<at::Tensor*>& tensors);
-/// Those that have a dimension 0 become their rows from `begin`.
+/// Narrows all tensors that have a dimension 0 to `size` rows from `begin`.
 LRUN_EXPORT void narrow_all(const std::vector<at::Tensor*>& tensors, std::int64_t begin, std::int64_t size);
 
 }  // namespace detail
 
-/// `batch` with all tensors on `device`. Tensors that already are there are shared, not copied.
+/// Returns `batch` with all tensors on `device`. Tensors that are already there are shared, not copied.
 template <TensorTree Batch>
 [[nodiscard]] Batch to_device(Batch batch, at::Device device) {
   BatchTraits<Batch>::for_each_tensor(batch, detail::MoveTensors{device});
   return batch;
 }
 
-/// The parts of `batch`, split along dimension 0 of its tensors as split_evenly() says; views, not copies. Tensors
-/// without dimensions are given to every part.
-/// \throws std::invalid_argument  tensors that differ in their number of samples; lrun::Unsupported  a type that cannot
-///                                be split.
+/// Splits `batch` along dimension 0 of its tensors into parts of the sizes of split_evenly(). The parts are views, not
+/// copies. Every part gets the tensors without dimensions.
+/// \throws std::invalid_argument  tensors have different numbers of samples.
+/// \throws lrun::Unsupported      the type cannot be split.
 template <TensorTree Batch>
 [[nodiscard]] std::vector<Batch> split_batch(const Batch& batch, std::size_t devices) {
   Batch whole = batch;

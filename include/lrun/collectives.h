@@ -58,8 +58,9 @@ class LRUN_EXPORT Collectives {
 
   /// In place. Any contiguous tensor of float16, bfloat16, float32, float64, int32, int64 or uint8; buckets of
   /// allocate_bucket() move no byte twice. kAverage of an integer dtype is refused.
-  /// \param tag  the caller's name for this reduction, equal on all ranks. A difference is a CollectiveMismatch, so that
-  ///             reductions of equal shape and dtype cannot be mixed up. 0: none. GradientSync uses the highest bit.
+  /// \param tag  the caller's name for this reduction, equal on all ranks. A difference is a CollectiveMismatch, so
+  ///             that reductions of equal shape and dtype cannot be mixed up. 0: none. GradientSync uses the highest
+  ///             bit.
   virtual std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op, std::uint64_t tag) = 0;
   std::unique_ptr<CollectiveWork> all_reduce(at::Tensor tensor, ReduceOp op);  ///< With tag 0.
 

@@ -19,10 +19,10 @@ namespace lrun {
 
 /// How Session::loader() reads a data set.
 struct LoaderOptions {
-  std::size_t batch_size = 1;  ///< Samples a batch of one rank (under dp and ddp2: of one process).
-  std::size_t workers = 0;     ///< Loading threads, each with its own copy of the data set; 0: the training thread.
+  std::size_t batch_size = 1;  ///< Samples per batch of one rank (under dp and ddp2: of one process).
+  std::size_t workers = 0;  ///< Loading threads, each with its own copy of the data set; 0: the training thread loads.
   bool shuffle = true;
-  bool drop_last_batch = false;  ///< Leave out the last batch of an epoch when it is smaller.
+  bool drop_last_batch = false;  ///< Drop the last batch of an epoch if it is smaller.
   Remainder remainder = Remainder::kPad;
   /// False: every rank reads the whole data set, in the same order. Default: SessionOptions::use_distributed_sampler.
   std::optional<bool> distributed = std::nullopt;
@@ -30,20 +30,20 @@ struct LoaderOptions {
   std::optional<std::uint64_t> seed = std::nullopt;
   /// Only these samples of the data set. Default: all.
   std::optional<std::vector<std::size_t>> subset = std::nullopt;
-  /// One weight a sample: samples are drawn with replacement; see DistributedSamplerOptions.
+  /// One weight per sample: samples are drawn with replacement; see DistributedSamplerOptions.
   std::vector<double> weights = {};
-  std::size_t draws = 0;  ///< Samples that all ranks together draw in an epoch by `weights`. 0: as many as there are.
-  /// Your own sampler: the samples of an epoch in their order, the same on all ranks, which share them out. With
-  /// `distributed = false` it is left alone: each rank reads all that its own one gives.
+  std::size_t draws = 0;  ///< Samples drawn by `weights` per epoch, on all ranks together. 0: as many as there are.
+  /// Your own sampler: the samples of an epoch in order, the same on all ranks, which divide them. With `distributed =
+  /// false` each rank reads all samples of its own sampler.
   std::function<std::vector<std::size_t>(std::size_t epoch)> order = nullptr;
-  /// Longest wait for a batch of the loading threads; then the loop over the loader throws (a c10::Error that says so).
-  /// A thread that is stuck in the data set cannot be ended: the next begin() and the loader's destructor wait for it
-  /// without a deadline, so that only the end of the process ends it. Default: none.
+  /// How long to wait for a batch of the loading threads. Then the loop over the loader throws a c10::Error that says
+  /// so. A thread that hangs in the data set cannot be stopped: the next begin() and the loader's destructor wait for
+  /// it without a deadline, so only the end of the process stops it. Default: no limit.
   std::optional<std::chrono::milliseconds> timeout = std::nullopt;
 };
 
-/// torch's data loader with a sampler that knows world and rank, and that can be reached.
-/// Each begin() reads the next epoch in a new order. Threads: the training thread.
+/// Torch's data loader with an accessible sampler that knows world and rank. Each begin() reads the next epoch in a new
+/// order. Threads: the training thread.
 template <class Dataset>
 class DataLoader : public torch::data::StatelessDataLoader<Dataset, DistributedSampler> {
  public:
@@ -53,35 +53,35 @@ class DataLoader : public torch::data::StatelessDataLoader<Dataset, DistributedS
         batch_size_(options.batch_size),
         drop_last_batch_(options.drop_last_batch) {}
 
-  /// Begins the next epoch, also when the one before was left early (torch's own refuses that with loading threads).
+  /// Begins the next epoch, also if the previous one was left early (torch's loader refuses that with loading threads).
   auto begin() {
     this->shuttle_.drain();
-    Loader::begin();  // for what it resets; its iterator would not tell how far it has come
+    Loader::begin();  // resets torch's state; its iterator would not count delivered batches
     delivered_ = 0;
     exhausted_ = false;
     return torch::data::Iterator<Batch>(
         std::make_unique<torch::data::detail::ValidIterator<Batch>>([this] { return next_batch(); }));
   }
 
-  /// The next begin() reads this epoch; call it only to go on from a checkpoint.
+  /// The next begin() reads this epoch. Call it only to continue from a checkpoint.
   void set_epoch(std::size_t epoch) { sampler_.set_epoch(epoch); }
   [[nodiscard]] std::size_t epoch() const { return sampler_.epoch(); }  ///< The epoch that was begun last.
 
-  /// The next begin() goes on here, with any number of ranks and any batch size: each sample of the epoch that was not
-  /// taken before is read once. The begin() after it reads the next epoch.
+  /// The next begin() continues here, with any number of ranks and any batch size: each sample of the epoch that was
+  /// not taken before is read once. The begin() after it reads the next epoch.
   void set_position(DataPosition position) { sampler_.set_position(position); }
-  /// What a checkpoint keeps: behind the batch that the loop got last, on all ranks. What loading threads have read
-  /// ahead does not count.
+  /// The position for a checkpoint: after the last batch that the loop got, on all ranks. Samples that loading threads
+  /// have read ahead do not count.
   [[nodiscard]] DataPosition position() const {
     if (exhausted_) return {epoch() + 1, 0};
     return sampler_.position_after(delivered_ * batch_size_);
   }
 
-  /// Batches of this rank in an epoch.
+  /// The number of batches of this rank per epoch.
   [[nodiscard]] std::size_t batches() const {
     return (sampler_.size() + (drop_last_batch_ ? 0 : batch_size_ - 1)) / batch_size_;
   }
-  [[nodiscard]] std::size_t samples() const { return sampler_.size(); }  ///< Samples of this rank in an epoch.
+  [[nodiscard]] std::size_t samples() const { return sampler_.size(); }  ///< Of this rank per epoch.
   [[nodiscard]] const DistributedSampler& sampler() const { return sampler_; }
 
  private:
@@ -112,14 +112,14 @@ class DataLoader : public torch::data::StatelessDataLoader<Dataset, DistributedS
   bool exhausted_ = false;     // the epoch's loop has ended
 };
 
-/// Session::loader() of a stateful data set: torch's own loader, and no sampler. The data set itself gives each rank
-/// its share; every rank has to give equally many batches.
+/// Session::loader() of a stateful data set: torch's own loader without a sampler. The data set itself gives each rank
+/// its share; every rank has to produce the same number of batches.
 template <class Dataset>
 std::unique_ptr<torch::data::StatefulDataLoader<Dataset>> make_iterable_loader(Dataset dataset,
                                                                                const LoaderOptions& options) {
   if (options.subset || options.order || !options.weights.empty()) {
     throw std::invalid_argument(
-        "an iterable data set decides itself what it reads: it takes no subset, weights or order");
+        "an iterable data set chooses its samples itself: it takes no subset, weights or order");
   }
   torch::data::DataLoaderOptions result(options.batch_size);
   result.workers(options.workers).drop_last(options.drop_last_batch);

@@ -9,11 +9,11 @@
 
 namespace lrun {
 
-/// Brings batches to one device. On a GPU the copies run on a stream of their own, beside what is being computed, and
-/// what the current stream is given afterwards waits for them. Memory of the CPU that is not pinned is copied into
-/// pinned memory first, so that the processor does not wait for the bus. On the CPU it is Tensor::to().
+/// Copies batches to one device. On a GPU the copies run on a stream of their own, in parallel with computation; work
+/// queued on the current stream afterwards waits for them. CPU memory that is not pinned is copied into pinned memory
+/// first, so that the CPU does not wait for the bus. On the CPU this is Tensor::to().
 ///
-/// Threads  one at a time; that of the current stream.
+/// Threads  one at a time; the thread whose current stream is used.
 class LRUN_EXPORT DeviceTransfer {
  public:
   explicit DeviceTransfer(at::Device device);
@@ -21,8 +21,8 @@ class LRUN_EXPORT DeviceTransfer {
   DeviceTransfer(DeviceTransfer&&) noexcept;
   DeviceTransfer& operator=(DeviceTransfer&&) noexcept;
 
-  /// `batch` with all tensors on the device. Tensors that already are there are shared, not copied. Pinned memory of
-  /// the batch is still being read until wait() has returned.
+  /// Returns `batch` with all tensors on the device. Tensors that are already there are shared, not copied. Pinned
+  /// memory of the batch may still be read until wait() returns.
   template <TensorTree Batch>
   [[nodiscard]] Batch operator()(Batch batch) {
     BatchTraits<Batch>::for_each_tensor(batch, Mover{*this});
@@ -30,7 +30,7 @@ class LRUN_EXPORT DeviceTransfer {
     return batch;
   }
 
-  /// Returns when the memory of all batches may be written again; does not wait for what computes on the copies.
+  /// Returns when the memory of all batches may be overwritten. Does not wait for computations on the copies.
   void wait();
 
  private:
@@ -52,7 +52,7 @@ class LRUN_EXPORT DeviceTransfer {
   std::unique_ptr<Streams> streams_;  // null: the device has none
 };
 
-/// Waits for a transfer at the end of a scope, however that is left.
+/// Waits for a transfer at the end of a scope, also when an exception leaves it.
 class LRUN_EXPORT TransferWait {
  public:
   explicit TransferWait(DeviceTransfer& transfer) : transfer_(transfer) {}

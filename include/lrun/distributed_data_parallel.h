@@ -19,7 +19,7 @@ namespace lrun {
 class Collectives;
 
 namespace detail {
-/// \throws lrun::Unsupported  each of its ranks splits batches over several devices.
+/// Returns its argument. \throws lrun::Unsupported  each rank of the group splits batches over several devices.
 LRUN_EXPORT Collectives& one_device_a_rank(Collectives& collectives);
 }  // namespace detail
 
@@ -29,23 +29,24 @@ LRUN_EXPORT Collectives& one_device_a_rank(Collectives& collectives);
 ///     auto loss = torch::nll_loss(ddp.forward(images), labels);
 ///     loss.backward();     // gradients are averaged over all ranks when it returns
 ///
-/// Everything GradientSync says holds. Under no_grad forward() is the module's own: nothing is communicated.
+/// See GradientSync for order, results and limits. Under no_grad forward() is the module's own, and nothing is
+/// communicated.
 ///
 /// Threads  the training thread; backward() may run its hooks on other threads.
 /// Lifetime `collectives` must outlive it.
 template <class Module>
 class DistributedDataParallel {
  public:
-  /// Gives all ranks rank 0's parameters and buffers.
-  /// \throws lrun::Unsupported      the group is that of a session under dp or ddp2 with several devices: train_step()
-  ///                                of Session::wrap() splits batches over them, backward() by itself does not.
+  /// Copies rank 0's parameters and buffers to all ranks.
+  /// \throws lrun::Unsupported      the group belongs to a session under dp or ddp2 with several devices: only
+  ///                                train_step() of Session::wrap() splits batches over them.
   /// \throws lrun::RankMismatch     on all ranks.
-  /// \throws std::invalid_argument  a parameter that another living model trains; names it.
+  /// \throws std::invalid_argument  another living model trains one of the parameters; names it.
   DistributedDataParallel(std::shared_ptr<Module> module, Collectives& collectives, WrapOptions options = {})
       : module_(module), replicated_(std::move(module), detail::one_device_a_rank(collectives), options) {}
 
-  /// The module's forward with these arguments. \return what it returns. One that throws counts as a step: where the
-  /// program goes on, ranks on which it did not throw are told (CollectiveMismatch).
+  /// Calls the module's forward with these arguments and returns its result. A forward that throws counts as a step: if
+  /// the program goes on, ranks on which it did not throw get CollectiveMismatch.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
     using Outputs = std::decay_t<decltype(module_->forward(std::forward<Arguments>(arguments)...))>;
@@ -66,7 +67,7 @@ class DistributedDataParallel {
   /// While the guard lives, backward() only accumulates on this rank; see GradientSync.
   [[nodiscard]] NoSyncGuard no_sync() { return replicated_.no_sync(); }
 
-  /// Rank 0's buffers to all ranks; collective.
+  /// Copies rank 0's buffers to all ranks; collective.
   void broadcast_buffers() { replicated_.broadcast_buffers(); }
 
   [[nodiscard]] const std::shared_ptr<Module>& module() const { return module_; }
@@ -87,7 +88,7 @@ class DistributedDataParallel {
   void watch(const std::tuple<Elements...>& outputs) {
     std::apply([this](const auto&... output) { (watch(output), ...); }, outputs);
   }
-  // Other types: their backward is finished by the first parameter that gets a gradient.
+  // Other types are not watched: the first parameter that gets a gradient begins their synchronisation.
   template <class Other>
   void watch(const Other&) {}
 

@@ -7,7 +7,7 @@
 
 namespace lrun {
 
-/// Base of everything liblrun throws for reasons outside the program.
+/// Base of all errors whose reason lies outside the program.
 class LRUN_EXPORT Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -21,21 +21,21 @@ class LRUN_EXPORT BadEnvironment : public Error {
   ~BadEnvironment() override;
 };
 
-/// What was asked for is not in this build, on this machine, or not in this version; the text says what is.
+/// The request cannot be met by this build, this machine or this version; the text says what can be used instead.
 class LRUN_EXPORT Unsupported : public Error {
  public:
   using Error::Error;
   ~Unsupported() override;
 };
 
-/// A collective operation did not finish within its deadline; the text names the ranks that are missing.
+/// A collective operation did not finish before its deadline; the text names the missing ranks.
 class LRUN_EXPORT CollectiveTimeout : public Error {
  public:
   using Error::Error;
   ~CollectiveTimeout() override;
 };
 
-/// A rank of the group ended while others needed it; the text names it. Tensors of the operation are unspecified:
+/// A rank of the group ended while others needed it; the text names it. The operation's tensors are unspecified:
 /// restart from a checkpoint.
 class LRUN_EXPORT PeerLost : public Error {
  public:
@@ -57,20 +57,20 @@ class LRUN_EXPORT RankMismatch : public Error {
   ~RankMismatch() override;
 };
 
-/// A checkpoint is torn, damaged or something else, or was not completed; the text names the file, or the ranks, and
-/// why.
+/// A checkpoint is truncated, damaged, incomplete or no checkpoint at all; the text names the file or the ranks, and
+/// the reason.
 class LRUN_EXPORT CheckpointError : public Error {
  public:
   using Error::Error;
   ~CheckpointError() override;
 };
 
-/// Ranks that launch() started did not come to their end: one failed, their time was over, or a signal came. The first
-/// line of the text is the verdict, the others are the last lines of the rank to blame. The others were stopped.
+/// A launch() did not succeed: a rank failed, the time limit passed, or a signal arrived. The remaining ranks were
+/// stopped. The first line of the text is the verdict; the lines below it are the last output of the rank to blame.
 class LRUN_EXPORT WorkersFailed : public Error {
  public:
-  /// \param rank       the one to blame; -1: none is
-  /// \param exit_code  what a shell would show of it: its code, or 128 + signal; 124 when the time was over
+  /// \param rank       the rank to blame; -1: none
+  /// \param exit_code  as a shell shows it: the rank's code, or 128 + signal; 124 after the time limit
   WorkersFailed(const std::string& text, int rank, int exit_code) : Error(text), rank_(rank), exit_code_(exit_code) {}
   ~WorkersFailed() override;
 
@@ -82,8 +82,8 @@ class LRUN_EXPORT WorkersFailed : public Error {
   int exit_code_;
 };
 
-/// The step of one replica ended in an exception under dp or ddp2; the text names part and device. What it threw is
-/// nested (std::rethrow_if_nested).
+/// The step of one replica threw under dp or ddp2; the text names part and device. The original exception is nested
+/// (std::rethrow_if_nested).
 class LRUN_EXPORT ReplicaFailed : public Error {
  public:
   using Error::Error;

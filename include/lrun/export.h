@@ -1,4 +1,4 @@
 #pragma once
 
-/// Marks what liblrun exports; everything else in it is hidden.
+/// Marks a symbol that liblrun exports; all others are hidden.
 #define LRUN_EXPORT __attribute__((visibility("default")))

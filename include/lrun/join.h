@@ -8,8 +8,8 @@
 
 namespace lrun {
 
-/// Training where ranks have different numbers of batches (Remainder::kUneven, data that each rank reads for itself).
-/// Ranks that are done keep taking part, so that nobody waits for them in vain:
+/// Trains with different numbers of batches per rank (Remainder::kUneven, or data that each rank reads for itself).
+/// Ranks that have run out of batches keep taking part in the steps of the others:
 ///
 ///     lrun::Join join(session, model);
 ///     for (const auto& batch : *loader) {
@@ -24,20 +24,21 @@ namespace lrun {
 ///       optimizer.step();
 ///     }
 ///
-/// Average  over the A ranks that have a batch in the step: grad_i = (1/A) · Σ_r grad_i^(r). A batch counts the same
-///          however few ranks are left; torch's Join divides by the world size unless told otherwise.
-/// State    all ranks take all steps, so that parameters and optimizers stay equal on all of them, also where a rank
-///          owns a part of the optimizer's state. Put into the second loop what changes either (clipping, schedulers).
-/// Buffers  are those of the lowest rank that has a batch, on all ranks at the end, also where
+/// Average  over the A ranks that have a batch in the step: grad_i = (1/A) · Σ_r grad_i^(r). Every batch has the same
+///          weight, however few ranks are left; torch's Join divides by the world size by default.
+/// State    all ranks take all steps, so that parameters and optimizers stay equal on all ranks, also when each rank
+///          owns a part of the optimizer's state. Repeat in the second loop whatever else changes them (clipping,
+///          schedulers).
+/// Buffers  all ranks end with the buffers of the lowest rank that had a batch last, even if
 ///          WrapOptions::broadcast_buffers is off.
-/// Cost     an all_gather of one byte a step.
-/// Limits   gradients that are accumulated under no_sync() are one step: call begin_step() before its last batch only.
-///          A model with SyncBatchNorm is refused, since its forward is collective.
+/// Cost     an all_gather of one byte per step.
+/// Limits   gradients accumulated under no_sync() are one step: call begin_step() before its last batch only. A model
+///          with SyncBatchNorm is refused, because its forward is collective.
 /// Threads  the training thread.
 class LRUN_EXPORT Join {
  public:
   /// \param session, model  must outlive this object.
-  /// \throws lrun::Unsupported  the model has a SyncBatchNorm; a strategy of your own without GradientSync.
+  /// \throws lrun::Unsupported  the model has a SyncBatchNorm, or its strategy has no GradientSync.
   template <class Module>
   Join(Session& session, Model<Module>& model) : Join(*model.module(), model.strategy(), session.collectives()) {}
   Join(torch::nn::Module& module, Strategy& strategy, Collectives& collectives);
@@ -45,13 +46,15 @@ class LRUN_EXPORT Join {
   Join(const Join&) = delete;
   Join& operator=(const Join&) = delete;
 
-  /// This rank has a batch for the next step. Collective with begin_step() and others_go_on() of the others.
+  /// Announces that this rank has a batch for the next step. Collective: all other ranks call begin_step() or
+  /// others_go_on().
   void begin_step();
 
-  /// This rank has none. \return false when no rank has: all are at the end, and begin_step() may begin another epoch.
+  /// Announces that this rank has no batch. \return false if no rank has one: the epoch is over on all ranks.
   [[nodiscard]] bool others_go_on();
 
-  /// Gradients of the others' batches, averaged; this rank adds nothing. After zero_grad(), as a step with a batch.
+  /// Averages the gradients of the others' batches; this rank contributes nothing. Call it after zero_grad(), as you
+  /// would a step with a batch.
   void train_step_without_batch();
 
  private:

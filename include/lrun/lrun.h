@@ -1,6 +1,6 @@
 #pragma once
 
-/// Everything of liblrun.
+/// Includes all of liblrun.
 #include <lrun/batch.h>
 #include <lrun/batch_size.h>
 #include <lrun/checkpoint.h>

@@ -31,13 +31,13 @@ class ModulePlacement;
 
 /// How a module is wrapped.
 struct WrapOptions {
-  /// How gradients are packed. Default: as the session says; without a session GradientSyncOptions' own.
+  /// How gradients are packed. Default: the session's options; without a session GradientSyncOptions' defaults.
   std::optional<GradientSyncOptions> gradients = std::nullopt;
-  /// Rank 0's buffers (running statistics, …) go to all ranks before each training forward, as in torch's DDP. Off for
-  /// networks that are called several times before one backward() and must keep their own.
+  /// Copies rank 0's buffers (running statistics, …) to all ranks before each training forward, as torch's DDP does.
+  /// Turn it off for networks that are called several times before one backward() and must keep their own buffers.
   bool broadcast_buffers = true;
   /// Makes a replica for dp and ddp2. Default: the module's clone() (torch::nn::Cloneable), which copies all members;
-  /// else its default constructor, and a warning, as only the program knows what was set in the module since:
+  /// else its default constructor, with a warning, because only the program knows what it has set in the module since:
   ///
   ///     struct Net : torch::nn::Module { double scale = 1; … };
   ///     net->scale = 2;
@@ -47,39 +47,40 @@ struct WrapOptions {
   ///       return replica;
   ///     }});
   ///
-  /// Each way a replica gets the module's parameters, buffers and modes before each forward, and the options of torch's
-  /// own modules in it (Dropout's p, BatchNorm's momentum, …).
+  /// In either case a replica gets the module's parameters, buffers and modes before each forward, and the options of
+  /// torch's own modules in it (Dropout's p, BatchNorm's momentum, …).
   ModuleMaker make_replica = nullptr;
-  /// What is watched while training. Default: as the session says; without a session GuardOptions' own.
+  /// What is checked while training. Default: the session's options; without a session GuardOptions' defaults.
   std::optional<GuardOptions> guards = std::nullopt;
 };
 
-/// What train_step and the classic DistributedDataParallel have in common: gradients averaged over the ranks, one
-/// device a rank. Threads: the training thread.
+/// The common part of train_step() and the classic DistributedDataParallel: averages gradients over the ranks, with one
+/// device per rank. Threads: the training thread.
 class LRUN_EXPORT ReplicatedModule final : public Strategy {
  public:
-  /// Checks that the ranks agree, then gives all of them rank 0's parameters and buffers.
+  /// Checks that all ranks have the same model, then copies rank 0's parameters and buffers to all of them.
   /// \param collectives  must outlive this object.
   /// \throws lrun::RankMismatch  on all ranks; names the first parameter or buffer that differs in name, shape, dtype
   ///                             or requires_grad.
-  /// \throws std::invalid_argument  a parameter that another living model trains; names it.
+  /// \throws std::invalid_argument  another living model trains one of the parameters; names it.
   ReplicatedModule(std::shared_ptr<torch::nn::Module> module, Collectives& collectives, const WrapOptions& options);
   ~ReplicatedModule() override;
   ReplicatedModule(ReplicatedModule&&) noexcept;
   ReplicatedModule& operator=(ReplicatedModule&&) noexcept;
 
-  /// Before each training forward: sends rank 0's buffers out unless that was switched off or no_sync() is in effect.
-  /// \throws std::logic_error  the module's parameters are not those that were wrapped: one was registered, replaced,
-  ///                           removed or frozen since, or has another dtype or shape; names it.
+  /// Called before each training forward. Copies rank 0's buffers to all ranks, unless that was turned off or no_sync()
+  /// is in effect.
+  /// \throws std::logic_error  a parameter was registered, replaced, removed or frozen after wrapping, or has another
+  ///                           dtype or shape; names it.
   void prepare_forward() override;
   void place_module() override;
   /// Runs backward; afterwards all gradients are averaged. \return `loss`, detached.
   /// \throws std::invalid_argument  `loss` is undefined or has more than one element.
-  /// \throws lrun::RankMismatch     the guards found a parameter that is not the same on all ranks.
+  /// \throws lrun::RankMismatch     the checks found a parameter that differs between ranks.
   at::Tensor backward(const at::Tensor& loss) override;
-  /// The same where the backward of `loss` is only the first part: gradients are averaged after `rest`.
+  /// Runs the backward of `loss` and then `rest`; gradients are averaged after both.
   at::Tensor backward(const at::Tensor& loss, const std::function<void()>& rest);
-  /// Rank 0's buffers to all ranks, for example before evaluating on every rank.
+  /// Copies rank 0's buffers to all ranks, for example before every rank evaluates.
   void broadcast_buffers() override;
 
   [[nodiscard]] bool compares_batches() const override;
@@ -93,18 +94,18 @@ class LRUN_EXPORT ReplicatedModule final : public Strategy {
 
   void refuse_changed_parameters() const;
 
-  // Owned together with the user, who keeps using the module beside the wrapper.
+  // Shared with the program, which keeps using the module beside the wrapper.
   std::shared_ptr<torch::nn::Module> module_;
   std::unique_ptr<BufferBroadcast> buffers_;
   std::unique_ptr<detail::ModulePlacement> placement_;  // of parameters and buffers
-  std::vector<NamedTensor> parameters_;         // as they were wrapped
+  std::vector<NamedTensor> parameters_;                 // as they were wrapped
   GradientSync gradient_sync_;
   bool broadcast_buffers_;
 };
 
 namespace detail {
 
-/// What can be seen of a batch.
+/// Collects the tensors of a batch; opaque parts have none.
 struct CopyTensors {
   std::vector<at::Tensor>& tensors;
   void operator()(const at::Tensor& tensor) const { tensors.push_back(tensor); }
@@ -116,21 +117,22 @@ struct CopyTensors {
 
 /// A module that trains under the strategy of its session; made by Session::wrap().
 ///
-/// `step` is called as step(Module&, const Batch& part) and returns outputs whose tensors have the part's samples along
-/// dimension 0: a Tensor, or anything that TensorTree describes. `step_end` is called as step_end(outputs, batch) with
-/// the outputs of all parts of this process concatenated along dimension 0 and the whole batch; it is called under
-/// every strategy, and computes what couples samples (a softmax over the batch, a contrastive loss).
+/// `step` is called as step(Module&, const Batch& part). It returns outputs whose tensors have the part's samples along
+/// dimension 0: a Tensor, or any TensorTree. `step_end` is called under every strategy as step_end(outputs, batch),
+/// with the outputs of all parts of this process concatenated along dimension 0 and with the whole batch. It computes
+/// what couples samples (a softmax over the batch, a contrastive loss).
 ///
-/// Parts   one, the batch; under dp and ddp2 one a device (split_evenly()), each in its own thread and on a replica:
-///         there `step` is called several times at once, protects what it shares, and calls modules, as a teacher's on
-///         the part's device, no train_step() or eval_step() (std::logic_error). An output without dimensions becomes
-///         a vector with one element a part when there are several.
-/// Devices every tensor of the batch is moved to session.device(), and those of a part to the part's (DeviceTransfer).
-///         The batch itself stays as it is, and is the caller's again when the step returns.
-/// Loading load() of the module and of the optimizer (torch::load) works at any time between two steps, on every rank
-///         the same archive, from whatever device that is of: each step brings the module back to its devices.
-/// Classic under dp and ddp2 nothing splits the batch of a program that calls the module's forward() and backward()
-///         itself instead of train_step(): such a backward() is std::logic_error.
+/// Parts   the batch is one part; under dp and ddp2 there is one part per device (split_evenly()), each on a replica
+///         and in its own thread. There `step` runs several times at once and must protect shared state. It may call
+///         other modules on the part's device, such as a teacher, but not train_step() or eval_step()
+///         (std::logic_error). If there are several parts, an output without dimensions becomes a vector with one
+///         element per part.
+/// Devices every tensor of the batch is moved to session.device(), and those of a part to the part's device
+///         (DeviceTransfer). The batch itself is not changed, and may be reused when the step returns.
+/// Loading load() of the module and of the optimizer (torch::load) works between any two steps, with the same archive
+///         on every rank and from any device: each step moves the module back to its devices.
+/// Classic under dp and ddp2 a program that calls the module's forward() and backward() itself would train on one
+///         device only: such a backward() is std::logic_error.
 /// Threads the training thread.
 /// Lifetime must not outlive its Session.
 template <class Module>
@@ -139,13 +141,13 @@ class Model {
   Model(std::shared_ptr<Module> module, std::unique_ptr<Strategy> strategy, at::Device device)
       : module_(std::move(module)), strategy_(std::move(strategy)), device_(device), transfer_(device) {}
 
-  /// Forward, loss and backward over one batch of this rank; afterwards the gradients are averaged over all ranks
-  /// (under no_sync(): accumulated on this one). They are those of the whole batch, however many parts it had.
+  /// Runs forward, loss and backward over one batch of this rank. Afterwards the gradients are averaged over all ranks
+  /// (under no_sync(): accumulated on this rank). They are those of the whole batch, whatever the number of its parts.
   ///
-  /// \return the loss, a detached scalar, of this rank's batch.
-  /// \throws std::invalid_argument  the loss has more than one element; a batch that cannot be split.
-  /// \throws lrun::ReplicaFailed    `step` or its backward threw under dp or ddp2. Errors of Collectives; among them
-  ///                                 CollectiveMismatch where some ranks went on after a step that threw there.
+  /// \return the loss of this rank's batch, a detached scalar.
+  /// \throws std::invalid_argument  the loss has more than one element, or the batch cannot be split.
+  /// \throws lrun::ReplicaFailed    `step` or its backward threw under dp or ddp2.
+  /// \throws errors of Collectives, among them CollectiveMismatch if some ranks went on after a step that threw there.
   template <TensorTree Batch, class Step, class StepEnd>
   at::Tensor train_step(const Batch& batch, Step&& step, StepEnd&& step_end) {
     at::Tensor loss;
@@ -160,8 +162,8 @@ class Model {
     return loss;
   }
 
-  /// The same where `step` returns the loss of its part: a mean over its samples. That of the batch is the mean of the
-  /// parts' losses, weighted by their samples.
+  /// As above for a `step` that returns the loss of its part, a mean over the part's samples. The loss of the batch is
+  /// the mean of the parts' losses, weighted by their samples.
   template <TensorTree Batch, class Step>
   at::Tensor train_step(const Batch& batch, Step&& step) {
     return train_step(batch, step, [this](const at::Tensor& losses, const Batch& whole) {
@@ -170,7 +172,8 @@ class Model {
     });
   }
 
-  /// As train_step, without gradients and without communication; the module's mode (train(), eval()) is the caller's.
+  /// As train_step(), without gradients and without communication. Setting the module's mode (train(), eval()) is up to
+  /// the caller.
   /// \return what `step_end` returns.
   template <TensorTree Batch, class Step, class StepEnd>
   auto eval_step(const Batch& batch, Step&& step, StepEnd&& step_end) {
@@ -182,31 +185,31 @@ class Model {
     return std::invoke(step_end, outputs, whole);
   }
 
-  /// \return what `step` returns, of all parts.
+  /// \return the outputs of `step` for all parts.
   template <TensorTree Batch, class Step>
   auto eval_step(const Batch& batch, Step&& step) {
     return eval_step(batch, step, [](const auto& outputs, const Batch&) { return outputs; });
   }
 
-  /// While the guard lives, train_step() accumulates gradients on this rank only; the next one without it averages all
-  /// that was accumulated. Divide the loss by the number of accumulated batches.
-  /// \throws lrun::Unsupported  a strategy of your own that has none.
+  /// While the guard lives, train_step() accumulates gradients on this rank only; the next one without it averages
+  /// everything that was accumulated. Divide the loss by the number of accumulated batches.
+  /// \throws lrun::Unsupported  a strategy of your own that does not implement it.
   [[nodiscard]] NoSyncGuard no_sync() { return strategy_->no_sync(); }
 
-  /// Rank 0's buffers to all ranks; collective. For example before evaluating on every rank.
+  /// Copies rank 0's buffers to all ranks, for example before every rank evaluates. Collective.
   void broadcast_buffers() { strategy_->broadcast_buffers(); }
 
   [[nodiscard]] Module& operator*() const { return *module_; }
   [[nodiscard]] Module* operator->() const { return module_.get(); }
   [[nodiscard]] const std::shared_ptr<Module>& module() const { return module_; }
-  /// Each once, also those that several modules registered (tied weights).
+  /// Each parameter once, including those that several modules registered (tied weights).
   [[nodiscard]] std::vector<at::Tensor> parameters() const { return detail::distinct(module_->parameters()); }
   [[nodiscard]] Strategy& strategy() { return *strategy_; }
   /// \pre the strategy is one of lrun's: it averages gradients.
   [[nodiscard]] GradientSync& gradient_sync() { return *strategy_->gradient_sync(); }
 
  private:
-  /// \param batch  where the caller has it. \param whole  the same on the first device.
+  /// \param batch  on the caller's device. \param whole  the same on the first device.
   template <class Batch, class Step>
   auto run_parts(const Batch& batch, const Batch& whole, Step& step) {
     using Outputs = std::decay_t<std::invoke_result_t<Step&, Module&, const Batch&>>;
@@ -217,7 +220,7 @@ class Model {
     Replicas* replicas = strategy_->replicas();
     if (replicas == nullptr) return Outputs(std::invoke(step, *module_, whole));
     const std::vector<Batch> parts = split_batch(whole, replicas->size());
-    // Other devices take their parts from where the batch is: the first one is busy with its own.
+    // Other devices copy their parts from the caller's device: the first device is busy with its own part.
     const auto elsewhere = replicas->spans_devices() ? split_batch(batch, replicas->size()) : std::vector<Batch>();
     std::vector<std::optional<Outputs>> outputs(parts.size());
     replicas->follow_module();

@@ -25,18 +25,18 @@ namespace detail {
 class ReplicaGroup;
 }
 
-/// Makes one more module of the same kind: its values do not matter, its parameters and buffers are set afterwards.
+/// Makes another module of the same kind. Its values do not matter: parameters and buffers are set afterwards.
 using ModuleMaker = std::function<std::shared_ptr<torch::nn::Module>()>;
 
 namespace detail {
 
-/// A class that inherits torch::nn::Module's own clone(), which only throws.
+/// True for a class that inherits torch::nn::Module's own clone(), which only throws.
 template <class Module>
 inline constexpr bool kLacksClone =
     std::is_same_v<decltype(&Module::clone),
                    std::shared_ptr<torch::nn::Module> (torch::nn::Module::*)(const std::optional<c10::Device>&) const>;
 
-/// clone(), else the default constructor; empty where there is neither.
+/// Uses clone(), else the default constructor; empty if there is neither.
 template <class Module>
 ModuleMaker default_maker(const std::shared_ptr<Module>& module) {
   if constexpr (!kLacksClone<Module>) {
@@ -50,31 +50,31 @@ ModuleMaker default_maker(const std::shared_ptr<Module>& module) {
 
 }  // namespace detail
 
-/// The replicas of a module on the devices of one process, for dp and ddp2. The first is the module itself; the others
-/// live as long as this does and follow it.
+/// The replicas of a module on the devices of one process, for dp and ddp2. The first replica is the module itself. The
+/// others live as long as this object and follow the module.
 ///
-/// Parameters  on the module's own device they are the module's memory, with gradients of their own; on another device
-///             a copy, refreshed in place before each forward.
-/// Buffers     copies, refreshed before each forward: what a forward writes into them is kept of the module itself
-///             (part 0 of the batch) alone, as in torch's DataParallel.
-/// Modes       train(), eval() of every submodule, requires_grad, and the options of torch's own modules (Dropout's p,
-///             BatchNorm's momentum, …) follow the module too. Other members are what clone(), the constructor or
-///             WrapOptions::make_replica made them.
-/// Ties        what is one tensor in the module is one in a replica, too, also where clone() makes two of it: they have
-///             the same memory, and their gradients are added up.
-/// Random      numbers of the other replicas come from generators of their own, seeded from the default one at each
-///             run(), so that replicas differ and a run can be repeated. On a GPU of their own that is the GPU's
-///             default generator; replicas that share a GPU share its.
-/// Streams     on GPUs each replica's thread works on the streams that are current in the caller's.
+/// Parameters  on the module's own device replicas share the module's memory and have gradients of their own; on
+///             another device they are copies, refreshed in place before each forward.
+/// Buffers     copies, refreshed before each forward. As in torch's DataParallel, only values that a forward of the
+///             module itself (part 0 of the batch) writes into buffers are kept.
+/// Modes       train() and eval() of every submodule, requires_grad, and the options of torch's own modules (Dropout's
+///             p, BatchNorm's momentum, …) follow the module, too. Other members stay as clone(), the constructor or
+///             WrapOptions::make_replica set them.
+/// Ties        tensors that are tied in the module are tied in a replica, even if clone() separates them: they share
+///             memory, and their gradients are added up.
+/// Random      the other replicas draw from generators of their own, seeded from the default one at each run(), so that
+///             replicas differ and a run can be repeated. A replica with a GPU of its own uses the GPU's default
+///             generator; replicas that share a GPU share that generator.
+/// Streams     on GPUs each replica's thread uses the streams that are current in the caller's thread.
 /// Gradients   of one batch are summed in the order of the replicas, so that runs are bitwise repeatable. Hooks on the
 ///             module's parameters see the gradients of part 0 and of step_end only.
-/// NCCL        where each replica has a GPU of its own, parameters, buffers and dense gradients travel through it, many
-///             tensors an operation; NCCL chooses the order of sums, by the devices and their connections. What does
-///             not lie alike on all devices goes by copies.
-/// Memory      with several CPU replicas the process keeps what it frees, up to 1 GiB, for the next step (thresholds
-///             of glibc's malloc, left alone where MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ or GLIBC_TUNABLES is
-///             set).
-/// Threads     one a replica, kept; the caller's runs the first. All calls come from one thread.
+/// NCCL        is used if each replica has a GPU of its own: for parameters, buffers and dense gradients, many tensors
+///             per operation. NCCL chooses the order of sums by the devices and their connections. Tensors whose layout
+///             differs between devices are copied.
+/// Memory      with several CPU replicas the process keeps up to 1 GiB of freed memory for the next step, by thresholds
+///             of glibc's malloc. These are not changed if MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ or
+///             GLIBC_TUNABLES is set.
+/// Threads     one kept thread per replica; the caller's thread runs the first. All calls come from one thread.
 class LRUN_EXPORT Replicas {
  public:
   /// \param module   already on devices[0].
@@ -93,26 +93,28 @@ class LRUN_EXPORT Replicas {
 
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] at::Device device(std::size_t index) const;
-  [[nodiscard]] bool spans_devices() const;  ///< They are on more than one.
-  /// What brings parts of a batch to a replica; for its thread.
+  [[nodiscard]] bool spans_devices() const;  ///< True if they are on more than one device.
+  /// Copies parts of a batch to a replica; for the replica's thread.
   [[nodiscard]] DeviceTransfer& transfer(std::size_t index) const;
   [[nodiscard]] torch::nn::Module& module(std::size_t index) const;
 
-  /// Before each forward: the replicas become what the module is now, and outputs of an earlier batch are forgotten.
+  /// Called before each forward: brings the replicas to the module's present state and forgets outputs of an earlier
+  /// batch.
   void follow_module();
 
-  /// Calls work(0) … work(parts − 1), each in the thread of its replica, with the caller's grad mode; returns when all
-  /// have ended.
-  /// \throws lrun::ReplicaFailed  the lowest part that threw; what it threw is nested.
+  /// Calls work(0) … work(parts − 1), each in the thread of its replica and with the caller's grad mode. Returns when
+  /// all have ended.
+  /// \throws lrun::ReplicaFailed  for the lowest part that threw; the original exception is nested.
   void run(std::size_t parts, const std::function<void(std::size_t)>& work);
 
-  /// The outputs of all parts along dimension 0, on the first device; tensors without dimensions become a vector with
-  /// one element a part. A backward() of the result stops there: backward() of this object goes on from there.
-  /// \throws std::invalid_argument  outputs that cannot be concatenated.
+  /// Concatenates the outputs of all parts along dimension 0 on the first device; tensors without dimensions become a
+  /// vector with one element per part. A backward() of the result stops at it; backward() of this object continues
+  /// there.
+  /// \throws std::invalid_argument  the outputs cannot be concatenated.
   at::Tensor gather(const std::vector<at::Tensor>& outputs);
 
-  /// After the backward() of what was gathered: that of all parts, in their threads; then adds the replicas' gradients
-  /// to the module's.
+  /// Called after backward() of the gathered outputs: runs the backward of all parts in their threads, then adds the
+  /// replicas' gradients to the module's.
   /// \throws lrun::ReplicaFailed
   void backward();
 
@@ -123,13 +125,14 @@ class LRUN_EXPORT Replicas {
 
 namespace detail {
 
-/// Of losses, one a part of a batch of `samples` over `devices`: their mean, weighted by the parts' samples.
-/// \throws std::invalid_argument  not one element a part.
+/// The mean of the losses of the parts of a batch, one loss per part, weighted by the parts' samples.
+/// \param samples  of the batch, which was split over `devices`.
+/// \throws std::invalid_argument  there is not one element per part.
 LRUN_EXPORT at::Tensor weighted_mean(const at::Tensor& losses, std::int64_t samples, std::size_t devices);
 
 [[noreturn]] LRUN_EXPORT void refuse_outputs(std::size_t first, std::size_t part, std::size_t count);
 
-/// One container like those of the parts, with what `join` makes of each column of their tensors.
+/// Makes one container like those of the parts: `join` makes each of its tensors from the parts' tensors at that place.
 template <TensorTree Outputs, class Join>
 Outputs join_outputs(std::vector<std::optional<Outputs>>& parts, Join&& join) {
   std::vector<std::vector<at::Tensor*>> rows;

@@ -14,18 +14,18 @@ class Collectives;
 
 namespace nn {
 
-/// Batch normalisation over the samples of all ranks: what BatchNorm1d, 2d and 3d do with the whole batch. Its
-/// parameters, buffers and options are theirs, so that their checkpoints fit.
+/// Batch normalisation over the samples of all ranks: computes what BatchNorm1d, 2d and 3d compute for the whole batch.
+/// It has their parameters, buffers and options, so that their checkpoints can be loaded.
 ///
-/// Session::wrap() connects it to the ranks under strategies of lrun (one of your own calls connect()); until then, in
-/// evaluation and in a world of one, it is an ordinary batch normalisation. Each training forward costs one all_gather
-/// of 2·features + 1 numbers, each backward one all_reduce of 2·features. Ranks may have different numbers of samples,
-/// also none.
+/// Session::wrap() connects it to the ranks under lrun's strategies; a strategy of your own calls connect(). Before
+/// that, in evaluation and in a world of one it is an ordinary batch normalisation. Each training forward costs one
+/// all_gather of 2·features + 1 numbers, each backward one all_reduce of 2·features. Ranks may have different numbers
+/// of samples, or none.
 ///
-/// Order   all ranks run the same modules in the same order; where the ranks' graphs differ while backward averages
-///         gradients (a parameter that is unused on some ranks only), they may meet in different operations, which is
+/// Order   all ranks run the same modules in the same order. If the ranks' graphs differ while backward averages
+///         gradients (a parameter is unused on some ranks only), ranks may call different operations, which is
 ///         CollectiveMismatch.
-/// Limits  double backward is not supported; under dp and ddp2 replicas in threads cannot share it (lrun::Unsupported).
+/// Limits  double backward is not supported. Replicas in threads (dp, ddp2) cannot share it (lrun::Unsupported).
 /// Threads the training thread, which wrapped it.
 class LRUN_EXPORT SyncBatchNormImpl
     : public torch::nn::NormImplBase<0, SyncBatchNormImpl, torch::nn::BatchNormOptions> {
@@ -36,14 +36,14 @@ class LRUN_EXPORT SyncBatchNormImpl
   ~SyncBatchNormImpl() override;
 
   /// \param input  (samples, features, …) in floating point.
-  /// \throws std::invalid_argument  another shape; in training, fewer than two values a feature over all ranks.
+  /// \throws std::invalid_argument  another shape, or, in training, fewer than two values per feature over all ranks.
   at::Tensor forward(const at::Tensor& input);
 
-  /// Takes part with these ranks from now on. wrap() does it; `collectives` must outlive the forward and backward
+  /// Normalises over these ranks from now on. wrap() calls it. `collectives` must outlive the forward and backward
   /// calls.
   void connect(Collectives& collectives);
-  /// Is an ordinary batch normalisation again, unless other ranks were connected since. The end of a wrapped model does
-  /// it.
+  /// Makes it an ordinary batch normalisation again, unless it was connected to others since. The destructor of a
+  /// wrapped model calls it.
   void disconnect(const Collectives& collectives);
 
   void pretty_print(std::ostream& stream) const override;
@@ -66,9 +66,9 @@ class SyncBatchNorm : public torch::nn::ModuleHolder<SyncBatchNormImpl> {
   using Impl = SyncBatchNormImpl;
 };
 
-/// A SyncBatchNorm with the options of a BatchNorm1d, 2d or 3d and copies of its parameters and statistics. Convert
-/// before wrap() and before the optimizer is made. C++ modules name their members by type, so a member is converted
-/// where it is declared; see below for Sequential.
+/// Makes a SyncBatchNorm with the options of a BatchNorm1d, 2d or 3d and copies of its parameters and statistics.
+/// Convert before wrap() and before the optimizer is made. C++ modules declare their members by type, so a member is
+/// converted where it is declared; for Sequential see below.
 template <class BatchNorm>
 [[nodiscard]] SyncBatchNorm convert_batch_norm(const torch::nn::ModuleHolder<BatchNorm>& module) {
   SyncBatchNorm result(module->options);
@@ -85,8 +85,8 @@ template <class BatchNorm>
   return result;
 }
 
-/// The same modules under the same names in a new Sequential, each BatchNorm1d, 2d and 3d converted. One inside a
-/// module of your own is not found: declare it as SyncBatchNorm there.
+/// Makes a new Sequential of the same modules under the same names, with each BatchNorm1d, 2d and 3d converted. One
+/// inside a module of your own is not found: declare it as SyncBatchNorm there.
 [[nodiscard]] LRUN_EXPORT torch::nn::Sequential convert_batch_norms(const torch::nn::Sequential& modules);
 
 }  // namespace nn

@@ -4,7 +4,7 @@
 
 namespace lrun {
 
-/// The version of the liblrun that is loaded, as "major.minor.patch": the one `lrun --version` names.
+/// The version of the loaded liblrun as "major.minor.patch", as `lrun --version` prints it.
 [[nodiscard]] LRUN_EXPORT const char* version() noexcept;
 
 }  // namespace lrun

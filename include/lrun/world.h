@@ -11,20 +11,22 @@
 
 namespace lrun {
 
-/// Where a World was read from.
+/// The launcher whose variables a World was read from.
 enum class WorldSource { kAlone, kLrun, kTorchrun, kSlurm, kOpenMpi, kPmi };
 
-/// Who this process is among the workers of a run: a value read from the worker environment, without joining anything.
+/// The place of this process among the workers of a run: a value read from the worker environment. Reading it joins
+/// nothing.
 ///
-/// Sources, the first that fits:
-///   1. RANK and WORLD_SIZE, set by lrun, torchrun or anything that speaks torch's `env://`;
-///   2. WORLD_SIZE, LOCAL_RANK and (when not on node 0) NODE_RANK and LOCAL_WORLD_SIZE without RANK: the rank is
+/// Sources, in this order:
+///   1. RANK and WORLD_SIZE, as set by lrun, torchrun and every launcher for torch's `env://`;
+///   2. WORLD_SIZE and LOCAL_RANK without RANK, on nodes other than 0 with NODE_RANK and LOCAL_WORLD_SIZE: the rank is
 ///      NODE_RANK · LOCAL_WORLD_SIZE + LOCAL_RANK;
 ///   3. one of several tasks of Open MPI (OMPI_COMM_WORLD_RANK, …), of MPICH's or Intel's mpiexec (PMI_RANK,
-///      MPI_LOCALRANKID, …) or of a Slurm step (SLURM_STEP_ID, SLURM_PROCID, …). They meet at MASTER_ADDR and
-///      MASTER_PORT; without these on the step's first host, or on this one if mpirun's tasks all are, at the job's
-///      port. On several hosts mpirun has to be told MASTER_ADDR, and MPICH's and Intel's MASTER_PORT, too;
-///   4. nothing: alone, one rank.
+///      MPI_LOCALRANKID, …) or of a Slurm step (SLURM_STEP_ID, SLURM_PROCID, …). The tasks meet at MASTER_ADDR and
+///      MASTER_PORT. Without these the host is the step's first one, or this host if it runs all of mpirun's tasks, and
+///      the port follows from the job. On several hosts mpirun needs MASTER_ADDR, and MPICH's and Intel's mpiexec need
+///      MASTER_PORT, too;
+///   4. none of these: a single rank.
 struct LRUN_EXPORT World {
   using Variables = std::map<std::string, std::string, std::less<>>;
 
@@ -37,10 +39,10 @@ struct LRUN_EXPORT World {
 
   std::string master_address;     ///< Host of the workers' store; empty when unknown or alone.
   std::uint16_t master_port = 0;  ///< Port of the workers' store; 0 when unknown or alone.
-  bool uses_agent_store =
-      false;  ///< The launcher serves the store (TORCHELASTIC_USE_AGENT_STORE=True); else rank 0 does.
+  /// The launcher serves the store (TORCHELASTIC_USE_AGENT_STORE=True); else rank 0 does.
+  bool uses_agent_store = false;
 
-  std::string run_id;     ///< LRUN_RUN_ID, else TORCHELASTIC_RUN_ID, 'slurm-JOB.STEP' or 'mpi-JOB'; empty: no name.
+  std::string run_id;     ///< LRUN_RUN_ID, else TORCHELASTIC_RUN_ID, 'slurm-JOB.STEP' or 'mpi-JOB'; empty: unknown.
   int restart_count = 0;  ///< 0 in the first attempt.
   int max_restarts = 0;
 
@@ -48,18 +50,18 @@ struct LRUN_EXPORT World {
   std::string backend;                ///< LRUN_PROCESS_GROUP_BACKEND; empty when not given.
   std::vector<std::string> devices;   ///< LRUN_DEVICES, of this process: 'cpu', 'cuda:1'; empty when not given.
   std::optional<std::uint64_t> seed;  ///< LRUN_SEED; empty when not given.
-  bool resume = false;                ///< LRUN_RESUME is not empty and not '0': go on from a checkpoint.
-  std::string resume_path;            ///< LRUN_RESUME when it is a path, of a file or folder; empty for '1': your own.
+  bool resume = false;                ///< LRUN_RESUME is neither empty nor '0': continue from a checkpoint.
+  std::string resume_path;            ///< LRUN_RESUME as a path; empty for '1': the program's own.
 
   WorldSource source = WorldSource::kAlone;
 
-  /// The environment of this process. Tasks of MPICH or Intel that are all on this host know their job by the process
-  /// that PMI_FD leads to.
-  /// \throws lrun::BadEnvironment  a variable is malformed or contradicts another (RANK without WORLD_SIZE,
-  ///                               RANK ≥ WORLD_SIZE, not a number, …); the text names it.
+  /// Reads the environment of this process. Tasks of MPICH or Intel MPI that all run on this host identify their job by
+  /// the process at the other end of PMI_FD.
+  /// \throws lrun::BadEnvironment  a variable is malformed or contradicts another (RANK without WORLD_SIZE, RANK ≥
+  ///                               WORLD_SIZE, not a number, …); the text names it.
   static World from_environment();
 
-  /// The same of any set of variables.
+  /// Reads any set of variables.
   static World from_variables(const Variables& variables);
 
   bool operator==(const World&) const = default;

@@ -121,7 +121,8 @@ Session::Session(SessionOptions options)
   seed_ = detail::agree_on_seed(options_.seed.value_or(world_.seed.value_or(0)), *collectives_);
   options_.banner = options_.banner && is_rank_zero() && (world_size() > 1 || devices_.size() > 1);
   if (options_.banner) {
-    detail::say(detail::describe_session(world_, strategy_, collectives_->name(), detail::device_names(devices_), seed_));
+    detail::say(
+        detail::describe_session(world_, strategy_, collectives_->name(), detail::device_names(devices_), seed_));
   }
 }
 
@@ -157,15 +158,15 @@ std::unique_ptr<Strategy> Session::make_strategy(std::shared_ptr<torch::nn::Modu
 
 LearningRateScale Session::learning_rate_scale() const {
   const bool scales = strategy_ == "horovod" && options_.scale_learning_rate;
-  return {.factor = scales ? world_size() : 1, .says = options_.banner};
+  return {.factor = scales ? world_size() : 1, .prints = options_.banner};
 }
 
 DistributedSampler Session::sampler(std::size_t dataset_size, const LoaderOptions& options) {
   if (options.batch_size == 0) throw std::invalid_argument("a batch holds at least one sample");
   if (options_.banner && !batch_size_was_said_) {
     batch_size_was_said_ = true;
-    detail::say(detail::describe_batch_size(static_cast<std::int64_t>(options.batch_size), world_size(), devices_.size(),
-                            learning_rate_scale().factor > 1));
+    detail::say(detail::describe_batch_size(static_cast<std::int64_t>(options.batch_size), world_size(),
+                                            devices_.size(), learning_rate_scale().factor > 1));
   }
   DistributedSamplerOptions sampling;
   sampling.shuffle = options.shuffle;
