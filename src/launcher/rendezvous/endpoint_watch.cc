@@ -25,7 +25,7 @@ void EndpointWatch::look() {
   if (endpoint_.host == name_) looked_up_ = steady_now();
   link_.emplace(loop_, endpoint_,
                 LauncherLink::Events{
-                    .received = [this](const LauncherMessage& answer) { answered_(answer, link_->leader_address()); },
+                    .received = [this](const LauncherMessage& answer) { answered_(answer, link_->server_address()); },
                     .broken = [this](const std::string&, const std::string&) { broken(); }});
 }
 

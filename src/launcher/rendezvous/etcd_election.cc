@@ -38,24 +38,24 @@ void EtcdElection::ask(EtcdRequest request, std::function<void(const EtcdAnswer&
   });
 }
 
-void EtcdElection::look() {
-  is_looking_ = true;
-  ask_who_holds();
+void EtcdElection::campaign() {
+  is_campaigning_ = true;
+  ask_for_leader();
 }
 
-void EtcdElection::ask_who_holds() {
+void EtcdElection::ask_for_leader() {
   again_.cancel();
-  ask(etcd_get(holder_key()), [this](const EtcdAnswer& answer) {
+  ask(etcd_get(leader_key()), [this](const EtcdAnswer& answer) {
     const bool held = !answer.entries.empty() && answer.entries.front();
-    if (held) return take_holder(*answer.entries.front());
-    stands_ ? campaign() : pause_and_look();
+    if (held) return take_leader(*answer.entries.front());
+    runs_ ? take_leases() : pause_and_ask();
   });
 }
 
-void EtcdElection::take_holder(const EtcdEntry& entry) {
+void EtcdElection::take_leader(const EtcdEntry& entry) {
   const auto record = leader_record_from_json(entry.value);
   if (!record) {
-    return events_.failed("'" + holder_key() + "' in etcd is not what lrun writes",
+    return events_.failed("'" + leader_key() + "' in etcd is not what lrun writes",
                           "another --rdzv-id, or --rdzv-conf etcd_prefix, keeps lrun's keys apart");
   }
   if (is_loopback_address(record->address) && record->node != options_.self.node) {
@@ -65,12 +65,13 @@ void EtcdElection::take_holder(const EtcdEntry& entry) {
   }
   pause_ = entry.create_revision == found_revision_ ? std::clamp(pause_ * 2, kFirstPause, kLongestPause) : Duration(0);
   found_revision_ = entry.create_revision;
-  holder_ = *record;
-  is_looking_ = false;
+  leader_ = *record;
+  why_deposed_.clear();
+  is_campaigning_ = false;
   events_.found(*record, false, std::nullopt);
 }
 
-void EtcdElection::campaign() {
+void EtcdElection::take_leases() {
   granted_ = steady_now();
   ask(etcd_grant(in_seconds(options_.lease)), [this](const EtcdAnswer& answer) {
     options_.lease = std::chrono::seconds(std::max<std::int64_t>(answer.seconds, 1));
@@ -93,10 +94,10 @@ void EtcdElection::stand() {
     events_.close();
     return events_.failed(error.what(), "");
   }
-  const Step get_holder{.kind = Step::Kind::kGet, .key = holder_key()};
+  const Step get_leader{.kind = Step::Kind::kGet, .key = leader_key()};
   const Step get_state{.kind = Step::Kind::kGet, .key = state_key()};
-  const Step put{.kind = Step::Kind::kPut, .key = holder_key(), .value = to_json(own_), .lease = lease_};
-  ask(etcd_transaction(holder_key(), 0, {put, get_holder, get_state}, {get_holder, get_state}),
+  const Step put{.kind = Step::Kind::kPut, .key = leader_key(), .value = to_json(own_), .lease = lease_};
+  ask(etcd_transaction(leader_key(), 0, {put, get_leader, get_state}, {get_leader, get_state}),
       [this](const EtcdAnswer& answer) { take_vote(answer); });
 }
 
@@ -104,19 +105,20 @@ void EtcdElection::stand() {
 void EtcdElection::take_vote(const EtcdAnswer& answer) {
   const bool whole = answer.entries.size() == 2 && answer.entries[0];
   const bool is_own = whole && answer.entries[0]->value == to_json(own_);
-  if (is_own && stands_) return take_office(*answer.entries[0], answer.entries[1]);
+  if (is_own && runs_) return take_office(*answer.entries[0], answer.entries[1]);
   events_.close();
   revoke_leases();  // and with them the key, where it is ours and we want it no longer
-  if (whole && !is_own) return take_holder(*answer.entries[0]);
-  pause_and_look();  // the lease was over, or the other's key has gone already
+  if (whole && !is_own) return take_leader(*answer.entries[0]);
+  pause_and_ask();  // the lease was over, or the other's key has gone already
 }
 
 void EtcdElection::take_office(const EtcdEntry& own, const std::optional<EtcdEntry>& state) {
   found_revision_ = revision_ = own.create_revision;
-  holder_ = own_;
-  is_looking_ = false;
+  leader_ = own_;
+  why_deposed_.clear();
+  is_campaigning_ = false;
   pause_ = Duration(0);
-  unkept_.clear();
+  unpublished_.clear();
   prolong(granted_);
   renew_ = loop_.after(options_.lease / kRenewalsPerLease, [this] { renew(); });
   events_.found(own_, true, state ? job_state_from_json(state->value) : std::nullopt);
@@ -140,7 +142,7 @@ void EtcdElection::renew() {
 }
 
 void EtcdElection::take_renewal(const EtcdClient::Result& result, SteadyTime asked) {
-  if (!holds()) return;
+  if (!leads()) return;
   const bool answered = result.trouble.empty() && result.answer.has_header;
   if (answered && result.answer.seconds == 0) return depose("etcd has given its lease up");
   if (answered) prolong(asked);
@@ -149,10 +151,10 @@ void EtcdElection::take_renewal(const EtcdClient::Result& result, SteadyTime ask
 
 /// Somebody may have taken the key away, for whom we seem to be dead.
 void EtcdElection::check_office() {
-  client_.ask(etcd_get(holder_key()), options_.lease / 2, [this](const EtcdClient::Result& result) {
-    if (!holds() || !result.trouble.empty() || !result.answer.has_header) return;
+  client_.ask(etcd_get(leader_key()), options_.lease / 2, [this](const EtcdClient::Result& result) {
+    if (!leads() || !result.trouble.empty() || !result.answer.has_header) return;
     const bool there = !result.answer.entries.empty() && result.answer.entries.front();
-    if (!there || result.answer.entries.front()->create_revision != revision_) depose("another launcher holds it now");
+    if (!there || result.answer.entries.front()->create_revision != revision_) depose("another launcher leads now");
   });
 }
 
@@ -160,66 +162,67 @@ void EtcdElection::depose(const std::string& why) {
   if (std::exchange(revision_, 0) == 0) return;
   renew_.cancel();
   expiry_.cancel();
+  why_deposed_ = why;
   events_.deposed(why);
 }
 
-void EtcdElection::keep(const JobState& state) {
-  if (!holds()) return;
-  unkept_ = json_for_etcd(state);
-  ++states_;
+void EtcdElection::publish(const JobState& state) {
+  if (!leads()) return;
+  unpublished_ = json_for_etcd(state);
+  ++published_;
   put_state();
 }
 
 /// An etcd that is full says so again and again: the renewal of the lease must not wait for that. What is not kept is
 /// put again after it.
 void EtcdElection::put_state() {
-  if (unkept_.empty() || std::exchange(is_keeping_, true)) return;
-  const Step put{.kind = Step::Kind::kPut, .key = state_key(), .value = unkept_, .lease = state_lease_};
-  client_.ask(etcd_transaction(holder_key(), revision_, {put}, {}), options_.lease / (2 * kRenewalsPerLease),
-              [this, number = states_](const EtcdClient::Result& result) { take_kept(result, number); });
+  if (unpublished_.empty() || std::exchange(is_publishing_, true)) return;
+  const Step put{.kind = Step::Kind::kPut, .key = state_key(), .value = unpublished_, .lease = state_lease_};
+  client_.ask(etcd_transaction(leader_key(), revision_, {put}, {}), options_.lease / (2 * kRenewalsPerLease),
+              [this, number = published_](const EtcdClient::Result& result) { take_published(result, number); });
 }
 
 /// \param number  of the state that was sent: another may have come since.
-void EtcdElection::take_kept(const EtcdClient::Result& result, int number) {
-  is_keeping_ = false;
-  if (!holds()) return;
+void EtcdElection::take_published(const EtcdClient::Result& result, int number) {
+  is_publishing_ = false;
+  if (!leads()) return;
   if (result.trouble.empty() && result.answer.succeeded) {
-    if (number == states_) unkept_.clear();
+    if (number == published_) unpublished_.clear();
     return put_state();
   }
   const std::string& why = result.trouble.empty() ? result.answer.error : result.trouble;
   if (why.empty() || std::exchange(has_warned_, true)) return;  // else not ours any more: check_office() sees it
-  if (events_.not_kept) events_.not_kept(why);
+  if (events_.not_published) events_.not_published(why);
 }
 
-void EtcdElection::look_again() {
-  if (std::exchange(is_looking_, true)) return;
-  holder_ ? probe() : ask_who_holds();
+void EtcdElection::campaign_again() {
+  if (std::exchange(is_campaigning_, true)) return;
+  leader_ ? probe() : ask_for_leader();
 }
 
 void EtcdElection::probe() {
   try {
-    probe_ = begin_to_connect(holder_->address, holder_->port);
+    probe_ = begin_to_connect(leader_->address, leader_->port);
   } catch (const std::system_error&) {
-    return pause_and_look();
+    return pause_and_ask();
   }
   const auto done = [this](bool refused) {
     probed_.cancel();
     probe_limit_.cancel();
     probe_.reset();
-    refused ? proved_dead() : pause_and_look();
+    refused ? proved_dead() : pause_and_ask();
   };
   probed_ = loop_.on_writable(probe_.get(), [this, done] { done(connection_error(probe_.get()) == ECONNREFUSED); });
   probe_limit_ = loop_.after(kProbeLimit, [done] { done(false); });
 }
 
 void EtcdElection::proved_dead() {
-  const Step remove{.kind = Step::Kind::kDelete, .key = holder_key()};
-  ask(etcd_transaction(holder_key(), found_revision_, {remove}, {}), [this](const EtcdAnswer&) { ask_who_holds(); });
+  const Step remove{.kind = Step::Kind::kDelete, .key = leader_key()};
+  ask(etcd_transaction(leader_key(), found_revision_, {remove}, {}), [this](const EtcdAnswer&) { ask_for_leader(); });
 }
 
-void EtcdElection::pause_and_look() {
-  again_ = loop_.after(std::max(pause_, kFirstPause), [this] { ask_who_holds(); });
+void EtcdElection::pause_and_ask() {
+  again_ = loop_.after(std::max(pause_, kFirstPause), [this] { ask_for_leader(); });
 }
 
 void EtcdElection::revoke_leases() {
@@ -231,7 +234,7 @@ void EtcdElection::revoke_leases() {
 /// A vote that is on its way finds no lease any more.
 void EtcdElection::stop() {
   client_.forget_all();
-  is_keeping_ = false;
+  is_publishing_ = false;
   again_.cancel();
   renew_.cancel();
   expiry_.cancel();
@@ -243,7 +246,7 @@ void EtcdElection::stop() {
 }
 
 /// Each question has time of its own: where etcd is slow with the first, the second is sent all the same.
-void EtcdElection::release(const std::optional<std::string>& outcome, std::function<void()> released) {
+void EtcdElection::resign(const std::optional<std::string>& outcome, std::function<void()> released) {
   again_.cancel();
   renew_.cancel();
   expiry_.cancel();
@@ -253,14 +256,14 @@ void EtcdElection::release(const std::optional<std::string>& outcome, std::funct
     return;
   }
   client_.forget_all();
-  is_keeping_ = false;
+  is_publishing_ = false;
   if (outcome) {
-    const Step remove{.kind = Step::Kind::kDelete, .key = holder_key()};
+    const Step remove{.kind = Step::Kind::kDelete, .key = leader_key()};
     const Step put{.kind = Step::Kind::kPut,
                    .key = state_key(),
                    .value = to_json(JobState{.outcome = outcome}),
                    .lease = state_lease_};
-    client_.ask(etcd_transaction(holder_key(), revision, {remove, put}, {}), kFarewell,
+    client_.ask(etcd_transaction(leader_key(), revision, {remove, put}, {}), kFarewell,
                 [](const EtcdClient::Result&) {});
   }
   client_.ask(etcd_revoke(lease_), 2 * kFarewell,

@@ -78,7 +78,7 @@ class LauncherLink {
   /// The last sign of life of the other end, on its steady clock.
   [[nodiscard]] std::int64_t heard_ns() const;
   /// Where the meeting is, numeric; empty before it was reached.
-  [[nodiscard]] const std::string& leader_address() const { return options_.record.leader_address; }
+  [[nodiscard]] const std::string& server_address() const { return options_.record.leader_address; }
   /// Where `host` was found last, numeric; empty before it was.
   [[nodiscard]] const std::string& found_address() const { return found_address_; }
   /// The last attempt failed because the host lives, and nobody listens there.

@@ -50,11 +50,11 @@ RendezvousServer::RendezvousServer(EventLoop& loop, const Options& options)
       times_(options.times),
       max_launchers_(options.max_launchers),
       secret_(options.secret),
-      turned_away_(options.turned_away),
+      rejected_(options.rejected),
       begun_(options.begun),
       coordinator_({.times = options.times,
                     .gather = options.gather,
-                    .own_token = options.host,
+                    .own_token = options.own_token,
                     .guards_majority = options.guards_majority},
                    steady_now()),
       server_(loop, {.reach = options.reach,
@@ -85,7 +85,7 @@ void RendezvousServer::redirect_to(const std::optional<RendezvousAddress>& targe
 }
 
 /// The port first: who sees its connection closed asks there whether this launcher lives.
-void RendezvousServer::vanish() {
+void RendezvousServer::abandon() {
   server_.vanish();
   deadline_.cancel();
   look_again_.cancel();
@@ -117,19 +117,19 @@ bool RendezvousServer::make_room() {
   const auto oldest = std::find_if(connections_.begin(), connections_.end(),
                                    [](const auto& entry) { return !entry.second->joined || entry.second->shut; });
   if (oldest == connections_.end()) return false;
-  if (!oldest->second->closing) tell_refusal(*oldest->second, "it did not join before too many others came");
+  if (!oldest->second->closing) report_rejection(*oldest->second, "it did not join before too many others came");
   connections_.erase(oldest);
   return true;
 }
 
-void RendezvousServer::tell_refusal(const Connection& connection, const std::string& why) {
+void RendezvousServer::report_rejection(const Connection& connection, const std::string& why) {
   const std::string peer = ends_of_connection(connection.socket.get()).peer;
   const auto line = refusals_.refused(peer.empty() ? "somebody who is gone" : peer, why, steady_now());
-  if (line && turned_away_) turned_away_(*line);
+  if (line && rejected_) rejected_(*line);
 }
 
-void RendezvousServer::tell_refusals() {
-  if (const std::string line = refusals_.take_rest(); !line.empty() && turned_away_) turned_away_(line);
+void RendezvousServer::report_rejections() {
+  if (const std::string line = refusals_.take_rest(); !line.empty() && rejected_) rejected_(line);
 }
 
 void RendezvousServer::read_from(Connection& connection) {
@@ -162,7 +162,7 @@ bool RendezvousServer::shake_hands(Connection& connection, std::string_view byte
   connection.decoder.take(connection.handshake.take_rest());
   if (const std::string& why = connection.handshake.refusal(); !why.empty()) {
     connection.closing = true;
-    tell_refusal(connection, why);
+    report_rejection(connection, why);
   }
   return connection.handshake.done();
 }
@@ -223,7 +223,7 @@ void RendezvousServer::send_all() {
     }
   }
   for (const std::string& line : coordinator_.outbox().take_warnings()) {
-    if (turned_away_) turned_away_(line);
+    if (rejected_) rejected_(line);
   }
   if (begun_ && std::exchange(rounds_told_, coordinator_.rounds_begun()) != coordinator_.rounds_begun()) {
     begun_(coordinator_.state());

@@ -34,12 +34,12 @@ class RendezvousServer {
     std::size_t max_store_connections = 4096;
     bool serves_horovod = false;       ///< as StoreServerOptions has it
     std::size_t max_launchers = 4096;  ///< connections of them; one more takes the place of one that has not joined
-    std::string host = {};             ///< the token of the own launcher, which joins first; empty: any may
+    std::string own_token = {};        ///< the token of the own launcher, which joins first; empty: any may
     std::string secret = {};           ///< that every launcher has to know; empty: none
     bool guards_majority = false;      ///< as Coordinator::Options has it
     /// Gets a line about launchers that were turned away: before they could say anything, as RefusalLog has it, or by
     /// the Coordinator. May be empty. Must not call the holder.
-    std::function<void(const std::string& line)> turned_away = {};
+    std::function<void(const std::string& line)> rejected = {};
     /// A round has begun: what another launcher has to know to hold the meeting instead. May be empty. Must not call
     /// the holder.
     std::function<void(const JobState& state)> begun = {};
@@ -63,10 +63,10 @@ class RendezvousServer {
   [[nodiscard]] StoreServer& server() { return server_; }
 
   /// As a holder whose process has ended: nobody is told anything, nobody finds us any more.
-  void vanish();
+  void abandon();
 
-  /// A last line to turned_away, about those that were only counted; none when there are none.
-  void tell_refusals();
+  /// A last line to rejected, about those that were only counted; none when there are none.
+  void report_rejections();
 
   /// Nobody is left who could need the meeting. `when_over` is called once, by the loop, when that becomes true.
   [[nodiscard]] bool over() const;
@@ -77,7 +77,7 @@ class RendezvousServer {
 
   void take_over(Fd socket, const std::string& bytes);
   bool make_room();
-  void tell_refusal(const Connection& connection, const std::string& why);
+  void report_rejection(const Connection& connection, const std::string& why);
   void read_from(Connection& connection);
   void take(Connection& connection, std::string_view bytes);
   bool shake_hands(Connection& connection, std::string_view bytes);
@@ -98,7 +98,7 @@ class RendezvousServer {
   RendezvousTimes times_;
   std::size_t max_launchers_;
   std::string secret_;
-  std::function<void(const std::string& line)> turned_away_;
+  std::function<void(const std::string& line)> rejected_;
   std::function<void(const JobState& state)> begun_;
   int rounds_told_ = 0;
   RefusalLog refusals_{"turned away a launcher at", "turned away"};

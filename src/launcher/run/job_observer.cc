@@ -26,27 +26,15 @@ std::string why_it_left(const RunEnd& end, const FailureRecord* cause) {
 JobObserver::JobObserver(Job& job, Membership membership, const RendezvousPlan& rendezvous, RunObserver& next,
                          Calls calls)
     : job_(job), membership_(std::move(membership)), rendezvous_(rendezvous), next_(next), calls_(std::move(calls)) {
-  job_.set_events({.begun = [this](const Membership& next_round) { begun(next_round); },
-                   .waiting =
-                       [this](const std::string& text) {
-                         if (told_.is_worth_a_line(text)) calls_.note("waiting for other nodes: " + text);
-                       },
-                   .spare = [](const std::string&) {},
-                   .failed = [](const std::string&, const std::string&) {},
-                   .stop = [this](const std::string& text) { told_to_stop(text); },
-                   .lost = [this](const std::string& node, const std::string& how, std::int64_t heard_ns,
-                                  const std::string& spare) { node_lost(node, how, heard_ns, spare); },
-                   .resize = [this](const std::string& node, const std::string& text) { node_joined(node, text); },
-                   .over = [this](const std::string& report) { round_over(report); },
-                   .ended = [this](const std::string& why) { ended(why); },
-                   .adrift = [this](const std::string& how, std::int64_t heard_ns) { meeting_lost(how, heard_ns); },
-                   .turned_away = [this](const std::string& line) { calls_.warn(line); },
-                   .not_kept =
-                       [this](const std::string& why) {
-                         calls_.warn("etcd does not keep what another node needs to hold the meeting: " + why);
-                       },
-                   .sent_on = [this](const std::string& text) { calls_.note(text); },
-                   .not_alone = [this](const std::string& text) { calls_.warn(text); }});
+  job_.set_events(*this);
+}
+
+void JobObserver::waiting(const std::string& text) {
+  if (told_.is_worth_a_line(text)) calls_.note("waiting for other nodes: " + text);
+}
+
+void JobObserver::not_published(const std::string& why) {
+  calls_.warn("etcd does not keep what another node needs to hold the meeting: " + why);
 }
 
 void JobObserver::attempt_over(const RunOutcome& outcome, bool wants_no_more) {
@@ -97,7 +85,7 @@ void JobObserver::cannot_clean_up() {
 void JobObserver::bye(const std::string& text) {
   state_ = State::kDone;
   vanish();
-  job_.bye(text);
+  job_.leave(text);
 }
 
 /// A reason that came from another node is known there.
@@ -143,7 +131,7 @@ void JobObserver::drop_out(const std::string& why) {
 
 /// Not before our workers are gone: the others begin at once.
 void JobObserver::vanish() {
-  if (std::exchange(vanishes_, false)) job_.vanish();
+  if (std::exchange(vanishes_, false)) job_.abandon();
 }
 
 void JobObserver::tell(const RunEnd& end, const FailureRecord* cause) {
@@ -159,7 +147,7 @@ void JobObserver::tell(const RunEnd& end, const FailureRecord* cause) {
   job_.stopping(to_json(notice));
 }
 
-void JobObserver::told_to_stop(const std::string& text) {
+void JobObserver::stop(const std::string& text) {
   const std::optional<StopNotice> notice = stop_notice_from_json(text);
   const RunEnd end = notice ? notice->end : RunEnd{.kind = RunEnd::Kind::kWorkerFailed, .node = rendezvous_.host};
   final_ = final_ || !end.may_go_on();
@@ -169,8 +157,8 @@ void JobObserver::told_to_stop(const std::string& text) {
   calls_.stop(end, their_cause_ && (is_victim(their_cause_->cause) || their_cause_->cause == Cause::kEndedEarly));
 }
 
-void JobObserver::node_lost(const std::string& node, const std::string& how, std::int64_t heard_ns,
-                            const std::string& spare) {
+void JobObserver::lost(const std::string& node, const std::string& how, std::int64_t heard_ns,
+                       const std::string& spare) {
   if (state_ == State::kDone) return;
   ++lost_;
   alone_ = alone_ || node.empty();
@@ -186,7 +174,7 @@ void JobObserver::node_lost(const std::string& node, const std::string& how, std
 }
 
 /// Who is there in the next round is not known yet.
-void JobObserver::meeting_lost(const std::string& how, std::int64_t heard_ns) {
+void JobObserver::leaderless(const std::string& how, std::int64_t heard_ns) {
   if (state_ == State::kDone) return;
   const RunEnd end{
       .kind = RunEnd::Kind::kNodeLost, .who = how + "; the nodes that are left meet anew", .node = "meeting"};
@@ -223,7 +211,7 @@ std::string JobObserver::nodes_in_words(int nodes) const {
          unit_of(rendezvous_.of_ranks, 2);
 }
 
-void JobObserver::node_joined(const std::string& node, const std::string& text) {
+void JobObserver::resized(const std::string& node, const std::string& text) {
   if (state_ == State::kRunning) {
     calls_.stop({.kind = RunEnd::Kind::kNodeJoined, .who = text, .node = "node " + node}, false);
   }
@@ -240,7 +228,7 @@ void JobObserver::ended(const std::string& why) {
 }
 
 /// What cannot be read is not known to anybody.
-void JobObserver::round_over(const std::string& report) {
+void JobObserver::over(const std::string& report) {
   if (state_ != State::kReported) return;
   judge_round(job_report_from_json(report).value_or(JobReport{.is_incomplete = true}));
 }

@@ -16,7 +16,7 @@ namespace lrun::launcher {
 
 /// What a run has to do with the other nodes of its job: tells them why it stops and what its attempts come to, stops
 /// with them, and gives every attempt the verdict that all nodes give it. As an observer it passes everything on.
-class JobObserver : public RunObserver {
+class JobObserver : public RunObserver, private JobEvents {
  public:
   struct Calls {
     /// What runs here, or waits to run. `victim`: a worker failed elsewhere that looks like a victim of another.
@@ -72,15 +72,21 @@ class JobObserver : public RunObserver {
  private:
   enum class State { kRunning, kReported, kDeciding, kIsReady, kDone };
 
-  void told_to_stop(const std::string& text);
-  void node_lost(const std::string& node, const std::string& how, std::int64_t heard_ns, const std::string& spare);
-  void meeting_lost(const std::string& how, std::int64_t heard_ns);
+  void begun(const Membership& membership) override;
+  void waiting(const std::string& text) override;
+  void stop(const std::string& text) override;
+  void lost(const std::string& node, const std::string& how, std::int64_t heard_ns, const std::string& spare) override;
+  void resized(const std::string& node, const std::string& text) override;
+  void over(const std::string& report) override;
+  void ended(const std::string& why) override;
+  void leaderless(const std::string& how, std::int64_t heard_ns) override;
+  void rejected(const std::string& line) override { calls_.warn(line); }
+  void not_published(const std::string& why) override;
+  void redirected(const std::string& text) override { calls_.note(text); }
+  void second_job(const std::string& text) override { calls_.warn(text); }
+
   void note_loss(const RunEnd& end, const std::string& text, std::int64_t heard_ns);
-  void node_joined(const std::string& node, const std::string& text);
-  void ended(const std::string& why);
-  void round_over(const std::string& report);
   void judge_round(const JobReport& report);
-  void begun(const Membership& membership);
   void tell(const RunEnd& end, const FailureRecord* cause);
   void drop_out(const std::string& why);
   void vanish();

@@ -81,29 +81,13 @@ class EndSignals {
 };
 
 /// One wait for the job to begin.
-class Meeting {
+class Meeting : public JobEvents {
  public:
   Meeting(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard, const LauncherOutput& output)
       : loop_(loop), job_(job), plan_(plan), guard_(guard), output_(output) {}
 
   MeetingEnd run() {
-    job_.set_events(
-        {.begun = [this](const Membership& membership) { begin(membership); },
-         .waiting =
-             [this](const std::string& text) {
-               if (speaks_for_job() && told_.is_worth_a_line(text)) tell(text);
-             },
-         .spare = [this](const std::string& text) { become_spare(text); },
-         .failed = [this](const std::string& why,
-                          const std::string& hint) { end({.why_not = why, .hint = hint, .not_needed = is_spare()}); },
-         .stop = [](const std::string&) {},
-         .lost = [this](const std::string&, const std::string& how, std::int64_t,
-                        const std::string&) { end({.why_not = how}); },
-         .resize = [](const std::string&, const std::string&) {},
-         .over = [this](const std::string& report) { end({.report = report}); },
-         .ended = [this](const std::string& why) { job_ended(why); },
-         .turned_away = [this](const std::string& line) { output_.sink.warn(line); },
-         .sent_on = [this](const std::string& text) { output_.sink.note(text); }});
+    job_.set_events(*this);
     const EndSignals signals(loop_, plan_, guard_, [this](int number) { end({.signal_number = number}); });
     limit_ = loop_.after(plan_.rendezvous->join_timeout + kLateness, [this] {
       end({.why_not = fmt::format("not enough nodes in {}", format_duration(plan_.rendezvous->join_timeout))});
@@ -112,6 +96,36 @@ class Meeting {
     if (!ended_) loop_.run();
     return std::move(end_);
   }
+
+  void waiting(const std::string& text) override {
+    if (speaks_for_job() && told_.is_worth_a_line(text)) tell(text);
+  }
+  /// The job runs and can do without us: we wait as long as it does.
+  void spare(const std::string& text) override {
+    limit_.cancel();
+    const bool is_known = std::exchange(waits_, true) && is_spare();  // it follows its job to another meeting
+    if (is_known) return;
+    output_.sink.note(is_spare() ? fmt::format("node {} is a spare: it waits until another one is lost", name())
+                                 : text);
+  }
+  void begun(const Membership& membership) override {
+    if (is_spare()) {
+      output_.sink.note(fmt::format("node {} was a spare, and takes part now: node rank {} of {}", name(),
+                                    membership.self.node_rank, membership.num_nodes));
+    }
+    end({.membership = membership});
+  }
+  void failed(const std::string& why, const std::string& hint) override {
+    end({.why_not = why, .hint = hint, .not_needed = is_spare()});
+  }
+  void lost(const std::string& /*node*/, const std::string& how, std::int64_t /*heard_ns*/,
+            const std::string& /*spare*/) override {
+    end({.why_not = how});
+  }
+  void over(const std::string& report) override { end({.report = report}); }
+  void ended(const std::string& why) override { end({.why_not = why, .not_needed = true}); }
+  void rejected(const std::string& line) override { output_.sink.warn(line); }
+  void redirected(const std::string& text) override { output_.sink.note(text); }
 
  private:
   [[nodiscard]] int port() const { return plan_.rendezvous->port; }
@@ -139,28 +153,9 @@ class Meeting {
     output_.sink.note(fmt::format("waiting for other {}: {}", unit_of(plan_.rendezvous->of_ranks, 2), text));
   }
 
-  /// The job runs and can do without us: we wait as long as it does.
-  void become_spare(const std::string& text) {
-    limit_.cancel();
-    const bool is_known = std::exchange(waits_, true) && is_spare();  // it follows its job to another meeting
-    if (is_known) return;
-    output_.sink.note(is_spare() ? fmt::format("node {} is a spare: it waits until another one is lost", name())
-                                 : text);
-  }
-
   /// One of those that the plan wants to wait.
   [[nodiscard]] bool is_spare() const { return waits_ && plan_.rendezvous->spares > 0; }
   [[nodiscard]] const std::string& name() const { return plan_.nodes.front().name; }
-
-  void begin(const Membership& membership) {
-    if (is_spare()) {
-      output_.sink.note(fmt::format("node {} was a spare, and takes part now: node rank {} of {}", name(),
-                                    membership.self.node_rank, membership.num_nodes));
-    }
-    end({.membership = membership});
-  }
-
-  void job_ended(const std::string& why) { end({.why_not = why, .not_needed = true}); }
 
   void end(MeetingEnd what) {
     if (std::exchange(ended_, true)) return;
@@ -180,6 +175,16 @@ class Meeting {
   std::optional<std::string> told_trouble_;
   EventLoop::Timer unreached_;
   MeetingEnd end_;
+};
+
+/// All that still counts when this node is done.
+class Rejections : public JobEvents {
+ public:
+  explicit Rejections(MessageSink& sink) : sink_(sink) {}
+  void rejected(const std::string& line) override { sink_.warn(line); }
+
+ private:
+  MessageSink& sink_;
 };
 
 /// What has to be equal on all nodes, because each of them decides by it.
@@ -314,10 +319,11 @@ void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan&
   const EventLoop::Timer note = loop.after(kQuietFarewell, [&sink] {
     sink.note("the job's launchers meet here: waiting until the other nodes have ended, too");
   });
-  job.set_events({.turned_away = [&sink](const std::string& line) { sink.warn(line); }});
-  job.leave(text, plan.grace.value + kFarewell, end);
+  Rejections rejections(sink);
+  job.set_events(rejections);
+  job.finish(text, plan.grace.value + kFarewell, end);
   if (!left) loop.run();
-  job.tell_refusals();
+  job.report_rejections();
 }
 
 }  // namespace lrun::launcher

@@ -27,7 +27,7 @@ constexpr std::size_t kMostWhyBytes = 500;
 constexpr int kNoNode = -2;  // whatever is told came from another one
 
 /// One that only speaks.
-class Farewell {
+class Farewell : private JobEvents {
  public:
   Farewell(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment, MessageSink& sink)
       : sink_(sink),
@@ -35,16 +35,7 @@ class Farewell {
              etcd_user(environment)) {}
 
   void run() {
-    job_.set_events(
-        {.begun = [](const Membership&) {},
-         .waiting = [](const std::string&) {},
-         .spare = [](const std::string&) {},
-         .failed = [this](const std::string&, const std::string&) { loop_.stop(); },
-         .stop = [](const std::string&) {},
-         .lost = [this](const std::string&, const std::string&, std::int64_t, const std::string&) { loop_.stop(); },
-         .resize = [](const std::string&, const std::string&) {},
-         .over = [this](const std::string&) { loop_.stop(); },
-         .ended = [this](const std::string&) { loop_.stop(); }});
+    job_.set_events(*this);
     const EventLoop::Timer note = loop_.after(kQuiet, [this] {
       sink_.note(fmt::format("the other nodes are told, where they come within {}", format_duration(kPatience)));
     });
@@ -53,7 +44,7 @@ class Farewell {
       loop_.run();
     }
     bool left = false;
-    job_.leave("", kPatience + kQuiet, [&] {
+    job_.finish("", kPatience + kQuiet, [&] {
       left = true;
       loop_.stop();
     });
@@ -61,6 +52,14 @@ class Farewell {
   }
 
  private:
+  void failed(const std::string& /*why*/, const std::string& /*hint*/) override { loop_.stop(); }
+  void lost(const std::string& /*node*/, const std::string& /*how*/, std::int64_t /*heard_ns*/,
+            const std::string& /*spare*/) override {
+    loop_.stop();
+  }
+  void over(const std::string& /*report*/) override { loop_.stop(); }
+  void ended(const std::string& /*why*/) override { loop_.stop(); }
+
   static RendezvousPlan impatient(RendezvousPlan plan) {
     plan.connect_timeout = std::min(plan.connect_timeout, kPatience);
     plan.etcd_start = std::min(plan.etcd_start, kPatience);

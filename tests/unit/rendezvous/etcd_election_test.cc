@@ -38,7 +38,7 @@ class Election : public ::testing::Test {
                                [this](const LeaderRecord& holder, bool is_self, const std::optional<JobState>&) {
                                  told_ += (is_self ? "holds " : "found ") + holder.address + "; ";
                                  if (is_self) return;
-                                 std::exchange(is_out_of_reach_, false) ? election_->look_again() : loop_.stop();
+                                 std::exchange(is_out_of_reach_, false) ? election_->campaign_again() : loop_.stop();
                                },
                            .deposed =
                                [this](const std::string& why) {
@@ -51,7 +51,7 @@ class Election : public ::testing::Test {
                                  loop_.stop();
                                }});
     election_ = &election;
-    election.look();
+    election.campaign();
     loop_.run();
   }
 
@@ -67,7 +67,7 @@ class Election : public ::testing::Test {
       return FakeEtcd::response(R"({"ID":")" + lease_ + R"(","TTL":")" + seconds_ + R"("})");
     if (request.starts_with("POST /v3/kv/txn") && request.find("delete") != std::string::npos) {
       held_ = "{}";
-      election_->look_again();  // told twice that its link is broken
+      election_->campaign_again();  // told twice that its link is broken
       return FakeEtcd::response(R"({"succeeded":true,"responses":[{}]})");
     }
     if (request.starts_with("POST /v3/kv/txn")) {
@@ -118,7 +118,7 @@ TEST_F(Election, LetsGoBeforeALeaseThatCannotBeRenewedIsOver) {
 TEST_F(Election, LetsGoWhenAnotherHasTheKey) {
   seconds_ = "4";
   run();
-  EXPECT_EQ(told_, "holds 127.0.0.1; deposed: another launcher holds it now");
+  EXPECT_EQ(told_, "holds 127.0.0.1; deposed: another launcher leads now");
 }
 
 /// An etcd 3.6 without a leader, and something that is none.
@@ -127,7 +127,7 @@ TEST_F(Election, KeepsTheMeetingWhileNothingIsKnown) {
   unsure_ = FakeEtcd::response("{}");
   asked_ = {"{}", R"({"code":9,"message":"etcdserver: not capable","details":[]})"};
   run();
-  EXPECT_EQ(told_, "holds 127.0.0.1; deposed: another launcher holds it now");
+  EXPECT_EQ(told_, "holds 127.0.0.1; deposed: another launcher leads now");
   EXPECT_TRUE(asked_.empty() && unsure_.empty());
 }
 
@@ -147,7 +147,7 @@ TEST_F(Election, LooksOnceHoweverOftenItIsAsked) {
   is_out_of_reach_ = true;
   seconds_ = "4";
   run();
-  EXPECT_EQ(told_, "found 127.0.0.1; holds 127.0.0.1; deposed: another launcher holds it now");
+  EXPECT_EQ(told_, "found 127.0.0.1; holds 127.0.0.1; deposed: another launcher leads now");
 }
 
 TEST_F(Election, LeavesTheOutcomeBehindAndGivesItsLeaseBackWhereEtcdIsSlow) {
@@ -175,10 +175,10 @@ TEST_F(Election, LeavesTheOutcomeBehindAndGivesItsLeaseBackWhereEtcdIsSlow) {
       {.open = [](const std::string&) { return std::uint16_t{4000}; },
        .close = [] {},
        .found = [&](const LeaderRecord&, bool,
-                    const std::optional<JobState>&) { election.release("it failed", [&] { loop.stop(); }); },
+                    const std::optional<JobState>&) { election.resign("it failed", [&] { loop.stop(); }); },
        .deposed = [](const std::string&) {},
        .failed = [&](const std::string&, const std::string&) { loop.stop(); }});
-  election.look();
+  election.campaign();
   loop.run();
   EXPECT_EQ(revoked, std::vector<std::string>{R"({"ID":"1"})"}) << "the state stays for a while";
   const std::string state = to_base64(to_json(JobState{.outcome = "it failed"}));
@@ -203,12 +203,12 @@ TEST_F(Election, AsksEtcdToKeepTheStateUntilItDoes) {
       loop, options_at(etcd),
       {.open = [](const std::string&) { return std::uint16_t{4000}; },
        .close = [] {},
-       .found = [&](const LeaderRecord&, bool, const std::optional<JobState>&) { election.keep({.round = 1}); },
+       .found = [&](const LeaderRecord&, bool, const std::optional<JobState>&) { election.publish({.round = 1}); },
        .deposed = [](const std::string&) {},
        .failed = [&](const std::string&, const std::string&) { loop.stop(); },
-       .not_kept = [&](const std::string& why) { not_kept += why; }});
+       .not_published = [&](const std::string& why) { not_kept += why; }});
   seconds_ = "2";
-  election.look();
+  election.campaign();
   loop.run();
   EXPECT_EQ(asked, 3);
   EXPECT_EQ(not_kept, "no space") << "told once";
@@ -231,16 +231,16 @@ TEST_F(Election, RenewsItsLeaseAtAnEtcdThatIsTooFullForTheState) {
       loop, options_at(etcd),
       {.open = [](const std::string&) { return std::uint16_t{4000}; },
        .close = [] {},
-       .found = [&](const LeaderRecord&, bool, const std::optional<JobState>&) { election.keep({.round = 1}); },
+       .found = [&](const LeaderRecord&, bool, const std::optional<JobState>&) { election.publish({.round = 1}); },
        .deposed =
            [&](const std::string& why) {
              told += "deposed: " + why;
              loop.stop();
            },
        .failed = [&](const std::string&, const std::string&) { loop.stop(); },
-       .not_kept = [&](const std::string& why) { told += why + "; "; }});
+       .not_published = [&](const std::string& why) { told += why + "; "; }});
   seconds_ = "8";
-  election.look();
+  election.campaign();
   loop.run();
   EXPECT_EQ(told, "127.0.0.1 port " + std::to_string(etcd.port()) + " says 'no space'; renews");
   EXPECT_LT(puts, 12) << "the renewal had to wait";

@@ -21,7 +21,7 @@ using test::kPatience;
 
 /// One launcher, and meetings that another machine seems to hold, of a job of one node. etcd says that the last one is
 /// held, also when it is not.
-class JobInEtcd : public ::testing::Test {
+class JobInEtcd : public ::testing::Test, protected JobEvents {
  protected:
   void open_meeting(Duration heartbeat = kPatience) {
     meeting_ = std::make_unique<RendezvousServer>(
@@ -92,26 +92,27 @@ class JobInEtcd : public ::testing::Test {
     JoinRecord own = record(address);
     own.min_nodes = own.max_nodes = plan.max_nodes = nodes;
     job_ = std::make_unique<Job>(loop_, plan, own, test::joined, 64);
-    job_->set_events(events());
+    job_->set_events(*this);
   }
 
-  Job::Events events() {
-    return {
-        .begun =
-            [this](const Membership&) {
-              told_ += "begun; ";
-              job_->set_events(events());
-              on_begun_();
-            },
-        .waiting = [](const std::string&) {},
-        .spare = [this](const std::string&) { told_ += "spare; ", on_spare_(); },
-        .failed = [this](const std::string& why, const std::string&) { told_ += "failed: " + why, loop_.stop(); },
-        .stop = [](const std::string&) {},
-        .lost = [this](const std::string&, const std::string&, std::int64_t, const std::string&) { told_ += "lost; "; },
-        .resize = [](const std::string&, const std::string&) {},
-        .over = [](const std::string&) {},
-        .ended = [this](const std::string& why) { told_ += "ended: " + why, loop_.stop(); },
-        .adrift = [this](const std::string&, std::int64_t) { told_ += "adrift; ", on_adrift_(); }};
+  void begun(const Membership& /*membership*/) override {
+    told_ += "begun; ";
+    job_->set_events(*this);
+    on_begun_();
+  }
+  void spare(const std::string& /*text*/) override { told_ += "spare; ", on_spare_(); }
+  void failed(const std::string& why, const std::string& /*hint*/) override {
+    told_ += "failed: " + why;
+    loop_.stop();
+  }
+  void lost(const std::string& /*node*/, const std::string& /*how*/, std::int64_t /*heard_ns*/,
+            const std::string& /*spare*/) override {
+    told_ += "lost; ";
+  }
+  void ended(const std::string& why) override { told_ += "ended: " + why, loop_.stop(); }
+  void leaderless(const std::string& /*how*/, std::int64_t /*heard_ns*/) override {
+    told_ += "leaderless; ";
+    on_leaderless_();
   }
 
   /// At the next turn of the loop: whoever tells us something is not destroyed meanwhile.
@@ -144,18 +145,18 @@ class JobInEtcd : public ::testing::Test {
   std::unique_ptr<Job> job_;
   std::function<void()> on_begun_ = [] {};
   std::function<void()> on_spare_ = [] {};
-  std::function<void()> on_adrift_ = [] {};
+  std::function<void()> on_leaderless_ = [] {};
   EventLoop::Timer later_;
   std::string told_;
 };
 
 TEST_F(JobInEtcd, LooksForALimitedTimeAlsoWhereTheNextMeetingIsOutOfReachToo) {
   on_begun_ = [this] { later([this] { open_meeting(); }); };  // the first one is gone
-  on_adrift_ = [this] { when_joined([this] { meeting_.reset(); }); };
+  on_leaderless_ = [this] { when_joined([this] { meeting_.reset(); }); };
   open_meeting();
   begin(Duration(2000));
   run();
-  EXPECT_TRUE(told_.starts_with("begun; adrift; ended: nobody holds a meeting after 2s: ")) << told_;
+  EXPECT_TRUE(told_.starts_with("begun; leaderless; ended: nobody holds a meeting after 2s: ")) << told_;
 }
 
 TEST_F(JobInEtcd, ASpareLooksForALimitedTime) {
@@ -174,7 +175,7 @@ TEST_F(JobInEtcd, ASpareLooksForALimitedTime) {
 /// What it says last and the end of the connection are one loss.
 TEST_F(JobInEtcd, LooksOnceForAnotherMeetingWhenItIsTurnedOut) {
   std::unique_ptr<RendezvousServer> first;
-  on_adrift_ = [&] {
+  on_leaderless_ = [&] {
     first = std::move(meeting_);
     open_meeting();
     when_joined([this] { loop_.stop(); });
@@ -182,7 +183,7 @@ TEST_F(JobInEtcd, LooksOnceForAnotherMeetingWhenItIsTurnedOut) {
   open_meeting(Duration(500));
   begin(kPatience);  // it is silent for longer
   run();
-  EXPECT_EQ(told_, "begun; adrift; ");
+  EXPECT_EQ(told_, "begun; leaderless; ");
   EXPECT_EQ(looked_, 2);
 }
 
@@ -195,7 +196,7 @@ TEST_F(JobInEtcd, IsNotRunAgainByALauncherThatMissedItsEnd) {
   open_meeting();
   begin(kPatience);
   run();
-  EXPECT_EQ(told_, "begun; adrift; ended: it is done");
+  EXPECT_EQ(told_, "begun; leaderless; ended: it is done");
 }
 
 TEST_F(JobInEtcd, BeginsAnewForALauncherThatComesAfterItsEnd) {
@@ -223,7 +224,7 @@ TEST_F(JobInEtcd, IsLeftAtOnceWhenTheMeetingThatIsHeldHereIsTakenAway) {
   std::unique_ptr<LauncherLink> other;
   on_begun_ = [&] {
     later([&] {
-      job_->leave("", kPatience, [&] {
+      job_->finish("", kPatience, [&] {
         told_ += "left";
         loop_.stop();
       });
@@ -249,9 +250,9 @@ TEST_F(JobInEtcd, SaysAtTheNextMeetingThatItHasEndedMeanwhile) {
     stop_when_all_know();
   };
   on_begun_ = [this] { later([this] { meeting_.reset(); }); };
-  on_adrift_ = [&] {
+  on_leaderless_ = [&] {
     later([&] {
-      job_->leave("it was interrupted", kPatience, left);
+      job_->finish("it was interrupted", kPatience, left);
       open_meeting();
       member = std::make_unique<LauncherLink>(
           loop_,
@@ -269,7 +270,7 @@ TEST_F(JobInEtcd, SaysAtTheNextMeetingThatItHasEndedMeanwhile) {
   open_meeting();
   begin(kPatience, "10.0.0.1", 1);
   run();
-  EXPECT_EQ(told_, "begun; adrift; left");
+  EXPECT_EQ(told_, "begun; leaderless; left");
   const bool is_told =
       told_to_other.find("has left the job") != std::string::npos || told_to_other == "the job is over";
   EXPECT_TRUE(is_told) << told_to_other;
@@ -278,10 +279,10 @@ TEST_F(JobInEtcd, SaysAtTheNextMeetingThatItHasEndedMeanwhile) {
 /// Where nobody holds a meeting any more nobody waits for that.
 TEST_F(JobInEtcd, LooksForALimitedTimeForWhomToTellThatItHasEnded) {
   on_begun_ = [this] { later([this] { meeting_.reset(); }); };
-  on_adrift_ = [this] {
+  on_leaderless_ = [this] {
     nobody_holds_it_ = true;
     later([this] {
-      job_->leave("it was interrupted", kPatience, [this] {
+      job_->finish("it was interrupted", kPatience, [this] {
         told_ += "left";
         loop_.stop();
       });
@@ -292,7 +293,7 @@ TEST_F(JobInEtcd, LooksForALimitedTimeForWhomToTellThatItHasEnded) {
   open_meeting();
   begin(kPatience);
   run();
-  EXPECT_EQ(told_, "begun; adrift; left");
+  EXPECT_EQ(told_, "begun; leaderless; left");
 }
 
 TEST_F(JobInEtcd, IsNotHeldByALauncherThatLeftItDuringTheVote) {
@@ -310,7 +311,7 @@ TEST_F(JobInEtcd, IsNotHeldByALauncherThatLeftItDuringTheVote) {
   begin(kPatience);
   run();
   EXPECT_TRUE(left);
-  EXPECT_EQ(told_, "begun; adrift; ");
+  EXPECT_EQ(told_, "begun; leaderless; ");
 }
 
 /// The loss was told by the clock of who held the meeting, not by that of the next one.
@@ -320,7 +321,7 @@ TEST_F(JobInEtcd, KeepsTheClockOfTheLostHolderUntilTheNextRound) {
     job_->clock_offset().round_trip_ns >= 0 ? meeting_.reset() : later([&] { when_known(); });
   };
   on_begun_ = [&] { later([&] { when_known(); }); };
-  on_adrift_ = [&] {
+  on_leaderless_ = [&] {
     lost = job_->clock_offset();
     open_meeting();
     when_joined([this] { loop_.stop(); });
@@ -328,7 +329,7 @@ TEST_F(JobInEtcd, KeepsTheClockOfTheLostHolderUntilTheNextRound) {
   open_meeting();
   begin(kPatience);
   run();
-  EXPECT_EQ(told_, "begun; adrift; ");
+  EXPECT_EQ(told_, "begun; leaderless; ");
   ASSERT_TRUE(lost);
   EXPECT_GE(lost->round_trip_ns, 0);
   EXPECT_EQ(job_->clock_offset(), *lost);

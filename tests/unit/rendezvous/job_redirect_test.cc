@@ -15,6 +15,19 @@ namespace {
 
 using test::kPatience;
 
+/// What is said about where the job meets.
+struct Recorded : JobEvents {
+  explicit Recorded(EventLoop& event_loop) : loop(event_loop) {}
+  void failed(const std::string& why, const std::string& /*hint*/) override {
+    ADD_FAILURE() << why;
+    loop.stop();
+  }
+  void redirected(const std::string& text) override { told.push_back(text); }
+
+  EventLoop& loop;
+  std::vector<std::string> told;
+};
+
 /// A program that is no launcher has the port of the meeting that was held there; the endpoint knows no better place.
 TEST(JobElsewhere, SaysOnceWhereItIsSentTo) {
   EventLoop loop;
@@ -27,15 +40,10 @@ TEST(JobElsewhere, SaysOnceWhereItIsSentTo) {
   plan.hosting = RendezvousPlan::Hosting::kNever;
   plan.max_nodes = 2;
   plan.join_timeout = plan.connect_timeout = kPatience;
-  std::vector<std::string> told;
+  Recorded events(loop);
   int visits = 0;
   Job job(loop, plan, test::node_at("127.0.0.1"), test::joined, 64);
-  job.set_events({.failed =
-                      [&](const std::string& why, const std::string&) {
-                        ADD_FAILURE() << why;
-                        loop.stop();
-                      },
-                  .sent_on = [&](const std::string& text) { told.push_back(text); }});
+  job.set_events(events);
   const EventLoop::Watch visited = loop.on_readable(place.get(), [&] {
     const Fd launcher(::accept4(place.get(), nullptr, nullptr, SOCK_CLOEXEC));
     EXPECT_GT(::send(launcher.get(), "no launcher's words", 19, MSG_NOSIGNAL), 0);
@@ -46,8 +54,8 @@ TEST(JobElsewhere, SaysOnceWhereItIsSentTo) {
     loop.stop();
   });
   loop.run();
-  EXPECT_EQ(told, (std::vector<std::string>{"this job runs already: this node joins it at 127.0.0.1 port " +
-                                            std::to_string(port_of_socket(place.get()))}));
+  EXPECT_EQ(events.told, (std::vector<std::string>{"this job runs already: this node joins it at 127.0.0.1 port " +
+                                                   std::to_string(port_of_socket(place.get()))}));
 }
 
 }  // namespace

@@ -230,7 +230,7 @@ TEST(Meeting, LetsInOnlyWhoKnowsTheSecret) {
     RendezvousServer holder(patient.loop, {.reach = StoreReach::kLoopback,
                                            .times = {.join = kPatience, .heartbeat = kPatience},
                                            .secret = "hush",
-                                           .turned_away = [&](const std::string& text) { line = text; }});
+                                           .rejected = [&](const std::string& text) { line = text; }});
     JoinRecord record = test::node_at("127.0.0.1", 1, 0);
     record.min_nodes = record.max_nodes = 1;
     std::optional<LauncherMessage> told;
@@ -281,7 +281,7 @@ TEST(Meeting, HasRoomForLaunchersHoweverManyStrangersCome) {
   RendezvousServer holder(patient.loop, {.reach = StoreReach::kLoopback,
                                          .times = {.join = kPatience, .heartbeat = kPatience},
                                          .max_launchers = 4,
-                                         .turned_away = [&](const std::string& text) { lines.push_back(text); }});
+                                         .rejected = [&](const std::string& text) { lines.push_back(text); }});
   const std::uint16_t port = holder.server().port();
   std::optional<MetLauncher> first;
   std::optional<MetLauncher> second;
@@ -299,7 +299,7 @@ TEST(Meeting, HasRoomForLaunchersHoweverManyStrangersCome) {
   const EventLoop::Watch turned_out = patient.loop.on_readable(later.front().get(), [&] { patient.loop.stop(); });
   patient.run();
   EXPECT_TRUE(first->was_told(Kind::kBegin) && second->was_told(Kind::kBegin)) << "strangers pushed out a member";
-  holder.tell_refusals();
+  holder.report_rejections();
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[0], "turned away a launcher at 127.0.0.1: it did not join before too many others came");
   EXPECT_TRUE(lines[1].starts_with("turned away ")) << lines[1];

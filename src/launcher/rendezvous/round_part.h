@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "rendezvous/launcher_link.h"
+#include "rendezvous/membership.h"
+#include "rendezvous/message.h"
+
+namespace lrun::launcher {
+
+/// The part of this launcher in the rounds of its job: what a leader has to know of it, also the next one. A value.
+struct RoundPart {
+  std::optional<Membership> membership = {};   ///< of the last round in which it was; empty: none
+  bool settled = false;                        ///< all members of that round know that it has begun
+  std::optional<std::string> report = {};      ///< of a round that is not over yet
+  std::optional<LauncherMessage> ready = {};   ///< for a round that has not begun
+  bool is_spare = false;                       ///< of a job that runs; it was in no round yet
+  std::optional<ClockOffset> lost_clock = {};  ///< the leader is lost, and no round has begun since: its clock
+
+  [[nodiscard]] bool has_begun() const { return membership.has_value(); }
+  [[nodiscard]] int round() const { return membership ? membership->round : 0; }
+  [[nodiscard]] bool is_leaderless() const { return lost_clock.has_value(); }
+
+  /// The members of the round can go on when its leader is lost. Not from a round of which some do not know yet: they
+  /// could go on from the one before, without this launcher.
+  [[nodiscard]] bool can_fail_over() const { return membership && settled && membership->leader; }
+
+  /// \param message  kBegin
+  void begin(const LauncherMessage& message) {
+    membership = message.membership;
+    settled = message.settled;
+    report.reset();
+    ready.reset();
+    is_spare = false;
+    lost_clock.reset();
+  }
+
+  bool operator==(const RoundPart&) const = default;
+};
+
+}  // namespace lrun::launcher
