@@ -18,12 +18,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
 
   HttpResponseReader whole;
-  auto response = whole.take(bytes);
+  auto response = whole.feed(bytes);
   HttpResponseReader pieces;
   std::optional<HttpResponse> cut;
   for (std::string_view left = bytes; !left.empty() && !cut;
        left.remove_prefix(std::min<std::size_t>(left.size(), 5))) {
-    cut = pieces.take(left.substr(0, 5));
+    cut = pieces.feed(left.substr(0, 5));
   }
   if (response && cut && *response != *cut) std::abort();
   if (!response) response = whole.end();

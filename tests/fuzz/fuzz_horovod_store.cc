@@ -16,12 +16,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
 
   HttpRequestReader whole;
-  const std::optional<HttpRequest> request = whole.take(bytes);
+  const std::optional<HttpRequest> request = whole.feed(bytes);
   HttpRequestReader pieces;
   std::optional<HttpRequest> cut;
   for (std::string_view left = bytes; !left.empty() && !cut && pieces.refusal().empty();
        left.remove_prefix(std::min<std::size_t>(left.size(), 5))) {
-    cut = pieces.take(left.substr(0, 5));
+    cut = pieces.feed(left.substr(0, 5));
   }
   if (request && cut && *request != *cut) std::abort();
   if (request && request->body.size() > HttpRequestReader::kMostBodyBytes) std::abort();

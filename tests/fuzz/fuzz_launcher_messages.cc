@@ -22,15 +22,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Handshake open(side, "", "nonce");
     Handshake secret(side, "a secret that no input knows", "nonce");
     for (std::string_view left = bytes; !left.empty(); left.remove_prefix(std::min<std::size_t>(left.size(), 7))) {
-      open.take(left.substr(0, 7));
-      secret.take(left.substr(0, 7));
+      open.feed(left.substr(0, 7));
+      secret.feed(left.substr(0, 7));
     }
     if (open.done() && !open.refusal().empty()) std::abort();
     if (secret.done()) std::abort();
   }
 
   LauncherMessageDecoder decoder(kMostBytesFromLauncher);
-  decoder.take(bytes);
+  decoder.feed(bytes);
   LauncherId from = 1;
   while (const auto message = decoder.next()) {
     if (launcher_message_from_json(to_json(*message)) != message) std::abort();

@@ -96,7 +96,7 @@ TlsServerEnd::TlsServerEnd(const Identity& identity, const Authority* clients, i
   ::SSL_set_accept_state(ssl_.get());
 }
 
-void TlsServerEnd::take(std::string_view bytes) {
+void TlsServerEnd::feed(std::string_view bytes) {
   ::BIO_write(::SSL_get_rbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));
   std::array<char, 4096> piece;
   std::size_t count = 0;

@@ -62,7 +62,7 @@ class TlsServerEnd {
   /// any
   explicit TlsServerEnd(const Identity& identity, const Authority* clients = nullptr, int newest = 0);
 
-  void take(std::string_view bytes);
+  void feed(std::string_view bytes);
   void give(std::string_view words);
   void say_goodbye();
   std::string take_output();

@@ -1,3 +1,5 @@
+// In: the wish to find a leader, or another one than before, and etcd's answers. Out: the leader, which may be this
+// launcher, in EtcdElection::Events. Called by the states of a Job.
 #include "rendezvous/etcd_election.h"
 
 #include <algorithm>
@@ -12,20 +14,32 @@
 namespace lrun::launcher {
 namespace {
 
-using Step = EtcdStep;
-
-constexpr Duration kFarewell(1000);
-constexpr int kRenewalsPerLease = 4;
-constexpr Duration kFirstPause(50);  // between looks for a holder; doubled while it stays the same
+constexpr Duration kToRevoke(1000);
+constexpr Duration kFirstPause(50);  // before etcd is asked again; doubled while the leader stays the same
 constexpr Duration kLongestPause(500);
-constexpr Duration kProbeLimit(1000);  // of a connection to a holder that may be gone
+constexpr Duration kProbeLimit(1000);  // of a connection to a leader that may be gone
 
 std::int64_t in_seconds(Duration time) { return std::chrono::ceil<std::chrono::seconds>(time).count(); }
 
 }  // namespace
 
 EtcdElection::EtcdElection(EventLoop& loop, Options options, Events events)
-    : loop_(loop), options_(std::move(options)), events_(std::move(events)), client_(loop, options_.etcd) {}
+    : loop_(loop),
+      options_(std::move(options)),
+      events_(std::move(events)),
+      client_(loop, options_.etcd),
+      term_(loop, client_,
+            {.leader_key = leader_key(),
+             .state_key = state_key(),
+             .ended =
+                 [this](const std::string& why) {
+                   why_deposed_ = why;
+                   events_.deposed(why);
+                 },
+             .not_published =
+                 [this](const std::string& why) {
+                   if (events_.not_published) events_.not_published(why);
+                 }}) {}
 
 /// Whatever keeps etcd from answering for so long is final.
 void EtcdElection::ask(EtcdRequest request, std::function<void(const EtcdAnswer&)> answered) {
@@ -46,9 +60,9 @@ void EtcdElection::campaign() {
 void EtcdElection::ask_for_leader() {
   again_.cancel();
   ask(etcd_get(leader_key()), [this](const EtcdAnswer& answer) {
-    const bool held = !answer.entries.empty() && answer.entries.front();
-    if (held) return take_leader(*answer.entries.front());
-    runs_ ? take_leases() : pause_and_ask();
+    const bool is_led = !answer.entries.empty() && answer.entries.front();
+    if (is_led) return take_leader(*answer.entries.front());
+    may_lead_ ? take_leases() : pause_and_ask();
   });
 }
 
@@ -63,7 +77,8 @@ void EtcdElection::take_leader(const EtcdEntry& entry) {
         "the meeting is held on node " + record->node + ", which only knows itself as " + record->address,
         "say with '--local-addr' where others reach a node that has its etcd on itself");
   }
-  pause_ = entry.create_revision == found_revision_ ? std::clamp(pause_ * 2, kFirstPause, kLongestPause) : Duration(0);
+  const bool is_the_same = entry.create_revision == found_revision_;
+  pause_ = is_the_same ? std::clamp(pause_ * 2, kFirstPause, kLongestPause) : Duration(0);
   found_revision_ = entry.create_revision;
   leader_ = *record;
   why_deposed_.clear();
@@ -72,19 +87,19 @@ void EtcdElection::take_leader(const EtcdEntry& entry) {
 }
 
 void EtcdElection::take_leases() {
-  granted_ = steady_now();
+  leases_.asked_for = steady_now();
   ask(etcd_grant(in_seconds(options_.lease)), [this](const EtcdAnswer& answer) {
-    options_.lease = std::chrono::seconds(std::max<std::int64_t>(answer.seconds, 1));
-    lease_ = answer.lease;
-    if (lease_ == 0) return events_.failed("etcd gives no lease", "");
+    leases_.length = options_.lease = std::chrono::seconds(std::max<std::int64_t>(answer.seconds, 1));
+    leases_.key = answer.lease;
+    if (leases_.key == 0) return events_.failed("etcd gives no lease", "");
     ask(etcd_grant(in_seconds(kStateLife)), [this](const EtcdAnswer& second) {
-      state_lease_ = second.lease;
-      state_lease_ != 0 ? stand() : events_.failed("etcd gives no lease", "");
+      leases_.state = second.lease;
+      leases_.state != 0 ? stand() : events_.failed("etcd gives no lease", "");
     });
   });
 }
 
-/// The state that another left behind becomes ours with the key; what answers is the same whoever wins.
+/// The state that another leader left behind becomes ours with the key. The answer is the same whoever wins.
 void EtcdElection::stand() {
   own_ = options_.self;
   if (own_.address.empty()) own_.address = client_.own_address();
@@ -94,105 +109,32 @@ void EtcdElection::stand() {
     events_.close();
     return events_.failed(error.what(), "");
   }
-  const Step get_leader{.kind = Step::Kind::kGet, .key = leader_key()};
-  const Step get_state{.kind = Step::Kind::kGet, .key = state_key()};
-  const Step put{.kind = Step::Kind::kPut, .key = leader_key(), .value = to_json(own_), .lease = lease_};
+  const EtcdStep get_leader{.kind = EtcdStep::Kind::kGet, .key = leader_key()};
+  const EtcdStep get_state{.kind = EtcdStep::Kind::kGet, .key = state_key()};
+  const EtcdStep put{.kind = EtcdStep::Kind::kPut, .key = leader_key(), .value = to_json(own_), .lease = leases_.key};
   ask(etcd_transaction(leader_key(), 0, {put, get_leader, get_state}, {get_leader, get_state}),
       [this](const EtcdAnswer& answer) { take_vote(answer); });
 }
 
-/// A vote that was asked for twice may have been won the first time.
 void EtcdElection::take_vote(const EtcdAnswer& answer) {
-  const bool whole = answer.entries.size() == 2 && answer.entries[0];
-  const bool is_own = whole && answer.entries[0]->value == to_json(own_);
-  if (is_own && runs_) return take_office(*answer.entries[0], answer.entries[1]);
+  const bool is_whole = answer.entries.size() == 2 && answer.entries[0];
+  // A vote that was asked for twice may have been won the first time: what counts is whose record is there.
+  const bool is_own = is_whole && answer.entries[0]->value == to_json(own_);
+  if (is_own && may_lead_) return win(*answer.entries[0], answer.entries[1]);
   events_.close();
-  revoke_leases();  // and with them the key, where it is ours and we want it no longer
-  if (whole && !is_own) return take_leader(*answer.entries[0]);
+  revoke_leases();  // and with them the key, where it is ours and not wanted any longer
+  if (is_whole && !is_own) return take_leader(*answer.entries[0]);
   pause_and_ask();  // the lease was over, or the other's key has gone already
 }
 
-void EtcdElection::take_office(const EtcdEntry& own, const std::optional<EtcdEntry>& state) {
-  found_revision_ = revision_ = own.create_revision;
+void EtcdElection::win(const EtcdEntry& own, const std::optional<EtcdEntry>& state) {
+  found_revision_ = own.create_revision;
   leader_ = own_;
   why_deposed_.clear();
   is_campaigning_ = false;
   pause_ = Duration(0);
-  unpublished_.clear();
-  prolong(granted_);
-  renew_ = loop_.after(options_.lease / kRenewalsPerLease, [this] { renew(); });
+  term_.begin(leases_, own.create_revision);
   events_.found(own_, true, state ? job_state_from_json(state->value) : std::nullopt);
-}
-
-void EtcdElection::prolong(SteadyTime asked) {
-  const auto left = std::chrono::ceil<Duration>(asked + options_.lease - steady_now());
-  expiry_ = loop_.after(std::max(left, Duration::zero()), [this] {
-    const std::string why = client_.trouble().empty() ? "etcd does not answer" : client_.trouble();
-    depose("no word from etcd for " + format_duration(options_.lease) + ": " + why);
-  });
-}
-
-void EtcdElection::renew() {
-  const SteadyTime asked = steady_now();
-  client_.ask(etcd_keep_alive(lease_), options_.lease / 2,
-              [this, asked](const EtcdClient::Result& result) { take_renewal(result, asked); });
-  client_.ask(etcd_keep_alive(state_lease_), options_.lease / 2, [](const EtcdClient::Result&) {});
-  put_state();
-  check_office();
-}
-
-void EtcdElection::take_renewal(const EtcdClient::Result& result, SteadyTime asked) {
-  if (!leads()) return;
-  const bool answered = result.trouble.empty() && result.answer.has_header;
-  if (answered && result.answer.seconds == 0) return depose("etcd has given its lease up");
-  if (answered) prolong(asked);
-  renew_ = loop_.after(answered ? options_.lease / kRenewalsPerLease : kFirstPause, [this] { renew(); });
-}
-
-/// Somebody may have taken the key away, for whom we seem to be dead.
-void EtcdElection::check_office() {
-  client_.ask(etcd_get(leader_key()), options_.lease / 2, [this](const EtcdClient::Result& result) {
-    if (!leads() || !result.trouble.empty() || !result.answer.has_header) return;
-    const bool there = !result.answer.entries.empty() && result.answer.entries.front();
-    if (!there || result.answer.entries.front()->create_revision != revision_) depose("another launcher leads now");
-  });
-}
-
-void EtcdElection::depose(const std::string& why) {
-  if (std::exchange(revision_, 0) == 0) return;
-  renew_.cancel();
-  expiry_.cancel();
-  why_deposed_ = why;
-  events_.deposed(why);
-}
-
-void EtcdElection::publish(const JobState& state) {
-  if (!leads()) return;
-  unpublished_ = json_for_etcd(state);
-  ++published_;
-  put_state();
-}
-
-/// An etcd that is full says so again and again: the renewal of the lease must not wait for that. What is not kept is
-/// put again after it.
-void EtcdElection::put_state() {
-  if (unpublished_.empty() || std::exchange(is_publishing_, true)) return;
-  const Step put{.kind = Step::Kind::kPut, .key = state_key(), .value = unpublished_, .lease = state_lease_};
-  client_.ask(etcd_transaction(leader_key(), revision_, {put}, {}), options_.lease / (2 * kRenewalsPerLease),
-              [this, number = published_](const EtcdClient::Result& result) { take_published(result, number); });
-}
-
-/// \param number  of the state that was sent: another may have come since.
-void EtcdElection::take_published(const EtcdClient::Result& result, int number) {
-  is_publishing_ = false;
-  if (!leads()) return;
-  if (result.trouble.empty() && result.answer.succeeded) {
-    if (number == published_) unpublished_.clear();
-    return put_state();
-  }
-  const std::string& why = result.trouble.empty() ? result.answer.error : result.trouble;
-  if (why.empty() || std::exchange(has_warned_, true)) return;  // else not ours any more: check_office() sees it
-  if (events_.not_published) events_.not_published(why);
 }
 
 void EtcdElection::campaign_again() {
@@ -217,7 +159,8 @@ void EtcdElection::probe() {
 }
 
 void EtcdElection::proved_dead() {
-  const Step remove{.kind = Step::Kind::kDelete, .key = leader_key()};
+  const EtcdStep remove{.kind = EtcdStep::Kind::kDelete, .key = leader_key()};
+  // Only the dead leader's key: another launcher may have created the next one meanwhile.
   ask(etcd_transaction(leader_key(), found_revision_, {remove}, {}), [this](const EtcdAnswer&) { ask_for_leader(); });
 }
 
@@ -226,48 +169,24 @@ void EtcdElection::pause_and_ask() {
 }
 
 void EtcdElection::revoke_leases() {
-  for (std::int64_t* const lease : {&lease_, &state_lease_}) {
-    if (*lease != 0) client_.ask(etcd_revoke(std::exchange(*lease, 0)), kFarewell, [](const EtcdClient::Result&) {});
+  for (std::int64_t* const lease : {&leases_.key, &leases_.state}) {
+    if (*lease != 0) client_.ask(etcd_revoke(std::exchange(*lease, 0)), kToRevoke, [](const EtcdClient::Result&) {});
   }
 }
 
-/// A vote that is on its way finds no lease any more.
 void EtcdElection::stop() {
   client_.forget_all();
-  is_publishing_ = false;
+  (void)term_.stop();
   again_.cancel();
-  renew_.cancel();
-  expiry_.cancel();
   probed_.cancel();
   probe_limit_.cancel();
   probe_.reset();
-  revision_ = 0;
-  revoke_leases();
+  revoke_leases();  // a vote that is on its way finds no lease any more
 }
 
-/// Each question has time of its own: where etcd is slow with the first, the second is sent all the same.
-void EtcdElection::resign(const std::optional<std::string>& outcome, std::function<void()> released) {
+void EtcdElection::resign(const std::optional<std::string>& outcome, std::function<void()> resigned) {
   again_.cancel();
-  renew_.cancel();
-  expiry_.cancel();
-  const std::int64_t revision = std::exchange(revision_, 0);
-  if (revision == 0) {
-    again_ = loop_.after(Duration::zero(), std::move(released));
-    return;
-  }
-  client_.forget_all();
-  is_publishing_ = false;
-  if (outcome) {
-    const Step remove{.kind = Step::Kind::kDelete, .key = leader_key()};
-    const Step put{.kind = Step::Kind::kPut,
-                   .key = state_key(),
-                   .value = to_json(JobState{.outcome = outcome}),
-                   .lease = state_lease_};
-    client_.ask(etcd_transaction(leader_key(), revision, {remove, put}, {}), kFarewell,
-                [](const EtcdClient::Result&) {});
-  }
-  client_.ask(etcd_revoke(lease_), 2 * kFarewell,
-              [released = std::move(released)](const EtcdClient::Result&) { released(); });
+  term_.resign(outcome, std::move(resigned));
 }
 
 }  // namespace lrun::launcher

@@ -55,7 +55,7 @@ std::string Handshake::take_output() { return std::exchange(out_, {}); }
 
 std::string Handshake::take_rest() { return std::exchange(bytes_, {}); }
 
-void Handshake::take(std::string_view bytes) {
+void Handshake::feed(std::string_view bytes) {
   if (step_ == Step::kRefused) return;
   bytes_.append(bytes);
   while (step_ == Step::kHello || step_ == Step::kProof) {

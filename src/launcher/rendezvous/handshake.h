@@ -28,7 +28,7 @@ class Handshake {
   Handshake(Side side, std::string secret, std::string_view nonce);
 
   /// Bytes came from the other end.
-  void take(std::string_view bytes);
+  void feed(std::string_view bytes);
 
   /// What is to be sent since the last call.
   std::string take_output();

@@ -6,59 +6,52 @@
 #include <string>
 #include <string_view>
 
-#include "base/child_query.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "rendezvous/clock_offset.h"
 #include "rendezvous/handshake.h"
 #include "rendezvous/message.h"
-#include "store/host_address.h"
+#include "rendezvous/silence_watch.h"
 #include "store/send_buffer.h"
+#include "store/socket_connector.h"
 
 namespace lrun::launcher {
 
-/// The holder's clocks against ours, from the quickest heartbeat so far: ours plus these is the holder's time.
-struct ClockOffset {
-  std::int64_t steady_ns = 0;
-  std::int64_t wall_ns = 0;
-  std::int64_t round_trip_ns = -1;  ///< of that heartbeat; -1: there was none
-
-  bool operator==(const ClockOffset&) const = default;
-};
-
-/// A launcher's connection to the meeting of its job. Connects, again and again until `connect` has passed, and joins;
-/// sends heartbeats; tells what comes. A name is resolved in a child process with a deadline. What answers and is no
-/// launcher of this version with the same secret is not tried again. Never blocks. One thread.
+/// A launcher's connection to the leader of its job. Connects, again and again until `connect` has passed, and joins;
+/// sends heartbeats; passes on what comes. What answers and is no launcher of this version with the same secret is not
+/// tried again. Never blocks. One thread.
 class LauncherLink {
  public:
   struct Options {
     std::string host;  ///< a name, or a numeric address
     std::uint16_t port = 0;
-    JoinRecord record;    ///< `address` may be empty: the route to the meeting decides
+    JoinRecord record;    ///< `address` may be empty: the route to the leader decides
     Duration connect{0};  ///< how long to try
     Duration heartbeat{5000};
     std::string secret = {};                      ///< that the other end has to know; empty: none
     std::string port_option = "--rdzv-endpoint";  ///< that names another port where no lrun has this one
-    /// The last round in which this launcher took part, where it belongs to a job that has lost its holder.
+    /// The last round in which this launcher took part, where it belongs to a job that has lost its leader.
     std::optional<int> resumes = {};
-    /// The round that runs, where this launcher holds the meeting of its job elsewhere: it does not join, but invites.
+    /// The round that runs, where this launcher leads its job elsewhere: it does not join, but invites.
     std::optional<int> invites_to = {};
     bool was_spare = false;  ///< this launcher waited for a place in such a job
     /// Its node rank in that round, which is its vote for the other end. Given once: a connection that is refused, or
     /// lost after it, is not made again.
     std::optional<int> vote = {};
-    Duration attempt{5000};  ///< for one attempt to connect, and for one to be known
+    Duration attempt{5000};  ///< for one attempt to connect, and for one handshake
     /// Asks the name service, in a child process.
     std::function<std::string(const std::string& host)> find_address = ask_for_address;
   };
   struct Events {
+    /// Must not destroy the link.
     std::function<void(const LauncherMessage& message)> received;
     /// The link is of no use any more. `hint` says what a person can do about it; empty: nothing special.
     std::function<void(const std::string& why, const std::string& hint)> broken;
-    std::function<void()> joined = {};  ///< the meeting takes messages now; may be empty
-    /// The connection of a link that has joined, and -1 before it is closed: who has a copy of it may close that any
-    /// time after. May be empty.
+    std::function<void()> joined = {};  ///< the leader takes messages now; may be empty
+    /// The connection of a link that has joined, and -1 before it is closed: a copy of it may be closed any time after.
+    /// May be empty.
     std::function<void(int connection)> connection = {};
   };
 
@@ -69,15 +62,15 @@ class LauncherLink {
 
   /// Dropped when there is no connection.
   void send(const LauncherMessage& message);
-  /// The job was begun: from now on a lost connection is not made again.
+  /// The job has begun: from now on a lost connection is not made again.
   void settle() { settled_ = true; }
-  /// Nothing is told any more, whatever happens.
+  /// Nothing is reported any more, whatever happens.
   void close();
 
   [[nodiscard]] const ClockOffset& clock_offset() const { return offset_; }
   /// The last sign of life of the other end, on its steady clock.
   [[nodiscard]] std::int64_t heard_ns() const;
-  /// Where the meeting is, numeric; empty before it was reached.
+  /// Where the leader is, numeric; empty before it was reached.
   [[nodiscard]] const std::string& server_address() const { return options_.record.leader_address; }
   /// Where `host` was found last, numeric; empty before it was.
   [[nodiscard]] const std::string& found_address() const { return found_address_; }
@@ -89,54 +82,49 @@ class LauncherLink {
   [[nodiscard]] bool was_closed() const { return was_closed_; }
   /// It is the store of another job, which has one node.
   [[nodiscard]] bool met_lone_job() const { return handshake_.met_lone_job(); }
-  /// Why the last attempt to reach the meeting failed; empty before one has.
+  /// Why the last attempt to reach the leader failed; empty before one has.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
  private:
-  void try_to_connect();
-  void resolve();
-  void connect_to(const std::string& address);
-  void connected();
+  void connect();
+  void connected(SocketConnector::Result result);
   void join();
   void read();
-  void take(std::string_view bytes);
   bool shake_hands(std::string_view bytes);
   void take_messages();
+  void take_acknowledgement(const LauncherMessage& message);
   void flush();
-  void take_echo(const LauncherMessage& echo);
   void beat();
   void fail(const std::string& why);
   void fail_by_silence();
   void give_up(const std::string& why, const std::string& hint = {});
   void disconnect();
-  [[nodiscard]] std::string place() const;
+  [[nodiscard]] std::string place() const { return options_.host + " port " + std::to_string(options_.port); }
 
   EventLoop& loop_;
   Options options_;
   Events events_;
   SteadyTime give_up_;
-  Duration pause_{2};  ///< short at first: who holds the meeting was started at the same time
+  Duration pause_{2};  ///< short at first: the leader was started at the same time
+  SocketConnector connector_;
   Fd socket_;
   Handshake handshake_;
-  LauncherMessageDecoder decoder_;
+  LauncherMessageDecoder decoder_{kMostBytesFromLeader};
   SendBuffer out_;
-  SteadyTime heard_;
-  SteadyTime beaten_;
+  SilenceWatch silence_;
+  ClockOffset offset_;
   bool joined_ = false;
   bool settled_ = false;
   bool done_ = false;
   bool was_closed_ = false;
   bool was_refused_ = false;
+  bool said_leaderless_ = false;
   std::string found_address_;
-  bool said_adrift_ = false;
   std::string trouble_;
-  ClockOffset offset_;
-  std::optional<ChildQuery> resolving_;
   EventLoop::Watch readable_;
   EventLoop::Watch writable_;
-  EventLoop::Timer again_;
   EventLoop::Timer attempt_limit_;
-  EventLoop::Timer beat_;
+  EventLoop::Timer next_;  ///< attempt, or heartbeat, or the end
 };
 
 }  // namespace lrun::launcher

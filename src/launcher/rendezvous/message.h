@@ -109,7 +109,7 @@ class LauncherMessageDecoder {
  public:
   explicit LauncherMessageDecoder(std::size_t most_bytes) : most_bytes_(most_bytes) {}
 
-  void take(std::string_view bytes) { bytes_.append(bytes); }
+  void feed(std::string_view bytes) { bytes_.append(bytes); }
 
   /// One whole message; empty when more bytes are needed, or when the other end is refused.
   std::optional<LauncherMessage> next();

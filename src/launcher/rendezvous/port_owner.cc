@@ -20,7 +20,7 @@ void hear(int socket, Handshake& handshake, SteadyTime deadline) {
   while (!handshake.knows_other() && handshake.refusal().empty() && poll_until(socket, POLLIN, deadline)) {
     const ssize_t count = ::recv(socket, bytes, sizeof bytes, 0);
     if (count <= 0) return;
-    handshake.take({bytes, static_cast<std::size_t>(count)});
+    handshake.feed({bytes, static_cast<std::size_t>(count)});
   }
 }
 

@@ -108,7 +108,7 @@ void RendezvousServer::take_over(Fd socket, const std::string& bytes) {
   Connection& connection =
       *connections_.emplace(id, std::make_unique<Connection>(id, std::move(socket), secret_)).first->second;
   connection.readable = loop_.on_readable(connection.socket.get(), [this, &connection] { read_from(connection); });
-  take(connection, bytes);
+  feed(connection, bytes);
 }
 
 /// Strangers may come as often as they like: the one that has had the longest time to join gives way, never a launcher
@@ -142,13 +142,13 @@ void RendezvousServer::read_from(Connection& connection) {
   if (count < 0) return lose(connection.id, std::generic_category().message(errno), true);
   if (connection.closing) return;
   if (connection.joined || connection.invites) connection.heard = steady_now();  // others have one heartbeat to join
-  take(connection, {bytes, static_cast<std::size_t>(count)});
+  feed(connection, {bytes, static_cast<std::size_t>(count)});
 }
 
 /// The connection may be gone afterwards.
-void RendezvousServer::take(Connection& connection, std::string_view bytes) {
+void RendezvousServer::feed(Connection& connection, std::string_view bytes) {
   if (connection.handshake.done()) {
-    connection.decoder.take(bytes);
+    connection.decoder.feed(bytes);
   } else if (!shake_hands(connection, bytes)) {
     return flush(connection);
   }
@@ -157,9 +157,9 @@ void RendezvousServer::take(Connection& connection, std::string_view bytes) {
 
 /// \return whether the launcher may speak now.
 bool RendezvousServer::shake_hands(Connection& connection, std::string_view bytes) {
-  connection.handshake.take(bytes);
+  connection.handshake.feed(bytes);
   connection.answers.tail() += connection.handshake.take_output();
-  connection.decoder.take(connection.handshake.take_rest());
+  connection.decoder.feed(connection.handshake.take_rest());
   if (const std::string& why = connection.handshake.refusal(); !why.empty()) {
     connection.closing = true;
     report_rejection(connection, why);

@@ -79,7 +79,7 @@ class RendezvousServer {
   bool make_room();
   void report_rejection(const Connection& connection, const std::string& why);
   void read_from(Connection& connection);
-  void take(Connection& connection, std::string_view bytes);
+  void feed(Connection& connection, std::string_view bytes);
   bool shake_hands(Connection& connection, std::string_view bytes);
   void serve(Connection& connection);
   void answer_beat(Connection& connection, const LauncherMessage& beat);

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "rendezvous/launcher_link.h"
+#include "rendezvous/clock_offset.h"
 #include "rendezvous/membership.h"
 #include "rendezvous/message.h"
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -9,14 +7,16 @@
 #include <string_view>
 #include <vector>
 
-#include "base/child_query.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "store/etcd_endpoints.h"
+#include "store/etcd_login.h"
 #include "store/etcd_message.h"
 #include "store/http_response.h"
 #include "store/send_buffer.h"
+#include "store/socket_connector.h"
 #include "store/tls_session.h"
 
 namespace lrun::launcher {
@@ -26,15 +26,9 @@ namespace lrun::launcher {
 /// TLS an endpoint has to prove who it is before it hears anything. Never blocks. One thread.
 class EtcdClient {
  public:
-  struct Place {
-    std::string host;  ///< a name, or a numeric address
-    std::uint16_t port = 0;
-
-    bool operator==(const Place&) const = default;
-  };
   struct Options {
-    std::vector<Place> endpoints;  ///< of one cluster; at least one
-    std::string user = {};         ///< empty: nobody logs in
+    std::vector<EtcdEndpoint> endpoints;  ///< of one cluster; at least one
+    std::string user = {};                ///< empty: nobody logs in
     std::string password = {};
     std::optional<TlsFiles> tls = {};  ///< empty: over plain HTTP
     Duration attempt{2000};            ///< for one endpoint to answer one request
@@ -43,13 +37,13 @@ class EtcdClient {
     Duration start{0};
   };
   struct Result {
-    EtcdAnswer answer;         ///< also an error that etcd tells and that may be an answer
+    EtcdAnswer answer;         ///< also an error of etcd's that may be an answer
     std::string trouble = {};  ///< why there is no answer, as a clause; empty: there is one
     std::string hint = {};     ///< what a person can do about it; then it is of little use to ask again
   };
   using Told = std::function<void(const Result&)>;
 
-  EtcdClient(EventLoop& loop, Options options) : loop_(loop), options_(std::move(options)) {}
+  EtcdClient(EventLoop& loop, Options options);
   EtcdClient(const EtcdClient&) = delete;
   EtcdClient& operator=(const EtcdClient&) = delete;
 
@@ -66,6 +60,8 @@ class EtcdClient {
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
  private:
+  using Failure = EtcdEndpoints::Failure;
+
   struct Pending {
     EtcdRequest request;
     SteadyTime give_up;
@@ -74,54 +70,39 @@ class EtcdClient {
 
   void go_on();
   void connect();
+  void connected(SocketConnector::Result result);
   void begin_tls();
-  void find_address();
-  void connect_to(const std::string& address);
-  void connected();
   void send();
   void flush();
   void read();
   void decrypt(std::string_view bytes);
-  void take_bytes(std::string_view bytes, bool is_end);
+  void feed(std::string_view bytes, bool is_end);
   void end_of_connection();
   void take(const HttpResponse& response);
-  void take_what_is_no_etcd(const HttpResponse& response);
-  void take_token(const EtcdAnswer& answer);
-  void send_again();
-  void mistake(const std::string& why, const std::string& hint);
-  void take_refusal(const std::string& why);
-  void refuse_tls();
-  void fail(const std::string& why, const std::string& hint = {});
+  void take_foreign(const HttpResponse& response);
+  void fail_tls();
+  void fail(Failure failure, const std::string& why, const std::string& hint = {});
   void refuse(const std::string& why, const std::string& hint);
   void finish(Result result);
   void disconnect();
   [[nodiscard]] Duration time_left() const;
-  [[nodiscard]] const Place& place() const { return options_.endpoints[endpoint_]; }
-  [[nodiscard]] std::string place_in_words() const { return place().host + " port " + std::to_string(place().port); }
-  [[nodiscard]] bool logs_in() const { return !options_.user.empty() && !token_; }
 
   EventLoop& loop_;
   Options options_;
+  EtcdEndpoints endpoints_;
+  EtcdLogin login_;
   std::deque<Pending> pending_;
-  std::size_t endpoint_ = 0;
-  std::size_t failed_ = 0;     ///< endpoints, one after another, since one has answered
-  std::size_t mistaken_ = 0;   ///< of these, one after another, those that are no etcd, or not the one that is meant
-  std::size_t wordless_ = 0;   ///< connections that ended before etcd said a word, since one has answered
-  bool has_answered_ = false;  ///< one of them, at any time
-  std::optional<SteadyTime> refused_since_;  ///< by every endpoint that was asked
-  bool busy_ = false;                        ///< something is under way for the first of `pending_`
-  bool asks_for_token_ = false;
-  std::optional<std::string> token_;  ///< empty text: nobody has to log in
-  bool token_is_fresh_ = false;       ///< the last answer gave it
+  bool busy_ = false;     ///< something is under way for the first of `pending_`
+  bool logs_in_ = false;  ///< and that is the request for a token
   std::string trouble_;
   std::string own_address_;
+  SocketConnector connector_;
   Fd socket_;
   bool has_spoken_ = false;  ///< the other end of socket_
   bool tls_works_ = false;   ///< an endpoint has answered over it
   std::optional<TlsSession> tls_;
   SendBuffer out_;
   HttpResponseReader reader_;
-  std::optional<ChildQuery> resolving_;
   EventLoop::Watch readable_;
   EventLoop::Watch writable_;
   EventLoop::Timer attempt_limit_;

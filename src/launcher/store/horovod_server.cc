@@ -82,7 +82,7 @@ bool HorovodServer::read_from(Connection& connection) {
 
 /// \return false when the connection is to be closed: all is said, or nobody is there.
 bool HorovodServer::serve(Connection& connection, std::string_view bytes) {
-  std::optional<HttpRequest> request = connection.request.take(bytes);
+  std::optional<HttpRequest> request = connection.request.feed(bytes);
   const std::string& reason = connection.request.refusal();
   if (!request && reason.empty()) return hold(connection, connection.held_bytes + bytes.size());
   if (!reason.empty()) refused_(connection.socket.get(), "no request of HTTP: " + reason);

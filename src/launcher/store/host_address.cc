@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 
 #include <memory>
-#include <utility>
 
 #include "base/child_query.h"
 #include "base/numeric_address.h"
@@ -29,13 +28,6 @@ std::string ask_for_address(const std::string& host) {
     if (::getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0) return text;
   }
   return {};
-}
-
-void look_up_address(EventLoop& loop, std::optional<ChildQuery>& question, const std::function<std::string()>& ask,
-                     std::function<void(const std::string& address)> told) {
-  question.emplace(loop, ask, kNameServiceLimit, [told = std::move(told)](const ChildAnswer& answer) {
-    told(answer.end == ChildAnswer::End::kAnswered ? answer.text : std::string());
-  });
 }
 
 std::string resolve_address(const std::string& host) {

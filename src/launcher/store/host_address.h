@@ -1,12 +1,8 @@
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <string>
 
-#include "base/child_query.h"
 #include "base/duration.h"
-#include "base/event_loop.h"
 
 namespace lrun::launcher {
 
@@ -19,11 +15,6 @@ std::string known_address(const std::string& host);
 /// A name's first numeric address, IPv4 before IPv6; empty when it has none now. Asks the name service: for a child
 /// process that has a deadline.
 std::string ask_for_address(const std::string& host);
-
-/// As ask_for_address(), beside whatever else the loop does. \param question  keeps what is asked; nobody is told once
-/// it is reset. \param told  gets the address, empty where none was found in kNameServiceLimit
-void look_up_address(EventLoop& loop, std::optional<ChildQuery>& question, const std::function<std::string()>& ask,
-                     std::function<void(const std::string& address)> told);
 
 /// A host name's first numeric address, IPv4 before IPv6; a numeric one as it is; empty when it cannot be resolved now.
 /// The name service is asked in a child process with a deadline of three seconds, which the caller waits for.

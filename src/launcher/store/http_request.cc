@@ -18,7 +18,7 @@ HttpRequestReader::~HttpRequestReader() = default;
 HttpRequestReader::HttpRequestReader(HttpRequestReader&&) noexcept = default;
 HttpRequestReader& HttpRequestReader::operator=(HttpRequestReader&&) noexcept = default;
 
-std::optional<HttpRequest> HttpRequestReader::take(std::string_view bytes) {
+std::optional<HttpRequest> HttpRequestReader::feed(std::string_view bytes) {
   if (!put_http_bytes(*parser_, unread_, bytes, refusal_)) return std::nullopt;
   auto message = parser_->release();
   return HttpRequest{std::string(message.method_string()), std::string(message.target()), std::move(message.body())};

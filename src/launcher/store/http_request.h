@@ -26,7 +26,7 @@ class HttpRequestReader {
   HttpRequestReader& operator=(HttpRequestReader&&) noexcept;
 
   /// \return the request once it is whole; what comes behind it is left out.
-  std::optional<HttpRequest> take(std::string_view bytes);
+  std::optional<HttpRequest> feed(std::string_view bytes);
 
   /// Why what came is no such request; empty while it may be one.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }

@@ -18,7 +18,7 @@ HttpResponseReader::~HttpResponseReader() = default;
 HttpResponseReader::HttpResponseReader(HttpResponseReader&&) noexcept = default;
 HttpResponseReader& HttpResponseReader::operator=(HttpResponseReader&&) noexcept = default;
 
-std::optional<HttpResponse> HttpResponseReader::take(std::string_view bytes) {
+std::optional<HttpResponse> HttpResponseReader::feed(std::string_view bytes) {
   return put_http_bytes(*parser_, unread_, bytes, refusal_) ? whole() : std::nullopt;
 }
 

@@ -25,7 +25,7 @@ class HttpResponseReader {
   HttpResponseReader& operator=(HttpResponseReader&&) noexcept;
 
   /// \return the response once it is whole; what comes behind it is left out.
-  std::optional<HttpResponse> take(std::string_view bytes);
+  std::optional<HttpResponse> feed(std::string_view bytes);
   /// The connection has ended, which may be the end of the response.
   std::optional<HttpResponse> end();
 

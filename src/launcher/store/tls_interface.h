@@ -48,7 +48,7 @@ struct TlsFunctions {
   TlsEnd* (*begin)(const TlsQuestion* question);
   void (*end)(TlsEnd* end);
   /// Bytes that came from the other end.
-  void (*take)(TlsEnd* end, const char* bytes, std::size_t size);
+  void (*feed)(TlsEnd* end, const char* bytes, std::size_t size);
   /// Words for the other end; dropped unless it is open.
   void (*give)(TlsEnd* end, const char* words, std::size_t size);
   /// Moves bytes that are to be sent, or words of the other end. \return how many; 0: there are no more.

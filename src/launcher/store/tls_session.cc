@@ -71,8 +71,8 @@ bool TlsSession::read(const std::string& file, std::string& text) {
   return false;
 }
 
-void TlsSession::take(std::string_view bytes) {
-  if (end_) functions_->take(end_.get(), bytes.data(), bytes.size());
+void TlsSession::feed(std::string_view bytes) {
+  if (end_) functions_->feed(end_.get(), bytes.data(), bytes.size());
 }
 
 void TlsSession::give(std::string_view words) {

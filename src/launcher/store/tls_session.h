@@ -24,7 +24,7 @@ class TlsSession {
   /// Begins the greeting. \param host  a name or a numeric address, which the other end's certificate has to be for.
   TlsSession(const TlsFiles& files, const std::string& host);
 
-  void take(std::string_view bytes);
+  void feed(std::string_view bytes);
   /// Dropped unless the connection is open.
   void give(std::string_view words);
   std::string take_output();

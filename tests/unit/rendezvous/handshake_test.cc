@@ -17,7 +17,7 @@ const std::string kOther(32, 'o');
 void talk(Handshake& launcher, Handshake& holder, std::size_t step = 1000) {
   const auto pass = [step](Handshake& from, Handshake& to) {
     const std::string bytes = from.take_output();
-    for (std::size_t at = 0; at < bytes.size(); at += step) to.take(std::string_view(bytes).substr(at, step));
+    for (std::size_t at = 0; at < bytes.size(); at += step) to.feed(std::string_view(bytes).substr(at, step));
     return !bytes.empty();
   };
   while (pass(launcher, holder) || pass(holder, launcher)) {
@@ -64,8 +64,8 @@ TEST(Handshake, NeverSaysTheSecretAndNeverTheSameTwice) {
   const auto said = [](const std::string& nonce) {
     Handshake launcher(Side::kLauncher, "hush", nonce);
     Handshake holder(Side::kServer, "hush", kOther);
-    holder.take(launcher.take_output());
-    launcher.take(holder.take_output());
+    holder.feed(launcher.take_output());
+    launcher.feed(holder.take_output());
     return launcher.take_output();
   };
   EXPECT_EQ(said(kNonce).find("hush"), std::string::npos);
@@ -76,8 +76,8 @@ TEST(Handshake, NeverSaysTheSecretAndNeverTheSameTwice) {
 TEST(Handshake, TakesNoEchoForAProof) {
   Handshake launcher(Side::kLauncher, "hush", kNonce);
   std::string hello = launcher.take_output();
-  launcher.take(hello);  // a stranger who sends everything back
-  launcher.take(launcher.take_output());
+  launcher.feed(hello);  // a stranger who sends everything back
+  launcher.feed(launcher.take_output());
   EXPECT_FALSE(launcher.done());
   EXPECT_EQ(launcher.refusal(), "it has another LRUN_JOB_SECRET");
 }
@@ -85,10 +85,10 @@ TEST(Handshake, TakesNoEchoForAProof) {
 TEST(Handshake, GivesAStrangerNothingToTrySecretsAgainst) {
   Handshake holder(Side::kServer, "hush", kNonce);
   Handshake stranger(Side::kLauncher, "guess", kOther);
-  holder.take(stranger.take_output());
+  holder.feed(stranger.take_output());
   const std::string hello = holder.take_output();
-  stranger.take(hello);
-  holder.take(stranger.take_output());
+  stranger.feed(hello);
+  holder.feed(stranger.take_output());
   EXPECT_EQ(holder.take_output(), "no\n");
   EXPECT_EQ(hello.find("proof"), std::string::npos);
 }
@@ -96,7 +96,7 @@ TEST(Handshake, GivesAStrangerNothingToTrySecretsAgainst) {
 TEST(Handshake, KeepsWhatComesBehindIt) {
   Handshake launcher(Side::kLauncher, "", kNonce);
   Handshake holder(Side::kServer, "", kOther);
-  holder.take(launcher.take_output() + "more");
+  holder.feed(launcher.take_output() + "more");
   EXPECT_TRUE(holder.done());
   EXPECT_EQ(holder.take_rest(), "more");
 }
@@ -104,7 +104,7 @@ TEST(Handshake, KeepsWhatComesBehindIt) {
 TEST(Handshake, NamesWhoIsNoLauncher) {
   const auto refusal_of = [](const std::string& said) {
     Handshake launcher(Side::kLauncher, "", kNonce);
-    launcher.take(said);
+    launcher.feed(said);
     return launcher.refusal();
   };
   EXPECT_EQ(refusal_of("SSH-2.0-OpenSSH_9.2\r\n"), "it is no lrun: it said 'SSH-2.0-OpenSSH_9.2' (an SSH server)");
@@ -121,7 +121,7 @@ TEST(Handshake, NamesWhoIsNoLauncher) {
 
 TEST(Handshake, TellsAnotherVersionWhichOneThisIs) {
   Handshake holder(Side::kServer, "", kNonce);
-  holder.take("lrun-job/9 something\n");
+  holder.feed("lrun-job/9 something\n");
   EXPECT_TRUE(holder.take_output().starts_with("lrun-job/4 "));
   EXPECT_FALSE(holder.done());
 }
@@ -131,7 +131,7 @@ TEST(Handshake, HearsThatAJobOfOneNodeHasThePort) {
   for (const char* const secret : {"", "hush"}) {
     for (const std::string name : {"mine", ""}) {
       Handshake launcher(Side::kLauncher, secret, kNonce);
-      launcher.take(lone_job_handshake(name));
+      launcher.feed(lone_job_handshake(name));
       EXPECT_FALSE(launcher.done());
       const std::string named = name.empty() ? "" : " 'mine'";
       EXPECT_EQ(launcher.refusal(), "it is the workers' store of the job" + named + ", which has one node");
@@ -147,10 +147,10 @@ TEST(Handshake, TakesAnyNameOfALoneJob) {
     const std::string greeting = lone_job_handshake(name);
     EXPECT_EQ(std::count(greeting.begin(), greeting.end(), '\n'), 1);
     Handshake launcher(Side::kLauncher, "", kNonce);
-    launcher.take(greeting);
+    launcher.feed(greeting);
     EXPECT_TRUE(launcher.refusal().starts_with("it is the workers' store of the job '")) << launcher.refusal();
     Handshake holder(Side::kServer, "", kNonce);
-    holder.take(greeting);
+    holder.feed(greeting);
     EXPECT_EQ(holder.refusal(), "it sent a greeting that makes no sense") << "only a launcher is told so";
   }
 }

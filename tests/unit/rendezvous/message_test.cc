@@ -105,7 +105,7 @@ TEST(EncodedMessage, IsWhatEachWouldHaveBeenToldAlone) {
   for (const Member& self : assignment.members) {
     message.membership->self = self;
     LauncherMessageDecoder decoder(kMostBytesFromLeader);
-    decoder.take(encoded.bytes_for(self));
+    decoder.feed(encoded.bytes_for(self));
     EXPECT_EQ(decoder.next(), message) << decoder.refusal();
   }
   const LauncherMessage over{.kind = Kind::kOver, .round = 4, .text = "a \"report\""};
@@ -119,7 +119,7 @@ TEST(LauncherMessageDecoder, TakesMessagesWhereverTheyAreCut) {
     LauncherMessageDecoder decoder(kMostBytesFromLauncher);
     std::vector<LauncherMessage> decoded;
     for (std::size_t at = 0; at < bytes.size(); at += step) {
-      decoder.take(std::string_view(bytes).substr(at, step));
+      decoder.feed(std::string_view(bytes).substr(at, step));
       while (auto message = decoder.next()) decoded.push_back(*message);
     }
     EXPECT_EQ(decoder.refusal(), "");
@@ -129,14 +129,14 @@ TEST(LauncherMessageDecoder, TakesMessagesWhereverTheyAreCut) {
 
 TEST(LauncherMessageDecoder, RefusesALengthBeforeItsBytesCome) {
   LauncherMessageDecoder decoder(1000);
-  decoder.take(std::string_view("\x00\x00\x10\x00", 4));
+  decoder.feed(std::string_view("\x00\x00\x10\x00", 4));
   EXPECT_FALSE(decoder.next());
   EXPECT_EQ(decoder.refusal(), "a message of 4096 bytes, and at most 1000 are taken");
 }
 
 TEST(LauncherMessageDecoder, StopsAtAMessageThatMakesNoSense) {
   LauncherMessageDecoder decoder(1000);
-  decoder.take(std::string_view("\x00\x00\x00\x02{}\x00\x00\x00\x02{}", 12));
+  decoder.feed(std::string_view("\x00\x00\x00\x02{}\x00\x00\x00\x02{}", 12));
   EXPECT_FALSE(decoder.next());
   EXPECT_EQ(decoder.refusal(), "a message that makes no sense");
 }

@@ -105,7 +105,7 @@ TEST(HttpResponse, IsReadWhereverItWasCut) {
       HttpResponseReader reader;
       std::optional<HttpResponse> response;
       for (std::size_t start = 0; start < text.size() && !response; start += size) {
-        response = reader.take(std::string_view(text).substr(start, size));
+        response = reader.feed(std::string_view(text).substr(start, size));
       }
       ASSERT_TRUE(response) << "in pieces of " << size << ": " << reader.refusal();
       EXPECT_EQ(*response, (HttpResponse{text == plain ? 200 : 404, "hello", true}));
@@ -116,7 +116,7 @@ TEST(HttpResponse, IsReadWhereverItWasCut) {
 TEST(HttpResponse, MayEndWithTheConnection) {
   HttpResponseReader reader;
   EXPECT_FALSE(reader.end()) << "nothing came";
-  EXPECT_FALSE(reader.take("HTTP/1.0 501 Unsupported\r\n\r\n<html>"));
+  EXPECT_FALSE(reader.feed("HTTP/1.0 501 Unsupported\r\n\r\n<html>"));
   EXPECT_EQ(reader.end(), (HttpResponse{501, "<html>", false}));
 }
 
@@ -125,7 +125,7 @@ TEST(HttpResponse, IsBounded) {
        {std::string("SSH-2.0-OpenSSH_9.2\r\n"), "HTTP/1.1 200 OK\r\nX: " + std::string(20'000, 'x'),
         std::string("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n")}) {
     HttpResponseReader reader;
-    EXPECT_FALSE(reader.take(start));
+    EXPECT_FALSE(reader.feed(start));
     EXPECT_NE(reader.refusal(), "") << start.substr(0, 60);
   }
 }

@@ -88,7 +88,7 @@ TEST(HttpRequest, IsReadWhereverItWasCut) {
       HttpRequestReader reader;
       std::optional<HttpRequest> request;
       for (std::size_t start = 0; start < text.size() && !request; start += size) {
-        request = reader.take(std::string_view(text).substr(start, size));
+        request = reader.feed(std::string_view(text).substr(start, size));
       }
       ASSERT_TRUE(request) << "in pieces of " << size << ": " << reader.refusal();
       EXPECT_EQ(*request, (HttpRequest{"PUT", "/global/0", body}));
@@ -98,8 +98,8 @@ TEST(HttpRequest, IsReadWhereverItWasCut) {
 
 TEST(HttpRequest, HasNoBodyWithoutALength) {
   HttpRequestReader reader;
-  EXPECT_EQ(reader.take("GET /a/b HTTP/1.0\r\n\r\n"), (HttpRequest{"GET", "/a/b", ""}));
-  EXPECT_FALSE(reader.take("GET /a/c HTTP/1.0\r\n\r\n")) << "one connection, one request";
+  EXPECT_EQ(reader.feed("GET /a/b HTTP/1.0\r\n\r\n"), (HttpRequest{"GET", "/a/b", ""}));
+  EXPECT_FALSE(reader.feed("GET /a/c HTTP/1.0\r\n\r\n")) << "one connection, one request";
 }
 
 TEST(HttpRequest, IsBounded) {
@@ -107,7 +107,7 @@ TEST(HttpRequest, IsBounded) {
        {std::string("EHLO mail.example.org\r\n"), "GET /a/b HTTP/1.1\r\nX: " + std::string(20'000, 'x'),
         "GET /" + std::string(20'000, 'x'), std::string("PUT /a/b HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n")}) {
     HttpRequestReader reader;
-    EXPECT_FALSE(reader.take(start));
+    EXPECT_FALSE(reader.feed(start));
     EXPECT_NE(reader.refusal(), "") << start.substr(0, 60);
   }
 }

@@ -62,7 +62,7 @@ class TlsEtcd {
     const ssize_t count = ::recv(client_.get(), bytes, sizeof bytes, 0);
     if (count <= 0) return readable_.cancel();
     if (is_silent_) return;
-    end_->take({bytes, static_cast<std::size_t>(count)});
+    end_->feed({bytes, static_cast<std::size_t>(count)});
     const bool asked = end_->words().find('}') != std::string::npos;  // the end of its body
     if (asked) {
       ++questions_;

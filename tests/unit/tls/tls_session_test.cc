@@ -36,9 +36,9 @@ class Tls : public ::testing::Test {
       const std::string to_client = server.take_output();
       if (to_server.empty() && to_client.empty()) return;
       for (std::size_t i = 0; i < to_server.size(); i += piece)
-        server.take(std::string_view(to_server).substr(i, piece));
+        server.feed(std::string_view(to_server).substr(i, piece));
       for (std::size_t i = 0; i < to_client.size(); i += piece)
-        client.take(std::string_view(to_client).substr(i, piece));
+        client.feed(std::string_view(to_client).substr(i, piece));
     }
   }
 
@@ -187,10 +187,10 @@ TEST_F(Tls, SaysWhichOfItsOwnFilesIsOfNoUse) {
 TEST_F(Tls, KnowsWhatIsNoTls) {
   for (const std::string words : {"HTTP/1.1 400 Bad Request\r\n", "SSH-2.0-OpenSSH_9.2\r\n", "\x16", "\x15\x02\x01"}) {
     TlsSession client({}, "localhost");
-    client.take(words);
+    client.feed(words);
     if (words.size() == 1) {
       EXPECT_EQ(client.refusal(), "") << "it may be";
-      client.take("x");
+      client.feed("x");
     }
     EXPECT_EQ(client.refusal(), "it does not speak TLS") << words;
     EXPECT_FALSE(client.is_about_us());
@@ -210,7 +210,7 @@ TEST_F(Tls, ListensToABoundedGreeting) {
     TlsSession client({}, "localhost");
     std::size_t taken = 0;
     while (client.refusal().empty() && taken <= 2 * kMostTlsGreeting) {
-      client.take(record);
+      client.feed(record);
       taken += record.size();
     }
     EXPECT_NE(client.refusal(), "");
@@ -218,7 +218,7 @@ TEST_F(Tls, ListensToABoundedGreeting) {
   }
   TlsSession client({}, "localhost");
   const std::string whole = std::string("\x16\x03\x03\x40\x00\x02\x00\xff\xff", 9) + std::string(16375, 'x');
-  for (std::size_t taken = 0; taken <= kMostTlsGreeting; taken += whole.size()) client.take(whole);
+  for (std::size_t taken = 0; taken <= kMostTlsGreeting; taken += whole.size()) client.feed(whole);
   EXPECT_NE(client.refusal(), "");
 }
 

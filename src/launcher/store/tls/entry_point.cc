@@ -11,9 +11,9 @@ constexpr TlsFunctions kFunctions = {
     .version = LRUN_VERSION,
     .begin = [](const TlsQuestion* question) { return new (std::nothrow) TlsEnd(*question); },
     .end = [](TlsEnd* end) { delete end; },
-    .take =
+    .feed =
         [](TlsEnd* end, const char* bytes, std::size_t size) {
-          end->take({bytes, size});
+          end->feed({bytes, size});
         },
     .give =
         [](TlsEnd* end, const char* words, std::size_t size) {

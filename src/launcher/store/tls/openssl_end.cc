@@ -100,7 +100,7 @@ bool TlsEnd::is_tls(std::string_view bytes) const {
   return true;
 }
 
-void TlsEnd::take(std::string_view bytes) {
+void TlsEnd::feed(std::string_view bytes) {
   if (state_ == TlsState::kFailed || state_ == TlsState::kClosed) return;
   if (state_ == TlsState::kGreeting) {
     if (!is_tls(bytes)) return fail(TlsFault::kNoTls, "it does not speak TLS");

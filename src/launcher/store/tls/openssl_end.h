@@ -24,7 +24,7 @@ struct TlsEnd {
   TlsEnd(const TlsEnd&) = delete;
   TlsEnd& operator=(const TlsEnd&) = delete;
 
-  void take(std::string_view bytes);
+  void feed(std::string_view bytes);
   void give(std::string_view words);
   std::size_t take_output(char* bytes, std::size_t most);
   [[nodiscard]] std::string& words() { return words_; }

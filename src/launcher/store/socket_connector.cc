@@ -1,0 +1,62 @@
+#include "store/socket_connector.h"
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "wire/connect.h"
+
+namespace lrun::launcher {
+
+void SocketConnector::connect(Target target, std::function<void(Result)> done) {
+  cancel();
+  target_ = std::move(target);
+  done_ = std::move(done);
+  if (const std::string known = known_address(target_.host); !known.empty()) return connect_to(known);
+  // The name service may take seconds: whatever else this launcher does goes on.
+  resolving_.emplace(
+      loop_, [this] { return target_.find_address(target_.host); }, kNameServiceLimit,
+      [this](const ChildAnswer& answer) {
+        const bool is_found = answer.end == ChildAnswer::End::kAnswered && !answer.text.empty();
+        if (is_found) return connect_to(answer.text);
+        finish({.trouble = "no address of '" + target_.host + "' can be found"});
+      });
+}
+
+void SocketConnector::cancel() {
+  resolving_.reset();
+  writable_.cancel();
+  timer_.cancel();
+  socket_.reset();
+}
+
+void SocketConnector::connect_to(const std::string& address) {
+  address_ = address;
+  try {
+    socket_ = begin_to_connect(address, target_.port);
+  } catch (const std::system_error& error) {
+    timer_ = loop_.after(Duration::zero(),
+                         [this, why = std::string(error.what())] { finish({.address = address_, .trouble = why}); });
+    return;
+  }
+  writable_ = loop_.on_writable(socket_.get(), [this] {
+    const int error = connection_error(socket_.get());
+    std::string why;
+    if (error != 0) why = "cannot connect to " + place() + ": " + std::generic_category().message(error);
+    finish({.socket = error == 0 ? std::exchange(socket_, Fd()) : Fd(),
+            .address = address_,
+            .error = error,
+            .trouble = std::move(why)});
+  });
+  timer_ = loop_.after(target_.limit, [this] {
+    finish({.address = address_, .error = ETIMEDOUT, .trouble = "no answer from " + place()});
+  });
+}
+
+void SocketConnector::finish(Result result) {
+  writable_.cancel();  // before the descriptor may get another owner
+  cancel();
+  std::exchange(done_, nullptr)(std::move(result));
+}
+
+}  // namespace lrun::launcher
