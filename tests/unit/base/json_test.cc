@@ -22,12 +22,13 @@ TEST(Json, BytesThatAreNoTextBecomeTheReplacementCharacter) {
 }
 
 TEST(Json, NumbersThatDoNotFitAreRefused) {
-  EXPECT_EQ(json_integer(nlohmann::json(-3)), -3);
-  EXPECT_EQ(json_integer<std::int64_t>(nlohmann::json(std::int64_t{1} << 61)), std::int64_t{1} << 61);
+  using nlohmann::json;
+  EXPECT_EQ(json_integer(json::parse("-3")), -3);
+  EXPECT_EQ(json_integer<std::int64_t>(json::parse("2305843009213693952")), std::int64_t{1} << 61);
   for (const char* const text : {"1e300", "0.5", "\"1\"", "null", "2147483648", "-9223372036854775808"}) {
-    EXPECT_THROW(json_integer(nlohmann::json::parse(text)), nlohmann::json::type_error) << text;
+    EXPECT_THROW(json_integer(json::parse(text)), json::type_error) << text;
   }
-  EXPECT_THROW(json_integer<std::int64_t>(nlohmann::json((std::int64_t{1} << 61) + 1)), nlohmann::json::type_error);
+  EXPECT_THROW(json_integer<std::int64_t>(json::parse("2305843009213693953")), json::type_error);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "inspect/meet_hosts.h"
+#include "inspect/reach_hosts.h"
 #include "inspect/read_driver.h"
 
 namespace lrun::launcher {
@@ -22,13 +22,13 @@ TEST(ReadMachine, FindsWhatEveryMachineHas) {
   EXPECT_EQ(facts.loopback_error, "");
   EXPECT_GT(facts.clock_seconds, 1'700'000'000);
   EXPECT_EQ(facts.state_folder, "/nowhere/at/all");
-  EXPECT_GT(facts.state_room.total, 0U) << "of the nearest folder that is there";
+  EXPECT_GT(facts.state_room.total_bytes, 0U) << "of the nearest folder that is there";
   ASSERT_EQ(facts.peers.size(), 1U);
   EXPECT_EQ(facts.peers[0].path, PeerFacts::Path::kOpen) << "nobody needs to listen: " << facts.peers[0].detail;
 }
 
-TEST(MeetHosts, TellsANameThatMeansNothing) {
-  const std::vector<PeerFacts> peers = meet_hosts({"no such host", "127.0.0.1"}, Duration(20'000));
+TEST(ReachHosts, ReportsANameThatDoesNotResolve) {
+  const std::vector<PeerFacts> peers = reach_hosts({"no such host", "127.0.0.1"}, Duration(20'000));
   ASSERT_EQ(peers.size(), 2U);
   EXPECT_EQ(peers[0].path, PeerFacts::Path::kUnresolved);
   EXPECT_NE(peers[0].detail, "");
@@ -36,10 +36,10 @@ TEST(MeetHosts, TellsANameThatMeansNothing) {
   EXPECT_EQ(peers[1].address, "127.0.0.1");
 }
 
-TEST(MeetHosts, EndsAtItsLimitWhateverAHostDoes) {
+TEST(ReachHosts, EndsAtItsLimit) {
   const auto start = std::chrono::steady_clock::now();
   // TEST-NET-1: no route, or nobody answers.
-  const std::vector<PeerFacts> peers = meet_hosts({"192.0.2.1"}, Duration(600));
+  const std::vector<PeerFacts> peers = reach_hosts({"192.0.2.1"}, Duration(600));
   EXPECT_NE(peers.at(0).path, PeerFacts::Path::kUnresolved);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }

@@ -21,8 +21,7 @@ namespace lrun {
 namespace {
 
 using namespace std::chrono_literals;
-using test::kPatience;
-using Stream = HelperRequest::Stream;
+
 using ::testing::HasSubstr;
 
 /// What a helper printed, and how it ended.
@@ -47,7 +46,7 @@ Result run(const HelperRequest& request) {
                                      result.status = status;
                                      loop.stop();
                                    }});
-  const EventLoop::Timer patience = loop.after(kPatience, [&] { loop.stop(); });
+  const EventLoop::Timer patience = loop.after(test::kPatience, [&] { loop.stop(); });
   loop.run();
   return result;
 }
@@ -58,7 +57,7 @@ bool is_gone(pid_t pid) {
 }
 
 bool is_gone_soon(pid_t pid) {
-  for (const auto end = std::chrono::steady_clock::now() + kPatience; std::chrono::steady_clock::now() < end;) {
+  for (const auto end = std::chrono::steady_clock::now() + test::kPatience; std::chrono::steady_clock::now() < end;) {
     if (is_gone(pid)) return true;
     ::usleep(1000);
   }
@@ -140,7 +139,8 @@ TEST(HelperProgram, ThatCannotBeExecutedIsAnErrorAndLeavesNothing) {
   EventLoop loop;
   for (const auto& [path, number] : {std::pair("/no/such/program", ENOENT), std::pair("/dev/null", EACCES)}) {
     try {
-      const HelperProgram program(loop, {.path = path, .argv = {path}, .errors = Stream::kInherited}, {});
+      const HelperProgram program(loop, {.path = path, .argv = {path}, .errors = HelperRequest::Stream::kInherited},
+                                  {});
       ADD_FAILURE() << path;
     } catch (const std::system_error& error) {
       EXPECT_EQ(error.code().value(), number);
@@ -157,7 +157,7 @@ TEST(HelperProgram, TakesInput) {
   EventLoop loop;
   Result result;
   HelperRequest request = shell("cat; exit 4");
-  request.input = Stream::kPipe;
+  request.input = HelperRequest::Stream::kPipe;
   HelperProgram program(loop, request,
                         {.output = [&](std::string_view bytes) { result.output += bytes; },
                          .ended =
@@ -241,7 +241,7 @@ TEST(HelperProgram, IsSeenToEndUnderATracerThatDoesNotWait) {
                                               ended = true;
                                               loop.stop();
                                             }});
-  const EventLoop::Timer patience = loop.after(kPatience, [&] { loop.stop(); });
+  const EventLoop::Timer patience = loop.after(test::kPatience, [&] { loop.stop(); });
   loop.run();
   ::kill(tracer, SIGKILL);
   ::waitpid(tracer, nullptr, 0);
