@@ -26,7 +26,7 @@ std::vector<NodeFrame> frames_of(const std::function<void(HeadChannel&)>& speak)
   std::string bytes(65536, '\0');
   const ssize_t count = ::read(pipe.read.get(), bytes.data(), bytes.size());
   NodeFrameReader reader;
-  reader.take(std::string_view(bytes).substr(0, count < 0 ? 0 : static_cast<std::size_t>(count)));
+  reader.feed(std::string_view(bytes).substr(0, count < 0 ? 0 : static_cast<std::size_t>(count)));
   std::vector<NodeFrame> frames;
   while (const auto frame = reader.next()) frames.push_back(*frame);
   return frames;
