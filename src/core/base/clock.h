@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 
 namespace lrun::inline core {
 
@@ -14,5 +15,11 @@ inline SteadyTime steady_now() { return std::chrono::steady_clock::now(); }
 inline std::int64_t nanoseconds(auto time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
+
+/// The clocks of this process. A test may put others in their place.
+struct Clock {
+  std::function<SteadyTime()> steady = steady_now;
+  std::function<WallTime()> wall = [] { return std::chrono::system_clock::now(); };
+};
 
 }  // namespace lrun::inline core

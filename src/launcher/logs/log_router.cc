@@ -135,6 +135,8 @@ LogRouter::LogRouter(EventLoop& loop, LogOptions options, LogEvents events)
 
 LogRouter::~LogRouter() = default;
 
+void LogRouter::set_events(LogEvents events) { implementation_->set_events(std::move(events)); }
+
 void LogRouter::add_stream(int rank, int local_rank, LogStream stream, Fd read_end, LogRoute route) {
   implementation_->add_stream(rank, local_rank, stream, std::move(read_end), route);
 }

@@ -48,6 +48,9 @@ class LogRouter {
   LogRouter(const LogRouter&) = delete;
   LogRouter& operator=(const LogRouter&) = delete;
 
+  /// Takes the place of the events of the constructor. What has happened and was not reported yet is dropped.
+  void set_events(LogEvents events);
+
   /// Reads `read_end` from now on: the reading end of a pipe (or socket, or the master of a terminal) whose other end
   /// is the worker's stdout or stderr. At most one descriptor a local rank and stream and attempt.
   /// \throws std::system_error  the descriptor cannot be watched.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "logs/console_set.h"
@@ -24,6 +25,10 @@ class LogRouter::Implementation {
  public:
   Implementation(EventLoop& loop, LogOptions options, LogEvents events);
 
+  void set_events(LogEvents events) {
+    events_ = std::move(events);
+    news_.clear();
+  }
   void add_stream(int rank, int local_rank, LogStream stream, Fd read_end, LogRoute route);
   void add_file(int local_rank, LogStream stream, std::filesystem::path path);
   void open_files(const Folder& folder, const std::string& attempt);

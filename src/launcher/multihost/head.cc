@@ -16,7 +16,7 @@
 #include "remote/reached_hosts.h"
 #include "remote/ssh.h"
 #include "report/head_channel.h"
-#include "run/end_facts.h"
+#include "run/console_patience.h"
 #include "verdict/judge.h"
 
 namespace lrun::launcher {

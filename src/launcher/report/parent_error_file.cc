@@ -87,4 +87,12 @@ std::string leave_error_file(const Environment& environment, std::string_view me
   return write(file, error_file_of_launcher(message, std::chrono::duration_cast<std::chrono::seconds>(now).count()));
 }
 
+void leave_error_file(const Environment& environment, const Verdict& verdict, MessageSink& sink) {
+  if (const std::string problem = leave_error_file(environment, verdict); !problem.empty()) sink.warn(problem);
+}
+
+void leave_error_file(const Environment& environment, std::string_view message, MessageSink& sink) {
+  if (const std::string problem = leave_error_file(environment, message); !problem.empty()) sink.warn(problem);
+}
+
 }  // namespace lrun::launcher

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/environment.h"
+#include "report/message_sink.h"
 #include "verdict/judge.h"
 
 namespace lrun::launcher {
@@ -20,5 +21,9 @@ std::string leave_error_file(const Environment& environment, const Verdict& verd
 
 /// The same for an error of lrun itself.
 std::string leave_error_file(const Environment& environment, std::string_view message);
+
+/// The same, with the warning. The file is a service to the parent: a problem with it changes nothing else.
+void leave_error_file(const Environment& environment, const Verdict& verdict, MessageSink& sink);
+void leave_error_file(const Environment& environment, std::string_view message, MessageSink& sink);
 
 }  // namespace lrun::launcher

@@ -1,15 +1,14 @@
+// In: the plan, the membership of a round, and what prepare_start() found. Out: workers that run under a supervisor.
+// AttemptLoop makes one for each attempt.
 #include "run/attempt.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "base/appended_file.h"
 #include "inspect/store_clients.h"
 #include "plan/horovod_environment.h"
 #include "plan/worker_command.h"
@@ -20,7 +19,7 @@
 namespace lrun::launcher {
 namespace {
 
-std::vector<WorkerCommand> worker_commands(const LaunchPlan& plan, const NodePlan& node, const WorkerStart& start,
+std::vector<WorkerCommand> worker_commands(const LaunchPlan& plan, const NodePlan& node, const PreparedStart& start,
                                            const WorkerEnvironment& environment, int attempt) {
   std::vector<WorkerCommand> commands;
   commands.reserve(node.workers.size());
@@ -37,94 +36,81 @@ std::vector<WorkerCommand> worker_commands(const LaunchPlan& plan, const NodePla
   return commands;
 }
 
+/// Tells each worker where it is to report its steps.
+void ask_for_progress(std::vector<WorkerCommand>& commands) {
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    commands[i].own_environment.push_back(std::string(kProgressVariable) + "=" +
+                                          ProgressBoard::variable(kExtraDescriptor, i));
+  }
+}
+
 }  // namespace
 
-Attempt::Attempt(const Surroundings& surroundings, Membership membership, const Folder* logs, std::string name)
+Attempt::Attempt(const Surroundings& surroundings, Membership membership, AttemptFiles files)
     : surroundings_(surroundings),
       membership_(std::move(membership)),
-      logs_(logs),
-      name_(std::move(name)),
-      folder_(logs == nullptr ? std::filesystem::path() : logs->path() / name_),
-      output_(surroundings_.plan, node(), logs, name_) {}
+      files_(std::move(files)),
+      output_(surroundings_.plan, node(), files_),
+      starter_(surroundings_.loop, group_, output_, surroundings_.start.defaults) {}
 
 Attempt::~Attempt() { later_cgroup_.remove(); }
 
+/// What is born in a cgroup that was killed may die at once, so a later round has one of its own.
+void Attempt::make_cgroup() {
+  if (membership_.round == 0) return;
+  later_cgroup_ = surroundings_.guard.cgroup().inner(fmt::format("attempt-{}", membership_.round));
+}
+
 std::optional<StartFailure> Attempt::start() {
   const LaunchPlan& plan = surroundings_.plan;
-  const WorkerStart& start = surroundings_.start;
-  command_ = {.path = start.executable.path, .folder = start.folder, .limits = start.limits};
-  if (membership_.round > 0)
-    later_cgroup_ = surroundings_.guard.cgroup().inner(fmt::format("attempt-{}", membership_.round));
-  command_.cgroup = membership_.round > 0 ? later_cgroup_.fd() : surroundings_.guard.cgroup().fd();
+  const PreparedStart& start = surroundings_.start;
+  make_cgroup();
+  GroupCommand common{.path = start.executable.path, .folder = start.folder, .limits = start.limits};
+  common.cgroup = cgroup().fd();
   if (plan.personality.standard_input == Personality::Stdin::kNull || plan.standard_input) {
-    nothing_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (nothing_) command_.standard_input = nothing_.get();
+    null_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (null_) common.standard_input = null_.get();
   }
   RunFacts facts{.master_port = membership_.master_port,
                  .master_addr = membership_.master_addr,
                  .restart_count = membership_.attempt,
-                 .error_file_directory = surroundings_.names_error_files ? folder_.string() : std::string()};
+                 .error_file_directory = surroundings_.names_error_files ? files_.path().string() : std::string()};
   if (is_horovod(plan)) add_horovod_facts(plan, membership_, facts);
   const WorkerEnvironment environment(plan, node(), start.environment, facts);
-  command_.shared_environment = environment.shared();
-  commands_ = worker_commands(plan, node(), start, environment, membership_.attempt);
-  if (plan.personality.tells_progress || plan.hang_timeout.value > Duration::zero()) hand_out_progress();
+  common.shared_environment = environment.shared();
+  std::vector<WorkerCommand> commands = worker_commands(plan, node(), start, environment, membership_.attempt);
+  if (plan.personality.tells_progress || plan.hang_timeout.value > Duration::zero()) {
+    progress_ = ProgressBoard(commands.size());
+    common.shared_memory = progress_.fd();
+    ask_for_progress(commands);
+  }
+  starter_.set_commands(std::move(common), std::move(commands));
   surroundings_.guard.begin_workers();
-  return start_some();
-}
-
-/// Returns after a few hundredths of a second, so that everything else is heard again.
-std::optional<StartFailure> Attempt::start_some() {
-  constexpr Duration kMoment(20);
-  constexpr std::size_t kFewest = 64;
-  const SteadyTime end = steady_now() + kMoment;
-  const std::size_t before = group_.workers().size();
-  while (is_starting() && (group_.workers().size() < before + kFewest || steady_now() < end)) {
-    if (std::optional<StartFailure> failure = start_next()) return failure;
-  }
-  return std::nullopt;
-}
-
-/// A few at a time: the descriptors that their start needs are open together.
-std::optional<StartFailure> Attempt::start_next() {
-  constexpr std::size_t kAtATime = 8;
-  const std::size_t first = group_.workers().size();
-  const std::span next = std::span(commands_).subspan(first, std::min(kAtATime, commands_.size() - first));
-  try {
-    output_.prepare(next, first);
-  } catch (const std::system_error& error) {
-    group_.end();
-    return StartFailure{.local_rank = next.front().local_rank, .error_number = error.code().value(), .refusal = error};
-  }
-  auto failure = group_.start(surroundings_.loop, command_, next, surroundings_.start.defaults);
-  output_.close_workers_ends();
-  return failure;
+  return starter_.start_some();
 }
 
 std::optional<int> Attempt::start_more() {
-  if (const std::optional<StartFailure> failure = start_some()) {
+  if (const std::optional<StartFailure> failure = starter_.start_some()) {
     events_.start_failed(*failure);
     return std::nullopt;
   }
   output_.take_over(group_.workers(), surroundings_.logs);
-  return static_cast<int>(commands_.size() - group_.workers().size());
+  return static_cast<int>(starter_.left());
 }
 
 void Attempt::end_start() {
-  commands_.clear();
-  nothing_.reset();
+  starter_.end();
+  null_.reset();
   output_.end_start(surroundings_.logs, surroundings_.loop, [this] { terminal_came_back(); });
 }
 
-void Attempt::supervise(Events events) {
-  events_ = std::move(events);
+Supervisor::Facts Attempt::supervision() const {
   const LaunchPlan& plan = surroundings_.plan;
-  const bool has_cgroup = (membership_.round > 0 ? later_cgroup_ : surroundings_.guard.cgroup()).fd() >= 0;
   Supervisor::Facts facts;
   facts.records = {.host = membership_.self.name,
                    .attempt = membership_.attempt,
-                   .error_folder = folder_,
-                   .cgroup = has_cgroup ? surroundings_.guard.cgroup().folder() : std::filesystem::path(),
+                   .error_folder = files_.path(),
+                   .cgroup = cgroup().fd() >= 0 ? surroundings_.guard.cgroup().folder() : std::filesystem::path(),
                    .workers_write_files = WorkerOutput::workers_write_files(plan.output, node())};
   facts.grace = plan.grace.value;
   facts.settle = plan.settle.value;
@@ -132,9 +118,14 @@ void Attempt::supervise(Events events) {
   facts.settle_at_start = plan.settle_at_start;
   facts.look = surroundings_.look;
   facts.guard = &surroundings_.guard;
-  supervisor_.emplace(surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer, std::move(facts));
+  return facts;
+}
+
+void Attempt::supervise(Events events) {
+  events_ = std::move(events);
+  supervisor_.emplace(surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer, supervision());
   output_.take_over(group_.workers(), surroundings_.logs);
-  supervisor_->begin(events_.finished, {.left = static_cast<int>(commands_.size() - group_.workers().size()),
+  supervisor_->begin(events_.finished, {.left = static_cast<int>(starter_.left()),
                                         .more = [this] { return start_more(); },
                                         .over =
                                             [this] {
@@ -152,17 +143,7 @@ void Attempt::terminal_came_back() {
 }
 
 void Attempt::open_log_files() {
-  if (logs_ != nullptr) surroundings_.logs.open_files(*logs_, name_);
-}
-
-void Attempt::make_rank_folders() const {
-  const Folder folder = logs_ != nullptr ? logs_->inner(name_) : Folder();
-  if (!folder) return;
-  for (const WorkerPlan& worker : node().workers) (void)folder.inner(std::to_string(worker.local_rank));
-}
-
-Fd Attempt::open_file(const std::string& file) const {
-  return logs_ != nullptr ? open_to_append(*logs_, name_ + "/" + file, 0666) : Fd();
+  if (files_.logs() != nullptr) surroundings_.logs.open_files(*files_.logs(), files_.name());
 }
 
 std::optional<int> Attempt::first_connection(pid_t pid) {
@@ -179,19 +160,10 @@ std::optional<int> Attempt::first_connection(pid_t pid) {
 std::filesystem::path Attempt::written_logs() const {
   for (const Worker& worker : group_.workers()) {
     for (const LogStream stream : {LogStream::kOut, LogStream::kErr}) {
-      if (!surroundings_.logs.file(worker.local_rank, stream).empty()) return folder_;
+      if (!surroundings_.logs.file(worker.local_rank, stream).empty()) return files_.path();
     }
   }
   return {};
-}
-
-void Attempt::hand_out_progress() {
-  progress_ = ProgressBoard(commands_.size());
-  command_.shared_memory = progress_.fd();
-  for (std::size_t i = 0; i < commands_.size(); ++i) {
-    commands_[i].own_environment.push_back(std::string(kProgressVariable) + "=" +
-                                           ProgressBoard::variable(kExtraDescriptor, i));
-  }
 }
 
 std::uint64_t Attempt::steps() const {

@@ -6,33 +6,32 @@
 #include <set>
 #include <string>
 
-#include "base/environment.h"
 #include "base/event_loop.h"
-#include "base/folder.h"
 #include "inspect/rank_process.h"
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
 #include "process/guard.h"
 #include "process/progress.h"
 #include "process/run_cgroup.h"
-#include "process/spawn.h"
 #include "process/worker_group.h"
 #include "rendezvous/membership.h"
+#include "run/attempt_files.h"
+#include "run/prepared_start.h"
 #include "run/worker_output.h"
-#include "run/worker_start.h"
+#include "run/worker_starter.h"
 #include "supervise/supervisor.h"
 
 namespace lrun::launcher {
 
-/// One attempt of a run: this node's workers, their output and who watches over them. The run (its store, console,
+/// One attempt of a run: this node's workers, their output, and the supervisor of both. The run (its store, console,
 /// signals, folder, reports) outlives it and may make another one. Ends and reaps its workers when destroyed. One
 /// thread.
 class Attempt {
  public:
-  /// What the run lends to its attempts; all of it must outlive them.
+  /// What the run lends to its attempts. All of it must outlive them.
   struct Surroundings {
     const LaunchPlan& plan;
-    const WorkerStart& start;
+    const PreparedStart& start;
     EventLoop& loop;
     LogRouter& logs;
     RunObserver& observer;
@@ -41,26 +40,24 @@ class Attempt {
     bool names_error_files = true;  ///< to workers
   };
 
-  /// \param logs  of the run's log and error files, which has to outlive the attempt; nullptr: there are none.
-  /// \param name  of the folder in it for those of this attempt
-  Attempt(const Surroundings& surroundings, Membership membership, const Folder* logs, std::string name);
+  Attempt(const Surroundings& surroundings, Membership membership, AttemptFiles files);
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
   ~Attempt();
 
-  /// Called by the loop, each at most once.
+  /// The loop calls each at most once.
   struct Events {
     std::function<void()> finished;  ///< nothing is left to wait for
-    std::function<void()> started;   ///< is_starting() is no longer true: all run, or the rest is not to be started
-    std::function<void(const StartFailure& failure)>
-        start_failed;  ///< after start() had returned; nothing is left running
+    std::function<void()> started;   ///< is_starting() has become false: all run, or the rest is not to be started
+    /// The start has failed after start() had returned. Nothing is left running.
+    std::function<void(const StartFailure& failure)> start_failed;
   };
 
   /// Starts as many workers as it can in a few hundredths of a second. Nothing is left running after a failure.
   std::optional<StartFailure> start();
-  [[nodiscard]] bool is_starting() const { return group_.workers().size() < commands_.size(); }
+  [[nodiscard]] bool is_starting() const { return starter_.left() > 0; }
 
-  /// Takes over the workers' output and ends, after start(), and lets the loop start the rest.
+  /// After start(): handles the workers' output and ends from now on, and lets the loop start the rest.
   void supervise(Events events);
 
   /// SIGCHLD came.
@@ -70,59 +67,55 @@ class Attempt {
   [[nodiscard]] Supervisor& supervisor() { return *supervisor_; }
   [[nodiscard]] bool supervised() const { return supervisor_.has_value(); }
 
-  /// Log files are made at their first byte, from now on.
+  [[nodiscard]] const AttemptFiles& files() const { return files_; }
+  /// From now on a log file is made at its first byte.
   void open_log_files();
-  /// A worker may leave its error file in its folder. Silent workers of short runs never get one.
-  void make_rank_folders() const;
-  /// Of the folder of its files; empty: there are none.
-  [[nodiscard]] const std::filesystem::path& log_path() const { return folder_; }
-  /// A file beside those of the ranks, to append to; empty: it cannot be made.
-  [[nodiscard]] Fd open_file(const std::string& file) const;
-  /// The same when a log file was written, else empty.
+  /// The folder of the log files when one was written, else empty.
   [[nodiscard]] std::filesystem::path written_logs() const;
 
-  /// Training steps that all workers told; 0 where nobody is to tell them.
+  /// Training steps that all workers have reported; 0 where they are not asked to.
   [[nodiscard]] std::uint64_t steps() const;
-  /// When ranks told their first step, in nanoseconds of the steady clock. Those that told none are left out.
+  /// When each rank reported its first step, in nanoseconds of the steady clock. Ranks without one are left out.
   [[nodiscard]] std::vector<std::pair<int, std::int64_t>> first_steps() const;
-  /// All workers, those that have ended with the pid 0.
+  /// All workers; the pid of one that has ended is 0.
   [[nodiscard]] std::vector<RankProcess> processes() const;
   /// The workers that have not ended.
   [[nodiscard]] std::vector<RankProcess> running() const;
   /// Ranks of running workers that have no connection to `store_port`.
   [[nodiscard]] std::vector<int> without_connection(int store_port) const;
 
-  /// The rank whose process, or a process below it, has this pid; only the first time, else empty.
+  /// The rank whose process, or a process below it, has this pid. Empty when there is none, and from the second call
+  /// for the same rank on.
   std::optional<int> first_connection(pid_t pid);
 
-  /// Empty unless a worker has lrun's terminal.
+  /// Empty: no worker has lrun's terminal.
   [[nodiscard]] std::optional<TerminalRelay>& terminal() { return output_.terminal(); }
 
   [[nodiscard]] const Membership& membership() const { return membership_; }
   [[nodiscard]] const std::vector<Worker>& workers() const { return group_.workers(); }
 
  private:
-  void hand_out_progress();
-  std::optional<StartFailure> start_some();
-  std::optional<StartFailure> start_next();
+  [[nodiscard]] Supervisor::Facts supervision() const;
+  void make_cgroup();
   std::optional<int> start_more();
   void end_start();
   void terminal_came_back();
   [[nodiscard]] const NodePlan& node() const { return surroundings_.plan.nodes.front(); }
+  /// That the workers are started in; may be none.
+  [[nodiscard]] const RunCgroup& cgroup() const {
+    return membership_.round > 0 ? later_cgroup_ : surroundings_.guard.cgroup();
+  }
 
   Surroundings surroundings_;
   Membership membership_;
-  const Folder* logs_;
-  std::string name_;
-  std::filesystem::path folder_;  ///< empty: there are no files
+  AttemptFiles files_;
   WorkerOutput output_;
-  Fd nothing_;  ///< /dev/null, while workers are started
-  GroupCommand command_;
-  std::vector<WorkerCommand> commands_;  ///< of all workers; empty when none is left to be started
-  Events events_;
+  Fd null_;                 ///< /dev/null for reading, while workers are started
   ProgressBoard progress_;  ///< without memory unless somebody will look
   RunCgroup later_cgroup_;  ///< none in the first round, which has the run's
   WorkerGroup group_;
+  WorkerStarter starter_;
+  Events events_;
   std::optional<Supervisor> supervisor_;
   std::set<int> connected_;  ///< ranks
 };

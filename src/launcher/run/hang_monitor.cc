@@ -63,7 +63,7 @@ void HangMonitor::hangs() {
 /// The console may be gone when somebody asks in the morning. What cannot be kept was shown at least.
 void HangMonitor::keep(std::string_view stacks) const {
   if (stacks.empty()) return;
-  if (const Fd file = attempt_.open_file("stacks.txt")) (void)write_all(file.get(), stacks);
+  if (const Fd file = attempt_.files().open("stacks.txt")) (void)write_all(file.get(), stacks);
 }
 
 void HangMonitor::stacks_told(const std::optional<std::vector<StackSample>>& samples, const std::string& problem) {

@@ -24,9 +24,9 @@
 #include "rendezvous/admission.h"
 #include "rendezvous/handshake.h"
 #include "run/repeat_filter.h"
-#include "wire/connect.h"
 #include "store/host_address.h"
 #include "supervise/signal_source.h"
+#include "wire/connect.h"
 
 namespace lrun::launcher {
 namespace {

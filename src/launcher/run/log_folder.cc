@@ -61,10 +61,6 @@ void LogFolder::make(const Folder* run_directory) {
   folder_ = &made_;
 }
 
-std::string LogFolder::of_attempt(int number, int again) {
-  return "attempt_" + std::to_string(number) + (again == 0 ? "" : "_again_" + std::to_string(again));
-}
-
 void LogFolder::remove_when_unused() const {
   if (!made_) return;
   std::error_code error;

@@ -28,10 +28,6 @@ class LogFolder {
   /// The folder that all attempts' files are in; none before make(), and where the run has no files.
   [[nodiscard]] const Folder* folder() const { return folder_; }
 
-  /// The folder in it that an attempt's files are in.
-  /// \param again  how often an attempt with this number was started before, as after a change of nodes
-  static std::string of_attempt(int number, int again);
-
   /// Removes what make() made, if nobody left a file in it.
   void remove_when_unused() const;
   /// It is in a new folder below TMPDIR, which nobody asked for.

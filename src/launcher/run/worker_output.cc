@@ -1,3 +1,5 @@
+// In: the plan for the streams of each worker. Out: the descriptors that a worker starts with, and the streams that the
+// log router reads. Attempt owns it; WorkerStarter calls prepare().
 #include "run/worker_output.h"
 
 #include <fcntl.h>
@@ -8,10 +10,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/appended_file.h"
 #include "base/console_descriptor.h"
 #include "base/message.h"
-#include "logs/log_files.h"
 #include "logs/rank_prefix.h"
 #include "process/pty.h"
 
@@ -22,38 +22,16 @@ using Way = StreamRoute::Way;
 
 constexpr LogStream kStreams[] = {LogStream::kOut, LogStream::kErr};
 
-[[noreturn]] void cannot_open(const std::filesystem::path& path) {
-  const int error = errno;
-  const char* const why = error == ENXIO ? ", which is not a regular file" : "";
-  throw std::system_error(error, std::generic_category(), "open '" + path.string() + "'" + why);
-}
-
-Fd open_nowhere() {
+Fd open_null() {
   Fd fd(::open("/dev/null", O_WRONLY | O_CLOEXEC | O_NOCTTY));
-  if (!fd) cannot_open("/dev/null");
-  return fd;
-}
-
-Fd open_log(const Folder& logs, const std::filesystem::path& place) {
-  constexpr mode_t kMode = 0666;
-  const Folder folder = logs.inner(place.parent_path().string());
-  if (!folder) {
-    throw std::system_error(errno, std::generic_category(),
-                            "cannot make the folder '" + (logs.path() / place.parent_path()).string() + "'");
-  }
-  Fd fd = open_to_append(folder, place.filename().string(), kMode);
-  if (!fd) cannot_open(logs.path() / place);
+  if (!fd) throw std::system_error(errno, std::generic_category(), "open '/dev/null'");
   return fd;
 }
 
 }  // namespace
 
-WorkerOutput::WorkerOutput(const LaunchPlan& plan, const NodePlan& node, const Folder* logs, const std::string& attempt)
-    : plan_(plan), node_(node), logs_(logs), attempt_(attempt) {}
-
-std::string WorkerOutput::place_of(int local_rank, LogStream stream) const {
-  return attempt_ + "/" + LogFiles::place_of(local_rank, stream);
-}
+WorkerOutput::WorkerOutput(const LaunchPlan& plan, const NodePlan& node, const AttemptFiles& files)
+    : plan_(plan), node_(node), files_(files) {}
 
 int WorkerOutput::keep(Fd fd) {
   open_.push_back(std::move(fd));
@@ -75,14 +53,14 @@ int WorkerOutput::descriptor_for(const WorkerPlan& worker, LogStream stream) {
     case Way::kInherited:
       return stream == LogStream::kOut ? STDOUT_FILENO : STDERR_FILENO;
     case Way::kNowhere:
-      if (!nowhere_) nowhere_ = open_nowhere();
-      return nowhere_.get();
+      if (!null_) null_ = open_null();
+      return null_.get();
     case Way::kTerminal:
       return relay_->programs_end();
     case Way::kFile:
       break;
   }
-  return keep(open_log(*logs_, place_of(worker.local_rank, stream)));
+  return keep(files_.open_stream(worker.local_rank, stream));
 }
 
 void WorkerOutput::prepare(std::span<WorkerCommand> commands, std::size_t first) {
@@ -99,7 +77,7 @@ void WorkerOutput::prepare(std::span<WorkerCommand> commands, std::size_t first)
 }
 
 void WorkerOutput::end_start(LogRouter& logs, EventLoop& loop, std::function<void()> terminal_left) {
-  nowhere_.reset();
+  null_.reset();
   if (!relay_) return;
   relay_->begin(loop, {[&logs](const ForeignLine& line) { logs.set_foreign_line(line.open(), line.drawing()); },
                        std::move(terminal_left)});
@@ -116,7 +94,7 @@ void WorkerOutput::take_over(std::vector<Worker>& workers, LogRouter& logs) {
         logs.add_stream(worker.rank, worker.local_rank, stream, std::move(read_end),
                         {route.file, route.console, route.prefix});
       } else if (route.way == Way::kFile) {
-        logs.add_file(worker.local_rank, stream, logs_->path() / place_of(worker.local_rank, stream));
+        logs.add_file(worker.local_rank, stream, files_.path_of(worker.local_rank, stream));
       }
     }
   }
@@ -129,7 +107,7 @@ bool WorkerOutput::workers_write_files(const OutputPlan& output, const NodePlan&
   });
 }
 
-LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, bool files) {
+LogOptions log_options(const LaunchPlan& plan) {
   const OutputPlan& output = plan.output;
   return {.prefix = output.console.value == ConsoleMode::kPrefix || output.console.value == ConsoleMode::kFold,
           .fold = output.console.value == ConsoleMode::kFold,
@@ -140,10 +118,10 @@ LogOptions log_options(const LaunchPlan& plan, const NodePlan& node, bool files)
           .live = output.rank_on_terminal < 0,
           .prefix_template = output.prefix_template,
           .role = plan.role,
-          .host = node.name,
+          .host = plan.nodes.front().name,
           .rank_width = rank_width(plan.world_size),
           .colour = wants_colour(),
-          .files = files,
+          .files = output.files,
           .stdout_filters = output.stdout_filters,
           .stderr_filters = output.stderr_filters,
           .max_file_bytes = output.max_file_bytes};

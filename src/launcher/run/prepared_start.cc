@@ -1,4 +1,4 @@
-#include "run/worker_start.h"
+#include "run/prepared_start.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -58,7 +58,7 @@ void allow_core_dumps(std::vector<ProcessLimit>& limits) {
 }
 
 /// A wrapper's name may hold macros, so that each worker has its own.
-void find_wrappers(const LaunchPlan& plan, WorkerStart& start) {
+void find_wrappers(const LaunchPlan& plan, PreparedStart& start) {
   const NodePlan& node = plan.nodes.front();
   start.runs_program = false;
   for (const WorkerPlan& worker : node.workers) {
@@ -95,12 +95,12 @@ void refuse_a_shells_terminal() {
 
 }  // namespace
 
-std::string WorkerStart::from_here(const std::string& path) const {
+std::string PreparedStart::from_here(const std::string& path) const {
   return folder.empty() || path.starts_with('/') ? path : folder + "/" + path;
 }
 
-WorkerStart prepare_start(const LaunchPlan& plan, const Environment& environment) {
-  WorkerStart start;
+PreparedStart prepare_start(const LaunchPlan& plan, const Environment& environment) {
+  PreparedStart start;
   start.folder = absolute_folder(plan.setup.folder);
   start.environment = changed(environment, plan.setup.environment);
   if (!start.folder.empty()) start.environment.set("PWD", start.folder);

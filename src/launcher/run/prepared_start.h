@@ -13,7 +13,7 @@
 namespace lrun::launcher {
 
 /// What every worker is started with, as found on this machine before anything is started. A value.
-struct WorkerStart {
+struct PreparedStart {
   ProgramPath executable;   ///< plan.argv[0]; its path is as seen from `folder`
   std::string folder;       ///< absolute; empty: lrun's own
   Environment environment;  ///< lrun's own, with the user's changes
@@ -31,6 +31,6 @@ struct WorkerStart {
 /// To be called before lrun changes its own limits and signals. That the program cannot be executed is in the result.
 /// \throws UserError  the folder is not there, a limit may not be set, a wrapper cannot be executed, rank 0 is to read
 ///                    a terminal that is not lrun's.
-WorkerStart prepare_start(const LaunchPlan& plan, const Environment& environment);
+PreparedStart prepare_start(const LaunchPlan& plan, const Environment& environment);
 
 }  // namespace lrun::launcher

@@ -1,0 +1,350 @@
+// In: a plan, and what asks for the end of the run (signals, limits, other nodes). Out: attempts that run one after the
+// other, and at the end the result of the run. NodeLauncher makes one.
+#include "run/attempt_loop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "base/nearest.h"
+#include "plan/horovod_environment.h"
+#include "plan/setting.h"
+#include "report/restart_text.h"
+#include "report/stack_text.h"
+#include "run/clean_up.h"
+#include "run/rank_look.h"
+
+namespace lrun::launcher {
+namespace {
+
+/// Nodes of one job end a moment apart: that is not worth a line.
+constexpr Duration kQuietWait(2000);
+constexpr std::size_t kMostNodesNamed = Membership::kMostNamedNodes - 1;
+// Not at once: folders for eight workers cost half as much as starting them, and an interpreter that could write an
+// error file takes longer than this to start. Old runs are removed then, too.
+constexpr Duration kHouseworkDelay(10);
+
+std::string waiting_text(const Membership& membership, bool of_ranks) {
+  std::vector<std::string> others;
+  for (std::size_t rank = 0; rank < membership.first_names.size(); ++rank) {
+    if (static_cast<int>(rank) == membership.self.node_rank) continue;
+    others.push_back(fmt::format("'{}' ({} {})", membership.first_names[rank], of_ranks ? "rank" : "node rank", rank));
+  }
+  others.resize(static_cast<std::size_t>(membership.num_nodes - 1));  // only the first have names
+  const std::string names = join_first(others, kMostNodesNamed);
+  return of_ranks
+             ? fmt::format("the worker of rank {} has ended; waiting for those of {}", membership.self.node_rank, names)
+             : "the workers of this node have ended; waiting for those of " + names;
+}
+
+/// The record of a worker that could not be started.
+FailureRecord record_of(const StartFailure& failure, const NodePlan& node, int attempt) {
+  FailureRecord record;
+  record.node = node.name;
+  for (const WorkerPlan& worker : node.workers) {
+    if (worker.local_rank == failure.local_rank) record.rank = worker.rank;
+  }
+  record.local_rank = failure.local_rank;
+  record.ending = FailureRecord::Ending::kExecFailed;
+  record.value = failure.error_number;
+  record.cause = Cause::kExecFailed;
+  record.attempt = attempt;
+  return record;
+}
+
+/// The same as an exception, for what the machine lacks (processes, descriptors).
+std::system_error error_of(const StartFailure& failure, const NodePlan& node) {
+  if (failure.refusal) return *failure.refusal;
+  return {failure.error_number, std::generic_category(),
+          fmt::format("cannot start worker {} of {}", failure.local_rank, node.local_world_size())};
+}
+
+/// The workers are being stopped for a reason that came from another node and after which the job goes on.
+bool stops_for_others(const SupervisionState& state) {
+  return state.phase != SupervisionState::Phase::kBackingOff && !state.end.is_ours() && state.end.may_go_on();
+}
+
+/// A shell script may start Python, and a program of its own language may have another library: that cannot be known
+/// before. All nodes run the same program, so the first one looks.
+void warn_without_liblrun(const LaunchPlan& plan, const Attempt& attempt, MessageSink& sink) {
+  const bool is_first = attempt.membership().self.node_rank == 0;
+  if (!is_first || !plan.watches_for_liblrun || attempt.steps() > 0) return;
+  sink.message_of_job(
+      Severity::kWarning,
+      fmt::format("'{}' is carried out by liblrun, and no step of it was seen: the program may have trained {}; with "
+                  "'--liblrun' nobody looks",
+                  as_written(plan.strategy), facts_of(plan.strategy.value).without_liblrun));
+}
+
+}  // namespace
+
+AttemptLoop::AttemptLoop(const Surroundings& surroundings, Job* job, const Membership& membership, Events events)
+    : run_(surroundings), events_(std::move(events)), restarts_(run_.plan) {
+  if (job != nullptr) enter_job(*job, membership);
+}
+
+void AttemptLoop::enter_job(Job& job, const Membership& membership) {
+  job_.emplace(job, membership, *run_.plan.rendezvous, run_.reporter,
+               JobObserver::Calls{
+                   .stop = [this](const RunEnd& end, bool victim) { stop_early(end, victim); },
+                   .over = [this](const Verdict& verdict, bool final) { attempt_judged(verdict, final); },
+                   .begin = [this] { restart(); },
+                   .note = [this](const std::string& text) { run_.job_sink.message_of_job(Severity::kNote, text); },
+                   .warn = [this](const std::string& line) { run_.sink.warn(line); }});
+  restarts_.take_history(membership.history);
+  run_.store.enter(membership);
+}
+
+std::optional<FailureRecord> AttemptLoop::begin() {
+  const int number = job_ ? job_->membership().attempt : 0;
+  if (const std::optional<StartFailure> failure = begin_attempt(number)) {
+    const FailureRecord record = record_of(*failure, node(), number);
+    if (job_) job_->start_failed(record);
+    if (!failure->exec_failed) throw error_of(*failure, node());
+    return record;
+  }
+  events_.begun();
+  go_on();
+  return std::nullopt;
+}
+
+/// The last attempt, which has a verdict, gives way only to one that runs.
+std::optional<StartFailure> AttemptLoop::begin_attempt(int number) {
+  Membership membership = job_ ? job_->membership() : sole_membership(run_.plan, run_.store.port());
+  membership.attempt = number;
+  if (!job_) membership.round = number;
+  run_.record.make_folders(WorkerOutput::workers_write_files(run_.plan.output, node()));
+  const Folder* const logs = run_.record.folders().logs();
+  if (logs == nullptr) run_.logs.do_without_files();
+  auto next = std::make_unique<Attempt>(attempt_surroundings(), std::move(membership),
+                                        AttemptFiles(logs, restarts_.next_folder(number)));
+  if (run_.plan.personality.failure == Personality::Failure::kTorchrunSummary) {
+    // The summary is made of error files, also those of programs that end within milliseconds.
+    next->files().make_rank_folders(node());
+  }
+  if (std::optional<StartFailure> failure = next->start()) return failure;
+  if (attempt_) run_.logs.begin_attempt();
+  next->supervise({.finished = [this] { attempt_over(); },
+                   .started = [this] { attempt_started(); },
+                   .start_failed =
+                       [this](const StartFailure& failure) {
+                         start_failure_ =
+                             run_.loop.after(Duration::zero(), [this, failure] { start_failed_later(failure); });
+                       }});
+  previous_attempt_ = std::exchange(attempt_, std::move(next));
+  if (run_.plan.hang_timeout.value > Duration::zero()) {
+    hang_monitor_.emplace(run_.loop, run_.plan, *attempt_, run_.logs, run_.sink);
+  }
+  run_.limits.begin_attempt([this] { return missing_ranks(); });
+  return std::nullopt;
+}
+
+/// Workers run, and what can wait until then is done.
+void AttemptLoop::go_on() {
+  if (!attempt_->is_starting()) attempt_started();
+  attempt_->open_log_files();
+  housework_ = run_.loop.after(kHouseworkDelay, [this] {
+    attempt_->files().make_rank_folders(node());
+    run_.record.prune_others(true);
+    run_.guard.cgroup().remove_abandoned();
+  });
+}
+
+Attempt::Surroundings AttemptLoop::attempt_surroundings() {
+  RunObserver& observer = job_ ? static_cast<RunObserver&>(*job_) : run_.reporter;
+  Attempt::Surroundings all{run_.plan, run_.start, run_.loop, run_.logs, observer, run_.guard};
+  all.names_error_files = run_.record.folders().may_name_files();
+  // torchrun's summary has no place for what is seen.
+  if (run_.plan.personality.failure != Personality::Failure::kTorchrunSummary) {
+    all.look = [this] { return look_at_workers(); };
+  }
+  return all;
+}
+
+std::shared_ptr<void> AttemptLoop::look_at_workers() {
+  if (hang_monitor_) hang_monitor_->end_look();
+  return look_at_ranks(run_.loop, attempt_->running(), true, [this](const auto& samples, const std::string&) {
+    attempt_->supervisor().saw_workers(places_of(fold_stacks(samples.value_or(std::vector<StackSample>()))));
+  });
+}
+
+/// Programs may open more connections than one a worker, or close theirs; too few altogether means that some never
+/// came. Those of Horovod keep none: the node with their rendezvous knows of all ranks.
+std::vector<int> AttemptLoop::missing_ranks() const {
+  if (is_horovod(run_.plan)) return run_.store.ranks_unseen_by_horovod(run_.plan.world_size);
+  if (run_.store.has_seen(attempt_->workers().size())) return {};
+  return attempt_->without_connection(attempt_->membership().master_port);
+}
+
+void AttemptLoop::attempt_started() {
+  previous_attempt_.reset();
+  run_.record.attempt_started(run_.plan, *attempt_);
+  events_.started();
+}
+
+void AttemptLoop::start_failed_later(const StartFailure& failure) {
+  const int number = attempt_->membership().attempt;
+  const bool is_first = !previous_attempt_;
+  if (!is_first) attempt_ = std::move(previous_attempt_);
+  if (!is_first || failure.exec_failed) return attempt_not_started(failure, number);
+  if (job_) job_->start_failed(record_of(failure, node(), number));
+  throw error_of(failure, node());
+}
+
+/// What keeps an attempt from starting (a full disk, no processes left) does not hide how the last one ended.
+void AttemptLoop::attempt_not_started(const StartFailure& failure, int number) {
+  const FailureRecord record = record_of(failure, node(), number);
+  if (job_) job_->start_failed(record);
+  if (failure.exec_failed) return events_.start_failed(record);
+  no_further_attempt(error_of(failure, node()).what());
+}
+
+void AttemptLoop::no_further_attempt(const std::string& why) {
+  run_.sink.warn("no further attempt can start: " + why);
+  end();
+}
+
+/// Another node stops, or somebody here stops while nothing of ours runs. Where an attempt's workers run elsewhere, all
+/// nodes' reports still decide; a second request does not wait for them.
+///
+/// \param victim  a worker failed there that looks like a victim of another
+void AttemptLoop::stop_early(const RunEnd& end, bool victim) {
+  if (over_) return;
+  if (!job_->waits()) return attempt_->supervisor().handle(StoppedElsewhere{end, victim});
+  const bool is_second = early_end_.has_value();
+  early_end_ = end;
+  if (end.is_ours()) job_->stop_others(end);
+  if (job_->waits_to_begin() || job_->is_alone() || is_second) this->end();
+}
+
+void AttemptLoop::stop(const Event& event, const RunEnd& end) {
+  if (waits()) return stop_early(end, false);
+  Supervisor& supervisor = attempt_->supervisor();
+  if (job_ && stops_for_others(supervisor.state()) && job_->leave_while_stopping(end)) early_end_ = end;
+  supervisor.handle(event);
+}
+
+void AttemptLoop::guard_died() {
+  guard_died_ = true;
+  stop(GuardDied{}, {RunEnd::Kind::kGuardDied});
+  kill_children(run_.guard);
+  if (waits()) end();
+}
+
+/// Another attempt follows, or the run is over.
+void AttemptLoop::attempt_over() {
+  hang_monitor_.reset();
+  if (attempt_->terminal()) attempt_->terminal()->finish();
+  for (const auto& [rank, steady_ns] : attempt_->first_steps()) {
+    run_.record.events().first_step(rank, attempt_->membership().attempt, steady_ns);
+  }
+  const RunOutcome outcome = attempt_->supervisor().outcome();
+  const bool succeeded = outcome.end.kind == RunEnd::Kind::kSucceeded;
+  if (succeeded) warn_without_liblrun(run_.plan, *attempt_, run_.sink);
+  if (!job_) return attempt_judged(judge(outcome.end, outcome.records, outcome.places), false);
+  if (!succeeded) (void)clean_up();
+  if (early_end_) return end();  // the job goes on without us
+  job_->attempt_over(outcome, attempt_->supervisor().state().unwanted);
+  if (guard_died_ && !over_) end();
+  if (!job_->waits()) return;
+  waiting_note_ = run_.loop.after(kQuietWait, [this] {
+    if (over_ || !job_->waits()) return;
+    run_.job_sink.message_of_job(Severity::kNote, waiting_text(job_->membership(), run_.plan.is_of_one_rank));
+  });
+}
+
+/// \param final  no attempt may follow
+void AttemptLoop::attempt_judged(const Verdict& verdict, bool final) {
+  waiting_note_.cancel();
+  if (job_) agreed_ = verdict;
+  if (final) return end();
+  RestartChoice choice = restarts_.choice_after(verdict);
+  const bool goes_on = choice.goes_on();
+  if (goes_on && attempt_->supervisor().state().unwanted) return end();
+  if (goes_on && !clean_up()) {
+    if (job_) job_->cannot_clean_up();
+    return end();
+  }
+  restarts_.make(std::move(choice));
+  if (!goes_on) return end();
+  agreed_.reset();
+  back_off(verdict);
+}
+
+void AttemptLoop::back_off(const Verdict& verdict) {
+  const RestartChoice& choice = restarts_.last();
+  housework_.cancel();
+  run_.limits.end_attempt();
+  if (choice.kind == RestartChoice::Kind::kResize) {
+    run_.record.events().noted("nodes_changed");
+  } else {
+    run_.record.events().restarting(choice.history.used, choice.delay);
+  }
+  const bool cause_printed = run_.reporter.take_told_stop();
+  run_.job_sink.print_of_job(
+      restart_text(verdict, choice, restarts_.rules().most, cause_printed, run_.job_sink.colour()));
+  attempt_->supervisor().back_off(
+      choice.delay, [this] { wait_for_next_round(); }, [this] { end(); });
+}
+
+/// Store and logs begin anew. The port stays.
+void AttemptLoop::wait_for_next_round() {
+  run_.store.leave();
+  if (!job_) return restart();
+  job_->ready(restarts_.last().history);
+}
+
+void AttemptLoop::restart() {
+  if (job_) enter_round();
+  const int number = job_ ? job_->membership().attempt : restarts_.last().history.used;
+  try {
+    if (const auto failure = begin_attempt(number)) return attempt_not_started(*failure, number);
+  } catch (const std::system_error& error) {
+    return no_further_attempt(error.what());
+  }
+  run_.record.events().hold_back();
+  go_on();
+}
+
+/// The nodes of the job may be others than before, and so may our place among them.
+void AttemptLoop::enter_round() {
+  const Membership& membership = job_->membership();
+  place_anew(run_.plan, membership);
+  run_.store.enter(membership);
+  restarts_.take_history(membership.history);
+  if (restarts_.last().kind != RestartChoice::Kind::kResize) return;
+  run_.job_sink.message_of_job(Severity::kNote,
+                               fmt::format("all workers start again on {}: world size {}",
+                                           job_->nodes_in_words(membership.num_nodes), membership.world_size));
+}
+
+void AttemptLoop::end() {
+  over_ = true;
+  housework_.cancel();
+  events_.over();
+}
+
+bool AttemptLoop::clean_up() {
+  const bool is_short = job_.has_value() || (supervised() && attempt_->supervisor().gave_up());
+  return end_what_is_left(run_.guard, is_short ? kShortCleanUpLimit : kCleanUpLimit, run_.sink);
+}
+
+RunResult AttemptLoop::result() const {
+  RunOutcome outcome = attempt_->supervisor().outcome();
+  RunResult result;
+  result.verdict = agreed_ ? *agreed_ : judge(early_end_.value_or(outcome.end), outcome.records, outcome.places);
+  result.verdict.restarts = attempt_->membership().attempt;
+  result.records = std::move(outcome.records);
+  result.last_choice = restarts_.last().kind;
+  result.cause_printed = result.verdict.culprit && run_.reporter.has_told(*result.verdict.culprit);
+  result.logs = attempt_->written_logs();
+  return result;
+}
+
+void AttemptLoop::leave_job(const std::string& text) {
+  if (job_) job_->bye(text);
+}
+
+}  // namespace lrun::launcher

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/event_loop.h"
+#include "logs/log_router.h"
+#include "plan/launch_plan.h"
+#include "process/guard.h"
+#include "report/console_reporter.h"
+#include "report/message_sink.h"
+#include "run/attempt.h"
+#include "run/hang_monitor.h"
+#include "run/job_observer.h"
+#include "run/restarts.h"
+#include "run/run_ending.h"
+#include "run/run_record.h"
+#include "run/time_limits.h"
+#include "run/workers_store.h"
+
+namespace lrun::launcher {
+
+/// The attempts of a run, one after the other: begins each, judges it when it is over, alone or with the other nodes of
+/// the job, and begins the next one or ends the run. One thread.
+class AttemptLoop {
+ public:
+  /// What the run lends to the loop. All of it must outlive the loop.
+  struct Surroundings {
+    LaunchPlan& plan;  ///< with this node's place among the nodes of the job, which changes with them
+    const PreparedStart& start;
+    EventLoop& loop;
+    LogRouter& logs;
+    const Guard& guard;
+    WorkersStore& store;
+    RunRecord& record;
+    ConsoleReporter& reporter;
+    TimeLimits& limits;
+    MessageSink& sink;
+    MessageSink& job_sink;  ///< for what all launchers of a job print
+  };
+  struct Events {
+    std::function<void()> begun;    ///< workers of the first attempt run
+    std::function<void()> started;  ///< all workers of an attempt run, or the rest is not to be started
+    /// A later attempt cannot execute the program: the run is over.
+    std::function<void(const FailureRecord& record)> start_failed;
+    std::function<void()> over;  ///< no attempt follows: result() is complete
+  };
+
+  /// \param job  with other nodes, and `membership` of its first attempt here; nullptr: this node is alone
+  AttemptLoop(const Surroundings& surroundings, Job* job, const Membership& membership, Events events);
+  AttemptLoop(const AttemptLoop&) = delete;
+  AttemptLoop& operator=(const AttemptLoop&) = delete;
+  ~AttemptLoop() = default;
+
+  /// Begins the first attempt. \return empty, or the failure where the program cannot be executed: nothing runs then.
+  /// \throws std::system_error  the machine lacks something.
+  std::optional<FailureRecord> begin();
+
+  /// Somebody here wants the run to end: `event` for the workers, `end` where none run.
+  void stop(const Event& event, const RunEnd& end);
+  void guard_died();
+
+  /// The last attempt that could be started; only once begin() has returned.
+  [[nodiscard]] Attempt& attempt() const { return *attempt_; }
+  [[nodiscard]] bool supervised() const { return attempt_ && attempt_->supervised(); }
+  [[nodiscard]] bool is_over() const { return over_; }
+  /// nullptr: this node is alone.
+  [[nodiscard]] const JobObserver* job() const { return job_ ? &*job_ : nullptr; }
+  /// Nothing runs here, and other nodes are waited for.
+  [[nodiscard]] bool waits() const { return job_ && job_->waits(); }
+
+  /// Ends what the workers left behind. \return false when something runs on.
+  [[nodiscard]] bool clean_up();
+  /// What the run has come to.
+  [[nodiscard]] RunResult result() const;
+  /// The run is over: nothing more comes from the job. `text`: what it came to; empty when it succeeded.
+  void leave_job(const std::string& text);
+
+ private:
+  void enter_job(Job& job, const Membership& membership);
+  std::optional<StartFailure> begin_attempt(int number);
+  void go_on();
+  [[nodiscard]] Attempt::Surroundings attempt_surroundings();
+  [[nodiscard]] std::shared_ptr<void> look_at_workers();
+  [[nodiscard]] std::vector<int> missing_ranks() const;
+  void attempt_started();
+  void start_failed_later(const StartFailure& failure);
+  void attempt_not_started(const StartFailure& failure, int number);
+  void no_further_attempt(const std::string& why);
+  void attempt_over();
+  void attempt_judged(const Verdict& verdict, bool final);
+  void back_off(const Verdict& verdict);
+  void wait_for_next_round();
+  void restart();
+  void enter_round();
+  void stop_early(const RunEnd& end, bool victim);
+  void end();
+  [[nodiscard]] const NodePlan& node() const { return run_.plan.nodes.front(); }
+
+  Surroundings run_;
+  Events events_;
+  std::optional<JobObserver> job_;
+  std::unique_ptr<Attempt> attempt_;           ///< the last one that could be started
+  std::unique_ptr<Attempt> previous_attempt_;  ///< while not all workers of that one are started
+  std::optional<HangMonitor> hang_monitor_;
+  Restarts restarts_;
+  EventLoop::Timer housework_;
+  EventLoop::Timer start_failure_;
+  EventLoop::Timer waiting_note_;    ///< while the other nodes' workers go on
+  std::optional<Verdict> agreed_;    ///< of all nodes of the job, about the last attempt
+  std::optional<RunEnd> early_end_;  ///< why the run ends though nothing ran here
+  bool guard_died_ = false;
+  bool over_ = false;
+};
+
+}  // namespace lrun::launcher

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "base/duration.h"
+#include "process/guard.h"
+#include "report/message_sink.h"
+
+namespace lrun::launcher {
+
+/// How long the kernel may take to end what workers left behind.
+inline constexpr Duration kCleanUpLimit(5000);
+/// The same where it had that time already, or where other nodes hear nothing from us meanwhile: it has to be shorter
+/// than a heartbeat.
+inline constexpr Duration kShortCleanUpLimit(2000);
+
+/// Ends everything that the workers left, and warns of what does not end.
+/// \return false when something runs on.
+bool end_what_is_left(const Guard& guard, Duration limit, MessageSink& sink);
+
+/// Kills the children of this process and its cgroup, also processes that hold the pipe of a dead worker. What they
+/// leave behind becomes our child, and this is to be called again.
+void kill_children(const Guard& guard);
+
+}  // namespace lrun::launcher

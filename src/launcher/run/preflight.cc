@@ -1,0 +1,99 @@
+// In: the plan and what prepare_start() found. Out: the reasons why workers cannot start here, before anything is
+// started. Called by launch().
+#include "run/preflight.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "base/folder.h"
+#include "base/nearest.h"
+#include "base/user_error.h"
+#include "cli/verb_table.h"
+#include "report/parent_error_file.h"
+#include "report/verdict_text.h"
+
+namespace lrun::launcher {
+namespace {
+
+/// The verb of lrun that was probably meant by a program that is not there.
+std::string nearest_verb(const std::string& program, const LaunchPlan& plan) {
+  if (!plan.personality.verbs || ::access(program.c_str(), F_OK) == 0) return {};
+  if (program == "help" || program == "version") return "--" + program;
+  if (program == "run" || program == "launch") return "PROGRAM";
+  std::vector<std::string> verbs;
+  for (const Verb& verb : verb_table()) verbs.emplace_back(verb.name);
+  return nearest_word(program, verbs).value_or("");
+}
+
+/// The file that was probably meant by a program that is not there, as it would have to be typed.
+std::string nearest_file(const std::filesystem::path& program, const LaunchPlan& plan) {
+  constexpr std::size_t kMostFiles = 1000;
+  if (!plan.setup.folder.value.empty()) return {};  // the name is one in that folder
+  const std::filesystem::path folder = program.parent_path();
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder.empty() ? std::filesystem::path(".") : folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator() && names.size() < kMostFiles;
+       entry.increment(error)) {
+    std::error_code gone;
+    if (entry->is_regular_file(gone)) names.push_back(entry->path().filename().string());
+  }
+  const std::optional<std::string> nearest = nearest_word(program.filename().string(), names);
+  if (!nearest) return {};
+  const bool as_it_is = !folder.empty() || nearest->ends_with(".py");
+  return as_it_is ? (folder / *nearest).string() : "./" + *nearest;
+}
+
+}  // namespace
+
+std::optional<ProgramProblem> find_program_problem(const PreparedStart& start, const LaunchPlan& plan,
+                                                   const LaunchRequest& request) {
+  if (!start.runs_program) return std::nullopt;  // each worker has a wrapper
+  if (start.executable.error_number != 0) return ProgramProblem{start.executable.error_number, false};
+  const std::string& program = request.command.front();
+  const bool is_python_script = plan.argv.front() != program && !request.module;
+  if (!is_python_script || ::access(start.from_here(program).c_str(), F_OK) == 0) return std::nullopt;
+  return ProgramProblem{errno, true};
+}
+
+Verdict refuse_program(const ProgramProblem& problem, const std::string& typed, const LaunchPlan& plan,
+                       const Environment& environment, MessageSink& sink) {
+  const std::string& program = problem.given_to_python ? typed : plan.argv.front();
+  FailureRecord record;
+  record.ending = FailureRecord::Ending::kExecFailed;
+  record.value = problem.error_number;
+  record.cause = Cause::kExecFailed;
+  Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
+  if (speaks_for_node(plan)) {
+    const StartProblem text = start_problem(record, {.program = program,
+                                                     .nearest_verb = nearest_verb(program, plan),
+                                                     .nearest_file = nearest_file(program, plan),
+                                                     .script = program != typed ? typed : std::string(),
+                                                     .given_to_python = problem.given_to_python});
+    sink.print_error(UserError(text.what, text.hint));
+  }
+  leave_error_file(environment, verdict, sink);
+  return verdict;
+}
+
+void check_log_folder(const LaunchPlan& plan) {
+  const std::string& folder = plan.log_dir.value;
+  if (folder.empty() || folder == "/dev/null") return;
+  std::error_code error;
+  try {
+    (void)Folder::make(folder);
+    if (::access(folder.c_str(), W_OK | X_OK) != 0) error = std::error_code(errno, std::generic_category());
+  } catch (const std::system_error& refusal) {
+    error = refusal.code();
+  }
+  if (!error) return;
+  throw UserError(fmt::format("cannot write logs in '{}': {}", folder, error.message()),
+                  "name a folder you may write to, or '/dev/null' for no log files");
+}
+
+}  // namespace lrun::launcher

@@ -1,0 +1,106 @@
+// In: the verdict of a run and the records behind it. Out: the last text for people, result.json, the parent's error
+// file. Called by NodeLauncher.
+#include "run/run_ending.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <csignal>
+#include <system_error>
+
+#include "base/small_file.h"
+#include "process/program_path.h"
+#include "report/parent_error_file.h"
+#include "report/torchrun_summary.h"
+#include "verdict/core_file.h"
+#include "verdict/error_file.h"
+#include "verdict/hint_table.h"
+
+namespace lrun::launcher {
+namespace {
+
+/// What torchrun's summary shows of an error file: its call stack, else its message.
+std::string error_file_text(const FailureRecord& record) {
+  if (record.error_file.empty()) return {};
+  const auto file = parse_error_file(read_small_file(record.error_file, ErrorFile::kMostBytes).value_or(""));
+  if (!file) return record.error;
+  return file->call_stack.empty() ? file->message : file->call_stack;
+}
+
+/// The verdict as it is kept in files.
+std::string plain_text(const Verdict& verdict, RunFactsForText facts) {
+  facts.colour = false;
+  return verdict_text(verdict, facts);
+}
+
+}  // namespace
+
+RunFactsForText RunEnding::text_facts(const std::filesystem::path& logs) const {
+  return {.grace = plan_.grace.value,
+          .program = facts_.program,
+          .logs = logs.string(),
+          .python = facts_.python,
+          .asked_for_core = plan_.setup.core_dumps,
+          .colour = sink_.colour()};
+}
+
+std::string RunEnding::write(const RunResult& result) {
+  leave_error_file(environment_, result.verdict, sink_);
+  RunFactsForText facts = text_facts(result.logs);
+  facts.core_dump = core_dump_of(result);
+  facts.restarts = restarts_in_words(result.last_choice, result.verdict.restarts);
+  facts.cause_told = result.cause_printed;
+  write_result(result.verdict, result.records, plain_text(result.verdict, facts));
+  std::string text;
+  if (plan_.personality.failure == Personality::Failure::kTorchrunSummary) {
+    text = torchrun_summary(result.verdict, result.records, facts_.program, error_file_text);
+  }
+  return text.empty() ? verdict_text(result.verdict, facts) : text;
+}
+
+Verdict RunEnding::start_failed(const FailureRecord& record) {
+  Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
+  verdict.restarts = record.attempt;
+  RunFactsForText facts = text_facts();
+  facts.interpreter = interpreter_of(facts_.executable);
+  write_result(verdict, {record}, plain_text(verdict, facts));
+  sink_.print_of_job(verdict_text(verdict, facts));
+  leave_error_file(environment_, verdict, sink_);
+  return verdict;
+}
+
+void RunEnding::launcher_failed(const std::exception& error, int restarts, const std::vector<FailureRecord>& records) {
+  Verdict verdict = judge({RunEnd::Kind::kLauncherFailed}, {});
+  verdict.restarts = restarts;
+  write_result(verdict, records, message_line(Severity::kError, error.what()));
+}
+
+/// In words, or why there is none. Empty: the user asked for no core dump, or none is to be expected.
+std::string RunEnding::core_dump_of(const RunResult& result) const {
+  const FailureRecord* const failure = result.verdict.failure();
+  const bool by_signal = failure != nullptr && failure->ending == FailureRecord::Ending::kSignaled;
+  if (!plan_.setup.core_dumps || !by_signal) return {};
+  if (failure->node_rank != plan_.nodes.front().node_rank) return {};  // it is on that node
+  std::error_code error;
+  const std::string folder = facts_.folder.empty() ? std::filesystem::current_path(error).string() : facts_.folder;
+  EndedProcess process{failure->pid, failure->value, folder, failure->core_dumped};
+  process.limit_is_zero =
+      std::any_of(plan_.setup.limits.begin(), plan_.setup.limits.end(),
+                  [](const ResourceLimit& limit) { return limit.resource == RLIMIT_CORE && limit.soft == 0; });
+  for (const FailureRecord& record : result.records) process.ranks[record.pid] = record.rank;
+  return core_dump_in_words(process, CorePattern::of_this_machine());
+}
+
+void RunEnding::write_result(const Verdict& verdict, const std::vector<FailureRecord>& records,
+                             const std::string& text) {
+  const std::string hint =
+      verdict.culprit ? hint_for(*verdict.culprit, facts_.python, plan_.setup.core_dumps) : std::string();
+  record_.write_result(verdict, records, text, hint);
+}
+
+std::string job_result_text(const Verdict& verdict) {
+  if (verdict.end.kind == RunEnd::Kind::kSucceeded) return {};
+  return verdict.failure() != nullptr ? cause_in_words(*verdict.culprit) : reason_in_words(verdict.end);
+}
+
+}  // namespace lrun::launcher

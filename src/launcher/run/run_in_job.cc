@@ -1,0 +1,122 @@
+// In: the plan of one node of a job. Out: the exit code of its launcher. Called by launch() below the guard.
+#include "run/run_in_job.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cluster/slurm.h"
+#include "plan/horovod_environment.h"
+#include "process/exit_codes.h"
+#include "process/launcher_heartbeat.h"
+#include "rendezvous/admission.h"
+#include "report/parent_error_file.h"
+#include "report/verdict_text.h"
+#include "run/join_job.h"
+#include "run/run_ending.h"
+#include "run/start_failure.h"
+#include "run/stop_with_srun.h"
+#include "verdict/job_report.h"
+
+namespace lrun::launcher {
+namespace {
+
+/// A spare's part in a job that did not need it. srun takes the highest of its tasks' codes: where nodes wait because
+/// they were told to, the job's own is to be that.
+int end_as_spare(const MeetingEnd& met, const LaunchPlan& plan, const Environment& environment, MessageSink& sink) {
+  if (plan.rendezvous->spares > 0) {
+    const std::string how = met.why_not.empty() ? "the job has succeeded" : "the job has ended: " + met.why_not;
+    sink.note(fmt::format("node {} was a spare, and was not needed: {}", plan.nodes.front().name, how));
+    return 0;
+  }
+  if (met.why_not.empty()) {
+    sink.note("the job has succeeded; it did not need this node, which has run nothing");
+    return 0;
+  }
+  const std::string what = "the job has ended: " + met.why_not;
+  sink.error(what);
+  leave_error_file(environment, std::string_view(what), sink);
+  return kExitRefused;
+}
+
+/// The launchers of hosts that the user names were told where to meet, and so were those of a step.
+const char* usual_hint(const LaunchPlan& plan, const Environment& environment, bool has_head) {
+  if (plan.rendezvous->of_ranks || tasks_of_step(environment) == plan.num_nodes) {
+    return "look at what the other tasks of the step said: each of them has to run this lrun";
+  }
+  return has_head ? kOtherPlaceHint : "start lrun on every node with the same '--num_nodes' and '--rdzv-endpoint'";
+}
+
+/// Another node cannot start its workers, and the job needs it.
+int end_with_other(const std::string& report, const LaunchPlan& plan, const Environment& environment,
+                   MessageSink& sink) {
+  const Verdict verdict = failure_of_another_node(report);
+  const std::string text = verdict_text(verdict, {.colour = sink.colour()});
+  if (speaks_for_node(plan)) sink.print_of_job(text);
+  leave_error_file(environment, verdict, sink);
+  return verdict.exit_code;
+}
+
+int end_without_job(const MeetingEnd& met, const LaunchPlan& plan, Guard& guard, const Environment& environment,
+                    const LauncherOutput& output) {
+  MessageSink& sink = output.sink;
+  guard.mark_end(met.signal_number, true);
+  if (met.not_needed) return end_as_spare(met, plan, environment, sink);
+  if (met.signal_number != 0) return exit_code_of_signal(met.signal_number);
+  if (met.why_not.empty()) return kExitRefused;  // our guard was killed
+  const std::string what = fmt::format("the {} did not meet: {}", unit_of(plan.rendezvous->of_ranks, 2), met.why_not);
+  if (speaks_for_node(plan)) {
+    sink.error(what);
+    sink.hint(met.hint.empty() ? usual_hint(plan, environment, output.head != nullptr) : met.hint);
+  }
+  leave_error_file(environment, std::string_view(what), sink);
+  return kExitRefused;
+}
+
+/// What is known of all workers when the nodes have met. Each node tells it; of those that a head started it shows one.
+void note_world(const LaunchPlan& placed, MessageSink& sink) {
+  const std::string note = is_horovod(placed) && speaks_for_node(placed) ? horovod_note(placed.world_size) : "";
+  if (!note.empty()) sink.message_of_job(Severity::kNote, note);
+}
+
+}  // namespace
+
+int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun run, Guard& guard,
+               const LauncherOutput& output) {
+  EventLoop loop;
+  const LauncherHeartbeat heartbeat(loop, plan.rendezvous->heartbeat, [&guard] { guard.note_heartbeat(); });
+  const StopWithSrun stop_with_srun(loop, environment, guard, output.sink);
+  const std::string secret = job_secret(environment);
+  Job job(loop, *plan.rendezvous, join_record_of(plan, run.facts.program, run.is_managed), gather_reports,
+          run.most_connections, secret, etcd_user(environment));
+  job.on_connection([&guard](int connection) { guard.hold(connection); });
+  warn_of_strangers(job, secret, output.sink);
+  const MeetingEnd met = meet(loop, job, plan, guard, output);
+  if (!met.report.empty()) {
+    const int code = end_with_other(met.report, plan, environment, output.sink);
+    leave(loop, job, "", plan, guard, output.sink);
+    guard.mark_end(0, true);
+    return code;
+  }
+  if (!met.membership) return end_without_job(met, plan, guard, environment, output);
+  if (output.head != nullptr) output.head->send_begun();
+  const LaunchPlan placed = place(plan, *met.membership);
+  note_world(placed, output.sink);
+  run.facts.job = &job;
+  run.facts.membership = *met.membership;
+  try {
+    const auto [verdict, left_nothing] = run_node(placed, environment, std::move(run), loop, guard, output);
+    const bool repeated = verdict.end.kind == RunEnd::Kind::kInterrupted && repeats_term(environment);
+    leave(loop, job, job_result_text(verdict), plan, guard, output.sink, repeated ? SIGTERM : 0);
+    guard.mark_end(verdict.die_of_signal, left_nothing);
+    return verdict.exit_code;
+  } catch (...) {
+    leave(loop, job, "a launcher of it failed", plan, guard, output.sink);
+    throw;
+  }
+}
+
+}  // namespace lrun::launcher

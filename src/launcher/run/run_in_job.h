@@ -1,0 +1,17 @@
+#pragma once
+
+#include "base/environment.h"
+#include "plan/launch_plan.h"
+#include "process/guard.h"
+#include "report/head_channel.h"
+#include "run/run_node.h"
+
+namespace lrun::launcher {
+
+/// Meets the other launchers of the job before any worker starts, runs this node's share, and leaves the job. The
+/// launcher on which the others have met is the last to leave.
+/// \return the exit code of lrun. \throws UserError, std::system_error  as Job and run_node().
+int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun run, Guard& guard,
+               const LauncherOutput& output);
+
+}  // namespace lrun::launcher

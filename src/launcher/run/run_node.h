@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+
+#include "base/environment.h"
+#include "base/event_loop.h"
+#include "plan/launch_plan.h"
+#include "process/guard.h"
+#include "report/head_channel.h"
+#include "run/node_launcher.h"
+
+namespace lrun::launcher {
+
+/// What launch() knows about the run of this node before it begins.
+struct NodeRun {
+  NodeLauncher::Facts facts;
+  std::size_t most_connections = 0;  ///< to the workers' store, at the same time
+  bool is_managed = false;           ///< what starts the job's launchers also says where they meet
+};
+
+/// What the run of a node came to.
+struct NodeRunEnd {
+  Verdict verdict;
+  bool left_nothing = false;  ///< nothing is left of its workers
+};
+
+/// Opens what a run needs (store, log router, record, console) and runs the workers of this node.
+/// \throws std::system_error  the store's port is taken, or descriptors ran out.
+NodeRunEnd run_node(const LaunchPlan& plan, const Environment& environment, NodeRun run, EventLoop& loop,
+                    const Guard& guard, const LauncherOutput& output);
+
+}  // namespace lrun::launcher

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/environment.h"
+#include "base/event_loop.h"
+#include "inspect/control_socket.h"
+#include "plan/launch_plan.h"
+#include "report/event_log.h"
+#include "report/message_sink.h"
+#include "run/attempt.h"
+#include "run/run_folders.h"
+
+namespace lrun::launcher {
+
+/// The record of a run that others see: its folders, events.jsonl, the control socket, and result.json at the end. What
+/// cannot be kept is one warning, and the run goes on without it. One thread.
+class RunRecord {
+ public:
+  /// Everything must outlive this.
+  RunRecord(EventLoop& loop, const LaunchPlan& plan, const Environment& environment, MessageSink& sink);
+
+  /// Answers the commands that come through the control socket. To be set before open().
+  void set_answer(ControlSocket::Answer answer) { answer_ = std::move(answer); }
+
+  /// Makes the folders before workers are started, and again those that somebody has removed.
+  /// \param has_to_log  without a folder for log files there can be no run
+  /// \throws std::system_error  as RunFolders::make().
+  void make_folders(bool has_to_log);
+  /// The workers run: others may see the run and send commands. Events are held back until attempt_started().
+  void open();
+  /// Does nothing before open() and where no record is kept.
+  [[nodiscard]] EventLog& events() { return events_; }
+  [[nodiscard]] const RunFolders& folders() const { return folders_; }
+
+  /// All workers of an attempt run, or the rest is not to be started.
+  void attempt_started(const LaunchPlan& plan, const Attempt& attempt);
+  /// Removes the oldest runs of this user beyond the number that is kept.
+  /// \param at_once  else only where there are many more: a short run has no time for it
+  void prune_others(bool at_once) const;
+
+  /// The run is over: no command is answered any more, and an unused folder for log files goes.
+  void close();
+  /// \param text  what is printed at the end, without colour
+  void write_result(const Verdict& verdict, const std::vector<FailureRecord>& records, const std::string& text,
+                    const std::string& hint);
+  /// The run did not begin: nothing of it is kept.
+  void remove() { folders_.remove(); }
+
+ private:
+  EventLoop& loop_;
+  MessageSink& sink_;
+  std::string run_id_;
+  RunFolders folders_;
+  EventLog events_;
+  ControlSocket::Answer answer_;
+  std::optional<ControlSocket> control_;
+  bool has_started_ = false;  ///< events_ know of the run
+};
+
+}  // namespace lrun::launcher
