@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "report/message_sink.h"
@@ -19,8 +21,8 @@ class RecordingSink final : public MessageSink {
   };
 
   void print(Severity severity, std::string_view text) noexcept override { print_lines(message_line(severity, text)); }
-  void print_lines(std::string_view lines) noexcept override { entries.push_back({false, std::string(lines)}); }
-  void print_of_job(std::string_view lines) noexcept override { entries.push_back({true, std::string(lines)}); }
+  void print_lines(std::string_view lines) noexcept override { add({false, std::string(lines)}); }
+  void print_of_job(std::string_view lines) noexcept override { add({true, std::string(lines)}); }
   [[nodiscard]] bool colour() const noexcept override { return false; }
 
   /// All of it.
@@ -31,6 +33,13 @@ class RecordingSink final : public MessageSink {
   }
 
   std::vector<Entry> entries;
+  std::function<void(const std::string& text)> printed;  ///< gets each text
+
+ private:
+  void add(Entry entry) {
+    entries.push_back(std::move(entry));
+    if (printed) printed(entries.back().text);
+  }
 };
 
 }  // namespace lrun::launcher

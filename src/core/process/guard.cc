@@ -283,7 +283,7 @@ struct Guard::Page {
   std::atomic<bool> ended_workers{false};
 };
 
-Guard::Guard(RunGuardOptions options) : pid_(::getpid()), cgroup_(std::move(options.cgroup)) {
+Guard::Guard(RunGuardOptions options, pid_t pid) : pid_(pid), cgroup_(std::move(options.cgroup)) {
   if (options.heartbeat > Duration::zero()) held_.emplace();
   void* memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
@@ -330,7 +330,7 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
   const Duration heartbeat = options.heartbeat;
   // Where SIGCHLD is ignored, which may be inherited, the kernel reaps children by itself, and their status is lost.
   ::signal(SIGCHLD, SIG_DFL);
-  Guard guard(std::move(options));
+  Guard guard(std::move(options), ::getpid());
   const TerminalSettings terminal;
   std::vector<int> numbers = handled_signals(stop_signals);
   numbers.insert(numbers.end(), {SIGCHLD, forwarded_signal()});

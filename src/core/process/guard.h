@@ -32,6 +32,13 @@ struct RunGuardOptions {
 /// The guard, as the launcher knows it. The launcher notifies it through shared memory.
 class Guard {
  public:
+  /// \param pid  the guard's process; run_guarded() passes its own, before it forks the launcher
+  /// \throws std::system_error  there is no memory.
+  explicit Guard(RunGuardOptions options, pid_t pid);
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+  ~Guard();
+
   /// Also after its death.
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] bool has_died() const;
@@ -61,10 +68,6 @@ class Guard {
 
  private:
   friend int run_guarded(const std::vector<int>&, const std::function<int(Guard&)>&, RunGuardOptions);
-  explicit Guard(RunGuardOptions options);
-  ~Guard();
-  Guard(const Guard&) = delete;
-  Guard& operator=(const Guard&) = delete;
   struct Page;
   Page* page_;
   pid_t pid_;

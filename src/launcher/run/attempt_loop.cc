@@ -14,7 +14,6 @@
 #include "report/restart_text.h"
 #include "report/stack_text.h"
 #include "run/clean_up.h"
-#include "run/rank_look.h"
 
 namespace lrun::launcher {
 namespace {
@@ -135,7 +134,7 @@ std::optional<StartFailure> AttemptLoop::begin_attempt(int number) {
                        }});
   previous_attempt_ = std::exchange(attempt_, std::move(next));
   if (run_.plan.hang_timeout.value > Duration::zero()) {
-    hang_monitor_.emplace(run_.loop, run_.plan, *attempt_, run_.logs, run_.sink);
+    hang_monitor_.emplace(run_.loop, run_.plan, *attempt_, run_.logs, run_.sink, run_.look);
   }
   run_.limits.begin_attempt([this] { return missing_ranks(); });
   return std::nullopt;
@@ -165,7 +164,7 @@ Attempt::Surroundings AttemptLoop::attempt_surroundings() {
 
 std::shared_ptr<void> AttemptLoop::look_at_workers() {
   if (hang_monitor_) hang_monitor_->end_look();
-  return look_at_ranks(run_.loop, attempt_->running(), true, [this](const auto& samples, const std::string&) {
+  return run_.look(run_.loop, attempt_->running(), true, [this](const auto& samples, const std::string&) {
     attempt_->supervisor().saw_workers(places_of(fold_stacks(samples.value_or(std::vector<StackSample>()))));
   });
 }

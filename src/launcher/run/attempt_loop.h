@@ -15,6 +15,7 @@
 #include "run/attempt.h"
 #include "run/hang_monitor.h"
 #include "run/job_observer.h"
+#include "run/rank_look.h"
 #include "run/restarts.h"
 #include "run/run_ending.h"
 #include "run/run_record.h"
@@ -40,6 +41,7 @@ class AttemptLoop {
     TimeLimits& limits;
     MessageSink& sink;
     MessageSink& job_sink;  ///< for what all launchers of a job print
+    LookAtRanks look;       ///< where workers are, before they are stopped
   };
   struct Events {
     std::function<void()> begun;    ///< workers of the first attempt run

@@ -28,12 +28,13 @@ bool sees_output(const LaunchPlan& plan) {
 }  // namespace
 
 HangMonitor::HangMonitor(EventLoop& loop, const LaunchPlan& plan, Attempt& attempt, const LogRouter& logs,
-                         MessageSink& sink)
+                         MessageSink& sink, const LookAtRanks& look)
     : loop_(loop),
       plan_(plan),
       attempt_(attempt),
       logs_(logs),
       sink_(sink),
+      look_(look),
       watch_(
           loop, rules_of(plan), [this] { return progress(); }, [this] { hangs(); }) {}
 
@@ -52,21 +53,21 @@ RunProgress HangMonitor::progress() const {
   return now;
 }
 
-/// The stacks first: a worker that was told to end is no longer where it hung.
+/// Stacks first: a worker that was told to end is no longer where it hung.
 void HangMonitor::hangs() {
   sink_.message_of_job(Severity::kWarning, "no progress for " + format_duration(plan_.hang_timeout.value) +
                                                "; looking where every rank is");
-  stacks_ = look_at_ranks(loop_, attempt_.processes(), false,
-                          [this](const auto& samples, const std::string& problem) { stacks_told(samples, problem); });
+  looking_ = look_(loop_, attempt_.processes(), false,
+                   [this](const auto& samples, const std::string& problem) { saw_stacks(samples, problem); });
 }
 
-/// The console may be gone when somebody asks in the morning. What cannot be kept was shown at least.
+/// The console may be gone when the user looks in the morning. Stacks that cannot be kept were at least printed.
 void HangMonitor::keep(std::string_view stacks) const {
   if (stacks.empty()) return;
   if (const Fd file = attempt_.files().open("stacks.txt")) (void)write_all(file.get(), stacks);
 }
 
-void HangMonitor::stacks_told(const std::optional<std::vector<StackSample>>& samples, const std::string& problem) {
+void HangMonitor::saw_stacks(const std::optional<std::vector<StackSample>>& samples, const std::string& problem) {
   const std::vector<StackGroup> groups = fold_stacks(samples.value_or(std::vector<StackSample>()));
   const std::string text = samples ? stack_text(*samples) : std::string();
   if (samples) {

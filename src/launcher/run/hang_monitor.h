@@ -14,27 +14,30 @@
 
 namespace lrun::launcher {
 
-/// Watches an attempt for --hang-timeout: says that it hangs and where every rank is, then does what --on-hang asks.
+/// Watches an attempt for --hang-timeout: prints that it hangs and where every rank is, then does what --on-hang asks.
+/// One thread.
 class HangMonitor {
  public:
   /// Everything must outlive this.
-  HangMonitor(EventLoop& loop, const LaunchPlan& plan, Attempt& attempt, const LogRouter& logs, MessageSink& sink);
+  HangMonitor(EventLoop& loop, const LaunchPlan& plan, Attempt& attempt, const LogRouter& logs, MessageSink& sink,
+              const LookAtRanks& look);
 
-  /// Somebody else is going to look where the ranks are: two debuggers cannot.
-  void end_look() { stacks_.reset(); }
+  /// Another look at the ranks is about to begin, and two debuggers cannot trace one process.
+  void end_look() { looking_.reset(); }
 
  private:
   [[nodiscard]] RunProgress progress() const;
   void hangs();
   void keep(std::string_view stacks) const;
-  void stacks_told(const std::optional<std::vector<StackSample>>& samples, const std::string& problem);
+  void saw_stacks(const std::optional<std::vector<StackSample>>& samples, const std::string& problem);
 
   EventLoop& loop_;
   const LaunchPlan& plan_;
   Attempt& attempt_;
   const LogRouter& logs_;
   MessageSink& sink_;
-  std::unique_ptr<ToolRun> stacks_;  ///< while they are being asked for
+  const LookAtRanks& look_;
+  std::shared_ptr<void> looking_;  ///< while stacks are being asked for
   HangWatch watch_;
 };
 

@@ -42,7 +42,7 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundi
                 [this](const std::string& text) { job_sink_.print_of_job(text); }),
       limits_(run_.loop, plan_, [this](const RunEnd& end) { attempts_.stop(TimeIsOver{end}, end); }),
       attempts_({plan_, facts_.start, run_.loop, run_.logs, run_.guard, run_.store, run_.record, reporter_, limits_,
-                 run_.output.sink, job_sink_},
+                 run_.output.sink, job_sink_, run_.look},
                 facts_.job, facts_.membership,
                 {.begun = [this] { begun(); },
                  .started = [this] { print_start(); },

@@ -18,6 +18,7 @@
 #include "run/attempt_loop.h"
 #include "run/launcher_signals.h"
 #include "run/one_voice_sink.h"
+#include "run/rank_look.h"
 #include "run/run_ending.h"
 #include "run/run_record.h"
 #include "run/time_limits.h"
@@ -41,6 +42,7 @@ class NodeLauncher {
     RunRecord& record;
     LauncherOutput output;
     Clock clock = {};
+    LookAtRanks look = look_at_ranks;
   };
   struct Facts {
     std::string program;  ///< as the user typed it

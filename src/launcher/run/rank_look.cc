@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "inspect/stack_sampler.h"
+#include "process/tool_run.h"
 #include "report/stack_text.h"
 
 namespace lrun::launcher {
@@ -19,9 +20,9 @@ std::string problem_of(const ToolOutcome& outcome) {
 
 }  // namespace
 
-std::unique_ptr<ToolRun> look_at_ranks(EventLoop& loop, const std::vector<RankProcess>& processes, bool brief,
-                                       SeenRanks seen) {
-  return std::make_unique<ToolRun>(loop, stack_request(processes, brief),
+std::shared_ptr<void> look_at_ranks(EventLoop& loop, const std::vector<RankProcess>& processes, bool brief,
+                                    SeenRanks seen) {
+  return std::make_shared<ToolRun>(loop, stack_request(processes, brief),
                                    [seen = std::move(seen)](const ToolOutcome& outcome) {
                                      seen(stack_samples_from_json(outcome.output), problem_of(outcome));
                                    });

@@ -6,18 +6,23 @@
 #include <string>
 #include <vector>
 
+#include "base/event_loop.h"
 #include "inspect/rank_process.h"
 #include "inspect/stack_sample.h"
-#include "process/tool_run.h"
 
 namespace lrun::launcher {
 
-/// The outcome of a look: a sample a process, or why there is none.
-using SeenRanks = std::function<void(std::optional<std::vector<StackSample>> samples, const std::string& problem)>;
+/// The outcome of a look: a sample for each process, or why there is none.
+using SeenRanks =
+    std::function<void(const std::optional<std::vector<StackSample>>& samples, const std::string& problem)>;
 
-/// Looks where ranks are through `lrun stack`, within 35 seconds, or 5 where it is to be brief.
-/// `seen` is called once, by the loop, unless the result is destroyed before; it may destroy it.
-std::unique_ptr<ToolRun> look_at_ranks(EventLoop& loop, const std::vector<RankProcess>& processes, bool brief,
-                                       SeenRanks seen);
+/// Looks where ranks are. The loop calls `seen` once, unless the result is destroyed before; `seen` may destroy it.
+/// \param brief  only what a sentence needs
+using LookAtRanks = std::function<std::shared_ptr<void>(EventLoop& loop, const std::vector<RankProcess>& processes,
+                                                        bool brief, SeenRanks seen)>;
+
+/// A LookAtRanks through `lrun stack`, within 35 seconds, or 5 where it is to be brief.
+std::shared_ptr<void> look_at_ranks(EventLoop& loop, const std::vector<RankProcess>& processes, bool brief,
+                                    SeenRanks seen);
 
 }  // namespace lrun::launcher

@@ -1,0 +1,138 @@
+#include "run/attempt_loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include "process/exit_codes.h"
+#include "unit/run/shell_run.h"
+
+namespace lrun::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// The loop of attempts in a run of this node alone.
+class AttemptLoopTest : public ShellRun {
+ protected:
+  [[nodiscard]] LaunchPlan restarting(const std::string& script, int most, int workers = 1) const {
+    LaunchPlan plan = plan_for(script, workers);
+    plan.max_restarts.value = most;
+    plan.personality.repeats_identical = true;
+    return plan;
+  }
+
+  EventLoop::Timer signal_;
+};
+
+TEST_F(AttemptLoopTest, AFailedAttemptIsFollowedByAnother) {
+  const Verdict verdict = run(restarting("test $TORCHELASTIC_RESTART_COUNT = 2 || exit 7", 3));
+  EXPECT_EQ(verdict.exit_code, 0);
+  EXPECT_EQ(verdict.restarts, 2);
+  EXPECT_THAT(sink.text(), HasSubstr("restart 1 of 3"));
+  EXPECT_THAT(sink.text(), HasSubstr("restart 2 of 3"));
+  EXPECT_THAT(events(), Contains("restarting").Times(2));
+  EXPECT_THAT(events(), Contains("run_started").Times(1));
+  EXPECT_THAT(events(), Contains("attempt_started").Times(2));
+  EXPECT_EQ(result().at("restarts"), 2);
+}
+
+TEST_F(AttemptLoopTest, EachAttemptHasFilesOfItsOwn) {
+  run(restarting("echo attempt $TORCHELASTIC_RESTART_COUNT; exit 1", 1));
+  EXPECT_EQ(content_of(run_folder() / "attempt_0/0/stdout.log"), "attempt 0\n");
+  EXPECT_EQ(content_of(run_folder() / "attempt_1/0/stdout.log"), "attempt 1\n");
+}
+
+TEST_F(AttemptLoopTest, TheRunEndsWhenNoRestartIsLeft) {
+  const Verdict verdict = run(restarting("exit 7", 1));
+  EXPECT_EQ(verdict.exit_code, 7);
+  EXPECT_EQ(verdict.restarts, 1);
+  EXPECT_THAT(sink.text(), HasSubstr("as often as allowed"));
+}
+
+TEST_F(AttemptLoopTest, WhatFailsTwiceInTheSameWayWhileItStartsIsNotTriedAgain) {
+  LaunchPlan plan = restarting("echo 'ImportError: no such module' >&2; exit 1", 5);
+  plan.personality.repeats_identical = false;
+  const Verdict verdict = run(plan);
+  EXPECT_EQ(verdict.restarts, 1);
+  EXPECT_EQ(verdict.exit_code, 1);
+}
+
+TEST_F(AttemptLoopTest, ASignalWhileTheNextAttemptWaitsForItsTimeEndsTheRun) {
+  LaunchPlan plan = restarting("exit 7", 5);
+  plan.restart_backoff.value = std::chrono::minutes(5);
+  sink.printed = [this](const std::string& text) {
+    if (text.find("restart 2 of 5") == std::string::npos) return;  // the first one follows at once
+    signal_ = loop.after(Duration(0), [this] { forward(SIGTERM); });
+  };
+  const Verdict verdict = run(plan);
+  EXPECT_EQ(verdict.end.kind, RunEnd::Kind::kInterrupted);
+  EXPECT_EQ(verdict.die_of_signal, SIGTERM);
+  EXPECT_EQ(verdict.restarts, 1);
+}
+
+TEST_F(AttemptLoopTest, NoAttemptFollowsWhereTheUserWantsTheEndMeanwhile) {
+  when_printed("told to end", [this] { forward(SIGTERM); });
+  const Verdict verdict =
+      run(restarting("if [ $RANK = 0 ]; then sleep 0.1; exit 7; fi; trap 'echo told to end; sleep 0.1; exit 0' TERM; "
+                     "while :; do sleep 0.01; done",
+                     3, 2));
+  EXPECT_EQ(verdict.exit_code, 7) << "the failure came first";
+  EXPECT_EQ(verdict.restarts, 0);
+}
+
+TEST_F(AttemptLoopTest, AProgramThatIsGoneAtARestartEndsTheRun) {
+  const std::string program = state.script("vanishes", "#!/bin/sh\nrm \"$0\"; exit 7\n");
+  LaunchPlan plan = restarting("", 3);
+  plan.argv = {program};
+  const Verdict verdict = run(plan);
+  EXPECT_EQ(verdict.end.kind, RunEnd::Kind::kStartFailed);
+  EXPECT_EQ(verdict.exit_code, kExitNotFound);
+  EXPECT_EQ(result().at("exit_code"), kExitNotFound);
+}
+
+TEST_F(AttemptLoopTest, ARestartThatCannotLogDoesNotHideHowTheLastAttemptEnded) {
+  // Each worker writes its own files, so that there can be no attempt without a folder for them.
+  const std::string logs_folder = (state / "logs").string();
+  LaunchPlan plan = restarting("rm -r " + logs_folder + "; : > " + logs_folder + "; exit 7", 3);
+  plan.log_dir.value = logs_folder;
+  plan.output.redirects.all = 3;
+  const Verdict verdict = run(plan);
+  EXPECT_EQ(verdict.exit_code, 7);
+  EXPECT_THAT(sink.text(), HasSubstr("no further attempt can start"));
+}
+
+TEST_F(AttemptLoopTest, TheFolderOfARunThatSomebodyRemovesIsMadeAgain) {
+  const Verdict verdict = run(
+      restarting("if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then rm -r " + run_folder().string() + "; exit 7; fi", 1));
+  EXPECT_EQ(verdict.exit_code, 0);
+  EXPECT_EQ(result().at("exit_code"), 0);
+  EXPECT_THAT(events(), Contains("run_started").Times(1)) << "the new record knows of the run";
+}
+
+TEST_F(AttemptLoopTest, TheStoreIsEmptyInEachAttemptAndKeepsItsPort) {
+  run(restarting("echo port $MASTER_PORT; exit 7", 1));
+  const std::string first = content_of(run_folder() / "attempt_0/0/stdout.log");
+  EXPECT_THAT(first, HasSubstr("port "));
+  EXPECT_EQ(content_of(run_folder() / "attempt_1/0/stdout.log"), first);
+}
+
+TEST_F(AttemptLoopTest, WorkersOfAHangAreStartedAgainWhereThatIsAskedFor) {
+  LaunchPlan plan = restarting("test $TORCHELASTIC_RESTART_COUNT = 1 || exec sleep 1000", 1);
+  plan.hang_timeout.value = Duration(100);
+  plan.on_hang = OnHang::kRestart;
+  const Verdict verdict = run(plan);
+  EXPECT_EQ(verdict.exit_code, 0);
+  EXPECT_EQ(verdict.restarts, 1);
+  EXPECT_THAT(sink.text(), HasSubstr("no progress for"));
+  EXPECT_EQ(looks, 1);
+}
+
+}  // namespace
+}  // namespace lrun::launcher
