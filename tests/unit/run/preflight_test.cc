@@ -1,0 +1,87 @@
+#include "run/preflight.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "base/user_error.h"
+#include "process/exit_codes.h"
+#include "support/recording_sink.h"
+#include "support/temporary_folder.h"
+#include "unit/plan/planning.h"
+
+namespace lrun::launcher {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class PreflightTest : public ::testing::Test {
+ protected:
+  PreflightTest() {
+    request.command = {"./train"};
+    plan = plan_of(request, cpu_node());
+  }
+  /// What is printed about a program that is not there.
+  std::string refusal_of_program(const std::string& program) {
+    plan.argv = request.command = {program};
+    EXPECT_EQ(refuse_program({ENOENT, false}, program, plan, Environment(), sink).exit_code, kExitNotFound);
+    return sink.text();
+  }
+
+  LaunchRequest request = request_for("2");
+  LaunchPlan plan;
+  PreparedStart start;
+  RecordingSink sink;
+  test::TemporaryFolder folder;
+};
+
+TEST_F(PreflightTest, FindsAProgramThatIsNotThere) {
+  EXPECT_FALSE(find_program_problem(start, plan, request));
+  start.executable.error_number = ENOENT;
+  const auto problem = find_program_problem(start, plan, request);
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->error_number, ENOENT);
+  EXPECT_FALSE(problem->given_to_python);
+  start.runs_program = false;
+  EXPECT_FALSE(find_program_problem(start, plan, request)) << "each worker has a wrapper";
+}
+
+TEST_F(PreflightTest, FindsAScriptThatIsNotThere) {
+  request.command = {(folder / "train.py").string()};
+  plan.argv = {"/usr/bin/python3", request.command.front()};
+  const auto problem = find_program_problem(start, plan, request);
+  ASSERT_TRUE(problem);
+  EXPECT_TRUE(problem->given_to_python);
+  (void)folder.script("train.py", "");
+  EXPECT_FALSE(find_program_problem(start, plan, request));
+}
+
+TEST_F(PreflightTest, NamesTheFileThatWasMeant) {
+  (void)folder.script("train.py", "");
+  EXPECT_THAT(refusal_of_program((folder / "trian.py").string()), HasSubstr((folder / "train.py").string()));
+}
+
+TEST_F(PreflightTest, NamesTheVerbThatWasMeant) { EXPECT_THAT(refusal_of_program("staus"), HasSubstr("lrun status")); }
+
+TEST_F(PreflightTest, OneLauncherOfANodeSpeaks) {
+  plan.is_of_one_rank = true;
+  plan.nodes.front().workers.front().local_rank = 1;
+  EXPECT_EQ(refusal_of_program("/nonexistent"), "");
+}
+
+TEST_F(PreflightTest, AFolderForLogsIsMadeOrRefused) {
+  plan.log_dir.value = (folder / "logs").string();
+  check_log_folder(plan);
+  EXPECT_TRUE(std::filesystem::is_directory(folder / "logs"));
+  plan.log_dir.value = "/proc/logs";
+  EXPECT_THROW(check_log_folder(plan), UserError);
+  plan.log_dir.value = "/dev/null";
+  check_log_folder(plan);
+}
+
+}  // namespace
+}  // namespace lrun::launcher
