@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "rendezvous/handshake.h"
-#include "store/connect.h"
+#include "wire/connect.h"
 #include "support/log_test_support.h"
 #include "unit/plan/planning.h"
 
