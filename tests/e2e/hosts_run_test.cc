@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,6 +16,8 @@
 #include "base/clock.h"
 #include "lrun_version.h"
 #include "multihost/head.h"
+#include "remote/host_links.h"
+#include "remote/host_ways.h"
 #include "remote/ssh.h"
 #include "support/lrun_process.h"
 #include "support/temporary_folder.h"
@@ -24,7 +27,14 @@ namespace lrun::test {
 using namespace launcher;
 namespace {
 
-Head::Start start_of(int index, const std::vector<std::string>& command) {
+/// One host, and how it is reached.
+struct HostStart {
+  Head::Host host;
+  std::vector<std::string> command;
+  std::vector<std::string> relay_command = {};
+};
+
+HostStart start_of(int index, const std::vector<std::string>& command) {
   NodeOrder order;
   order.version = LRUN_VERSION;
   order.command = {"true"};
@@ -35,7 +45,29 @@ Head::Start start_of(int index, const std::vector<std::string>& command) {
   order.devices = "1";
   order.run_name = "detour";
   order.secret = "a secret";
-  return {order.name, false, command, {}, LRUN_PROGRAM, order};
+  return {{order.name, false, LRUN_PROGRAM, order}, command};
+}
+
+/// Runs a head, which makes at most so many connections itself.
+Head::End run_head(const std::vector<HostStart>& starts, Head::Options options,
+                   std::size_t most_connections = kMostConnections, const std::string& first_bytes = "") {
+  std::vector<Head::Host> hosts;
+  std::vector<HostLinks::Host> ends;
+  for (const HostStart& start : starts) {
+    hosts.push_back(start.host);
+    ends.push_back({start.host.name, false, start.command, start.relay_command});
+  }
+  options.grace = Duration(1000);
+  EventLoop loop;
+  HostOutput output(loop, hosts.size(), LogOptions{}, false);
+  Head head(loop, std::move(hosts), std::move(options), output, output, [&](HeadLinks::Events events) {
+    const std::vector<bool> here(starts.size(), false);
+    return std::make_unique<HostLinks>(
+        loop, std::move(ends),
+        HostLinks::Options{host_ways(here, most_connections), SpawnDefaults::of_this_process(), first_bytes},
+        std::move(events));
+  });
+  return head.run();
 }
 
 /// The first host's ssh hangs until the second one, which is behind it, was connected to from here.
@@ -45,20 +77,13 @@ TEST(HostsRunTest, RunsWhereAHostOnTheWayAnswersLate) {
   ::signal(SIGPIPE, SIG_IGN);
   const std::string came = (folder.path() / "came").string();
   const std::string lrun = std::string("exec '") + LRUN_PROGRAM + "' ";
-  Head::Start first = start_of(0, {"sh", "-c", lrun + kNodeWord});
+  HostStart first = start_of(0, {"sh", "-c", lrun + kNodeWord});
   first.relay_command = {"sh", "-c", "until [ -e " + came + " ]; do sleep 0.05; done; " + lrun + kRelayWord};
-  const Head::Start second =
+  const HostStart second =
       start_of(1, {"sh", "-c", "grep -q @relay /proc/$PPID/cmdline || touch " + came + "; " + lrun + kNodeWord});
-  EventLoop loop;
-  Head run(loop, {first, second},
-           {.master_addr = "127.0.0.1",
-            .min_nodes = 2,
-            .most_connections = 1,
-            .detour_limit = Duration(100),
-            .answer_limit = Duration(60'000),
-            .grace = Duration(1000),
-            .defaults = SpawnDefaults::of_this_process()});
-  EXPECT_EQ(run.run().code, 0);
+  const Head::Options options{
+      .master_addr = "127.0.0.1", .min_nodes = 2, .detour_limit = Duration(100), .answer_limit = Duration(60'000)};
+  EXPECT_EQ(run_head({first, second}, options, 1).code, 0);
 }
 
 /// What a run on one host comes to that takes a copy piece by piece, with a pause before each, and then no more for a
@@ -70,16 +95,11 @@ Head::End run_with_copy(Duration limit, Duration pause, int pieces, const std::s
   ::signal(SIGPIPE, SIG_IGN);
   const std::string take = fmt::format("for piece in $(seq {}); do sleep {}; dd bs={} count=1 iflag=fullblock; done",
                                        pieces, static_cast<double>(pause.count()) / 1000, kPiece);
-  Head::Start host = start_of(
+  HostStart start = start_of(
       0, {"sh", "-c", "{ " + take + "; } >/dev/null 2>&1; " + then + "; exec '" + LRUN_PROGRAM + "' " + kNodeWord});
-  host.order.nodes = {"h1"};
-  EventLoop loop;
-  Head run(loop, {host},
-           {.answer_limit = limit,
-            .grace = Duration(1000),
-            .defaults = SpawnDefaults::of_this_process(),
-            .first_bytes = std::string(kPiece * static_cast<std::size_t>(pieces), 'x')});
-  return run.run();
+  start.host.order.nodes = {"h1"};
+  return run_head({start}, {.answer_limit = limit}, kMostConnections,
+                  std::string(kPiece * static_cast<std::size_t>(pieces), 'x'));
 }
 
 TEST(HostsRunTest, WaitsForACopyThatMovesForAsLongAsItTakes) {
@@ -123,18 +143,15 @@ class HostsRunOfThreeLevels : public testing::Test {
 
   /// Runs it with a worker on each host, in the test's folder. \return the code
   int run(const std::string& script) {
-    EventLoop loop;
-    std::vector<Head::Start> starts;
+    std::vector<HostStart> starts;
     for (std::size_t i = 0; i < names_.size(); ++i) starts.push_back(start_on(i, script));
-    Head run(loop, std::move(starts),
-             {.master_addr = "127.0.0.1",
-              .min_nodes = static_cast<int>(names_.size()),
-              .most_connections = 2,
-              .detour_limit = Duration(60'000),
-              .answer_limit = Duration(60'000),
-              .grace = Duration(1000),
-              .defaults = SpawnDefaults::of_this_process()});
-    return run.run().code;
+    return run_head(starts,
+                    {.master_addr = "127.0.0.1",
+                     .min_nodes = static_cast<int>(names_.size()),
+                     .detour_limit = Duration(60'000),
+                     .answer_limit = Duration(60'000)},
+                    2)
+        .code;
   }
 
   [[nodiscard]] std::multiset<std::string> lines(const std::string& file) const {
@@ -151,16 +168,17 @@ class HostsRunOfThreeLevels : public testing::Test {
   TemporaryFolder folder_;
 
  private:
-  [[nodiscard]] Head::Start start_on(std::size_t index, const std::string& script) const {
+  [[nodiscard]] HostStart start_on(std::size_t index, const std::string& script) const {
     const Host host{.name = names_[index]};
-    Head::Start start = start_of(0, ssh_command({ssh_}, host, LRUN_PROGRAM, kNodeWord));
+    HostStart start = start_of(0, ssh_command({ssh_}, host, LRUN_PROGRAM, kNodeWord));
     start.relay_command = ssh_command({ssh_}, host, LRUN_PROGRAM, kRelayWord);
-    start.name = start.order.name = host.name;
-    start.order.node_rank = static_cast<int>(index);
-    start.order.nodes = names_;
-    start.order.folder = folder_.path().string();
-    start.order.needs_folder = true;
-    start.order.command = {"sh", "-c", script};
+    NodeOrder& order = start.host.order;
+    start.host.name = order.name = host.name;
+    order.node_rank = static_cast<int>(index);
+    order.nodes = names_;
+    order.folder = folder_.path().string();
+    order.needs_folder = true;
+    order.command = {"sh", "-c", script};
     return start;
   }
 

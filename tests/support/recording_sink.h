@@ -37,6 +37,7 @@ class RecordingSink final : public MessageSink {
 
  private:
   void add(Entry entry) {
+    if (entry.text.empty()) return;
     entries.push_back(std::move(entry));
     if (printed) printed(entries.back().text);
   }

@@ -1,393 +1,324 @@
+// In: frames of all hosts, ends of their connections, signals. Out: orders, the go and signals to the hosts, what they
+// print, and the exit code of the run. start_on_hosts.cc makes one.
 #include "multihost/head.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
+#include <csignal>
 #include <utility>
 
-#include "base/clock.h"
-#include "base/message.h"
 #include "base/split.h"
 #include "base/whole_number.h"
 #include "process/exit_codes.h"
 #include "remote/reached_hosts.h"
 #include "remote/ssh.h"
 #include "report/head_channel.h"
+#include "report/hosts_text.h"
 #include "run/console_patience.h"
-#include "verdict/judge.h"
 
 namespace lrun::launcher {
 namespace {
 
 using Kind = NodeFrame::Kind;
-
-constexpr Duration kEndMargin(20'000);   // the holder of the meeting waits so long for others, and some more
-constexpr Duration kHurriedEnd(10'000);  // after a second signal
-constexpr Duration kToHangUp(1500);      // for an ssh whose host has told its end: it may serve others, too
-constexpr Duration kUnfinishedLine(100);
+using Stage = HostTable::Stage;
 
 }  // namespace
 
-Head::Head(EventLoop& loop, std::vector<Start> hosts, Options options)
-    : loop_(loop),
-      options_(std::move(options)),
-      words_(hosts.size()),
-      consoles_(loop, LogOptions{},
-                {.progressed = [this] { hold_back_when_full(); },
-                 .closed =
-                     [this](LogStream stream) {
-                       if (stream == LogStream::kOut) send_to_all(Kind::kCloseOut, "");
-                     },
-                 .warning = [this](const std::string& text) { say(message_line(Severity::kWarning, text, colour_)); }}),
-      colour_(options_.colour),
-      signals_(loop, options_.signals, [this](const ReceivedSignal& signal) { signal_arrived(signal.number); }) {
-  for (Start& start : hosts) hosts_.push_back({std::move(start), {}, {}, false, false, {}, {}, {}, {}});
-  links_ = links_to(hosts_);
+void stop_by_sigtstp() {
+  sigset_t only;
+  ::sigemptyset(&only);
+  ::sigaddset(&only, SIGTSTP);
+  ::raise(SIGTSTP);
+  ::sigprocmask(SIG_UNBLOCK, &only, nullptr);  // here the process stops, until SIGCONT
+  ::sigprocmask(SIG_BLOCK, &only, nullptr);
 }
 
-std::unique_ptr<HostLinks> Head::links_to(const std::vector<Host>& hosts) {
-  std::vector<bool> here;
-  std::vector<HostLinks::Host> ends;
-  for (const Host& host : hosts) {
-    here.push_back(host.start.here);
-    ends.push_back({host.start.name, host.start.here, host.start.command, host.start.relay_command});
-  }
-  return std::make_unique<HostLinks>(
-      loop_, std::move(ends),
-      HostLinks::Options{host_ways(here, options_.most_connections), options_.defaults, options_.first_bytes},
-      HostLinks::Events{.order = [this](std::size_t index) { return encode(hosts_[index].start.order); },
-                        .frame = [this](std::size_t index, const NodeFrame& frame) { received(index, frame); },
-                        .ended = [this](const std::vector<std::size_t>& indexes, const ExitStatus& status,
-                                        const std::string& last_line) { links_ended(indexes, status, last_line); },
-                        .failed =
-                            [this](std::size_t index, const std::string& why) {
-                              hosts_[index].over = true;
-                              cannot_be_used(index, why);
-                            }});
+Head::Head(EventLoop& loop, std::vector<Host> hosts, Options options, HostOutput& output, MessageSink& sink,
+           const MakeLinks& make_links)
+    : loop_(loop),
+      hosts_(std::move(hosts)),
+      options_(std::move(options)),
+      output_(output),
+      sink_(sink),
+      messages_(hosts_.size()),
+      close_limits_(hosts_.size()) {
+  for (const Host& host : hosts_) table_.add(host.name, host.here);
+  output_.set_events(
+      {.filled = [this](bool full) { links_->pause(full); }, .closed = [this] { send_to_all(Kind::kCloseOut, ""); }});
+  links_ = make_links({.order = [this](std::size_t host) { return encode(hosts_[host].order); },
+                       .frame = [this](std::size_t host, const NodeFrame& frame) { received(host, frame); },
+                       .ended = [this](const std::vector<std::size_t>& ended, const ExitStatus& status,
+                                       const std::string& last_line) { links_ended(ended, status, last_line); },
+                       .failed =
+                           [this](std::size_t host, const std::string& why) {
+                             (void)table_.close(host);
+                             cannot_be_used(host, why);
+                           }});
 }
 
 Head::End Head::run() {
   links_->connect();
   wait_for_answers();
-  say_that_we_live();
+  send_heartbeat();
   loop_.run();
   links_.reset();
   return end_;
 }
 
-/// Each host has its own time, which begins anew whenever something moves towards it.
-void Head::wait_for_answers() {
-  const SteadyTime now = steady_now();
-  links_->connect_silent_from_here(now - options_.detour_limit);
-  SteadyTime next = SteadyTime::max();
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    Host& host = hosts_[i];
-    if (host.ready || !host.problem.empty()) continue;
-    for (const Duration limit : {options_.detour_limit, options_.answer_limit}) {
-      if (links_->last_progress(i) + limit > now) next = std::min(next, links_->last_progress(i) + limit);
-    }
-    if (links_->last_progress(i) + options_.answer_limit > now) continue;
-    host.problem = fmt::format("no answer in {}", format_duration(options_.answer_limit));
-  }
-  const auto left = std::chrono::ceil<Duration>(next - now);
-  if (next != SteadyTime::max()) answer_limit_ = loop_.after(left, [this] { wait_for_answers(); });
-  start_when_all_answered();
-}
-
-void Head::received(std::size_t index, const NodeFrame& frame) {
-  Host& host = hosts_[index];
-  if (host.over) return;
-  if (rest_limit_.armed()) limit_the_rest();
+void Head::received(std::size_t host, const NodeFrame& frame) {
+  if (table_[host].over) return;
+  Running* const running = std::get_if<Running>(&phase_);
+  if (running != nullptr && running->rest_limit.armed()) limit_the_rest();  // counted from the last word of any host
   switch (frame.kind) {
-    case Kind::kAnswer:
-      host.ready = decode_ready(frame.payload);
-      if (!host.ready) return cannot_be_used(index, "what it answered cannot be read");
+    case Kind::kAnswer: {
+      std::optional<NodeReady> ready = decode_ready(frame.payload);
+      if (!ready) return cannot_be_used(host, "what it answered cannot be read");
+      table_.answered(host, *std::move(ready));
       return start_when_all_answered();
-    case Kind::kRefusal:
-      return started_ ? failed_to_start(index, frame.payload) : cannot_be_used(index, frame.payload);
-    case Kind::kOut:
-      return show(index, host.out, LogStream::kOut, frame.payload);
-    case Kind::kErr:
-      return show(index, host.err, LogStream::kErr, frame.payload);
-    case Kind::kJobWords:
-      return say(words_.of_job(index, frame.payload));
-    case Kind::kOwnWords:
-      if (words_.is_new(frame.payload)) {
-        say(text_of_node(frame.payload, hosts_.size() > 1 ? host.start.name : std::string(), colour_));
-      }
-      return;
-    case Kind::kBegun:
-      host.begun = true;
-      return;
-    case Kind::kEnded: {
-      std::string_view rest = frame.payload;
-      const int signal_number = whole_number<int>(cut(rest, ' ')).value_or(0);
-      const int code = whole_number<int>(rest).value_or(kExitRefused);
-      host.end = signal_number != 0 ? ExitStatus{ExitStatus::Kind::kSignaled, signal_number}
-                                    : ExitStatus{ExitStatus::Kind::kExited, code};
-      host.hang_up = loop_.after(kToHangUp, [this, index] { hang_up(index); });
-      return host_ended(index);
     }
+    case Kind::kRefusal:
+      return running != nullptr ? failed_to_start(host, frame.payload) : cannot_be_used(host, frame.payload);
+    case Kind::kOut:
+      return output_.show(host, LogStream::kOut, frame.payload);
+    case Kind::kErr:
+      return output_.show(host, LogStream::kErr, frame.payload);
+    case Kind::kJobWords:
+      return sink_.print_of_job(messages_.of_job(host, frame.payload));
+    case Kind::kOwnWords:
+      if (!messages_.is_new(frame.payload)) return;
+      return sink_.print_lines(
+          text_of_node(frame.payload, hosts_.size() > 1 ? hosts_[host].name : std::string(), sink_.colour()));
+    case Kind::kBegun:
+      return table_.begun(host);
+    case Kind::kEnded:
+      return launcher_ended(host, frame.payload);
     default:
       return;
   }
 }
 
-void Head::cannot_be_used(std::size_t index, const std::string& why) {
-  hosts_[index].problem = why;
+/// \param payload  a signal's number and the exit code
+void Head::launcher_ended(std::size_t host, const std::string& payload) {
+  std::string_view rest = payload;
+  const int signal_number = whole_number<int>(cut(rest, ' ')).value_or(0);
+  const int code = whole_number<int>(rest).value_or(kExitRefused);
+  table_.ended(host, signal_number != 0 ? ExitStatus{ExitStatus::Kind::kSignaled, signal_number}
+                                        : ExitStatus{ExitStatus::Kind::kExited, code});
+  close_limits_[host] = loop_.after(options_.close_limit, [this, host] { close(host); });
+  host_ended(host);
+}
+
+void Head::links_ended(std::vector<std::size_t> hosts, const ExitStatus& status, const std::string& last_line) {
+  if (std::holds_alternative<Ending>(phase_)) return;
+  std::erase_if(hosts, [this](std::size_t host) { return !table_.close(host); });
+  const bool is_connecting = std::holds_alternative<Connecting>(phase_);
+  for (const std::size_t host : hosts) {
+    close_limits_[host].cancel();
+    if (!is_connecting || table_[host].stage == Stage::kUnusable) continue;
+    const std::string why = ssh_failure_text(status.shell_code(), last_line, hosts_[host].program);
+    table_.cannot_be_used(host, table_[host].ready ? "the connection ended: " + why : why);
+  }
+  if (is_connecting) return start_when_all_answered();
+  std::erase_if(hosts, [this](std::size_t host) { return table_[host].end.has_value(); });
+  if (hosts.empty()) return finish_when_all_over();
+  const char* const command = hosts_[hosts.front()].here ? "lrun" : "ssh";
+  print_lost(hosts, last_line.empty() ? fmt::format("{} {}", command, status.text()) : last_line);
+  for (const std::size_t host : hosts) sink_.print_of_job(messages_.lost(host));
+  for (const std::size_t host : hosts) host_ended(host);
+  finish_when_all_over();
+}
+
+/// Each host has its own time, which begins anew whenever something moves towards it.
+void Head::wait_for_answers() {
+  const SteadyTime now = options_.clock.steady();
+  links_->connect_silent_from_here(now - options_.detour_limit);
+  SteadyTime next = SteadyTime::max();
+  for (std::size_t host = 0; host < table_.size(); ++host) {
+    if (table_[host].stage != Stage::kConnecting) continue;
+    const SteadyTime moved = links_->last_progress(host);
+    for (const Duration limit : {options_.detour_limit, options_.answer_limit}) {
+      if (moved + limit > now) next = std::min(next, moved + limit);
+    }
+    if (moved + options_.answer_limit > now) continue;
+    table_.cannot_be_used(host, fmt::format("no answer in {}", format_duration(options_.answer_limit)));
+  }
+  Connecting* const connecting = std::get_if<Connecting>(&phase_);
+  if (connecting != nullptr && next != SteadyTime::max()) {
+    const auto left = std::chrono::ceil<Duration>(next - now);
+    connecting->answer_limit = loop_.after(left, [this] { wait_for_answers(); });
+  }
   start_when_all_answered();
 }
 
-/// It had answered that it can, and the others were told to go.
-void Head::failed_to_start(std::size_t index, const std::string& why) {
-  Host& host = hosts_[index];
-  say(message_line(Severity::kError, fmt::format("{}: lrun cannot start there: {}", host.start.name, why), colour_));
-  say(words_.lost(index));
-  host.begun = false;
-  host.end = ExitStatus{ExitStatus::Kind::kExited, kExitRefused};
-  host_ended(index);
-  hang_up(index);
-}
-
-void Head::hang_up(std::size_t index) {
-  hosts_[index].over = true;
-  finish_when_all_ended();
-}
-
-void Head::links_ended(std::vector<std::size_t> indexes, const ExitStatus& status, const std::string& last_line) {
-  std::erase_if(indexes, [this](std::size_t index) { return std::exchange(hosts_[index].over, true); });
-  for (const std::size_t index : indexes) {
-    Host& host = hosts_[index];
-    host.hang_up.cancel();
-    if (started_ || !host.problem.empty()) continue;
-    const std::string why = ssh_failure_text(status.shell_code(), last_line, host.start.program);
-    host.problem = host.ready ? "the connection ended: " + why : why;
-  }
-  if (!started_) return start_when_all_answered();
-  std::erase_if(indexes, [this](std::size_t index) { return hosts_[index].end.has_value(); });
-  if (indexes.empty()) return finish_when_all_ended();
-  const char* const command = hosts_[indexes.front()].start.here ? "lrun" : "ssh";
-  tell_lost(indexes, last_line.empty() ? fmt::format("{} {}", command, status.text()) : last_line);
-  for (const std::size_t index : indexes) say(words_.lost(index));
-  for (const std::size_t index : indexes) host_ended(index);
-  finish_when_all_ended();
-}
-
-/// Launchers of the job tell what the loss is to it. Once one of them has told the end, no more is to be said; where
-/// there is none that could, this is what ended the run.
-void Head::tell_lost(const std::vector<std::size_t>& lost, const std::string& why) {
-  const auto has_told = [](const Host& host) { return host.begun && host.end; };
-  const auto will_tell = [](const Host& host) { return host.begun && !host.over; };
-  if (std::any_of(hosts_.begin(), hosts_.end(), has_told)) return;
-  const bool others_tell = std::any_of(hosts_.begin(), hosts_.end(), will_tell);
-  std::vector<std::string> names;
-  for (const std::size_t index : lost) names.push_back(hosts_[index].start.name);
-  say(message_line(others_tell ? Severity::kWarning : Severity::kError, lost_hosts_text(names, why), colour_));
+void Head::cannot_be_used(std::size_t host, const std::string& why) {
+  table_.cannot_be_used(host, why);
+  start_when_all_answered();
 }
 
 void Head::start_when_all_answered() {
-  if (started_ || done_) return;
-  const auto answered = [](const Host& host) { return host.ready || !host.problem.empty(); };
-  if (!std::all_of(hosts_.begin(), hosts_.end(), answered)) return;
-  answer_limit_.cancel();
-  const bool all_well =
-      std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.problem.empty(); });
-  all_well ? begin() : refuse_hosts();
+  if (!std::holds_alternative<Connecting>(phase_) || !table_.all_answered()) return;
+  const std::vector<HostProblem> problems = table_.problems();
+  problems.empty() ? start() : refuse_hosts(problems);
 }
 
-void Head::refuse_hosts() {
-  std::vector<HostProblem> problems;
-  for (const Host& host : hosts_) {
-    if (!host.problem.empty()) problems.push_back({host.start.name, host.problem});
-  }
-  say(hosts_problem_text(problems, hosts_.size(), colour_));
+void Head::refuse_hosts(const std::vector<HostProblem>& problems) {
+  sink_.print_lines(hosts_problem_text(problems, hosts_.size(), sink_.colour()));
   end_.code = kExitRefused;
-  done_ = true;
-  consoles_.when_flushed(kLastWordPatience, [this](bool) { loop_.stop(); });
+  phase_ = Ending{.has_run = false};
+  output_.when_flushed(kLastWordPatience, [this] { loop_.stop(); });
 }
 
-/// Where the first host is, as this one reaches it. Who reached a host by way of another is that other's address: ours
-/// is the one that the first on the way has seen.
-std::string Head::meeting_for(std::size_t index, const std::vector<ReachedHost>& hosts) const {
-  if (!options_.master_addr.empty()) return options_.master_addr;
-  ReachedHost host = hosts[index];
-  host.ready.head_address = hosts[links_->first_on_the_way(index)].ready.head_address;
-  return rendezvous_address(hosts.front(), host);
-}
-
-void Head::begin() {
-  started_ = true;
-  std::vector<ReachedHost> hosts;
-  for (const Host& host : hosts_) hosts.push_back({host.start.name, host.start.here, *host.ready});
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    hosts_[i].begun = hosts_.size() == 1;
-    const NodeGo go{hosts.front().ready.port, meeting_for(i, hosts), names_of_machine(hosts, i)};
-    links_->send(i, Kind::kGo, encode(go));
+void Head::start() {
+  phase_ = Running{};
+  const std::vector<ReachedHost> reached = table_.reached();
+  table_.start();
+  for (std::size_t host = 0; host < hosts_.size(); ++host) {
+    const NodeGo go{reached.front().ready.port, rendezvous_for(host, reached), names_of_machine(reached, host)};
+    links_->send(host, Kind::kGo, encode(go));
   }
 }
 
-/// What it printed last may have no newline.
-void Head::host_ended(std::size_t index) {
-  show_unfinished();
-  const Host& host = hosts_[index];
-  const bool failed = !host.end || !host.end->success();
-  if (failed && !host.begun) stop_those_who_wait();
+/// Where the first host is, as this one reaches it. The head's address in the answer of a host behind another is that
+/// other's: the head's own is the one that the first host on the way has seen.
+std::string Head::rendezvous_for(std::size_t host, const std::vector<ReachedHost>& hosts) const {
+  if (!options_.master_addr.empty()) return options_.master_addr;
+  ReachedHost reached = hosts[host];
+  reached.ready.head_address = hosts[links_->first_on_the_way(host)].ready.head_address;
+  return rendezvous_address(hosts.front(), reached);
+}
+
+/// It had answered that it can, and the others were told to go.
+void Head::failed_to_start(std::size_t host, const std::string& why) {
+  sink_.print_of_job(message_line(
+      Severity::kError, fmt::format("{}: lrun cannot start there: {}", hosts_[host].name, why), sink_.colour()));
+  sink_.print_of_job(messages_.lost(host));
+  table_.failed_to_start(host);
+  host_ended(host);
+  close(host);
+}
+
+/// Launchers of the job print what the loss means for it. Once one of them has reported the end nothing more is to be
+/// said. Where no launcher can report, the loss is what ended the run.
+void Head::print_lost(const std::vector<std::size_t>& hosts, const std::string& why) {
+  if (table_.end_was_reported()) return;
+  std::vector<std::string> names;
+  for (const std::size_t host : hosts) names.push_back(hosts_[host].name);
+  sink_.message_of_job(table_.loss_will_be_reported() ? Severity::kWarning : Severity::kError,
+                       lost_hosts_text(names, why));
+}
+
+/// The last line that it printed may have no end.
+void Head::host_ended(std::size_t host) {
+  output_.show_unfinished();
+  const HostTable::Host& ended = table_[host];
+  const bool failed = !ended.end || !ended.end->success();
+  if (failed && ended.stage != Stage::kBegun) stop_waiting_hosts();
   limit_the_rest();
 }
 
-/// A launcher ends well only when the job is over everywhere, and without enough hosts there is no job. Counted from
-/// the last word of any host.
 void Head::limit_the_rest() {
-  const auto is_over = [this](const Host& host) {
-    return host.end && (host.end->success() || options_.min_nodes == static_cast<int>(hosts_.size()));
-  };
-  if (std::none_of(hosts_.begin(), hosts_.end(), is_over)) return;
-  rest_limit_ = loop_.after(options_.grace + kEndMargin, [this] {
-    paused_ ? limit_the_rest() : give_up([](const Host& host) { return !host.end; });
+  Running* const running = std::get_if<Running>(&phase_);
+  if (running == nullptr || !table_.job_is_over(options_.min_nodes)) return;
+  running->rest_limit = loop_.after(options_.grace + options_.end_margin, [this] {
+    // While the console is full nothing is read, and so nothing can be heard.
+    if (output_.full()) return limit_the_rest();
+    give_up([](const HostTable::Host& host) { return !host.end; });
   });
 }
 
 /// The others would wait for a host that does not come.
-void Head::stop_those_who_wait() {
-  const auto left =
-      std::count_if(hosts_.begin(), hosts_.end(), [](const Host& host) { return !host.over && !host.end; });
-  if (left >= options_.min_nodes || std::exchange(stopping_those_who_wait_, true)) return;
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    const Host& host = hosts_[i];
-    if (!host.begun && !host.over && !host.end) links_->send(i, Kind::kSignal, std::to_string(SIGTERM));
+void Head::stop_waiting_hosts() {
+  Running* const running = std::get_if<Running>(&phase_);
+  if (running == nullptr || table_.running() >= options_.min_nodes) return;
+  if (std::exchange(running->stopped_waiting, true)) return;
+  for (std::size_t host = 0; host < table_.size(); ++host) {
+    const HostTable::Host& waiting = table_[host];
+    if (waiting.stage != Stage::kBegun && !waiting.over && !waiting.end) {
+      links_->send(host, Kind::kSignal, std::to_string(SIGTERM));
+    }
   }
-  stop_limit_ =
-      loop_.after(options_.grace + kEndMargin, [this] { give_up([](const Host& host) { return !host.begun; }); });
+  running->stop_limit = loop_.after(options_.grace + options_.end_margin, [this] {
+    give_up([](const HostTable::Host& host) { return host.stage != Stage::kBegun; });
+  });
 }
 
-void Head::show(std::size_t index, LineSplitter& splitter, LogStream stream, std::string_view bytes) {
-  const int writer = static_cast<int>(2 * index) + (stream == LogStream::kErr ? 1 : 0);
-  Console& console = consoles_.of(stream);
-  splitter.split(bytes, [&](std::string_view piece) { console.append(writer, {}, piece); });
-  console.write_out();
-  if (splitter.held_bytes() > 0 && !unfinished_.armed()) {
-    unfinished_ = loop_.after(kUnfinishedLine, [this] { show_unfinished(); });
+/// Without their connection the hosts end what they run.
+void Head::give_up(const std::function<bool(const HostTable::Host&)>& is_waited_for) {
+  std::string names;
+  for (std::size_t host = 0; host < table_.size(); ++host) {
+    if (table_[host].over || !is_waited_for(table_[host])) continue;
+    names += (names.empty() ? "" : ", ") + hosts_[host].name;
+    (void)table_.close(host);
+    links_->close(host);
   }
-  hold_back_when_full();
+  if (names.empty()) return;
+  sink_.message_of_job(Severity::kWarning, "no end was heard of from " + names);
+  finish_when_all_over();
 }
 
-void Head::show_unfinished() {
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    const int writer = static_cast<int>(2 * i);
-    hosts_[i].out.finish([&](std::string_view piece) { consoles_.of(LogStream::kOut).append(writer, {}, piece); });
-    hosts_[i].err.finish([&](std::string_view piece) { consoles_.of(LogStream::kErr).append(writer + 1, {}, piece); });
-  }
-  consoles_.write_out();
+void Head::close(std::size_t host) {
+  (void)table_.close(host);
+  finish_when_all_over();
 }
 
-void Head::say(const std::string& text) {
-  if (text.empty()) return;
-  consoles_.of(LogStream::kErr).append(Console::kLauncher, {}, text);
-  consoles_.write_out();
-}
-
-/// A slow console makes the workers wait, as on one host.
-void Head::hold_back_when_full() {
-  Console& out = consoles_.of(LogStream::kOut);
-  Console& err = consoles_.of(LogStream::kErr);
-  const bool full = out.full() || err.full();
-  const bool relieved = out.relieved() && err.relieved();
-  if (paused_ ? !relieved : !full) return;
-  paused_ = !paused_;
-  links_->pause(paused_);
+void Head::finish_when_all_over() {
+  const Running* const running = std::get_if<Running>(&phase_);
+  if (running == nullptr || !table_.all_over()) return;
+  end_.code = table_.exit_code(running->stopped_waiting);
+  if (end_.code == 0) end_.signal_number = 0;  // it was done before the signal came
+  phase_ = Ending{.has_run = true};
+  output_.show_unfinished();
+  output_.when_flushed(console_patience(end_.code == 0 ? RunEnd::Kind::kSucceeded : RunEnd::Kind::kWorkerFailed),
+                       [this] { loop_.stop(); });
 }
 
 /// A machine that loses its power or network ends no connection: hosts elsewhere know of us by what we send.
-void Head::say_that_we_live() {
+void Head::send_heartbeat() {
   if (!links_->send_elsewhere(Kind::kHeartbeat)) return;
-  alive_ = loop_.after(kHeartbeatInterval, [this] { say_that_we_live(); });
+  heartbeat_ = loop_.after(kHeartbeatInterval, [this] { send_heartbeat(); });
 }
 
-/// Ctrl-Z is for us alone, and may last for days: the workers run on.
+/// Ctrl-Z is for the head alone, and may last for days: the workers run on.
 void Head::suspend() {
   (void)links_->send_elsewhere(Kind::kPaused);
-  sigset_t only;
-  ::sigemptyset(&only);
-  ::sigaddset(&only, SIGTSTP);
-  ::raise(SIGTSTP);
-  ::sigprocmask(SIG_UNBLOCK, &only, nullptr);  // here it stops, until SIGCONT
-  ::sigprocmask(SIG_BLOCK, &only, nullptr);
-  say_that_we_live();
-  if (rest_limit_.armed()) limit_the_rest();  // what was said meanwhile is still unread
+  options_.stop_process();
+  send_heartbeat();
+  // Frames that came meanwhile are still unread: the time for them begins now.
+  const Running* const running = std::get_if<Running>(&phase_);
+  if (running != nullptr && running->rest_limit.armed()) limit_the_rest();
 }
 
 void Head::signal_arrived(int signal_number) {
   if (signal_number == SIGTSTP) return suspend();
   const bool ends = std::find(options_.stop_signals.begin(), options_.stop_signals.end(), signal_number) !=
                     options_.stop_signals.end();
-  if (!started_) {
+  const Ending* const ending = std::get_if<Ending>(&phase_);
+  if (std::holds_alternative<Connecting>(phase_) || (ending != nullptr && !ending->has_run)) {
     if (!ends) return;
     end_ = {exit_code_of_signal(signal_number), signal_number};
-    done_ = true;
+    phase_ = Ending{};
     return loop_.stop();
   }
   send_to_all(Kind::kSignal, std::to_string(signal_number));
   if (!ends) return;
-  const auto end_all = [this] { give_up([](const Host&) { return true; }); };
-  if (end_.signal_number == 0) {
-    end_.signal_number = signal_number;
-    end_limit_ = loop_.after(options_.grace + kEndMargin, end_all);
-  } else if (!hurried_limit_.armed()) {  // a third signal gives no more time
-    hurried_limit_ = loop_.after(kHurriedEnd, end_all);
+  const bool is_first = end_.signal_number == 0;
+  if (is_first) end_.signal_number = signal_number;
+  Running* const running = std::get_if<Running>(&phase_);
+  if (running == nullptr) return;  // all have ended, and only the console is waited for
+  const auto end_all = [this] { give_up([](const HostTable::Host&) { return true; }); };
+  if (is_first) {
+    running->end_limit = loop_.after(options_.grace + options_.end_margin, end_all);
+  } else if (!running->hurried_limit.armed()) {  // a third signal gives no more time
+    running->hurried_limit = loop_.after(options_.hurried_end, end_all);
   }
 }
 
-void Head::send_to_all(NodeFrame::Kind kind, const std::string& payload) {
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    if (!hosts_[i].over && !hosts_[i].end) links_->send(i, kind, payload);
+void Head::send_to_all(Kind kind, const std::string& payload) {
+  for (std::size_t host = 0; host < table_.size(); ++host) {
+    if (!table_[host].over && !table_[host].end) links_->send(host, kind, payload);
   }
-}
-
-/// Without their connection the hosts end what they run.
-void Head::give_up(const std::function<bool(const Host&)>& is_waited_for) {
-  std::string names;
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    Host& host = hosts_[i];
-    if (host.over || !is_waited_for(host)) continue;
-    names += (names.empty() ? "" : ", ") + host.start.name;
-    host.over = true;
-    links_->close(i);
-  }
-  if (names.empty()) return;
-  say(message_line(Severity::kWarning, "no end was heard of from " + names, colour_));
-  finish_when_all_ended();
-}
-
-void Head::finish_when_all_ended() {
-  if (done_ || !std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.over; })) return;
-  done_ = true;
-  end_limit_.cancel();
-  hurried_limit_.cancel();
-  stop_limit_.cancel();
-  end_.code = code_of_run();
-  if (end_.code == 0) end_.signal_number = 0;  // it was done before the signal came
-  show_unfinished();
-  consoles_.when_flushed(console_patience(end_.code == 0 ? RunEnd::Kind::kSucceeded : RunEnd::Kind::kWorkerFailed),
-                         [this](bool) { loop_.stop(); });
-}
-
-/// That of the host whose words were shown; of a job that never began, that of the host which kept it from that. What
-/// hosts end with because they were stopped for one that is lost says nothing.
-int Head::code_of_run() const {
-  const auto failed_to_begin = [](const Host& host) {
-    return host.end && !host.begun && host.end->kind == ExitStatus::Kind::kExited && host.end->value != 0 &&
-           host.end->value != exit_code_of_signal(SIGTERM);
-  };
-  const auto culprit = std::find_if(hosts_.begin(), hosts_.end(), failed_to_begin);
-  if (culprit != hosts_.end()) return culprit->end->value;
-  const auto spoke = std::find_if(hosts_.begin(), hosts_.end(), [this](const Host& host) {
-    return host.end && (host.begun || !stopping_those_who_wait_);
-  });
-  if (spoke == hosts_.end()) return kExitRefused;
-  return spoke->end->shell_code();
 }
 
 }  // namespace lrun::launcher

@@ -1,127 +1,128 @@
 #pragma once
 
-#include <csignal>
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/event_loop.h"
-#include "cluster/user_hosts.h"
-#include "logs/console_set.h"
-#include "logs/line_splitter.h"
+#include "multihost/host_output.h"
+#include "multihost/host_table.h"
 #include "multihost/message_dedup.h"
-#include "process/exit_status.h"
-#include "process/spawn.h"
-#include "remote/host_links.h"
-#include "remote/host_ways.h"
-#include "remote/reached_hosts.h"
-#include "remote/frames.h"
-#include "report/hosts_text.h"
-#include "supervise/signal_source.h"
+#include "remote/head_links.h"
+#include "report/message_sink.h"
 
 namespace lrun::launcher {
 
-/// The head of a run on several hosts: starts a launcher on each, tells them where to meet once all have answered,
-/// shows what they say and what the workers print, passes signals on, and waits for all of them. It has no workers
-/// itself. One thread.
+/// Stops this process as Ctrl-Z does, until it is continued. SIGTSTP is blocked.
+void stop_by_sigtstp();
+
+/// The head of a run on several hosts: sends each host's launcher its order and, once all have answered, where they
+/// meet; shows their messages and what the workers print; passes signals on, and waits for all of them. It has no
+/// workers itself. One thread.
+///
+///     Connecting ── all can ──► Running ── all have ended ──► Ending
+///         └────── some cannot, or a signal ────────────────────┘
 class Head {
  public:
   /// One host of the run.
-  struct Start {
-    std::string name;                        ///< as typed
-    bool here = false;                       ///< this machine: no ssh
-    std::vector<std::string> command;        ///< that starts its launcher
-    std::vector<std::string> relay_command;  ///< that starts what reaches others through it
-    std::string program;                     ///< lrun's path there, for messages
+  struct Host {
+    std::string name;     ///< as typed
+    bool here = false;    ///< this machine: no ssh
+    std::string program;  ///< lrun's path there, for messages
     NodeOrder order;
   };
   struct Options {
-    std::string master_addr;  ///< of the first host, as the user says; empty: where ssh reaches it
-    int min_nodes = 1;        ///< fewer hosts cannot begin
-    std::size_t most_connections = kMostConnections;  ///< of one lrun: further hosts are reached through others
-    Duration detour_limit{30'000};                    ///< then who is silent behind another is connected to from here
-    Duration answer_limit{30'000};                    ///< of a host on the way to which nothing moves any more
-    Duration grace{0};                                ///< of the workers
-    bool colour = false;                              ///< the console takes it
-    std::vector<int> signals;                         ///< to be passed on, blocked; SIGTSTP suspends the head alone
-    std::vector<int> stop_signals;                    ///< those of them that end the run
-    SpawnDefaults defaults;                           ///< that this process was started with
-    std::string first_bytes;                          ///< that every host which is not here gets before anything else
+    std::string master_addr;        ///< of the first host, as the user says; empty: where ssh reaches it
+    int min_nodes = 1;              ///< fewer hosts cannot begin
+    Duration grace{0};              ///< of the workers
+    std::vector<int> stop_signals;  ///< those that end the run
+    Duration detour_limit{30'000};  ///< then a silent host behind another is connected to from here
+    Duration answer_limit{30'000};  ///< of a host on the way to which nothing moves any more
+    Duration end_margin{20'000};    ///< beyond the grace: the leader of the rendezvous waits nearly so long for others
+    Duration hurried_end{10'000};   ///< after a second signal
+    Duration close_limit{1'500};    ///< for an ssh whose host has reported its end: it may serve others, too
+    Clock clock = {};
+    std::function<void()> stop_process = stop_by_sigtstp;  ///< returns when this process is continued
   };
+  /// Makes the connections to all hosts, in their order.
+  using MakeLinks = std::function<std::unique_ptr<HeadLinks>(HeadLinks::Events)>;
 
-  Head(EventLoop& loop, std::vector<Start> hosts, Options options);
+  /// Everything must outlive this.
+  Head(EventLoop& loop, std::vector<Host> hosts, Options options, HostOutput& output, MessageSink& sink,
+       const MakeLinks& make_links);
   Head(const Head&) = delete;
   Head& operator=(const Head&) = delete;
 
   struct End {
     int code = 0;
     int signal_number = 0;  ///< lrun is to die of it; 0: of none
+
+    bool operator==(const End&) const = default;
   };
+  /// Runs the loop.
   End run();
 
+  /// A signal that was sent to the run: it is passed on. SIGTSTP suspends the head alone.
+  void signal_arrived(int signal_number);
+
  private:
-  struct Host {
-    Start start;
-    std::string problem;  ///< why it cannot be used
-    std::optional<NodeReady> ready;
-    bool begun = false;
-    bool over = false;  ///< its link has ended, or is not waited for any more
-    std::optional<ExitStatus> end;
-    LineSplitter out;
-    LineSplitter err;
-    EventLoop::Timer hang_up;  ///< for when its link stays although it has told its end
+  /// Hosts are connected to, and answer.
+  struct Connecting {
+    EventLoop::Timer answer_limit;
+  };
+  /// Their launchers run.
+  struct Running {
+    EventLoop::Timer end_limit;      ///< from the first signal on
+    EventLoop::Timer hurried_limit;  ///< from the second signal on
+    EventLoop::Timer stop_limit;     ///< of hosts that were stopped because they would wait for ever
+    EventLoop::Timer rest_limit;     ///< of hosts that are silent although the job is over
+    bool stopped_waiting = false;    ///< hosts that would wait for ever were stopped
+  };
+  /// The console gets the last lines.
+  struct Ending {
+    bool has_run = false;
   };
 
-  [[nodiscard]] std::unique_ptr<HostLinks> links_to(const std::vector<Host>& hosts);
+  void received(std::size_t host, const NodeFrame& frame);
+  void launcher_ended(std::size_t host, const std::string& payload);
+  void links_ended(std::vector<std::size_t> hosts, const ExitStatus& status, const std::string& last_line);
+
   void wait_for_answers();
-  void received(std::size_t index, const NodeFrame& frame);
-  void cannot_be_used(std::size_t index, const std::string& why);
-  void failed_to_start(std::size_t index, const std::string& why);
-  void hang_up(std::size_t index);
-  void links_ended(std::vector<std::size_t> indexes, const ExitStatus& status, const std::string& last_line);
+  void cannot_be_used(std::size_t host, const std::string& why);
   void start_when_all_answered();
-  void refuse_hosts();
-  void begin();
-  [[nodiscard]] std::string meeting_for(std::size_t index, const std::vector<ReachedHost>& hosts) const;
-  void tell_lost(const std::vector<std::size_t>& lost, const std::string& why);
-  void host_ended(std::size_t index);
-  void stop_those_who_wait();
+  void refuse_hosts(const std::vector<HostProblem>& problems);
+  void start();
+  [[nodiscard]] std::string rendezvous_for(std::size_t host, const std::vector<ReachedHost>& hosts) const;
+
+  void failed_to_start(std::size_t host, const std::string& why);
+  void print_lost(const std::vector<std::size_t>& hosts, const std::string& why);
+  void host_ended(std::size_t host);
+  void stop_waiting_hosts();
   void limit_the_rest();
-  void show(std::size_t index, LineSplitter& splitter, LogStream stream, std::string_view bytes);
-  void show_unfinished();
-  void say(const std::string& text);
-  void hold_back_when_full();
-  void say_that_we_live();
+  void give_up(const std::function<bool(const HostTable::Host&)>& is_waited_for);
+  void close(std::size_t host);
+  void finish_when_all_over();
+
+  void send_heartbeat();
   void suspend();
-  void signal_arrived(int signal_number);
   void send_to_all(NodeFrame::Kind kind, const std::string& payload);
-  void give_up(const std::function<bool(const Host&)>& is_waited_for);
-  void finish_when_all_ended();
-  [[nodiscard]] int code_of_run() const;
 
   EventLoop& loop_;
-  Options options_;
   std::vector<Host> hosts_;
-  MessageDedup words_;
-  ConsoleSet consoles_;
-  std::unique_ptr<HostLinks> links_;
-  bool colour_;
-  bool started_ = false;
-  bool stopping_those_who_wait_ = false;
-  bool paused_ = false;
-  bool done_ = false;
+  Options options_;
+  HostOutput& output_;
+  MessageSink& sink_;
+  HostTable table_;
+  MessageDedup messages_;
+  std::unique_ptr<HeadLinks> links_;
+  std::variant<Connecting, Running, Ending> phase_;
   End end_;
-  SignalSource signals_;
-  EventLoop::Timer alive_;  ///< only while a host is elsewhere
-  EventLoop::Timer answer_limit_;
-  EventLoop::Timer end_limit_;
-  EventLoop::Timer hurried_limit_;  ///< from the second signal on
-  EventLoop::Timer stop_limit_;     ///< of those who were stopped because they would wait for ever
-  EventLoop::Timer rest_limit_;     ///< of those who are silent although the job is over
-  EventLoop::Timer unfinished_;
+  EventLoop::Timer heartbeat_;                  ///< only while a host is elsewhere
+  std::vector<EventLoop::Timer> close_limits_;  ///< by host: its link stays although it has reported its end
 };
 
 }  // namespace lrun::launcher

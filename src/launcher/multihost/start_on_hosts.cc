@@ -1,3 +1,5 @@
+// In: the command line and the hosts that it names. Out: one launcher on each host, through a Head, and the exit code
+// of the run. main() calls run_on_hosts().
 #include "multihost/start_on_hosts.h"
 
 #include <fmt/format.h>
@@ -8,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -18,6 +21,7 @@
 #include "inspect/run_directory.h"
 #include "lrun_version.h"
 #include "multihost/head.h"
+#include "multihost/host_output.h"
 #include "multihost/named_hosts.h"
 #include "plan/host_place.h"
 #include "plan/make_plan.h"
@@ -25,10 +29,13 @@
 #include "process/exit_codes.h"
 #include "process/process_limits.h"
 #include "process/spawn.h"
+#include "remote/host_links.h"
+#include "remote/host_ways.h"
 #include "remote/own_program.h"
 #include "remote/ssh.h"
 #include "run/join_job.h"
 #include "run/run_request.h"
+#include "supervise/signal_source.h"
 
 namespace lrun::launcher {
 namespace {
@@ -79,28 +86,39 @@ NodeOrder common_order(const ParsedCommandLine& parsed, const LaunchRequest& req
   return order;
 }
 
+/// The hosts as the head knows them, each with its order.
+std::vector<Head::Host> hosts_of_head(const NodeOrder& common, const LaunchRequest& request,
+                                      const std::vector<Host>& hosts, const std::vector<bool>& here) {
+  std::vector<Head::Host> all;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    Head::Host host{hosts[i].name, here[i], own_program_path(), common};
+    // The input of a child here ends with the head. A host elsewhere may not learn of the head's end.
+    host.order.most_silence = here[i] ? 0 : static_cast<int>(kMostSilence.count());
+    host.order.name = hosts[i].name;
+    host.order.node_rank = static_cast<int>(i);
+    host.order.devices = text_of(devices_of(hosts[i]));
+    host.order.devices_origin = devices_origin_of(request, hosts[i]);
+    all.push_back(std::move(host));
+  }
+  return all;
+}
+
+/// The commands that connect to the hosts.
 /// \param copied  bytes of lrun that every other host gets first; 0: it is there.
-std::vector<Head::Start> starts(const NodeOrder& common, const LaunchRequest& request, const std::vector<Host>& hosts,
-                                const std::vector<bool>& here, std::size_t copied) {
+std::vector<HostLinks::Host> hosts_of_links(const LaunchRequest& request, const std::vector<Host>& hosts,
+                                            const std::vector<bool>& here, std::size_t copied) {
   const std::string lrun = own_program_path();
   const std::vector<std::string>& ssh = request.ssh.value;
-  std::vector<Head::Start> all;
+  std::vector<HostLinks::Host> all;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     const auto over_ssh = [&](const char* word) {
       return copied > 0 ? ssh_copy_command(ssh, hosts[i], copied, word) : ssh_command(ssh, hosts[i], lrun, word);
     };
-    Head::Start start{hosts[i].name, here[i], {lrun, kNodeWord}, {}, lrun, common};
-    if (!here[i]) {
-      start.command = over_ssh(kNodeWord);
-      start.relay_command = over_ssh(kRelayWord);
+    if (here[i]) {
+      all.push_back({hosts[i].name, true, {lrun, kNodeWord}, {}});
+    } else {
+      all.push_back({hosts[i].name, false, over_ssh(kNodeWord), over_ssh(kRelayWord)});
     }
-    // A child's input ends with us; a host elsewhere may hear nothing of our end.
-    start.order.most_silence = here[i] ? 0 : static_cast<int>(kMostSilence.count());
-    start.order.name = hosts[i].name;
-    start.order.node_rank = static_cast<int>(i);
-    start.order.devices = text_of(devices_of(hosts[i]));
-    start.order.devices_origin = devices_origin_of(request, hosts[i]);
-    all.push_back(std::move(start));
   }
   return all;
 }
@@ -139,9 +157,9 @@ int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request
                    const std::vector<bool>& here, const Environment& environment, bool colour) {
   const NodeOrder common = common_order(parsed, request, hosts, environment, colour);
   hide_secrets();
-  std::vector<std::string> told_at_start;
+  std::vector<std::string> warnings_at_start;
   const StopSignals stop_signals =
-      choose_stop_signals(request.signals_to_handle, personality_of(request.compat), told_at_start);
+      choose_stop_signals(request.signals_to_handle, personality_of(request.compat), warnings_at_start);
   const SpawnDefaults defaults = SpawnDefaults::of_this_process();
   (void)FileLimit::raise_to_hard();
   ::signal(SIGPIPE, SIG_IGN);
@@ -150,21 +168,24 @@ int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request
   Head::End end;
   {
     EventLoop loop;
-    // A host that the job can do without is not to take others with it.
+    HostOutput output(loop, hosts.size(), LogOptions{}, colour);
+    // Hosts that the job can do without are connected to directly, so that none takes others with it.
     const int least = request.min_nodes == 0 ? static_cast<int>(hosts.size()) : request.min_nodes;
+    const std::size_t most_connections = least == static_cast<int>(hosts.size()) ? kMostConnections : hosts.size();
     std::string copied = request.copy ? own_program() : std::string();
-    std::vector<Head::Start> all = starts(common, request, hosts, here, copied.size());
-    Head run(loop, std::move(all),
-             {.master_addr = request.rendezvous.master_addr.value,
-              .min_nodes = least,
-              .most_connections = least == static_cast<int>(hosts.size()) ? kMostConnections : hosts.size(),
-              .grace = request.grace.value,
-              .colour = colour,
-              .signals = signals,
-              .stop_signals = stop_signals.numbers,
-              .defaults = defaults,
-              .first_bytes = std::move(copied)});
-    end = run.run();
+    std::vector<HostLinks::Host> ends = hosts_of_links(request, hosts, here, copied.size());
+    Head head(loop, hosts_of_head(common, request, hosts, here),
+              {.master_addr = request.rendezvous.master_addr.value,
+               .min_nodes = least,
+               .grace = request.grace.value,
+               .stop_signals = stop_signals.numbers},
+              output, output, [&](HeadLinks::Events events) {
+                HostLinks::Options options{host_ways(here, most_connections), defaults, std::move(copied)};
+                return std::make_unique<HostLinks>(loop, std::move(ends), std::move(options), std::move(events));
+              });
+    const SignalSource source(loop, signals,
+                              [&head](const ReceivedSignal& signal) { head.signal_arrived(signal.number); });
+    end = head.run();
   }
   if (end.signal_number != 0) die_of(end.signal_number);
   return end.code;

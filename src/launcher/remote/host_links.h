@@ -12,6 +12,7 @@
 #include "process/exit_status.h"
 #include "process/spawn.h"
 #include "remote/frames.h"
+#include "remote/head_links.h"
 #include "remote/host_link.h"
 
 namespace lrun::launcher {
@@ -20,7 +21,7 @@ namespace lrun::launcher {
 /// host, where a relay makes the connection (host_ways.h). A host that did not answer by way of another is tried again
 /// from here: so a reason is always one that the head itself saw, and hosts need not reach each other. Never blocks.
 /// One thread.
-class HostLinks {
+class HostLinks final : public HeadLinks {
  public:
   struct Host {
     std::string name;                        ///< for messages
@@ -33,38 +34,18 @@ class HostLinks {
     SpawnDefaults defaults;   ///< that this process was started with
     std::string first_bytes;  ///< that every host which is not here gets before anything else
   };
-  struct Events {
-    /// The first frame of every host: its order.
-    std::function<std::string(std::size_t host)> order;
-    std::function<void(std::size_t host, const NodeFrame& frame)> frame;
-    /// The connections to these have ended, and all their frames were reported: to one, or at the same time to all that
-    /// were reached by way of it. `last_line`: that the command has printed.
-    std::function<void(const std::vector<std::size_t>& hosts, const ExitStatus& status, const std::string& last_line)>
-        ended;
-    /// This machine cannot start the command that connects.
-    std::function<void(std::size_t host, const std::string& why)> failed;
-  };
-
   HostLinks(EventLoop& loop, std::vector<Host> hosts, Options options, Events events);
-  HostLinks(const HostLinks&) = delete;
-  HostLinks& operator=(const HostLinks&) = delete;
 
-  void connect();
-  /// Connects from here to silent hosts that are behind others, where nothing has moved on the way since then. A host
-  /// on the way may hang, which does not end its connection.
-  void connect_silent_from_here(SteadyTime since);
-  /// When something last moved on the way to this host: a connection was begun, or a copy of lrun went on.
-  [[nodiscard]] SteadyTime last_progress(std::size_t host) const { return last_progress_of(static_cast<int>(host)); }
-  void send(std::size_t host, NodeFrame::Kind kind, std::string_view payload);
-  /// To all other machines, relays included. \return false: there are none.
-  bool send_elsewhere(NodeFrame::Kind kind);
-  /// Stops reading, or goes on: for a console that is full.
-  void pause(bool paused);
-  /// Ends the launcher of the host. Nothing is reported of it any more.
-  void close(std::size_t host);
-
-  /// The host that the head's own connection to this one goes to: itself, or the first on the way.
-  [[nodiscard]] std::size_t first_on_the_way(std::size_t host) const;
+  void connect() override;
+  void connect_silent_from_here(SteadyTime since) override;
+  [[nodiscard]] SteadyTime last_progress(std::size_t host) const override {
+    return last_progress_of(static_cast<int>(host));
+  }
+  void send(std::size_t host, NodeFrame::Kind kind, std::string_view payload) override;
+  bool send_elsewhere(NodeFrame::Kind kind) override;
+  void pause(bool paused) override;
+  void close(std::size_t host) override;
+  [[nodiscard]] std::size_t first_on_the_way(std::size_t host) const override;
 
  private:
   static constexpr int kHeadItself = -1;
