@@ -88,7 +88,7 @@ int run(const NodeOrder& order, const NodeStart& start, HeadChannel& head) {
 }  // namespace
 
 int run_host_order(const NodeOrder& order, const NodeStart& start) {
-  HeadChannel head(start.words, order.colour, *start.signals);
+  HeadChannel head(start.messages, order.colour, *start.signals);
   try {
     return run(order, start, head);
   } catch (const UserError& error) {

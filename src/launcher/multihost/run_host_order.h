@@ -5,11 +5,11 @@
 
 namespace lrun::launcher {
 
-/// What a node gets to know when the job is to begin.
+/// What the launcher of a node has besides its order when the job is to begin.
 struct NodeStart {
   NodeGo go;
-  int listener = -1;                     ///< the socket that listens there, on the node that holds it
-  int words = -1;                        ///< a pipe for lrun's own words, as frames
+  int listener = -1;                     ///< a socket that listens where the nodes meet; -1: that is another node's
+  int messages = -1;                     ///< a pipe for lrun's own messages, as frames
   const HeadSignals* signals = nullptr;  ///< that the head has passed on; lives as long as the process
 };
 
