@@ -10,7 +10,7 @@
 
 #include "base/user_error.h"
 #include "cli/config_file.h"
-#include "cli/flag_values.h"
+#include "cli/flags.h"
 #include "cli/print_config.h"
 #include "report/diagnostics.h"
 

@@ -25,7 +25,9 @@ void print_row(const lrun::launcher::Flag& flag) {
   std::string longs;
   for (const std::string& name : lrun::launcher::long_names_of(flag)) longs += " " + name;
   std::string variables = lrun::launcher::lrun_variable_of(flag);
-  if (!flag.pet_variable.empty()) variables += " " + std::string(flag.pet_variable);
+  if (const std::string torchruns = lrun::launcher::torchrun_variable_of(flag); !torchruns.empty()) {
+    variables += " " + torchruns;
+  }
   const bool takes_word = flag.value == lrun::launcher::ValueKind::kRequired;
   std::printf("flag\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", lrun::launcher::in_this_version(flag) ? "now" : "later",
               field(shorts.substr(shorts.empty() ? 0 : 1)).c_str(), longs.substr(1).c_str(),

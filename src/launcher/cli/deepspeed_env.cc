@@ -8,7 +8,6 @@
 #include "base/small_file.h"
 #include "base/split.h"
 #include "base/user_error.h"
-#include "cli/flag_values.h"
 #include "cli/flags.h"
 
 namespace lrun::launcher {

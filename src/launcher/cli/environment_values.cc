@@ -35,10 +35,11 @@ std::optional<GivenValue> value_of(const Flag& flag, const Environment& environm
   if (!inside_a_run) {
     if (auto value = value_of_lrun_variable(flag, environment)) return value;
   }
-  if (flag.pet_variable.empty()) return std::nullopt;
-  auto value = environment.get(flag.pet_variable);
+  if (!flag.torchrun_variable) return std::nullopt;
+  std::string variable = torchrun_variable_of(flag);
+  auto value = environment.get(variable);
   if (!value) return std::nullopt;
-  return GivenValue{&flag, std::move(*value), Source::kEnvironment, std::string(flag.pet_variable)};
+  return GivenValue{&flag, std::move(*value), Source::kEnvironment, std::move(variable)};
 }
 
 bool is_contract(std::string_view name) {

@@ -2,14 +2,37 @@
 
 #include <algorithm>
 
+#include "cli/flag_groups.h"
 #include "cli/toml_text.h"
 
 namespace lrun::launcher {
 namespace {
 
-char upper(char letter) { return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter; }
+/// 'NUM_NODES' of 'num-nodes'.
+std::string variable_part(std::string_view name) {
+  std::string part(name);
+  for (char& letter : part) {
+    if (letter == '-') letter = '_';
+    if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+  }
+  return part;
+}
+
+std::vector<Flag> joined_groups() {
+  std::vector<Flag> flags;
+  for (const auto group : {worker_flags, training_flags, node_flags, program_flags, output_flags, run_flags,
+                           information_flags, torchruns_flags}) {
+    flags.insert(flags.end(), group().begin(), group().end());
+  }
+  return flags;
+}
 
 }  // namespace
+
+std::span<const Flag> flag_table() {
+  static const std::vector<Flag> flags = joined_groups();
+  return flags;
+}
 
 std::string GivenValue::as_written() const { return as_written_with(text); }
 
@@ -45,10 +68,13 @@ std::vector<std::string> long_names_of(const Flag& flag) {
 }
 
 std::string lrun_variable_of(const Flag& flag) {
-  if (!flag.lrun_variable) return {};
-  std::string variable = "LRUN_";
-  for (const char letter : flag.name) variable += letter == '-' ? '_' : upper(letter);
-  return variable;
+  return flag.lrun_variable ? "LRUN_" + variable_part(flag.name) : std::string();
+}
+
+std::string torchrun_variable_of(const Flag& flag) {
+  if (!flag.torchrun_variable) return {};
+  const auto aliases = words_of(flag.aliases);
+  return "PET_" + variable_part(aliases.empty() ? flag.name : aliases.back());
 }
 
 std::string_view title_of(FlagGroup group) {

@@ -88,7 +88,9 @@ std::string facts_of(const Flag& flag) {
     facts += "Known words: " + joined(words_of(flag.choices)) + ". ";
   if (!flag.default_value.empty()) facts += "Default: " + std::string(flag.default_value) + ". ";
   std::string variables = lrun_variable_of(flag);
-  if (!flag.pet_variable.empty()) variables += (variables.empty() ? "" : ", ") + std::string(flag.pet_variable);
+  if (const std::string torchruns = torchrun_variable_of(flag); !torchruns.empty()) {
+    variables += (variables.empty() ? "" : ", ") + torchruns;
+  }
   if (!variables.empty()) facts += "Variable: " + variables + ".";
   return facts;
 }

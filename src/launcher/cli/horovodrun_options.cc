@@ -20,8 +20,6 @@ namespace lrun::launcher {
 namespace {
 
 using enum HorovodrunOption::Meaning;
-using Option = SpelledLine::Option;
-
 constexpr ValueKind kWord = ValueKind::kRequired;
 
 constexpr std::string_view kOverMpi =
@@ -112,15 +110,14 @@ void check_level(const std::string& origin, const std::string& value) {
 }
 
 void add_variable(std::string_view name, const std::string& value, const std::string& origin, SpelledLine& line) {
-  line.options.push_back({find_flag("env"), origin, fmt::format("{}={}", name, value), {}});
+  line.options.push_back({find_flag("env"), fmt::format("{}={}", name, value), Source::kFlag, origin});
 }
 
 /// The value that a variable was given by an option before this one, without its name; empty: none.
 std::string value_before(const SpelledLine& line, const std::string& name) {
   std::string value;
-  for (const Option& option : line.options) {
-    if (option.flag->name == "env" && option.value.starts_with(name + "="))
-      value = option.value.substr(name.size() + 1);
+  for (const GivenValue& given : line.options) {
+    if (given.flag->name == "env" && given.text.starts_with(name + "=")) value = given.text.substr(name.size() + 1);
   }
   return value;
 }
@@ -142,12 +139,12 @@ void add_ssh(const HorovodrunOption& option, const std::string& origin, const st
     refuse_value(origin, value, "not a port; allowed: 1 to 65535", "22");
   }
   std::string command = "ssh";
-  for (const Option& earlier : line.options) {
-    if (earlier.flag->name == "ssh") command = earlier.value;
+  for (const GivenValue& earlier : line.options) {
+    if (earlier.flag->name == "ssh") command = earlier.text;
   }
-  std::erase_if(line.options, [](const Option& earlier) { return earlier.flag->name == "ssh"; });
+  std::erase_if(line.options, [](const GivenValue& earlier) { return earlier.flag->name == "ssh"; });
   command += fmt::format(" {} {}", option.what, is_port ? value : quoted_for_shell(value));
-  line.options.push_back({find_flag("ssh"), origin, command, {}});
+  line.options.push_back({find_flag("ssh"), command, Source::kFlag, origin});
 }
 
 [[noreturn]] void refuse_option(const HorovodrunOption& option, const std::string& origin) {
@@ -174,7 +171,7 @@ void add_horovodrun_option(const HorovodrunOption& option, const std::string& or
     case kRefused:
       refuse_option(option, origin);
     case kFlag:
-      line.options.push_back({find_flag(option.what), origin, value, {}});
+      line.options.push_back({find_flag(option.what), value, Source::kFlag, origin});
       return;
     case kSsh:
       return add_ssh(option, origin, value, line);

@@ -1,8 +1,11 @@
+// Where a line's values meet CLI11. SpelledLine has read the words by torchrun's grammar; here each option of the line
+// becomes a CLI::Option, which takes the values as results and says which of them count. parse_command_line() calls it.
 #include "cli/option_values.h"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <utility>
 
@@ -11,96 +14,69 @@
 namespace lrun::launcher {
 namespace {
 
-/// The words as CLI11 reads them safely. A value is passed as '--name==value', so that it always begins with '=':
-/// CLI11 2.1 takes the next word for an empty value and splits one in brackets. '--' ends the options in any case.
-std::vector<std::string> reversed_words(const SpelledLine& line, const std::vector<std::string>& words) {
-  std::vector<std::string> reversed(words.rbegin(), words.rend() - static_cast<std::ptrdiff_t>(line.program));
-  reversed.emplace_back("--");
-  for (auto option = line.options.rbegin(); option != line.options.rend(); ++option) {
-    const std::string name = "--" + std::string(option->flag->name);
-    reversed.push_back(option->flag->value == ValueKind::kNone ? name : name + "==" + option->value);
-  }
-  return reversed;
-}
-
-/// \param last  as it stands on the line; of a switch empty unless it says '=0' or '=1'.
-std::string value_in(const Flag& flag, const CLI::Option& option, const SpelledLine::Option& last) {
-  if (flag.value != ValueKind::kNone) return option.results().back().substr(1);
-  return last.value.empty() ? std::to_string(option.count()) : last.value;
-}
-
-void append_all(const Flag& flag, const SpelledLine& line, std::vector<GivenValue>& values) {
-  for (const SpelledLine::Option& option : line.options) {
-    if (option.flag != &flag) continue;
-    values.push_back({&flag, option.value, Source::kFlag, option.origin, {}, option.ranks});
-  }
-}
-
-/// Whether two values of a flag ask for the same: '30' and '30s'.
-bool ask_for_the_same(const Flag& flag, const std::string& one, const std::string& other) {
-  if (one == other) return true;
-  if (flag.apply == nullptr) return false;
+/// '30' and '30s' are the same to --grace.
+bool mean_the_same(const GivenValue& one, const GivenValue& other) {
+  if (one.text == other.text) return true;
+  if (one.flag->apply == nullptr) return false;
   try {
+    // Their origins do not count: only the values are compared.
     LaunchRequest of_one;
     LaunchRequest of_other;
-    flag.apply({&flag, one, Source::kFlag, {}}, of_one);
-    flag.apply({&flag, other, Source::kFlag, {}}, of_other);
+    one.flag->apply({one.flag, one.text}, of_one);
+    one.flag->apply({one.flag, other.text}, of_other);
     return of_one == of_other;
   } catch (const UserError&) {
     return false;
   }
 }
 
-/// As it stands on the line: '--devices 2', '--core=0'.
-std::string as_typed(const SpelledLine::Option& option) {
-  const bool is_switch = option.flag->value == ValueKind::kNone;
-  if (is_switch) return option.value.empty() ? option.origin : option.origin + "=" + option.value;
-  return GivenValue{option.flag, option.value, Source::kFlag, option.origin}.as_written();
+/// '--devices 2', '--core=0'.
+std::string as_typed(const GivenValue& given) {
+  const bool is_switch = given.flag->value == ValueKind::kNone;
+  return is_switch && !given.text.empty() ? given.origin + "=" + given.text : given.as_written();
 }
 
-/// Somebody who appends to a line that was made elsewhere means the last; one who has not seen the first may not.
-std::string warn_about_second(const SpelledLine::Option& last, const SpelledLine& line) {
-  for (const SpelledLine::Option& option : line.options) {
-    if (option.flag != last.flag || ask_for_the_same(*last.flag, option.value, last.value)) continue;
-    return "'" + as_typed(option) + "' and '" + as_typed(last) + "' are both given: the last one counts";
+using Occurrences = std::vector<GivenValue>;
+
+/// Someone who appends to a line that was made elsewhere means the last value. Someone who has not seen the first does
+/// not.
+std::string warn_about_second(const Occurrences& all) {
+  for (const GivenValue& given : all) {
+    if (mean_the_same(given, all.back())) continue;
+    return "'" + as_typed(given) + "' and '" + as_typed(all.back()) + "' are both given: the last one counts";
   }
   return {};
 }
 
+void keep_counted(const Occurrences& all, std::size_t counted, OptionValues& values) {
+  const Flag& flag = *all.front().flag;
+  values.given.insert(values.given.end(), all.end() - static_cast<std::ptrdiff_t>(counted), all.end());
+  if (flag.repeatable) return;
+  std::string& text = values.given.back().text;
+  if (flag.value == ValueKind::kNone && text.empty()) text = std::to_string(all.size());
+  if (std::string warning = warn_about_second(all); !warning.empty()) values.warnings.push_back(std::move(warning));
+}
+
 }  // namespace
 
-OptionValues collect_values(const SpelledLine& line, const std::vector<std::string>& words) {
-  CLI::App app;
-  app.set_help_flag();
-  app.prefix_command();  // and no positionals: with them CLI11 2.1 loses words of the program
-  // Only what appears is registered: the whole table would cost more than the rest of the parsing.
-  std::map<const Flag*, std::pair<CLI::Option*, const SpelledLine::Option*>> options;
-  for (const SpelledLine::Option& option : line.options) {
-    auto& [registered, last] = options[option.flag];
-    last = &option;
-    if (registered != nullptr) continue;
-    const std::string name = "--" + std::string(option.flag->name);
-    registered = option.flag->value == ValueKind::kNone ? app.add_flag(name) : app.add_option(name);
-    registered->take_all();
-  }
-  app.parse(reversed_words(line, words));
-
+OptionValues collect_values(const std::vector<GivenValue>& line) {
+  using Policy = CLI::MultiOptionPolicy;
   OptionValues values;
-  for (const auto& [flag, registered] : options) {
-    if (flag->repeatable) {
-      append_all(*flag, line, values.given);
-      continue;
-    }
-    const auto& [option, last] = registered;
-    values.given.push_back({flag, value_in(*flag, *option, *last), Source::kFlag, last->origin});
-    if (std::string warning = warn_about_second(*last, line); !warning.empty()) {
-      values.warnings.push_back(std::move(warning));
-    }
+  std::map<const Flag*, Occurrences> occurrences;  // in the table's order
+  for (const GivenValue& given : line) occurrences[given.flag].push_back(given);
+  CLI::App app;
+  app.set_help_flag();  // -h and --help are rows of our table
+  // Only options that were given are defined: defining the whole table would cost more than the rest of the parsing.
+  for (const auto& [flag, all] : occurrences) {
+    const CLI::callback_t keep = [&values, &all = all](const CLI::results_t& counted) {
+      keep_counted(all, std::min(counted.size(), all.size()), values);
+      return true;
+    };
+    CLI::Option* const option = app.add_option("--" + std::string(flag->name), keep);
+    option->multi_option_policy(flag->repeatable ? Policy::TakeAll : Policy::TakeLast);
+    for (const GivenValue& given : all) option->add_result(given.text);
   }
-  values.command = app.remaining();
-  // CLI11 2.1 keeps the '--' in front of the program among the remaining words, later releases may not.
-  const std::size_t extra = values.command.size() - (words.size() - line.program);
-  values.command.erase(values.command.begin(), values.command.begin() + static_cast<std::ptrdiff_t>(extra));
+  app.parse(std::vector<std::string>());  // no word is left; this calls the options' functions
   return values;
 }
 

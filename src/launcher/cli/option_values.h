@@ -4,19 +4,17 @@
 #include <vector>
 
 #include "cli/flags.h"
-#include "cli/spelling.h"
 
 namespace lrun::launcher {
 
-/// What stands on a command line, one value per flag.
+/// The values of a command line that count.
 struct OptionValues {
-  /// In the table's order; of a flag that was given twice the last value, of a repeatable one all in their order.
-  std::vector<GivenValue> given;
-  std::vector<std::string> command;   ///< PROGRAM and its arguments, untouched
-  std::vector<std::string> warnings;  ///< one line for each flag that was given twice and differs
+  std::vector<GivenValue> given;      ///< of a repeatable option all in their order, of any other the last
+  std::vector<std::string> warnings;  ///< one line for each option that was given twice with different values
 };
 
-/// Collects the values of a line: switches are counted.
-OptionValues collect_values(const SpelledLine& line, const std::vector<std::string>& words);
+/// \param line  every value in its order. The text of a switch becomes the number of times that it was given, unless it
+///              was given as '--core=0'.
+OptionValues collect_values(const std::vector<GivenValue>& line);
 
 }  // namespace lrun::launcher

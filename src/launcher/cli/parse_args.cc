@@ -8,9 +8,9 @@
 
 #include "base/user_error.h"
 #include "cli/environment_values.h"
-#include "cli/flag_values.h"
 #include "cli/flags.h"
 #include "cli/option_values.h"
+#include "cli/read_value.h"
 #include "cli/spelling.h"
 #include "plan/personality.h"
 
@@ -33,12 +33,12 @@ const Verb* verb_of(const std::vector<std::string>& words, Compat compat) {
   return find_verb(words.front());
 }
 
-LineAction action_of(const SpelledLine::Option& option) {
-  switch (option.flag->action) {
+LineAction action_of(const GivenValue& given) {
+  switch (given.flag->action) {
     case FlagAction::kVersion:
       return LineAction::kVersion;
     case FlagAction::kHelp:
-      return option.origin == "-h" ? LineAction::kShortHelp : LineAction::kLongHelp;
+      return given.origin == "-h" ? LineAction::kShortHelp : LineAction::kLongHelp;
     case FlagAction::kPrintConfig:
       return LineAction::kPrintConfig;
     case FlagAction::kSetting:
@@ -50,8 +50,8 @@ LineAction action_of(const SpelledLine::Option& option) {
 
 /// The first of -h, --help, --version and --print-config on the line decides.
 LineAction action_of(const SpelledLine& line) {
-  for (const SpelledLine::Option& option : line.options) {
-    if (const LineAction action = action_of(option); action != LineAction::kLaunch) return action;
+  for (const GivenValue& given : line.options) {
+    if (const LineAction action = action_of(given); action != LineAction::kLaunch) return action;
   }
   return LineAction::kLaunch;
 }
@@ -107,21 +107,21 @@ Values decide(std::initializer_list<Values*> sources) {
 }
 
 bool asks_for_standalone(const std::vector<GivenValue>& values) {
-  return std::any_of(values.begin(), values.end(), [](const GivenValue& given) {
-    return given.flag->name == "standalone" && flag_values::switch_value(given);
-  });
+  return std::any_of(values.begin(), values.end(),
+                     [](const GivenValue& given) { return given.flag->name == "standalone" && switch_value(given); });
 }
 
-/// PROGRAM and its arguments. torchrun also drops the line's first '--' when it stands right after the script; lrun
+/// PROGRAM and its arguments. torchrun drops the line's first '--' also when it stands right after the script; lrun
 /// never touches what follows PROGRAM.
-std::vector<std::string> command_of(std::vector<std::string> command, bool double_dash_before, Compat compat) {
+std::vector<std::string> command_in(const std::vector<std::string>& words, const SpelledLine& line, Compat compat) {
+  std::vector<std::string> command(words.begin() + static_cast<std::ptrdiff_t>(line.program), words.end());
   if (command.empty()) {
     throw UserError("no PROGRAM to run", "usage: lrun [options] [--] PROGRAM [ARGS...]; 'lrun -h' shows the options");
   }
   if (command.front().empty()) {
     throw UserError("the name of PROGRAM is empty", "an unset variable in quotes is an empty word");
   }
-  if (compat == Compat::kTorchrun && !double_dash_before && command.size() > 1 && command[1] == "--") {
+  if (compat == Compat::kTorchrun && !line.double_dash && command.size() > 1 && command[1] == "--") {
     command.erase(command.begin() + 1);
   }
   return command;
@@ -145,7 +145,7 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
   std::vector<GivenValue> from_environment = values_from_environment(environment);
   for (const GivenValue& given : from_environment) {
     // Whether verbs exist is decided before any option is read.
-    if (given.flag->apply == flag_values::compat) given.flag->apply(given, parsed.request);
+    if (given.flag->name == "compat") given.flag->apply(given, parsed.request);
   }
   if (const Verb* const verb = verb_of(words, parsed.request.compat)) {
     parsed.action = LineAction::kVerb;
@@ -157,7 +157,7 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
   parsed.action = action_of(line);
   if (parsed.action != LineAction::kLaunch && parsed.action != LineAction::kPrintConfig) return parsed;
   parsed.warnings = warn_about_unknown_variables(environment);
-  OptionValues on_line = collect_values(line, words);
+  OptionValues on_line = collect_values(line.options);
   std::move(on_line.warnings.begin(), on_line.warnings.end(), std::back_inserter(parsed.warnings));
   const GivenValue* const in_environment = find_config_file(from_environment);
   const GivenValue* const asked_for = find_config_file(on_line.given);
@@ -165,7 +165,7 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
   parsed.settings = decide({&from_file, &from_environment, &on_line.given});
   apply_all(parsed.settings, parsed.request);
   if (parsed.action == LineAction::kPrintConfig) return parsed;
-  parsed.request.command = command_of(std::move(on_line.command), line.double_dash, parsed.request.compat);
+  parsed.request.command = command_in(words, line, parsed.request.compat);
   return parsed;
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
-#include "cli/flag_values.h"
+#include "cli/read_value.h"
 #include "cli/toml_text.h"
 
 namespace lrun::launcher {
@@ -34,7 +34,7 @@ std::string key_of(const GivenValue& given) {
 
 std::string value_of(const GivenValue& given) {
   const bool once = given.text.empty() || given.text == "1" || given.text == "0";
-  if (given.flag->value == ValueKind::kNone && once) return flag_values::switch_value(given) ? "true" : "false";
+  if (given.flag->value == ValueKind::kNone && once) return switch_value(given) ? "true" : "false";
   return given.flag->repeatable ? toml_string(given.text) : toml_value(given.text);
 }
 

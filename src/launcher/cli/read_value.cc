@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/nearest.h"
-#include "base/split.h"
+#include "base/shell_words.h"
 #include "base/user_error.h"
 
 namespace lrun::launcher {
@@ -21,22 +21,58 @@ void refuse_choice(const GivenValue& given, const std::string& problem, const st
   throw choice_error(given.quoted() + ": " + problem, lower_case(given.text), choices, example(given, instead));
 }
 
-std::string choice_of(const GivenValue& given, const std::string& noun) {
+std::string choice_of(const GivenValue& given) {
   const auto words = words_of(given.flag->choices);
   const std::vector<std::string> choices(words.begin(), words.end());
   std::string word = lower_case(given.text);
   if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
-  refuse_choice(given, "no such " + noun + "; allowed: " + join_words(choices, ", "), choices, choices.front());
+  refuse_choice(given, "no such " + std::string(given.flag->noun) + "; allowed: " + join_words(choices, ", "), choices,
+                choices.front());
 }
 
-bool is_digits(const std::string& text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+bool switch_value(const GivenValue& given) {
+  // An empty variable is true: Kubeflow writes PET_STANDALONE="".
+  constexpr NamedValue<bool> kWords[] = {{"", true},   {"1", true},      {"true", true}, {"yes", true}, {"on", true},
+                                         {"0", false}, {"false", false}, {"no", false},  {"off", false}};
+  const std::string word = lower_case(given.text);
+  if (const auto value = value_in(kWords, word)) return *value;
+  if (const auto times = number_in<long>(word)) return *times != 0;  // the switch was given so often
+  refuse(given, "neither yes nor no; allowed: 1, true, 0, false", example(given, "1"));
 }
 
-Duration duration_of(const GivenValue& given, const std::string& example) {
+Duration duration_of(const GivenValue& given) {
   if (const auto duration = parse_duration(given.text)) return *duration;
-  refuse(given, "not a time; allowed: a number with ms, s, m, h or d",
-         "for example '" + given.as_written_with(example) + "'");
+  refuse(given, "not a time; allowed: a number with ms, s, m, h or d", example(given, given.flag->example));
+}
+
+Duration limit_of(const GivenValue& given) {
+  if (given.text == "none") return Duration::zero();
+  const Duration limit = duration_of(given);
+  if (limit == Duration::zero()) refuse(given, "no time at all", "'none' is no limit");
+  return limit;
+}
+
+std::vector<std::string> command_of(const GivenValue& given, const std::string& right) {
+  auto words = split_shell_words(given.text);
+  if (!words) refuse(given, "a quote is not closed, or a backslash protects nothing", "quote as for a shell");
+  if (words->empty() || words->front().empty()) {
+    refuse(given, "the name of a program is missing",
+           example(given, given.source == Source::kFlag ? "\"" + right + "\"" : right));
+  }
+  return std::move(*words);
+}
+
+std::vector<std::string> fields_of(std::string_view list, char separator) {
+  std::vector<std::string> fields;
+  for (bool more = true; more;) {
+    more = list.find(separator) != std::string_view::npos;
+    fields.emplace_back(cut(list, separator));
+  }
+  return fields;
+}
+
+void require_text(const GivenValue& given, const char* problem, std::string_view right) {
+  if (trimmed(given.text).empty()) refuse(given, problem, example(given, right));
 }
 
 }  // namespace lrun::launcher

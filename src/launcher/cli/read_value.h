@@ -14,7 +14,7 @@
 
 namespace lrun::launcher {
 
-// What the functions of flag_values.h read their values with.
+// What the rows of the flag table read their values with. Every \throws UserError names the value as it was written.
 
 /// \throws UserError  "'--flag value': problem" or "lrun.toml:3: 'flag = value': problem", always.
 [[noreturn]] void refuse(const GivenValue& given, const std::string& problem, const std::string& hint);
@@ -26,23 +26,36 @@ std::string example(const GivenValue& given, std::string_view value);
 [[noreturn]] void refuse_choice(const GivenValue& given, const std::string& problem,
                                 const std::vector<std::string>& choices, std::string_view instead);
 
-/// One of the row's choices, in any case. \throws UserError  none of them; `noun` says what they are.
-std::string choice_of(const GivenValue& given, const std::string& noun);
+/// One of the row's choices, in any case. \throws UserError  it is none of them.
+std::string choice_of(const GivenValue& given);
 
 /// The value for one of the row's choices, or for another word of `table`. \throws UserError  as choice_of()
 template <class Enumeration, std::size_t count>
-Enumeration choice_in(const NamedValue<Enumeration> (&table)[count], const GivenValue& given, const std::string& noun) {
+Enumeration choice_in(const NamedValue<Enumeration> (&table)[count], const GivenValue& given) {
   const auto value = value_in(table, lower_case(given.text));
-  return value ? *value : *value_in(table, choice_of(given, noun));
+  return value ? *value : *value_in(table, choice_of(given));
 }
 
-/// One digit or more, and nothing else.
-bool is_digits(const std::string& text);
+/// A switch is true when it was given as an option. A variable or a file may also say 0, false, no or off.
+bool switch_value(const GivenValue& given);
 
-/// \throws UserError  not a time; `example`, one that is, goes into the hint.
-Duration duration_of(const GivenValue& given, const std::string& example);
+/// A time such as '30s'. \throws UserError  it is none
+Duration duration_of(const GivenValue& given);
 
-/// The number that all of `text` is, but for blanks around it, as Python reads those of torchrun. Empty: it is none.
+/// A time above zero, or zero for 'none'. \throws UserError  it is neither
+Duration limit_of(const GivenValue& given);
+
+/// Words as a shell would split them, at least one. \param right  an example
+/// \throws UserError  a quote is not closed, or the first word is empty
+std::vector<std::string> command_of(const GivenValue& given, const std::string& right);
+
+/// The fields of a list, as they are between separators. \throws nothing
+std::vector<std::string> fields_of(std::string_view list, char separator = ',');
+
+/// \throws UserError  there is nothing but blanks in the value
+void require_text(const GivenValue& given, const char* problem, std::string_view right);
+
+/// The number that all of `text` is. Blanks around it do not matter, as in Python. Empty: it is none.
 template <class Number>
 std::optional<Number> number_in(std::string_view text) {
   return whole_number<Number>(trimmed(text));
@@ -53,18 +66,75 @@ template <class Number>
 Number number_between(const GivenValue& given, Number least, Number most) {
   const auto number = number_in<Number>(given.text);
   if (number && *number >= least && *number <= most) return *number;
-  const bool too_large = !number && is_digits(given.text);
+  const bool is_digits = !given.text.empty() && given.text.find_first_not_of("0123456789") == std::string::npos;
+  const bool too_large = number ? *number > most : is_digits;
   refuse(given,
-         std::string(number || too_large ? "out of range" : "not a whole number") +
+         std::string(number || is_digits ? "out of range" : "not a whole number") +
              "; allowed: " + std::to_string(least) + " to " + std::to_string(most),
-         "for example '" +
-             given.as_written_with(std::to_string(too_large || (number && *number > most) ? most : least)) + "'");
+         example(given, std::to_string(too_large ? most : least)));
 }
 
 /// The value with where it came from.
 template <class T>
 Setting<T> setting(const GivenValue& given, T value) {
   return {std::move(value), given.source, given.place.empty() ? given.origin : given.place + ": " + given.origin};
+}
+
+// Functions for Flag::apply whose template arguments name the field of LaunchRequest that takes the value:
+// `.apply = set_switch<&LaunchRequest::output, &OutputRequest::pty>` sets request.output.pty.
+
+template <auto member, auto... members>
+auto& field_of(auto& object) {
+  if constexpr (sizeof...(members) == 0) {
+    return object.*member;
+  } else {
+    return field_of<members...>(object.*member);
+  }
+}
+
+template <class T, class Value>
+void assign(Setting<T>& field, const GivenValue& given, Value value) {
+  field = setting<T>(given, T(std::move(value)));
+}
+template <class T, class Value>
+void assign(T& field, const GivenValue& /*given*/, Value value) {
+  field = std::move(value);
+}
+
+/// true or false
+template <auto... path>
+void set_switch(const GivenValue& given, LaunchRequest& request) {
+  assign(field_of<path...>(request), given, switch_value(given));
+}
+
+/// any text
+template <auto... path>
+void set_text(const GivenValue& given, LaunchRequest& request) {
+  assign(field_of<path...>(request), given, given.text);
+}
+
+/// a whole number from `least` to `most`
+template <auto least, auto most, auto... path>
+void set_number(const GivenValue& given, LaunchRequest& request) {
+  assign(field_of<path...>(request), given, number_between<decltype(most)>(given, least, most));
+}
+
+/// a time; the row's `example` is one
+template <auto... path>
+void set_time(const GivenValue& given, LaunchRequest& request) {
+  assign(field_of<path...>(request), given, duration_of(given));
+}
+
+/// a time above zero; zero stands for 'none'
+template <auto... path>
+void set_limit(const GivenValue& given, LaunchRequest& request) {
+  assign(field_of<path...>(request), given, limit_of(given));
+}
+
+/// the value of a word in `table`; the row's `noun` says what these words are
+template <const auto& table, auto... path>
+void set_choice(const GivenValue& given, LaunchRequest& request) {
+  assign(field_of<path...>(request), given, choice_in(table, given));
 }
 
 }  // namespace lrun::launcher

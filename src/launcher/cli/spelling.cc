@@ -1,3 +1,5 @@
+// Reads the words of a command line by torchrun's grammar, up to PROGRAM: which option each name means, and which words
+// are values. parse_command_line() hands the values on to collect_values().
 #include "cli/spelling.h"
 
 #include <algorithm>
@@ -17,7 +19,7 @@ struct Found {
   std::string name;  ///< with dashes, completed
 };
 
-/// What other launchers call an option.
+/// The names of options of other launchers, for hints.
 struct ForeignName {
   std::string_view theirs;
   std::string_view ours;
@@ -40,21 +42,15 @@ constexpr ForeignName kForeignNames[] = {
     {"--retries", "--max-restarts"},
 };
 
-std::optional<std::string> own_name_of(const std::string& option) {
-  const std::string folded = folded_name(option);
-  for (const auto& [theirs, ours] : kForeignNames) {
-    if (folded == theirs) return std::string(ours);
-  }
-  return std::nullopt;
-}
-
 [[noreturn]] void refuse_unknown(const std::string& option) {
+  const std::string problem = "unknown option '" + option + "'";
+  for (const auto& [theirs, ours] : kForeignNames) {
+    if (folded_name(option) == theirs) throw UserError(problem, did_you_mean(ours));
+  }
   std::vector<std::string> names;
   for (const Flag& flag : flag_table()) {
     for (std::string& name : long_names_of(flag)) names.push_back(std::move(name));
   }
-  const std::string problem = "unknown option '" + option + "'";
-  if (const auto ours = own_name_of(option)) throw UserError(problem, did_you_mean(*ours));
   throw choice_error(problem, option.starts_with("--") ? option : "-" + option, names,
                      "'lrun --help' lists all options; a PROGRAM whose name begins with '-' goes after '--'");
 }
@@ -94,15 +90,15 @@ const Flag* find_counted(const std::string& word) {
   return counted ? find_short(std::string_view(word).substr(1, 2)) : nullptr;
 }
 
-/// As argparse: '-1' and '-2.5' are values, everything else with a dash in front is an option.
+/// As in argparse, '-1' and '-2.5' are values, and everything else with a dash in front is an option.
 bool looks_like_option(const std::string& word) {
   if (word.size() < 2 || word.front() != '-') return false;
   return word.find_first_not_of("0123456789.", 1) != std::string::npos;
 }
 
-class Speller {
+class LineReader {
  public:
-  Speller(const std::vector<std::string>& words, Compat compat) : words_(words), compat_(compat) {}
+  LineReader(const std::vector<std::string>& words, Compat compat) : words_(words), compat_(compat) {}
 
   SpelledLine run() {
     try {
@@ -134,20 +130,19 @@ class Speller {
     }
   }
 
-  /// An option whose value was forgotten takes the next word, often PROGRAM, and what follows then looks wrong: the
-  /// value is what has to be told.
+  /// An option whose value was forgotten takes the next word, often PROGRAM, and then what follows looks wrong. The
+  /// error is to be about that value.
   void refuse_earlier_values() const {
     LaunchRequest unused;
-    for (const SpelledLine::Option& option : line_.options) {
-      if (option.flag->apply == nullptr || option.flag->value == ValueKind::kNone) continue;
-      option.flag->apply({option.flag, option.value, Source::kFlag, option.origin, {}, option.ranks}, unused);
+    for (const GivenValue& given : line_.options) {
+      if (given.flag->apply != nullptr && given.flag->value != ValueKind::kNone) given.flag->apply(given, unused);
     }
   }
 
-  /// A number behind a switch is a value that somebody gave it, and no program: '--verbose 2 ./train'.
+  /// A number behind a switch was meant as its value, and not as PROGRAM: '--verbose 2 ./train'.
   void refuse_value_of_switch() const {
     if (line_.double_dash || line_.options.empty() || next_ == words_.size()) return;
-    const SpelledLine::Option& last = line_.options.back();
+    const GivenValue& last = line_.options.back();
     const std::string& word = words_[next_];
     if (last.flag->value == ValueKind::kRequired || word.empty()) return;
     if (word.find_first_not_of("0123456789") != std::string::npos) return;
@@ -155,13 +150,13 @@ class Speller {
                     "write only '" + last.origin + "'; a program of that name is './" + word + "'");
   }
 
-  /// \return false for an option that is not horovodrun's alone.
+  /// \return false: the option is not horovodrun's alone.
   bool read_horovodruns(const std::string& word) {
     const std::size_t equals = std::min(word.find('='), word.size());
     const std::string name = word.substr(0, equals);
     const HorovodrunOption* const option = find_horovodrun_option(name);
     if (option == nullptr) return false;
-    std::optional<std::string> value = equals == word.size() ? std::nullopt : value_after(word, equals);
+    auto value = equals == word.size() ? std::nullopt : value_after(word, equals);
     if (option->value == ValueKind::kNone && value) refuse_value(name, *value);
     if (option->value == ValueKind::kRequired && !value) value = next_value(name, "VALUE");
     add_horovodrun_option(*option, name, value.value_or(""), line_);
@@ -206,13 +201,13 @@ class Speller {
   }
 
   void add(const Flag& flag, std::string origin, std::optional<std::string> value) {
-    constexpr std::array kSwitchValues{"0", "1", "false", "true"};
+    constexpr std::array kSwitchValues{"0", "1", "false", "true"};  // as print_config writes them
     const bool switched = flag.action == FlagAction::kSetting && !flag.repeatable && origin.starts_with("--") &&
                           value && std::find(kSwitchValues.begin(), kSwitchValues.end(), *value) != kSwitchValues.end();
     if (flag.value == ValueKind::kNone && value && !switched) refuse_value(origin, *value);
     if (flag.value == ValueKind::kRequired && !value) value = next_value(origin, flag.placeholder);
     if (flag.value == ValueKind::kOptional && !value) value = words_of(flag.choices).front();
-    line_.options.push_back({&flag, std::move(origin), value.value_or(""), {}});
+    line_.options.push_back({&flag, value.value_or(""), Source::kFlag, std::move(origin)});
   }
 
   [[noreturn]] static void refuse_value(const std::string& origin, const std::string& value) {
@@ -234,10 +229,6 @@ class Speller {
 
 }  // namespace
 
-bool SpelledLine::has_option(std::string_view name) const {
-  return std::any_of(options.begin(), options.end(), [&](const Option& option) { return option.flag->name == name; });
-}
-
-SpelledLine spell_out(const std::vector<std::string>& words, Compat compat) { return Speller(words, compat).run(); }
+SpelledLine spell_out(const std::vector<std::string>& words, Compat compat) { return LineReader(words, compat).run(); }
 
 }  // namespace lrun::launcher

@@ -48,21 +48,8 @@ OutputPlan decide_output(const OutputRequest& request, const Personality& person
   return plan;
 }
 
-std::string_view name_of_console(const OutputPlan& plan) {
-  if (!plan.takes_all) return "inherited";
-  switch (plan.console.value) {
-    case ConsoleMode::kPrefix:
-      return "prefix";
-    case ConsoleMode::kFold:
-      return "fold";
-    case ConsoleMode::kRaw:
-      return "raw";
-    case ConsoleMode::kRank0:
-      return "rank0";
-    case ConsoleMode::kQuiet:
-      return "quiet";
-  }
-  return {};
+std::string name_of_console(const OutputPlan& plan) {
+  return plan.takes_all ? name_in(kConsoleModes, plan.console.value) : "inherited";
 }
 
 StreamRoute route_of(const OutputPlan& plan, const WorkerPlan& worker, LogStream stream) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/environment.h"
@@ -58,7 +57,7 @@ OutputPlan decide_output(const OutputRequest& request, const Personality& person
                          const Environment& environment);
 
 /// 'prefix', 'fold', ..., or 'inherited' where streams are the launcher's own unless -t names them.
-std::string_view name_of_console(const OutputPlan& plan);
+std::string name_of_console(const OutputPlan& plan);
 
 StreamRoute route_of(const OutputPlan& plan, const WorkerPlan& worker, LogStream stream);
 

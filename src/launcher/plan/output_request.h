@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/named_value.h"
 #include "plan/rank_streams.h"
 #include "plan/setting.h"
 
@@ -17,6 +18,12 @@ enum class ConsoleMode {
   kRank0,   ///< rank 0's lines, as it wrote them
   kQuiet,   ///< none
 };
+
+inline constexpr NamedValue<ConsoleMode> kConsoleModes[] = {{"prefix", ConsoleMode::kPrefix},
+                                                            {"fold", ConsoleMode::kFold},
+                                                            {"raw", ConsoleMode::kRaw},
+                                                            {"rank0", ConsoleMode::kRank0},
+                                                            {"quiet", ConsoleMode::kQuiet}};
 
 /// What was asked about the workers' output, checked value by value.
 struct OutputRequest {

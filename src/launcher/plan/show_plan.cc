@@ -152,7 +152,7 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   text += thread_row(plan, base);
   if (plan.bind.given()) text += row("binding", text_of(plan.bind.value), plan.bind.origin);
   if (plan.output.console.given() || !plan.output.takes_all)
-    text += row("output", std::string(name_of_console(plan.output)), who_said(plan.output.console));
+    text += row("output", name_of_console(plan.output), who_said(plan.output.console));
   text += row("logs", plan.log_dir.value.empty() ? "in the run directory" : plan.log_dir.value, who_said(plan.log_dir));
   text += row("grace", format_duration(plan.grace.value), who_said(plan.grace));
   if (plan.settle.given()) text += row("settle", format_duration(plan.settle.value), who_said(plan.settle));

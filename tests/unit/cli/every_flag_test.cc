@@ -47,7 +47,7 @@ TEST(EveryFlag, RefusesAWrongValueInTwoLines) {
 
 TEST(EveryFlag, RefusesAWrongValueOfAVariableInTwoLines) {
   for (const Flag& flag : flag_table()) {
-    for (const std::string& variable : {lrun_variable_of(flag), std::string(flag.pet_variable)}) {
+    for (const std::string& variable : {lrun_variable_of(flag), torchrun_variable_of(flag)}) {
       if (variable.empty()) continue;
       for (const std::string value : kBadValues) {
         const std::string said = refusal({"p"}, {{variable, value}});

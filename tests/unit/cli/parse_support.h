@@ -1,8 +1,12 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cerrno>
+#include <initializer_list>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/user_error.h"
@@ -36,6 +40,22 @@ inline std::string refusal(std::vector<std::string> words, Variables variables =
     return render(error, false);
   }
   return "(accepted)";
+}
+
+/// A value given by an option of this name.
+template <class T>
+Setting<T> by_flag(T value, const std::string& origin) {
+  return {std::move(value), Source::kFlag, origin};
+}
+
+/// An option of one word, and the whole refusal of it.
+struct RefusalCase {
+  const char* option;
+  const char* message;
+};
+
+inline void expect_refused(std::initializer_list<RefusalCase> cases) {
+  for (const RefusalCase& expected : cases) EXPECT_EQ(refusal({expected.option, "./train"}), expected.message);
 }
 
 }  // namespace lrun::launcher

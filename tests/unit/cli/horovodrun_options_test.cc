@@ -1,10 +1,11 @@
+#include "cli/horovodrun_options.h"
+
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 #include <vector>
 
-#include "cli/horovodrun_options.h"
 #include "parse_support.h"
 
 namespace lrun::launcher {

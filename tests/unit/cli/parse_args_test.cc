@@ -8,11 +8,6 @@ namespace {
 using Action = ParsedCommandLine::Action;
 using Words = std::vector<std::string>;
 
-template <class T>
-Setting<T> by_flag(T value, const std::string& origin) {
-  return {std::move(value), Source::kFlag, origin};
-}
-
 TEST(CommandLine, WithoutOptionsHasTheDefaults) {
   LaunchRequest defaults;
   defaults.command = {"./train"};
@@ -143,136 +138,6 @@ TEST(CommandLine, TellsNothingOfAnOptionThatSaysTheSameAgainOrMayBeRepeated) {
   EXPECT_EQ(parse({"--devices=2", "p"}, {{"LRUN_DEVICES", "4"}}).warnings, Words()) << "an option is to win";
 }
 
-TEST(CommandLine, BlanksAroundANumberAreNoMatter) {
-  const LaunchRequest request = request_of({"--nnodes=1 : 2", "-n", " 3", "--max-restarts= 4 ", "p"});
-  EXPECT_EQ(request.min_nodes, 1);
-  EXPECT_EQ(request.num_nodes.value, 2);
-  EXPECT_EQ(text_of(request.nproc_per_node.value), "3");
-  EXPECT_EQ(request.max_restarts.value, 4);
-}
-
-TEST(CommandLine, ReadsEveryFormOfADeviceList) {
-  const std::vector<std::pair<std::string, std::string>> cases{{"8", "8"},
-                                                               {"2,3", "2,3"},
-                                                               {"\"0,2\"", "0,2"},
-                                                               {"'0, 2'", "0,2"},
-                                                               {" 3 ", "3"},
-                                                               {"2,", "2,"},
-                                                               {"0,", "0,"},
-                                                               {"1,,3", "1,3"},
-                                                               {"auto", "auto"},
-                                                               {"-1", "-1"},
-                                                               {"08", "8"},
-                                                               {"3,1", "3,1"},
-                                                               {"GPU-1c-2d", "GPU-1c-2d,"},
-                                                               {"MIG-7a,GPU-1c", "MIG-7a,GPU-1c"}};
-  for (const auto& [text, expected] : cases) {
-    EXPECT_EQ(text_of(request_of({"--devices=" + text, "p"}).devices.value), expected) << text;
-  }
-}
-
-TEST(CommandLine, ReadsEveryFormOfANodeCount) {
-  EXPECT_EQ(request_of({"--nnodes", "3", "p"}).num_nodes, by_flag(3, "--nnodes"));
-  EXPECT_EQ(request_of({"--nnodes", "1:1", "p"}).num_nodes.value, 1) << "torchrun's own default";
-  EXPECT_EQ(request_of({"--num_nodes", "4", "p"}).num_nodes.value, 4);
-  EXPECT_EQ(request_of({"--num_nodes", "4", "p"}).min_nodes, 0);
-  EXPECT_EQ(request_of({"--nnodes", "2:4", "p"}).num_nodes, by_flag(4, "--nnodes"));
-  EXPECT_EQ(request_of({"--nnodes", "2:4", "p"}).min_nodes, 2);
-}
-
-TEST(CommandLine, ReadsEveryFormOfADryRun) {
-  EXPECT_EQ(request_of({"p"}).dry_run, DryRun::kNo);
-  EXPECT_EQ(request_of({"--dry-run", "p"}).dry_run, DryRun::kText);
-  EXPECT_EQ(request_of({"--dry-run=text", "p"}).dry_run, DryRun::kText);
-  EXPECT_EQ(request_of({"--dry-run=JSON", "p"}).dry_run, DryRun::kJson);
-  EXPECT_EQ(request_of({"--dry-run", "json"}).command, Words{"json"}) << "the value needs its '='";
-}
-
-TEST(CommandLine, StrategyNamesHaveNoCase) {
-  for (const char* const name : {"ddp", "DDP", "Ddp"}) {
-    EXPECT_EQ(text_of(request_of({"--strategy", name, "p"}).strategy.value), "ddp") << name;
-  }
-  EXPECT_EQ(text_of(request_of({"--strategy", "dp", "p"}).strategy.value), "dp");
-}
-
-TEST(CommandLine, AcceptsTorchrunFlagsThatAskForNothingOnOneMachine) {
-  const LaunchRequest plain = request_of({"p"});
-  for (const Words& words :
-       {Words{"--rdzv-endpoint=", "p"}, Words{"--monitor-interval", "0.1", "p"}, Words{"--start-method=fork", "p"},
-        Words{"-r", "0", "-t0", "p"}, Words{"--role=default", "p"}}) {
-    EXPECT_EQ(request_of(words), plain) << words.front();
-  }
-}
-
-TEST(CommandLine, KeepsAtMostASecondOfTorchrunsInterval) {
-  EXPECT_EQ(request_of({"--monitor-interval=0.5", "p"}).monitor_interval, Duration(500));
-  EXPECT_EQ(request_of({"--monitor-interval", "5", "p"}).monitor_interval, Duration(1000));
-  EXPECT_EQ(request_of({"--monitor-interval=inf", "p"}).monitor_interval, Duration(1000));
-}
-
-TEST(CommandLine, KeepsWhereLaunchersAreToMeet) {
-  const RendezvousRequest rendezvous =
-      request_of({"--rdzv-backend", "C10D", "--rdzv-endpoint", " [::1]:29400 ", "--master-addr=a", "--local-addr=b",
-                  "--rdzv-conf=join_timout=5,read_timeout=60", "p"})
-          .rendezvous;
-  EXPECT_EQ(rendezvous.backend, by_flag(RendezvousBackend::kC10d, "--rdzv-backend"));
-  EXPECT_EQ(rendezvous.endpoint, by_flag(Endpoint{"::1", 29400}, "--rdzv-endpoint"));
-  EXPECT_EQ(rendezvous.master_addr, by_flag<std::string>("a", "--master-addr"));
-  EXPECT_EQ(rendezvous.local_addr, by_flag<std::string>("b", "--local-addr"));
-  EXPECT_EQ(rendezvous.warnings,
-            Words{"'--rdzv-conf join_timout=5,read_timeout=60': 'join_timout' is unknown and ignored; did you mean "
-                  "'join_timeout'?"});
-}
-
-TEST(CommandLine, TakesAddressesOfIPv6InBracketsAndOutOfThem) {
-  for (const char* const address : {"[fd00::1]", " [fd00::1] ", "fd00::1"}) {
-    const RendezvousRequest asked = request_of({"--master-addr", address, "--local-addr", address, "p"}).rendezvous;
-    EXPECT_EQ(asked.master_addr.value, "fd00::1") << address;
-    EXPECT_EQ(asked.local_addr.value, "fd00::1") << address;
-  }
-  EXPECT_EQ(request_of({"--rdzv-endpoint", "[fd00::1]", "p"}).rendezvous.endpoint.value,
-            (Endpoint{"fd00::1", std::nullopt}));
-}
-
-TEST(CommandLine, ReadsHowLaunchersWaitForEachOther) {
-  const auto conf = [](const std::string& text) { return request_of({"--rdzv-conf=" + text, "p"}).rendezvous; };
-  const RendezvousRequest all = conf(" join_timeout = 20 , is_host=Yes,last_call_timeout=2,read_timeout=3");
-  EXPECT_EQ(all.join_timeout, Duration(20'000));
-  EXPECT_EQ(all.is_host, true);
-  EXPECT_EQ(all.last_call, Duration(2000));
-  EXPECT_EQ(all.connect_timeout, Duration(3000));
-  EXPECT_EQ(all.heartbeat, std::nullopt);
-  EXPECT_EQ(conf("is_host=F").is_host, false);
-  EXPECT_EQ(conf("heartbeat_timeout=1").heartbeat, Duration(1000));
-  EXPECT_EQ(conf("keep_alive_interval=1,keep_alive_max_attempt=4").heartbeat, Duration(4000)) << "as in torchrun";
-  EXPECT_EQ(conf("keep_alive_max_attempt=2").heartbeat, Duration(10'000));
-  EXPECT_EQ(request_of({"--node-rank", "3", "p"}).rendezvous.node_rank, by_flag(3, "--node-rank"));
-}
-
-TEST(CommandLine, TakesTheMembersOfAnEtcd) {
-  const RendezvousRequest asked = request_of({"--rdzv-backend=ETCD-v2", "--rdzv-endpoint=a,b:3, [::1]:4",
-                                              "--rdzv-conf=protocol=http,etcd_prefix=/x/", "p"})
-                                      .rendezvous;
-  EXPECT_TRUE(asked.uses_etcd());
-  EXPECT_EQ(asked.endpoint.value, (Endpoint{"a", std::nullopt}));
-  EXPECT_EQ(asked.more_endpoints, (std::vector<Endpoint>{{"b", 3}, {"::1", 4}}));
-  EXPECT_EQ(asked.etcd_prefix, "/x");
-  EXPECT_EQ(request_of({"--rdzv-conf=join_timeout=3", "p"}).rendezvous.etcd_prefix, "/lrun");
-  EXPECT_NE(refusal({"--rdzv-endpoint=a,,b", "p"}), "(accepted)");
-}
-
-TEST(CommandLine, TakesTheCertificatesOfAnEtcdByTheNamesOfBothOfTorchrunsBackends) {
-  const auto asked = [](const std::string& conf) { return request_of({"--rdzv-conf=" + conf, "p"}).rendezvous; };
-  const EtcdTls files{.authorities = "a.pem", .certificate = "b.pem", .key = "b.key"};
-  EXPECT_EQ(asked("protocol=HTTPS,cacert=a.pem,cert=b.pem,key=b.key").etcd_tls, files);
-  EXPECT_EQ(asked("protocol=https,ca_cert=a.pem,ssl_cert=b.pem,ssl_cert_key=b.key").etcd_tls, files);
-  EXPECT_TRUE(asked("protocol=https").etcd_is_asked_over_tls);
-  EXPECT_FALSE(asked("cacert=a.pem").etcd_is_asked_over_tls);
-  EXPECT_EQ(asked("certt=x").warnings.at(0),
-            "'--rdzv-conf certt=x': 'certt' is unknown and ignored; did you mean 'cert'?");
-  EXPECT_EQ(asked("cert=x").warnings.size(), 0U);
-}
-
 TEST(CommandLine, StandaloneHidesRendezvousFlagsAsTorchrunDoes) {
   const Words words{"--standalone",        "--rdzv-id=mine",  "--rdzv-endpoint=no.such.host:1",
                     "--rdzv-backend=etcd", "--rdzv-conf=a=b", "p"};
@@ -288,6 +153,17 @@ TEST(CommandLine, HelpAndVersionAreAnsweredBeforeValuesAreRead) {
   EXPECT_EQ(parse({"-n", "x", "-vh"}).action, Action::kShortHelp);
   EXPECT_EQ(parse({"--version", "-h"}).action, Action::kVersion) << "the first one decides";
   EXPECT_EQ(parse({"./train", "--help"}).action, Action::kLaunch) << "after PROGRAM it is PROGRAM's";
+}
+
+TEST(CommandLine, WithoutAProgramIsRefusedWithTheUsage) {
+  const std::string expected =
+      "lrun: error: no PROGRAM to run\n"
+      "lrun: hint: usage: lrun [options] [--] PROGRAM [ARGS...]; 'lrun -h' shows the options\n";
+  EXPECT_EQ(refusal({}), expected);
+  EXPECT_EQ(refusal({"-n", "2"}), expected);
+  EXPECT_EQ(refusal({"-n", "2", "--"}), expected);
+  EXPECT_EQ(refusal({""}),
+            "lrun: error: the name of PROGRAM is empty\nlrun: hint: an unset variable in quotes is an empty word\n");
 }
 
 }  // namespace

@@ -1,4 +1,3 @@
-#include "cli/setup_values.h"
 
 #include <gtest/gtest.h>
 

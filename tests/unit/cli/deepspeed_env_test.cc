@@ -1,12 +1,13 @@
 // What lrun reads like the launcher of DeepSpeed: the file of variables, and devices of this host by include and
 // exclude.
+#include "cli/deepspeed_env.h"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "base/user_error.h"
-#include "cli/deepspeed_env.h"
 #include "multihost/named_hosts.h"
 #include "parse_support.h"
 #include "plan/device_choice.h"

@@ -1,0 +1,194 @@
+// The options of the group 'Output': what becomes of the lines that workers print. Each value goes into the
+// OutputRequest of the LaunchRequest.
+#include <utility>
+
+#include "cli/flag_groups.h"
+#include "cli/read_value.h"
+
+namespace lrun::launcher {
+namespace {
+
+using enum ValueKind;
+
+constexpr std::uint64_t kLeastFileBytes = 4096;
+
+/// As in torchrun, an empty variable means torchrun's default, which is empty, too.
+bool is_empty_variable(const GivenValue& given) { return given.text.empty() && given.source == Source::kEnvironment; }
+
+template <Setting<RankStreams> OutputRequest::*field>
+void set_streams(const GivenValue& given, LaunchRequest& request) {
+  const auto streams = parse_rank_streams(given.text);
+  if (!streams) {
+    refuse(given,
+           "not a choice of streams; allowed: 0 none, 1 stdout, 2 stderr, 3 both, or by local rank, as in 0:3,1:1",
+           example(given, "3"));
+  }
+  // '0' is the default. Taken as a value it would switch lrun to torchrun's way of showing lines.
+  if (*streams != RankStreams{}) request.output.*field = setting(given, *streams);
+}
+
+/// '100', '64K', '1M', '2G'; powers of 1024. Empty when it is none of these or does not fit.
+std::optional<std::uint64_t> parse_bytes(std::string text) {
+  constexpr std::string_view kUnits = "KMGkmg";
+  const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
+  if (unit != std::string_view::npos) text.pop_back();
+  const auto number = whole_number<std::uint64_t>(text);
+  const unsigned shift = unit == std::string_view::npos ? 0 : static_cast<unsigned>(unit % 3 + 1) * 10;
+  if (!number || *number > (std::uint64_t{1} << 62 >> shift)) return std::nullopt;
+  return *number << shift;
+}
+
+void set_max_file_bytes(const GivenValue& given, LaunchRequest& request) {
+  const auto bytes = parse_bytes(given.text);
+  if (!bytes || (*bytes > 0 && *bytes < kLeastFileBytes)) {
+    refuse(given, "not a size of log files; allowed: 0 for no limit, or 4K and more, with K, M or G",
+           example(given, "100M"));
+  }
+  request.output.max_file_bytes = *bytes;
+}
+
+void set_log_dir(const GivenValue& given, LaunchRequest& request) {
+  if (is_empty_variable(given)) return;
+  if (given.text.empty()) refuse(given, "the name of a directory is missing", "'/dev/null' switches log files off");
+  request.log_dir = setting(given, given.text);
+}
+
+void set_local_ranks(const GivenValue& given, LaunchRequest& request) {
+  std::vector<int> ranks;
+  for (const std::string& field : given.text.empty() ? std::vector<std::string>() : fields_of(given.text)) {
+    const auto rank = number_in<int>(field);
+    if (!rank || *rank < 0) {
+      refuse(given, "not a list of local ranks; allowed: numbers with commas", example(given, "0,1,2"));
+    }
+    ranks.push_back(*rank);
+  }
+  request.output.local_ranks = std::move(ranks);
+}
+
+/// Texts between commas. Two commas are one that belongs to the text.
+template <std::vector<std::string> OutputRequest::*field>
+void set_filters(const GivenValue& given, LaunchRequest& request) {
+  std::vector<std::string> filters(1);
+  for (std::size_t i = 0; i < given.text.size(); ++i) {
+    const bool is_comma = given.text[i] == ',';
+    const bool is_doubled = is_comma && given.text.substr(i + 1).starts_with(',');
+    if (is_comma && !is_doubled) filters.emplace_back();
+    if (!is_comma || is_doubled) filters.back() += given.text[i];
+    if (is_doubled) ++i;
+  }
+  std::erase(filters, std::string());
+  request.output.*field = std::move(filters);
+}
+
+constexpr Flag kOutputFlags[] = {
+    {.name = "output",
+     .value = kRequired,
+     .placeholder = "HOW",
+     .group = FlagGroup::kOutput,
+     .brief = "fold, prefix, raw, rank0 or quiet",
+     .details = "How the workers' lines look on the console. 'prefix': every line with its rank in front. 'fold': the "
+                "same line of several ranks once, with all of their ranks in front, as in '[0-7]'. The first one is "
+                "shown at once; copies that come later within a quarter of a second follow together. 'raw': as the "
+                "workers wrote them. 'rank0': only rank 0's, as it wrote them. 'quiet': none. Log files hold "
+                "everything in any case, and the verdict of a failed run shows the last lines.",
+     .choices = "fold prefix raw rank0 quiet",
+     .noun = "way to show output",
+     .default_value = "prefix",
+     .apply = set_choice<kConsoleModes, &LaunchRequest::output, &OutputRequest::console>},
+    {.name = "timestamps",
+     .group = FlagGroup::kOutput,
+     .details = "Every line on the console begins with the local time at which it was read. Log files stay as they "
+                "are.",
+     .apply = set_switch<&LaunchRequest::output, &OutputRequest::timestamps>},
+    {.name = "pty",
+     .group = FlagGroup::kOutput,
+     .details = "Workers write to a terminal of their own instead of a pipe. This helps with programs that buffer what "
+                "they write to a pipe, or that show colours and progress bars only on a terminal.",
+     .apply = set_switch<&LaunchRequest::output, &OutputRequest::pty>},
+    {.name = "stdin",
+     .group = FlagGroup::kOutput,
+     .details = "Rank 0 reads lrun's standard input; the others read nothing. On a terminal a prompt of rank 0 is "
+                "shown before its line has ended.",
+     .apply = set_switch<&LaunchRequest::standard_input>},
+    {.name = "log-dir",
+     .value = kRequired,
+     .placeholder = "DIR",
+     .group = FlagGroup::kOutput,
+     .brief = "where log files go",
+     .details = "The directory for log files, one per rank and stream; it is created if missing. '/dev/null' switches "
+                "the files off.",
+     .default_value = "the run directory",
+     .torchrun_variable = true,
+     .apply = set_log_dir},
+    {.name = "log-max-bytes",
+     .value = kRequired,
+     .placeholder = "SIZE",
+     .group = FlagGroup::kOutput,
+     .details = "How large a log file may grow, as in '100M'. It is then renamed, 'stdout.log' to 'stdout.log.1' in "
+                "place of an older one, and begun anew. So each stream keeps its last output, once to twice this much.",
+     .default_value = "no limit",
+     .apply = set_max_file_bytes},
+    {.name = "redirects",
+     .short_names = "r",
+     .value = kRequired,
+     .placeholder = "STREAMS",
+     .group = FlagGroup::kOutput,
+     .details =
+         "Streams that go to log files only, as in torchrun: 0 none, 1 stdout, 2 stderr, 3 both, for all workers "
+         "or by local rank, as in '0:3,1:1'. The worker writes to the file itself. Streams that neither this "
+         "option nor the next one names are then lrun's own, without prefix and without a file, unless --output "
+         "is given.",
+     .default_value = "0",
+     .torchrun_variable = true,
+     .apply = set_streams<&OutputRequest::redirects>},
+    {.name = "tee",
+     .short_names = "t",
+     .value = kRequired,
+     .placeholder = "STREAMS",
+     .group = FlagGroup::kOutput,
+     .details =
+         "Streams that go to log files and, with torchrun's prefix '[default0]:', to the console; written as for "
+         "--redirects.",
+     .default_value = "0",
+     .torchrun_variable = true,
+     .apply = set_streams<&OutputRequest::tee>},
+    {.name = "local-ranks-filter",
+     .value = kRequired,
+     .placeholder = "RANKS",
+     .group = FlagGroup::kOutput,
+     .details = "Local ranks whose output is shown, as in '0,1'. The output of the others is only in the files.",
+     .default_value = "all",
+     .torchrun_variable = true,
+     .apply = set_local_ranks},
+    {.name = "duplicate-stdout-filters",
+     .value = kRequired,
+     .placeholder = "TEXTS",
+     .group = FlagGroup::kOutput,
+     .details = "Lines of stdout that hold one of these texts are copied, prefix included, to the file "
+                "filtered_stdout.log of all workers. Commas separate the texts; two commas are one comma of a text. "
+                "Streams that only --redirects names are not searched.",
+     .torchrun_variable = true,
+     .apply = set_filters<&OutputRequest::stdout_filters>},
+    {.name = "duplicate-stderr-filters",
+     .value = kRequired,
+     .placeholder = "TEXTS",
+     .group = FlagGroup::kOutput,
+     .details = "The same for stderr and filtered_stderr.log.",
+     .torchrun_variable = true,
+     .apply = set_filters<&OutputRequest::stderr_filters>},
+    {.name = "log-line-prefix-template",
+     .value = kRequired,
+     .placeholder = "TEXT",
+     .group = FlagGroup::kOutput,
+     .details = "The text before each line on the console; ${role_name}, ${local_rank}, ${rank} and ${hostname} are "
+                "replaced. The variable TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE does the same.",
+     .default_value = "'[3] ' for rank 3",
+     .torchrun_variable = true,
+     .apply = set_text<&LaunchRequest::output, &OutputRequest::prefix_template>},
+};
+
+}  // namespace
+
+std::span<const Flag> output_flags() { return kOutputFlags; }
+
+}  // namespace lrun::launcher

@@ -1,0 +1,203 @@
+// The options of the group 'Program': what PROGRAM is, and what is done in every worker before it begins. Each value
+// goes into the LaunchRequest, most of them into its WorkerSetup.
+#include <limits>
+#include <utility>
+
+#include "base/nearest.h"
+#include "cli/flag_groups.h"
+#include "cli/read_value.h"
+
+namespace lrun::launcher {
+namespace {
+
+using enum ValueKind;
+using Change = EnvironmentChange::Kind;
+
+void set_compat(const GivenValue& given, LaunchRequest& request) {
+  const std::string command = choice_of(given);
+  request.compat = command == "lrun" ? Compat::kLrun : Compat::kTorchrun;
+  request.is_old_launch = command == "torch.distributed.launch";
+}
+
+void set_folder(const GivenValue& given, LaunchRequest& request) {
+  if (given.text.empty()) refuse(given, "the name of a directory is missing", "leave it out to stay here");
+  request.setup.folder = setting(given, given.text);
+}
+
+void change_variable(const GivenValue& given, LaunchRequest& request, Change kind, std::string name,
+                     std::string value) {
+  // The kernel would take a name with blanks, but people only type one by mistake.
+  if (name.empty())
+    refuse(given, "the name of a variable is missing", example(given, kind == Change::kUnset ? "A" : "A=1"));
+  if (name.find_first_of(" \t\n\r") != std::string::npos) {
+    refuse(given, "no name of a variable has blanks", "one variable for each '--env'");
+  }
+  const Setting<std::string> named = setting(given, std::string());
+  add_change(request.setup.environment, {kind, std::move(name), std::move(value), named.source, named.origin});
+}
+
+void set_variable(const GivenValue& given, LaunchRequest& request) {
+  const std::size_t equals = given.text.find('=');
+  if (equals == std::string::npos) return change_variable(given, request, Change::kPassOn, given.text, {});
+  change_variable(given, request, Change::kSet, given.text.substr(0, equals), given.text.substr(equals + 1));
+}
+
+void unset_variable(const GivenValue& given, LaunchRequest& request) {
+  if (const std::size_t equals = given.text.find('='); equals != std::string::npos) {
+    refuse(given, "this is no name of a variable",
+           "write '" + given.as_written_with(given.text.substr(0, equals)) + "'");
+  }
+  change_variable(given, request, Change::kUnset, given.text, {});
+}
+
+void add_resource_limit(const GivenValue& given, LaunchRequest& request) {
+  const std::size_t equals = given.text.find('=');
+  const std::string name = given.text.substr(0, equals);
+  const auto resource = find_resource(name);
+  if (!resource) {
+    const std::vector<std::string> names = resource_names();
+    refuse(given, "no such limit; allowed: " + join_words(names, ", "),
+           nearest_hint(name, names, example(given, "nofile=65536")));
+  }
+  auto limit = equals == std::string::npos ? std::nullopt : parse_limit(*resource, given.text.substr(equals + 1));
+  if (!limit) {
+    refuse(given, "not a limit; allowed: NAME=SOFT or NAME=SOFT:HARD, numbers or 'unlimited', SOFT not above HARD",
+           example(given, name + (name == "nofile" ? "=65536" : "=unlimited")));
+  }
+  const Setting<std::string> named = setting(given, std::string());
+  limit->source = named.source;
+  limit->origin = named.origin;
+  add_limit(request.setup.limits, std::move(*limit));
+}
+
+/// '--wrap COMMAND' for all ranks, '--wrap@0,2-3 COMMAND' for some.
+void add_wrapper(const GivenValue& given, LaunchRequest& request) {
+  std::vector<std::string> words = command_of(given, "numactl -m 0");
+  Wrapper::Ranks ranks;
+  if (given.origin.find('@') != std::string::npos) {
+    const auto parsed = parse_ranks(given.ranks);
+    if (!parsed) refuse(given, "no ranks behind '@'", "for example '--wrap@0' or '--wrap@0,2-3'");
+    ranks = *parsed;
+  }
+  request.setup.wrappers.push_back({std::move(words), std::move(ranks), setting(given, std::string()).origin});
+}
+
+constexpr Flag kProgramFlags[] = {
+    {.name = "module",
+     .short_names = "m",
+     .group = FlagGroup::kProgram,
+     .brief = "PROGRAM is a Python module (python -m)",
+     .details = "PROGRAM is the name of a Python module and is run with 'python -u -m'.",
+     .torchrun_variable = true,
+     .apply = set_switch<&LaunchRequest::module>},
+    {.name = "run-path",
+     .group = FlagGroup::kProgram,
+     .details = "PROGRAM is a Python script, whatever it is called; wins over --no-python.",
+     .torchrun_variable = true,
+     .apply = set_switch<&LaunchRequest::run_path>},
+    {.name = "no-python",
+     .group = FlagGroup::kProgram,
+     .details = "Execute PROGRAM itself, also when its name ends in '.py'.",
+     .torchrun_variable = true,
+     .apply = set_switch<&LaunchRequest::no_python>},
+    {.name = "liblrun",
+     .group = FlagGroup::kProgram,
+     .details = "PROGRAM, although it is a Python program, starts one of liblrun or carries out --strategy itself. "
+                "Without it Python programs are refused with the strategies dp, ddp2 and ddp_sharded.",
+     .apply = set_switch<&LaunchRequest::of_liblrun>},
+    {.name = "nested",
+     .group = FlagGroup::kProgram,
+     .details = "This lrun is started by a worker of another run on purpose: its workers are a world of their own. "
+                "Without this option a warning says so.",
+     .lrun_variable = false,
+     .apply = set_switch<&LaunchRequest::nested>},
+    {.name = "no_local_rank",
+     .group = FlagGroup::kProgram,
+     .details = "With --strategy deepspeed: do not put '--local_rank=N' before the arguments of PROGRAM.",
+     .apply = set_switch<&LaunchRequest::no_local_rank>},
+    {.name = "use-env",
+     .group = FlagGroup::kProgram,
+     .details = "With --compat torch.distributed.launch: do not put '--local-rank=N' before the arguments of PROGRAM. "
+                "lrun's own defaults never do; torchrun has no such option.",
+     .apply = set_switch<&LaunchRequest::use_env>},
+    {.name = "compat",
+     .value = kRequired,
+     .placeholder = "LAUNCHER",
+     .group = FlagGroup::kProgram,
+     .brief = "use the defaults of lrun or torchrun",
+     .details = "Use the defaults of this launcher. 'torchrun': every PROGRAM is given to Python unless --no-python is "
+                "there, workers write and read the terminal directly, OpenMP gets one thread, there are no verbs. A "
+                "link named 'torchrun' to lrun means the same. Through a link named 'horovodrun' lrun also takes "
+                "horovodrun's options, and '--strategy horovod' is the default. 'torch.distributed.launch': as "
+                "torchrun, for programs that want their local rank as first argument, '--local-rank=N'.",
+     .choices = "lrun torchrun torch.distributed.launch",
+     .noun = "command",
+     .default_value = "lrun",
+     .apply = set_compat},
+    {.name = "chdir",
+     .value = kRequired,
+     .placeholder = "DIR",
+     .group = FlagGroup::kProgram,
+     .details = "Start the workers in this directory. PROGRAM and its arguments are looked for from there; lrun's own "
+                "options still mean the directory where lrun was started.",
+     .apply = set_folder},
+    {.name = "env",
+     .value = kRequired,
+     .placeholder = "NAME[=VALUE]",
+     .group = FlagGroup::kProgram,
+     .details = "Give the workers this variable, as if lrun had been started with it. Without a value the variable is "
+                "passed on as it is, even if lrun would remove it. May be repeated.",
+     .lrun_variable = false,
+     .repeatable = true,
+     .apply = set_variable},
+    {.name = "unset",
+     .value = kRequired,
+     .placeholder = "NAME",
+     .group = FlagGroup::kProgram,
+     .details = "Remove this variable from the workers' environment. May be repeated.",
+     .lrun_variable = false,
+     .repeatable = true,
+     .apply = unset_variable},
+    {.name = "rlimit",
+     .value = kRequired,
+     .placeholder = "NAME=SOFT[:HARD]",
+     .group = FlagGroup::kProgram,
+     .details =
+         "A resource limit of the workers, as setrlimit(2) knows them: a number, with K, M, G or T for bytes, or "
+         "'unlimited'. Without HARD the hard limit stays as it is. May be repeated.",
+     .choices = "as core cpu data fsize locks memlock msgqueue nice nofile nproc rss rtprio rttime sigpending stack",
+     .lrun_variable = false,
+     .repeatable = true,
+     .apply = add_resource_limit},
+    {.name = "core",
+     .group = FlagGroup::kProgram,
+     .details = "Let the kernel write a core file when a worker is killed by a signal, as large as the hard limit "
+                "allows. The verdict names the file, or says why there is none.",
+     .apply = set_switch<&LaunchRequest::setup, &WorkerSetup::core_dumps>},
+    {.name = "wrap",
+     .value = kRequired,
+     .placeholder = "COMMAND",
+     .group = FlagGroup::kProgram,
+     .details =
+         "Start PROGRAM through this command, as in --wrap 'nsys profile -o out.%r'; --wrap@0 or --wrap@0,2-3 is "
+         "for these ranks only and wins. Words are split as a shell would quote them. '%r' is the rank, '%l' "
+         "the local rank, '%a' the attempt, '%h' the host, '%%' is '%'; any other '%' is left to the command.",
+     .repeatable = true,
+     .per_rank = true,
+     .apply = add_wrapper},
+    {.name = "debug-rank",
+     .value = kRequired,
+     .placeholder = "RANK",
+     .group = FlagGroup::kProgram,
+     .details = "Run this rank below a debugger on this terminal: pdb for Python, gdb for anything else, or what "
+                "--wrap@RANK names, as in --debug-rank 3 --wrap@3 'lldb --'. Ctrl-C goes to the debugger until it "
+                "ends. The other ranks run as always.",
+     .lrun_variable = false,
+     .apply = set_number<0, std::numeric_limits<int>::max(), &LaunchRequest::setup, &WorkerSetup::debug_rank>},
+};
+
+}  // namespace
+
+std::span<const Flag> program_flags() { return kProgramFlags; }
+
+}  // namespace lrun::launcher
