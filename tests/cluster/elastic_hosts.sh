@@ -62,7 +62,7 @@ killed() {
   start h2 --node-rank 1
   steps_of 2
   start h3
-  says h3 "this one waits until it is needed"
+  says h3 "this node waits until it is needed"
   kill_launcher h2
   mark
   steps_of 2
@@ -84,20 +84,20 @@ killed() {
   lose_host kill h1
   mark
   steps_of 2
-  says h2 "the meeting on node h1 is lost: its launcher ended"
+  says h2 "the leader on node h1 is lost: its launcher ended"
   # And the one that came after it.
   kill_launcher h2
   mark
   steps_of 1
-  says h3 "the meeting on node h2 is lost: its launcher ended"
+  says h3 "the leader on node h2 is lost: its launcher ended"
   # One that comes back to the first host joins the job, and shows it to who comes there.
   "$lab" hosts on h1
   start h1 --rdzv-conf "heartbeat_timeout=$heartbeat,join_timeout=$patience,last_call_timeout=$patience"
-  says h1 "this job runs already: this node joins it at "
+  says h1 "the job is already running: this node joins it at "
   mark
   steps_of 2
   start h2
-  says h2 "this job runs already: this node joins it at "
+  says h2 "the job is already running: this node joins it at "
   mark
   steps_of 3
   end_well
@@ -150,9 +150,9 @@ partition() {
   "$lab" hosts cut h1
   mark
   steps_of 2
-  says h2 "the meeting on node h1 is lost: silence for ${heartbeat}s"
+  says h2 "the leader on node h1 is lost: silence for ${heartbeat}s"
   ended h1 125
-  says h1 "1 of 3 nodes is no majority"
+  says h1 "1 of 3 nodes is not a majority"
   "$lab" hosts heal h1
   mark
   steps_of 2
@@ -164,7 +164,7 @@ partition() {
   steps_of 2
   lose_host off h1
   ended h2 125
-  says h2 "the meeting on node h1 is lost: silence for ${heartbeat}s; 1 of 2 nodes is no majority"
+  says h2 "the leader on node h1 is lost: silence for ${heartbeat}s; 1 of 2 nodes is not a majority"
   no_worker_on h2
   is_one_job
   "$lab" hosts on h1

@@ -66,7 +66,7 @@ begin b 1:3 lost; begin c 1:3 lost
 said b 'rank ./3'; said c 'rank ./3'
 kill_launcher a
 said b 'rank ./2 count 0'; said c 'rank ./2 count 0'
-said b 'the meeting on node .* is lost: its launcher ended'
+said b 'the leader on node .* is lost: its launcher ended'
 holder=$(ctl get --print-value-only /lrun/lost/holder)
 second=b third=c
 child=$(< "/proc/${launchers[c]}/task/${launchers[c]}/children")
@@ -108,7 +108,7 @@ no_holder_left
 ctl user add root:secret > /dev/null; ctl role add root > /dev/null 2>&1 || true
 ctl user grant-role root root > /dev/null; ctl auth enable > /dev/null
 touch "$out/end"
-begin a 2 named; ends a 125; said a 'etcd lets nobody in without a name'
+begin a 2 named; ends a 125; said a 'etcd requires a user'
 LRUN_ETCD_USER=root:wrong begin a 2 named; ends a 125; said a 'invalid user ID or password'
 export LRUN_ETCD_USER=root:secret
 begin a 2 named; begin b 2 named

@@ -57,7 +57,7 @@ with_etcd heal "$member"
 
 # The holder loses etcd, while all launchers reach each other: it gives the meeting up, and the others go on without it.
 with_etcd cut "$first"
-said "$first" "the meeting on node $first is lost: no word from etcd for ${lease}s"
+said "$first" "the leader on node $first is lost: no answer from etcd for ${lease}s"
 for host in $others; do said "$host" 'rank ./2 count 0'; done
 second=$(holder)
 [ "$second" != "$first" ] || fail "$first holds the meeting without an etcd"

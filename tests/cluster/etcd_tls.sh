@@ -70,8 +70,8 @@ cat "$out"/[ab].log > "$out/both.log"
 for rank in 0/2 1/2; do grep -q "rank $rank" "$out/both.log" || fail "no rank $rank"; done
 
 # Who we are.
-refused a "$tls" "$host port 2379: it wants a certificate of ours"
-refused a "$tls,cert=$out/stranger.pem,key=$out/stranger.key" "$host port 2379: it refuses our certificate: "
+refused a "$tls" "$host port 2379: it requires a client certificate"
+refused a "$tls,cert=$out/stranger.pem,key=$out/stranger.key" "$host port 2379: it rejects our certificate: "
 refused a "$tls,cert=$out/none.pem" "cannot read '$out/none.pem': No such file or directory"
 # Who it is.
 refused a "protocol=https,cacert=$out/theirs.pem,$ours" "its certificate is signed by 'CN=ours', which is not trusted here"
@@ -79,10 +79,10 @@ refused a "protocol=https,$ours" 'which is not trusted here'
 show elsewhere
 refused a "$tls,$ours" "its certificate is for 'etcd.example', '10.0.0.1' and not for '$host'"
 show old
-refused a "$tls,$ours" 'its certificate has expired on '
+refused a "$tls,$ours" 'its certificate expired on '
 show right
 # Each protocol to the other's port.
-refused a protocol=http "an etcd that wants TLS is asked with '--rdzv-conf protocol=https'"
+refused a protocol=http "write '--rdzv-conf protocol=https' for an etcd that uses TLS"
 begin a 2378 "$tls,$ours"; ends a 125 "hint: "; grep -q 'protocol=https' "$out/a.log" || fail 'no hint at the protocol'
 
 # lrun alone, without its library, and both as an install lays them.
@@ -90,7 +90,7 @@ mkdir -p "$out/alone/bin/$folder"
 cp "$lrun" "$out/alone/bin/lrun"
 lrun=$out/alone/bin/lrun
 unset LD_LIBRARY_PATH
-refused a "$tls,$ours" "TLS needs liblrun_tls.so, which is neither beside lrun in '$out/alone/bin' nor "
+refused a "$tls,$ours" "TLS needs liblrun_tls.so, which is neither next to lrun in '$out/alone/bin' nor "
 cp "$library" "$out/alone/bin/$folder/liblrun_tls.so"
 begin a 2379 "$tls,$ours"; begin b 2379 "$tls,$ours"
 ends a 0; ends b 0

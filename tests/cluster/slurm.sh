@@ -50,7 +50,7 @@ grep -q "'--rdzv-endpoint' names 'h2', and the launchers meet on node rank 0, wh
 others=$!
 wait_for "other launchers" "$lab" exec h1 bash -c ': < /dev/tcp/h1/29556'
 step 125 -N3 --ntasks-per-node=1 -- --master-port 29556 true
-grep -q "Address already in use; other launchers meet there" "$out/err" || fail "the port is not named"
+grep -q "Address already in use; other launchers use it" "$out/err" || fail "the port is not named"
 grep -q "^lrun: hint: another port in '--master-port', on every node, keeps two jobs apart" "$out/err" || fail "the port's option is not named"
 kill "$others"
 wait "$others" 2> /dev/null || true

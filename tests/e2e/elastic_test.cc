@@ -174,7 +174,7 @@ TEST_F(Elastic, ANodeWhoseLauncherIsKilledIsLostWhenItsGuardHasEndedItsWorkers) 
   ::kill(launcher, SIGKILL);
   ASSERT_TRUE(eventually([&] { return process_state(launcher) == 'Z'; }));
   LrunProcess& spare = job.start({}, program());  // the end of a connection would have been seen before
-  ASSERT_TRUE(spare.wait_for("this one waits until it is needed")) << spare.err();
+  ASSERT_TRUE(spare.wait_for("this node waits until it is needed")) << spare.err();
   EXPECT_FALSE(contains(first.err(), "is lost")) << first.err();
   guard.let_go();
   ASSERT_TRUE(first.wait_for(" is lost: its launcher ended: the connection was closed; ")) << first.err();
@@ -193,7 +193,7 @@ TEST_F(Elastic, JobsTakeInANodeThatComesLater) {
     ASSERT_TRUE(first.wait_for("rank 0/1 of 1 count 0.")) << first.err();
     LrunProcess& late = job.start({"--node-rank", "1"}, program());
     ASSERT_TRUE(late.wait_for("rank 1/2 of 2 count 0.")) << late.err();
-    EXPECT_TRUE(contains(late.err(), "the job runs with 1 of 1:2 nodes: this one joins it in a moment")) << late.err();
+    EXPECT_TRUE(contains(late.err(), "the job runs with 1 of 1:2 nodes: this node joins it in a moment")) << late.err();
     ASSERT_TRUE(first.wait_for("rank 0/2 of 2 count 0.")) << first.err();
     EXPECT_TRUE(contains(first.err(), "has joined: all start again on 2 of 1:2 nodes")) << first.err();
     end();
@@ -211,7 +211,7 @@ TEST_F(Elastic, SparesTakeThePlaceOfALostNode) {
   LrunProcess& killed = job.start({"--node-rank", "1"}, program());
   ASSERT_TRUE(first.wait_for("rank 0/2") && killed.wait_for("rank 1/2")) << first.err() << killed.err();
   LrunProcess& spare = job.start({}, program());
-  ASSERT_TRUE(spare.wait_for("the job runs with 2 of 2 nodes: this one waits until it is needed")) << spare.err();
+  ASSERT_TRUE(spare.wait_for("the job runs with 2 of 2 nodes: this node waits until it is needed")) << spare.err();
   EXPECT_FALSE(contains(spare.out(), "rank")) << "nothing runs there before: " << spare.out();
   kill_whole(killed);
   ASSERT_TRUE(spare.wait_for("rank 1/2 of 2 count 0.")) << spare.err();
@@ -265,14 +265,14 @@ TEST_F(Elastic, JobsEndWhenNobodyTakesThePlaceOfALostNode) {
   EXPECT_TRUE(contains(first.err(), "; not enough nodes in 15s: joined: '")) << first.err();
 }
 
-TEST_F(Elastic, JobsSayWhoIsTurnedAwayWhileTheirWorkersRun) {
+TEST_F(Elastic, JobsSayWhoIsRejectedWhileTheirWorkersRun) {
   Job job({"--nnodes", "1:2"});
   const LrunProcess::Options with_secret{.environment = {{"LRUN_JOB_SECRET", "known to one"}}};
   LrunProcess& first = job.start({"--node-rank", "0"}, program(), with_secret);
   ASSERT_TRUE(first.wait_for("rank 0/1 of 1 count 0.")) << first.err();
-  LrunProcess& stranger = job.start({"--node-rank", "1"}, program());
-  EXPECT_EQ(stranger.wait().code, 125) << stranger.err();
-  EXPECT_TRUE(first.wait_for("warning: turned away a launcher at 127.0.0.1: it has no LRUN_JOB_SECRET")) << first.err();
+  LrunProcess& foreign = job.start({"--node-rank", "1"}, program());
+  EXPECT_EQ(foreign.wait().code, 125) << foreign.err();
+  EXPECT_TRUE(first.wait_for("warning: rejected a launcher at 127.0.0.1: it has no LRUN_JOB_SECRET")) << first.err();
   end();
   expect_success({&first});
 }

@@ -79,11 +79,11 @@ TEST_F(LoopbackEndpoints, KeepTwoJobsWithOnePortApart) {
 }
 
 TEST_F(LoopbackEndpoints, AreServedAtNoOtherAddress) {
-  LrunProcess& holder = start("one", "127.0.0.2", {"--node-rank", "0"}, "true");
-  ASSERT_TRUE(eventually([&] { return is_served("127.0.0.2"); })) << holder.err();
+  LrunProcess& leader = start("one", "127.0.0.2", {"--node-rank", "0"}, "true");
+  ASSERT_TRUE(eventually([&] { return is_served("127.0.0.2"); })) << leader.err();
   for (const char* const other : {"127.0.0.4", "127.77.0.1"}) EXPECT_FALSE(is_served(other)) << other;
-  holder.signal(SIGTERM);
-  holder.wait();
+  leader.signal(SIGTERM);
+  leader.wait();
 }
 
 TEST_F(LoopbackEndpoints, AreTheStoresOfJobsOfOneNode) {
@@ -126,17 +126,17 @@ TEST_F(LoopbackEndpoints, MayBeWrittenAsTorchrunsMasterAddress) {
 }
 
 TEST_F(LoopbackEndpoints, SayWhoHasThem) {
-  LrunProcess& holder = start("one", "127.0.0.2", {"--node-rank", "0"}, "true");
-  ASSERT_TRUE(eventually([&] { return is_served("127.0.0.2"); })) << holder.err();
+  LrunProcess& leader = start("one", "127.0.0.2", {"--node-rank", "0"}, "true");
+  ASSERT_TRUE(eventually([&] { return is_served("127.0.0.2"); })) << leader.err();
   LrunProcess& late = start("two", "127.0.0.2", {"--node-rank", "0"}, "true");
   EXPECT_EQ(late.wait().code, 125);
   EXPECT_TRUE(contains(late.err(), "error: cannot listen on 127.0.0.2:" + port() +
-                                       ": Address already in use; other launchers meet there\n"
+                                       ": Address already in use; other launchers use it\n"
                                        "lrun: hint: another port in '--rdzv-endpoint', on every node, keeps two jobs "
                                        "apart; in one job a single node has '--node-rank 0'\n"))
       << late.err();
-  holder.signal(SIGTERM);
-  holder.wait();
+  leader.signal(SIGTERM);
+  leader.wait();
 }
 
 }  // namespace

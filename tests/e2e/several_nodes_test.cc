@@ -123,7 +123,7 @@ TEST(SeveralNodes, UseTheirRestartsUpTogether) {
   }
 }
 
-TEST(SeveralNodes, StopWhenTheOneThatHoldsTheMeetingIsKilledAndTooFewAreLeft) {
+TEST(SeveralNodes, StopWhenTheLeaderIsKilledAndTooFewAreLeft) {
   Job job({"--num_nodes", "2", "--rdzv-conf", "join_timeout=2"});
   const Words program = shell("echo ready; exec sleep 1000");
   LrunProcess& first = job.start({"--node-rank", "0"}, program);
@@ -190,15 +190,15 @@ TEST(SeveralNodes, CanBeInterruptedWhileTheyWaitForOthersToLeave) {
   std::ofstream(script) << "#!/no/such/interpreter\n";
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);
   Job job({"--num_nodes", "3", "--no-python", "--rdzv-conf", "heartbeat_timeout=300"});
-  LrunProcess& holder = job.start({"--node-rank", "0"}, {script});
+  LrunProcess& leader = job.start({"--node-rank", "0"}, {script});
   LrunProcess& stopped = job.start({"--node-rank", "1", "--role", "another"}, {"sleep", "1000"});
-  ASSERT_TRUE(holder.wait_for("missing: 1 of 3 nodes")) << holder.err();
+  ASSERT_TRUE(leader.wait_for("missing: 1 of 3 nodes")) << leader.err();
   const pid_t launcher = stopped.launcher_pid();
   ::kill(launcher, SIGSTOP);
   LrunProcess& third = job.start({"--node-rank", "2", "--role", "another"}, {"sleep", "1000"});
-  ASSERT_TRUE(holder.wait_for("waiting until the other nodes have ended, too")) << holder.err();
-  holder.signal(SIGTERM);
-  EXPECT_EQ(holder.wait().code, 127) << "its verdict stands: " << holder.err();
+  ASSERT_TRUE(leader.wait_for("waiting until the other nodes have ended, too")) << leader.err();
+  leader.signal(SIGTERM);
+  EXPECT_EQ(leader.wait().code, 127) << "its verdict stands: " << leader.err();
   EXPECT_NE(third.wait().code, 0) << third.err();
   ::kill(launcher, SIGCONT);
   EXPECT_NE(stopped.wait().code, 0) << stopped.err();
@@ -242,17 +242,17 @@ TEST(SeveralNodes, CanBeInterruptedWhileTheyWait) {
 }
 
 /// Its place is free again, and nobody counts on it.
-TEST(SeveralNodes, LeaveTheMeetingWhenTheyAreAskedToEnd) {
+TEST(SeveralNodes, LeaveTheRendezvousWhenTheyAreAskedToEnd) {
   Job job({"--num_nodes", "3"});
   const Words program = shell("echo ran $RANK of $WORLD_SIZE");
-  LrunProcess& holder = job.start({"--node-rank", "0"}, program);
+  LrunProcess& leader = job.start({"--node-rank", "0"}, program);
   LrunProcess& leaver = job.start({"--node-rank", "1"}, program);
   ASSERT_TRUE(leaver.wait_for("missing: 1 of 3 nodes (node rank 2)")) << "both have joined: " << leaver.err();
   leaver.signal(SIGTERM);
   EXPECT_EQ(leaver.wait().signal_number, SIGTERM) << leaver.err();
   LrunProcess& second = job.start({"--node-rank", "1"}, program);
   LrunProcess& third = job.start({"--node-rank", "2"}, program);
-  for (LrunProcess* node : {&holder, &second, &third}) {
+  for (LrunProcess* node : {&leader, &second, &third}) {
     EXPECT_EQ(node->wait().code, 0) << node->err();
     EXPECT_EQ(node->out().find("ran "), node->out().rfind("ran ")) << "once: " << node->out();
     EXPECT_TRUE(contains(node->out(), " of 3\n")) << node->out();
@@ -267,22 +267,21 @@ TEST(SeveralNodes, KeepOutWhoDoesNotKnowTheSecret) {
   const auto with_secret = [](const std::string& secret) {
     return LrunProcess::Options{.environment = {{"LRUN_JOB_SECRET", secret}}};
   };
-  LrunProcess& holder = job.start({"--node-rank", "0", "-v"}, program, with_secret(kHush));
+  LrunProcess& leader = job.start({"--node-rank", "0", "-v"}, program, with_secret(kHush));
   for (const char* const wrong : {"another", ""}) {
-    LrunProcess& stranger = job.start({"--node-rank", "1"}, program, with_secret(wrong));
-    EXPECT_EQ(stranger.wait().code, 125) << stranger.err();
-    EXPECT_TRUE(contains(stranger.err(), "LRUN_JOB_SECRET")) << stranger.err();
-    EXPECT_TRUE(contains(stranger.err(), "hint: set LRUN_JOB_SECRET to the same value on every node"))
-        << stranger.err();
-    EXPECT_EQ(stranger.out(), "") << "nothing was started";
+    LrunProcess& foreign = job.start({"--node-rank", "1"}, program, with_secret(wrong));
+    EXPECT_EQ(foreign.wait().code, 125) << foreign.err();
+    EXPECT_TRUE(contains(foreign.err(), "LRUN_JOB_SECRET")) << foreign.err();
+    EXPECT_TRUE(contains(foreign.err(), "hint: set LRUN_JOB_SECRET to the same value on every node")) << foreign.err();
+    EXPECT_EQ(foreign.out(), "") << "nothing was started";
   }
   LrunProcess& friendly = job.start({"--node-rank", "1", "-v"}, program, with_secret(kHush));
   EXPECT_EQ(friendly.wait().code, 0) << friendly.err();
-  EXPECT_EQ(holder.wait().code, 0) << holder.err();
-  EXPECT_TRUE(contains(holder.err(), "turned away a launcher at 127.0.0.1: it has another LRUN_JOB_SECRET"))
-      << holder.err();
-  EXPECT_TRUE(contains(holder.err(), "it has no LRUN_JOB_SECRET, and this launcher has one")) << holder.err();
-  for (const LrunProcess* node : {&holder, &friendly}) {
+  EXPECT_EQ(leader.wait().code, 0) << leader.err();
+  EXPECT_TRUE(contains(leader.err(), "rejected a launcher at 127.0.0.1: it has another LRUN_JOB_SECRET"))
+      << leader.err();
+  EXPECT_TRUE(contains(leader.err(), "it has no LRUN_JOB_SECRET, and this launcher has one")) << leader.err();
+  for (const LrunProcess* node : {&leader, &friendly}) {
     EXPECT_TRUE(contains(node->out(), "RANK=")) << node->out();
     EXPECT_FALSE(contains(node->out() + node->err(), kHush)) << node->out() << node->err();
     for (const auto& entry : std::filesystem::recursive_directory_iterator(node->state())) {

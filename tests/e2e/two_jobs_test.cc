@@ -1,4 +1,4 @@
-// Launchers of two jobs that come to one meeting.
+// Launchers of two jobs that come to one rendezvous.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -9,26 +9,26 @@
 namespace lrun::test {
 namespace {
 
-TEST(TwoJobs, TurnAwayWhoBelongsToTheOther) {
+TEST(TwoJobs, RejectLaunchersOfTheOther) {
   Job job({"--num_nodes", "2"});
-  LrunProcess& holder = job.start({"--node-rank", "0", "--rdzv-id", "mine"}, {"true"});
+  LrunProcess& leader = job.start({"--node-rank", "0", "--rdzv-id", "mine"}, {"true"});
   LrunProcess& other = job.start({"--node-rank", "1", "--rdzv-id", "yours"}, {"true"});
   EXPECT_EQ(other.wait().code, 125) << other.err();
-  EXPECT_TRUE(contains(other.err(), "another job meets here: it is 'mine', as node '")) << other.err();
-  EXPECT_TRUE(contains(other.err(), "hint: another port in '--rdzv-endpoint' keeps two jobs apart")) << other.err();
+  EXPECT_TRUE(contains(other.err(), "has '--rdzv-id mine', and node '")) << other.err();
+  EXPECT_TRUE(contains(other.err(), "hint: for two jobs, use another port in '--rdzv-endpoint'")) << other.err();
   EXPECT_FALSE(contains(other.err(), "hint: start lrun on every node")) << other.err();
   LrunProcess& different = job.start({"--node-rank", "1", "--rdzv-id", "mine", "--max-restarts", "3"}, {"true"});
   EXPECT_EQ(different.wait().code, 125) << different.err();
-  EXPECT_TRUE(contains(different.err(), "as '")) << different.err();
-  EXPECT_TRUE(contains(different.err(), "here it is '--max-restarts 3'")) << different.err();
+  EXPECT_TRUE(contains(different.err(), "has '--max-restarts 0', and node '")) << different.err();
+  EXPECT_TRUE(contains(different.err(), "has '--max-restarts 3'")) << different.err();
   EXPECT_FALSE(contains(different.err(), "hint: start lrun on every node")) << different.err();
-  for (const char* const why : {"was turned away: another job meets here: it is 'mine'",
-                                "was turned away: the job has '--max-restarts 0', as '"}) {
-    EXPECT_TRUE(holder.wait_for(why)) << holder.err();
+  for (const char* const why :
+       {"was rejected: another job uses this rendezvous: node '", "' has '--max-restarts 0', and node '"}) {
+    EXPECT_TRUE(leader.wait_for(why)) << leader.err();
   }
   LrunProcess& fitting = job.start({"--node-rank", "1", "--rdzv-id", "mine"}, {"true"});
   EXPECT_EQ(fitting.wait().code, 0) << fitting.err();
-  EXPECT_EQ(holder.wait().code, 0) << holder.err();
+  EXPECT_EQ(leader.wait().code, 0) << leader.err();
 }
 
 TEST(TwoJobs, AreNotMergedByASpareWithTheRankOfANodeThatRuns) {
@@ -43,7 +43,7 @@ TEST(TwoJobs, AreNotMergedByASpareWithTheRankOfANodeThatRuns) {
   EXPECT_EQ(third.wait().code, 125) << third.err();
   EXPECT_TRUE(contains(third.err(), "node rank 1 is taken by '")) << third.err();
   EXPECT_TRUE(contains(third.err(), "hint: give each node a '--node-rank' of its own, or none")) << third.err();
-  EXPECT_TRUE(first.wait_for("was turned away: node rank 1 is taken by '")) << first.err();
+  EXPECT_TRUE(first.wait_for("was rejected: node rank 1 is taken by '")) << first.err();
   std::ofstream(end) << "now\n";
   EXPECT_EQ(first.wait().code, 0) << first.err();
   EXPECT_EQ(second.wait().code, 0) << second.err();
@@ -55,7 +55,7 @@ TEST(TwoJobs, OfTorchrunAreMergedWithAWarning) {
   LrunProcess& second = job.start({"--node-rank", "1"}, {"echo", "b"});
   EXPECT_EQ(first.wait().code, 0) << first.err();
   EXPECT_EQ(second.wait().code, 0) << second.err();
-  EXPECT_TRUE(contains(first.err() + second.err(), ": two jobs that are to be apart have different '--rdzv-id's"))
+  EXPECT_TRUE(contains(first.err() + second.err(), ": if these are two jobs, give them different '--rdzv-id's"))
       << first.err() << second.err();
 }
 
@@ -105,7 +105,7 @@ TEST_F(OneEndpoint, IsRefusedToAJobOfSeveralNodesWhereAJobOfOneHasIt) {
   EXPECT_EQ(second.wait().code, 125) << second.err();
   EXPECT_TRUE(contains(second.err(), "it is the workers' store of the job 'mine', which has one node\n"))
       << second.err();
-  EXPECT_TRUE(contains(second.err(), "hint: another port in '--rdzv-endpoint' keeps two jobs apart")) << second.err();
+  EXPECT_TRUE(contains(second.err(), "hint: for two jobs, use another port in '--rdzv-endpoint'")) << second.err();
   EXPECT_FALSE(contains(second.out(), "started")) << second.out();
   first.signal(SIGTERM);
   first.wait();
@@ -133,15 +133,15 @@ TEST_F(OneEndpoint, HasToBeServedByANodeOfAJobOfSeveral) {
 /// Without a name the job is known by what it runs.
 TEST(TwoJobs, AreNotMergedWithAnotherJobByChance) {
   Job job({"--num_nodes", "2", "--rdzv-id", ""});
-  LrunProcess& holder = job.start({"--node-rank", "0"}, {"echo", "a"});
+  LrunProcess& leader = job.start({"--node-rank", "0"}, {"echo", "a"});
   LrunProcess& other = job.start({"--node-rank", "1"}, {"echo", "b"});
   EXPECT_EQ(other.wait().code, 125) << other.err();
-  EXPECT_TRUE(contains(other.err(), "another job meets here: node '")) << other.err();
+  EXPECT_TRUE(contains(other.err(), "another job uses this rendezvous: node '")) << other.err();
   EXPECT_TRUE(contains(other.err(), "runs 'echo' with other arguments")) << other.err();
   EXPECT_EQ(other.out(), "");
   LrunProcess& fitting = job.start({"--node-rank", "1"}, {"echo", "a"});
   EXPECT_EQ(fitting.wait().code, 0) << fitting.err();
-  EXPECT_EQ(holder.wait().code, 0) << holder.err();
+  EXPECT_EQ(leader.wait().code, 0) << leader.err();
 }
 
 /// It was once a spare of the first, and ended with 0.
@@ -152,10 +152,10 @@ TEST(TwoJobs, AreNotMergedWithAJobOfTheSameNameAndAnotherProgram) {
   const auto expect_refused = [&] {
     LrunProcess& other = job.start({"--node-rank", "1"}, {"echo", "b"});
     EXPECT_EQ(other.wait().code, 125) << other.err();
-    EXPECT_TRUE(contains(other.err(), "another job of the name 'named' meets here: node '")) << other.err();
+    EXPECT_TRUE(contains(other.err(), "another job named 'named' uses this rendezvous: node '")) << other.err();
     EXPECT_TRUE(contains(other.err(), "runs 'sh' and node '")) << other.err();
     EXPECT_TRUE(contains(other.err(), "' 'echo'\n")) << other.err();
-    EXPECT_TRUE(contains(other.err(), "hint: another '--rdzv-id' where jobs meet through etcd")) << other.err();
+    EXPECT_TRUE(contains(other.err(), "with etcd another '--rdzv-id'")) << other.err();
     EXPECT_EQ(other.out(), "");
   };
   const Words program = shell("echo up; while [ ! -e " + end + " ]; do sleep 0.1; done");

@@ -60,7 +60,7 @@ dev_bench() {
   [ $# -eq 0 ] || shift
   case $part in
     all | launcher | store | spawn | runtime) ;;
-    rendezvous) targets=(lrun bench_meeting) ;;
+    rendezvous) targets=(lrun bench_rendezvous) ;;
     clusters) targets=(lrun) ;;
     *) fail "there is no benchmark '$part'" "./dev bench [launcher|store|spawn|rendezvous|clusters|runtime]" ;;
   esac
@@ -102,8 +102,8 @@ dev_bench() {
 }
 
 bench_rendezvous() {
-  stage "bench_meeting"
-  within build/release/bench/bench_meeting
+  stage "bench_rendezvous"
+  within build/release/bench/bench_rendezvous
   [ -n "${LRUN_PERF:-}" ] || return 0
   need_python_torch || true  # it says why
   ! python_torch_is_there || export LRUN_TORCH_PYTHON=$python_home/bin/python

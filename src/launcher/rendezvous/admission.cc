@@ -1,3 +1,5 @@
+// In: the record of a launcher that wants to join, and those of the launchers that are there. Out: why it may not, with
+// what to type. Called by the Coordinator, and by launchers that compare what they run.
 #include "rendezvous/admission.h"
 
 #include <algorithm>
@@ -11,21 +13,21 @@ constexpr std::size_t kMostNotes = 64;
 constexpr std::size_t kMostNotesShown = 3;
 constexpr const char* kNoName = "none";  // torchrun's word for it
 
-/// Jobs that came to one meeting by chance. Nodes of different roles may run different programs, and those of a job
-/// with a name the same one with arguments of their own.
+/// Two jobs use one rendezvous by chance. Nodes of one job may run different programs if their roles differ, and in a
+/// job with a name each node may have arguments of its own.
 bool runs_something_else(const JoinRecord& record, const JoinRecord& other) {
   if (record.command_digest.empty() || other.command_digest.empty() || record.role != other.role) return false;
   return has_name(record) ? record.program != other.program : record.command_digest != other.command_digest;
 }
 
-/// What of a list that only the first has: "'--max-restarts 3'".
+/// The parts of a list that the other one lacks: "'--max-restarts 3'"; empty: there are none.
 std::string only_in(const std::vector<std::string>& one, const std::vector<std::string>& other) {
   std::string text;
   for (const std::string& part : one) {
     if (std::find(other.begin(), other.end(), part) != other.end()) continue;
     text += (text.empty() ? "'" : ", '") + part + "'";
   }
-  return text.empty() ? "without that" : text;
+  return text;
 }
 
 std::vector<std::string> parts_of(const std::string& settings) {
@@ -39,26 +41,32 @@ std::vector<std::string> parts_of(const std::string& settings) {
 }
 
 Rejection other_settings(const JoinRecord& record, const JoinRecord& first) {
-  const std::vector<std::string> ours = parts_of(record.settings);
-  const std::vector<std::string> theirs = parts_of(first.settings);
-  return {
-      "the job has " + only_in(theirs, ours) + ", as '" + first.node + "' says; here it is " + only_in(ours, theirs),
-      "give every node the same"};
+  const std::string ours = only_in(parts_of(record.settings), parts_of(first.settings));
+  const std::string theirs = only_in(parts_of(first.settings), parts_of(record.settings));
+  const std::string one = "node '" + first.node + "'";
+  const std::string other = "node '" + record.node + "'";
+  std::string why = one + " has " + theirs + ", and " + other + " has " + ours;
+  if (theirs.empty()) why = other + " has " + ours + ", and " + one + " does not";
+  if (ours.empty()) why = one + " has " + theirs + ", and " + other + " does not";
+  return {why, "give every node the same options"};
 }
 
 constexpr const char* kApartHint =
-    "another port in '--rdzv-endpoint' keeps two jobs apart, the same '--rdzv-id' on all nodes makes them one";
+    "for two jobs, use another port in '--rdzv-endpoint'; for one job, give all nodes the same '--rdzv-id'";
 constexpr const char* kCommandsHint =
-    "another port in '--rdzv-endpoint' keeps two jobs apart; nodes of one job that run different programs have "
-    "different '--role's, and with the same '--rdzv-id' on all nodes each may have arguments of its own";
+    "for two jobs, use another port in '--rdzv-endpoint'; for one job, give nodes that run different programs "
+    "different '--role's, or give all nodes the same '--rdzv-id' to allow different arguments";
 constexpr const char* kProgramsHint =
-    "another '--rdzv-id' where jobs meet through etcd, else another port in '--rdzv-endpoint', keeps two jobs apart; "
-    "nodes of one job that run different programs have different '--role's";
+    "for two jobs, use another port in '--rdzv-endpoint', or with etcd another '--rdzv-id'; for one job, give nodes "
+    "that "
+    "run different programs different '--role's";
 
 Rejection another_name(const JoinRecord& record, const JoinRecord& other) {
-  const auto quoted = [](const std::string& name) { return name.empty() ? "one without a name" : "'" + name + "'"; };
-  return {"another job meets here: it is " + quoted(other.run_name) + ", as node '" + other.node + "' says, and not " +
-              quoted(record.run_name),
+  const auto id_of = [](const JoinRecord& node) {
+    return node.run_name.empty() ? "no '--rdzv-id'" : "'--rdzv-id " + node.run_name + "'";
+  };
+  return {"another job uses this rendezvous: node '" + other.node + "' has " + id_of(other) + ", and node '" +
+              record.node + "' has " + id_of(record),
           kApartHint};
 }
 
@@ -68,7 +76,8 @@ bool has_name(const JoinRecord& record) { return !record.run_name.empty() && rec
 
 Rejection another_job(const JoinRecord& record, const JoinRecord& other) {
   const bool named = has_name(record);
-  return {(named ? "another job of the name '" + record.run_name + "' meets here: " : "another job meets here: ") +
+  return {(named ? "another job named '" + record.run_name + "' uses this rendezvous: "
+                 : "another job uses this rendezvous: ") +
               difference_of_commands(record, other),
           named ? kProgramsHint : kCommandsHint};
 }
@@ -93,8 +102,9 @@ std::optional<Rejection> rejection_of(const JoinRecord& record, const std::vecto
   const JoinRecord& first = *joined.front();
   if (record.run_name != first.run_name) return another_name(record, first);
   if (record.min_nodes != first.min_nodes || record.max_nodes != first.max_nodes) {
-    return Rejection{"the job has " + nodes_text(first.min_nodes, first.max_nodes) + " nodes, not " +
-                         nodes_text(record.min_nodes, record.max_nodes) + ", as '" + first.node + "' says",
+    return Rejection{"node '" + first.node + "' expects a job of " + nodes_text(first.min_nodes, first.max_nodes) +
+                         " nodes, and node '" + record.node + "' one of " +
+                         nodes_text(record.min_nodes, record.max_nodes),
                      record.of_rank ? "" : "give every node the same '--num_nodes' ('--nnodes')"};
   }
   if (record.settings != first.settings) {
@@ -107,7 +117,7 @@ std::optional<Rejection> rejection_of(const JoinRecord& record, const std::vecto
   std::int64_t workers = record.workers;
   for (const JoinRecord* other : joined) workers += other->workers;
   if (workers > kMostWorkersOfAJob) {
-    return Rejection{"a job has at most " + std::to_string(kMostWorkersOfAJob) + " workers"};
+    return Rejection{"a job can have at most " + std::to_string(kMostWorkersOfAJob) + " workers"};
   }
   for (const JoinRecord* other : joined) {
     if (record.node_rank && other->node_rank == record.node_rank) {
@@ -121,7 +131,7 @@ std::optional<Rejection> Admission::check(const JoinRecord& record, const std::v
                                           bool runs, SteadyTime now) const {
   if (const Duration wait = backoff_.wait(record, now); wait > Duration::zero()) {
     return Rejection{"node " + record.node + " has left the job " + RejoinBackoff::limit_text() +
-                     ": it is let in again after " + format_duration(wait)};
+                     ": it may rejoin in " + format_duration(wait)};
   }
   return rejection_of(record, joined, runs);
 }
@@ -129,7 +139,7 @@ std::optional<Rejection> Admission::check(const JoinRecord& record, const std::v
 std::string Admission::note_departure(const JoinRecord& record, SteadyTime now) {
   backoff_.note(record, now);
   if (backoff_.wait(record, now) == Duration::zero()) return {};
-  return "; it has left the job " + RejoinBackoff::limit_text() + " and is not let in for a while";
+  return "; it has left the job " + RejoinBackoff::limit_text() + " and may not rejoin for a while";
 }
 
 bool Admission::note(const std::string& line) {
@@ -151,7 +161,7 @@ std::string Admission::compare_commands(const JoinRecord& record, const JoinReco
   const std::string difference = difference_of_commands(record, other);
   if (difference.empty()) return {};
   has_warned_of_commands_ = true;
-  return difference + ": two jobs that are to be apart have different '--rdzv-id's";
+  return difference + ": if these are two jobs, give them different '--rdzv-id's";
 }
 
 }  // namespace lrun::launcher

@@ -26,8 +26,8 @@ bool Majority::stands() const {
 
 std::string no_majority_text(int nodes, int of) {
   return std::to_string(nodes) + " of " + std::to_string(of) + (of == 1 ? " node" : " nodes") +
-         (nodes == 1 ? " is" : " are") + " no majority, and a job that is cut off must not go on twice" +
-         (of == 2 ? "; three nodes, or '--rdzv-backend etcd', survive the silence of one" : "");
+         (nodes == 1 ? " is" : " are") + " not a majority, and a job that is cut off must not run twice" +
+         (of == 2 ? "; with three nodes, or '--rdzv-backend etcd', the job survives the loss of one" : "");
 }
 
 }  // namespace lrun::launcher

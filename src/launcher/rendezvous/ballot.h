@@ -8,10 +8,10 @@ namespace lrun::launcher {
 /// The vote of the members of a round for a new leader, where no etcd chooses one. Two groups of members that do not
 /// hear each other must never both go on. Pure; a value.
 ///
-/// The death of the old leader is proved when its host closed its connection, answers, and has nobody listen at its
-/// port any more. Then it cannot go on: half of the others is enough where the first in line is among them. A leader
-/// that is only silent may go on with half of the members, itself included: then the others need more than half.
-/// However the members are divided, at most one group is large enough.
+/// The death of the old leader is proved when its host has closed the connection and refuses a new one at its port.
+/// Then it cannot go on: half of the others is enough where the first in line is among them. A leader that is only
+/// silent may go on with half of the members, itself included: then the others need more than half. However the members
+/// are divided, at most one group is large enough.
 struct Ballot {
   int members = 0;             ///< of the round, the lost leader included
   int leader = 0;              ///< node rank of the lost one
@@ -32,7 +32,7 @@ class Majority {
   void round_began(int round, int members) { rounds_.push_back({round, members, 0}); }
   /// All members of the last round know of it.
   void last_round_is_known();
-  /// A member is lost that did not say that it leaves, and may still run.
+  /// A member is lost that did not announce it, and may still run.
   /// \param since  the first of the rounds in which it was
   void lost(int since);
   /// Enough members are left; else this leader must stop.
@@ -47,8 +47,7 @@ class Majority {
   std::vector<MembersOfRound> rounds_;
 };
 
-/// '1 of 2 nodes is no majority, and a job that is cut off must not go on twice'; for two nodes, also what survives
-/// that.
+/// '1 of 2 nodes is not a majority, and a job that is cut off must not run twice'; for two nodes also a hint.
 std::string no_majority_text(int nodes, int of);
 
 }  // namespace lrun::launcher

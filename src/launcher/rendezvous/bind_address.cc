@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kUsualLoopback = "127.0.0.1";
 
-/// Where others reach this node, which is not where it would listen.
+/// The others are given another address of this node than the one at which it would listen.
 bool is_announced_elsewhere(const RendezvousPlan& plan, const std::string& listens_at) {
   return !plan.local_addr.empty() && loopback_address_of(plan.local_addr) != listens_at;
 }

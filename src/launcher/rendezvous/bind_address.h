@@ -7,13 +7,13 @@
 
 namespace lrun::launcher {
 
-/// Who may connect to what of a job is on this node: its meeting and the workers' store. Nobody outside this machine
-/// can be meant by an endpoint on the loopback interface, unless others are told that they reach the node elsewhere.
+/// From where the rendezvous and the workers' store on this node can be reached. An endpoint on the loopback interface
+/// means this machine only, unless '--local-addr' gives the others another address of the node.
 StoreReach reach_of(const RendezvousPlan& plan);
 
-/// The only address on which all of that listens, so that two jobs can have one port at two addresses; numeric. Empty:
-/// as reach_of() says. Only for an endpoint that is an address of the loopback interface: any other may be one of
-/// several by which this machine is reached, or be translated on the way.
+/// The only address at which they listen, numeric, so that two jobs can use one port at two addresses. Empty: as
+/// reach_of() says. Only an endpoint on the loopback interface gives one: any other address may be one of several that
+/// this machine has, or be translated on the way.
 std::string bind_address_of(const RendezvousPlan& plan);
 
 }  // namespace lrun::launcher

@@ -18,7 +18,7 @@ struct ClockOffset {
   std::int64_t round_trip_ns = -1;  ///< of that heartbeat; -1: there was none
 
   /// A heartbeat was acknowledged.
-  /// \param sent_ns    when it was sent, on our steady clock; not positive: the other end did not say
+  /// \param sent_ns    when it was sent, on our steady clock; not positive: unknown
   /// \param leader     its clocks, when it answered
   /// \param received   our clocks, when the answer came
   /// \param same_host  both ends have the same clocks

@@ -14,7 +14,7 @@ using Kind = LauncherMessage::Kind;
 /// In heartbeats: a node that was dead when a spare came is known to be dead by then.
 constexpr int kPatienceWithSpares = 2;
 
-/// The records by which a newcomer is judged: of those that are here, and one that stands for those redirected.
+/// The records that a newcomer has to fit: of the launchers that are here, and one that stands for those redirected.
 std::vector<const JoinRecord*> records_of(const Roster& roster, const Redirection& redirection) {
   std::vector<const JoinRecord*> records;
   for (const auto& [id, launcher] : roster.launchers()) records.push_back(&launcher.record);
@@ -22,7 +22,7 @@ std::vector<const JoinRecord*> records_of(const Roster& roster, const Redirectio
   return records;
 }
 
-/// Its place is taken for as long as the job runs: the spare would wait for nothing, and end with the code of success.
+/// Its rank is taken for as long as the job runs. The spare would wait in vain, and end with the code of success.
 std::optional<Rejection> rejection_of_spare(const JoinRecord& spare, const Roster& roster, const Round& round) {
   if (!spare.node_rank) return std::nullopt;
   for (const LauncherId id : round.members()) {
@@ -40,7 +40,7 @@ LauncherMessage spare_message(LauncherId who, const Roster& roster, const Round&
   const std::string difference =
       difference_of_commands(roster.at(who).record, roster.launchers().begin()->second.record);
   return {.kind = Kind::kSpare,
-          .text = "the job runs with " + std::to_string(round.size()) + " of " + all + " nodes: this one " +
+          .text = "the job runs with " + std::to_string(round.size()) + " of " + all + " nodes: this node " +
                   (has_place ? "joins it in a moment" : "waits until it is needed") +
                   (difference.empty() ? "" : "; " + difference),
           .successors = round.successors()};
@@ -64,7 +64,7 @@ LauncherMessage not_enough(const Roster& roster, Kind kind, Duration after, cons
   return {.kind = kind, .text = "not enough " + unit_of(roster.is_of_ranks(), 2) + waited + ": " + who_is_there};
 }
 
-/// The next leader is not the one that `rank` names, and not all members have to know who may follow.
+/// The member `rank` leads. A few of the others are enough as its successors.
 void name_leader(RankAssignment& assignment, int rank) {
   Membership& common = assignment.common;
   common.leader = rank;
@@ -73,9 +73,8 @@ void name_leader(RankAssignment& assignment, int rank) {
   if (common.successors.size() > Membership::kMostSuccessors) common.successors.resize(Membership::kMostSuccessors);
 }
 
-/// There are too few members that know only of the round before to go on beside those that know of this one, or the
-/// other way round. So it is in the first round, in one of the same members, and in that of all that a lost leader
-/// left.
+/// No two groups of members can go on, one from this round and one from the round before. That holds for the first
+/// round, for one of the same members, and for one of all that a lost leader left.
 bool is_settled_at_once(const std::vector<LauncherId>& ids, const std::optional<Failover>& failover,
                         const std::optional<Round>& before, int rounds_begun) {
   const bool has_ballot = failover && failover->ballot();
@@ -139,7 +138,7 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
   const bool is_member = round_ && round_->has(from);
   switch (message.kind) {
     case Kind::kStopping:
-      // It may not have heard of the next round yet. It never says so of a round that it was ready to leave.
+      // The launcher may not know of the next round yet. It never stops a round that it was ready to leave.
       if (is_member && (message.round == round_->number() || message.round + 1 == round_->number()) && round_->stop()) {
         outbox_.send(round_->members(from), {.kind = Kind::kStop, .round = round_->number(), .text = message.text});
       }
@@ -159,7 +158,7 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
       ready(from, message, now);
       break;
     case Kind::kLeaderless:
-      left(from, "its launcher heard nothing of the meeting", now, now, true);
+      left(from, "its launcher lost the connection to the leader", now, now, true);
       break;
     case Kind::kDropOut:
       left(from, message.text, now, now);
@@ -204,10 +203,11 @@ void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTi
     return outbox_.send(from, {.kind = Kind::kOver, .text = *report}, true);
   }
   if (redirection_.sends_back() && !message.resumes) return outbox_.send(from, redirection_.back_message(), true);
-  // A launcher that connects again may do so before its last connection is known to be dead, or be heard of only now.
+  // A launcher may connect again before its last connection is known to be dead, and messages on the last one may be
+  // read behind those on the new one.
   if (const std::optional<LauncherId> other = roster_.find(record.token)) {
     if (*other > from) return outbox_.send(from, {.kind = Kind::kRejected}, true);
-    left(*other, "it has connected again", now, now);
+    left(*other, "it connected again", now, now);
   }
   const bool is_over = phase_ == Phase::kClosed && !redirection_.target();
   const auto rejection =
@@ -215,12 +215,12 @@ void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTi
               : admission_.check(record, records_of(roster_, redirection_), phase_ != Phase::kGathering, now);
   if (rejection) {
     outbox_.send(from, {.kind = Kind::kRejected, .text = rejection->why, .hint = rejection->hint}, true);
-    return note(record, "was turned away: " + rejection->why, now);
+    return note(record, "was rejected: " + rejection->why, now);
   }
   if (redirection_.target()) return outbox_.send(from, redirection_.message(), true);
-  // Launchers that belonged to no job came first, and nobody has left anything behind for this one.
+  // A new job meets here: launchers that belonged to no job came first, and no state was left behind.
   if (message.resumes && phase_ == Phase::kGathering && is_new_) {
-    return outbox_.send(from, {.kind = Kind::kRejected, .text = "a new job of the same name has begun to meet"}, true);
+    return outbox_.send(from, {.kind = Kind::kRejected, .text = "a new job of the same name has started"}, true);
   }
   if (!record.cannot_start.empty()) return fail_start(from, record, now);
   admit(from, message, now);
@@ -236,7 +236,7 @@ void Coordinator::admit(LauncherId from, const LauncherMessage& message, SteadyT
   roster_.add(from, {.record = record, .came = now});
   timing_.joined(now);
   if (message.resumes) {
-    // It may know more than the last leader could leave behind: a round that has begun since.
+    // The launcher may know of a round that began after the last leader left its state behind.
     newest_round_ = std::max(newest_round_, message.round);
     if (phase_ == Phase::kGathering) go_on_from({.round = message.round}, std::nullopt, now);
     if (failover_ && phase_ == Phase::kDeciding && message.round + 1 >= round_->number()) {
@@ -265,7 +265,7 @@ void Coordinator::fail_start(LauncherId from, const JoinRecord& record, SteadyTi
   close({.kind = Kind::kOver, .text = std::move(report)}, false);
 }
 
-/// Once: to those that wait, which else would only hear that somebody is missing, or to people here.
+/// Reports, once, why a node does not take part: to launchers that wait for nodes, else to people here.
 void Coordinator::note(const JoinRecord& record, const std::string& what, SteadyTime now) {
   const std::string line = "node " + describe(record) + " " + what;
   if (!admission_.note(line)) return;
@@ -356,7 +356,7 @@ void Coordinator::begin(const std::vector<LauncherId>& ids) {
   }
 }
 
-/// Not where some members are done: the others may be, too, in a moment.
+/// A round of which some members are done is left alone: the others may be done in a moment, too.
 void Coordinator::grow_if_due(SteadyTime now) {
   if (phase_ != Phase::kRunning || !round_->can_be_interrupted() || !roster_.can_grow(*round_)) return;
   const std::vector<LauncherId> ids = roster_.next_members(&*round_);
@@ -396,16 +396,16 @@ void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, S
   }
   if (majority_ && may_run && member && is_open) majority_->lost(member->since);
   if (majority_ && !majority_->stands()) return close(no_majority(round_->size(), round_->began_with()), false);
-  // Spares that are alone cannot know whether somebody asked for the job's end, or whether it was done: where it was
-  // told to stop, or was over and nobody had said that it goes on, they are not to begin it anew.
+  // Spares that are left alone do not know whether the job is done. They must not begin it anew where it was told to
+  // stop, or where its round was over and no member was ready for another one.
   const bool is_called_off =
       member && round_->size() == 0 && (round_->is_stopped() || (phase_ == Phase::kDeciding && !round_->goes_on()));
-  if (roster_.empty() || is_called_off) return close({.kind = Kind::kEnded, .text = "its nodes are lost"}, true);
+  if (roster_.empty() || is_called_off) return close({.kind = Kind::kEnded, .text = "all of its nodes are lost"}, true);
   finish_round_if_reported(now);
   begin_if_due(now);
 }
 
-/// No round can follow without this node: the others that are ready for one are told.
+/// The node knows the outcome of the job, and no round follows: members that are ready for one are told.
 void Coordinator::leave(LauncherId from, const std::string& end, SteadyTime now) {
   const bool is_over = phase_ == Phase::kDeciding || phase_ == Phase::kClosed;
   const bool is_member = round_ && round_->has(from);
@@ -426,7 +426,7 @@ void Coordinator::leave(LauncherId from, const std::string& end, SteadyTime now)
   close({.kind = Kind::kEnded, .text = end}, true);
 }
 
-/// The message is the last one for all that do not stay. Members stay to say what the job came to on their nodes.
+/// The message is the last one for all launchers that do not stay. Members stay to report the end on their nodes.
 void Coordinator::close(const LauncherMessage& message, bool members_stay) {
   phase_ = Phase::kClosed;
   const std::vector<LauncherId> ids = members_stay && round_ ? roster_.newcomers(&*round_) : roster_.ids();
@@ -450,7 +450,7 @@ void Coordinator::advance(SteadyTime now) {
     const int votes = failover_->votes();
     const int of = failover_->ballot()->members;
     failover_.reset();
-    // Newcomers were invited to a job that does not go on here. They may begin it where they came from.
+    // Newcomers were invited to a job that does not go on here. They may begin one where they came from.
     redirection_.send_back(no_majority_text(votes, of));
     for (const LauncherId id : roster_.newcomers(&*round_)) {
       if (roster_.at(id).busy) continue;
@@ -496,7 +496,7 @@ void Coordinator::review_spares(SteadyTime now) {
   for (const auto& [id, rejection] : rejected) {
     const JoinRecord record = roster_.remove(id).record;
     outbox_.send(id, {.kind = Kind::kRejected, .text = rejection.why, .hint = rejection.hint}, true);
-    note(record, "was turned away: " + rejection.why, now);
+    note(record, "was rejected: " + rejection.why, now);
   }
 }
 

@@ -22,23 +22,24 @@ namespace lrun::launcher {
 /// everywhere. Pure: messages and the time go in, messages come out. A value.
 ///
 /// A round: all join (or say that they are ready again) → kBegin to all → the first kStopping, or the loss of a
-/// launcher, or kResize where a newcomer finds a place, goes to all others → all have reported → kOver to all. What
-/// follows, each launcher decides by itself from the same reports: ready for the next round, or done. The next round
-/// begins with those that are ready and with newcomers, as many as the job may have. With too few of them it waits for
-/// more. Each step costs a fixed number of messages a launcher.
+/// launcher, or kResize where a newcomer finds a place, goes to all others → all have reported → kOver to all. Each
+/// launcher then decides by itself from the same reports: ready for the next round, or done. The next round begins with
+/// those that are ready and with newcomers, as many as the job may have. With too few of them it waits for more. Each
+/// step costs a fixed number of messages a launcher.
 ///
-/// The parts that decide: the Lobby keeps what comes too early, Admission says who may join, the Roster who is there,
-/// the Round what its members did, RoundTiming how long all wait. Failover is there while this job, which another
-/// leader began, has no round here; Redirection while the job meets elsewhere. A new one of both is a new try.
+/// Its parts decide one thing each. The Lobby keeps messages that come too early. Admission knows which launchers may
+/// join, the Roster which are there, the Round what its members did, RoundTiming how long they wait for each other. A
+/// Failover exists while this leader goes on with a job of another one and has not begun a round. Redirection knows
+/// where the job meets, where that is elsewhere.
 ///
-/// A launcher whose node cannot start its workers only says so: a job that needs every node has ended then, and all are
-/// told. A newcomer that finds no place is a spare: it waits for a round that has one, and knows the successors.
+/// A launcher whose node cannot start its workers joins only to report that. A job that needs every node then ends for
+/// all. A newcomer that finds no place is a spare: it waits for a round that has one, and knows the successors.
 class Coordinator {
  public:
   struct Options {
     RendezvousTimes times = {};
     GatherReports gather;          ///< must not be empty
-    std::string own_token = {};    ///< of the leader's own launcher, which all others wait for; empty: none is awaited
+    std::string own_token = {};    ///< of the leader's own launcher, for which the others wait; empty: they do not
     bool guards_majority = false;  ///< the members could go on without this leader: it stops when it may have lost them
   };
 
@@ -46,11 +47,11 @@ class Coordinator {
 
   /// Before anybody has joined: goes on with a job that another leader began.
   /// \param ballot  of the members, without etcd: enough of them have to come back, else the job ends after two
-  ///                heartbeats. Empty: the job goes on when one launcher that took part in it joins; all wait for that,
-  ///                and where none does for a heartbeat a new job has the old one's name.
+  ///                heartbeats. Empty: the job goes on when one launcher that took part in it joins. All wait for that;
+  ///                where none comes within a heartbeat, this is a new job with the old one's name.
   void resume(const JobState& state, const std::optional<Ballot>& ballot, SteadyTime now);
-  /// The job, which was not begun here, meets elsewhere: all are redirected, also those that come later. Empty: nothing
-  /// came of that; all meet here, as if nobody had come yet.
+  /// The job, which has not begun here, meets elsewhere: all launchers are redirected, also those that come later.
+  /// Empty: that failed, and all meet here, as if none had come yet.
   void redirect_to(const std::optional<RendezvousAddress>& target, SteadyTime now);
   [[nodiscard]] const std::optional<RendezvousAddress>& redirect() const { return redirection_.target(); }
 
@@ -63,16 +64,16 @@ class Coordinator {
   void advance(SteadyTime now);
   /// When advance() has to be called at the latest; empty: not before something happens.
   [[nodiscard]] std::optional<SteadyTime> deadline() const;
-  /// What is to be sent and shown.
+  /// The messages and warnings that have to go out.
   Outbox& outbox() { return outbox_; }
 
-  /// What another leader has to know, once a round has begun.
+  /// The state from which another leader can go on, once a round has begun.
   [[nodiscard]] JobState state() const;
   /// By this coordinator.
   [[nodiscard]] int rounds_begun() const { return rounds_begun_; }
   /// Where a member of the round could lead the job instead. Empty: it is no member, or cannot.
   [[nodiscard]] std::optional<RendezvousAddress> standby_of(LauncherId who) const;
-  /// Nobody takes part any more, and nobody will.
+  /// No launcher takes part any more, and none will.
   [[nodiscard]] bool over() const;
   /// 'joined: node 'a' from 10.0.0.1 (2 workers); missing: 1 of 2 nodes'.
   [[nodiscard]] std::string who_is_there() const;
@@ -81,8 +82,8 @@ class Coordinator {
   enum class Phase {
     kGathering,  ///< launchers join; there is no round yet
     kRunning,    ///< workers run
-    kDeciding,   ///< a round is over: who is ready for the next one?
-    kClosed,     ///< nobody may join
+    kDeciding,   ///< a round is over: its members get ready for the next one, or leave
+    kClosed,     ///< no launcher may join
   };
 
   void admit_waiting(SteadyTime now);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr Duration kPauseOfLooks(300);
 constexpr Duration kAttempt(500);
-/// Name services remember longer: a launcher at a new address is found hardly later.
+/// Name services cache answers for longer: a launcher at a new address is found hardly later.
 constexpr Duration kRemembered(5000);
 
 }  // namespace
@@ -29,7 +29,8 @@ void EndpointWatch::look() {
                     .broken = [this](const std::string&, const std::string&) { broken(); }});
 }
 
-/// A host that refuses is where its name says; any other trouble may come from an address that is not its own any more.
+/// A host that refuses the connection is at this address. Any other trouble may come from an address that it has no
+/// longer.
 void EndpointWatch::broken() {
   const bool is_known = link_->was_refused() && steady_now() - looked_up_ < kRemembered;
   endpoint_.host = is_known ? link_->found_address() : name_;

@@ -10,12 +10,12 @@
 
 namespace lrun::launcher {
 
-/// Looks, for a launcher that holds the meeting of its job away from the job's endpoint, whether another launcher
-/// begins to hold one there, and invites it: a launcher that is started again on the endpoint's host finds nobody else
-/// there. It shakes hands as any launcher of the job does. While somebody listens there the connection stays; else
-/// another is tried well within the second for which a meeting waits at least, where nobody has set a shorter last
-/// call. While its host answers that nobody listens, its name is looked up every few seconds only. Never blocks. One
-/// thread.
+/// Looks, for a leader whose rendezvous is away from the job's endpoint, whether another launcher serves one there, and
+/// invites it. A launcher that is started again on the endpoint's host would not find the job otherwise, and begin a
+/// second one. The watch does the handshake of every launcher. While a program listens at the endpoint the connection
+/// stays. Else the next one is tried well within a second, the time for which a rendezvous waits at least unless a
+/// shorter last call is set. While the host refuses connections, its name is looked up every few seconds only. Never
+/// blocks. One thread.
 class EndpointWatch {
  public:
   /// \param address  of the endpoint, numeric

@@ -41,7 +41,7 @@ EtcdElection::EtcdElection(EventLoop& loop, Options options, Events events)
                    if (events_.not_published) events_.not_published(why);
                  }}) {}
 
-/// Whatever keeps etcd from answering for so long is final.
+/// A trouble that keeps etcd from answering for so long is final.
 void EtcdElection::ask(EtcdRequest request, std::function<void(const EtcdAnswer&)> answered) {
   client_.ask(std::move(request), options_.patience, [this, answered = std::move(answered)](const auto& result) {
     if (!result.trouble.empty()) return events_.failed(result.trouble, result.hint);
@@ -69,13 +69,13 @@ void EtcdElection::ask_for_leader() {
 void EtcdElection::take_leader(const EtcdEntry& entry) {
   const auto record = leader_record_from_json(entry.value);
   if (!record) {
-    return events_.failed("'" + leader_key() + "' in etcd is not what lrun writes",
-                          "another --rdzv-id, or --rdzv-conf etcd_prefix, keeps lrun's keys apart");
+    return events_.failed("the key '" + leader_key() + "' in etcd was not written by lrun",
+                          "use another '--rdzv-id', or another folder: '--rdzv-conf etcd_prefix=FOLDER'");
   }
   if (is_loopback_address(record->address) && record->node != options_.self.node) {
     return events_.failed(
-        "the meeting is held on node " + record->node + ", which only knows itself as " + record->address,
-        "say with '--local-addr' where others reach a node that has its etcd on itself");
+        "the leader is node " + record->node + ", which knows its own address only as " + record->address,
+        "give '--local-addr' on a node that runs its own etcd");
   }
   const bool is_the_same = entry.create_revision == found_revision_;
   pause_ = is_the_same ? std::clamp(pause_ * 2, kFirstPause, kLongestPause) : Duration(0);
@@ -91,10 +91,10 @@ void EtcdElection::take_leases() {
   ask(etcd_grant(in_seconds(options_.lease)), [this](const EtcdAnswer& answer) {
     leases_.length = options_.lease = std::chrono::seconds(std::max<std::int64_t>(answer.seconds, 1));
     leases_.key = answer.lease;
-    if (leases_.key == 0) return events_.failed("etcd gives no lease", "");
+    if (leases_.key == 0) return events_.failed("etcd grants no lease", "");
     ask(etcd_grant(in_seconds(kStateLife)), [this](const EtcdAnswer& second) {
       leases_.state = second.lease;
-      leases_.state != 0 ? stand() : events_.failed("etcd gives no lease", "");
+      leases_.state != 0 ? stand() : events_.failed("etcd grants no lease", "");
     });
   });
 }

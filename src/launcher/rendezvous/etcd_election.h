@@ -18,8 +18,8 @@ namespace lrun::launcher {
 
 /// Finds the leader of a job through an etcd, or makes it this launcher: the one that creates the key
 /// PREFIX/NAME/holder leads for as long as it keeps the key's lease alive. A leader that cannot reach etcd for the time
-/// of its lease stops before another may begin, so that two never lead at a time. PREFIX/NAME/state is what the next
-/// leader has to know, or what the job came to; it outlives its leader by kStateLife.
+/// of its lease stops before another may begin: two never lead at a time. PREFIX/NAME/state is the state for the next
+/// leader, or the outcome of the job; it outlives its leader by kStateLife.
 ///
 /// Only the leader, and launchers that look for it, talk to etcd. Never blocks. One thread.
 class EtcdElection {
@@ -40,7 +40,7 @@ class EtcdElection {
     std::function<void(const std::string& why)> deposed;
     /// Etcd cannot be used. `hint` may be empty.
     std::function<void(const std::string& why, const std::string& hint)> failed;
-    /// Called once while this launcher leads: what the next leader has to know is not kept. May be empty.
+    /// Called once while this launcher leads: etcd does not keep the state for the next leader. May be empty.
     std::function<void(const std::string& why)> not_published = {};
   };
   struct Options {
@@ -58,26 +58,26 @@ class EtcdElection {
   /// Looks for the leader, and stands for election where there is none; `found`, perhaps of the same leader as before,
   /// or `failed` follows.
   void campaign();
-  /// The leader that was found is out of reach. A host that lives and on which nobody listens there any more proves
-  /// that it is gone: then nobody waits for its lease. Campaigns again, unless it does so already.
+  /// The leader that was found is out of reach. A host that refuses the connection proves that the leader is gone: then
+  /// its lease need not run out. Campaigns again, unless it does so already.
   void campaign_again();
-  /// From now on this launcher looks for another leader, and does not become one: only to say something there.
+  /// From now on this launcher only looks for another leader, to report something to it, and does not become one.
   void only_observe() { may_lead_ = false; }
   /// From now on this is how long an answer may take.
   void set_patience(Duration patience) { options_.patience = patience; }
 
-  /// This launcher leads: what the next leader has to know. Tried again until etcd takes it.
+  /// This launcher leads: the state for the next leader. Tried again until etcd takes it.
   void publish(const JobState& state) { term_.publish(state); }
   /// As EtcdTerm::resign().
   void resign(const std::optional<std::string>& outcome, std::function<void()> resigned);
-  /// Whatever is under way comes to nothing, and nothing more is reported; the key is given back where this launcher
-  /// has it and etcd still answers.
+  /// Gives up everything that is under way, and reports nothing more. Gives the key back where this launcher has it and
+  /// etcd still answers.
   void stop();
 
   [[nodiscard]] bool leads() const { return term_.runs(); }
   /// Host name of the leader that was found last; empty before.
   [[nodiscard]] std::string leader_node() const { return leader_ ? leader_->node : std::string(); }
-  /// Why this launcher, which was the last leader that was found, is it no more; empty: it was not, or still is.
+  /// Why this launcher leads no longer, where it was the last leader that was found; else empty.
   [[nodiscard]] const std::string& why_deposed() const { return why_deposed_; }
   /// Why the last attempt to ask failed; empty: none has since there was an answer.
   [[nodiscard]] const std::string& trouble() const { return client_.trouble(); }

@@ -30,7 +30,7 @@ void EtcdTerm::prolong(SteadyTime asked) {
   const auto left = std::chrono::ceil<Duration>(asked + leases_.length - steady_now());
   expiry_ = loop_.after(std::max(left, Duration::zero()), [this] {
     const std::string why = client_.trouble().empty() ? "etcd does not answer" : client_.trouble();
-    depose("no word from etcd for " + format_duration(leases_.length) + ": " + why);
+    depose("no answer from etcd for " + format_duration(leases_.length) + ": " + why);
   });
 }
 
@@ -46,12 +46,12 @@ void EtcdTerm::renew() {
 void EtcdTerm::take_renewal(const EtcdClient::Result& result, SteadyTime asked) {
   if (!runs()) return;
   const bool answered = result.trouble.empty() && result.answer.has_header;
-  if (answered && result.answer.seconds == 0) return depose("etcd has given its lease up");
+  if (answered && result.answer.seconds == 0) return depose("its lease in etcd has expired");
   if (answered) prolong(asked);
   renew_ = loop_.after(answered ? leases_.length / kRenewalsPerLease : kPauseOfRenewal, [this] { renew(); });
 }
 
-/// Another launcher, to which this one seems dead, may have taken the key away.
+/// Another launcher may have removed the key, because this one seemed dead to it.
 void EtcdTerm::check_key() {
   client_.ask(etcd_get(options_.leader_key), leases_.length / 2, [this](const EtcdClient::Result& result) {
     if (!runs() || !result.trouble.empty() || !result.answer.has_header) return;
@@ -78,8 +78,8 @@ void EtcdTerm::publish(const JobState& state) {
   put_state();
 }
 
-/// An etcd that is full refuses it again and again, and the renewal of the lease must not wait for that: what is not
-/// taken is put again after the renewal.
+/// An etcd that is full refuses it again and again, and the renewal of the lease must not wait for that. A state that
+/// was refused is put again after the renewal.
 void EtcdTerm::put_state() {
   if (unpublished_.empty() || std::exchange(is_publishing_, true)) return;
   const EtcdStep put{

@@ -13,9 +13,9 @@
 
 namespace lrun::launcher {
 
-/// The time for which this launcher leads its job, as etcd sees it: the lease of its key is kept alive, and what the
-/// next leader has to know is kept under another key. Where etcd cannot be reached for the time of the lease, the term
-/// ends before another launcher can win. One thread.
+/// The time for which this launcher leads its job, as etcd sees it: the lease of its key is kept alive, and the state
+/// for the next leader is kept under another key. Where etcd cannot be reached for the time of the lease, the term ends
+/// before another launcher can win. One thread.
 class EtcdTerm {
  public:
   struct Leases {

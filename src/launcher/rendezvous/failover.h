@@ -17,7 +17,7 @@ namespace lrun::launcher {
 /// and whether enough of them are back. Pure; a value.
 class Failover {
  public:
-  /// \param state   what the other leader left behind
+  /// \param state   that the other leader left behind
   /// \param ballot  that has to be carried, where the members elect the leader; empty: etcd chose it
   Failover(const JobState& state, std::optional<Ballot> ballot, SteadyTime since);
 
@@ -30,10 +30,10 @@ class Failover {
   [[nodiscard]] const std::optional<Ballot>& ballot() const { return ballot_; }
   /// Enough members are back; always true without a ballot.
   [[nodiscard]] bool is_carried() const { return !ballot_ || ballot_->carried_by(votes()); }
-  /// Nobody comes any more who could carry the ballot.
+  /// The members that could carry the ballot do not come any more.
   [[nodiscard]] bool has_failed(Duration heartbeat, SteadyTime now) const;
 
-  /// All members of the last round are back but its leader. False where nobody knows who they are.
+  /// All members of the last round are back but its leader. False where the members are unknown.
   [[nodiscard]] bool all_are_back(const Roster& roster) const;
   /// Some of them may still come: a heartbeat is how long they need to notice the loss.
   [[nodiscard]] bool waits(const Roster& roster, Duration heartbeat, SteadyTime now) const;

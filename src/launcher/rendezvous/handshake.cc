@@ -1,3 +1,5 @@
+// In: bytes of the other end of a new connection. Out: our part of the handshake, and whether the other end is a
+// launcher, or a leader, with the same secret. Called by LauncherLink, RendezvousServer and owner_of_port().
 #include "rendezvous/handshake.h"
 
 #include <sys/random.h>
@@ -23,10 +25,9 @@ constexpr std::string_view kAlone = " alone ";
 constexpr std::string_view kName = "lrun-job/";  // of all versions
 constexpr const char* kSecretHint = "set LRUN_JOB_SECRET to the same value on every node, or on none";
 constexpr const char* kAloneHint =
-    "another port in '--rdzv-endpoint' keeps two jobs apart; to make them one, start both with the same "
-    "'--num_nodes'";
+    "for two jobs, use another port in '--rdzv-endpoint'; for one job, start both with the same '--num_nodes'";
 
-/// What a stranger said, so that it can stand in a message.
+/// Bytes of a foreign program, so that they can stand in a message.
 std::string first_words(std::string_view bytes) {
   constexpr std::size_t kMostShown = 40;
   std::string text;
@@ -37,7 +38,7 @@ std::string first_words(std::string_view bytes) {
   return shortened(text, kMostShown);
 }
 
-std::string kind_of_stranger(std::string_view bytes) {
+std::string kind_of_program(std::string_view bytes) {
   if (bytes.starts_with("SSH-")) return " (an SSH server)";
   if (bytes.starts_with("HTTP/") || bytes.starts_with("<")) return " (a web server)";
   return {};
@@ -60,7 +61,7 @@ void Handshake::feed(std::string_view bytes) {
   bytes_.append(bytes);
   while (step_ == Step::kHello || step_ == Step::kProof) {
     const std::size_t known = std::min(bytes_.size(), kName.size());
-    if (step_ == Step::kHello && bytes_.compare(0, known, kName, 0, known) != 0) return refuse_stranger();
+    if (step_ == Step::kHello && bytes_.compare(0, known, kName, 0, known) != 0) return refuse_foreign();
     const std::size_t end = bytes_.find('\n');
     if (std::min(end, bytes_.size()) > kMostBytesOfLine) return refuse("it sent a line that is too long", "");
     if (end == std::string::npos) return;
@@ -75,7 +76,7 @@ void Handshake::take_line(std::string_view line) { step_ == Step::kHello ? take_
 void Handshake::take_hello(std::string_view line) {
   const std::string_view protocol = line.substr(0, line.find(' '));
   if (protocol != kLauncherProtocol) {
-    if (side_ == Side::kServer) out_ = own_hello_ + "\n";  // so that it can say so, too
+    if (side_ == Side::kServer) out_ = own_hello_ + "\n";  // then the other end can name both versions, too
     return refuse(
         "it is another version of lrun: it speaks " + first_words(protocol) + ", not " + std::string(kLauncherProtocol),
         "use the same version of lrun on every node");
@@ -86,7 +87,7 @@ void Handshake::take_hello(std::string_view line) {
   const bool sound = rest.starts_with(' ') &&
                      rest.substr(1, kNonceDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos &&
                      (secret == kWithSecret || secret == kWithoutSecret);
-  if (!sound) return refuse("it sent a greeting that makes no sense", "");
+  if (!sound) return refuse("it sent an invalid handshake", "");
   their_hello_ = line;
   if (side_ == Side::kServer) out_ = own_hello_ + "\n";
   compare_secrets(secret == kWithSecret);
@@ -117,9 +118,9 @@ std::string Handshake::proof_of(Side side) const {
   return std::string(kProof) + in_hexadecimal(hmac_sha256(secret_, both));
 }
 
-void Handshake::refuse_stranger() {
-  met_stranger_ = true;
-  refuse("it is no lrun: it said '" + first_words(bytes_) + "'" + kind_of_stranger(bytes_), "");
+void Handshake::refuse_foreign() {
+  met_foreign_ = true;
+  refuse("it is not lrun: it sent '" + first_words(bytes_) + "'" + kind_of_program(bytes_), "");
 }
 
 void Handshake::refuse_lone_job(std::string_view name) {

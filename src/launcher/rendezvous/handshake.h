@@ -7,16 +7,16 @@
 namespace lrun::launcher {
 
 /// What a connection between launchers begins with, and the version of all that follows. No client of the store begins
-/// with its first byte, so that both can come to one port.
+/// with its first byte: one port serves both.
 inline constexpr std::string_view kLauncherProtocol = "lrun-job/4";
 
-/// The first words between a launcher and the holder of its job's meeting: that both are lrun and speak the same
-/// version, and, where they share a secret, that each of them knows it. Nothing else is taken before.
+/// The first exchange between a launcher and the leader of its job: both are lrun of one version, and where there is a
+/// secret each of them knows it. No message is taken before.
 ///
 /// Both send 'lrun-job/4 NONCE secret|open', the launcher first. With a secret the launcher then sends 'proof HMAC'
-/// over both lines, and the holder answers with its own, or with 'no': a stranger who connects learns nothing that he
-/// could try secrets against, and no answer can be sent back to where it came from. The secret itself is never sent.
-/// What comes later is neither encrypted nor signed.
+/// over both lines, and the leader answers with its own, or with 'no'. A foreign program that connects learns nothing
+/// against which it could try secrets, and no answer can be sent back to its sender. The secret itself is never sent.
+/// Later messages are neither encrypted nor signed.
 ///
 /// A value: bytes go in, bytes come out; no I/O, at most kMostBytesOfLine are kept.
 class Handshake {
@@ -30,20 +30,20 @@ class Handshake {
   /// Bytes came from the other end.
   void feed(std::string_view bytes);
 
-  /// What is to be sent since the last call.
+  /// Takes the bytes that have to be sent since the last call.
   std::string take_output();
 
   /// The other end is one of us.
   [[nodiscard]] bool done() const { return step_ == Step::kDone; }
-  /// It is a launcher, or the holder of a meeting, of this version and of whatever job.
+  /// The other end is a launcher or a leader of this version, of any job.
   [[nodiscard]] bool knows_other() const { return !their_hello_.empty(); }
-  /// It is the workers' store of another job, as lone_job_handshake() tells.
+  /// The other end is the workers' store of another job, which has sent lone_job_handshake().
   [[nodiscard]] bool met_lone_job() const { return met_lone_job_; }
-  /// The other end is no lrun; hint() says nothing of it.
-  [[nodiscard]] bool met_foreign() const { return met_stranger_; }
+  /// The other end is not lrun; hint() is empty then.
+  [[nodiscard]] bool met_foreign() const { return met_foreign_; }
   /// Why the connection must be closed, as a clause about the other end; empty while all is well.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
-  /// What a person can do about it; empty: nothing but read the refusal.
+  /// A hint that says what a person can do about it; empty: the refusal says it all.
   [[nodiscard]] const std::string& hint() const { return hint_; }
 
   /// After done(): the bytes that came behind the handshake.
@@ -59,7 +59,7 @@ class Handshake {
   void take_proof(std::string_view line);
   void compare_secrets(bool theirs);
   void refuse(std::string why, std::string hint);
-  void refuse_stranger();
+  void refuse_foreign();
   void refuse_lone_job(std::string_view name);
   [[nodiscard]] std::string proof_of(Side side) const;
 
@@ -73,14 +73,14 @@ class Handshake {
   std::string refusal_;
   std::string hint_;
   bool met_lone_job_ = false;
-  bool met_stranger_ = false;
+  bool met_foreign_ = false;
 };
 
-/// What to type where something that is no lrun has the port. \param option  that names the port
+/// A hint where a foreign program has the port. \param option that names the port
 std::string hint_of_other_port(const std::string& option);
 
-/// What the workers' store of a job of one node answers a launcher that takes it for the meeting of its own job: a
-/// greeting that no holder sends. \param name  of the job; empty: it has none
+/// The answer of the workers' store of a job of one node to a launcher that takes it for the rendezvous of its own job.
+/// No leader sends it.
 std::string lone_job_handshake(const std::string& name);
 
 /// Bytes for a Handshake.

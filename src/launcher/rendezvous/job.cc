@@ -1,5 +1,5 @@
 // In: what happens to the workers of this node. Out: messages for the leader, and the next state of the job. Called by
-// the run of this node; what the leader says goes to JobEvents.
+// the run of this node, which hears of the leader through JobEvents.
 #include "rendezvous/job.h"
 
 #include <utility>
@@ -24,7 +24,7 @@ Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, GatherR
   }
   context_.election = Campaigning::make_election(context_, etcd_user);
   context_.enter<Campaigning>();
-  // A node that cannot start its workers only says so.
+  // A node that cannot start its workers only reports that.
   if (!context_.servers.record().cannot_start.empty()) context_.election->only_observe();
   context_.election->campaign();
 }
@@ -52,7 +52,7 @@ void Job::leave_with(Kind kind, const std::string& text) {
   }
   context_.send(kind, text);
   if (context_.link) context_.link->close();
-  // What was opened for a vote goes, too: it does not count any more.
+  // A rendezvous that was opened for a vote ends, too: the vote does not count any more.
   const bool leads = context_.election && context_.election->leads();
   const bool is_candidate = std::holds_alternative<FailingOver>(context_.state);
   if (context_.election && !leads) context_.election->stop();

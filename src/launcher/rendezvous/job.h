@@ -12,11 +12,11 @@
 namespace lrun::launcher {
 
 /// This launcher's part in a job of several nodes: the link to the leader, the rendezvous where this launcher leads,
-/// and the workers' store, or the port that is kept for it. What launchers tell each other about their workers is text
-/// to it. Must be the last that uses the loop. One thread.
+/// and the workers' store, or the port that is kept for it. Reports about workers are opaque text to it. Must be the
+/// last that uses the loop. One thread.
 class Job {
  public:
-  /// Serves the rendezvous if it has to, or if nobody else on this machine does; begins to connect.
+  /// Serves the rendezvous if it has to, or if no other launcher on this machine does. Begins to connect.
   ///
   /// With an etcd in the plan one of the launchers is elected leader through it, and again when that one is lost.
   /// Without one the members of a round go on under a successor, and invite a launcher that begins to meet at the
@@ -31,9 +31,9 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  /// `changed` is told the connection by which the others know that this launcher lives, and -1 before it is closed.
+  /// `changed` gets the connection by which the others know that this launcher lives, and -1 before it is closed.
   void on_connection(std::function<void(int connection)> changed) { context_.connection_changed = std::move(changed); }
-  /// From now on `events` is told; it must live until the next call, or as long as the loop runs.
+  /// From now on `events` is called. It must live until the next call of this, or as long as the loop runs.
   void set_events(JobEvents& events) { context_.set_events(events); }
 
   /// The workers of this node are being stopped; the others' are to be, too.
@@ -50,7 +50,7 @@ class Job {
   /// As if this launcher were killed: its successors go on with the job. Nothing more is reported. Only where
   /// has_successors().
   void abandon();
-  /// This launcher is done with the job; nothing more is reported. `text`: what it came to, empty when it succeeded.
+  /// This launcher is done with the job; nothing more is reported. `text`: the outcome, empty when the job succeeded.
   void leave(const std::string& text) { leave_with(LauncherMessage::Kind::kLeave, text); }
   /// As leave(), where that was not called. A rendezvous that is served here stays until the others are done, too, at
   /// most for `limit`; then `finished` is called by the loop.

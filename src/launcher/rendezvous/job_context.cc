@@ -180,7 +180,7 @@ void JobContext::end(const std::string& why) {
 
 void JobContext::lose_leader(const std::string& node, const std::string& how) {
   part.lost_clock = link->clock_offset();
-  events->leaderless("the meeting on node " + node + " is lost: " + how, link->heard_ns());
+  events->leaderless("the leader on node " + node + " is lost: " + how, link->heard_ns());
   if (part.report) report_alone();
 }
 
@@ -209,9 +209,9 @@ void JobContext::watch_endpoint() {
 void JobContext::endpoint_answered(const LauncherMessage& answer, const std::string& address) {
   if (answer.kind != Kind::kHasBegun || is_over() || servers.rendezvous() == nullptr) return;
   if (servers.rendezvous()->has_begun()) {
-    return events->second_job("another job of this name has begun at " + address + " port " +
+    return events->second_job("another job of this name has started at " + address + " port " +
                               std::to_string(plan.port) +
-                              ", where this one began: both go on, and neither knows of the other's work");
+                              ", where this one started: both run, and neither knows of the other");
   }
   // A job that has begun stays where it is; this one has not, and gives way. Later: the watch is still at work.
   give_way_ = loop.after(Duration::zero(), [this, address] {

@@ -26,7 +26,7 @@
 namespace lrun::launcher {
 
 /// What the states of a Job share, and what they do alike. A Job is in one state; each owns its timers and probes,
-/// which end with it. A state is told that the link to the leader was made or is broken, and enters the next one
+/// which end with it. A state is notified when the link to the leader is made or broken. It enters the next state
 /// itself, as the last thing that it does.
 ///
 ///                        kRedirect
@@ -66,9 +66,9 @@ class JobContext {
   /// To the endpoint, or to the rendezvous that is served here.
   void open_first_link();
   void send(LauncherMessage::Kind kind, const std::string& text = {});
-  /// What the leader said.
+  /// A message of the leader.
   void received(const LauncherMessage& message);
-  /// What waited since the first round began is told to the new events.
+  /// Messages that were held back since the first round began go to the new events.
   void set_events(JobEvents& events);
 
   /// No leader is in reach: the end for this launcher.
@@ -78,7 +78,7 @@ class JobContext {
   /// The leader of a round is lost. The round stops, and each node judges what it knows. The state may be another one
   /// afterwards, as events call the Job.
   void lose_leader(const std::string& node, const std::string& how);
-  /// Nobody gathers the reports of the round: it is over with ours alone.
+  /// There is no leader to gather the reports of the round: it is over with ours alone.
   void report_alone();
   /// This launcher leads elsewhere than at the endpoint: one that is started again there is to join this job.
   void watch_endpoint();
@@ -98,7 +98,7 @@ class JobContext {
   std::unique_ptr<LauncherLink> link;      ///< empty: the leader is looked for
   std::unique_ptr<EndpointWatch> watch;
   std::function<void(int connection)> connection_changed;
-  std::optional<RendezvousAddress> told_target;  ///< the last that JobEvents::redirected told, since a round
+  std::optional<RendezvousAddress> told_target;  ///< of the last JobEvents::redirected since a round
   std::function<void()> finished;                ///< of Job::finish(), until it was called
   EventLoop::Timer finish;
   State state;

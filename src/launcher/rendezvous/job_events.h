@@ -16,9 +16,9 @@ class JobEvents {
   JobEvents& operator=(const JobEvents&) = delete;
   virtual ~JobEvents() = default;
 
-  /// A round has begun: start the workers. What comes right behind the first one waits for the next set_events().
+  /// A round has begun: start the workers. Messages right behind the first one wait for the next set_events().
   virtual void begun(const Membership& /*membership*/) {}
-  /// Launchers are missing: `text` says who is there.
+  /// Launchers are missing: `text` lists those that are there.
   virtual void waiting(const std::string& /*text*/) {}
   /// The job runs, and may need this node later.
   virtual void spare(const std::string& /*text*/) {}
@@ -33,7 +33,7 @@ class JobEvents {
                     const std::string& /*spare*/) {}
   /// Stop the workers: a node has joined.
   virtual void resized(const std::string& /*node*/, const std::string& /*text*/) {}
-  /// The round is over everywhere: what was made of the reports of all nodes.
+  /// The round is over everywhere: `report` was made of those of all nodes.
   virtual void over(const std::string& /*report*/) {}
   /// The job is over for this node, and nothing more comes. Empty `why`: it succeeded without this node.
   virtual void ended(const std::string& /*why*/) {}
@@ -41,7 +41,7 @@ class JobEvents {
   virtual void leaderless(const std::string& /*how*/, std::int64_t /*heard_ns*/) {}
   /// The rendezvous is served here, and a launcher that came was not let in.
   virtual void rejected(const std::string& /*line*/) {}
-  /// This launcher leads, and etcd does not take what the next leader has to know.
+  /// This launcher leads, and etcd does not take the state for the next leader.
   virtual void not_published(const std::string& /*why*/) {}
   /// The job meets elsewhere, or is about to. Only before a round, and while there is no leader.
   virtual void redirected(const std::string& /*text*/) {}

@@ -1,5 +1,5 @@
-// In: the plan of a job and what becomes of its leader. Out: servers at ports of this node, and a JoinRecord that tells
-// the others where they are. Called by Job and by the states of a job.
+// In: the plan of a job, and whether this launcher leads. Out: servers at ports of this node, and a JoinRecord that
+// carries the ports to the others. Called by Job and by the states of a job.
 #include "rendezvous/job_servers.h"
 
 #include <algorithm>
@@ -112,7 +112,7 @@ void JobServers::redirect_to(const RendezvousAddress& target) {
 
 void JobServers::open_store() {
   if (store_is_rendezvous_) {
-    // With a port that the user fixed the socket stays, and only what is in the store goes.
+    // The user fixed the port: the socket stays, and only the contents of the store go.
     store_.reset();
     rendezvous_->server().reset();
     options_.record.store_port = rendezvous_->server().port();

@@ -16,9 +16,9 @@
 
 namespace lrun::launcher {
 
-/// What of a job is served on this node: the rendezvous where this launcher leads, the workers' store, or the port that
-/// is kept for the worker that hosts it, and the port at which this launcher may become leader. Its JoinRecord tells
-/// the others where that is. One thread.
+/// The servers of a job on this node: the rendezvous where this launcher leads, the workers' store or the port that is
+/// kept for the worker that hosts it, and the port at which this launcher may become leader. Its JoinRecord carries the
+/// ports to the others. One thread.
 class JobServers {
  public:
   struct Options {
@@ -31,12 +31,12 @@ class JobServers {
     std::function<void(const JobState& state)> begun;       ///< as RendezvousServer::Options::begun
   };
 
-  /// Serves the rendezvous if the plan says that this launcher must, or may and nobody else on this machine does.
+  /// Serves the rendezvous if the plan wants that, or allows it and no other launcher on this machine does.
   /// \throws std::system_error  a port is taken, descriptors ran out.
   JobServers(EventLoop& loop, Options options);
 
   [[nodiscard]] const JoinRecord& record() const { return options_.record; }
-  /// Where what is served here is found from here.
+  /// The address of these servers for this launcher itself.
   [[nodiscard]] std::string own_address() const { return address_.empty() ? "127.0.0.1" : address_; }
   /// The rendezvous is, or may be, served here, and other machines can reach it.
   [[nodiscard]] bool is_open_to_network() const { return is_open_to_network_; }
@@ -50,10 +50,10 @@ class JobServers {
   /// Serves it at the port that the others know from record(), after a lost leader.
   void lead_from_standby();
   void stop_leading() { rendezvous_.reset(); }
-  /// As if this process had been killed: nobody hears anything, and the others go on without it.
+  /// Ends as if this process had been killed: without a message, so that the others go on without it.
   void abandon();
 
-  /// The job meets elsewhere: what was served here redirects others there, and this launcher joins as a member.
+  /// The job meets elsewhere: the rendezvous here redirects others there, and this launcher joins as a member.
   void hand_away();
   /// Nothing came of that: serves the rendezvous again.
   void take_back();

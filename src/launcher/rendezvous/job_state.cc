@@ -21,7 +21,7 @@ std::string to_json(const JobState& state) {
 }
 
 std::string json_for_etcd(JobState state) {
-  // It takes requests of 1.5 MB, its gateway wants values in base64, and the next holder reads answers of 1 MB.
+  // Etcd takes requests of 1.5 MB, its gateway wants values in base64, and the next leader reads answers of 1 MB.
   constexpr std::size_t kMostBytes = std::size_t{512} << 10U;
   std::string json = to_json(state);
   if (json.size() <= kMostBytes) return json;

@@ -7,22 +7,22 @@
 
 namespace lrun::launcher {
 
-/// What a launcher has to know to hold the meeting of a job in another's place.
+/// The state from which another launcher can lead a job.
 struct JobState {
   int round = 0;                            ///< the last that has begun
   int attempt = 0;                          ///< restarts used so far
-  std::string history = {};                 ///< of the attempts, as kReady told it
-  std::string leader = {};                  ///< the token of the launcher that held the meeting
+  std::string history = {};                 ///< of the attempts, as in kReady
+  std::string leader = {};                  ///< the token of the last leader
   std::vector<std::string> members = {};    ///< tokens of those in the round
-  std::optional<std::string> outcome = {};  ///< the job is over: what it came to, empty when it succeeded
+  std::optional<std::string> outcome = {};  ///< the job is over: its outcome, empty when it succeeded
 
   bool operator==(const JobState&) const = default;
 };
 
 std::string to_json(const JobState& state);
 
-/// The same, without the members where they are too many for an etcd: the next holder then waits a heartbeat for
-/// whoever comes.
+/// The same, without the members where they are too many for an etcd: the next leader then waits a heartbeat for any
+/// launcher.
 std::string json_for_etcd(JobState state);
 
 /// Empty for what is not JSON, lacks a field, or holds a value out of its range.

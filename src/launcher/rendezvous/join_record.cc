@@ -1,3 +1,5 @@
+// In: a record of this node, or JSON from another machine. Out: JSON, or a record whose fields are in range; and texts
+// about a node. Called by LauncherMessage, and wherever a node is named.
 #include "rendezvous/join_record.h"
 
 #include <nlohmann/json.hpp>

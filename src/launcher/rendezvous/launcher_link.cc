@@ -1,4 +1,4 @@
-// In: the address of a leader, and messages for it. Out: what it says, or why the link is of no use. Called by the
+// In: the address of a leader, and messages for it. Out: its messages, or why the link is of no use. Called by the
 // states of a Job, and by EndpointWatch.
 #include "rendezvous/launcher_link.h"
 
@@ -19,7 +19,7 @@ using Kind = LauncherMessage::Kind;
 
 constexpr std::size_t kReadBytes = std::size_t{64} << 10U;
 constexpr Duration kLongestRetryPause(1000);
-constexpr int kBeatsPerHeartbeat = 4;
+constexpr int kMessagesPerHeartbeat = 4;
 
 Handshake handshake_with(const std::string& secret) { return {Handshake::Side::kLauncher, secret, random_nonce()}; }
 
@@ -58,7 +58,7 @@ void LauncherLink::connected(SocketConnector::Result result) {
   }
   socket_ = std::move(result.socket);
   attempt_limit_ =
-      loop_.after(options_.attempt, [this] { fail("what listens at " + place() + " says nothing: is it lrun?"); });
+      loop_.after(options_.attempt, [this] { fail(place() + " does not answer the handshake: is it lrun?"); });
   handshake_ = handshake_with(options_.secret);
   decoder_ = LauncherMessageDecoder(kMostBytesFromLeader);
   out_ = SendBuffer();
@@ -83,7 +83,7 @@ void LauncherLink::join() {
                                .join = std::move(record)});
   if (events_.connection) events_.connection(socket_.get());
   if (events_.joined) events_.joined();
-  beat();
+  send_heartbeat();
 }
 
 void LauncherLink::send(const LauncherMessage& message) {
@@ -109,7 +109,7 @@ void LauncherLink::read() {
   if (count <= 0) {
     was_closed_ = count == 0 || errno == ECONNRESET;
     return fail(joined_ ? "its launcher ended: the connection was closed"
-                        : "what listens at " + place() + " closed the connection without a word: is it lrun?");
+                        : place() + " closed the connection before the handshake: is it lrun?");
   }
   silence_.heard(steady_now());
   const std::string_view words(bytes, static_cast<std::size_t>(count));
@@ -126,7 +126,7 @@ bool LauncherLink::shake_hands(std::string_view bytes) {
   handshake_.feed(bytes);
   out_.tail() += handshake_.take_output();
   if (!handshake_.refusal().empty()) {
-    give_up("what answers at " + place() + " is not this job's launcher: " + handshake_.refusal(),
+    give_up(place() + " is not a launcher of this job: " + handshake_.refusal(),
             handshake_.met_foreign() ? hint_of_other_port(options_.port_option) : handshake_.hint());
     return false;
   }
@@ -156,17 +156,17 @@ void LauncherLink::take_acknowledgement(const LauncherMessage& message) {
   offset_.update(message.sent_ns, {message.steady_ns, message.wall_ns}, now, same_host);
 }
 
-void LauncherLink::beat() {
+void LauncherLink::send_heartbeat() {
   if (done_) return;
   if (silence_.is_silent(steady_now())) {
-    read();  // what came since is still unread
+    read();  // messages that came since may still be unread
     if (done_ || !socket_) return;
     if (silence_.is_still_silent(steady_now())) return fail_by_silence();
   }
   send({.kind = Kind::kHeartbeat, .sent_ns = nanoseconds(steady_now())});
   // Silence is noticed at once when it is long enough: the leader begins the next round without us then.
-  const Duration pause = std::min(silence_.rest(steady_now()), options_.heartbeat / kBeatsPerHeartbeat);
-  next_ = loop_.after(pause, [this] { beat(); });
+  const Duration pause = std::min(silence_.rest(steady_now()), options_.heartbeat / kMessagesPerHeartbeat);
+  next_ = loop_.after(pause, [this] { send_heartbeat(); });
 }
 
 /// The other end may still hear us, and must not take the end of this connection for ours.
@@ -203,7 +203,7 @@ void LauncherLink::disconnect() {
   next_.cancel();
   readable_.cancel();
   writable_.cancel();
-  // What was said last must come before the end of the connection. Where it cannot even be sent, the connection is left
+  // The last message must come before the end of the connection. Where it cannot be sent yet, the connection is left
   // open: it ends with this process.
   if (std::exchange(said_leaderless_, false) && !out_.empty()) {
     (void)socket_.release();

@@ -20,8 +20,8 @@
 namespace lrun::launcher {
 
 /// A launcher's connection to the leader of its job. Connects, again and again until `connect` has passed, and joins;
-/// sends heartbeats; passes on what comes. What answers and is no launcher of this version with the same secret is not
-/// tried again. Never blocks. One thread.
+/// sends heartbeats; passes messages on. A program that answers and is no launcher of this version with the same secret
+/// is not tried again. Never blocks. One thread.
 class LauncherLink {
  public:
   struct Options {
@@ -74,7 +74,7 @@ class LauncherLink {
   [[nodiscard]] const std::string& server_address() const { return options_.record.leader_address; }
   /// Where `host` was found last, numeric; empty before it was.
   [[nodiscard]] const std::string& found_address() const { return found_address_; }
-  /// The last attempt failed because the host lives, and nobody listens there.
+  /// The last attempt failed because the host refused the connection.
   [[nodiscard]] bool was_refused() const { return was_refused_; }
   [[nodiscard]] bool joined() const { return joined_; }
   [[nodiscard]] std::uint16_t port() const { return options_.port; }
@@ -94,7 +94,7 @@ class LauncherLink {
   void take_messages();
   void take_acknowledgement(const LauncherMessage& message);
   void flush();
-  void beat();
+  void send_heartbeat();
   void fail(const std::string& why);
   void fail_by_silence();
   void give_up(const std::string& why, const std::string& hint = {});

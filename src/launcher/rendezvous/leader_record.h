@@ -7,7 +7,7 @@
 
 namespace lrun::launcher {
 
-/// The launcher that holds a meeting, as others find it.
+/// The leader of a job, as others find it.
 struct LeaderRecord {
   std::string token;    ///< of its JoinRecord
   std::string node;     ///< host name

@@ -7,7 +7,7 @@ namespace {
 
 using Kind = LauncherMessage::Kind;
 
-/// One that never heard of its round was a newcomer when the leader was lost: its token tells.
+/// A member that never heard of its round joins as a newcomer: it is known by its token.
 bool took_part(const LauncherMessage& join, const JobState& state) {
   return join.resumes || join.was_spare ||
          std::find(state.members.begin(), state.members.end(), join.join->token) != state.members.end();
@@ -23,7 +23,7 @@ void Lobby::receive(LauncherId from, const LauncherMessage& message) {
   const auto before =
       std::count_if(messages_.begin(), messages_.end(), [from](const Message& each) { return each.first == from; });
   if (message.kind != Kind::kJoin) {
-    // kReady and kLeave may come right behind kJoin, once each: whoever says more is no launcher of ours.
+    // kReady and kLeave may come right behind kJoin, once each. More messages come from no launcher of ours.
     const bool is_last = message.kind == Kind::kLeave;
     if (before == 1 || (is_last && before == 2)) messages_.emplace_back(from, message);
     return;

@@ -11,8 +11,8 @@
 
 namespace lrun::launcher {
 
-/// Keeps what launchers say before any of them can be admitted: until the leader's own launcher has joined, and until
-/// it is known whether a job whose state was left behind goes on. Pure; a value.
+/// Keeps messages of launchers until one of them can be admitted: the leader's own launcher has to join first, and it
+/// has to be known whether a job goes on whose state was left behind. Pure; a value.
 class Lobby {
  public:
   using Message = std::pair<LauncherId, LauncherMessage>;
@@ -31,14 +31,14 @@ class Lobby {
   void forget_state() { left_behind_.reset(); }
   [[nodiscard]] bool awaits_member() const { return left_behind_.has_value(); }
 
-  /// A message of a launcher that was not admitted: kJoin, what may follow it at once (kReady, kLeave), or kInvite.
+  /// A message of a launcher that was not admitted: kJoin, kReady or kLeave right behind it, or kInvite.
   void receive(LauncherId from, const LauncherMessage& message);
-  /// A connection ended. What was said on it last counts only where the launcher meant to leave.
+  /// A connection ended. Its messages count only where the launcher meant to leave.
   void left(LauncherId who);
 
   /// The state that was left behind, once a launcher that took part in the job has come.
   std::optional<JobState> take_state();
-  /// What was said so far, in the order in which it counts. Empty while somebody is awaited.
+  /// The messages so far, in the order in which they count. Empty while a launcher is awaited.
   std::vector<Message> take_messages();
 
   [[nodiscard]] bool is_own(const JoinRecord& record) const { return record.token == own_; }

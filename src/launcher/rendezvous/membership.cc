@@ -1,3 +1,5 @@
+// In: the records of the nodes of a round, or JSON from the leader. Out: their ranks, JSON, and the plan of this node
+// with its place. Called by the Coordinator, by LauncherMessage and by the run of this node.
 #include "rendezvous/membership.h"
 
 #include <arpa/inet.h>
@@ -26,16 +28,16 @@ std::string address_key(const std::string& address) {
   return "9" + address;
 }
 
-/// Where the others reach a node that says 127.0.0.1 about itself; empty: all are on one machine.
-std::string address_of_meeting(const std::vector<JoinRecord>& nodes) {
+/// Where the others reach a node that knows itself as 127.0.0.1; empty: all are on one machine.
+std::string address_of_leader(const std::vector<JoinRecord>& nodes) {
   const auto outside = std::find_if(nodes.begin(), nodes.end(), [](const JoinRecord& other) {
     return !is_loopback_address(other.address) && !is_loopback_address(other.leader_address);
   });
   return outside == nodes.end() ? std::string() : outside->leader_address;
 }
 
-const std::string& reachable_address(const JoinRecord& node, const std::string& meeting) {
-  return meeting.empty() || !is_loopback_address(node.address) ? node.address : meeting;
+const std::string& reachable_address(const JoinRecord& node, const std::string& leader) {
+  return leader.empty() || !is_loopback_address(node.address) ? node.address : leader;
 }
 
 void count_roles(std::vector<Member>& members) {
@@ -200,12 +202,12 @@ Membership sole_membership(const LaunchPlan& plan, int master_port) {
 }
 
 std::vector<std::size_t> order_nodes(const std::vector<JoinRecord>& nodes) {
-  const std::string meeting = address_of_meeting(nodes);
+  const std::string leader = address_of_leader(nodes);
   std::vector<std::string> keys;
   std::vector<std::size_t> placed;
   std::vector<std::size_t> free;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    keys.push_back(address_key(reachable_address(nodes[i], meeting)));
+    keys.push_back(address_key(reachable_address(nodes[i], leader)));
     (nodes[i].node_rank ? placed : free).push_back(i);
   }
   const auto by_address = [&](std::size_t i) { return std::tie(keys[i], nodes[i].node, nodes[i].token); };
@@ -230,18 +232,19 @@ RankAssignment assign_ranks(const std::vector<JoinRecord>& nodes) {
   common.num_nodes = static_cast<int>(nodes.size());
   common.world_size = 0;
   assignment.order = order_nodes(nodes);
-  const std::string meeting = address_of_meeting(nodes);
+  const std::string leader = address_of_leader(nodes);
   for (const std::size_t index : assignment.order) {
     const JoinRecord& node = nodes[index];
     members.push_back({.node_rank = static_cast<int>(members.size()),
                        .name = node.node,
                        .base_rank = common.world_size,
                        .workers = node.workers,
-                       .address = reachable_address(node, meeting),
+                       .address = reachable_address(node, leader),
                        .role = node.role});
     common.world_size += node.workers;
     if (members.size() <= Membership::kMostNamedNodes) common.first_names.push_back(node.node);
-    if (node.standby_port != 0 && common.successors.size() <= Membership::kMostSuccessors) {  // one may be the holder
+    if (node.standby_port != 0 &&
+        common.successors.size() <= Membership::kMostSuccessors) {  // one of them may be the leader
       common.successors.push_back({members.back().node_rank, node.node, members.back().address, node.standby_port});
     }
     if (members.size() > 1) continue;

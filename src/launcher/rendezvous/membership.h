@@ -28,7 +28,7 @@ struct Member {
   bool operator==(const Member&) const = default;
 };
 
-/// A node whose launcher can hold the meeting of a job in another's place.
+/// A node whose launcher can lead a job in another's place.
 struct Successor {
   int node_rank = 0;
   std::string name;
@@ -38,13 +38,13 @@ struct Successor {
   bool operator==(const Successor&) const = default;
 };
 
-/// What a rendezvous agrees on: what one node has to know of one round of a job, and where the workers' store is.
-/// Everything right of it (workers, supervision, reports) reads this and not how it came about. All but `self` is equal
-/// on all nodes, and its size does not grow with their number, but for nodes with ever other numbers of workers.
+/// The agreement of a rendezvous: all that one node has to know of one round of a job, with the address of the workers'
+/// store. Workers, supervision and reports read this, and not how it was reached. All but `self` is equal on all nodes.
+/// Its size does not grow with their number, but with the number of different sizes of nodes.
 struct Membership {
   int round = 0;             ///< grows with every new agreement; alone: with every attempt
   int attempt = 0;           ///< restarts used so far; workers see it as TORCHELASTIC_RESTART_COUNT
-  std::string history = {};  ///< of the attempts so far, as kReady told it; not looked at here
+  std::string history = {};  ///< of the attempts so far, as in kReady; opaque here
   int num_nodes = 1;
   int world_size = 1;
   std::string run_name = {};  ///< of the job, equal on all nodes; empty on one node: the plan's
@@ -52,8 +52,8 @@ struct Membership {
   int master_port = 0;
   std::map<int, int> nodes_by_workers;   ///< how many nodes have so many workers, for each number that there is
   std::vector<std::string> first_names;  ///< of the first nodes by rank, at most kMostNamedNodes, for messages
-  /// Node rank and name of the one that holds the meeting, and who may hold it in its place, by node rank, at most
-  /// kMostSuccessors. Empty: another way tells who does.
+  /// Node rank and name of the leader, and the nodes that may lead in its place, by node rank, at most kMostSuccessors.
+  /// Empty: etcd knows the leader.
   std::optional<int> leader = {};
   std::string leader_name = {};
   std::vector<Successor> successors = {};
@@ -65,35 +65,35 @@ struct Membership {
   bool operator==(const Membership&) const = default;
 };
 
-/// All nodes of a round and their places, as the launcher that holds the meeting gave them.
+/// All nodes of a round and their places, as the leader assigned them.
 struct RankAssignment {
   Membership common;               ///< without `self`
   std::vector<Member> members;     ///< by node rank; never empty
   std::vector<std::size_t> order;  ///< of each member its index among those that joined
 };
 
-/// The agreement of a launcher that is alone: nobody to ask. `master_port` is that of its own store's socket.
+/// The membership of a launcher that is alone. `master_port` is that of its own store's socket.
 Membership sole_membership(const LaunchPlan& plan, int master_port);
 
 /// Places the nodes that joined, in their order of node ranks, and gives ranks to their workers. The master is node 0.
 ///
-/// A node that reached the meeting over loopback sits beside it: others reach it where they reached the meeting.
+/// A node that reached the leader over loopback is on its host: others reach it where they reached the leader.
 RankAssignment assign_ranks(const std::vector<JoinRecord>& nodes);
 
-/// Indices of `nodes` in the order of their node ranks. Who asked for a rank gets it, if there are so many nodes and
-/// nobody else has asked for it; the others follow by address (as a number: 10.0.0.2 comes before 10.0.0.10), name and
-/// token. The same nodes always come in the same order.
+/// Indices of `nodes` in the order of their node ranks. A node gets the rank that it asked for, if there are so many
+/// nodes and no other node has asked for it. The others follow by address (as a number: 10.0.0.2 comes before
+/// 10.0.0.10), name and token. The same nodes always come in the same order.
 std::vector<std::size_t> order_nodes(const std::vector<JoinRecord>& nodes);
 
-/// The plan of our own node in a job that has met: one node, with its place among all.
+/// The plan of our own node in a round: one node, with its place among all.
 LaunchPlan place(const LaunchPlan& plan, const Membership& membership);
 /// The same for a plan that has a place, in another round: its node stays where it is in memory.
 void place_anew(LaunchPlan& plan, const Membership& membership);
 
-/// What is equal on all nodes, and what is not.
+/// The part that is equal on all nodes, and the one that is not.
 std::string to_json(const Membership& membership);
 std::string to_json(const Member& member);
-/// Of who may hold the meeting next, for a launcher that is in no round.
+/// The nodes that may lead next, for a launcher that is in no round.
 std::string to_json(const std::vector<Successor>& successors);
 
 /// Empty for what is not JSON, lacks a field, or holds a value out of its range.

@@ -1,3 +1,5 @@
+// In: messages, or bytes of a connection. Out: bytes as they travel, or messages whose fields are in range. Called by
+// LauncherLink and RendezvousServer.
 #include "rendezvous/message.h"
 
 #include <nlohmann/json.hpp>
@@ -140,7 +142,7 @@ EncodedMessage::EncodedMessage(const LauncherMessage& message) : json_(json_text
   bytes_ += json_;
 }
 
-/// JSON has no order: what differs comes first, and the rest is copied as it is.
+/// JSON has no order: the part that differs comes first, and the rest is copied as it is.
 std::string_view EncodedMessage::bytes_for(const Member& self) {
   const std::string own = json_text({{"self", to_json(self)}});
   bytes_.clear();
@@ -157,8 +159,7 @@ std::optional<LauncherMessage> LauncherMessageDecoder::next() {
     length = (length << kBitsOfByte) | static_cast<unsigned char>(left[i]);
   }
   if (left.size() >= kLengthBytes && length > most_bytes_) {
-    refusal_ =
-        "a message of " + std::to_string(length) + " bytes, and at most " + std::to_string(most_bytes_) + " are taken";
+    refusal_ = "a message of " + std::to_string(length) + " bytes, and the limit is " + std::to_string(most_bytes_);
     return std::nullopt;
   }
   if (left.size() < kLengthBytes || left.size() - kLengthBytes < length) {
@@ -167,7 +168,7 @@ std::optional<LauncherMessage> LauncherMessageDecoder::next() {
   }
   taken_ += kLengthBytes + length;
   std::optional<LauncherMessage> message = launcher_message_from_json(left.substr(kLengthBytes, length));
-  if (!message) refusal_ = "a message that makes no sense";
+  if (!message) refusal_ = "an invalid message";
   return message;
 }
 

@@ -19,7 +19,7 @@ struct OutgoingMessage {
   bool operator==(const OutgoingMessage&) const = default;
 };
 
-/// Collects what a Coordinator sends to launchers, in order, and what it warns people of. A value.
+/// Collects the messages of a Coordinator for launchers, in order, and its warnings for people. A value.
 class Outbox {
  public:
   void send(LauncherId to, LauncherMessage message, bool last = false) {

@@ -14,8 +14,8 @@
 namespace lrun::launcher {
 namespace {
 
-/// What the other end says within the time, as far as it is needed to know who it is.
-void hear(int socket, Handshake& handshake, SteadyTime deadline) {
+/// Reads the handshake of the other end, until the deadline or until it is known.
+void read_handshake(int socket, Handshake& handshake, SteadyTime deadline) {
   char bytes[Handshake::kMostBytesOfLine];
   while (!handshake.knows_other() && handshake.refusal().empty() && poll_until(socket, POLLIN, deadline)) {
     const ssize_t count = ::recv(socket, bytes, sizeof bytes, 0);
@@ -31,13 +31,13 @@ PortOwner owner_of_port(const std::string& address, std::uint16_t port, const st
   Handshake handshake(Handshake::Side::kLauncher, secret, random_nonce());
   try {
     const Fd socket = connect_to(address, port, deadline);
-    SendBuffer greeting;
-    greeting.tail() = handshake.take_output();
-    if (greeting.send_to(socket.get())) hear(socket.get(), handshake, deadline);
+    SendBuffer hello;
+    hello.tail() = handshake.take_output();
+    if (hello.send_to(socket.get())) read_handshake(socket.get(), handshake, deadline);
   } catch (const std::system_error&) {
     return {};
   }
-  if (handshake.knows_other()) return {true, "other launchers meet there"};
+  if (handshake.knows_other()) return {true, "other launchers use it"};
   return {false, handshake.refusal()};
 }
 

@@ -8,12 +8,12 @@
 namespace lrun::launcher {
 
 struct PortOwner {
-  bool is_meeting = false;  ///< of launchers, of this job or another
-  std::string who = {};     ///< as a clause: 'other launchers meet there'; empty: nobody said who
+  bool is_rendezvous = false;  ///< of launchers, of this job or another
+  std::string who = {};        ///< as a clause: 'other launchers use it'; empty: unknown
 };
 
-/// Who listens at a port that this launcher was to have. Greets it as a launcher would and waits for its answer, at
-/// most for `limit`; takes part in nothing.
+/// Finds out which program listens at a port that this launcher needs: begins a handshake as a launcher does and waits
+/// for the answer, at most for `limit`.
 /// \param address  numeric
 /// \param secret   that the launchers of our job share; empty: none
 PortOwner owner_of_port(const std::string& address, std::uint16_t port, const std::string& secret, Duration limit);

@@ -30,7 +30,7 @@ void PortProbe::cancel() {
   socket_.reset();
 }
 
-/// Whoever accepts the connection is asked again: it may be about to end.
+/// A process that accepts the connection is asked again: it may be about to end.
 void PortProbe::connect() {
   connected_.cancel();
   try {

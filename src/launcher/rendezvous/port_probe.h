@@ -10,7 +10,7 @@
 
 namespace lrun::launcher {
 
-/// Asks a host whether anybody still listens at a port. That it refuses the connection proves that its kernel lives and
+/// Asks a host whether a process still listens at a port. A refused connection proves that the host's kernel lives and
 /// that the process which had listened there is gone. One question at a time; never blocks. One thread.
 class PortProbe {
  public:
@@ -23,7 +23,7 @@ class PortProbe {
   ///                  descriptors one after the other
   /// \param done      is called by the loop, once: whether the connection was refused
   void ask(const std::string& address, std::uint16_t port, Duration patience, std::function<void(bool refused)> done);
-  /// Nothing is told any more.
+  /// `done` is not called any more.
   void cancel();
 
  private:

@@ -39,7 +39,7 @@ class Redirection {
     return {.kind = LauncherMessage::Kind::kRedirect, .port = target_->port, .address = target_->address};
   }
 
-  /// No round can begin here: newcomers, who were redirected here, are to go back.
+  /// No round can begin here: newcomers, which were redirected here, have to go back.
   void send_back(std::string why) { dead_end_ = std::move(why); }
   [[nodiscard]] bool sends_back() const { return !dead_end_.empty(); }
   [[nodiscard]] LauncherMessage back_message() const {

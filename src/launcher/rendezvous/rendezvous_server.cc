@@ -1,3 +1,5 @@
+// In: connections that the StoreServer hands over, their bytes and their ends. Out: messages of the Coordinator, on
+// these connections. Called by the loop, and by JobServers.
 #include "rendezvous/rendezvous_server.h"
 
 #include <sys/socket.h>
@@ -21,7 +23,7 @@ namespace {
 using Kind = LauncherMessage::Kind;
 
 constexpr std::size_t kReadBytesOfMember = std::size_t{64} << 10U;
-/// What a launcher may leave unread before it counts as one that does not read.
+/// Bytes that a launcher may leave unread before it counts as lost.
 constexpr std::size_t kMostUnsent = 2 * kMostBytesFromLeader;
 
 }  // namespace
@@ -37,7 +39,7 @@ struct RendezvousServer::Connection {
   SendBuffer answers;
   SteadyTime heard = steady_now();
   bool joined = false;
-  bool invites = false;  ///< its job is met elsewhere: it stays, to see our end, and is none that we wait for
+  bool invites = false;  ///< its job meets elsewhere: it stays to see our end, and is not waited for
   bool closing = false;  ///< once everything is sent
   bool shut = false;     ///< everything is: the other end closes
   EventLoop::Watch readable;
@@ -63,11 +65,11 @@ RendezvousServer::RendezvousServer(EventLoop& loop, const Options& options)
                      .address = options.address,
                      .max_connections = options.max_store_connections,
                      .foreign_byte = kLauncherProtocol.front(),
-                     .foreign = [this](Fd socket, const std::string& bytes) { take_over(std::move(socket), bytes); },
+                     .foreign = [this](Fd socket, const std::string& bytes) { accept(std::move(socket), bytes); },
                      .serves_horovod = options.serves_horovod}) {
   arm();
-  look_at_ = steady_now();
-  look_for_silent_ones();
+  next_check_ = steady_now();
+  find_silent();
 }
 
 RendezvousServer::~RendezvousServer() = default;
@@ -84,11 +86,11 @@ void RendezvousServer::redirect_to(const std::optional<RendezvousAddress>& targe
   send_all();
 }
 
-/// The port first: who sees its connection closed asks there whether this launcher lives.
+/// The port is closed first: a launcher that loses its connection asks there whether this one lives.
 void RendezvousServer::abandon() {
   server_.vanish();
   deadline_.cancel();
-  look_again_.cancel();
+  silence_check_.cancel();
   connections_.clear();
 }
 
@@ -102,7 +104,7 @@ void RendezvousServer::on_over(std::function<void()> when_over) {
   send_all();
 }
 
-void RendezvousServer::take_over(Fd socket, const std::string& bytes) {
+void RendezvousServer::accept(Fd socket, const std::string& bytes) {
   if (connections_.size() >= max_launchers_ && !make_room()) return;
   const LauncherId id = ++last_id_;
   Connection& connection =
@@ -111,25 +113,25 @@ void RendezvousServer::take_over(Fd socket, const std::string& bytes) {
   feed(connection, bytes);
 }
 
-/// Strangers may come as often as they like: the one that has had the longest time to join gives way, never a launcher
-/// of the job. \return whether there is room now.
+/// Foreign connections may be many. The one that has had the longest time to join gives way, never a launcher of the
+/// job. \return whether there is room now.
 bool RendezvousServer::make_room() {
   const auto oldest = std::find_if(connections_.begin(), connections_.end(),
                                    [](const auto& entry) { return !entry.second->joined || entry.second->shut; });
   if (oldest == connections_.end()) return false;
-  if (!oldest->second->closing) report_rejection(*oldest->second, "it did not join before too many others came");
+  if (!oldest->second->closing) report_rejection(*oldest->second, "it did not join before too many others connected");
   connections_.erase(oldest);
   return true;
 }
 
 void RendezvousServer::report_rejection(const Connection& connection, const std::string& why) {
   const std::string peer = ends_of_connection(connection.socket.get()).peer;
-  const auto line = refusals_.refused(peer.empty() ? "somebody who is gone" : peer, why, steady_now());
+  const auto line = rejections_.refused(peer.empty() ? "an unknown address" : peer, why, steady_now());
   if (line && rejected_) rejected_(*line);
 }
 
 void RendezvousServer::report_rejections() {
-  if (const std::string line = refusals_.take_rest(); !line.empty() && rejected_) rejected_(line);
+  if (const std::string line = rejections_.take_rest(); !line.empty() && rejected_) rejected_(line);
 }
 
 void RendezvousServer::read_from(Connection& connection) {
@@ -138,7 +140,7 @@ void RendezvousServer::read_from(Connection& connection) {
   const ssize_t count = ::recv(connection.socket.get(), bytes, sizeof bytes, 0);
   if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
   const bool was_closed = count == 0 || (count < 0 && errno == ECONNRESET);
-  if (was_closed) return find_out_about(connection);
+  if (was_closed) return probe(connection);
   if (count < 0) return lose(connection.id, std::generic_category().message(errno), true);
   if (connection.closing) return;
   if (connection.joined || connection.invites) connection.heard = steady_now();  // others have one heartbeat to join
@@ -167,7 +169,7 @@ bool RendezvousServer::shake_hands(Connection& connection, std::string_view byte
   return connection.handshake.done();
 }
 
-/// The connection may be gone afterwards. Beats, of which there are many, concern nobody else.
+/// The connection may be gone afterwards. Heartbeats are many, and concern no other launcher.
 void RendezvousServer::serve(Connection& connection) {
   const LauncherId id = connection.id;
   bool has_decided = false;
@@ -175,7 +177,7 @@ void RendezvousServer::serve(Connection& connection) {
     const std::optional<LauncherMessage> message = connection.decoder.next();
     if (!message) break;
     if (message->kind == Kind::kHeartbeat) {
-      answer_beat(connection, *message);
+      acknowledge(connection, *message);
     } else {
       if (message->kind == Kind::kJoin) {
         connection.joined = true;
@@ -195,9 +197,9 @@ void RendezvousServer::serve(Connection& connection) {
   if (const auto still = connections_.find(id); still != connections_.end()) flush(*still->second);
 }
 
-void RendezvousServer::answer_beat(Connection& connection, const LauncherMessage& beat) {
+void RendezvousServer::acknowledge(Connection& connection, const LauncherMessage& heartbeat) {
   append_message(connection.answers.tail(), {.kind = Kind::kHeartbeatAck,
-                                             .sent_ns = beat.sent_ns,
+                                             .sent_ns = heartbeat.sent_ns,
                                              .steady_ns = nanoseconds(steady_now()),
                                              .wall_ns = nanoseconds(std::chrono::system_clock::now())});
 }
@@ -225,18 +227,18 @@ void RendezvousServer::send_all() {
   for (const std::string& line : coordinator_.outbox().take_warnings()) {
     if (rejected_) rejected_(line);
   }
-  if (begun_ && std::exchange(rounds_told_, coordinator_.rounds_begun()) != coordinator_.rounds_begun()) {
+  if (begun_ && std::exchange(rounds_reported_, coordinator_.rounds_begun()) != coordinator_.rounds_begun()) {
     begun_(coordinator_.state());
   }
   arm();
-  if (when_over_ && over() && !tell_over_.armed()) {
-    tell_over_ = loop_.after(Duration::zero(), std::exchange(when_over_, nullptr));
+  if (when_over_ && over() && !report_over_.armed()) {
+    report_over_ = loop_.after(Duration::zero(), std::exchange(when_over_, nullptr));
   }
-  for (const auto& [id, how] : broken) lose(id, how, true);  // what is said of it comes behind what was said before
+  for (const auto& [id, how] : broken) lose(id, how, true);  // messages about its loss come behind the earlier ones
 }
 
-/// Sends what waits, and `bytes` behind it, as far as the socket takes them; the rest waits. A connection that broke is
-/// lost where it is read, behind what was said on it last.
+/// Sends the bytes that wait, and `bytes` behind them, as far as the socket takes them; the rest waits. A connection
+/// that broke is lost where it is read, behind its last message.
 /// \return why the connection is of no use any more; empty: it is.
 std::string RendezvousServer::push(Connection& connection, std::string_view bytes) {
   if (!connection.answers.send_to(connection.socket.get(), bytes)) {
@@ -244,10 +246,10 @@ std::string RendezvousServer::push(Connection& connection, std::string_view byte
     ::shutdown(connection.socket.get(), SHUT_RDWR);
     return {};
   }
-  if (connection.answers.size() > kMostUnsent) return "its launcher does not read";
+  if (connection.answers.size() > kMostUnsent) return "its launcher does not read its messages";
   if (connection.answers.empty()) {
     connection.writable.cancel();
-    // Closed by the other end: closing with something unread could take back what was just sent.
+    // The other end closes: closing with unread bytes here could take back the last message.
     if (connection.closing && !std::exchange(connection.shut, true)) ::shutdown(connection.socket.get(), SHUT_WR);
   } else if (!connection.writable.armed()) {
     connection.writable = loop_.on_writable(connection.socket.get(), [this, &connection] { flush(connection); });
@@ -260,8 +262,8 @@ void RendezvousServer::flush(Connection& connection) {
   if (const std::string problem = push(connection, {}); !problem.empty()) lose(connection.id, problem, true);
 }
 
-/// Something between the hosts may have closed the connection of a launcher that lives, and that others may follow.
-void RendezvousServer::find_out_about(Connection& connection) {
+/// Something between the hosts may have closed the connection of a launcher that lives, and that may become a leader.
+void RendezvousServer::probe(Connection& connection) {
   constexpr std::string_view kClosed = "its launcher ended: the connection was closed";
   const std::optional<RendezvousAddress> standby = coordinator_.standby_of(connection.id);
   if (!standby) return lose(connection.id, std::string(kClosed), false);
@@ -284,9 +286,9 @@ void RendezvousServer::lose(LauncherId who, const std::string& how, bool may_run
 
 void RendezvousServer::close(LauncherId id) { connections_.erase(id); }
 
-void RendezvousServer::look_for_silent_ones() {
-  // The machine slept, or lrun was stopped, and with it the link of this launcher: all may begin to speak again.
-  if (steady_now() - look_at_ > times_.heartbeat / 2) {
+void RendezvousServer::find_silent() {
+  // The machine slept, or lrun was stopped: all launchers get a new heartbeat's time.
+  if (steady_now() - next_check_ > times_.heartbeat / 2) {
     for (const auto& [id, connection] : connections_) connection->heard = steady_now();
   }
   std::vector<LauncherId> silent;
@@ -294,24 +296,26 @@ void RendezvousServer::look_for_silent_ones() {
     if (steady_now() - connection->heard >= times_.heartbeat) silent.push_back(id);
   }
   for (const LauncherId id : silent) {
-    // It may be us who did not listen for a moment: what came meanwhile is read first.
+    // This process may not have read for a moment: bytes that came meanwhile are read first.
     const auto found = connections_.find(id);
     if (found == connections_.end()) continue;
     read_from(*found->second);
     const auto still = connections_.find(id);
     if (still == connections_.end() || steady_now() - still->second->heard < times_.heartbeat) continue;
     if (still->second->joined) {
-      append_message(still->second->answers.tail(), {.kind = Kind::kRejected,
-                                                     .text = "this launcher was silent for " +
-                                                             format_duration(times_.heartbeat) + " and was given up"});
+      append_message(
+          still->second->answers.tail(),
+          {.kind = Kind::kRejected,
+           .text = "this launcher was silent for " + format_duration(times_.heartbeat) + " and counts as lost"});
       (void)still->second->answers.send_to(still->second->socket.get());
     }
     lose(id, "silence for " + format_duration(times_.heartbeat), true);
   }
-  look_at_ = steady_now() + times_.heartbeat;
-  for (const auto& [id, connection] : connections_) look_at_ = std::min(look_at_, connection->heard + times_.heartbeat);
-  const auto delay = std::chrono::ceil<Duration>(look_at_ - steady_now());
-  look_again_ = loop_.after(std::max(delay, Duration::zero()), [this] { look_for_silent_ones(); });
+  next_check_ = steady_now() + times_.heartbeat;
+  for (const auto& [id, connection] : connections_)
+    next_check_ = std::min(next_check_, connection->heard + times_.heartbeat);
+  const auto delay = std::chrono::ceil<Duration>(next_check_ - steady_now());
+  silence_check_ = loop_.after(std::max(delay, Duration::zero()), [this] { find_silent(); });
 }
 
 void RendezvousServer::arm() {

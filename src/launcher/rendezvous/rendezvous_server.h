@@ -15,13 +15,12 @@
 
 namespace lrun::launcher {
 
-/// The meeting point of a job, held by the launcher that owns the endpoint's address: takes the connections of all
-/// launchers, the own one included, and lets the Coordinator decide. The socket is bound in the constructor and kept:
-/// nobody can take the port. Its server is also a store, so that launchers and workers can come to one port.
+/// The rendezvous of a job, served by its leader: takes the connections of all launchers, its own one included, and
+/// lets the Coordinator decide. The socket is bound in the constructor and kept, so that no other process gets the
+/// port. Its server is also a store: launchers and workers can use one port.
 ///
-/// Never blocks. Whoever connects has to show that it is a launcher, with the same secret where there is one, before
-/// anything else is taken from it. A launcher that says nothing for the heartbeat is lost; whoever connects and does
-/// not join within it is closed. One thread.
+/// Never blocks. A connection begins with the Handshake, and no message is taken before. A launcher that is silent for
+/// the heartbeat is lost; a connection that does not join within it is closed. One thread.
 class RendezvousServer {
  public:
   struct Options {
@@ -34,64 +33,64 @@ class RendezvousServer {
     std::size_t max_store_connections = 4096;
     bool serves_horovod = false;       ///< as StoreServerOptions has it
     std::size_t max_launchers = 4096;  ///< connections of them; one more takes the place of one that has not joined
-    std::string own_token = {};        ///< the token of the own launcher, which joins first; empty: any may
+    std::string own_token = {};        ///< as Coordinator::Options has it
     std::string secret = {};           ///< that every launcher has to know; empty: none
     bool guards_majority = false;      ///< as Coordinator::Options has it
-    /// Gets a line about launchers that were turned away: before they could say anything, as RefusalLog has it, or by
-    /// the Coordinator. May be empty. Must not call the holder.
+    /// Gets a line about launchers that were rejected: in the handshake, as RefusalLog has it, or by the Coordinator.
+    /// May be empty. Must not call the server.
     std::function<void(const std::string& line)> rejected = {};
-    /// A round has begun: what another launcher has to know to hold the meeting instead. May be empty. Must not call
-    /// the holder.
+    /// A round has begun: the state from which another launcher could lead. May be empty. Must not call the server.
     std::function<void(const JobState& state)> begun = {};
   };
 
-  /// \throws std::system_error  EADDRINUSE: somebody else holds the port.
+  /// \throws std::system_error  EADDRINUSE: another process has the port.
   RendezvousServer(EventLoop& loop, const Options& options);
   ~RendezvousServer();
   RendezvousServer(const RendezvousServer&) = delete;
   RendezvousServer& operator=(const RendezvousServer&) = delete;
 
-  /// Before anybody has joined: as Coordinator::resume().
+  /// Before any launcher has joined: as Coordinator::resume().
   void resume(const JobState& state, const std::optional<Ballot>& ballot);
 
   /// As Coordinator::redirect_to().
   void redirect_to(const std::optional<RendezvousAddress>& target);
   [[nodiscard]] const std::optional<RendezvousAddress>& redirect() const { return coordinator_.redirect(); }
-  /// Here.
+  /// A round has begun here.
   [[nodiscard]] bool has_begun() const { return coordinator_.rounds_begun() > 0; }
 
   [[nodiscard]] StoreServer& server() { return server_; }
 
-  /// As a holder whose process has ended: nobody is told anything, nobody finds us any more.
+  /// Ends as if the process had ended: nothing is sent, and the port is closed.
   void abandon();
 
-  /// A last line to rejected, about those that were only counted; none when there are none.
+  /// A last line to Options::rejected, about launchers that were only counted, if there are any.
   void report_rejections();
 
-  /// Nobody is left who could need the meeting. `when_over` is called once, by the loop, when that becomes true.
+  /// No launcher is left that could need the rendezvous. `when_over` is called once, by the loop, when that becomes
+  /// true.
   [[nodiscard]] bool over() const;
   void on_over(std::function<void()> when_over);
 
  private:
   struct Connection;
 
-  void take_over(Fd socket, const std::string& bytes);
+  void accept(Fd socket, const std::string& bytes);
   bool make_room();
   void report_rejection(const Connection& connection, const std::string& why);
   void read_from(Connection& connection);
   void feed(Connection& connection, std::string_view bytes);
   bool shake_hands(Connection& connection, std::string_view bytes);
   void serve(Connection& connection);
-  void answer_beat(Connection& connection, const LauncherMessage& beat);
+  void acknowledge(Connection& connection, const LauncherMessage& heartbeat);
   void send_all();
   std::string push(Connection& connection, std::string_view bytes);
   void flush(Connection& connection);
   void refuse(Connection& connection, const std::string& why);
-  void find_out_about(Connection& connection);
+  void probe(Connection& connection);
   /// \param may_run  as Coordinator::left() has it
   void lose(LauncherId who, const std::string& how, bool may_run);
   void close(LauncherId id);
-  void look_for_silent_ones();
+  void find_silent();
   void arm();
 
   EventLoop& loop_;
@@ -100,16 +99,16 @@ class RendezvousServer {
   std::string secret_;
   std::function<void(const std::string& line)> rejected_;
   std::function<void(const JobState& state)> begun_;
-  int rounds_told_ = 0;
-  RefusalLog refusals_{"turned away a launcher at", "turned away"};
+  int rounds_reported_ = 0;
+  RefusalLog rejections_{"rejected a launcher at", "rejected"};
   Coordinator coordinator_;
   std::map<LauncherId, std::unique_ptr<Connection>> connections_;
   LauncherId last_id_ = 0;
   EventLoop::Timer deadline_;
-  EventLoop::Timer look_again_;
-  SteadyTime look_at_;  ///< when the next one can have been silent for too long
+  EventLoop::Timer silence_check_;
+  SteadyTime next_check_;  ///< when the next launcher can have been silent for too long
   std::function<void()> when_over_;
-  EventLoop::Timer tell_over_;
+  EventLoop::Timer report_over_;
   StoreServer server_;  ///< the last: it calls us
 };
 

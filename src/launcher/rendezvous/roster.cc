@@ -1,5 +1,5 @@
-// In: launchers that join and leave. Out: who takes part in the next round of the job, and lines about who is there and
-// who is missing. Called by the Coordinator and by Failover.
+// In: launchers that join and leave. Out: the members of the next round of the job, and lines about nodes that are
+// there or missing. Called by the Coordinator and by Failover.
 #include "rendezvous/roster.h"
 
 #include <algorithm>
@@ -77,7 +77,7 @@ std::vector<LauncherId> Roster::next_members(const Round* round) const {
 }
 
 bool Roster::can_grow(const Round& round) const {
-  // Asked for each message: what costs little comes first.
+  // Asked for each message: the cheap tests come first.
   if (size() == round.size() || round.size() == most()) return false;
   return static_cast<int>(next_members(&round).size()) > round.size();
 }
@@ -100,7 +100,7 @@ std::string Roster::newcomers_text(const std::vector<LauncherId>& ids, const Rou
 }
 
 std::string Roster::joined_text() const {
-  if (empty()) return "nobody has joined";
+  if (empty()) return "no node has joined";
   std::vector<std::string> joined;
   for (const auto& [id, launcher] : launchers_) joined.push_back(describe(launcher.record));
   return "joined: " + join_first(joined, kMostNamed);

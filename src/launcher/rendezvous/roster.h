@@ -41,7 +41,7 @@ class Roster {
   /// Those that are not in `round`; all where it is null.
   [[nodiscard]] std::vector<LauncherId> newcomers(const Round* round) const;
 
-  /// How many nodes the job may have, as its first launcher says; 1 where nobody is there.
+  /// How many nodes the job may have, by the record of its first launcher; 1 where no launcher is there.
   [[nodiscard]] int least() const { return empty() ? 1 : launchers_.begin()->second.record.min_nodes; }
   [[nodiscard]] int most() const { return empty() ? 1 : launchers_.begin()->second.record.max_nodes; }
   /// Each rank of the job has a launcher.

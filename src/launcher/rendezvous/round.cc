@@ -1,5 +1,5 @@
-// In: the members of a round, and what each of them says about it. Out: when all have reported, are ready or know of
-// the round, and what was made of the reports. Called by the Coordinator.
+// In: the members of a round, and their messages about it. Out: whether all have reported, are ready or know of the
+// round, and the text that is made of the reports. Called by the Coordinator.
 #include "rendezvous/round.h"
 
 #include <utility>
@@ -29,7 +29,7 @@ Round::Round(int number, const std::vector<LauncherId>& by_rank, const Round* be
 Round Round::lost(int number) {
   Round round;
   round.number_ = number;
-  round.goes_on_ = true;  // nobody asked for its end: it ended with its leader
+  round.goes_on_ = true;  // no member asked for its end: it ended with its leader
   return round;
 }
 

@@ -12,8 +12,8 @@
 
 namespace lrun::launcher {
 
-/// Makes one text of reports and of what it made of earlier ones, in any order: at most kMostReportBytes, and the same
-/// whatever was put together first. An empty report stands for those that are missing.
+/// Makes one text of reports, and of texts that it made before, in any order: at most kMostReportBytes, and always the
+/// same for the same reports. An empty report stands for those that are missing.
 using GatherReports = std::function<std::string(const std::vector<std::string>& reports)>;
 
 /// One round of a job, from its begin until the next one begins: its members, what they report, and which of them are
@@ -66,10 +66,10 @@ class Round {
 
   void report(LauncherId id, std::string text, const GatherReports& gather);
   [[nodiscard]] bool all_reported() const { return reported_ == size(); }
-  /// All have reported. \return what was made of the reports.
+  /// All have reported. \return the text that is made of their reports
   std::string finish(const GatherReports& gather);
 
-  /// A member is ready for the next round. \return false: it had said so before.
+  /// A member is ready for the next round. \return false: it was before
   bool make_ready(LauncherId id);
   [[nodiscard]] bool all_ready() const { return ready_ == size(); }
   /// Of a finished round: some member was ready for another one.

@@ -9,7 +9,7 @@
 
 namespace lrun::launcher {
 
-/// The part of this launcher in the rounds of its job: what a leader has to know of it, also the next one. A value.
+/// The part of this launcher in the rounds of its job, which a leader has to know, also the next one. A value.
 struct RoundPart {
   std::optional<Membership> membership = {};   ///< of the last round in which it was; empty: none
   bool settled = false;                        ///< all members of that round know that it has begun

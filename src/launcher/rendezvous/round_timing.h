@@ -15,7 +15,7 @@ struct RendezvousTimes {
   Duration replacement{600'000};  ///< for others in the place of lost ones, where too few are left
   Duration last_call{1000};       ///< with enough of them, for one more: since the last one came
   Duration heartbeat{5000};       ///< a launcher that is silent for so long is lost
-  Duration progress{5000};        ///< between two tables of who is missing
+  Duration progress{5000};        ///< between two tables of missing nodes
   int spares = 0;                 ///< nodes beyond those of the job that are to be there, too, before it begins
   Duration for_spares{30'000};    ///< with enough of the others, for these
   bool operator==(const RendezvousTimes&) const = default;
@@ -23,9 +23,9 @@ struct RendezvousTimes {
 
 /// When a round begins that has enough nodes, and when those that wait for more of them hear of it or give up.
 ///
-/// The last call holds a round back for one more node: until none has come for a pause, so that one newcomer is not
-/// followed by another for whom all start anew; at most for kMostPauses, so that nodes that come and go do not hold up
-/// the others for ever. Pure: time goes in. A value.
+/// The last call holds a round back for one more node, until none has come for a pause: else another newcomer could
+/// follow at once, and all would start anew. It ends after kMostPauses: nodes that come and go must not hold up the
+/// others for ever. Pure: time goes in. A value.
 class RoundTiming {
  public:
   static constexpr int kMostPauses = 10;
@@ -38,7 +38,7 @@ class RoundTiming {
     cancel_call();
   }
   [[nodiscard]] SteadyTime opened() const { return opened_; }
-  /// The table of who is there was shown.
+  /// The table of nodes that are there was shown.
   void told(SteadyTime now) { told_ = now; }
   [[nodiscard]] bool table_is_due(SteadyTime now) const { return now >= next_table(); }
 

@@ -10,7 +10,7 @@
 namespace lrun::launcher {
 
 /// Whether the other end of a connection has been silent for too long. The time for which this process stood still does
-/// not count: the machine slept, or lrun was stopped, and nobody answers heartbeats that were not sent. Pure; a value.
+/// not count: the machine slept, or lrun was stopped, and heartbeats were not sent. Pure; a value.
 class SilenceWatch {
  public:
   SilenceWatch(Duration limit, SteadyTime now) : limit_(limit), heard_(now), looked_(now) {}

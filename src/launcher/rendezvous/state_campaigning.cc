@@ -33,7 +33,7 @@ Campaigning::Campaigning(JobContext& context) : context_(context) {
   if (!context.part.has_begun() && !context.part.is_spare) return;
   const Duration patience = context.plan.replacement;
   limit_ = context.loop.after(patience, [&context, patience] {
-    failed(context, "nobody holds a meeting after " + format_duration(patience) + ": " + context.trouble(), "");
+    failed(context, "no leader was found within " + format_duration(patience) + ": " + context.trouble(), "");
   });
 }
 
@@ -59,7 +59,8 @@ std::unique_ptr<EtcdElection> Campaigning::make_election(JobContext& context, co
                               const std::optional<JobState>& state) { found(context, leader, is_self, state); },
           .deposed =
               [&context](const std::string&) {
-                // The others must not find us any more. What was said last is lost, and nobody is left to stay for.
+                // The others must not find us any more. Messages on the way are lost, and there is no launcher left to
+                // stay for.
                 context.servers.stop_leading();
                 context.finish_soon();
               },
@@ -111,7 +112,7 @@ void Campaigning::failed(JobContext& context, const std::string& why, const std:
   context.election->stop();
   context.servers.stop_leading();
   if (context.part.has_begun() || context.part.is_spare) return context.end(why);
-  context.give_up(why, hint.empty() ? "'--rdzv-endpoint' names the addresses at which etcd serves its clients" : hint);
+  context.give_up(why, hint.empty() ? "'--rdzv-endpoint' has to name the client addresses of etcd" : hint);
 }
 
 }  // namespace lrun::launcher

@@ -16,7 +16,7 @@ FailingOver::FailingOver(JobContext& context, bool closed)
     : context_(context), search_(*context.part.membership), probe_(context.loop) {
   const Duration limit = kHeartbeatsOfFailover * context.plan.heartbeat;
   limit_ =
-      context.loop.after(limit, [this, limit] { give_up("nobody holds a meeting after " + format_duration(limit)); });
+      context.loop.after(limit, [this, limit] { give_up("no leader was found within " + format_duration(limit)); });
   step_ = context.loop.after(Duration::zero(), [this, closed] { follow(search_.leader_lost(closed)); });
 }
 

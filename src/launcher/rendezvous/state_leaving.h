@@ -11,7 +11,8 @@ namespace lrun::launcher {
 class JobContext;
 
 /// State of a Job that has an etcd and no leader: this launcher is done with it, and the others, which do not know that
-/// yet, may be about to begin a round. It looks for their leader, for as long as they need to begin one, to say so.
+/// yet, may be about to begin a round. It looks for their leader, for as long as they need to begin one, to report
+/// that.
 class Leaving {
  public:
   Leaving(JobContext& context, LauncherMessage last_message);
@@ -19,7 +20,7 @@ class Leaving {
   [[nodiscard]] bool has_last_words() const { return last_message_.has_value(); }
   void link_joined();
   void link_broken(const std::string& why, const std::string& hint);
-  /// Nobody can be told.
+  /// No leader was found in time.
   void give_up();
 
  private:

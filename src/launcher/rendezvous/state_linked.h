@@ -6,12 +6,12 @@ namespace lrun::launcher {
 
 class JobContext;
 
-/// What to type where every node was told to leave the endpoint of the job to others.
+/// A hint where every node leaves the endpoint of the job to the others.
 inline constexpr const char* kServeEndpointHint =
     "'--rdzv-conf is_host=false' needs another node of the job that serves the endpoint: leave it out on that node, or "
     "use '--rdzv-backend static' or '--rdzv-backend etcd'";
 
-/// State of a Job: it is linked to the leader, or connects to where the leader is said to be.
+/// State of a Job: it is linked to the leader, or connects to the place where the leader has to be.
 class Linked {
  public:
   explicit Linked(JobContext& context) : context_(context) {}
@@ -23,7 +23,7 @@ class Linked {
   JobContext& context_;
 };
 
-/// State of a Job: it is over for this launcher. What is served here goes on for the others.
+/// State of a Job: it is over for this launcher. A rendezvous that is served here goes on for the others.
 class Over {
  public:
   explicit Over(JobContext& /*context*/) {}

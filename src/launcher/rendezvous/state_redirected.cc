@@ -1,4 +1,4 @@
-// In: where the job meets, as a leader says, and whether that place can be reached. Out: a link to it, or back to the
+// In: the address where the job meets, from a leader, and whether it can be reached. Out: a link to it, or back to the
 // endpoint. Entered when a leader answers kRedirect.
 #include "rendezvous/state_redirected.h"
 
@@ -22,7 +22,7 @@ std::string target_text(const RendezvousAddress& target) {
 
 Redirected::Redirected(JobContext& context, RendezvousAddress target, std::vector<Successor> line)
     : context_(context), target_(std::move(target)), line_(std::move(line)), probe_(context.loop) {
-  // Later: the link that said so is still at work.
+  // Not at once: the link that brought the message is still at work.
   next_ = context.loop.after(Duration::zero(), [this] {
     context_.watch.reset();
     context_.part.settled = false;  // a vote was given: this launcher must not give another one
@@ -34,11 +34,11 @@ Redirected::Redirected(JobContext& context, RendezvousAddress target, std::vecto
 void Redirected::redirected(JobContext& context, const LauncherMessage& message) {
   if (context.part.has_begun() && !context.part.is_leaderless()) return;
   context.link->close();
-  // A launcher on the host of the one that says so is reached where that host is.
+  // A loopback address is on the host of the leader that sent it.
   const bool is_beside = is_loopback_address(message.address);
   const RendezvousAddress target{is_beside ? context.link->server_address() : message.address, message.port};
   if (std::exchange(context.told_target, target) != target) {
-    context.events->redirected("this job runs already: this node joins it at " + target_text(target));
+    context.events->redirected("the job is already running: this node joins it at " + target_text(target));
     if (context.is_over()) return;
   }
   std::vector<Successor> line;
@@ -69,7 +69,7 @@ bool Redirected::sent_back(const std::string& why) {
 }
 
 /// The target may be of no use any more: then the endpoint knows better.
-void Redirected::look_again(const std::string& why, bool came_to_nothing) {
+void Redirected::look_again(const std::string& why, bool has_failed) {
   context_.part.is_spare = false;
   if (!context_.servers.owns_endpoint()) {
     next_ = context_.loop.after(kPauseBeforeEndpoint, [&context = context_] {
@@ -79,10 +79,10 @@ void Redirected::look_again(const std::string& why, bool came_to_nothing) {
   } else if (*context_.servers.redirect() != target_) {
     target_ = *context_.servers.redirect();
     next_ = context_.loop.after(Duration::zero(), [this] { go(); });
-  } else if (came_to_nothing) {
+  } else if (has_failed) {
     next_ = context_.loop.after(Duration::zero(), [this, why] { gather_here(why); });
   } else {
-    // If nobody is left at the target, it is as if this launcher were started now.
+    // If no process listens at the target any more, this launcher begins as if it were started now.
     const auto port = static_cast<std::uint16_t>(target_.port);
     probe_.ask(target_.address, port, context_.plan.heartbeat / 2, [this, why](bool refused) {
       if (*context_.servers.redirect() != target_) return look_again(why, false);
@@ -92,11 +92,11 @@ void Redirected::look_again(const std::string& why, bool came_to_nothing) {
   }
 }
 
-/// What was handed away is ours again.
+/// The endpoint is ours again.
 void Redirected::gather_here(const std::string& why) {
   JobContext& context = context_;
-  context.events->redirected("nothing came of the meeting at " + target_text(target_) + ": " + why +
-                             "; this node meets the others at the job's endpoint again");
+  context.events->redirected("the rendezvous at " + target_text(target_) + " failed: " + why +
+                             "; this node goes back to the job's endpoint");
   if (context.is_over()) return;
   context.told_target.reset();
   context.servers.take_back();

@@ -19,7 +19,7 @@ class Redirected {
   /// \param line  of a spare, whom it follows where the target is of no use; else empty
   Redirected(JobContext& context, RendezvousAddress target, std::vector<Successor> line);
 
-  /// The leader said so. A node of a round that runs stays: its job is where it is.
+  /// A message of the leader. A member of a round that runs does not follow it: its job is here.
   static void redirected(JobContext& context, const LauncherMessage& message);
 
   void link_joined() {}
@@ -30,7 +30,7 @@ class Redirected {
  private:
   [[nodiscard]] bool can_look_again() const;
   void go();
-  void look_again(const std::string& why, bool came_to_nothing);
+  void look_again(const std::string& why, bool has_failed);
   void gather_here(const std::string& why);
 
   JobContext& context_;

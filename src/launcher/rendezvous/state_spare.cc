@@ -21,11 +21,11 @@ void WaitingAsSpare::link_broken(const std::string& why, const std::string& /*hi
     const Duration limit = kHeartbeatsOfSpare * context_.plan.heartbeat;
     limit_ = context_.loop.after(limit, [&context = context_, limit] {
       if (context.link) context.link->close();
-      context.end("nobody holds a meeting after " + format_duration(limit));
+      context.end("no leader was found within " + format_duration(limit));
     });
     JobContext& context = context_;
-    context.events->redirected("the meeting at " + context.link->server_address() + " is lost: " + why +
-                               "; looking for the node that holds the next one");
+    context.events->redirected("the leader at " + context.link->server_address() + " is lost: " + why +
+                               "; looking for the next one");
     if (context.is_over()) return;  // and this state is gone
   }
   // Only a leader answers at such a port.

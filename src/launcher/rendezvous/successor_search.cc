@@ -21,7 +21,7 @@ SuccessorSearch::Step SuccessorSearch::probed(bool refused) {
     voted_ = false;
     return next();
   }
-  return {.why = "node " + line_.at(tried_ - 1).name + ", which was to hold the next meeting, is out of reach, too"};
+  return {.why = "node " + line_.at(tried_ - 1).name + ", the next in line to lead, cannot be reached either"};
 }
 
 SuccessorSearch::Step SuccessorSearch::successor_lost(bool closed) {
@@ -30,7 +30,7 @@ SuccessorSearch::Step SuccessorSearch::successor_lost(bool closed) {
 }
 
 SuccessorSearch::Step SuccessorSearch::next() {
-  if (tried_ == line_.size()) return {.why = "no other node that can hold the meeting is in reach"};
+  if (tried_ == line_.size()) return {.why = "no other node that can lead is within reach"};
   const Successor& successor = line_.at(tried_++);
   if (successor.node_rank != self_) return {.kind = Step::Kind::kJoin, .other = successor};
   return {.kind = Step::Kind::kLead,

@@ -16,7 +16,7 @@ class SuccessorSearch {
  public:
   struct Step {
     enum class Kind {
-      kProbe,   ///< does anybody listen at the lost leader's port? probed() follows
+      kProbe,   ///< does a process listen at the lost leader's port? probed() follows
       kJoin,    ///< the rendezvous of `other`: joined() or out_of_reach() follows
       kLead,    ///< lead the job, once `ballot` is carried
       kGiveUp,  ///< `why`
@@ -34,7 +34,7 @@ class SuccessorSearch {
 
   /// \param closed  its host has closed the connection; else it is silent.
   Step leader_lost(bool closed);
-  /// \param refused  its host lives, and nobody listens there.
+  /// \param refused  its host lives, and refused the connection.
   Step probed(bool refused);
   Step out_of_reach() { return next(); }
   void joined() { voted_ = true; }

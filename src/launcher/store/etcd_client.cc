@@ -1,5 +1,5 @@
 // In: requests of EtcdElection. Out: bytes for a member of an etcd, and its answers. Called by the election and by the
-// loop; EtcdEndpoints says which member is asked, EtcdLogin under which name.
+// loop; EtcdEndpoints chooses the member, EtcdLogin gives the token.
 #include "store/etcd_client.h"
 
 #include <sys/socket.h>
@@ -24,8 +24,8 @@ constexpr int kBadGateway = 502;
 constexpr int kGatewayTimeout = 504;
 constexpr const char* kVersionHint =
     "--rdzv-backend etcd needs the JSON gateway of an etcd v3, which 3.4 and newer have";
-constexpr const char* kTlsHint = "an etcd that wants TLS is asked with '--rdzv-conf protocol=https'";
-constexpr const char* kNoTlsHint = "an etcd that speaks no TLS is asked without '--rdzv-conf protocol=https'";
+constexpr const char* kTlsHint = "write '--rdzv-conf protocol=https' for an etcd that uses TLS";
+constexpr const char* kNoTlsHint = "leave out '--rdzv-conf protocol=https' for an etcd without TLS";
 
 /// Another member of the cluster may do better, or this one a moment later.
 bool is_passing(const EtcdAnswer& answer) {
@@ -34,7 +34,7 @@ bool is_passing(const EtcdAnswer& answer) {
   return std::find(std::begin(kPassing), std::end(kPassing), answer.code) != std::end(kPassing);
 }
 
-/// Empty: what answers is no etcd.
+/// Empty: the other end is not an etcd.
 std::optional<EtcdAnswer> answer_in(const HttpResponse& response) {
   constexpr int kHundred = 100;
   std::optional<EtcdAnswer> answer = etcd_answer_from_json(response.body);
@@ -58,8 +58,8 @@ EtcdClient::EtcdClient(EventLoop& loop, Options options)
       login_(options_.user, options_.password),
       connector_(loop) {}
 
-void EtcdClient::ask(EtcdRequest request, Duration limit, Told told) {
-  pending_.push_back({std::move(request), steady_now() + limit, std::move(told)});
+void EtcdClient::ask(EtcdRequest request, Duration limit, Done done) {
+  pending_.push_back({std::move(request), steady_now() + limit, std::move(done)});
   if (!busy_ && !next_.armed()) next_ = loop_.after(Duration::zero(), [this] { go_on(); });
 }
 
@@ -103,7 +103,7 @@ void EtcdClient::connected(SocketConnector::Result result) {
 void EtcdClient::begin_tls() {
   out_.tail() = tls_->take_output();
   attempt_limit_ = loop_.after(
-      time_left(), [this] { fail(Failure::kPassing, "no answer to TLS's greeting from " + endpoints_.text()); });
+      time_left(), [this] { fail(Failure::kPassing, "no answer to the TLS handshake from " + endpoints_.text()); });
   flush();
 }
 
@@ -118,7 +118,7 @@ void EtcdClient::send() {
   }
   out_.tail() += text;
   attempt_limit_ = loop_.after(time_left(), [this] {
-    fail(Failure::kPassing, "no answer from " + endpoints_.text() + ", which is connected: has etcd lost its quorum?");
+    fail(Failure::kPassing, endpoints_.text() + " is connected and does not answer: has etcd lost its quorum?");
   });
   flush();
 }
@@ -133,11 +133,11 @@ void EtcdClient::read() {
   char bytes[kEtcdReadBytes];
   const ssize_t count = ::recv(socket_.get(), bytes, sizeof bytes, 0);
   if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
-  if (!busy_) return disconnect();  // closed by etcd while nobody asks, or words that nobody asked for
+  if (!busy_) return disconnect();  // closed by etcd between two requests, or bytes that answer none
   if (count <= 0) return end_of_connection();
-  has_spoken_ = true;
-  const std::string_view words(bytes, static_cast<std::size_t>(count));
-  tls_ ? decrypt(words) : feed(words, false);
+  has_answered_ = true;
+  const std::string_view received(bytes, static_cast<std::size_t>(count));
+  tls_ ? decrypt(received) : feed(received, false);
 }
 
 void EtcdClient::decrypt(std::string_view bytes) {
@@ -145,9 +145,9 @@ void EtcdClient::decrypt(std::string_view bytes) {
   tls_->feed(bytes);
   out_.tail() += tls_->take_output();
   if (!tls_->refusal().empty()) return fail_tls();
-  if (!was_open && tls_->is_open()) return send();  // the request follows the greeting
+  if (!was_open && tls_->is_open()) return send();  // the request follows the handshake
   flush();
-  if (was_open) feed(tls_->take_words(), tls_->is_closed());
+  if (was_open) feed(tls_->take_text(), tls_->is_closed());
 }
 
 void EtcdClient::feed(std::string_view bytes, bool is_end) {
@@ -155,19 +155,19 @@ void EtcdClient::feed(std::string_view bytes, bool is_end) {
   if (!response && is_end) response = reader_.end();
   if (response) return take(*response);
   if (!reader_.refusal().empty()) {
-    return fail(Failure::kMistake, "what answers at " + endpoints_.text() + " is no etcd: " + reader_.refusal(),
-                kVersionHint);
+    return fail(Failure::kMistake, endpoints_.text() + " is not an etcd: " + reader_.refusal(), kVersionHint);
   }
   if (is_end) fail(Failure::kPassing, endpoints_.text() + " closed the connection");
 }
 
 void EtcdClient::end_of_connection() {
-  if (has_spoken_) {
-    // It is the end of an answer only where nobody could have cut it off.
+  if (has_answered_) {
+    // It is the end of an answer only where no one could have cut it off.
     if (const auto response = tls_ ? std::nullopt : reader_.end()) return take(*response);
     return fail(Failure::kPassing, endpoints_.text() + " closed the connection");
   }
-  fail(Failure::kWordless, endpoints_.text() + " closed the connection without a word", tls_ ? kNoTlsHint : kTlsHint);
+  fail(Failure::kWordless, endpoints_.text() + " closed the connection without an answer",
+       tls_ ? kNoTlsHint : kTlsHint);
 }
 
 void EtcdClient::take(const HttpResponse& response) {
@@ -197,12 +197,12 @@ void EtcdClient::take(const HttpResponse& response) {
   }
 }
 
-/// What answers is no etcd of version 3.
+/// The other end is not an etcd of version 3.
 void EtcdClient::take_foreign(const HttpResponse& response) {
   const bool wants_tls = !options_.tls && response.body.find("HTTPS server") != std::string::npos;
   const bool is_old = response.status == kNotFound;
-  const std::string why = "what answers at " + endpoints_.text() + " is no etcd v3: status " +
-                          std::to_string(response.status) + (is_old ? " for " + pending_.front().request.path : "");
+  const std::string why = endpoints_.text() + " is not an etcd v3: status " + std::to_string(response.status) +
+                          (is_old ? " for " + pending_.front().request.path : "");
   const bool is_proxy = response.status >= kBadGateway && response.status <= kGatewayTimeout;
   is_proxy ? fail(Failure::kPassing, why) : fail(Failure::kMistake, why, wants_tls ? kTlsHint : kVersionHint);
 }
@@ -239,17 +239,17 @@ void EtcdClient::refuse(const std::string& why, const std::string& hint) {
   finish({.trouble = why, .hint = hint});
 }
 
-/// By the loop: the function that is told may ask again, or destroy this. Meanwhile the connection is nobody's concern.
+/// By the loop: `done` may ask again, or destroy this. Until then the connection is not read.
 void EtcdClient::finish(Result result) {
   busy_ = true;
   readable_.cancel();
   next_ = loop_.after(Duration::zero(), [this, result = std::move(result)] {
-    const Told told = std::move(pending_.front().told);
+    const Done done = std::move(pending_.front().done);
     pending_.pop_front();
     busy_ = false;
     if (socket_) readable_ = loop_.on_readable(socket_.get(), [this] { read(); });
     if (!pending_.empty()) next_ = loop_.after(Duration::zero(), [this] { go_on(); });
-    told(result);
+    done(result);
   });
 }
 
@@ -262,7 +262,7 @@ void EtcdClient::disconnect() {
   socket_.reset();
   tls_.reset();
   out_ = SendBuffer();
-  has_spoken_ = false;
+  has_answered_ = false;
 }
 
 }  // namespace lrun::launcher

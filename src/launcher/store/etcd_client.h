@@ -23,12 +23,12 @@ namespace lrun::launcher {
 
 /// Talks to an etcd v3 through its JSON gateway: one request after another over one connection that is kept. Where an
 /// endpoint does not answer, the next one is asked; so a request may be carried out twice, and has to bear that. Over
-/// TLS an endpoint has to prove who it is before it hears anything. Never blocks. One thread.
+/// TLS an endpoint has to prove its identity before it gets a request. Never blocks. One thread.
 class EtcdClient {
  public:
   struct Options {
     std::vector<EtcdEndpoint> endpoints;  ///< of one cluster; at least one
-    std::string user = {};                ///< empty: nobody logs in
+    std::string user = {};                ///< empty: without a login
     std::string password = {};
     std::optional<TlsFiles> tls = {};  ///< empty: over plain HTTP
     Duration attempt{2000};            ///< for one endpoint to answer one request
@@ -41,17 +41,17 @@ class EtcdClient {
     std::string trouble = {};  ///< why there is no answer, as a clause; empty: there is one
     std::string hint = {};     ///< what a person can do about it; then it is of little use to ask again
   };
-  using Told = std::function<void(const Result&)>;
+  using Done = std::function<void(const Result&)>;
 
   EtcdClient(EventLoop& loop, Options options);
   EtcdClient(const EtcdClient&) = delete;
   EtcdClient& operator=(const EtcdClient&) = delete;
 
-  /// Asks when what was asked before is answered, and again until `limit` has passed since this call. `told` is called
+  /// Asks when what was asked before is answered, and again until `limit` has passed since this call. `done` is called
   /// once, by the loop, never from here.
-  void ask(EtcdRequest request, Duration limit, Told told);
+  void ask(EtcdRequest request, Duration limit, Done done);
 
-  /// Forgets whatever was asked: nobody is told.
+  /// Forgets all requests: no `done` is called.
   void forget_all();
 
   /// Our end of the connection over which the last answer came, numeric; empty before there was one.
@@ -65,7 +65,7 @@ class EtcdClient {
   struct Pending {
     EtcdRequest request;
     SteadyTime give_up;
-    Told told;
+    Done done;
   };
 
   void go_on();
@@ -98,8 +98,8 @@ class EtcdClient {
   std::string own_address_;
   SocketConnector connector_;
   Fd socket_;
-  bool has_spoken_ = false;  ///< the other end of socket_
-  bool tls_works_ = false;   ///< an endpoint has answered over it
+  bool has_answered_ = false;  ///< the other end of socket_, with any bytes
+  bool tls_works_ = false;     ///< an endpoint has answered over it
   std::optional<TlsSession> tls_;
   SendBuffer out_;
   HttpResponseReader reader_;

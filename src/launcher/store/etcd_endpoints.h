@@ -25,9 +25,9 @@ class EtcdEndpoints {
  public:
   enum class Failure {
     kPassing,   ///< it may answer the next time
-    kRefused,   ///< its host lives, and nobody listens there
+    kRefused,   ///< its host refused the connection
     kWordless,  ///< it closed the connection without a word
-    kMistake,   ///< what answers is no etcd, or not the one that is meant
+    kMistake,   ///< it is not an etcd, or not the one that is meant
   };
 
   /// \param endpoints  at least one

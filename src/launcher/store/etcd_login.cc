@@ -8,10 +8,10 @@ namespace {
 using LoginKind = EtcdLogin::Verdict::Kind;
 
 constexpr std::size_t kMostOfError = 200;
-constexpr const char* kTokenHint = "a proxy between lrun and etcd has to pass the header 'Authorization' on";
+constexpr const char* kTokenHint = "a proxy between lrun and etcd has to forward the header 'Authorization'";
 constexpr const char* kUserHint = "set LRUN_ETCD_USER=NAME:PASSWORD on every node";
 constexpr const char* kRightsHint =
-    "give the user of LRUN_ETCD_USER the right to read and write below --rdzv-conf etcd_prefix";
+    "give the user of LRUN_ETCD_USER permission to read and write below '--rdzv-conf etcd_prefix'";
 
 /// A user or a role has changed since the token was given.
 bool is_outdated(const EtcdAnswer& answer) {
@@ -31,7 +31,7 @@ std::string etcd_error_text(const EtcdAnswer& answer) {
 }
 
 EtcdLogin::Verdict EtcdLogin::take_token(const EtcdAnswer& answer) {
-  // An etcd without users says that a precondition fails, and is as good.
+  // An etcd without users answers that a precondition fails: it needs no token.
   if (!answer.error.empty() && answer.code != kEtcdFailedPrecondition) {
     return {LoginKind::kRefuse, etcd_error_text(answer), kUserHint};
   }
@@ -43,11 +43,11 @@ EtcdLogin::Verdict EtcdLogin::take_token(const EtcdAnswer& answer) {
 EtcdLogin::Verdict EtcdLogin::judge(const EtcdAnswer& answer) {
   const bool was_fresh = std::exchange(is_fresh_, false);
   if (wants_token(answer)) {
-    if (user_.empty()) return {LoginKind::kRefuse, "etcd lets nobody in without a name", kUserHint};
+    if (user_.empty()) return {LoginKind::kRefuse, "etcd requires a user", kUserHint};
     token_.reset();
     if (!was_fresh) return {LoginKind::kAgain};
     if (is_outdated(answer)) return {LoginKind::kFail, etcd_error_text(answer)};
-    return {LoginKind::kRefuse, "etcd lets '" + user_ + "' in and does not know the name in the next request",
+    return {LoginKind::kRefuse, "etcd accepts the password of '" + user_ + "' and rejects the token that it gave",
             kTokenHint};
   }
   if (answer.code != kEtcdPermissionDenied) return {};

@@ -17,7 +17,7 @@ class EtcdLogin {
       kAnswer,  ///< the answer counts
       kAgain,   ///< the same request again, with another token
       kFail,    ///< this endpoint is of no use now: `why`
-      kRefuse,  ///< none is of use: `why`, and `hint` says what to do
+      kRefuse,  ///< none is of use: `why` and `hint`
     };
     Kind kind = Kind::kAnswer;
     std::string why = {};
@@ -26,7 +26,7 @@ class EtcdLogin {
     bool operator==(const Verdict&) const = default;
   };
 
-  /// \param user  empty: nobody logs in
+  /// \param user  empty: there is no login
   EtcdLogin(std::string user, std::string password) : user_(std::move(user)), password_(std::move(password)) {}
 
   /// The next request has to be that for a token.
@@ -45,11 +45,11 @@ class EtcdLogin {
  private:
   std::string user_;
   std::string password_;
-  std::optional<std::string> token_;  ///< empty text: etcd asks nobody for a name
+  std::optional<std::string> token_;  ///< empty text: etcd has no users
   bool is_fresh_ = false;             ///< the last answer gave it
 };
 
-/// What etcd says, as a clause: 'etcd says '…''.
+/// The error of etcd, as a clause: 'etcd says '…''.
 std::string etcd_error_text(const EtcdAnswer& answer);
 
 }  // namespace lrun::launcher

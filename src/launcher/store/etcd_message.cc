@@ -1,3 +1,5 @@
+// In: what a launcher wants of etcd, or the body of an answer. Out: requests for its JSON gateway, or the fields of the
+// answer. Called by EtcdElection, EtcdTerm and EtcdClient.
 #include "store/etcd_message.h"
 
 #include <nlohmann/json.hpp>
@@ -37,18 +39,18 @@ std::optional<EtcdEntry> entry_of(const Json& range) {
 }
 
 /// Until 3.5 an error is a text with its code beside it, or twice the same text; from 3.6 on only a message and a code.
-/// What answers in streams has an object, which calls the code grpc_code until 3.5.
+/// An answer that is a stream has an object, in which the code is called grpc_code until 3.5.
 bool is_error(const Json& json) {
   return json.contains("error") || (json.contains("code") && json.contains("message"));
 }
 
 EtcdAnswer read_error(const Json& json) {
-  const bool in_words = !json.contains("error") || !json.at("error").is_object();
-  const Json& error = in_words ? json : json.at("error");
+  const bool is_flat = !json.contains("error") || !json.at("error").is_object();
+  const Json& error = is_flat ? json : json.at("error");
   EtcdAnswer answer;
   answer.error =
       error.contains("message") ? error.at("message").get<std::string>() : error.value("error", std::string());
-  if (answer.error.empty()) answer.error = "an error without words";
+  if (answer.error.empty()) answer.error = "an error without a message";
   for (const char* const name : {"code", "grpc_code"}) {
     if (error.contains(name)) answer.code = json_integer(error.at(name));
   }
@@ -58,7 +60,7 @@ EtcdAnswer read_error(const Json& json) {
 EtcdAnswer read_answer(const Json& json) {
   if (is_error(json)) return read_error(json);
   EtcdAnswer answer;
-  const Json& result = json.contains("result") ? json.at("result") : json;  // of what could be a stream
+  const Json& result = json.contains("result") ? json.at("result") : json;  // of an answer that could be a stream
   answer.has_header = result.contains("header");
   answer.token = result.value("token", std::string());
   answer.lease = number_at(result, "ID");

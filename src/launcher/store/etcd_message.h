@@ -24,11 +24,11 @@ struct EtcdEntry {
   bool operator==(const EtcdEntry&) const = default;
 };
 
-/// What etcd answers to any of the requests below; what a kind of answer does not have is as it is here.
+/// An answer of etcd to any of the requests below. Fields that a kind of answer does not have keep these values.
 struct EtcdAnswer {
-  std::string error;        ///< in etcd's words; empty: none
+  std::string error;        ///< etcd's text; empty: there was no error
   int code = 0;             ///< of the error, as gRPC numbers them
-  bool has_header = false;  ///< as whatever etcd answers that is no error: what is not in it is not there
+  bool has_header = false;  ///< as every answer of etcd but an error: a key that is not in it does not exist
   std::string token;
   std::int64_t lease = 0;
   std::int64_t seconds = 0;                            ///< that the lease lives; 0: it is gone
@@ -38,7 +38,7 @@ struct EtcdAnswer {
   bool operator==(const EtcdAnswer&) const = default;
 };
 
-/// The codes of errors that a launcher knows what to do about.
+/// The codes of errors that a launcher handles.
 inline constexpr int kEtcdCancelled = 1;
 inline constexpr int kEtcdUnknown = 2;
 inline constexpr int kEtcdInvalidArgument = 3;

@@ -9,7 +9,7 @@ namespace lrun::launcher {
 /// How long the name service may take.
 inline constexpr Duration kNameServiceLimit(3000);
 
-/// The address of what nobody has to be asked about: a numeric one, and 'localhost'; empty for any other name.
+/// The address of a host that needs no name service: a numeric one, and 'localhost'; empty for any other name.
 std::string known_address(const std::string& host);
 
 /// A name's first numeric address, IPv4 before IPv6; empty when it has none now. Asks the name service: for a child

@@ -10,7 +10,8 @@
 
 namespace lrun::launcher {
 
-/// What the readers of requests and of responses share. Only their sources include this: Beast's headers are large.
+/// Parts that the readers of requests and of responses share. Only their sources include this: Beast's headers are
+/// large.
 
 template <typename Parser>
 void set_http_limits(Parser& parser, std::uint64_t most_body_bytes) {
@@ -20,8 +21,9 @@ void set_http_limits(Parser& parser, std::uint64_t most_body_bytes) {
   parser.body_limit(most_body_bytes);
 }
 
-/// Gives `bytes` to the parser, behind those that it could not use yet. \param refusal  why this is no message, where
-/// it is none; then, and behind a whole message, nothing more is read. \return whether the message is whole now.
+/// Gives `bytes` to the parser, behind those that it could not use yet. \param refusal why these bytes are not a
+/// message; empty: they may be one. After a refusal, and behind a whole message, nothing more is read. \return whether
+/// the message is whole now.
 template <typename Parser>
 bool put_http_bytes(Parser& parser, std::string& unread, std::string_view bytes, std::string& refusal) {
   if (!refusal.empty() || parser.is_done()) return false;

@@ -25,10 +25,10 @@ class HttpRequestReader {
   HttpRequestReader(HttpRequestReader&&) noexcept;
   HttpRequestReader& operator=(HttpRequestReader&&) noexcept;
 
-  /// \return the request once it is whole; what comes behind it is left out.
+  /// \return the request once it is whole; bytes behind it are left out.
   std::optional<HttpRequest> feed(std::string_view bytes);
 
-  /// Why what came is no such request; empty while it may be one.
+  /// Why the bytes are not such a request; empty while they may be one.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
   static constexpr std::size_t kMostBodyBytes = std::size_t{4} << 20U;

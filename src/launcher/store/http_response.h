@@ -24,12 +24,12 @@ class HttpResponseReader {
   HttpResponseReader(HttpResponseReader&&) noexcept;
   HttpResponseReader& operator=(HttpResponseReader&&) noexcept;
 
-  /// \return the response once it is whole; what comes behind it is left out.
+  /// \return the response once it is whole; bytes behind it are left out.
   std::optional<HttpResponse> feed(std::string_view bytes);
   /// The connection has ended, which may be the end of the response.
   std::optional<HttpResponse> end();
 
-  /// Why what came is no such response; empty while it may be one.
+  /// Why the bytes are not such a response; empty while they may be one.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
   static constexpr std::size_t kMostBytes = std::size_t{1} << 20U;

@@ -1,3 +1,5 @@
+// In: an address and a port. Out: a socket that listens there, or an error that names both. Called wherever a launcher
+// serves something.
 #include "store/listening_socket.h"
 
 #include <arpa/inet.h>
@@ -89,8 +91,8 @@ Fd bind_to(const SocketAddress& address, std::uint16_t port) {
 }
 
 /// Of two sockets that begin to listen at the same time on one port the kernel may refuse both: each looks to the other
-/// as if it listened already (the race that inet_csk_listen_start() tells of). So that one of them gets it, whoever
-/// could bind the port tries again, after another pause than the other.
+/// as if it listened already (the race that inet_csk_listen_start() tells of). So that one of them gets it, each
+/// process that could bind the port tries again, after a pause of its own.
 Fd listen_on(const SocketAddress& address, std::uint16_t port) {
   constexpr int kMostTries = 10;
   constexpr std::uint32_t kLongestPause = 2000;

@@ -7,7 +7,7 @@
 
 namespace lrun::launcher {
 
-/// Who may connect.
+/// The clients that may connect.
 enum class StoreReach {
   kLoopback,  ///< 127.0.0.1: a job on one node
   kNetwork,   ///< every interface, IPv6 and IPv4, or IPv4 alone where there is no IPv6
@@ -21,7 +21,8 @@ enum class StoreReach {
 Fd open_listening_socket(StoreReach reach, std::uint16_t port, const std::string& address = {});
 
 /// A TCP socket that is bound and does not listen, for a process that is to listen on its port later: the kernel gives
-/// the port to nobody who asks for any, and to who names it only with SO_REUSEADDR. Else as open_listening_socket().
+/// it to no process that asks for any port, and to one that names it only with SO_REUSEADDR. Else as
+/// open_listening_socket().
 Fd keep_port(StoreReach reach, std::uint16_t port, const std::string& address = {});
 
 /// The port a socket is bound to.

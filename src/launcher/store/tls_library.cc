@@ -27,7 +27,8 @@ TlsLibrary use(void* library) {
   const auto entry = reinterpret_cast<TlsEntryPoint>(::dlsym(library, kTlsEntryPoint));
   const TlsFunctions* const functions = entry == nullptr ? nullptr : entry();
   if (functions != nullptr && std::string_view(functions->version) == LRUN_VERSION) return {.functions = functions};
-  return {.why_not = name + " is not of this version of lrun", .hint = "install lrun again, both together"};
+  return {.why_not = name + " is from another version of lrun",
+          .hint = "install lrun and its libraries from one build"};
 }
 
 TlsLibrary load() {
@@ -36,13 +37,12 @@ TlsLibrary load() {
   for (const std::string& file : {own + "/" + name, own + "/" LRUN_LIBRARY_FOLDER "/" + name}) {
     if (::access(file.c_str(), F_OK) != 0) continue;
     if (void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL); library != nullptr) return use(library);
-    return {.why_not = "TLS needs " + name + ", which does not load: " + reason(),
-            .hint = "install OpenSSL 3, which Debian calls libssl3"};
+    return {.why_not = "TLS needs " + name + ", which cannot be loaded: " + reason(),
+            .hint = "install OpenSSL 3 (Debian: libssl3)"};
   }
   if (void* const library = ::dlopen(kTlsLibrary, RTLD_NOW | RTLD_LOCAL); library != nullptr) return use(library);
-  return {
-      .why_not = "TLS needs " + name + ", which is neither beside lrun in '" + own + "' nor in its folder of libraries",
-      .hint = "install it with lrun; it is built where OpenSSL 3 is, which Debian calls libssl-dev"};
+  return {.why_not = "TLS needs " + name + ", which is neither next to lrun in '" + own + "' nor in its library folder",
+          .hint = "build and install lrun where OpenSSL 3 is available (Debian: libssl-dev)"};
 }
 
 }  // namespace

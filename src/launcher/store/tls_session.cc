@@ -1,3 +1,5 @@
+// In: files, bytes of the other end and text for it. Out: bytes for the other end, its text, or why the connection is
+// of no use. Called by EtcdClient; liblrun_tls.so does the work.
 #include "store/tls_session.h"
 
 #include <unistd.h>
@@ -66,7 +68,7 @@ bool TlsSession::read(const std::string& file, std::string& text) {
   }
   const bool missing = ::access(file.c_str(), R_OK) != 0;
   trouble_ = "cannot read '" + file +
-             "': " + (missing ? std::generic_category().message(errno) : "it is no file with certificates or keys");
+             "': " + (missing ? std::generic_category().message(errno) : "it is not a file with certificates or keys");
   hint_ = kFilesHint;
   return false;
 }
@@ -75,13 +77,13 @@ void TlsSession::feed(std::string_view bytes) {
   if (end_) functions_->feed(end_.get(), bytes.data(), bytes.size());
 }
 
-void TlsSession::give(std::string_view words) {
-  if (end_) functions_->give(end_.get(), words.data(), words.size());
+void TlsSession::give(std::string_view text) {
+  if (end_) functions_->give(end_.get(), text.data(), text.size());
 }
 
 std::string TlsSession::take_output() { return end_ ? all_of(functions_->take_output, end_.get()) : std::string(); }
 
-std::string TlsSession::take_words() { return end_ ? all_of(functions_->take_words, end_.get()) : std::string(); }
+std::string TlsSession::take_text() { return end_ ? all_of(functions_->take_text, end_.get()) : std::string(); }
 
 std::string TlsSession::refusal() const {
   if (!end_) return trouble_;
@@ -106,13 +108,13 @@ std::string TlsSession::hint() const {
     case TlsFault::kNoTls:
       return "leave 'protocol=https' out of --rdzv-conf, or name the port at which etcd speaks TLS";
     case TlsFault::kUntrusted:
-      return "name the file with its authority's certificate: '--rdzv-conf protocol=https,cacert=FILE'";
+      return "give the certificate of its authority: '--rdzv-conf protocol=https,cacert=FILE'";
     case TlsFault::kTime:
-      return "etcd needs another certificate, unless this host's clock is wrong";
+      return "renew etcd's certificate, or correct this host's clock";
     case TlsFault::kName:
       return "'--rdzv-endpoint' has to name etcd as its certificate does";
     case TlsFault::kOwnCertificate:
-      return "name one that etcd trusts: '--rdzv-conf protocol=https,cert=FILE,key=FILE'";
+      return "give a certificate that etcd trusts: '--rdzv-conf protocol=https,cert=FILE,key=FILE'";
     default:
       return {};
   }

@@ -18,26 +18,26 @@ struct TlsFiles {
 };
 
 /// Our end of one TLS connection, without its socket: bytes that came go in, bytes to be sent come out. The other end
-/// has to prove who it is before it hears a word. Nothing throws, whatever comes.
+/// has to prove its identity before it gets any text. Nothing throws, whatever bytes come.
 class TlsSession {
  public:
-  /// Begins the greeting. \param host  a name or a numeric address, which the other end's certificate has to be for.
+  /// Begins the handshake. \param host a name or a numeric address, for which the other end's certificate has to be
   TlsSession(const TlsFiles& files, const std::string& host);
 
   void feed(std::string_view bytes);
   /// Dropped unless the connection is open.
-  void give(std::string_view words);
+  void give(std::string_view text);
   std::string take_output();
-  std::string take_words();
+  std::string take_text();
 
   [[nodiscard]] bool is_open() const { return end_ && functions_->state(end_.get()) == TlsState::kOpen; }
-  /// The other end has said that it ends: nothing was cut off.
+  /// The other end has closed the connection: nothing was cut off.
   [[nodiscard]] bool is_closed() const { return end_ && functions_->state(end_.get()) == TlsState::kClosed; }
   /// Why the connection is of no use, as a clause, about 'it' where it is the other end's fault; empty: it is of use.
   [[nodiscard]] std::string refusal() const;
-  /// What a person can do about that; empty: nothing special.
+  /// A hint that says what a person can do about that; empty: nothing special.
   [[nodiscard]] std::string hint() const;
-  /// The refusal is about our own files or programs: nobody has to be asked.
+  /// The refusal is about our own files or programs: no other end was involved.
   [[nodiscard]] bool is_about_us() const;
 
  private:
@@ -54,7 +54,7 @@ class TlsSession {
   std::unique_ptr<TlsEnd, Deleter> end_;  ///< empty: trouble_
   std::string trouble_;
   std::string hint_;
-  std::string fault_file_;  ///< what why() is about, where it is one of ours
+  std::string fault_file_;  ///< the file of ours that why() is about; empty: another reason
 };
 
 }  // namespace lrun::launcher

@@ -37,7 +37,7 @@ TEST(Admission, KeepsANodeAwayThatLeftAgainAndAgain) {
   EXPECT_NE(admission.note_departure(node, kAdmitted + 4min).find("5 times within 10m"), std::string::npos);
   const auto rejection = admission.check(node, {}, true, kAdmitted + 4min);
   ASSERT_TRUE(rejection);
-  EXPECT_NE(rejection->why.find("after 6m"), std::string::npos) << rejection->why;
+  EXPECT_NE(rejection->why.find("in 6m"), std::string::npos) << rejection->why;
   EXPECT_EQ(admission.check(node_at("10.0.0.2"), {}, true, kAdmitted + 4min), std::nullopt);
   EXPECT_EQ(admission.check(node, {}, true, kAdmitted + 10min), std::nullopt);
 }

@@ -5,7 +5,7 @@
 namespace lrun::launcher {
 namespace {
 
-TEST(Ballot, NeedsMoreThanHalfWhereTheHolderIsSilent) {
+TEST(Ballot, NeedsMoreThanHalfWhereTheLeaderIsSilent) {
   struct {
     int members, votes;
     bool carried;
@@ -21,7 +21,7 @@ TEST(Ballot, NeedsMoreThanHalfWhereTheHolderIsSilent) {
   }
 }
 
-TEST(Ballot, NeedsHalfOfTheOthersAndTheFirstInLineWhereTheHolderIsDead) {
+TEST(Ballot, NeedsHalfOfTheOthersAndTheFirstInLineWhereTheLeaderIsDead) {
   struct {
     int members, votes;
     bool first, carried;
@@ -36,7 +36,7 @@ TEST(Ballot, NeedsHalfOfTheOthersAndTheFirstInLineWhereTheHolderIsDead) {
   }
 }
 
-/// However a round is divided, at most one part is large enough, and its holder's counts.
+/// However a round is divided, at most one part is large enough, and its leader's counts.
 TEST(Ballot, IsNeverCarriedInTwoParts) {
   for (int members = 1; members <= 9; ++members) {
     for (int part = 1; part < members; ++part) {
@@ -46,7 +46,7 @@ TEST(Ballot, IsNeverCarriedInTwoParts) {
       for (int i = 0; i < part; ++i) held.lost(0);
       EXPECT_FALSE(held.stands() && Ballot{.members = members}.carried_by(part)) << part << " of " << members;
       EXPECT_TRUE(held.stands() || Ballot{.members = members}.carried_by(part)) << part << " of " << members;
-      for (const bool first : {false, true}) {  // in the one part, where some have seen the holder's death
+      for (const bool first : {false, true}) {  // in the one part, where some have seen the leader's death
         const Ballot sure{.members = members, .proved = true, .first_in_line = first};
         const Ballot unsure{.members = members};
         const Ballot other{.members = members, .proved = true, .first_in_line = !first};

@@ -22,7 +22,7 @@ TEST(ClockOffset, IsThatOfTheQuickestHeartbeat) {
   EXPECT_EQ(offset.round_trip_ns, 10);
 }
 
-TEST(ClockOffset, IsNoneOnOneHost) {
+TEST(ClockOffset, IsZeroOnOneHost) {
   ClockOffset offset;
   offset.update(1000, {1060, 5}, {1100, 5}, true);
   EXPECT_EQ(offset, (ClockOffset{.steady_ns = 0, .wall_ns = 0, .round_trip_ns = 100}));

@@ -1,4 +1,4 @@
-// A job goes on under another holder.
+// A job goes on under another leader.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,205 +20,205 @@ using Kind = LauncherMessage::Kind;
 
 std::string token_of(int host) { return "token of 10.0.0." + std::to_string(host); }
 
-/// A meeting that goes on after round 3 of nodes 1 to `nodes`, of which the first held the last one.
+/// A rendezvous that goes on after round 3 of nodes 1 to `nodes`, which the first one led.
 CoordinatorHarness resumed(int least, int most, int nodes) {
-  CoordinatorHarness meeting(least, most);
+  CoordinatorHarness harness(least, most);
   JobState state{.round = 3, .attempt = 1, .history = "so far", .leader = token_of(1)};
   for (int host = 1; host <= nodes; ++host) state.members.push_back(token_of(host));
-  meeting.coordinator.resume(state, std::nullopt, meeting.now);
-  return meeting;
+  harness.coordinator.resume(state, std::nullopt, harness.now);
+  return harness;
 }
 
-void come_back(CoordinatorHarness& meeting, int host, int round, int least, int most) {
+void come_back(CoordinatorHarness& harness, int host, int round, int least, int most) {
   JoinRecord record = node_at("10.0.0." + std::to_string(host));
   record.min_nodes = least;
   record.max_nodes = most;
-  meeting.coordinator.received(static_cast<LauncherId>(host),
-                               {.kind = Kind::kJoin, .round = round, .resumes = true, .join = record}, meeting.now);
+  harness.coordinator.received(static_cast<LauncherId>(host),
+                               {.kind = Kind::kJoin, .round = round, .resumes = true, .join = record}, harness.now);
 }
 
 /// One that had no place in the last round.
-void come_again(CoordinatorHarness& meeting, int host, int least, int most) {
+void come_again(CoordinatorHarness& harness, int host, int least, int most) {
   JoinRecord record = node_at("10.0.0." + std::to_string(host));
   record.min_nodes = least;
   record.max_nodes = most;
-  meeting.coordinator.received(static_cast<LauncherId>(host), {.kind = Kind::kJoin, .was_spare = true, .join = record},
-                               meeting.now);
+  harness.coordinator.received(static_cast<LauncherId>(host), {.kind = Kind::kJoin, .was_spare = true, .join = record},
+                               harness.now);
 }
 
-void be_ready(CoordinatorHarness& meeting, int host, int round, int attempt = 1) {
-  meeting.coordinator.received(
+void be_ready(CoordinatorHarness& harness, int host, int round, int attempt = 1) {
+  harness.coordinator.received(
       static_cast<LauncherId>(host),
-      {.kind = Kind::kReady, .round = round, .text = "told", .attempt = attempt, .port = 5000 + host}, meeting.now);
+      {.kind = Kind::kReady, .round = round, .text = "told", .attempt = attempt, .port = 5000 + host}, harness.now);
 }
 
-TEST(Takeover, BeginsTheNextRoundWhenAllAreBackAndReady) {
-  CoordinatorHarness meeting = resumed(2, 3, 3);
-  come_back(meeting, 2, 3, 2, 3);
-  come_back(meeting, 3, 3, 2, 3);
-  meeting.pass(Duration(1500));
-  EXPECT_EQ(meeting.said(), "") << "their workers are being stopped";
-  be_ready(meeting, 2, 4);
-  be_ready(meeting, 3, 4, 2);
-  EXPECT_EQ(meeting.said(), "begin>2 begin>3");
-  const Membership& membership = *meeting.sent.front().message.membership;
+TEST(CoordinatorFailover, BeginsTheNextRoundWhenAllAreBackAndReady) {
+  CoordinatorHarness harness = resumed(2, 3, 3);
+  come_back(harness, 2, 3, 2, 3);
+  come_back(harness, 3, 3, 2, 3);
+  harness.pass(Duration(1500));
+  EXPECT_EQ(harness.said(), "") << "their workers are being stopped";
+  be_ready(harness, 2, 4);
+  be_ready(harness, 3, 4, 2);
+  EXPECT_EQ(harness.said(), "begin>2 begin>3");
+  const Membership& membership = *harness.sent.front().message.membership;
   EXPECT_EQ(membership.round, 4);
   EXPECT_EQ(membership.attempt, 2) << "whoever knows of more restarts is believed";
   EXPECT_EQ(membership.history, "told");
   EXPECT_EQ(membership.master_port, 5002);
-  const JobState state = meeting.coordinator.state();
+  const JobState state = harness.coordinator.state();
   EXPECT_EQ(state.round, 4);
   EXPECT_EQ(state.members, (std::vector<std::string>{token_of(2), token_of(3)}));
 }
 
-TEST(Takeover, WaitsAHeartbeatForThoseThatDoNotComeBack) {
-  CoordinatorHarness meeting = resumed(1, 3, 3);
-  come_back(meeting, 2, 3, 1, 3);
-  be_ready(meeting, 2, 4);
-  meeting.pass(Duration(4900));
-  EXPECT_EQ(meeting.said(), "");
-  EXPECT_EQ(meeting.coordinator.deadline(), meeting.now + Duration(100));
-  meeting.pass(Duration(100));
-  EXPECT_EQ(meeting.said(), "begin>2");
+TEST(CoordinatorFailover, WaitsAHeartbeatForThoseThatDoNotComeBack) {
+  CoordinatorHarness harness = resumed(1, 3, 3);
+  come_back(harness, 2, 3, 1, 3);
+  be_ready(harness, 2, 4);
+  harness.pass(Duration(4900));
+  EXPECT_EQ(harness.said(), "");
+  EXPECT_EQ(harness.coordinator.deadline(), harness.now + Duration(100));
+  harness.pass(Duration(100));
+  EXPECT_EQ(harness.said(), "begin>2");
 }
 
-TEST(Takeover, GoesOnWithSparesAloneAndTheSameBudget) {
-  CoordinatorHarness meeting = resumed(1, 1, 1);
-  come_again(meeting, 5, 1, 1);
-  EXPECT_EQ(meeting.said(), "spare>5");
-  meeting.pass(Duration(5000));
-  EXPECT_EQ(meeting.said(), "begin>5");
-  EXPECT_EQ(meeting.sent.front().message.membership->round, 4);
-  EXPECT_EQ(meeting.sent.front().message.membership->attempt, 1);
-  EXPECT_EQ(meeting.sent.front().message.membership->history, "so far");
+TEST(CoordinatorFailover, GoesOnWithSparesAloneAndTheSameBudget) {
+  CoordinatorHarness harness = resumed(1, 1, 1);
+  come_again(harness, 5, 1, 1);
+  EXPECT_EQ(harness.said(), "spare>5");
+  harness.pass(Duration(5000));
+  EXPECT_EQ(harness.said(), "begin>5");
+  EXPECT_EQ(harness.sent.front().message.membership->round, 4);
+  EXPECT_EQ(harness.sent.front().message.membership->attempt, 1);
+  EXPECT_EQ(harness.sent.front().message.membership->history, "so far");
 }
 
-TEST(Takeover, BeginsAnewWhereNobodyOfTheJobComesBack) {
-  CoordinatorHarness meeting(2, 2);
-  meeting.coordinator.resume({.round = 3, .attempt = 1, .history = "so far", .leader = "a", .members = {"a", "b"}},
-                             std::nullopt, meeting.now);
-  meeting.join(1, node_at("10.0.0.1"));
-  meeting.pass(Duration(4900));
-  EXPECT_EQ(meeting.said(), "") << "one of the job may still come";
-  EXPECT_EQ(meeting.coordinator.deadline(), meeting.now + Duration(100));
-  meeting.pass(Duration(100));
-  EXPECT_EQ(meeting.said(), "") << "it meets as every job does";
-  meeting.join(2, node_at("10.0.0.2"));
-  EXPECT_EQ(meeting.said(), "begin>1 begin>2");
-  const Membership& membership = *meeting.sent.front().message.membership;
+TEST(CoordinatorFailover, BeginsAnewWhereNobodyOfTheJobComesBack) {
+  CoordinatorHarness harness(2, 2);
+  harness.coordinator.resume({.round = 3, .attempt = 1, .history = "so far", .leader = "a", .members = {"a", "b"}},
+                             std::nullopt, harness.now);
+  harness.join(1, node_at("10.0.0.1"));
+  harness.pass(Duration(4900));
+  EXPECT_EQ(harness.said(), "") << "one of the job may still come";
+  EXPECT_EQ(harness.coordinator.deadline(), harness.now + Duration(100));
+  harness.pass(Duration(100));
+  EXPECT_EQ(harness.said(), "") << "it meets as every job does";
+  harness.join(2, node_at("10.0.0.2"));
+  EXPECT_EQ(harness.said(), "begin>1 begin>2");
+  const Membership& membership = *harness.sent.front().message.membership;
   EXPECT_EQ(membership.round, 0);
   EXPECT_EQ(membership.attempt, 0);
   EXPECT_EQ(membership.history, "");
 }
 
-TEST(Takeover, GivesUpANewJobThatDoesNotMeet) {
-  CoordinatorHarness meeting = resumed(2, 2, 1);
-  meeting.join(5, node_at("10.0.0.5"));
-  meeting.pass(Duration(5000));
-  meeting.pass(Duration(54'900));
-  EXPECT_EQ(meeting.said(), "waiting>5");
-  meeting.pass(Duration(100));
-  EXPECT_EQ(meeting.said(), "refused>5");
+TEST(CoordinatorFailover, GivesUpANewJobThatDoesNotMeet) {
+  CoordinatorHarness harness = resumed(2, 2, 1);
+  harness.join(5, node_at("10.0.0.5"));
+  harness.pass(Duration(5000));
+  harness.pass(Duration(54'900));
+  EXPECT_EQ(harness.said(), "waiting>5");
+  harness.pass(Duration(100));
+  EXPECT_EQ(harness.said(), "refused>5");
 }
 
-TEST(Takeover, KnowsAMemberThatHasNotHeardOfItsRound) {
-  CoordinatorHarness meeting = resumed(2, 2, 2);
-  meeting.join(5, node_at("10.0.0.5"));
-  EXPECT_EQ(meeting.said(), "");
-  meeting.join(2, node_at("10.0.0.2"));
-  EXPECT_EQ(meeting.said(), "spare>5 spare>2 begin>2 begin>5");
-  EXPECT_EQ(meeting.sent.back().message.membership->attempt, 1);
+TEST(CoordinatorFailover, KnowsAMemberThatHasNotHeardOfItsRound) {
+  CoordinatorHarness harness = resumed(2, 2, 2);
+  harness.join(5, node_at("10.0.0.5"));
+  EXPECT_EQ(harness.said(), "");
+  harness.join(2, node_at("10.0.0.2"));
+  EXPECT_EQ(harness.said(), "spare>5 spare>2 begin>2 begin>5");
+  EXPECT_EQ(harness.sent.back().message.membership->attempt, 1);
 }
 
-TEST(Takeover, KeepsWhatThoseSayThatComeBeforeTheHoldersOwnLauncher) {
-  CoordinatorHarness meeting(2, 2);
-  meeting.led_by(token_of(2));
-  meeting.coordinator.resume({.round = 3, .leader = token_of(1), .members = {token_of(2), token_of(3)}}, std::nullopt,
-                             meeting.now);
-  come_back(meeting, 3, 3, 2, 2);
-  be_ready(meeting, 3, 4);
-  come_back(meeting, 2, 3, 2, 2);
-  be_ready(meeting, 2, 4);
-  EXPECT_EQ(meeting.said(), "begin>2 begin>3");
+TEST(CoordinatorFailover, KeepsMessagesThatComeBeforeTheLeadersOwnLauncher) {
+  CoordinatorHarness harness(2, 2);
+  harness.led_by(token_of(2));
+  harness.coordinator.resume({.round = 3, .leader = token_of(1), .members = {token_of(2), token_of(3)}}, std::nullopt,
+                             harness.now);
+  come_back(harness, 3, 3, 2, 2);
+  be_ready(harness, 3, 4);
+  come_back(harness, 2, 3, 2, 2);
+  be_ready(harness, 2, 4);
+  EXPECT_EQ(harness.said(), "begin>2 begin>3");
 }
 
-TEST(Takeover, BelievesThoseThatHaveSeenALaterRound) {
-  CoordinatorHarness meeting = resumed(2, 2, 2);
-  come_back(meeting, 2, 3, 2, 2);
-  be_ready(meeting, 2, 4);
-  come_back(meeting, 3, 4, 2, 2);
-  be_ready(meeting, 3, 5);
-  meeting.pass(Duration(1000));
-  EXPECT_EQ(meeting.said(), "begin>2 begin>3");
-  EXPECT_EQ(meeting.sent.front().message.membership->round, 5);
+TEST(CoordinatorFailover, BelievesThoseThatHaveSeenALaterRound) {
+  CoordinatorHarness harness = resumed(2, 2, 2);
+  come_back(harness, 2, 3, 2, 2);
+  be_ready(harness, 2, 4);
+  come_back(harness, 3, 4, 2, 2);
+  be_ready(harness, 3, 5);
+  harness.pass(Duration(1000));
+  EXPECT_EQ(harness.said(), "begin>2 begin>3");
+  EXPECT_EQ(harness.sent.front().message.membership->round, 5);
 }
 
-TEST(Takeover, NeedsNoStateWhereOneComesBack) {
-  CoordinatorHarness meeting(2, 3);
-  come_back(meeting, 2, 7, 2, 3);
-  come_back(meeting, 3, 7, 2, 3);
-  be_ready(meeting, 2, 8);
-  be_ready(meeting, 3, 8);
-  meeting.pass(Duration(4000));
-  EXPECT_EQ(meeting.said(), "") << "nobody knows who else will come";
-  meeting.pass(Duration(1000));
-  EXPECT_EQ(meeting.said(), "begin>2 begin>3");
-  EXPECT_EQ(meeting.sent.front().message.membership->round, 8);
+TEST(CoordinatorFailover, NeedsNoStateWhereOneComesBack) {
+  CoordinatorHarness harness(2, 3);
+  come_back(harness, 2, 7, 2, 3);
+  come_back(harness, 3, 7, 2, 3);
+  be_ready(harness, 2, 8);
+  be_ready(harness, 3, 8);
+  harness.pass(Duration(4000));
+  EXPECT_EQ(harness.said(), "") << "nobody knows who else will come";
+  harness.pass(Duration(1000));
+  EXPECT_EQ(harness.said(), "begin>2 begin>3");
+  EXPECT_EQ(harness.sent.front().message.membership->round, 8);
 }
 
 /// Its job was over, and another has its name.
-TEST(Takeover, TakesNobodyIntoANewJob) {
-  CoordinatorHarness meeting(2, 2);
-  meeting.join(1, node_at("10.0.0.1"));
-  come_back(meeting, 2, 3, 2, 2);
-  EXPECT_EQ(meeting.said(), "refused>2");
-  EXPECT_EQ(meeting.sent.back().message.text, "a new job of the same name has begun to meet");
-  meeting.join(3, node_at("10.0.0.3"));
-  EXPECT_EQ(meeting.said(), "begin>1 begin>3");
-  EXPECT_EQ(meeting.sent.front().message.membership->round, 0);
+TEST(CoordinatorFailover, TakesNobodyIntoANewJob) {
+  CoordinatorHarness harness(2, 2);
+  harness.join(1, node_at("10.0.0.1"));
+  come_back(harness, 2, 3, 2, 2);
+  EXPECT_EQ(harness.said(), "refused>2");
+  EXPECT_EQ(harness.sent.back().message.text, "a new job of the same name has started");
+  harness.join(3, node_at("10.0.0.3"));
+  EXPECT_EQ(harness.said(), "begin>1 begin>3");
+  EXPECT_EQ(harness.sent.front().message.membership->round, 0);
 }
 
-/// It has nothing more to do than to say so, and may have gone before the holder's own launcher has come.
-TEST(Takeover, EndsWhereOneThatComesBackSaysThatNoRoundFollows) {
+/// It has nothing more to do than to say so, and may have gone before the leader's own launcher has come.
+TEST(CoordinatorFailover, EndsWhereOneThatComesBackSaysThatNoRoundFollows) {
   for (const bool is_early : {false, true}) {
-    CoordinatorHarness meeting(2, 3);
-    meeting.led_by(token_of(2));
-    meeting.coordinator.resume({.round = 3, .leader = token_of(1), .members = {token_of(2), token_of(3)}}, std::nullopt,
-                               meeting.now);
+    CoordinatorHarness harness(2, 3);
+    harness.led_by(token_of(2));
+    harness.coordinator.resume({.round = 3, .leader = token_of(1), .members = {token_of(2), token_of(3)}}, std::nullopt,
+                               harness.now);
     const auto come = [&] {
-      come_back(meeting, 2, 3, 2, 3);
-      be_ready(meeting, 2, 4);
+      come_back(harness, 2, 3, 2, 3);
+      be_ready(harness, 2, 4);
     };
     if (!is_early) come();
-    come_back(meeting, 3, 3, 2, 3);
-    meeting.say(3, Kind::kLeave, 3, "it was interrupted");
-    meeting.lose(3, "its launcher ended");
+    come_back(harness, 3, 3, 2, 3);
+    harness.say(3, Kind::kLeave, 3, "it was interrupted");
+    harness.lose(3, "its launcher ended");
     if (is_early) come();
-    EXPECT_EQ(meeting.said(), "ended>2") << is_early;
-    meeting.pass(Duration(10'000));
-    EXPECT_EQ(meeting.said(), "") << "no round begins";
+    EXPECT_EQ(harness.said(), "ended>2") << is_early;
+    harness.pass(Duration(10'000));
+    EXPECT_EQ(harness.said(), "") << "no round begins";
   }
 }
 
-TEST(Takeover, IsNoMatterOfAMeetingThatLives) {
-  CoordinatorHarness meeting(2, 3);
-  meeting.join(1, node_at("10.0.0.1"));
-  meeting.join(2, node_at("10.0.0.2"));
-  meeting.pass(Duration(1000));
-  EXPECT_EQ(meeting.said(), "begin>1 begin>2");
-  come_back(meeting, 3, 0, 2, 3);
-  EXPECT_EQ(meeting.said(), "spare>3");
-  meeting.pass(Duration(2000));
-  EXPECT_EQ(meeting.said(), "") << "its workers are being stopped";
-  be_ready(meeting, 3, 1);
-  EXPECT_EQ(meeting.said(), "resize>1 resize>2");
+TEST(CoordinatorFailover, IsNoMatterOfAMeetingThatLives) {
+  CoordinatorHarness harness(2, 3);
+  harness.join(1, node_at("10.0.0.1"));
+  harness.join(2, node_at("10.0.0.2"));
+  harness.pass(Duration(1000));
+  EXPECT_EQ(harness.said(), "begin>1 begin>2");
+  come_back(harness, 3, 0, 2, 3);
+  EXPECT_EQ(harness.said(), "spare>3");
+  harness.pass(Duration(2000));
+  EXPECT_EQ(harness.said(), "") << "its workers are being stopped";
+  be_ready(harness, 3, 1);
+  EXPECT_EQ(harness.said(), "resize>1 resize>2");
 }
 
-/// Launchers of one job and the one of them that holds its meeting, which dies again and again. What it left behind is
-/// that of its last round, or of the one before.
-class HolderLosses {
+/// Launchers of one job and its leader, which dies again and again. The state that it left behind is that of its last
+/// round, or of the one before.
+class LeaderLosses {
  public:
-  explicit HolderLosses(unsigned seed) : random_(seed) {
+  explicit LeaderLosses(unsigned seed) : random_(seed) {
     most_ = draw(2, 5);
     least_ = draw(1, most_);
     const int nodes = draw(most_, most_ + 2) + draw(0, 2);
@@ -229,9 +229,9 @@ class HolderLosses {
   void run() {
     while (static_cast<int>(launchers_.size()) >= least_ && !launchers_.empty()) {
       for (int step = 0; step < 400 && !all_run(); ++step) pass_some_time();
-      ASSERT_TRUE(all_run()) << "the job does not go on; " << meeting_->coordinator.who_is_there();
+      ASSERT_TRUE(all_run()) << "the job does not go on; " << harness_->coordinator.who_is_there();
       check();
-      kill_holder();
+      kill_leader();
     }
   }
 
@@ -251,57 +251,57 @@ class HolderLosses {
     return running == std::min(launchers_.size(), static_cast<std::size_t>(most_));
   }
 
-  void open(int holder, const std::optional<JobState>& state) {
-    holder_ = holder;
-    meeting_.emplace(least_, most_);
-    meeting_->now += Duration(draw(0, 1000));
-    if (state) meeting_->coordinator.resume(*state, std::nullopt, meeting_->now);
+  void open(int leader, const std::optional<JobState>& state) {
+    leader_ = leader;
+    harness_.emplace(least_, most_);
+    harness_->now += Duration(draw(0, 1000));
+    if (state) harness_->coordinator.resume(*state, std::nullopt, harness_->now);
     joins_left_.clear();
     for (const auto& [host, launcher] : launchers_) joins_left_.push_back(host);
     std::shuffle(joins_left_.begin(), joins_left_.end(), random_);
   }
 
-  /// One launcher finds the meeting, or one is ready, or neither.
+  /// One launcher finds the leader, or one is ready, or neither.
   void pass_some_time() {
     if (!joins_left_.empty() && draw(0, 2) == 0) {
       const int host = joins_left_.back();
       joins_left_.pop_back();
       const auto& membership = launchers_[host].membership;
       if (membership) {
-        come_back(*meeting_, host, membership->round, least_, most_);
+        come_back(*harness_, host, membership->round, least_, most_);
       } else if (launchers_[host].spare) {
-        come_again(*meeting_, host, least_, most_);
+        come_again(*harness_, host, least_, most_);
       } else {
-        meeting_->join(static_cast<LauncherId>(host), node_at("10.0.0." + std::to_string(host)));
+        harness_->join(static_cast<LauncherId>(host), node_at("10.0.0." + std::to_string(host)));
       }
       joined_.push_back(host);
     } else if (!joined_.empty() && draw(0, 1) == 0) {
       const int host = joined_.back();
       joined_.pop_back();
-      if (launchers_[host].membership) be_ready(*meeting_, host, launchers_[host].membership->round + 1, attempt_);
+      if (launchers_[host].membership) be_ready(*harness_, host, launchers_[host].membership->round + 1, attempt_);
     }
-    meeting_->pass(Duration(draw(0, 400)));
+    harness_->pass(Duration(draw(0, 400)));
     deliver();
   }
 
   /// A round that costs nothing stops at once: newcomers have come.
   void deliver() {
-    for (const test::Told& send : test::one_by_one(meeting_->coordinator.outbox().take_messages())) {
+    for (const test::Told& send : test::one_by_one(harness_->coordinator.outbox().take_messages())) {
       const int host = static_cast<int>(send.to);
       if (send.message.kind == Kind::kBegin) {
         launchers_[host].membership = send.message.membership;
-        before_last_ = std::exchange(last_, meeting_->coordinator.state());
+        before_last_ = std::exchange(last_, harness_->coordinator.state());
       }
       if (send.message.kind == Kind::kSpare) launchers_[host].spare = true;
       if (send.message.kind == Kind::kResize) {
-        meeting_->say(send.to, Kind::kReport, send.message.round);
+        harness_->say(send.to, Kind::kReport, send.message.round);
         resized_.push_back(host);
       }
       EXPECT_NE(send.message.kind, Kind::kRejected) << send.message.text;
       EXPECT_NE(send.message.kind, Kind::kEnded) << send.message.text;
     }
     for (const int host : std::exchange(resized_, {})) {
-      be_ready(*meeting_, host, launchers_[host].membership->round + 1, attempt_);
+      be_ready(*harness_, host, launchers_[host].membership->round + 1, attempt_);
     }
   }
 
@@ -322,14 +322,14 @@ class HolderLosses {
   }
 
   /// Its state may be older than the round by one; those that are left know better.
-  void kill_holder() {
+  void kill_leader() {
     for (const auto& [host, launcher] : launchers_) {
       if (launcher.membership) last_round_ = std::max(last_round_, launcher.membership->round);
     }
-    launchers_.erase(holder_);
+    launchers_.erase(leader_);
     if (launchers_.empty()) return;
     JobState state = draw(0, 3) == 0 && before_last_.round > 0 ? before_last_ : last_;
-    state.leader = token_of(holder_);
+    state.leader = token_of(leader_);
     // With launchers alone that had not come to the job before, it is another.
     if (std::none_of(launchers_.begin(), launchers_.end(),
                      [](const auto& entry) { return entry.second.membership || entry.second.spare; })) {
@@ -344,10 +344,10 @@ class HolderLosses {
   int least_ = 1;
   int most_ = 1;
   int attempt_ = 0;
-  int holder_ = 1;
+  int leader_ = 1;
   int last_round_ = -1;
   std::map<int, Launcher> launchers_;
-  std::optional<CoordinatorHarness> meeting_;
+  std::optional<CoordinatorHarness> harness_;
   std::vector<int> joins_left_;
   std::vector<int> joined_;
   std::vector<int> resized_;
@@ -355,10 +355,10 @@ class HolderLosses {
   JobState before_last_;
 };
 
-TEST(Takeover, GoesOnHoweverOftenAndWheneverTheHolderIsLost) {
+TEST(CoordinatorFailover, GoesOnHoweverOftenAndWheneverTheLeaderIsLost) {
   for (unsigned seed = 0; seed < 500 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    HolderLosses(seed).run();
+    LeaderLosses(seed).run();
   }
 }
 

@@ -13,7 +13,7 @@
 namespace lrun::test {
 using namespace launcher;
 
-/// What tests make of reports: 'a|b|', where one or more are missing at the end.
+/// Reports as tests gather them: 'a|b|', where one or more are missing at the end.
 inline std::string joined(const std::vector<std::string>& reports) {
   std::string text;
   for (const std::string& report : reports) text += (text.empty() ? "" : "|") + report;

@@ -1,4 +1,4 @@
-// What a job of many nodes says: a fixed number of messages a node, in a meeting and in every round.
+// The messages of a job of many nodes: a fixed number a node, to meet and in every round.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -15,14 +15,14 @@ using Kind = LauncherMessage::Kind;
 using test::CoordinatorHarness;
 
 struct Count {
-  int messages = 0;       ///< to the holder and from it
+  int messages = 0;       ///< to the leader and from it
   std::size_t bytes = 0;  ///< of those from it
 };
 
 /// A job whose nodes come one after the other, and all of which begin, report and are ready for another round.
 class ManyNodes {
  public:
-  explicit ManyNodes(int nodes) : nodes_(nodes), meeting_(nodes, nodes, gather_reports) {
+  explicit ManyNodes(int nodes) : nodes_(nodes), harness_(nodes, nodes, gather_reports) {
     std::vector<FailureRecord> records(8);
     for (FailureRecord& record : records) record.stop_signal = SIGTERM;
     records.front().stop_signal = 0;
@@ -34,24 +34,24 @@ class ManyNodes {
   Count meet() {
     for (int i = 1; i <= nodes_; ++i) {
       const std::string address = "10." + std::to_string(i >> 16) + "." + std::to_string(i >> 8 & 255) + ".";
-      meeting_.join(static_cast<LauncherId>(i), test::node_at(address + std::to_string(i & 255)));
+      harness_.join(static_cast<LauncherId>(i), test::node_at(address + std::to_string(i & 255)));
     }
     return counted(nodes_, Kind::kBegin);
   }
 
   Count end_a_round(int round) {
-    for (int i = 1; i <= nodes_; ++i) meeting_.say(static_cast<LauncherId>(i), Kind::kReport, round, report_);
+    for (int i = 1; i <= nodes_; ++i) harness_.say(static_cast<LauncherId>(i), Kind::kReport, round, report_);
     const Count over = counted(nodes_, Kind::kOver);
-    for (int i = 1; i <= nodes_; ++i) meeting_.ready(static_cast<LauncherId>(i), round + 1, 0);
+    for (int i = 1; i <= nodes_; ++i) harness_.ready(static_cast<LauncherId>(i), round + 1, 0);
     const Count begun = counted(nodes_, Kind::kBegin);
     return {over.messages + begun.messages, over.bytes + begun.bytes};
   }
 
  private:
-  /// `received` by the holder, and what it said since: one message of this kind to everybody.
+  /// `received` by the leader, and what it said since: one message of this kind to everybody.
   Count counted(int received, Kind kind) {
     Count count{received};
-    for (const OutgoingMessage& send : meeting_.coordinator.outbox().take_messages()) {
+    for (const OutgoingMessage& send : harness_.coordinator.outbox().take_messages()) {
       EXPECT_EQ(send.message.kind, kind);
       EncodedMessage encoded(send.message);
       for (std::size_t i = 0; i < send.to.size(); ++i) {
@@ -63,7 +63,7 @@ class ManyNodes {
   }
 
   int nodes_;
-  CoordinatorHarness meeting_;
+  CoordinatorHarness harness_;
   std::string report_;
 };
 
@@ -76,7 +76,8 @@ TEST(MessageCount, IsTwoToMeetAndFourARoundForEachNodeHoweverManyThereAre) {
   }
 }
 
-/// What a node has to know of the others does not grow with them, so that the bytes of a job grow with its nodes.
+/// The bytes that a node has to know of the others do not grow with them, so that the bytes of a job grow with its
+/// nodes.
 TEST(MessageCount, BytesForANodeDoNotGrowWithTheirNumber) {
   std::size_t for_a_node = 2240;
   for (const int nodes : {50, 700, 5000}) {

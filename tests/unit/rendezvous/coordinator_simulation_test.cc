@@ -29,8 +29,8 @@ struct Node {
   int round = -1;
   bool final = false;  ///< somebody asked for the end of the job, as far as it knows
   Membership membership;
-  std::deque<LauncherMessage> to_holder;  ///< on their way; in order
-  std::deque<LauncherMessage> from_holder;
+  std::deque<LauncherMessage> to_leader;  ///< on their way; in order
+  std::deque<LauncherMessage> from_leader;
 };
 
 /// What a launcher says that somebody wants to end.
@@ -122,7 +122,7 @@ class Simulation {
   }
 
   void send(Node& node, Kind kind, int round = 0, const std::string& text = {}, int attempt = 0) {
-    node.to_holder.push_back({.kind = kind, .round = round, .text = text, .attempt = attempt});
+    node.to_leader.push_back({.kind = kind, .round = round, .text = text, .attempt = attempt});
   }
 
   /// One thing happens to one node: it acts, or a message of its arrives somewhere.
@@ -133,14 +133,14 @@ class Simulation {
       case 0:
         return act(index);
       case 1:
-        return arrive_at_holder(index);
+        return arrive_at_leader(index);
       default:
         return arrive_at_node(node);
     }
   }
 
   void drain(std::size_t index) {
-    if (!nodes_[index].to_holder.empty()) arrive_at_holder(index);
+    if (!nodes_[index].to_leader.empty()) arrive_at_leader(index);
   }
 
   void act(std::size_t index) {
@@ -154,7 +154,7 @@ class Simulation {
     if (fate == 1 && node.state != State::kAway) return part(index, State::kCut, "silence for 5s");
     if (fate == 2 && node.state != State::kAway) return drop_out(node);
     if (node.state == State::kAway) {
-      node.to_holder.push_back({.kind = Kind::kJoin, .join = node.record});
+      node.to_leader.push_back({.kind = Kind::kJoin, .join = node.record});
       node.state = State::kJoined;
     } else if (node.state == State::kRunning) {
       end_workers(node);
@@ -177,8 +177,8 @@ class Simulation {
 
   void part(std::size_t index, State state, const std::string& how) {
     nodes_[index].state = state;
-    nodes_[index].to_holder.clear();
-    nodes_[index].from_holder.clear();
+    nodes_[index].to_leader.clear();
+    nodes_[index].from_leader.clear();
     coordinator_.left(index + 1, how, now_, now_);
     deliver();
     if (comebacks_left_-- > 0) add_node(static_cast<int>(nodes_.size()) + 1);
@@ -189,11 +189,11 @@ class Simulation {
     node.state = State::kGone;
   }
 
-  void arrive_at_holder(std::size_t index) {
+  void arrive_at_leader(std::size_t index) {
     Node& node = nodes_[index];
-    if (node.to_holder.empty()) return;
-    const LauncherMessage message = node.to_holder.front();
-    node.to_holder.pop_front();
+    if (node.to_leader.empty()) return;
+    const LauncherMessage message = node.to_leader.front();
+    node.to_leader.pop_front();
     if (message.kind == Kind::kReport && message.text == "failed") failed_rounds_.insert(message.round);
     coordinator_.received(index + 1, message, now_);
     deliver();
@@ -211,7 +211,7 @@ class Simulation {
         EXPECT_FALSE(called_off_) << "round " << send.message.round << " begins though the job was told to end";
       }
       if (send.message.kind == Kind::kStop && send.message.text == kInterrupted) called_off_ = true;
-      if (node.state != State::kDead && node.state != State::kCut) node.from_holder.push_back(std::move(send.message));
+      if (node.state != State::kDead && node.state != State::kCut) node.from_leader.push_back(std::move(send.message));
     }
   }
 
@@ -229,9 +229,9 @@ class Simulation {
   }
 
   void arrive_at_node(Node& node) {
-    if (node.from_holder.empty()) return;
-    const LauncherMessage message = node.from_holder.front();
-    node.from_holder.pop_front();
+    if (node.from_leader.empty()) return;
+    const LauncherMessage message = node.from_leader.front();
+    node.from_leader.pop_front();
     switch (message.kind) {
       case Kind::kBegin:
         EXPECT_TRUE(node.state == State::kJoined || node.state == State::kReady);

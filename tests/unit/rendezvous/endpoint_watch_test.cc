@@ -50,7 +50,7 @@ TEST(EndpointWatch, AsksTheNameServiceRarelyWhereItIsRefused) {
     EXPECT_GE(questions, 1);
     ASSERT_EQ(::listen(endpoint.get(), 1), 0);
     came = loop.on_readable(endpoint.get(), [&] {
-      const Fd stranger(::accept4(endpoint.get(), nullptr, nullptr, SOCK_CLOEXEC));  // its end is no answer
+      const Fd foreign(::accept4(endpoint.get(), nullptr, nullptr, SOCK_CLOEXEC));  // its end is no answer
       if (++visits == 1) {
         (void)count();
         asked_before = questions;

@@ -35,8 +35,8 @@ class Election : public ::testing::Test {
                           {.open = [](const std::string&) { return std::uint16_t{4000}; },
                            .close = [] {},
                            .found =
-                               [this](const LeaderRecord& holder, bool is_self, const std::optional<JobState>&) {
-                                 told_ += (is_self ? "holds " : "found ") + holder.address + "; ";
+                               [this](const LeaderRecord& leader, bool is_self, const std::optional<JobState>&) {
+                                 told_ += (is_self ? "holds " : "found ") + leader.address + "; ";
                                  if (is_self) return;
                                  std::exchange(is_out_of_reach_, false) ? election_->campaign_again() : loop_.stop();
                                },
@@ -103,7 +103,7 @@ class Election : public ::testing::Test {
   std::string told_;
 };
 
-TEST_F(Election, FindsWhoHoldsTheMeeting) {
+TEST_F(Election, FindsTheLeader) {
   held_ = key_with(to_json(LeaderRecord{"other", "there", "10.0.0.1", 4000}), 3);
   run();
   EXPECT_EQ(told_, "found 10.0.0.1; ");
@@ -112,7 +112,7 @@ TEST_F(Election, FindsWhoHoldsTheMeeting) {
 TEST_F(Election, LetsGoBeforeALeaseThatCannotBeRenewedIsOver) {
   lives_ = false;
   run();
-  EXPECT_TRUE(told_.starts_with("holds 127.0.0.1; deposed: no word from etcd for 1s: ")) << told_;
+  EXPECT_TRUE(told_.starts_with("holds 127.0.0.1; deposed: no answer from etcd for 1s: ")) << told_;
 }
 
 TEST_F(Election, LetsGoWhenAnotherHasTheKey) {
@@ -121,8 +121,8 @@ TEST_F(Election, LetsGoWhenAnotherHasTheKey) {
   EXPECT_EQ(told_, "holds 127.0.0.1; deposed: another launcher leads now");
 }
 
-/// An etcd 3.6 without a leader, and something that is none.
-TEST_F(Election, KeepsTheMeetingWhileNothingIsKnown) {
+/// An etcd 3.6 without a leader, and a program that is not an etcd.
+TEST_F(Election, KeepsLeadingWhileNothingIsKnown) {
   seconds_ = "4";
   unsure_ = FakeEtcd::response("{}");
   asked_ = {"{}", R"({"code":9,"message":"etcdserver: not capable","details":[]})"};
@@ -134,7 +134,7 @@ TEST_F(Election, KeepsTheMeetingWhileNothingIsKnown) {
 TEST_F(Election, NeedsALease) {
   lease_ = "0";
   run();
-  EXPECT_EQ(told_, "failed: etcd gives no lease");
+  EXPECT_EQ(told_, "failed: etcd grants no lease");
 }
 
 TEST_F(Election, LooksOnceHoweverOftenItIsAsked) {
@@ -249,13 +249,13 @@ TEST_F(Election, RenewsItsLeaseAtAnEtcdThatIsTooFullForTheState) {
 TEST_F(Election, RefusesAnAddressThatMeansAnotherNodeItself) {
   held_ = key_with(to_json(LeaderRecord{"other", "there", "127.0.0.1", 4000}), 3);
   run();
-  EXPECT_EQ(told_, "failed: the meeting is held on node there, which only knows itself as 127.0.0.1");
+  EXPECT_EQ(told_, "failed: the leader is node there, which knows its own address only as 127.0.0.1");
 }
 
 TEST_F(Election, RefusesAKeyThatIsNotLruns) {
   held_ = key_with("something", 3);
   run();
-  EXPECT_EQ(told_, "failed: '/lrun/job/holder' in etcd is not what lrun writes");
+  EXPECT_EQ(told_, "failed: the key '/lrun/job/holder' in etcd was not written by lrun");
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST(FailoverSimulation, AJobSurvivesTheSilenceOfItsFirstNodeWhereMoreThanHalfAr
   }
 }
 
-/// The first `launchers` of five are on one side, with the holder.
+/// The first `launchers` of five are on one side, with the leader.
 TEST(FailoverSimulation, OfTwoPartsTheLargerGoesOn) {
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     for (int all = 2; all <= 5; ++all) {
@@ -65,12 +65,12 @@ TEST(FailoverSimulation, OfTwoPartsTheLargerGoesOn) {
           for (int j = part; j < all; ++j) cluster.cut(i, j), cluster.cut(j, i);
         }
         cluster.pass(kQuiet);
-        const bool with_holder = 2 * part >= all;
-        EXPECT_EQ(cluster.running(), with_holder ? part : all - part);
-        EXPECT_EQ(cluster.launcher(0).running, with_holder);
+        const bool with_leader = 2 * part >= all;
+        EXPECT_EQ(cluster.running(), with_leader ? part : all - part);
+        EXPECT_EQ(cluster.launcher(0).running, with_leader);
         cluster.heal();
         cluster.pass(kQuiet);
-        EXPECT_EQ(cluster.running(), with_holder ? part : all - part) << "after the cut was healed";
+        EXPECT_EQ(cluster.running(), with_leader ? part : all - part) << "after the cut was healed";
         cluster.expect_everybody_decided();
         if (::testing::Test::HasFailure()) return;
       }
@@ -91,7 +91,7 @@ TEST(FailoverSimulation, AHolderThatGoesOnAfterAStopFindsThatItWasReplaced) {
   }
 }
 
-/// Whenever it comes back after another one holds the meeting: it joins the job.
+/// Whenever it comes back after another one leads: it joins the job.
 TEST(FailoverSimulation, TheFirstLauncherThatIsStartedAgainJoinsItsJob) {
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     for (int launchers = 2; launchers <= 5; ++launchers) {
@@ -106,7 +106,7 @@ TEST(FailoverSimulation, TheFirstLauncherThatIsStartedAgainJoinsItsJob) {
         ASSERT_EQ(cluster.running(), launchers) << "started again " << times + 1 << " times";
         EXPECT_EQ(cluster.jobs(), 1);
       }
-      // Who held the meeting meanwhile, and comes to the endpoint, is sent on.
+      // A launcher that led meanwhile, and comes to the endpoint, is redirected.
       cluster.kill(1, false);
       cluster.pass(3 * kHeartbeat);
       cluster.start_again(1);

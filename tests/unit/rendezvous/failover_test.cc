@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kBeatOfFailover(5000);
+constexpr Duration kHeartbeatOfFailover(5000);
 const SteadyTime kLost{std::chrono::seconds(100)};
 
 std::string member_token(int host) { return "token of 10.0.0." + std::to_string(host); }
@@ -29,16 +29,16 @@ TEST(Failover, WaitsForAllMembersButTheLostLeader) {
   const Failover failover(
       {.round = 3, .leader = member_token(1), .members = {member_token(1), member_token(2), member_token(3)}},
       std::nullopt, kLost);
-  EXPECT_TRUE(failover.waits(roster_of({2}), kBeatOfFailover, kLost));
-  EXPECT_FALSE(failover.waits(roster_of({2, 3}), kBeatOfFailover, kLost));
-  EXPECT_FALSE(failover.waits(roster_of({2}), kBeatOfFailover, kLost + kBeatOfFailover)) << "not for ever";
-  EXPECT_EQ(failover.end_of_wait(kBeatOfFailover), kLost + kBeatOfFailover);
+  EXPECT_TRUE(failover.waits(roster_of({2}), kHeartbeatOfFailover, kLost));
+  EXPECT_FALSE(failover.waits(roster_of({2, 3}), kHeartbeatOfFailover, kLost));
+  EXPECT_FALSE(failover.waits(roster_of({2}), kHeartbeatOfFailover, kLost + kHeartbeatOfFailover)) << "not for ever";
+  EXPECT_EQ(failover.end_of_wait(kHeartbeatOfFailover), kLost + kHeartbeatOfFailover);
   EXPECT_TRUE(failover.is_carried()) << "etcd has chosen the leader";
 }
 
 TEST(Failover, WaitsWhereNobodyKnowsTheMembers) {
   const Failover failover({.round = 3}, std::nullopt, kLost);
-  EXPECT_TRUE(failover.waits(roster_of({1, 2, 3}), kBeatOfFailover, kLost));
+  EXPECT_TRUE(failover.waits(roster_of({1, 2, 3}), kHeartbeatOfFailover, kLost));
 }
 
 TEST(Failover, CountsAVoteForEachMemberOfTheRound) {
@@ -62,10 +62,10 @@ TEST(Failover, CountsAVoteForEachMemberOfTheRound) {
 TEST(Failover, HasFailedAfterTwoHeartbeatsWithoutAMajority) {
   Failover failover({.round = 3}, Ballot{.members = 3}, kLost);
   failover.voted(1, 1);
-  EXPECT_FALSE(failover.has_failed(kBeatOfFailover, kLost + 2 * kBeatOfFailover - 1ms));
-  EXPECT_TRUE(failover.has_failed(kBeatOfFailover, failover.end_of_ballot(kBeatOfFailover)));
+  EXPECT_FALSE(failover.has_failed(kHeartbeatOfFailover, kLost + 2 * kHeartbeatOfFailover - 1ms));
+  EXPECT_TRUE(failover.has_failed(kHeartbeatOfFailover, failover.end_of_ballot(kHeartbeatOfFailover)));
   failover.voted(2, 2);
-  EXPECT_FALSE(failover.has_failed(kBeatOfFailover, kLost + 3 * kBeatOfFailover));
+  EXPECT_FALSE(failover.has_failed(kHeartbeatOfFailover, kLost + 3 * kHeartbeatOfFailover));
 }
 
 }  // namespace

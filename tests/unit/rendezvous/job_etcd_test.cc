@@ -1,4 +1,4 @@
-// A launcher whose meeting is found through an etcd that the test speaks for.
+// A launcher that finds its leader through an etcd that the test plays.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -19,16 +19,16 @@ using test::node_at;
 
 using test::kPatience;
 
-/// One launcher, and meetings that another machine seems to hold, of a job of one node. etcd says that the last one is
-/// held, also when it is not.
+/// One launcher, and leaders that seem to be on another machine, of a job of one node. etcd has the key of the last
+/// one, also when it is gone.
 class JobInEtcd : public ::testing::Test, protected JobEvents {
  protected:
-  void open_meeting(Duration heartbeat = kPatience) {
-    meeting_ = std::make_unique<RendezvousServer>(
+  void open_rendezvous(Duration heartbeat = kPatience) {
+    server_ = std::make_unique<RendezvousServer>(
         loop_, RendezvousServer::Options{.reach = StoreReach::kLoopback,
                                          .times = {.join = kPatience, .last_call = Duration(1), .heartbeat = heartbeat},
                                          .gather = test::joined});
-    port_ = meeting_->server().port();
+    port_ = server_->server().port();
   }
 
   [[nodiscard]] std::string answer(const std::string& request) {
@@ -44,13 +44,13 @@ class JobInEtcd : public ::testing::Test, protected JobEvents {
     if (request.starts_with("POST /v3/kv/range") && !own_.empty() && !is_taken_away_) {
       return FakeEtcd::response(R"({"header":{},"kvs":[{"value":")" + own_ + R"(","create_revision":"5"}]})");
     }
-    if (!request.starts_with("POST /v3/kv/range") || nobody_holds_it_) return FakeEtcd::response(R"({"header":{}})");
+    if (!request.starts_with("POST /v3/kv/range") || nobody_leads_) return FakeEtcd::response(R"({"header":{}})");
     ++looked_;
     const std::string record = to_json(LeaderRecord{"other", "there", "127.0.0.1", port_});
     return FakeEtcd::response(R"({"kvs":[{"value":")" + to_base64(record) + R"(","create_revision":"3"}]})");
   }
 
-  /// It is won, and the state is what the job came to.
+  /// It is won, and the state has the outcome of the job.
   std::string vote(const std::string& request) {
     on_vote_();
     const std::string_view begin = R"("value":")";
@@ -69,13 +69,13 @@ class JobInEtcd : public ::testing::Test, protected JobEvents {
     record.min_nodes = record.max_nodes = 1;
     return record;
   }
-  /// One more of a job of two, at the meeting that our launcher holds.
+  /// One more launcher of a job of two, at the rendezvous that ours serves.
   std::unique_ptr<LauncherLink> other_of_two() {
     JoinRecord other = record("10.0.0.2");
     other.min_nodes = other.max_nodes = 2;
-    const auto holder = leader_record_from_json(*from_base64(own_));
+    const auto leader = leader_record_from_json(*from_base64(own_));
     return std::make_unique<LauncherLink>(
-        loop_, LauncherLink::Options{.host = "127.0.0.1", .port = holder->port, .record = other, .connect = kPatience},
+        loop_, LauncherLink::Options{.host = "127.0.0.1", .port = leader->port, .record = other, .connect = kPatience},
         LauncherLink::Events{.received = [](const LauncherMessage&) {},
                              .broken = [](const std::string&, const std::string&) {}});
   }
@@ -117,7 +117,7 @@ class JobInEtcd : public ::testing::Test, protected JobEvents {
 
   /// At the next turn of the loop: whoever tells us something is not destroyed meanwhile.
   void later(std::function<void()> what) { later_ = loop_.after(Duration::zero(), std::move(what)); }
-  /// Until the launcher has come to the meeting.
+  /// Until the launcher has joined.
   void when_joined(std::function<void()> what) {
     later_ = loop_.after(Duration(1), [this, what = std::move(what)] { job_->joined() ? what() : when_joined(what); });
   }
@@ -135,13 +135,13 @@ class JobInEtcd : public ::testing::Test, protected JobEvents {
   std::uint16_t port_ = 0;
   Duration heartbeat_ = kPatience;  ///< of our launcher
   int looked_ = 0;
-  bool nobody_holds_it_ = false;  ///< whoever wants to may
-  std::string own_;               ///< what our launcher has won with
-  bool is_taken_away_ = false;    ///< and does not hold any more
-  std::string seconds_ = "60";    ///< that a lease lives
+  bool nobody_leads_ = false;   ///< whoever wants to may
+  std::string own_;             ///< what our launcher has won with
+  bool is_taken_away_ = false;  ///< and does not hold any more
+  std::string seconds_ = "60";  ///< that a lease lives
   std::function<void()> on_vote_ = [] {};
   std::function<void()> on_revoked_ = [] {};
-  std::unique_ptr<RendezvousServer> meeting_;
+  std::unique_ptr<RendezvousServer> server_;
   std::unique_ptr<Job> job_;
   std::function<void()> on_begun_ = [] {};
   std::function<void()> on_spare_ = [] {};
@@ -150,57 +150,57 @@ class JobInEtcd : public ::testing::Test, protected JobEvents {
   std::string told_;
 };
 
-TEST_F(JobInEtcd, LooksForALimitedTimeAlsoWhereTheNextMeetingIsOutOfReachToo) {
-  on_begun_ = [this] { later([this] { open_meeting(); }); };  // the first one is gone
-  on_leaderless_ = [this] { when_joined([this] { meeting_.reset(); }); };
-  open_meeting();
+TEST_F(JobInEtcd, LooksForALimitedTimeAlsoWhereTheNextLeaderIsOutOfReachToo) {
+  on_begun_ = [this] { later([this] { open_rendezvous(); }); };  // the first one is gone
+  on_leaderless_ = [this] { when_joined([this] { server_.reset(); }); };
+  open_rendezvous();
   begin(Duration(2000));
   run();
-  EXPECT_TRUE(told_.starts_with("begun; leaderless; ended: nobody holds a meeting after 2s: ")) << told_;
+  EXPECT_TRUE(told_.starts_with("begun; leaderless; ended: no leader was found within 2s: ")) << told_;
 }
 
 TEST_F(JobInEtcd, ASpareLooksForALimitedTime) {
-  open_meeting();
+  open_rendezvous();
   LauncherLink member(loop_, {.host = "127.0.0.1", .port = port_, .record = record("10.0.0.2"), .connect = kPatience},
                       {.received =
                            [this](const LauncherMessage& message) {
                              if (message.kind == LauncherMessage::Kind::kBegin) begin(Duration(300));
                            },
                        .broken = [](const std::string&, const std::string&) {}});
-  on_spare_ = [this] { later([this] { meeting_.reset(); }); };
+  on_spare_ = [this] { later([this] { server_.reset(); }); };
   run();
-  EXPECT_TRUE(told_.starts_with("spare; ended: nobody holds a meeting after 300ms: ")) << told_;
+  EXPECT_TRUE(told_.starts_with("spare; ended: no leader was found within 300ms: ")) << told_;
 }
 
-/// What it says last and the end of the connection are one loss.
-TEST_F(JobInEtcd, LooksOnceForAnotherMeetingWhenItIsTurnedOut) {
+/// Its last message and the end of the connection are one loss.
+TEST_F(JobInEtcd, LooksOnceForAnotherLeaderWhenItIsRejected) {
   std::unique_ptr<RendezvousServer> first;
   on_leaderless_ = [&] {
-    first = std::move(meeting_);
-    open_meeting();
+    first = std::move(server_);
+    open_rendezvous();
     when_joined([this] { loop_.stop(); });
   };
-  open_meeting(Duration(500));
+  open_rendezvous(Duration(500));
   begin(kPatience);  // it is silent for longer
   run();
   EXPECT_EQ(told_, "begun; leaderless; ");
   EXPECT_EQ(looked_, 2);
 }
 
-/// Its holder has gone with everything; the launcher was cut off before.
+/// Its leader has gone with everything; the launcher was cut off before.
 TEST_F(JobInEtcd, IsNotRunAgainByALauncherThatMissedItsEnd) {
   on_begun_ = [this] {
-    nobody_holds_it_ = true;
-    later([this] { meeting_.reset(); });
+    nobody_leads_ = true;
+    later([this] { server_.reset(); });
   };
-  open_meeting();
+  open_rendezvous();
   begin(kPatience);
   run();
   EXPECT_EQ(told_, "begun; leaderless; ended: it is done");
 }
 
 TEST_F(JobInEtcd, BeginsAnewForALauncherThatComesAfterItsEnd) {
-  nobody_holds_it_ = true;
+  nobody_leads_ = true;
   on_begun_ = [this] { loop_.stop(); };
   begin(kPatience, "127.0.0.1");
   run();
@@ -208,8 +208,8 @@ TEST_F(JobInEtcd, BeginsAnewForALauncherThatComesAfterItsEnd) {
 }
 
 /// Nobody has to come through a firewall to itself: this address is nobody's.
-TEST_F(JobInEtcd, BeginsWhereItsHolderCannotReachItselfAsOthersDo) {
-  nobody_holds_it_ = true;
+TEST_F(JobInEtcd, BeginsWhereItsLeaderCannotReachItselfAsOthersDo) {
+  nobody_leads_ = true;
   on_begun_ = [this] { loop_.stop(); };
   begin(kPatience, "192.0.2.1");
   run();
@@ -217,9 +217,9 @@ TEST_F(JobInEtcd, BeginsWhereItsHolderCannotReachItselfAsOthersDo) {
   EXPECT_EQ(leader_record_from_json(*from_base64(own_))->address, "192.0.2.1") << "where others find it";
 }
 
-/// Who stays for the others has nobody to stay for then.
-TEST_F(JobInEtcd, IsLeftAtOnceWhenTheMeetingThatIsHeldHereIsTakenAway) {
-  nobody_holds_it_ = true;
+/// A launcher that stays for the others has no one to stay for then.
+TEST_F(JobInEtcd, IsLeftAtOnceWhenThisLauncherLeadsNoLonger) {
+  nobody_leads_ = true;
   seconds_ = "4";  // it looks every second
   std::unique_ptr<LauncherLink> other;
   on_begun_ = [&] {
@@ -237,8 +237,8 @@ TEST_F(JobInEtcd, IsLeftAtOnceWhenTheMeetingThatIsHeldHereIsTakenAway) {
   EXPECT_EQ(told_, "begun; left");
 }
 
-/// Somebody has interrupted it between the two meetings: the others are not to go on.
-TEST_F(JobInEtcd, SaysAtTheNextMeetingThatItHasEndedMeanwhile) {
+/// It was interrupted between two leaders: the others must not go on.
+TEST_F(JobInEtcd, TellsTheNextLeaderThatItHasEndedMeanwhile) {
   std::string told_to_other;
   const JoinRecord other = record("10.0.0.2");
   std::unique_ptr<LauncherLink> member;
@@ -249,11 +249,11 @@ TEST_F(JobInEtcd, SaysAtTheNextMeetingThatItHasEndedMeanwhile) {
     told_ += "left";
     stop_when_all_know();
   };
-  on_begun_ = [this] { later([this] { meeting_.reset(); }); };
+  on_begun_ = [this] { later([this] { server_.reset(); }); };
   on_leaderless_ = [&] {
     later([&] {
       job_->finish("it was interrupted", kPatience, left);
-      open_meeting();
+      open_rendezvous();
       member = std::make_unique<LauncherLink>(
           loop_,
           LauncherLink::Options{
@@ -267,7 +267,7 @@ TEST_F(JobInEtcd, SaysAtTheNextMeetingThatItHasEndedMeanwhile) {
                                .joined = [&] { member->send({.kind = LauncherMessage::Kind::kReady, .round = 1}); }});
     });
   };
-  open_meeting();
+  open_rendezvous();
   begin(kPatience, "10.0.0.1", 1);
   run();
   EXPECT_EQ(told_, "begun; leaderless; left");
@@ -276,11 +276,11 @@ TEST_F(JobInEtcd, SaysAtTheNextMeetingThatItHasEndedMeanwhile) {
   EXPECT_TRUE(is_told) << told_to_other;
 }
 
-/// Where nobody holds a meeting any more nobody waits for that.
+/// Without a leader there is no one to wait for.
 TEST_F(JobInEtcd, LooksForALimitedTimeForWhomToTellThatItHasEnded) {
-  on_begun_ = [this] { later([this] { meeting_.reset(); }); };
+  on_begun_ = [this] { later([this] { server_.reset(); }); };
   on_leaderless_ = [this] {
-    nobody_holds_it_ = true;
+    nobody_leads_ = true;
     later([this] {
       job_->finish("it was interrupted", kPatience, [this] {
         told_ += "left";
@@ -290,7 +290,7 @@ TEST_F(JobInEtcd, LooksForALimitedTimeForWhomToTellThatItHasEnded) {
   };
   on_vote_ = [this] { told_ += "stands; "; };
   heartbeat_ = Duration(500);
-  open_meeting();
+  open_rendezvous();
   begin(kPatience);
   run();
   EXPECT_EQ(told_, "begun; leaderless; left");
@@ -299,34 +299,34 @@ TEST_F(JobInEtcd, LooksForALimitedTimeForWhomToTellThatItHasEnded) {
 TEST_F(JobInEtcd, IsNotHeldByALauncherThatLeftItDuringTheVote) {
   bool left = false;
   on_begun_ = [this] {
-    nobody_holds_it_ = true;
-    later([this] { meeting_.reset(); });
+    nobody_leads_ = true;
+    later([this] { server_.reset(); });
   };
   on_vote_ = [&] {
     left = true;
     job_->drop_out("it has to go");
   };
   on_revoked_ = [this] { loop_.stop(); };
-  open_meeting();
+  open_rendezvous();
   begin(kPatience);
   run();
   EXPECT_TRUE(left);
   EXPECT_EQ(told_, "begun; leaderless; ");
 }
 
-/// The loss was told by the clock of who held the meeting, not by that of the next one.
-TEST_F(JobInEtcd, KeepsTheClockOfTheLostHolderUntilTheNextRound) {
+/// The loss was reported by the clock of the lost leader, not by that of the next one.
+TEST_F(JobInEtcd, KeepsTheClockOfTheLostLeaderUntilTheNextRound) {
   std::optional<ClockOffset> lost;
   std::function<void()> when_known = [&] {
-    job_->clock_offset().round_trip_ns >= 0 ? meeting_.reset() : later([&] { when_known(); });
+    job_->clock_offset().round_trip_ns >= 0 ? server_.reset() : later([&] { when_known(); });
   };
   on_begun_ = [&] { later([&] { when_known(); }); };
   on_leaderless_ = [&] {
     lost = job_->clock_offset();
-    open_meeting();
+    open_rendezvous();
     when_joined([this] { loop_.stop(); });
   };
-  open_meeting();
+  open_rendezvous();
   begin(kPatience);
   run();
   EXPECT_EQ(told_, "begun; leaderless; ");

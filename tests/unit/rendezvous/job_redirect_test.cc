@@ -15,7 +15,7 @@ namespace {
 
 using test::kPatience;
 
-/// What is said about where the job meets.
+/// Records the lines about where the job meets.
 struct Recorded : JobEvents {
   explicit Recorded(EventLoop& event_loop) : loop(event_loop) {}
   void failed(const std::string& why, const std::string& /*hint*/) override {
@@ -28,7 +28,7 @@ struct Recorded : JobEvents {
   std::vector<std::string> told;
 };
 
-/// A program that is no launcher has the port of the meeting that was held there; the endpoint knows no better place.
+/// A foreign program has the port of the rendezvous that was there; the endpoint knows no better place.
 TEST(JobElsewhere, SaysOnceWhereItIsSentTo) {
   EventLoop loop;
   const Fd place = open_listening_socket(StoreReach::kLoopback, 0);
@@ -54,7 +54,7 @@ TEST(JobElsewhere, SaysOnceWhereItIsSentTo) {
     loop.stop();
   });
   loop.run();
-  EXPECT_EQ(events.told, (std::vector<std::string>{"this job runs already: this node joins it at 127.0.0.1 port " +
+  EXPECT_EQ(events.told, (std::vector<std::string>{"the job is already running: this node joins it at 127.0.0.1 port " +
                                                    std::to_string(port_of_socket(place.get()))}));
 }
 

@@ -85,12 +85,12 @@ TEST(AssignRanks, CountsWorkersOfOneRoleOverNodes) {
   EXPECT_EQ(membership.common.world_size, 15);
 }
 
-TEST(AssignRanks, ReplacesTheLoopbackAddressOfTheNodeThatHoldsTheMeeting) {
-  JoinRecord holder = node_at("127.0.0.1");
-  holder.leader_address = "127.0.0.1";
-  EXPECT_EQ(assign_ranks({node_at("10.0.0.7"), holder}).common.master_addr, "10.0.0.1") << "where the other one met it";
-  EXPECT_EQ(assign_ranks({node_at("10.0.0.0"), holder}).members[1].address, "10.0.0.1") << "its place is by that, too";
-  EXPECT_EQ(assign_ranks({holder, holder}).common.master_addr, "127.0.0.1") << "all on one machine";
+TEST(AssignRanks, ReplacesTheLoopbackAddressOfTheLeadersNode) {
+  JoinRecord leader = node_at("127.0.0.1");
+  leader.leader_address = "127.0.0.1";
+  EXPECT_EQ(assign_ranks({node_at("10.0.0.7"), leader}).common.master_addr, "10.0.0.1") << "where the other one met it";
+  EXPECT_EQ(assign_ranks({node_at("10.0.0.0"), leader}).members[1].address, "10.0.0.1") << "its place is by that, too";
+  EXPECT_EQ(assign_ranks({leader, leader}).common.master_addr, "127.0.0.1") << "all on one machine";
 }
 
 TEST(AssignRanks, CountsNodesByTheirNumberOfWorkersAndTellsNamesApart) {

@@ -17,7 +17,7 @@ Membership seen_by_first(const std::vector<JoinRecord>& nodes) {
   return assignment.common;
 }
 
-JoinRecord reached_holder(const std::string& address) {
+JoinRecord reached_leader(const std::string& address) {
   JoinRecord record = test::node_at(address);
   record.standby_port = 7001;
   return record;
@@ -36,7 +36,7 @@ std::vector<LauncherMessage> messages_of_all_kinds() {
           {.kind = Kind::kHeartbeatAck, .sent_ns = 5, .steady_ns = 6, .wall_ns = 7},
           {.kind = Kind::kStop, .round = 1, .text = "why"},
           {.kind = Kind::kLost, .round = 1, .text = "how", .node = "b"},
-          {.kind = Kind::kInvite, .round = 3, .join = reached_holder("10.0.0.2")},
+          {.kind = Kind::kInvite, .round = 3, .join = reached_leader("10.0.0.2")},
           {.kind = Kind::kRedirect, .port = 7001, .address = "fd00::2"},
           {.kind = Kind::kHasBegun, .round = 4},
           {.kind = Kind::kSpare, .text = "why", .successors = {{1, "b", "10.0.0.2", 7001}, {3, "d", "10.0.0.4", 7003}}},
@@ -131,14 +131,14 @@ TEST(LauncherMessageDecoder, RefusesALengthBeforeItsBytesCome) {
   LauncherMessageDecoder decoder(1000);
   decoder.feed(std::string_view("\x00\x00\x10\x00", 4));
   EXPECT_FALSE(decoder.next());
-  EXPECT_EQ(decoder.refusal(), "a message of 4096 bytes, and at most 1000 are taken");
+  EXPECT_EQ(decoder.refusal(), "a message of 4096 bytes, and the limit is 1000");
 }
 
 TEST(LauncherMessageDecoder, StopsAtAMessageThatMakesNoSense) {
   LauncherMessageDecoder decoder(1000);
   decoder.feed(std::string_view("\x00\x00\x00\x02{}\x00\x00\x00\x02{}", 12));
   EXPECT_FALSE(decoder.next());
-  EXPECT_EQ(decoder.refusal(), "a message that makes no sense");
+  EXPECT_EQ(decoder.refusal(), "an invalid message");
 }
 
 }  // namespace

@@ -11,9 +11,9 @@
 #include "coordinator_harness.h"
 #include "rendezvous/handshake.h"
 #include "rendezvous/rendezvous_server.h"
-#include "wire/connect.h"
 #include "store/listening_socket.h"
 #include "support/patience.h"
+#include "wire/connect.h"
 
 namespace lrun::launcher {
 namespace {
@@ -24,16 +24,16 @@ PortOwner owner_at(std::uint16_t port, const std::string& secret = {}) {
   return owner_of_port("127.0.0.1", port, secret, kPatience);
 }
 
-class PortOwnerOfMeeting : public ::testing::TestWithParam<const char*> {};
+class PortOwnerOfRendezvous : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(PortOwnerOfMeeting, IsOtherLaunchersWhateverTheirSecret) {
+TEST_P(PortOwnerOfRendezvous, IsOtherLaunchersWhateverTheirSecret) {
   EventLoop loop;
-  RendezvousServer holder(loop, {.reach = StoreReach::kLoopback,
+  RendezvousServer leader(loop, {.reach = StoreReach::kLoopback,
                                  .times = {.join = kPatience, .heartbeat = kPatience},
                                  .gather = test::joined,
                                  .secret = GetParam()});
   std::future<PortOwner> asked =
-      std::async(std::launch::async, owner_at, holder.server().port(), std::string("a secret"));
+      std::async(std::launch::async, owner_at, leader.server().port(), std::string("a secret"));
   EventLoop::Timer look;
   std::function<void()> look_again = [&] {
     if (asked.wait_for(Duration(0)) == std::future_status::ready) return loop.stop();
@@ -42,13 +42,13 @@ TEST_P(PortOwnerOfMeeting, IsOtherLaunchersWhateverTheirSecret) {
   look_again();
   loop.run();
   const PortOwner owner = asked.get();
-  EXPECT_TRUE(owner.is_meeting);
-  EXPECT_EQ(owner.who, "other launchers meet there");
+  EXPECT_TRUE(owner.is_rendezvous);
+  EXPECT_EQ(owner.who, "other launchers use it");
 }
 
-INSTANTIATE_TEST_SUITE_P(Secrets, PortOwnerOfMeeting, ::testing::Values("", "a secret", "another"));
+INSTANTIATE_TEST_SUITE_P(Secrets, PortOwnerOfRendezvous, ::testing::Values("", "a secret", "another"));
 
-/// What whoever answers with `words` is taken for.
+/// The owner of a port that answers with `words`.
 PortOwner owner_that_says(const std::string& words) {
   const Fd listener = open_listening_socket(StoreReach::kLoopback, 0);
   std::future<PortOwner> asked =
@@ -62,9 +62,9 @@ PortOwner owner_that_says(const std::string& words) {
 
 TEST(PortOwner, IsWhatTheOtherSaysOfItself) {
   const PortOwner lone = owner_that_says(lone_job_handshake("mine"));
-  EXPECT_FALSE(lone.is_meeting);
+  EXPECT_FALSE(lone.is_rendezvous);
   EXPECT_EQ(lone.who, "it is the workers' store of the job 'mine', which has one node");
-  EXPECT_EQ(owner_that_says("SSH-2.0-OpenSSH\r\n").who, "it is no lrun: it said 'SSH-2.0-OpenSSH' (an SSH server)");
+  EXPECT_EQ(owner_that_says("SSH-2.0-OpenSSH\r\n").who, "it is not lrun: it sent 'SSH-2.0-OpenSSH' (an SSH server)");
 }
 
 TEST(PortOwner, IsNobodyWhoIsKnownWhereNothingIsSaid) {

@@ -1,4 +1,4 @@
-// The meeting over real sockets, all ends on one loop.
+// The rendezvous over real sockets, all ends on one loop.
 #include "rendezvous/rendezvous_server.h"
 
 #include <gtest/gtest.h>
@@ -15,9 +15,9 @@
 #include "coordinator_harness.h"
 #include "rendezvous/handshake.h"
 #include "rendezvous/launcher_link.h"
-#include "wire/connect.h"
 #include "store/listening_socket.h"
 #include "support/patience.h"
+#include "wire/connect.h"
 
 namespace lrun::launcher {
 namespace {
@@ -74,16 +74,16 @@ struct MetLauncher {
   LauncherLink link;
 };
 
-TEST(Meeting, BringsLaunchersTogetherAndTellsWhoIsLost) {
+TEST(RendezvousServer, BringsLaunchersTogetherAndTellsWhoIsLost) {
   PatientLoop patient;
-  const auto holder = hold(patient.loop);
+  const auto leader = hold(patient.loop);
   std::optional<MetLauncher> first;
   std::optional<MetLauncher> second;
   const auto begun = [&] {
     if (first->was_told(Kind::kBegin) && second->was_told(Kind::kBegin)) patient.loop.stop();
   };
-  first.emplace(patient.loop, holder->server().port(), 0, begun);
-  second.emplace(patient.loop, holder->server().port(), 1, begun);
+  first.emplace(patient.loop, leader->server().port(), 0, begun);
+  second.emplace(patient.loop, leader->server().port(), 1, begun);
   patient.run();
   ASSERT_TRUE(first->last->membership && second->last->membership);
   EXPECT_EQ(first->last->membership->self.node_rank, 0);
@@ -91,7 +91,7 @@ TEST(Meeting, BringsLaunchersTogetherAndTellsWhoIsLost) {
 
   std::optional<MetLauncher> late;
   second->link.close();
-  late.emplace(patient.loop, holder->server().port(), 1, [&] { patient.loop.stop(); });
+  late.emplace(patient.loop, leader->server().port(), 1, [&] { patient.loop.stop(); });
   while (!first->was_told(Kind::kLost) || !late->last) {
     if (HasFailure()) break;
     patient.run();
@@ -100,11 +100,11 @@ TEST(Meeting, BringsLaunchersTogetherAndTellsWhoIsLost) {
   EXPECT_TRUE(late->was_told(Kind::kSpare)) << "it waits for the next round";
 }
 
-/// A firewall may reset the connections of launchers that live on, and can go on without the meeting.
-TEST(Meeting, EndsWhereTheConnectionsOfMostAreClosedAndTheyStillListen) {
+/// A firewall may reset the connections of launchers that live on, and can go on without the leader.
+TEST(RendezvousServer, EndsWhereTheConnectionsOfMostAreClosedAndTheyStillListen) {
   for (const bool live : {true, false}) {
     PatientLoop patient;
-    RendezvousServer holder(patient.loop, {.reach = StoreReach::kLoopback,
+    RendezvousServer leader(patient.loop, {.reach = StoreReach::kLoopback,
                                            .times = {.join = kPatience, .last_call = 1ms, .heartbeat = 2s},
                                            .gather = test::joined,
                                            .guards_majority = true});
@@ -120,7 +120,7 @@ TEST(Meeting, EndsWhereTheConnectionsOfMostAreClosedAndTheyStillListen) {
       record.standby_port = port_of_socket(standbys.back().get());
       record.min_nodes = 1;
       record.max_nodes = 3;
-      launchers.push_back(std::make_unique<MetLauncher>(patient.loop, holder.server().port(), record, [&, rank] {
+      launchers.push_back(std::make_unique<MetLauncher>(patient.loop, leader.server().port(), record, [&, rank] {
         const MetLauncher& told = *launchers[static_cast<std::size_t>(rank)];
         if (told.was_told(Kind::kBegin)) ++begun;
         if (told.was_told(Kind::kLost)) ++lost;
@@ -138,10 +138,10 @@ TEST(Meeting, EndsWhereTheConnectionsOfMostAreClosedAndTheyStillListen) {
   }
 }
 
-TEST(Meeting, IsWaitedForByWhoComesBeforeIt) {
+TEST(RendezvousServer, IsWaitedForByWhoComesBeforeIt) {
   PatientLoop patient;
   const std::uint16_t port = hold(patient.loop)->server().port();  // nobody listens there any more
-  std::unique_ptr<RendezvousServer> holder;
+  std::unique_ptr<RendezvousServer> leader;
   std::optional<MetLauncher> early;
   std::optional<MetLauncher> second;
   const auto begun = [&] {
@@ -149,14 +149,14 @@ TEST(Meeting, IsWaitedForByWhoComesBeforeIt) {
   };
   early.emplace(patient.loop, port, 0, begun);
   const EventLoop::Timer later = patient.loop.after(100ms, [&] {
-    holder = hold(patient.loop, port);
+    leader = hold(patient.loop, port);
     second.emplace(patient.loop, port, 1, begun);
   });
   patient.run();
   EXPECT_TRUE(early->was_told(Kind::kBegin)) << early->why;
 }
 
-TEST(Meeting, IsGivenUpWhenNobodyHoldsIt) {
+TEST(RendezvousServer, IsGivenUpWhenNobodyHoldsIt) {
   PatientLoop patient;
   const std::uint16_t port = hold(patient.loop)->server().port();
   MetLauncher alone(
@@ -165,11 +165,11 @@ TEST(Meeting, IsGivenUpWhenNobodyHoldsIt) {
   EXPECT_EQ(alone.why, "cannot connect to 127.0.0.1 port " + std::to_string(port) + ": Connection refused");
 }
 
-/// What the holder answers to these bytes before it closes the connection.
+/// What the leader answers to these bytes before it closes the connection.
 std::string answer_to(const std::string& bytes, Duration heartbeat = kPatience) {
   PatientLoop patient;
-  const auto holder = hold(patient.loop, 0, heartbeat);
-  const Fd socket = connect_to("127.0.0.1", holder->server().port(), std::chrono::steady_clock::now() + kPatience);
+  const auto leader = hold(patient.loop, 0, heartbeat);
+  const Fd socket = connect_to("127.0.0.1", leader->server().port(), std::chrono::steady_clock::now() + kPatience);
   EXPECT_EQ(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   std::string answer;
   const EventLoop::Watch watch = patient.loop.on_readable(socket.get(), [&] {
@@ -182,18 +182,18 @@ std::string answer_to(const std::string& bytes, Duration heartbeat = kPatience) 
   return answer;
 }
 
-TEST(Meeting, ClosesWhoSpeaksNonsense) {
-  const std::string greeting = Handshake(Handshake::Side::kLauncher, "", random_nonce()).take_output();
-  EXPECT_NE(answer_to(greeting + "\x7f\xff\xff\xff").find("at most 262144 are taken"), std::string::npos);
-  EXPECT_NE(answer_to(greeting + std::string("\0\0\0\2{}", 6)).find("makes no sense"), std::string::npos);
+TEST(RendezvousServer, ClosesWhoSpeaksNonsense) {
+  const std::string hello = Handshake(Handshake::Side::kLauncher, "", random_nonce()).take_output();
+  EXPECT_NE(answer_to(hello + "\x7f\xff\xff\xff").find("the limit is 262144"), std::string::npos);
+  EXPECT_NE(answer_to(hello + std::string("\0\0\0\2{}", 6)).find("an invalid message"), std::string::npos);
   EXPECT_TRUE(answer_to("lrun-job/9\n").starts_with("lrun-job/4 ")) << "the other end can say which version this is";
   EXPECT_EQ(answer_to("lrun-job/" + std::string(1000, 'x')), "") << "a line without an end";
   EXPECT_EQ(answer_to("GET / HTTP/1.1\r\n"), "") << "neither a launcher nor a client of the store";
 }
 
-TEST(Meeting, ClosesWhoDoesNotSayAnything) { EXPECT_EQ(answer_to("lrun-job/4", 50ms), ""); }
+TEST(RendezvousServer, ClosesWhoDoesNotSayAnything) { EXPECT_EQ(answer_to("lrun-job/4", 50ms), ""); }
 
-TEST(Meeting, IsNotLookedForWhereSomethingElseAnswers) {
+TEST(RendezvousServer, IsNotLookedForWhereSomethingElseAnswers) {
   PatientLoop patient;
   const Fd listener = open_listening_socket(StoreReach::kLoopback, 0);
   Fd client;
@@ -204,11 +204,11 @@ TEST(Meeting, IsNotLookedForWhereSomethingElseAnswers) {
   });
   const MetLauncher launcher(patient.loop, port_of_socket(listener.get()), 0, [&] { patient.loop.stop(); });
   patient.run();
-  EXPECT_NE(launcher.why.find("it is no lrun: it said 'SSH-2.0-OpenSSH_9.2' (an SSH server)"), std::string::npos)
+  EXPECT_NE(launcher.why.find("it is not lrun: it sent 'SSH-2.0-OpenSSH_9.2' (an SSH server)"), std::string::npos)
       << launcher.why;
 }
 
-TEST(Meeting, IsLookedForAgainWhereAConnectionIsClosed) {
+TEST(RendezvousServer, IsLookedForAgainWhereAConnectionIsClosed) {
   PatientLoop patient;
   const Fd listener = open_listening_socket(StoreReach::kLoopback, 0);
   int connections = 0;
@@ -219,15 +219,15 @@ TEST(Meeting, IsLookedForAgainWhereAConnectionIsClosed) {
   const MetLauncher launcher(patient.loop, port_of_socket(listener.get()), 0, [] {});
   patient.run();
   EXPECT_EQ(launcher.why, "");
-  EXPECT_NE(launcher.link.trouble().find("closed the connection without a word: is it lrun?"), std::string::npos)
+  EXPECT_NE(launcher.link.trouble().find("closed the connection before the handshake: is it lrun?"), std::string::npos)
       << launcher.link.trouble();
 }
 
-TEST(Meeting, LetsInOnlyWhoKnowsTheSecret) {
+TEST(RendezvousServer, LetsInOnlyWhoKnowsTheSecret) {
   for (const char* const secret : {"hush", "Hush", ""}) {
     PatientLoop patient;
     std::string line;
-    RendezvousServer holder(patient.loop, {.reach = StoreReach::kLoopback,
+    RendezvousServer leader(patient.loop, {.reach = StoreReach::kLoopback,
                                            .times = {.join = kPatience, .heartbeat = kPatience},
                                            .secret = "hush",
                                            .rejected = [&](const std::string& text) { line = text; }});
@@ -237,7 +237,7 @@ TEST(Meeting, LetsInOnlyWhoKnowsTheSecret) {
     std::string why;
     LauncherLink link(patient.loop,
                       {.host = "127.0.0.1",
-                       .port = holder.server().port(),
+                       .port = leader.server().port(),
                        .record = record,
                        .connect = kPatience,
                        .heartbeat = kPatience,
@@ -259,50 +259,51 @@ TEST(Meeting, LetsInOnlyWhoKnowsTheSecret) {
     } else {
       EXPECT_FALSE(told);
       EXPECT_NE(why.find("LRUN_JOB_SECRET"), std::string::npos) << why;
-      EXPECT_TRUE(line.starts_with("turned away a launcher at 127.0.0.1: it has ")) << line;
+      EXPECT_TRUE(line.starts_with("rejected a launcher at 127.0.0.1: it has ")) << line;
     }
   }
 }
 
 /// Connections that begin as a launcher does and then say nothing.
-std::vector<Fd> silent_strangers(std::uint16_t port, int count) {
-  std::vector<Fd> strangers;
+std::vector<Fd> silent_connections(std::uint16_t port, int count) {
+  std::vector<Fd> foreign_connections;
   for (int i = 0; i < count; ++i) {
-    strangers.push_back(connect_to("127.0.0.1", port, std::chrono::steady_clock::now() + kPatience));
-    EXPECT_EQ(::send(strangers.back().get(), "l", 1, MSG_NOSIGNAL), 1);
+    foreign_connections.push_back(connect_to("127.0.0.1", port, std::chrono::steady_clock::now() + kPatience));
+    EXPECT_EQ(::send(foreign_connections.back().get(), "l", 1, MSG_NOSIGNAL), 1);
   }
-  return strangers;
+  return foreign_connections;
 }
 
-TEST(Meeting, HasRoomForLaunchersHoweverManyStrangersCome) {
-  constexpr int kStrangers = 20;
+TEST(RendezvousServer, HasRoomForLaunchersHoweverManyForeignConnectionsCome) {
+  constexpr int kForeign = 20;
   PatientLoop patient;
   std::vector<std::string> lines;
-  RendezvousServer holder(patient.loop, {.reach = StoreReach::kLoopback,
+  RendezvousServer leader(patient.loop, {.reach = StoreReach::kLoopback,
                                          .times = {.join = kPatience, .heartbeat = kPatience},
                                          .max_launchers = 4,
                                          .rejected = [&](const std::string& text) { lines.push_back(text); }});
-  const std::uint16_t port = holder.server().port();
+  const std::uint16_t port = leader.server().port();
   std::optional<MetLauncher> first;
   std::optional<MetLauncher> second;
   const auto told = [&] {
     if (!first->why.empty() || (second && !second->why.empty())) patient.loop.stop();
     if (second && first->was_told(Kind::kBegin) && second->was_told(Kind::kBegin)) patient.loop.stop();
   };
-  const std::vector<Fd> before = silent_strangers(port, kStrangers);
+  const std::vector<Fd> before = silent_connections(port, kForeign);
   first.emplace(patient.loop, port, 0, told);
   second.emplace(patient.loop, port, 1, told);
   patient.run();
   ASSERT_TRUE(first->was_told(Kind::kBegin) && second->was_told(Kind::kBegin)) << first->why << second->why;
 
-  const std::vector<Fd> later = silent_strangers(port, kStrangers);
+  const std::vector<Fd> later = silent_connections(port, kForeign);
   const EventLoop::Watch turned_out = patient.loop.on_readable(later.front().get(), [&] { patient.loop.stop(); });
   patient.run();
-  EXPECT_TRUE(first->was_told(Kind::kBegin) && second->was_told(Kind::kBegin)) << "strangers pushed out a member";
-  holder.report_rejections();
+  EXPECT_TRUE(first->was_told(Kind::kBegin) && second->was_told(Kind::kBegin))
+      << "foreign_connections pushed out a member";
+  leader.report_rejections();
   ASSERT_EQ(lines.size(), 2U);
-  EXPECT_EQ(lines[0], "turned away a launcher at 127.0.0.1: it did not join before too many others came");
-  EXPECT_TRUE(lines[1].starts_with("turned away ")) << lines[1];
+  EXPECT_EQ(lines[0], "rejected a launcher at 127.0.0.1: it did not join before too many others connected");
+  EXPECT_TRUE(lines[1].starts_with("rejected ")) << lines[1];
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ TEST(Roster, NamesTheSubstituteOfTheNodeThatWasLostLast) {
 
 TEST(Roster, SaysWhichRanksAreMissing) {
   Roster roster;
-  EXPECT_EQ(roster.joined_text(), "nobody has joined");
+  EXPECT_EQ(roster.joined_text(), "no node has joined");
   roster.add(1, {.record = node_of(1, 3, 3, 1)});
   EXPECT_EQ(roster.joined_text(), "joined: 'node-10.0.0.1' from 10.0.0.1 (1 worker, node rank 1)");
   EXPECT_EQ(roster.missing_text(0), "; missing: 2 of 3 nodes (node rank 0, 2)");

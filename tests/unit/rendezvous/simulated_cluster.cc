@@ -27,7 +27,7 @@ void Cluster::start(int index) {
   Launcher& launcher = at(index);
   launcher.alive = true;
   if (index != 0) return;
-  open_meeting(launcher, kEndpoint);
+  open_rendezvous(launcher, kEndpoint);
   begun_at_endpoint_ = false;
   could_look_since_.reset();
 }
@@ -54,7 +54,7 @@ void Cluster::kill(int index, bool power) {
     if (connection.client == index) end(connection.up, connection.client_open, power);
     if (connection.server == index) end(connection.down, connection.server_open, power);
   }
-  launcher.meetings.clear();
+  launcher.coordinators.clear();
   launcher.holds = 0;
   launcher.link = launcher.invitation = nullptr;
 }
@@ -100,17 +100,17 @@ void Cluster::expect_everybody_decided() const {
   }
 }
 
-/// Whether a launcher gets an answer from who holds a meeting there.
+/// Whether a launcher gets an answer from a rendezvous there.
 bool Cluster::answers(const Place& place, int whom) const {
   const Launcher& other = launcher(place.launcher);
-  return other.alive && !other.stopped && other.meetings.count(place.port) != 0 && reaches(whom, place.launcher);
+  return other.alive && !other.stopped && other.coordinators.count(place.port) != 0 && reaches(whom, place.launcher);
 }
 
 /// Whether its host says that nobody listens there.
 bool Cluster::refuses(const Place& place, int whom) const {
   const Launcher& other = launcher(place.launcher);
   const bool listens =
-      other.alive && (other.meetings.count(place.port) != 0 || other.record.standby_port == place.port);
+      other.alive && (other.coordinators.count(place.port) != 0 || other.record.standby_port == place.port);
   return !listens && !other.off && reaches(whom, place.launcher);
 }
 
@@ -127,16 +127,16 @@ int Cluster::launcher_named(const std::string& name) const {
   return index;
 }
 
-Coordinator& Cluster::open_meeting(Launcher& launcher, int port) {
+Coordinator& Cluster::open_rendezvous(Launcher& launcher, int port) {
   const RendezvousTimes times{
       .join = std::chrono::seconds(600), .replacement = kHeartbeat, .last_call = kLastCall, .heartbeat = kHeartbeat};
   const Coordinator::Options options{
       .times = times, .gather = joined, .own_token = launcher.record.token, .guards_majority = true};
   launcher.holds = port;
-  return launcher.meetings.insert_or_assign(port, Coordinator(options, now_)).first->second;
+  return launcher.coordinators.insert_or_assign(port, Coordinator(options, now_)).first->second;
 }
 
-/// What the other end has not taken yet may go with the process.
+/// Messages that the other end has not taken yet may go with the process.
 void Cluster::end(Wire& wire, bool& open, bool power) {
   if (!std::exchange(open, false) || power) return;
   if (!wire.messages.empty() && draw(0, 1) == 0) {
@@ -149,8 +149,8 @@ void Cluster::end(Wire& wire, bool& open, bool power) {
 void Cluster::watch_endpoint() {
   bool can_look = false;
   for (int i = 0; i < count(); ++i) can_look = can_look || can_look_at_endpoint(launcher(i), i);
-  const auto meeting = launcher(0).meetings.find(kEndpoint);
-  const bool begun = meeting != launcher(0).meetings.end() && meeting->second.rounds_begun() > 0;
+  const auto coordinator = launcher(0).coordinators.find(kEndpoint);
+  const bool begun = coordinator != launcher(0).coordinators.end() && coordinator->second.rounds_begun() > 0;
   if (begun && !std::exchange(begun_at_endpoint_, true) && !is_first_life_) {
     EXPECT_FALSE(could_look_since_ && now_ - *could_look_since_ > kLongestLook)
         << "a second job has begun at the endpoint";

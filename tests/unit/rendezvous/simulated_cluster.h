@@ -21,7 +21,7 @@ inline constexpr Duration kLongestOverlap = 4 * kHeartbeat;
 inline constexpr Duration kQuiet = 16 * kHeartbeat;
 /// Between two moments in which a launcher acts.
 inline constexpr Duration kLongestTick(300);
-/// How often who holds a meeting away from the endpoint looks there, and how long a meeting waits for more launchers.
+/// How often a leader away from the endpoint looks there, and how long a rendezvous waits for more launchers.
 inline constexpr Duration kLook(300);
 inline constexpr Duration kLastCall(1200);
 /// After so long whoever listens at the endpoint is invited.
@@ -50,7 +50,7 @@ struct Connection {
   SteadyTime beaten;
 };
 
-/// One of the meetings that are, or were, held by launchers of the cluster.
+/// The address of a rendezvous that a launcher of the cluster serves, or served.
 struct Place {
   int launcher = 0;
   int port = kEndpoint;
@@ -59,25 +59,25 @@ struct Place {
 
 struct Launcher {
   JoinRecord record;
-  bool alive = false;                   ///< its process is
-  bool off = false;                     ///< its host is without power
-  bool stopped = false;                 ///< SIGSTOP
-  std::map<int, Coordinator> meetings;  ///< by port: what it holds, and what it has given away
-  int holds = 0;                        ///< the port of the one that it holds; 0: none
+  bool alive = false;                       ///< its process is
+  bool off = false;                         ///< its host is without power
+  bool stopped = false;                     ///< SIGSTOP
+  std::map<int, Coordinator> coordinators;  ///< by port: what it holds, and what it has given away
+  int holds = 0;                            ///< the port of the one that it holds; 0: none
   Connection* link = nullptr;
   Connection* invitation = nullptr;
   SteadyTime looked;
   std::optional<Membership> membership;
   bool settled = false;
   bool running = false;
-  bool adrift = false;
+  bool leaderless = false;
   bool said_ready = false;
   bool waits = false;  ///< for a place in a job that runs
-  std::optional<SuccessorSearch> succession;
+  std::optional<SuccessorSearch> search;
   std::optional<SuccessorSearch::Step> step;  ///< that waits for an answer
-  Place asks;                                 ///< for who held the meeting, or may hold it
+  Place asks;                                 ///< for the lost leader, or the next one
   std::optional<Place> sent_to;
-  std::vector<Place> line;  ///< of a spare: where it is, and who may hold the meeting next
+  std::vector<Place> line;  ///< of a spare: the leader and its successors
   std::size_t turned_to = 0;
   SteadyTime asked;  ///< since when an answer is waited for
 };
@@ -104,7 +104,7 @@ class Cluster {
   void pass(Duration time);
 
   [[nodiscard]] int running() const;
-  /// Which run: by the round and by who holds the meeting.
+  /// The jobs that run, by round and leader.
   [[nodiscard]] int jobs() const;
   /// Nobody hangs between two rounds.
   void expect_everybody_decided() const;
@@ -128,31 +128,31 @@ class Cluster {
   [[nodiscard]] Place place_of(const RendezvousAddress& place) const;
   [[nodiscard]] int launcher_named(const std::string& name) const;
 
-  Coordinator& open_meeting(Launcher& launcher, int port);
+  Coordinator& open_rendezvous(Launcher& launcher, int port);
   void end(Wire& wire, bool& open, bool power);
   void leave(int index) { kill(index, false); }
   void act(int index);
-  void find_meeting(int index);
+  void find_leader(int index);
   void look_again(int index, bool nothing_came_of_it);
-  void meet_here(int index);
+  void gather_here(int index);
   void follow_as_spare(int index);
   Connection* connect(int client, const Place& server, LauncherMessage first);
   void join(int index, const Place& place);
   void hold(int index);
   void hold(int index, int port);
-  void take_from(Connection& connection, Coordinator& meeting);
+  void take_from(Connection& connection, Coordinator& harness);
   void send(int index, int port);
   void look_at_endpoint(int index);
   void hear_of_endpoint(int index);
   void listen(int index);
-  void beat(Connection& link);
+  void send_heartbeat(Connection& link);
   void say(int index, Kind kind, int round) { at(index).link->up.messages.push_back({.kind = kind, .round = round}); }
   void take(int index, const LauncherMessage& message);
-  void send_on(int index, const Place& place);
+  void redirect(int index, const Place& place);
   void close_link(int index);
   void lose_link(int index, bool closed);
   void follow(int index, const Step& step);
-  void vote(int index, const Place& holder);
+  void vote(int index, const Place& leader);
   void take_step(int index);
   void expect_one_job();
   void watch_endpoint();
@@ -167,7 +167,7 @@ class Cluster {
   LauncherId last_id_ = 0;
   bool is_first_life_ = true;                   ///< of the launcher at the endpoint
   bool begun_at_endpoint_ = false;              ///< in this life
-  std::optional<SteadyTime> could_look_since_;  ///< who holds a meeting elsewhere, at this life
+  std::optional<SteadyTime> could_look_since_;  ///< for a leader elsewhere, at this life
   int second_jobs_ = 0;
 };
 

@@ -12,13 +12,13 @@ void Cluster::act(int index) {
   hold(index);
   look_at_endpoint(index);
   if (at(index).invitation != nullptr) hear_of_endpoint(index);
-  if (at(index).link == nullptr && !at(index).step) find_meeting(index);
+  if (at(index).link == nullptr && !at(index).step) find_leader(index);
   if (at(index).alive && at(index).step) take_step(index);
   if (at(index).alive && at(index).link != nullptr) listen(index);
 }
 
-/// Who is no member, no spare and was not sent on knows the endpoint only.
-void Cluster::find_meeting(int index) {
+/// A newcomer that was not redirected knows the endpoint only.
+void Cluster::find_leader(int index) {
   Launcher& launcher = at(index);
   if (launcher.sent_to) {
     if (answers(*launcher.sent_to, index)) return join(index, *launcher.sent_to);
@@ -34,28 +34,28 @@ void Cluster::find_meeting(int index) {
 void Cluster::look_again(int index, bool nothing_came_of_it) {
   Launcher& launcher = at(index);
   launcher.asked = now_;
-  const auto signpost = launcher.meetings.find(kEndpoint);
+  const auto redirecting = launcher.coordinators.find(kEndpoint);
   if (launcher.membership) return leave(index);
-  if (signpost == launcher.meetings.end() || !launcher.line.empty()) return launcher.sent_to.reset();
-  const Place place = place_of(*signpost->second.redirect());
+  if (redirecting == launcher.coordinators.end() || !launcher.line.empty()) return launcher.sent_to.reset();
+  const Place place = place_of(*redirecting->second.redirect());
   if (place != *launcher.sent_to) {
     launcher.sent_to = place;
   } else if (nothing_came_of_it || refuses(place, index)) {
-    meet_here(index);
+    gather_here(index);
   } else {
     leave(index);
   }
 }
 
-/// As Job::meet_here() and RendezvousServer::redirect_to().
-void Cluster::meet_here(int index) {
+/// As Job::gather_here() and RendezvousServer::redirect_to().
+void Cluster::gather_here(int index) {
   Launcher& launcher = at(index);
   for (Connection& connection : connections_) {
     if (connection.server == index && connection.invites) end(connection.down, connection.server_open, false);
   }
   launcher.sent_to.reset();
   launcher.waits = false;
-  launcher.meetings.at(kEndpoint).redirect_to(std::nullopt, now_);
+  launcher.coordinators.at(kEndpoint).redirect_to(std::nullopt, now_);
   launcher.holds = kEndpoint;
 }
 
@@ -81,40 +81,40 @@ void Cluster::join(int index, const Place& place) {
   message.was_spare = !launcher.membership && launcher.waits;
   message.resumes = launcher.membership.has_value();
   if (launcher.membership) message.round = launcher.membership->round;
-  if (launcher.succession) message.node_rank = launcher.membership->self.node_rank;
+  if (launcher.search) message.node_rank = launcher.membership->self.node_rank;
   launcher.link = connect(index, place, std::move(message));
   launcher.said_ready = false;
-  for (auto& [port, meeting] : launcher.meetings) {
-    if (!meeting.redirect()) continue;
-    meeting.redirect_to(RendezvousAddress{this->launcher(place.launcher).record.address, place.port}, now_);
+  for (auto& [port, coordinator] : launcher.coordinators) {
+    if (!coordinator.redirect()) continue;
+    coordinator.redirect_to(RendezvousAddress{this->launcher(place.launcher).record.address, place.port}, now_);
   }
 }
 
 void Cluster::hold(int index) {
   std::vector<int> ports;
-  for (const auto& [port, meeting] : at(index).meetings) ports.push_back(port);
+  for (const auto& [port, coordinator] : at(index).coordinators) ports.push_back(port);
   for (const int port : ports) hold(index, port);
 }
 
 void Cluster::hold(int index, int port) {
-  Coordinator& meeting = at(index).meetings.at(port);
+  Coordinator& coordinator = at(index).coordinators.at(port);
   for (Connection& connection : connections_) {
     if (connection.server != index || connection.port != port || !connection.server_open) continue;
-    if (hears(index, connection.client)) take_from(connection, meeting);
+    if (hears(index, connection.client)) take_from(connection, coordinator);
     if (connection.server_open && now_ - connection.heard_by_server >= kHeartbeat) {
       connection.server_open = false;
       connection.down.messages.push_back({.kind = Kind::kRejected});
       connection.down.ended = true;
-      meeting.left(connection.id, "silence", now_, now_, true);
+      coordinator.left(connection.id, "silence", now_, now_, true);
     }
     send(index, port);
   }
-  meeting.advance(now_);
+  coordinator.advance(now_);
   send(index, port);
 }
 
 /// An invitation comes at once: it is its time that is looked at.
-void Cluster::take_from(Connection& connection, Coordinator& meeting) {
+void Cluster::take_from(Connection& connection, Coordinator& coordinator) {
   while (!connection.up.messages.empty() && connection.server_open && (connection.invites || draw(0, 9) != 0)) {
     const LauncherMessage message = connection.up.messages.front();
     connection.up.messages.pop_front();
@@ -122,18 +122,18 @@ void Cluster::take_from(Connection& connection, Coordinator& meeting) {
     if (message.kind == Kind::kHeartbeat) {
       connection.down.messages.push_back({.kind = Kind::kHeartbeatAck});
     } else {
-      meeting.received(connection.id, message, now_);
+      coordinator.received(connection.id, message, now_);
       send(connection.server, connection.port);
     }
   }
   if (!connection.up.messages.empty() || !connection.up.ended || !connection.server_open) return;
   connection.server_open = false;
   connection.down.ended = true;
-  meeting.left(connection.id, "closed", now_, now_, false);
+  coordinator.left(connection.id, "closed", now_, now_, false);
 }
 
 void Cluster::send(int index, int port) {
-  for (const Told& send : one_by_one(at(index).meetings.at(port).outbox().take_messages())) {
+  for (const Told& send : one_by_one(at(index).coordinators.at(port).outbox().take_messages())) {
     for (Connection& connection : connections_) {
       if (connection.id != send.to || !connection.server_open) continue;
       connection.down.messages.push_back(send.message);
@@ -162,15 +162,15 @@ void Cluster::look_at_endpoint(int index) {
 void Cluster::hear_of_endpoint(int index) {
   Launcher& launcher = at(index);
   Connection& link = *launcher.invitation;
-  beat(link);
+  send_heartbeat(link);
   while (hears(index, link.server) && !link.down.messages.empty()) {
     const LauncherMessage message = link.down.messages.front();
     link.down.messages.pop_front();
     link.heard_by_client = now_;
     if (message.kind != Kind::kHasBegun || launcher.holds == 0) continue;
-    Coordinator& meeting = launcher.meetings.at(launcher.holds);
-    if (meeting.rounds_begun() > 0) continue;
-    meeting.redirect_to(RendezvousAddress{this->launcher(0).record.address, kEndpoint}, now_);
+    Coordinator& coordinator = launcher.coordinators.at(launcher.holds);
+    if (coordinator.rounds_begun() > 0) continue;
+    coordinator.redirect_to(RendezvousAddress{this->launcher(0).record.address, kEndpoint}, now_);
   }
   const bool ended = hears(index, link.server) && link.down.messages.empty() && link.down.ended;
   if (!ended && now_ - link.heard_by_client < kHeartbeat && launcher.holds != 0) return;
@@ -179,7 +179,7 @@ void Cluster::hear_of_endpoint(int index) {
   launcher.invitation = nullptr;
 }
 
-void Cluster::beat(Connection& link) {
+void Cluster::send_heartbeat(Connection& link) {
   if (now_ - link.beaten < kHeartbeat / 4) return;
   link.up.messages.push_back({.kind = Kind::kHeartbeat});
   link.beaten = now_;
@@ -187,7 +187,7 @@ void Cluster::beat(Connection& link) {
 
 void Cluster::listen(int index) {
   Connection& link = *at(index).link;
-  beat(link);
+  send_heartbeat(link);
   while (hears(index, link.server) && !link.down.messages.empty() && at(index).link == &link && draw(0, 9) != 0) {
     const LauncherMessage message = link.down.messages.front();
     link.down.messages.pop_front();
@@ -199,7 +199,7 @@ void Cluster::listen(int index) {
   if (now_ - link.heard_by_client >= kHeartbeat) {
     link.up.messages.push_back({.kind = Kind::kLeaderless});
     lose_link(index, false);
-  } else if (at(index).adrift && draw(0, 2) == 0 && !std::exchange(at(index).said_ready, true)) {
+  } else if (at(index).leaderless && draw(0, 2) == 0 && !std::exchange(at(index).said_ready, true)) {
     say(index, Kind::kReady, at(index).membership->round + 1);
   }
 }
@@ -210,10 +210,10 @@ void Cluster::take(int index, const LauncherMessage& message) {
     case Kind::kBegin:
       launcher.membership = *message.membership;
       launcher.settled = message.settled;
-      launcher.succession.reset();
+      launcher.search.reset();
       launcher.sent_to.reset();
       launcher.line.clear();
-      launcher.adrift = launcher.waits = false;
+      launcher.leaderless = launcher.waits = false;
       launcher.running = true;
       if (!launcher.settled) say(index, Kind::kBegun, message.round);
       return;
@@ -239,7 +239,7 @@ void Cluster::take(int index, const LauncherMessage& message) {
     case Kind::kOver:
       return say(index, Kind::kReady, message.round + 1);
     case Kind::kRedirect:
-      return send_on(index, place_of({message.address, message.port}));
+      return redirect(index, place_of({message.address, message.port}));
     case Kind::kNoRendezvous:
       if (launcher.membership || !launcher.sent_to || !launcher.line.empty()) return leave(index);
       close_link(index);
@@ -253,11 +253,11 @@ void Cluster::take(int index, const LauncherMessage& message) {
 }
 
 /// As Job::sent_on().
-void Cluster::send_on(int index, const Place& place) {
+void Cluster::redirect(int index, const Place& place) {
   Launcher& launcher = at(index);
-  if (launcher.membership && !launcher.adrift) return;
+  if (launcher.membership && !launcher.leaderless) return;
   close_link(index);
-  launcher.succession.reset();
+  launcher.search.reset();
   launcher.step.reset();
   launcher.settled = false;
   launcher.sent_to = place;
@@ -278,15 +278,15 @@ void Cluster::lose_link(int index, bool closed) {
   launcher.asked = now_;
   close_link(index);
   if (!launcher.membership) return;
-  if (launcher.holds != 0 || (!launcher.settled && !launcher.succession)) return leave(index);
+  if (launcher.holds != 0 || (!launcher.settled && !launcher.search)) return leave(index);
   launcher.running = false;
-  launcher.adrift = true;
-  if (!launcher.succession) {
-    launcher.succession.emplace(*launcher.membership);
-    return follow(index, launcher.succession->leader_lost(closed));
+  launcher.leaderless = true;
+  if (!launcher.search) {
+    launcher.search.emplace(*launcher.membership);
+    return follow(index, launcher.search->leader_lost(closed));
   }
-  follow(index, launcher.succession->has_voted() ? launcher.succession->successor_lost(closed)
-                                                 : launcher.succession->out_of_reach());
+  follow(index,
+         launcher.search->has_voted() ? launcher.search->successor_lost(closed) : launcher.search->out_of_reach());
 }
 
 void Cluster::follow(int index, const Step& step) {
@@ -294,8 +294,8 @@ void Cluster::follow(int index, const Step& step) {
   launcher.step.reset();
   if (step.kind == Step::Kind::kGiveUp) return leave(index);
   if (step.kind == Step::Kind::kLead) {
-    Coordinator& meeting = open_meeting(launcher, launcher.record.standby_port);
-    meeting.resume({.round = launcher.membership->round}, step.ballot, now_);
+    Coordinator& coordinator = open_rendezvous(launcher, launcher.record.standby_port);
+    coordinator.resume({.round = launcher.membership->round}, step.ballot, now_);
     return vote(index, {index, launcher.record.standby_port});
   }
   launcher.step = step;
@@ -303,21 +303,21 @@ void Cluster::follow(int index, const Step& step) {
   launcher.asked = now_;
 }
 
-void Cluster::vote(int index, const Place& holder) {
+void Cluster::vote(int index, const Place& leader) {
   at(index).step.reset();
-  at(index).succession->joined();
-  join(index, holder);
+  at(index).search->joined();
+  join(index, leader);
 }
 
 void Cluster::take_step(int index) {
   Launcher& launcher = at(index);
   const bool refused = refuses(launcher.asks, index);
   if (launcher.step->kind == Step::Kind::kProbe) {
-    if (refused || now_ - launcher.asked >= kHeartbeat / 2) follow(index, launcher.succession->probed(refused));
+    if (refused || now_ - launcher.asked >= kHeartbeat / 2) follow(index, launcher.search->probed(refused));
   } else if (answers(launcher.asks, index)) {
     vote(index, launcher.asks);
   } else if (refused || now_ - launcher.asked >= kHeartbeat) {
-    follow(index, launcher.succession->out_of_reach());
+    follow(index, launcher.search->out_of_reach());
   }
 }
 

@@ -13,8 +13,8 @@
 #include <string>
 
 #include "base/clock.h"
-#include "wire/connect.h"
 #include "store/listening_socket.h"
+#include "wire/connect.h"
 
 namespace lrun::launcher {
 namespace {

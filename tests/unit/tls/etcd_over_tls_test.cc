@@ -177,7 +177,7 @@ TEST_F(EtcdOverTls, SaysAtOnceWhatIsWrongWithAllEndpoints) {
   const auto before = std::chrono::steady_clock::now();
   const EtcdClient::Result result = ask(client);
   EXPECT_THAT(result.trouble,
-              HasSubstr("127.0.0.1 port " + std::to_string(other.port()) + ": its certificate has expired"));
+              HasSubstr("127.0.0.1 port " + std::to_string(other.port()) + ": its certificate expired"));
   EXPECT_THAT(result.hint, HasSubstr("clock"));
   EXPECT_LT(std::chrono::steady_clock::now() - before, kPatience / 2);
 }
@@ -186,7 +186,7 @@ TEST_F(EtcdOverTls, SaysThatACertificateIsWanted) {
   TlsEtcd etcd(loop_, identity_, found(), &authority_);
   EtcdClient client(loop_, at({etcd.port()}));
   const EtcdClient::Result result = ask(client);
-  EXPECT_THAT(result.trouble, HasSubstr(": it wants a certificate of ours"));
+  EXPECT_THAT(result.trouble, HasSubstr(": it requires a client certificate"));
   EXPECT_EQ(etcd.questions(), 0);
 }
 
@@ -195,10 +195,10 @@ TEST_F(EtcdOverTls, SaysWhichProtocolToTryWhereConnectionsEndWithoutAWord) {
   Wordless etcd(loop_);
   EtcdClient::Options options = at({etcd.port()});
   EtcdClient over_tls(loop_, options);
-  EXPECT_THAT(ask(over_tls).hint, HasSubstr("without '--rdzv-conf protocol=https'"));
+  EXPECT_THAT(ask(over_tls).hint, HasSubstr("leave out '--rdzv-conf protocol=https'"));
   options.tls.reset();
   EtcdClient plain(loop_, options);
-  EXPECT_THAT(ask(plain).hint, HasSubstr("with '--rdzv-conf protocol=https'"));
+  EXPECT_THAT(ask(plain).hint, HasSubstr("write '--rdzv-conf protocol=https'"));
 }
 
 /// Who can cut a connection could else make an answer shorter.

@@ -73,7 +73,7 @@ TEST_F(Tls, SpeaksWithWhomWasAskedForHoweverItsBytesAreCut) {
       server.say_goodbye();
       talk(client, server, piece);
       EXPECT_EQ(client.refusal(), "");
-      EXPECT_TRUE(client.take_words() == std::string(100'000, 'x'));
+      EXPECT_TRUE(client.take_text() == std::string(100'000, 'x'));
       EXPECT_TRUE(client.is_closed()) << "nothing was cut off";
     }
   }
@@ -87,7 +87,7 @@ TEST_F(Tls, SaysWhyACertificateIsRefusedAndTellsItsOwnerNothing) {
     std::string host, why, hint;
   };
   std::vector<Case> cases;
-  cases.push_back({authority_.sign({.until = -1}), "localhost", "its certificate has expired on 20", "clock"});
+  cases.push_back({authority_.sign({.until = -1}), "localhost", "its certificate expired on 20", "clock"});
   cases.push_back({authority_.sign({.from = kDay, .until = 2 * kDay}), "localhost", "is not valid before 20", "clock"});
   cases.push_back({authority_.sign(), "etcd1", "its certificate is for 'localhost', '127.0.0.1' and not for 'etcd1'",
                    "--rdzv-endpoint"});
@@ -125,13 +125,13 @@ TEST_F(Tls, ShowsItsOwnCertificate) {
   for (const int newest : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     TlsFiles files = trusting(authority_);
     TlsServerEnd wanting(identity, &authority_, newest);
-    EXPECT_EQ(end_of_talk(files, wanting), "it wants a certificate of ours");
+    EXPECT_EQ(end_of_talk(files, wanting), "it requires a client certificate");
     EXPECT_THAT(hint_, HasSubstr("cert=FILE,key=FILE"));
 
     files.certificate = file("foreign.pem", foreign.certificate_text);
     files.key = file("foreign.key", foreign.key_text);
     TlsServerEnd refusing(identity, &authority_, newest);
-    EXPECT_THAT(end_of_talk(files, refusing), StartsWith("it refuses our certificate: "));
+    EXPECT_THAT(end_of_talk(files, refusing), StartsWith("it rejects our certificate: "));
 
     files.certificate = file("ours.pem", ours.key_text + ours.certificate_text);
     files.key.clear();  // in the same file
@@ -162,17 +162,19 @@ TEST_F(Tls, SaysWhichOfItsOwnFilesIsOfNoUse) {
   };
   for (const Case& one : {
            Case{{.authorities = missing}, "cannot read '" + missing + "': No such file or directory"},
-           Case{{.authorities = folder_.path()}, "cannot read '" + folder_.path().string() + "': it is no file with"},
-           Case{{.authorities = empty}, "cannot use '" + empty + "': there is no certificate in it, in PEM format"},
-           Case{{.certificate = empty}, "cannot use '" + empty + "': there is no certificate in it, in PEM format"},
-           Case{{.certificate = certificate}, "cannot use '" + certificate + "': there is no private key in it"},
-           Case{{.certificate = certificate, .key = empty},
-                "cannot use '" + empty + "': there is no private key in it"},
-           Case{{.certificate = certificate, .key = locked}, "cannot use '" + locked + "': its key is locked with a"},
-           Case{{.authorities = sealed}, "cannot use '" + sealed + "': a certificate in it is locked with a"},
-           Case{{.authorities = sealed_behind}, "cannot use '" + sealed_behind + "': a certificate in it is locked"},
-           Case{{.certificate = sealed}, "cannot use '" + sealed + "': a certificate in it is locked with a"},
-           Case{{.certificate = sealed_behind}, "cannot use '" + sealed_behind + "': a certificate in it is locked"},
+           Case{{.authorities = folder_.path()},
+                "cannot read '" + folder_.path().string() + "': it is not a file with"},
+           Case{{.authorities = empty}, "cannot use '" + empty + "': it contains no certificate in PEM format"},
+           Case{{.certificate = empty}, "cannot use '" + empty + "': it contains no certificate in PEM format"},
+           Case{{.certificate = certificate}, "cannot use '" + certificate + "': it contains no private key"},
+           Case{{.certificate = certificate, .key = empty}, "cannot use '" + empty + "': it contains no private key"},
+           Case{{.certificate = certificate, .key = locked}, "cannot use '" + locked + "': its key needs a passphrase"},
+           Case{{.authorities = sealed}, "cannot use '" + sealed + "': a certificate in it needs a passphrase"},
+           Case{{.authorities = sealed_behind},
+                "cannot use '" + sealed_behind + "': a certificate in it needs a passphrase"},
+           Case{{.certificate = sealed}, "cannot use '" + sealed + "': a certificate in it needs a passphrase"},
+           Case{{.certificate = sealed_behind},
+                "cannot use '" + sealed_behind + "': a certificate in it needs a passphrase"},
            Case{{.certificate = weak}, "cannot use '" + weak + "': its certificate is refused: ee key too small"},
            Case{{.certificate = certificate, .key = other}, "cannot use '" + other + "': its key does not belong to"},
        }) {
@@ -199,7 +201,7 @@ TEST_F(Tls, KnowsWhatIsNoTls) {
 
 TEST_F(Tls, RefusesWhatIsTooOld) {
   TlsServerEnd server(authority_.sign(), nullptr, TLS1_1_VERSION);
-  EXPECT_EQ(end_of_talk(trusting(authority_), server), "it speaks no version of TLS from 1.2 on");
+  EXPECT_EQ(end_of_talk(trusting(authority_), server), "it does not support TLS 1.2 or newer");
 }
 
 /// Records of one byte each, of messages that never end.
@@ -209,16 +211,16 @@ TEST_F(Tls, ListensToABoundedGreeting) {
         std::string("\x14\x03\x03\x00\x01\x01", 6), std::string("\x15\x03\x03\x00\x02\x01\x5a", 7)}) {
     TlsSession client({}, "localhost");
     std::size_t taken = 0;
-    while (client.refusal().empty() && taken <= 2 * kMostTlsGreeting) {
+    while (client.refusal().empty() && taken <= 2 * kMostTlsHandshake) {
       client.feed(record);
       taken += record.size();
     }
     EXPECT_NE(client.refusal(), "");
-    EXPECT_LE(taken, kMostTlsGreeting + record.size());
+    EXPECT_LE(taken, kMostTlsHandshake + record.size());
   }
   TlsSession client({}, "localhost");
   const std::string whole = std::string("\x16\x03\x03\x40\x00\x02\x00\xff\xff", 9) + std::string(16375, 'x');
-  for (std::size_t taken = 0; taken <= kMostTlsGreeting; taken += whole.size()) client.feed(whole);
+  for (std::size_t taken = 0; taken <= kMostTlsHandshake; taken += whole.size()) client.feed(whole);
   EXPECT_NE(client.refusal(), "");
 }
 

@@ -16,14 +16,14 @@ constexpr TlsFunctions kFunctions = {
           end->feed({bytes, size});
         },
     .give =
-        [](TlsEnd* end, const char* words, std::size_t size) {
-          end->give({words, size});
+        [](TlsEnd* end, const char* text, std::size_t size) {
+          end->give({text, size});
         },
     .take_output = [](TlsEnd* end, char* bytes, std::size_t most) { return end->take_output(bytes, most); },
-    .take_words =
-        [](TlsEnd* end, char* words, std::size_t most) {
-          const std::size_t count = end->words().copy(words, most);
-          end->words().erase(0, count);
+    .take_text =
+        [](TlsEnd* end, char* text, std::size_t most) {
+          const std::size_t count = end->text().copy(text, most);
+          end->text().erase(0, count);
           return count;
         },
     .state = [](const TlsEnd* end) { return end->state(); },
@@ -34,7 +34,7 @@ constexpr TlsFunctions kFunctions = {
 }  // namespace
 }  // namespace lrun::launcher
 
-/// As kTlsEntryPoint says.
+/// Has the name in kTlsEntryPoint.
 extern "C" __attribute__((visibility("default"))) const lrun::launcher::TlsFunctions* lrun_tls_functions_v1() {
   return &lrun::launcher::kFunctions;
 }

@@ -1,3 +1,5 @@
+// In: bytes of the other end, and text for it. Out: bytes for the other end, its text, and why the connection failed.
+// Called through the table of functions in entry_point.cc.
 #include "store/tls/openssl_end.h"
 
 #include <arpa/inet.h>
@@ -8,7 +10,7 @@
 #include <limits>
 #include <utility>
 
-#include "store/tls/certificate_words.h"
+#include "store/tls/certificate_text.h"
 #include "store/tls/own_certificate.h"
 
 namespace lrun::launcher {
@@ -27,7 +29,7 @@ bool is_address(const std::string& host) {
 }  // namespace
 
 TlsEnd::TlsEnd(const TlsQuestion& question) : host_(question.host), has_certificate_(question.certificate.size > 0) {
-  // Its clean-up at exit would come after that of who loaded us.
+  // Its clean-up at exit would come after that of the program that loaded us.
   ::OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr);
   ::ERR_clear_error();
   if (prepare(question)) {
@@ -91,10 +93,10 @@ int TlsEnd::asked_for_ours(SSL* /*ssl*/, void* end) {
   return 1;
 }
 
-/// Its first words are a record of the handshake, or why there is none.
+/// Its first bytes are a record of the handshake, or an alert.
 bool TlsEnd::is_tls(std::string_view bytes) const {
-  for (std::size_t at = greeting_; at < 2 && at - greeting_ < bytes.size(); ++at) {
-    const char byte = bytes[at - greeting_];
+  for (std::size_t at = handshake_bytes_; at < 2 && at - handshake_bytes_ < bytes.size(); ++at) {
+    const char byte = bytes[at - handshake_bytes_];
     if (at == 0 ? byte != kHandshakeRecord && byte != kAlertRecord : byte != kMajorVersion) return false;
   }
   return true;
@@ -102,22 +104,22 @@ bool TlsEnd::is_tls(std::string_view bytes) const {
 
 void TlsEnd::feed(std::string_view bytes) {
   if (state_ == TlsState::kFailed || state_ == TlsState::kClosed) return;
-  if (state_ == TlsState::kGreeting) {
+  if (state_ == TlsState::kHandshake) {
     if (!is_tls(bytes)) return fail(TlsFault::kNoTls, "it does not speak TLS");
-    greeting_ += bytes.size();
-    if (greeting_ > kMostTlsGreeting) return fail(TlsFault::kOther, "it does not come to the end of TLS's greeting");
+    handshake_bytes_ += bytes.size();
+    if (handshake_bytes_ > kMostTlsHandshake) return fail(TlsFault::kOther, "it does not finish the TLS handshake");
   }
   if (bytes.size() > std::numeric_limits<int>::max() ||
       ::BIO_write(in_, bytes.data(), static_cast<int>(bytes.size())) != static_cast<int>(bytes.size())) {
-    return fail(TlsFault::kOther, "there is no memory for what it says");
+    return fail(TlsFault::kOther, "there is no memory for its data");
   }
   advance();
 }
 
 void TlsEnd::advance() {
   ::ERR_clear_error();
-  if (state_ == TlsState::kGreeting) shake_hands();
-  if (state_ == TlsState::kOpen) read_words();
+  if (state_ == TlsState::kHandshake) shake_hands();
+  if (state_ == TlsState::kOpen) read_text();
 }
 
 void TlsEnd::shake_hands() {
@@ -129,10 +131,10 @@ void TlsEnd::shake_hands() {
   }
 }
 
-void TlsEnd::read_words() {
+void TlsEnd::read_text() {
   std::array<char, 16384> piece;
   std::size_t count = 0;
-  while (::SSL_read_ex(ssl_.get(), piece.data(), piece.size(), &count) == 1) words_.append(piece.data(), count);
+  while (::SSL_read_ex(ssl_.get(), piece.data(), piece.size(), &count) == 1) text_.append(piece.data(), count);
   const int error = ::SSL_get_error(ssl_.get(), 0);
   if (error == SSL_ERROR_ZERO_RETURN) {
     state_ = TlsState::kClosed;
@@ -141,11 +143,11 @@ void TlsEnd::read_words() {
   }
 }
 
-void TlsEnd::give(std::string_view words) {
-  if (state_ != TlsState::kOpen || words.empty()) return;
+void TlsEnd::give(std::string_view text) {
+  if (state_ != TlsState::kOpen || text.empty()) return;
   ::ERR_clear_error();
   std::size_t count = 0;
-  if (::SSL_write_ex(ssl_.get(), words.data(), words.size(), &count) != 1 || count != words.size()) explain();
+  if (::SSL_write_ex(ssl_.get(), text.data(), text.size(), &count) != 1 || count != text.size()) explain();
 }
 
 std::size_t TlsEnd::take_output(char* bytes, std::size_t most) {
@@ -163,7 +165,7 @@ void TlsEnd::explain() {
     CertificateFault fault = alert_fault(reason - SSL_AD_REASON_OFFSET, has_certificate_, was_asked_for_ours_);
     return fail(fault.fault, std::move(fault.why));
   }
-  if (reason == SSL_R_UNSUPPORTED_PROTOCOL) return fail(TlsFault::kOther, "it speaks no version of TLS from 1.2 on");
+  if (reason == SSL_R_UNSUPPORTED_PROTOCOL) return fail(TlsFault::kOther, "it does not support TLS 1.2 or newer");
   const char* const words = ::ERR_reason_error_string(error);
   fail(TlsFault::kOther, std::string("TLS fails: ") + (words == nullptr ? "no reason given" : words));
 }

@@ -16,8 +16,8 @@ struct SslDeleter {
   void operator()(SSL* ssl) const { ::SSL_free(ssl); }
 };
 
-/// The client's end of a TLS connection, of version 1.2 or newer, whose other end has to prove that it is who was asked
-/// for. A failure is final; what is left to be sent then tells the other end why.
+/// The client's end of a TLS connection, of version 1.2 or newer, whose other end has to prove that it is the host that
+/// we want. A failure is final; the bytes that are left to be sent then tell the other end why.
 struct TlsEnd {
  public:
   explicit TlsEnd(const TlsQuestion& question);
@@ -25,9 +25,9 @@ struct TlsEnd {
   TlsEnd& operator=(const TlsEnd&) = delete;
 
   void feed(std::string_view bytes);
-  void give(std::string_view words);
+  void give(std::string_view text);
   std::size_t take_output(char* bytes, std::size_t most);
-  [[nodiscard]] std::string& words() { return words_; }
+  [[nodiscard]] std::string& text() { return text_; }
 
   [[nodiscard]] TlsState state() const { return state_; }
   [[nodiscard]] TlsFault fault() const { return fault_; }
@@ -42,7 +42,7 @@ struct TlsEnd {
   [[nodiscard]] bool is_tls(std::string_view bytes) const;
   void advance();
   void shake_hands();
-  void read_words();
+  void read_text();
   void explain();
   void fail(TlsFault fault, std::string why);
 
@@ -51,12 +51,12 @@ struct TlsEnd {
   bool was_asked_for_ours_ = false;
   std::unique_ptr<SSL_CTX, SslDeleter> context_;
   std::unique_ptr<SSL, SslDeleter> ssl_;
-  BIO* in_ = nullptr;         ///< ssl_'s
-  BIO* out_ = nullptr;        ///< ssl_'s
-  std::size_t greeting_ = 0;  ///< bytes of the other end so far
-  TlsState state_ = TlsState::kGreeting;
+  BIO* in_ = nullptr;                ///< ssl_'s
+  BIO* out_ = nullptr;               ///< ssl_'s
+  std::size_t handshake_bytes_ = 0;  ///< bytes of the other end so far
+  TlsState state_ = TlsState::kHandshake;
   TlsFault fault_ = TlsFault::kNone;
-  std::string words_;
+  std::string text_;
   std::string why_;
 };
 

@@ -1,3 +1,5 @@
+// In: certificates and a key as text in PEM format. Out: a context of OpenSSL that uses them, or what is wrong with
+// them. Called by TlsEnd.
 #include "store/tls/own_certificate.h"
 
 #include <openssl/bio.h>
@@ -24,7 +26,7 @@ Bio reading(const TlsText& text) {
   return Bio(text.size > INT_MAX ? nullptr : ::BIO_new_mem_buf(text.bytes, static_cast<int>(text.size)));
 }
 
-/// Nobody is there who could type one.
+/// There is no person who could type one.
 int no_passphrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* was_asked) {
   *static_cast<bool*>(was_asked) = true;
   return -1;
@@ -36,8 +38,8 @@ Certificate next_certificate(BIO* bio, bool& is_locked) {
 }
 
 TextFault no_certificate(TlsFault fault, bool is_locked) {
-  return {fault, is_locked ? "a certificate in it is locked with a passphrase, for which nobody can be asked"
-                           : "there is no certificate in it, in PEM format"};
+  return {fault, is_locked ? "a certificate in it needs a passphrase, which lrun cannot ask for"
+                           : "it contains no certificate in PEM format"};
 }
 
 /// By the last call: too weak a key, for example.
@@ -80,8 +82,8 @@ TextFault prove(SSL_CTX* context, const TlsText& text) {
   const Bio bio = reading(text);
   const std::unique_ptr<EVP_PKEY, FreeParsed> key(
       ::PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, &was_asked));
-  if (was_asked) return {TlsFault::kKey, "its key is locked with a passphrase, for which nobody can be asked"};
-  if (!key) return {TlsFault::kKey, "there is no private key in it, in PEM format"};
+  if (was_asked) return {TlsFault::kKey, "its key needs a passphrase, which lrun cannot ask for"};
+  if (!key) return {TlsFault::kKey, "it contains no private key in PEM format"};
   if (::X509_check_private_key(::SSL_CTX_get0_certificate(context), key.get()) != 1) {
     return {TlsFault::kKey, "its key does not belong to the certificate"};
   }

@@ -8,7 +8,8 @@
 
 namespace lrun::launcher {
 
-/// Whom to trust, and who we are. \return what is not in order, as a clause about the text it stands in; kNone: all is.
+/// Gives the context the authorities to trust and our own certificate. \return the fault, as a clause about the text
+/// that has it; kNone: there is none
 struct TextFault {
   TlsFault fault = TlsFault::kNone;
   std::string why = {};

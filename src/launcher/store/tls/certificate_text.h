@@ -8,17 +8,17 @@
 
 namespace lrun::launcher {
 
-/// Why a certificate is refused, as a clause about the host that shows it.
+/// Why a certificate is rejected, as a clause about the host that presents it.
 struct CertificateFault {
   TlsFault fault = TlsFault::kOther;
   std::string why;
 };
 
-/// What is wrong with the certificate at which `chain` has stopped. \param host  that was asked for.
+/// The fault of the certificate at which `chain` has stopped. \param host  that we want to reach
 CertificateFault certificate_fault(X509_STORE_CTX* chain, const std::string& host);
 
-/// What the other end told us with an alert of this number before it went. \param has_certificate  we have shown one.
-/// \param was_asked  it wanted to see one.
+/// The fault behind an alert of the other end, by its number. \param has_certificate  we have presented one
+/// \param was_asked  the other end wanted one
 CertificateFault alert_fault(int alert, bool has_certificate, bool was_asked);
 
 }  // namespace lrun::launcher

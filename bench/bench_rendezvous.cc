@@ -1,8 +1,8 @@
-// A job of many nodes meets: bench_meeting [NODES...], 1000 and 10000 unless told. The meeting is held as a launcher
-// holds it, in a process of its own; its nodes are connections of this one, over loopback, which say what launchers say
-// and look at nothing of what they are told but its kind. All meet; one worker of one node fails, and the end of the
-// round goes to all; all meet again. Prints the time of each, from the first node's first word to the last one's
-// answer, the bytes that were told, and what the holder took.
+// A job of many nodes meets: bench_rendezvous [NODES...], 1000 and 10000 unless told. The rendezvous is served as a
+// launcher does, in a process of its own. Its nodes are connections of this process, over loopback, which send the
+// messages of launchers and look only at the kind of those that they get. All meet; one worker of one node fails, and
+// the end of the round goes to all; all meet again. Prints the time of each, from the first node's first message to the
+// last one's answer, the bytes that were sent, and the processor time and memory of the leader.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -29,9 +29,9 @@
 #include "base/fd.h"
 #include "rendezvous/handshake.h"
 #include "rendezvous/rendezvous_server.h"
-#include "wire/connect.h"
 #include "supervise/restart_policy.h"
 #include "verdict/job_report.h"
+#include "wire/connect.h"
 
 namespace {
 
@@ -50,33 +50,33 @@ constexpr std::chrono::seconds kPatience(120);
   std::_Exit(1);
 }
 
-struct Holder {
+struct Leader {
   pid_t pid = -1;
   std::uint16_t port = 0;
 };
 
-Holder start_holder(int nodes) {
+Leader start_leader(int nodes) {
   int port_pipe[2];
   if (::pipe2(port_pipe, O_CLOEXEC) != 0) give_up("pipe");
-  Holder holder;
-  holder.pid = ::fork();
-  if (holder.pid < 0) give_up("fork");
-  if (holder.pid == 0) {
+  Leader leader;
+  leader.pid = ::fork();
+  if (leader.pid < 0) give_up("fork");
+  if (leader.pid == 0) {
     lrun::EventLoop loop;
     lrun::launcher::RendezvousServer::Options options{.reach = lrun::launcher::StoreReach::kLoopback,
                                                       .gather = lrun::gather_reports};
-    options.times.heartbeat = options.times.join;  // nobody is silent here, and nobody beats
+    options.times.heartbeat = options.times.join;  // no launcher is silent here, and none sends heartbeats
     options.max_store_connections = options.max_launchers = 2 * static_cast<std::size_t>(nodes);
-    lrun::launcher::RendezvousServer meeting(loop, options);
-    const std::uint16_t port = meeting.server().port();
+    lrun::launcher::RendezvousServer server(loop, options);
+    const std::uint16_t port = server.server().port();
     if (::write(port_pipe[1], &port, sizeof port) != sizeof port) give_up("write");
     loop.run();
     std::_Exit(0);
   }
-  if (::read(port_pipe[0], &holder.port, sizeof holder.port) != sizeof holder.port) give_up("read");
+  if (::read(port_pipe[0], &leader.port, sizeof leader.port) != sizeof leader.port) give_up("read");
   ::close(port_pipe[0]);
   ::close(port_pipe[1]);
-  return holder;
+  return leader;
 }
 
 /// Peak of its resident memory in MiB.
@@ -179,8 +179,7 @@ class Nodes {
   static void send(Node& node, const std::string& bytes) {
     for (std::size_t sent = 0; sent < bytes.size();) {
       const ssize_t count = ::send(node.socket.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-      if (count < 0 &&
-          (errno != EAGAIN || !lrun::poll_until(node.socket.get(), POLLOUT, Clock::now() + kPatience))) {
+      if (count < 0 && (errno != EAGAIN || !lrun::poll_until(node.socket.get(), POLLOUT, Clock::now() + kPatience))) {
         give_up("send");
       }
       sent += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
@@ -201,7 +200,7 @@ class Nodes {
     if (count <= 0) give_up("the holder has closed a connection");
     std::string_view came(bytes, static_cast<std::size_t>(count));
     if (!node.handshake.done()) {
-      node.handshake.take(came);
+      node.handshake.feed(came);
       if (!node.handshake.done()) return;
       ++joined_;
       send(node, in_bytes({.kind = Kind::kJoin, .join = record_of(static_cast<int>(index), static_cast<int>(count_))}));
@@ -235,14 +234,14 @@ class Nodes {
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 void measure(int count) {
-  const Holder holder = start_holder(count);
+  const Leader leader = start_leader(count);
   Nodes nodes(count);
   std::vector<std::string> reports;
   for (int node = 0; node < count; ++node) {
     reports.push_back(in_bytes({.kind = Kind::kReport, .text = report_of_node(node)}));
   }
   auto start = Clock::now();
-  nodes.meet(holder.port);
+  nodes.meet(leader.port);
   std::printf("meeting N=%-6d meet=%.2f s bytes=%.1f MB", count, seconds_since(start),
               static_cast<double>(nodes.bytes()) / 1e6);
   start = Clock::now();
@@ -254,9 +253,9 @@ void measure(int count) {
   nodes.say({in_bytes({.kind = Kind::kReady, .round = 1, .text = to_json(history), .attempt = 1, .port = 4000})},
             "begin");
   std::printf("  next=%.2f s bytes=%.1f MB  holder: %.1f MiB, %.2f s of a core\n", seconds_since(start),
-              static_cast<double>(nodes.bytes()) / 1e6, peak_of(holder.pid), processor_time_of(holder.pid));
-  ::kill(holder.pid, SIGKILL);
-  ::waitpid(holder.pid, nullptr, 0);
+              static_cast<double>(nodes.bytes()) / 1e6, peak_of(leader.pid), processor_time_of(leader.pid));
+  ::kill(leader.pid, SIGKILL);
+  ::waitpid(leader.pid, nullptr, 0);
 }
 
 }  // namespace
