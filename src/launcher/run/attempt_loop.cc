@@ -79,12 +79,12 @@ void warn_without_liblrun(const LaunchPlan& plan, const Attempt& attempt, Messag
 
 }  // namespace
 
-AttemptLoop::AttemptLoop(const Surroundings& surroundings, Job* job, const Membership& membership, Events events)
+AttemptLoop::AttemptLoop(const Surroundings& surroundings, JobMember* job, const Membership& membership, Events events)
     : run_(surroundings), events_(std::move(events)), restarts_(run_.plan) {
   if (job != nullptr) enter_job(*job, membership);
 }
 
-void AttemptLoop::enter_job(Job& job, const Membership& membership) {
+void AttemptLoop::enter_job(JobMember& job, const Membership& membership) {
   job_.emplace(job, membership, *run_.plan.rendezvous, run_.reporter,
                JobObserver::Calls{
                    .stop = [this](const RunEnd& end, bool victim) { stop_early(end, victim); },
@@ -314,9 +314,9 @@ void AttemptLoop::enter_round() {
   run_.store.enter(membership);
   restarts_.take_history(membership.history);
   if (restarts_.last().kind != RestartChoice::Kind::kResize) return;
-  run_.job_sink.message_of_job(Severity::kNote,
-                               fmt::format("all workers start again on {}: world size {}",
-                                           job_->nodes_in_words(membership.num_nodes), membership.world_size));
+  run_.job_sink.message_of_job(
+      Severity::kNote, fmt::format("all workers start again on {}: world size {}",
+                                   strength_text(membership.num_nodes, *run_.plan.rendezvous), membership.world_size));
 }
 
 void AttemptLoop::end() {
@@ -343,7 +343,7 @@ RunResult AttemptLoop::result() const {
 }
 
 void AttemptLoop::leave_job(const std::string& text) {
-  if (job_) job_->bye(text);
+  if (job_) job_->leave(text);
 }
 
 }  // namespace lrun::launcher

@@ -52,7 +52,7 @@ class AttemptLoop {
   };
 
   /// \param job  with other nodes, and `membership` of its first attempt here; nullptr: this node is alone
-  AttemptLoop(const Surroundings& surroundings, Job* job, const Membership& membership, Events events);
+  AttemptLoop(const Surroundings& surroundings, JobMember* job, const Membership& membership, Events events);
   AttemptLoop(const AttemptLoop&) = delete;
   AttemptLoop& operator=(const AttemptLoop&) = delete;
   ~AttemptLoop() = default;
@@ -82,7 +82,7 @@ class AttemptLoop {
   void leave_job(const std::string& text);
 
  private:
-  void enter_job(Job& job, const Membership& membership);
+  void enter_job(JobMember& job, const Membership& membership);
   std::optional<StartFailure> begin_attempt(int number);
   void go_on();
   [[nodiscard]] Attempt::Surroundings attempt_surroundings();

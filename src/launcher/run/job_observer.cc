@@ -1,18 +1,18 @@
+// In: what happens to the workers here, and what the job reports. Out: notices and reports for the other nodes; for the
+// run, why it has to stop and the verdict of all nodes. AttemptLoop owns one in a job of several nodes.
 #include "run/job_observer.h"
 
-#include <chrono>
 #include <csignal>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/signal_names.h"
-#include "rendezvous/admission.h"
 #include "report/verdict_text.h"
 
 namespace lrun::launcher {
 namespace {
 
-std::string why_it_left(const RunEnd& end, const FailureRecord* cause) {
+std::string leaving_text(const RunEnd& end, const FailureRecord* cause) {
   if (end.kind == RunEnd::Kind::kGuardDied) return "its lrun was killed";
   if (end.kind == RunEnd::Kind::kInterrupted) {
     return "its lrun received " + signal_name(end.signal_number) + " and left the job";
@@ -23,30 +23,40 @@ std::string why_it_left(const RunEnd& end, const FailureRecord* cause) {
 
 }  // namespace
 
-JobObserver::JobObserver(Job& job, Membership membership, const RendezvousPlan& rendezvous, RunObserver& next,
+JobObserver::JobObserver(JobMember& job, Membership membership, const RendezvousPlan& rendezvous, RunObserver& next,
                          Calls calls)
-    : job_(job), membership_(std::move(membership)), rendezvous_(rendezvous), next_(next), calls_(std::move(calls)) {
+    : PassingObserver(next),
+      job_(job),
+      membership_(std::move(membership)),
+      rendezvous_(rendezvous),
+      calls_(std::move(calls)) {
   job_.set_events(*this);
 }
 
 void JobObserver::waiting(const std::string& text) {
-  if (told_.is_worth_a_line(text)) calls_.note("waiting for other nodes: " + text);
+  if (round_.printed.is_worth_a_line(text)) calls_.note("waiting for other nodes: " + text);
 }
 
 void JobObserver::not_published(const std::string& why) {
   calls_.warn("etcd does not keep what another node needs to hold the meeting: " + why);
 }
 
+JobReport JobObserver::report_of_node(const RunEnd& end, std::int64_t end_ns,
+                                      const std::vector<FailureRecord>& records) const {
+  const ClockOffset offset = job_.clock_offset();
+  return report_of(membership_.self.name, membership_.self.node_rank, end, end_ns, records,
+                   {offset.steady_ns, offset.wall_ns});
+}
+
 void JobObserver::attempt_over(const RunOutcome& outcome, bool wants_no_more) {
-  // What followed from a loss became known while workers were being stopped for it.
-  const bool led_further = alone_ && loss_ && outcome.end.kind == RunEnd::Kind::kNodeLost;
-  own_report_ =
-      report_of(membership_.self.name, membership_.self.node_rank, led_further ? loss_->end : outcome.end,
-                end_ns_ != 0 ? end_ns_ : nanoseconds(std::chrono::steady_clock::now()), outcome.records, shift());
+  // While workers were being stopped for a loss it became known what followed from the loss.
+  const bool led_further = alone_ && round_.loss && outcome.end.kind == RunEnd::Kind::kNodeLost;
+  own_report_ = report_of_node(led_further ? round_.loss->end : outcome.end,
+                               round_.end_ns != 0 ? round_.end_ns : nanoseconds(steady_now()), outcome.records);
   own_report_.wants_no_more = wants_no_more;
   own_report_.places = outcome.places;
   state_ = State::kReported;
-  vanish();
+  abandon_when_idle();
   if (alone_) return judge_round(own_report_);
   job_.report(to_json(own_report_));
 }
@@ -58,87 +68,68 @@ void JobObserver::ready(const RestartHistory& history) {
 
 void JobObserver::stop_others(const RunEnd& end) {
   final_ = true;
-  tell(end, nullptr);
+  notify_of_stop(end, nullptr);
 }
 
 bool JobObserver::leave_while_stopping(const RunEnd& end) {
   if (alone_) return false;
-  if (membership_.num_nodes - lost_ == 1) return true;
-  if (!may_leave(end)) return false;
-  tell(end, nullptr);
+  if (nodes_left() == 1) return true;
+  if (!may_leave(end, strength())) return false;
+  notify_of_stop(end, nullptr);
   return true;
 }
 
 void JobObserver::start_failed(const FailureRecord& record) {
   const RunEnd end{RunEnd::Kind::kStartFailed};
-  tell(end, &record);
+  notify_of_stop(end, &record);
   if (alone_) return;
-  job_.report(to_json(report_of(membership_.self.name, membership_.self.node_rank, end,
-                                nanoseconds(std::chrono::steady_clock::now()), {record}, shift())));
-  bye(cause_in_words(record));
+  job_.report(to_json(report_of_node(end, nanoseconds(steady_now()), {record})));
+  leave(cause_in_words(record));
 }
 
 void JobObserver::cannot_clean_up() {
   if (job_.may_drop_out()) drop_out("what runs there cannot be ended");
 }
 
-void JobObserver::bye(const std::string& text) {
+void JobObserver::leave(const std::string& text) {
   state_ = State::kDone;
-  vanish();
+  abandon_when_idle();
   job_.leave(text);
 }
 
 /// A reason that came from another node is known there.
 void JobObserver::stopping(const RunEnd& end, const FailureRecord* cause, int others) {
-  end_ns_ = nanoseconds(std::chrono::steady_clock::now());
+  round_.end_ns = nanoseconds(steady_now());
   if (end.is_ours()) {
-    tell(end, cause);
-  } else if (cause == nullptr && their_cause_) {
-    cause = &*their_cause_;
+    notify_of_stop(end, cause);
+  } else if (cause == nullptr && round_.their_cause) {
+    cause = &*round_.their_cause;
   }
+  // With a launcher for each rank, the workers that are told to stop are those of the other nodes.
   if (rendezvous_.of_ranks && others > 0) others = membership_.num_nodes - 1;
-  next_.stopping(end, cause, others);
+  PassingObserver::stopping(end, cause, others);
 }
 
-/// What ends this node's launcher need not end the job: somebody takes the node away or kills lrun there, the
-/// connection to the head ends, or the program is missing there.
-bool JobObserver::may_leave(const RunEnd& end) const {
-  const int others = membership_.num_nodes - lost_ - 1;
-  const bool enough = others >= rendezvous_.min_nodes;
-  const bool can_come_back = rendezvous_.replacement > Duration::zero();
-  const bool hands_over = job_.has_successors() && others > 0 && (enough || can_come_back);
-  switch (end.kind) {
-    case RunEnd::Kind::kGuardDied:
-    case RunEnd::Kind::kHeadLost:
-      return job_.may_drop_out() || hands_over;
-    case RunEnd::Kind::kStartFailed:
-      return job_.may_drop_out() && enough;
-    case RunEnd::Kind::kInterrupted: {
-      // A manager whose nodes do not come back signals all of them to end the job, with TERM also one that it takes.
-      const bool is_taken = can_come_back || (enough && end.signal_number == SIGTERM);
-      return is_taken && !end.by_head && others > 0 && (job_.may_drop_out() || hands_over);
-    }
-    default:
-      return false;
-  }
+JobStrength JobObserver::strength() const {
+  return {rendezvous_, nodes_left() - 1, job_.may_drop_out(), job_.has_successors()};
 }
 
 void JobObserver::drop_out(const std::string& why) {
   alone_ = final_ = true;
-  vanishes_ = !job_.may_drop_out();
-  if (!vanishes_) job_.drop_out(why);
+  abandons_when_idle_ = !job_.may_drop_out();
+  if (!abandons_when_idle_) job_.drop_out(why);
 }
 
-/// Not before our workers are gone: the others begin at once.
-void JobObserver::vanish() {
-  if (std::exchange(vanishes_, false)) job_.abandon();
+/// Not before the workers here are gone: the others begin at once.
+void JobObserver::abandon_when_idle() {
+  if (std::exchange(abandons_when_idle_, false)) job_.abandon();
 }
 
-void JobObserver::tell(const RunEnd& end, const FailureRecord* cause) {
-  if (may_leave(end)) {
-    const bool is_alone = end.kind == RunEnd::Kind::kGuardDied || end.kind == RunEnd::Kind::kHeadLost;
-    if (!is_alone) calls_.note("this node leaves the job" + who_goes_on(lost_ + 1));
-    return drop_out(why_it_left(end, cause));
+void JobObserver::notify_of_stop(const RunEnd& end, const FailureRecord* cause) {
+  if (may_leave(end, strength())) {
+    const bool nobody_reads = end.kind == RunEnd::Kind::kGuardDied || end.kind == RunEnd::Kind::kHeadLost;
+    if (!nobody_reads) calls_.note("this node leaves the job" + remaining_text(nodes_left() - 1, rendezvous_));
+    return drop_out(leaving_text(end, cause));
   }
   StopNotice notice{end, {}};
   notice.end.node = membership_.self.name;
@@ -152,109 +143,82 @@ void JobObserver::stop(const std::string& text) {
   const RunEnd end = notice ? notice->end : RunEnd{.kind = RunEnd::Kind::kWorkerFailed, .node = rendezvous_.host};
   final_ = final_ || !end.may_go_on();
   if (state_ == State::kReported || state_ == State::kDone) return;  // what is to be judged comes with the reports
-  if (notice) their_cause_ = notice->cause;
-  // Whoever lost a rank that had ended early is a victim, too: here may be the one that kept it waiting.
-  calls_.stop(end, their_cause_ && (is_victim(their_cause_->cause) || their_cause_->cause == Cause::kEndedEarly));
+  if (notice) round_.their_cause = notice->cause;
+  const std::optional<FailureRecord>& cause = round_.their_cause;
+  // A rank that lost one which had ended early is a victim, too: the rank that kept it waiting may be here.
+  calls_.stop(end, cause && (is_victim(cause->cause) || cause->cause == Cause::kEndedEarly));
 }
 
 void JobObserver::lost(const std::string& node, const std::string& how, std::int64_t heard_ns,
                        const std::string& spare) {
   if (state_ == State::kDone) return;
-  ++lost_;
+  ++round_.lost;
   alone_ = alone_ || node.empty();
-  const std::string who = node.empty() ? "the meeting at " + rendezvous_.host : "node " + node;
-  const std::string text = who + " is lost: " + how;
-  const RunEnd end{.kind = RunEnd::Kind::kNodeLost, .who = text + (alone_ ? "" : takes_its_place(spare)), .node = who};
-  note_loss(end, text, heard_ns);
-  const bool between = state_ == State::kDeciding || state_ == State::kIsReady;
-  if (between && !alone_) return calls_.note(end.who);                             // the next attempt is without it
-  if (state_ == State::kRunning && end_ns_ != 0 && !alone_) calls_.note(end.who);  // the stop has another reason
-  if (state_ != State::kReported) return calls_.stop(end, false);
-  if (alone_) judge_round(own_report_);
+  const std::string lost_one = node.empty() ? "the meeting at " + rendezvous_.host : "node " + node;
+  const std::string text = lost_one + " is lost: " + how;
+  const std::string follows =
+      spare.empty() ? remaining_text(nodes_left(), rendezvous_) : "; node " + spare + ", a spare, takes its place";
+  const bool had_reported = state_ == State::kReported;
+  stop_for_loss({.kind = RunEnd::Kind::kNodeLost, .who = text + (alone_ ? "" : follows), .node = lost_one}, text,
+                heard_ns);
+  if (alone_ && had_reported) judge_round(own_report_);
 }
 
-/// Who is there in the next round is not known yet.
+/// Which nodes take part in the next round is not known yet.
 void JobObserver::leaderless(const std::string& how, std::int64_t heard_ns) {
   if (state_ == State::kDone) return;
-  const RunEnd end{
-      .kind = RunEnd::Kind::kNodeLost, .who = how + "; the nodes that are left meet anew", .node = "meeting"};
-  note_loss(end, how, heard_ns);
-  const bool between = state_ == State::kDeciding || state_ == State::kIsReady;
-  if (between) return calls_.note(end.who);
-  if (state_ == State::kRunning && end_ns_ != 0) calls_.note(end.who);  // the stop has another reason
+  stop_for_loss(
+      {.kind = RunEnd::Kind::kNodeLost, .who = how + "; the nodes that are left meet anew", .node = "meeting"}, how,
+      heard_ns);
+}
+
+/// The first loss of a round counts in its verdict. A loss that is not the reason of a stop is a note.
+/// \param text  who is lost and how, without what follows from it
+void JobObserver::stop_for_loss(RunEnd end, const std::string& text, std::int64_t heard_ns) {
+  if (!round_.loss) {
+    round_.loss = NodeLoss{end, heard_ns};
+    round_.loss_text = text;
+  }
+  const bool is_between = state_ == State::kDeciding || state_ == State::kIsReady;
+  if (is_between && !alone_) return calls_.note(end.who);  // the next attempt is without it
+  const bool has_other_reason = state_ == State::kRunning && round_.end_ns != 0 && !alone_;
+  if (has_other_reason) calls_.note(end.who);
   if (state_ != State::kReported) calls_.stop(end, false);
 }
 
-/// The first one counts.
-void JobObserver::note_loss(const RunEnd& end, const std::string& text, std::int64_t heard_ns) {
-  if (loss_) return;
-  loss_ = NodeLoss{end, heard_ns};
-  loss_text_ = text;
-}
-
-std::string JobObserver::takes_its_place(const std::string& spare) const {
-  return spare.empty() ? who_goes_on(lost_) : "; node " + spare + ", a spare, takes its place";
-}
-
-/// '; 3 of 2:4 nodes go on'. \param lost  of the nodes of this attempt
-std::string JobObserver::who_goes_on(int lost) const {
-  const int left = membership_.num_nodes - lost;
-  if (left >= rendezvous_.min_nodes) return "; " + nodes_in_words(left) + (left == 1 ? " goes on" : " go on");
-  const std::string are_left = "; " + nodes_in_words(left) + (left == 1 ? " is left" : " are left");
-  if (rendezvous_.replacement == Duration::zero()) return are_left + ", and no other can come";
-  return are_left + (left == 1 ? ", which waits" : ", which wait") + " up to " +
-         format_duration(rendezvous_.replacement) + " for others";
-}
-
-std::string JobObserver::nodes_in_words(int nodes) const {
-  return std::to_string(nodes) + " of " + nodes_text(rendezvous_.min_nodes, rendezvous_.max_nodes) + " " +
-         unit_of(rendezvous_.of_ranks, 2);
-}
-
 void JobObserver::resized(const std::string& node, const std::string& text) {
-  if (state_ == State::kRunning) {
-    calls_.stop({.kind = RunEnd::Kind::kNodeJoined, .who = text, .node = "node " + node}, false);
-  }
+  if (state_ != State::kRunning) return;
+  calls_.stop({.kind = RunEnd::Kind::kNodeJoined, .who = text, .node = "node " + node}, false);
 }
 
-/// Too few nodes are left and nobody has come, or one cannot go on. Also while workers are stopped for the loss that
-/// led to it.
+/// Too few nodes are left and none has come, or one cannot go on. Also while workers are stopped for the loss that led
+/// to it.
 void JobObserver::ended(const std::string& why) {
   if (state_ == State::kDone) return;
   alone_ = true;
-  if (!loss_) loss_ = NodeLoss{{.kind = RunEnd::Kind::kNodeLost, .node = "the job"}};
-  loss_->end.who = loss_text_ + (loss_text_.empty() ? "" : "; ") + why;
-  calls_.stop(RunEnd(loss_->end), false);
+  if (!round_.loss) round_.loss = NodeLoss{{.kind = RunEnd::Kind::kNodeLost, .node = "the job"}};
+  round_.loss->end.who = round_.loss_text + (round_.loss_text.empty() ? "" : "; ") + why;
+  calls_.stop(RunEnd(round_.loss->end), false);
 }
 
-/// What cannot be read is not known to anybody.
+/// A report that cannot be read counts as one that lacks all nodes.
 void JobObserver::over(const std::string& report) {
   if (state_ != State::kReported) return;
   judge_round(job_report_from_json(report).value_or(JobReport{.is_incomplete = true}));
 }
 
 void JobObserver::judge_round(const JobReport& report) {
-  const bool final = final_ || alone_ || report.wants_no_more || (report.is_incomplete && !loss_);
+  const bool final = final_ || alone_ || report.wants_no_more || (report.is_incomplete && !round_.loss);
   state_ = State::kDeciding;
-  calls_.over(judge_job(report, membership_.self.node_rank, loss_), final);
+  calls_.over(judge_job(report, membership_.self.node_rank, round_.loss), final);
 }
 
 void JobObserver::begun(const Membership& membership) {
   if (state_ != State::kIsReady) return;
   membership_ = membership;
   state_ = State::kRunning;
-  end_ns_ = 0;
-  lost_ = 0;
-  loss_.reset();
-  loss_text_.clear();
-  told_ = {};
-  their_cause_.reset();
+  round_ = {};
   calls_.begin();
-}
-
-ClockShift JobObserver::shift() const {
-  const ClockOffset& offset = job_.clock_offset();
-  return {offset.steady_ns, offset.wall_ns};
 }
 
 }  // namespace lrun::launcher

@@ -49,7 +49,7 @@ class NodeLauncher {
     std::string python;   ///< the interpreter that lrun gives it to; empty: none
     PreparedStart start;
     int verbosity = 0;              ///< how often -v was given
-    Job* job = nullptr;             ///< with other nodes; nullptr: this node is alone
+    JobMember* job = nullptr;       ///< with other nodes; nullptr: this node is alone
     Membership membership = {};     ///< of that job's first attempt here
     pid_t maker_of_input_pipe = 0;  ///< maker_of_input_pipe()
   };

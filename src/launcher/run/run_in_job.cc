@@ -105,7 +105,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
   if (output.head != nullptr) output.head->send_begun();
   const LaunchPlan placed = place(plan, *met.membership);
   note_world(placed, output.sink);
-  run.facts.job = &job;
+  run.job = &job;
   run.facts.membership = *met.membership;
   try {
     const auto [verdict, left_nothing] = run_node(placed, environment, std::move(run), loop, guard, output);

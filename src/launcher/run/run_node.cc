@@ -21,11 +21,12 @@ NodeRunEnd run_node(const LaunchPlan& plan, const Environment& environment, Node
   // With a head its channel takes what lrun prints, else the console among the workers' lines.
   const LauncherOutput run_output{output.head != nullptr ? output.sink : console, output.head};
   std::optional<WorkersStore> store;
-  if (Job* const job = run.facts.job; job != nullptr) {
+  if (Job* const job = run.job; job != nullptr) {
     store.emplace(plan, [job](const Membership& membership) { return job->store_for(membership); });
   } else {
     store.emplace(loop, plan, run.most_connections);
   }
+  run.facts.job = run.job;
   RunRecord record(loop, plan, environment, run_output.sink);
   NodeLauncher launcher(plan, {loop, environment, guard, *store, logs, record, run_output}, std::move(run.facts));
   Verdict verdict = launcher.run();

@@ -6,6 +6,7 @@
 #include "base/event_loop.h"
 #include "plan/launch_plan.h"
 #include "process/guard.h"
+#include "rendezvous/job.h"
 #include "report/head_channel.h"
 #include "run/node_launcher.h"
 
@@ -13,7 +14,8 @@ namespace lrun::launcher {
 
 /// What launch() knows about the run of this node before it begins.
 struct NodeRun {
-  NodeLauncher::Facts facts;
+  NodeLauncher::Facts facts;         ///< `job` is set by run_node()
+  Job* job = nullptr;                ///< with other nodes; nullptr: this node is alone
   std::size_t most_connections = 0;  ///< to the workers' store, at the same time
   bool is_managed = false;           ///< what starts the job's launchers also says where they meet
 };

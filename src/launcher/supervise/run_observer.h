@@ -27,6 +27,26 @@ class RunObserver {
   virtual void resumed() = 0;
 };
 
+/// Passes everything on to another observer. For those that add something to single calls.
+class PassingObserver : public RunObserver {
+ public:
+  /// `next` must outlive this.
+  explicit PassingObserver(RunObserver& next) : next_(next) {}
+
+  void worker_ended(const FailureRecord& record) override { next_.worker_ended(record); }
+  void settling(const FailureRecord& failed, Duration moment) override { next_.settling(failed, moment); }
+  void stopping(const RunEnd& end, const FailureRecord* cause, int others) override {
+    next_.stopping(end, cause, others);
+  }
+  void killing(int others) override { next_.killing(others); }
+  void terminal_came_back(int rank, int others) override { next_.terminal_came_back(rank, others); }
+  void suspended() override { next_.suspended(); }
+  void resumed() override { next_.resumed(); }
+
+ private:
+  RunObserver& next_;
+};
+
 /// What a supervised attempt came to.
 struct RunOutcome {
   RunEnd end;

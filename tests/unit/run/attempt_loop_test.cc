@@ -5,9 +5,12 @@
 
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "process/exit_codes.h"
+#include "support/fake_job.h"
 #include "unit/run/shell_run.h"
 
 namespace lrun::launcher {
@@ -15,6 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -132,6 +136,108 @@ TEST_F(AttemptLoopTest, WorkersOfAHangAreStartedAgainWhereThatIsAskedFor) {
   EXPECT_EQ(verdict.restarts, 1);
   EXPECT_THAT(sink.text(), HasSubstr("no progress for"));
   EXPECT_EQ(looks, 1);
+}
+
+/// The same in a job of two nodes, of which the test is the other one.
+class AttemptLoopInJobTest : public AttemptLoopTest {
+ protected:
+  AttemptLoopInJobTest() {
+    job = &others;
+    membership = membership_of(2);
+  }
+
+  [[nodiscard]] LaunchPlan in_job(const std::string& script, int most_restarts = 0) const {
+    LaunchPlan plan = restarting(script, most_restarts);
+    plan.num_nodes = plan.world_size = 2;
+    plan.rendezvous.emplace();
+    plan.rendezvous->host = "n0";
+    plan.rendezvous->min_nodes = plan.rendezvous->max_nodes = 2;
+    plan.rendezvous->replacement = Duration(0);
+    return plan;
+  }
+
+  /// Calls `act` by the loop whenever this node has sent something.
+  void when_sent(const std::function<void(const std::string& call)>& act) {
+    others.called = [this, act](const std::string& call) {
+      replies_.push_back(loop.after(Duration(0), [act, call] { act(call); }));
+    };
+  }
+
+  FakeJob others;
+
+ private:
+  std::vector<EventLoop::Timer> replies_;
+};
+
+TEST_F(AttemptLoopInJobTest, TheVerdictComesWhenAllNodesHaveReported) {
+  when_sent([this](const std::string& call) {
+    if (call == "report") others.events->over(gather_reports({others.reported, others.reported}));
+  });
+  const Verdict verdict = run(in_job("exit 0"));
+  EXPECT_EQ(verdict.exit_code, 0);
+  EXPECT_THAT(others.calls, ElementsAre("report", "leave: "));
+}
+
+TEST_F(AttemptLoopInJobTest, AFailureElsewhereIsTheVerdictHere) {
+  FailureRecord cause;
+  cause.node = "n1";
+  cause.node_rank = cause.rank = 1;
+  cause.value = 9;
+  cause.cause = Cause::kOwnError;
+  cause.steady_ns = 1;
+  const RunEnd elsewhere{.kind = RunEnd::Kind::kWorkerFailed, .node = "n1", .node_rank = 1};
+  when_printed("ready", [&] { others.events->stop(to_json(StopNotice{elsewhere, cause})); });
+  when_sent([&](const std::string& call) {
+    if (call != "report") return;
+    const JobReport theirs = report_of("n1", 1, {.kind = RunEnd::Kind::kWorkerFailed}, 1, {cause}, {});
+    others.events->over(gather_reports({others.reported, to_json(theirs)}));
+  });
+  const Verdict verdict = run(in_job(kObeysTerm));
+  EXPECT_EQ(verdict.exit_code, 9);
+  EXPECT_EQ(verdict.culprit->node, "n1");
+}
+
+TEST_F(AttemptLoopInJobTest, TheNextAttemptBeginsWithTheRound) {
+  when_sent([this](const std::string& call) {
+    if (call == "report") others.events->over(gather_reports({others.reported, others.reported}));
+    if (call == "ready 1") others.events->begun(membership_of(2, 1, 1));
+  });
+  const Verdict verdict = run(in_job("test $TORCHELASTIC_RESTART_COUNT = 1 || exit 7", 1));
+  EXPECT_EQ(verdict.exit_code, 0);
+  EXPECT_EQ(verdict.restarts, 1);
+  EXPECT_EQ(launcher->round(), 1);
+}
+
+TEST_F(AttemptLoopInJobTest, ALostNodeIsNoRestart) {
+  when_printed("ready", [this] { others.events->lost("n1", "silence for 5s", 1, ""); });
+  int reports = 0;
+  when_sent([&](const std::string& call) {
+    if (call == "report") {
+      ++reports;
+      others.events->over(gather_reports({others.reported, reports == 1 ? std::string() : others.reported}));
+    }
+    if (call == "ready 0") others.events->begun(membership_of(1, 1, 0));
+  });
+  LaunchPlan plan =
+      in_job("if [ $WORLD_SIZE = 2 ]; then trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done; fi");
+  plan.rendezvous->min_nodes = 1;
+  const Verdict verdict = run(plan);
+  EXPECT_EQ(verdict.exit_code, 0);
+  EXPECT_EQ(verdict.restarts, 0);
+  EXPECT_THAT(sink.text(), HasSubstr("all workers start again on 1 of 1:2 nodes: world size 1"));
+  EXPECT_TRUE(fs::exists(run_folder() / "attempt_0"));
+}
+
+TEST_F(AttemptLoopInJobTest, ASignalWhileTheOthersAreWaitedForEndsThisNode) {
+  int reports = 0;
+  when_sent([&](const std::string& call) {
+    if (call != "report" || ++reports > 1) return;
+    forward(SIGTERM);
+    EXPECT_EQ(others.calls.back(), "stopping") << "the others are to end, too";
+    others.events->over(gather_reports({others.reported, others.reported}));
+  });
+  const Verdict verdict = run(in_job("exit 0"));
+  EXPECT_EQ(verdict.exit_code, 0) << "all workers had succeeded";
 }
 
 }  // namespace

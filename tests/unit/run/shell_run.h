@@ -48,7 +48,11 @@ class ShellRun : public ::testing::Test {
     options.stdout_fd = options.stderr_fd = console_.write.get();
     logs.emplace(loop, options);
     record.emplace(loop, plan, environment, sink);
-    store.emplace(loop, plan, 64U);
+    if (job != nullptr) {
+      store.emplace(plan, [](const Membership&) { return nullptr; });
+    } else {
+      store.emplace(loop, plan, 64U);
+    }
     launcher.emplace(plan,
                      NodeLauncher::Surroundings{.loop = loop,
                                                 .environment = environment,
@@ -59,7 +63,10 @@ class ShellRun : public ::testing::Test {
                                                 .output = {sink},
                                                 .clock = clock,
                                                 .look = look},
-                     NodeLauncher::Facts{.program = plan.argv.front(), .start = prepare_start(plan, environment)});
+                     NodeLauncher::Facts{.program = plan.argv.front(),
+                                         .start = prepare_start(plan, environment),
+                                         .job = job,
+                                         .membership = membership});
     return *launcher;
   }
 
@@ -101,6 +108,8 @@ class ShellRun : public ::testing::Test {
   BlockedSignals blocked_{SIGCHLD, forwarded_signal()};
   std::optional<Guard> guard{std::in_place, RunGuardOptions{}, ::getppid()};
   Clock clock;
+  JobMember* job = nullptr;  ///< with other nodes, one of which hosts the workers' store
+  Membership membership;
   LookAtRanks look = [this](EventLoop&, const std::vector<RankProcess>& processes, bool, SeenRanks seen) {
     ++looks;
     auto timer = std::make_shared<EventLoop::Timer>();

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "rendezvous/handshake.h"
-#include "wire/connect.h"
 #include "support/log_test_support.h"
 #include "unit/plan/planning.h"
+#include "wire/connect.h"
 
 namespace lrun::launcher {
 namespace {

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+
+#include "rendezvous/clock_offset.h"
+#include "rendezvous/job_events.h"
+
+namespace lrun::launcher {
+
+/// A launcher with workers as a member of its job; Job is one. What launchers tell each other about their workers is
+/// text here.
+class JobMember {
+ public:
+  JobMember() = default;
+  JobMember(const JobMember&) = delete;
+  JobMember& operator=(const JobMember&) = delete;
+  virtual ~JobMember() = default;
+
+  /// From now on `events` is told; it must live until the next call, or as long as the loop runs.
+  virtual void set_events(JobEvents& events) = 0;
+
+  /// The workers of this node are being stopped; the others' are to be, too.
+  virtual void stopping(const std::string& text) = 0;
+  /// None of the workers of this node is left.
+  virtual void report(const std::string& text) = 0;
+  /// This node is ready for the next round. Pointers to the last workers' store are void.
+  /// \param attempt  restarts used so far
+  /// \param history  of the attempts, for nodes that join; the same on all nodes
+  virtual void ready(int attempt, const std::string& history) = 0;
+
+  /// This node leaves the job, which goes on without it; nothing more is reported. Only where may_drop_out().
+  virtual void drop_out(const std::string& why) = 0;
+  /// As if this launcher were killed: its successors go on with the job. Nothing more is reported. Only where
+  /// has_successors().
+  virtual void abandon() = 0;
+  /// This launcher is done with the job; nothing more is reported. `text`: what it came to, empty when it succeeded.
+  virtual void leave(const std::string& text) = 0;
+
+  /// The others can go on without this node: it does not lead, or etcd knows another leader.
+  [[nodiscard]] virtual bool may_drop_out() const = 0;
+  /// This launcher leads, and members of the round go on when it is lost.
+  [[nodiscard]] virtual bool has_successors() const = 0;
+  /// Of the leader; while there is none, of the one that was lost, by whose clock the loss was reported.
+  [[nodiscard]] virtual ClockOffset clock_offset() const = 0;
+};
+
+}  // namespace lrun::launcher

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+
+#include "plan/rendezvous_plan.h"
+#include "verdict/judge.h"
+
+namespace lrun::launcher {
+
+/// How well a job can do without one of its nodes: this one, which has a reason to leave it. A value.
+struct JobStrength {
+  const RendezvousPlan& plan;
+  int others = 0;               ///< nodes of this round that are left beside this one
+  bool may_drop_out = false;    ///< JobMember::may_drop_out()
+  bool has_successors = false;  ///< JobMember::has_successors()
+};
+
+/// The end of this node's launcher need not end the job: somebody takes the node away or kills lrun there, the
+/// connection to the head ends, or the program is missing there. Pure.
+bool may_leave(const RunEnd& end, const JobStrength& job);
+
+/// '3 of 2:4 nodes'.
+std::string strength_text(int nodes, const RendezvousPlan& plan);
+
+/// What follows from the loss of a node: '; 3 of 2:4 nodes go on'. \param left  nodes
+std::string remaining_text(int left, const RendezvousPlan& plan);
+
+}  // namespace lrun::launcher
