@@ -64,7 +64,7 @@ TEST_F(EndRecorderTest, AStopSignalIsInTheRecord) {
 
 TEST_F(EndRecorderTest, TheDeviceIsNamedWhereThereIsOne) {
   node_ = node_with(1);
-  node_.workers.front().devices = {{DeviceId::Kind::kGpu, "2"}};
+  node_.workers.front().devices = {{DeviceKind::kGpu, "2"}};
   start_shells(loop, group, logs, {"exit 1"});
   EndRecorder recorder(node_, logs, {});
   const FailureRecord record = recorder.lost(group.workers().front());
