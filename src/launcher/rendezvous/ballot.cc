@@ -5,11 +5,14 @@
 namespace lrun::launcher {
 
 bool Ballot::carried_by(int votes) const {
+  // A leader that is proved to be dead has no vote. Half of the electors is enough for one group only: the one that has
+  // the first in line, which every member knows.
   const int electors = proved ? members - 1 : members;
   return 2 * votes > electors || (proved && first_in_line && 2 * votes == electors);
 }
 
 void Majority::last_round_is_known() {
+  // No member can go on from an earlier round any more.
   if (rounds_.size() > 1) rounds_.erase(rounds_.begin(), rounds_.end() - 1);
 }
 

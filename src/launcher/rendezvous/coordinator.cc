@@ -17,6 +17,7 @@ constexpr int kPatienceWithSpares = 2;
 /// The records that a newcomer has to fit: of the launchers that are here, and one that stands for those redirected.
 std::vector<const JoinRecord*> records_of(const Roster& roster, const Redirection& redirection) {
   std::vector<const JoinRecord*> records;
+  records.reserve(roster.launchers().size() + 1);
   for (const auto& [id, launcher] : roster.launchers()) records.push_back(&launcher.record);
   if (redirection.job()) records.push_back(&*redirection.job());
   return records;
@@ -97,6 +98,7 @@ Coordinator::Coordinator(Options options, SteadyTime now)
 
 void Coordinator::resume(const JobState& state, const std::optional<Ballot>& ballot, SteadyTime now) {
   timing_.open(now);
+  // Only members of the round know of a ballot. A state in etcd may be that of another job with the same name.
   if (ballot) return go_on_from(state, ballot, now);
   lobby_.await_member_of(state);
 }
@@ -118,6 +120,7 @@ void Coordinator::redirect_to(const std::optional<RendezvousAddress>& target, St
     phase_ = Phase::kGathering;
     return;
   }
+  // Launchers that come after the end are redirected, too; there is no one left to send away.
   const bool was_closed = phase_ == Phase::kClosed;
   const bool has_job = !was_closed && !roster_.empty();
   redirection_.redirect_to(*target, has_job ? std::optional(roster_.launchers().begin()->second.record) : std::nullopt);
@@ -243,7 +246,9 @@ void Coordinator::admit(LauncherId from, const LauncherMessage& message, SteadyT
       if (message.round == round_->number()) failover_->voted(from, message.node_rank);
       return round_->take_back(from, message.round);
     }
-    roster_.at(from).busy = true;  // the job goes on without it: a newcomer, once its workers are stopped
+    // The job goes on without this launcher. It is a newcomer, once its workers are stopped and it says that it is
+    // ready.
+    roster_.at(from).busy = true;
   }
   if (phase_ == Phase::kGathering) return begin_if_due(now);
   const bool can_join = !round_->is_stopped() && (phase_ == Phase::kDeciding || !round_->some_reported());
@@ -289,7 +294,9 @@ void Coordinator::ready(LauncherId from, const LauncherMessage& message, SteadyT
     return outbox_.send(from, {.kind = Kind::kEnded, .text = "node " + who_left_ + " has left the job"}, true);
   }
   if (phase_ != Phase::kDeciding || !round_->make_ready(from)) return;
+  // The store of each round has another port with c10d, so that no worker of an earlier round finds it.
   if (message.port != 0) launcher.record.store_port = message.port;
+  // After a failover members may know of different restarts: the most count.
   if (message.attempt >= attempt_) {
     attempt_ = message.attempt;
     history_ = message.text;
@@ -303,6 +310,7 @@ void Coordinator::begin_if_due(SteadyTime now) {
     if (roster_.size() < roster_.least()) return timing_.cancel_call();
     const std::vector<LauncherId> ids = roster_.next_members(nullptr);
     if (static_cast<int>(ids.size()) < roster_.least()) return timing_.cancel_call();
+    // Spares are launchers beyond the size of the job: their number says whether all are there.
     const bool is_full = times_.spares == 0 ? static_cast<int>(ids.size()) == roster_.most()
                                             : roster_.size() >= roster_.most() + times_.spares;
     if (!timing_.first_call_is_over(is_full, now)) return;
@@ -321,6 +329,7 @@ void Coordinator::begin_if_due(SteadyTime now) {
 }
 
 void Coordinator::begin(const std::vector<LauncherId>& ids) {
+  // No two rounds have the same number: launchers tell messages of different rounds apart by it.
   const int number = std::max(round_ ? round_->number() + 1 : 0, newest_round_ + 1);
   std::vector<JoinRecord> records;
   for (const LauncherId id : ids) records.push_back(roster_.at(id).record);
@@ -380,6 +389,7 @@ void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, S
   if (failover_) failover_->left(who);
   if (phase_ == Phase::kGathering) return begin_if_due(now);
   const std::optional<Round::Member> member = round_ ? round_->remove(who) : std::nullopt;
+  // With the newcomer the reason for its last call is gone.
   const bool grows = phase_ == Phase::kRunning && round_->can_be_interrupted() && roster_.can_grow(*round_);
   if (phase_ == Phase::kRunning && !grows) timing_.cancel_call();
   const bool is_open = phase_ != Phase::kClosed;
@@ -394,6 +404,7 @@ void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, S
                                      .spare = roster_.substitute(*round_),
                                      .steady_ns = nanoseconds(heard)});
   }
+  // A member that is known to be dead, or has left, cannot go on with others.
   if (majority_ && may_run && member && is_open) majority_->lost(member->since);
   if (majority_ && !majority_->stands()) return close(no_majority(round_->size(), round_->began_with()), false);
   // Spares that are left alone do not know whether the job is done. They must not begin it anew where it was told to
@@ -493,7 +504,7 @@ void Coordinator::review_spares(SteadyTime now) {
       rejected.emplace_back(id, *rejection);
     }
   }
-  for (const auto& [id, rejection] : rejected) {
+  for (const auto& [id, rejection] : rejected) {  // not in the loop above, which it would change
     const JoinRecord record = roster_.remove(id).record;
     outbox_.send(id, {.kind = Kind::kRejected, .text = rejection.why, .hint = rejection.hint}, true);
     note(record, "was rejected: " + rejection.why, now);

@@ -15,7 +15,7 @@ constexpr Duration kRemembered(5000);
 
 EndpointWatch::EndpointWatch(EventLoop& loop, LauncherLink::Options endpoint, int round, Answered answered)
     : loop_(loop), endpoint_(std::move(endpoint)), answered_(std::move(answered)), name_(endpoint_.host) {
-  endpoint_.connect = Duration::zero();  // one attempt
+  endpoint_.connect = Duration::zero();  // one attempt, so that each look is at the address of that time
   endpoint_.attempt = kAttempt;
   endpoint_.invites_to = round;
   look();

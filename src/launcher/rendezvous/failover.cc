@@ -16,7 +16,7 @@ void Failover::voted(LauncherId id, std::optional<int> node_rank) {
 }
 
 int Failover::votes() const {
-  std::set<int> ranks;
+  std::set<int> ranks;  // a member that connected twice has one vote
   for (const auto& [id, rank] : votes_) {
     if (ballot_ && rank < ballot_->members) ranks.insert(rank);
   }
@@ -28,7 +28,7 @@ bool Failover::has_failed(Duration heartbeat, SteadyTime now) const {
 }
 
 bool Failover::all_are_back(const Roster& roster) const {
-  if (ballot_) return votes() + 1 >= ballot_->members;
+  if (ballot_) return votes() + 1 >= ballot_->members;  // all but the lost leader
   return !expected_.empty() && std::all_of(expected_.begin(), expected_.end(),
                                            [&](const std::string& token) { return roster.find(token).has_value(); });
 }

@@ -61,6 +61,7 @@ void Handshake::feed(std::string_view bytes) {
   bytes_.append(bytes);
   while (step_ == Step::kHello || step_ == Step::kProof) {
     const std::size_t known = std::min(bytes_.size(), kName.size());
+    // A foreign program is known by its first bytes: it may never end a line.
     if (step_ == Step::kHello && bytes_.compare(0, known, kName, 0, known) != 0) return refuse_foreign();
     const std::size_t end = bytes_.find('\n');
     if (std::min(end, bytes_.size()) > kMostBytesOfLine) return refuse("it sent a line that is too long", "");
@@ -105,6 +106,7 @@ void Handshake::compare_secrets(bool theirs) {
 
 void Handshake::take_proof(std::string_view line) {
   const Side other = side_ == Side::kLauncher ? Side::kServer : Side::kLauncher;
+  // Else the time of the answer would tell how much of a guessed proof is right.
   const bool proved = equal_in_constant_time(line, proof_of(other));
   if (side_ == Side::kServer) out_ += (proved ? proof_of(side_) : "no") + "\n";
   if (!proved) return refuse("it has another LRUN_JOB_SECRET", kSecretHint);
@@ -113,6 +115,7 @@ void Handshake::take_proof(std::string_view line) {
 
 std::string Handshake::proof_of(Side side) const {
   const bool own_first = side_ == Side::kLauncher;
+  // The side is part of the proof: a launcher's own proof cannot be sent back to it as the server's.
   std::string both = side == Side::kLauncher ? "launcher\n" : "holder\n";
   both += (own_first ? own_hello_ : their_hello_) + "\n" + (own_first ? their_hello_ : own_hello_) + "\n";
   return std::string(kProof) + in_hexadecimal(hmac_sha256(secret_, both));

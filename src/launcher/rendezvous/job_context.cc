@@ -46,6 +46,7 @@ void JobContext::open_link(const std::string& host, int port, Duration patience,
                                 .port_option = plan.port_option};
   if (part.has_begun()) options.resumes = part.round();
   options.was_spare = part.is_spare;
+  // A vote is given once: one attempt has all of the time.
   options.vote = vote;
   if (vote) options.attempt = patience;
   if (part.is_spare) options.attempt = plan.heartbeat;  // there may be several that do not answer
@@ -136,10 +137,12 @@ void JobContext::received(const LauncherMessage& message) {
 }
 
 void JobContext::begin(const LauncherMessage& message) {
+  // The events of the wait for the job are replaced by those of the run before anything else is reported.
   holds_back_ = !part.has_begun();
   part.begin(message);
   told_target.reset();
   link->settle();
+  // Where there are no successors it does not matter which round a member knows.
   if (!part.settled && part.membership->leader) send(Kind::kBegun);
   enter<Linked>();
   events->begun(*message.membership);

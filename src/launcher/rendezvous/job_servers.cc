@@ -23,8 +23,10 @@ JobServers::JobServers(EventLoop& loop, Options options)
   if (!owns_endpoint_ && plan.etcd.empty() && plan.max_nodes > 1) open_standby();
   store_is_rendezvous_ = owns_endpoint_ && plan.workers_use_endpoint;
   is_open_to_network_ = (owns_endpoint_ || !plan.etcd.empty()) && reach_ == StoreReach::kNetwork;
+  // Others must not try an address at which nothing of ours listens.
   if (record.address.empty()) record.address = address_;
   rank_is_by_default_ = store_is_rendezvous_ && !record.node_rank;
+  // torchrun's static backend has the master on node 0, and the master is at the endpoint.
   if (rank_is_by_default_) record.node_rank = 0;
   open_store();
 }
@@ -76,6 +78,7 @@ void JobServers::lead_from_standby() { serve(options_.record.standby_port, stand
 
 void JobServers::abandon() {
   if (handed_away_) handed_away_->abandon();
+  // Workers that are still there may use the store.
   abandoned_ = std::move(rendezvous_);
   abandoned_->abandon();
 }

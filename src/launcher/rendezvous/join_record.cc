@@ -6,7 +6,6 @@
 
 #include "base/json.h"
 #include "base/numeric_address.h"
-#include "rendezvous/is_within.h"
 
 namespace lrun::launcher {
 namespace {
@@ -17,6 +16,7 @@ std::string counted(int count, const std::string& word) {
   return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
 }
 
+// The leader keeps a record of each launcher: none may be large.
 constexpr std::size_t kMostTextBytes = 1024;
 constexpr std::size_t kMostFailureBytes = 8192;
 
@@ -54,6 +54,7 @@ std::string to_json(const JoinRecord& record) {
                {"settings", record.settings},
                {"program", record.program},
                {"command_digest", record.command_digest}};
+  // Most nodes can start: these two are left out then.
   if (!record.cannot_start.empty()) json["cannot_start"] = record.cannot_start;
   if (!record.report.empty()) json["report"] = record.report;
   return json_text(json);

@@ -39,6 +39,9 @@ inline constexpr int kMostNodesOfAJob = 65'536;
 inline constexpr int kMostWorkersOfANode = 1 << 20;
 inline constexpr int kMostWorkersOfAJob = 1 << 24;
 
+/// For fields that come from another machine.
+inline bool is_within(int value, int least, int most) { return value >= least && value <= most; }
+
 std::string to_json(const JoinRecord& record);
 
 /// Empty for what is not JSON, lacks a field, or holds a value out of its range.

@@ -1,6 +1,7 @@
 #include "rendezvous/lobby.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace lrun::launcher {
 namespace {
@@ -29,6 +30,7 @@ void Lobby::receive(LauncherId from, const LauncherMessage& message) {
     return;
   }
   if (before != 0) return;
+  // The leader's own launcher is admitted first, so that the others have to fit to it.
   const bool is_awaited = message.join->token == awaited_;
   if (is_awaited) awaited_.clear();
   member_came_ = member_came_ || (left_behind_ && took_part(message, *left_behind_));
@@ -50,7 +52,7 @@ std::optional<JobState> Lobby::take_state() {
 
 std::vector<Lobby::Message> Lobby::take_messages() {
   if (!awaited_.empty() || left_behind_) return {};
-  std::vector<Message> messages(messages_.begin(), messages_.end());
+  std::vector<Message> messages(std::make_move_iterator(messages_.begin()), std::make_move_iterator(messages_.end()));
   messages_.clear();
   if (invitation_) messages.push_back(*std::exchange(invitation_, std::nullopt));
   return messages;

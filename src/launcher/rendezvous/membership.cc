@@ -13,7 +13,6 @@
 
 #include "base/json.h"
 #include "base/numeric_address.h"
-#include "rendezvous/is_within.h"
 
 namespace lrun::launcher {
 namespace {
@@ -22,6 +21,7 @@ using Json = nlohmann::json;
 
 /// IPv4 before IPv6, each in the order of its numbers.
 std::string address_key(const std::string& address) {
+  // Bytes in the order of the network compare as the numbers do.
   unsigned char bytes[sizeof(in6_addr)] = {};
   if (::inet_pton(AF_INET, address.c_str(), bytes) == 1) return "4" + std::string(bytes, bytes + sizeof(in_addr));
   if (::inet_pton(AF_INET6, address.c_str(), bytes) == 1) return "6" + std::string(bytes, bytes + sizeof bytes);
@@ -218,6 +218,7 @@ std::vector<std::size_t> order_nodes(const std::vector<JoinRecord>& nodes) {
   std::vector<std::size_t> order;
   auto next_placed = placed.begin();
   auto next_free = free.begin();
+  // Nodes that asked for a rank get it as soon as it comes up; nodes without one fill the ranks between.
   while (order.size() < nodes.size()) {
     const bool due = next_placed != placed.end() && *nodes[*next_placed].node_rank <= static_cast<int>(order.size());
     order.push_back(due || next_free == free.end() ? *next_placed++ : *next_free++);
@@ -286,7 +287,7 @@ std::string to_json(const Membership& membership) {
                {"master_port", membership.master_port},
                {"nodes_by_workers", membership.nodes_by_workers},
                {"first_names", membership.first_names}};
-  if (!membership.leader) return json_text(json);
+  if (!membership.leader) return json_text(json);  // with an etcd no member succeeds the leader
   json["holder"] = *membership.leader;
   json["holder_name"] = membership.leader_name;
   json["successors"] = json_of(membership.successors);

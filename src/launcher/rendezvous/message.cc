@@ -73,7 +73,7 @@ std::optional<LauncherMessage> read_fields(const Json& json, Kind kind) {
 
 bool is_whole(const LauncherMessage& message) {
   if (message.attempt < 0 || message.port < 0 || message.port > kMostPort) return false;
-  constexpr int kMostRounds = 1 << 30;
+  constexpr int kMostRounds = 1 << 30;  // room to count on
   if (message.round < 0 || message.round > kMostRounds || message.text.size() > kMostReportBytes) return false;
   if (message.node_rank && (*message.node_rank < 0 || *message.node_rank >= kMostNodesOfAJob)) return false;
   if (!message.address.empty() && !is_numeric_address(message.address)) return false;
@@ -85,6 +85,7 @@ bool is_whole(const LauncherMessage& message) {
 
 /// All but Membership::self.
 Json common_part(const LauncherMessage& message) {
+  // Fields that have their default are left out: most messages are small, and there are many.
   Json json = {{"kind", name_of(message.kind)}};
   if (message.round != 0) json["round"] = message.round;
   if (!message.text.empty()) json["text"] = message.text;

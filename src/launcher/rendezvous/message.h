@@ -64,7 +64,7 @@ struct LauncherMessage {
   bool resumes = false;  ///< of kJoin: the launcher belongs to a job whose leader is lost; kReady follows
   std::optional<int> node_rank = {};  ///< of kJoin, with `resumes`: in that round; its vote for the new leader
   bool was_spare = false;             ///< of kJoin: the launcher waited for a place in such a job
-  int port = 0;  ///< of kReady: at which this node would host the next workers' store; 0: as in its JoinRecord
+  int port = 0;  ///< of kRedirect; of kReady: of the workers' store, if this node hosts it; 0: as in its JoinRecord
   std::string address = {};                ///< numeric
   std::vector<Successor> successors = {};  ///< of kSpare: the nodes that may lead next
   std::optional<JoinRecord> join = {};

@@ -37,6 +37,7 @@ PortOwner owner_of_port(const std::string& address, std::uint16_t port, const st
   } catch (const std::system_error&) {
     return {};
   }
+  // The secret does not matter: a launcher of another job is known, too.
   if (handshake.knows_other()) return {true, "other launchers use it"};
   return {false, handshake.refusal()};
 }

@@ -20,7 +20,7 @@ void PortProbe::ask(const std::string& address, std::uint16_t port, Duration pat
   port_ = port;
   done_ = std::move(done);
   limit_ = loop_.after(patience, [this] { answered(false); });
-  again_ = loop_.after(Duration::zero(), [this] { connect(); });
+  again_ = loop_.after(Duration::zero(), [this] { connect(); });  // `done` never comes from within ask()
 }
 
 void PortProbe::cancel() {

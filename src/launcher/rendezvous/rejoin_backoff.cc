@@ -13,6 +13,7 @@ std::string key_of(const JoinRecord& node) {
 }  // namespace
 
 void RejoinBackoff::note(const JoinRecord& node, SteadyTime now) {
+  // Nodes that left long ago are forgotten: the table does not grow for ever.
   std::erase_if(left_, [now](const auto& entry) { return now - entry.second.back() >= kWindow; });
   std::deque<SteadyTime>& times = left_[key_of(node)];
   times.push_back(now);

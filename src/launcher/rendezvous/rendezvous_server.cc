@@ -105,6 +105,7 @@ void RendezvousServer::on_over(std::function<void()> when_over) {
 }
 
 void RendezvousServer::accept(Fd socket, const std::string& bytes) {
+  // Descriptors are bounded, and belong to launchers of the job first.
   if (connections_.size() >= max_launchers_ && !make_room()) return;
   const LauncherId id = ++last_id_;
   Connection& connection =
@@ -135,7 +136,7 @@ void RendezvousServer::report_rejections() {
 }
 
 void RendezvousServer::read_from(Connection& connection) {
-  if (connection.probe) return;
+  if (connection.probe) return;  // it has ended
   char bytes[kReadBytesOfMember];
   const ssize_t count = ::recv(connection.socket.get(), bytes, sizeof bytes, 0);
   if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
@@ -213,7 +214,7 @@ void RendezvousServer::refuse(Connection& connection, const std::string& why) {
 void RendezvousServer::send_all() {
   std::vector<std::pair<LauncherId, std::string>> broken;
   for (const OutgoingMessage& send : coordinator_.outbox().take_messages()) {
-    EncodedMessage message(send.message);
+    EncodedMessage message(send.message);  // once for all that get it
     for (std::size_t i = 0; i < send.to.size(); ++i) {
       const auto found = connections_.find(send.to[i]);
       if (found == connections_.end()) continue;
@@ -267,6 +268,7 @@ void RendezvousServer::probe(Connection& connection) {
   constexpr std::string_view kClosed = "its launcher ended: the connection was closed";
   const std::optional<RendezvousAddress> standby = coordinator_.standby_of(connection.id);
   if (!standby) return lose(connection.id, std::string(kClosed), false);
+  // Its end is known: what remains to be known is whether the launcher lives.
   connection.readable.cancel();
   connection.writable.cancel();
   connection.heard = steady_now();  // longer than the probe takes

@@ -83,6 +83,7 @@ bool Roster::can_grow(const Round& round) const {
 }
 
 std::string Roster::substitute(const Round& round) const {
+  // Each newcomer takes the place of one lost node, in the order of the losses.
   const auto open = static_cast<std::size_t>(most() - round.size());
   std::vector<std::string> names;
   for (const LauncherId id : next_members(&round)) {

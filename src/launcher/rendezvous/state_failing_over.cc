@@ -14,6 +14,7 @@ constexpr int kHeartbeatsOfFailover = 6;
 
 FailingOver::FailingOver(JobContext& context, bool closed)
     : context_(context), search_(*context.part.membership), probe_(context.loop) {
+  // The first step follows later: a state must not enter the next one while it is being made.
   const Duration limit = kHeartbeatsOfFailover * context.plan.heartbeat;
   limit_ =
       context.loop.after(limit, [this, limit] { give_up("no leader was found within " + format_duration(limit)); });
@@ -27,7 +28,7 @@ void FailingOver::leader_lost(JobContext& context, const std::string& why) {
 }
 
 void FailingOver::link_joined() {
-  limit_.cancel();
+  limit_.cancel();  // the leader that was found has limits of its own
   search_.joined();
 }
 
@@ -61,7 +62,7 @@ void FailingOver::lead(const Ballot& ballot) {
   servers.rendezvous()->resume({.round = round.round, .attempt = round.attempt, .history = round.history}, ballot);
   context_.open_link(servers.own_address(), servers.record().standby_port, context_.plan.heartbeat,
                      round.self.node_rank);
-  context_.watch_endpoint();
+  context_.watch_endpoint();  // where the lost leader may be started again
 }
 
 /// The other members turn to the next one where this launcher was a candidate.

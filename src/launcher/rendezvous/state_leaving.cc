@@ -25,8 +25,8 @@ void Leaving::link_joined() {
   if (!last_message_) return;
   context_.link->settle();
   context_.link->send(*last_message_);
-  was_sent_ = true;  // the leader closes the connection when it has heard that
-  if (context_.election->leads()) last_message_.reset();
+  was_sent_ = true;                                       // the leader closes the connection when it has heard that
+  if (context_.election->leads()) last_message_.reset();  // Job::finish() waits for the others from here
 }
 
 void Leaving::link_broken(const std::string& /*why*/, const std::string& /*hint*/) {

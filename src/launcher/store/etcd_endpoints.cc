@@ -11,7 +11,7 @@ constexpr std::size_t kMostWordless = 10;
 
 void EtcdEndpoints::answered() {
   failed_ = mistakes_ = wordless_ = 0;
-  has_answered_ = true;
+  has_answered_ = true;  // from now on an etcd is there, and may be restarting
 }
 
 bool EtcdEndpoints::failed(Failure failure, SteadyTime now) {

@@ -25,7 +25,7 @@ std::optional<HttpResponse> HttpResponseReader::feed(std::string_view bytes) {
 std::optional<HttpResponse> HttpResponseReader::end() {
   if (!refusal_.empty() || parser_->is_done() || !parser_->got_some()) return std::nullopt;
   boost::beast::error_code error;
-  parser_->put_eof(error);
+  parser_->put_eof(error);  // a body without a length ends with the connection
   if (error) {
     refusal_ = error.message();
     return std::nullopt;

@@ -35,6 +35,7 @@ void SocketConnector::connect_to(const std::string& address) {
   try {
     socket_ = begin_to_connect(address, target_.port);
   } catch (const std::system_error& error) {
+    // Later, as every other result: the caller has not finished its call.
     timer_ = loop_.after(Duration::zero(),
                          [this, why = std::string(error.what())] { finish({.address = address_, .trouble = why}); });
     return;

@@ -35,7 +35,7 @@ TlsLibrary load() {
   const std::string name = kTlsLibrary;
   const std::string own = own_folder();
   for (const std::string& file : {own + "/" + name, own + "/" LRUN_LIBRARY_FOLDER "/" + name}) {
-    if (::access(file.c_str(), F_OK) != 0) continue;
+    if (::access(file.c_str(), F_OK) != 0) continue;  // a file that is there and does not load is the better reason
     if (void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL); library != nullptr) return use(library);
     return {.why_not = "TLS needs " + name + ", which cannot be loaded: " + reason(),
             .hint = "install OpenSSL 3 (Debian: libssl3)"};
