@@ -25,7 +25,7 @@ Console::Events ConsoleSet::events_of(LogStream stream) {
   return {[this] { progressed(); }, [this, stream] { events_.closed(stream); },
           [this, stream](const std::string& what) {
             const std::string which = stream == LogStream::kOut ? "standard output " : "standard error ";
-            const bool kept = files_ && !of(stream).gaps_forbidden();
+            const bool kept = files_ && !of(stream).gap().forbidden();
             events_.warning(which + what + (kept ? "; the log files have what it lacks" : "; lines are lost"));
           }};
 }
@@ -63,14 +63,14 @@ void ConsoleSet::when_flushed(Duration limit, std::function<void(bool everything
   }
 }
 
-void ConsoleSet::begin_last_words() {
-  out_.begin_last_words();
-  if (err_) err_->begin_last_words();
+void ConsoleSet::begin_last_lines() {
+  out_.begin_last_lines();
+  if (err_) err_->begin_last_lines();
 }
 
-bool ConsoleSet::hurry_last_words(Duration limit) {
-  const bool out_skipped = out_.skip_to_last_words();
-  const bool err_skipped = err_ && err_->skip_to_last_words();
+bool ConsoleSet::hurry_last_lines(Duration limit) {
+  const bool out_skipped = out_.skip_to_last_lines();
+  const bool err_skipped = err_ && err_->skip_to_last_lines();
   if ((!out_skipped && !err_skipped) || !done_) return false;
   when_flushed(limit, std::move(done_));
   return true;

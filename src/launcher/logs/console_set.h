@@ -32,9 +32,9 @@ class ConsoleSet {
   void write_out();
   void rest();
 
-  void begin_last_words();
-  /// As LogRouter::hurry_last_words.
-  bool hurry_last_words(Duration limit);
+  void begin_last_lines();
+  /// As LogRouter::hurry_last_lines.
+  bool hurry_last_lines(Duration limit);
   /// As LogRouter::when_flushed.
   void when_flushed(Duration limit, std::function<void(bool everything)> done);
   /// As LogRouter::flush.

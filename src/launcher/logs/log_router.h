@@ -1,44 +1,39 @@
 #pragma once
 
-#include <cstddef>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/event_loop.h"
 #include "base/fd.h"
 #include "base/folder.h"
 #include "base/log_stream.h"
+#include "logs/console_set.h"
+#include "logs/line_presenter.h"
+#include "logs/log_files.h"
+#include "logs/log_news.h"
 #include "logs/log_options.h"
+#include "logs/log_worker.h"
+#include "logs/stream_reader.h"
 #include "logs/tail_buffer.h"
 
 namespace lrun::launcher {
 
-/// What the router tells its owner, each in the loop's thread, often from inside a call of the owner (worker_ended()
-/// of a worker whose pipes are at their end calls `drained` before it returns). A callback may call the router, but
-/// must not destroy it. Any may be empty.
-struct LogEvents {
-  /// The worker ended and all it wrote was taken over. Once a worker and attempt.
-  std::function<void(int local_rank)> drained;
-  /// Nobody reads our stdout or stderr any more ('| head', a terminal that is gone). Once a console; what is meant for
-  /// it is dropped from then on, files go on. Once for both when both are one descriptor.
-  std::function<void(LogStream)> console_closed;
-  /// One line for people: output cannot be stored (disk full). Once for the files, once a console.
-  std::function<void(const std::string& text)> warning;
-};
-
-/// Takes over what the workers print: whole lines, prefixed, to the console; every byte to a file per rank and stream;
-/// the last lines to memory for the verdict.
+/// Reads what the workers print and passes it on: whole lines, prefixed, to the console; every byte to a file for each
+/// rank and stream; the last lines to memory for the verdict.
 ///
-/// Never blocks on a slow, stopped or closed console and never loses a byte for it: what the console does not take is
-/// queued, and past a bound the workers that write to it are not read until it drains (then their pipes fill and they
-/// wait). A flood of one worker never starves another's lines: one read a stream and turn. A line longer than 64 KiB
-/// is passed on in pieces; if another worker prints between two pieces, the line is broken there on the console, never
-/// in the file. Idle, the router costs no wake-up and no buffer.
+/// Never blocks on a slow, stopped or closed console and never loses a byte for it: bytes that the console does not
+/// take are queued, and past a bound the workers that write to it are not read until it drains (then their pipes fill
+/// and they wait). A flood of one worker never starves another's lines: one read a stream and turn. A line longer than
+/// 64 KiB is passed on in pieces; if another worker prints between two pieces, the line is broken there on the console,
+/// never in the file. Idle, the router costs no wake-up and no buffer.
 ///
 /// SIGPIPE must be ignored in this process. All calls on the loop's thread; the loop must outlive the router.
 class LogRouter {
@@ -49,7 +44,7 @@ class LogRouter {
   LogRouter& operator=(const LogRouter&) = delete;
 
   /// Takes the place of the events of the constructor. What has happened and was not reported yet is dropped.
-  void set_events(LogEvents events);
+  void set_events(LogEvents events) { news_.set_events(std::move(events)); }
 
   /// Reads `read_end` from now on: the reading end of a pipe (or socket, or the master of a terminal) whose other end
   /// is the worker's stdout or stderr. At most one descriptor a local rank and stream and attempt.
@@ -67,17 +62,17 @@ class LogRouter {
   void open_files(const Folder& folder, const std::string& attempt);
 
   /// No worker that is added from now on has files: there is no place for them.
-  void do_without_files();
+  void do_without_files() { options_.files = false; }
 
   /// The file of a rank's stream; empty while nothing was written to it.
   [[nodiscard]] std::filesystem::path file(int local_rank, LogStream stream) const;
 
-  /// The worker is gone: takes what is in its pipes at once (so that tail() is complete when this returns) and, when
-  /// a grandchild still holds one, goes on reading until its end or the drain limit; then closes, flushes the last
+  /// The worker is gone: reads what is in its pipes at once, so that tail() is complete when this returns. When a
+  /// grandchild still holds one, goes on reading until its end or the drain limit. Then closes, flushes the last
   /// partial line and calls `drained`. A local rank without streams is drained at once.
   void worker_ended(int local_rank);
 
-  /// All streams of this worker were taken over to their end. True of a local rank without streams.
+  /// All streams of this worker were read to their end. True of a local rank without streams.
   [[nodiscard]] bool drained(int local_rank) const;
   /// The same of every worker that was added.
   [[nodiscard]] bool drained() const;
@@ -86,36 +81,58 @@ class LogRouter {
   [[nodiscard]] std::vector<TailLine> tail(int local_rank) const;
 
   /// Bytes that all workers of all attempts printed and that passed through here.
-  [[nodiscard]] std::uint64_t bytes_taken() const;
+  [[nodiscard]] std::uint64_t bytes_read() const { return reader_.bytes_read(); }
 
   /// Forgets all workers of the last attempt (streams, files, tails); consoles and what is queued for them stay.
   void begin_attempt();
 
   /// Writes lrun's own line or block of lines to stderr, after what is queued for it and never inside a worker's line.
   /// A missing last newline is added.
-  void say(std::string_view text);
+  void print(std::string_view text);
 
-  /// A program with the terminal of its own has changed the unfinished line at the end of ours: as
-  /// Console::set_foreign_line().
-  void set_foreign_line(bool open, const std::string& drawing);
+  /// A program with a terminal of its own has changed the unfinished line at the end of ours: as
+  /// Console::set_other_progress_line().
+  void set_other_progress_line(bool open, const std::string& drawing);
 
   /// Calls `done` once, with true when both consoles took all that is queued, with false at the limit; the loop goes
   /// on meanwhile. At once, before this returns, when nothing is queued. A second call replaces the first.
   void when_flushed(Duration limit, std::function<void(bool everything)> done);
 
-  /// What is said from now on is the run's last words, which matter more than what is still queued.
-  void begin_last_words();
+  /// Lines that are printed from now on are the run's last, and matter more than what is still queued.
+  void begin_last_lines();
 
-  /// While when_flushed() waits: drops what is queued before the last words, and waits for those at most `limit`.
+  /// While when_flushed() waits: drops what is queued before the last lines, and waits for those at most `limit`.
   /// \return false: nothing is in their way, the console just takes nothing.
-  bool hurry_last_words(Duration limit);
+  bool hurry_last_lines(Duration limit);
 
   /// As when_flushed(), blocking: for the very end, when the loop no longer runs. \return everything was written.
   bool flush(Duration limit);
 
  private:
-  class Implementation;
-  std::unique_ptr<Implementation> implementation_;
+  LogWorker& worker(int local_rank);
+  [[nodiscard]] const LogWorker* find(int local_rank) const;
+  void pass_on(LogSource& source, std::string_view bytes);
+  void stream_ended(LogSource& source);
+  void drain_limit_passed(LogWorker& worker);
+  void note_drained(LogWorker& worker);
+  void turn_ended(LogStream stream);
+  void console_progressed();
+  void write_out();
+  /// Nothing is held back for later lines any more.
+  void show_all();
+  LinePresenter& presenter(LogStream stream) {
+    return presenters_[consoles_.shared() || stream == LogStream::kOut ? 0 : 1];
+  }
+  Console& console(LogStream stream) { return consoles_.of(stream); }
+
+  EventLoop& loop_;
+  LogOptions options_;
+  LogNews news_;
+  ConsoleSet consoles_;
+  std::array<LinePresenter, 2> presenters_;  ///< of one console each
+  StreamReader reader_;
+  std::map<int, std::unique_ptr<LogWorker>> workers_;  ///< by local rank
+  LogFiles files_;
 };
 
 }  // namespace lrun::launcher

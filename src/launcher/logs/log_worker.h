@@ -59,7 +59,7 @@ struct LogWorker {
   std::array<LogSource, 2> sources;
   TailBuffer tail;
   bool ended = false;               ///< the process is gone
-  bool told = false;                ///< `drained` was called
+  bool drain_reported = false;      ///< `drained` was called
   EventLoop::Timer drain_deadline;  ///< armed while a grandchild holds a pipe
 };
 

@@ -153,7 +153,7 @@ void TerminalRelay::end() {
   to_screen_.readable.cancel();
   to_screen_.writable.cancel();
   if (!begun_) return;
-  ForeignLine left = line_;
+  OtherProgressLine left = line_;
   release();
   begun_ = false;
   left.leave();

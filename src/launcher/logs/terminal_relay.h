@@ -7,7 +7,7 @@
 
 #include "base/event_loop.h"
 #include "base/fd.h"
-#include "logs/foreign_line.h"
+#include "logs/other_progress_line.h"
 #include "logs/output_queue.h"
 #include "process/pty.h"
 
@@ -31,8 +31,8 @@ class TerminalRelay {
 
   /// What the relay tells of, on the loop's thread. Neither may end the relay.
   struct Events {
-    std::function<void(const ForeignLine& line)> drawn;  ///< the program has written, or leaves the terminal
-    std::function<void()> ended;                         ///< the program has closed its end, before finish()
+    std::function<void(const OtherProgressLine& line)> drawn;  ///< the program has written, or leaves the terminal
+    std::function<void()> ended;                               ///< the program has closed its end, before finish()
   };
 
   /// The program has its end. Takes lrun's terminal and passes on from now on.
@@ -71,7 +71,7 @@ class TerminalRelay {
   EventLoop* loop_ = nullptr;
   bool begun_ = false;
   Events events_;
-  ForeignLine line_;
+  OtherProgressLine line_;
   Direction to_program_;
   Direction to_screen_;
 };

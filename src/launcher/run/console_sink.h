@@ -14,7 +14,7 @@ class ConsoleSink final : public MessageSink {
 
   void print(Severity severity, std::string_view text) noexcept override { message_of_job(severity, text); }
   void print_lines(std::string_view lines) noexcept override { print_of_job(lines); }
-  void print_of_job(std::string_view lines) noexcept override { logs_.say(lines); }
+  void print_of_job(std::string_view lines) noexcept override { logs_.print(lines); }
   [[nodiscard]] bool colour() const noexcept override { return colour_; }
 
  private:

@@ -43,7 +43,7 @@ RunProgress HangMonitor::progress() const {
   RunProgress now;
   now.counts = state.phase == SupervisionState::Phase::kRunning && !state.suspended;
   now.steps = attempt_.steps();
-  now.bytes = logs_.bytes_taken();
+  now.bytes = logs_.bytes_read();
   now.output_is_seen = sees_output(plan_);
   if (plan_.hang_signal == HangSignal::kCpu) {
     std::vector<pid_t> leaders;

@@ -21,6 +21,12 @@ std::string leaving_text(const RunEnd& end, const FailureRecord* cause) {
   return "its workers could not be started: " + (cause != nullptr ? cause_in_words(*cause) : std::string());
 }
 
+JobReport report_of_node(const Membership& membership, const ClockOffset& offset, const RunEnd& end,
+                         std::int64_t end_ns, const std::vector<FailureRecord>& records) {
+  return report_of(membership.self.name, membership.self.node_rank, end, end_ns, records,
+                   {offset.steady_ns, offset.wall_ns});
+}
+
 }  // namespace
 
 JobObserver::JobObserver(JobMember& job, Membership membership, const RendezvousPlan& rendezvous, RunObserver& next,
@@ -41,17 +47,10 @@ void JobObserver::not_published(const std::string& why) {
   calls_.warn("etcd does not keep what another node needs to hold the meeting: " + why);
 }
 
-JobReport JobObserver::report_of_node(const RunEnd& end, std::int64_t end_ns,
-                                      const std::vector<FailureRecord>& records) const {
-  const ClockOffset offset = job_.clock_offset();
-  return report_of(membership_.self.name, membership_.self.node_rank, end, end_ns, records,
-                   {offset.steady_ns, offset.wall_ns});
-}
-
 void JobObserver::attempt_over(const RunOutcome& outcome, bool wants_no_more) {
   // While workers were being stopped for a loss it became known what followed from the loss.
   const bool led_further = alone_ && round_.loss && outcome.end.kind == RunEnd::Kind::kNodeLost;
-  own_report_ = report_of_node(led_further ? round_.loss->end : outcome.end,
+  own_report_ = report_of_node(membership_, job_.clock_offset(), led_further ? round_.loss->end : outcome.end,
                                round_.end_ns != 0 ? round_.end_ns : nanoseconds(steady_now()), outcome.records);
   own_report_.wants_no_more = wants_no_more;
   own_report_.places = outcome.places;
@@ -73,7 +72,7 @@ void JobObserver::stop_others(const RunEnd& end) {
 
 bool JobObserver::leave_while_stopping(const RunEnd& end) {
   if (alone_) return false;
-  if (nodes_left() == 1) return true;
+  if (round_.nodes_left(membership_.num_nodes) == 1) return true;
   if (!may_leave(end, strength())) return false;
   notify_of_stop(end, nullptr);
   return true;
@@ -83,7 +82,7 @@ void JobObserver::start_failed(const FailureRecord& record) {
   const RunEnd end{RunEnd::Kind::kStartFailed};
   notify_of_stop(end, &record);
   if (alone_) return;
-  job_.report(to_json(report_of_node(end, nanoseconds(steady_now()), {record})));
+  job_.report(to_json(report_of_node(membership_, job_.clock_offset(), end, nanoseconds(steady_now()), {record})));
   leave(cause_in_words(record));
 }
 
@@ -111,7 +110,7 @@ void JobObserver::stopping(const RunEnd& end, const FailureRecord* cause, int ot
 }
 
 JobStrength JobObserver::strength() const {
-  return {rendezvous_, nodes_left() - 1, job_.may_drop_out(), job_.has_successors()};
+  return {rendezvous_, round_.nodes_left(membership_.num_nodes) - 1, job_.may_drop_out(), job_.has_successors()};
 }
 
 void JobObserver::drop_out(const std::string& why) {
@@ -128,7 +127,9 @@ void JobObserver::abandon_when_idle() {
 void JobObserver::notify_of_stop(const RunEnd& end, const FailureRecord* cause) {
   if (may_leave(end, strength())) {
     const bool nobody_reads = end.kind == RunEnd::Kind::kGuardDied || end.kind == RunEnd::Kind::kHeadLost;
-    if (!nobody_reads) calls_.note("this node leaves the job" + remaining_text(nodes_left() - 1, rendezvous_));
+    if (!nobody_reads)
+      calls_.note("this node leaves the job" +
+                  remaining_text(round_.nodes_left(membership_.num_nodes) - 1, rendezvous_));
     return drop_out(leaving_text(end, cause));
   }
   StopNotice notice{end, {}};
@@ -156,8 +157,8 @@ void JobObserver::lost(const std::string& node, const std::string& how, std::int
   alone_ = alone_ || node.empty();
   const std::string lost_one = node.empty() ? "the meeting at " + rendezvous_.host : "node " + node;
   const std::string text = lost_one + " is lost: " + how;
-  const std::string follows =
-      spare.empty() ? remaining_text(nodes_left(), rendezvous_) : "; node " + spare + ", a spare, takes its place";
+  const std::string follows = spare.empty() ? remaining_text(round_.nodes_left(membership_.num_nodes), rendezvous_)
+                                            : "; node " + spare + ", a spare, takes its place";
   const bool had_reported = state_ == State::kReported;
   stop_for_loss({.kind = RunEnd::Kind::kNodeLost, .who = text + (alone_ ? "" : follows), .node = lost_one}, text,
                 heard_ns);

@@ -72,6 +72,9 @@ class JobObserver : public PassingObserver, private JobEvents {
     std::optional<FailureRecord> their_cause;  ///< why another node stops
     std::int64_t end_ns = 0;                   ///< when this node began to stop; 0: it has not
     RepeatFilter printed;
+
+    /// Of the nodes that it began with.
+    [[nodiscard]] int nodes_left(int nodes) const { return nodes - lost; }
   };
 
   void begun(const Membership& membership) override;
@@ -93,9 +96,6 @@ class JobObserver : public PassingObserver, private JobEvents {
   void drop_out(const std::string& why);
   void abandon_when_idle();
   [[nodiscard]] JobStrength strength() const;
-  [[nodiscard]] int nodes_left() const { return membership_.num_nodes - round_.lost; }
-  [[nodiscard]] JobReport report_of_node(const RunEnd& end, std::int64_t end_ns,
-                                         const std::vector<FailureRecord>& records) const;
 
   JobMember& job_;
   Membership membership_;

@@ -201,7 +201,7 @@ void NodeLauncher::signal_arrived(const SignalArrived& signal, bool repeats) {
   if (repeats && (attempts_.is_over() || attempts_.waits())) return;
   if (attempts_.is_over() && !is_state) {
     // The run has ended, and only a console that takes little or nothing keeps lrun here.
-    if (!run_.logs.hurry_last_words(kHurriedPatience)) run_.loop.stop();
+    if (!run_.logs.hurry_last_lines(kHurriedPatience)) run_.loop.stop();
     return;
   }
   const bool is_for_workers = (signal.signal_number == SIGUSR1 || signal.signal_number == SIGUSR2) && !signal.named;
@@ -219,7 +219,7 @@ void NodeLauncher::conclude() {
   verdict_ = result.verdict;
   attempts_.leave_job(job_result_text(verdict_));
   const std::string text = ending_.write(result);
-  run_.logs.begin_last_words();
+  run_.logs.begin_last_lines();
   if (!text.empty()) job_sink_.print_of_job(text);
   const Duration patience = guard_died_ ? Duration::zero() : console_patience(verdict_.end.kind);
   run_.logs.when_flushed(patience, [this](bool) { run_.loop.stop(); });

@@ -79,7 +79,7 @@ void WorkerOutput::prepare(std::span<WorkerCommand> commands, std::size_t first)
 void WorkerOutput::end_start(LogRouter& logs, EventLoop& loop, std::function<void()> terminal_left) {
   null_.reset();
   if (!relay_) return;
-  relay_->begin(loop, {[&logs](const ForeignLine& line) { logs.set_foreign_line(line.open(), line.drawing()); },
+  relay_->begin(loop, {[&logs](const OtherProgressLine& line) { logs.set_other_progress_line(line.open(), line.drawing()); },
                        std::move(terminal_left)});
 }
 

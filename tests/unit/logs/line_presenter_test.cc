@@ -65,7 +65,7 @@ TEST_F(PresenterTest, ShowsAFoldedLineBeforeWhatLrunSays) {
   expect_after("same\n", "[0] same\n");
   put(second, "same\n");
   router_->worker_ended(1);
-  router_->say("lrun: the end");
+  router_->print("lrun: the end");
   expect_after("the end\n", "[1] same\nlrun: the end\n");
 }
 
@@ -85,7 +85,7 @@ TEST_F(PresenterTest, WhatLrunSaidInBetweenIsNotDrawnOver) {
   const Fd second = stream_of(1);
   put(first, "same\n");
   expect_after("same\n", "[0] same\n");
-  router_->say("lrun: note");
+  router_->print("lrun: note");
   expect_after("note\n", "lrun: note\n");
   put(second, "same\n");
   expect_after("same\n", "[1] same\n");

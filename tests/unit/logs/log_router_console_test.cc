@@ -113,7 +113,7 @@ TEST_F(ConsoleTest, AStoppedTerminalBlocksNobodyWhereFilesHaveEverything) {
   EXPECT_EQ(reader.text.substr(gap, reader.text.find(" lines", gap) - gap),
             "... " + std::to_string(15'000 - lines_shown));
   EXPECT_GT(lines_shown, 500);
-  router_->say("lrun: the end");
+  router_->print("lrun: the end");
   reader.read_until_it_says("lrun: the end\n");
 }
 
@@ -122,7 +122,7 @@ TEST_F(ConsoleTest, WhatLrunSaysItselfIsBoundedToo) {
   constexpr std::size_t kLimit = 100'000;
   constexpr int kLines = 50'000;
   router(console.write.get(), console.write.get(), {.console_bytes = kLimit});
-  for (int i = 0; i < kLines; ++i) router_->say("lrun: warning: again\n");
+  for (int i = 0; i < kLines; ++i) router_->print("lrun: warning: again\n");
   Reader reader(loop, std::move(console.read));
   reader.read_until_it_says(" left out here\n");
   const auto shown = std::count(reader.text.begin(), reader.text.end(), '\n') - 1;
@@ -130,7 +130,7 @@ TEST_F(ConsoleTest, WhatLrunSaysItselfIsBoundedToo) {
   EXPECT_NE(reader.text.find("\n... " + std::to_string(kLines - shown) + " lines of lrun itself left out here\n"),
             std::string::npos)
       << reader.text.substr(reader.text.size() - 100);
-  router_->say("lrun: the end");
+  router_->print("lrun: the end");
   reader.read_until_it_says("lrun: the end\n");
 }
 
@@ -169,7 +169,7 @@ TEST_F(ConsoleTest, AClosedConsoleIsToldOnceAndDropsSilently) {
   const Fd worker = stream_of(0);
   for (int i = 0; i < 3; ++i) {
     put(worker, "nobody reads this\n");
-    router_->say("nor this");
+    router_->print("nor this");
   }
   router_->worker_ended(0);
   EXPECT_EQ(closed, std::vector<LogStream>{kOut});
@@ -202,15 +202,15 @@ TEST_F(ConsoleTest, ADescriptorThatIsNotOpenIsAClosedConsole) {
   const int number = console.write.get();
   console.write.reset();
   router(number, number);
-  router_->say("hello");
+  router_->print("hello");
   EXPECT_EQ(closed, std::vector<LogStream>{kErr});
 }
 
 TEST_F(ConsoleTest, AFullDiskBehindTheConsoleIsOneWarning) {
   const Fd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   router(full.get(), full.get());
-  router_->say("one");
-  router_->say("two");
+  router_->print("one");
+  router_->print("two");
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_EQ(warnings[0], "standard output cannot be written: No space left on device; lines are lost");
   EXPECT_TRUE(closed.empty());
@@ -222,7 +222,7 @@ TEST_F(ConsoleTest, AFileIsWrittenWhereOthersGoOn) {
   const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   router(file.get(), file.get());
   put(file, "before\n");
-  router_->say("lrun");
+  router_->print("lrun");
   put(file, "after\n");
   EXPECT_EQ(content_of(path), "before\nlrun\nafter\n");
 }
@@ -235,7 +235,7 @@ TEST_F(ConsoleTest, OurOwnLinesComeAfterWhatIsQueuedAndNeverInsideAWorkersLine) 
   put(worker, "unfinished");
   put(stream_of(1), "whole\n");
   reader.read_until_it_says("whole\n");
-  router_->say("lrun: note: something");
+  router_->print("lrun: note: something");
   put(worker, " line\n");
   reader.read_until_it_says("unfinished line\n");
   EXPECT_EQ(reader.text, "[1] whole\nlrun: note: something\n[0] unfinished line\n");
@@ -266,7 +266,7 @@ TEST_F(ConsoleTest, FlushesAtOnceWhenNothingIsQueued) {
 TEST_F(ConsoleTest, FlushWaitsForTheReader) {
   Pipe console = make_pipe();
   router(console.write.get(), console.write.get());
-  router_->say(std::string(300'000, 'x'));
+  router_->print(std::string(300'000, 'x'));
   Reader reader(loop, std::move(console.read));
   bool everything = false;
   router_->when_flushed(60s, [&](bool all) { everything = all; });
@@ -278,7 +278,7 @@ TEST_F(ConsoleTest, FlushWaitsForTheReader) {
 TEST_F(ConsoleTest, FlushGivesUpAtItsLimit) {
   Pipe console = make_pipe();
   router(console.write.get(), console.write.get());
-  router_->say(std::string(300'000, 'x'));
+  router_->print(std::string(300'000, 'x'));
   int told = 0;
   router_->when_flushed(10ms, [&](bool all) {
     EXPECT_FALSE(all);
@@ -294,9 +294,9 @@ TEST_F(ConsoleTest, BeforeTheLastWordsOnlyAnOpenLineEnds) {
   for (const char* const said : {"", "all lines have ended\n", "this one has not"}) {
     Pipe console = make_pipe();
     router(console.write.get(), console.write.get());
-    if (*said != 0) router_->say(said);
-    router_->begin_last_words();
-    router_->say("the verdict\n");
+    if (*said != 0) router_->print(said);
+    router_->begin_last_lines();
+    router_->print("the verdict\n");
     EXPECT_TRUE(router_->flush(60s));
     Reader reader(loop, std::move(console.read));
     reader.read_until([](const std::string& text) { return text.ends_with("the verdict\n"); });
@@ -310,13 +310,13 @@ TEST_F(ConsoleTest, InAHurryTheLastWordsComeBeforeWhatIsStillQueued) {
     Pipe console = make_pipe();
     router(console.write.get(), console.write.get());
     // What the pipe takes (65536 bytes) ends inside a line, or with one.
-    router_->say(std::string(65'535, 'x') + (*line != 0 ? line : "x") + std::string(300'000, 'y'));
-    router_->begin_last_words();
-    router_->say("the verdict");
+    router_->print(std::string(65'535, 'x') + (*line != 0 ? line : "x") + std::string(300'000, 'y'));
+    router_->begin_last_lines();
+    router_->print("the verdict");
     bool everything = false;
     router_->when_flushed(60s, [&](bool all) { everything = all; });
-    EXPECT_TRUE(router_->hurry_last_words(60s));
-    EXPECT_FALSE(router_->hurry_last_words(60s)) << "nothing is in their way any more";
+    EXPECT_TRUE(router_->hurry_last_lines(60s));
+    EXPECT_FALSE(router_->hurry_last_lines(60s)) << "nothing is in their way any more";
     Reader reader(loop, std::move(console.read));
     reader.read_until([](const std::string& text) { return text.ends_with("the verdict\n"); });
     EXPECT_EQ(reader.text.substr(65'535), (*line != 0 ? "" : "x") + std::string("\nthe verdict\n"));
@@ -329,16 +329,16 @@ TEST_F(ConsoleTest, ALineOfAnotherProgramOnTheTerminalIsDrawnAgainBelowOurs) {
   router(terminal.read.get(), terminal.read.get(), {.live = false, .colour = false});
   Reader reader(loop, std::move(terminal.write));
   put(terminal.read, "(gdb) b");
-  router_->set_foreign_line(true, "(gdb) b");
+  router_->set_other_progress_line(true, "(gdb) b");
   const Fd worker = stream_of(0);
   put(worker, "one\n");
   reader.read_until_it_says("one\n(gdb) b");
   put(worker, "two\n");
   reader.read_until_it_says("two\n(gdb) b");
-  router_->say("lrun: note: three\n");
+  router_->print("lrun: note: three\n");
   EXPECT_EQ(reader.take(), "(gdb) b\r\x1b[K[0] one\n(gdb) b\r\x1b[K[0] two\n(gdb) b\r\x1b[Klrun: note: three\n(gdb) b");
-  router_->set_foreign_line(false, {});
-  router_->say("four\n");
+  router_->set_other_progress_line(false, {});
+  router_->print("four\n");
   EXPECT_TRUE(reader.take().ends_with("(gdb) bfour\n")) << reader.text << "who ended the line has moved on";
 }
 
@@ -346,17 +346,17 @@ TEST_F(ConsoleTest, BelowALineThatCannotBeDrawnAgainANewOneIsBegun) {
   Pipe terminal = make_terminal();
   router(terminal.read.get(), terminal.read.get(), {.live = false, .colour = false});
   Reader reader(loop, std::move(terminal.write));
-  router_->set_foreign_line(true, {});
-  router_->say("one\n");
-  router_->say("two\n");
+  router_->set_other_progress_line(true, {});
+  router_->print("one\n");
+  router_->print("two\n");
   EXPECT_EQ(reader.take(), "\none\ntwo\n");
 }
 
 TEST_F(ConsoleTest, ALineOfAnotherProgramIsNoneOfAPipes) {
   Pipe pipe = make_pipe();
   router(pipe.write.get(), pipe.write.get());
-  router_->set_foreign_line(true, "(gdb) ");
-  router_->say("one\n");
+  router_->set_other_progress_line(true, "(gdb) ");
+  router_->print("one\n");
   EXPECT_EQ(Reader(loop, std::move(pipe.read)).take(), "one\n");
 }
 

@@ -8,7 +8,7 @@ namespace lrun::launcher {
 
 /// The unfinished line at the end of a terminal on which a program of its own draws, such as a debugger's prompt with
 /// what a person has typed behind it: enough to be wiped before other lines and to be drawn again after them. A value.
-class ForeignLine {
+class OtherProgressLine {
  public:
   /// What the terminal was given next. \param columns  its width
   void take(std::string_view bytes, int columns);

@@ -1,4 +1,4 @@
-#include "logs/foreign_line.h"
+#include "logs/other_progress_line.h"
 
 #include <algorithm>
 #include <charconv>
@@ -36,13 +36,13 @@ int number_in(std::string_view sequence) {
 
 }  // namespace
 
-void ForeignLine::move(int columns) {
+void OtherProgressLine::move(int columns) {
   constexpr int kFarther = 10'000;  // than any terminal is wide
   column_ = std::clamp(column_ + std::clamp(columns, -kFarther, kFarther), 0, kFarther);
 }
 
 /// One character or sequence of the line. \return its length.
-std::size_t ForeignLine::take_one(std::string_view rest) {
+std::size_t OtherProgressLine::take_one(std::string_view rest) {
   const char letter = rest.front();
   if (letter == '\x1b') {
     const std::size_t length = sequence_length(rest);
@@ -65,7 +65,7 @@ std::size_t ForeignLine::take_one(std::string_view rest) {
   return 1;
 }
 
-void ForeignLine::take(std::string_view bytes, int columns) {
+void OtherProgressLine::take(std::string_view bytes, int columns) {
   if (const std::size_t end = bytes.rfind('\n'); end != std::string_view::npos) {
     forget();
     bytes.remove_prefix(end + 1);
