@@ -15,7 +15,7 @@ void ConsoleReporter::settling(const FailureRecord& failed, Duration moment) {
   events_.settling(failed.rank, moment);
   if (moment < kSeenByPeople) return;  // the cause is told in no time
   say_(message_line(Severity::kNote,
-                    fmt::format("{}; stopping the others in {}", cause_in_words(failed), format_duration(moment)),
+                    fmt::format("{}; stopping the others in {}", cause_text(failed), format_duration(moment)),
                     facts_.colour));
 }
 

@@ -5,33 +5,33 @@
 namespace lrun::launcher {
 namespace {
 
-std::string times_in_words(int times) { return times == 1 ? "once" : fmt::format("{} times", times); }
+std::string times_text(int times) { return times == 1 ? "once" : fmt::format("{} times", times); }
 
 }  // namespace
 
 std::string restart_text(const Verdict& attempt, const RestartChoice& choice, int most, bool said, bool colour) {
   if (choice.kind == RestartChoice::Kind::kResize) {
-    return said ? std::string() : message_line(Severity::kNote, reason_in_words(attempt.end), colour);
+    return said ? std::string() : message_line(Severity::kNote, reason_text(attempt.end), colour);
   }
   std::string text = fmt::format("restart {} of {}", choice.history.used, most);
   if (choice.delay > Duration::zero()) text += " in " + format_duration(choice.delay);
-  if (!said && attempt.culprit) text = cause_in_words(*attempt.culprit) + "; " + text;
+  if (!said && attempt.culprit) text = cause_text(*attempt.culprit) + "; " + text;
   return message_line(Severity::kWarning, text, colour);
 }
 
-std::string restarts_in_words(RestartChoice::Kind last, int used) {
+std::string restarts_text(RestartChoice::Kind last, int used) {
   switch (last) {
     case RestartChoice::Kind::kUsedUp:
-      return fmt::format("restarted {}, as often as allowed", times_in_words(used));
+      return fmt::format("restarted {}, as often as allowed", times_text(used));
     case RestartChoice::Kind::kRepeats:
       return fmt::format("restarted {}; not again, because it failed twice in the same way while it started",
-                         times_in_words(used));
+                         times_text(used));
     case RestartChoice::Kind::kNone:
     case RestartChoice::Kind::kRestart:
     case RestartChoice::Kind::kResize:
       break;
   }
-  return used > 0 ? "restarted " + times_in_words(used) : std::string();
+  return used > 0 ? "restarted " + times_text(used) : std::string();
 }
 
 }  // namespace lrun::launcher

@@ -13,6 +13,6 @@ std::string restart_text(const Verdict& attempt, const RestartChoice& choice, in
 
 /// For the verdict of a run that was restarted `used` times: 'restarted 3 times, as often as allowed'; empty when
 /// nothing is to be said.
-std::string restarts_in_words(RestartChoice::Kind last, int used);
+std::string restarts_text(RestartChoice::Kind last, int used);
 
 }  // namespace lrun::launcher

@@ -57,7 +57,7 @@ std::string frames_text(std::string_view title, const std::vector<std::string>& 
   return text;
 }
 
-std::string_view state_in_words(char state) {
+std::string_view state_text(char state) {
   switch (state) {
     case 'R':
       return "running";
@@ -76,7 +76,7 @@ std::string_view state_in_words(char state) {
 }
 
 std::string kernel_line(const StackSample& sample) {
-  std::string text = fmt::format("  kernel  {}", state_in_words(sample.state));
+  std::string text = fmt::format("  kernel  {}", state_text(sample.state));
   if (!sample.system_call.empty()) text += fmt::format(" in {}()", safe(sample.system_call));
   if (!sample.waits_for.empty()) text += " of " + safe(sample.waits_for);
   if (!sample.wait_channel.empty()) text += fmt::format(", wait channel {}", safe(sample.wait_channel));

@@ -44,7 +44,7 @@ std::vector<StatusGroup> grouped(const std::vector<WorkerStatus>& workers) {
   return groups;
 }
 
-std::string phase_in_words(const RunStatus& status) {
+std::string phase_text(const RunStatus& status) {
   if (status.suspended) return "suspended";
   if (status.phase == "lingering") return "waiting for processes that its workers left";
   return status.phase == "killing" ? "killing its workers" : status.phase;
@@ -54,7 +54,7 @@ std::string phase_in_words(const RunStatus& status) {
 std::string since_when(const RunStatus& status, std::int64_t now_ms) {
   const std::int64_t ms = status.running_ms > 0 ? status.running_ms : now_ms - status.started_ms;
   const std::string age = format_elapsed(Duration(std::max<std::int64_t>(0, ms)));
-  const std::string phase = phase_in_words(status);
+  const std::string phase = phase_text(status);
   return phase == "running" ? fmt::format("running for {}", age) : fmt::format("{}, started {} ago", phase, age);
 }
 
@@ -77,7 +77,7 @@ std::string in_quotes(std::string_view word) {
 
 }  // namespace
 
-std::string command_in_words(const std::vector<std::string>& argv, std::size_t most) {
+std::string command_text(const std::vector<std::string>& argv, std::size_t most) {
   std::string text;
   for (const std::string& word : argv) {
     if (!text.empty()) text += ' ';
@@ -91,7 +91,7 @@ std::string status_text(const RunStatus& status, std::int64_t now_ms) {
   std::string text =
       fmt::format("run {} (pid {}): {}, attempt {}, world size {}, {}: {}\n", terminal_safe(status.run_id), status.pid,
                   terminal_safe(since_when(status, now_ms)), status.attempt, status.world_size,
-                  terminal_safe(status.strategy), command_in_words(status.argv, kMostCommandColumns));
+                  terminal_safe(status.strategy), command_text(status.argv, kMostCommandColumns));
   const std::vector<StatusGroup> groups = grouped(status.workers);
   std::size_t widest_ranks = 0;
   std::size_t widest_state = 0;

@@ -18,6 +18,6 @@ std::string status_text(const RunStatus& status, std::int64_t now_ms);
 std::string status_json(const std::vector<RunStatus>& runs, const std::vector<std::string>& silent);
 
 /// argv as a shell would read it: words with other letters than usual in quotes, at most `most` bytes.
-std::string command_in_words(const std::vector<std::string>& argv, std::size_t most);
+std::string command_text(const std::vector<std::string>& argv, std::size_t most);
 
 }  // namespace lrun::launcher

@@ -93,7 +93,7 @@ void add_milestone(Timeline& timeline, const Json& event, const std::string& wha
 }
 
 /// What asked for the end; empty where a worker did, whose own end is told.
-std::string reason_in_words(const Json& event) {
+std::string reason_text(const Json& event) {
   const std::string reason = event.value("reason", std::string());
   if (reason == "interrupted") return "received " + signal_name(event.value("signal", 0));
   if (reason == "console_closed") return "whoever read the output has gone";
@@ -107,9 +107,9 @@ std::string reason_in_words(const Json& event) {
 }
 
 /// Empty when there is nothing to say: a worker failed and nobody was left to be stopped.
-std::string stopping_in_words(const Json& event) {
+std::string stop_text(const Json& event) {
   const int others = event.at("others").get<int>();
-  std::string why = reason_in_words(event);
+  std::string why = reason_text(event);
   if (others == 0) return why;
   return fmt::format("{}{}stopping {} {}", why, why.empty() ? "" : ": ", others, others == 1 ? "worker" : "workers");
 }
@@ -132,7 +132,7 @@ void read_event(Timeline& timeline, const Json& event, std::string_view line, in
     timeline.reason = event.at("reason").get<std::string>();
     timeline.exit_code = event.at("exit_code").get<int>();
   } else if (name == "stopping") {
-    const std::string words = stopping_in_words(event);
+    const std::string words = stop_text(event);
     if (!words.empty()) timeline.marks.push_back({time_of(timeline, event), words, order});
   } else {  // 'restarting', 'killing', 'suspended', and what will be added
     timeline.marks.push_back({time_of(timeline, event), name, order});

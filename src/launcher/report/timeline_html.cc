@@ -62,7 +62,7 @@ std::string legend(const Timeline& timeline) {
 std::string header(const Timeline& timeline) {
   std::string text =
       fmt::format("<h1>Run {}</h1>\n<p><code>{}</code></p>\n<p class=\"quiet\">world size {}, {}, began {}",
-                  escape_html(timeline.run_id), escape_html(command_in_words(timeline.argv, kMostPageCommandBytes)),
+                  escape_html(timeline.run_id), escape_html(command_text(timeline.argv, kMostPageCommandBytes)),
                   timeline.world_size, escape_html(timeline.strategy), utc_time(timeline.started_ms));
   if (timeline.ended_ms != 0) {
     const Duration took(std::max<std::int64_t>(0, timeline.ended_ms - timeline.started_ms));

@@ -87,7 +87,7 @@ std::string utc_time(std::int64_t ms) {
 std::string timeline_text(const Timeline& timeline) {
   std::string text = fmt::format("run {}: world size {}, {}: {}\nbegan {}", terminal_safe(timeline.run_id),
                                  timeline.world_size, terminal_safe(timeline.strategy),
-                                 command_in_words(timeline.argv, kMostLineCommandBytes), utc_time(timeline.started_ms));
+                                 command_text(timeline.argv, kMostLineCommandBytes), utc_time(timeline.started_ms));
   if (timeline.ended_ms != 0) {
     const Duration took(std::max<std::int64_t>(0, timeline.ended_ms - timeline.started_ms));
     text += fmt::format(", took {}", format_elapsed(took));

@@ -26,7 +26,7 @@ std::string counted(std::size_t count, std::string_view singular, std::string_vi
   return fmt::format("{} {}", count, count == 1 ? singular : plural);
 }
 
-std::string grace_in_words(Duration grace) {
+std::string grace_text(Duration grace) {
   return grace == Duration::zero() ? std::string("no grace") : fmt::format("grace {}", format_duration(grace));
 }
 
@@ -92,14 +92,14 @@ std::string doubt_line(const Verdict& verdict, const RunFactsForText& facts) {
 }
 
 /// 'had succeeded', and who first where others ran on until the run was stopped.
-std::string success_in_words(const Verdict& verdict) {
+std::string early_success_text(const Verdict& verdict) {
   if (!verdict.ended_first || verdict.culprit) return "had succeeded";
   return fmt::format("had succeeded ({}rank {} after {})", verdict.others.succeeded > 1 ? "first " : "",
                      verdict.ended_first->rank, format_elapsed(Duration(verdict.ended_first->lifetime_ms)));
 }
 
 /// The other workers, counted and not shown: they are victims. Empty when there are none.
-std::string others_in_words(const Verdict& verdict, const RunFactsForText& facts) {
+std::string others_text(const Verdict& verdict, const RunFactsForText& facts) {
   const Fates& others = verdict.others;
   const std::vector<std::pair<int, std::string>> fates{
       {others.stopped_by_signal, "ended in the grace"},
@@ -111,7 +111,7 @@ std::string others_in_words(const Verdict& verdict, const RunFactsForText& facts
                       : verdict.culprit     ? "failed with it"
                       : others.failed == 1  ? "failed by itself"
                                             : "failed by themselves"},
-      {others.succeeded, success_in_words(verdict)}};
+      {others.succeeded, early_success_text(verdict)}};
   std::vector<std::string> parts;
   for (const auto& [count, fate] : fates) {
     if (count > 0) parts.push_back(fmt::format("{} {}", count, fate));
@@ -125,7 +125,7 @@ std::string others_in_words(const Verdict& verdict, const RunFactsForText& facts
 
 /// The others, the restarts and the logs, on one line.
 std::string surroundings_line(const Verdict& verdict, const RunFactsForText& facts) {
-  std::string text = others_in_words(verdict, facts);
+  std::string text = others_text(verdict, facts);
   if (!facts.restarts.empty()) text += (text.empty() ? "" : "; ") + facts.restarts;
   if (!facts.logs.empty()) text += (text.empty() ? "" : "; ") + fmt::format("logs: {}", facts.logs);
   return text.empty() ? text : message_line(Severity::kNote, text, facts.colour);
@@ -182,7 +182,7 @@ std::string start_failure_text(const FailureRecord& record, const RunFactsForTex
          (problem.hint.empty() ? std::string() : message_line(Severity::kHint, problem.hint, facts.colour));
 }
 
-std::string reason_here_in_words(const RunEnd& end) {
+std::string reason_here_text(const RunEnd& end) {
   switch (end.kind) {
     case RunEnd::Kind::kInterrupted:
       return fmt::format("received {}", signal_name(end.signal_number));
@@ -218,13 +218,13 @@ StartProblem start_problem(const FailureRecord& record, const RunFactsForText& f
   return {fmt::format("cannot run '{}': {}", facts.program, std::strerror(record.value)), start_hint(record, facts)};
 }
 
-std::string reason_in_words(const RunEnd& end) {
+std::string reason_text(const RunEnd& end) {
   if (end.changes_nodes()) return terminal_safe(end.who);
-  const std::string reason = reason_here_in_words(end);
+  const std::string reason = reason_here_text(end);
   return end.is_ours() || end.by_head ? reason : fmt::format("node {}: {}", terminal_safe(end.node), reason);
 }
 
-std::string cause_in_words(const FailureRecord& record) {
+std::string cause_text(const FailureRecord& record) {
   if (record.ending == FailureRecord::Ending::kExecFailed) {
     return fmt::format("rank {} (local rank {} on {}) {}", record.rank, record.local_rank, terminal_safe(record.node),
                        record.status_in_words());
@@ -240,12 +240,12 @@ std::string cause_in_words(const FailureRecord& record) {
   return words;
 }
 
-std::string verdict_in_words(const Verdict& verdict) {
-  std::string cause = verdict.culprit ? cause_in_words(*verdict.culprit) : std::string();
+std::string verdict_line(const Verdict& verdict) {
+  std::string cause = verdict.culprit ? cause_text(*verdict.culprit) : std::string();
   if (verdict.culprit && verdict.end.kind == RunEnd::Kind::kWorkerFailed) return cause;
   RunEnd end = verdict.end;
   if (verdict.culprit && end.kind == RunEnd::Kind::kHang) end.who.clear();  // the cause or places_line()
-  return fmt::format("the run was stopped: {}{}{}", reason_in_words(end), cause.empty() ? "" : ": ", cause);
+  return fmt::format("the run was stopped: {}{}{}", reason_text(end), cause.empty() ? "" : ": ", cause);
 }
 
 std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int others, const RunFactsForText& facts) {
@@ -254,11 +254,11 @@ std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int oth
   const bool at_once = end.kind == RunEnd::Kind::kGuardDied;
   const std::string what = others == 0 ? std::string()
                            : at_once   ? fmt::format("; killing {}", whom)
-                                       : fmt::format("; stopping {} ({})", whom, grace_in_words(facts.grace));
-  if (cause != nullptr) return message_line(Severity::kError, cause_in_words(*cause) + what, facts.colour);
+                                       : fmt::format("; stopping {} ({})", whom, grace_text(facts.grace));
+  if (cause != nullptr) return message_line(Severity::kError, cause_text(*cause) + what, facts.colour);
   const bool from_keyboard = end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGINT && others > 0;
   return message_line(Severity::kNote,
-                      reason_in_words(end) + what + (from_keyboard ? "; Ctrl-C again kills at once" : ""),
+                      reason_text(end) + what + (from_keyboard ? "; Ctrl-C again kills at once" : ""),
                       facts.colour);
 }
 
@@ -280,7 +280,7 @@ std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts) {
                          facts.colour);
   }
   if (verdict.culprit) text += hint_line(*verdict.culprit, facts);
-  const std::string cause = message_line(Severity::kError, verdict_in_words(verdict), facts.colour);
+  const std::string cause = message_line(Severity::kError, verdict_line(verdict), facts.colour);
   const bool failed = verdict.end.kind == RunEnd::Kind::kWorkerFailed;
   if (failed && verdict.culprit && !facts.cause_told && !text.empty()) text.insert(0, cause);
   return text + cause;

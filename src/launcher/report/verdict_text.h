@@ -31,7 +31,7 @@ struct RunFactsForText {
 };
 
 /// 'node a: received SIGTERM', 'node b is lost: silence for 5s'.
-std::string reason_in_words(const RunEnd& end);
+std::string reason_text(const RunEnd& end);
 
 /// Why the program cannot be executed on this node.
 struct StartProblem {
@@ -41,10 +41,10 @@ struct StartProblem {
 StartProblem start_problem(const FailureRecord& record, const RunFactsForText& facts);
 
 /// 'rank 1 (local rank 1, pid 4242, GPU 2 on gpu-node-1) exited with code 3 after 0.4s: ValueError: boom at a.py:3'.
-std::string cause_in_words(const FailureRecord& record);
+std::string cause_text(const FailureRecord& record);
 
 /// The last line of a verdict: its cause, or why the run was stopped, and for whom it had waited then.
-std::string verdict_in_words(const Verdict& verdict);
+std::string verdict_line(const Verdict& verdict);
 
 /// The line said when a run begins to stop: the cause as soon as it is seen, and what happens now.
 std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int others, const RunFactsForText& facts);

@@ -17,8 +17,8 @@ std::string leaving_text(const RunEnd& end, const FailureRecord* cause) {
   if (end.kind == RunEnd::Kind::kInterrupted) {
     return "its lrun received " + signal_name(end.signal_number) + " and left the job";
   }
-  if (end.kind == RunEnd::Kind::kHeadLost) return reason_in_words(end);
-  return "its workers could not be started: " + (cause != nullptr ? cause_in_words(*cause) : std::string());
+  if (end.kind == RunEnd::Kind::kHeadLost) return reason_text(end);
+  return "its workers could not be started: " + (cause != nullptr ? cause_text(*cause) : std::string());
 }
 
 JobReport report_of_node(const Membership& membership, const ClockOffset& offset, const RunEnd& end,
@@ -83,7 +83,7 @@ void JobObserver::start_failed(const FailureRecord& record) {
   notify_of_stop(end, &record);
   if (alone_) return;
   job_.report(to_json(report_of_node(membership_, job_.clock_offset(), end, nanoseconds(steady_now()), {record})));
-  leave(cause_in_words(record));
+  leave(cause_text(record));
 }
 
 void JobObserver::cannot_clean_up() {

@@ -48,7 +48,7 @@ std::string RunEnding::write(const RunResult& result) {
   leave_error_file(environment_, result.verdict, sink_);
   RunFactsForText facts = text_facts(result.logs);
   facts.core_dump = core_dump_of(result);
-  facts.restarts = restarts_in_words(result.last_choice, result.verdict.restarts);
+  facts.restarts = restarts_text(result.last_choice, result.verdict.restarts);
   facts.cause_told = result.cause_printed;
   write_result(result.verdict, result.records, plain_text(result.verdict, facts));
   std::string text;
@@ -100,7 +100,7 @@ void RunEnding::write_result(const Verdict& verdict, const std::vector<FailureRe
 
 std::string job_result_text(const Verdict& verdict) {
   if (verdict.end.kind == RunEnd::Kind::kSucceeded) return {};
-  return verdict.failure() != nullptr ? cause_in_words(*verdict.culprit) : reason_in_words(verdict.end);
+  return verdict.failure() != nullptr ? cause_text(*verdict.culprit) : reason_text(verdict.end);
 }
 
 }  // namespace lrun::launcher

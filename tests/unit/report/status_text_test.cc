@@ -65,8 +65,8 @@ TEST(StatusText, AWorkersWordsCannotMoveTheCursor) {
 }
 
 TEST(StatusText, ALongCommandIsCut) {
-  EXPECT_EQ(command_in_words({"./train", std::string(100, 'x')}, 12), "./train xxxx…");
-  EXPECT_EQ(command_in_words({""}, 12), "''");
+  EXPECT_EQ(command_text({"./train", std::string(100, 'x')}, 12), "./train xxxx…");
+  EXPECT_EQ(command_text({""}, 12), "''");
 }
 
 }  // namespace

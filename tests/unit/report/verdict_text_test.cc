@@ -35,9 +35,9 @@ TEST(StoppingText, SaysHowToSkipTheWaitAfterCtrlC) {
 
 TEST(StoppingText, NamesTheNodeOfASignalThatDidNotComeToAll) {
   RunEnd end{.kind = RunEnd::Kind::kInterrupted, .signal_number = SIGINT, .node = "b", .node_rank = 1};
-  EXPECT_EQ(reason_in_words(end), "node b: received SIGINT");
+  EXPECT_EQ(reason_text(end), "node b: received SIGINT");
   end.by_head = true;
-  EXPECT_EQ(reason_in_words(end), "received SIGINT") << "whoever heard of it first";
+  EXPECT_EQ(reason_text(end), "received SIGINT") << "whoever heard of it first";
 }
 
 TEST(VerdictText, ShowsTheLastLinesCountsTheOthersAndEndsWithTheCause) {
@@ -137,7 +137,7 @@ TEST(VerdictText, BeginsWithTheCauseWhereNobodyHasToldIt) {
   verdict.end.kind = RunEnd::Kind::kWorkerFailed;
   verdict.culprit = failed(1);
   verdict.culprit->evidence.clear();
-  const std::string cause = "lrun: error: " + cause_in_words(*verdict.culprit) + "\n";
+  const std::string cause = "lrun: error: " + cause_text(*verdict.culprit) + "\n";
   EXPECT_EQ(verdict_text(verdict, {}), cause) << "once, as nothing stands between";
   EXPECT_EQ(verdict_text(verdict, {.logs = "/logs"}), cause + "lrun: note: logs: /logs\n" + cause);
   EXPECT_EQ(verdict_text(verdict, {.logs = "/logs", .cause_told = true}), "lrun: note: logs: /logs\n" + cause);
@@ -191,7 +191,7 @@ TEST(VerdictText, NamesTheRankThatEndedWithZeroWhileAnotherWaitedForIt) {
   FailureRecord hostile = failed(0);
   hostile.cause = Cause::kEndedEarly;
   hostile.detail = "rank 0 waited for it at \x1b[2Jtrain.py:5";
-  EXPECT_EQ(cause_in_words(hostile).find('\x1b'), std::string::npos);
+  EXPECT_EQ(cause_text(hostile).find('\x1b'), std::string::npos);
 }
 
 /// A run of two that was stopped after rank 1 had ended with 0.
@@ -298,11 +298,11 @@ TEST(CauseInWords, OfACrashInPythonIsItsPlaceAndTellsTheSignalOnce) {
   record.cause = Cause::kFatalSignal;
   record.error = "Fatal Python error: Segmentation fault";
   record.location = "train.py:40 in step";
-  EXPECT_EQ(cause_in_words(record),
+  EXPECT_EQ(cause_text(record),
             "rank 1 (local rank 1, pid 4242 on host) died of SIGSEGV (invalid memory access) after 0.4s at train.py:40 "
             "in step");
   record.error = "Fatal Python error: Cannot recover from stack overflow.";
-  EXPECT_NE(cause_in_words(record).find(": Fatal Python error: Cannot recover"), std::string::npos);
+  EXPECT_NE(cause_text(record).find(": Fatal Python error: Cannot recover"), std::string::npos);
 }
 
 TEST(VerdictText, SaysThatAVictimMayNotBeTheCause) {
