@@ -206,7 +206,8 @@ std::optional<ExitStatus> forward_until_end(Watched watched, const sigset_t& han
       stop_with_the_job(launcher);
       continue;
     }
-    const bool is_for_guard = info.si_signo == SIGCONT && (info.si_code > 0 || info.si_pid == watched.waker);
+    const bool is_ours = info.si_code > 0 || info.si_pid == watched.waker || info.si_pid == launcher;
+    const bool is_for_guard = info.si_signo == SIGCONT && is_ours;
     if (info.si_signo == SIGCHLD || is_for_guard) {  // the end of a traced launcher may come without SIGCHLD
       if (const std::optional<ExitStatus> status = watched.launcher.try_wait()) return status;
       reap_adopted([launcher](pid_t pid) { return pid == launcher; });  // PID 1 also gets orphans of others
@@ -267,9 +268,14 @@ int end_behind_launcher(const std::optional<ExitStatus>& status, bool clean, con
   return clean ? status->value : end_what_is_left(*status, cgroup);
 }
 
-/// When both processes have the cgroup, the last one removes it.
+/// When both processes have the cgroup, the last one removes it. A guard that was stopped in its first moments, before
+/// it asked the kernel to continue it and had a waker, is continued from here.
 [[noreturn]] void leave_as_launcher(int code, const Guard& guard) {
-  if (guard.has_died()) guard.cgroup().remove();
+  if (guard.has_died()) {
+    guard.cgroup().remove();
+  } else {
+    ::kill(guard.pid(), SIGCONT);
+  }
   ::_exit(code);
 }
 
