@@ -38,7 +38,7 @@ dev_test() {
 dev_run_tests() {
   stage "testing"
   export_test_python
-  ctest --preset dev --parallel "$(jobs)" "$@"
+  ctest --preset dev --parallel "$(test_jobs)" "$@"
 }
 
 dev_demo() {

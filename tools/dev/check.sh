@@ -94,13 +94,13 @@ check_fuzz() {
 check_tsan() {
   stage "ThreadSanitizer on the runtime"
   setarch -R "$root/dev" build tsan
-  setarch -R ctest --preset tsan --parallel "$(jobs)"
+  setarch -R ctest --preset tsan --parallel "$(test_jobs)"
 }
 
 check_asan() {
   configure_and_build asan
   stage "tests under AddressSanitizer and UndefinedBehaviorSanitizer"
-  ctest --preset asan --parallel "$(jobs)"
+  ctest --preset asan --parallel "$(test_jobs)"
 }
 
 # run_conformance LRUN [CASE-LEFT-OUT...]: the black-box suite that torchrun itself passes, but for the cases of tests/conformance.later.

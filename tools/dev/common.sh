@@ -29,6 +29,9 @@ jobs() {
   echo "${LRUN_JOBS:-$((cores < memory ? cores : memory))}"
 }
 
+# Most tests wait for processes: three of them keep a core busy. One that computes has PROCESSORS 3 in its CMakeLists.
+test_jobs() { echo $((3 * $(jobs))); }
+
 have() { command -v "$1" > /dev/null 2>&1; }
 
 # Where the material beside the repository lies, if it is there.
