@@ -43,6 +43,9 @@ if(LibTorch_FOUND)
     PUBLIC LibTorch::cpu
     PRIVATE "$<BUILD_INTERFACE:lrun_core>" "$<BUILD_INTERFACE:lrun_warnings>" ${CMAKE_DL_LIBS} Threads::Threads)
 
+  lrun_add_precompiled()
+  lrun_precompile(lrun_runtime)
+
   # The same objects for tests, which reach what liblrun.so hides.
   add_library(lrun_runtime_inside INTERFACE)
   target_sources(lrun_runtime_inside INTERFACE "$<TARGET_OBJECTS:lrun_runtime>")
