@@ -10,7 +10,7 @@
 #include <set>
 #include <system_error>
 
-#include "runtime/training/ranks.h"
+#include "runtime/support/thread_ranks.h"
 #include "support/temporary_folder.h"
 
 namespace lrun::detail {

@@ -17,7 +17,7 @@
 #include <tuple>
 #include <vector>
 
-#include "runtime/collectives/ranks.h"
+#include "runtime/support/backend_ranks.h"
 
 namespace lrun::detail::testing {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/collectives/ranks.h"
+#include "runtime/support/backend_ranks.h"
 
 namespace lrun::detail::testing {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/collectives/ranks.h"
 #include "runtime/collectives/registry.h"
+#include "runtime/support/backend_ranks.h"
 
 namespace lrun::detail::testing {
 namespace {

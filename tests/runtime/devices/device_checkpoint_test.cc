@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "runtime/devices/fake_device.h"
-#include "runtime/devices/repeatable_net.h"
-#include "runtime/training/ranks.h"
+#include "runtime/support/repeatable_net.h"
+#include "runtime/support/thread_ranks.h"
 #include "support/temporary_folder.h"
 
-namespace lrun::detail::test {
+namespace lrun::test {
 namespace {
 
 constexpr std::uint64_t kSaved = 3;
@@ -144,4 +144,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, DeviceCheckpoint,
                          name_of);
 
 }  // namespace
-}  // namespace lrun::detail::test
+}  // namespace lrun::test

@@ -23,12 +23,12 @@
 #include <vector>
 
 #include "runtime/devices/fake_device.h"
-#include "runtime/devices/repeatable_net.h"
 #include "runtime/dp/data_parallel.h"
-#include "runtime/training/fake_replica_link.h"
-#include "runtime/training/nodes.h"
+#include "runtime/support/fake_replica_link.h"
+#include "runtime/support/layout.h"
+#include "runtime/support/repeatable_net.h"
 
-namespace lrun::detail::test {
+namespace lrun::test {
 namespace {
 
 constexpr std::int64_t kSamples = 12;
@@ -149,9 +149,9 @@ TEST(DeviceSession, ExchangesThroughNcclWhereReplicasHaveADeviceEach) {
   FakeNccl nccl;
   register_strategy("dp through nccl", [&](const StrategyContext& context) {
     const std::vector<at::Device> devices = {fake(0), fake(1)};
-    return std::make_unique<DataParallel>(
+    return std::make_unique<detail::DataParallel>(
         context, devices,
-        std::make_unique<ReplicaGroup>(devices, std::make_unique<FakeReplicaLink>(nccl), kTestTimeout));
+        std::make_unique<detail::ReplicaGroup>(devices, std::make_unique<FakeReplicaLink>(nccl), kTestTimeout));
   });
   expect_same(train_on({"hpu:0"}, "dp through nccl"), train_on({"cpu"}));
   const auto calls = nccl.calls();
@@ -290,4 +290,4 @@ TEST(DeviceSession, RefusesToAverageGradientsOfAnotherDevice) {
 }
 
 }  // namespace
-}  // namespace lrun::detail::test
+}  // namespace lrun::test

@@ -16,7 +16,7 @@
 
 #include "runtime/devices/fake_device.h"
 
-namespace lrun::detail::test {
+namespace lrun::test {
 namespace {
 
 struct Picture {
@@ -151,4 +151,4 @@ TEST_F(DeviceTransferTest, DoesWithoutStreamsWhereADeviceHasNone) {
 }
 
 }  // namespace
-}  // namespace lrun::detail::test
+}  // namespace lrun::test

@@ -20,7 +20,7 @@
 #include <mutex>
 #include <set>
 
-namespace lrun::detail::test {
+namespace lrun::test {
 namespace {
 
 constexpr auto kFake = c10::DeviceType::HPU;
@@ -341,4 +341,4 @@ std::size_t waiting_copies() {
   return waiting;
 }
 
-}  // namespace lrun::detail::test
+}  // namespace lrun::test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace lrun::detail::test {
+namespace lrun::test {
 
 /// A kind of device for LibTorch that is no CPU, with two devices 'hpu:0' and 'hpu:1', in the memory of the CPU: what a
 /// GPU does with devices, streams, events and pinned memory can be seen on it. Linking this file adds it, in the place
@@ -31,4 +31,4 @@ void forget_fake_history();
 /// Late copies that have not run.
 std::size_t waiting_copies();
 
-}  // namespace lrun::detail::test
+}  // namespace lrun::test

@@ -11,11 +11,11 @@
 #include <memory>
 #include <string>
 
-#include "runtime/training/equality.h"
+#include "runtime/support/equality.h"
 
 namespace {
 
-using namespace lrun::detail::test::equality;  // NOLINT: all of it is about that
+using namespace lrun::test::equality;  // NOLINT: all of it is about that
 
 template <class Net>
 std::shared_ptr<Net> fresh() {

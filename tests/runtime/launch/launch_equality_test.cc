@@ -36,7 +36,7 @@ std::string output_of(const Case& of, int devices) {
   const PortReservation port;
   std::vector<std::unique_ptr<LrunProcess>> programs;
   for (int node = 0; node < of.nodes; ++node) {
-    LrunProcess::Options options{.environment = {{"OMP_NUM_THREADS", "1"}}};
+    LrunProcess::Options options{.environment = {{"OMP_NUM_THREADS", "1"}}, .program = LRUN_TEST_EQUALITY_PROGRAM};
     if (of.nodes > 1) {
       options.environment.insert({{"NODE_RANK", std::to_string(node)},
                                   {"WORLD_SIZE", std::to_string(of.nodes * devices)},
