@@ -79,7 +79,7 @@ TEST_F(HorovodStore, AnswersMistakesAndNamesWhoMadeThem) {
   EXPECT_TRUE(answer_to("GARBAGE\r\n\r\n").starts_with("HTTP/1.1 400 "));
   EXPECT_TRUE(answer_to("PUT /a/b HTTP/1.1\r\nContent-Length: 999999999\r\n\r\n").starts_with("HTTP/1.1 400 "));
   ASSERT_EQ(server_.log().size(), 2U);
-  EXPECT_NE(server_.log()[0].find("no request of HTTP: bad "), std::string::npos) << server_.log()[0];
+  EXPECT_NE(server_.log()[0].find("not an HTTP request: bad "), std::string::npos) << server_.log()[0];
   EXPECT_NE(server_.log()[1].find("body limit exceeded"), std::string::npos) << server_.log()[1];
 }
 

@@ -96,7 +96,7 @@ TEST_F(StoreServerTest, CountsTheStrangersThatItDoesNotName) {
     ASSERT_TRUE(stranger.is_closed());
   }
   EXPECT_EQ(server_.log().size(), 1U) << "the first of its reason";
-  server_.in_loop([](StoreServer& server) { server.tell_refusals(); });
+  server_.in_loop([](StoreServer& server) { server.log_counted_refusals(); });
   ASSERT_EQ(server_.log().size(), 2U);
   EXPECT_EQ(server_.log()[1], "store: refused 99 more connections");
 }
@@ -225,7 +225,7 @@ TEST_F(StoreServerTest, CountsClientsThatHaveGreeted) {
 
 TEST(StoreServerGreeting, IsTheFirstPingOfAConnection) {
   std::vector<std::int32_t> pids;
-  StoreServerThread server({.greeted = [&](std::int32_t pid) { pids.push_back(pid); }});
+  StoreServerThread server({.pinged = [&](std::int32_t pid) { pids.push_back(pid); }});
   for (const std::uint64_t pid : {1000U, 2000U}) {
     RawSocket client(server.port());
     ASSERT_TRUE(client.greet());

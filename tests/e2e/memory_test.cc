@@ -73,7 +73,7 @@ TEST(OutOfMemory, OfAChildIsSeenBehindAShell) {
   LrunProcess lrun({"-n", "1", "sh", "-c", "python3 -c \"$0\"; exit $?", kTakesTooMuch},
                    {.before_exec = [&] { cgroup->enter(); }});
   EXPECT_EQ(lrun.wait().code, 137);
-  EXPECT_NE(lrun.err().find("the kernel's out-of-memory killer ended a process of it (memory limit 128 MiB)"),
+  EXPECT_NE(lrun.err().find("the kernel's out-of-memory killer killed one of its processes (memory limit 128 MiB)"),
             std::string::npos)
       << lrun.err();
 }

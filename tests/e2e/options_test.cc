@@ -208,10 +208,10 @@ TEST(Core, ThatTheKernelDoesNotWriteIsToldWithTheReason) {
   const std::string none = "lrun: note: core dump of rank 0: none was written: ";
   LrunProcess limited({"--core", "--rlimit", "core=0", "sh", "-c", "kill -SEGV $$"}, in(folder));
   EXPECT_EQ(limited.wait().code, 139);
-  EXPECT_NE(limited.err().find(none + "the limit of core files is 0\n"), std::string::npos) << limited.err();
+  EXPECT_NE(limited.err().find(none + "the core file size limit is 0\n"), std::string::npos) << limited.err();
   LrunProcess switched_off({"--core", "sh", "-c", "ulimit -c 0; kill -SEGV $$"}, in(folder));
   EXPECT_EQ(switched_off.wait().code, 139);
-  EXPECT_NE(switched_off.err().find(none + "the program may have switched core files off, or left '" +
+  EXPECT_NE(switched_off.err().find(none + "the program may have disabled core files, or left '" +
                                     folder.path().string() + "'\n"),
             std::string::npos)
       << switched_off.err();

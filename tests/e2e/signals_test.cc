@@ -204,7 +204,7 @@ TEST(Signals, AUserSignalThatEndsAWorkerIsSaidToBePassedOn) {
   lrun.signal(SIGUSR2);
   EXPECT_EQ(lrun.wait().code, 128 + SIGUSR2);
   EXPECT_NE(lrun.err().find("died of SIGUSR2 after "), std::string::npos) << lrun.err();
-  EXPECT_NE(lrun.err().find(": sent to lrun and passed on; the program has no handler for it\n"), std::string::npos)
+  EXPECT_NE(lrun.err().find(": sent to lrun and passed on; the program does not handle it\n"), std::string::npos)
       << lrun.err();
 }
 

@@ -44,7 +44,7 @@ void look_at_samples(std::string_view text) {
   check_text(lrun::launcher::stack_text(*samples));
   const std::vector<lrun::RankPlace> places = lrun::launcher::places_of(lrun::launcher::fold_stacks(*samples));
   check(places.size() <= 8);
-  check_text(lrun::in_words(places));
+  check_text(lrun::describe_places(places));
 }
 
 }  // namespace

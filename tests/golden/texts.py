@@ -36,7 +36,7 @@ NOT_OURS = {
     "store/etcd_client.cc": ("(POST|Authorization:) .*", "HTTP"),
     "store/etcd_message.cc": ("not (base64|a whole number)", "caught where it is thrown"),
     "store/horovod_values.cc": (r"HTTP/1.1 |\d\d\d .*|\\r\\n.*", "HTTP"),
-    "verdict/last_words.cc": (".*", "what runtimes print"),
+    "verdict/printed_error.cc": (".*", "what runtimes print"),
     "verdict/native_error.cc": (".*", "what C++, Rust and the loader print"),
     "verdict/python_traceback.cc": (".*", "what Python prints"),
 }

@@ -8,7 +8,7 @@
 namespace lrun::inline core {
 namespace {
 
-/// Spelled without underscores in lower case → as people say it.
+/// The name in lower case without underscores → the usual name.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 21> kCollectives{{
     {"allreduce", "all_reduce"},
     {"allreducecoalesced", "all_reduce"},
@@ -30,7 +30,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 21> kCollect
     {"barrier", "barrier"},
     {"monitoredbarrier", "barrier"},
     {"storebasedbarrier", "barrier"},
-    {"initprocessgroup", kMeeting},
+    {"initprocessgroup", kInitProcessGroup},
 }};
 
 bool is_name_byte(char letter) {

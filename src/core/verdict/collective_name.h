@@ -5,14 +5,15 @@
 
 namespace lrun::inline core {
 
-/// 'allreduce' of 'ncclAllReduce', 'c10d::ProcessGroup::allreduce(…)' and 'all_reduce', as people call it:
-/// 'all_reduce'. Empty when the function makes no rank wait for the others. Pure.
+/// The usual name of a collective operation: 'all_reduce' for 'ncclAllReduce', 'c10d::ProcessGroup::allreduce(…)' and
+/// 'all_reduce'. Empty when the function does not make ranks wait for each other. Pure.
 std::string collective_name(std::string_view function);
 
-/// In which ranks meet, before there is a step.
-inline constexpr std::string_view kMeeting = "init_process_group";
+/// The call in which ranks wait for each other before the first step.
+inline constexpr std::string_view kInitProcessGroup = "init_process_group";
 
-/// The first word of a text that is such a name: 'all_reduce' of 'WorkNCCL(SeqNum=7, OpType=ALLREDUCE)'. Empty: none.
+/// The first collective operation that a text names: 'all_reduce' in 'WorkNCCL(SeqNum=7, OpType=ALLREDUCE)'. Empty:
+/// none.
 std::string collective_in(std::string_view text);
 
 /// 'a::b<c>::f(int)' → 'f': the name without namespace, arguments and template.

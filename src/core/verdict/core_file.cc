@@ -1,3 +1,4 @@
+// In: a process that died of a signal, and the kernel's settings for core files. Out: a text about its core file.
 #include "verdict/core_file.h"
 
 #include <glob.h>
@@ -60,7 +61,7 @@ std::string first_line(const char* path) {
   return text.substr(0, text.find('\n'));
 }
 
-/// signal(7): those whose default action is a core dump.
+/// The signals whose default action is a core dump: signal(7).
 bool asks_for_core(int signal_number) {
   constexpr std::array kSignals{SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS};
   return std::find(kSignals.begin(), kSignals.end(), signal_number) != kSignals.end();
@@ -85,16 +86,16 @@ std::string place_of_core(const EndedProcess& process, const CorePattern& patter
   if (own != owners.end()) return matches[static_cast<std::size_t>(own - owners.begin())].file;
   if (matches.empty()) return "not found by the kernel's pattern '" + pattern.text + "' in " + process.folder;
   const std::string& newest = matches.front().file;
-  if (pattern.names_process()) return newest;  // it cannot be read, or tells the number of another pid namespace
+  if (pattern.names_process()) return newest;  // the file is not readable, or its pid is of another namespace
   const std::string why = ": the kernel's pattern '" + pattern.text + "' has no '%p'";
-  if (owners.front() == 0) return newest + " may be of another process" + why;
+  if (owners.front() == 0) return newest + " may belong to another process" + why;
   const auto rank = process.ranks.find(owners.front());
   const std::string whose = rank != process.ranks.end() ? "rank " + std::to_string(rank->second)
                                                         : "process " + std::to_string(owners.front());
-  return newest + " is that of " + whose + ", written over it" + why;
+  return newest + " belongs to " + whose + ", which overwrote it" + why;
 }
 
-/// A pattern for glob(3) as the one name that it stands for; empty when it stands for several.
+/// The one name that matches a pattern for glob(3); empty when several names may match.
 std::string name_of_pattern(const std::string& pattern) {
   std::string name;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -105,30 +106,30 @@ std::string name_of_pattern(const std::string& pattern) {
   return name;
 }
 
-/// Why no file can be made in the folder; empty when it can.
+/// Why no file can be created in the folder; empty when one can.
 std::string problem_of(const std::string& folder) {
   struct stat status {};
-  if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return "'" + folder + "' is no folder";
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) return "'" + folder + "' cannot be written to";
+  if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return "'" + folder + "' is not a folder";
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) return "'" + folder + "' is not writable";
   struct statvfs room {};
   const bool full = ::statvfs(folder.c_str(), &room) == 0 && room.f_blocks > 0 && room.f_bavail == 0;
   return full ? "no space is left in '" + folder + "'" : std::string();
 }
 
-/// What the machine shows of why the kernel wrote no core.
+/// Why the kernel wrote no core file, as far as the machine shows it.
 std::string why_none(const EndedProcess& process, const CorePattern& pattern) {
-  if (process.limit_is_zero) return "the limit of core files is 0";
-  if (pattern.text.starts_with('|')) return "'" + receiver_in(pattern) + "' did not take it";
+  if (process.limit_is_zero) return "the core file size limit is 0";
+  if (pattern.text.starts_with('|')) return "'" + receiver_in(pattern) + "' did not accept it";
   const std::string names = glob_of(process, pattern);
   const std::string folder = name_of_pattern(names.substr(0, std::max<std::size_t>(1, names.rfind('/'))));
   if (std::string problem = problem_of(folder); !folder.empty() && !problem.empty()) return problem;
-  // The kernel follows no link and writes over nobody else's file.
+  // The kernel does not follow a symbolic link, and does not overwrite the file of another user.
   const std::string file = name_of_pattern(names);
   struct stat status {};
   const bool in_the_way = !file.empty() && ::lstat(file.c_str(), &status) == 0;
-  if (in_the_way && !S_ISREG(status.st_mode)) return "'" + file + "' is there and is no regular file";
-  if (in_the_way && status.st_uid != ::geteuid()) return "'" + file + "' is there and is another user's";
-  return "the program may have switched core files off, or left '" + process.folder + "'";
+  if (in_the_way && !S_ISREG(status.st_mode)) return "'" + file + "' exists and is not a regular file";
+  if (in_the_way && status.st_uid != ::geteuid()) return "'" + file + "' exists and belongs to another user";
+  return "the program may have disabled core files, or left '" + process.folder + "'";
 }
 
 }  // namespace
@@ -153,7 +154,7 @@ std::string core_file_pattern(std::string_view core_pattern, bool uses_pid, pid_
 
 CorePattern CorePattern::of_this_machine() { return {first_line(kPatternFile), first_line(kUsesPidFile) == "1"}; }
 
-std::string core_dump_in_words(const EndedProcess& process, const CorePattern& pattern) {
+std::string describe_core_dump(const EndedProcess& process, const CorePattern& pattern) {
   if (process.dumped) return place_of_core(process, pattern);
   return asks_for_core(process.signal_number) ? "none was written: " + why_none(process, pattern) : std::string();
 }

@@ -8,8 +8,8 @@
 
 namespace lrun::inline core {
 
-/// A pattern for glob(3) of the names that the kernel may have given to a core file. What the launcher cannot know
-/// for sure (time, names of threads, user) is a '*'. Pure.
+/// The names that the kernel may have given to a core file, as a pattern for glob(3). The parts that the launcher does
+/// not know (time, thread name, user) are '*'. Pure.
 /// \param core_pattern  as /proc/sys/kernel/core_pattern has it, not one that begins with '|'.
 /// \param uses_pid      as /proc/sys/kernel/core_uses_pid.
 /// \param folder        where the process ran, for a relative pattern.
@@ -21,25 +21,25 @@ struct CorePattern {
   std::string text;       ///< as /proc/sys/kernel/core_pattern
   bool uses_pid = false;  ///< as /proc/sys/kernel/core_uses_pid
 
-  /// As the kernel has it now.
+  /// As set in the kernel now.
   static CorePattern of_this_machine();
-  /// One process's core never has the name of another's.
+  /// True when the core files of two processes never have the same name.
   [[nodiscard]] bool names_process() const { return uses_pid || text.find("%p") != std::string::npos; }
 };
 
-/// A process that a signal ended, and that was allowed to leave a core file.
+/// A process that died of a signal and was allowed to write a core file.
 struct EndedProcess {
   pid_t pid = 0;
   int signal_number = 0;
   std::string folder;               ///< where it ran
-  bool dumped = false;              ///< the kernel says that a core was written
-  bool limit_is_zero = false;       ///< its limit of core files was 0
-  std::map<pid_t, int> ranks = {};  ///< of other workers, by pid: their core files may lie there, too
+  bool dumped = false;              ///< the kernel reports that a core was written
+  bool limit_is_zero = false;       ///< its core file size limit was 0
+  std::map<pid_t, int> ranks = {};  ///< of other workers, by pid: their core files may be there, too
 };
 
-/// Where the core of an ended process is, in words: a path, or the program that the kernel gave it to, with how to see
-/// it where that is known. Never another process's: a core file names its own. Where the kernel wrote none although the
-/// signal asks for one, why; empty for a signal that asks for none. Looks at the machine.
-std::string core_dump_in_words(const EndedProcess& process, const CorePattern& pattern);
+/// Text about the core of an ended process: the file's path, or the program that the kernel passed it to and how to
+/// read it there. The file is checked to be this process's. Where the signal asks for a core and the kernel wrote none,
+/// the reason. Empty for a signal that does not ask for a core. Reads files of this machine.
+std::string describe_core_dump(const EndedProcess& process, const CorePattern& pattern);
 
 }  // namespace lrun::inline core

@@ -21,8 +21,9 @@ using FileHeader = ElfW(Ehdr);
 using Segment = ElfW(Phdr);
 using NoteHeader = ElfW(Nhdr);
 
-constexpr int kMostSegments = 64;                               // the kernel writes the notes as the first
-constexpr std::size_t kMostNoteBytes = std::size_t{64} * 1024;  // the process comes before its threads
+constexpr int kMostSegments = 64;  // the kernel writes the notes into the first
+constexpr std::size_t kMostNoteBytes =
+    std::size_t{64} * 1024;  // the note of the process comes before those of its threads
 
 std::string read_at(int fd, std::size_t bytes, off_t offset) {
   std::string text(bytes, '\0');
@@ -45,7 +46,7 @@ bool is_core(const FileHeader& header) {
          header.e_type == ET_CORE && header.e_phentsize == sizeof(Segment);
 }
 
-/// Names and descriptions of notes are padded to four bytes.
+/// Names and descriptions of notes are padded to 4 bytes.
 std::size_t padded(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
 
 pid_t process_in(std::string_view notes) {

@@ -1,3 +1,5 @@
+// In: the text of a worker's error file. Out: its message and traceback; and the error file that lrun itself writes for
+// the process that started it. The run reads one for each failed worker.
 #include "verdict/error_file.h"
 
 #include <nlohmann/json.hpp>
@@ -13,15 +15,15 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kDeepestNesting = 16;  // torch needs 3 levels; what is deeper is dropped while it is read
+constexpr int kDeepestNesting = 16;  // torch needs 3 levels; deeper ones are dropped while reading
 
-/// A file of brackets must cost no more than its length.
+/// A file full of brackets must not cost more memory than its length.
 Json parse_bounded(std::string_view text) {
   const auto shallow = [](int depth, Json::parse_event_t, Json&) { return depth <= kDeepestNesting; };
   return Json::parse(text.begin(), text.end(), shallow, /*allow_exceptions=*/false);
 }
 
-/// Other nodes must be able to read it, also when it is told by another clock: json_integer().
+/// A time that json_integer() can read on other nodes, also after the shift to another clock.
 constexpr std::int64_t kMostSeconds = std::int64_t{1} << 60U;
 
 std::int64_t to_seconds(const Json& value) {
@@ -81,15 +83,15 @@ std::optional<ErrorFile> parse_error_file(std::string_view text) {
 
 std::string error_file_for_parent(const FailureRecord& record, const std::optional<ErrorFile>& own, int exit_code,
                                   const std::string& cause) {
-  if (own && own->plain) return own->text;  // as torchrun: there is no place for a code in it
+  if (own && own->plain) return own->text;  // as torchrun does: a text has no place for a code
   Json json;
   if (own) {
     json = parse_bounded(own->text);
   } else {
     std::string stack;
     for (const std::string& line : record.evidence) stack += line + "\n";
-    std::string message = record.error.empty() ? record.in_words() : record.error;
-    // Whoever reads it knows our exit code, but not whose it is.
+    std::string message = record.error.empty() ? record.describe() : record.error;
+    // The parent knows our exit code, but not which worker it comes from.
     if (record.error.empty() && record.ending == FailureRecord::Ending::kExited) {
       message = "rank " + std::to_string(record.rank) + " " + message;
     }

@@ -9,28 +9,28 @@ namespace lrun::inline core {
 
 struct FailureRecord;
 
-/// What a worker left in the file that TORCHELASTIC_ERROR_FILE names, as torch's @record writes it. Text that came from
-/// a program: not yet safe for a terminal.
+/// The error file of a worker: what torch's @record writes to the path in TORCHELASTIC_ERROR_FILE. Its text comes from
+/// a program and is not yet safe for a terminal.
 struct ErrorFile {
   std::string message;     ///< 'ValueError: bad batch'
-  std::string call_stack;  ///< the traceback, several lines; empty when only a message was left
-  std::int64_t time = 0;   ///< seconds since the epoch; 0: the file does not tell
-  std::string text;        ///< the whole file, to be passed on
-  bool plain = false;      ///< the message stands as text, not as an object
+  std::string call_stack;  ///< the traceback, several lines; empty when the file has only a message
+  std::int64_t time = 0;   ///< seconds since the epoch; 0: not in the file
+  std::string text;        ///< the whole file, to pass on
+  bool plain = false;      ///< the message is a text, not an object
 
-  /// A longer file is not read: a traceback is far below it.
+  /// A longer file is not read: tracebacks are far shorter.
   static constexpr std::size_t kMostBytes = 256 * 1024;
 
   bool operator==(const ErrorFile&) const = default;
 };
 
-/// Understands both forms that torch accepts: the message as an object with extraInfo, and as text with a timestamp
-/// beside it. Empty when `text` is neither, or longer than kMostBytes. Pure; never throws on any bytes.
+/// Reads both forms that torch accepts: the message as an object with extraInfo, or as a text with a timestamp beside
+/// it. Empty when `text` is neither, or longer than kMostBytes. Pure; never throws, whatever the bytes are.
 std::optional<ErrorFile> parse_error_file(std::string_view text);
 
-/// What lrun leaves in the error file of its own parent, which may be torchrun or another lrun: the worker's own file
-/// with the exit code added, or, without one, what is known about `record`. One JSON object. `cause` is what is to
-/// blame where that is not the worker; it comes behind the message.
+/// What lrun writes to the error file that its own parent asked for, which may be torchrun or another lrun: the
+/// worker's error file with the exit code added, or, without one, the facts of `record`. One JSON object. `cause` is
+/// appended to the message: what is to blame, where that is not the worker.
 std::string error_file_for_parent(const FailureRecord& record, const std::optional<ErrorFile>& own, int exit_code,
                                   const std::string& cause = {});
 

@@ -1,3 +1,5 @@
+// In: how a worker ended, its last lines, its error file and facts about the machine. Out: the cause and the error in
+// its FailureRecord. The launcher calls explain() once for each worker that ended.
 #include "verdict/explain.h"
 
 #include <fmt/format.h>
@@ -12,16 +14,16 @@
 #include "base/split.h"
 #include "process/exit_codes.h"
 #include "verdict/has_any.h"
-#include "verdict/last_words.h"
 #include "verdict/plain_error.h"
+#include "verdict/printed_error.h"
 
 namespace lrun::inline core {
 namespace {
 
 using Ending = FailureRecord::Ending;
 
-/// What is said of a collective operation that never ended. A watchdog that ends for another reason, such as a CUDA
-/// error, is no victim.
+/// Texts of watchdogs about a collective operation that did not end. A worker whose watchdog reports another reason,
+/// such as a CUDA error, is not a victim.
 constexpr std::array kTimeoutWords{
     std::string_view("Watchdog caught collective operation timeout"),
     std::string_view("ProcessGroupNCCL watchdog hang"),
@@ -35,7 +37,7 @@ constexpr std::array kTimeoutWords{
     std::string_view("lrun::CollectiveTimeout"),
 };
 
-/// What libraries say when the process at the other end of a connection is gone.
+/// Texts of libraries about a connection whose other process is gone.
 constexpr std::array kPeerWords{
     std::string_view("lrun::PeerLost"),
     std::string_view("Connection closed by peer"),
@@ -45,13 +47,14 @@ constexpr std::array kPeerWords{
     std::string_view("remote process exiting"),
     std::string_view("ncclRemoteError"),
     std::string_view("failed to recv, got 0 bytes"),
-    std::string_view(") ended during "),  // liblrun's own, where a program prints what() alone
+    std::string_view(") ended during "),  // liblrun's, when a program prints only what()
     std::string_view(") left the group before "),
     std::string_view(" ended while the group was made"),
     std::string_view("a rank ended while it reported the failure of the group"),
 };
 
-/// Its own error says so, or, without one, one of the very last lines: a warning further up may long be overcome.
+/// The worker's error says so, or, without an error, one of the very last lines. An earlier line may be a warning about
+/// a problem that was solved.
 bool ended_with(const FailureRecord& record, const auto& all_words) {
   if (!record.error.empty()) return has_any(record.error, all_words);
   constexpr std::ptrdiff_t kNearTheEnd = 3;
@@ -60,7 +63,7 @@ bool ended_with(const FailureRecord& record, const auto& all_words) {
                      [&](const std::string& line) { return has_any(line, all_words); });
 }
 
-/// A watchdog says so and aborts; call stacks of many lines, and another thread's error, may follow.
+/// Any line counts: the watchdog prints it and aborts, and long call stacks or another thread's error may follow.
 bool gave_up_waiting(const FailureRecord& record, const EndFacts& facts) {
   if (ended_with(record, kTimeoutWords)) return true;
   return record.ended_by(SIGABRT) && std::any_of(facts.last_lines.begin(), facts.last_lines.end(),
@@ -84,33 +87,33 @@ Cause classify(const FailureRecord& record, const EndFacts& facts) {
   return record.ending == Ending::kSignaled ? Cause::kFatalSignal : Cause::kOwnError;
 }
 
-/// What the worker left in its file is its own account, written before anything else could fail.
-LastWords words_of(const FailureRecord& record, const EndFacts& facts) {
+/// The error file comes first: the worker wrote it itself, before anything else could fail.
+PrintedError printed_error_of(const FailureRecord& record, const EndFacts& facts) {
   if (!facts.error_file) {
-    // An uncaught exception comes on stderr, and what was left in stdout's buffer comes after it. But an interpreter
-    // that ends of one exits with 1: with another code the program has chosen, and may have said why on stdout.
+    // An uncaught exception is printed on stderr, and the rest of stdout's buffer comes after it. But Python then exits
+    // with 1: with another code the program chose to exit, and may have printed the reason on stdout.
     const bool chose_its_code = record.ending == Ending::kExited && record.value != 1 && record.value < kExitSignalBase;
     const bool may_be_an_exception =
         record.ending == Ending::kExited || record.ended_by(SIGABRT) || record.ended_by(SIGINT);
     if (!chose_its_code) {
-      LastWords words = find_last_words(facts.error_lines, may_be_an_exception);
-      if (!words.error.empty()) return words;
+      PrintedError printed = find_printed_error(facts.error_lines, may_be_an_exception);
+      if (!printed.error.empty()) return printed;
     }
-    return find_last_words(facts.last_lines, may_be_an_exception);
+    return find_printed_error(facts.last_lines, may_be_an_exception);
   }
-  LastWords words = find_last_words(split_lines(facts.error_file->call_stack));
+  PrintedError printed = find_printed_error(split_lines(facts.error_file->call_stack));
   const std::vector<std::string> message = split_lines(facts.error_file->message);
-  if (!message.empty()) words.error = message.front();
-  if (words.lines.empty()) words.lines = message;
-  return words;
+  if (!message.empty()) printed.error = message.front();
+  if (printed.lines.empty()) printed.lines = message;
+  return printed;
 }
 
 constexpr int kMinusOne = 255;
 
-/// What programs exit with that have said why: Python's sys.exit('text'), Go's log.Fatal, Perl's die.
+/// Exit codes of programs that print the reason: of Python's sys.exit('text'), Go's log.Fatal and Perl's die.
 bool is_code_of_words(int code) { return code == 1 || code == kMinusOne; }
 
-/// By exit() and not as a shell that tells of a signal.
+/// The program called exit(). (A shell exits with more than 128 when a signal ended its command.)
 bool chose_to_end(const FailureRecord& record) {
   // 128 itself is git's code.
   return record.ending == Ending::kExited && (record.value <= kExitSignalBase || record.value == kMinusOne);
@@ -119,13 +122,13 @@ bool chose_to_end(const FailureRecord& record) {
 std::string detail_of(Cause cause, const EndFacts& facts) {
   switch (cause) {
     case Cause::kFatalSignal:
-      return facts.passed_on ? "sent to lrun and passed on; the program has no handler for it" : std::string();
+      return facts.passed_on ? "sent to lrun and passed on; the program does not handle it" : std::string();
     case Cause::kOutOfMemory:
-      return facts.memory_limit_bytes == 0 ? std::string() : "memory limit " + bytes_in_words(facts.memory_limit_bytes);
+      return facts.memory_limit_bytes == 0 ? std::string() : "memory limit " + bytes_text(facts.memory_limit_bytes);
     case Cause::kCpuTimeLimit:
       return format_duration(Duration(std::chrono::seconds(facts.cpu_limit_seconds)));
     case Cause::kSharedMemoryFull:
-      return bytes_in_words(facts.shared_memory_bytes);
+      return bytes_text(facts.shared_memory_bytes);
     case Cause::kOwnError:
       return facts.full_folder.empty() ? std::string()
                                        : "no space is left in '" + facts.full_folder + "' for its output";
@@ -136,7 +139,7 @@ std::string detail_of(Cause cause, const EndFacts& facts) {
 
 }  // namespace
 
-std::string bytes_in_words(std::uint64_t bytes) {
+std::string bytes_text(std::uint64_t bytes) {
   constexpr std::array kUnits{"bytes", "KiB", "MiB", "GiB", "TiB"};
   auto value = static_cast<double>(bytes);
   std::size_t unit = 0;
@@ -151,10 +154,10 @@ std::string bytes_in_words(std::uint64_t bytes) {
 
 void explain(FailureRecord& record, const EndFacts& facts) {
   if (!record.success()) {
-    LastWords words = words_of(record, facts);
-    record.error = words.error.substr(0, FailureRecord::kMostErrorBytes);
-    record.location = words.location.substr(0, FailureRecord::kMostErrorBytes);
-    record.evidence = bounded_evidence(std::move(words.lines));
+    PrintedError printed = printed_error_of(record, facts);
+    record.error = printed.error.substr(0, FailureRecord::kMostErrorBytes);
+    record.location = printed.location.substr(0, FailureRecord::kMostErrorBytes);
+    record.evidence = bounded_evidence(std::move(printed.lines));
     if (facts.error_file) {
       record.error_file = facts.error_file_path;
       record.error_time = facts.error_file->time;
@@ -162,7 +165,7 @@ void explain(FailureRecord& record, const EndFacts& facts) {
   }
   record.cause = classify(record, facts);
   record.detail = detail_of(record.cause, facts);
-  // Only now: who is a victim is told by what several lines say.
+  // After the error was found: whether the worker is a victim depends on several lines.
   if (record.error.empty() && record.cause == Cause::kOwnError && chose_to_end(record)) {
     const std::string said = find_plain_error(facts.last_lines, facts.error_lines, is_code_of_words(record.value));
     record.error = said.substr(0, FailureRecord::kMostErrorBytes);

@@ -10,32 +10,32 @@
 
 namespace lrun::inline core {
 
-/// What is known about an end besides how the process ended.
+/// Facts about a worker's end beside its exit status.
 struct EndFacts {
-  std::vector<std::string> last_lines;  ///< what it printed last, safe for a terminal
-  /// Those of them that it printed on stderr; empty when more came on stdout later than a buffer may have held back.
+  std::vector<std::string> last_lines;  ///< its last output, safe for a terminal
+  /// The last lines that came from stderr; empty when more lines followed on stdout than a buffer may have held back.
   std::vector<std::string> error_lines;
-  std::optional<ErrorFile> error_file;    ///< what it left in its error file
-  std::string error_file_path;            ///< where
-  int memory_kills = 0;                   ///< by the kernel for lack of memory, since the end before this one was seen
-  bool memory_kills_are_ours = false;     ///< counted in the cgroup of the run; else anywhere on the machine
+  std::optional<ErrorFile> error_file;
+  std::string error_file_path;
+  int memory_kills = 0;                   ///< processes killed by the kernel for lack of memory since the last end
+  bool memory_kills_are_ours = false;     ///< counted in the run's cgroup; false: on the whole machine
   std::uint64_t memory_limit_bytes = 0;   ///< of that cgroup; 0: none
   bool shared_memory_full = false;        ///< /dev/shm
   std::uint64_t shared_memory_bytes = 0;  ///< its size
-  std::uint64_t cpu_limit_seconds = 0;    ///< of CPU time, that it had used up; 0: it had not
-  std::string full_folder;  ///< that it wrote its output to by itself, and that takes no more; empty: none
-  bool passed_on = false;   ///< the signal that it died of was sent to lrun, for all workers (USR1, USR2)
+  std::uint64_t cpu_limit_seconds = 0;    ///< its limit of CPU time, if it used that up; 0: it did not
+  std::string full_folder;                ///< the folder of its output files, if that is full; empty: it is not
+  bool passed_on = false;                 ///< it died of a signal that was sent to lrun for all workers (USR1, USR2)
 
   bool operator==(const EndFacts&) const = default;
 };
 
-/// Fills `cause`, `error`, `location`, `detail`, `evidence`, `error_file` and `error_time` of a record whose ending is
-/// known. Pure.
+/// Sets `cause`, `error`, `location`, `detail`, `evidence`, `error_file` and `error_time` of a record whose ending is
+/// set already. Pure.
 ///
-/// A worker that lrun had told to end is stopped_by_lrun whatever it printed meanwhile, but keeps its own words.
+/// A worker that lrun had sent a signal to is Cause::kStoppedByLrun whatever it printed; the error it printed is kept.
 void explain(FailureRecord& record, const EndFacts& facts);
 
 /// '64 MiB', '1.5 GiB': at most one decimal.
-std::string bytes_in_words(std::uint64_t bytes);
+std::string bytes_text(std::uint64_t bytes);
 
 }  // namespace lrun::inline core

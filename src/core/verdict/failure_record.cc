@@ -1,3 +1,5 @@
+// In: how a worker ended, with cause and error. Out: texts for people, and JSON that other launchers and result.json
+// read.
 #include "verdict/failure_record.h"
 
 #include <fmt/format.h>
@@ -68,11 +70,11 @@ FailureRecord read_fields(const Json& json) {
   return record;
 }
 
-/// A shell ends with 128 + the number when a signal ended what it ran.
+/// A shell exits with 128 + the number of the signal that ended its command.
 std::string shell_meaning(int code) {
   constexpr std::array kFatal{SIGHUP, SIGINT, SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGTERM};
   const bool fatal = std::find(kFatal.begin(), kFatal.end(), code - kExitSignalBase) != kFatal.end();
-  return fatal ? fmt::format("a shell's code for {}", signal_name(code - kExitSignalBase)) : std::string();
+  return fatal ? fmt::format("a shell's exit code for {}", signal_name(code - kExitSignalBase)) : std::string();
 }
 
 bool in_range(const FailureRecord& record) {
@@ -91,18 +93,18 @@ void FailureRecord::set_status(const ExitStatus& status) {
   core_dumped = status.core_dumped;
 }
 
-std::string FailureRecord::in_words() const {
-  const std::string reason = reason_in_words();
-  return reason.empty() ? status_in_words() : status_in_words() + ": " + reason;
+std::string FailureRecord::describe() const {
+  const std::string reason = describe_reason();
+  return reason.empty() ? describe_status() : describe_status() + ": " + reason;
 }
 
-std::string FailureRecord::status_in_words() const {
+std::string FailureRecord::describe_status() const {
   const std::string in_brackets = detail.empty() ? std::string() : fmt::format(" ({})", detail);
   switch (ending) {
     case Ending::kExecFailed:
       return fmt::format("could not be executed: {}", std::strerror(value));
     case Ending::kLost:
-      return "was lost: how it ended was never learned";
+      return "was lost: how it ended is not known";
     case Ending::kExited:
       return ExitStatus{ExitStatus::Kind::kExited, value, false}.text();
     case Ending::kSignaled:
@@ -114,26 +116,25 @@ std::string FailureRecord::status_in_words() const {
   return ExitStatus{ExitStatus::Kind::kSignaled, value, core_dumped}.text();
 }
 
-std::string FailureRecord::reason_in_words() const {
+std::string FailureRecord::describe_reason() const {
   const std::string in_brackets = detail.empty() ? std::string() : fmt::format(" ({})", detail);
-  const bool itself = ending == Ending::kSignaled;  // else a process that it had started
+  const bool itself = ending == Ending::kSignaled;  // else one of the processes that it started
   switch (cause) {
     case Cause::kOutOfMemory:
-      return itself ? std::string() : "the kernel's out-of-memory killer ended a process of it" + in_brackets;
+      return itself ? std::string() : "the kernel's out-of-memory killer killed one of its processes" + in_brackets;
     case Cause::kProbablyOutOfMemory:
-      return itself ? std::string() : "probably the kernel's out-of-memory killer ended a process of it";
+      return itself ? std::string() : "probably the kernel's out-of-memory killer killed one of its processes";
     case Cause::kFatalSignal:
     case Cause::kEndedEarly:
       return detail;
     case Cause::kSharedMemoryFull:
       return "/dev/shm is full" + in_brackets;
     case Cause::kCpuTimeLimit:
-      return fmt::format("{} its CPU time limit of {}", itself ? "it had used up" : "a process of it had used up",
-                         detail);
+      return fmt::format("{} its CPU time limit of {}", itself ? "it used up" : "one of its processes used up", detail);
     case Cause::kWatchdogAbort:
-      return "it gave up waiting for the others";
+      return "it gave up waiting for the other ranks";
     case Cause::kPeerLost:
-      return "it lost another worker";
+      return "it lost the connection to another worker";
     case Cause::kOwnError:
       return detail.empty() ? shell_meaning(value) : detail;
     default:
@@ -147,7 +148,7 @@ std::vector<std::string> bounded_evidence(std::vector<std::string> lines) {
   while (first > 0 && bytes + lines[first - 1].size() + 1 <= FailureRecord::kMostEvidenceBytes) {
     bytes += lines[--first].size() + 1;
   }
-  if (first == lines.size() && !lines.empty()) {  // one line longer than all: its end says most
+  if (first == lines.size() && !lines.empty()) {  // one line is too long: its end matters most
     std::string last = std::move(lines.back());
     last.erase(0, last.size() - (FailureRecord::kMostEvidenceBytes - 1));
     return {std::move(last)};

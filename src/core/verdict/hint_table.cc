@@ -1,3 +1,4 @@
+// In: the record of a failed worker. Out: one line that says how to fix it. The verdict's text shows it.
 #include "verdict/hint_table.h"
 
 #include <fmt/format.h>
@@ -16,107 +17,107 @@ namespace {
 
 constexpr HintRule kRules[] = {
     {"cuda-out-of-memory", "CUDA out of memory", "",
-     "the GPU's memory is full: a smaller batch helps; 'nvidia-smi' shows who else uses it"},
+     "the GPU is out of memory: use a smaller batch; 'nvidia-smi' shows what else uses it"},
     {"cuda-out-of-memory", "cudaErrorMemoryAllocation", "",
-     "the GPU's memory is full: a smaller batch helps; 'nvidia-smi' shows who else uses it"},
+     "the GPU is out of memory: use a smaller batch; 'nvidia-smi' shows what else uses it"},
     {"no-cuda-device", "no CUDA-capable device is detected", "",
-     "no GPU is visible: look at 'nvidia-smi' and CUDA_VISIBLE_DEVICES"},
+     "no GPU is visible: check 'nvidia-smi' and CUDA_VISIBLE_DEVICES"},
     {"no-cuda-device", "Found no NVIDIA driver", "",
-     "no GPU driver is installed here: '--accelerator cpu' runs on processors"},
+     "no GPU driver is installed here: '--accelerator cpu' runs on the CPU"},
     {"cuda-device-ordinal", "invalid device ordinal", "",
-     "the program asks for a GPU that it does not see: use LOCAL_RANK, and device 0 under '--isolate-gpus'"},
+     "the program asks for a GPU that it cannot see: use LOCAL_RANK, or device 0 with '--isolate-gpus'"},
     {"cuda-device-assert", "device-side assert triggered", "",
-     "run once with CUDA_LAUNCH_BLOCKING=1 to see the kernel; often a label or index is out of range"},
+     "rerun with CUDA_LAUNCH_BLOCKING=1 to find the kernel; often a label or an index is out of range"},
     {"cuda-illegal-access", "an illegal memory access was encountered", "",
-     "run once with CUDA_LAUNCH_BLOCKING=1, or under compute-sanitizer, to see the kernel"},
+     "rerun with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the kernel"},
     {"cuda-architecture", "no kernel image is available for execution", "",
-     "this build of LibTorch knows no such GPU: install one that is made for it"},
+     "this build of LibTorch does not support this GPU: install one that does"},
     {"cuda-driver-version", "CUDA driver version is insufficient", "",
-     "the GPU driver is older than the CUDA runtime: update one of the two"},
+     "the GPU driver is older than the CUDA runtime: update the driver, or use an older runtime"},
     {"cuda-fork", "Cannot re-initialize CUDA in forked subprocess", "",
-     "use the 'spawn' start method for subprocesses, or touch CUDA only after the fork"},
+     "start subprocesses with 'spawn', or do not use CUDA before the fork"},
     {"nccl-shared-memory", "NCCL", "No space left on device",
-     "/dev/shm is too small for NCCL: 'docker run --shm-size=8g' or '--ipc=host'"},
+     "/dev/shm is too small for NCCL: use 'docker run --shm-size=8g' or '--ipc=host'"},
     {"nccl-duplicate-gpu", "Duplicate GPU detected", "",
-     "two ranks use one GPU: choose the device by LOCAL_RANK before the first CUDA call"},
+     "two ranks use the same GPU: select the device by LOCAL_RANK before the first CUDA call"},
     {"nccl-system-error", "ncclSystemError", "",
-     "NCCL_DEBUG=INFO names the call that failed; often the network interface (NCCL_SOCKET_IFNAME) or memlock"},
-    {"nccl-unhandled", "ncclUnhandledCudaError", "", "NCCL_DEBUG=INFO names the CUDA call that failed"},
-    {"nccl-internal", "ncclInternalError", "", "NCCL_DEBUG=INFO names the call that failed"},
+     "NCCL_DEBUG=INFO shows the call that failed; often the network interface (NCCL_SOCKET_IFNAME) or memlock"},
+    {"nccl-unhandled", "ncclUnhandledCudaError", "", "NCCL_DEBUG=INFO shows the CUDA call that failed"},
+    {"nccl-internal", "ncclInternalError", "", "NCCL_DEBUG=INFO shows the call that failed"},
     {"nccl-invalid-usage", "ncclInvalidUsage", "",
-     "often two ranks on one GPU: choose the device by LOCAL_RANK; NCCL_DEBUG=WARN says more"},
+     "often two ranks use the same GPU: select the device by LOCAL_RANK; NCCL_DEBUG=WARN shows more"},
     {"collective-timeout", "Watchdog caught collective operation timeout", "",
-     "some rank did not take part: look at what the others did; TORCH_NCCL_TRACE_BUFFER_SIZE=2000 records the calls"},
+     "some rank did not take part: see what the others did; TORCH_NCCL_TRACE_BUFFER_SIZE=2000 records the calls"},
     {"unused-parameters", "Expected to have finished reduction in the prior iteration", "",
-     "some parameters had no part in the loss: DistributedDataParallel(find_unused_parameters=True)"},
+     "some parameters were not used in the loss: DistributedDataParallel(find_unused_parameters=True)"},
     {"gloo-interface", "ifa != nullptr", "",
-     "GLOO_SOCKET_IFNAME names no interface of this host: see 'ip -brief address'"},
+     "GLOO_SOCKET_IFNAME names an interface that this host does not have: see 'ip -brief address'"},
     {"address-in-use", "EADDRINUSE", "",
-     "another program or rank has it: add LOCAL_RANK to the program's own ports; MASTER_PORT is free by default"},
+     "another program or rank uses the port: add LOCAL_RANK to the program's own ports; lrun chose a free MASTER_PORT"},
     {"address-in-use", "Address already in use", "",
-     "another program or rank has it: add LOCAL_RANK to the program's own ports; MASTER_PORT is free by default"},
+     "another program or rank uses the port: add LOCAL_RANK to the program's own ports; lrun chose a free MASTER_PORT"},
     {"address-in-use", "address already in use", "",
-     "another program or rank has it: add LOCAL_RANK to the program's own ports; MASTER_PORT is free by default"},
+     "another program or rank uses the port: add LOCAL_RANK to the program's own ports; lrun chose a free MASTER_PORT"},
     {"name-resolution", "Temporary failure in name resolution", "",
-     "the host's name cannot be resolved: use its address"},
-    {"name-resolution", "Name or service not known", "", "no such host name: check it, or use the address"},
+     "the host name cannot be resolved: use the address"},
+    {"name-resolution", "Name or service not known", "", "no such host: check the name, or use the address"},
     {"shared-memory", "DataLoader worker", "Bus error",
-     "/dev/shm is full: 'docker run --shm-size=8g' or '--ipc=host', or fewer data loader workers"},
+     "/dev/shm is full: use 'docker run --shm-size=8g' or '--ipc=host', or fewer data loader workers"},
     {"shared-memory", "/dev/shm", "No space left on device",
-     "/dev/shm is full: 'docker run --shm-size=8g' or '--ipc=host'; left-over files are in /dev/shm"},
+     "/dev/shm is full: use 'docker run --shm-size=8g' or '--ipc=host', or delete leftover files there"},
     {"shared-memory", "unable to open shared memory object", "Too many open files",
-     "raise 'ulimit -n', or torch.multiprocessing.set_sharing_strategy('file_system')"},
+     "raise 'ulimit -n', or call torch.multiprocessing.set_sharing_strategy('file_system')"},
     {"data-loader-killed", "DataLoader worker", "killed by signal: Killed",
-     "a data loader process was killed, most often for memory: fewer workers or a smaller prefetch"},
-    {"no-space", "No space left on device", "", "a file system is full: 'df -h' shows which"},
+     "a data loader worker was killed, usually for lack of memory: use fewer workers or a smaller prefetch"},
+    {"no-space", "No space left on device", "", "a file system is full: 'df -h' shows which one"},
     {"no-space", "Disk quota exceeded", "", "the disk quota is used up: 'quota -s' shows it"},
-    {"file-limit", "Too many open files", "", "raise the limit: 'ulimit -n 65536' before lrun"},
+    {"file-limit", "Too many open files", "", "raise the limit: run 'ulimit -n 65536' before lrun"},
     {"process-limit", "Resource temporarily unavailable", "fork",
-     "too many processes or threads: see 'ulimit -u' and the cgroup's pids.max"},
+     "too many processes or threads: check 'ulimit -u' and the cgroup's pids.max"},
     {"process-limit", "pthread_create failed", "",
-     "too many threads: set OMP_NUM_THREADS, see 'ulimit -u' and the cgroup's pids.max"},
+     "too many threads: set OMP_NUM_THREADS, or check 'ulimit -u' and the cgroup's pids.max"},
     {"process-limit", "can't start new thread", "",
-     "too many threads: set OMP_NUM_THREADS, see 'ulimit -u' and the cgroup's pids.max"},
-    {"memory-lock", "ibv_reg_mr", "", "the memlock limit is too small for InfiniBand: 'ulimit -l unlimited'"},
+     "too many threads: set OMP_NUM_THREADS, or check 'ulimit -u' and the cgroup's pids.max"},
+    {"memory-lock", "ibv_reg_mr", "", "the memlock limit is too low for InfiniBand: run 'ulimit -l unlimited'"},
     {"memory-lock", "Cannot allocate memory", "ibv",
-     "the memlock limit is too small for InfiniBand: 'ulimit -l unlimited'"},
+     "the memlock limit is too low for InfiniBand: run 'ulimit -l unlimited'"},
     {"host-memory", "DefaultCPUAllocator: can't allocate memory", "",
-     "the host's memory is full, not a GPU's: fewer workers, a smaller batch"},
-    {"host-memory", "std::bad_alloc", "", "no memory was left, or 'ulimit -v' forbids more"},
-    {"host-memory", "MemoryError", "", "no memory was left, or 'ulimit -v' forbids more"},
-    {"host-memory", "Cannot allocate memory", "", "no memory was left, or 'ulimit -v' forbids more"},
+     "the host, not a GPU, is out of memory: use fewer workers or a smaller batch"},
+    {"host-memory", "std::bad_alloc", "", "the host is out of memory, or 'ulimit -v' is too low"},
+    {"host-memory", "MemoryError", "", "the host is out of memory, or 'ulimit -v' is too low"},
+    {"host-memory", "Cannot allocate memory", "", "the host is out of memory, or 'ulimit -v' is too low"},
     {"missing-torch", "No module named 'torch'", "",
-     "this Python has no torch: activate the environment that has it; 'which python3' tells which runs"},
+     "this Python has no torch: activate the environment that has it; 'which python3' shows which one runs"},
     {"missing-module", "No module named ", "",
-     "install it for the Python that runs here; 'which python3' tells which runs"},
+     "install it for the Python that runs the program; 'which python3' shows which one runs"},
     {"import-error", "ImportError: ", "cannot open shared object file",
-     "a library that the module needs is missing: 'ldd' on the module names it"},
+     "a library that the module needs is missing: 'ldd' on the module's file shows which one"},
     {"missing-library", "OSError: ", "cannot open shared object file",
-     "the library is missing: LD_LIBRARY_PATH must name its folder, and 'ldd' on it what it needs itself"},
+     "the library, or one that it needs, is missing: put its folder on LD_LIBRARY_PATH, and check it with 'ldd'"},
     {"missing-library", "error while loading shared libraries", "",
-     "'ldd PROGRAM' lists what is missing; LD_LIBRARY_PATH or the program's rpath must name its folder"},
+     "'ldd PROGRAM' lists what is missing; put its folder on LD_LIBRARY_PATH or in the program's rpath"},
     {"glibc-version", "version `GLIBC_", "not found",
      "the program was built on a newer system: build it here, or run it in its container"},
     {"libstdcxx-version", "version `GLIBCXX_", "not found",
      "the program was built with a newer compiler: put that compiler's libstdc++ on LD_LIBRARY_PATH"},
     {"missing-symbol", "undefined symbol: ", "",
-     "a library has another version than the program was built with; often two LibTorch on LD_LIBRARY_PATH"},
-    {"executable-format", "Exec format error", "", "the program was built for another kind of machine"},
-    {"permission", "Permission denied", "", "see who owns it with 'ls -l'; a script needs 'chmod +x' to be executed"},
-    {"permission", "PermissionError: ", "", "see who owns it with 'ls -l'"},
+     "a library is not the version that the program was built with; often two LibTorch are on LD_LIBRARY_PATH"},
+    {"executable-format", "Exec format error", "", "the program was built for another processor architecture"},
+    {"permission", "Permission denied", "",
+     "'ls -l' shows the owner and the permissions; a script needs 'chmod +x' to be executed"},
+    {"permission", "PermissionError: ", "", "'ls -l' shows the owner and the permissions"},
     {"command-not-found", ": command not found", "", "the script calls a program that is not on PATH"},
-    {"missing-file", "FileNotFoundError: ", "'/", "'namei PATH' shows which part of it is missing"},
-    {"missing-file", "FileNotFoundError: ", " /", "'namei PATH' shows which part of it is missing"},
-    {"missing-file", "FileNotFoundError: ", ": '", "relative names count from the folder where lrun was started"},
+    {"missing-file", "FileNotFoundError: ", "'/", "'namei PATH' shows which part of the path is missing"},
+    {"missing-file", "FileNotFoundError: ", " /", "'namei PATH' shows which part of the path is missing"},
+    {"missing-file", "FileNotFoundError: ", ": '", "relative paths start at the folder where lrun was started"},
     {"illegal-instruction", "Illegal instruction", "", "the program uses instructions that this processor lacks"},
     {"thread-at-exit", "terminate called without an active exception", "",
-     "a thread still ran at the exit; a torch program calls destroy_process_group() before its end"},
+     "a thread was still running at exit; a torch program calls destroy_process_group() before it ends"},
     {"local-rank-argument", "unrecognized arguments: --local", "", "read LOCAL_RANK from the environment instead"},
-    {"missing-rank", "environment variable RANK expected", "",
-     "the program cleared its environment: RANK is set by lrun"},
+    {"missing-rank", "environment variable RANK expected", "", "the program cleared its environment: lrun sets RANK"},
 };
 
-/// How to see the source line of a fault that only the machine code of is known.
+/// How to find the source line of a fault of which only the address is known.
 std::string hint_of_fault(const FailureRecord& record) {
   for (const std::string& line : record.evidence) {
     const std::optional<FaultReport> report = parse_fault_report(line);
@@ -132,45 +133,45 @@ std::string hint_of_fault(const FailureRecord& record) {
   return {};
 }
 
-/// A fault of the program that said nothing of it.
+/// Signals of a fault in the program.
 constexpr std::array kFaults{SIGSEGV, SIGABRT, SIGFPE, SIGTRAP, SIGBUS, SIGILL};
 
-/// \param in_python  whose own debugger, which --debug-rank starts, does not see a signal
+/// For a fault without a message. \param in_python  --debug-rank starts pdb, which does not catch signals: gdb does
 std::string hint_of_silent_fault(const FailureRecord& record, bool in_python, bool asked_for_core) {
   const bool is_fault = std::any_of(kFaults.begin(), kFaults.end(), [&](int fault) { return record.ended_by(fault); });
   const bool silent = record.error.empty() && record.location.empty();
   if (!is_fault || !silent) return {};
   const std::string debugger = in_python ? fmt::format(" --wrap@{} \"gdb --args\"", record.rank) : std::string();
   return fmt::format("'--debug-rank {}{}' runs it in a debugger{}", record.rank, debugger,
-                     asked_for_core ? "" : "; '--core' keeps its memory for one");
+                     asked_for_core ? "" : "; '--core' writes a core file for one");
 }
 
 std::string_view hint_of_signal(int signal_number) {
   switch (signal_number) {
     case SIGKILL:
-      return "lrun did not send it: look into the scheduler's log, 'dmesg', and who else may have";
+      return "lrun did not send it: check the scheduler's log and 'dmesg' for what did";
     case SIGBUS:
-      return "often a /dev/shm that was full ('df -h /dev/shm'), or a mapped file that somebody cut short";
+      return "often /dev/shm was full ('df -h /dev/shm'), or a mapped file was truncated";
     case SIGILL:
-      return "often a program built for a newer processor: build it here, or without '-march=native'";
+      return "often the program was built for a newer processor: build it here, or without '-march=native'";
     case SIGXCPU:
       return "'ulimit -t' limits the CPU time";
     case SIGXFSZ:
       return "'ulimit -f' limits the size of files";
     case SIGSYS:
-      return "a container's seccomp profile forbids a system call: 'dmesg' may name it";
+      return "a seccomp profile, often a container's, forbids a system call: 'dmesg' may name it";
     default:
       return {};
   }
 }
 
-/// What is left to say when nothing that was printed is known.
+/// The hint by exit code or signal alone, when no rule applies to the output.
 std::string_view hint_of_ending(const FailureRecord& record) {
   if (record.ending == FailureRecord::Ending::kSignaled) return hint_of_signal(record.value);
   if (record.ending != FailureRecord::Ending::kExited) return {};
-  if (record.value == 127 && record.error.ends_with(": unbound variable")) return {};  // bash, under 'set -u'
-  if (record.value == 127) return "a shell's code for a program that it did not find";
-  if (record.value == 126) return "a shell's code for a program that it could not execute";
+  if (record.value == 127 && record.error.ends_with(": unbound variable")) return {};  // bash with 'set -u'
+  if (record.value == 127) return "a shell exits with this code when it does not find a program";
+  if (record.value == 126) return "a shell exits with this code when it cannot execute a program";
   return {};
 }
 
@@ -178,19 +179,23 @@ std::string_view hint_of_cause(const FailureRecord& record) {
   switch (record.cause) {
     case Cause::kOutOfMemory:
     case Cause::kProbablyOutOfMemory:
-      return "it is the host's memory, not a GPU's: fewer workers or data loaders, a smaller batch, or a higher limit";
+      return "the host, not a GPU, is out of memory: use fewer workers or data loaders, a smaller batch, or a higher "
+             "limit";
     case Cause::kSharedMemoryFull:
-      return "'docker run --shm-size=8g' or '--ipc=host', or fewer data loader workers; left-over files are in "
-             "/dev/shm";
+      return "use 'docker run --shm-size=8g' or '--ipc=host', or fewer data loader workers, or delete leftover files "
+             "there";
     case Cause::kCpuTimeLimit:
-      return "'ulimit -t' limits the CPU time of each process; '--rlimit cpu=unlimited' where the hard limit allows it";
+      return "'ulimit -t' limits the CPU time of each process; '--rlimit cpu=unlimited' lifts it as far as the hard "
+             "limit allows";
     case Cause::kEndedEarly:
-      return record.detail.find(kMeeting) != std::string::npos
-                 ? "every rank has to call init_process_group"
-                 : "give every rank as many batches (DistributedSampler, drop_last), or let ranks run out with Join";
-    case Cause::kOwnError:  // the machine adds nothing else to it
-      return record.detail.empty() ? ""
-                                   : "make room there, or name another folder with '--log-dir'; 'df -h' shows which";
+      return record.detail.find(kInitProcessGroup) != std::string::npos
+                 ? "every rank must call init_process_group"
+                 : "give every rank the same number of batches (DistributedSampler, drop_last), or let ranks end early "
+                   "with Join";
+    case Cause::kOwnError:  // its detail is always a full folder
+      return record.detail.empty()
+                 ? ""
+                 : "make room there, or choose another folder with '--log-dir'; 'df -h' shows the free space";
     default:
       return {};
   }
@@ -210,7 +215,7 @@ const HintRule* find_hint(std::string_view line) {
 
 namespace {
 
-/// What gives the hint when no rule asks for more than the record.
+/// The hint by the record alone, whatever the interpreter is called.
 std::string general_hint_for(const FailureRecord& record, bool in_python, bool asked_for_core) {
   if (const std::string_view hint = hint_of_cause(record); !hint.empty()) return std::string(hint);
   if (record.cause == Cause::kExecFailed) return {};
@@ -227,7 +232,7 @@ std::string general_hint_for(const FailureRecord& record, bool in_python, bool a
 }  // namespace
 
 std::string hint_for(const FailureRecord& record, std::string_view python, bool asked_for_core) {
-  constexpr std::string_view kUnknown = "'which python3' tells which runs";
+  constexpr std::string_view kUnknown = "'which python3' shows which one runs";
   std::string hint = general_hint_for(record, !python.empty(), asked_for_core);
   const std::size_t at = hint.find(kUnknown);
   if (at != std::string::npos && !python.empty()) {

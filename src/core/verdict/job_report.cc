@@ -1,3 +1,5 @@
+// In: the records of one node's workers, and the reports of other nodes as JSON. Out: reports, merged and as JSON. Each
+// node's launcher makes one per attempt; the rendezvous gathers them, and judge_job() judges the result.
 #include "verdict/job_report.h"
 
 #include <nlohmann/json.hpp>
@@ -17,7 +19,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostFailuresBytes = std::size_t{60} << 10U;
 constexpr std::size_t kMostTextBytes = 1024;
-constexpr std::size_t kMostFailures = 8;  ///< and places that are read
+constexpr std::size_t kMostFailures = 8;  ///< also the most places that are read
 constexpr int kMostRanks = 100'000;       ///< of a place
 constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 
@@ -41,13 +43,13 @@ std::optional<RunEnd> run_end_from(const Json& json) {
   end.node_rank = json_integer(json.at("node_rank"));
   end.by_head = json.at("by_head").get<bool>();
   const bool sound = end.signal_number >= 0 && end.signal_number <= kMostSignal && end.limit_ms >= 0;
-  // The signal is passed on to our workers.
+  // Our launcher sends this signal to its workers, so another machine may not choose just any.
   const bool stops = end.kind != RunEnd::Kind::kInterrupted ||
                      (end.signal_number > 0 && end.signal_number != SIGKILL && end.signal_number != SIGSTOP);
   return sound && stops && end.node_rank >= -1 ? std::optional(std::move(end)) : std::nullopt;
 }
 
-/// All but the answer to lrun's own signal without an account of its own: also an end with 0 that others waited for.
+/// Every end but one by lrun's own signal without an error file. An end with 0 counts: others may have waited for it.
 bool may_be_the_cause(const FailureRecord& record) {
   return !record.stopped_by_lrun() || (!record.success() && record.error_time > 0);
 }
@@ -63,7 +65,7 @@ void shift_times(FailureRecord& record, const ClockShift& shift) {
 
 using Reason = JobReport::Reason;
 
-/// Who decided first; one that was told by another node only where nobody knows it first-hand.
+/// The first decision comes first; a reason that was only passed on comes after all first-hand ones.
 auto order_of(const Reason& reason) {
   return std::tuple(!reason.is_first_hand, reason.end_ns, reason.end.node_rank, reason.end.node);
 }
@@ -82,7 +84,7 @@ Json json_of(const std::optional<Reason>& reason) {
   return {{"end", json_of(reason->end)}, {"end_ns", reason->end_ns}, {"is_first_hand", reason->is_first_hand}};
 }
 
-/// \return false: it makes no sense.
+/// \return false when the values contradict each other.
 bool read_reason(const Json& json, std::optional<Reason>& reason) {
   if (json.is_null()) return true;
   const std::optional<RunEnd> end = run_end_from(json.at("end"));
@@ -117,7 +119,7 @@ Json json_of(const std::vector<RankPlace>& places) {
   return list;
 }
 
-/// Bounded, as they may come from another machine.
+/// With limits, as the JSON may come from another machine.
 std::vector<RankPlace> places_from(const Json& json) {
   std::vector<RankPlace> places;
   for (const Json& one : json) {
@@ -129,16 +131,32 @@ std::vector<RankPlace> places_from(const Json& json) {
     places.push_back({text("verb"), text("verb_all"), text("place"), one.at("waits_for_others").get<bool>(),
                       number("count"), number("first_rank")});
   }
-  return put_together({}, places);
+  return merge_places({}, places);
 }
 
-/// \return false: there is nothing left to leave out.
+/// \return false when nothing is left to leave out.
 bool leave_something_out(std::vector<FailureRecord>& failures) {
   const auto talkative = std::find_if(failures.rbegin(), failures.rend(),
                                       [](const FailureRecord& record) { return !record.evidence.empty(); });
   if (talkative == failures.rend() && failures.empty()) return false;
   talkative == failures.rend() ? failures.pop_back() : talkative->evidence.clear();
   return true;
+}
+
+/// The order of the two does not matter.
+JobReport merge_reports(const JobReport& one, const JobReport& other) {
+  std::vector<FailureRecord> failures = one.failures;
+  failures.insert(failures.end(), other.failures.begin(), other.failures.end());
+  return {.reason = first_of(one.reason, other.reason),
+          .joined = first_of(one.joined, other.joined),
+          .wants_no_more = one.wants_no_more || other.wants_no_more,
+          .is_incomplete = one.is_incomplete || other.is_incomplete,
+          .grace_expired = one.grace_expired || other.grace_expired,
+          .failures = decisive_records(failures),
+          .places = merge_places(one.places, other.places),
+          .fates = {sum_of(one.fates.stopped_by_signal, other.fates.stopped_by_signal),
+                    sum_of(one.fates.killed, other.fates.killed), sum_of(one.fates.lost, other.fates.lost),
+                    sum_of(one.fates.failed, other.fates.failed), sum_of(one.fates.succeeded, other.fates.succeeded)}};
 }
 
 }  // namespace
@@ -163,21 +181,6 @@ JobReport report_of(const std::string& node, int node_rank, const RunEnd& end, s
   }
   report.failures = decisive_records(failures);
   return report;
-}
-
-JobReport put_together(const JobReport& one, const JobReport& other) {
-  std::vector<FailureRecord> failures = one.failures;
-  failures.insert(failures.end(), other.failures.begin(), other.failures.end());
-  return {.reason = first_of(one.reason, other.reason),
-          .joined = first_of(one.joined, other.joined),
-          .wants_no_more = one.wants_no_more || other.wants_no_more,
-          .is_incomplete = one.is_incomplete || other.is_incomplete,
-          .grace_expired = one.grace_expired || other.grace_expired,
-          .failures = decisive_records(failures),
-          .places = put_together(one.places, other.places),
-          .fates = {sum_of(one.fates.stopped_by_signal, other.fates.stopped_by_signal),
-                    sum_of(one.fates.killed, other.fates.killed), sum_of(one.fates.lost, other.fates.lost),
-                    sum_of(one.fates.failed, other.fates.failed), sum_of(one.fates.succeeded, other.fates.succeeded)}};
 }
 
 std::string to_json(const JobReport& report) {
@@ -222,7 +225,7 @@ std::string gather_reports(const std::vector<std::string>& reports) {
   JobReport all;
   for (const std::string& text : reports) {
     const std::optional<JobReport> report = job_report_from_json(text);
-    all = put_together(all, report.value_or(JobReport{.is_incomplete = true}));
+    all = merge_reports(all, report.value_or(JobReport{.is_incomplete = true}));
   }
   return to_json(all);
 }

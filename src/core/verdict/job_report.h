@@ -10,30 +10,30 @@
 
 namespace lrun::inline core {
 
-/// What the workers of some nodes of a job came to in one attempt: of one, as its launcher tells it, or of all. Its
-/// size does not grow with their number. Times are those of one clock for the whole job.
+/// The result of one attempt on some nodes of a job: on one, as its launcher reports it, or on all. Its size does not
+/// grow with the number of nodes. All times are of one clock for the whole job.
 struct JobReport {
   struct Reason {
-    RunEnd end;                  ///< `node` says where it was decided, on the node that reports, too
-    std::int64_t end_ns = 0;     ///< when, on the steady clock
-    bool is_first_hand = false;  ///< told by the node that decided it
+    RunEnd end;                  ///< `node` is where it was decided, also when that is the node that reports
+    std::int64_t end_ns = 0;     ///< of the decision, on the steady clock
+    bool is_first_hand = false;  ///< reported by the node that decided it
 
     bool operator==(const Reason&) const = default;
   };
 
-  std::optional<Reason> reason;         ///< of the node that stopped first; empty: all succeeded
-  std::optional<Reason> joined;         ///< where workers were stopped first for a node that has joined
-  bool wants_no_more = false;           ///< somebody asked for the end of the run: no attempt may follow
-  bool is_incomplete = false;           ///< what some node came to is not known
+  std::optional<Reason> reason;         ///< of the node that stopped first; empty: all nodes succeeded
+  std::optional<Reason> joined;         ///< of the node that first stopped its workers because another node joined
+  bool wants_no_more = false;           ///< the user asked for the end of the run: no attempt may follow
+  bool is_incomplete = false;           ///< the result of some node is not known
   bool grace_expired = false;           ///< workers were killed because they did not end in time
-  std::vector<FailureRecord> failures;  ///< those that decide who is the cause, and the first that ended with 0
-  std::vector<RankPlace> places;        ///< where workers were before they were stopped, if anybody looked
+  std::vector<FailureRecord> failures;  ///< decisive_records(), and the first worker that ended with 0
+  std::vector<RankPlace> places;        ///< where workers were before they were stopped; empty: not looked at
   Fates fates;                          ///< of all workers
 
   bool operator==(const JobReport&) const = default;
 };
 
-/// What the holder's clocks show more than ours.
+/// How far the leader's clocks are ahead of ours.
 struct ClockShift {
   std::int64_t steady_ns = 0;
   std::int64_t wall_ns = 0;
@@ -41,23 +41,21 @@ struct ClockShift {
   bool operator==(const ClockShift&) const = default;
 };
 
-/// The report of a node whose attempt came to `end` at `end_ns` of its own clock, with the records of all its workers.
+/// The report of a node whose attempt ended with `end` at `end_ns` of its own clock; `records` are those of all its
+/// workers.
 JobReport report_of(const std::string& node, int node_rank, const RunEnd& end, std::int64_t end_ns,
                     const std::vector<FailureRecord>& records, const ClockShift& shift);
 
-/// The report of the nodes of both. The same whatever is put together first.
-JobReport put_together(const JobReport& one, const JobReport& other);
-
-/// At most 60 KiB: where failures do not fit, what they printed is left out, and then the failures themselves, those
-/// first that are the least likely cause.
+/// At most 60 KiB. Where failures do not fit, first the lines that they printed are left out, then the failures
+/// themselves, beginning with those that are the least likely cause.
 std::string to_json(const JobReport& report);
-/// Empty for what is not JSON, lacks a field, or holds a value out of its range.
+/// Empty when `json` is not JSON, lacks a field, or has a value out of range.
 std::optional<JobReport> job_report_from_json(std::string_view json);
 
-/// All `reports` put together, as JSON; one that cannot be read is missing, and so is an empty one.
+/// Merges all `reports`, as JSON. A report that is empty or cannot be read makes the result is_incomplete.
 std::string gather_reports(const std::vector<std::string>& reports);
 
-/// Why a node stops, with the worker to blame so far, as it is told while it happens.
+/// Why a node stops its workers, and the worker to blame so far. Sent to the other nodes at that moment.
 struct StopNotice {
   RunEnd end;
   std::optional<FailureRecord> cause;

@@ -5,7 +5,7 @@ namespace {
 
 using Reason = JobReport::Reason;
 
-/// The reason as seen from our node.
+/// The reason as our node reports it.
 RunEnd end_for(const Reason& reason, int own_rank) {
   RunEnd end = reason.end;
   if (end.node_rank == own_rank) {
@@ -15,24 +15,23 @@ RunEnd end_for(const Reason& reason, int own_rank) {
   return end;
 }
 
-/// A node whose report is missing, or cannot be read, may have failed.
-RunEnd unknown_end() {
-  return {.kind = RunEnd::Kind::kLauncherFailed, .who = "what one of the nodes came to is not known"};
-}
+/// A node whose report is missing or unreadable may have failed.
+RunEnd unknown_end() { return {.kind = RunEnd::Kind::kLauncherFailed, .who = "the result of one node is not known"}; }
 
 bool is_after(const FailureRecord& failure, std::int64_t since_ns) {
   return since_ns != 0 && failure.steady_ns >= since_ns;
 }
 
-/// That nodes of the job changed, and from when on what fails may be a consequence of it; 0: not known.
+/// A change of the job's nodes, and since when failures may be its consequences; 0: not known.
 struct NodeChange {
   RunEnd end;
   std::int64_t since_ns = 0;
 };
 
-/// A lost node is told to all; workers are stopped for one that has joined, on one node before another.
+/// All nodes get the notice of a lost node at once. For a node that has joined, each node stops its workers in its own
+/// time.
 std::optional<NodeChange> node_change(const std::optional<Reason>& joined, const std::optional<NodeLoss>& loss) {
-  if (loss) return NodeChange{loss->end, loss->heard_ns};
+  if (loss) return NodeChange{loss->end, loss->last_seen_ns};
   return joined ? std::optional(NodeChange{joined->end, joined->end_ns}) : std::nullopt;
 }
 
@@ -42,7 +41,7 @@ bool may_follow_from(const Verdict& verdict, const NodeChange& change) {
   return failure == nullptr || is_victim(failure->cause) || is_after(*failure, change.since_ns);
 }
 
-/// What judge() counted are only the failures that decide.
+/// judge() counted only the decisive failures.
 void count_others(Verdict& verdict, const Fates& all) {
   verdict.others = all;
   if (verdict.culprit) {
@@ -55,7 +54,7 @@ void count_others(Verdict& verdict, const Fates& all) {
   verdict.failed_later.clear();
 }
 
-bool tell_of_all(const std::vector<RankPlace>& places, std::int64_t ranks) {
+bool show_all_workers(const std::vector<RankPlace>& places, std::int64_t ranks) {
   std::int64_t told = 0;
   for (const RankPlace& place : places) told += place.count;
   return told >= ranks;
@@ -66,7 +65,8 @@ bool tell_of_all(const std::vector<RankPlace>& places, std::int64_t ranks) {
 Verdict judge_job(const JobReport& report, int own_rank, const std::optional<NodeLoss>& loss) {
   const std::int64_t stopped = std::int64_t{report.fates.stopped_by_signal} + report.fates.killed + report.fates.lost;
   const RunEnd end = report.reason ? end_for(*report.reason, own_rank) : RunEnd{};
-  const bool all_seen = tell_of_all(report.places, stopped);  // or one unseen may be whom the others waited for
+  const bool all_seen =
+      show_all_workers(report.places, stopped);  // the others may have waited for a rank that was not looked at
   Verdict verdict = judge(end, report.failures, all_seen ? report.places : std::vector<RankPlace>(), stopped > 0);
   verdict.places = report.places;
   const std::optional<NodeChange> change = node_change(report.joined, loss);

@@ -1,3 +1,5 @@
+// In: the endings of all workers of a run, and where the others were. Out: the worker to blame, and lrun's exit code.
+// The launcher calls judge() at the end of each attempt, judge_job() for a job of several nodes.
 #include "verdict/judge.h"
 
 #include <fmt/format.h>
@@ -18,24 +20,24 @@ namespace lrun::inline core {
 namespace {
 
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
-/// A rank closes its connections a moment before its process has ended: who loses them may be gone sooner.
+/// A rank closes its connections a moment before its process ends: a rank that loses them may even end before it.
 constexpr std::int64_t kTeardown = kNanoseconds;
 
-/// When it failed, in whole seconds: what the worker wrote down is older than its death.
+/// The time of the failure in whole seconds: that of the error file, which is earlier than the end of the process.
 std::int64_t second_of(const FailureRecord& record) {
   return record.error_time > 0 ? record.error_time : record.wall_ns / kNanoseconds;
 }
 
 bool failed_by_itself(const FailureRecord& record) { return !record.success() && !record.stopped_by_lrun(); }
 
-/// One that lrun stopped may have failed before: then it had left its account. The answer to lrun's own signal
-/// (torch's SignalException) is none.
+/// A rank that lrun stopped may have failed before that: its error file shows it. An error file about lrun's own signal
+/// (torch's SignalException) does not count.
 bool can_be_blamed(const FailureRecord& record) {
   if (failed_by_itself(record)) return true;
   return !record.success() && record.error_time > 0 && record.error.find("SignalException") == std::string::npos;
 }
 
-/// Seconds are compared only where an account gives one: the wall clock may be set back during a run.
+/// Seconds are compared only with those of an error file: the wall clock may be set back during a run.
 auto order_of_blame(const FailureRecord& record, bool by_second) {
   return std::tuple(is_victim(record.cause), by_second ? second_of(record) : 0, record.stopped_by_lrun(),
                     record.steady_ns, record.rank);
@@ -55,16 +57,17 @@ bool has_account(const FailureRecord& record) { return record.error_time > 0; }
 
 bool ended_well(const FailureRecord& record) { return record.success() && !record.stopped_by_lrun(); }
 
-/// Not of a group of ranks: what Python's sockets say of a connection to a database or a server of files.
+/// Errors of Python's sockets: the lost connection may be one to a database or a file server, not to a rank.
 constexpr std::array kOfOtherConnections{std::string_view("[Errno 104]"), std::string_view("(104, "),
                                          std::string_view("Error 104 ")};
 
-/// Its error is what a rank gets whose peer is gone.
+/// True when the error is what a rank gets when another rank is gone.
 bool lost_a_rank(const FailureRecord& record) {
   return is_victim(record.cause) && !has_any(record.error, kOfOtherConnections);
 }
 
-/// In which it lost its peer; empty: it may have been at its own end, where it loses the host of the store.
+/// The operation in which it lost its peer; empty: not known. It may have been at its own end, where ranks lose the
+/// host of the store.
 std::string operation_of(const FailureRecord& victim) {
   std::string collective = collective_in(victim.error);
   for (const std::string& line : victim.evidence) {
@@ -74,7 +77,7 @@ std::string operation_of(const FailureRecord& victim) {
   return collective.empty() && is_of_gloo ? "a collective operation" : collective;
 }
 
-/// 'rank 0 waited for it in all_reduce at train.py:5'; empty: nothing says that it did.
+/// 'rank 0 waited for it in all_reduce at train.py:5'; empty when nothing shows that it waited.
 std::string waited_in_words(const FailureRecord& victim) {
   const std::string operation = operation_of(victim);
   if (operation.empty()) return {};
@@ -85,14 +88,15 @@ std::string waited_in_words(const FailureRecord& victim) {
 
 FailureRecord blamed_for_its_early_end(FailureRecord record, const std::string& consequence) {
   const std::string collective = collective_in(consequence);
-  const bool in_a_step = !collective.empty() && collective != kMeeting;
+  const bool in_a_step = !collective.empty() && collective != kInitProcessGroup;
   record.cause = Cause::kEndedEarly;
   record.detail = consequence + (in_a_step ? ": did it run fewer steps?" : "");
   return record;
 }
 
-/// A connection that is lost is that to a rank that is gone; one that gave up may have waited for one that lives.
-/// \param others_lived  and so there should be places
+/// A lost connection was one to a rank that is gone. A rank that gave up waiting may have waited for one that still
+/// runs.
+/// \param others_lived  other ranks ran, so `places` should show them
 bool may_have_waited_for(const FailureRecord& early, const FailureRecord& victim, const std::vector<RankPlace>& places,
                          bool others_lived) {
   if (!lost_a_rank(victim) || early.steady_ns > victim.steady_ns + kTeardown) return false;
@@ -100,7 +104,7 @@ bool may_have_waited_for(const FailureRecord& early, const FailureRecord& victim
   return places.empty() ? !others_lived : all_wait_for_others(places);
 }
 
-/// Whoever stopped the run: its ranks may have waited for ever.
+/// Reasons to stop a run whose ranks may all have waited for ever.
 bool may_have_been_waited_for(RunEnd::Kind kind) {
   constexpr std::array kStops{RunEnd::Kind::kTimedOut, RunEnd::Kind::kHang, RunEnd::Kind::kStartTimedOut,
                               RunEnd::Kind::kInterrupted, RunEnd::Kind::kRequested};
@@ -112,7 +116,7 @@ const FailureRecord* find_culprit(const std::vector<FailureRecord>& records) {
   const auto order = [&](const FailureRecord& record) { return order_of_blame(record, by_second); };
   const FailureRecord* const blamed = first_of(records, can_be_blamed, order);
   if (blamed == nullptr || !blamed->stopped_by_lrun()) return blamed;
-  // Somebody must have failed for lrun to stop the others: only an older account overrules that one.
+  // lrun stopped the others because a worker had failed: only an older error file can overrule that failure.
   const FailureRecord* const failed = first_of(records, failed_by_itself, order);
   return failed != nullptr && second_of(*failed) <= second_of(*blamed) ? failed : blamed;
 }
@@ -145,7 +149,8 @@ void sort_out(Verdict& verdict, const std::vector<FailureRecord>& records, const
   }
 }
 
-/// A culprit that lrun had stopped ended by lrun's signal: then the code is that of the one that failed in public.
+/// A culprit that lrun had stopped ended by lrun's signal: the exit code is then that of the failure that lrun saw
+/// first.
 const FailureRecord& blamed_end(const Verdict& verdict) {
   return verdict.culprit->stopped_by_lrun() && verdict.overruled ? *verdict.overruled : *verdict.failure();
 }
@@ -181,7 +186,7 @@ void decide_code(Verdict& verdict) {
       break;
   }
   if (verdict.die_of_signal != 0) verdict.exit_code = exit_code_of_signal(verdict.die_of_signal);
-  if (!verdict.end.is_ours()) verdict.die_of_signal = 0;  // it came to another node's lrun
+  if (!verdict.end.is_ours()) verdict.die_of_signal = 0;  // another node's lrun got the signal
 }
 
 }  // namespace
@@ -218,7 +223,7 @@ Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records, cons
     }
   } else if (early != nullptr && may_have_been_waited_for(end.kind)) {
     verdict.ended_first = *early;
-    if (const std::string waiting = waiting_in_words(places); !waiting.empty()) {
+    if (const std::string waiting = describe_waiting(places); !waiting.empty()) {
       culprit = early;
       verdict.culprit = blamed_for_its_early_end(*early, waiting);
     }
@@ -228,7 +233,7 @@ Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records, cons
   return verdict;
 }
 
-/// Whether seconds count is known only when all records are there; then one that makes them count is needed, too.
+/// Whether seconds are compared depends on all records, so a record that makes them count has to be kept, too.
 std::vector<FailureRecord> decisive_records(const std::vector<FailureRecord>& records) {
   std::vector<const FailureRecord*> decisive{find_culprit(records)};
   for (const bool by_second : {true, false}) {

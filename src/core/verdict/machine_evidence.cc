@@ -23,7 +23,7 @@ void add_machine_evidence(const FailureRecord& record, MemoryWatch& memory, EndF
 }
 
 void add_full_folder(const FailureRecord& record, const std::string& folder, EndFacts& facts) {
-  constexpr std::uint64_t kBlock = 4096;  // 'almost full' would be a guess
+  constexpr std::uint64_t kBlock = 4096;  // full means that not even one block is left
   if (record.stopped_by_lrun() || record.success() || record.ending != FailureRecord::Ending::kExited) return;
   const StorageSpace space = storage_space(folder.c_str()).value_or(StorageSpace{});
   if (space.total_bytes > 0 && space.free_bytes < kBlock) facts.full_folder = folder;

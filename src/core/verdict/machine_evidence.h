@@ -7,13 +7,13 @@
 
 namespace lrun::inline core {
 
-/// Adds to `facts` what the machine knows about a signal that it may have caused itself: a kill for lack of memory, a
-/// full /dev/shm. Nothing of a worker that ended because lrun stopped it.
-/// \param memory  a kill that it reports is taken.
+/// Adds to `facts` what the machine shows about a signal that the kernel may have sent: a kill for lack of memory, a
+/// full /dev/shm. Adds nothing for a worker that lrun stopped.
+/// \param memory  a kill that it reports is used up.
 void add_machine_evidence(const FailureRecord& record, MemoryWatch& memory, EndFacts& facts);
 
-/// Adds `folder`, where the worker writes its output by itself, if nothing can be written there any more: what it said
-/// of that is then lost. Only of an exit that lrun did not cause.
+/// Adds `folder`, which the worker writes its output to, when it is full: the worker's own message about that was lost.
+/// Only for an exit that lrun did not cause.
 void add_full_folder(const FailureRecord& record, const std::string& folder, EndFacts& facts);
 
 }  // namespace lrun::inline core

@@ -1,3 +1,5 @@
+// In: the last lines of a worker. Out: the last error among them that compiled code reports, with its place. Called by
+// find_printed_error().
 #include "verdict/native_error.h"
 
 #include <algorithm>
@@ -14,23 +16,23 @@ constexpr std::string_view kThrown = "terminate called after throwing an instanc
 constexpr std::string_view kWhat = "  what():  ";
 constexpr std::string_view kGoPanic = "panic: ";
 constexpr std::string_view kSummary = "SUMMARY: ";
-constexpr std::size_t kMostAfterOneLine = 3;  // of one line that need not be the end
+constexpr std::size_t kMostAfterOneLine = 3;  // after an error of one line that need not end the program
 
-/// What a terminating C++ program says on two lines: 'lrun::PeerLost: rank 1 ended'.
+/// The two lines of a C++ program that terminates, as one: 'lrun::PeerLost: rank 1 ended'.
 FoundError read_exception(const std::vector<std::string>& lines, std::size_t named) {
   const std::string_view line(lines[named]);
   const auto begin = line.find(kThrown) + kThrown.size();
-  FoundError found{.line = named, .words = {}, .most_after = FoundError::kNoLimit};  // it aborts
+  FoundError found{.line = named, .printed = {}, .most_after = FoundError::kNoLimit};  // the program aborts
   const std::string type(line.substr(begin, line.rfind('\'') - begin));
-  found.words.lines.emplace_back(line);
+  found.printed.lines.emplace_back(line);
   if (named + 1 >= lines.size() || !lines[named + 1].starts_with(kWhat)) {
-    found.words.error = "uncaught exception of type '" + type + "'";
+    found.printed.error = "uncaught exception of type '" + type + "'";
     return found;
   }
-  found.words.error = type + ": " + lines[named + 1].substr(kWhat.size());
-  for (std::size_t i = named + 1; i < lines.size() && found.words.lines.size() < LastWords::kMostLines; ++i) {
+  found.printed.error = type + ": " + lines[named + 1].substr(kWhat.size());
+  for (std::size_t i = named + 1; i < lines.size() && found.printed.lines.size() < PrintedError::kMostLines; ++i) {
     if (lines[i].starts_with("Exception raised from ")) break;  // c10's call stack follows
-    found.words.lines.push_back(lines[i]);
+    found.printed.lines.push_back(lines[i]);
   }
   return found;
 }
@@ -57,45 +59,45 @@ std::optional<FoundError> read_assertion(const std::vector<std::string>& lines, 
   if (assertion == std::string_view::npos || line.find(" failed", assertion) == std::string_view::npos) {
     return std::nullopt;
   }
-  FoundError found{.line = named, .words = {}, .most_after = kMostAfterOneLine};
+  FoundError found{.line = named, .printed = {}, .most_after = kMostAfterOneLine};
   std::string_view error = trimmed(line.substr(assertion));
   if (error.ends_with('.')) error.remove_suffix(1);
-  found.words.error = error;
-  found.words.location = assertion_location(line, assertion);
-  found.words.lines.emplace_back(line);
+  found.printed.error = error;
+  found.printed.location = assertion_location(line, assertion);
+  found.printed.lines.emplace_back(line);
   return found;
 }
 
-/// A Rust program names the place on the first line and the reason on the second.
+/// A Rust program prints the place on the first line and the reason on the second.
 FoundError read_rust_panic(const std::vector<std::string>& lines, std::size_t named) {
   const std::string_view line(lines[named]);
-  FoundError found{.line = named, .words = {}};
+  FoundError found{.line = named, .printed = {}};
   const auto at = line.find("panicked at ");
   std::string_view place = line.substr(at + 12);
   if (place.ends_with(':')) place.remove_suffix(1);
-  found.words.location = place;
-  found.words.error = named + 1 < lines.size() ? "panic: " + lines[named + 1] : std::string(line);
-  for (std::size_t i = named; i < std::min(named + 2, lines.size()); ++i) found.words.lines.push_back(lines[i]);
+  found.printed.location = place;
+  found.printed.error = named + 1 < lines.size() ? "panic: " + lines[named + 1] : std::string(line);
+  for (std::size_t i = named; i < std::min(named + 2, lines.size()); ++i) found.printed.lines.push_back(lines[i]);
   return found;
 }
 
 std::string_view without_folder(std::string_view path) { return path.substr(path.rfind('/') + 1); }  // npos + 1 is 0
 
-/// The program does not live on behind it.
+/// The program ends after it.
 std::optional<FoundError> read_fault(const std::vector<std::string>& lines, std::size_t named) {
   const std::optional<FaultReport> report = parse_fault_report(lines[named]);
   if (!report) return std::nullopt;
-  FoundError found{.line = named, .words = {}, .most_after = FoundError::kNoLimit};
-  if (!report->address.empty()) found.words.error = "address " + std::string(report->address);
+  FoundError found{.line = named, .printed = {}, .most_after = FoundError::kNoLimit};
+  if (!report->address.empty()) found.printed.error = "address " + std::string(report->address);
   if (!report->caller.empty()) {
-    found.words.error += (found.words.error.empty() ? "in " : " in ") + std::string(without_folder(report->place));
+    found.printed.error += (found.printed.error.empty() ? "in " : " in ") + std::string(without_folder(report->place));
   }
-  found.words.location = without_folder(report->own_place());
-  found.words.lines.push_back(lines[named]);
+  found.printed.location = without_folder(report->own_place());
+  found.printed.lines.push_back(lines[named]);
   return found;
 }
 
-/// One line that says it all, recognised by these words. Something that went on may have said it before.
+/// Errors of one line, by their words. The program may have gone on after one.
 constexpr std::array kTellingWords{
     std::string_view("WARNING: ThreadSanitizer: "),
     std::string_view(": runtime error: "),
@@ -105,8 +107,8 @@ constexpr std::array kTellingWords{
     std::string_view("fatal error: "),
 };
 
-/// The same; nothing goes on behind these.
-constexpr std::array kLastWords{
+/// Errors of one line that end the program.
+constexpr std::array kFatalTexts{
     std::string_view("ERROR: AddressSanitizer: "),
     std::string_view("ERROR: LeakSanitizer: "),
     std::string_view("ERROR: MemorySanitizer: "),
@@ -124,19 +126,19 @@ constexpr std::array kLastWords{
     std::string_view("corrupted double-linked list"),
 };
 
-bool is_the_last(std::string_view line) { return has_any(line, kLastWords) || line.starts_with(kGoPanic); }
+bool is_the_last(std::string_view line) { return has_any(line, kFatalTexts) || line.starts_with(kGoPanic); }
 
 bool is_telling(std::string_view line) { return has_any(line, kTellingWords) || is_the_last(line); }
 
-/// The report's number is the process's, which is known: '==4242==ERROR: …'.
+/// Without the process's number at the start: '==4242==ERROR: …'.
 std::string_view without_pid(std::string_view line) {
   if (!line.starts_with("==")) return line;
   const auto end = line.find("==", 2);
   return end == std::string_view::npos ? line : line.substr(end + 2);
 }
 
-/// Where 'x.cc:3 in main' begins in 'AddressSanitizer: heap-use-after-free /home/me/x.cc:3 in main'; npos: nowhere. A
-/// module's offset or a number of leaks may stand in front of an 'in', too.
+/// Where the place begins in 'AddressSanitizer: heap-use-after-free /home/me/x.cc:3 in main'; npos: there is none. The
+/// word 'in' may also follow a module's offset or a number of leaks.
 std::size_t place_in_summary(std::string_view summary) {
   const auto in = summary.rfind(" in ");
   if (in == std::string_view::npos) return std::string_view::npos;
@@ -149,23 +151,23 @@ std::size_t place_in_summary(std::string_view summary) {
   return numbered ? blank + 1 : std::string_view::npos;
 }
 
-void add_summary(LastWords& words, std::string_view summary) {
+void add_summary(PrintedError& printed, std::string_view summary) {
   const std::size_t place = place_in_summary(summary);
-  words.error = trimmed(summary.substr(0, place));
+  printed.error = trimmed(summary.substr(0, place));
   if (place == std::string_view::npos) return;
   const std::string_view location = summary.substr(place);
-  words.location = location.substr(location.rfind('/', location.find(" in ")) + 1);  // npos + 1 is 0
+  printed.location = location.substr(location.rfind('/', location.find(" in ")) + 1);  // npos + 1 is 0
 }
 
 FoundError read_one_line(const std::vector<std::string>& lines, std::size_t named) {
   const bool last = is_the_last(lines[named]);
-  FoundError found{.line = named, .words = {}, .most_after = last ? FoundError::kNoLimit : kMostAfterOneLine};
-  found.words.error = trimmed(without_pid(lines[named]));
-  found.words.lines.push_back(lines[named]);
+  FoundError found{.line = named, .printed = {}, .most_after = last ? FoundError::kNoLimit : kMostAfterOneLine};
+  found.printed.error = trimmed(without_pid(lines[named]));
+  found.printed.lines.push_back(lines[named]);
   for (std::size_t i = named + 1; i < lines.size(); ++i) {
     if (!lines[i].starts_with(kSummary)) continue;
-    found.words.lines.push_back(lines[i]);  // a sanitizer's summary names the source line, and no addresses
-    if (last) add_summary(found.words, trimmed(std::string_view(lines[i]).substr(kSummary.size())));
+    found.printed.lines.push_back(lines[i]);  // a sanitizer's summary has the source line and no addresses
+    if (last) add_summary(found.printed, trimmed(std::string_view(lines[i]).substr(kSummary.size())));
     break;
   }
   return found;
@@ -180,7 +182,7 @@ std::optional<FoundError> read_at(const std::vector<std::string>& lines, std::si
   if (auto fault = read_fault(lines, i)) return fault;
   if (auto assertion = read_assertion(lines, i)) return assertion;
   if (!is_telling(line)) return std::nullopt;
-  while (i > 0 && is_telling(lines[i - 1])) --i;  // 'terminate called' follows what called it
+  while (i > 0 && is_telling(lines[i - 1])) --i;  // 'terminate called' comes after the reason
   return read_one_line(lines, i);
 }
 

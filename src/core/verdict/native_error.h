@@ -9,14 +9,14 @@
 
 namespace lrun::inline core {
 
-/// Where a fault happened, as a program of liblrun tells it in one line: 'lrun: SIGSEGV at address 0x10 in
+/// Where a fault happened, by the line that a program with liblrun prints: 'lrun: SIGSEGV at address 0x10 in
 /// /lib/libtorch_cpu.so+0x1234, called from /home/me/train+0x5678'.
 struct FaultReport {
   std::string_view address;  ///< '0x10'; empty: none
   std::string_view place;    ///< '/lib/libtorch_cpu.so+0x1234'
-  std::string_view caller;   ///< '/home/me/train+0x5678', the program's own code; empty: that is `place`
+  std::string_view caller;   ///< '/home/me/train+0x5678', the program's own code; empty: `place` is that
 
-  /// In the program's own code, as far as it is known.
+  /// The place in the program's own code, as far as known.
   [[nodiscard]] std::string_view own_place() const { return caller.empty() ? place : caller; }
 };
 
@@ -24,7 +24,7 @@ struct FaultReport {
 std::optional<FaultReport> parse_fault_report(std::string_view line);
 
 /// The last error in `lines` that a compiled program or the C library reports: an uncaught exception with its what(), a
-/// failed assertion, a sanitizer's finding, corrupted memory, a panic, a library that the loader lacks. Pure.
+/// failed assertion, a sanitizer's report, corrupted memory, a panic, a missing shared library. Pure.
 std::optional<FoundError> find_native_error(const std::vector<std::string>& lines);
 
 }  // namespace lrun::inline core

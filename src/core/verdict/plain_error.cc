@@ -1,3 +1,5 @@
+// In: the last lines of a program that exited. Out: the line in which it gave the reason. explain() calls this when
+// find_printed_error() finds nothing.
 #include "verdict/plain_error.h"
 
 #include <algorithm>
@@ -14,7 +16,7 @@ namespace lrun::inline core {
 namespace {
 
 constexpr std::ptrdiff_t kNearTheEndOfErrors = 3;
-constexpr std::ptrdiff_t kMostAfter = 8;  // lines on the other stream, which may have waited in a buffer
+constexpr std::ptrdiff_t kMostAfter = 8;  // lines on the other stream, which may come late from a buffer
 
 constexpr std::array kMarks{
     std::string_view("error: "), std::string_view("Error: "),   std::string_view("ERROR: "),
@@ -22,8 +24,8 @@ constexpr std::array kMarks{
     std::string_view("ERROR:"),  std::string_view("CRITICAL:"),  // Python's logging
 };
 
-/// What programs say beside the error: how they are used, where it is written, the rest of a report, and what is
-/// printed whenever a process of theirs ends.
+/// Beginnings of lines that programs print beside the error: usage, the place of a report, lines that libraries print
+/// whenever a process ends.
 constexpr std::array kBeside{std::string_view("usage:"),
                              std::string_view("Usage:"),
                              std::string_view("Try '"),
@@ -34,11 +36,11 @@ constexpr std::array kBeside{std::string_view("usage:"),
                              std::string_view("stack traceback:"),
                              std::string_view("wandb: ")};
 
-/// A log speaks like that while all is well.
+/// Log lines look like that while all is well.
 constexpr std::array kNoErrors{std::string_view("INFO"), std::string_view("DEBUG"), std::string_view("TRACE"),
                                std::string_view("WARN"), std::string_view("Warn"),  std::string_view("warn")};
 
-/// How shells and tools end the line in which they say what failed: 'ls: cannot access 'x': No such file or directory'.
+/// How shells and tools end the line about a failure: 'ls: cannot access 'x': No such file or directory'.
 constexpr std::array kReasons{
     std::string_view(": No such file or directory"),
     std::string_view(": Permission denied"),
@@ -61,7 +63,7 @@ bool is_beside(std::string_view line) {
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
-/// Of Perl's die: 'no data at train.pl line 3.'
+/// The form of Perl's die: 'no data at train.pl line 3.'
 bool tells_line_of_source(std::string_view line) {
   const auto words = line.rfind(" line ");
   if (words == std::string_view::npos || !line.ends_with('.') || line.rfind(" at ", words) == std::string_view::npos) {
@@ -71,20 +73,20 @@ bool tells_line_of_source(std::string_view line) {
   return !number.empty() && std::all_of(number.begin(), number.end(), is_digit);
 }
 
-/// 'epoch 3: 40%', which also Perl's and C's formats may say; rather nothing than that.
+/// 'epoch 3: 40%'. An error line may look like that, too; but reporting progress as the error would be worse.
 bool is_progress(std::string_view line) {
   const auto percent = line.find('%');
   return percent != std::string_view::npos && percent > 0 && is_digit(line[percent - 1]);
 }
 
-/// The same line but for its numbers: a log that goes on and on.
+/// The same line with other numbers: a log that repeats.
 bool repeats(const std::vector<std::string>& said, std::string_view last) {
   const std::string pattern = without_numbers(last);
   return std::count_if(said.begin(), said.end(),
                        [&](const std::string& line) { return without_numbers(line) == pattern; }) > 1;
 }
 
-/// Words, and not those of a log, a shell's trace or a progress bar.
+/// A text that is not a line of a log, a shell's trace or a progress bar.
 bool may_be_the_reason(const std::vector<std::string>& said) {
   const std::string_view last = said.back();
   const bool words = std::any_of(last.begin(), last.end(), [](char letter) {
@@ -94,14 +96,14 @@ bool may_be_the_reason(const std::vector<std::string>& said) {
   return words && !last.starts_with("+ ") && !has_any(last, kNoErrors) && !is_progress(last) && !repeats(said, last);
 }
 
-/// Nothing but a few lines and call stacks came after it.
+/// Only a few lines and call stacks follow it.
 bool is_near_the_end(const std::vector<std::string>& lines, const std::string& line) {
   const auto found = std::find(lines.rbegin(), lines.rend(), line);
   return found != lines.rend() &&
          std::count_if(lines.rbegin(), found, [](const std::string& later) { return !is_beside(later); }) <= kMostAfter;
 }
 
-/// Behind a program's name: one word and a colon.
+/// The rest of the line after a program's name, which is one word and a colon.
 std::string_view behind_name(std::string_view line) {
   const auto colon = line.find(": ");
   const bool named = colon != std::string_view::npos && line.find(' ') > colon;
@@ -109,7 +111,7 @@ std::string_view behind_name(std::string_view line) {
 }
 
 constexpr std::string_view kOfMake = "*** ";
-constexpr std::string_view kWaits = "*** Waiting";  // after the failure that it tells
+constexpr std::string_view kWaits = "*** Waiting";  // printed after the failure
 constexpr std::array kMakes{std::string_view("make"), std::string_view("gmake"), std::string_view("mingw32-make")};
 
 /// 'make', '/usr/bin/gmake', 'make[1]'.
@@ -130,7 +132,7 @@ bool is_of_make(std::string_view line) {
   return words.starts_with(kOfMake) && is_make(line.substr(0, line.size() - words.size() - 2));
 }
 
-/// What a recipe said itself stands before make's account of it, and the account of the innermost make before others'.
+/// The recipe's own message comes before make's line about it, and the line of the innermost make before the others'.
 std::string find_of_make(const std::vector<std::string>& last_lines, const std::vector<std::string>& error_lines) {
   const auto found = std::find_if(error_lines.begin(), error_lines.end(), [&](const std::string& line) {
     return is_of_make(line) && !behind_name(line).starts_with(kWaits) && is_near_the_end(last_lines, line);

@@ -1,3 +1,5 @@
+// In: the last lines of a worker. Out: the last Python error among them, with the line in the user's own code. Called
+// by find_printed_error().
 #include "verdict/python_traceback.h"
 
 #include <algorithm>
@@ -16,7 +18,7 @@ constexpr std::string_view kFatal = "Fatal Python error: ";
 constexpr std::string_view kMostRecentFirst = "(most recent call first):";
 constexpr std::string_view kFrame = "  File \"";
 constexpr std::string_view kIndentation = "  ";
-constexpr std::size_t kMostMessageLines = 3;  // of an exception whose text goes on below
+constexpr std::size_t kMostMessageLines = 3;  // of an exception whose text has several lines
 
 bool is_indented(std::string_view line) { return line.starts_with(kIndentation); }
 
@@ -33,7 +35,7 @@ bool names_exception(std::string_view line) {
   return end == line.size() || line.substr(end).starts_with(": ") || line.substr(end) == ":";
 }
 
-/// The names that an exception without a traceback before it may have.
+/// Exceptions that may be printed without a traceback.
 bool names_syntax_error(std::string_view line) {
   return line.starts_with("SyntaxError: ") || line.starts_with("IndentationError: ") || line.starts_with("TabError: ");
 }
@@ -69,7 +71,7 @@ std::string_view frame_file(std::string_view line) {
 
 bool is_foreign(std::string_view frame) { return is_foreign_source(frame_file(frame)); }
 
-/// Sees lines without their prefixes; a place behind the end is an empty line.
+/// The lines without their prefixes; beyond the end lines are empty.
 class Lines {
  public:
   explicit Lines(const std::vector<std::string>& lines) : lines_(lines) {}
@@ -83,29 +85,29 @@ class Lines {
 };
 
 /// The frame and its source lines, from `frame` to the next one or `end`, at most `most` lines.
-void add_frame(LastWords& words, const Lines& lines, std::size_t frame, std::size_t end, std::size_t most) {
+void add_frame(PrintedError& printed, const Lines& lines, std::size_t frame, std::size_t end, std::size_t most) {
   for (std::size_t i = frame; i < std::min(end, frame + most); ++i) {
     if (i > frame && lines[i].starts_with(kFrame)) break;
-    words.lines.emplace_back(lines[i]);
+    printed.lines.emplace_back(lines[i]);
   }
 }
 
-/// The exception's own line and what follows of its text, up to an empty line or another report.
-void add_message(LastWords& words, const Lines& lines, std::size_t named) {
-  words.error = lines[named];
+/// The exception's line and the following lines of its text, up to an empty line or another report.
+void add_message(PrintedError& printed, const Lines& lines, std::size_t named) {
+  printed.error = lines[named];
   for (std::size_t i = named; i < std::min(lines.size(), named + kMostMessageLines); ++i) {
     const std::string_view line = lines[i];
     const bool ends = line.empty() || line.find(kHeader) != std::string_view::npos || line.starts_with(kIgnored) ||
                       line.starts_with("terminate called ");
     if (i > named && ends) break;
-    words.lines.emplace_back(line);
+    printed.lines.emplace_back(line);
   }
 }
 
 /// Reads a traceback whose header is the line before `first`.
 std::optional<FoundError> read_traceback(const Lines& lines, std::size_t first) {
   std::size_t frame = first;
-  std::size_t own = frame;  // the innermost one of the user's own
+  std::size_t own = frame;  // the innermost frame of the user's code
   std::size_t i = first;
   // '~~~^^^' below a source line and '[Previous line repeated ...]' are indented, too.
   for (; i < lines.size() && is_indented(lines[i]); ++i) {
@@ -115,16 +117,16 @@ std::optional<FoundError> read_traceback(const Lines& lines, std::size_t first) 
   }
   if (is_foreign(lines[own])) own = frame;
   if (i >= lines.size() || !names_exception(lines[i])) return std::nullopt;
-  FoundError found{.line = i, .words = {}};
-  found.words.location = frame_location(lines[own]);
+  FoundError found{.line = i, .printed = {}};
+  found.printed.location = frame_location(lines[own]);
   constexpr std::size_t kMostFrameLines = 3;
-  if (own != frame) add_frame(found.words, lines, own, i, kMostFrameLines - 1);
-  add_frame(found.words, lines, frame, i, kMostFrameLines);
-  add_message(found.words, lines, i);
+  if (own != frame) add_frame(found.printed, lines, own, i, kMostFrameLines - 1);
+  add_frame(found.printed, lines, frame, i, kMostFrameLines);
+  add_message(found.printed, lines, i);
   return found;
 }
 
-/// What was kept may begin within a traceback: those of programs on a framework are longer than what is kept of a
+/// The kept lines may begin in the middle of a traceback: those of frameworks are longer than the lines kept of a
 /// write.
 std::optional<FoundError> read_beheaded_traceback(const Lines& lines) {
   std::size_t first = 0;
@@ -132,14 +134,14 @@ std::optional<FoundError> read_beheaded_traceback(const Lines& lines) {
   return lines[first].starts_with(kFrame) ? read_traceback(lines, first) : std::nullopt;
 }
 
-/// What stands behind the margin of a group's report, '  | ' or '    | '; empty for the lines that part its members.
+/// The line of a group's report without its margin, '  | ' or '    | '; empty for the lines between its members.
 std::string_view behind_margin(std::string_view line) {
   const auto margin = line.find_first_not_of(' ');
   if (margin == std::string_view::npos || !line.substr(margin).starts_with("| ")) return {};
   return line.substr(margin + 2);
 }
 
-/// An ExceptionGroup, as TaskGroup raises it: what failed is among its members, of which the first is told.
+/// An ExceptionGroup, as TaskGroup raises it: the error is that of its first member.
 std::optional<FoundError> read_group(const Lines& lines, std::size_t header) {
   std::vector<std::string> inner;
   for (std::size_t i = header + 1; i < lines.size(); ++i) inner.emplace_back(behind_margin(lines[i]));
@@ -148,8 +150,8 @@ std::optional<FoundError> read_group(const Lines& lines, std::size_t header) {
   const auto member = std::find_if(inner.begin() + static_cast<std::ptrdiff_t>(found->line) + 1, inner.end(),
                                    [](const std::string& line) { return names_exception(line); });
   if (member != inner.end()) {
-    found->words.error += ": " + *member;
-    found->words.lines.push_back(*member);
+    found->printed.error += ": " + *member;
+    found->printed.lines.push_back(*member);
   }
   found->line += header + 1;
   return found;
@@ -162,40 +164,40 @@ std::optional<FoundError> read_syntax_error(const Lines& lines, std::size_t name
     if (lines[--frame].starts_with(kFrame)) break;
   }
   if (!lines[frame].starts_with(kFrame)) return std::nullopt;
-  FoundError found{.line = named, .words = {}};
-  found.words.location = frame_location(lines[frame]);
-  add_frame(found.words, lines, frame, named, named - frame);
-  add_message(found.words, lines, named);
+  FoundError found{.line = named, .printed = {}};
+  found.printed.location = frame_location(lines[frame]);
+  add_frame(found.printed, lines, frame, named, named - frame);
+  add_message(found.printed, lines, named);
   return found;
 }
 
 /// The thread that crashed, in faulthandler's report: 'Current thread 0x00007f99e17ed040 (most recent call first):',
-/// also with the thread's name in between. What it says of C's stack under a header of its own has other frames.
+/// also with the thread's name in between. Its C stack, under another header, has frames of another form.
 bool begins_current_thread(std::string_view line) {
   return line.starts_with("Current thread ") && line.ends_with(kMostRecentFirst);
 }
 
-/// The frames of the thread that crashed, from its header on: the innermost comes first.
-void add_crashed_thread(LastWords& words, const Lines& lines, std::size_t header) {
+/// The frames of the thread that crashed, below its header: the innermost comes first.
+void add_crashed_thread(PrintedError& printed, const Lines& lines, std::size_t header) {
   std::size_t first = header + 1;
   while (lines[first].starts_with(kIndentation) && !lines[first].starts_with(kFrame)) ++first;  // 'Garbage-collecting'
   std::size_t own = first;
   while (lines[own].starts_with(kFrame) && is_foreign(lines[own])) ++own;
   if (!lines[own].starts_with(kFrame)) own = first;
-  words.location = frame_location(lines[own]);
+  printed.location = frame_location(lines[own]);
   if (frame_location(lines[first]).empty()) return;
-  words.lines.emplace_back(lines[first]);
-  if (own != first) words.lines.emplace_back(lines[own]);
+  printed.lines.emplace_back(lines[first]);
+  if (own != first) printed.lines.emplace_back(lines[own]);
 }
 
-/// faulthandler's report. The interpreter does not live on.
+/// faulthandler's report. The interpreter ends after it.
 std::optional<FoundError> read_fatal_error(const Lines& lines, std::size_t named) {
-  FoundError found{.line = named, .words = {}, .most_after = FoundError::kNoLimit};
-  found.words.error = lines[named];
-  found.words.lines.emplace_back(lines[named]);
+  FoundError found{.line = named, .printed = {}, .most_after = FoundError::kNoLimit};
+  found.printed.error = lines[named];
+  found.printed.lines.emplace_back(lines[named]);
   std::size_t header = named + 1;
   while (header < lines.size() && !begins_current_thread(lines[header])) ++header;
-  add_crashed_thread(found.words, lines, header);
+  add_crashed_thread(found.printed, lines, header);
   return found;
 }
 
@@ -204,7 +206,8 @@ bool is_of_report(std::string_view line) {
          line.starts_with("Extension modules: ");
 }
 
-/// What was kept may begin within such a report, as many threads have long stacks: then it is all that was kept.
+/// The kept lines may begin in the middle of such a report, as the stacks of many threads are long: then it is all of
+/// them.
 std::optional<FoundError> read_beheaded_report(const Lines& lines) {
   std::size_t header = lines.size();
   for (std::size_t i = 1; i < lines.size(); ++i) {  // the first line may be cut
@@ -212,20 +215,20 @@ std::optional<FoundError> read_beheaded_report(const Lines& lines) {
     if (header == lines.size() && begins_current_thread(lines[i])) header = i;
   }
   if (header == lines.size()) return std::nullopt;
-  FoundError found{.line = header, .words = {}, .most_after = FoundError::kNoLimit};
-  add_crashed_thread(found.words, lines, header);
+  FoundError found{.line = header, .printed = {}, .most_after = FoundError::kNoLimit};
+  add_crashed_thread(found.printed, lines, header);
   return found;
 }
 
-/// '/usr/bin/python3: No module named x': what the interpreter says before any program runs.
+/// '/usr/bin/python3: No module named x': the interpreter's error before it runs the program.
 std::optional<FoundError> read_interpreter_error(const Lines& lines, std::size_t named) {
   const std::string_view line = lines[named];
   const std::string_view program = line.substr(0, line.find(": "));
   const std::string_view name = program.substr(program.rfind('/') + 1);  // npos + 1 is 0
   if (!name.starts_with("python") || name.find(' ') != std::string_view::npos || program == line) return std::nullopt;
-  FoundError found{.line = named, .words = {}};
-  found.words.error = line.substr(program.size() + 2);
-  found.words.lines.emplace_back(line);
+  FoundError found{.line = named, .printed = {}};
+  found.printed.error = line.substr(program.size() + 2);
+  found.printed.lines.emplace_back(line);
   return found;
 }
 
@@ -233,8 +236,8 @@ bool is_ignored(const Lines& lines, std::size_t header) {
   return header > 0 && lines[header - 1].starts_with(kIgnored);
 }
 
-/// How paths of files go on that nobody wrote for this program. PyTorch's own folders: it is also run where it was
-/// built.
+/// Parts of paths of files that do not belong to the user's program. PyTorch's own folders are among them: it may run
+/// from where it was built.
 constexpr std::array kForeignFolders{
     std::string_view("/site-packages/"),     std::string_view("/dist-packages/"),  std::string_view("/lib/python"),
     std::string_view("/torch/distributed/"), std::string_view("/torch/autograd/"), std::string_view("/torch/nn/"),

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kMostPlaces = 8;
 constexpr std::size_t kMostInWords = 6;
 
-/// A rank that others wait for is not where most are: those that wait are the first to be left out.
+/// The rank that others wait for is at a rare place, so places of waiting ranks are dropped first.
 auto order_of(const RankPlace& place) {
   return std::tie(place.waits_for_others, place.place, place.verb, place.verb_all);
 }
@@ -26,7 +26,7 @@ std::string ranks_of(const RankPlace& place) {
 
 }  // namespace
 
-std::vector<RankPlace> put_together(std::vector<RankPlace> one, const std::vector<RankPlace>& other) {
+std::vector<RankPlace> merge_places(std::vector<RankPlace> one, const std::vector<RankPlace>& other) {
   for (const RankPlace& place : other) {
     const auto same =
         std::find_if(one.begin(), one.end(), [&](const RankPlace& mine) { return order_of(mine) == order_of(place); });
@@ -42,7 +42,7 @@ std::vector<RankPlace> put_together(std::vector<RankPlace> one, const std::vecto
   return one;
 }
 
-std::string in_words(std::vector<RankPlace> places) {
+std::string describe_places(std::vector<RankPlace> places) {
   std::sort(places.begin(), places.end(), is_more_frequent);
   std::stable_partition(places.begin(), places.end(), [](const RankPlace& place) { return !place.waits_for_others; });
   int left_out = 0;
@@ -60,7 +60,7 @@ bool all_wait_for_others(const std::vector<RankPlace>& places) {
   return std::all_of(places.begin(), places.end(), [](const RankPlace& place) { return place.waits_for_others; });
 }
 
-std::string waiting_in_words(const std::vector<RankPlace>& places) {
+std::string describe_waiting(const std::vector<RankPlace>& places) {
   if (places.empty() || !all_wait_for_others(places)) return {};
   const auto most = std::min_element(places.begin(), places.end(), is_more_frequent);
   return fmt::format("{} {} for it in {}", ranks_of(*most), most->count > 1 ? "wait" : "waits", most->place);

@@ -7,14 +7,14 @@
 
 namespace lrun::inline core {
 
-/// Why a run ended, in one value.
+/// The reason why a run ended.
 struct RunEnd {
   enum class Kind {
     kSucceeded,       ///< every worker ended with code 0
     kWorkerFailed,    ///< a worker failed by itself; the others were stopped
     kStartFailed,     ///< a worker could not be started; nothing runs
     kInterrupted,     ///< lrun received `signal_number`
-    kConsoleClosed,   ///< whoever read lrun's output has gone
+    kConsoleClosed,   ///< lrun's stdout or stderr was closed
     kRequested,       ///< stopped through the control socket
     kGuardDied,       ///< lrun's own guard was killed
     kHeadLost,        ///< the connection to the lrun that started this one has ended
@@ -28,23 +28,23 @@ struct RunEnd {
 
   Kind kind = Kind::kSucceeded;
   int signal_number = 0;
-  std::int64_t limit_ms = 0;   ///< the time that was allowed, where that is the reason
-  std::string who = {};        ///< whom the limit found, in words: 'rank 3 is in read()'; empty: not known
+  std::int64_t limit_ms = 0;   ///< the time that was allowed, for the reasons that are limits
+  std::string who = {};        ///< the ranks or the node concerned: 'rank 3 is in read()'; empty: not known
   bool grace_expired = false;  ///< workers were killed because they did not end in time
-  std::string node = {};       ///< of a job of several nodes: where it was decided; empty: here
+  std::string node = {};       ///< in a job of several nodes, where this was decided; empty: here
   int node_rank = -1;          ///< of `node`; -1: here
-  bool by_head = false;        ///< the signal came to the lrun that the user typed, which passed it on to all nodes
+  bool by_head = false;        ///< the lrun that the user typed got the signal and passed it on to all nodes
 
-  /// Decided by the launcher of this node.
+  /// True when the launcher of this node decided it.
   [[nodiscard]] bool is_ours() const { return node.empty(); }
-  /// The job has other nodes from now on, and may go on with them.
+  /// True when the set of nodes has changed: the job may go on with the new one.
   [[nodiscard]] bool changes_nodes() const { return kind == Kind::kNodeLost || kind == Kind::kNodeJoined; }
-  /// Another attempt may follow, as far as this reason goes.
+  /// True when another attempt may follow this reason.
   [[nodiscard]] bool may_go_on() const { return kind == Kind::kWorkerFailed || kind == Kind::kHang || changes_nodes(); }
   bool operator==(const RunEnd&) const = default;
 };
 
-/// 'succeeded', 'worker_failed', 'interrupted', ...: the reason as a word for programs.
+/// 'succeeded', 'worker_failed', 'interrupted', ...: the name of the reason in JSON.
 std::string_view name_of(RunEnd::Kind kind);
 std::optional<RunEnd::Kind> run_end_named(std::string_view name);
 

@@ -62,7 +62,7 @@ std::string numeric_text(const sockaddr_storage& bytes) {
   return ::inet_ntop(mapped ? AF_INET : AF_INET6, address, text, sizeof text) != nullptr ? text : "";
 }
 
-/// The kernel may choose for this end the very port where nobody listens, and both ends are then the same.
+/// The kernel may choose as our own port the very port that we connect to: both ends are then one socket.
 bool is_connected_to_itself(int fd) {
   sockaddr_storage own{};
   sockaddr_storage peer{};
@@ -95,7 +95,7 @@ Fd begin_to_connect(const sockaddr& address, socklen_t size, const std::string& 
   if (!socket) fail();
   const int on = 1;
   if (::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) fail();
-  // A signal does not call a nonblocking connect off either.
+  // A signal does not end a nonblocking attempt to connect.
   if (::connect(socket.get(), &address, size) != 0 && errno != EINPROGRESS && errno != EINTR) fail();
   return socket;
 }

@@ -16,14 +16,14 @@ namespace lrun::inline core {
 ///
 /// Keys go over the wire as they are given; torch's own client puts a '/' in front of every key.
 ///
-/// Errors  every function throws std::system_error: ETIMEDOUT at the deadline, EPROTO for an answer that makes no sense,
+/// Errors  every function throws std::system_error: ETIMEDOUT at the deadline, EPROTO for an answer that cannot be read,
 ///         else what the kernel reported. The connection is closed then, as requests and answers are no longer in step;
 ///         later calls throw ENOTCONN.
 /// Threads one at a time.
 class StoreConnection {
  public:
   /// Performs the handshake: sends the magic number and a ping with this process's id.
-  /// \param socket  connected and nonblocking. EPROTO: the other end is no TCPStore.
+  /// \param socket  connected and nonblocking. EPROTO: the other end is not a TCPStore.
   StoreConnection(Fd socket, SteadyTime deadline);
 
   /// Returns when the kernel has taken the request: the store sends no answer to it.

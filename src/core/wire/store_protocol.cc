@@ -1,3 +1,5 @@
+// In: bytes of one connection, in any pieces. Out: requests, or why the connection is refused; and the bytes of
+// requests and answers. The launcher's store decodes; liblrun, its tests and the store's own tests encode.
 #include "wire/store_protocol.h"
 
 #include <algorithm>
@@ -109,7 +111,7 @@ std::optional<std::uint64_t> StoreRequestDecoder::take_integer(std::string_view&
 }
 
 void StoreRequestDecoder::begin(std::uint8_t command) {
-  // Refused at the first byte: a stranger who waits for an answer is not to be kept waiting for the rest.
+  // Refused at the first byte: a client of another protocol sends no more before it gets an answer.
   if (!validated_ && command != static_cast<std::uint8_t>(StoreCommand::kValidate)) {
     refusal_ = command == kFirstByteOfTorch20
                    ? "it speaks the protocol of torch 2.0, and torch 2.1 or newer is needed"

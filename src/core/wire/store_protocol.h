@@ -39,7 +39,7 @@ enum class StoreCommand : std::uint8_t {
 inline constexpr std::size_t kStoreCommandCount = 19;
 inline constexpr std::uint32_t kStoreMagic = 0x3C85F7CE;
 
-/// What libuv's server in torch refuses, too.
+/// torch's libuv server has the same limits.
 inline constexpr std::uint64_t kMaxKeysPerRequest = 131072;
 inline constexpr std::uint64_t kMaxKeyBytes = 8192;
 inline constexpr std::uint64_t kMaxValueBytes = std::uint64_t{8} << 20U;
@@ -73,10 +73,10 @@ class StoreRequestDecoder {
   /// Why the connection must be closed: one line without the client's name; empty while all is well.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
-  /// About what is kept of a request that is not whole yet: its texts, and what each of them needs besides.
+  /// The approximate memory of an unfinished request: its texts, and the overhead of each.
   [[nodiscard]] std::uint64_t held_bytes() const { return text_bytes_ + request_.strings.size() * kBytesOfText; }
 
-  /// Whether the client has shown the magic number.
+  /// Whether the client has sent the magic number.
   [[nodiscard]] bool validated() const { return validated_; }
 
  private:

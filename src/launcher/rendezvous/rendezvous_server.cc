@@ -88,7 +88,7 @@ void RendezvousServer::redirect_to(const std::optional<RendezvousAddress>& targe
 
 /// The port is closed first: a launcher that loses its connection asks there whether this one lives.
 void RendezvousServer::abandon() {
-  server_.vanish();
+  server_.shut_down();
   deadline_.cancel();
   silence_check_.cancel();
   connections_.clear();

@@ -76,7 +76,7 @@ std::string leave_error_file(const Environment& environment, const Verdict& verd
   }
   const bool ended_early = verdict.culprit->success();
   const std::string cause =
-      ended_early ? fmt::format("rank {} {}", verdict.culprit->rank, verdict.culprit->in_words()) : std::string();
+      ended_early ? fmt::format("rank {} {}", verdict.culprit->rank, verdict.culprit->describe()) : std::string();
   return write(file, error_file_for_parent(*failure, own, verdict.exit_code, cause));
 }
 

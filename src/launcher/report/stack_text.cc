@@ -168,7 +168,7 @@ RankPlace place_of(const StackGroup& group) {
 std::string stacks_in_a_sentence(const std::vector<StackGroup>& groups) {
   std::vector<RankPlace> places;
   for (const StackGroup& group : groups) places.push_back(place_of(group));
-  return in_words(std::move(places));
+  return describe_places(std::move(places));
 }
 
 std::vector<RankPlace> places_of(const std::vector<StackGroup>& groups) {
@@ -177,7 +177,7 @@ std::vector<RankPlace> places_of(const std::vector<StackGroup>& groups) {
     const char state = group.example.state;
     if (state != 0 && state != 'Z' && state != 'X') places.push_back(place_of(group));
   }
-  return put_together({}, places);
+  return merge_places({}, places);
 }
 
 std::string stack_text(const std::vector<StackSample>& samples) {

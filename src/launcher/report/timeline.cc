@@ -80,7 +80,7 @@ void end_worker(Timeline& timeline, const Json& event, std::string_view line, in
   worker->ended_order = order;
   worker->fate = fate_of(*record);
   const bool by_our_signal = worker->fate == Fate::kStopped && record->ending == FailureRecord::Ending::kSignaled;
-  worker->ending = by_our_signal ? signal_name(record->value) : record->in_words();
+  worker->ending = by_our_signal ? signal_name(record->value) : record->describe();
   if (worker->fate == Fate::kStopped) worker->ending = "stopped by lrun: " + worker->ending;
   if (!record->error.empty() && worker->fate == Fate::kFailed) {
     worker->ending += ": " + shortened(record->error, kMostErrorBytes);

@@ -59,13 +59,13 @@ std::string overruled_line(const Verdict& verdict, const RunFactsForText& facts)
   if (is_early_end(verdict)) {
     const std::string error =
         first.error.empty() ? "" : ": " + shortened(terminal_safe(first.error), kMostErrorColumns);
-    return message_line(Severity::kNote, fmt::format("rank {} then {}{}", first.rank, first.in_words(), error),
+    return message_line(Severity::kNote, fmt::format("rank {} then {}{}", first.rank, first.describe(), error),
                         facts.colour);
   }
   const std::string why = is_victim(first.cause)
                               ? "that makes it a victim, not the cause"
                               : fmt::format("the error file of rank {} is older", verdict.culprit->rank);
-  return message_line(Severity::kNote, fmt::format("rank {} ended first and {}; {}", first.rank, first.in_words(), why),
+  return message_line(Severity::kNote, fmt::format("rank {} ended first and {}; {}", first.rank, first.describe(), why),
                       facts.colour);
 }
 
@@ -74,7 +74,7 @@ std::string places_line(const Verdict& verdict, const RunFactsForText& facts) {
   const bool waited_at_a_place = is_early_end(verdict) && verdict.failure() == nullptr;
   const bool told = waited_at_a_place ? verdict.places.size() == 1 : verdict.end.kind == RunEnd::Kind::kHang;
   if (verdict.places.empty() || told) return {};
-  return message_line(Severity::kNote, "seen before the stop: " + terminal_safe(in_words(verdict.places)),
+  return message_line(Severity::kNote, "seen before the stop: " + terminal_safe(describe_places(verdict.places)),
                       facts.colour);
 }
 
@@ -227,13 +227,13 @@ std::string reason_text(const RunEnd& end) {
 std::string cause_text(const FailureRecord& record) {
   if (record.ending == FailureRecord::Ending::kExecFailed) {
     return fmt::format("rank {} (local rank {} on {}) {}", record.rank, record.local_rank, terminal_safe(record.node),
-                       record.status_in_words());
+                       record.describe_status());
   }
   const std::string device = record.device.empty() ? "" : fmt::format(", {}", record.device);
   std::string words = fmt::format("rank {} (local rank {}, pid {}{} on {}) {} after {}", record.rank, record.local_rank,
-                                  record.pid, device, terminal_safe(record.node), record.status_in_words(),
+                                  record.pid, device, terminal_safe(record.node), record.describe_status(),
                                   format_elapsed(Duration(record.lifetime_ms)));
-  if (const std::string reason = record.reason_in_words(); !reason.empty()) words += ": " + terminal_safe(reason);
+  if (const std::string reason = record.describe_reason(); !reason.empty()) words += ": " + terminal_safe(reason);
   if (!record.error.empty() && !is_report_of_signal(record.error))
     words += ": " + shortened(terminal_safe(record.error), kMostErrorColumns);
   if (!record.location.empty()) words += " at " + shortened(terminal_safe(record.location), kMostErrorColumns);

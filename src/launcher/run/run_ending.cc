@@ -88,7 +88,7 @@ std::string RunEnding::core_dump_of(const RunResult& result) const {
       std::any_of(plan_.setup.limits.begin(), plan_.setup.limits.end(),
                   [](const ResourceLimit& limit) { return limit.resource == RLIMIT_CORE && limit.soft == 0; });
   for (const FailureRecord& record : result.records) process.ranks[record.pid] = record.rank;
-  return core_dump_in_words(process, CorePattern::of_this_machine());
+  return describe_core_dump(process, CorePattern::of_this_machine());
 }
 
 void RunEnding::write_result(const Verdict& verdict, const std::vector<FailureRecord>& records,

@@ -78,7 +78,7 @@ std::vector<int> WorkersStore::ranks_unseen_by_horovod(int world_size) const {
 }
 
 void WorkersStore::report_refusals() {
-  if (server_ != nullptr) server_->tell_refusals();
+  if (server_ != nullptr) server_->log_counted_refusals();
 }
 
 }  // namespace lrun::launcher

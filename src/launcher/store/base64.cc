@@ -48,7 +48,7 @@ std::optional<std::string> from_base64(std::string_view text) {
       bytes += static_cast<char>((bits >> ((kBytesOfGroup - 1 - i) * kBitsOfByte)) & 0xFFU);
     }
   }
-  if (to_base64(bytes) != text) return std::nullopt;  // padding elsewhere, other letters, bits that nobody needs
+  if (to_base64(bytes) != text) return std::nullopt;  // misplaced padding, other letters, unused bits that are not 0
   return bytes;
 }
 

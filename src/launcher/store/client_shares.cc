@@ -1,3 +1,5 @@
+// In: the store's clients as they come, go and hold memory. Out: whether one may hold more, and which one to close for
+// a new one. StoreServer asks.
 #include "store/client_shares.h"
 
 #include <algorithm>
@@ -6,14 +8,14 @@
 namespace lrun::launcher {
 namespace {
 
-std::string more_than(std::uint64_t limit, const char* who_has) {
-  return std::string("what ") + who_has + " not finished, or not read, is more than " + std::to_string(limit) +
+std::string more_than(std::uint64_t limit, const char* who) {
+  return std::string("unfinished requests and unread answers of ") + who + " take more than " + std::to_string(limit) +
          " bytes";
 }
 
 }  // namespace
 
-/// Of IPv6 a host has the lower half of the address to itself, and may change it at will.
+/// A host chooses the lower half of its IPv6 address freely, and may change it for each connection.
 ClientShares::Host ClientShares::host_of(const ConnectionPlace& place) {
   Host host = place.peer;
   if (place.is_ipv6) host[2] = host[3] = 0;
@@ -21,9 +23,9 @@ ClientShares::Host ClientShares::host_of(const ConnectionPlace& place) {
 }
 
 void ClientShares::add(StoreClientId id, const ConnectionPlace& place, const ConnectionPeer& peer) {
-  Group* group = &of_run_;  // also one of this host of which the kernel does not tell
+  Group* group = &of_run_;  // also a client of this host where the kernel does not tell
   if (peer.where == ConnectionPeer::Where::kHere) {
-    group = &unsettled_;
+    group = &unclassified_;
   } else if (!place.is_within_host()) {
     group = &elsewhere_[host_of(place)];
     group->host = host_of(place);
@@ -47,7 +49,7 @@ void ClientShares::remove(StoreClientId id) {
 void ClientShares::clear() {
   clients_.clear();
   silent_.clear();
-  of_run_ = unsettled_ = others_here_ = {};
+  of_run_ = unclassified_ = others_here_ = {};
   elsewhere_.clear();
   held_ = 0;
 }
@@ -61,7 +63,7 @@ void ClientShares::hold(StoreClientId id, std::uint64_t bytes) {
 }
 
 bool ClientShares::is_elsewhere(const Group& group) const {
-  return &group != &of_run_ && &group != &unsettled_ && &group != &others_here_;
+  return &group != &of_run_ && &group != &unclassified_ && &group != &others_here_;
 }
 
 std::uint64_t ClientShares::limit_of(const Group& group) const {
@@ -77,17 +79,17 @@ std::string ClientShares::why_full(std::uint64_t bytes, std::uint64_t table_byte
 std::string ClientShares::why_not(StoreClientId id, std::uint64_t bytes, std::uint64_t table_bytes) const {
   if (std::string full = why_full(bytes, table_bytes); !full.empty()) return full;
   const Group& group = *clients_.at(id).group;
-  const bool is_shared = &group == &unsettled_ || &group == &others_here_;
-  const std::uint64_t held = is_shared ? unsettled_.held + others_here_.held : group.held;
+  const bool is_shared = &group == &unclassified_ || &group == &others_here_;
+  const std::uint64_t held = is_shared ? unclassified_.held + others_here_.held : group.held;
   if (held + bytes <= limit_of(group)) return {};
-  return more_than(limit_of(group), is_shared ? "processes of this host outside the run have" : "its host has");
+  return more_than(limit_of(group), is_shared ? "processes of this host outside the run" : "its host");
 }
 
 std::string ClientShares::why_not_yet(StoreClientId id, std::uint64_t bytes, std::uint64_t table_bytes) const {
-  if (!is_unsettled(id)) return why_not(id, bytes, table_bytes);
+  if (!is_unclassified(id)) return why_not(id, bytes, table_bytes);
   if (std::string full = why_full(bytes, table_bytes); !full.empty()) return full;
-  if (unsettled_.held + bytes <= limits_.most_of_a_host) return {};
-  return more_than(limits_.most_of_a_host, "new clients of this host have");
+  if (unclassified_.held + bytes <= limits_.most_of_a_host) return {};
+  return more_than(limits_.most_of_a_host, "new clients of this host");
 }
 
 void ClientShares::move(StoreClientId id, Client& client, Group& to) {
@@ -97,8 +99,8 @@ void ClientShares::move(StoreClientId id, Client& client, Group& to) {
   client.group = &to;
 }
 
-void ClientShares::settle(const RunSockets* of_run) {
-  for (const StoreClientId id : std::exchange(unsettled_.clients, {})) {
+void ClientShares::classify(const RunSockets* of_run) {
+  for (const StoreClientId id : std::exchange(unclassified_.clients, {})) {
     Client& client = clients_.at(id);
     move(id, client, of_run == nullptr || of_run->has(client.peer) ? of_run_ : others_here_);
   }
@@ -108,20 +110,20 @@ std::size_t ClientShares::clients_of_host(const ConnectionPlace& place) const {
   const auto host = elsewhere_.find(host_of(place));
   if (host != elsewhere_.end()) return host->second.clients.size();
   if (!place.is_within_host()) return 0;
-  return of_run_.clients.size() + unsettled_.clients.size() + others_here_.clients.size();
+  return of_run_.clients.size() + unclassified_.clients.size() + others_here_.clients.size();
 }
 
-std::optional<ClientShares::GivesWay> ClientShares::who_gives_way(const ConnectionPlace& newcomer) const {
+std::optional<ClientShares::Eviction> ClientShares::find_eviction(const ConnectionPlace& newcomer) const {
   const StoreClientId none = ~StoreClientId{0};
   const StoreClientId silent = silent_.empty() ? none : *silent_.begin();
   const StoreClientId other = others_here_.clients.empty() ? none : *others_here_.clients.begin();
-  if (silent != none && silent < other) return GivesWay{silent, "it says nothing, and others want to connect"};
-  if (other != none) return GivesWay{other, "it is no process of the run, and others want to connect"};
+  if (silent != none && silent < other) return Eviction{silent, "it has sent nothing, and others want to connect"};
+  if (other != none) return Eviction{other, "it is not a process of the run, and others want to connect"};
   const auto most = std::max_element(elsewhere_.begin(), elsewhere_.end(), [](const auto& one, const auto& another) {
     return one.second.clients.size() < another.second.clients.size();
   });
   if (most == elsewhere_.end() || most->second.clients.size() <= clients_of_host(newcomer) + 1) return std::nullopt;
-  return GivesWay{*most->second.clients.begin(), "its host has more connections than others that want to connect"};
+  return Eviction{*most->second.clients.begin(), "its host has more connections than others that want to connect"};
 }
 
 }  // namespace lrun::launcher

@@ -18,28 +18,29 @@
 
 namespace lrun::launcher {
 
-/// The sockets that a run's own processes hold, as far as its launcher may look.
+/// The sockets of a run's own processes, as far as the launcher may read them.
 struct RunSockets {
   std::unordered_set<std::uint64_t> inodes;
-  std::set<uid_t> hidden_users;  ///< of processes of the run whose sockets may not be looked at
+  std::set<uid_t> hidden_users;  ///< users of processes of the run whose sockets the launcher may not read
 
   [[nodiscard]] bool has(const ConnectionPeer& peer) const {
     return inodes.contains(peer.inode) || hidden_users.contains(peer.user);
   }
 };
 
-/// How a store's memory and its places are shared among its clients, so that no stranger to the run takes what its
-/// workers need. Pure.
+/// Divides a store's memory and its connections among its clients, so that foreign processes cannot use up what the
+/// workers of the run need. Pure.
 ///
-/// A client belongs to the run's own processes on this host, to the other processes of this host, or to another host.
-/// All together are held to the whole; what others of this host hold, and what another host holds, to a part of it. Who
-/// of this host's belongs to the run is found out where it matters: before settle() they share the part of the others.
+/// A client is a process of the run on this host, another process of this host, or on another host. One limit is for
+/// all together; the other processes of this host have a smaller one, and so has each other host. A client of this host
+/// is unclassified until classify() finds out whether it belongs to the run; until then it shares the limit of the
+/// other processes.
 class ClientShares {
  public:
   struct Limits {
-    std::uint64_t most_bytes = std::uint64_t{4} << 30U;            ///< of the table and of what all clients hold
-    std::uint64_t most_of_others_here = std::uint64_t{64} << 20U;  ///< held
-    std::uint64_t most_of_a_host = std::uint64_t{1} << 30U;        ///< held
+    std::uint64_t most_bytes = std::uint64_t{4} << 30U;  ///< of the table and of what all clients hold
+    std::uint64_t most_of_others_here = std::uint64_t{64} << 20U;
+    std::uint64_t most_of_a_host = std::uint64_t{1} << 30U;
   };
 
   explicit ClientShares(Limits limits) : limits_(limits) {}
@@ -51,39 +52,39 @@ class ClientShares {
   void remove(StoreClientId client);
   void clear();
 
-  /// The client has shown what it is: until then it gives way to any other.
-  void greeted(StoreClientId client) { silent_.erase(client); }
+  /// The client has sent the protocol's magic number. Until then it is the first to be evicted.
+  void validated(StoreClientId client) { silent_.erase(client); }
   [[nodiscard]] std::size_t num_silent() const { return silent_.size(); }
 
-  /// What the client holds now: bytes of a request that is not whole, of answers that it has not read, and of its wait.
+  /// Sets what the client holds now: the bytes of an unfinished request, of answers that it has not read, of its wait.
   void hold(StoreClientId client, std::uint64_t bytes);
 
-  /// Why the client may not take so many bytes beside what it holds; empty: it may. \param table_bytes  of the table
+  /// Why the client may not hold so many bytes more; empty: it may. \param table_bytes  what the table takes
   [[nodiscard]] std::string why_not(StoreClientId client, std::uint64_t bytes, std::uint64_t table_bytes) const;
-  /// The same of one that is_unsettled() and for which settle() has to wait: it may be a worker, and is not to suffer
-  /// for what others of this host hold. Together they may hold what another host may.
+  /// The same for a client that is_unclassified() and that cannot be classified now. It may be a worker, so what other
+  /// processes of this host hold does not count. All unclassified clients together may hold as much as another host.
   [[nodiscard]] std::string why_not_yet(StoreClientId client, std::uint64_t bytes, std::uint64_t table_bytes) const;
 
-  /// Whether the client is of this host, and nobody has found out yet whether it is the run's.
-  [[nodiscard]] bool is_unsettled(StoreClientId client) const { return clients_.at(client).group == &unsettled_; }
-  [[nodiscard]] bool has_unsettled() const { return !unsettled_.clients.empty(); }
-  /// Tells the run's own among them from the others. \param of_run  nullptr: all are the run's
-  void settle(const RunSockets* of_run);
+  /// True for a client of this host of which it is not known yet whether it belongs to the run.
+  [[nodiscard]] bool is_unclassified(StoreClientId client) const { return clients_.at(client).group == &unclassified_; }
+  [[nodiscard]] bool has_unclassified() const { return !unclassified_.clients.empty(); }
+  /// Classifies all of them. \param of_run  nullptr: all belong to the run
+  void classify(const RunSockets* of_run);
 
-  struct GivesWay {
+  struct Eviction {
     StoreClientId client = 0;
     std::string_view why;
   };
-  /// Who loses its place to a newcomer: one that has said nothing, or is no process of the run, whichever came first;
-  /// else the oldest of the host with the most clients, if it has more than the newcomer's. Never one of the run's own.
-  [[nodiscard]] std::optional<GivesWay> who_gives_way(const ConnectionPlace& newcomer) const;
+  /// The client to close for a new one: the oldest that is silent or no process of the run; else the oldest of the host
+  /// with the most clients, if that has more than the host of the new one. Never a process of the run.
+  [[nodiscard]] std::optional<Eviction> find_eviction(const ConnectionPlace& newcomer) const;
 
  private:
   using Host = std::array<std::uint32_t, 4>;
   struct Group {
     std::set<StoreClientId> clients;  ///< the oldest comes first
     std::uint64_t held = 0;
-    Host host{};  ///< of one elsewhere
+    Host host{};  ///< of a group in elsewhere_
   };
   struct Client {
     Group* group = nullptr;
@@ -102,7 +103,7 @@ class ClientShares {
   std::unordered_map<StoreClientId, Client> clients_;
   std::set<StoreClientId> silent_;
   Group of_run_;
-  Group unsettled_;
+  Group unclassified_;
   Group others_here_;
   std::map<Host, Group> elsewhere_;
   std::uint64_t held_ = 0;

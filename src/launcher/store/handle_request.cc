@@ -1,3 +1,4 @@
+// In: a decoded request. Out: the bytes of its answer, or why its connection must be closed. StoreServer calls.
 #include "store/handle_request.h"
 
 #include <cstring>
@@ -11,7 +12,7 @@ constexpr const char* kNotANumber = "the value of a counter is not a number";
 
 std::string too_long() { return "an answer of more than " + std::to_string(kMaxMessageBytes) + " bytes"; }
 
-/// A store that is full can still be read: so much a client may always have.
+/// A full store can still be read: an answer of this size is always allowed.
 std::string no_room_for_large(std::uint64_t bytes, const WhyNoRoom& why_no_room) {
   constexpr std::uint64_t kAlwaysTaken = std::uint64_t{64} << 10U;
   return bytes > kAlwaysTaken && why_no_room ? why_no_room(bytes) : std::string();
@@ -19,7 +20,7 @@ std::string no_room_for_large(std::uint64_t bytes, const WhyNoRoom& why_no_room)
 
 std::string append_values(const KeyValueTable& table, const std::vector<std::string>& keys, std::string& answer,
                           const WhyNoRoom& why_no_room) {
-  std::uint64_t bytes = 0;  // counted before it is taken: every key may name the same large value
+  std::uint64_t bytes = 0;  // counted before anything is copied: every key may name the same large value
   for (const std::string& key : keys) bytes += sizeof(std::uint64_t) + table.get(key).size();
   if (bytes > kMaxMessageBytes) return too_long();
   if (std::string why = no_room_for_large(bytes, why_no_room); !why.empty()) return why;
@@ -85,7 +86,7 @@ bool writes(StoreCommand command) {
   }
 }
 
-/// What is written in the place of another value is taken for more.
+/// A value that replaces another counts in full: what it replaces is not looked up.
 std::string no_room_for(const StoreRequest& request, const WhyNoRoom& why_no_room) {
   if (request.command == StoreCommand::kWait) {
     return no_room_for_large(KeyValueTable::bytes_of_wait(request.strings), why_no_room);

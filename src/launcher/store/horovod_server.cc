@@ -1,3 +1,4 @@
+// In: connections of Horovod's ranks that StoreServer has accepted, and their requests. Out: answers of HorovodValues.
 #include "store/horovod_server.h"
 
 #include <sys/socket.h>
@@ -15,7 +16,7 @@ namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kHorovodReadBytes = std::size_t{64} << 10U;
-/// Of a connection, however much others hold: more than a rank says.
+/// Each connection may hold this much, whatever the others hold: more than a rank sends.
 constexpr std::size_t kAlwaysHeldBytes = std::size_t{16} << 10U;
 
 }  // namespace
@@ -38,9 +39,9 @@ HorovodServer::HorovodServer(EventLoop& loop, std::function<void(int socket, con
 
 HorovodServer::~HorovodServer() = default;
 
-void HorovodServer::take(Fd socket, std::string_view bytes) {
+void HorovodServer::add_connection(Fd socket, std::string_view bytes) {
   auto connection = std::make_unique<Connection>(std::move(socket));
-  if (!serve(*connection, bytes)) {  // most requests come whole
+  if (!serve(*connection, bytes)) {  // most requests arrive in one piece, and their answers are sent at once
     hold(*connection, 0);
     return;
   }
@@ -80,25 +81,25 @@ bool HorovodServer::read_from(Connection& connection) {
   return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 }
 
-/// \return false when the connection is to be closed: all is said, or nobody is there.
+/// \return false when the connection is to be closed: everything is sent, or the client is gone.
 bool HorovodServer::serve(Connection& connection, std::string_view bytes) {
   std::optional<HttpRequest> request = connection.request.feed(bytes);
   const std::string& reason = connection.request.refusal();
   if (!request && reason.empty()) return hold(connection, connection.held_bytes + bytes.size());
-  if (!reason.empty()) refused_(connection.socket.get(), "no request of HTTP: " + reason);
+  if (!reason.empty()) refused_(connection.socket.get(), "not an HTTP request: " + reason);
   connection.answer.tail() = request ? values_.answer(*std::move(request)) : bad_request_answer();
   connection.answered = true;
   return connection.answer.send_to(connection.socket.get()) && !connection.answer.empty() &&
          hold(connection, connection.answer.size());
 }
 
-/// \return false when that is too much, and the connection is to be closed.
+/// \return false when that is too much: the connection is to be closed.
 bool HorovodServer::hold(Connection& connection, std::size_t bytes) {
   held_bytes_ = held_bytes_ - connection.held_bytes + bytes;
   connection.held_bytes = bytes;
   if (bytes <= kAlwaysHeldBytes || held_bytes_ <= kMostHeldBytes) return true;
-  refused_(connection.socket.get(), "requests that are not whole, and answers that are not read, are more than " +
-                                        std::to_string(kMostHeldBytes) + " bytes");
+  refused_(connection.socket.get(),
+           "unfinished requests and unread answers take more than " + std::to_string(kMostHeldBytes) + " bytes");
   return false;
 }
 
@@ -115,7 +116,7 @@ void HorovodServer::close_slow_ones() {
   while (!connections_.empty() && steady_now() - connections_.begin()->second->since >= kPatience) {
     const auto& [id, connection] = *connections_.begin();
     refused_(connection->socket.get(),
-             connection->answered ? "it does not read its answer" : "its request is not whole");
+             connection->answered ? "it does not read its answer" : "its request is unfinished");
     close(id);
   }
   arm();

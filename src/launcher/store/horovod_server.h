@@ -15,13 +15,13 @@
 
 namespace lrun::launcher {
 
-/// Horovod's rendezvous: serves a HorovodValues over HTTP, on connections that somebody else has accepted. Each is for
-/// one request. Never blocks; who takes more than kPatience for his request or its answer is closed, and so is one that
-/// makes what is not whole, or not read, more than kMostHeldBytes. One thread.
+/// Horovod's rendezvous: serves a HorovodValues over HTTP, on connections that were accepted elsewhere. Each connection
+/// is for one request. Never blocks. A connection is closed when request and answer take longer than kPatience, or when
+/// it makes the unfinished requests and unread answers of all connections exceed kMostHeldBytes. One thread.
 class HorovodServer {
  public:
   /// \param loop     must outlive the server.
-  /// \param refused  gets a socket that is about to be closed, and why. Must not call the server.
+  /// \param refused  gets a socket just before it is closed, and why. Must not call the server.
   HorovodServer(EventLoop& loop, std::function<void(int socket, const std::string& reason)> refused);
   ~HorovodServer();
   HorovodServer(const HorovodServer&) = delete;
@@ -31,12 +31,12 @@ class HorovodServer {
   static bool begins_request(char byte) { return byte >= 'A' && byte <= 'Z'; }
 
   /// Serves a nonblocking connection of which `bytes` were read.
-  void take(Fd socket, std::string_view bytes);
+  void add_connection(Fd socket, std::string_view bytes);
 
-  /// Closes the one that has been there for longest. \return false when there is none.
+  /// Closes the oldest connection. \return false when there is none.
   bool make_room();
 
-  /// Closes every connection and forgets all values.
+  /// Closes every connection and deletes all values.
   void reset();
 
   [[nodiscard]] std::size_t num_connections() const { return connections_.size(); }

@@ -1,3 +1,4 @@
+// In: HTTP requests of Horovod's ranks. Out: HTTP answers. HorovodServer calls.
 #include "store/horovod_values.h"
 
 #include <optional>
@@ -14,7 +15,7 @@ constexpr std::size_t kBytesOfEntry = 128;
 constexpr std::string_view kNamePrefix = "rank_";
 constexpr int kMostRanks = 1 << 20;
 
-/// Horovod's client wants this spelling of 'Content-Length', and a length also where there is nothing.
+/// Horovod's client needs this spelling of 'Content-Length', and the header even without a body.
 std::string answer_with(std::string_view status, std::string_view body = {}) {
   std::string bytes = "HTTP/1.1 ";
   bytes.append(status).append("\r\nContent-Length: ").append(std::to_string(body.size()));
@@ -44,7 +45,7 @@ std::string HorovodValues::answer(HttpRequest request) {
 
 void HorovodValues::clear() { *this = HorovodValues(most_bytes_); }
 
-/// At once, also when it is not there: the client asks again, and counts how long.
+/// Answers at once even when the value is missing: the client asks again until its own timeout.
 std::string HorovodValues::get(const Place& place) const {
   const auto scope = scopes_.find(place.scope);
   if (scope == scopes_.end()) return answer_with("404 Not Found");
@@ -55,7 +56,7 @@ std::string HorovodValues::get(const Place& place) const {
 std::string HorovodValues::put(const Place& place, std::string value) {
   const std::size_t cost = cost_of(place.key, value);
   if (cost > most_bytes_ - bytes_) return answer_with("507 Insufficient Storage");
-  see(place);
+  note_rank(place);
   Scope& scope = scopes_[place.scope];
   erase(scope, place.key);
   bytes_ += cost;
@@ -79,7 +80,7 @@ void HorovodValues::erase(Scope& scope, const std::string& key) {
   scope.erase(entry);
 }
 
-void HorovodValues::see(const Place& place) {
+void HorovodValues::note_rank(const Place& place) {
   if (place.scope != "global") return;
   const std::string_view key = place.key;
   const auto rank = whole_number<int>(key.starts_with(kNamePrefix) ? key.substr(kNamePrefix.size()) : key);

@@ -9,25 +9,25 @@
 
 namespace lrun::launcher {
 
-/// What the ranks of Horovod tell each other before they connect: values by scope and key, which they put, get and
-/// delete over HTTP. A value; no I/O.
+/// What the ranks of Horovod publish before they connect: values by scope and key, which they put, get and delete over
+/// HTTP. A value; no I/O.
 ///
-/// A rank meets others in a scope: 'global' with all, 'local_<host>', 'cross_<local rank>', and the same with a suffix
-/// for each set of processes that a program makes. There it puts its addresses under its number and its host's name
-/// under 'rank_<number>', asks for those of the others until they are there, connects to all of them, and deletes its
-/// number when all are connected. With it goes what it has put, so that nothing old is there when they meet again.
+/// A scope is one rendezvous: 'global' of all ranks, 'local_<host>', 'cross_<local rank>', and the same with a suffix
+/// for each set of processes that a program makes. A rank puts its addresses under its number and its host's name under
+/// 'rank_<number>', asks for those of the others until they are there, connects to all of them, and then deletes its
+/// number. That deletes everything the rank has put, so that the next rendezvous in this scope finds no old values.
 class HorovodValues {
  public:
-  /// What 2,500 ranks tell each other fits.
+  /// Enough for 2,500 ranks.
   static constexpr std::size_t kMostBytes = std::size_t{1} << 30U;
 
   /// \param most_bytes  of all keys and values together
   explicit HorovodValues(std::size_t most_bytes = kMostBytes) : most_bytes_(most_bytes) {}
 
-  /// Carries out a request. \return the answer, as bytes of HTTP/1.1 after which the connection ends.
+  /// Executes a request. \return the answer in HTTP/1.1; the connection is closed after it.
   std::string answer(HttpRequest request);
 
-  /// Ranks that have begun to meet all others since clear().
+  /// Ranks that have begun the rendezvous of all ranks since clear().
   [[nodiscard]] const std::set<int>& ranks_seen() const { return ranks_seen_; }
   [[nodiscard]] bool empty() const { return scopes_.empty(); }
 
@@ -44,7 +44,7 @@ class HorovodValues {
   std::string put(const Place& place, std::string value);
   std::string finish(const Place& place);
   void erase(Scope& scope, const std::string& key);
-  void see(const Place& place);
+  void note_rank(const Place& place);
 
   std::map<std::string, Scope, std::less<>> scopes_;
   std::size_t most_bytes_;
@@ -52,7 +52,7 @@ class HorovodValues {
   std::set<int> ranks_seen_;
 };
 
-/// The answer to what is no request.
+/// The answer to bytes that are not a request.
 std::string bad_request_answer();
 
 }  // namespace lrun::launcher

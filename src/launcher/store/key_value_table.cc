@@ -1,3 +1,4 @@
+// In: the store's operations. Out: values, and which waiting clients they release. handle_request() calls.
 #include "store/key_value_table.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ std::int64_t add_wrapping(std::int64_t left, std::int64_t right) {
 
 using Clients = std::vector<StoreClientId>;
 
-constexpr std::uint64_t kEntryBytes = 128;  // of an entry beside its texts: 120 measured
+constexpr std::uint64_t kEntryBytes = 128;  // an entry's overhead beside its texts: 120 measured
 
 void remove_client(std::unordered_map<std::string, Clients>& waiting, const std::string& key, StoreClientId client) {
   const auto entry = waiting.find(key);
@@ -32,7 +33,7 @@ void remove_client(std::unordered_map<std::string, Clients>& waiting, const std:
   if (clients.empty()) waiting.erase(entry);
 }
 
-/// Everyone who waits under `key`, removed from there.
+/// The clients that wait under `key`, removed from there.
 Clients take_clients(std::unordered_map<std::string, Clients>& waiting, const std::string& key) {
   const auto entry = waiting.find(key);
   if (entry == waiting.end()) return {};

@@ -9,20 +9,20 @@
 
 namespace lrun::launcher {
 
-/// Names one connection for as long as the server runs; never used twice.
+/// Identifies a connection while the server runs; never used twice.
 using StoreClientId = std::uint64_t;
 
-/// What the store knows and who waits for what. Pure: no sockets, no time. Clients' timeouts are their own affair.
+/// The store's keys, and the clients that wait for them. Pure: no sockets, no time. Clients time out by themselves.
 ///
 /// Keys never expire. Operations that write a key release the clients that waited for it; the caller collects them with
-/// take_released() and tells each. A client waits for one thing at a time: a second wait takes the place of the first.
+/// take_released() and answers each. A client waits for one thing at a time: a second wait replaces the first.
 class KeyValueTable {
  public:
   void set(std::string key, std::string value);
 
   /// Stores `desired` when the key holds `expected`, or is absent and `expected` is empty. Returns the value
-  /// afterwards, but `expected` for an absent key that was expected to have a value: torch's servers say so, and its
-  /// clients find out by comparing the answer with what they wanted to write.
+  /// afterwards, but `expected` for an absent key that was expected to have a value: torch's servers answer so, and its
+  /// clients compare the answer with the value that they wanted to write.
   std::string compare_set(const std::string& key, const std::string& expected, std::string desired);
 
   /// The value; empty when absent.
@@ -34,7 +34,7 @@ class KeyValueTable {
 
   void append(const std::string& key, const std::string& value);
 
-  /// Whether the key existed. Clients that wait are not told.
+  /// Whether the key existed. Clients that wait are not released.
   bool delete_key(const std::string& key);
 
   /// Whether all keys exist; a queue that is not empty counts as a key.
@@ -44,15 +44,15 @@ class KeyValueTable {
   bool wait(StoreClientId client, const std::vector<std::string>& keys);
 
   enum class Barrier { kOpen, kWaiting, kNotANumber };
-  /// Counts one more arrival at `key`. kOpen when `world_size` or more have come: everyone who waited there is
-  /// released. The counter is an ordinary decimal value, is never reset, and keeps counting those who gave up waiting.
+  /// Counts one more arrival at `key`. kOpen when `world_size` or more clients have arrived: all that waited there are
+  /// released. The counter is an ordinary decimal value. It is never reset, and clients that gave up stay counted.
   Barrier arrive(StoreClientId client, const std::string& key, std::int64_t world_size);
 
   /// Forgets what `client` waits for; for CANCEL_WAIT and for connections that ended.
   void cancel_wait(StoreClientId client);
 
-  /// Queues are a name space of their own: not counted, not listed, not deleted. A push releases one waiting client,
-  /// the one that came first.
+  /// Queues have their own name space: they are not counted, not listed and not deleted. A push releases one waiting
+  /// client, the one that has waited longest.
   void queue_push(const std::string& key, std::string value);
   struct Popped {
     std::int64_t length_before = 0;
@@ -64,11 +64,11 @@ class KeyValueTable {
   /// Without queues; every key as clients wrote it.
   [[nodiscard]] const std::unordered_map<std::string, std::string>& values() const { return values_; }
 
-  /// About what keys, values, queues and waits take: their texts, and what the table itself needs for each.
+  /// Approximate memory of keys, values, queues and waits: their texts, and the table's own overhead for each.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-  /// Of these, what the client's wait takes; 0: it does not wait.
+  /// The part of the client's wait; 0: it does not wait.
   [[nodiscard]] std::uint64_t bytes_of_wait(StoreClientId client) const;
-  /// What a wait for these keys takes at most.
+  /// The most that a wait for these keys takes.
   static std::uint64_t bytes_of_wait(const std::vector<std::string>& keys);
 
   /// Clients whose wait ended since the last call, in the order in which they were released.
@@ -77,8 +77,8 @@ class KeyValueTable {
  private:
   using Clients = std::vector<StoreClientId>;  // in the order in which they came
   struct Wait {
-    std::vector<std::string> keys;  // that were missing when it began
-    std::size_t missing = 0;        // how many of them still are
+    std::vector<std::string> keys;  // missing when the wait began
+    std::size_t missing = 0;        // how many of them are still missing
     bool at_barrier = false;
     std::uint64_t bytes = 0;
   };
@@ -89,7 +89,7 @@ class KeyValueTable {
   Entry& entry_of(Key&& key);
   void put(std::string& place, std::string value);
   void key_was_written(const std::string& key);
-  /// One key less to wait for.
+  /// The client has one key less to wait for.
   void satisfy(StoreClientId client);
   void begin_wait(StoreClientId client, Wait wait);
   void end_wait(StoreClientId client);

@@ -11,29 +11,29 @@
 
 namespace lrun::launcher {
 
-/// Which of the connections that a store refuses are worth a line. A value.
+/// Decides which refused connections are logged. A value.
 ///
-/// Whoever reaches the port can be refused as often as he likes: the first one of each reason is said, up to eight
-/// reasons, and else one a minute; the others are counted.
+/// Any process that reaches the port can be refused again and again. The first refusal of each reason is logged, for up
+/// to eight reasons; after that one a minute is logged and the others are counted.
 class RefusalLog {
  public:
-  /// \param what  was done; the peer follows
-  /// \param rest  the same of those that are only counted
+  /// \param what  the line up to the peer's address
+  /// \param rest  the line about refusals that were only counted, up to their number
   explicit RefusalLog(std::string what = "store: closed the connection of", std::string rest = "store: refused")
       : what_(std::move(what)), rest_(std::move(rest)) {}
 
-  /// \return the line to say, if it is one of those.
+  /// \return the line to log, if this refusal is one to log.
   std::optional<std::string> refused(std::string_view peer, const std::string& reason, SteadyTime now);
 
-  /// One line about all that were only counted, which count no more; empty when there are none.
+  /// One line about the refusals that were only counted, and starts counting anew; empty when there are none.
   std::string take_rest();
 
  private:
   std::string what_;
   std::string rest_;
-  std::vector<std::string> reasons_;  ///< that were said
+  std::vector<std::string> reasons_;  ///< logged so far
   std::uint64_t counted_ = 0;
-  SteadyTime last_{};  ///< when a line was said
+  SteadyTime last_{};  ///< of the last line
 };
 
 }  // namespace lrun::launcher

@@ -8,7 +8,7 @@
 namespace lrun::launcher {
 namespace {
 
-/// A connection keeps no more than this once everything is sent: one large answer must not stay allocated for ever.
+/// A connection keeps at most this once everything is sent: one large answer must not stay allocated for ever.
 constexpr std::size_t kKeptBytes = 4096;
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace lrun::launcher {
 
-/// Bytes that a nonblocking descriptor has not taken yet. What was taken is not kept.
+/// Bytes that a nonblocking descriptor has not accepted yet. Sent bytes are dropped.
 class SendBuffer {
  public:
   /// Where answers are appended.
@@ -16,9 +16,9 @@ class SendBuffer {
   [[nodiscard]] std::size_t size() const { return bytes_.size() - sent_; }
   [[nodiscard]] bool empty() const { return size() == 0; }
 
-  /// Sends as much as the socket takes now. False when the peer is gone.
+  /// Sends as much as the socket accepts now. False when the peer is gone.
   [[nodiscard]] bool send_to(int fd);
-  /// The same with `more` behind it, of which only what the socket does not take now is copied.
+  /// The same with `more` behind it. Copies only the part of `more` that the socket does not accept now.
   [[nodiscard]] bool send_to(int fd, std::string_view more);
   /// The same for any descriptor. SIGPIPE has to be ignored.
   [[nodiscard]] bool write_to(int fd);

@@ -1,3 +1,5 @@
+// In: connections to the store's port and the requests of their clients. Out: answers, connections of other protocols,
+// and lines about refused clients. The launcher makes one per run, or per host of a job, on its event loop.
 #include "store/server.h"
 
 #include <arpa/inet.h>
@@ -15,12 +17,8 @@
 namespace lrun::launcher {
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr int kAcceptsPerTurn = 64;
 constexpr std::size_t kReadBytesPerTurn = std::size_t{64} << 10U;
-constexpr Duration kAcceptAgain = 100ms;
-/// Of a request that is not whole: more than programs write, and little where many do.
+/// An unfinished request of this size is always allowed: more than programs write, and little even from many clients.
 constexpr std::uint64_t kAlwaysHeld = std::uint64_t{16} << 10U;
 
 std::string describe_peer(int fd) {
@@ -38,28 +36,14 @@ std::string describe_peer(int fd) {
   return std::string(host) + ":" + std::to_string(ntohs(address->sin_port));
 }
 
-std::string is_of_another_user(const ConnectionPeer& peer) {
+std::string describe_other_user(const ConnectionPeer& peer) {
   return "it belongs to user " + std::to_string(peer.user) + ", and the run to user " + std::to_string(::geteuid());
 }
 
-/// accept4 failed because of the one connection that it would have given, not because of us.
-bool concerns_one_connection(int error) {
-  switch (error) {
-    case EINTR:
-    case ECONNABORTED:
-    case EPERM:
-    case EPROTO:
-    case ENETDOWN:
-    case ENETUNREACH:
-    case EHOSTDOWN:
-    case EHOSTUNREACH:
-    case ENONET:
-    case ENOPROTOOPT:
-    case EOPNOTSUPP:
-      return true;
-    default:
-      return false;
-  }
+bool is_admitted(const ConnectionPeer& peer, const StoreRunLook& run) {
+  if (peer.where != ConnectionPeer::Where::kHere) return peer.where == ConnectionPeer::Where::kElsewhere;
+  if (peer.user == ::geteuid() || peer.user == 0) return true;
+  return run.has_user && run.has_user(peer.user);
 }
 
 Fd listen_as(const StoreServerOptions& options) {
@@ -82,8 +66,8 @@ struct StoreServer::Connection {
   Fd socket;
   StoreRequestDecoder decoder;
   bool pinged = false;
-  bool heard = false;    // at least one byte
-  std::string unserved;  // bytes that were read and wait until the client takes its answers
+  bool has_sent = false;  // at least one byte
+  std::string unserved;   // bytes that were read and wait until the client reads its answers
   SendBuffer answers;
   SocketEvents watched = {.readable = true};
 
@@ -93,14 +77,15 @@ struct StoreServer::Connection {
 StoreServer::StoreServer(EventLoop& loop, StoreServerOptions options)
     : loop_(loop),
       options_(std::move(options)),
-      listener_(listen_as(options_)),
-      port_(port_of_socket(listener_.get())),
+      acceptor_(
+          loop_, listen_as(options_), [this](Fd socket) { add_connection(std::move(socket)); },
+          [this](const std::string& line) { log(line); }),
       shares_(options_.limits),
       poll_(loop_, [this](StoreClientId id, SocketEvents events) { serve_ready(id, events); }) {
   if (options_.serves_horovod) {
-    horovod_.emplace(loop_, [this](int socket, const std::string& reason) { tell_refusal(socket, reason); });
+    horovod_.emplace(loop_, [this](int socket, const std::string& reason) { report_refusal(socket, reason); });
   }
-  if (!options_.only_keeps_port) accepting_ = loop_.on_readable(listener_.get(), [this] { accept_batch(); });
+  if (!options_.only_keeps_port) acceptor_.start();
 }
 
 StoreServer::~StoreServer() = default;
@@ -116,59 +101,29 @@ void StoreServer::close_all() {
   clients_seen_ = 0;
 }
 
-void StoreServer::vanish() {
-  accepting_.cancel();
-  accept_again_.cancel();
-  listener_.reset();
+void StoreServer::shut_down() {
+  acceptor_.stop();
   close_all();
 }
 
 void StoreServer::reset() {
   close_all();
-  if (options_.only_keeps_port || !listener_) return;
-  // A worker of the last round may have connected and written before it died: its requests are not for this table.
-  while (true) {
-    const Fd stale(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!stale && !concerns_one_connection(errno)) break;
-  }
-}
-
-void StoreServer::accept_batch() {
-  for (int accepted = 0; accepted < kAcceptsPerTurn; ++accepted) {
-    Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (socket) {
-      add_connection(std::move(socket));
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      return;
-    } else if (!concerns_one_connection(errno)) {
-      return accept_again_later(errno);
-    }
-  }
-}
-
-/// The listener stays readable while nothing can be accepted; watching it would spin.
-void StoreServer::accept_again_later(int error) {
-  if (!std::exchange(accept_failed_, true)) {
-    log("store: cannot accept a connection: " + std::generic_category().message(error) + "; trying again");
-  }
-  accepting_.cancel();
-  accept_again_ = loop_.after(kAcceptAgain,
-                              [this] { accepting_ = loop_.on_readable(listener_.get(), [this] { accept_batch(); }); });
+  acceptor_.drop_waiting();  // a worker of the last round may have connected and written before it died
 }
 
 void StoreServer::add_connection(Fd socket) {
-  accept_failed_ = false;
   const std::optional<ConnectionPlace> place = place_of_connection(socket.get());
-  if (!place) return;  // it is over already
+  if (!place) return;  // it is closed already
   const ConnectionPeer peer = owners_.peer_of(*place);
-  if (!lets_in(peer)) {
-    // One that is gone waits for no answer; but it could be another user's, and what it has sent would be carried out.
-    if (peer.where != ConnectionPeer::Where::kGone) tell_refusal(socket.get(), is_of_another_user(peer));
+  if (!is_admitted(peer, options_.run)) {
+    // A client that has closed its end expects no answer. Its user is unknown now: it may be another user's, and its
+    // requests would be executed.
+    if (peer.where != ConnectionPeer::Where::kGone) report_refusal(socket.get(), describe_other_user(peer));
     return;
   }
   const std::size_t open = connections_.size() + (horovod_ ? horovod_->num_connections() : 0);
   if (open >= options_.max_connections && !make_room(*place)) {
-    tell_refusal(socket.get(), std::to_string(open) + " are open, and that is the limit");
+    report_refusal(socket.get(), std::to_string(open) + " are open, and that is the limit");
     return;
   }
   if (!read_buffer_) read_buffer_ = std::make_unique_for_overwrite<char[]>(kReadBytesPerTurn);
@@ -179,34 +134,28 @@ void StoreServer::add_connection(Fd socket) {
   poll_.add(fd, id, entry->second->watched);
 }
 
-bool StoreServer::lets_in(const ConnectionPeer& peer) const {
-  if (peer.where != ConnectionPeer::Where::kHere) return peer.where == ConnectionPeer::Where::kElsewhere;
-  if (peer.user == ::geteuid() || peer.user == 0) return true;
-  return options_.run.has_user && options_.run.has_user(peer.user);
-}
-
 bool StoreServer::make_room(const ConnectionPlace& newcomer) {
-  settle();
-  const auto leaving = shares_.who_gives_way(newcomer);
-  if (!leaving) return horovod_ && horovod_->make_room();
-  refuse(*connections_.at(leaving->client), std::string(leaving->why));
+  classify_clients();
+  const auto eviction = shares_.find_eviction(newcomer);
+  if (!eviction) return horovod_ && horovod_->make_room();
+  refuse(*connections_.at(eviction->client), std::string(eviction->why));
   return true;
 }
 
-void StoreServer::settle() {
-  if (!shares_.has_unsettled()) return;
-  if (!options_.run.sockets) return shares_.settle(nullptr);
-  if (const std::optional<RunSockets> of_run = options_.run.sockets()) shares_.settle(&*of_run);
+void StoreServer::classify_clients() {
+  if (!shares_.has_unclassified()) return;
+  if (!options_.run.sockets) return shares_.classify(nullptr);
+  if (const std::optional<RunSockets> of_run = options_.run.sockets()) shares_.classify(&*of_run);
 }
 
 std::string StoreServer::why_no_room(StoreClientId id, std::uint64_t bytes) {
   std::string why = shares_.why_not(id, bytes, table_.bytes());
-  if (why.empty() || !shares_.is_unsettled(id)) return why;
-  settle();
+  if (why.empty() || !shares_.is_unclassified(id)) return why;
+  classify_clients();
   return shares_.why_not_yet(id, bytes, table_.bytes());
 }
 
-/// What is not read is not added to, least of all where there is no room.
+/// A client that does not read its answers gets no more of them, least of all where memory is short.
 bool StoreServer::takes_requests(const Connection& connection) const {
   const std::size_t unsent = connection.answers.size();
   if (unsent == 0) return true;
@@ -224,7 +173,7 @@ void StoreServer::serve_ready(StoreClientId id, SocketEvents events) {
 
 void StoreServer::read_from(Connection& connection) {
   const ssize_t count = ::recv(connection.socket.get(), read_buffer_.get(), kReadBytesPerTurn, 0);
-  if (count > 0 && give_away(connection, {read_buffer_.get(), static_cast<std::size_t>(count)})) return;
+  if (count > 0 && hand_over(connection, {read_buffer_.get(), static_cast<std::size_t>(count)})) return;
   if (count > 0) {
     serve(connection, {read_buffer_.get(), static_cast<std::size_t>(count)});
   } else if (count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
@@ -232,15 +181,15 @@ void StoreServer::read_from(Connection& connection) {
   }
 }
 
-bool StoreServer::give_away(Connection& connection, std::string_view bytes) {
-  if (std::exchange(connection.heard, true)) return false;
+bool StoreServer::hand_over(Connection& connection, std::string_view bytes) {
+  if (std::exchange(connection.has_sent, true)) return false;
   const bool is_http = horovod_ && HorovodServer::begins_request(bytes.front());
   if (!is_http && (!options_.foreign || bytes.front() != options_.foreign_byte)) return false;
   poll_.remove(connection.socket.get());
   Fd socket = std::move(connection.socket);
   close(connection.id);
   if (is_http) {
-    horovod_->take(std::move(socket), bytes);
+    horovod_->add_connection(std::move(socket), bytes);
   } else {
     options_.foreign(std::move(socket), std::string(bytes));
   }
@@ -257,31 +206,32 @@ void StoreServer::serve(Connection& connection, std::string_view bytes) {
       reason = connection.decoder.refusal();
       break;
     }
-    if (request->command == StoreCommand::kPing && !std::exchange(connection.pinged, true)) greet(*request);
-    shares_.hold(connection.id, connection.answers.size() + table_.bytes_of_wait(connection.id));  // not the request
+    if (request->command == StoreCommand::kPing && !std::exchange(connection.pinged, true)) report_pid(*request);
+    // Without the request: it is moved into the table, or deleted.
+    shares_.hold(connection.id, connection.answers.size() + table_.bytes_of_wait(connection.id));
     reason = handle_request(table_, connection.id, std::move(*request), connection.answers.tail(), why_no_room);
-    tell_released(connection);
+    answer_released(connection);
   }
   if (!was_known && connection.decoder.validated()) {
     ++clients_seen_;
-    shares_.greeted(connection.id);
+    shares_.validated(connection.id);
   }
   connection.unserved.assign(bytes);
-  hold_what_is_held(connection);
+  update_share(connection);
   if (reason.empty() && connection.decoder.held_bytes() > kAlwaysHeld) reason = this->why_no_room(connection.id, 0);
   if (!reason.empty()) return refuse(connection, reason);
   flush(connection);
 }
 
-void StoreServer::hold_what_is_held(const Connection& connection) {
+void StoreServer::update_share(const Connection& connection) {
   shares_.hold(connection.id, connection.held_bytes() + table_.bytes_of_wait(connection.id));
 }
 
-void StoreServer::greet(const StoreRequest& request) const {
-  if (!options_.greeted) return;
+void StoreServer::report_pid(const StoreRequest& ping) const {
+  if (!options_.pinged) return;
   constexpr std::int64_t kMostPid = std::numeric_limits<std::int32_t>::max();
-  const auto pid = static_cast<std::int64_t>(request.number);
-  if (pid > 0 && pid <= kMostPid) options_.greeted(static_cast<std::int32_t>(pid));
+  const auto pid = static_cast<std::int64_t>(ping.number);
+  if (pid > 0 && pid <= kMostPid) options_.pinged(static_cast<std::int32_t>(pid));
 }
 
 void StoreServer::write_to(Connection& connection) {
@@ -294,13 +244,13 @@ bool StoreServer::flush(Connection& connection) {
     close(connection.id);
     return false;
   }
-  hold_what_is_held(connection);
+  update_share(connection);
   watch(connection);
   return true;
 }
 
 void StoreServer::watch(Connection& connection) {
-  // Unserved requests wait for the next turn even when all answers could be sent at once: the others come first.
+  // Unserved requests wait for the next turn even when all answers could be sent at once: other clients come first.
   const bool write = !connection.answers.empty() || !connection.unserved.empty();
   const bool read = connection.unserved.empty() && takes_requests(connection);
   const SocketEvents wanted{.readable = read, .writable = write};
@@ -309,7 +259,7 @@ void StoreServer::watch(Connection& connection) {
   poll_.change(connection.socket.get(), connection.id, wanted);
 }
 
-void StoreServer::tell_released(const Connection& served) {
+void StoreServer::answer_released(const Connection& served) {
   for (const StoreClientId id : table_.take_released()) {
     Connection& released = *connections_.at(id);
     released.answers.tail().push_back(kStopWaiting);
@@ -318,25 +268,25 @@ void StoreServer::tell_released(const Connection& served) {
 }
 
 void StoreServer::refuse(Connection& connection, const std::string& reason) {
-  (void)connection.answers.send_to(connection.socket.get());  // what was asked before is answered
-  tell_refusal(connection.socket.get(), reason);
+  (void)connection.answers.send_to(connection.socket.get());  // earlier requests are answered
+  report_refusal(connection.socket.get(), reason);
   close(connection.id);
 }
 
-void StoreServer::tell_refusal(int socket, const std::string& reason) {
+void StoreServer::report_refusal(int socket, const std::string& reason) {
   if (!options_.log) return;
   const auto line = refusals_.refused(describe_peer(socket), reason, std::chrono::steady_clock::now());
   if (line) log(*line);
 }
 
 void StoreServer::set_listeners(std::function<void(const std::string& line)> log,
-                                std::function<void(std::int32_t pid)> greeted, StoreRunLook run) {
+                                std::function<void(std::int32_t pid)> pinged, StoreRunLook run) {
   options_.log = std::move(log);
-  options_.greeted = std::move(greeted);
+  options_.pinged = std::move(pinged);
   options_.run = std::move(run);
 }
 
-void StoreServer::tell_refusals() {
+void StoreServer::log_counted_refusals() {
   if (const std::string line = refusals_.take_rest(); !line.empty()) log(line);
 }
 

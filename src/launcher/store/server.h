@@ -12,63 +12,67 @@
 #include "base/event_loop.h"
 #include "base/fd.h"
 #include "store/client_shares.h"
+#include "store/connection_acceptor.h"
 #include "store/horovod_server.h"
 #include "store/key_value_table.h"
 #include "store/listening_socket.h"
-#include "wire/store_protocol.h"
 #include "store/refusal_log.h"
 #include "store/send_buffer.h"
 #include "store/socket_owners.h"
 #include "store/socket_poll.h"
+#include "wire/store_protocol.h"
 
 namespace lrun::launcher {
 
-/// What a launcher knows of its run's processes on this host. May look through /proc: asked only where it matters.
+/// The run's processes on this host, as the launcher sees them. These functions may look through /proc: the server
+/// calls them only where the answer matters.
 struct StoreRunLook {
-  /// Whether a process of the run is of this user, who is neither our own nor root. Empty: none is.
+  /// Whether a process of the run belongs to this user, which is neither our own user nor root. Empty: there is none.
   std::function<bool(uid_t user)> has_user = {};
-  /// Empty function: whoever may connect is of the run. Empty result: not now, it was looked a moment ago.
+  /// The sockets of the run's processes; empty: read a moment ago, not again now. Empty function: every client that is
+  /// admitted belongs to the run.
   std::function<std::optional<RunSockets>()> sockets = {};
 };
 
 struct StoreServerOptions {
   StoreReach reach = StoreReach::kLoopback;
   std::uint16_t port = 0;         ///< 0: the kernel chooses
-  int listener = -1;              ///< a socket that listens already, which the server takes over; -1: none
+  int listener = -1;              ///< a socket that listens already; the server owns it from now on; -1: none
   std::string address = {};       ///< numeric: only this one of the host's addresses; empty: as `reach` says
   bool any_port_will_do = false;  ///< when `port` is taken the kernel chooses, too
-  /// Serve nobody and keep the port for a process that is to listen on it, as keep_port() does.
+  /// Accept no connection, and keep the port for a process that is to listen on it, as keep_port() does.
   bool only_keeps_port = false;
-  /// A client whose unread answers exceed this is not read from until it has taken them.
+  /// A client with more unread answers than this is not read from until it has received them.
   std::size_t max_unsent_bytes = std::size_t{1} << 20U;
-  /// Open at the same time. One more takes the place of another, as ClientShares::who_gives_way() says; where nobody
-  /// gives way it is refused.
+  /// Open at the same time. For one more another is closed, the one that ClientShares::find_eviction() names; without
+  /// one the new connection is refused.
   std::size_t max_connections = 4096;
-  /// What the table, requests that are not whole and answers that are not read may take. Programs of PyTorch put
-  /// kilobytes into their store. One that writes without end would take the launcher's memory, and with it the job.
+  /// How much memory the table, unfinished requests and unread answers may take. PyTorch programs put kilobytes into
+  /// their store. A program that writes without end would use up the launcher's memory, and so end the job.
   ClientShares::Limits limits = {};
   StoreRunLook run = {};
-  /// Gets a line about clients that were refused, as RefusalLog has it, and when descriptors run out. May be empty.
-  /// Must not call the server.
+  /// Gets the lines of RefusalLog about refused clients, and a line when descriptors run out. May be empty. Must not
+  /// call the server.
   std::function<void(const std::string& line)> log = {};
-  /// Gets what a client says is its pid in its first ping, which torch's send right after they connected; the numbers
-  /// of later pings mean nothing. May be empty. Must not call the server.
-  std::function<void(std::int32_t pid)> greeted = {};
-  /// Connections that begin with this byte belong to another protocol: they are given away. No client of the store
-  /// begins with anything but 0.
+  /// Gets the pid in a client's first ping: torch's clients send it right after they connected. The numbers of later
+  /// pings mean nothing. May be empty. Must not call the server.
+  std::function<void(std::int32_t pid)> pinged = {};
+  /// Connections that begin with this byte belong to another protocol: they are handed over. Clients of the store
+  /// always begin with 0.
   char foreign_byte = 0;
-  /// Gets such a connection and the bytes that came first. May be empty: then it is refused. Must not call the server.
+  /// Gets such a connection and its first bytes. May be empty: then the connection is refused. Must not call the
+  /// server.
   std::function<void(Fd socket, std::string bytes)> foreign = {};
-  /// Serve Horovod's rendezvous at the same port, too; its connections count among max_connections.
+  /// Serve Horovod's rendezvous at the same port, too. Its connections count towards max_connections.
   bool serves_horovod = false;
 };
 
 /// The workers' store: a TCPStore server for clients of torch 2.1 and newer, on the launcher's thread.
 ///
-/// Binds in its constructor and keeps the socket for its whole life, so nobody can take the port between two rounds.
-/// Never blocks, arms no timer while all is well, and never resolves a client's name. No client can hold up another:
-/// each gets a bounded piece of a turn, and one that does not read its answers is not read from. Of this host only
-/// processes of our own user, of root, and of users that the run itself has, are let in, as far as the kernel tells.
+/// Binds in its constructor and keeps the socket for its whole life, so no other process can bind the port between two
+/// rounds. Never blocks, arms no timer while all is well, and never resolves a client's name. No client can delay
+/// another: each gets a bounded part of a turn, and a client that does not read its answers is not read from. From this
+/// host it admits processes of our own user, of root, and of the users that the run itself has, where the kernel tells.
 class StoreServer {
  public:
   /// \param loop  must outlive the server.
@@ -78,7 +82,7 @@ class StoreServer {
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
 
-  [[nodiscard]] std::uint16_t port() const { return port_; }
+  [[nodiscard]] std::uint16_t port() const { return acceptor_.port(); }
 
   /// Connections that have shown the magic number.
   [[nodiscard]] std::size_t num_clients() const;
@@ -86,61 +90,57 @@ class StoreServer {
   /// Connections that have shown the magic number since the round began, ended ones included.
   [[nodiscard]] std::size_t clients_seen() const { return clients_seen_; }
 
-  /// What the ranks of Horovod have told; nullptr where their rendezvous is not served.
+  /// What the ranks of Horovod have reported; nullptr where their rendezvous is not served.
   [[nodiscard]] const HorovodValues* horovod() const { return horovod_ ? &horovod_->values() : nullptr; }
 
-  /// Begins a round with an empty table: closes every connection, also those that wait to be accepted, and forgets all
+  /// Begins a round with an empty table: closes every connection, also those that wait to be accepted, and deletes all
   /// keys. Socket and port stay.
   void reset();
 
-  /// As a server whose process has ended: nobody is let in any more, and then every connection is closed.
-  void vanish();
+  /// Closes first the listening socket and then every connection, as the end of the process would.
+  void shut_down();
 
-  /// Takes the place of StoreServerOptions::log, ::greeted and ::run: who hosts the store may change during a run.
-  void set_listeners(std::function<void(const std::string& line)> log, std::function<void(std::int32_t pid)> greeted,
+  /// Replaces StoreServerOptions::log, ::pinged and ::run: the store may serve another part of the launcher later.
+  void set_listeners(std::function<void(const std::string& line)> log, std::function<void(std::int32_t pid)> pinged,
                      StoreRunLook run = {});
 
-  /// Says how many clients were refused that no line told of. For the end of a run.
-  void tell_refusals();
+  /// Logs how many clients were refused without a line of their own. For the end of a run.
+  void log_counted_refusals();
 
  private:
   struct Connection;
 
   void close_all();
-  void accept_batch();
-  void accept_again_later(int error);
   void add_connection(Fd socket);
-  [[nodiscard]] bool lets_in(const ConnectionPeer& peer) const;
   /// False when there is no room for one more connection.
   bool make_room(const ConnectionPlace& newcomer);
-  /// Tells the clients of the run from others of this host, unless that was looked a moment ago.
-  void settle();
+  /// Finds out which clients of this host belong to the run, unless the launcher looked a moment ago.
+  void classify_clients();
   std::string why_no_room(StoreClientId id, std::uint64_t bytes);
   [[nodiscard]] bool takes_requests(const Connection& connection) const;
-  /// A connection that is not there any more is passed over.
+  /// No effect for a connection that was closed already.
   void serve_ready(StoreClientId id, SocketEvents events);
   void read_from(Connection& connection);
-  /// Carries out the requests in `bytes`; what is left when the client has too many unread answers is kept for later.
-  /// The connection may be gone afterwards.
+  /// Executes the requests in `bytes`; what is left when the client has too many unread answers is kept for later. The
+  /// connection may be closed afterwards.
   void serve(Connection& connection, std::string_view bytes);
-  /// True when the connection speaks another protocol and was given to who serves that.
-  bool give_away(Connection& connection, std::string_view bytes);
+  /// True when the connection speaks another protocol: its server has it now.
+  bool hand_over(Connection& connection, std::string_view bytes);
   void write_to(Connection& connection);
-  /// Sends what is there and watches for what the rest needs. False when the connection is gone.
+  /// Sends what the socket accepts now, and watches for the rest. False when the connection is closed.
   bool flush(Connection& connection);
   void watch(Connection& connection);
-  void tell_released(const Connection& served);
+  void answer_released(const Connection& served);
   void refuse(Connection& connection, const std::string& reason);
-  void tell_refusal(int socket, const std::string& reason);
+  void report_refusal(int socket, const std::string& reason);
   void close(StoreClientId id);
-  void hold_what_is_held(const Connection& connection);
-  void greet(const StoreRequest& request) const;
+  void update_share(const Connection& connection);
+  void report_pid(const StoreRequest& ping) const;
   void log(const std::string& line) const;
 
   EventLoop& loop_;
   StoreServerOptions options_;
-  Fd listener_;
-  std::uint16_t port_ = 0;
+  ConnectionAcceptor acceptor_;
   KeyValueTable table_;
   std::unordered_map<StoreClientId, std::unique_ptr<Connection>> connections_;
   ClientShares shares_;
@@ -149,9 +149,6 @@ class StoreServer {
   std::size_t clients_seen_ = 0;
   std::unique_ptr<char[]> read_buffer_;  // shared by all connections; made for the first
   SocketPoll poll_;
-  EventLoop::Watch accepting_;
-  EventLoop::Timer accept_again_;  // only while descriptors have run out
-  bool accept_failed_ = false;     // said once, until a connection could be accepted again
   RefusalLog refusals_;
   std::optional<HorovodServer> horovod_;
 };

@@ -1,3 +1,4 @@
+// In: connections that the store has accepted. Out: the user and the socket at their other end. StoreServer asks.
 #include "store/socket_owners.h"
 
 #include <arpa/inet.h>
@@ -34,7 +35,7 @@ struct End {
   std::uint32_t scope = 0;
 };
 
-/// By getpeername() or getsockname(). \return empty of what is no TCP connection.
+/// By getpeername() or getsockname(). \return empty when the socket is not a TCP connection.
 template <typename Name>
 std::optional<End> end_by(Name& name, int socket) {
   sockaddr_storage bytes{};
@@ -62,7 +63,7 @@ struct Question {
   inet_diag_req_v2 request{};
 };
 
-/// For the socket of the peer: what is the other end for us is its own.
+/// The question is about the peer's socket, whose own end is the other end for us.
 Question question_about(const ConnectionPlace& place, std::uint32_t number) {
   Question question;
   question.header.nlmsg_seq = number;
@@ -82,20 +83,20 @@ Question question_about(const ConnectionPlace& place, std::uint32_t number) {
   return question;
 }
 
-/// A socket without an inode belongs to no process any more.
+/// A socket without an inode does not belong to a process any more.
 ConnectionPeer peer_with(std::uint32_t user, std::uint64_t inode) {
   if (inode == 0) return {ConnectionPeer::Where::kGone, 0, 0};
   return {ConnectionPeer::Where::kHere, user, inode};
 }
 
-/// '0100007F:1F90': the words of the address as this machine holds them.
+/// '0100007F:1F90': the address in 32-bit words of this machine's byte order.
 std::string in_table(const Words& address, std::size_t words, std::uint16_t port) {
   std::string text;
   for (std::size_t i = 0; i < words; ++i) text += fmt::format("{:08X}", address[i]);
   return text + fmt::format(":{:04X}", ntohs(port));
 }
 
-/// As a line of a table has them, between blanks.
+/// The two ends as a line of a table has them, between blanks.
 std::string both_ends(const Words& local, const Words& remote, std::size_t words, const ConnectionPlace& place) {
   return " " + in_table(local, words, place.peer_port) + " " + in_table(remote, words, place.own_port) + " ";
 }
@@ -131,7 +132,7 @@ ConnectionPeer SocketOwners::peer_of(const ConnectionPlace& place) {
   return peer;
 }
 
-/// A table in which our own end is missing, or nobody's, does not tell of others either.
+/// Where our own end is missing from the table, or has no owner, the table says nothing about other sockets either.
 SocketOwners::Answer SocketOwners::look_up(const ConnectionPlace& place, ConnectionPeer& peer) {
   constexpr std::size_t kMostTableBytes = std::size_t{64} << 20U;
   Answer answer = Answer::kCannotTell;
@@ -147,7 +148,7 @@ SocketOwners::Answer SocketOwners::look_up(const ConnectionPlace& place, Connect
   return answer;
 }
 
-/// A kernel without netlink for sockets says of each that there is none; but ours is there.
+/// A kernel without netlink for sockets answers that no socket exists, even for ours.
 bool SocketOwners::answers_for(const ConnectionPlace& place) {
   netlink_ = Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
   ConnectionPeer ourselves;
@@ -175,7 +176,7 @@ SocketOwners::Answer SocketOwners::ask(const ConnectionPlace& place, ConnectionP
   if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY || !has(sizeof(inet_diag_msg))) return Answer::kCannotTell;
   inet_diag_msg found;
   std::memcpy(&found, bytes + NLMSG_HDRLEN, sizeof found);
-  // Where there is no such connection the kernel names who listens at the peer's port.
+  // Without such a connection the kernel answers with the socket that listens at the peer's port.
   if (found.idiag_state == kListening || found.id.idiag_dport != place.own_port) return Answer::kNone;
   peer = peer_with(found.idiag_uid, found.idiag_inode);
   return Answer::kFound;

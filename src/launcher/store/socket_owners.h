@@ -12,8 +12,8 @@
 
 namespace lrun::launcher {
 
-/// The two ends of a TCP connection as one of them is known to the kernel: an IPv4 address that is mapped into IPv6 is
-/// an IPv4 one. A value.
+/// The two ends of a TCP connection as the kernel lists them: an IPv4 address that is mapped into IPv6 counts as IPv4.
+/// A value.
 struct ConnectionPlace {
   bool is_ipv6 = false;
   std::array<std::uint32_t, 4> peer{};  ///< in network order; of IPv4 only the first
@@ -22,20 +22,20 @@ struct ConnectionPlace {
   std::uint16_t own_port = 0;
   std::uint32_t interface = 0;  ///< of a link-local IPv6 address
 
-  /// The other end is on this host, whatever the kernel says: it came over loopback, or from our own address.
+  /// The other end is on this host by its address alone: it came over loopback, or from our own address.
   [[nodiscard]] bool is_within_host() const;
 
   bool operator==(const ConnectionPlace&) const = default;
 };
 
-/// \return empty when `socket` is no TCP connection (any more).
+/// \return empty when `socket` is not a TCP connection, or not any more.
 std::optional<ConnectionPlace> place_of_connection(int socket);
 
-/// Who is at the other end of a connection.
+/// The other end of a connection.
 struct ConnectionPeer {
   enum class Where {
     kHere,       ///< a process of this host: `user` and `inode` are its socket's
-    kGone,       ///< a process of this host that has closed its end: nobody can say any more whose it was
+    kGone,       ///< a process of this host that has closed its end: its user cannot be found any more
     kElsewhere,  ///< no socket of this host, or the kernel does not tell
   };
   Where where = Where::kElsewhere;
@@ -45,8 +45,8 @@ struct ConnectionPeer {
   bool operator==(const ConnectionPeer&) const = default;
 };
 
-/// Asks the kernel whose socket the other end of a connection is: for the one exact connection by netlink, at the cost
-/// of two system calls however many sockets there are; from /proc/net where netlink is not to be had. One thread.
+/// Finds the owner of the socket at the other end of a connection. By netlink, which looks up this one connection with
+/// two system calls however many sockets there are; where netlink is not available, in /proc/net. One thread.
 class SocketOwners {
  public:
   ConnectionPeer peer_of(const ConnectionPlace& place);
@@ -62,8 +62,8 @@ class SocketOwners {
   std::optional<bool> works_;  ///< netlink; empty: not tried yet
 };
 
-/// The socket in a table as /proc/net/tcp and /proc/net/tcp6 have them. Pure.
-/// \return empty when it is not in the table.
+/// Finds the socket in the text of /proc/net/tcp or /proc/net/tcp6. Pure.
+/// \return empty when it is not there.
 std::optional<ConnectionPeer> find_socket(std::string_view table, const ConnectionPlace& place);
 
 }  // namespace lrun::launcher

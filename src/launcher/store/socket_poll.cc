@@ -10,7 +10,7 @@
 namespace lrun::launcher {
 namespace {
 
-/// Told of in one turn: then whatever else the loop has comes first.
+/// Events in one turn; after them the loop's other work comes first.
 constexpr int kEventsPerTurn = 128;
 
 epoll_event asked_for(std::uint64_t name, SocketEvents events) {

@@ -8,7 +8,7 @@
 
 namespace lrun::launcher {
 
-/// What to be told of. A socket's error or end counts as everything that is asked for.
+/// The events to wait for. A socket's error or end counts as every event that was asked for.
 struct SocketEvents {
   bool readable = false;
   bool writable = false;
@@ -16,13 +16,13 @@ struct SocketEvents {
   bool operator==(const SocketEvents&) const = default;
 };
 
-/// Many sockets behind one watch of an event loop. A watch of the loop costs system calls for each event and three more
-/// for each descriptor; here a socket costs one when it comes, and one when it goes or when what it waits for changes.
+/// Many sockets behind one watch of an event loop. A watch of the loop takes system calls for each event and three more
+/// for each descriptor; here a socket takes one when it is added, changed or removed.
 class SocketPoll {
  public:
   /// \param loop   must outlive this.
-  /// \param ready  called with the name that a socket was added with. May add, change and remove any socket; one that
-  ///               was removed a moment ago may still be told of.
+  /// \param ready  called with the name that a socket was added with. May add, change and remove any socket. May be
+  ///               called once more for a socket that was removed just before.
   /// \throws std::system_error  EMFILE and others.
   SocketPoll(EventLoop& loop, std::function<void(std::uint64_t name, SocketEvents events)> ready);
 

@@ -39,8 +39,8 @@ std::string rank_in_words(const FailureRecord& record) {
 /// What the rank said itself is the best account of its end.
 std::string culprit_in_words(const FailureRecord& record) {
   const std::string who = rank_in_words(record);
-  if (record.error.empty()) return who + " " + record.in_words();
-  return fmt::format("{} {}: {}", who, record.in_words(), record.error);
+  if (record.error.empty()) return who + " " + record.describe();
+  return fmt::format("{} {}: {}", who, record.describe(), record.error);
 }
 
 /// The lines behind the verdict, without the one that it holds already.

@@ -57,11 +57,11 @@ TEST(VerdictText, ShowsTheLastLinesCountsTheOthersAndEndsWithTheCause) {
 
 TEST(VerdictText, SaysThatANodesEndIsNotKnown) {
   Verdict verdict;
-  verdict.end = {.kind = RunEnd::Kind::kLauncherFailed, .who = "what one of the nodes came to is not known"};
+  verdict.end = {.kind = RunEnd::Kind::kLauncherFailed, .who = "the result of one node is not known"};
   verdict.others.succeeded = 2;
   EXPECT_EQ(verdict_text(verdict, {}),
             "lrun: note: 2 workers had succeeded\n"
-            "lrun: error: the run was stopped: what one of the nodes came to is not known\n");
+            "lrun: error: the run was stopped: the result of one node is not known\n");
 }
 
 TEST(VerdictText, StaysWithinFifteenLinesHoweverMuchWasPrinted) {
@@ -87,7 +87,7 @@ TEST(VerdictText, EndsWithTheWorkersOwnErrorAndHintsAtItsCure) {
             "lrun: note: rank 1 left in /logs/1/error.json:\n"
             "  |   File \"train.py\", line 2, in <module>\n"
             "  | ModuleNotFoundError: No module named 'einops'\n"
-            "lrun: hint: install it for the Python that runs here; 'which python3' tells which runs\n"
+            "lrun: hint: install it for the Python that runs the program; 'which python3' shows which one runs\n"
             "lrun: error: rank 1 (local rank 1, pid 4242 on host) exited with code 3 after 0.4s: ModuleNotFoundError: "
             "No module named 'einops' at train.py:2\n");
 }
@@ -182,7 +182,7 @@ TEST(VerdictText, NamesTheRankThatEndedWithZeroWhileAnotherWaitedForIt) {
       "all_reduce at train.py:5: did it run fewer steps?\n";
   EXPECT_EQ(verdict_text(early_end(), {.logs = "/logs"}),
             cause +
-                "lrun: note: rank 0 then exited with code 1: it lost another worker: RuntimeError: Connection closed "
+                "lrun: note: rank 0 then exited with code 1: it lost the connection to another worker: RuntimeError: Connection closed "
                 "by peer\n"
                 "lrun: note: 1 other worker failed after it; logs: /logs\n"
                 "lrun: hint: give every rank as many batches (DistributedSampler, drop_last), or let ranks run out "
@@ -214,7 +214,7 @@ TEST(VerdictText, SaysForWhomTheRanksWaitedWhenALimitStoppedThem) {
       "rank 1 (local rank 1, pid 4242 on host) exited with code 0 after 3.1s: rank 0 waits for it in all_reduce at "
       "train.py:5: did it run fewer steps?\n";
   const std::string hint =
-      "lrun: hint: give every rank as many batches (DistributedSampler, drop_last), or let ranks run out with Join\n";
+      "lrun: hint: give every rank the same number of batches (DistributedSampler, drop_last), or let ranks end early with Join\n";
   EXPECT_EQ(verdict_text(stopped_run(over, {waits}), {}),
             "lrun: note: 1 other worker ended in the grace\n" + hint +
                 "lrun: error: the run was stopped: the 10s of --timeout are over: " + cause);
@@ -238,7 +238,7 @@ TEST(VerdictText, OfAHangKeepsWhereEachRankWas) {
   const RankPlace meets{"waits in", "wait in", "barrier at train.py:9", true, 1, 2};
   const RankPlace reads{"is in", "are in", "read() of a pipe", false, 1, 2};
   const auto text_of = [](const std::vector<RankPlace>& places) {
-    const RunEnd hang{.kind = RunEnd::Kind::kHang, .limit_ms = 10'000, .who = in_words(places)};
+    const RunEnd hang{.kind = RunEnd::Kind::kHang, .limit_ms = 10'000, .who = describe_places(places)};
     return verdict_text(stopped_run(hang, places), {});
   };
   EXPECT_NE(text_of({waits, reads})

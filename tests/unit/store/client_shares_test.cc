@@ -23,16 +23,16 @@ class ClientSharesTest : public ::testing::Test {
   void add_here(StoreClientId id) { shares_.add(id, kLoopback, here(id)); }
   void add_from(StoreClientId id, std::uint32_t address) { shares_.add(id, from_ipv4(address), {}); }
   /// The run's own are those with these numbers.
-  void settle(std::initializer_list<std::uint64_t> inodes) {
+  void classify(std::initializer_list<std::uint64_t> inodes) {
     const RunSockets of_run{.inodes = inodes};
-    shares_.settle(&of_run);
+    shares_.classify(&of_run);
   }
   [[nodiscard]] bool may(StoreClientId id, std::uint64_t bytes, std::uint64_t table = 0) const {
     return shares_.why_not(id, bytes, table).empty();
   }
   [[nodiscard]] StoreClientId leaving(const ConnectionPlace& newcomer = kLoopback) const {
-    const auto gives_way = shares_.who_gives_way(newcomer);
-    return gives_way ? gives_way->client : 0;
+    const auto eviction = shares_.find_eviction(newcomer);
+    return eviction ? eviction->client : 0;
   }
 
   ClientShares shares_{{.most_bytes = 1000, .most_of_others_here = 100, .most_of_a_host = 400}};
@@ -43,8 +43,8 @@ TEST_F(ClientSharesTest, TheRunsOwnMayHaveTheWholeAndOthersOfItsHostAPart) {
   add_here(2);
   add_here(3);
   EXPECT_FALSE(may(1, 101)) << "nobody knows yet whose it is";
-  EXPECT_TRUE(shares_.is_unsettled(1));
-  settle({1});
+  EXPECT_TRUE(shares_.is_unclassified(1));
+  classify({1});
   EXPECT_TRUE(may(1, 1000));
   EXPECT_TRUE(may(2, 100));
   shares_.hold(2, 60);
@@ -57,7 +57,7 @@ TEST_F(ClientSharesTest, TheRunsOwnMayHaveTheWholeAndOthersOfItsHostAPart) {
 
 TEST_F(ClientSharesTest, NewcomersShareThePartOfThoseThatAreNotTheRuns) {
   add_here(1);
-  settle({});
+  classify({});
   shares_.hold(1, 90);
   add_here(2);
   EXPECT_FALSE(may(2, 11));
@@ -66,15 +66,15 @@ TEST_F(ClientSharesTest, NewcomersShareThePartOfThoseThatAreNotTheRuns) {
 
 TEST_F(ClientSharesTest, ANewcomerDoesNotSufferForOthersWhileNobodyCanTellWhoseItIs) {
   add_here(1);
-  settle({});
+  classify({});
   shares_.hold(1, 100);
   add_here(2);
   EXPECT_FALSE(may(2, 1));
   EXPECT_EQ(shares_.why_not_yet(2, 400, 0), "");
   EXPECT_NE(shares_.why_not_yet(2, 401, 0), "") << "newcomers have the part of another host";
   EXPECT_NE(shares_.why_not_yet(2, 1, 900), "") << "and the whole bounds all";
-  settle({});
-  EXPECT_NE(shares_.why_not_yet(2, 1, 0), "") << "it is none of the run's";
+  classify({});
+  EXPECT_NE(shares_.why_not_yet(2, 1, 0), "") << "it does not belong to the run";
 }
 
 TEST_F(ClientSharesTest, EachOtherHostHasAPartOfItsOwn) {
@@ -92,7 +92,7 @@ TEST_F(ClientSharesTest, WhatIsHeldFollowsAClientIntoItsGroup) {
   add_here(1);
   add_here(2);
   shares_.hold(1, 90);
-  settle({1});
+  classify({1});
   EXPECT_TRUE(may(2, 100));
   shares_.hold(1, 0);
   EXPECT_TRUE(may(1, 1000));
@@ -100,16 +100,16 @@ TEST_F(ClientSharesTest, WhatIsHeldFollowsAClientIntoItsGroup) {
 
 TEST_F(ClientSharesTest, AllOfTheHostAreTheRunsWhereNobodyLooks) {
   add_here(1);
-  shares_.settle(nullptr);
+  shares_.classify(nullptr);
   EXPECT_TRUE(may(1, 1000));
-  shares_.greeted(1);
+  shares_.validated(1);
   EXPECT_EQ(leaving(), 0U);
 }
 
 TEST_F(ClientSharesTest, OfAProcessThatMayNotBeLookedAtTheUserTells) {
   shares_.add(1, kLoopback, here(1, 1001));
   const RunSockets of_run{.inodes = {}, .hidden_users = {1001}};
-  shares_.settle(&of_run);
+  shares_.classify(&of_run);
   EXPECT_TRUE(may(1, 1000));
 }
 
@@ -118,15 +118,15 @@ TEST_F(ClientSharesTest, WhereTheKernelDoesNotTellAConnectionWithinTheHostIsTheR
   EXPECT_TRUE(may(1, 1000));
 }
 
-TEST_F(ClientSharesTest, TheOldestThatIsSilentOrNoProcessOfTheRunGivesWay) {
+TEST_F(ClientSharesTest, TheOldestThatIsSilentOrNoProcessOfTheRunIsEvicted) {
   for (const StoreClientId id : {1U, 2U, 3U, 4U}) add_here(id);
   EXPECT_EQ(leaving(), 1U) << "all are silent";
-  for (const StoreClientId id : {1U, 2U, 4U}) shares_.greeted(id);
-  settle({1, 3});
-  EXPECT_EQ(leaving(), 2U) << "it greeted, and is none of the run's";
+  for (const StoreClientId id : {1U, 2U, 4U}) shares_.validated(id);
+  classify({1, 3});
+  EXPECT_EQ(leaving(), 2U) << "it was validated, and does not belong to the run";
   shares_.remove(2);
   EXPECT_EQ(leaving(), 3U) << "the run's, and silent; 4 came later";
-  shares_.greeted(3);
+  shares_.validated(3);
   EXPECT_EQ(leaving(), 4U);
   shares_.remove(4);
   EXPECT_EQ(leaving(), 0U) << "the run's own keep their places";
@@ -136,7 +136,7 @@ TEST_F(ClientSharesTest, TheHostWithTheMostConnectionsGivesWayToOthers) {
   const std::uint32_t greedy = 0x0A000002;
   for (StoreClientId id = 1; id <= 4; ++id) add_from(id, greedy);
   add_from(5, 0x0A000003);
-  for (StoreClientId id = 1; id <= 5; ++id) shares_.greeted(id);
+  for (StoreClientId id = 1; id <= 5; ++id) shares_.validated(id);
   EXPECT_EQ(leaving(from_ipv4(0x0A000003)), 1U);
   EXPECT_EQ(leaving(kLoopback), 1U);
   EXPECT_EQ(leaving(from_ipv4(greedy)), 0U) << "not to another of its own";

@@ -22,7 +22,7 @@ TEST(CollectiveName, IsFoundAmongOtherWords) {
   EXPECT_EQ(collective_in("OpType=_ALLGATHER_BASE"), "all_gather");
   EXPECT_EQ(collective_in("    dist.all_reduce(t)"), "all_reduce");
   EXPECT_EQ(collective_in("rank 1 (pid 7) left the group before barrier #5"), "barrier");
-  EXPECT_EQ(collective_in("  File \"distributed_c10d.py\", line 1838, in init_process_group"), kMeeting);
+  EXPECT_EQ(collective_in("  File \"distributed_c10d.py\", line 1838, in init_process_group"), kInitProcessGroup);
   for (const char* const text :
        {"", "all_reduce_hook failed", "Connection closed by peer [127.0.0.1]:4242", "(((", "é"}) {
     EXPECT_EQ(collective_in(text), "") << text;

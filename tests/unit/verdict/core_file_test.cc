@@ -69,7 +69,7 @@ class CoreDump : public testing::Test {
     return file.string();
   }
   [[nodiscard]] std::string words(const CorePattern& pattern, bool dumped = true, int signal_number = SIGSEGV) const {
-    return core_dump_in_words({42, signal_number, folder_.path().string(), dumped}, pattern);
+    return describe_core_dump({42, signal_number, folder_.path().string(), dumped}, pattern);
   }
   [[nodiscard]] std::string folder() const { return folder_.path().string(); }
 
@@ -82,7 +82,7 @@ TEST_F(CoreDump, IsFoundByTheProcessThatItNames) {
   EXPECT_EQ(words({"core"}), folder() + "/core");
   (void)write("core.ranks.1", core_of(43));
   EXPECT_EQ(words({"core.%h.%t"}), folder() +
-                                       "/core.ranks.1 is that of process 43, written over it: the kernel's "
+                                       "/core.ranks.1 belongs to process 43, which overwrote it: the kernel's "
                                        "pattern 'core.%h.%t' has no '%p'");
   (void)write("core.ranks.2", core_of(42));
   EXPECT_EQ(words({"core.%h.%t"}), folder() + "/core.ranks.2");
@@ -91,12 +91,12 @@ TEST_F(CoreDump, IsFoundByTheProcessThatItNames) {
 TEST_F(CoreDump, OfAnotherRankIsNotTheCulprits) {
   (void)write("core", core_of(43));
   EXPECT_EQ(words({"core"}), folder() +
-                                 "/core is that of process 43, written over it: the kernel's pattern 'core' has "
+                                 "/core belongs to process 43, which overwrote it: the kernel's pattern 'core' has "
                                  "no '%p'");
-  EXPECT_EQ(core_dump_in_words({42, SIGSEGV, folder(), true, false, {{42, 0}, {43, 1}}}, {"core"}),
-            folder() + "/core is that of rank 1, written over it: the kernel's pattern 'core' has no '%p'");
+  EXPECT_EQ(describe_core_dump({42, SIGSEGV, folder(), true, false, {{42, 0}, {43, 1}}}, {"core"}),
+            folder() + "/core belongs to rank 1, which overwrote it: the kernel's pattern 'core' has no '%p'");
   (void)write("core", "cut off");
-  EXPECT_EQ(words({"core"}), folder() + "/core may be of another process: the kernel's pattern 'core' has no '%p'");
+  EXPECT_EQ(words({"core"}), folder() + "/core may belong to another process: the kernel's pattern 'core' has no '%p'");
   (void)write("core.42", "cut off");
   EXPECT_EQ(words({"core.%p"}), folder() + "/core.42") << "its name says whose it is";
   EXPECT_EQ(words({"dump.%p"}), "not found by the kernel's pattern 'dump.%p' in " + folder());
@@ -104,15 +104,15 @@ TEST_F(CoreDump, OfAnotherRankIsNotTheCulprits) {
 
 TEST_F(CoreDump, ThatIsMissingIsToldWithTheReason) {
   EXPECT_EQ(words({"core"}, false),
-            "none was written: the program may have switched core files off, or left '" + folder() + "'");
+            "none was written: the program may have disabled core files, or left '" + folder() + "'");
   EXPECT_EQ(words({"core"}, false, SIGKILL), "") << "this signal asks for none";
-  EXPECT_EQ(words({"cores/%p"}, false), "none was written: '" + folder() + "/cores' is no folder");
-  EXPECT_EQ(words({"|/usr/bin/keeper %p"}, false), "none was written: '/usr/bin/keeper' did not take it");
+  EXPECT_EQ(words({"cores/%p"}, false), "none was written: '" + folder() + "/cores' is not a folder");
+  EXPECT_EQ(words({"|/usr/bin/keeper %p"}, false), "none was written: '/usr/bin/keeper' did not accept it");
   std::filesystem::create_directory(folder() + "/core");
-  EXPECT_EQ(words({"core"}, false), "none was written: '" + folder() + "/core' is there and is no regular file");
+  EXPECT_EQ(words({"core"}, false), "none was written: '" + folder() + "/core' exists and is not a regular file");
   EndedProcess process{42, SIGABRT, folder(), false};
   process.limit_is_zero = true;
-  EXPECT_EQ(core_dump_in_words(process, {"core"}), "none was written: the limit of core files is 0");
+  EXPECT_EQ(describe_core_dump(process, {"core"}), "none was written: the core file size limit is 0");
 }
 
 TEST_F(CoreDump, GivenToAProgramNamesIt) {

@@ -1,7 +1,7 @@
 // What programs, their interpreter and liblrun print when they crash.
 #include <gtest/gtest.h>
 
-#include "verdict/last_words.h"
+#include "verdict/printed_error.h"
 #include "verdict/native_error.h"
 
 namespace lrun {
@@ -26,35 +26,35 @@ const Lines kCrash{
     "Extension modules: torch._C, torch._C._dynamo.autograd_compiler (total: 18)",
 };
 
-TEST(LastWords, OfACrashAreLocatedInTheUsersOwnCodeInTheThreadThatCrashed) {
-  const LastWords words = find_last_words(kCrash, false);
+TEST(PrintedError, OfACrashAreLocatedInTheUsersOwnCodeInTheThreadThatCrashed) {
+  const PrintedError words = find_printed_error(kCrash, false);
   EXPECT_EQ(words.error, "Fatal Python error: Segmentation fault");
   EXPECT_EQ(words.location, "train.py:7 in forward");
   EXPECT_EQ(words.lines, (Lines{kCrash[0], kCrash[7], kCrash[8]}));
   const Lines without_the_beginning(kCrash.begin() + 3, kCrash.end());
-  EXPECT_EQ(find_last_words(without_the_beginning, false).location, "train.py:7 in forward") << "long stacks";
+  EXPECT_EQ(find_printed_error(without_the_beginning, false).location, "train.py:7 in forward") << "long stacks";
   Lines lived_on = without_the_beginning;
   lived_on.emplace_back("step 8");
-  EXPECT_EQ(find_last_words(lived_on, false).location, "") << "a dump of a program that went on";
+  EXPECT_EQ(find_printed_error(lived_on, false).location, "") << "a dump of a program that went on";
 }
 
-TEST(LastWords, OfACrashNameTheThreadAndSkipWhatIsNoFrame) {
-  const LastWords words = find_last_words(
+TEST(PrintedError, OfACrashNameTheThreadAndSkipWhatIsNoFrame) {
+  const PrintedError words = find_printed_error(
       {"Fatal Python error: Aborted", "",  // 3.14
        "Current thread 0x00007f0000000040 [python3] (most recent call first):", "  Garbage-collecting",
        "  File \"/home/me/a.py\", line 3 in step", "", "Current thread's C stack trace (most recent call first):",
        "  Binary file \"/lib/x86_64-linux-gnu/libc.so.6\", at gsignal+0x12"},
       false);
   EXPECT_EQ(words.location, "a.py:3 in step");
-  EXPECT_EQ(find_last_words({"Fatal Python error: Segmentation fault", "",
+  EXPECT_EQ(find_printed_error({"Fatal Python error: Segmentation fault", "",
                              "Current thread 0x00007f (most recent call first):", "  <no Python frame>"},
                             false)
                 .location,
             "");
 }
 
-TEST(LastWords, OfAnAbortAreWhatCameBeforeTheInterpretersReport) {
-  const LastWords words = find_last_words({
+TEST(PrintedError, OfAnAbortAreWhatCameBeforeTheInterpretersReport) {
+  const PrintedError words = find_printed_error({
       "terminate called after throwing an instance of 'c10::DistBackendError'",
       "  what():  [PG ID 0 PG GUID 0 Rank 2] Watchdog caught collective operation timeout: WorkNCCL(OpType=ALLREDUCE)",
       "Fatal Python error: Aborted",
@@ -65,21 +65,21 @@ TEST(LastWords, OfAnAbortAreWhatCameBeforeTheInterpretersReport) {
   EXPECT_EQ(words.error.substr(0, 60), "c10::DistBackendError: [PG ID 0 PG GUID 0 Rank 2] Watchdog c");
   EXPECT_EQ(words.location, "train.py:12 in step");
   EXPECT_EQ(words.lines.back(), "  File \"/home/me/train.py\", line 12 in step");
-  EXPECT_EQ(find_last_words({"free(): invalid pointer", "Fatal Python error: Aborted", "",
+  EXPECT_EQ(find_printed_error({"free(): invalid pointer", "Fatal Python error: Aborted", "",
                              "Thread 0x00007f (most recent call first):", "  File \"a.py\", line 1 in wait", "",
                              "Current thread 0x00007f (most recent call first):", "  File \"a.py\", line 3 in f"}),
-            (LastWords{.error = "free(): invalid pointer",
+            (PrintedError{.error = "free(): invalid pointer",
                        .location = "a.py:3 in f",
                        .lines = {"free(): invalid pointer", "  File \"a.py\", line 3 in f"}}));
 }
 
-TEST(LastWords, OfAFaultAreTheAddressAndTheProgramsOwnCode) {
+TEST(PrintedError, OfAFaultAreTheAddressAndTheProgramsOwnCode) {
   const std::string in_library =
       "lrun: SIGSEGV at address 0x10 in /opt/torch/lib/libtorch_cpu.so+0x1234, called from /home/me/train+0x5678";
-  EXPECT_EQ(find_last_words({"step 3", in_library}, false),
-            (LastWords{
+  EXPECT_EQ(find_printed_error({"step 3", in_library}, false),
+            (PrintedError{
                 .error = "address 0x10 in libtorch_cpu.so+0x1234", .location = "train+0x5678", .lines = {in_library}}));
-  const LastWords own = find_last_words({"lrun: SIGILL in /home/me/train+0x5678"}, false);
+  const PrintedError own = find_printed_error({"lrun: SIGILL in /home/me/train+0x5678"}, false);
   EXPECT_EQ(own.error, "");
   EXPECT_EQ(own.location, "train+0x5678");
   EXPECT_FALSE(parse_fault_report("lrun: SIGSEGV at address 0x10"));

@@ -33,20 +33,20 @@ TEST(Explain, BlamesTheOutOfMemoryKillerForASigkillThatTheCgroupCounted) {
   const EndFacts facts{.memory_kills = 1, .memory_kills_are_ours = true, .memory_limit_bytes = 64 << 20};
   const FailureRecord record = explained(Ending::kSignaled, SIGKILL, facts);
   EXPECT_EQ(record.cause, Cause::kOutOfMemory);
-  EXPECT_EQ(record.in_words(), "was killed by the kernel's out-of-memory killer (memory limit 64 MiB)");
+  EXPECT_EQ(record.describe(), "was killed by the kernel's out-of-memory killer (memory limit 64 MiB)");
 }
 
 TEST(Explain, SaysProbablyWhenOnlyTheMachineCountedAKill) {
   const FailureRecord record = explained(Ending::kSignaled, SIGKILL, {.memory_kills = 1});
   EXPECT_EQ(record.cause, Cause::kProbablyOutOfMemory);
-  EXPECT_EQ(record.in_words(), "was killed, probably by the kernel's out-of-memory killer");
+  EXPECT_EQ(record.describe(), "was killed, probably by the kernel's out-of-memory killer");
 }
 
 TEST(Explain, SeesTheOutOfMemoryKillBehindAShell) {
   EXPECT_EQ(explained(Ending::kExited, 137, {.memory_kills = 1, .memory_kills_are_ours = true}).cause,
             Cause::kOutOfMemory);
   EXPECT_EQ(explained(Ending::kExited, 137).cause, Cause::kOwnError);
-  EXPECT_EQ(explained(Ending::kExited, 137).in_words(), "exited with code 137: a shell's code for SIGKILL");
+  EXPECT_EQ(explained(Ending::kExited, 137).describe(), "exited with code 137: a shell's exit code for SIGKILL");
 }
 
 TEST(Explain, BlamesNoMemoryForLrunsOwnKillNorForOtherSignals) {
@@ -59,7 +59,7 @@ TEST(Explain, BlamesAFullSharedMemoryForABusError) {
   const EndFacts facts{.shared_memory_full = true, .shared_memory_bytes = 64 << 20};
   const FailureRecord record = explained(Ending::kSignaled, SIGBUS, facts);
   EXPECT_EQ(record.cause, Cause::kSharedMemoryFull);
-  EXPECT_EQ(record.in_words(), "died of SIGBUS (bus error): /dev/shm is full (64 MiB)");
+  EXPECT_EQ(record.describe(), "died of SIGBUS (bus error): /dev/shm is full (64 MiB)");
   EXPECT_EQ(explained(Ending::kSignaled, SIGBUS).cause, Cause::kFatalSignal);
 }
 
@@ -67,11 +67,11 @@ TEST(Explain, NamesTheLimitOfCpuTimeThatWasUsedUp) {
   const EndFacts facts{.cpu_limit_seconds = 90};
   const FailureRecord killed = explained(Ending::kSignaled, SIGKILL, facts);
   EXPECT_EQ(killed.cause, Cause::kCpuTimeLimit);
-  EXPECT_EQ(killed.in_words(), "was killed by the kernel: it had used up its CPU time limit of 90s");
+  EXPECT_EQ(killed.describe(), "was killed by the kernel: it used up its CPU time limit of 90s");
   EXPECT_NE(hint_for(killed).find("'ulimit -t'"), std::string::npos) << hint_for(killed);
   EXPECT_EQ(explained(Ending::kSignaled, SIGXCPU, facts).cause, Cause::kCpuTimeLimit);
-  EXPECT_EQ(explained(Ending::kExited, 137, facts).in_words(),
-            "exited with code 137: a process of it had used up its CPU time limit of 90s");
+  EXPECT_EQ(explained(Ending::kExited, 137, facts).describe(),
+            "exited with code 137: one of its processes used up its CPU time limit of 90s");
   EXPECT_EQ(explained(Ending::kSignaled, SIGSEGV, facts).cause, Cause::kFatalSignal);
   EXPECT_EQ(explained(Ending::kSignaled, SIGKILL, facts, SIGKILL).cause, Cause::kStoppedByLrun);
   const EndFacts both{.memory_kills = 1, .memory_kills_are_ours = true, .cpu_limit_seconds = 90};
@@ -82,15 +82,15 @@ TEST(Explain, NamesAFullFolderOfItsOutput) {
   const EndFacts facts{.full_folder = "/logs/attempt_0"};
   const FailureRecord record = explained(Ending::kExited, 1, facts);
   EXPECT_EQ(record.cause, Cause::kOwnError);
-  EXPECT_EQ(record.in_words(), "exited with code 1: no space is left in '/logs/attempt_0' for its output");
+  EXPECT_EQ(record.describe(), "exited with code 1: no space is left in '/logs/attempt_0' for its output");
   EXPECT_NE(hint_for(record).find("'--log-dir'"), std::string::npos) << hint_for(record);
   EXPECT_EQ(explained(Ending::kExited, 1, facts, SIGTERM).cause, Cause::kStoppedByLrun);
 }
 
 TEST(Explain, SaysOfASignalThatLrunPassedItOn) {
-  EXPECT_EQ(explained(Ending::kSignaled, SIGUSR2, {.passed_on = true}).in_words(),
-            "died of SIGUSR2: sent to lrun and passed on; the program has no handler for it");
-  EXPECT_EQ(explained(Ending::kSignaled, SIGUSR2).in_words(), "died of SIGUSR2");
+  EXPECT_EQ(explained(Ending::kSignaled, SIGUSR2, {.passed_on = true}).describe(),
+            "died of SIGUSR2: sent to lrun and passed on; the program does not handle it");
+  EXPECT_EQ(explained(Ending::kSignaled, SIGUSR2).describe(), "died of SIGUSR2");
 }
 
 TEST(Explain, SeesAVictimInAWatchdogsAbort) {
@@ -171,7 +171,7 @@ TEST(Explain, FindsTheErrorOnStderrBelowWhatStdoutHeldBack) {
 TEST(Explain, TakesTheProgramsOwnWordsWhereItChoseToEnd) {
   const std::vector<std::string> lines{"train: error: no data"};
   EXPECT_EQ(explained(Ending::kExited, 2, {.last_lines = lines, .error_lines = lines}).error, lines.front());
-  EXPECT_EQ(explained(Ending::kExited, 2, {.last_lines = lines, .error_lines = lines}).in_words(),
+  EXPECT_EQ(explained(Ending::kExited, 2, {.last_lines = lines, .error_lines = lines}).describe(),
             "exited with code 2");
   EXPECT_EQ(explained(Ending::kExited, 2, {.last_lines = lines}).error, "") << "on stdout it may be anything";
   EXPECT_EQ(explained(Ending::kSignaled, SIGSEGV, {.last_lines = lines, .error_lines = lines}).error, "");
@@ -216,10 +216,10 @@ TEST(Explain, ReadsNothingIntoASuccess) {
 }
 
 TEST(BytesInWords, HaveOneDecimalAtMost) {
-  EXPECT_EQ(bytes_in_words(0), "0 bytes");
-  EXPECT_EQ(bytes_in_words(64ULL << 20), "64 MiB");
-  EXPECT_EQ(bytes_in_words(3ULL << 29), "1.5 GiB");
-  EXPECT_EQ(bytes_in_words(~0ULL), "16777216 TiB");
+  EXPECT_EQ(bytes_text(0), "0 bytes");
+  EXPECT_EQ(bytes_text(64ULL << 20), "64 MiB");
+  EXPECT_EQ(bytes_text(3ULL << 29), "1.5 GiB");
+  EXPECT_EQ(bytes_text(~0ULL), "16777216 TiB");
 }
 
 }  // namespace

@@ -73,11 +73,11 @@ TEST(HintFor, OfAMissingFileDependsOnItsPath) {
   FailureRecord record;
   record.value = 1;
   record.error = "FileNotFoundError: [Errno 2] No such file or directory: 'data.bin'";
-  EXPECT_EQ(hint_for(record), "relative names count from the folder where lrun was started");
+  EXPECT_EQ(hint_for(record), "relative paths start at the folder where lrun was started");
   record.error = "FileNotFoundError: [Errno 2] No such file or directory: '/data/x.bin'";
-  EXPECT_EQ(hint_for(record), "'namei PATH' shows which part of it is missing");
+  EXPECT_EQ(hint_for(record), "'namei PATH' shows which part of the path is missing");
   record.error = "FileNotFoundError: no checkpoint in /data";
-  EXPECT_EQ(hint_for(record), "'namei PATH' shows which part of it is missing");
+  EXPECT_EQ(hint_for(record), "'namei PATH' shows which part of the path is missing");
   record.error = "FileNotFoundError: no checkpoint";
   EXPECT_EQ(hint_for(record), "");
 }
@@ -85,7 +85,7 @@ TEST(HintFor, OfAMissingFileDependsOnItsPath) {
 TEST(HintFor, OfCode127IsNotThatOfAnUnsetVariable) {
   FailureRecord record;
   record.value = 127;
-  EXPECT_EQ(hint_for(record), "a shell's code for a program that it did not find");
+  EXPECT_EQ(hint_for(record), "a shell exits with this code when it does not find a program");
   record.error = "run.sh: line 1: DATA: unbound variable";
   EXPECT_EQ(hint_for(record), "") << "bash under 'set -u'";
 }
@@ -140,7 +140,7 @@ TEST(HintFor, ACrashThatNobodyExplainsIsWhatToTypeNext) {
   record.ending = FailureRecord::Ending::kSignaled;
   record.value = SIGSEGV;
   record.evidence = {"step 3"};
-  EXPECT_EQ(hint_for(record), "'--debug-rank 1' runs it in a debugger; '--core' keeps its memory for one");
+  EXPECT_EQ(hint_for(record), "'--debug-rank 1' runs it in a debugger; '--core' writes a core file for one");
   EXPECT_EQ(hint_for(record, "", true), "'--debug-rank 1' runs it in a debugger");
   EXPECT_EQ(hint_for(record, "/usr/bin/python3", true),
             "'--debug-rank 1 --wrap@1 \"gdb --args\"' runs it in a debugger")
@@ -160,7 +160,7 @@ TEST(HintFor, AnEarlyEndIsHowRanksComeToTheSameNumberOfSteps) {
   record.detail = "rank 0 waited for it in all_reduce at train.py:5: did it run fewer steps?";
   EXPECT_NE(hint_for(record).find("give every rank as many batches"), std::string::npos) << hint_for(record);
   record.detail = "rank 0 waited for it in init_process_group at train.py:5";
-  EXPECT_EQ(hint_for(record), "every rank has to call init_process_group");
+  EXPECT_EQ(hint_for(record), "every rank must call init_process_group");
 }
 
 TEST(HintFor, KnowsSomeSignalsAndCodesOfShells) {
@@ -173,7 +173,7 @@ TEST(HintFor, KnowsSomeSignalsAndCodesOfShells) {
   EXPECT_EQ(hint_for(record), "");
   record.ending = FailureRecord::Ending::kExited;
   record.value = 127;
-  EXPECT_EQ(hint_for(record), "a shell's code for a program that it did not find");
+  EXPECT_EQ(hint_for(record), "a shell exits with this code when it does not find a program");
 }
 
 TEST(HintFor, KnowsWhatToDoWhenMemoryRunsOut) {
@@ -188,7 +188,7 @@ TEST(HintFor, NamesThePythonThatRanTheProgram) {
   FailureRecord record;
   record.value = 1;
   record.error = "ModuleNotFoundError: No module named 'x'";
-  EXPECT_EQ(hint_for(record), "install it for the Python that runs here; 'which python3' tells which runs");
+  EXPECT_EQ(hint_for(record), "install it for the Python that runs the program; 'which python3' shows which one runs");
   EXPECT_EQ(hint_for(record, "/opt/py/bin/python"),
             "install it for the Python that runs here; it is '/opt/py/bin/python'");
   record.error = "ModuleNotFoundError: No module named 'torch'";

@@ -105,7 +105,7 @@ TEST(Judge, BlamesTheRankThatEndedWithZeroWhileAnotherWaitedForIt) {
   ASSERT_TRUE(verdict.culprit && verdict.overruled);
   EXPECT_EQ(verdict.culprit->rank, 1);
   EXPECT_EQ(verdict.culprit->cause, Cause::kEndedEarly);
-  EXPECT_EQ(verdict.culprit->in_words(),
+  EXPECT_EQ(verdict.culprit->describe(),
             "exited with code 0: rank 0 waited for it in all_reduce at train.py:5: did it run fewer steps?");
   EXPECT_EQ(verdict.overruled->rank, 0);
   EXPECT_EQ(verdict.failure()->rank, 0);
@@ -160,7 +160,7 @@ TEST(Judge, SaysOfARankThatNeverMetTheOthersNothingAboutSteps) {
   waited.error = "torch.distributed.DistStoreError: wait timeout after 4000ms, keys: /default_pg/0//cpu//0/1";
   waited.evidence = {"    dist.init_process_group(\"gloo\")", waited.error};
   const Verdict verdict = judge({Kind::kWorkerFailed}, {ended(1, Ending::kExited, 0, 10), waited});
-  EXPECT_EQ(verdict.culprit->in_words(),
+  EXPECT_EQ(verdict.culprit->describe(),
             "exited with code 0: rank 0 waited for it in init_process_group at train.py:5");
 }
 
@@ -178,7 +178,7 @@ TEST(Judge, AsksAboutStepsOnlyWhereACollectiveIsNamed) {
   compiled.location.clear();
   compiled.evidence = {"terminate called after throwing an instance of 'gloo::IoException'"};
   const Verdict verdict = judge({Kind::kWorkerFailed}, {ended(1, Ending::kExited, 0, 10), compiled});
-  EXPECT_EQ(verdict.culprit->in_words(), "exited with code 0: rank 0 waited for it in a collective operation");
+  EXPECT_EQ(verdict.culprit->describe(), "exited with code 0: rank 0 waited for it in a collective operation");
 }
 
 const RankPlace kWaits{"waits in", "wait in", "all_reduce at train.py:5", true, 1, 0};

@@ -1,4 +1,4 @@
-#include "verdict/last_words.h"
+#include "verdict/printed_error.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-TEST(LastWords, AreTheInnermostFrameAndTheExceptionOfAPythonTraceback) {
-  const LastWords words = find_last_words({
+TEST(PrintedError, AreTheInnermostFrameAndTheExceptionOfAPythonTraceback) {
+  const PrintedError words = find_printed_error({
       "step 3 loss 0.2",
       "Traceback (most recent call last):",
       "  File \"/home/me/train.py\", line 40, in <module>",
@@ -23,8 +23,8 @@ TEST(LastWords, AreTheInnermostFrameAndTheExceptionOfAPythonTraceback) {
                                 "ValueError: bad batch"}));
 }
 
-TEST(LastWords, AreReadThroughTheRankPrefixThatTorchPutsBeforeEachLine) {
-  const LastWords words = find_last_words({
+TEST(PrintedError, AreReadThroughTheRankPrefixThatTorchPutsBeforeEachLine) {
+  const PrintedError words = find_printed_error({
       "[rank1]: Traceback (most recent call last):",
       "[rank1]:   File \"a.py\", line 1, in <module>",
       "[rank1]:     1 / 0",
@@ -34,8 +34,8 @@ TEST(LastWords, AreReadThroughTheRankPrefixThatTorchPutsBeforeEachLine) {
   EXPECT_EQ(words.location, "a.py:1") << "the module itself needs no name";
 }
 
-TEST(LastWords, AreFoundWhereTheBeginningOfTheTracebackWasNotKept) {
-  const LastWords words = find_last_words({
+TEST(PrintedError, AreFoundWhereTheBeginningOfTheTracebackWasNotKept) {
+  const PrintedError words = find_printed_error({
       "[rank1]:     return function(*args, **kwargs)",
       "[rank1]:            ^^^^^^^^",
       "[rank1]:   File \"/venv/lib/python3.11/site-packages/lightning/pytorch/strategies/strategy.py\", line 634, in "
@@ -47,14 +47,14 @@ TEST(LastWords, AreFoundWhereTheBeginningOfTheTracebackWasNotKept) {
   });
   EXPECT_EQ(words.error, "ValueError: bad batch");
   EXPECT_EQ(words.location, "train.py:6 in training_step");
-  EXPECT_EQ(find_last_words({"  File \"a.py\", line 1, in f"}).error, "");
-  EXPECT_EQ(find_last_words({"    return f()", "ValueError: x"}).error, "") << "there is no frame, it may be a print";
-  EXPECT_EQ(find_last_words({"epoch 1", "  File \"a.py\", line 1, in f", "ValueError: x"}).error, "")
+  EXPECT_EQ(find_printed_error({"  File \"a.py\", line 1, in f"}).error, "");
+  EXPECT_EQ(find_printed_error({"    return f()", "ValueError: x"}).error, "") << "there is no frame, it may be a print";
+  EXPECT_EQ(find_printed_error({"epoch 1", "  File \"a.py\", line 1, in f", "ValueError: x"}).error, "")
       << "a list of files is no traceback";
 }
 
-TEST(LastWords, AreLocatedInTheUsersOwnCode) {
-  const LastWords words = find_last_words({
+TEST(PrintedError, AreLocatedInTheUsersOwnCode) {
+  const PrintedError words = find_printed_error({
       "Traceback (most recent call last):",
       "  File \"/home/me/train.py\", line 40, in step",
       "    return layer(x)",
@@ -69,8 +69,8 @@ TEST(LastWords, AreLocatedInTheUsersOwnCode) {
   EXPECT_EQ(words.lines[3], "    return F.linear(input, self.weight, self.bias)");
 }
 
-TEST(LastWords, OfAGroupOfExceptionsAreItsFirstMember) {
-  const LastWords words = find_last_words({
+TEST(PrintedError, OfAGroupOfExceptionsAreItsFirstMember) {
+  const PrintedError words = find_printed_error({
       "  + Exception Group Traceback (most recent call last):",
       "  |   File \"/home/me/train.py\", line 40, in main",
       "  |     async with asyncio.TaskGroup() as tasks:",
@@ -91,8 +91,8 @@ TEST(LastWords, OfAGroupOfExceptionsAreItsFirstMember) {
                    "ExceptionGroup: unhandled errors in a TaskGroup (2 sub-exceptions)", "ValueError: bad batch"}));
 }
 
-TEST(LastWords, OfAChainOfExceptionsAreTheLast) {
-  const LastWords words = find_last_words({
+TEST(PrintedError, OfAChainOfExceptionsAreTheLast) {
+  const PrintedError words = find_printed_error({
       "Traceback (most recent call last):",
       "  File \"a.py\", line 2, in f",
       "KeyError: 'x'",
@@ -107,8 +107,8 @@ TEST(LastWords, OfAChainOfExceptionsAreTheLast) {
   EXPECT_EQ(words.location, "a.py:4 in g");
 }
 
-TEST(LastWords, OfADataLoaderAreThoseOfItsWorkerProcess) {
-  const LastWords words = find_last_words({
+TEST(PrintedError, OfADataLoaderAreThoseOfItsWorkerProcess) {
+  const PrintedError words = find_printed_error({
       "Traceback (most recent call last):",
       "  File \"/lib/torch/utils/data/dataloader.py\", line 700, in __next__",
       "    data = self._next_data()",
@@ -122,8 +122,8 @@ TEST(LastWords, OfADataLoaderAreThoseOfItsWorkerProcess) {
   EXPECT_EQ(words.location, "data.py:9 in __getitem__");
 }
 
-TEST(LastWords, AreNotWhatTheInterpreterOnlyIgnored) {
-  const LastWords words = find_last_words({
+TEST(PrintedError, AreNotWhatTheInterpreterOnlyIgnored) {
+  const PrintedError words = find_printed_error({
       "Traceback (most recent call last):",
       "  File \"a.py\", line 1, in <module>",
       "ValueError: the cause",
@@ -135,8 +135,8 @@ TEST(LastWords, AreNotWhatTheInterpreterOnlyIgnored) {
   EXPECT_EQ(words.error, "ValueError: the cause");
 }
 
-TEST(LastWords, OfAProgramThatPythonCannotReadAreTheSyntaxError) {
-  const LastWords words = find_last_words({
+TEST(PrintedError, OfAProgramThatPythonCannotReadAreTheSyntaxError) {
+  const PrintedError words = find_printed_error({
       "  File \"/home/me/train.py\", line 3",
       "    def f(:",
       "          ^",
@@ -147,8 +147,8 @@ TEST(LastWords, OfAProgramThatPythonCannotReadAreTheSyntaxError) {
   EXPECT_EQ(words.lines.size(), 4U);
 }
 
-TEST(LastWords, OfACrashUnderFaulthandlerAreTheInnermostFrame) {
-  const LastWords words = find_last_words({
+TEST(PrintedError, OfACrashUnderFaulthandlerAreTheInnermostFrame) {
+  const PrintedError words = find_printed_error({
       "Fatal Python error: Segmentation fault",
       "",
       "Current thread 0x00007f (most recent call first):",
@@ -159,8 +159,8 @@ TEST(LastWords, OfACrashUnderFaulthandlerAreTheInnermostFrame) {
   EXPECT_EQ(words.location, "__init__.py:519 in string_at");
 }
 
-TEST(LastWords, OfAMessageOfSeveralLinesKeepSome) {
-  const LastWords words = find_last_words({
+TEST(PrintedError, OfAMessageOfSeveralLinesKeepSome) {
+  const PrintedError words = find_printed_error({
       "Traceback (most recent call last):",
       "  File \"a.py\", line 1, in <module>",
       "RuntimeError: first",
@@ -172,8 +172,8 @@ TEST(LastWords, OfAMessageOfSeveralLinesKeepSome) {
   EXPECT_EQ(words.lines, (Lines{"  File \"a.py\", line 1, in <module>", "RuntimeError: first", "second", "third"}));
 }
 
-TEST(LastWords, AreTheTypeAndTheWhatOfAnUncaughtCxxException) {
-  const LastWords words = find_last_words({
+TEST(PrintedError, AreTheTypeAndTheWhatOfAnUncaughtCxxException) {
+  const PrintedError words = find_printed_error({
       "step 7",
       "terminate called after throwing an instance of 'std::runtime_error'",
       "  what():  no such file: weights.bin",
@@ -182,8 +182,8 @@ TEST(LastWords, AreTheTypeAndTheWhatOfAnUncaughtCxxException) {
   EXPECT_EQ(words.lines.size(), 2U);
 }
 
-TEST(LastWords, LeaveTheStackOfAC10ErrorOut) {
-  const LastWords words = find_last_words({
+TEST(PrintedError, LeaveTheStackOfAC10ErrorOut) {
+  const PrintedError words = find_printed_error({
       "terminate called after throwing an instance of 'c10::Error'",
       "  what():  mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)",
       "Exception raised from meta at LinearAlgebra.cpp:208 (most recent call first):",
@@ -193,24 +193,24 @@ TEST(LastWords, LeaveTheStackOfAC10ErrorOut) {
   EXPECT_EQ(words.lines.size(), 2U);
 }
 
-TEST(LastWords, AreAThrownValueThatHasNoWhat) {
-  EXPECT_EQ(find_last_words({"terminate called after throwing an instance of 'int'", "Aborted"}).error,
+TEST(PrintedError, AreAThrownValueThatHasNoWhat) {
+  EXPECT_EQ(find_printed_error({"terminate called after throwing an instance of 'int'", "Aborted"}).error,
             "uncaught exception of type 'int'");
 }
 
-TEST(LastWords, AreAFailedAssertionAndItsPlace) {
-  const LastWords words =
-      find_last_words({"train: /src/model/net.cc:42: void Net::step(int): Assertion `batch > 0' failed."});
+TEST(PrintedError, AreAFailedAssertionAndItsPlace) {
+  const PrintedError words =
+      find_printed_error({"train: /src/model/net.cc:42: void Net::step(int): Assertion `batch > 0' failed."});
   EXPECT_EQ(words.error, "Assertion `batch > 0' failed");
   EXPECT_EQ(words.location, "net.cc:42");
   EXPECT_EQ(
-      find_last_words({"/usr/include/c++/12/bits/stl_vector.h:1123: reference at(): Assertion '__n < size()' failed."})
+      find_printed_error({"/usr/include/c++/12/bits/stl_vector.h:1123: reference at(): Assertion '__n < size()' failed."})
           .location,
       "stl_vector.h:1123");
 }
 
-TEST(LastWords, AreASanitizersFindingWithoutThePid) {
-  const LastWords words = find_last_words({
+TEST(PrintedError, AreASanitizersFindingWithoutThePid) {
+  const PrintedError words = find_printed_error({
       "==4242==ERROR: AddressSanitizer: heap-use-after-free on address 0x1",
       "    #0 0x1 in main a.cc:3",
       "SUMMARY: AddressSanitizer: heap-use-after-free a.cc:3 in main",
@@ -220,9 +220,9 @@ TEST(LastWords, AreASanitizersFindingWithoutThePid) {
   EXPECT_EQ(words.lines.back(), "SUMMARY: AddressSanitizer: heap-use-after-free a.cc:3 in main");
 }
 
-TEST(LastWords, HaveAPlaceOnlyWhereASanitizersSummaryNamesOne) {
+TEST(PrintedError, HaveAPlaceOnlyWhereASanitizersSummaryNamesOne) {
   const auto error_of = [](const std::string& summary) {
-    const LastWords words = find_last_words({"==1==ERROR: AddressSanitizer: x", "SUMMARY: " + summary});
+    const PrintedError words = find_printed_error({"==1==ERROR: AddressSanitizer: x", "SUMMARY: " + summary});
     return words.error + "|" + words.location;
   };
   EXPECT_EQ(error_of("AddressSanitizer: 40 byte(s) leaked in 1 allocation(s)."),
@@ -231,29 +231,29 @@ TEST(LastWords, HaveAPlaceOnlyWhereASanitizersSummaryNamesOne) {
             "AddressSanitizer: SEGV (/tmp/a.out+0x11b3) (BuildId: dead) in main|");
   EXPECT_EQ(error_of("AddressSanitizer: SEGV /home/me/x.cc:3:7 in f(int)"),
             "AddressSanitizer: SEGV|x.cc:3:7 in f(int)");
-  EXPECT_EQ(find_last_words({"a.cc:2:4: runtime error: signed integer overflow",
+  EXPECT_EQ(find_printed_error({"a.cc:2:4: runtime error: signed integer overflow",
                              "SUMMARY: UndefinedBehaviorSanitizer: undefined-behavior a.cc:2:4 in "})
                 .error,
             "a.cc:2:4: runtime error: signed integer overflow");
 }
 
-TEST(LastWords, AreNoExceptionWhereASignalEndedTheProgram) {
+TEST(PrintedError, AreNoExceptionWhereASignalEndedTheProgram) {
   const std::vector<std::string> lines{"Traceback (most recent call last):", "  File \"x.py\", line 1, in f",
                                        "ValueError: handled, retrying"};
-  EXPECT_NE(find_last_words(lines).error, "");
-  EXPECT_EQ(find_last_words(lines, false).error, "");
-  EXPECT_EQ(find_last_words({"Fatal Python error: Segmentation fault"}, false).error,
+  EXPECT_NE(find_printed_error(lines).error, "");
+  EXPECT_EQ(find_printed_error(lines, false).error, "");
+  EXPECT_EQ(find_printed_error({"Fatal Python error: Segmentation fault"}, false).error,
             "Fatal Python error: Segmentation fault");
 }
 
-TEST(LastWords, AreWhatTheInterpreterSaysBeforeAnyProgramRuns) {
-  EXPECT_EQ(find_last_words({"/usr/bin/python3: Error while finding module specification for 'nosuch.module' "
+TEST(PrintedError, AreWhatTheInterpreterSaysBeforeAnyProgramRuns) {
+  EXPECT_EQ(find_printed_error({"/usr/bin/python3: Error while finding module specification for 'nosuch.module' "
                              "(ModuleNotFoundError: No module named 'nosuch')"})
                 .error,
             "Error while finding module specification for 'nosuch.module' (ModuleNotFoundError: No module named "
             "'nosuch')");
-  EXPECT_EQ(find_last_words({"/usr/bin/python3: No module named torch"}).error, "No module named torch");
-  EXPECT_EQ(find_last_words({"/data/python notes: read"}).error, "");
+  EXPECT_EQ(find_printed_error({"/usr/bin/python3: No module named torch"}).error, "No module named torch");
+  EXPECT_EQ(find_printed_error({"/data/python notes: read"}).error, "");
 }
 
 std::vector<std::string> followed_by(std::vector<std::string> lines, int count, const std::string& line) {
@@ -261,29 +261,29 @@ std::vector<std::string> followed_by(std::vector<std::string> lines, int count, 
   return lines;
 }
 
-TEST(LastWords, AreNoErrorThatWasOvercome) {
+TEST(PrintedError, AreNoErrorThatWasOvercome) {
   const std::vector<std::string> traceback{"Traceback (most recent call last):", "  File \"a.py\", line 1, in f",
                                            "ConnectionResetError: [Errno 104] Connection reset by peer"};
-  EXPECT_NE(find_last_words(followed_by(traceback, 3, "closing ")).error, "");
-  EXPECT_NE(find_last_words(followed_by(traceback, 60, "wandb: ")).error, "") << "says nothing";
-  const LastWords overcome = find_last_words(followed_by(traceback, 60, "step "));
+  EXPECT_NE(find_printed_error(followed_by(traceback, 3, "closing ")).error, "");
+  EXPECT_NE(find_printed_error(followed_by(traceback, 60, "wandb: ")).error, "") << "says nothing";
+  const PrintedError overcome = find_printed_error(followed_by(traceback, 60, "step "));
   EXPECT_EQ(overcome.error, "");
   EXPECT_EQ(overcome.lines.back(), "step 59") << "the last lines, then";
-  EXPECT_EQ(find_last_words(followed_by({"note: Assertion on NUMA layout failed, using the default"}, 6, "x ")).error,
+  EXPECT_EQ(find_printed_error(followed_by({"note: Assertion on NUMA layout failed, using the default"}, 6, "x ")).error,
             "");
-  EXPECT_EQ(find_last_words(followed_by({"free(): invalid pointer"}, 60, "Register ")).error, "free(): invalid pointer")
+  EXPECT_EQ(find_printed_error(followed_by({"free(): invalid pointer"}, 60, "Register ")).error, "free(): invalid pointer")
       << "nothing goes on behind it";
 }
 
-TEST(LastWords, AreAPanicOfRustAndGo) {
-  const LastWords rust = find_last_words({"thread 'main' panicked at src/main.rs:2:5:", "index out of bounds"});
+TEST(PrintedError, AreAPanicOfRustAndGo) {
+  const PrintedError rust = find_printed_error({"thread 'main' panicked at src/main.rs:2:5:", "index out of bounds"});
   EXPECT_EQ(rust.error, "panic: index out of bounds");
   EXPECT_EQ(rust.location, "src/main.rs:2:5");
-  EXPECT_EQ(find_last_words({"panic: runtime error: integer divide by zero", "", "goroutine 1 [running]:"}).error,
+  EXPECT_EQ(find_printed_error({"panic: runtime error: integer divide by zero", "", "goroutine 1 [running]:"}).error,
             "panic: runtime error: integer divide by zero");
 }
 
-TEST(LastWords, AreWhatTheLoaderAndTheLibraryReport) {
+TEST(PrintedError, AreWhatTheLoaderAndTheLibraryReport) {
   for (const char* const line : {
            "./train: error while loading shared libraries: libtorch.so: cannot open shared object file",
            "./train: /lib/libc.so.6: version `GLIBC_2.38' not found (required by ./train)",
@@ -292,39 +292,39 @@ TEST(LastWords, AreWhatTheLoaderAndTheLibraryReport) {
            "terminate called without an active exception",
            "a.cc:3:5: runtime error: signed integer overflow",
        }) {
-    EXPECT_EQ(find_last_words({"before", line}).error, line);
+    EXPECT_EQ(find_printed_error({"before", line}).error, line);
   }
-  EXPECT_EQ(find_last_words({"pure virtual method called", "terminate called without an active exception"}).error,
+  EXPECT_EQ(find_printed_error({"pure virtual method called", "terminate called without an active exception"}).error,
             "pure virtual method called");
 }
 
-TEST(LastWords, OfBothKindsAreThoseThatCameLast) {
+TEST(PrintedError, OfBothKindsAreThoseThatCameLast) {
   const Lines python{"Traceback (most recent call last):", "  File \"a.py\", line 1, in f", "ValueError: x"};
   Lines both = python;
   both.insert(both.end(), {"more", "more", "more", "double free or corruption (out)"});
-  EXPECT_EQ(find_last_words(both).error, "double free or corruption (out)");
+  EXPECT_EQ(find_printed_error(both).error, "double free or corruption (out)");
   both.back() = "terminate called without an active exception";
-  EXPECT_EQ(find_last_words(both).error, "ValueError: x") << "gloo's threads at the end of a failed program";
+  EXPECT_EQ(find_printed_error(both).error, "ValueError: x") << "gloo's threads at the end of a failed program";
   Lines inside = python;
   inside.back() = "ImportError: a: error while loading shared libraries: b";
-  EXPECT_EQ(find_last_words(inside).error, inside.back()) << "the exception's own text";
+  EXPECT_EQ(find_printed_error(inside).error, inside.back()) << "the exception's own text";
 }
 
-TEST(LastWords, AreTheLastLinesWhenNothingSaysTheCause) {
+TEST(PrintedError, AreTheLastLinesWhenNothingSaysTheCause) {
   Lines lines;
   for (int i = 0; i < 100; ++i) lines.push_back("line " + std::to_string(i));
   lines.insert(lines.end(), {"", ""});
-  const LastWords words = find_last_words(lines);
+  const PrintedError words = find_printed_error(lines);
   EXPECT_EQ(words.error, "");
-  EXPECT_EQ(words.lines.size(), LastWords::kMostLines);
+  EXPECT_EQ(words.lines.size(), PrintedError::kMostLines);
   EXPECT_EQ(words.lines.back(), "line 99") << "empty lines at the end say nothing";
 }
 
-TEST(LastWords, OfNothingAreNothing) { EXPECT_EQ(find_last_words({}), LastWords{}); }
+TEST(PrintedError, OfNothingAreNothing) { EXPECT_EQ(find_printed_error({}), PrintedError{}); }
 
-TEST(LastWords, OfACutTracebackAreItsLines) {
-  EXPECT_EQ(find_last_words({"Traceback (most recent call last):"}).error, "");
-  EXPECT_EQ(find_last_words({"Traceback (most recent call last):", "  File \"a.py\", line 1, in f"}).error, "");
+TEST(PrintedError, OfACutTracebackAreItsLines) {
+  EXPECT_EQ(find_printed_error({"Traceback (most recent call last):"}).error, "");
+  EXPECT_EQ(find_printed_error({"Traceback (most recent call last):", "  File \"a.py\", line 1, in f"}).error, "");
 }
 
 }  // namespace

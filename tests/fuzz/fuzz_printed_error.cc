@@ -9,7 +9,7 @@
 #include "verdict/explain.h"
 #include "verdict/hint_table.h"
 #include "verdict/judge.h"
-#include "verdict/last_words.h"
+#include "verdict/printed_error.h"
 
 namespace {
 
@@ -24,8 +24,8 @@ void demand(bool holds) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::vector<std::string> lines = lrun::split_lines({reinterpret_cast<const char*>(data) + 1, size - 1});
-  const lrun::LastWords words = lrun::find_last_words(lines);
-  demand(words.lines.size() <= lrun::LastWords::kMostLines);
+  const lrun::PrintedError words = lrun::find_printed_error(lines);
+  demand(words.lines.size() <= lrun::PrintedError::kMostLines);
   demand(words.error.find('\n') == std::string::npos && words.location.find('\n') == std::string::npos);
   lrun::FailureRecord record;
   record.ending = (data[0] & 1U) != 0 ? lrun::FailureRecord::Ending::kExited : lrun::FailureRecord::Ending::kSignaled;
@@ -41,6 +41,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (verdict.culprit) demand(verdict.culprit->detail.size() <= lrun::FailureRecord::kMostErrorBytes);
   demand(record.success() == (record.cause == lrun::Cause::kSucceeded));
   (void)lrun::hint_for(record);
-  (void)record.in_words();
+  (void)record.describe();
   return 0;
 }

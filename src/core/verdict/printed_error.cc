@@ -1,0 +1,77 @@
+// In: the last lines of a worker. Out: the error among them. explain() calls.
+#include "verdict/printed_error.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "verdict/native_error.h"
+#include "verdict/python_traceback.h"
+
+namespace lrun::inline core {
+namespace {
+
+constexpr std::string_view kThreadsLeft = "terminate called without an active exception";
+
+/// The text of an exception may look like a native error: one that begins inside the traceback belongs to it. And a
+/// Python exception may end a program while its threads still run, which C++ reports as kThreadsLeft.
+bool belongs_to(const FoundError& python, const FoundError& native) {
+  return native.line <= python.line + 2 || native.printed.error == kThreadsLeft;
+}
+
+/// True for lines of call stacks, and for lines that libraries print whenever a process ends.
+bool is_noise(std::string_view line) {
+  for (const std::string_view beginning : {"frame #", "Exception ignored in", "wandb: ", "[W"}) {
+    if (without_rank_prefix(line).starts_with(beginning)) return true;
+  }
+  return line.find_first_not_of(" \t") == std::string_view::npos || line.starts_with(' ');
+}
+
+/// True when few lines follow the error up to `end`. After many lines the program must have handled it and gone on.
+bool is_the_end(const std::optional<FoundError>& found, const std::vector<std::string>& lines, std::size_t end) {
+  if (!found) return false;
+  std::size_t after = 0;
+  for (std::size_t i = found->line + 1; i < end && after <= found->most_after; ++i) {
+    const bool of_the_report = std::find(found->printed.lines.begin(), found->printed.lines.end(),
+                                         without_rank_prefix(lines[i])) != found->printed.lines.end();
+    if (!of_the_report && !is_noise(lines[i])) ++after;
+  }
+  return after <= found->most_after;
+}
+
+PrintedError last_lines(const std::vector<std::string>& lines) {
+  PrintedError printed;
+  for (std::size_t i = lines.size(); i-- > 0 && printed.lines.size() < PrintedError::kMostLines;) {
+    if (printed.lines.empty() && lines[i].empty()) continue;
+    printed.lines.insert(printed.lines.begin(), lines[i]);
+  }
+  return printed;
+}
+
+/// The error that a program printed before it aborted, with the place in Python that faulthandler reported after it.
+PrintedError located(PrintedError why, const PrintedError& where) {
+  if (why.location.empty()) why.location = where.location;
+  for (std::size_t i = 1; i < where.lines.size() && why.lines.size() < PrintedError::kMostLines; ++i) {
+    why.lines.push_back(where.lines[i]);
+  }
+  return why;
+}
+
+}  // namespace
+
+PrintedError find_printed_error(const std::vector<std::string>& lines, bool may_be_an_exception) {
+  std::optional<FoundError> python = find_python_error(lines);
+  std::optional<FoundError> native = find_native_error(lines);
+  const bool fatal = python && python->most_after == FoundError::kNoLimit;
+  const bool signal = python && is_report_of_signal(python->printed.error);
+  if (!is_the_end(python, lines, lines.size()) || (!may_be_an_exception && !fatal)) python.reset();
+  const bool before_signal = signal && native && native->line < python->line;
+  if (!is_the_end(native, lines, before_signal ? python->line : lines.size())) native.reset();
+  if (signal && python && native) return located(std::move(native->printed), python->printed);
+  if (python && (!native || belongs_to(*python, *native))) return std::move(python->printed);
+  if (native) return std::move(native->printed);
+  return last_lines(lines);
+}
+
+}  // namespace lrun::inline core
